@@ -1,5 +1,6 @@
 // The libraries that come from Debian.
 #include <benchmark/benchmark.h>
+#include <openssl/evp.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -45,6 +46,14 @@ TEST(JsonTest, ParsesAndPrints) {
   nlohmann::json json = nlohmann::json::parse(R"({"a": [1, 2]})");
   EXPECT_EQ(json["a"][1], 2);
   EXPECT_EQ(json.dump(), R"({"a":[1,2]})");
+}
+
+TEST(OpensslTest, Sha256) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int size = 0;
+  ASSERT_EQ(EVP_Digest("abc", 3, digest, &size, EVP_sha256(), nullptr), 1);
+  EXPECT_EQ(size, 32u);
+  EXPECT_EQ(digest[0], 0xba);
 }
 
 TEST(BenchmarkTest, RunsLoop) {

@@ -1,0 +1,107 @@
+// The compiler as a library: a module of the `ait` dialect in, an executable
+// plan and object code out. The only compiler header that the command line and
+// the runtime's build step include; everything behind it may change.
+#ifndef AITUNE_COMPILER_COMPILER_H
+#define AITUNE_COMPILER_COMPILER_H
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/executable/plan.pb.h"
+#include "runtime/tensor/tensor_view.h"
+
+namespace mlir {
+class ModuleOp;
+} // namespace mlir
+
+namespace aitune {
+
+/// Where `compile` stops; the module then holds that phase's IR.
+enum class CompilePhase { Import, Transformed, Fused, Linalg, LLVM, Executable };
+
+struct CompileOptions {
+  /// Stop after this phase and return its IR (aitune --compile-to).
+  CompilePhase compileTo = CompilePhase::Executable;
+  /// Measure library and generated candidates and keep the faster; without
+  /// it a fixed preference decides.
+  bool measureCandidates = true;
+  /// Round to the tensor's dtype after every operation as eager does, instead
+  /// of once at the end of a fused group.
+  bool emulateEagerCasts = false;
+  /// Threads that candidates are measured with; 0: as many as LibTorch uses.
+  int threads = 0;
+  /// A directory for the IR after each phase, object code and one standalone
+  /// benchmark a kernel; empty: none.
+  std::string dumpDirectory;
+  /// Generate code for this target instead of the host: "avx2", "avx512",
+  /// "amx"; empty: the host with all it has.
+  std::string target;
+  /// Called at phase and kernel boundaries: phase name, done, total.
+  std::function<void(const std::string &, int, int)> progress;
+};
+
+/// Why something was not done (an import, a fusion, a schedule, a library).
+struct Rejection {
+  std::string phase;
+  std::string subject;  ///< the operator, with its source location
+  std::string reason;
+};
+
+/// One kernel candidate that was measured.
+struct CandidateResult {
+  std::string kernel, candidate;
+  double microseconds = 0;  ///< median; negative if it failed or was wrong
+  bool chosen = false;
+  std::string note;
+};
+
+/// The machine code of one generated kernel: an ELF relocatable object that
+/// defines `symbol` (runtime/executable/kernel_abi.h) and needs at most libm.
+struct KernelObject {
+  std::string symbol;
+  std::string object;
+};
+
+/// A kernel that no code generator took. `traceOps` are the positions in the
+/// frontend's trace of the operators it was made of, from their locations: a
+/// caller imports again with these given to LibTorch.
+struct KernelFailure {
+  std::string kernel;
+  std::string reason;
+  std::vector<int64_t> traceOps;
+};
+
+struct CompileResult {
+  ExecutablePlan plan;
+  /// One a unique generated kernel, in the order of first use.
+  std::vector<KernelObject> objects;
+  /// Constants the compiler made (merged or folded weights); the plan numbers
+  /// them after those it was given.
+  std::vector<ConstantTensor> newConstants;
+  /// Not empty when `plan` could not be made; everything else is then void.
+  std::vector<KernelFailure> failures;
+  /// With CompileOptions::compileTo: the IR of the phase it stopped after.
+  std::string ir;
+  std::vector<Rejection> rejections;
+  std::vector<CandidateResult> candidates;
+  int kernels = 0;         ///< launches of generated or library kernels
+  int uniqueKernels = 0;   ///< kernels compiled: identical ones once
+  /// Phase name and seconds, in order.
+  std::vector<std::pair<std::string, double>> phaseSeconds;
+};
+
+/// Compiles `module` (the form frontend/importer makes: one func.func @main
+/// with ait operations). `constants` is the pool ait.constant refers to; it is
+/// read, never changed. The module is transformed in place. Errors:
+/// kInvalidArgument for a module that breaks the contract, kInternal for a
+/// failure of a pass (with its diagnostics). Not thread-safe for one
+/// MLIRContext; separate contexts may compile at once.
+absl::StatusOr<CompileResult> compile(mlir::ModuleOp module, absl::Span<const ConstantTensor> constants,
+                                      const CompileOptions &options);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_COMPILER_H

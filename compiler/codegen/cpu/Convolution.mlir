@@ -1,0 +1,62 @@
+// RUN: aitune-opt %s -split-input-file -mlir-print-local-scope -ait-cpu-lower-contractions=target=avx512 | FileCheck %s
+
+// 1x1 of stride 1: a matmul of all pixels.
+// CHECK-LABEL: func.func @pointwise(
+// CHECK-SAME: ait.grid = affine_map<() -> (
+// CHECK-SAME: kind = "convolution_panels"
+// CHECK: llvm.intr.fma
+// CHECK-NOT: arith.select
+func.func private @pointwise(%x: tensor<1x14x14x256xf32>, %f: tensor<64x256x1x1xf32> {ait.constant}) -> tensor<1x14x14x64xf32>
+    attributes {ait.kind = "convolution"} {
+  %0 = ait.convolution %x, %f {stride = array<i64: 1, 1>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last}
+    : (tensor<1x14x14x256xf32>, tensor<64x256x1x1xf32>) -> tensor<1x14x14x64xf32>
+  return %0 : tensor<1x14x14x64xf32>
+}
+
+// -----
+
+// Taps: a pointer for each pixel of the tile, to zeros where the tap lies in the
+// padding; the inner loop knows nothing of the edge.
+// CHECK: llvm.mlir.global internal constant @zeros_of_taps
+// CHECK-LABEL: func.func @taps(
+// CHECK-SAME: kind = "convolution_panels"
+// CHECK: llvm.mlir.addressof @zeros_of_taps
+// CHECK: arith.cmpi ult
+// CHECK: arith.select {{.*}} : !llvm.ptr
+// CHECK: scf.for
+// CHECK: llvm.intr.fma
+func.func private @taps(%x: tensor<1x14x14x64xf32>, %f: tensor<64x64x3x3xf32> {ait.constant}) -> tensor<1x14x14x64xf32>
+    attributes {ait.kind = "convolution"} {
+  %0 = ait.convolution %x, %f {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last}
+    : (tensor<1x14x14x64xf32>, tensor<64x64x3x3xf32>) -> tensor<1x14x14x64xf32>
+  return %0 : tensor<1x14x14x64xf32>
+}
+
+// -----
+
+// The first layer: the input under an output row is copied, then the taps of a
+// filter row are one run of 7 * 3 steps.
+// CHECK-LABEL: func.func @first_layer(
+// CHECK-SAME: ait.grid = affine_map<() -> (112)>
+// CHECK: arith.constant 21 : i64
+// CHECK: llvm.intr.fma
+func.func private @first_layer(%x: tensor<1x224x224x3xf32>, %f: tensor<64x3x7x7xf32> {ait.constant}) -> tensor<1x112x112x64xf32>
+    attributes {ait.kind = "convolution"} {
+  %0 = ait.convolution %x, %f {stride = array<i64: 2, 2>, padding = array<i64: 3, 3>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last}
+    : (tensor<1x224x224x3xf32>, tensor<64x3x7x7xf32>) -> tensor<1x112x112x64xf32>
+  return %0 : tensor<1x112x112x64xf32>
+}
+
+// -----
+
+// Depthwise: vectors of channels; a tile of 8 pixels loads each of its 10
+// columns once a filter row, for 24 multiply-adds.
+// CHECK-LABEL: func.func @depthwise(
+// CHECK-SAME: kind = "depthwise"
+// CHECK-COUNT-24: llvm.intr.fma
+func.func private @depthwise(%x: tensor<1x28x28x64xf32>, %f: tensor<64x1x3x3xf32> {ait.constant}) -> tensor<1x28x28x64xf32>
+    attributes {ait.kind = "convolution"} {
+  %0 = ait.convolution %x, %f {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 64 : i64, channels_last}
+    : (tensor<1x28x28x64xf32>, tensor<64x1x3x3xf32>) -> tensor<1x28x28x64xf32>
+  return %0 : tensor<1x28x28x64xf32>
+}

@@ -1,0 +1,51 @@
+// RUN: aitune-opt %s --ait-cpu-expand-math | FileCheck %s
+// RUN: aitune-opt %s --ait-cpu-expand-math=has-bfloat16=true | FileCheck %s --check-prefix=NATIVE
+
+// CHECK-DAG: func.func private @sinf(f32) -> f32
+// CHECK-DAG: func.func private @exp(f64) -> f64
+
+// CHECK-LABEL: func.func @vector
+// CHECK-NOT: math.exp
+// CHECK: math.roundeven {{.*}} : vector<16xf32>
+// CHECK: math.fma
+// CHECK: arith.shli
+func.func @vector(%x: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.exp %x : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// One call a lane where there is no approximation.
+// CHECK-LABEL: func.func @lanes
+// CHECK-COUNT-2: call @sinf
+// CHECK-NOT: call
+func.func @lanes(%x: vector<2xf32>) -> vector<2xf32> {
+  %0 = math.sin %x : vector<2xf32>
+  return %0 : vector<2xf32>
+}
+
+// CHECK-LABEL: func.func @double
+// CHECK: call @exp
+func.func @double(%x: f64) -> f64 {
+  %0 = math.exp %x : f64
+  return %0 : f64
+}
+
+// CHECK-LABEL: func.func @maximum
+// CHECK: %[[LESS:.*]] = arith.cmpf olt, %[[A:.*]], %[[B:.*]] : f32
+// CHECK: %[[GREATER:.*]] = arith.select %[[LESS]], %[[B]], %[[A]]
+// CHECK: %[[NAN:.*]] = arith.cmpf uno, %[[B]], %[[B]]
+// CHECK: arith.select %[[NAN]], %[[B]], %[[GREATER]]
+func.func @maximum(%a: f32, %b: f32) -> f32 {
+  %0 = arith.maximumf %a, %b : f32
+  return %0 : f32
+}
+
+// CHECK-LABEL: func.func @bfloat16
+// CHECK-NOT: arith.truncf
+// CHECK: arith.bitcast {{.*}} : i16 to bf16
+// NATIVE-LABEL: func.func @bfloat16
+// NATIVE: arith.truncf
+func.func @bfloat16(%x: f32) -> bf16 {
+  %0 = arith.truncf %x : f32 to bf16
+  return %0 : bf16
+}

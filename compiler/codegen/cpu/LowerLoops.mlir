@@ -1,0 +1,115 @@
+// RUN: aitune-opt %s --ait-lower-to-linalg --ait-cpu-lower-loops=target=avx512 --canonicalize --cse --split-input-file | FileCheck %s
+// RUN: aitune-opt %s --ait-lower-to-linalg --ait-cpu-lower-loops=target=avx2 --canonicalize --cse --split-input-file | FileCheck %s --check-prefix=AVX2
+
+#full = affine_map<()[s0] -> (s0, 768)>
+#row = affine_map<()[s0] -> (s0, 1)>
+
+// A unit is a row: the maximum, then the sum of exponentials, which are kept on
+// the stack for the quotient.
+// CHECK: #[[GRID:.*]] = affine_map<()[s0] -> (s0)>
+// CHECK-LABEL: func.func @softmax(
+// CHECK-SAME: %[[BUFFERS:.*]]: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
+// CHECK-SAME: ait.grid = #[[GRID]]
+// CHECK: %[[ROW:.*]] = llvm.alloca
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+// CHECK:   scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK:     arith.maximumf
+// CHECK:   vector.shuffle
+// CHECK:   scf.for
+// CHECK:     math.exp {{.*}} : vector<16xf32>
+// CHECK:     llvm.store {{.*}} : vector<16xf32>
+// CHECK:     arith.addf
+// CHECK:   scf.for
+// CHECK-NOT: math.exp
+// CHECK:     arith.divf {{.*}} : vector<16xf32>
+// CHECK:     llvm.store
+// AVX2-LABEL: func.func @softmax(
+// AVX2: math.exp {{.*}} : vector<8xf32>
+func.func private @softmax(%x: tensor<?x768xf32, #full>) -> tensor<?x768xf32, #full> attributes {ait.kind = "loop"} {
+  %m = ait.amax %x {dims = array<i64: 1>} : tensor<?x768xf32, #full> -> tensor<?x1xf32, #row>
+  %me = ait.expand %m : tensor<?x1xf32, #row> -> tensor<?x768xf32, #full>
+  %d = ait.sub %x, %me : tensor<?x768xf32, #full>
+  %e = ait.exp %d : tensor<?x768xf32, #full>
+  %t = ait.sum %e {dims = array<i64: 1>} : tensor<?x768xf32, #full> -> tensor<?x1xf32, #row>
+  %te = ait.expand %t : tensor<?x1xf32, #row> -> tensor<?x768xf32, #full>
+  %r = ait.div %e, %te : tensor<?x768xf32, #full>
+  return %r : tensor<?x768xf32, #full>
+}
+
+// -----
+
+// Axes that every operand has in the same order are one loop, in blocks; the
+// scalar operand is read outside of it. Static sizes without remainder have no
+// masks.
+// CHECK: #[[UNITS:.*]] = affine_map<() -> (32)>
+// CHECK-LABEL: func.func @flattened(
+// CHECK-SAME: ait.grid = #[[UNITS]]
+// CHECK: %[[SCALAR:.*]] = llvm.load {{.*}} -> f32
+// CHECK: scf.for
+// CHECK:   scf.for
+// CHECK-NOT: scf.for
+// CHECK:     vector.broadcast %[[SCALAR]]
+// CHECK:     llvm.store {{.*}} : vector<16xf32>
+// CHECK-NOT: masked
+func.func private @flattened(%a: tensor<64x32x64xf32>, %b: tensor<1xf32>) -> tensor<64x32x64xf32> attributes {ait.kind = "loop"} {
+  %be = ait.expand %b : tensor<1xf32> -> tensor<64x32x64xf32>
+  %s = ait.mul %a, %be : tensor<64x32x64xf32>
+  return %s : tensor<64x32x64xf32>
+}
+
+// -----
+
+// A mean over H and W of channels-last data: lanes along the channels, which
+// are not reduced; no shuffle of lanes.
+// CHECK-LABEL: func.func @columns(
+// CHECK: scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>
+// CHECK:   llvm.load {{.*}} -> vector<16xf32>
+// CHECK-NOT: vector.shuffle
+// CHECK: llvm.store {{.*}} : vector<16xf32>
+func.func private @columns(%a: tensor<1x7x7x64xf32>) -> tensor<1x1x1x64xf32> attributes {ait.kind = "loop"} {
+  %0 = ait.mean %a {dims = array<i64: 1, 2>} : tensor<1x7x7x64xf32> -> tensor<1x1x1x64xf32>
+  return %0 : tensor<1x1x1x64xf32>
+}
+
+// -----
+
+// The two halves of a concatenation are two loops without conditions.
+// CHECK-LABEL: func.func @halves(
+// CHECK-NOT: scf.if
+// CHECK: arith.negf
+// CHECK: llvm.store
+// CHECK-NOT: arith.negf
+// CHECK: llvm.store
+func.func private @halves(%a: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {ait.kind = "loop"} {
+  %low = ait.slice %a {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<8x64xf32> -> tensor<8x32xf32>
+  %high = ait.slice %a {starts = array<i64: 0, 32>, steps = array<i64: 1, 1>} : tensor<8x64xf32> -> tensor<8x32xf32>
+  %n = ait.neg %high : tensor<8x32xf32>
+  %c = ait.concat %n, %low {dim = 1} : (tensor<8x32xf32>, tensor<8x32xf32>) -> tensor<8x64xf32>
+  return %c : tensor<8x64xf32>
+}
+
+// -----
+
+// A row shorter than a vector has a vector of the next power of two; what is
+// beyond the row is masked.
+// CHECK-LABEL: func.func @tail(
+// CHECK: llvm.intr.masked.load {{.*}} -> vector<8xbf16>
+// CHECK: arith.extf {{.*}} : vector<8xbf16> to vector<8xf32>
+// CHECK: llvm.intr.masked.store
+func.func private @tail(%a: tensor<7xbf16>) -> tensor<7xf32> attributes {ait.kind = "loop"} {
+  %0 = ait.convert %a : tensor<7xbf16> -> tensor<7xf32>
+  return %0 : tensor<7xf32>
+}
+
+// -----
+
+// Rows of an embedding are copied as vectors, from an address read once a row.
+// CHECK-LABEL: func.func @embedding(
+// CHECK: %[[INDEX:.*]] = llvm.load {{.*}} -> i64
+// CHECK: arith.minsi %[[INDEX]]
+// CHECK: llvm.load {{.*}} -> vector<16xf32>
+// CHECK-NOT: gather
+func.func private @embedding(%w: tensor<100x64xf32>, %i: tensor<12xi64>) -> tensor<12x64xf32> attributes {ait.kind = "loop"} {
+  %0 = ait.embedding %w, %i : (tensor<100x64xf32>, tensor<12xi64>) -> tensor<12x64xf32>
+  return %0 : tensor<12x64xf32>
+}

@@ -1,0 +1,147 @@
+// The generated transcendentals against double precision, over the full range
+// of f32: powers of ten up to overflow, denormals, infinities, NaN.
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/cpu/testing/RunKernel.h"
+#include "gtest/gtest.h"
+
+namespace aitune {
+namespace testing {
+namespace {
+
+/// Every bit pattern at a stride that is prime, then the special ones, then
+/// many of the usual size.
+const std::vector<float> &arguments() {
+  static const std::vector<float> values = [] {
+    std::vector<float> result;
+    for (uint64_t bits = 0; bits < (uint64_t(1) << 32); bits += 20011) {
+      uint32_t pattern = static_cast<uint32_t>(bits);
+      float value;
+      memcpy(&value, &pattern, 4);
+      result.push_back(value);
+    }
+    float infinity = std::numeric_limits<float>::infinity();
+    for (float value : {0.0f,
+                        -0.0f,
+                        1.0f,
+                        -1.0f,
+                        0.5f,
+                        infinity,
+                        -infinity,
+                        std::nanf(""),
+                        88.72283f,
+                        88.72284f,
+                        -87.33655f,
+                        -103.97f,
+                        -103.98f,
+                        -104.5f,
+                        0.625f,
+                        0.9218749f,
+                        0.921875f,
+                        0.70710677f,
+                        1.4142135f,
+                        std::numeric_limits<float>::max(),
+                        std::numeric_limits<float>::denorm_min()})
+      result.push_back(value);
+    std::mt19937 generator(7);
+    std::uniform_real_distribution<float> usual(-12, 12), nearOne(0.9f, 1.1f);
+    for (int i = 0; i < 200000; ++i) {
+      result.push_back(usual(generator));
+      result.push_back(nearOne(generator));
+    }
+    return result;
+  }();
+  return values;
+}
+
+/// The distance of `actual` from `expected` in units of the last place there.
+double unitsInLastPlace(float actual, double expected) {
+  float rounded = static_cast<float>(expected);
+  if (std::isnan(expected) || std::isinf(rounded))
+    return (std::isnan(expected) ? std::isnan(actual) : actual == rounded) ||
+                   // The neighbour of infinity.
+                   (std::isinf(rounded) && !std::isinf(expected) &&
+                    std::fabs(actual) == std::numeric_limits<float>::max())
+               ? 0
+               : 1e30;
+  if (!std::isfinite(actual))
+    return std::fabs(expected) > 3.4028233e38 ? 1 : 1e30;
+  double unit = std::max(
+      std::ldexp(1.0, std::ilogb(rounded == 0 ? 1e-45f : rounded) - 23),
+      1.401298464324817e-45);
+  return std::fabs(static_cast<double>(actual) - expected) / unit;
+}
+
+struct Case {
+  const char *op;
+  double (*reference)(double);
+  double tolerance; // units in the last place
+};
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double log1pOf(double x) { return std::log1p(x); }
+
+class MathTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(MathTest, IsWithinUnitsInTheLastPlace) {
+  const Case &c = GetParam();
+  const std::vector<float> &x = arguments();
+  std::string type = "tensor<" + std::to_string(x.size()) + "xf32>";
+  RunnableKernel kernel = RunnableKernel::compile(
+      "func.func private @f(%x: " + type + ") -> " + type +
+      " attributes {ait.kind = \"loop\"} {\n  %r = ait." + c.op +
+      " %x : " + type + "\n  return %r : " + type + "\n}");
+  ASSERT_EQ(kernel.error(), "");
+  std::vector<float> result(x.size());
+  ASSERT_TRUE(kernel.run("f", {const_cast<float *>(x.data()), result.data()}));
+  double worst = 0;
+  float where = 0, got = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    double distance = unitsInLastPlace(result[i], c.reference(x[i]));
+    if (distance > worst) {
+      worst = distance;
+      where = x[i];
+      got = result[i];
+    }
+  }
+  RecordProperty("worst", std::to_string(worst));
+  EXPECT_LE(worst, c.tolerance) << c.op << "(" << where << ") = " << got
+                                << " instead of " << c.reference(where);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Functions, MathTest,
+    ::testing::Values(Case{"exp", std::exp, 1.5}, Case{"exp2", std::exp2, 2},
+                      Case{"expm1", std::expm1, 3}, Case{"log", std::log, 1.5},
+                      Case{"log2", std::log2, 3}, Case{"log10", std::log10, 3},
+                      Case{"log1p", log1pOf, 3}, Case{"tanh", std::tanh, 3},
+                      Case{"erf", std::erf, 1.5}, Case{"sin", std::sin, 1},
+                      Case{"atan", std::atan, 1}),
+    [](const auto &info) { return std::string(info.param.op); });
+
+TEST(SigmoidTest, IsAccurateWhereItIsNormal) {
+  std::vector<float> x, result;
+  for (int i = -8000; i <= 8000; ++i)
+    x.push_back(static_cast<float>(i) / 100);
+  result.resize(x.size());
+  std::string type = "tensor<" + std::to_string(x.size()) + "xf32>";
+  RunnableKernel kernel = RunnableKernel::compile(
+      "func.func private @f(%x: " + type + ") -> " + type +
+      " attributes {ait.kind = \"loop\"} {\n  %r = ait.sigmoid %x : " + type +
+      "\n  return %r : " + type + "\n}");
+  ASSERT_EQ(kernel.error(), "");
+  ASSERT_TRUE(kernel.run("f", {x.data(), result.data()}));
+  for (size_t i = 0; i < x.size(); ++i)
+    EXPECT_LE(unitsInLastPlace(result[i], sigmoid(x[i])), 4) << x[i];
+}
+
+} // namespace
+} // namespace testing
+} // namespace aitune

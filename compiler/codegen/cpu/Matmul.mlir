@@ -1,0 +1,119 @@
+// RUN: aitune-opt %s -split-input-file -mlir-print-local-scope -ait-cpu-lower-contractions=target=avx512 | FileCheck %s
+// RUN: aitune-opt %s -split-input-file -mlir-print-local-scope -ait-cpu-lower-contractions=target=avx512bf16 | FileCheck %s --check-prefix=PAIRS
+// RUN: aitune-opt %s -split-input-file -mlir-print-local-scope -ait-cpu-lower-contractions=target=amx | FileCheck %s --check-prefix=AMX
+
+// A constant right side is read in panels; a register tile of 8 x 48 runs down
+// the rows, which divide evenly: one microkernel, no rest.
+// CHECK-LABEL: func.func @constant_rhs(
+// CHECK-SAME: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
+// CHECK-SAME: ait.config = {kc = 0 : i64, mc = 128 : i64, mr = 8 : i64, nr = 48 : i64
+// CHECK-SAME: ait.grid = affine_map<() -> (16)>
+// CHECK-SAME: ait.packings = [{argument = 1 : i64, block_n = 48 : i64, kind = "matmul_panels"}]
+// CHECK: llvm.alloca %{{.*}} x f32 {alignment = 64 : i64}
+// CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
+// CHECK: scf.for
+// CHECK-COUNT-24: llvm.intr.fma{{.*}}vector<16xf32>
+// CHECK-NOT: llvm.intr.fma
+// CHECK: arith.addf {{.*}} : vector<16xf32>
+// CHECK: llvm.store
+// CHECK-NOT: masked
+// CHECK: return
+func.func private @constant_rhs(%a: tensor<128x768xf32>, %b: tensor<768x768xf32> {ait.constant}, %bias: tensor<768xf32>)
+    -> tensor<128x768xf32> attributes {ait.kind = "matmul", ait.implementation = "generated", ait.config = {}} {
+  %0 = ait.matmul %a, %b : (tensor<128x768xf32>, tensor<768x768xf32>) -> tensor<128x768xf32>
+  %1 = ait.expand %bias : tensor<768xf32> -> tensor<128x768xf32>
+  %2 = ait.add %0, %1 : tensor<128x768xf32>
+  return %2 : tensor<128x768xf32>
+}
+
+// -----
+
+// One row: a matrix times a vector, units over panels. The last panel's columns
+// that do not exist are masked.
+// CHECK-LABEL: func.func @one_row(
+// CHECK-SAME: mr = 1 : i64, nr = 64 : i64
+// CHECK-SAME: ait.grid = affine_map<() -> (16)>
+// CHECK-SAME: kind = "matmul_panels", transposed
+// CHECK-COUNT-4: llvm.intr.fma
+// CHECK-NOT: llvm.intr.fma
+// CHECK: llvm.intr.masked.store
+func.func private @one_row(%a: tensor<1x300xf32>, %b: tensor<1001x300xf32> {ait.constant}) -> tensor<1x1001xf32>
+    attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %a, %b {transpose_rhs} : (tensor<1x300xf32>, tensor<1001x300xf32>) -> tensor<1x1001xf32>
+  return %0 : tensor<1x1001xf32>
+}
+
+// -----
+
+// Rows from a symbol: the grid is an expression, and tiles of halving sizes
+// cover what is left.
+// CHECK-LABEL: func.func @dynamic_rows(
+// CHECK-SAME: ait.grid = affine_map<()[s0] -> ({{.*}}s0 ceildiv
+// CHECK-COUNT-45: llvm.intr.fma
+// CHECK-NOT: llvm.intr.fma
+func.func private @dynamic_rows(%a: tensor<?x64xf32, affine_map<()[s0] -> (s0, 64)>>, %b: tensor<64x48xf32> {ait.constant})
+    -> tensor<?x48xf32, affine_map<()[s0] -> (s0, 48)>> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %a, %b : (tensor<?x64xf32, affine_map<()[s0] -> (s0, 64)>>, tensor<64x48xf32>)
+    -> tensor<?x48xf32, affine_map<()[s0] -> (s0, 48)>>
+  return %0 : tensor<?x48xf32, affine_map<()[s0] -> (s0, 48)>>
+}
+
+// -----
+
+// bf16: products of pairs where the CPU has them, else the left side is widened
+// into a copy and the right side as it is loaded.
+// CHECK-LABEL: func.func @bf16(
+// CHECK-SAME: kind = "matmul_panels"}
+// CHECK: arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
+// CHECK: llvm.intr.fma
+// PAIRS-LABEL: func.func @bf16(
+// PAIRS-SAME: kind = "matmul_panels_bf16_pairs"}
+// PAIRS-NOT: arith.extf
+// PAIRS: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
+// PAIRS: arith.truncf
+// AMX-LABEL: func.func @bf16(
+// AMX-SAME: block_n = 32 : i64, kind = "matmul_panels_bf16_pairs"}
+// AMX: llvm.call_intrinsic "llvm.x86.tilezero.internal"
+// AMX: scf.for {{.*}} -> (!llvm.x86_amx, !llvm.x86_amx)
+// AMX-COUNT-2: llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// AMX: llvm.call_intrinsic "llvm.x86.tilestored64.internal"
+// AMX-LABEL: func.func @bf16_odd(
+// AMX-NOT: llvm.x86.tdpbf16ps.internal
+// AMX: llvm.x86.avx512bf16.dpbf16ps.512
+func.func private @bf16(%a: tensor<16x64xbf16>, %b: tensor<64x64xbf16> {ait.constant}) -> tensor<16x64xbf16>
+    attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %a, %b : (tensor<16x64xbf16>, tensor<64x64xbf16>) -> tensor<16x64xf32>
+  %1 = ait.convert %0 : tensor<16x64xf32> -> tensor<16x64xbf16>
+  return %1 : tensor<16x64xbf16>
+}
+
+// AMX's tiles take 32 steps at once.
+func.func private @bf16_odd(%a: tensor<16x50xbf16>, %b: tensor<50x64xbf16> {ait.constant}) -> tensor<16x64xf32>
+    attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %a, %b : (tensor<16x50xbf16>, tensor<50x64xbf16>) -> tensor<16x64xf32>
+  return %0 : tensor<16x64xf32>
+}
+
+// -----
+
+// A transposed right side that is no constant is transposed in registers, panel
+// by panel; few rows of a row-major one are multiplied as they lie.
+// CHECK-LABEL: func.func @transposed_operand(
+// CHECK-SAME: ait.packings = []
+// CHECK: vector.shuffle
+// CHECK: llvm.intr.fma
+func.func private @transposed_operand(%a: tensor<2x40x32xf32>, %b: tensor<2x48x32xf32>) -> tensor<2x40x48xf32>
+    attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %a, %b {transpose_rhs} : (tensor<2x40x32xf32>, tensor<2x48x32xf32>) -> tensor<2x40x48xf32>
+  return %0 : tensor<2x40x48xf32>
+}
+
+// CHECK-LABEL: func.func @few_rows(
+// CHECK-NOT: vector.shuffle
+// CHECK: llvm.intr.masked.load
+// CHECK: llvm.intr.fma
+func.func private @few_rows(%a: tensor<2x4x32xf32>, %b: tensor<2x32x50xf32>) -> tensor<2x4x50xf32>
+    attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %a, %b : (tensor<2x4x32xf32>, tensor<2x32x50xf32>) -> tensor<2x4x50xf32>
+  return %0 : tensor<2x4x50xf32>
+}

@@ -1,0 +1,216 @@
+// Evaluation of linalg.generic bodies, on demand from what they yield.
+#include "compiler/codegen/cpu/loops/PointEmitter.h"
+
+#include "compiler/dialect/Ait.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+namespace aitune {
+
+AffineExpr PointEmitter::indexOf(Value value, Body &body) {
+  if (AffineExpr expr = trackIndex(value, body.loops))
+    return expr;
+  if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
+    SmallVector<AffineExpr> operands;
+    for (Value operand : apply.getMapOperands())
+      operands.push_back(indexOf(operand, body));
+    AffineMap map = apply.getAffineMap();
+    ArrayRef<AffineExpr> all(operands);
+    return map.getResult(0).replaceDimsAndSymbols(
+        all.take_front(map.getNumDims()), all.drop_front(map.getNumDims()));
+  }
+  // Known only when the code runs: a dim of its own, bound here.
+  Value number = evaluate(value, body);
+  AffineExpr dim = dims.makeOpaque(value.getContext());
+  current->bindings[cast<AffineDimExpr>(dim).getPosition()] = number;
+  return dim;
+}
+
+std::optional<bool> PointEmitter::decide(Value condition, Body &body) {
+  if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+    std::optional<bool> lhs = decide(both.getLhs(), body),
+                        rhs = decide(both.getRhs(), body);
+    if ((lhs && !*lhs) || (rhs && !*rhs))
+      return false;
+    return lhs && rhs ? std::optional<bool>(true) : std::nullopt;
+  }
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare)
+    return std::nullopt;
+  AffineExpr lhs = trackIndex(compare.getLhs(), body.loops),
+             rhs = trackIndex(compare.getRhs(), body.loops);
+  if (!lhs || !rhs)
+    return std::nullopt;
+  ConstantBounds bounds =
+      getBounds(lhs - rhs, [&](unsigned dim) { return range(dim); });
+  switch (compare.getPredicate()) {
+  case arith::CmpIPredicate::slt:
+    if (bounds.upper && *bounds.upper < 0)
+      return true;
+    if (bounds.lower && *bounds.lower >= 0)
+      return false;
+    return std::nullopt;
+  case arith::CmpIPredicate::sge:
+    if (bounds.lower && *bounds.lower >= 0)
+      return true;
+    if (bounds.upper && *bounds.upper < 0)
+      return false;
+    return std::nullopt;
+  default:
+    return std::nullopt;
+  }
+}
+
+Value PointEmitter::evaluateBranch(scf::IfOp op, unsigned result, Body &body) {
+  Value onTrue = op.thenYield().getOperand(result),
+        onFalse = op.elseYield().getOperand(result);
+  if (std::optional<bool> decided = decide(op.getCondition(), body))
+    return evaluate(*decided ? onTrue : onFalse, body);
+  Value condition = evaluate(op.getCondition(), body);
+  // Values found in a branch are not known after it.
+  auto inBranch = [&](Value value, Value mask, Operation *anchor) {
+    Body copy = body;
+    Value evaluated;
+    inScope(
+        [&](EmissionScope &scope) {
+          scope.isBranch = true;
+          scope.mask = mask;
+          scope.anchor = anchor;
+        },
+        [&] { evaluated = evaluate(value, copy); });
+    return evaluated;
+  };
+  if (auto vector = dyn_cast<VectorType>(condition.getType())) {
+    Value all = arith::ConstantOp::create(
+        b, location, DenseElementsAttr::get(vector, b.getBoolAttr(true)));
+    Value outside = arith::XOrIOp::create(b, location, condition, all);
+    Value mask = activeMask();
+    auto within = [&](Value lanes) {
+      return mask ? Value(arith::AndIOp::create(b, location, mask, lanes))
+                  : lanes;
+    };
+    Value first = broadcast(inBranch(onTrue, within(condition), nullptr),
+                            vector.getDimSize(0));
+    Value second = broadcast(inBranch(onFalse, within(outside), nullptr),
+                             vector.getDimSize(0));
+    return arith::SelectOp::create(b, location, condition, first, second);
+  }
+  // The result may be a vector in one branch and a scalar in the other.
+  auto placeholder =
+      scf::IfOp::create(b, location, condition, /*withElseRegion=*/true);
+  Value values[2];
+  for (int i = 0; i < 2; ++i) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(i == 0 ? placeholder.thenBlock()
+                                      : placeholder.elseBlock());
+    values[i] = inBranch(i == 0 ? onTrue : onFalse, nullptr, placeholder);
+  }
+  bool isVector = isa<VectorType>(values[0].getType()) ||
+                  isa<VectorType>(values[1].getType());
+  int64_t lanes = isVector ? laneScope()->lanes : 1;
+  for (int i = 0; i < 2; ++i) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(
+        (i == 0 ? placeholder.thenBlock() : placeholder.elseBlock())
+            ->getTerminator());
+    values[i] = broadcast(values[i], lanes);
+  }
+  auto branch = scf::IfOp::create(b, location, TypeRange{values[0].getType()},
+                                  condition, /*addThenBlock=*/false,
+                                  /*addElseBlock=*/false);
+  branch.getThenRegion().takeBody(placeholder.getThenRegion());
+  branch.getElseRegion().takeBody(placeholder.getElseRegion());
+  placeholder.erase();
+  for (int i = 0; i < 2; ++i) {
+    Block *block = i == 0 ? branch.thenBlock() : branch.elseBlock();
+    block->getTerminator()->erase();
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(block);
+    scf::YieldOp::create(b, location, values[i]);
+  }
+  return branch.getResult(0);
+}
+
+Value PointEmitter::evaluateExtract(tensor::ExtractOp op, Body &body) {
+  SmallVector<AffineExpr> exprs;
+  for (Value index : op.getIndices())
+    exprs.push_back(indexOf(index, body));
+  return pull(op.getTensor(), exprs);
+}
+
+Value PointEmitter::evaluateElementwise(Operation *op, unsigned result,
+                                        Body &body) {
+  SmallVector<Value> operands;
+  int64_t lanes = 1;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(evaluate(operand, body));
+    if (auto vector = dyn_cast<VectorType>(operands.back().getType()))
+      lanes = vector.getDimSize(0);
+  }
+  Type type = op->getResult(result).getType();
+  if (type.isIndex())
+    type = b.getI64Type();
+  // index is i64 here, which leaves casts between them without work.
+  if (isa<arith::IndexCastOp, arith::IndexCastUIOp>(op)) {
+    Type from = getElementTypeOrSelf(operands[0]);
+    if (from == type)
+      return operands[0];
+    if (auto vector = dyn_cast<VectorType>(operands[0].getType()))
+      type = vector.clone(type);
+    if (from.getIntOrFloatBitWidth() >
+        getElementTypeOrSelf(type).getIntOrFloatBitWidth())
+      return arith::TruncIOp::create(b, location, type, operands[0]);
+    if (isa<arith::IndexCastUIOp>(op))
+      return arith::ExtUIOp::create(b, location, type, operands[0]);
+    return arith::ExtSIOp::create(b, location, type, operands[0]);
+  }
+  if (lanes > 1) {
+    type = VectorType::get({lanes}, type);
+    for (auto [i, operand] : llvm::enumerate(operands))
+      if (!(isa<arith::SelectOp>(op) && i == 0))
+        operand = broadcast(operand, lanes);
+  }
+  OperationState state(location, op->getName(), operands, TypeRange{type},
+                       op->getAttrs());
+  return b.create(state)->getResult(0);
+}
+
+Value PointEmitter::evaluate(Value value, Body &body) {
+  if (Value known = body.known.lookup(value))
+    return known;
+  Value result;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    OpOperand &operand = body.generic->getOpOperand(argument.getArgNumber());
+    SmallVector<AffineExpr> exprs;
+    for (AffineExpr expr :
+         body.generic.getMatchingIndexingMap(&operand).getResults())
+      exprs.push_back(expr.replaceDims(body.loops));
+    result = pull(operand.get(), exprs);
+  } else if (Attribute constant; matchPattern(value, m_Constant(&constant))) {
+    if (auto number = dyn_cast<IntegerAttr>(constant);
+        number && value.getType().isIndex())
+      constant = b.getI64IntegerAttr(number.getInt());
+    result = arith::ConstantOp::create(b, location, cast<TypedAttr>(constant));
+  } else if (AffineExpr expr = trackIndex(value, body.loops)) {
+    result = materialize(expr);
+  } else if (value.getDefiningOp<affine::AffineApplyOp>()) {
+    result = materialize(indexOf(value, body));
+  } else {
+    Operation *op = value.getDefiningOp();
+    unsigned number = cast<OpResult>(value).getResultNumber();
+    if (auto extract = dyn_cast<tensor::ExtractOp>(op))
+      result = evaluateExtract(extract, body);
+    else if (auto branch = dyn_cast<scf::IfOp>(op))
+      result = evaluateBranch(branch, number, body);
+    else
+      result = evaluateElementwise(op, number, body);
+  }
+  body.known[value] = result;
+  return result;
+}
+
+} // namespace aitune

@@ -1,0 +1,242 @@
+// Index arithmetic and memory access of PointEmitter.
+#include "compiler/codegen/cpu/loops/PointEmitter.h"
+
+#include "compiler/codegen/linalg/PointwiseToScalar.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// bool is one byte in memory; integers have no sign.
+Type memoryType(Type elementType) {
+  if (elementType.isInteger(1))
+    return IntegerType::get(elementType.getContext(), 8);
+  return getRegisterType(elementType);
+}
+
+int64_t bytesOf(Type elementType) {
+  return memoryType(elementType).getIntOrFloatBitWidth() / 8;
+}
+
+} // namespace
+
+Value PointEmitter::materialize(AffineExpr expr) {
+  return isLaneVarying(expr) ? materializeLanes(expr)
+                             : materializeUniform(expr);
+}
+
+Value PointEmitter::materializeUniform(AffineExpr expr) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return i64(constant.getValue());
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    Value value = binding(dim.getPosition());
+    assert(value && !isa<VectorType>(value.getType()) &&
+           "a dim without a loop");
+    return value;
+  }
+  if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
+    return symbolValue(symbol.getPosition());
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = materializeUniform(binary.getLHS());
+  if (expr.getKind() == AffineExprKind::Mul && binary.getRHS() == -1)
+    return arith::SubIOp::create(b, location, i64(0), lhs);
+  Value rhs = materializeUniform(binary.getRHS());
+  // Indices and sizes are not negative where they are used, so unsigned
+  // division, the cheaper one, is exact.
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return b.createOrFold<arith::AddIOp>(location, lhs, rhs);
+  case AffineExprKind::Mul:
+    return b.createOrFold<arith::MulIOp>(location, lhs, rhs);
+  case AffineExprKind::Mod:
+    return b.createOrFold<arith::RemUIOp>(location, lhs, rhs);
+  case AffineExprKind::FloorDiv:
+    return b.createOrFold<arith::DivUIOp>(location, lhs, rhs);
+  case AffineExprKind::CeilDiv: {
+    Value above = arith::SubIOp::create(
+        b, location, arith::AddIOp::create(b, location, lhs, rhs), i64(1));
+    return arith::DivUIOp::create(b, location, above, rhs);
+  }
+  default:
+    llvm_unreachable("leaves are handled above");
+  }
+}
+
+Value PointEmitter::materializeLanes(AffineExpr expr) {
+  EmissionScope *scope = laneScope();
+  int64_t lanes = scope->lanes;
+  unsigned laneDim = *scope->laneDim;
+  if (!isLaneVarying(expr))
+    return broadcast(materializeUniform(expr), lanes);
+  if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
+    Value value = binding(dim.getPosition());
+    if (dim.getPosition() != laneDim)
+      return value;
+    SmallVector<int64_t> numbers;
+    for (int64_t i = 0; i < lanes; ++i)
+      numbers.push_back(i);
+    auto type = VectorType::get({lanes}, b.getI64Type());
+    Value iota = arith::ConstantOp::create(
+        b, location, DenseElementsAttr::get(type, ArrayRef<int64_t>(numbers)));
+    return arith::AddIOp::create(b, location, broadcast(value, lanes), iota);
+  }
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  Value lhs = materializeLanes(binary.getLHS()),
+        rhs = materializeLanes(binary.getRHS());
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return arith::AddIOp::create(b, location, lhs, rhs);
+  case AffineExprKind::Mul:
+    return arith::MulIOp::create(b, location, lhs, rhs);
+  case AffineExprKind::Mod:
+    return arith::RemUIOp::create(b, location, lhs, rhs);
+  case AffineExprKind::FloorDiv:
+    return arith::DivUIOp::create(b, location, lhs, rhs);
+  case AffineExprKind::CeilDiv: {
+    Value one = broadcast(i64(1), lanes);
+    Value above = arith::SubIOp::create(
+        b, location, arith::AddIOp::create(b, location, lhs, rhs), one);
+    return arith::DivUIOp::create(b, location, above, rhs);
+  }
+  default:
+    llvm_unreachable("leaves are handled above");
+  }
+}
+
+Value PointEmitter::element(Value pointer, Type elementType, Value index) {
+  Type type = pointer.getType();
+  if (auto vector = dyn_cast<VectorType>(index.getType()))
+    type = VectorType::get(vector.getShape(), type);
+  return LLVM::GEPOp::create(b, location, type, memoryType(elementType),
+                             pointer,
+                             ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(index)});
+}
+
+Value PointEmitter::load(Value pointer, Type elementType, AffineExpr address) {
+  LinearForm form = decompose(address);
+  AffineExpr simplified = form.toExpr();
+  Type inMemory = memoryType(elementType);
+  Value value;
+  if (!isLaneVarying(simplified)) {
+    Value at = element(pointer, elementType, materializeUniform(simplified));
+    value =
+        LLVM::LoadOp::create(b, location, inMemory, at, bytesOf(elementType));
+  } else {
+    EmissionScope *scope = laneScope();
+    unsigned laneDim = *scope->laneDim;
+    auto type = VectorType::get({scope->lanes}, inMemory);
+    Value mask = activeMask();
+    AffineExpr rest =
+        simplified - getAffineDimExpr(laneDim, elementType.getContext());
+    bool contiguous = !form.isNonlinearIn(laneDim) &&
+                      form.coefficientOf(laneDim) == 1 &&
+                      !isLaneVarying(decompose(rest).toExpr());
+    Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
+    if (contiguous) {
+      Value at = element(pointer, elementType, materializeUniform(simplified));
+      value = mask ? Value(LLVM::MaskedLoadOp::create(
+                         b, location, type, at, mask, zero,
+                         static_cast<unsigned>(bytesOf(elementType))))
+                   : Value(LLVM::LoadOp::create(b, location, type, at,
+                                                bytesOf(elementType)));
+    } else {
+      Value at = element(pointer, elementType, materializeLanes(simplified));
+      Value all =
+          mask ? mask
+               : broadcast(arith::ConstantIntOp::create(b, location, 1, 1),
+                           scope->lanes);
+      value = LLVM::masked_gather::create(
+          b, location, type, at, all, ValueRange{zero},
+          static_cast<unsigned>(bytesOf(elementType)));
+    }
+  }
+  if (!elementType.isInteger(1))
+    return value;
+  Value zero =
+      arith::ConstantOp::create(b, location, b.getZeroAttr(value.getType()));
+  return arith::CmpIOp::create(b, location, arith::CmpIPredicate::ne, value,
+                               zero);
+}
+
+bool PointEmitter::fits(const RowBuffer &buffer, AffineExpr address) const {
+  EmissionScope *scope = laneScope();
+  if (buffer.isColumn)
+    return scope && !isLaneVarying(address);
+  if (!scope)
+    return true;
+  LinearForm form = decompose(address);
+  return !form.isNonlinearIn(*scope->laneDim) &&
+         form.coefficientOf(*scope->laneDim) == 1;
+}
+
+Value PointEmitter::loadBuffer(const RowBuffer &buffer, AffineExpr address) {
+  EmissionScope *scope = laneScope();
+  Type type = memoryType(buffer.elementType);
+  Value at = element(buffer.pointer, buffer.elementType,
+                     materializeUniform(decompose(address).toExpr()));
+  if (scope)
+    type = VectorType::get({scope->lanes}, type);
+  // Lanes beyond the row hold something, and are masked where it matters.
+  Value value =
+      LLVM::LoadOp::create(b, location, type, at, bytesOf(buffer.elementType));
+  if (!buffer.elementType.isInteger(1))
+    return value;
+  Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
+  return arith::CmpIOp::create(b, location, arith::CmpIPredicate::ne, value,
+                               zero);
+}
+
+void PointEmitter::storeBuffer(const RowBuffer &buffer, AffineExpr address,
+                               Value value) {
+  EmissionScope *scope = laneScope();
+  value = broadcast(value, scope ? scope->lanes : 1);
+  if (buffer.elementType.isInteger(1)) {
+    Type bytes = b.getI8Type();
+    if (auto vector = dyn_cast<VectorType>(value.getType()))
+      bytes = vector.clone(bytes);
+    value = arith::ExtUIOp::create(b, location, bytes, value);
+  }
+  Value at = element(buffer.pointer, buffer.elementType,
+                     materializeUniform(decompose(address).toExpr()));
+  LLVM::StoreOp::create(b, location, value, at, bytesOf(buffer.elementType));
+}
+
+void PointEmitter::store(Value value, Value pointer, RankedTensorType type,
+                         ArrayRef<AffineExpr> exprs) {
+  Type elementType = type.getElementType();
+  if (elementType.isInteger(1)) {
+    Type bytes = b.getI8Type();
+    if (auto vector = dyn_cast<VectorType>(value.getType()))
+      bytes = vector.clone(bytes);
+    value = arith::ExtUIOp::create(b, location, bytes, value);
+  }
+  LinearForm form = decompose(linearize(type, exprs));
+  AffineExpr address = form.toExpr();
+  unsigned alignment = bytesOf(elementType);
+  EmissionScope *scope = laneScope();
+  if (!scope || !isLaneVarying(address)) {
+    Value at = element(pointer, elementType, materializeUniform(address));
+    LLVM::StoreOp::create(b, location, value, at, alignment);
+    return;
+  }
+  value = broadcast(value, scope->lanes);
+  Value mask = activeMask();
+  bool contiguous = !form.isNonlinearIn(*scope->laneDim) &&
+                    form.coefficientOf(*scope->laneDim) == 1;
+  if (contiguous) {
+    Value at = element(pointer, elementType, materializeUniform(address));
+    if (mask)
+      LLVM::MaskedStoreOp::create(b, location, value, at, mask, alignment);
+    else
+      LLVM::StoreOp::create(b, location, value, at, alignment);
+    return;
+  }
+  Value at = element(pointer, elementType, materializeLanes(address));
+  Value all = mask ? mask
+                   : broadcast(arith::ConstantIntOp::create(b, location, 1, 1),
+                               scope->lanes);
+  LLVM::masked_scatter::create(b, location, value, at, all, alignment);
+}
+
+} // namespace aitune

@@ -1,0 +1,442 @@
+#include "compiler/codegen/cpu/loops/LoopKernel.h"
+
+#include <cmath>
+
+#include "compiler/codegen/cpu/loops/LoopSchedule.h"
+#include "compiler/codegen/cpu/loops/PointEmitter.h"
+#include "compiler/codegen/cpu/loops/RowBuffers.h"
+#include "compiler/dialect/Ait.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Simple operations that are worth waking a thread for.
+constexpr double kThreadWork = 32768;
+
+/// The value that memory holds: reshapes of a dense tensor leave it in place.
+Value stripReshapes(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::BitcastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+            op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+/// Lanes of the widest type computed with.
+int64_t findLanes(func::FuncOp function, const Target &target) {
+  int64_t floatBits = 0, integerBits = 8;
+  auto note = [&](Type type) {
+    type = getElementTypeOrSelf(type);
+    if (isa<FloatType>(type))
+      floatBits = std::max<int64_t>(floatBits, type.getIntOrFloatBitWidth());
+    else if (type.isInteger())
+      integerBits =
+          std::max<int64_t>(integerBits, type.getIntOrFloatBitWidth());
+  };
+  for (Type type : function.getArgumentTypes())
+    note(type);
+  function.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      note(type);
+  });
+  // Integers beside floats are indices, mostly; wider ones take two registers.
+  return target.vectorBits / (floatBits ? floatBits : integerBits);
+}
+
+LogicalResult verifyForm(func::FuncOp function) {
+  WalkResult result = function.getBody().walk([&](Operation *op) {
+    bool known =
+        isa<linalg::GenericOp, linalg::FillOp, linalg::YieldOp, linalg::IndexOp,
+            tensor::EmptyOp, tensor::ExtractOp, tensor::BitcastOp,
+            tensor::CollapseShapeOp, tensor::ExpandShapeOp, scf::IfOp,
+            scf::YieldOp, affine::AffineApplyOp, mlir::ait::SymbolOp,
+            func::ReturnOp>(op) ||
+        isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
+    if (known)
+      return WalkResult::advance();
+    op->emitOpError("does not belong into a loop kernel here; run "
+                    "ait-lower-to-linalg before");
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+class KernelBuilder {
+public:
+  KernelBuilder(func::FuncOp function, const Target &target)
+      : function(function), builder(function.getContext()),
+        emitter(builder, function.getLoc(), dims, findLanes(function, target)) {
+  }
+
+  FailureOr<func::FuncOp> run() {
+    if (failed(verifyForm(function)))
+      return failure();
+    createFunction();
+    SmallVector<KernelOutput> outputs;
+    Operation *terminator = function.getBody().front().getTerminator();
+    for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
+      outputs.push_back({stripReshapes(value), static_cast<unsigned>(i)});
+    std::vector<LoopNest> nests = groupOutputs(outputs);
+
+    AffineExpr units = builder.getAffineConstantExpr(0);
+    double unitCost = 0;
+    for (LoopNest &nest : nests) {
+      scheduleNest(nest, dims, emitter.maxLanes);
+      EmissionScope root;
+      emitter.current = &root;
+      allocateBuffers(nest);
+      prepareScans(nest);
+      emitUnits(nest, units, /*isOnly=*/nests.size() == 1);
+      units = units + nest.units;
+      unitCost = std::max(unitCost, nest.unitCost);
+    }
+    func::ReturnOp::create(builder, function.getLoc());
+    finish(units, unitCost);
+    return kernel;
+  }
+
+private:
+  void createFunction() {
+    builder.setInsertionPoint(function);
+    Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+    Type i64 = builder.getI64Type();
+    FunctionType type =
+        builder.getFunctionType({pointer, pointer, i64, i64}, {});
+    kernel = func::FuncOp::create(builder, function.getLoc(),
+                                  function.getName(), type);
+    Block *entry = kernel.addEntryBlock();
+    builder.setInsertionPointToStart(entry);
+    // Pointers and symbols are read once, before all else.
+    unsigned number = 0;
+    for (BlockArgument argument : function.getArguments())
+      emitter.pointers[argument] = loadPointer(number++);
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      outputPointers.push_back(loadPointer(number++));
+    function.walk([&](mlir::ait::SymbolOp op) { loadSymbol(op.getIndex()); });
+    auto loadOf = [&](RankedTensorType type) {
+      for (AffineExpr size : mlir::ait::getSymbolicSizes(type))
+        size.walk([&](AffineExpr part) {
+          if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
+            loadSymbol(symbol.getPosition());
+        });
+    };
+    for (Type type : function.getArgumentTypes())
+      loadOf(cast<RankedTensorType>(type));
+    for (Type type : function.getResultTypes())
+      loadOf(cast<RankedTensorType>(type));
+    emitter.symbolValue = [this](unsigned symbol) {
+      return loadSymbol(symbol);
+    };
+  }
+
+  Value loadPointer(unsigned number) {
+    Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+    Value at = LLVM::GEPOp::create(
+        builder, function.getLoc(), pointer, pointer, kernel.getArgument(0),
+        ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(static_cast<int32_t>(number))});
+    return LLVM::LoadOp::create(builder, function.getLoc(), pointer, at);
+  }
+
+  Value loadSymbol(unsigned symbol) {
+    Value &value = symbols[symbol];
+    if (value)
+      return value;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&kernel.getBody().front());
+    Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+    Value at = LLVM::GEPOp::create(
+        builder, function.getLoc(), pointer, builder.getI64Type(),
+        kernel.getArgument(1),
+        ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(static_cast<int32_t>(symbol))});
+    value = LLVM::LoadOp::create(builder, function.getLoc(),
+                                 builder.getI64Type(), at);
+    return value;
+  }
+
+  void allocateBuffers(LoopNest &nest) {
+    emitter.rowBuffers.clear();
+    auto bounds =
+        function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(
+            "ait.symbols");
+    buffers = planRowBuffers(
+        nest, emitter.maxLanes, [&](unsigned symbol) -> std::optional<int64_t> {
+          if (!bounds || symbol >= bounds.size())
+            return std::nullopt;
+          auto max =
+              cast<DictionaryAttr>(bounds[symbol]).getAs<IntegerAttr>("max");
+          return max ? std::optional<int64_t>(max.getInt()) : std::nullopt;
+        });
+    for (const RowBufferPlan &plan : buffers) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(&kernel.getBody().front());
+      Location location = function.getLoc();
+      Value bytes =
+          arith::ConstantIntOp::create(builder, location, plan.bytes, 64);
+      Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+      Value memory =
+          LLVM::AllocaOp::create(builder, location, pointer,
+                                 builder.getI8Type(), bytes, /*alignment=*/64);
+      RowBuffer buffer;
+      buffer.pointer = memory;
+      buffer.elementType = getElementTypeOrSelf(plan.tensor);
+      buffer.strides = plan.strides;
+      buffer.isColumn = nest.isColumn;
+      emitter.rowBuffers[plan.tensor] = buffer;
+    }
+  }
+
+  void prepareScans(LoopNest &nest) {
+    emitter.scans.clear();
+    emitter.scanDim = nest.scanDim;
+    if (!nest.scanDim)
+      return;
+    function.walk([&](linalg::GenericOp generic) {
+      if (!isScan(generic))
+        return;
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(&kernel.getBody().front());
+      Location location = function.getLoc();
+      constexpr int64_t kWidestVector = 64 * 8; // 64 lanes of 8 bytes
+      Value bytes =
+          arith::ConstantIntOp::create(builder, location, kWidestVector, 64);
+      emitter.scans[generic].pointer = LLVM::AllocaOp::create(
+          builder, location, LLVM::LLVMPointerType::get(builder.getContext()),
+          builder.getI8Type(), bytes, /*alignment=*/64);
+    });
+  }
+
+  void emitUnits(LoopNest &nest, AffineExpr firstUnit, bool isOnly) {
+    Location location = function.getLoc();
+    Value begin = kernel.getArgument(2), end = kernel.getArgument(3), first;
+    if (!isOnly) {
+      // The units of the nests stand one after the other.
+      first = emitter.materializeUniform(firstUnit);
+      Value last = emitter.materializeUniform(firstUnit + nest.units);
+      begin = arith::MaxSIOp::create(builder, location, begin, first);
+      end = arith::MinSIOp::create(builder, location, end, last);
+    }
+    emitter.loop(
+        begin, end, 1, {}, [&](Value unit, ValueRange) -> SmallVector<Value> {
+          if (first)
+            unit = arith::SubIOp::create(builder, location, unit, first);
+          bindUnit(nest, unit);
+          emitRow(nest);
+          return {};
+        });
+  }
+
+  void bind(const LoopGroup &group, Value value) {
+    Value zero = emitter.i64(0);
+    for (unsigned dim : group.dims)
+      emitter.current->bindings[dim] = zero;
+    emitter.current->bindings[group.dims.back()] = value;
+  }
+
+  void bindUnit(LoopNest &nest, Value unit) {
+    Location location = function.getLoc();
+    for (size_t i = nest.unitLoops.size(); i-- > 0;) {
+      const LoopGroup &group = nest.unitLoops[i];
+      AffineExpr count =
+          group.block ? group.size.ceilDiv(*group.block) : group.size;
+      Value index = unit;
+      if (i > 0) {
+        Value size = emitter.materializeUniform(count);
+        index = arith::RemUIOp::create(builder, location, unit, size);
+        unit = arith::DivUIOp::create(builder, location, unit, size);
+      }
+      if (group.block)
+        blockIndex = index;
+      else
+        bind(group, index);
+    }
+  }
+
+  /// Row statistics and outputs without inner axes; then the inner loops.
+  void emitRow(LoopNest &nest) {
+    if (nest.isColumn) {
+      emitInner(nest, 0);
+      return;
+    }
+    emitRowValues(nest);
+    if (llvm::any_of(nest.outputs, [&](const KernelOutput &output) {
+          return nest.isFull(output);
+        }))
+      emitInner(nest, 0);
+  }
+
+  void emitRowValues(LoopNest &nest) {
+    for (auto &[tensor, buffer] : emitter.rowBuffers)
+      buffer.isFilled = false;
+    for (auto [stage, rowValue] : llvm::enumerate(nest.rowValues)) {
+      emitter.pull(rowValue.first, rowValue.second);
+      for (const RowBufferPlan &plan : buffers)
+        if (plan.filledBy == stage)
+          emitter.rowBuffers[plan.tensor].isFilled = true;
+    }
+    for (const KernelOutput &output : nest.outputs)
+      if (!nest.isFull(output))
+        emitOutput(nest, output);
+  }
+
+  void emitOutput(LoopNest &nest, const KernelOutput &output) {
+    SmallVector<AffineExpr> exprs = nest.indexOf(output);
+    Value value = emitter.pull(output.value, exprs);
+    emitter.store(value, outputPointers[output.number],
+                  cast<RankedTensorType>(output.value.getType()), exprs);
+  }
+
+  void emitElements(LoopNest &nest) {
+    for (const KernelOutput &output : nest.outputs)
+      if (nest.isFull(output))
+        emitOutput(nest, output);
+  }
+
+  void emitInner(LoopNest &nest, unsigned depth) {
+    if (depth == nest.unitInner.size()) {
+      emitElements(nest);
+      return;
+    }
+    const LoopGroup &group = nest.unitInner[depth];
+    Value lower = emitter.i64(0),
+          upper = emitter.materializeUniform(group.size);
+    Location location = function.getLoc();
+    if (group.block) {
+      lower = arith::MulIOp::create(builder, location, blockIndex,
+                                    emitter.i64(*group.block));
+      Value last = arith::AddIOp::create(builder, location, lower,
+                                         emitter.i64(*group.block));
+      upper = arith::MinSIOp::create(builder, location, last, upper);
+    }
+    bool hasLanes = nest.laneDim && group.dims.back() == *nest.laneDim;
+    auto inside = [&] {
+      if (nest.isColumn && depth == 0)
+        emitColumn(nest);
+      else
+        emitInner(nest, depth + 1);
+    };
+    if (nest.scanDim && group.dims.back() == *nest.scanDim)
+      emitter.resetScans();
+    if (!hasLanes) {
+      emitter.loop(lower, upper, 1, {},
+                   [&](Value iv, ValueRange) -> SmallVector<Value> {
+                     bind(group, iv);
+                     inside();
+                     return {};
+                   });
+      return;
+    }
+    SmallVector<int64_t> splits(nest.splits);
+    if (splits.empty())
+      return emitLanes(nest, group, lower, upper, std::nullopt, inside);
+    int64_t from = 0;
+    splits.push_back(*getConstant(group.size));
+    for (int64_t to : splits) {
+      DimRange range{builder.getAffineConstantExpr(from),
+                     builder.getAffineConstantExpr(to)};
+      emitLanes(nest, group, emitter.i64(from), emitter.i64(to), range, inside);
+      from = to;
+    }
+  }
+
+  /// In a column nest: what stands for a row is one vector of columns.
+  void emitColumn(LoopNest &nest) {
+    emitRowValues(nest);
+    if (llvm::any_of(nest.outputs, [&](const KernelOutput &output) {
+          return nest.isFull(output);
+        }))
+      emitInner(nest, 1);
+  }
+
+  void emitLanes(LoopNest &nest, const LoopGroup &group, Value lower,
+                 Value upper, std::optional<DimRange> range,
+                 llvm::function_ref<void()> inside) {
+    Location location = function.getLoc();
+    auto chunk = [&](Value iv, Value mask) {
+      emitter.inScope(
+          [&](EmissionScope &scope) {
+            scope.laneDim = *nest.laneDim;
+            scope.lanes = nest.lanes;
+            scope.mask = mask;
+            if (range)
+              scope.ranges[*nest.laneDim] = *range;
+          },
+          [&] {
+            bind(group, iv);
+            inside();
+          });
+    };
+    IntegerAttr first, last;
+    bool isConstant = matchPattern(lower, m_Constant(&first)) &&
+                      matchPattern(upper, m_Constant(&last));
+    Value end;
+    if (isConstant) {
+      int64_t span = last.getInt() - first.getInt();
+      end = emitter.i64(first.getInt() + span / nest.lanes * nest.lanes);
+    } else {
+      Value span = arith::SubIOp::create(builder, location, upper, lower);
+      Value rest = arith::RemUIOp::create(builder, location, span,
+                                          emitter.i64(nest.lanes));
+      end = arith::SubIOp::create(builder, location, upper, rest);
+    }
+    emitter.loop(lower, end, nest.lanes, {},
+                 [&](Value iv, ValueRange) -> SmallVector<Value> {
+                   chunk(iv, nullptr);
+                   return {};
+                 });
+    std::optional<int64_t> size = getConstant(group.size);
+    if (isConstant ? (last.getInt() - first.getInt()) % nest.lanes == 0
+                   : size && *size % nest.lanes == 0 && group.block)
+      return;
+    emitter.loop(end, upper, nest.lanes, {},
+                 [&](Value iv, ValueRange) -> SmallVector<Value> {
+                   Value rest =
+                       arith::SubIOp::create(builder, location, upper, iv);
+                   chunk(iv, emitter.maskBelow(rest, nest.lanes));
+                   return {};
+                 });
+  }
+
+  void finish(AffineExpr units, double unitCost) {
+    unsigned symbolCount = 0;
+    units.walk([&](AffineExpr part) {
+      if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
+        symbolCount = std::max(symbolCount, symbol.getPosition() + 1);
+    });
+    for (NamedAttribute attribute : function->getDiscardableAttrs())
+      kernel->setAttr(attribute.getName(), attribute.getValue());
+    AffineMap grid = AffineMap::get(0, symbolCount,
+                                    simplifyAffineExpr(units, 0, symbolCount));
+    kernel->setAttr("ait.grid", AffineMapAttr::get(grid));
+    int64_t grain = std::max<int64_t>(1, std::llround(kThreadWork / unitCost));
+    kernel->setAttr("ait.grain", builder.getI64IntegerAttr(grain));
+    function.erase();
+  }
+
+  func::FuncOp function, kernel;
+  OpBuilder builder;
+  DimTable dims;
+  PointEmitter emitter;
+  SmallVector<Value> outputPointers;
+  llvm::DenseMap<unsigned, Value> symbols;
+  Value blockIndex;
+  SmallVector<RowBufferPlan, 2> buffers;
+};
+
+} // namespace
+
+FailureOr<func::FuncOp> lowerLoopKernel(func::FuncOp function,
+                                        const Target &target) {
+  return KernelBuilder(function, target).run();
+}
+
+} // namespace aitune

@@ -1,0 +1,281 @@
+// Reads at places that depend on the position or on data: bodies with
+// tensor.extract. A read that could be out of range stands inside scf.if, so a
+// loop over part of the domain need not evaluate it.
+#include "compiler/codegen/linalg/KernelToLinalg.h"
+#include "compiler/codegen/linalg/PointwiseToScalar.h"
+
+using namespace mlir;
+
+namespace aitune {
+
+Value KernelToLinalg::choose(OpBuilder &b, Location location, Value condition,
+                             Type type,
+                             llvm::function_ref<Value(OpBuilder &)> onTrue,
+                             llvm::function_ref<Value(OpBuilder &)> onFalse) {
+  if (!condition)
+    return onTrue(b);
+  auto branch = scf::IfOp::create(b, location, TypeRange{type}, condition,
+                                  /*withElseRegion=*/true);
+  OpBuilder thenBuilder = branch.getThenBodyBuilder(),
+            elseBuilder = branch.getElseBodyBuilder();
+  scf::YieldOp::create(thenBuilder, location, onTrue(thenBuilder));
+  scf::YieldOp::create(elseBuilder, location, onFalse(elseBuilder));
+  return branch.getResult(0);
+}
+
+Value KernelToLinalg::inBounds(OpBuilder &b, Location location,
+                               ArrayRef<Bound> bounds) {
+  Value all;
+  auto require = [&](arith::CmpIPredicate predicate, AffineExpr lhs,
+                     AffineExpr rhs) {
+    Value holds = arith::CmpIOp::create(b, location, predicate,
+                                        indexValue(b, location, lhs),
+                                        indexValue(b, location, rhs));
+    all = all ? Value(arith::AndIOp::create(b, location, all, holds)) : holds;
+  };
+  for (const Bound &bound : bounds) {
+    // What a dim times a positive number plus a constant can be.
+    AffineExpr least = bound.expr, greatest = bound.expr;
+    SmallVector<AffineExpr> zeros(domain.size(), constant(0)), last;
+    for (AffineExpr size : domain)
+      last.push_back(size - 1);
+    least = mlir::ait::canonicalizeSize(least.replaceDims(zeros) - bound.lower);
+    greatest = mlir::ait::canonicalizeSize(bound.upper - 1 -
+                                           greatest.replaceDims(last));
+    auto leastMargin = dyn_cast<AffineConstantExpr>(least);
+    auto greatestMargin = dyn_cast<AffineConstantExpr>(greatest);
+    if (!leastMargin || leastMargin.getValue() < 0)
+      require(arith::CmpIPredicate::sge, bound.expr, bound.lower);
+    if (!greatestMargin || greatestMargin.getValue() < 0)
+      require(arith::CmpIPredicate::slt, bound.expr, bound.upper);
+  }
+  return all;
+}
+
+Value KernelToLinalg::clampIndex(OpBuilder &b, Location location, Value index,
+                                 AffineExpr size, bool wrap) {
+  if (!index.getType().isInteger(64))
+    index = emitConvert(b, location, index, b.getI64Type());
+  Value zero = arith::ConstantIntOp::create(b, location, 0, 64);
+  Value sizeInteger = arith::IndexCastOp::create(b, location, b.getI64Type(),
+                                                 indexValue(b, location, size));
+  if (wrap) {
+    Value negative = arith::CmpIOp::create(
+        b, location, arith::CmpIPredicate::slt, index, zero);
+    Value wrapped = arith::AddIOp::create(b, location, index, sizeInteger);
+    index = arith::SelectOp::create(b, location, negative, wrapped, index);
+  }
+  // Eager raises for an index out of range; here it must at least not read
+  // beyond the tensor.
+  Value one = arith::ConstantIntOp::create(b, location, 1, 64);
+  Value last = arith::SubIOp::create(b, location, sizeInteger, one);
+  index = arith::MaxSIOp::create(
+      b, location, arith::MinSIOp::create(b, location, index, last), zero);
+  return arith::IndexCastOp::create(b, location, b.getIndexType(), index);
+}
+
+namespace {
+
+Value extractAt(OpBuilder &b, Location location, Value tensor,
+                ArrayRef<Value> indices) {
+  return tensor::ExtractOp::create(b, location, tensor, indices);
+}
+
+} // namespace
+
+void KernelToLinalg::lowerConcat(mlir::ait::ConcatOp op) {
+  RankedTensorType type = registerTensor(op.getType());
+  int64_t axis = op.getDim();
+  SmallVector<AffineExpr> ends;
+  AffineExpr end = constant(0);
+  for (Value input : op.getInputs()) {
+    end = end + mlir::ait::getSymbolicSizes(
+                    cast<RankedTensorType>(input.getType()))[axis];
+    ends.push_back(end);
+  }
+  define(
+      op.getResult(),
+      generic(
+          op.getLoc(), type, {}, {}, [&](OpBuilder &b, Location l, ValueRange) {
+            std::function<Value(OpBuilder &, unsigned)> read =
+                [&](OpBuilder &inner, unsigned i) -> Value {
+              auto extract = [&, i](OpBuilder &at) {
+                SmallVector<Value> indices;
+                for (int64_t d = 0; d < type.getRank(); ++d)
+                  indices.push_back(indexValue(
+                      at, l,
+                      d == axis && i > 0 ? dim(d) - ends[i - 1] : dim(d)));
+                return extractAt(at, l, lowered(op.getInputs()[i]), indices);
+              };
+              if (i + 1 == op.getInputs().size())
+                return extract(inner);
+              Value before =
+                  arith::CmpIOp::create(inner, l, arith::CmpIPredicate::slt,
+                                        indexValue(inner, l, dim(axis)),
+                                        indexValue(inner, l, ends[i]));
+              return choose(inner, l, before, type.getElementType(), extract,
+                            [&, i](OpBuilder &at) { return read(at, i + 1); });
+            };
+            linalg::YieldOp::create(b, l, read(b, 0));
+          }));
+}
+
+void KernelToLinalg::lowerPad(mlir::ait::PadOp op) {
+  RankedTensorType type = registerTensor(op.getType());
+  auto inputType = cast<RankedTensorType>(op.getInput().getType());
+  SmallVector<AffineExpr> sizes = mlir::ait::getSymbolicSizes(inputType);
+  define(op.getResult(),
+         generic(op.getLoc(), type, {}, {},
+                 [&](OpBuilder &b, Location l, ValueRange) {
+                   SmallVector<Bound> bounds;
+                   SmallVector<AffineExpr> exprs;
+                   for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+                     exprs.push_back(dim(axis) - op.getLow()[axis]);
+                     bounds.push_back({exprs.back(), constant(0), sizes[axis]});
+                   }
+                   Value inside = inBounds(b, l, bounds);
+                   Value result = choose(
+                       b, l, inside, type.getElementType(),
+                       [&](OpBuilder &at) {
+                         SmallVector<Value> indices;
+                         for (AffineExpr expr : exprs)
+                           indices.push_back(indexValue(at, l, expr));
+                         return extractAt(at, l, lowered(op.getInput()),
+                                          indices);
+                       },
+                       [&](OpBuilder &at) {
+                         return emitConstant(at, l, type.getElementType(),
+                                             op.getValue().convertToDouble());
+                       });
+                   linalg::YieldOp::create(b, l, result);
+                 }));
+}
+
+void KernelToLinalg::lowerSliceScatter(mlir::ait::SliceScatterOp op) {
+  RankedTensorType type = registerTensor(op.getType());
+  SmallVector<AffineExpr> sizes = mlir::ait::getSymbolicSizes(
+      cast<RankedTensorType>(op.getSource().getType()));
+  define(
+      op.getResult(),
+      generic(
+          op.getLoc(), type, {}, {}, [&](OpBuilder &b, Location l, ValueRange) {
+            SmallVector<Bound> bounds;
+            SmallVector<AffineExpr> exprs;
+            Value onGrid;
+            for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+              int64_t start = op.getStarts()[axis], step = op.getSteps()[axis];
+              AffineExpr offset = dim(axis) - start;
+              exprs.push_back(offset.floorDiv(step));
+              bounds.push_back({offset, constant(0), sizes[axis] * step});
+              if (step == 1)
+                continue;
+              Value zero = arith::ConstantIndexOp::create(b, l, 0);
+              Value hit =
+                  arith::CmpIOp::create(b, l, arith::CmpIPredicate::eq,
+                                        indexValue(b, l, offset % step), zero);
+              onGrid = onGrid ? Value(arith::AndIOp::create(b, l, onGrid, hit))
+                              : hit;
+            }
+            Value inside = inBounds(b, l, bounds);
+            if (inside && onGrid)
+              inside = arith::AndIOp::create(b, l, inside, onGrid);
+            else if (onGrid)
+              inside = onGrid;
+            auto readInput = [&](OpBuilder &at) {
+              SmallVector<Value> indices;
+              for (int64_t axis = 0; axis < type.getRank(); ++axis)
+                indices.push_back(indexValue(at, l, dim(axis)));
+              return extractAt(at, l, lowered(op.getInput()), indices);
+            };
+            Value result = choose(
+                b, l, inside, type.getElementType(),
+                [&](OpBuilder &at) {
+                  SmallVector<Value> indices;
+                  for (AffineExpr expr : exprs)
+                    indices.push_back(indexValue(at, l, expr));
+                  return extractAt(at, l, lowered(op.getSource()), indices);
+                },
+                readInput);
+            linalg::YieldOp::create(b, l, result);
+          }));
+}
+
+void KernelToLinalg::lowerEmbedding(mlir::ait::EmbeddingOp op) {
+  RankedTensorType type = registerTensor(op.getType());
+  auto weightType = cast<RankedTensorType>(op.getWeight().getType());
+  AffineExpr rows = mlir::ait::getSymbolicSizes(weightType)[0];
+  SmallVector<AffineExpr> leading;
+  for (int64_t axis = 0; axis + 1 < type.getRank(); ++axis)
+    leading.push_back(dim(axis));
+  AffineMap map = AffineMap::get(type.getRank(), 0, leading, type.getContext());
+  define(op.getResult(),
+         generic(op.getLoc(), type, {lowered(op.getIndices())}, {map},
+                 [&](OpBuilder &b, Location l, ValueRange arguments) {
+                   Value row =
+                       clampIndex(b, l, arguments[0], rows, /*wrap=*/false);
+                   Value column = indexValue(b, l, dim(type.getRank() - 1));
+                   linalg::YieldOp::create(
+                       b, l,
+                       extractAt(b, l, lowered(op.getWeight()), {row, column}));
+                 }));
+}
+
+void KernelToLinalg::lowerIndexSelect(mlir::ait::IndexSelectOp op) {
+  RankedTensorType type = registerTensor(op.getType());
+  int64_t selected = op.getDim();
+  AffineExpr size = mlir::ait::getSymbolicSizes(
+      cast<RankedTensorType>(op.getInput().getType()))[selected];
+  AffineMap map = AffineMap::get(type.getRank(), 0, dim(selected));
+  define(op.getResult(),
+         generic(op.getLoc(), type, {lowered(op.getIndices())}, {map},
+                 [&](OpBuilder &b, Location l, ValueRange arguments) {
+                   SmallVector<Value> indices;
+                   for (int64_t axis = 0; axis < type.getRank(); ++axis)
+                     indices.push_back(axis == selected
+                                           ? clampIndex(b, l, arguments[0],
+                                                        size, /*wrap=*/true)
+                                           : indexValue(b, l, dim(axis)));
+                   linalg::YieldOp::create(
+                       b, l, extractAt(b, l, lowered(op.getInput()), indices));
+                 }));
+}
+
+void KernelToLinalg::lowerGather(mlir::ait::GatherOp op) {
+  RankedTensorType type = registerTensor(op.getType());
+  int64_t selected = op.getDim();
+  AffineExpr size = mlir::ait::getSymbolicSizes(
+      cast<RankedTensorType>(op.getInput().getType()))[selected];
+  AffineMap map = builder.getMultiDimIdentityMap(type.getRank());
+  define(op.getResult(),
+         generic(op.getLoc(), type, {lowered(op.getIndices())}, {map},
+                 [&](OpBuilder &b, Location l, ValueRange arguments) {
+                   SmallVector<Value> indices;
+                   for (int64_t axis = 0; axis < type.getRank(); ++axis)
+                     indices.push_back(axis == selected
+                                           ? clampIndex(b, l, arguments[0],
+                                                        size, /*wrap=*/true)
+                                           : indexValue(b, l, dim(axis)));
+                   linalg::YieldOp::create(
+                       b, l, extractAt(b, l, lowered(op.getInput()), indices));
+                 }));
+}
+
+LogicalResult KernelToLinalg::lowerDataMovement(Operation *op) {
+  if (auto concat = dyn_cast<mlir::ait::ConcatOp>(op))
+    lowerConcat(concat);
+  else if (auto pad = dyn_cast<mlir::ait::PadOp>(op))
+    lowerPad(pad);
+  else if (auto scatter = dyn_cast<mlir::ait::SliceScatterOp>(op))
+    lowerSliceScatter(scatter);
+  else if (auto embedding = dyn_cast<mlir::ait::EmbeddingOp>(op))
+    lowerEmbedding(embedding);
+  else if (auto select = dyn_cast<mlir::ait::IndexSelectOp>(op))
+    lowerIndexSelect(select);
+  else if (auto gather = dyn_cast<mlir::ait::GatherOp>(op))
+    lowerGather(gather);
+  else
+    return failure();
+  return success();
+}
+
+} // namespace aitune

@@ -1,0 +1,21 @@
+// PyTorch's dtypes as MLIR element types and back, in one place: bool is i1,
+// uint8 is ui8 (the only unsigned type), other integers are signless.
+#ifndef AITUNE_COMPILER_DIALECT_ELEMENTTYPES_H
+#define AITUNE_COMPILER_DIALECT_ELEMENTTYPES_H
+
+#include <optional>
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "runtime/tensor/data_type.h"
+
+namespace mlir::ait {
+
+/// The element type that stands for `dtype`. Never null.
+Type toElementType(aitune::DataType dtype, MLIRContext *context);
+
+/// The inverse; nothing for a type that no dtype has.
+std::optional<aitune::DataType> toDataType(Type elementType);
+
+} // namespace mlir::ait
+
+#endif // AITUNE_COMPILER_DIALECT_ELEMENTTYPES_H

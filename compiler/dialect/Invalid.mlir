@@ -1,0 +1,93 @@
+// RUN: aitune-opt %s -split-input-file -verify-diagnostics
+
+func.func @missing_encoding(%x: tensor<?xf32>) {
+  // expected-error @+1 {{must be a ranked tensor without encoding if static}}
+  %0 = ait.exp %x : tensor<?xf32>
+  return
+}
+
+// -----
+
+#s = affine_map<()[s0] -> (s0)>
+#t = affine_map<()[s0, s1] -> (s1)>
+func.func @unequal_symbols(%x: tensor<?xf32, #s>, %y: tensor<?xi1, #t>) {
+  // expected-error @+1 {{insert an ait.expand}}
+  %0 = ait.where %y, %x, %x : tensor<?xi1, #t>, tensor<?xf32, #s>
+  return
+}
+
+// -----
+
+func.func @reshape_count(%x: tensor<4xf32>) {
+  // expected-error @+1 {{element counts differ}}
+  %0 = ait.reshape %x : tensor<4xf32> -> tensor<5xf32>
+  return
+}
+
+// -----
+
+func.func @permutation_twice(%x: tensor<2x2xf32>) {
+  // expected-error @+1 {{must name each of the 2 axes once}}
+  %0 = ait.permute %x {permutation = array<i64: 1, 1>} : tensor<2x2xf32> -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @slice_out_of_bounds(%x: tensor<4xf32>) {
+  // expected-error @+1 {{reads index 4 of axis 0, which has 4}}
+  %0 = ait.slice %x {starts = array<i64: 2>, steps = array<i64: 2>} : tensor<4xf32> -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @concat_sum(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{do not add up}}
+  %0 = ait.concat %x, %x {dim = 1 : i64} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x7xf32>
+  return
+}
+
+// -----
+
+func.func @reduction_axis(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{reduced axis 1 has not size 1}}
+  %0 = ait.sum %x {dims = array<i64: 1>} : tensor<2x3xf32> -> tensor<2x3xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_contracted(%x: tensor<2x3xf32>, %y: tensor<4x5xf32>) {
+  // expected-error @+1 {{contracted sizes differ}}
+  %0 = ait.matmul %x, %y : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
+  return
+}
+
+// -----
+
+func.func @convolution_size(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
+  // expected-error @+1 {{axis 2 of 'tensor<1x4x8x8xf32>' should have size 6}}
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64}
+    : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>) -> tensor<1x4x8x8xf32>
+  return
+}
+
+// -----
+
+func.func @unknown_kind(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{kind 'magic' is none of}}
+  %0 = ait.kernel "magic"(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    ait.yield %a : tensor<4xf32>
+  }
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @missing_function(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{launches @nowhere, which does not exist}}
+  %0 = ait.launch @nowhere(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}

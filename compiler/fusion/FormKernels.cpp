@@ -1,0 +1,187 @@
+// Groups of operations as ait.kernel regions.
+#include "compiler/fusion/FormKernels.h"
+
+#include "compiler/dialect/Ait.h"
+#include "compiler/fusion/Grouping.h"
+#include "compiler/fusion/Passes.h"
+#include "mlir/Analysis/TopologicalSortUtils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace aitune {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "compiler/fusion/Passes.h.inc"
+} // namespace aitune
+
+using namespace mlir;
+using namespace mlir::ait;
+
+namespace aitune {
+namespace {
+
+/// Writes one group as a kernel.
+class KernelBuilder {
+public:
+  KernelBuilder(const KernelGraph &graph, ArrayRef<Operation *> operations,
+                StringRef kind)
+      : graph(graph), operations(operations), kind(kind),
+        members(operations.begin(), operations.end()) {}
+
+  /// Replaces the operations by a kernel at the place of the last one.
+  void build() {
+    for (Operation *op : operations)
+      findInputs(op);
+    SmallVector<Value> results;
+    for (Operation *op : operations)
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(),
+                         [&](Operation *user) {
+                           return !members.contains(user) &&
+                                  !recomputed.contains(user);
+                         }) ||
+            hasOutsideReader(result))
+          results.push_back(result);
+
+    Operation *last = operations.back();
+    SmallVector<Location> locations = llvm::map_to_vector(
+        operations, [](Operation *op) { return op->getLoc(); });
+    OpBuilder builder(last);
+    auto kernel = KernelOp::create(
+        builder, builder.getFusedLoc(locations), ValueRange(results).getTypes(),
+        inputs.getArrayRef(), builder.getStringAttr(kind), StringAttr());
+    Block *body = builder.createBlock(&kernel.getBody());
+    IRMapping mapping;
+    for (Value input : inputs)
+      mapping.map(input, body->addArgument(input.getType(), input.getLoc()));
+    for (Operation *op : operations)
+      clone(builder, op, mapping);
+    SmallVector<Value> yielded = llvm::map_to_vector(
+        results, [&](Value value) { return mapping.lookup(value); });
+    YieldOp::create(builder, kernel.getLoc(), yielded);
+    for (auto [old, replacement] : llvm::zip(results, kernel.getResults()))
+      old.replaceUsesWithIf(replacement, [&](OpOperand &use) {
+        return !members.contains(use.getOwner());
+      });
+  }
+
+private:
+  void findInputs(Operation *op) {
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (producer && members.contains(producer))
+        continue;
+      if (producer && isCloned(op, operand, producer)) {
+        if (recomputed.insert(producer))
+          findInputs(producer);
+      } else {
+        inputs.insert(operand);
+      }
+    }
+  }
+
+  /// Contractions read their operands many times, and packed, so these come
+  /// from memory; only the mask of an attention is added element by element.
+  bool isCloned(Operation *op, Value operand, Operation *producer) const {
+    if (graph.isReadInPlace(producer))
+      return true;
+    if (!isRecomputed(producer) || graph.isReadInPlace(op))
+      return false;
+    if (auto attention = dyn_cast<AttentionOp>(op))
+      return operand == attention.getMask();
+    return !isContraction(op);
+  }
+
+  /// Whether a recomputed reader of `value` is also read by others.
+  bool hasOutsideReader(Value value) const {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      if (!recomputed.contains(user))
+        return false;
+      return llvm::any_of(user->getUsers(),
+                          [&](Operation *reader) {
+                            return !members.contains(reader) &&
+                                   !recomputed.contains(reader);
+                          }) ||
+             hasOutsideReader(user->getResult(0));
+    });
+  }
+
+  void clone(OpBuilder &builder, Operation *op, IRMapping &mapping) {
+    for (Value operand : op->getOperands())
+      if (!mapping.contains(operand))
+        clone(builder, operand.getDefiningOp(), mapping);
+    builder.clone(*op, mapping);
+  }
+
+  const KernelGraph &graph;
+  ArrayRef<Operation *> operations;
+  StringRef kind;
+  llvm::SmallPtrSet<Operation *, 16> members;
+  llvm::SmallSetVector<Operation *, 8> recomputed;
+  llvm::SmallSetVector<Value, 8> inputs;
+};
+
+/// Recomputed values that something outside of any kernel reads, and operands
+/// of a contraction, must be in memory: kernels of their own. Drops what the
+/// kernels cloned.
+void buildRemaining(const KernelGraph &graph, Block &block) {
+  SmallVector<Operation *> remaining;
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (op.use_empty() && isMemoryEffectFree(&op) &&
+        !op.hasTrait<OpTrait::IsTerminator>())
+      op.erase();
+    else if (isRecomputed(&op))
+      remaining.push_back(&op);
+  }
+  for (Operation *op : remaining) {
+    if (!op->use_empty())
+      KernelBuilder(graph, op, "loop").build();
+    op->erase();
+  }
+}
+
+struct FormKernels : impl::FormKernelsBase<FormKernels> {
+  using FormKernelsBase::FormKernelsBase;
+  FormKernels() = default;
+  explicit FormKernels(RejectFunction reject) : reject(std::move(reject)) {}
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    // Outlined kernels are functions too.
+    if (function.isExternal() || function->hasAttr("ait.kind"))
+      return;
+    Block &block = function.getBody().front();
+    auto report = [&](Operation *op, StringRef reason) {
+      if (reject)
+        reject(op, reason);
+      if (explain)
+        op->emitRemark() << reason;
+    };
+    KernelGraph graph(block);
+    groupEpilogues(graph, report);
+    groupLoops(graph, report);
+
+    SmallVector<Operation *> replaced;
+    for (KernelGraph::GroupId id : graph.getGroups()) {
+      KernelBuilder(graph, graph[id].operations, graph[id].kind).build();
+      llvm::append_range(replaced, graph[id].operations);
+    }
+    for (Operation *op : replaced)
+      op->dropAllUses();
+    for (Operation *op : replaced)
+      op->erase();
+    buildRemaining(graph, block);
+    sortTopologically(&block);
+  }
+
+private:
+  RejectFunction reject;
+};
+} // namespace
+
+std::unique_ptr<Pass> createFormKernels(RejectFunction reject) {
+  return std::make_unique<FormKernels>(std::move(reject));
+}
+
+} // namespace aitune

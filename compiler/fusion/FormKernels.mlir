@@ -1,0 +1,290 @@
+// RUN: aitune-opt %s -ait-form-kernels | FileCheck %s
+
+#t = affine_map<()[s0] -> (s0, 64)>
+#u = affine_map<()[s0] -> (s0, 1)>
+
+// A transformer's feed-forward block of dynamic length: bias and activation,
+// bias and residual are epilogues; the normalisation is one loop.
+// CHECK-LABEL: func @feed_forward
+func.func @feed_forward(%x: tensor<?x64xf32, #t>) -> tensor<?x64xf32, #t> {
+  // CHECK: %[[W1:.*]] = ait.constant 0
+  // CHECK: %[[B1:.*]] = ait.constant 1
+  %w1 = ait.constant 0 : tensor<64x64xf32>
+  %b1 = ait.constant 1 : tensor<64xf32>
+  %w2 = ait.constant 2 : tensor<64x64xf32>
+  %b2 = ait.constant 3 : tensor<64xf32>
+  // CHECK: %[[H:.*]] = ait.kernel "matmul"(%arg0, %[[W1]], %[[B1]])
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: ait.matmul
+  // CHECK-NEXT: ait.expand
+  // CHECK-NEXT: ait.add
+  // CHECK-NEXT: ait.gelu
+  // CHECK-NEXT: ait.yield
+  %0 = ait.matmul %x, %w1 {transpose_rhs} : (tensor<?x64xf32, #t>, tensor<64x64xf32>) -> tensor<?x64xf32, #t>
+  %1 = ait.expand %b1 : tensor<64xf32> -> tensor<?x64xf32, #t>
+  %2 = ait.add %0, %1 : tensor<?x64xf32, #t>
+  %3 = ait.gelu %2 : tensor<?x64xf32, #t>
+  // CHECK: %[[S:.*]] = ait.kernel "matmul"(%[[H]], {{.*}}, %arg0)
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: ait.matmul
+  // CHECK-NEXT: ait.expand
+  // CHECK-NEXT: ait.add
+  // CHECK-NEXT: ait.add
+  // CHECK-NEXT: ait.yield
+  %4 = ait.matmul %3, %w2 {transpose_rhs} : (tensor<?x64xf32, #t>, tensor<64x64xf32>) -> tensor<?x64xf32, #t>
+  %5 = ait.expand %b2 : tensor<64xf32> -> tensor<?x64xf32, #t>
+  %6 = ait.add %4, %5 : tensor<?x64xf32, #t>
+  %7 = ait.add %6, %x : tensor<?x64xf32, #t>
+  // CHECK: %[[N:.*]] = ait.kernel "loop"(%[[S]])
+  // CHECK-NOT: ait.kernel
+  // CHECK: ait.yield
+  // CHECK-NEXT: }
+  // CHECK-NEXT: return %[[N]]
+  %8 = ait.mean %7 {dims = array<i64: 1>} : tensor<?x64xf32, #t> -> tensor<?x1xf32, #u>
+  %9 = ait.expand %8 : tensor<?x1xf32, #u> -> tensor<?x64xf32, #t>
+  %10 = ait.sub %7, %9 : tensor<?x64xf32, #t>
+  %11 = ait.mul %10, %10 : tensor<?x64xf32, #t>
+  %12 = ait.mean %11 {dims = array<i64: 1>} : tensor<?x64xf32, #t> -> tensor<?x1xf32, #u>
+  %13 = ait.full 1.0e-5 : f32 : tensor<?x1xf32, #u>
+  %14 = ait.add %12, %13 : tensor<?x1xf32, #u>
+  %15 = ait.rsqrt %14 : tensor<?x1xf32, #u>
+  %16 = ait.expand %15 : tensor<?x1xf32, #u> -> tensor<?x64xf32, #t>
+  %17 = ait.mul %10, %16 : tensor<?x64xf32, #t>
+  return %17 : tensor<?x64xf32, #t>
+}
+
+// An activation that forks and joins (x * sigmoid(x)) is an epilogue as well.
+// CHECK-LABEL: func @forked_epilogue
+func.func @forked_epilogue(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // CHECK-NEXT: %[[K:.*]] = ait.kernel "matmul"
+  // CHECK: ait.sigmoid
+  // CHECK-NEXT: ait.mul
+  // CHECK-NEXT: ait.yield
+  // CHECK-NEXT: }
+  // CHECK-NEXT: return %[[K]]
+  %0 = ait.matmul %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = ait.sigmoid %0 : tensor<8x8xf32>
+  %2 = ait.mul %0, %1 : tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+
+// The contraction's own value is needed too: the relu is a loop of its own.
+// CHECK-LABEL: func @second_reader
+func.func @second_reader(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  // CHECK: ait.kernel "matmul"
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: ait.matmul
+  // CHECK-NEXT: ait.yield
+  // CHECK: ait.kernel "loop"
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: ait.relu
+  %0 = ait.matmul %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = ait.relu %0 : tensor<8x8xf32>
+  return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
+}
+
+// The reshape moves below the epilogue, the residual is reinterpreted.
+// CHECK-LABEL: func @epilogue_through_reshape
+func.func @epilogue_through_reshape(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>, %r: tensor<2x3x8xf32>) -> tensor<2x3x8xf32> {
+  // CHECK: %[[R:.*]] = ait.reshape %arg3 : tensor<2x3x8xf32> -> tensor<6x8xf32>
+  // CHECK: %[[K:.*]] = ait.kernel "matmul"(%arg0, %arg1, %arg2, %[[R]])
+  // CHECK: ait.expand {{.*}} : tensor<8xf32> -> tensor<6x8xf32>
+  // CHECK: %[[O:.*]] = ait.reshape %[[K]] : tensor<6x8xf32> -> tensor<2x3x8xf32>
+  // CHECK: return %[[O]]
+  %0 = ait.matmul %x, %w : (tensor<6x8xf32>, tensor<8x8xf32>) -> tensor<6x8xf32>
+  %1 = ait.reshape %0 : tensor<6x8xf32> -> tensor<2x3x8xf32>
+  %2 = ait.expand %b : tensor<8xf32> -> tensor<2x3x8xf32>
+  %3 = ait.add %1, %2 : tensor<2x3x8xf32>
+  %4 = ait.add %3, %r : tensor<2x3x8xf32>
+  return %4 : tensor<2x3x8xf32>
+}
+
+// A value per position broadcasts over the batch, which the matmul merged with
+// the positions: no epilogue.
+// CHECK-LABEL: func @broadcast_over_merged_axis
+func.func @broadcast_over_merged_axis(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>, %p: tensor<3x8xf32>) -> tensor<2x3x8xf32> {
+  // CHECK: ait.kernel "matmul"
+  // CHECK: ait.reshape
+  // CHECK: ait.kernel "loop"
+  // CHECK: ait.add
+  %0 = ait.matmul %x, %w : (tensor<6x8xf32>, tensor<8x8xf32>) -> tensor<6x8xf32>
+  %1 = ait.reshape %0 : tensor<6x8xf32> -> tensor<2x3x8xf32>
+  %2 = ait.expand %p : tensor<3x8xf32> -> tensor<2x3x8xf32>
+  %3 = ait.add %1, %2 : tensor<2x3x8xf32>
+  return %3 : tensor<2x3x8xf32>
+}
+
+// Heads are read and written through strides.
+// CHECK-LABEL: func @attention_views
+func.func @attention_views(%q: tensor<2x5x3x4xf32>, %kv: tensor<2x7x6x4xf32>, %m: tensor<2x1x1x7xf32>) -> tensor<2x5x12xf32> {
+  // CHECK-NEXT: %[[A:.*]] = ait.kernel "attention"(%arg0, %arg1, %arg2)
+  // CHECK-SAME: -> tensor<2x5x3x4xf32>
+  // CHECK: %[[R:.*]] = ait.reshape %[[A]]
+  // CHECK-NEXT: return %[[R]]
+  %0 = ait.permute %q {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x5x3x4xf32> -> tensor<2x3x5x4xf32>
+  %1 = ait.slice %kv {starts = array<i64: 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<2x7x6x4xf32> -> tensor<2x7x3x4xf32>
+  %2 = ait.permute %1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x7x3x4xf32> -> tensor<2x3x7x4xf32>
+  %3 = ait.slice %kv {starts = array<i64: 0, 0, 3, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<2x7x6x4xf32> -> tensor<2x7x3x4xf32>
+  %4 = ait.permute %3 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x7x3x4xf32> -> tensor<2x3x7x4xf32>
+  %5 = ait.expand %m : tensor<2x1x1x7xf32> -> tensor<2x3x5x7xf32>
+  %6 = ait.attention %0, %2, %4, %5 {scale = 0.5 : f64} : (tensor<2x3x5x4xf32>, tensor<2x3x7x4xf32>, tensor<2x3x7x4xf32>, tensor<2x3x5x7xf32>) -> tensor<2x3x5x4xf32>
+  %7 = ait.permute %6 {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x3x5x4xf32> -> tensor<2x5x3x4xf32>
+  %8 = ait.reshape %7 : tensor<2x5x3x4xf32> -> tensor<2x5x12xf32>
+  return %8 : tensor<2x5x12xf32>
+}
+
+// Reductions over other axes are another kernel.
+// CHECK-LABEL: func @two_axes
+func.func @two_axes(%x: tensor<4x8xf32>) -> tensor<1x1xf32> {
+  // CHECK: ait.kernel "loop"
+  // CHECK: ait.exp
+  // CHECK-NEXT: ait.sum
+  // CHECK-NEXT: ait.yield
+  // CHECK: ait.kernel "loop"
+  // CHECK: ait.amax
+  %0 = ait.exp %x : tensor<4x8xf32>
+  %1 = ait.sum %0 {dims = array<i64: 1>} : tensor<4x8xf32> -> tensor<4x1xf32>
+  %2 = ait.amax %1 {dims = array<i64: 0>} : tensor<4x1xf32> -> tensor<1x1xf32>
+  return %2 : tensor<1x1xf32>
+}
+
+// Fusing exp, sum and div around the matmul would make a cycle.
+// CHECK-LABEL: func @no_cycle
+func.func @no_cycle(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // CHECK: ait.kernel "loop"
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: ait.exp
+  // CHECK-NEXT: ait.yield
+  // CHECK: ait.kernel "matmul"
+  // CHECK: ait.matmul
+  // CHECK-NEXT: ait.add
+  // CHECK-NEXT: ait.yield
+  %0 = ait.exp %x : tensor<8x8xf32>
+  %1 = ait.matmul %0, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  %2 = ait.add %0, %1 : tensor<8x8xf32>
+  return %2 : tensor<8x8xf32>
+}
+
+// Indexed reads: cheap arithmetic is repeated at each read, costly arithmetic
+// is not. The rotated half of a rotary embedding is one kernel.
+// CHECK-LABEL: func @rotary
+func.func @rotary(%x: tensor<2x5x3x8xf32>, %c: tensor<5x8xf32>, %s: tensor<5x8xf32>) -> tensor<2x3x5x8xf32> {
+  // CHECK-NEXT: %[[K:.*]] = ait.kernel "loop"(%arg0, %arg1, %arg2)
+  // CHECK: return %[[K]]
+  %0 = ait.permute %x {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x5x3x8xf32> -> tensor<2x3x5x8xf32>
+  %1 = ait.expand %c : tensor<5x8xf32> -> tensor<2x3x5x8xf32>
+  %2 = ait.mul %0, %1 : tensor<2x3x5x8xf32>
+  %p = ait.permute %x {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x5x3x8xf32> -> tensor<2x3x5x8xf32>
+  %3 = ait.slice %p {starts = array<i64: 0, 0, 0, 4>, steps = array<i64: 1, 1, 1, 1>} : tensor<2x3x5x8xf32> -> tensor<2x3x5x4xf32>
+  %4 = ait.neg %3 : tensor<2x3x5x4xf32>
+  %5 = ait.slice %p {starts = array<i64: 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<2x3x5x8xf32> -> tensor<2x3x5x4xf32>
+  %6 = ait.concat %4, %5 {dim = 3 : i64} : (tensor<2x3x5x4xf32>, tensor<2x3x5x4xf32>) -> tensor<2x3x5x8xf32>
+  %7 = ait.expand %s : tensor<5x8xf32> -> tensor<2x3x5x8xf32>
+  %8 = ait.mul %6, %7 : tensor<2x3x5x8xf32>
+  %9 = ait.add %2, %8 : tensor<2x3x5x8xf32>
+  return %9 : tensor<2x3x5x8xf32>
+}
+
+// CHECK-LABEL: func @costly_indexed_read
+func.func @costly_indexed_read(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
+  // CHECK: ait.kernel "loop"
+  // CHECK: ait.exp
+  // CHECK-NEXT: ait.yield
+  // CHECK: ait.kernel "loop"
+  // CHECK: ait.permute
+  %0 = ait.exp %x : tensor<4x8xf32>
+  %1 = ait.permute %0 {permutation = array<i64: 1, 0>} : tensor<4x8xf32> -> tensor<8x4xf32>
+  return %1 : tensor<8x4xf32>
+}
+
+// What depends on constants only runs once at load, in kernels of its own; a
+// small conversion is part of its reader.
+// CHECK-LABEL: func @constants
+func.func @constants(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  // CHECK: %[[C:.*]] = ait.constant 0
+  // CHECK: %[[B:.*]] = ait.constant 1
+  // CHECK: %[[E:.*]] = ait.kernel "loop"(%[[C]])
+  // CHECK: ait.exp
+  // CHECK-NEXT: ait.yield
+  // CHECK: ait.kernel "loop"(%arg0, %[[E]], %[[B]])
+  // CHECK: ait.convert
+  // CHECK: ait.yield
+  %c = ait.constant 0 : tensor<4x4xf32>
+  %b = ait.constant 1 : tensor<4xbf16>
+  %0 = ait.exp %c : tensor<4x4xf32>
+  %1 = ait.add %x, %0 : tensor<4x4xf32>
+  %2 = ait.convert %b : tensor<4xbf16> -> tensor<4xf32>
+  %3 = ait.expand %2 : tensor<4xf32> -> tensor<4x4xf32>
+  %4 = ait.mul %1, %3 : tensor<4x4xf32>
+  return %4 : tensor<4x4xf32>
+}
+
+// A broadcast that the caller wants in memory, and one that a contraction
+// reads, are kernels; fallbacks and reshapes stay.
+// CHECK-LABEL: func @stays
+func.func @stays(%x: tensor<4xf32>, %w: tensor<2x4x4xf32>) -> (tensor<2x4xf32>, tensor<2x1x4xf32>, !ait.opaque) {
+  // CHECK: ait.kernel "loop"(%arg0)
+  // CHECK: ait.expand
+  %0 = ait.expand %x : tensor<4xf32> -> tensor<2x4xf32>
+  %1 = ait.reshape %0 : tensor<2x4xf32> -> tensor<2x1x4xf32>
+  // CHECK: ait.kernel "matmul"
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: ait.matmul
+  // CHECK: ait.fallback
+  %2 = ait.matmul %1, %w : (tensor<2x1x4xf32>, tensor<2x4x4xf32>) -> tensor<2x1x4xf32>
+  %3 = ait.fallback %0 {trace_ops = array<i64: 0>, operators = ["aten::sort"], reasons = ["unknown"]} : (tensor<2x4xf32>) -> !ait.opaque
+  return %0, %2, %3 : tensor<2x4xf32>, tensor<2x1x4xf32>, !ait.opaque
+}
+
+// Grouped queries: heads that share keys read them through a broadcast.
+// CHECK-LABEL: func @grouped_query_keys
+func.func @grouped_query_keys(%q: tensor<2x6x5x4xf32>, %k: tensor<2x7x3x4xf32>) -> tensor<2x6x5x7xf32> {
+  // CHECK: ait.reshape %arg1 : tensor<2x7x3x4xf32> -> tensor<2x7x3x1x4xf32>
+  // CHECK-NEXT: ait.kernel "matmul"
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: ait.permute
+  // CHECK-NEXT: ait.expand
+  // CHECK-NEXT: ait.reshape
+  // CHECK-NEXT: ait.matmul
+  // CHECK-NEXT: ait.yield
+  // CHECK-NEXT: }
+  // CHECK-NEXT: return
+  %r = ait.reshape %k : tensor<2x7x3x4xf32> -> tensor<2x7x3x1x4xf32>
+  %0 = ait.permute %r {permutation = array<i64: 0, 2, 3, 1, 4>} : tensor<2x7x3x1x4xf32> -> tensor<2x3x1x7x4xf32>
+  %1 = ait.expand %0 : tensor<2x3x1x7x4xf32> -> tensor<2x3x2x7x4xf32>
+  %2 = ait.reshape %1 : tensor<2x3x2x7x4xf32> -> tensor<2x6x7x4xf32>
+  %3 = ait.matmul %q, %2 {transpose_rhs} : (tensor<2x6x5x4xf32>, tensor<2x6x7x4xf32>) -> tensor<2x6x5x7xf32>
+  return %3 : tensor<2x6x5x7xf32>
+}
+
+// The normalisation after a bf16 matmul reads bf16: the matmul's kernel does not
+// widen what it writes, but may compute wider in between.
+// CHECK-LABEL: func @widening
+func.func @widening(%x: tensor<8x8xbf16>, %w: tensor<8x8xbf16>) -> tensor<8x1xf32> {
+  // CHECK-NEXT: ait.kernel "matmul"
+  // CHECK-SAME: -> tensor<8x8xbf16>
+  // CHECK: ait.silu {{.*}} : tensor<8x8xf32>
+  // CHECK: ait.kernel "loop"
+  // CHECK: ait.convert
+  // CHECK: ait.mean
+  %0 = ait.matmul %x, %w : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
+  %1 = ait.convert %0 : tensor<8x8xbf16> -> tensor<8x8xf32>
+  %2 = ait.silu %1 : tensor<8x8xf32>
+  %3 = ait.convert %2 : tensor<8x8xf32> -> tensor<8x8xbf16>
+  %4 = ait.convert %3 : tensor<8x8xbf16> -> tensor<8x8xf32>
+  %5 = ait.mean %4 {dims = array<i64: 1>} : tensor<8x8xf32> -> tensor<8x1xf32>
+  return %5 : tensor<8x1xf32>
+}
+
+// A view with another reader is a copy.
+// CHECK-LABEL: func @views_in_memory
+func.func @views_in_memory(%q: tensor<6x5x8xf32>, %k: tensor<7x6x8xf32>) -> (tensor<6x5x7xf32>, tensor<6x7x8xf32>) {
+  // CHECK: ait.kernel "loop"
+  // CHECK: ait.permute
+  // CHECK: ait.kernel "matmul"
+  // CHECK-NEXT: ^bb0
+  // CHECK-NEXT: ait.matmul
+  %0 = ait.permute %k {permutation = array<i64: 1, 0, 2>} : tensor<7x6x8xf32> -> tensor<6x7x8xf32>
+  %1 = ait.matmul %q, %0 {transpose_rhs} : (tensor<6x5x8xf32>, tensor<6x7x8xf32>) -> tensor<6x5x7xf32>
+  return %1, %0 : tensor<6x5x7xf32>, tensor<6x7x8xf32>
+}

@@ -1,0 +1,260 @@
+#include "compiler/fusion/KernelGraph.h"
+
+#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/ReshapedSizes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::ait;
+
+namespace aitune {
+
+/// A conversion of up to this many elements of a constant is done again by
+/// every kernel; a larger one once, when the model is loaded.
+static constexpr int64_t maxRecomputedConstant = 1 << 16;
+
+static bool isConstantView(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getInput();
+  return value.getDefiningOp<ConstantOp>() != nullptr;
+}
+
+bool isRecomputed(Operation *op) {
+  if (isa<FullOp, IotaOp, ExpandOp>(op))
+    return true;
+  if (auto convert = dyn_cast<ConvertOp>(op))
+    return isConstantView(convert.getInput()) &&
+           convert.getType().getNumElements() <= maxRecomputedConstant;
+  return false;
+}
+
+bool isContraction(Operation *op) {
+  return isa<MatmulOp, ConvolutionOp, AttentionOp>(op);
+}
+
+bool isMovement(Operation *op) {
+  return isa<PermuteOp, SliceOp, ConcatOp, PadOp, SliceScatterOp, EmbeddingOp,
+             IndexSelectOp, GatherOp, FlipOp, MaxPool2dOp, AvgPool2dOp,
+             UpsampleNearest2dOp, UpsampleBilinear2dOp>(op);
+}
+
+bool isCheapPointwise(Operation *op) {
+  return isa<AbsOp, NegOp, FloorOp, CeilOp, RoundOp, TruncOp, ReluOp, ClampOp,
+             ConvertOp, LogicalNotOp, BitwiseNotOp, IsNanOp, AddOp, SubOp,
+             MulOp, MaximumOp, MinimumOp, BitwiseAndOp, BitwiseOrOp,
+             BitwiseXorOp, EqOp, NeOp, LtOp, LeOp, GtOp, GeOp, WhereOp>(op);
+}
+
+bool isFusable(Operation *op) {
+  return isPointwise(op) || isReduction(op) || isMovement(op) ||
+         isContraction(op) || isRecomputed(op) || isa<CumsumOp>(op);
+}
+
+static StringRef getKind(Operation *op) {
+  return llvm::TypeSwitch<Operation *, StringRef>(op)
+      .Case([](MatmulOp) { return "matmul"; })
+      .Case([](ConvolutionOp) { return "convolution"; })
+      .Case([](AttentionOp) { return "attention"; })
+      .Default([](Operation *) { return "loop"; });
+}
+
+/// Whether `op` gives the same each time, knowing which operations before it
+/// do.
+static bool
+computesConstant(Operation *op,
+                 const llvm::SmallPtrSetImpl<Operation *> &constantOnly) {
+  return (isFusable(op) || isa<ConstantOp, ReshapeOp>(op)) &&
+         llvm::all_of(op->getResultTypes(),
+                      [](Type type) {
+                        return cast<RankedTensorType>(type).hasStaticShape();
+                      }) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return constantOnly.contains(operand.getDefiningOp());
+         });
+}
+
+/// Whether `use` reads a matrix that a contraction's kernel takes through
+/// strides. Masks are read element by element.
+static bool isStridedRead(OpOperand &use) {
+  if (auto attention = dyn_cast<AttentionOp>(use.getOwner()))
+    return use.get() != attention.getMask();
+  return isa<MatmulOp>(use.getOwner());
+}
+
+/// A reshape that splits no axis of size > 1: strides survive it.
+static bool onlyMergesAxes(ReshapeOp op) {
+  auto blocks = findReshapeBlocks(getSymbolicSizes(op.getInput().getType()),
+                                  getSymbolicSizes(op.getType()));
+  return blocks && llvm::all_of(*blocks, [&](const ReshapeBlock &block) {
+           unsigned wide = 0;
+           for (unsigned axis = block.toBegin; axis < block.toEnd; ++axis)
+             wide += op.getType().getDimSize(axis) != 1;
+           return wide <= 1;
+         });
+}
+
+/// The permute of an attention's result: its kernel writes through strides, so
+/// that the matmul after it has plain operands and library candidates.
+static bool isWrittenInPlace(Operation *op) {
+  return isa<PermuteOp>(op) && op->getOperand(0).hasOneUse() &&
+         op->getOperand(0).getDefiningOp<AttentionOp>();
+}
+
+/// Finds the views that contractions read in place. From memory up: permutes,
+/// slices and broadcasts, then at most one merging of axes, then permutes.
+static void findReadInPlace(Block &block,
+                            llvm::SmallPtrSetImpl<Operation *> &readInPlace) {
+  // Views that reach a contraction through a merging, or through a slice or
+  // broadcast.
+  llvm::SmallPtrSet<Operation *, 8> aboveMerge, aboveSlice;
+  for (Operation &op : llvm::reverse(block)) {
+    if (!isa<PermuteOp, SliceOp, ExpandOp, ReshapeOp>(op) || op.use_empty())
+      continue;
+    if (!llvm::all_of(op.getUses(), [&](OpOperand &use) {
+          return isStridedRead(use) || readInPlace.contains(use.getOwner());
+        }))
+      continue;
+    if (isWrittenInPlace(&op))
+      continue;
+    auto anyUser = [&](function_ref<bool(Operation *)> holds) {
+      return llvm::any_of(op.getUsers(), holds);
+    };
+    bool merged = anyUser([&](Operation *user) {
+      return isa<ReshapeOp>(user) || aboveMerge.contains(user);
+    });
+    bool sliced = anyUser([&](Operation *user) {
+      return isa<SliceOp, ExpandOp>(user) || aboveSlice.contains(user);
+    });
+    if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+      Operation *source = reshape.getInput().getDefiningOp();
+      // A reshape of memory is free where it is.
+      if (!source || !isa<PermuteOp, SliceOp, ExpandOp>(source) ||
+          isWrittenInPlace(source) || !source->hasOneUse() || merged ||
+          sliced || !onlyMergesAxes(reshape))
+        continue;
+    }
+    readInPlace.insert(&op);
+    if (merged)
+      aboveMerge.insert(&op);
+    if (sliced)
+      aboveSlice.insert(&op);
+  }
+}
+
+KernelGraph::KernelGraph(Block &block) {
+  findReadInPlace(block, readInPlace);
+  for (Operation &op : block) {
+    positions[&op] = positions.size();
+    if (computesConstant(&op, constantOnly))
+      constantOnly.insert(&op);
+    if (!isFusable(&op) || isRecomputed(&op) || isReadInPlace(&op))
+      continue;
+    groupOf[&op] = groups.size();
+    groups.push_back({getKind(&op), {&op}});
+  }
+}
+
+std::optional<KernelGraph::GroupId> KernelGraph::getGroup(Operation *op) const {
+  auto it = groupOf.find(op);
+  if (it == groupOf.end())
+    return std::nullopt;
+  return it->second;
+}
+
+SmallVector<KernelGraph::GroupId> KernelGraph::getGroups() const {
+  SmallVector<GroupId> ids;
+  for (GroupId id = 0; id < groups.size(); ++id)
+    if (!groups[id].operations.empty())
+      ids.push_back(id);
+  llvm::sort(ids, [&](GroupId lhs, GroupId rhs) {
+    return getPosition(groups[lhs].operations.front()) <
+           getPosition(groups[rhs].operations.front());
+  });
+  return ids;
+}
+
+void KernelGraph::merge(GroupId to, GroupId from) {
+  for (Operation *op : groups[from].operations)
+    groupOf[op] = to;
+  llvm::append_range(groups[to].operations, groups[from].operations);
+  groups[from].operations.clear();
+  llvm::sort(groups[to].operations, [&](Operation *lhs, Operation *rhs) {
+    return getPosition(lhs) < getPosition(rhs);
+  });
+}
+
+bool KernelGraph::hasPathAround(GroupId producer, GroupId consumer) const {
+  // Operations reached, and whether something other than recomputed values
+  // lies between.
+  SmallVector<std::pair<Operation *, bool>> worklist;
+  llvm::SmallPtrSet<Operation *, 16> visitedDirect, visitedAround;
+  auto reach = [&](Operation *op, bool around) {
+    if ((around ? visitedAround : visitedDirect).insert(op).second)
+      worklist.emplace_back(op, around);
+  };
+  for (Operation *op : groups[producer].operations)
+    reach(op, false);
+  while (!worklist.empty()) {
+    auto [op, around] = worklist.pop_back_val();
+    for (Operation *user : op->getUsers()) {
+      std::optional<GroupId> group = getGroup(user);
+      if (group == consumer) {
+        if (around)
+          return true;
+        continue;
+      }
+      if (group == producer)
+        continue;
+      if (!group) {
+        reach(user, around || !isRecomputed(user));
+        continue;
+      }
+      for (Operation *member : groups[*group].operations)
+        reach(member, true);
+    }
+  }
+  return false;
+}
+
+bool KernelGraph::dependsOn(Value value, GroupId group) const {
+  SmallVector<Operation *> worklist;
+  llvm::SmallPtrSet<Operation *, 16> visited;
+  auto reach = [&](Operation *op) {
+    if (op && visited.insert(op).second)
+      worklist.push_back(op);
+  };
+  if (Operation *op = value.getDefiningOp(); op && getGroup(op) != group)
+    reach(op);
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val();
+    std::optional<GroupId> current = getGroup(op);
+    if (current == group)
+      return true;
+    if (current)
+      for (Operation *member : groups[*current].operations)
+        reach(member);
+    for (Value operand : op->getOperands())
+      reach(operand.getDefiningOp());
+  }
+  return false;
+}
+
+bool KernelGraph::escapes(Value value, GroupId group) const {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (std::optional<GroupId> userGroup = getGroup(user))
+      return *userGroup != group;
+    // A recomputed value is wherever its readers are.
+    if (!isRecomputed(user))
+      return true;
+    return llvm::any_of(user->getResults(),
+                        [&](Value result) { return escapes(result, group); });
+  });
+}
+
+void KernelGraph::addUnfused(Operation *op, Operation *like) {
+  positions[op] = positions.lookup(like);
+}
+
+} // namespace aitune

@@ -1,0 +1,223 @@
+#include "compiler/fusion/LoopLegality.h"
+
+#include "compiler/dialect/Ait.h"
+#include "compiler/fusion/KernelGraph.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace mlir::ait;
+
+namespace aitune {
+namespace {
+
+/// Beyond this many operations a kernel's registers spill and its name and
+/// compile time get out of hand.
+constexpr size_t maxOperations = 96;
+/// More pointers than this in one loop cost more than they save.
+constexpr size_t maxTensors = 24;
+
+class LoopAnalysis {
+public:
+  LoopAnalysis(ArrayRef<Operation *> operations,
+               function_ref<bool(Value)> escapes, std::string &reason)
+      : operations(operations), escapes(escapes), reason(reason),
+        members(operations.begin(), operations.end()) {}
+
+  std::optional<LoopDomain> run() {
+    if (!checkSize() || !markReads() || !findSizes() || !findReducedAxes() ||
+        !checkLevels())
+      return std::nullopt;
+    return std::move(domain);
+  }
+
+private:
+  bool reject(Operation *op, const Twine &why) {
+    reason = (op->getName().getStringRef() + ": " + why).str();
+    return false;
+  }
+
+  bool isMember(Operation *op) const { return op && members.contains(op); }
+
+  /// Calls `visit` with the members that read `value`, directly or through
+  /// recomputed operations.
+  void forEachReader(Value value, function_ref<void(Operation *)> visit) const {
+    for (Operation *user : value.getUsers()) {
+      if (isMember(user))
+        visit(user);
+      else if (isRecomputed(user))
+        forEachReader(user->getResult(0), visit);
+    }
+  }
+
+  bool checkSize() {
+    if (operations.size() > maxOperations) {
+      reason = "the kernel would have more than " +
+               std::to_string(maxOperations) + " operations";
+      return false;
+    }
+    llvm::SmallPtrSet<Value, 16> tensors;
+    for (Operation *op : operations) {
+      for (Value operand : op->getOperands()) {
+        Operation *producer = operand.getDefiningOp();
+        if (!isMember(producer) && !(producer && isRecomputed(producer)))
+          tensors.insert(operand);
+      }
+      for (Value result : op->getResults())
+        if (escapes(result))
+          tensors.insert(result);
+    }
+    if (tensors.size() <= maxTensors)
+      return true;
+    reason = "the kernel would read and write more than " +
+             std::to_string(maxTensors) + " tensors";
+    return false;
+  }
+
+  /// Finds the operations that are read through an index computation: they are
+  /// computed again at each read, so they must be cheap and read only there.
+  bool markReads() {
+    for (Operation *op : llvm::reverse(operations)) {
+      bool readThroughIndex = false, readInPlace = false;
+      for (Value result : op->getResults()) {
+        forEachReader(result, [&](Operation *reader) {
+          (isMovement(reader) || reads.contains(reader) || isa<CumsumOp>(reader)
+               ? readThroughIndex
+               : readInPlace) = true;
+        });
+        readInPlace |= escapes(result);
+      }
+      if (!readThroughIndex)
+        continue;
+      if (readInPlace)
+        return reject(op, "its value is read in order and through an index");
+      if (isa<MaxPool2dOp, AvgPool2dOp, UpsampleBilinear2dOp>(op) ||
+          !(isMovement(op) || isCheapPointwise(op)))
+        return reject(op, "too costly to compute again at each indexed read");
+      reads.insert(op);
+    }
+    return true;
+  }
+
+  /// The sizes an operation iterates over.
+  static SmallVector<AffineExpr> getIterationSizes(Operation *op) {
+    Value value = isReduction(op) ? op->getOperand(0) : op->getResult(0);
+    return getSymbolicSizes(cast<RankedTensorType>(value.getType()));
+  }
+
+  static bool isOne(AffineExpr size) {
+    auto constant = dyn_cast<AffineConstantExpr>(size);
+    return constant && constant.getValue() == 1;
+  }
+
+  bool findSizes() {
+    size_t rank = 0;
+    for (Operation *op : operations)
+      if (!reads.contains(op))
+        rank = std::max(rank, getIterationSizes(op).size());
+    domain.sizes.assign(
+        rank, getAffineConstantExpr(1, operations.front()->getContext()));
+    domain.reduced.assign(rank, false);
+    for (Operation *op : operations) {
+      if (reads.contains(op))
+        continue;
+      SmallVector<AffineExpr> sizes = getIterationSizes(op);
+      size_t missing = rank - sizes.size();
+      for (auto [axis, size] : llvm::enumerate(sizes)) {
+        AffineExpr &known = domain.sizes[axis + missing];
+        AffineExpr canonical = canonicalizeSize(size);
+        if (isOne(known))
+          known = canonical;
+        else if (!isOne(canonical) && canonical != known)
+          return reject(op, "iterates over other sizes");
+      }
+    }
+    return true;
+  }
+
+  bool findReducedAxes() {
+    Operation *first = nullptr;
+    for (Operation *op : operations) {
+      if (!isReduction(op))
+        continue;
+      if (reads.contains(op))
+        return reject(op, "reduced values are read through an index");
+      SmallVector<bool> reduced(domain.sizes.size());
+      auto input = cast<RankedTensorType>(op->getOperand(0).getType());
+      size_t missing = domain.sizes.size() - input.getRank();
+      for (int64_t dim :
+           op->getAttrOfType<DenseI64ArrayAttr>("dims").asArrayRef())
+        reduced[dim + missing] = !isOne(domain.sizes[dim + missing]);
+      if (first && reduced != domain.reduced)
+        return reject(op, "reduces other axes than " +
+                              first->getName().getStringRef());
+      // The index of an extreme is no value that a second pass could use.
+      if (first && isa<ArgmaxOp, ArgminOp, ProdOp>(op))
+        return reject(op, "is not combined with other reductions");
+      if (first && isa<ArgmaxOp, ArgminOp, ProdOp>(first))
+        return reject(first, "is not combined with other reductions");
+      first = op;
+      domain.reduced = reduced;
+    }
+    return true;
+  }
+
+  /// Every operation runs over the whole domain, or over it with exactly the
+  /// reduced axes collapsed, or is so cheap that broadcasting may repeat it.
+  bool checkLevels() {
+    for (Operation *op : operations) {
+      if (reads.contains(op))
+        continue;
+      SmallVector<AffineExpr> sizes = getIterationSizes(op);
+      size_t missing = domain.sizes.size() - sizes.size();
+      bool whole = missing == 0, collapsed = missing == 0;
+      for (auto [axis, size] : llvm::enumerate(sizes)) {
+        bool one = isOne(size) && !isOne(domain.sizes[axis + missing]);
+        whole &= !one;
+        collapsed &= one == domain.reduced[axis + missing];
+      }
+      if (isa<CumsumOp>(op) && operations.size() > 1)
+        return reject(op, "a running sum is a kernel of its own");
+      if (whole || collapsed) {
+        // A reduction of reduced values would be a second level.
+        if (isReduction(op) && !whole)
+          return reject(op, "reduces part of the domain");
+        continue;
+      }
+      if (!isCheapPointwise(op) && !isMovement(op))
+        return reject(op, "broadcasting would repeat it");
+      for (Value result : op->getResults())
+        if (escapes(result))
+          return reject(op, "its value is smaller than the domain and is "
+                            "needed elsewhere");
+      if (readsReduction(op))
+        return reject(op, "a reduced value is needed at other sizes");
+    }
+    return true;
+  }
+
+  bool readsReduction(Operation *op) const {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      if (!producer || !(isMember(producer) || isRecomputed(producer)))
+        return false;
+      return isReduction(producer) || readsReduction(producer);
+    });
+  }
+
+  ArrayRef<Operation *> operations;
+  function_ref<bool(Value)> escapes;
+  std::string &reason;
+  llvm::SmallPtrSet<Operation *, 16> members;
+  llvm::SmallPtrSet<Operation *, 8> reads;
+  LoopDomain domain;
+};
+} // namespace
+
+std::optional<LoopDomain> findLoopDomain(ArrayRef<Operation *> operations,
+                                         function_ref<bool(Value)> escapes,
+                                         std::string &reason) {
+  return LoopAnalysis(operations, escapes, reason).run();
+}
+
+} // namespace aitune

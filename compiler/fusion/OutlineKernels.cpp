@@ -1,0 +1,81 @@
+// Kernels as functions; identical ones are one function.
+#include "compiler/fusion/Passes.h"
+
+#include "compiler/dialect/Ait.h"
+#include "compiler/fusion/KernelName.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace aitune {
+#define GEN_PASS_DEF_OUTLINEKERNELS
+#include "compiler/fusion/Passes.h.inc"
+} // namespace aitune
+
+using namespace mlir;
+using namespace mlir::ait;
+
+namespace {
+/// A function with the kernel's body under a neutral name, not in any module.
+OwningOpRef<func::FuncOp> makeFunction(KernelOp kernel) {
+  OpBuilder builder(kernel.getContext());
+  auto type = builder.getFunctionType(kernel.getInputs().getTypes(),
+                                      kernel.getResults().getTypes());
+  auto function =
+      func::FuncOp::create(builder, kernel.getLoc(), "kernel", type);
+  function.setPrivate();
+  function->setAttr("ait.kind", kernel.getKindAttr());
+  function->setAttr("ait.implementation", builder.getStringAttr("generated"));
+  function->setAttr("ait.config", builder.getDictionaryAttr({}));
+  function.getBody().takeBody(kernel.getBody());
+  auto yield = cast<YieldOp>(function.getBody().front().getTerminator());
+  builder.setInsertionPoint(yield);
+  func::ReturnOp::create(builder, yield.getLoc(), yield.getValues());
+  yield.erase();
+  return function;
+}
+
+/// Equal exactly for functions that compute the same in the same way:
+/// attributes, types and operations in order, without locations.
+std::string getStructure(func::FuncOp function) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  function.print(stream, OpPrintingFlags().useLocalScope());
+  return text;
+}
+
+struct OutlineKernels : aitune::impl::OutlineKernelsBase<OutlineKernels> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    SymbolTable symbols(module);
+    llvm::StringMap<func::FuncOp> functionOfStructure;
+    llvm::StringMap<unsigned> countOfName;
+
+    SmallVector<KernelOp> kernels;
+    module.walk([&](KernelOp kernel) { kernels.push_back(kernel); });
+    for (KernelOp kernel : kernels) {
+      std::string name = kernel.getName().empty()
+                             ? aitune::describeKernel(kernel.getBody().front())
+                             : kernel.getName().str();
+      OwningOpRef<func::FuncOp> candidate = makeFunction(kernel);
+      func::FuncOp &function = functionOfStructure[getStructure(*candidate)];
+      if (!function) {
+        std::string unique;
+        do
+          unique = name + "_" + std::to_string(countOfName[name]++);
+        while (symbols.lookup(unique));
+        function = candidate.release();
+        function.setSymName(unique);
+        symbols.insert(function);
+      }
+      OpBuilder builder(kernel);
+      auto launch =
+          LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(),
+                           function.getSymName(), kernel.getInputs());
+      kernel.replaceAllUsesWith(launch.getResults());
+      kernel.erase();
+    }
+  }
+};
+} // namespace

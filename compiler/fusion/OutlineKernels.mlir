@@ -1,0 +1,52 @@
+// RUN: aitune-opt %s -ait-outline-kernels | FileCheck %s
+
+// Two equal kernels share a function, one of another size does not.
+// CHECK-LABEL: func @main
+func.func @main(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>, %w: tensor<4x4xf32>)
+    -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<3x4xf32>) {
+  // CHECK-NEXT: %[[A:.*]] = ait.launch @matmul_gelu_0(%arg0, %arg2)
+  // CHECK-NEXT: %[[B:.*]] = ait.launch @matmul_gelu_0(%[[A]], %arg2)
+  // CHECK-NEXT: %[[C:.*]] = ait.launch @matmul_gelu_1(%arg1, %arg2)
+  // CHECK-NEXT: %[[D:.*]] = ait.launch @softmax_0(%[[C]])
+  // CHECK-NEXT: return %[[A]], %[[B]], %[[D]]
+  %0 = ait.kernel "matmul"(%x, %w) : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32> {
+  ^bb0(%a: tensor<2x4xf32>, %b: tensor<4x4xf32>):
+    %1 = ait.matmul %a, %b : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+    %2 = ait.gelu %1 : tensor<2x4xf32>
+    ait.yield %2 : tensor<2x4xf32>
+  }
+  %3 = ait.kernel "matmul"(%0, %w) : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32> {
+  ^bb0(%c: tensor<2x4xf32>, %d: tensor<4x4xf32>):
+    %4 = ait.matmul %c, %d : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+    %5 = ait.gelu %4 : tensor<2x4xf32>
+    ait.yield %5 : tensor<2x4xf32>
+  }
+  %6 = ait.kernel "matmul"(%y, %w) : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32> {
+  ^bb0(%a: tensor<3x4xf32>, %b: tensor<4x4xf32>):
+    %7 = ait.matmul %a, %b : (tensor<3x4xf32>, tensor<4x4xf32>) -> tensor<3x4xf32>
+    %8 = ait.gelu %7 : tensor<3x4xf32>
+    ait.yield %8 : tensor<3x4xf32>
+  }
+  %9 = ait.kernel "loop"(%6) : (tensor<3x4xf32>) -> tensor<3x4xf32> {
+  ^bb0(%a: tensor<3x4xf32>):
+    %10 = ait.amax %a {dims = array<i64: 1>} : tensor<3x4xf32> -> tensor<3x1xf32>
+    %11 = ait.expand %10 : tensor<3x1xf32> -> tensor<3x4xf32>
+    %12 = ait.sub %a, %11 : tensor<3x4xf32>
+    %13 = ait.exp %12 : tensor<3x4xf32>
+    %14 = ait.sum %13 {dims = array<i64: 1>} : tensor<3x4xf32> -> tensor<3x1xf32>
+    %15 = ait.expand %14 : tensor<3x1xf32> -> tensor<3x4xf32>
+    %16 = ait.div %13, %15 : tensor<3x4xf32>
+    ait.yield %16 : tensor<3x4xf32>
+  }
+  return %0, %3, %9 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<3x4xf32>
+}
+
+// CHECK-NOT: ait.kernel
+// CHECK: func.func private @matmul_gelu_0(%arg0: tensor<2x4xf32>, %arg1: tensor<4x4xf32>) -> tensor<2x4xf32>
+// CHECK-SAME: attributes {ait.config = {}, ait.implementation = "generated", ait.kind = "matmul"}
+// CHECK-NEXT: ait.matmul
+// CHECK-NEXT: ait.gelu
+// CHECK-NEXT: return
+// CHECK: func.func private @matmul_gelu_1(%arg0: tensor<3x4xf32>
+// CHECK: func.func private @softmax_0
+// CHECK-SAME: ait.kind = "loop"

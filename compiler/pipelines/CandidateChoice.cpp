@@ -1,0 +1,98 @@
+#include "compiler/pipelines/CandidateChoice.h"
+
+#include "compiler/codegen/cpu/KernelLoader.h"
+#include "compiler/pipelines/PlanBuilder.h"
+#include "compiler/tune/Measure.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Seconds to spend on measuring the candidates of one kernel.
+constexpr double kBudgetSeconds = 0.03;
+
+/// A function that is one launch: constants stay constants, other inputs
+/// become arguments.
+func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
+  OpBuilder builder(module.getContext());
+  builder.setInsertionPointToEnd(module.getBody());
+  SmallVector<Type> inputTypes;
+  for (Value input : launch.getInputs())
+    if (!input.getDefiningOp<ait::ConstantOp>())
+      inputTypes.push_back(input.getType());
+  auto wrapper = func::FuncOp::create(builder, launch.getLoc(), "measured_launch",
+                                      builder.getFunctionType(inputTypes, launch.getResultTypes()));
+  Block *body = wrapper.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  IRMapping mapping;
+  unsigned argument = 0;
+  for (Value input : launch.getInputs()) {
+    if (auto constant = input.getDefiningOp<ait::ConstantOp>())
+      builder.clone(*constant, mapping);
+    else
+      // An input that the launch reads twice needs one argument for each read.
+      mapping.map(input, body->getArgument(argument++));
+  }
+  Operation *copy = builder.clone(*launch.getOperation(), mapping);
+  func::ReturnOp::create(builder, launch.getLoc(), copy->getResults());
+  return wrapper;
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
+                                                          const KernelImplementation &candidate,
+                                                          absl::Span<const ConstantTensor> constants) {
+  llvm::StringMap<KernelImplementation> implementations;
+  implementations[kernel] = candidate;
+  absl::StatusOr<ExecutablePlan> plan = buildPlan(wrapper, symbols, implementations);
+  if (!plan.ok())
+    return plan.status();
+  std::vector<std::string> objects;
+  for (const KernelObject &object : candidate.objects)
+    objects.push_back(object.object);
+  auto kernels = loadKernels(objects);
+  if (!kernels.ok())
+    return kernels.status();
+  return Executable::Load(*std::move(plan), *kernels, {constants.begin(), constants.end()}, {});
+}
+
+} // namespace
+
+size_t chooseByMeasurement(ModuleOp module, ait::LaunchOp launch, const std::vector<KernelImplementation> &candidates,
+                           absl::Span<const ConstantTensor> constants, CompileResult &result) {
+  if (candidates.size() == 1)
+    return 0;
+  func::FuncOp wrapper = wrapLaunch(module, launch);
+  std::vector<std::unique_ptr<Executable>> executables;
+  std::vector<size_t> positions;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    auto executable =
+        loadCandidate(wrapper, module->getAttrOfType<ArrayAttr>("ait.symbols"), launch.getKernel(), candidates[i], constants);
+    if (executable.ok()) {
+      executables.push_back(*std::move(executable));
+      positions.push_back(i);
+    } else {
+      result.candidates.push_back({launch.getKernel().str(), candidates[i].name, -1, false,
+                                   std::string(executable.status().message())});
+    }
+  }
+  wrapper.erase();
+
+  const std::vector<Measurement> measurements = measureCandidates(executables, kBudgetSeconds);
+  size_t best = positions.empty() ? 0 : positions.front();
+  double bestMicroseconds = -1;
+  for (size_t i = 0; i < measurements.size(); ++i)
+    if (measurements[i].microseconds >= 0 &&
+        (bestMicroseconds < 0 || measurements[i].microseconds < bestMicroseconds)) {
+      best = positions[i];
+      bestMicroseconds = measurements[i].microseconds;
+    }
+  for (size_t i = 0; i < measurements.size(); ++i)
+    result.candidates.push_back({launch.getKernel().str(), candidates[positions[i]].name,
+                                 measurements[i].microseconds, positions[i] == best, measurements[i].note});
+  return best;
+}
+
+} // namespace aitune

@@ -1,0 +1,25 @@
+// Decides between the implementations of a kernel by running them.
+#ifndef AITUNE_COMPILER_PIPELINES_CANDIDATECHOICE_H
+#define AITUNE_COMPILER_PIPELINES_CANDIDATECHOICE_H
+
+#include <vector>
+
+#include "absl/types/span.h"
+#include "compiler/Compiler.h"
+#include "compiler/dialect/Ait.h"
+#include "compiler/pipelines/KernelImplementation.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace aitune {
+
+/// The position of the fastest correct candidate, measured on a model that is
+/// `launch` alone, with the real constants. One candidate is taken unmeasured.
+/// What was measured is appended to result.candidates. If none can be loaded
+/// the first is returned, and the plan's own loading will say why.
+size_t chooseByMeasurement(mlir::ModuleOp module, mlir::ait::LaunchOp launch,
+                           const std::vector<KernelImplementation> &candidates,
+                           absl::Span<const ConstantTensor> constants, CompileResult &result);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_PIPELINES_CANDIDATECHOICE_H

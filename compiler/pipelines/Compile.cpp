@@ -1,0 +1,283 @@
+// The whole compiler, top to bottom.
+
+#include <chrono>
+#include <set>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/Compiler.h"
+#include "compiler/dialect/Ait.h"
+#include "compiler/pipelines/CandidateChoice.h"
+#include "compiler/pipelines/Dump.h"
+#include "compiler/pipelines/KernelBenchmark.h"
+#include "compiler/pipelines/KernelCompiler.h"
+#include "compiler/pipelines/LibraryCalls.h"
+#include "compiler/pipelines/Pipelines.h"
+#include "compiler/pipelines/PlanBuilder.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// A kernel function and the ways found to run it.
+struct Kernel {
+  func::FuncOp function;
+  SmallVector<ait::LaunchOp> launches;
+  std::optional<LibraryMatch> library;
+  std::string generatedFailure, libraryFailure;
+  std::vector<KernelImplementation> candidates;
+};
+
+class Compilation {
+public:
+  Compilation(ModuleOp module, absl::Span<const ConstantTensor> constants, const CompileOptions &options)
+      : module(module), constants(constants), options(options), dump(options.dumpDirectory, "graph") {}
+
+  absl::StatusOr<CompileResult> run();
+
+private:
+  absl::Status runPasses(const char *phase, void (*build)(OpPassManager &));
+  void collectKernels();
+  absl::Status generateCode();
+  void addLibraryCandidate(Kernel &kernel, const std::map<std::string, CompiledKernel> &compiled);
+  void chooseImplementations();
+  void report(const char *phase, int done, int total) const {
+    if (options.progress)
+      options.progress(phase, done, total);
+  }
+  KernelCompilerOptions kernelOptions() const {
+    return {options.emulateEagerCasts, options.target, options.dumpDirectory, options.compileTo};
+  }
+  int threads() const { return options.threads > 0 ? options.threads : std::thread::hardware_concurrency(); }
+
+  ModuleOp module;
+  absl::Span<const ConstantTensor> constants;
+  const CompileOptions &options;
+  const Dump dump;
+  CompileResult result;
+  std::vector<Kernel> kernels;
+  llvm::StringMap<KernelImplementation> implementations;
+};
+
+/// The positions in the trace of the operators that `kernel` was made of, at
+/// every place that launches it: equal kernels are one function, whose own
+/// locations are those of the first.
+std::vector<int64_t> traceOps(const Kernel &kernel) {
+  std::set<int64_t> positions;
+  auto collect = [&](Operation *op) {
+    op->getLoc()->walk([&](Location location) {
+      if (auto fused = dyn_cast<FusedLoc>(location))
+        if (auto position = dyn_cast_or_null<IntegerAttr>(fused.getMetadata()))
+          positions.insert(position.getInt());
+      return WalkResult::advance();
+    });
+  };
+  kernel.function->walk(collect);
+  for (ait::LaunchOp launch : kernel.launches)
+    collect(launch);
+  return {positions.begin(), positions.end()};
+}
+
+std::string moduleText(func::FuncOp function) { return absl::StrCat("module {\n", printToString(function), "}\n"); }
+
+KernelImplementation generatedImplementation(func::FuncOp function, const CompiledKernel &compiled) {
+  KernelImplementation implementation;
+  implementation.name = "generated";
+  ImplementationStep step;
+  *step.call.mutable_kernel() = compiled.launch;
+  step.packings = compiled.packings;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    step.inputs.push_back(i);
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    step.outputs.push_back(function.getNumArguments() + i);
+  implementation.steps.push_back(std::move(step));
+  implementation.objects.push_back(compiled.object);
+  return implementation;
+}
+
+absl::Status Compilation::runPasses(const char *phase, void (*build)(OpPassManager &)) {
+  std::string errors;
+  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+      absl::StrAppend(&errors, errors.empty() ? "" : "; ", diagnostic.str());
+    return success();
+  });
+  report(phase, 0, 1);
+  const auto start = std::chrono::steady_clock::now();
+  PassManager passManager(module.getContext());
+  build(passManager);
+  if (failed(passManager.run(module)))
+    return absl::InternalError(absl::StrCat(phase, ": ", errors));
+  result.phaseSeconds.emplace_back(
+      phase, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  dump.write(absl::StrCat(result.phaseSeconds.size(), "-", phase, ".mlir"), module);
+  report(phase, 1, 1);
+  return absl::OkStatus();
+}
+
+void Compilation::collectKernels() {
+  llvm::StringMap<size_t> numbers;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr("ait.kind")) {
+      numbers[function.getSymName()] = kernels.size();
+      kernels.push_back({function, {}, std::nullopt, "", "", {}});
+    }
+  module.walk([&](ait::LaunchOp launch) {
+    kernels[numbers.lookup(launch.getKernel())].launches.push_back(launch);
+    ++result.kernels;
+  });
+  result.uniqueKernels = kernels.size();
+  for (Kernel &kernel : kernels)
+    for (unsigned i = 0; i < kernel.function.getNumArguments(); ++i)
+      if (llvm::all_of(kernel.launches, [&](ait::LaunchOp launch) {
+            return launch.getInputs()[i].getDefiningOp<ait::ConstantOp>() != nullptr;
+          }))
+        kernel.function.setArgAttr(i, "ait.constant", UnitAttr::get(module.getContext()));
+}
+
+void Compilation::addLibraryCandidate(Kernel &kernel, const std::map<std::string, CompiledKernel> &compiled) {
+  LibraryMatch &match = *kernel.library;
+  const int inputs = kernel.function.getNumArguments();
+  KernelImplementation implementation;
+  implementation.name = "onednn";
+  ImplementationStep call;
+  call.call = match.call;
+  call.inputs = match.arguments;
+  call.outputs = {inputs};
+  if (match.rest) {
+    auto it = compiled.find(match.rest.getSymName().str());
+    if (it == compiled.end())
+      return;
+    const int temporary = inputs + kernel.function.getNumResults();
+    implementation.temporaries.push_back(match.resultType);
+    call.outputs = {temporary};
+    KernelImplementation rest = generatedImplementation(match.rest, it->second);
+    ImplementationStep &step = rest.steps.front();
+    step.call.set_kind("loop");
+    for (int &input : step.inputs)
+      input = match.restArguments[input] < 0 ? temporary : match.restArguments[input];
+    for (size_t i = 0; i < step.outputs.size(); ++i)
+      step.outputs[i] = inputs + i;
+    implementation.steps.push_back(std::move(step));
+    implementation.objects = std::move(rest.objects);
+  }
+  implementation.steps.insert(implementation.steps.begin(), std::move(call));
+  kernel.candidates.push_back(std::move(implementation));
+}
+
+absl::Status Compilation::generateCode() {
+  // The library's leftovers are kernels too, compiled beside the others.
+  std::vector<std::string> texts, names;
+  auto add = [&](func::FuncOp function) {
+    names.push_back(function.getSymName().str());
+    texts.push_back(moduleText(function));
+  };
+  for (Kernel &kernel : kernels) {
+    add(kernel.function);
+    kernel.library = matchLibraryCall(kernel.function, kernel.libraryFailure);
+    if (kernel.library && kernel.library->rest)
+      add(kernel.library->rest);
+  }
+  const auto start = std::chrono::steady_clock::now();
+  std::vector<absl::StatusOr<CompiledKernel>> outcomes =
+      compileKernels(texts, kernelOptions(), threads(),
+                     [&](int done) { report("generating code", done, static_cast<int>(texts.size())); });
+  result.phaseSeconds.emplace_back(
+      "code generation", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+
+  std::map<std::string, CompiledKernel> compiled;
+  std::map<std::string, std::string> failures;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (outcomes[i].ok()) {
+      absl::StrAppend(&result.ir, outcomes[i]->ir);
+      compiled.emplace(names[i], *std::move(outcomes[i]));
+    } else {
+      failures.emplace(names[i], std::string(outcomes[i].status().message()));
+    }
+  }
+  for (Kernel &kernel : kernels) {
+    const std::string name = kernel.function.getSymName().str();
+    if (auto it = compiled.find(name); it != compiled.end()) {
+      kernel.candidates.push_back(generatedImplementation(kernel.function, it->second));
+      if (const Dump folder(options.dumpDirectory, "kernels/" + name);
+          folder.enabled() && options.compileTo == CompilePhase::Executable)
+        folder.write("benchmark.cc", writeKernelBenchmark(kernel.function, it->second,
+                                                          module->getAttrOfType<ArrayAttr>("ait.symbols")));
+    } else {
+      result.rejections.push_back({"code generation", name, failures[name]});
+    }
+    if (kernel.library)
+      addLibraryCandidate(kernel, compiled);
+    else if (kernel.function->getAttrOfType<StringAttr>("ait.kind").getValue() != "loop")
+      result.rejections.push_back({"library", name, kernel.libraryFailure});
+    if (kernel.candidates.empty())
+      result.failures.push_back({name, failures[name], traceOps(kernel)});
+  }
+  return absl::OkStatus();
+}
+
+void Compilation::chooseImplementations() {
+  const auto start = std::chrono::steady_clock::now();
+  int done = 0;
+  for (Kernel &kernel : kernels) {
+    if (kernel.launches.empty() || kernel.candidates.empty())
+      continue;
+    const size_t choice = options.measureCandidates
+                              ? chooseByMeasurement(module, kernel.launches.front(), kernel.candidates, constants, result)
+                              : 0;
+    KernelImplementation &chosen = kernel.candidates[choice];
+    for (KernelObject &object : chosen.objects)
+      result.objects.push_back(object);
+    implementations[kernel.function.getSymName()] = std::move(chosen);
+    report("choosing candidates", ++done, static_cast<int>(kernels.size()));
+  }
+  result.phaseSeconds.emplace_back(
+      "candidate choice", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+}
+
+absl::StatusOr<CompileResult> Compilation::run() {
+  auto stopAfter = [&](CompilePhase phase) {
+    if (options.compileTo != phase)
+      return false;
+    result.ir = printToString(module);
+    return true;
+  };
+  if (stopAfter(CompilePhase::Import))
+    return std::move(result);
+  if (absl::Status status = runPasses("transforms", buildTransformPipeline); !status.ok())
+    return status;
+  if (stopAfter(CompilePhase::Transformed))
+    return std::move(result);
+  if (absl::Status status = runPasses("fusion", buildFusionPipeline); !status.ok())
+    return status;
+  if (stopAfter(CompilePhase::Fused))
+    return std::move(result);
+  collectKernels();
+  if (absl::Status status = generateCode(); !status.ok())
+    return status;
+  if (options.compileTo != CompilePhase::Executable || !result.failures.empty())
+    return std::move(result);
+  chooseImplementations();
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (!main)
+    return absl::InvalidArgumentError("the module has no function @main");
+  absl::StatusOr<ExecutablePlan> plan =
+      buildPlan(main, module->getAttrOfType<ArrayAttr>("ait.symbols"), implementations);
+  if (!plan.ok())
+    return plan.status();
+  result.plan = *std::move(plan);
+  return std::move(result);
+}
+
+} // namespace
+
+absl::StatusOr<CompileResult> compile(ModuleOp module, absl::Span<const ConstantTensor> constants,
+                                      const CompileOptions &options) {
+  return Compilation(module, constants, options).run();
+}
+
+} // namespace aitune

@@ -1,0 +1,43 @@
+// How an outlined kernel will run: the steps that a launch of it becomes.
+//
+// A kernel has several implementations (generated with some schedule, a library
+// primitive followed by what the library could not take). All of them have this
+// one form, so that the tuner measures and the plan builder emits any of them
+// without knowing which it is.
+#ifndef AITUNE_COMPILER_PIPELINES_KERNELIMPLEMENTATION_H
+#define AITUNE_COMPILER_PIPELINES_KERNELIMPLEMENTATION_H
+
+#include <string>
+#include <vector>
+
+#include "compiler/Compiler.h"
+#include "mlir/IR/AffineMap.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "runtime/executable/plan.pb.h"
+
+namespace aitune {
+
+/// One step. Operands are numbered: the kernel's inputs, then its results, then
+/// the implementation's temporaries.
+struct ImplementationStep {
+  std::vector<int> inputs, outputs;
+  /// The call: exactly one of the plan's step kinds, its operands unset.
+  Step call;
+  /// For a generated step: how each input is packed (kind NONE: as it is).
+  std::vector<PackingProto> packings;
+};
+
+struct KernelImplementation {
+  /// "generated", or the library's name.
+  std::string name;
+  /// What tells it from others of the same name, such as its schedule.
+  std::string description;
+  std::vector<ImplementationStep> steps;
+  std::vector<mlir::RankedTensorType> temporaries;
+  /// The objects that its generated steps need.
+  std::vector<KernelObject> objects;
+};
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_PIPELINES_KERNELIMPLEMENTATION_H

@@ -1,0 +1,32 @@
+// The compiler's phases as pass pipelines, top to bottom in the order they run.
+#ifndef AITUNE_COMPILER_PIPELINES_PIPELINES_H
+#define AITUNE_COMPILER_PIPELINES_PIPELINES_H
+
+#include <string>
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace aitune {
+
+/// Every dialect that a module of any phase may hold.
+void registerCompilerDialects(mlir::DialectRegistry &registry);
+
+/// Phase 1, on the imported module: fewer and simpler operations, layouts that
+/// the kernels like.
+void buildTransformPipeline(mlir::OpPassManager &passManager);
+
+/// Phase 2: the graph cut into kernels, each a function.
+void buildFusionPipeline(mlir::OpPassManager &passManager);
+
+/// Phase 3, on a module with one kernel: arithmetic types decided, loop kernels
+/// as linalg.
+void buildKernelToLinalgPipeline(mlir::OpPassManager &passManager, bool emulateEagerCasts);
+
+/// Phase 4, on a module with one kernel: vectorised loops with the runtime's
+/// calling convention. `target` is Target::named's name for the CPU.
+void buildKernelToLoopsPipeline(mlir::OpPassManager &passManager, const std::string &target);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_PIPELINES_PIPELINES_H

@@ -1,0 +1,289 @@
+#include "compiler/pipelines/PlanBuilder.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/SizeExpressions.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "runtime/executable/plan.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+class PlanBuilder {
+public:
+  PlanBuilder(func::FuncOp main, ArrayAttr symbols, const llvm::StringMap<KernelImplementation> &implementations)
+      : main(main), symbols(symbols), implementations(implementations) {}
+
+  absl::StatusOr<ExecutablePlan> build();
+
+private:
+  int addValue(ValueProto value, bool constant);
+  int constantValue(ait::ConstantOp op, const PackingProto &packing);
+  absl::Status addLaunch(ait::LaunchOp launch);
+  void addFallback(ait::FallbackOp fallback);
+  void addOutputs(func::ReturnOp returned);
+  int lookUp(Value value, const PackingProto &packing);
+
+  func::FuncOp main;
+  ArrayAttr symbols;
+  const llvm::StringMap<KernelImplementation> &implementations;
+  ExecutablePlan plan;
+  DenseMap<Value, int> values;
+  std::map<std::pair<int64_t, std::string>, int> constants;
+  /// For each plan value: whether it depends on constants only.
+  std::vector<bool> isConstant;
+  llvm::StringMap<int> launches;
+  int regions = 0;
+};
+
+std::string locationText(Location location) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  location->walk([&](Location inner) {
+    if (auto file = dyn_cast<FileLineColLoc>(inner)) {
+      stream << file.getFilename().getValue() << ":" << file.getLine();
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return text;
+}
+
+int PlanBuilder::addValue(ValueProto value, bool constant) {
+  *plan.add_values() = std::move(value);
+  isConstant.push_back(constant);
+  return plan.values_size() - 1;
+}
+
+int PlanBuilder::constantValue(ait::ConstantOp op, const PackingProto &packing) {
+  auto [it, inserted] = constants.try_emplace({static_cast<int64_t>(op.getIndex()), packing.SerializeAsString()}, 0);
+  if (inserted) {
+    ValueProto value;
+    value.set_storage(ValueProto::CONSTANT);
+    value.set_index(op.getIndex());
+    *value.mutable_type() = toProto(cast<RankedTensorType>(op.getType()));
+    if (packing.kind() != PackingProto::NONE)
+      *value.mutable_packing() = packing;
+    it->second = addValue(std::move(value), /*constant=*/true);
+  }
+  return it->second;
+}
+
+int PlanBuilder::lookUp(Value value, const PackingProto &packing) {
+  if (auto constant = value.getDefiningOp<ait::ConstantOp>())
+    return constantValue(constant, packing);
+  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>(); reshape && !values.contains(value)) {
+    ValueProto alias;
+    alias.set_storage(ValueProto::ALIAS);
+    alias.set_index(lookUp(reshape.getInput(), PackingProto()));
+    *alias.mutable_type() = toProto(reshape.getType());
+    const bool constant = isConstant[alias.index()];
+    values[value] = addValue(std::move(alias), constant);
+  }
+  return values.lookup(value);
+}
+
+absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
+  auto it = implementations.find(launch.getKernel());
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(launch, launch.getKernelAttr());
+  if (it == implementations.end() || !kernel)
+    return absl::InternalError(absl::StrCat("kernel ", launch.getKernel().str(), " has no implementation"));
+  const KernelImplementation &implementation = it->second;
+
+  // Operands by the implementation's numbering; inputs are looked up when a
+  // step reads them, for only then is their packing known.
+  const int inputCount = launch.getInputs().size();
+  std::vector<int> operands(inputCount, -1);
+  bool constant = llvm::all_of(launch.getInputs(), [&](Value input) {
+    return input.getDefiningOp<ait::ConstantOp>() || isConstant[lookUp(input, PackingProto())];
+  });
+  auto addArena = [&](RankedTensorType type) {
+    ValueProto value;
+    value.set_storage(ValueProto::ARENA);
+    *value.mutable_type() = toProto(type);
+    value.set_persistent(constant);
+    operands.push_back(addValue(std::move(value), constant));
+    return operands.back();
+  };
+  for (Value result : launch.getResults())
+    values[result] = addArena(cast<RankedTensorType>(result.getType()));
+  for (RankedTensorType type : implementation.temporaries)
+    addArena(type);
+
+  const int number = launches[launch.getKernel()]++;
+  for (auto [index, step] : llvm::enumerate(implementation.steps)) {
+    Step &call = constant ? *plan.add_initialization() : *plan.add_steps();
+    call = step.call;
+    call.set_name(absl::StrCat(launch.getKernel().str(), index ? absl::StrCat(".", index) : "", "#", number));
+    for (auto [position, operand] : llvm::enumerate(step.inputs)) {
+      PackingProto packing = position < step.packings.size() ? step.packings[position] : PackingProto();
+      call.add_inputs(operand < inputCount ? lookUp(launch.getInputs()[operand], packing) : operands[operand]);
+    }
+    for (int operand : step.outputs)
+      call.add_outputs(operands[operand]);
+    if (index == 0)
+      *call.mutable_flops() = ToProto(ait::toSizeExpression(countFlops(kernel)));
+    call.set_location(locationText(launch.getLoc()));
+    if (call.kind().empty())
+      call.set_kind(kernel->getAttrOfType<StringAttr>("ait.kind").str());
+    call.set_implementation(implementation.name);
+  }
+  return absl::OkStatus();
+}
+
+void PlanBuilder::addFallback(ait::FallbackOp fallback) {
+  Step step;
+  step.set_name(absl::StrCat("fallback#", regions));
+  step.set_kind("fallback");
+  step.set_implementation("libtorch");
+  step.set_location(locationText(fallback.getLoc()));
+  for (Value input : fallback.getInputs())
+    step.add_inputs(lookUp(input, PackingProto()));
+  for (Value result : fallback.getResults()) {
+    ValueProto value;
+    if (auto type = dyn_cast<RankedTensorType>(result.getType())) {
+      value.set_storage(ValueProto::ARENA);
+      *value.mutable_type() = toProto(type);
+    } else {
+      value.set_storage(ValueProto::OPAQUE);
+    }
+    values[result] = addValue(std::move(value), /*constant=*/false);
+    step.add_outputs(values[result]);
+  }
+  FallbackCall &call = *step.mutable_fallback();
+  call.set_region(regions++);
+  auto join = [](ArrayAttr texts) {
+    std::string joined;
+    llvm::StringSet<> seen;
+    for (auto text : texts.getAsRange<StringAttr>())
+      if (seen.insert(text.getValue()).second)
+        absl::StrAppend(&joined, joined.empty() ? "" : ", ", text.str());
+    return joined;
+  };
+  call.set_operator_(join(fallback.getOperators()));
+  call.set_reason(join(fallback.getReasons()));
+  *plan.add_steps() = std::move(step);
+}
+
+void PlanBuilder::addOutputs(func::ReturnOp returned) {
+  for (auto [index, result] : llvm::enumerate(returned.getOperands())) {
+    int id = lookUp(result, PackingProto());
+    TensorTypeProto &type = *plan.add_outputs();
+    if (auto tensor = dyn_cast<RankedTensorType>(result.getType()))
+      type = toProto(tensor);
+    int root = id;
+    while (plan.values(root).storage() == ValueProto::ALIAS)
+      root = plan.values(root).index();
+    ValueProto &storage = *plan.mutable_values(root);
+    // A step's own result is written where the caller wants it; the output is
+    // then the root, of which an alias is only another view of the sizes.
+    if (storage.storage() == ValueProto::ARENA && !storage.persistent()) {
+      storage.set_storage(ValueProto::OUTPUT);
+      storage.set_index(index);
+      id = root;
+    }
+    plan.add_output_values(id);
+  }
+}
+
+absl::StatusOr<ExecutablePlan> PlanBuilder::build() {
+  for (auto [index, argument] : llvm::enumerate(main.getArguments())) {
+    auto type = toProto(cast<RankedTensorType>(argument.getType()));
+    *plan.add_inputs() = type;
+    ValueProto value;
+    value.set_storage(ValueProto::INPUT);
+    value.set_index(index);
+    *value.mutable_type() = std::move(type);
+    values[argument] = addValue(std::move(value), /*constant=*/false);
+  }
+  if (symbols)
+    for (auto symbol : symbols.getAsRange<DictionaryAttr>()) {
+      SymbolProto &proto = *plan.add_symbols();
+      proto.set_name(symbol.getAs<StringAttr>("name").str());
+      proto.set_min(symbol.getAs<IntegerAttr>("min").getInt());
+      proto.set_max(symbol.getAs<IntegerAttr>("max").getInt());
+      proto.set_input(symbol.getAs<IntegerAttr>("input").getInt());
+      proto.set_axis(symbol.getAs<IntegerAttr>("axis").getInt());
+    }
+  for (Operation &op : main.getBody().front()) {
+    absl::Status status = llvm::TypeSwitch<Operation *, absl::Status>(&op)
+                              .Case<ait::ConstantOp, ait::ReshapeOp>([](auto) { return absl::OkStatus(); })
+                              .Case([&](ait::LaunchOp launch) { return addLaunch(launch); })
+                              .Case([&](ait::FallbackOp fallback) {
+                                addFallback(fallback);
+                                return absl::OkStatus();
+                              })
+                              .Case([&](func::ReturnOp returned) {
+                                addOutputs(returned);
+                                return absl::OkStatus();
+                              })
+                              .Default([&](Operation *other) {
+                                return absl::InternalError(absl::StrCat(other->getName().getStringRef().str(),
+                                                                        " is in no kernel after fusion"));
+                              });
+    if (!status.ok())
+      return status;
+  }
+  return std::move(plan);
+}
+
+} // namespace
+
+TensorTypeProto toProto(RankedTensorType type) {
+  TensorTypeProto proto;
+  proto.set_dtype(static_cast<int32_t>(*ait::toDataType(type.getElementType())));
+  for (AffineExpr size : ait::getSymbolicSizes(type))
+    *proto.add_sizes() = ToProto(ait::toSizeExpression(size));
+  return proto;
+}
+
+AffineExpr countFlops(func::FuncOp kernel) {
+  AffineExpr total = getAffineConstantExpr(0, kernel.getContext());
+  auto sizes = [](Value value, int fromEnd) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return ait::getSymbolicSizes(type)[type.getRank() - fromEnd];
+  };
+  for (Operation &op : kernel.getBody().front()) {
+    if (op.getNumResults() != 1)
+      continue;
+    AffineExpr elements = ait::getElementCount(cast<RankedTensorType>(op.getResult(0).getType()));
+    AffineExpr flops =
+        llvm::TypeSwitch<Operation *, AffineExpr>(&op)
+            .Case([&](ait::MatmulOp matmul) {
+              return elements * sizes(matmul.getLhs(), matmul.getTransposeLhs() ? 2 : 1) * 2;
+            })
+            .Case([&](ait::ConvolutionOp convolution) {
+              auto filter = cast<RankedTensorType>(convolution.getFilter().getType()).getShape();
+              if (convolution.getTransposed())
+                return ait::getElementCount(cast<RankedTensorType>(convolution.getInput().getType())) *
+                       (2 * filter[1] * filter[2] * filter[3]);
+              return elements * (2 * filter[1] * filter[2] * filter[3]);
+            })
+            .Case([&](ait::AttentionOp attention) {
+              AffineExpr depth = sizes(attention.getQuery(), 1) + sizes(attention.getValue(), 1);
+              AffineExpr rows = elements.floorDiv(sizes(attention.getValue(), 1));
+              return rows * sizes(attention.getKey(), 2) * depth * 2;
+            })
+            .Default([&](Operation *other) {
+              if (ait::isReduction(other))
+                return ait::getElementCount(cast<RankedTensorType>(other->getOperand(0).getType()));
+              return ait::isPointwise(other) ? elements : getAffineConstantExpr(0, other->getContext());
+            });
+    total = total + flops;
+  }
+  return total;
+}
+
+absl::StatusOr<ExecutablePlan> buildPlan(func::FuncOp main, ArrayAttr symbols,
+                                         const llvm::StringMap<KernelImplementation> &implementations) {
+  return PlanBuilder(main, symbols, implementations).build();
+}
+
+} // namespace aitune

@@ -1,0 +1,232 @@
+// Attention written out, as one operation.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/Ait.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace aitune {
+#define GEN_PASS_DEF_FORMATTENTION
+#include "compiler/transforms/Passes.h.inc"
+} // namespace aitune
+
+using namespace mlir;
+using namespace mlir::ait;
+
+namespace {
+std::optional<double> getNumber(Value value) {
+  auto full = value.getDefiningOp<FullOp>();
+  auto number = full ? dyn_cast<FloatAttr>(full.getValue()) : FloatAttr();
+  if (!number)
+    return std::nullopt;
+  return number.getValueAsDouble();
+}
+
+/// The other operand of a product with a number, or of a division by one, which
+/// is multiplied to `scale`; else `value`.
+Value skipScale(Value value, double &scale) {
+  if (auto mul = value.getDefiningOp<MulOp>()) {
+    if (auto number = getNumber(mul.getRhs())) {
+      scale *= *number;
+      return mul.getLhs();
+    }
+    if (auto number = getNumber(mul.getLhs())) {
+      scale *= *number;
+      return mul.getRhs();
+    }
+  }
+  if (auto div = value.getDefiningOp<DivOp>())
+    if (auto number = getNumber(div.getRhs()); number && *number != 0) {
+      scale /= *number;
+      return div.getLhs();
+    }
+  return value;
+}
+
+/// Conversions between the floating types: attention's arithmetic is in f32
+/// whatever its operands are.
+Value skipConvert(Value value) {
+  auto convert = value.getDefiningOp<ConvertOp>();
+  if (convert && isa<FloatType>(convert.getType().getElementType()) &&
+      isa<FloatType>(convert.getInput().getType().getElementType()))
+    return convert.getInput();
+  return value;
+}
+
+/// Scores are rounded away by numbers below this.
+constexpr double lowestScore = -1e9;
+
+/// The parts of softmax(q k^T * scale + mask).
+struct Scores {
+  MatmulOp product;
+  double scale = 1;
+  /// What is added to the product; null if nothing.
+  Value addend;
+  /// Where this holds the scores are `fill`; null if nowhere.
+  Value maskedCondition;
+  double fill = 0;
+};
+
+std::optional<Scores> matchScores(Value value) {
+  Scores scores;
+  // From the softmax up: mask, scale, product. Each step has one reader, or
+  // the scores would have to be in memory anyway.
+  auto step = [](Value value) { return value.hasOneUse(); };
+  auto isProduct = [&](Value value) {
+    double ignored = 1;
+    value = skipScale(skipConvert(value), ignored);
+    return skipConvert(value).getDefiningOp<MatmulOp>() != nullptr;
+  };
+  if (!step(value))
+    return std::nullopt;
+  value = skipConvert(value);
+  if (auto where = value.getDefiningOp<WhereOp>()) {
+    // A number so low that adding it to a score gives it back can be added
+    // instead of chosen.
+    std::optional<double> fill = getNumber(where.getOnTrue());
+    if (!fill || *fill > lowestScore || !step(value))
+      return std::nullopt;
+    scores.maskedCondition = where.getCondition();
+    scores.fill = *fill;
+    value = skipConvert(where.getOnFalse());
+  }
+  if (auto add = value.getDefiningOp<AddOp>()) {
+    if (!step(value))
+      return std::nullopt;
+    bool left = isProduct(add.getLhs());
+    scores.addend = left ? add.getRhs() : add.getLhs();
+    value = skipConvert(left ? add.getLhs() : add.getRhs());
+  }
+  if (!step(value))
+    return std::nullopt;
+  value = skipConvert(skipScale(value, scores.scale));
+  scores.product = value.getDefiningOp<MatmulOp>();
+  if (!scores.product || !step(value))
+    return std::nullopt;
+  return scores;
+}
+
+Value transposeLastAxes(PatternRewriter &rewriter, Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<AffineExpr> sizes = getSymbolicSizes(type);
+  int64_t rank = type.getRank();
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(rank));
+  std::swap(sizes[rank - 2], sizes[rank - 1]);
+  std::swap(permutation[rank - 2], permutation[rank - 1]);
+  return PermuteOp::create(rewriter, value.getLoc(),
+                           getTensorType(sizes, type.getElementType()), value,
+                           permutation);
+}
+
+struct FormFromSoftmax : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    int64_t rank = op.getType().getRank();
+    Value weights = op.getLhs();
+    if (!weights.hasOneUse() || op.getTransposeLhs() ||
+        op.getRhs().getType().getRank() != rank)
+      return failure();
+    auto softmax = skipConvert(weights).getDefiningOp<SoftmaxOp>();
+    if (!softmax || softmax.getLog() || !softmax->hasOneUse() ||
+        static_cast<int64_t>(softmax.getDim()) != rank - 1)
+      return failure();
+    std::optional<Scores> scores = matchScores(softmax.getInput());
+    if (!scores)
+      return failure();
+    MatmulOp product = scores->product;
+    Type elementType = op.getType().getElementType();
+    if (product.getType().getRank() != rank ||
+        product.getRhs().getType().getRank() != rank ||
+        product.getLhs().getType().getElementType() != elementType ||
+        op.getRhs().getType().getElementType() != elementType ||
+        !isa<FloatType>(elementType))
+      return failure();
+    Value query = skipOperandScale(product.getLhs(), scores->scale);
+    Value key = skipOperandScale(product.getRhs(), scores->scale);
+    Value mask = createMask(rewriter, *scores);
+    if (product.getTransposeLhs())
+      query = transposeLastAxes(rewriter, query);
+    if (!product.getTransposeRhs())
+      key = transposeLastAxes(rewriter, key);
+    Value value = op.getRhs();
+    if (op.getTransposeRhs())
+      value = transposeLastAxes(rewriter, value);
+    rewriter.replaceOpWithNewOp<AttentionOp>(
+        op, op.getType(), query, key, value, mask,
+        rewriter.getF64FloatAttr(scores->scale), UnitAttr());
+    return success();
+  }
+
+private:
+  /// A query or key scaled before the product, by a factor that can be moved
+  /// without another rounding.
+  static Value skipOperandScale(Value value, double &scale) {
+    double factor = 1;
+    Value source = skipScale(value, factor);
+    int exponent;
+    bool exact =
+        std::frexp(std::abs(factor), &exponent) == 0.5 ||
+        cast<RankedTensorType>(value.getType()).getElementType().isF32();
+    if (source == value || !exact)
+      return value;
+    scale *= factor;
+    return source;
+  }
+
+  /// One floating tensor that is added, of the smallest sizes that broadcast.
+  static Value createMask(PatternRewriter &rewriter, Scores scores) {
+    Value mask = scores.addend ? stripExpand(scores.addend) : Value();
+    if (!scores.maskedCondition)
+      return mask;
+    Location location = scores.product.getLoc();
+    Value condition = stripExpand(scores.maskedCondition);
+    auto type = withElementType(cast<RankedTensorType>(condition.getType()),
+                                rewriter.getF32Type());
+    auto full = [&](double number) -> Value {
+      return FullOp::create(rewriter, location, type,
+                            rewriter.getF32FloatAttr(number));
+    };
+    Value filled = WhereOp::create(rewriter, location, type, condition,
+                                   full(scores.fill), full(0));
+    if (!mask)
+      return filled;
+    // Both: at the sizes of the scores.
+    RankedTensorType sizes =
+        withElementType(scores.product.getType(), rewriter.getF32Type());
+    return AddOp::create(rewriter, location, sizes,
+                         broadcast(rewriter, location, mask, sizes),
+                         broadcast(rewriter, location, filled, sizes));
+  }
+
+  static Value stripExpand(Value value) {
+    while (auto expand = value.getDefiningOp<ExpandOp>())
+      value = expand.getInput();
+    return value;
+  }
+
+  static Value broadcast(PatternRewriter &rewriter, Location location,
+                         Value value, RankedTensorType type) {
+    auto current = cast<RankedTensorType>(value.getType());
+    if (current.getElementType() != type.getElementType())
+      value = ConvertOp::create(rewriter, location,
+                                withElementType(current, type.getElementType()),
+                                value);
+    if (value.getType() == type)
+      return value;
+    return ExpandOp::create(rewriter, location, type, value);
+  }
+};
+
+struct FormAttention : aitune::impl::FormAttentionBase<FormAttention> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<FormFromSoftmax>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

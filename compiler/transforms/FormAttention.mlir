@@ -1,0 +1,71 @@
+// RUN: aitune-opt %s -ait-form-attention -canonicalize | FileCheck %s
+
+#q = affine_map<()[s0] -> (2, 3, s0, 4)>
+#s = affine_map<()[s0] -> (2, 3, s0, s0)>
+#m = affine_map<()[s0] -> (2, 1, 1, s0)>
+
+// CHECK-LABEL: func @additive_mask
+func.func @additive_mask(%q: tensor<2x3x?x4xf32, #q>, %k: tensor<2x3x?x4xf32, #q>, %v: tensor<2x3x?x4xf32, #q>, %m: tensor<2x1x1x?xf32, #m>) -> tensor<2x3x?x4xf32, #q> {
+  // CHECK-NEXT: %[[A:.*]] = ait.attention %arg0, %arg1, %arg2, %arg3 {scale = 5.000000e-01 : f64}
+  // CHECK-NEXT: return %[[A]]
+  %0 = ait.matmul %q, %k {transpose_rhs} : (tensor<2x3x?x4xf32, #q>, tensor<2x3x?x4xf32, #q>) -> tensor<2x3x?x?xf32, #s>
+  %1 = ait.full 2.0 : f32 : tensor<2x3x?x?xf32, #s>
+  %2 = ait.div %0, %1 : tensor<2x3x?x?xf32, #s>
+  %3 = ait.expand %m : tensor<2x1x1x?xf32, #m> -> tensor<2x3x?x?xf32, #s>
+  %4 = ait.add %2, %3 : tensor<2x3x?x?xf32, #s>
+  %5 = ait.softmax %4 {dim = 3 : i64} : tensor<2x3x?x?xf32, #s> -> tensor<2x3x?x?xf32, #s>
+  %6 = ait.matmul %5, %v : (tensor<2x3x?x?xf32, #s>, tensor<2x3x?x4xf32, #q>) -> tensor<2x3x?x4xf32, #q>
+  return %6 : tensor<2x3x?x4xf32, #q>
+}
+
+// A masked fill, a query scaled beforehand, a softmax in f32.
+// CHECK-LABEL: func @masked_fill
+func.func @masked_fill(%q: tensor<2x5x4xbf16>, %k: tensor<2x7x4xbf16>, %v: tensor<2x7x4xbf16>, %c: tensor<5x7xi1>) -> tensor<2x5x4xbf16> {
+  // CHECK: %[[M:.*]] = ait.where %arg3, {{.*}} : tensor<5x7xi1>, tensor<5x7xf32>
+  // CHECK: ait.attention %arg0, %arg1, %arg2, %[[M]] {scale = 5.000000e-01 : f64}
+  %h = ait.full 0.5 : bf16 : tensor<2x5x4xbf16>
+  %0 = ait.mul %q, %h : tensor<2x5x4xbf16>
+  %1 = ait.matmul %0, %k {transpose_rhs} : (tensor<2x5x4xbf16>, tensor<2x7x4xbf16>) -> tensor<2x5x7xbf16>
+  %2 = ait.full 0xFF80 : bf16 : tensor<2x5x7xbf16>
+  %3 = ait.expand %c : tensor<5x7xi1> -> tensor<2x5x7xi1>
+  %4 = ait.where %3, %2, %1 : tensor<2x5x7xi1>, tensor<2x5x7xbf16>
+  %5 = ait.convert %4 : tensor<2x5x7xbf16> -> tensor<2x5x7xf32>
+  %6 = ait.softmax %5 {dim = 2 : i64} : tensor<2x5x7xf32> -> tensor<2x5x7xf32>
+  %7 = ait.convert %6 : tensor<2x5x7xf32> -> tensor<2x5x7xbf16>
+  %8 = ait.matmul %7, %v : (tensor<2x5x7xbf16>, tensor<2x7x4xbf16>) -> tensor<2x5x4xbf16>
+  return %8 : tensor<2x5x4xbf16>
+}
+
+// Weights that are an output, a fill that scores could reach, and a softmax
+// along another axis are no attention.
+// CHECK-LABEL: func @weights_needed
+func.func @weights_needed(%q: tensor<2x5x4xf32>, %k: tensor<2x7x4xf32>, %v: tensor<2x7x4xf32>) -> (tensor<2x5x4xf32>, tensor<2x5x7xf32>) {
+  // CHECK-NOT: ait.attention
+  // CHECK: return
+  %0 = ait.matmul %q, %k {transpose_rhs} : (tensor<2x5x4xf32>, tensor<2x7x4xf32>) -> tensor<2x5x7xf32>
+  %1 = ait.softmax %0 {dim = 2 : i64} : tensor<2x5x7xf32> -> tensor<2x5x7xf32>
+  %2 = ait.matmul %1, %v : (tensor<2x5x7xf32>, tensor<2x7x4xf32>) -> tensor<2x5x4xf32>
+  return %2, %1 : tensor<2x5x4xf32>, tensor<2x5x7xf32>
+}
+
+// CHECK-LABEL: func @small_fill
+func.func @small_fill(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x5x4xf32>, %c: tensor<2x5x5xi1>) -> tensor<2x5x4xf32> {
+  // CHECK-NOT: ait.attention
+  // CHECK: return
+  %0 = ait.matmul %q, %k {transpose_rhs} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x5xf32>
+  %f = ait.full -1.0 : f32 : tensor<2x5x5xf32>
+  %1 = ait.where %c, %f, %0 : tensor<2x5x5xi1>, tensor<2x5x5xf32>
+  %2 = ait.softmax %1 {dim = 2 : i64} : tensor<2x5x5xf32> -> tensor<2x5x5xf32>
+  %3 = ait.matmul %2, %v : (tensor<2x5x5xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %3 : tensor<2x5x4xf32>
+}
+
+// CHECK-LABEL: func @other_axis
+func.func @other_axis(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x5x4xf32>) -> tensor<2x5x4xf32> {
+  // CHECK-NOT: ait.attention
+  // CHECK: return
+  %0 = ait.matmul %q, %k {transpose_rhs} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x5xf32>
+  %1 = ait.softmax %0 {dim = 1 : i64} : tensor<2x5x5xf32> -> tensor<2x5x5xf32>
+  %2 = ait.matmul %1, %v : (tensor<2x5x5xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %2 : tensor<2x5x4xf32>
+}

@@ -1,0 +1,194 @@
+// Channels-last layout for convolutions and what stands between them.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/Ait.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace aitune {
+#define GEN_PASS_DEF_LAYOUT
+#include "compiler/transforms/Passes.h.inc"
+} // namespace aitune
+
+using namespace mlir;
+using namespace mlir::ait;
+
+namespace {
+// Axis i of the target is axis permutation[i] of the source.
+constexpr int64_t kToChannelsLast[] = {0, 2, 3, 1};
+constexpr int64_t kToChannelsFirst[] = {0, 3, 1, 2};
+
+Value permute(OpBuilder &builder, Location location, Value input,
+              ArrayRef<int64_t> permutation) {
+  auto type = cast<RankedTensorType>(input.getType());
+  SmallVector<AffineExpr> sizes = getSymbolicSizes(type);
+  SmallVector<AffineExpr> permuted =
+      llvm::map_to_vector(permutation, [&](int64_t axis) { return sizes[axis]; });
+  return PermuteOp::create(builder, location,
+                           getTensorType(permuted, type.getElementType()),
+                           input, permutation);
+}
+
+RankedTensorType toChannelsLast(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<AffineExpr> sizes = getSymbolicSizes(tensor);
+  return getTensorType(
+      llvm::map_to_vector(kToChannelsLast, [&](int64_t axis) { return sizes[axis]; }),
+      tensor.getElementType());
+}
+
+/// The channels-last value that `value` is the channels-first permute of.
+Value matchChannelsFirst(Value value) {
+  auto op = value.getDefiningOp<PermuteOp>();
+  return op && op.getPermutation() == ArrayRef<int64_t>(kToChannelsFirst)
+             ? op.getInput()
+             : Value();
+}
+
+/// `value` (rank 4, channels first) in channels-last order, without a permute
+/// where what makes it can be made in that order.
+Value toChannelsLast(OpBuilder &builder, Location location, Value value) {
+  if (Value source = matchChannelsFirst(value))
+    return source;
+  if (auto full = value.getDefiningOp<FullOp>())
+    return FullOp::create(builder, location, toChannelsLast(full.getType()),
+                          full.getValue());
+  if (auto expand = value.getDefiningOp<ExpandOp>()) {
+    auto type = cast<RankedTensorType>(expand.getInput().getType());
+    SmallVector<AffineExpr> sizes(4 - type.getRank(),
+                                  getAffineConstantExpr(1, type.getContext()));
+    llvm::append_range(sizes, getSymbolicSizes(type));
+    Value source = expand.getInput();
+    if (type.getRank() != 4)
+      source = ReshapeOp::create(builder, location,
+                                 getTensorType(sizes, type.getElementType()),
+                                 source);
+    source = toChannelsLast(builder, location, source);
+    return ExpandOp::create(builder, location, toChannelsLast(expand.getType()),
+                            source);
+  }
+  return permute(builder, location, value, kToChannelsLast);
+}
+
+/// A copy of `op` on channels-last operands, followed by the permute back.
+void replaceInChannelsLast(PatternRewriter &rewriter, Operation *op,
+                           ArrayRef<Value> operands,
+                           ArrayRef<NamedAttribute> attributes) {
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(operands);
+  state.addTypes(toChannelsLast(op->getResult(0).getType()));
+  state.addAttributes(attributes);
+  Operation *copy = rewriter.create(state);
+  rewriter.replaceOp(op, permute(rewriter, op->getLoc(), copy->getResult(0),
+                                 kToChannelsFirst));
+}
+
+SmallVector<int64_t> permuteNumbers(ArrayRef<int64_t> numbers) {
+  return llvm::map_to_vector(kToChannelsLast,
+                             [&](int64_t axis) { return numbers[axis]; });
+}
+
+/// Where axis `axis` of a channels-first tensor is in channels-last order.
+int64_t channelsLastAxis(int64_t axis) {
+  return llvm::find(kToChannelsLast, axis) - std::begin(kToChannelsLast);
+}
+
+/// Convolutions, pools and upsamples: the operations that choose the layout.
+template <typename Op> struct WindowToChannelsLast : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getChannelsLast())
+      return failure();
+    SmallVector<Value> operands = llvm::to_vector(op->getOperands());
+    operands[0] = toChannelsLast(rewriter, op.getLoc(), operands[0]);
+    NamedAttrList attributes(op->getAttrs());
+    attributes.set("channels_last", rewriter.getUnitAttr());
+    replaceInChannelsLast(rewriter, op, operands, attributes);
+    return success();
+  }
+};
+
+/// Pointwise operations, reductions and data movement of rank 4 with an operand
+/// that was just brought to channels-first order: the order moves below them.
+struct SinkChannelsFirst : RewritePattern {
+  explicit SinkChannelsFirst(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), /*benefit=*/1, context) {}
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    const bool elementwise = isPointwise(op) || isa<ConcatOp>(op);
+    if (!elementwise && !isReduction(op) && !isa<PadOp, SliceOp>(op))
+      return failure();
+    if (llvm::none_of(op->getOperands(), [](Value operand) {
+          return matchChannelsFirst(operand) != nullptr;
+        }))
+      return failure();
+    NamedAttrList attributes(op->getAttrs());
+    permuteAttributes(op, attributes, rewriter);
+    SmallVector<Value> operands =
+        llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+          return toChannelsLast(rewriter, op->getLoc(), operand);
+        });
+    replaceInChannelsLast(rewriter, op, operands, attributes);
+    return success();
+  }
+
+private:
+  static void permuteAttributes(Operation *op, NamedAttrList &attributes,
+                                Builder &builder) {
+    auto set = [&](StringRef name, ArrayRef<int64_t> numbers) {
+      attributes.set(name, builder.getDenseI64ArrayAttr(numbers));
+    };
+    if (auto concat = dyn_cast<ConcatOp>(op)) {
+      attributes.set("dim", builder.getI64IntegerAttr(
+                                channelsLastAxis(concat.getDim())));
+    } else if (auto pad = dyn_cast<PadOp>(op)) {
+      set("low", permuteNumbers(pad.getLow()));
+      set("high", permuteNumbers(pad.getHigh()));
+    } else if (auto slice = dyn_cast<SliceOp>(op)) {
+      set("starts", permuteNumbers(slice.getStarts()));
+      set("steps", permuteNumbers(slice.getSteps()));
+    } else if (isReduction(op)) {
+      auto dims = op->getAttrOfType<DenseI64ArrayAttr>("dims");
+      SmallVector<int64_t> permuted =
+          llvm::map_to_vector(dims.asArrayRef(), channelsLastAxis);
+      llvm::sort(permuted);
+      set("dims", permuted);
+    }
+  }
+};
+
+/// to-channels-last of to-channels-first and the like.
+struct CancelPermutes : OpRewritePattern<PermuteOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(PermuteOp op,
+                                PatternRewriter &rewriter) const override {
+    auto previous = op.getInput().getDefiningOp<PermuteOp>();
+    if (!previous)
+      return failure();
+    for (auto [axis, source] : llvm::enumerate(op.getPermutation()))
+      if (previous.getPermutation()[source] != static_cast<int64_t>(axis))
+        return failure();
+    rewriter.replaceOp(op, previous.getInput());
+    return success();
+  }
+};
+
+class LayoutPass : public aitune::impl::LayoutBase<LayoutPass> {
+public:
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<WindowToChannelsLast<ConvolutionOp>,
+                 WindowToChannelsLast<MaxPool2dOp>,
+                 WindowToChannelsLast<AvgPool2dOp>,
+                 WindowToChannelsLast<UpsampleNearest2dOp>,
+                 WindowToChannelsLast<UpsampleBilinear2dOp>, SinkChannelsFirst,
+                 CancelPermutes>(&getContext());
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace

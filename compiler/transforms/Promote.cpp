@@ -1,0 +1,200 @@
+// f16 and bf16 kernels compute in f32.
+//
+// Every value has up to two forms: the narrow one, as it is in memory, and the
+// wide one, f32. Arithmetic is rebuilt on wide operands; loads (the kernel's
+// inputs, possibly through data movement) widen when arithmetic reads them;
+// contractions keep reading narrow operands, which is what the hardware's dot
+// products take, and give wide results.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/Ait.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace aitune {
+#define GEN_PASS_DEF_PROMOTEKERNELARITHMETIC
+#include "compiler/transforms/Passes.h.inc"
+} // namespace aitune
+
+using namespace mlir;
+using namespace mlir::ait;
+
+namespace {
+bool isNarrow(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && (tensor.getElementType().isF16() ||
+                    tensor.getElementType().isBF16());
+}
+
+bool isContraction(Operation *op) {
+  return isa<MatmulOp, ConvolutionOp, AttentionOp>(op);
+}
+
+/// Operations that copy elements without computing on them.
+bool isMovement(Operation *op) {
+  return isa<ReshapeOp, PermuteOp, ExpandOp, SliceOp, ConcatOp, PadOp,
+             SliceScatterOp, EmbeddingOp, IndexSelectOp, GatherOp, FlipOp>(op);
+}
+
+class Promotion {
+public:
+  Promotion(func::FuncOp kernel, bool emulateEagerCasts)
+      : kernel(kernel), builder(kernel.getContext()),
+        emulateEagerCasts(emulateEagerCasts) {}
+
+  void run() {
+    SmallVector<Operation *> operations;
+    for (Operation &op : kernel.getBody().front())
+      operations.push_back(&op);
+    for (Operation *op : operations) {
+      builder.setInsertionPoint(op);
+      if (isa<func::ReturnOp>(op))
+        rewriteOperands(op, &Promotion::narrow);
+      else if (isContraction(op))
+        rewriteContraction(op);
+      else if (isMovement(op))
+        rewriteMovement(op);
+      else
+        rewriteArithmetic(op);
+    }
+    // What only narrow arithmetic read is dead now.
+    for (Operation *op : llvm::reverse(operations))
+      if (op->use_empty() && !op->hasTrait<OpTrait::IsTerminator>())
+        op->erase();
+  }
+
+private:
+  using Form = Value (Promotion::*)(Value);
+
+  Value convert(Value value, Type elementType) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return ConvertOp::create(builder, value.getLoc(),
+                             withElementType(type, elementType), value);
+  }
+
+  /// The f32 form of `value`; other types are their own.
+  Value wide(Value value) {
+    if (!isNarrow(value.getType()))
+      return value;
+    Value &form = wideForms[value];
+    if (!form) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointAfterValue(value);
+      form = convert(value, builder.getF32Type());
+    }
+    return form;
+  }
+
+  /// The form of `value` that is stored: rounded if it was computed.
+  Value narrow(Value value) {
+    if (!computed.contains(value))
+      return value;
+    Value &form = narrowForms[value];
+    if (!form)
+      form = convert(wideForms.lookup(value),
+                     cast<RankedTensorType>(value.getType()).getElementType());
+    return form;
+  }
+
+  void rewriteOperands(Operation *op, Form form) {
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set((this->*form)(operand.get()));
+  }
+
+  /// A copy of `op` on other forms of its operands, with f32 results.
+  Operation *copyWide(Operation *op, Form form) {
+    OperationState state(op->getLoc(), op->getName());
+    for (Value operand : op->getOperands())
+      state.addOperands((this->*form)(operand));
+    for (Type type : op->getResultTypes())
+      state.addTypes(isNarrow(type)
+                         ? Type(withElementType(cast<RankedTensorType>(type),
+                                                builder.getF32Type()))
+                         : type);
+    state.addAttributes(op->getAttrs());
+    return builder.create(state);
+  }
+
+  void replaceByWide(Operation *op, Operation *copy) {
+    for (auto [result, wideResult] :
+         llvm::zip_equal(op->getResults(), copy->getResults())) {
+      if (!isNarrow(result.getType())) {
+        result.replaceAllUsesWith(wideResult);
+        continue;
+      }
+      Value form = wideResult;
+      if (emulateEagerCasts)
+        form = convert(
+            convert(form,
+                    cast<RankedTensorType>(result.getType()).getElementType()),
+            builder.getF32Type());
+      wideForms[result] = form;
+      computed.insert(result);
+    }
+  }
+
+  void rewriteContraction(Operation *op) {
+    if (!isNarrow(op->getResult(0).getType()))
+      return rewriteOperands(op, &Promotion::narrow);
+    replaceByWide(op, copyWide(op, &Promotion::narrow));
+  }
+
+  /// Moves the wide form when the source was computed here, the narrow one when
+  /// it was loaded.
+  void rewriteMovement(Operation *op) {
+    if (llvm::any_of(op->getOperands(),
+                     [&](Value value) { return computed.contains(value); }) &&
+        isNarrow(op->getResult(0).getType()))
+      replaceByWide(op, copyWide(op, &Promotion::wide));
+  }
+
+  void rewriteArithmetic(Operation *op) {
+    const bool narrowResult = llvm::any_of(op->getResultTypes(), isNarrow);
+    if (!narrowResult && llvm::none_of(op->getOperandTypes(), isNarrow))
+      return;
+    if (auto full = dyn_cast<FullOp>(op)) {
+      auto number = cast<FloatAttr>(full.getValue());
+      auto copy = FullOp::create(
+          builder, op->getLoc(),
+          withElementType(full.getType(), builder.getF32Type()),
+          builder.getF32FloatAttr(number.getValueAsDouble()));
+      return replaceByWide(op, copy);
+    }
+    if (auto conversion = dyn_cast<ConvertOp>(op)) {
+      // A conversion between f32 and a narrow type is the change of form.
+      Value source = wide(conversion.getInput());
+      if (narrowResult && !emulateEagerCasts &&
+          cast<RankedTensorType>(source.getType()).getElementType().isF32()) {
+        wideForms[op->getResult(0)] = source;
+        computed.insert(op->getResult(0));
+        return;
+      }
+      if (conversion.getType() == source.getType()) {
+        op->getResult(0).replaceAllUsesWith(source);
+        return;
+      }
+    }
+    replaceByWide(op, copyWide(op, &Promotion::wide));
+  }
+
+  func::FuncOp kernel;
+  OpBuilder builder;
+  bool emulateEagerCasts;
+  /// Narrow values by their f32 form, and by their rounded form.
+  DenseMap<Value, Value> wideForms, narrowForms;
+  /// Narrow values that exist in f32 only until they are stored.
+  DenseSet<Value> computed;
+};
+
+class PromoteKernelArithmeticPass
+    : public aitune::impl::PromoteKernelArithmeticBase<
+          PromoteKernelArithmeticPass> {
+public:
+  using PromoteKernelArithmeticBase::PromoteKernelArithmeticBase;
+
+  void runOnOperation() override {
+    if (getOperation()->hasAttr("ait.kind"))
+      Promotion(getOperation(), emulateEagerCasts).run();
+  }
+};
+} // namespace

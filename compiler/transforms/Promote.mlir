@@ -1,0 +1,72 @@
+// RUN: aitune-opt %s -ait-promote-kernel-arithmetic -split-input-file | FileCheck %s
+// RUN: aitune-opt %s -ait-promote-kernel-arithmetic=emulate-eager-casts=true -split-input-file \
+// RUN:   | FileCheck %s --check-prefix=EAGER
+
+// The matmul reads bf16 and gives f32; the epilogue computes in f32; one
+// rounding at the end.
+// CHECK-LABEL: func.func private @matmul
+// CHECK:         %[[M:.*]] = ait.matmul %{{.*}} : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xf32>
+// CHECK:         %[[B:.*]] = ait.expand %{{.*}} : tensor<16xbf16> -> tensor<4x16xbf16>
+// CHECK:         %[[BW:.*]] = ait.convert %[[B]] : tensor<4x16xbf16> -> tensor<4x16xf32>
+// CHECK:         %[[A:.*]] = ait.add %[[M]], %[[BW]] : tensor<4x16xf32>
+// CHECK:         %[[R:.*]] = ait.relu %[[A]] : tensor<4x16xf32>
+// CHECK:         %[[N:.*]] = ait.convert %[[R]] : tensor<4x16xf32> -> tensor<4x16xbf16>
+// CHECK:         return %[[N]]
+// EAGER-LABEL: func.func private @matmul
+// EAGER:         ait.matmul
+// EAGER-NEXT:    ait.convert %{{.*}} -> tensor<4x16xbf16>
+// EAGER-NEXT:    ait.convert %{{.*}} -> tensor<4x16xf32>
+// EAGER:         ait.add
+// EAGER-NEXT:    ait.convert %{{.*}} -> tensor<4x16xbf16>
+func.func private @matmul(%x: tensor<4x8xbf16>, %w: tensor<8x16xbf16>, %b: tensor<16xbf16>) -> tensor<4x16xbf16> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %w : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xbf16>
+  %1 = ait.expand %b : tensor<16xbf16> -> tensor<4x16xbf16>
+  %2 = ait.add %0, %1 : tensor<4x16xbf16>
+  %3 = ait.relu %2 : tensor<4x16xbf16>
+  return %3 : tensor<4x16xbf16>
+}
+
+// -----
+
+// Data that is only moved stays narrow.
+// CHECK-LABEL: func.func private @move
+// CHECK-NOT:     f32
+func.func private @move(%x: tensor<4x8xf16>) -> tensor<8x4xf16> attributes {ait.kind = "loop"} {
+  %0 = ait.permute %x {permutation = array<i64: 1, 0>} : tensor<4x8xf16> -> tensor<8x4xf16>
+  return %0 : tensor<8x4xf16>
+}
+
+// -----
+
+// Explicit conversions to and from f32 are the change of form, and vanish.
+// CHECK-LABEL: func.func private @conversions
+// CHECK:         %[[W:.*]] = ait.convert %{{.*}} : tensor<4xf16> -> tensor<4xf32>
+// CHECK:         %[[E:.*]] = ait.exp %[[W]] : tensor<4xf32>
+// CHECK:         %[[N:.*]] = ait.convert %[[E]] : tensor<4xf32> -> tensor<4xf16>
+// CHECK-NEXT:    return %[[N]]
+func.func private @conversions(%x: tensor<4xf16>) -> tensor<4xf16> attributes {ait.kind = "loop"} {
+  %0 = ait.convert %x : tensor<4xf16> -> tensor<4xf32>
+  %1 = ait.exp %0 : tensor<4xf32>
+  %2 = ait.convert %1 : tensor<4xf32> -> tensor<4xf16>
+  return %2 : tensor<4xf16>
+}
+
+// -----
+
+// Comparisons read wide operands; their boolean result is what it was.
+// CHECK-LABEL: func.func private @compare
+// CHECK:         ait.gt %{{.*}}, %{{.*}} : tensor<4xf32> -> tensor<4xi1>
+func.func private @compare(%x: tensor<4xbf16>, %y: tensor<4xbf16>) -> tensor<4xi1> attributes {ait.kind = "loop"} {
+  %0 = ait.gt %x, %y : tensor<4xbf16> -> tensor<4xi1>
+  return %0 : tensor<4xi1>
+}
+
+// -----
+
+// f32 kernels and functions that are no kernels are left alone.
+// CHECK-LABEL: func.func @main
+// CHECK:         ait.relu %{{.*}} : tensor<4xbf16>
+func.func @main(%x: tensor<4xbf16>) -> tensor<4xbf16> {
+  %0 = ait.relu %x : tensor<4xbf16>
+  return %0 : tensor<4xbf16>
+}

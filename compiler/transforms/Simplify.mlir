@@ -1,0 +1,144 @@
+// RUN: aitune-opt %s -ait-simplify | FileCheck %s
+
+#r = affine_map<()[s0] -> (s0 * 6, 8)>
+#t = affine_map<()[s0] -> (s0, 6, 8)>
+#n = affine_map<()[s0] -> (s0 * 6, 16)>
+#o = affine_map<()[s0] -> (s0, 6, 16)>
+
+// A linear layer on flattened rows, its bias and activation, and the rows
+// unflattened: no reshape is left.
+// CHECK-LABEL: func @flattened_linear
+func.func @flattened_linear(%x: tensor<?x6x8xf32, #t>, %w: tensor<16x8xf32>, %b: tensor<16xf32>) -> tensor<?x6x16xf32, #o> {
+  // CHECK-NOT: ait.reshape
+  // CHECK: %[[M:.*]] = ait.matmul %arg0, %arg1 {transpose_rhs} : (tensor<?x6x8xf32, {{.*}}>, tensor<16x8xf32>) -> tensor<?x6x16xf32, {{.*}}>
+  // CHECK: %[[E:.*]] = ait.expand %arg2 : tensor<16xf32> -> tensor<?x6x16xf32
+  // CHECK: ait.add %[[M]], %[[E]]
+  // CHECK-NOT: ait.reshape
+  // CHECK: return
+  %0 = ait.reshape %x : tensor<?x6x8xf32, #t> -> tensor<?x8xf32, #r>
+  %1 = ait.matmul %0, %w {transpose_rhs} : (tensor<?x8xf32, #r>, tensor<16x8xf32>) -> tensor<?x16xf32, #n>
+  %2 = ait.expand %b : tensor<16xf32> -> tensor<?x16xf32, #n>
+  %3 = ait.add %1, %2 : tensor<?x16xf32, #n>
+  %4 = ait.gelu %3 : tensor<?x16xf32, #n>
+  %5 = ait.reshape %4 : tensor<?x16xf32, #n> -> tensor<?x6x16xf32, #o>
+  return %5 : tensor<?x6x16xf32, #o>
+}
+
+// Another tensor of the reshaped sizes keeps the reshape in place.
+// CHECK-LABEL: func @two_domains
+func.func @two_domains(%x: tensor<6x8xf32>, %y: tensor<2x3x8xf32>) -> tensor<2x3x8xf32> {
+  // CHECK-NEXT: ait.reshape
+  // CHECK-NEXT: ait.add {{.*}} : tensor<2x3x8xf32>
+  // CHECK-NEXT: return
+  %0 = ait.reshape %x : tensor<6x8xf32> -> tensor<2x3x8xf32>
+  %1 = ait.add %0, %y : tensor<2x3x8xf32>
+  return %1 : tensor<2x3x8xf32>
+}
+
+// CHECK-LABEL: func @below_reduction
+func.func @below_reduction(%x: tensor<6x8xf32>) -> (tensor<2x3x1xf32>, tensor<2x1x8xf32>) {
+  // CHECK-DAG: ait.sum %arg0 {dims = array<i64: 1>} : tensor<6x8xf32> -> tensor<6x1xf32>
+  // CHECK-DAG: ait.sum %{{.*}} {dims = array<i64: 1>} : tensor<2x3x8xf32> -> tensor<2x1x8xf32>
+  %0 = ait.reshape %x : tensor<6x8xf32> -> tensor<2x3x8xf32>
+  %1 = ait.sum %0 {dims = array<i64: 2>} : tensor<2x3x8xf32> -> tensor<2x3x1xf32>
+  %2 = ait.sum %0 {dims = array<i64: 1>} : tensor<2x3x8xf32> -> tensor<2x1x8xf32>
+  return %1, %2 : tensor<2x3x1xf32>, tensor<2x1x8xf32>
+}
+
+// A mask is computed before it is broadcast.
+// CHECK-LABEL: func @mask
+func.func @mask(%x: tensor<2x1x1x7xf32>) -> tensor<2x3x5x7xf32> {
+  // CHECK: ait.sub {{.*}} : tensor<2x1x1x7xf32>
+  // CHECK: ait.mul {{.*}} : tensor<2x1x1x7xf32>
+  // CHECK: %[[E:.*]] = ait.expand
+  // CHECK: return %[[E]]
+  %0 = ait.expand %x : tensor<2x1x1x7xf32> -> tensor<2x3x5x7xf32>
+  %1 = ait.full 1.0 : f32 : tensor<2x3x5x7xf32>
+  %2 = ait.sub %1, %0 : tensor<2x3x5x7xf32>
+  %3 = ait.full -1.0e9 : f32 : tensor<2x3x5x7xf32>
+  %4 = ait.mul %2, %3 : tensor<2x3x5x7xf32>
+  return %4 : tensor<2x3x5x7xf32>
+}
+
+// The second third of a fused projection, as heads.
+// CHECK-LABEL: func @heads_of_projection
+func.func @heads_of_projection(%x: tensor<2x5x24xf32>) -> tensor<2x5x2x4xf32> {
+  // CHECK-NEXT: %[[R:.*]] = ait.reshape %arg0 : tensor<2x5x24xf32> -> tensor<2x5x6x4xf32>
+  // CHECK-NEXT: %[[S:.*]] = ait.slice %[[R]] {starts = array<i64: 0, 0, 2, 0>, steps = array<i64: 1, 1, 1, 1>}
+  // CHECK-NEXT: return %[[S]]
+  %0 = ait.slice %x {starts = array<i64: 0, 0, 8>, steps = array<i64: 1, 1, 1>} : tensor<2x5x24xf32> -> tensor<2x5x8xf32>
+  %1 = ait.reshape %0 : tensor<2x5x8xf32> -> tensor<2x5x2x4xf32>
+  return %1 : tensor<2x5x2x4xf32>
+}
+
+// A slice that cuts through a head stays.
+// CHECK-LABEL: func @cut_head
+func.func @cut_head(%x: tensor<2x5x24xf32>) -> tensor<2x5x2x4xf32> {
+  // CHECK-NEXT: ait.slice %arg0
+  // CHECK-NEXT: ait.reshape
+  %0 = ait.slice %x {starts = array<i64: 0, 0, 6>, steps = array<i64: 1, 1, 1>} : tensor<2x5x24xf32> -> tensor<2x5x8xf32>
+  %1 = ait.reshape %0 : tensor<2x5x8xf32> -> tensor<2x5x2x4xf32>
+  return %1 : tensor<2x5x2x4xf32>
+}
+
+// Patches of a channels-last image as a sequence are no copy.
+// CHECK-LABEL: func @patches
+func.func @patches(%x: tensor<2x3x5x8xf32>) -> tensor<2x15x8xf32> {
+  // CHECK-NEXT: %[[R:.*]] = ait.reshape %arg0 : tensor<2x3x5x8xf32> -> tensor<2x15x8xf32>
+  // CHECK-NEXT: return %[[R]]
+  %0 = ait.permute %x {permutation = array<i64: 0, 3, 1, 2>} : tensor<2x3x5x8xf32> -> tensor<2x8x3x5xf32>
+  %1 = ait.reshape %0 : tensor<2x8x3x5xf32> -> tensor<2x8x15xf32>
+  %2 = ait.permute %1 {permutation = array<i64: 0, 2, 1>} : tensor<2x8x15xf32> -> tensor<2x15x8xf32>
+  return %2 : tensor<2x15x8xf32>
+}
+
+// Heads written behind each other are a copy.
+// CHECK-LABEL: func @merged_heads
+func.func @merged_heads(%x: tensor<2x3x5x8xf32>) -> tensor<2x5x24xf32> {
+  // CHECK-NEXT: ait.permute
+  // CHECK-NEXT: ait.reshape
+  %0 = ait.permute %x {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x3x5x8xf32> -> tensor<2x5x3x8xf32>
+  %1 = ait.reshape %0 : tensor<2x5x3x8xf32> -> tensor<2x5x24xf32>
+  return %1 : tensor<2x5x24xf32>
+}
+
+// CHECK-LABEL: func @transposed_keys
+func.func @transposed_keys(%q: tensor<2x3x5x8xf32>, %k: tensor<2x7x3x8xf32>) -> tensor<2x3x5x7xf32> {
+  // CHECK-NEXT: %[[K:.*]] = ait.permute %arg1 {permutation = array<i64: 0, 2, 1, 3>}
+  // CHECK-NEXT: ait.matmul %arg0, %[[K]] {transpose_rhs}
+  %0 = ait.permute %k {permutation = array<i64: 0, 2, 3, 1>} : tensor<2x7x3x8xf32> -> tensor<2x3x8x7xf32>
+  %1 = ait.matmul %q, %0 : (tensor<2x3x5x8xf32>, tensor<2x3x8x7xf32>) -> tensor<2x3x5x7xf32>
+  return %1 : tensor<2x3x5x7xf32>
+}
+
+// CHECK-LABEL: func @shared_weight
+func.func @shared_weight(%x: tensor<2x5x8xf32>, %w: tensor<8x4xf32>) -> tensor<2x5x4xf32> {
+  // CHECK-NEXT: ait.matmul %arg0, %arg1 : (tensor<2x5x8xf32>, tensor<8x4xf32>)
+  %0 = ait.expand %w : tensor<8x4xf32> -> tensor<2x8x4xf32>
+  %1 = ait.matmul %x, %0 : (tensor<2x5x8xf32>, tensor<2x8x4xf32>) -> tensor<2x5x4xf32>
+  return %1 : tensor<2x5x4xf32>
+}
+
+// Exact reciprocals only; -0 + 0 is not -0.
+// CHECK-LABEL: func @arithmetic
+func.func @arithmetic(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) {
+  // CHECK-DAG: %[[EIGHTH:.*]] = ait.full 1.250000e-01 : f32
+  // CHECK-DAG: %[[THREE:.*]] = ait.full 3.000000e+00 : f32
+  // CHECK-DAG: %[[ZERO:.*]] = ait.full 0.000000e+00 : f32
+  // CHECK-DAG: %[[A:.*]] = ait.mul %arg0, %[[EIGHTH]]
+  // CHECK-DAG: %[[B:.*]] = ait.div %arg0, %[[THREE]]
+  // CHECK-DAG: %[[C:.*]] = ait.mul %arg0, %arg0
+  // CHECK-DAG: %[[D:.*]] = ait.add %arg0, %[[ZERO]]
+  // CHECK: return %[[A]], %[[B]], %[[C]], %[[D]], %arg0
+  %eight = ait.full 8.0 : f32 : tensor<4xf32>
+  %three = ait.full 3.0 : f32 : tensor<4xf32>
+  %two = ait.full 2.0 : f32 : tensor<4xf32>
+  %one = ait.full 1.0 : f32 : tensor<4xf32>
+  %zero = ait.full 0.0 : f32 : tensor<4xf32>
+  %0 = ait.div %x, %eight : tensor<4xf32>
+  %1 = ait.div %x, %three : tensor<4xf32>
+  %2 = ait.pow %x, %two : tensor<4xf32>
+  %3 = ait.add %x, %zero : tensor<4xf32>
+  %4 = ait.mul %one, %x : tensor<4xf32>
+  return %0, %1, %2, %3, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}

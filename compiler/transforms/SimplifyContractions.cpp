@@ -1,0 +1,127 @@
+#include "compiler/transforms/SimplifyPatterns.h"
+
+#include "compiler/dialect/Ait.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::ait;
+
+namespace {
+/// matmul(reshape(x), w) -> reshape(matmul(x, w)) for a shared w if the reshape
+/// keeps the contracted axis: the rows need not be one axis for the kernel, and
+/// the reshape after it usually undoes this one.
+struct SinkReshapeBelowMatmul : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    auto reshape = op.getLhs().getDefiningOp<ReshapeOp>();
+    if (!reshape || op.getRhs().getType().getRank() != 2 ||
+        op.getTransposeLhs())
+      return failure();
+    RankedTensorType inner = reshape.getInput().getType();
+    if (inner.getRank() < 2)
+      return failure();
+    SmallVector<AffineExpr> sizes = getSymbolicSizes(inner);
+    if (canonicalizeSize(sizes.back()) !=
+        canonicalizeSize(getSymbolicSizes(reshape.getType()).back()))
+      return failure();
+    sizes.back() = getSymbolicSizes(op.getType()).back();
+    Value result = MatmulOp::create(
+        rewriter, op.getLoc(),
+        getTensorType(sizes, op.getType().getElementType()), reshape.getInput(),
+        op.getRhs(), false, op.getTransposeRhs());
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), result);
+    return success();
+  }
+};
+
+/// A right-hand side that is the same for the whole batch needs no batch axes.
+struct ShareRhs : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    RankedTensorType type = op.getRhs().getType();
+    if (type.getRank() == 2 || op.getTransposeLhs())
+      return failure();
+    Value source = op.getRhs();
+    if (auto expand = source.getDefiningOp<ExpandOp>())
+      source = expand.getInput();
+    auto sourceType = cast<RankedTensorType>(source.getType());
+    SmallVector<AffineExpr> sizes = getSymbolicSizes(sourceType);
+    SmallVector<AffineExpr> matrix(
+        ArrayRef<AffineExpr>(getSymbolicSizes(type)).take_back(2));
+    if (getElementCount(sourceType) != canonicalizeSize(matrix[0] * matrix[1]))
+      return failure();
+    RankedTensorType shared = getTensorType(matrix, type.getElementType());
+    if (shared != sourceType)
+      source = ReshapeOp::create(rewriter, op.getLoc(), shared, source);
+    rewriter.replaceOpWithNewOp<MatmulOp>(op, op.getType(), op.getLhs(), source,
+                                          op.getTransposeLhs(),
+                                          op.getTransposeRhs());
+    return success();
+  }
+};
+
+/// A permute that moves the input's last axis to the last but one is a
+/// transposition after one that does not: kernels then read rows in order.
+struct SplitTransposition : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    Value lhs = split(rewriter, op.getLhs());
+    Value rhs = split(rewriter, op.getRhs());
+    if (!lhs && !rhs)
+      return failure();
+    rewriter.replaceOpWithNewOp<MatmulOp>(
+        op, op.getType(), lhs ? lhs : op.getLhs(), rhs ? rhs : op.getRhs(),
+        op.getTransposeLhs() != static_cast<bool>(lhs),
+        op.getTransposeRhs() != static_cast<bool>(rhs));
+    return success();
+  }
+
+private:
+  /// The operand with its last two axes exchanged, if that is the better
+  /// order; else null.
+  static Value split(PatternRewriter &rewriter, Value operand) {
+    auto permute = operand.getDefiningOp<PermuteOp>();
+    if (!permute)
+      return {};
+    SmallVector<int64_t> permutation(permute.getPermutation());
+    int64_t rank = permutation.size();
+    if (rank < 3 || permutation[rank - 2] != rank - 1)
+      return {};
+    std::swap(permutation[rank - 2], permutation[rank - 1]);
+    SmallVector<AffineExpr> sizes = getSymbolicSizes(permute.getType());
+    std::swap(sizes[rank - 2], sizes[rank - 1]);
+    return PermuteOp::create(
+        rewriter, permute.getLoc(),
+        getTensorType(sizes, permute.getType().getElementType()),
+        permute.getInput(), permutation);
+  }
+};
+
+/// Attention broadcasts its mask itself.
+struct MaskOfExpand : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    auto expand =
+        op.getMask() ? op.getMask().getDefiningOp<ExpandOp>() : ExpandOp();
+    if (!expand)
+      return failure();
+    rewriter.modifyOpInPlace(
+        op, [&] { op.getMaskMutable().assign(expand.getInput()); });
+    return success();
+  }
+};
+} // namespace
+
+void aitune::populateContractionPatterns(RewritePatternSet &patterns) {
+  patterns
+      .add<SinkReshapeBelowMatmul, ShareRhs, SplitTransposition, MaskOfExpand>(
+          patterns.getContext());
+}

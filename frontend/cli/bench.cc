@@ -1,0 +1,57 @@
+#include <ATen/core/ivalue.h>
+
+#include <chrono>
+#include <iostream>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "frontend/cli/commands.h"
+
+namespace aitune::cli {
+namespace {
+
+// One call for each line of stdin, until its end.
+absl::StatusOr<int> RunPaced(const Options& options, const Subject& subject,
+                             const frontend::CompiledModel& compiled,
+                             const Report& report) {
+  absl::StatusOr<frontend::ValueList> arguments =
+      frontend::TypicalArguments(subject.inputs, options.seed);
+  if (!arguments.ok()) return arguments.status();
+  std::cout << ToJson(report).dump() << std::endl;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    const auto start = std::chrono::steady_clock::now();
+    absl::StatusOr<c10::IValue> result = compiled.Run(*arguments);
+    const std::chrono::duration<double, std::milli> time =
+        std::chrono::steady_clock::now() - start;
+    if (!result.ok()) return result.status();
+    std::cout << absl::StrFormat("%.6f", time.count()) << std::endl;
+  }
+  return kSuccess;
+}
+
+}  // namespace
+
+absl::StatusOr<int> Bench(const Options& options, Progress& progress) {
+  absl::StatusOr<Subject> subject = LoadSubject(options, progress);
+  if (!subject.ok()) return subject.status();
+  auto compiled = BuildSubject(options, *subject, progress);
+  if (!compiled.ok()) return compiled.status();
+  absl::StatusOr<Report> report = StartReport(options, *subject, **compiled);
+  if (!report.ok()) return report.status();
+  if (options.paced) {
+    progress.Finish();
+    return RunPaced(options, *subject, **compiled, *report);
+  }
+  progress.Update("time", 0, 0);
+  absl::StatusOr<std::vector<TimingRow>> rows =
+      TimeSubject(options, *subject, **compiled, options.against);
+  if (!rows.ok()) return rows.status();
+  report->timing = *std::move(rows);
+  progress.Finish();
+  absl::Status published = Publish(options, *report, "");
+  if (!published.ok()) return published;
+  return kSuccess;
+}
+
+}  // namespace aitune::cli

@@ -1,0 +1,194 @@
+#include "frontend/cli/commands.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/ivalue.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/cli/memory.h"
+#include "frontend/session/coverage.h"
+#include "frontend/session/timing.h"
+
+namespace aitune::cli {
+namespace {
+
+absl::StatusOr<std::optional<DataType>> ChosenDataType(
+    const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  std::optional<DataType> dtype = name == "bf16"   ? DataType::kBFloat16
+                                  : name == "fp16" ? DataType::kFloat16
+                                  : name == "fp32" ? DataType::kFloat32
+                                                   : ParseDataType(name);
+  if (!dtype || !IsFloatingPoint(*dtype)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--dtype ", name,
+                     ": not a floating-point dtype; known are float32, "
+                     "bfloat16, float16, float64"));
+  }
+  return dtype;
+}
+
+std::string CommandName(Command command) {
+  switch (command) {
+    case Command::kTune:
+      return "tune";
+    case Command::kRun:
+      return "run";
+    case Command::kBench:
+      return "bench";
+    case Command::kInspect:
+      return "inspect";
+  }
+  return "";
+}
+
+absl::Status RunOnce(const absl::StatusOr<c10::IValue>& result) {
+  return result.status();
+}
+
+}  // namespace
+
+absl::StatusOr<Subject> LoadSubject(const Options& options,
+                                    Progress& progress) {
+  if (options.threads > 0) at::set_num_threads(options.threads);
+  MemoryInfo memory;
+  memory.before_model = ResidentBytes();
+  progress.Update("load", 0, 0);
+  frontend::LoadOptions load;
+  absl::StatusOr<std::optional<DataType>> dtype = ChosenDataType(options.dtype);
+  if (!dtype.ok()) return dtype.status();
+  load.dtype = *dtype;
+  absl::StatusOr<frontend::Model> model =
+      frontend::Model::Load(options.model, load);
+  if (!model.ok()) return model.status();
+  frontend::InputChoice choice;
+  choice.specs = options.inputs;
+  choice.samples_file = options.inputs_file;
+  choice.model_file = options.model;
+  choice.dtype = *dtype;
+  absl::StatusOr<frontend::ModelInputs> inputs =
+      frontend::ChooseInputs(*model, choice);
+  if (!inputs.ok()) return inputs.status();
+  memory.with_model = ResidentBytes();
+  return Subject{*std::move(model), *std::move(inputs), *dtype, memory};
+}
+
+frontend::BuildOptions MakeBuildOptions(const Options& options,
+                                        Progress& progress) {
+  frontend::BuildOptions build;
+  build.compile.compileTo = options.compile_to;
+  build.compile.measureCandidates = options.measure_candidates;
+  build.compile.emulateEagerCasts = options.emulate_eager_casts;
+  build.compile.threads = options.threads;
+  build.compile.dumpDirectory = options.dump_directory;
+  build.compile.target = options.target;
+  build.compile.progress = [&progress](const std::string& phase, int done,
+                                       int total) {
+    progress.Update(phase, done, total);
+  };
+  build.trace.seed = options.seed;
+  build.trace.progress = [&progress](int done, int total) {
+    // Loops make the expected number a guess that can be too small.
+    progress.Update("trace", done, std::max(done, total), "operators");
+  };
+  return build;
+}
+
+absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
+    const Options& options, Subject& subject, Progress& progress) {
+  ResetPeakBytes();
+  auto compiled = frontend::CompiledModel::Build(
+      subject.model, subject.inputs, MakeBuildOptions(options, progress));
+  subject.memory.peak_compiling = PeakBytes();
+  return compiled;
+}
+
+absl::StatusOr<Report> StartReport(const Options& options,
+                                   const Subject& subject,
+                                   const frontend::CompiledModel& compiled) {
+  Report report;
+  report.command = CommandName(options.command);
+  report.model.file = options.model;
+  report.model.signature = subject.model.Signature();
+  report.model.weight_bytes = subject.model.WeightBytes();
+  report.model.inputs_source = subject.inputs.source;
+  report.model.threads = at::get_num_threads();
+  for (const frontend::InputSpec& spec : subject.inputs.specs) {
+    report.model.inputs.push_back(ToString(spec));
+  }
+  if (subject.inputs.specs.empty() && subject.inputs.samples) {
+    report.model.inputs.push_back(subject.inputs.samples->Describe());
+  }
+  absl::StatusOr<frontend::ValueList> arguments =
+      frontend::TypicalArguments(subject.inputs, options.seed);
+  if (!arguments.ok()) return arguments.status();
+  absl::StatusOr<std::vector<int64_t>> symbols =
+      compiled.SymbolValues(*arguments);
+  if (!symbols.ok()) return symbols.status();
+  report.coverage = frontend::CoverageOf(
+      compiled.trace(), compiled.compiled().fallbacks, *symbols);
+  const CompileResult& result = compiled.compiled().result;
+  report.compile = CompileInfo{
+      compiled.phase_seconds(), result.kernels,    result.uniqueKernels,
+      result.candidates,        result.rejections, compiled.trace().notes};
+  report.memory = subject.memory;
+  report.memory->executable = compiled.MemoryInBytes();
+  return report;
+}
+
+absl::StatusOr<std::vector<TimingRow>> TimeSubject(
+    const Options& options, const Subject& subject,
+    const frontend::CompiledModel& compiled,
+    const std::vector<std::string>& peers) {
+  absl::StatusOr<frontend::ValueList> arguments =
+      frontend::TypicalArguments(subject.inputs, options.seed);
+  if (!arguments.ok()) return arguments.status();
+  const frontend::Model& model = subject.model;
+  std::vector<frontend::TimedCandidate> candidates = {
+      {"ours", [&] { return RunOnce(compiled.Run(*arguments)); }}};
+  for (const std::string& peer : peers) {
+    if (peer == "eager") {
+      candidates.push_back(
+          {peer, [&] { return RunOnce(model.RunEager(*arguments)); }});
+    } else if (peer == "torchscript") {
+      candidates.push_back(
+          {peer, [&] { return RunOnce(model.RunOptimized(*arguments)); }});
+    }
+  }
+  frontend::TimingOptions timing;
+  timing.seconds = options.seconds;
+  absl::StatusOr<std::vector<frontend::TimingSummary>> times =
+      frontend::MeasureInterleaved(candidates, timing);
+  if (!times.ok()) return times.status();
+  std::vector<TimingRow> rows;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    rows.push_back({candidates[i].name, (*times)[i]});
+  }
+  return rows;
+}
+
+absl::Status Publish(const Options& options, const Report& report,
+                     const std::string& extra) {
+  const bool json_on_stdout = options.json == "-";
+  std::ostream& text = json_on_stdout ? std::cerr : std::cout;
+  text << SummaryText(report) << extra << std::flush;
+  if (options.json.empty()) return absl::OkStatus();
+  const std::string json = ToJson(report).dump(
+      1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (json_on_stdout) {
+    std::cout << json << std::endl;
+    return absl::OkStatus();
+  }
+  std::ofstream file(options.json);
+  file << json << std::endl;
+  if (!file) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("--json ", options.json, ": cannot be written"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace aitune::cli

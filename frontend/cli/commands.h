@@ -1,0 +1,61 @@
+// What each subcommand does: load, build, then its own part.
+#ifndef AITUNE_FRONTEND_CLI_COMMANDS_H_
+#define AITUNE_FRONTEND_CLI_COMMANDS_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/statusor.h"
+#include "frontend/cli/options.h"
+#include "frontend/cli/progress.h"
+#include "frontend/cli/report.h"
+#include "frontend/session/compiled_model.h"
+#include "frontend/session/model_inputs.h"
+#include "frontend/torchscript/model.h"
+
+namespace aitune::cli {
+
+// The model and what it is called with, before it is compiled.
+struct Subject {
+  frontend::Model model;
+  frontend::ModelInputs inputs;
+  std::optional<DataType> dtype;  // --dtype
+  MemoryInfo memory;
+};
+
+// Reads options.model and settles its inputs. Sets LibTorch's threads.
+absl::StatusOr<Subject> LoadSubject(const Options& options, Progress& progress);
+
+frontend::BuildOptions MakeBuildOptions(const Options& options,
+                                        Progress& progress);
+
+// Compiles, and notes in `subject` what it took of memory.
+absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
+    const Options& options, Subject& subject, Progress& progress);
+
+// A report with model, coverage, compile and memory filled in.
+absl::StatusOr<Report> StartReport(const Options& options,
+                                   const Subject& subject,
+                                   const frontend::CompiledModel& compiled);
+
+// Times ours, then each of `peers` ("eager", "torchscript"), in turn.
+absl::StatusOr<std::vector<TimingRow>> TimeSubject(
+    const Options& options, const Subject& subject,
+    const frontend::CompiledModel& compiled,
+    const std::vector<std::string>& peers);
+
+// Prints the report's text, `extra` after it, and writes the JSON where
+// options.json says. With --json - the JSON alone is on stdout and the text on
+// stderr.
+absl::Status Publish(const Options& options, const Report& report,
+                     const std::string& extra);
+
+// The commands. The result is the exit code.
+absl::StatusOr<int> Tune(const Options& options, Progress& progress);
+absl::StatusOr<int> Run(const Options& options, Progress& progress);
+absl::StatusOr<int> Bench(const Options& options, Progress& progress);
+absl::StatusOr<int> Inspect(const Options& options, Progress& progress);
+
+}  // namespace aitune::cli
+
+#endif  // AITUNE_FRONTEND_CLI_COMMANDS_H_

@@ -1,0 +1,80 @@
+// aitune: compiles TorchScript models, checks them, times them.
+#include <c10/util/Exception.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include "frontend/cli/commands.h"
+#include "frontend/cli/options.h"
+#include "frontend/cli/progress.h"
+
+namespace aitune::cli {
+namespace {
+
+// One line, whatever the text.
+std::string FirstLine(std::string text) {
+  text.erase(std::min(text.find('\n'), text.size()));
+  return text;
+}
+
+// Under `bazel run` the program starts in Bazel's folder; paths are the user's.
+void EnterUsersDirectory() {
+  const char* directory = std::getenv("BUILD_WORKING_DIRECTORY");
+  if (directory != nullptr && chdir(directory) != 0) {
+    std::cerr << "aitune: cannot enter " << directory
+              << "; relative paths start at Bazel's folder\n";
+  }
+}
+
+absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
+  switch (options.command) {
+    case Command::kTune:
+      return Tune(options, progress);
+    case Command::kRun:
+      return Run(options, progress);
+    case Command::kBench:
+      return Bench(options, progress);
+    case Command::kInspect:
+      return Inspect(options, progress);
+  }
+  return absl::InternalError("no such command");
+}
+
+// LibTorch warns about what it does inside (deprecations, fallbacks of its
+// own); a user of this program can do nothing about it.
+class SilentWarnings : public c10::WarningHandler {
+ public:
+  void process(const c10::Warning&) override {}
+};
+
+int Main(int argc, char** argv) {
+  Options options;
+  if (std::optional<int> code = ParseCommandLine(argc, argv, options)) {
+    return *code;
+  }
+  EnterUsersDirectory();
+  SilentWarnings warnings;
+  c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+  Progress progress(std::cerr, Progress::StyleOfStandardError());
+  std::string error;
+  try {
+    absl::StatusOr<int> code = Dispatch(options, progress);
+    if (code.ok()) return *code;
+    error = FirstLine(std::string(code.status().message()));
+  } catch (const std::bad_alloc&) {
+    error = "out of memory";
+  } catch (const std::exception& exception) {
+    error = "internal error: " + FirstLine(exception.what());
+  }
+  progress.Finish();
+  std::cerr << "aitune: " << error << std::endl;
+  return kFailure;
+}
+
+}  // namespace
+}  // namespace aitune::cli
+
+int main(int argc, char** argv) { return aitune::cli::Main(argc, argv); }

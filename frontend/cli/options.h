@@ -1,0 +1,66 @@
+// The command line, parsed: one plain struct that the commands read.
+#ifndef AITUNE_FRONTEND_CLI_OPTIONS_H_
+#define AITUNE_FRONTEND_CLI_OPTIONS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compiler/Compiler.h"
+
+namespace aitune::cli {
+
+// What the process returns; `aitune --help` tells users the same.
+enum ExitCode {
+  kSuccess = 0,
+  kFailure = 1,      // the model, its inputs, a file or the compiler failed
+  kUsage = 2,        // the command line is wrong
+  kWrongResult = 3,  // compiled, but outputs differ from eager
+};
+
+enum class Command { kTune, kRun, kBench, kInspect };
+
+struct Options {
+  Command command = Command::kTune;
+
+  // Model and inputs, of every command.
+  std::string model;
+  std::vector<std::string> inputs;  // --input SPEC, as written
+  std::string inputs_file;          // --inputs FILE
+  std::string dtype;                // --dtype, empty: as it is
+  int threads = 0;                  // 0: LibTorch's default
+  int seed = 0;
+  std::string json;  // file, "-" or empty
+
+  // How to compile.
+  bool emulate_eager_casts = false;
+  bool measure_candidates = true;
+  CompilePhase compile_to = CompilePhase::Executable;
+  std::string dump_directory;
+  std::string target;
+
+  // tune
+  bool explain = false;
+  std::optional<double> tolerance;
+  double seconds = 6;  // tune and bench; 0: no timing
+
+  // run
+  std::string output_file;
+
+  // bench
+  std::vector<std::string> against = {"eager", "torchscript"};
+  bool paced = false;
+
+  // inspect
+  int repeats = 20;
+  int top = 25;  // steps shown; 0: all
+};
+
+// Parses argv. Returns nothing when the program shall go on; otherwise the
+// exit code, after the help or the error has been printed.
+std::optional<int> ParseCommandLine(int argc, const char* const* argv,
+                                    Options& options);
+
+}  // namespace aitune::cli
+
+#endif  // AITUNE_FRONTEND_CLI_OPTIONS_H_

@@ -1,0 +1,100 @@
+#include "frontend/cli/options.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::cli {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::optional<int> Parse(std::vector<const char*> arguments, Options& options) {
+  arguments.insert(arguments.begin(), "aitune");
+  return ParseCommandLine(static_cast<int>(arguments.size()), arguments.data(),
+                          options);
+}
+
+TEST(ParseCommandLine, Tune) {
+  Options options;
+  EXPECT_EQ(Parse({"tune", "m.pt", "--input", "float32[1]", "--input",
+                   "int64[2]", "--threads", "3", "--explain", "--tolerance",
+                   "0.5", "--compile-to=fused", "--no-measure"},
+                  options),
+            std::nullopt);
+  EXPECT_EQ(options.command, Command::kTune);
+  EXPECT_EQ(options.model, "m.pt");
+  EXPECT_THAT(options.inputs, ElementsAre("float32[1]", "int64[2]"));
+  EXPECT_EQ(options.threads, 3);
+  EXPECT_TRUE(options.explain);
+  EXPECT_EQ(options.tolerance, 0.5);
+  EXPECT_EQ(options.compile_to, CompilePhase::Fused);
+  EXPECT_FALSE(options.measure_candidates);
+}
+
+TEST(ParseCommandLine, Defaults) {
+  Options options;
+  EXPECT_EQ(Parse({"bench", "m.pt"}, options), std::nullopt);
+  EXPECT_EQ(options.command, Command::kBench);
+  EXPECT_THAT(options.against, ElementsAre("eager", "torchscript"));
+  EXPECT_TRUE(options.measure_candidates);
+  EXPECT_EQ(options.compile_to, CompilePhase::Executable);
+}
+
+TEST(ParseCommandLine, ModelMayFollowOptions) {
+  Options options;
+  EXPECT_EQ(Parse({"run", "--input", "float32[1]", "m.pt"}, options),
+            std::nullopt);
+  EXPECT_EQ(options.model, "m.pt");
+  EXPECT_THAT(options.inputs, ElementsAre("float32[1]"));
+}
+
+TEST(ParseCommandLine, ErrorsAreOneLine) {
+  struct Case {
+    std::vector<const char*> arguments;
+    const char* text;
+  };
+  for (const Case& c : std::vector<Case>{
+           {{}, "no command given; there are tune, run, bench and inspect"},
+           {{"tune"}, "MODEL is required"},
+           {{"tune", "m.pt", "--thread"}, "--thread"},
+           {{"tune", "m.pt", "--threads", "0"}, "--threads"},
+           {{"tune", "m.pt", "--compile-to=asm"}, "--compile-to"},
+           {{"bench", "m.pt", "--against", "onnx"}, "--against"},
+           {{"tune", "m.pt", "--tolerance", "-1"}, "--tolerance"},
+           {{"make", "m.pt"}, "\"make\" is not a command"}}) {
+    Options options;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(Parse(c.arguments, options), kUsage);
+    const std::string error = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(error, testing::StartsWith("aitune: "));
+    EXPECT_THAT(error, HasSubstr(c.text));
+    EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 1) << error;
+  }
+}
+
+TEST(ParseCommandLine, HelpHasExamplesAndExitCodes) {
+  Options options;
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(Parse({"--help"}, options), kSuccess);
+  const std::string help = testing::internal::GetCapturedStdout();
+  for (const char* text :
+       {"tune", "run", "bench", "inspect", "Examples", "Exit codes",
+        "aitune tune resnet50.pt", "float32[1,3,224,224]"}) {
+    EXPECT_THAT(help, HasSubstr(text));
+  }
+}
+
+TEST(ParseCommandLine, HelpOfACommandListsItsOptions) {
+  Options options;
+  testing::internal::CaptureStdout();
+  EXPECT_EQ(Parse({"tune", "--help"}, options), kSuccess);
+  const std::string help = testing::internal::GetCapturedStdout();
+  for (const char* text : {"--input", "--explain", "--compile-to", "--dump",
+                           "--tolerance", "--json"}) {
+    EXPECT_THAT(help, HasSubstr(text));
+  }
+}
+
+}  // namespace
+}  // namespace aitune::cli

@@ -1,0 +1,46 @@
+// The progress line of a long command.
+#ifndef AITUNE_FRONTEND_CLI_PROGRESS_H_
+#define AITUNE_FRONTEND_CLI_PROGRESS_H_
+
+#include <functional>
+#include <ostream>
+#include <string>
+
+namespace aitune::cli {
+
+// On a terminal: one line that is rewritten, at most ten times a second, and
+// erased at the end. Elsewhere (a log, a pipe): one line at the start of each
+// phase and one every ten seconds within it. Not thread-safe.
+class Progress {
+ public:
+  enum class Style { kLine, kLog, kSilent };
+
+  // kLine when stderr is a terminal, kLog otherwise.
+  static Style StyleOfStandardError();
+
+  // Writes to `out`, which must outlive it. `clock` gives seconds; a test
+  // passes its own, empty means the steady clock.
+  Progress(std::ostream& out, Style style, std::function<double()> clock = {});
+  ~Progress();
+
+  // `phase` is under way; `done` of `total` parts are finished. total == 0:
+  // not countable. `detail` is appended: what the parts are, such as
+  // "operators".
+  void Update(const std::string& phase, int done, int total,
+              const std::string& detail = "");
+
+  // Erases the line (kLine), so that other text can be printed.
+  void Finish();
+
+ private:
+  std::ostream& out_;
+  const Style style_;
+  std::function<double()> clock_;
+  std::string phase_;
+  double start_ = 0, phase_start_ = 0, last_print_ = -1;
+  bool line_shown_ = false;
+};
+
+}  // namespace aitune::cli
+
+#endif  // AITUNE_FRONTEND_CLI_PROGRESS_H_

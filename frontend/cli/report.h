@@ -1,0 +1,89 @@
+// What a command found out, as a text for people and as JSON for programs.
+//
+// JSON: {"schema": 1, "command": "tune", "model": {...}, "inputs": [...],
+// "coverage": {...}, "check": {...}, "timing": {...}, "compile": {...},
+// "memory": {...}, "steps": [...], "notes": [...]}. Times are milliseconds in
+// "timing" and seconds in "compile"; memory is bytes; shares are in [0, 1].
+// Parts that a command does not make are absent. Fields are added, never
+// renamed.
+#ifndef AITUNE_FRONTEND_CLI_REPORT_H_
+#define AITUNE_FRONTEND_CLI_REPORT_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/Compiler.h"
+#include "frontend/session/check.h"
+#include "frontend/session/coverage.h"
+#include "frontend/session/timing.h"
+
+namespace aitune::cli {
+
+struct ModelInfo {
+  std::string file;
+  std::string signature;
+  int64_t weight_bytes = 0;
+  std::vector<std::string> inputs;  // as --input would say them
+  std::string inputs_source;
+  int threads = 0;
+};
+
+struct CompileInfo {
+  std::vector<std::pair<std::string, double>> phase_seconds;
+  int kernels = 0, unique_kernels = 0;
+  std::vector<CandidateResult> candidates;
+  std::vector<Rejection> rejections;
+  std::vector<std::string> notes;  // of the trace
+
+  double TotalSeconds() const;
+};
+
+struct MemoryInfo {
+  int64_t before_model = 0;    // LibTorch and this program
+  int64_t with_model = 0;      // after the model was read
+  int64_t peak_compiling = 0;  // the most while tracing and compiling
+  int64_t executable = 0;      // arenas, packed weights, library scratch
+};
+
+struct TimingRow {
+  std::string name;  // "ours", "eager", "torchscript"
+  frontend::TimingSummary time;
+};
+
+// One step of the plan.
+struct StepRow {
+  std::string name, kind, implementation, location;
+  double microseconds = 0;
+  double flops = 0;
+};
+
+struct Report {
+  std::string command;
+  ModelInfo model;
+  std::optional<frontend::Coverage> coverage;
+  std::optional<frontend::CheckReport> check;
+  std::vector<TimingRow> timing;  // ours first
+  std::optional<CompileInfo> compile;
+  std::optional<MemoryInfo> memory;
+  std::vector<StepRow> steps;
+};
+
+nlohmann::json ToJson(const Report& report);
+
+// The parts that the report has, in the order of its fields.
+std::string SummaryText(const Report& report);
+
+// Every decision with its reason: fallbacks, rejections, candidates, notes.
+std::string ExplainText(const Report& report);
+
+// The steps by time: their share, GFLOP/s and where they come from. `top` rows,
+// all if 0, then a row a kind.
+std::string StepsText(const Report& report, int top);
+
+}  // namespace aitune::cli
+
+#endif  // AITUNE_FRONTEND_CLI_REPORT_H_

@@ -1,0 +1,143 @@
+#include "frontend/cli/report.h"
+
+namespace aitune::cli {
+namespace {
+
+using nlohmann::json;
+
+json ToJson(const frontend::Coverage& coverage) {
+  json fallbacks = json::array();
+  for (const frontend::FallbackGroup& group : coverage.fallbacks) {
+    fallbacks.push_back({{"op", group.op},
+                         {"reason", group.reason},
+                         {"location", group.location},
+                         {"count", group.count},
+                         {"flops", group.flops}});
+  }
+  return {{"ops", coverage.ops},
+          {"compiled_ops", coverage.compiled_ops},
+          {"op_share", coverage.OpShare()},
+          {"flops", coverage.flops},
+          {"compiled_flops", coverage.compiled_flops},
+          {"flop_share", coverage.FlopShare()},
+          {"fallbacks", fallbacks}};
+}
+
+json ToJson(const frontend::Comparison& comparison) {
+  json object = {{"output", comparison.output},
+                 {"agrees", comparison.agrees},
+                 {"max_error", comparison.max_error},
+                 {"tolerance", comparison.tolerance}};
+  if (comparison.our_reference_error) {
+    object["our_reference_error"] = *comparison.our_reference_error;
+    object["eager_reference_error"] = *comparison.eager_reference_error;
+  }
+  if (!comparison.problem.empty()) object["problem"] = comparison.problem;
+  return object;
+}
+
+json ToJson(const frontend::CheckReport& check) {
+  json cases = json::array(), outputs = json::array();
+  for (const frontend::CaseResult& result : check.cases) {
+    json comparisons = json::array();
+    for (const auto& output : result.outputs) {
+      comparisons.push_back(ToJson(output));
+    }
+    json object = {{"name", result.name},
+                   {"agrees", result.agrees()},
+                   {"skipped", result.skipped},
+                   {"outputs", comparisons}};
+    if (!result.note.empty()) object["note"] = result.note;
+    cases.push_back(object);
+  }
+  for (const frontend::OutputSummary& output : check.outputs) {
+    json object = ToJson(output.worst);
+    object["type"] = output.type;
+    object["worst_case"] = output.worst_case;
+    outputs.push_back(object);
+  }
+  json object = {
+      {"agrees", check.agrees()}, {"cases", cases}, {"outputs", outputs}};
+  if (!check.no_reference.empty()) object["no_reference"] = check.no_reference;
+  return object;
+}
+
+json ToJson(const frontend::TimingSummary& time) {
+  return {{"median", time.median},
+          {"p99", time.p99},
+          {"mean", time.mean},
+          {"minimum", time.minimum},
+          {"rounds", time.rounds},
+          {"median_low", time.median_low},
+          {"median_high", time.median_high}};
+}
+
+json ToJson(const CompileInfo& compile) {
+  json phases = json::array(), candidates = json::array(),
+       rejections = json::array();
+  for (const auto& [name, seconds] : compile.phase_seconds) {
+    phases.push_back({{"name", name}, {"seconds", seconds}});
+  }
+  for (const CandidateResult& candidate : compile.candidates) {
+    candidates.push_back({{"kernel", candidate.kernel},
+                          {"candidate", candidate.candidate},
+                          {"microseconds", candidate.microseconds},
+                          {"chosen", candidate.chosen},
+                          {"note", candidate.note}});
+  }
+  for (const Rejection& rejection : compile.rejections) {
+    rejections.push_back({{"phase", rejection.phase},
+                          {"subject", rejection.subject},
+                          {"reason", rejection.reason}});
+  }
+  return {{"seconds", compile.TotalSeconds()},
+          {"phases", phases},
+          {"kernels", compile.kernels},
+          {"unique_kernels", compile.unique_kernels},
+          {"candidates", candidates},
+          {"rejections", rejections},
+          {"notes", compile.notes}};
+}
+
+}  // namespace
+
+double CompileInfo::TotalSeconds() const {
+  double total = 0;
+  for (const auto& [name, seconds] : phase_seconds) total += seconds;
+  return total;
+}
+
+json ToJson(const Report& report) {
+  json object = {{"schema", 1},
+                 {"command", report.command},
+                 {"model",
+                  {{"file", report.model.file},
+                   {"signature", report.model.signature},
+                   {"weight_bytes", report.model.weight_bytes}}},
+                 {"inputs", report.model.inputs},
+                 {"inputs_source", report.model.inputs_source},
+                 {"threads", report.model.threads}};
+  if (report.coverage) object["coverage"] = ToJson(*report.coverage);
+  if (report.check) object["check"] = ToJson(*report.check);
+  for (const TimingRow& row : report.timing) {
+    object["timing"][row.name] = ToJson(row.time);
+  }
+  if (report.compile) object["compile"] = ToJson(*report.compile);
+  if (report.memory) {
+    object["memory"] = {{"before_model", report.memory->before_model},
+                        {"with_model", report.memory->with_model},
+                        {"peak_compiling", report.memory->peak_compiling},
+                        {"executable", report.memory->executable}};
+  }
+  for (const StepRow& step : report.steps) {
+    object["steps"].push_back({{"name", step.name},
+                               {"kind", step.kind},
+                               {"implementation", step.implementation},
+                               {"location", step.location},
+                               {"microseconds", step.microseconds},
+                               {"flops", step.flops}});
+  }
+  return object;
+}
+
+}  // namespace aitune::cli

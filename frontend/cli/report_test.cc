@@ -1,0 +1,123 @@
+#include "frontend/cli/report.h"
+
+#include <limits>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+Report Example() {
+  Report report;
+  report.command = "tune";
+  report.model = {"m.pt",    "forward(x: Tensor) -> Tensor",
+                  100 << 20, {"float32[1,8]"},
+                  "--input", 2};
+  frontend::Coverage coverage;
+  coverage.ops = 10;
+  coverage.compiled_ops = 9;
+  coverage.flops = 1e9;
+  coverage.compiled_flops = 0.999999e9;
+  coverage.fallbacks = {{"aten::topk", "no builder", "m.py:3", 1, 1e3}};
+  report.coverage = coverage;
+  report.compile = CompileInfo{{{"import", 0.25}, {"fuse", 1}, {"import", 0.5}},
+                               12,
+                               5,
+                               {{"k", "onednn", 12.5, true, ""},
+                                {"k", "generated", -1, false, "too wide"}},
+                               {{"fusion", "aten::cat", "two readers"},
+                                {"fusion", "aten::cat", "two readers"}},
+                               {"axis 0 was specialised"}};
+  frontend::CheckReport check;
+  frontend::Comparison comparison;
+  comparison.agrees = true;
+  comparison.max_error = 2e-6;
+  comparison.tolerance = 1e-4;
+  check.cases = {{"random", false, "", {comparison}},
+                 {"ones", true, "eager raises: index", {}}};
+  check.outputs = {{"", "float32[1,8]", comparison, "random"}};
+  report.check = check;
+  report.timing = {{"ours", {10, 2, 3, 2, 2, 1.9, 2.1}},
+                   {"eager", {10, 5, 6, 5, 5, 4.9, 5.1}}};
+  report.memory = MemoryInfo{200 << 20, 300 << 20, 450 << 20, 120 << 20};
+  return report;
+}
+
+TEST(SummaryText, TellsEveryPart) {
+  const std::string text = SummaryText(Example());
+  EXPECT_THAT(text, HasSubstr("9 of 10 operators, 99.99 % of 1 GFLOP"));
+  EXPECT_THAT(text, HasSubstr("aten::topk"));
+  EXPECT_THAT(text, HasSubstr("no builder"));
+  EXPECT_THAT(text, HasSubstr("12, of which 5 distinct; built in 1.8 s "
+                              "(import 0.8, fuse 1.0)"));
+  EXPECT_THAT(text, HasSubstr("agrees with eager on 1 inputs"));
+  EXPECT_THAT(text, HasSubstr("ones skipped, eager raises: index"));
+  EXPECT_THAT(text, HasSubstr("2.50x"));
+  EXPECT_THAT(text, HasSubstr("peak 250 MB (2.5x the weights)"));
+}
+
+TEST(SummaryText, SaysWhereItDiffers) {
+  Report report = Example();
+  frontend::Comparison wrong;
+  wrong.output = "[1]";
+  wrong.problem = "error 0.5 exceeds 0.0001";
+  wrong.max_error = 0.5;
+  report.check->cases.push_back({"NaN", false, "", {wrong}});
+  EXPECT_FALSE(report.check->agrees());
+  const std::string text = SummaryText(report);
+  EXPECT_THAT(text, HasSubstr("DIFFERS from eager on 1 of 2 inputs"));
+  EXPECT_THAT(text, HasSubstr("NaN: output[1] error 0.5 exceeds 0.0001"));
+}
+
+TEST(CheckReport, NothingComparedIsNoAgreement) {
+  frontend::CheckReport check;
+  EXPECT_FALSE(check.agrees());
+  check.cases = {{"ones", true, "eager raises", {}}};
+  EXPECT_FALSE(check.agrees());
+}
+
+TEST(ExplainText, CountsEqualReasonsOnce) {
+  const std::string text = ExplainText(Example());
+  EXPECT_THAT(text, HasSubstr("axis 0 was specialised"));
+  EXPECT_THAT(text, HasSubstr("fusion      2  aten::cat  two readers"));
+  EXPECT_THAT(text, HasSubstr("12.5  chosen"));
+  EXPECT_THAT(text, HasSubstr("failed"));
+}
+
+TEST(StepsText, SortsByTimeAndLimitsRows) {
+  Report report;
+  report.steps = {{"small", "loop", "generated", "m.py:1", 1000, 0},
+                  {"large", "matmul", "onednn", "m.py:2", 3000, 6e6}};
+  const std::string text = StepsText(report, 1);
+  EXPECT_THAT(text, HasSubstr("Steps by time (1 of 2, 4.000 ms in all)"));
+  EXPECT_THAT(text, HasSubstr("75.0 %"));
+  EXPECT_THAT(text, HasSubstr("2.0  matmul"));  // GFLOP/s
+  EXPECT_THAT(text, Not(HasSubstr("small")));
+  EXPECT_THAT(StepsText(report, 0), HasSubstr("small"));
+}
+
+TEST(ToJson, HasTheDocumentedFields) {
+  const nlohmann::json json = ToJson(Example());
+  EXPECT_EQ(json["schema"], 1);
+  EXPECT_EQ(json["coverage"]["fallbacks"][0]["op"], "aten::topk");
+  EXPECT_EQ(json["timing"]["eager"]["median"], 5);
+  EXPECT_EQ(json["check"]["cases"][1]["skipped"], true);
+  EXPECT_EQ(json["compile"]["seconds"], 1.75);
+  EXPECT_EQ(json["memory"]["executable"], 120 << 20);
+  EXPECT_FALSE(json.contains("steps"));
+}
+
+TEST(ToJson, InfiniteErrorIsNull) {
+  Report report = Example();
+  report.check->outputs[0].worst.max_error =
+      std::numeric_limits<double>::infinity();
+  const auto json = nlohmann::json::parse(ToJson(report).dump());
+  EXPECT_TRUE(json["check"]["outputs"][0]["max_error"].is_null());
+}
+
+}  // namespace
+}  // namespace aitune::cli

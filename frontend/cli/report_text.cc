@@ -1,0 +1,295 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "frontend/cli/report.h"
+#include "frontend/cli/table.h"
+
+namespace aitune::cli {
+namespace {
+
+// The left column of the summary.
+constexpr int kIndent = 11;
+
+std::string Line(const std::string& label, const std::string& text) {
+  return absl::StrFormat("%-*s%s\n", kIndent, label, text);
+}
+
+std::string Megabytes(int64_t bytes) {
+  return absl::StrFormat("%.*f MB", bytes < (10 << 20) ? 1 : 0,
+                         bytes / 1048576.0);
+}
+
+// "8.18 GFLOP", "512 FLOP".
+std::string FlopText(double flops) {
+  const char* units[] = {"", "K", "M", "G", "T", "P"};
+  int unit = 0;
+  while (flops >= 1000 && unit < 5) {
+    flops /= 1000;
+    ++unit;
+  }
+  return absl::StrFormat("%.3g %sFLOP", flops, units[unit]);
+}
+
+// Rounded down, so that "100 %" means all.
+std::string Percent(double share) {
+  return absl::StrFormat("%.4g %%", std::floor(share * 1e4) / 1e2);
+}
+
+std::string ErrorText(double error) {
+  return error == 0 ? "0" : absl::StrFormat("%.1e", error);
+}
+
+std::string OutputName(const std::string& path) {
+  return path.empty() ? "output" : "output" + path;
+}
+
+std::string CoverageText(const frontend::Coverage& coverage) {
+  std::string flops;
+  if (coverage.flops > 0) {
+    flops = absl::StrCat(", ", Percent(coverage.FlopShare()), " of ",
+                         FlopText(coverage.flops));
+  }
+  std::string text = Line(
+      "compiled", absl::StrFormat("%d of %d operators%s", coverage.compiled_ops,
+                                  coverage.ops, flops));
+  if (coverage.fallbacks.empty()) return text;
+  Table table({">calls", ">FLOP", "LibTorch runs", "why", "first at"});
+  for (const frontend::FallbackGroup& group : coverage.fallbacks) {
+    table.AddRow({absl::StrCat(group.count),
+                  group.flops > 0 ? Percent(group.flops / coverage.flops) : "-",
+                  group.op, group.reason, group.location});
+  }
+  return text + table.ToString(kIndent);
+}
+
+std::string CompileText(const CompileInfo& compile) {
+  // Phases by their order of appearance; a phase may come back.
+  std::vector<std::pair<std::string, double>> phases;
+  for (const auto& [name, seconds] : compile.phase_seconds) {
+    const std::string& wanted = name;
+    auto found = std::find_if(
+        phases.begin(), phases.end(),
+        [&wanted](const auto& phase) { return phase.first == wanted; });
+    if (found == phases.end()) found = phases.insert(found, {name, 0});
+    found->second += seconds;
+  }
+  return Line(
+      "kernels",
+      absl::StrFormat(
+          "%d, of which %d distinct; built in %.1f s (%s)", compile.kernels,
+          compile.unique_kernels, compile.TotalSeconds(),
+          absl::StrJoin(phases, ", ", [](std::string* out, const auto& phase) {
+            absl::StrAppendFormat(out, "%s %.1f", phase.first, phase.second);
+          })));
+}
+
+std::string CheckText(const frontend::CheckReport& check) {
+  int compared = 0, failed = 0;
+  std::string notes;
+  for (const frontend::CaseResult& result : check.cases) {
+    compared += !result.skipped;
+    failed += !result.agrees();
+    if (!result.note.empty()) {
+      notes += Line(
+          "", absl::StrCat(
+                  result.name,
+                  result.skipped ? " skipped, " : " failed: ", result.note));
+    }
+    for (const frontend::Comparison& output : result.outputs) {
+      if (output.agrees) continue;
+      notes +=
+          Line("", absl::StrCat(result.name, ": ", OutputName(output.output),
+                                " ", output.problem));
+    }
+  }
+  std::string text = Line(
+      "checked",
+      compared == 0 ? "no input could be compared with eager"
+      : failed == 0
+          ? absl::StrFormat("agrees with eager on %d inputs (%s)", compared,
+                            absl::StrJoin(check.cases, ", ",
+                                          [](std::string* out, const auto& c) {
+                                            absl::StrAppend(out, c.name);
+                                          }))
+          : absl::StrFormat("DIFFERS from eager on %d of %d inputs", failed,
+                            compared));
+  Table table({"output", "type", ">max error", ">allowed", "worst input",
+               "to float32/64: ours, eager's"});
+  for (const frontend::OutputSummary& output : check.outputs) {
+    const frontend::Comparison& worst = output.worst;
+    std::string reference;
+    if (worst.our_reference_error) {
+      reference = absl::StrCat(ErrorText(*worst.our_reference_error), ", ",
+                               ErrorText(*worst.eager_reference_error));
+    }
+    table.AddRow({OutputName(output.output), output.type,
+                  ErrorText(worst.max_error), ErrorText(worst.tolerance),
+                  output.worst_case, reference});
+  }
+  if (!table.empty()) text += table.ToString(kIndent);
+  text += notes;
+  if (!check.no_reference.empty()) {
+    text +=
+        Line("", absl::StrCat("no run in higher precision to compare with: ",
+                              check.no_reference));
+  }
+  return text;
+}
+
+std::string TimingText(const std::vector<TimingRow>& rows, int threads) {
+  std::string text =
+      Line("speed", absl::StrFormat("%d rounds in turn, %d thread%s",
+                                    rows.front().time.rounds, threads,
+                                    threads == 1 ? "" : "s"));
+  Table table({"", ">median ms", ">p99 ms", "95 % interval", ">ours is"});
+  const frontend::TimingSummary& ours = rows.front().time;
+  for (const TimingRow& row : rows) {
+    std::string ratio;
+    if (&row != &rows.front() && ours.median > 0) {
+      ratio = absl::StrFormat("%.2fx", row.time.median / ours.median);
+    }
+    table.AddRow({row.name, absl::StrFormat("%.3f", row.time.median),
+                  absl::StrFormat("%.3f", row.time.p99),
+                  absl::StrFormat("%.3f .. %.3f", row.time.median_low,
+                                  row.time.median_high),
+                  ratio});
+  }
+  return text + table.ToString(kIndent);
+}
+
+std::string MemoryText(const MemoryInfo& memory, int64_t weight_bytes) {
+  const int64_t added = memory.peak_compiling - memory.before_model;
+  std::string ratio;
+  if (weight_bytes > 0) {
+    ratio = absl::StrFormat(" (%.1fx the weights)",
+                            static_cast<double>(added) / weight_bytes);
+  }
+  return Line(
+      "memory",
+      absl::StrCat("weights ", Megabytes(weight_bytes),
+                   ", arena and packed weights ", Megabytes(memory.executable),
+                   ", peak ", Megabytes(added), ratio, " beside LibTorch's ",
+                   Megabytes(memory.before_model)));
+}
+
+std::string Milliseconds(double microseconds) {
+  return absl::StrFormat("%.3f", microseconds / 1e3);
+}
+
+std::string GigaflopRate(const StepRow& step) {
+  if (step.flops <= 0 || step.microseconds <= 0) return "";
+  return absl::StrFormat("%.1f", step.flops / step.microseconds / 1e3);
+}
+
+}  // namespace
+
+std::string SummaryText(const Report& report) {
+  std::string text = Line(
+      "model", absl::StrCat(report.model.file, ": ", report.model.signature));
+  if (!report.model.inputs.empty()) {
+    text +=
+        Line("inputs", absl::StrCat(absl::StrJoin(report.model.inputs, ", "),
+                                    " (", report.model.inputs_source, ")"));
+  }
+  if (report.coverage) text += CoverageText(*report.coverage);
+  if (report.compile) text += CompileText(*report.compile);
+  if (report.check) text += CheckText(*report.check);
+  if (!report.timing.empty()) {
+    text += TimingText(report.timing, report.model.threads);
+  }
+  if (report.memory) {
+    text += MemoryText(*report.memory, report.model.weight_bytes);
+  }
+  return text;
+}
+
+std::string ExplainText(const Report& report) {
+  std::string text;
+  if (!report.compile) return text;
+  if (!report.compile->notes.empty()) {
+    text += "\nTrace\n";
+    for (const std::string& note : report.compile->notes) {
+      absl::StrAppend(&text, "  ", note, "\n");
+    }
+  }
+  if (!report.compile->rejections.empty()) {
+    text += "\nNot done, and why\n";
+    // The same reason is told once with its count.
+    std::map<std::tuple<std::string, std::string, std::string>, int> counts;
+    for (const Rejection& r : report.compile->rejections) {
+      ++counts[{r.phase, r.subject, r.reason}];
+    }
+    Table table({"phase", ">times", "what", "why"});
+    for (const auto& [key, count] : counts) {
+      table.AddRow({std::get<0>(key), absl::StrCat(count), std::get<1>(key),
+                    std::get<2>(key)});
+    }
+    text += table.ToString();
+  }
+  if (!report.compile->candidates.empty()) {
+    text += "\nKernel candidates\n";
+    Table table({"kernel", "candidate", ">us", "", "note"});
+    for (const CandidateResult& c : report.compile->candidates) {
+      table.AddRow({c.kernel, c.candidate,
+                    c.microseconds < 0
+                        ? "failed"
+                        : absl::StrFormat("%.1f", c.microseconds),
+                    c.chosen ? "chosen" : "", c.note});
+    }
+    text += table.ToString();
+  }
+  return text;
+}
+
+std::string StepsText(const Report& report, int top) {
+  std::vector<const StepRow*> steps;
+  double total = 0;
+  struct Kind {
+    int count = 0;
+    double microseconds = 0, flops = 0;
+  };
+  std::map<std::string, Kind> kinds;
+  for (const StepRow& step : report.steps) {
+    steps.push_back(&step);
+    total += step.microseconds;
+    Kind& kind = kinds[absl::StrCat(step.kind, " (", step.implementation, ")")];
+    ++kind.count;
+    kind.microseconds += step.microseconds;
+    kind.flops += step.flops;
+  }
+  std::sort(steps.begin(), steps.end(), [](const StepRow* a, const StepRow* b) {
+    return a->microseconds > b->microseconds;
+  });
+  const size_t shown =
+      top > 0 ? std::min<size_t>(top, steps.size()) : steps.size();
+  auto share = [total](double microseconds) {
+    return total > 0 ? absl::StrFormat("%.1f %%", 100 * microseconds / total)
+                     : "";
+  };
+  Table table({">ms", ">share", ">GFLOP/s", "kind", "by", "step", "from"});
+  for (size_t i = 0; i < shown; ++i) {
+    const StepRow& step = *steps[i];
+    table.AddRow({Milliseconds(step.microseconds), share(step.microseconds),
+                  GigaflopRate(step), step.kind, step.implementation, step.name,
+                  step.location});
+  }
+  std::string text =
+      absl::StrFormat("\nSteps by time (%d of %d, %.3f ms in all)\n", shown,
+                      steps.size(), total / 1e3) +
+      table.ToString();
+  Table by_kind({">ms", ">share", ">GFLOP/s", ">steps", "kind"});
+  for (const auto& [name, kind] : kinds) {
+    StepRow row;
+    row.microseconds = kind.microseconds;
+    row.flops = kind.flops;
+    by_kind.AddRow({Milliseconds(kind.microseconds), share(kind.microseconds),
+                    GigaflopRate(row), absl::StrCat(kind.count), name});
+  }
+  return text + "\nBy kind\n" + by_kind.ToString();
+}
+
+}  // namespace aitune::cli

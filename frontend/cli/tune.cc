@@ -1,0 +1,83 @@
+#include <ATen/core/ivalue.h>
+
+#include <iostream>
+#include <map>
+
+#include "frontend/cli/commands.h"
+#include "frontend/session/check.h"
+
+namespace aitune::cli {
+namespace {
+
+// The model again in another precision, read when it is first asked for.
+class References {
+ public:
+  explicit References(std::string file) : file_(std::move(file)) {}
+
+  absl::StatusOr<const frontend::Model*> Get(DataType dtype) {
+    auto found = models_.find(dtype);
+    if (found == models_.end()) {
+      frontend::LoadOptions load;
+      load.dtype = dtype;
+      found = models_.emplace(dtype, frontend::Model::Load(file_, load)).first;
+    }
+    if (!found->second.ok()) return found->second.status();
+    return &*found->second;
+  }
+
+ private:
+  std::string file_;
+  std::map<DataType, absl::StatusOr<frontend::Model>> models_;
+};
+
+}  // namespace
+
+absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
+  absl::StatusOr<Subject> subject = LoadSubject(options, progress);
+  if (!subject.ok()) return subject.status();
+  if (options.compile_to != CompilePhase::Executable) {
+    absl::StatusOr<std::string> ir = frontend::CompileToIr(
+        subject->model, subject->inputs, MakeBuildOptions(options, progress));
+    progress.Finish();
+    if (!ir.ok()) return ir.status();
+    std::cout << *ir << std::flush;
+    return kSuccess;
+  }
+  auto compiled = BuildSubject(options, *subject, progress);
+  if (!compiled.ok()) return compiled.status();
+  absl::StatusOr<Report> report = StartReport(options, *subject, **compiled);
+  if (!report.ok()) return report.status();
+
+  absl::StatusOr<std::vector<frontend::InputCase>> cases =
+      frontend::CheckCases(subject->inputs, options.seed);
+  if (!cases.ok()) return cases.status();
+  References references(options.model);
+  frontend::CheckOptions check;
+  check.tolerance = options.tolerance;
+  check.reference = [&](DataType dtype) { return references.Get(dtype); };
+  check.progress = [&](int done, int total) {
+    progress.Update("check against eager", done, total);
+  };
+  report->check =
+      frontend::CheckAgainstEager(**compiled, subject->model, *cases, check);
+  const bool agrees = report->check->agrees();
+  if (agrees && options.seconds > 0) {
+    progress.Update("time", 0, 0);
+    absl::StatusOr<std::vector<TimingRow>> rows =
+        TimeSubject(options, *subject, **compiled, {"eager", "torchscript"});
+    if (!rows.ok()) return rows.status();
+    report->timing = *std::move(rows);
+  }
+  report->memory->executable = (*compiled)->MemoryInBytes();
+  progress.Finish();
+  absl::Status published =
+      Publish(options, *report, options.explain ? ExplainText(*report) : "");
+  if (!published.ok()) return published;
+  if (!agrees) {
+    std::cerr << "aitune: the compiled model differs from eager; do not use it"
+                 " (see above)\n";
+  }
+  return agrees ? kSuccess : kWrongResult;
+}
+
+}  // namespace aitune::cli

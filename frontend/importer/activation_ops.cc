@@ -1,0 +1,195 @@
+// Activation functions.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/importer/registry.h"
+
+namespace aitune::frontend {
+namespace {
+
+namespace ait = mlir::ait;
+using llvm::APFloat;
+using mlir::Value;
+
+template <typename Op>
+absl::Status BuildActivation(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  return call.SetResult(call.Unary<Op>(self));
+}
+
+absl::Status BuildRelu(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  if (IsFloatingPoint(call.DataTypeOf(self)))
+    return call.SetResult(call.Unary<ait::ReluOp>(self));
+  return call.SetResult(call.Binary<ait::MaximumOp>(self, Scalar(0)));
+}
+
+absl::Status BuildRelu6(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  mlir::Builder& builder = call.builder();
+  return call.SetResult(call.Unary<ait::ClampOp>(
+      self, builder.getF64FloatAttr(0), builder.getF64FloatAttr(6)));
+}
+
+absl::Status BuildGelu(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  std::string approximate = "none";
+  if (!call.IsNone("approximate")) {
+    ASSIGN_OR_RETURN(approximate, call.String("approximate"));
+  }
+  if (approximate != "none" && approximate != "tanh") {
+    return Reject(absl::StrCat("approximation '", approximate, "' is unknown"));
+  }
+  return call.SetResult(call.Unary<ait::GeluOp>(self, approximate == "tanh"));
+}
+
+absl::Status SetElu(OpImporter& call, double alpha, double scale,
+                    double input_scale) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  return call.SetResult(call.Unary<ait::EluOp>(
+      self, APFloat(alpha), APFloat(scale), APFloat(input_scale)));
+}
+
+absl::Status BuildElu(OpImporter& call) {
+  ASSIGN_OR_RETURN(double alpha, call.Double("alpha"));
+  ASSIGN_OR_RETURN(double scale, call.Double("scale"));
+  ASSIGN_OR_RETURN(double input_scale, call.Double("input_scale"));
+  return SetElu(call, alpha, scale, input_scale);
+}
+
+absl::Status BuildSelu(OpImporter& call) {
+  return SetElu(call, 1.6732632423543772848170429916717,
+                1.0507009873554804934193349852946, 1);
+}
+
+absl::Status BuildCelu(OpImporter& call) {
+  ASSIGN_OR_RETURN(double alpha, call.Double("alpha"));
+  if (alpha == 0) return Reject("alpha is 0");
+  return SetElu(call, alpha, 1, 1 / alpha);
+}
+
+absl::Status BuildLeakyRelu(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(double slope, call.Double("negative_slope"));
+  return call.SetResult(call.Unary<ait::LeakyReluOp>(self, APFloat(slope)));
+}
+
+absl::Status BuildRandomizedRelu(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(bool training, call.Bool("training"));
+  ASSIGN_OR_RETURN(double lower, call.Double("lower"));
+  ASSIGN_OR_RETURN(double upper, call.Double("upper"));
+  if (training) return Reject("rrelu in training mode is random");
+  return call.SetResult(
+      call.Unary<ait::LeakyReluOp>(self, APFloat((lower + upper) / 2)));
+}
+
+absl::Status BuildSoftplus(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(double beta, call.Double("beta"));
+  ASSIGN_OR_RETURN(double threshold, call.Double("threshold"));
+  return call.SetResult(
+      call.Unary<ait::SoftplusOp>(self, APFloat(beta), APFloat(threshold)));
+}
+
+absl::Status BuildSoftsign(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  return call.SetResult(
+      call.Divide(self, call.Add(call.Unary<ait::AbsOp>(self), 1)));
+}
+
+absl::Status BuildTanhshrink(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  return call.SetResult(call.Subtract(self, call.Unary<ait::TanhOp>(self)));
+}
+
+// softshrink moves what it keeps toward 0; hardshrink doesn't.
+template <bool kSoft>
+absl::Status BuildShrink(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(double lambd, call.Double("lambd"));
+  Value inside = call.Compare<ait::LeOp>(call.Unary<ait::AbsOp>(self), lambd);
+  Value outside = self;
+  if (kSoft)
+    outside = call.Subtract(
+        self, call.Multiply(call.Unary<ait::SignOp>(self), lambd));
+  return call.SetResult(call.Where(inside, call.FullLike(0, self), outside));
+}
+
+absl::Status BuildThreshold(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(Scalar threshold, call.Number("threshold"));
+  ASSIGN_OR_RETURN(Scalar value, call.Number("value"));
+  Value below = call.Compare<ait::LeOp>(self, threshold);
+  return call.SetResult(call.Where(below, call.FullLike(value, self), self));
+}
+
+absl::Status BuildPrelu(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
+  Sizes sizes(std::max<int64_t>(call.RankOf(self), 1), call.Constant(1));
+  const mlir::AffineExpr count = call.Product(call.SizesOf(weight));
+  if (call.StaticSize(count) != 1) {
+    if (sizes.size() < 2)
+      return Reject("a weight per channel needs an input with channels");
+    sizes[1] = count;
+  }
+  if (call.RankOf(self) == 0) sizes.clear();
+  Value scaled = call.Multiply(self, call.Reshape(weight, sizes));
+  return call.SetResult(
+      call.Where(call.Compare<ait::GtOp>(self, Scalar(0)), self, scaled));
+}
+
+absl::Status BuildGlu(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
+  if (call.RankOf(self) == 0)
+    return Reject("a tensor of rank 0 can't be halved");
+  mlir::AffineExpr half = call.SizesOf(self)[dim].floorDiv(2);
+  Value gate = call.Slice(self, dim, half, half);
+  return call.SetResult(
+      call.Multiply(call.Slice(self, dim, call.Constant(0), half),
+                    call.Unary<ait::SigmoidOp>(gate)));
+}
+
+absl::Status BuildLogit(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  Value x = call.ToComputeType(call.Convert(self, call.ResultDataType()));
+  if (!call.IsNone("eps")) {
+    ASSIGN_OR_RETURN(double eps, call.Double("eps"));
+    mlir::Builder& builder = call.builder();
+    x = call.Unary<ait::ClampOp>(x, builder.getF64FloatAttr(eps),
+                                 builder.getF64FloatAttr(1 - eps));
+  }
+  return call.SetResult(call.Unary<ait::LogOp>(
+      call.Divide(x, call.Subtract(call.FullLike(1, x), x))));
+}
+
+}  // namespace
+
+void RegisterActivationOps(Registry& registry) {
+  registry.Add({"relu"}, BuildRelu);
+  registry.Add({"relu6"}, BuildRelu6);
+  registry.Add({"silu"}, BuildActivation<ait::SiluOp>);
+  registry.Add({"mish"}, BuildActivation<ait::MishOp>);
+  registry.Add({"hardswish"}, BuildActivation<ait::HardswishOp>);
+  registry.Add({"hardsigmoid"}, BuildActivation<ait::HardsigmoidOp>);
+  registry.Add({"log_sigmoid"}, BuildActivation<ait::LogSigmoidOp>);
+  registry.Add({"gelu"}, BuildGelu);
+  registry.Add({"elu"}, BuildElu);
+  registry.Add({"selu"}, BuildSelu);
+  registry.Add({"celu"}, BuildCelu);
+  registry.Add({"leaky_relu"}, BuildLeakyRelu);
+  registry.Add({"rrelu"}, BuildRandomizedRelu);
+  registry.Add({"softplus"}, BuildSoftplus);
+  registry.Add({"softsign"}, BuildSoftsign);
+  registry.Add({"tanhshrink"}, BuildTanhshrink);
+  registry.Add({"softshrink"}, BuildShrink<true>);
+  registry.Add({"hardshrink"}, BuildShrink<false>);
+  registry.Add({"threshold"}, BuildThreshold);
+  registry.Add({"prelu", "_prelu_kernel"}, BuildPrelu);
+  registry.Add({"glu"}, BuildGlu);
+  registry.Add({"logit", "special_logit"}, BuildLogit);
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,313 @@
+// Pointwise arithmetic of two and three operands.
+#include <cmath>
+
+#include "frontend/importer/pointwise_operands.h"
+#include "frontend/importer/registry.h"
+
+namespace aitune::frontend {
+namespace {
+
+namespace ait = mlir::ait;
+using mlir::Value;
+
+// An operator without special cases, computed in the result's dtype.
+template <typename Op>
+absl::Status BuildBinary(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  const DataType dtype = operands.ComputeType(call.ResultDataType());
+  if (dtype == DataType::kBool) return Reject("not defined on bool");
+  Value lhs = operands.Tensor(0, dtype);
+  return call.SetResult(call.Binary<Op>(lhs, operands.Tensor(1, dtype)));
+}
+
+// As BuildBinary; on bool the operator is `BoolOp`.
+template <typename Op, typename BoolOp>
+absl::Status BuildBinaryOrBool(OpImporter& call) {
+  if (call.ResultDataType() != DataType::kBool) return BuildBinary<Op>(call);
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  Value lhs = operands.Tensor(0, DataType::kBool);
+  return call.SetResult(
+      call.Binary<BoolOp>(lhs, operands.Tensor(1, DataType::kBool)));
+}
+
+// self + alpha * other, self - alpha * other, and other - alpha * self.
+enum class AddKind { kAdd, kSubtract, kReverseSubtract };
+
+template <AddKind kKind>
+absl::Status BuildAdd(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  Scalar alpha = 1;
+  if (call.Find("alpha")) {
+    ASSIGN_OR_RETURN(alpha, call.Number("alpha"));
+  }
+  const bool scaled = !alpha.is_static() || alpha.AsDouble() != 1;
+  DataType dtype = operands.ComputeType(call.ResultDataType());
+  if (scaled && (dtype == DataType::kFloat16 || dtype == DataType::kBFloat16))
+    dtype = DataType::kFloat32;
+  Value lhs =
+      operands.Tensor(kKind == AddKind::kReverseSubtract ? 1 : 0, dtype);
+  Value rhs =
+      operands.Tensor(kKind == AddKind::kReverseSubtract ? 0 : 1, dtype);
+  if (dtype == DataType::kBool) {
+    if (kKind != AddKind::kAdd || scaled)
+      return Reject("subtraction is not defined on bool");
+    return call.SetResult(call.Binary<ait::BitwiseOrOp>(lhs, rhs));
+  }
+  if (scaled) rhs = call.Multiply(rhs, alpha);
+  return call.SetResult(kKind == AddKind::kAdd ? call.Add(lhs, rhs)
+                                               : call.Subtract(lhs, rhs));
+}
+
+absl::Status BuildDivide(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  std::string rounding;
+  if (!call.IsNone("rounding_mode")) {
+    ASSIGN_OR_RETURN(rounding, call.String("rounding_mode"));
+  }
+  const DataType dtype = operands.ComputeType(call.ResultDataType());
+  if (dtype == DataType::kBool)
+    return Reject("division is not defined on bool");
+  Value lhs = operands.Tensor(0, dtype);
+  Value rhs = operands.Tensor(1, dtype);
+  if (rounding == "floor")
+    return call.SetResult(call.Binary<ait::FloorDivideOp>(lhs, rhs));
+  if (!rounding.empty() && rounding != "trunc")
+    return Reject(absl::StrCat("rounding mode '", rounding, "' is unknown"));
+  Value quotient = call.Divide(lhs, rhs);
+  if (rounding == "trunc" && IsFloatingPoint(dtype))
+    quotient = call.Unary<ait::TruncOp>(quotient);
+  return call.SetResult(quotient);
+}
+
+// value^exponent for a small whole exponent, by squaring.
+Value WholePower(OpImporter& call, Value value, int64_t exponent) {
+  Value result;
+  for (Value square = value; exponent > 0; exponent /= 2) {
+    if (exponent % 2) result = result ? call.Multiply(result, square) : square;
+    if (exponent > 1) square = call.Multiply(square, square);
+  }
+  return result;
+}
+
+Value PowerOfNumber(OpImporter& call, Value value, double exponent) {
+  if (exponent == 0) return call.FullLike(1, value);
+  if (exponent == 0.5) return call.Unary<ait::SqrtOp>(value);
+  if (exponent == -0.5) return call.Unary<ait::RsqrtOp>(value);
+  if (exponent == 1 || exponent == 2 || exponent == 3)
+    return WholePower(call, value, static_cast<int64_t>(exponent));
+  if (exponent == -1) return call.Unary<ait::ReciprocalOp>(value);
+  if (exponent == -2)
+    return call.Unary<ait::ReciprocalOp>(call.Multiply(value, value));
+  return call.Binary<ait::PowOp>(value, exponent);
+}
+
+absl::Status BuildPower(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "exponent"}));
+  const DataType dtype = operands.ComputeType(call.ResultDataType());
+  const std::optional<Scalar>& exponent = operands[1].number;
+  const bool is_number = exponent && exponent->is_static();
+  if (dtype == DataType::kBool)
+    return Reject("powers of bool are not supported");
+  if (!IsFloatingPoint(dtype)) {
+    // Whole powers only: there is no integer pow operation.
+    if (!is_number || exponent->AsInt() < 0 || exponent->AsInt() > 64) {
+      return Reject(
+          "powers of integers are supported for constant exponents from 0 to "
+          "64");
+    }
+    Value base = operands.Tensor(0, dtype);
+    return call.SetResult(exponent->AsInt() == 0
+                              ? call.FullLike(1, base)
+                              : WholePower(call, base, exponent->AsInt()));
+  }
+  if (is_number && (operands[1].tensor == nullptr || !operands[1].has_axes)) {
+    return call.SetResult(
+        PowerOfNumber(call, call.ToComputeType(operands.Tensor(0, dtype)),
+                      exponent->AsDouble()));
+  }
+  const std::optional<Scalar>& base = operands[0].number;
+  Value power = operands.Tensor(1, dtype);
+  if (base && base->is_static() && base->AsDouble() == 2)
+    return call.SetResult(call.Unary<ait::Exp2Op>(power));
+  return call.SetResult(
+      call.Binary<ait::PowOp>(operands.Tensor(0, dtype), power));
+}
+
+// fmax and fmin: the other operand where one is NaN.
+template <typename Op>
+absl::Status BuildIgnoringNan(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  const DataType dtype = call.ResultDataType();
+  Value lhs = operands.Tensor(0, dtype);
+  Value rhs = operands.Tensor(1, dtype);
+  Value result = call.Binary<Op>(lhs, rhs);
+  if (IsFloatingPoint(dtype)) {
+    result = call.Where(call.Predicate<ait::IsNanOp>(rhs), lhs, result);
+    result = call.Where(call.Predicate<ait::IsNanOp>(lhs), rhs, result);
+  }
+  return call.SetResult(result);
+}
+
+absl::Status BuildHypot(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  Value x = call.ToComputeType(operands.Tensor(0, call.ResultDataType()));
+  Value y = call.ToComputeType(operands.Tensor(1, call.ResultDataType()));
+  return call.SetResult(call.Unary<ait::SqrtOp>(
+      call.Add(call.Multiply(x, x), call.Multiply(y, y))));
+}
+
+absl::Status BuildXLogY(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  Value x = operands.Tensor(0, call.ResultDataType());
+  Value y = operands.Tensor(1, call.ResultDataType());
+  Value product = call.Multiply(x, call.Unary<ait::LogOp>(y));
+  Value result = call.Where(call.Compare<ait::EqOp>(x, Scalar(0)),
+                            call.FullLike(0, x), product);
+  return call.SetResult(call.Where(call.Predicate<ait::IsNanOp>(y), y, result));
+}
+
+absl::Status BuildLogAddExp(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  Value x = call.ToComputeType(operands.Tensor(0, call.ResultDataType()));
+  Value y = call.ToComputeType(operands.Tensor(1, call.ResultDataType()));
+  Value gap =
+      call.Unary<ait::NegOp>(call.Unary<ait::AbsOp>(call.Subtract(x, y)));
+  Value sum = call.Add(call.Binary<ait::MaximumOp>(x, y),
+                       call.Unary<ait::Log1pOp>(call.Unary<ait::ExpOp>(gap)));
+  // Equal infinities have no gap.
+  Value same = call.Binary<ait::BitwiseAndOp>(call.Compare<ait::EqOp>(x, y),
+                                              call.Predicate<ait::IsInfOp>(x));
+  return call.SetResult(call.Where(same, x, sum));
+}
+
+// Shifts by a constant: products and floor divisions by a power of two.
+template <bool kLeft>
+absl::Status BuildShift(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(int64_t bits, call.Int("other"));
+  if (IsFloatingPoint(call.ResultDataType()) || bits < 0 || bits > 62) {
+    return Reject("shifts are supported for integers by 0 to 62 bits");
+  }
+  Value value = call.Convert(self, call.ResultDataType());
+  const int64_t factor = int64_t{1} << bits;
+  return call.SetResult(kLeft ? call.Multiply(value, factor)
+                              : call.Binary<ait::FloorDivideOp>(value, factor));
+}
+
+// self + value * tensor1 * tensor2, and with a quotient.
+template <bool kDivide>
+absl::Status BuildAddC(OpImporter& call) {
+  ASSIGN_OR_RETURN(
+      PointwiseOperands operands,
+      PointwiseOperands::Read(call, {"self", "tensor1", "tensor2"}));
+  ASSIGN_OR_RETURN(Scalar value, call.Number("value"));
+  auto tensor = [&](int index) {
+    return call.ToComputeType(operands.Tensor(index, call.ResultDataType()));
+  };
+  Value scaled = tensor(1);
+  if (!value.is_static() || value.AsDouble() != 1)
+    scaled = call.Multiply(scaled, value);
+  scaled = kDivide ? call.Divide(scaled, tensor(2))
+                   : call.Multiply(scaled, tensor(2));
+  return call.SetResult(call.Add(tensor(0), scaled));
+}
+
+absl::Status BuildLerp(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "end", "weight"}));
+  auto tensor = [&](int index) {
+    return call.ToComputeType(operands.Tensor(index, call.ResultDataType()));
+  };
+  Value self = tensor(0), end = tensor(1), weight = tensor(2);
+  Value gap = call.Subtract(end, self);
+  // From the nearer end, as ATen does: the ends are then exact.
+  Value from_self = call.Add(self, call.Multiply(weight, gap));
+  Value from_end = call.Subtract(
+      end, call.Multiply(gap, call.Subtract(call.FullLike(1, weight), weight)));
+  Value small = call.Compare<ait::LtOp>(call.Unary<ait::AbsOp>(weight), 0.5);
+  return call.SetResult(call.Where(small, from_self, from_end));
+}
+
+// ---- Clamp ----
+
+// Limits `self` by the arguments of these names; an empty name or None: no
+// limit.
+absl::Status BuildLimits(OpImporter& call, const char* low, const char* high) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  const DataType dtype = call.ResultDataType();
+  self = call.Convert(self, dtype);
+  std::optional<Operand> bounds[2];
+  const char* names[2] = {low, high};
+  bool plain = IsFloatingPoint(dtype);
+  for (int i = 0; i < 2; ++i) {
+    if (!*names[i] || call.IsNone(names[i])) continue;
+    ASSIGN_OR_RETURN(bounds[i], call.TensorOrNumber(names[i]));
+    plain = plain && bounds[i]->number && bounds[i]->number->is_static();
+  }
+  if (plain) {
+    auto attribute = [&](const std::optional<Operand>& bound) {
+      return bound ? call.builder().getF64FloatAttr(bound->number->AsDouble())
+                   : mlir::FloatAttr();
+    };
+    return call.SetResult(call.Unary<ait::ClampOp>(self, attribute(bounds[0]),
+                                                   attribute(bounds[1])));
+  }
+  auto tensor = [&](const Operand& bound) {
+    return bound.number ? call.Full(*bound.number, {}, dtype)
+                        : call.Convert(bound.tensor, dtype);
+  };
+  if (bounds[0]) self = call.Binary<ait::MaximumOp>(self, tensor(*bounds[0]));
+  if (bounds[1]) self = call.Binary<ait::MinimumOp>(self, tensor(*bounds[1]));
+  return call.SetResult(self);
+}
+
+}  // namespace
+
+void RegisterArithmeticOps(Registry& registry) {
+  registry.Add({"add"}, BuildAdd<AddKind::kAdd>);
+  registry.Add({"sub", "subtract"}, BuildAdd<AddKind::kSubtract>);
+  registry.Add({"rsub"}, BuildAdd<AddKind::kReverseSubtract>);
+  registry.Add({"mul", "multiply"},
+               BuildBinaryOrBool<ait::MulOp, ait::BitwiseAndOp>);
+  registry.Add({"div", "divide", "true_divide"}, BuildDivide);
+  registry.Add({"floor_divide"}, BuildBinary<ait::FloorDivideOp>);
+  registry.Add({"remainder"}, BuildBinary<ait::RemainderOp>);
+  registry.Add({"fmod"}, BuildBinary<ait::FmodOp>);
+  registry.Add({"pow"}, BuildPower);
+  registry.Add({"atan2", "arctan2"}, BuildBinary<ait::Atan2Op>);
+  registry.Add({"maximum"},
+               BuildBinaryOrBool<ait::MaximumOp, ait::BitwiseOrOp>);
+  registry.Add({"minimum"},
+               BuildBinaryOrBool<ait::MinimumOp, ait::BitwiseAndOp>);
+  registry.Add({"fmax"}, BuildIgnoringNan<ait::MaximumOp>);
+  registry.Add({"fmin"}, BuildIgnoringNan<ait::MinimumOp>);
+  registry.Add({"hypot"}, BuildHypot);
+  registry.Add({"xlogy", "special_xlogy"}, BuildXLogY);
+  registry.Add({"logaddexp"}, BuildLogAddExp);
+  registry.Add({"__lshift__", "bitwise_left_shift"}, BuildShift<true>);
+  registry.Add({"__rshift__", "bitwise_right_shift"}, BuildShift<false>);
+  registry.Add({"addcmul"}, BuildAddC<false>);
+  registry.Add({"addcdiv"}, BuildAddC<true>);
+  registry.Add({"lerp"}, BuildLerp);
+  registry.Add({"clamp", "clip"}, [](OpImporter& call) {
+    return BuildLimits(call, "min", "max");
+  });
+  registry.Add({"clamp_min"},
+               [](OpImporter& call) { return BuildLimits(call, "min", ""); });
+  registry.Add({"clamp_max"},
+               [](OpImporter& call) { return BuildLimits(call, "", "max"); });
+  registry.Add({"hardtanh"}, [](OpImporter& call) {
+    return BuildLimits(call, "min_val", "max_val");
+  });
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,151 @@
+#include "frontend/importer/import_state.h"
+
+#include <cstring>
+
+#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/SizeExpressions.h"
+#include "llvm/ADT/APFloat.h"
+
+namespace aitune::frontend {
+namespace {
+
+namespace ait = mlir::ait;
+
+std::vector<std::pair<int64_t, int64_t>> Ranges(const Trace& trace) {
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  for (const TraceSymbol& symbol : trace.symbols)
+    ranges.emplace_back(symbol.min, symbol.max);
+  return ranges;
+}
+
+template <typename T>
+T Read(const void* data) {
+  T value;
+  std::memcpy(&value, data, sizeof(T));
+  return value;
+}
+
+double ReadSmallFloat(const void* data, const llvm::fltSemantics& semantics) {
+  return llvm::APFloat(semantics, llvm::APInt(16, Read<uint16_t>(data)))
+      .convertToDouble();
+}
+
+Scalar ReadNumber(const TensorView& view) {
+  switch (view.dtype) {
+    case DataType::kFloat32:
+      return static_cast<double>(Read<float>(view.data));
+    case DataType::kFloat64:
+      return Read<double>(view.data);
+    case DataType::kFloat16:
+      return ReadSmallFloat(view.data, llvm::APFloat::IEEEhalf());
+    case DataType::kBFloat16:
+      return ReadSmallFloat(view.data, llvm::APFloat::BFloat());
+    case DataType::kInt64:
+      return Read<int64_t>(view.data);
+    case DataType::kInt32:
+      return static_cast<int64_t>(Read<int32_t>(view.data));
+    case DataType::kInt16:
+      return static_cast<int64_t>(Read<int16_t>(view.data));
+    case DataType::kInt8:
+      return static_cast<int64_t>(Read<int8_t>(view.data));
+    case DataType::kUInt8:
+      return static_cast<int64_t>(Read<uint8_t>(view.data));
+    case DataType::kBool:
+      return Read<uint8_t>(view.data) != 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+ImportState::ImportState(const Trace& trace, mlir::Block& block)
+    : trace_(trace),
+      block_(block),
+      builder_(mlir::OpBuilder::atBlockEnd(&block)),
+      sizes_(Ranges(trace)),
+      values_(trace.values.size()),
+      use_counts_(trace.values.size()) {
+  // Canonical forms of the inputs' sizes first: they read best.
+  for (ValueId id : trace.inputs) Type(id);
+  for (const TraceOp& op : trace.ops) {
+    for (const Argument& argument : op.arguments)
+      ForEachValue(argument, [&](ValueId id) { ++use_counts_[id]; });
+  }
+  for (ValueId id : trace.outputs) ++use_counts_[id];
+}
+
+mlir::Value ImportState::Value(ValueId id) {
+  const TraceValue& value = trace_.values[id];
+  if (values_[id] || value.kind != TraceValue::Kind::kConstant)
+    return values_[id];
+  mlir::OpBuilder::InsertionGuard guard(builder_);
+  if (last_constant_) {
+    builder_.setInsertionPointAfter(last_constant_);
+  } else {
+    builder_.setInsertionPointToStart(&block_);
+  }
+  const ConstantTensor& constant = trace_.constants[value.constant];
+  auto type = mlir::cast<mlir::RankedTensorType>(Type(id));
+  mlir::Location location = mlir::NameLoc::get(builder_.getStringAttr(
+      constant.name.empty() ? "constant" : constant.name));
+  std::optional<Scalar> number;
+  if (value.type.sizes.size() <= 1) number = ConstantNumber(id);
+  if (number) {
+    values_[id] = ait::FullOp::create(
+        builder_, location, type, number->ToAttribute(type.getElementType()));
+  } else {
+    values_[id] = ait::ConstantOp::create(builder_, location, type,
+                                          value.constant, constant.name);
+  }
+  last_constant_ = values_[id].getDefiningOp();
+  return values_[id];
+}
+
+std::optional<Scalar> ImportState::ConstantNumber(ValueId id) const {
+  const TraceValue& value = trace_.values[id];
+  if (value.kind != TraceValue::Kind::kConstant) return std::nullopt;
+  const TensorView& view = trace_.constants[value.constant].view;
+  if (!view.data || view.dtype != value.type.dtype ||
+      ElementCount(view.sizes) != 1)
+    return std::nullopt;
+  for (const SizeExpression& size : value.type.sizes) {
+    if (size.constant() != 1) return std::nullopt;
+  }
+  return ReadNumber(view);
+}
+
+mlir::Type ImportState::Type(ValueId id) {
+  const TraceValue& value = trace_.values[id];
+  if (value.kind == TraceValue::Kind::kOpaque)
+    return ait::OpaqueType::get(context());
+  return TensorType(ToSizes(value.type.sizes),
+                    ait::toElementType(value.type.dtype, context()));
+}
+
+mlir::AffineExpr ImportState::ToSize(const SizeExpression& size) {
+  return sizes_.Canonical(ait::toAffineExpr(size, context()));
+}
+
+Sizes ImportState::ToSizes(const std::vector<SizeExpression>& sizes) {
+  Sizes result;
+  for (const SizeExpression& size : sizes) result.push_back(ToSize(size));
+  return result;
+}
+
+mlir::RankedTensorType ImportState::TensorType(
+    llvm::ArrayRef<mlir::AffineExpr> sizes, mlir::Type element_type) {
+  Sizes canonical;
+  for (mlir::AffineExpr size : sizes)
+    canonical.push_back(sizes_.Canonical(size));
+  return ait::getTensorType(canonical, element_type);
+}
+
+void ImportState::EraseUnusedConstants() {
+  for (mlir::Operation& op : llvm::make_early_inc_range(block_)) {
+    if (mlir::isa<ait::ConstantOp, ait::FullOp>(op) && op.use_empty())
+      op.erase();
+  }
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,75 @@
+// What one import knows beside the call at hand: the values made so far, the
+// constants, and the sizes.
+#ifndef AITUNE_FRONTEND_IMPORTER_IMPORT_STATE_H_
+#define AITUNE_FRONTEND_IMPORTER_IMPORT_STATE_H_
+
+#include <optional>
+#include <vector>
+
+#include "frontend/importer/scalar.h"
+#include "frontend/importer/symbolic_sizes.h"
+#include "frontend/torchscript/trace.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace aitune::frontend {
+
+class ImportState {
+ public:
+  // Operations are appended to `block`. Both must outlive the state.
+  // Precondition: the trace's ids, constants and symbols are in range.
+  ImportState(const Trace& trace, mlir::Block& block);
+
+  const Trace& trace() const { return trace_; }
+  mlir::OpBuilder& builder() { return builder_; }
+  mlir::MLIRContext* context() { return builder_.getContext(); }
+  SymbolicSizes& sizes() { return sizes_; }
+
+  // The value that stands for `id`: a constant is made at first use (one of a
+  // single element and rank at most 1 as ait.full). Null when no call before
+  // this point produced it.
+  mlir::Value Value(ValueId id);
+  void SetValue(ValueId id, mlir::Value value) { values_[id] = value; }
+
+  // The number that the one-element constant `id` holds; nothing for others.
+  std::optional<Scalar> ConstantNumber(ValueId id) const;
+
+  // Whether a call or the model's outputs read `id`.
+  bool IsUsed(ValueId id) const { return use_counts_[id] > 0; }
+
+  // The type of a tensor or constant; !ait.opaque for an opaque value.
+  mlir::Type Type(ValueId id);
+  Sizes ToSizes(const std::vector<SizeExpression>& sizes);
+  mlir::AffineExpr ToSize(const SizeExpression& size);
+  // The tensor type with the canonical forms of `sizes`.
+  mlir::RankedTensorType TensorType(llvm::ArrayRef<mlir::AffineExpr> sizes,
+                                    mlir::Type element_type);
+
+  // Removes the constants that ended up without a use.
+  void EraseUnusedConstants();
+
+ private:
+  const Trace& trace_;
+  mlir::Block& block_;
+  mlir::OpBuilder builder_;
+  SymbolicSizes sizes_;
+  std::vector<mlir::Value> values_;
+  std::vector<int> use_counts_;
+  mlir::Operation* last_constant_ = nullptr;
+};
+
+// Calls `function` with each id that `argument` holds; -1 (None) is left out.
+template <typename Function>
+void ForEachValue(const Argument& argument, Function function) {
+  if (const ValueId* id = std::get_if<ValueId>(&argument)) {
+    if (*id >= 0) function(*id);
+  } else if (const auto* ids = std::get_if<std::vector<ValueId>>(&argument)) {
+    for (ValueId id : *ids) {
+      if (id >= 0) function(id);
+    }
+  }
+}
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_IMPORTER_IMPORT_STATE_H_

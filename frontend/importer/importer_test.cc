@@ -1,0 +1,224 @@
+// What holds for every operator: constants, locations, fallbacks, the module's
+// form, and traces that contradict themselves.
+#include "frontend/importer/importer.h"
+
+#include "compiler/dialect/Ait.h"
+#include "frontend/importer/trace_maker.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+constexpr DataType kF32 = DataType::kFloat32;
+
+TEST(ImportTrace, MakesAFunctionOfInputsAndOutputs) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {2, 3});
+  maker.Output(maker.Call("aten::relu", {{"self", x}}, kF32, {2, 3}));
+  EXPECT_EQ(maker.Import(),
+            "%0 = ait.relu %arg0 : tensor<2x3xf32>\n"
+            "func.return %0 : tensor<2x3xf32>\n");
+  EXPECT_EQ(maker.report().imported, 1);
+}
+
+TEST(ImportTrace, CarriesSymbolsInTypesAndOnTheModule) {
+  TraceMaker maker;
+  SizeExpression batch = maker.Symbol(1, 32);
+  ValueId x = maker.Input(kF32, {batch, 3});
+  maker.Output(maker.Call("aten::relu", {{"self", x}}, kF32, {batch, 3}));
+  mlir::MLIRContext context;
+  auto module = ImportTrace(maker.trace(), context, nullptr);
+  ASSERT_TRUE(module.ok()) << module.status();
+  std::string text;
+  llvm::raw_string_ostream(text) << **module;
+  EXPECT_THAT(text, HasSubstr("ait.symbols = [{axis = 0 : i64, input = 0 : "
+                              "i64, max = 32 : i64, min = 1 : i64, "
+                              "name = \"s0\"}]"));
+  EXPECT_THAT(text,
+              HasSubstr("tensor<?x3xf32, affine_map<()[s0] -> (s0, 3)>>"));
+}
+
+TEST(ImportTrace, EqualSizesOfDifferentFormGetOneType) {
+  TraceMaker maker;
+  SizeExpression n = maker.Symbol(1, 32);
+  SizeExpression same =
+      SizeExpression::Binary(SizeExpression::Kind::kFloorDivide, n * 4 + 3, 4);
+  ValueId x = maker.Input(kF32, {n, 3});
+  ValueId y = maker.Call("aten::relu", {{"self", x}}, kF32, {same, 3});
+  maker.Output(maker.Call(
+      "aten::add.Tensor",
+      {{"self", x}, {"other", y}, {"alpha", SizeExpression(1)}}, kF32, {n, 3}));
+  EXPECT_THAT(maker.Import(), Not(HasSubstr("reshape")));
+  EXPECT_EQ(maker.Reason(), "");
+}
+
+TEST(ImportTrace, OneConstantForManyUsesAndNumbersInline) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {4});
+  ValueId weight = maker.Weight(kF32, {4});
+  ValueId y = maker.Call("aten::mul.Tensor", {{"self", x}, {"other", weight}},
+                         kF32, {4});
+  y = maker.Call("aten::mul.Tensor", {{"self", y}, {"other", weight}}, kF32,
+                 {4});
+  maker.Output(maker.Call("aten::mul.Tensor",
+                          {{"self", y}, {"other", maker.Number(2.5f)}}, kF32,
+                          {4}));
+  EXPECT_EQ(maker.Import(),
+            "%0 = ait.constant 0 {name = \"constant0\"} : tensor<4xf32>\n"
+            "%1 = ait.mul %arg0, %0 : tensor<4xf32>\n"
+            "%2 = ait.mul %1, %0 : tensor<4xf32>\n"
+            "%3 = ait.full 2.500000e+00 : f32 : tensor<4xf32>\n"
+            "%4 = ait.mul %2, %3 : tensor<4xf32>\n"
+            "func.return %4 : tensor<4xf32>\n");
+}
+
+TEST(ImportTrace, LocationsNameScopeLineAndPosition) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {4});
+  maker.Output(maker.Call("aten::relu", {{"self", x}}, kF32, {4}));
+  mlir::MLIRContext context;
+  auto module = ImportTrace(maker.trace(), context, nullptr);
+  ASSERT_TRUE(module.ok());
+  (*module)->walk([&](mlir::ait::ReluOp op) {
+    std::string text;
+    llvm::raw_string_ostream(text) << op.getLoc();
+    EXPECT_THAT(text, HasSubstr("\"layer/aten::relu\"(\"model.py\":10:0)"));
+    EXPECT_THAT(TraceOpsOfLocation(op.getLoc()), ::testing::ElementsAre(0));
+    EXPECT_THAT(TraceOpsOfLocation(
+                    mlir::FusedLoc::get(&context, {op.getLoc(), op.getLoc()})),
+                ::testing::ElementsAre(0));
+  });
+  EXPECT_TRUE(TraceOpsOfLocation(mlir::UnknownLoc::get(&context)).empty());
+}
+
+TEST(ImportTrace, AnUnknownOperatorFallsBackWithItsReason) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {4});
+  ValueId weight = maker.Weight(kF32, {4});
+  maker.Output(
+      maker.Call("custom::op.variant",
+                 {{"x", x}, {"w", weight}, {"xs", std::vector<ValueId>{x, -1}}},
+                 kF32, {4}));
+  EXPECT_THAT(
+      maker.Import(),
+      HasSubstr(
+          "%0 = ait.fallback %arg0 {input_values = array<i64: 0>, "
+          "operators = [\"custom::op.variant\"], output_values = array<i64: "
+          "2>, "
+          "reasons = [\"the importer has no builder for custom::op\"], "
+          "trace_ops = array<i64: 0>} : (tensor<4xf32>) -> tensor<4xf32>"));
+  ASSERT_EQ(maker.report().fallbacks.size(), 1);
+  EXPECT_EQ(maker.report().fallbacks[0].op, "custom::op.variant");
+  EXPECT_EQ(maker.report().fallbacks[0].location, "model.py:10");
+  EXPECT_EQ(maker.report().fallbacks[0].scope, "layer");
+  EXPECT_EQ(maker.report().imported, 0);
+}
+
+TEST(ImportTrace, TheTraceAndTheCallerCanAskForLibTorch) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {4});
+  ValueId y = maker.Call("aten::relu", {{"self", x}}, kF32, {4});
+  maker.trace().ops[0].must_fall_back = "it is inside a loop over data";
+  maker.Output(maker.Call("aten::relu", {{"self", y}}, kF32, {4}));
+  maker.Import();
+  EXPECT_EQ(maker.Reason(), "it is inside a loop over data");
+  mlir::MLIRContext context;
+  ImportReport report;
+  ImportOptions options;
+  options.libtorch_ops[1] = "no code generator takes it";
+  ASSERT_TRUE(ImportTrace(maker.trace(), context, &report, options).ok());
+  ASSERT_EQ(report.fallbacks.size(), 2);
+  EXPECT_EQ(report.fallbacks[1].reason, "no code generator takes it");
+}
+
+TEST(ImportTrace, OpaqueValuesPassBetweenFallbacks) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {4});
+  ValueId indices =
+      maker.Call("aten::nonzero", {{"self", x}}, DataType::kInt64, {0});
+  maker.MakeOpaque(indices, "its size depends on data");
+  maker.Output(maker.Call("aten::relu", {{"self", indices}}, kF32, {4}));
+  EXPECT_THAT(maker.Import(), HasSubstr("(!ait.opaque) -> tensor<4xf32>"));
+  ASSERT_EQ(maker.report().fallbacks.size(), 2);
+  EXPECT_THAT(maker.report().fallbacks[1].reason,
+              HasSubstr("its size depends on data"));
+}
+
+TEST(ImportTrace, ARejectedCallLeavesNothingBehind) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {4});
+  // The product is made before the result's sizes turn out wrong.
+  maker.Output(
+      maker.Call("aten::mul.Tensor", {{"self", x}, {"other", 2.0}}, kF32, {5}));
+  std::string text = maker.Import();
+  EXPECT_THAT(text, Not(HasSubstr("ait.mul")));
+  EXPECT_THAT(text, HasSubstr("ait.fallback"));
+  EXPECT_EQ(
+      maker.Reason(),
+      "the importer computes a result of sizes [4] where the trace saw [5]");
+}
+
+TEST(ImportTrace, SizesThatDontBroadcastAreRejected) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {4}), y = maker.Input(kF32, {3});
+  maker.Output(
+      maker.Call("aten::mul.Tensor", {{"self", x}, {"other", y}}, kF32, {4}));
+  maker.Import();
+  EXPECT_EQ(maker.Reason(), "sizes [4] and [3] don't broadcast");
+}
+
+TEST(ImportTrace, TracesThatContradictThemselvesAreErrors) {
+  auto broken = [](void (*breaking)(Trace&)) {
+    TraceMaker maker;
+    ValueId x = maker.Input(kF32, {4});
+    ValueId weight = maker.Weight(kF32, {4});
+    maker.Output(maker.Call("aten::mul.Tensor",
+                            {{"self", x}, {"other", weight}}, kF32, {4}));
+    breaking(maker.trace());
+    return maker.Import();
+  };
+  EXPECT_THAT(
+      broken([](Trace& trace) { trace.ops[0].arguments[0] = ValueId{99}; }),
+      HasSubstr("value 99 of call 0 (aten::mul.Tensor) doesn't exist"));
+  EXPECT_THAT(
+      broken([](Trace& trace) { trace.ops[0].arguments[0] = ValueId{2}; }),
+      HasSubstr(
+          "call 0 (aten::mul.Tensor) reads value 2 before it is produced"));
+  EXPECT_THAT(broken([](Trace& trace) { trace.outputs = {-1}; }),
+              HasSubstr("value -1 of the outputs doesn't exist"));
+  EXPECT_THAT(broken([](Trace& trace) { trace.ops.clear(); }),
+              HasSubstr("output value 2 is never produced"));
+  EXPECT_THAT(broken([](Trace& trace) { trace.ops.push_back(trace.ops[0]); }),
+              HasSubstr("value 2 is produced twice"));
+  EXPECT_THAT(broken([](Trace& trace) { trace.values[1].constant = 7; }),
+              HasSubstr("constant 7, which doesn't exist"));
+  EXPECT_THAT(broken([](Trace& trace) { trace.values[1].type.sizes = {5}; }),
+              HasSubstr("differ in type"));
+  EXPECT_THAT(broken([](Trace& trace) { trace.values[2].type.sizes = {-4}; }),
+              HasSubstr("negative size"));
+  EXPECT_THAT(broken([](Trace& trace) {
+                trace.values[2].type.sizes = {SizeExpression::Symbol(3)};
+              }),
+              HasSubstr("symbol s3 of value 2 doesn't exist"));
+  EXPECT_THAT(
+      broken([](Trace& trace) { trace.ops[0].argument_names.pop_back(); }),
+      HasSubstr("2 arguments and 1 names"));
+  EXPECT_THAT(
+      broken([](Trace& trace) { trace.symbols.push_back({"s0", 5, 2, 0, 0}); }),
+      HasSubstr("ranges from 5 to 2"));
+}
+
+TEST(SupportedOperators, AreSortedSchemaNames) {
+  std::vector<std::string> names = SupportedOperators();
+  EXPECT_TRUE(std::is_sorted(names.begin(), names.end()));
+  EXPECT_THAT(names, ::testing::IsSupersetOf(
+                         {"aten::add", "aten::lstm", "prim::NumToTensor"}));
+  EXPECT_GT(names.size(), 250);
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,16 @@
+// Steps that builders of several families share.
+#ifndef AITUNE_FRONTEND_IMPORTER_NORMALIZATION_H_
+#define AITUNE_FRONTEND_IMPORTER_NORMALIZATION_H_
+
+#include "frontend/importer/op_importer.h"
+
+namespace aitune::frontend {
+
+// Layer normalisation over the last `axes` axes. Weight and bias may be null;
+// they are of the normalised sizes. The result has the input's dtype.
+mlir::Value LayerNorm(OpImporter& call, mlir::Value input, mlir::Value weight,
+                      mlir::Value bias, int64_t axes, double eps);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_IMPORTER_NORMALIZATION_H_

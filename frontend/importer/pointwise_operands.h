@@ -1,0 +1,70 @@
+// The operands of a pointwise operator, any of which may be a number.
+#ifndef AITUNE_FRONTEND_IMPORTER_POINTWISE_OPERANDS_H_
+#define AITUNE_FRONTEND_IMPORTER_POINTWISE_OPERANDS_H_
+
+#include <initializer_list>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/importer/op_importer.h"
+#include "frontend/importer/type_promotion.h"
+
+namespace aitune::frontend {
+
+class PointwiseOperands {
+ public:
+  // Reads the arguments of these names; rejects sizes that don't broadcast.
+  static absl::StatusOr<PointwiseOperands> Read(
+      OpImporter& call, std::initializer_list<const char*> names) {
+    PointwiseOperands operands(call);
+    for (const char* name : names) {
+      ASSIGN_OR_RETURN(Operand operand, call.TensorOrNumber(name));
+      if (operand.tensor) {
+        operands.rule_.AddTensor(operand.dtype, operand.has_axes);
+        operands.sizes_ =
+            call.BroadcastSizes(operands.sizes_, call.SizesOf(operand.tensor));
+      } else {
+        operands.rule_.AddNumber(operand.dtype);
+      }
+      operands.operands_.push_back(operand);
+    }
+    RETURN_IF_ERROR(call.status());
+    return operands;
+  }
+
+  // torch.result_type of the operands.
+  DataType result_type() const { return rule_.Result(); }
+  // The broadcast sizes.
+  const Sizes& sizes() const { return sizes_; }
+  const Operand& operator[](size_t index) const { return operands_[index]; }
+
+  // The operand in `dtype` and the broadcast sizes.
+  mlir::Value Tensor(size_t index, DataType dtype) {
+    return call_->Materialize(operands_[index], dtype, sizes_);
+  }
+
+  // What ATen's kernels compute in for a result of `dtype`: float32 for a
+  // small float when a number among the operands would be rounded in it.
+  DataType ComputeType(DataType dtype) const {
+    if (dtype != DataType::kFloat16 && dtype != DataType::kBFloat16)
+      return dtype;
+    for (const Operand& operand : operands_) {
+      if (operand.number &&
+          !(operand.number->is_static() && operand.number->IsExactIn(dtype))) {
+        return DataType::kFloat32;
+      }
+    }
+    return dtype;
+  }
+
+ private:
+  explicit PointwiseOperands(OpImporter& call) : call_(&call) {}
+
+  OpImporter* call_;
+  llvm::SmallVector<Operand> operands_;
+  ResultTypeRule rule_;
+  Sizes sizes_;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_IMPORTER_POINTWISE_OPERANDS_H_

@@ -1,0 +1,311 @@
+// Pointwise operators of one tensor, comparisons, logic and conversions.
+#include <cmath>
+#include <limits>
+
+#include "frontend/importer/pointwise_operands.h"
+#include "frontend/importer/registry.h"
+
+namespace aitune::frontend {
+namespace {
+
+namespace ait = mlir::ait;
+using mlir::Value;
+
+// An operator computed in the dtype of its result: integers become floats
+// where ATen says so.
+template <typename Op>
+absl::Status BuildUnary(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  return call.SetResult(
+      call.Unary<Op>(call.Convert(self, call.ResultDataType())));
+}
+
+// floor, ceil, round, trunc: nothing to do for integers.
+template <typename Op>
+absl::Status BuildRounding(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  if (call.Find("decimals")) {
+    ASSIGN_OR_RETURN(int64_t decimals, call.Int("decimals"));
+    if (decimals != 0) return Reject("rounding to decimals is not supported");
+  }
+  if (!IsFloatingPoint(call.DataTypeOf(self))) return call.SetResult(self);
+  return call.SetResult(call.Unary<Op>(self));
+}
+
+// The value itself in the result's dtype: conversions, copies, dropout.
+absl::Status BuildIdentity(OpImporter& call) {
+  const char* name = call.Find("self")    ? "self"
+                     : call.Find("input") ? "input"
+                                          : "a";
+  ASSIGN_OR_RETURN(Value self, call.Tensor(name));
+  return call.SetResult(self);
+}
+
+absl::Status BuildDropout(OpImporter& call) {
+  ASSIGN_OR_RETURN(bool train, call.Bool("train"));
+  ASSIGN_OR_RETURN(double p, call.Double("p"));
+  if (train && p != 0)
+    return Reject(
+        "dropout in training mode is random; call eval() on the model before "
+        "exporting");
+  ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
+  return call.SetResult(input);
+}
+
+absl::Status BuildCopy(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value source, call.Tensor("src"));
+  return call.SetResult(call.Expand(source, call.ResultSizes()));
+}
+
+// ---- Comparisons and logic ----
+
+template <typename Op>
+absl::Status BuildComparison(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  Value lhs = operands.Tensor(0, operands.result_type());
+  return call.SetResult(
+      call.Compare<Op>(lhs, operands.Tensor(1, operands.result_type())));
+}
+
+template <typename Op>
+absl::Status BuildLogical(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  // A tensor is converted from its own dtype: 0.5 is true.
+  Value lhs = operands.Tensor(0, DataType::kBool);
+  return call.SetResult(
+      call.Binary<Op>(lhs, operands.Tensor(1, DataType::kBool)));
+}
+
+template <typename Op>
+absl::Status BuildBitwise(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  Value lhs = operands.Tensor(0, call.ResultDataType());
+  return call.SetResult(
+      call.Binary<Op>(lhs, operands.Tensor(1, call.ResultDataType())));
+}
+
+absl::Status BuildLogicalNot(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  return call.SetResult(call.LogicalNot(self));
+}
+
+absl::Status BuildBitwiseNot(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  return call.SetResult(call.Unary<ait::BitwiseNotOp>(self));
+}
+
+// isnan, isinf: false for integers.
+template <typename Op>
+Value ClassifyFloat(OpImporter& call, Value value) {
+  if (IsFloatingPoint(call.DataTypeOf(value))) return call.Predicate<Op>(value);
+  return call.Full(false, call.SizesOf(value), DataType::kBool);
+}
+
+template <typename Op>
+absl::Status BuildFloatPredicate(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  return call.SetResult(ClassifyFloat<Op>(call, self));
+}
+
+absl::Status BuildIsFinite(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  Value special =
+      call.Binary<ait::BitwiseOrOp>(ClassifyFloat<ait::IsNanOp>(call, self),
+                                    ClassifyFloat<ait::IsInfOp>(call, self));
+  return call.SetResult(call.LogicalNot(special));
+}
+
+template <int kSign>
+absl::Status BuildIsSignedInf(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  if (!IsFloatingPoint(call.DataTypeOf(self))) {
+    return call.SetResult(
+        call.Full(false, call.SizesOf(self), DataType::kBool));
+  }
+  return call.SetResult(call.Compare<ait::EqOp>(
+      self, kSign * std::numeric_limits<double>::infinity()));
+}
+
+// ---- Selection ----
+
+absl::Status BuildWhere(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value condition, call.Tensor("condition"));
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  Value on_true = operands.Tensor(0, call.ResultDataType());
+  Value result =
+      call.Where(condition, on_true, operands.Tensor(1, call.ResultDataType()));
+  return call.SetResult(result);
+}
+
+absl::Status BuildMaskedFill(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(Value mask, call.Tensor("mask"));
+  ASSIGN_OR_RETURN(Operand value, call.TensorOrNumber("value"));
+  const DataType dtype = call.ResultDataType();
+  return call.SetResult(call.Where(mask, call.Materialize(value, dtype, {}),
+                                   call.Convert(self, dtype)));
+}
+
+// ---- Composites ----
+
+absl::Status BuildNanToNum(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  const DataType dtype = call.DataTypeOf(self);
+  if (!IsFloatingPoint(dtype)) return call.SetResult(self);
+  const double greatest =
+      dtype == DataType::kFloat64    ? std::numeric_limits<double>::max()
+      : dtype == DataType::kFloat32  ? std::numeric_limits<float>::max()
+      : dtype == DataType::kBFloat16 ? 0x1.FEp127
+                                     : 65504.0;
+  double replacement[3] = {0, greatest, -greatest};
+  const char* names[3] = {"nan", "posinf", "neginf"};
+  for (int i = 0; i < 3; ++i) {
+    if (call.IsNone(names[i])) continue;
+    ASSIGN_OR_RETURN(replacement[i], call.Double(names[i]));
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  Value result = call.Where(call.Predicate<ait::IsNanOp>(self),
+                            call.FullLike(replacement[0], self), self);
+  result = call.Where(call.Compare<ait::EqOp>(self, infinity),
+                      call.FullLike(replacement[1], self), result);
+  result = call.Where(call.Compare<ait::EqOp>(self, -infinity),
+                      call.FullLike(replacement[2], self), result);
+  return call.SetResult(result);
+}
+
+absl::Status BuildSquare(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  return call.SetResult(call.Multiply(self, self));
+}
+
+absl::Status BuildErfc(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  Value x = call.ToComputeType(call.Convert(self, call.ResultDataType()));
+  return call.SetResult(
+      call.Subtract(call.FullLike(1, x), call.Unary<ait::ErfOp>(x)));
+}
+
+absl::Status BuildFrac(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  return call.SetResult(call.Subtract(self, call.Unary<ait::TruncOp>(self)));
+}
+
+absl::Status BuildSignBit(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  if (IsFloatingPoint(call.DataTypeOf(self)))
+    return Reject("signbit of a float tells -0.0 from 0.0");
+  return call.SetResult(call.Compare<ait::LtOp>(self, Scalar(0)));
+}
+
+template <int kToDegrees>
+absl::Status BuildAngle(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  Value x = call.ToComputeType(call.Convert(self, call.ResultDataType()));
+  return call.SetResult(
+      call.Multiply(x, kToDegrees ? 180.0 / M_PI : M_PI / 180.0));
+}
+
+}  // namespace
+
+void RegisterPointwiseOps(Registry& registry) {
+  registry.Add({"abs", "absolute"}, BuildUnary<ait::AbsOp>);
+  registry.Add({"neg", "negative"}, BuildUnary<ait::NegOp>);
+  registry.Add({"sign", "sgn"}, BuildUnary<ait::SignOp>);
+  registry.Add({"floor"}, BuildRounding<ait::FloorOp>);
+  registry.Add({"ceil"}, BuildRounding<ait::CeilOp>);
+  registry.Add({"round"}, BuildRounding<ait::RoundOp>);
+  registry.Add({"trunc", "fix"}, BuildRounding<ait::TruncOp>);
+  registry.Add({"exp"}, BuildUnary<ait::ExpOp>);
+  registry.Add({"exp2", "special_exp2"}, BuildUnary<ait::Exp2Op>);
+  registry.Add({"expm1", "special_expm1"}, BuildUnary<ait::Expm1Op>);
+  registry.Add({"log"}, BuildUnary<ait::LogOp>);
+  registry.Add({"log2"}, BuildUnary<ait::Log2Op>);
+  registry.Add({"log10"}, BuildUnary<ait::Log10Op>);
+  registry.Add({"log1p", "special_log1p"}, BuildUnary<ait::Log1pOp>);
+  registry.Add({"sqrt"}, BuildUnary<ait::SqrtOp>);
+  registry.Add({"rsqrt"}, BuildUnary<ait::RsqrtOp>);
+  registry.Add({"reciprocal"}, BuildUnary<ait::ReciprocalOp>);
+  registry.Add({"sin"}, BuildUnary<ait::SinOp>);
+  registry.Add({"cos"}, BuildUnary<ait::CosOp>);
+  registry.Add({"tan"}, BuildUnary<ait::TanOp>);
+  registry.Add({"asin", "arcsin"}, BuildUnary<ait::AsinOp>);
+  registry.Add({"acos", "arccos"}, BuildUnary<ait::AcosOp>);
+  registry.Add({"atan", "arctan"}, BuildUnary<ait::AtanOp>);
+  registry.Add({"sinh"}, BuildUnary<ait::SinhOp>);
+  registry.Add({"cosh"}, BuildUnary<ait::CoshOp>);
+  registry.Add({"tanh"}, BuildUnary<ait::TanhOp>);
+  registry.Add({"erf", "special_erf"}, BuildUnary<ait::ErfOp>);
+  registry.Add({"erfc", "special_erfc"}, BuildErfc);
+  registry.Add({"sigmoid", "special_expit"}, BuildUnary<ait::SigmoidOp>);
+  registry.Add({"square"}, BuildSquare);
+  registry.Add({"frac"}, BuildFrac);
+  registry.Add({"signbit"}, BuildSignBit);
+  registry.Add({"rad2deg"}, BuildAngle<1>);
+  registry.Add({"deg2rad"}, BuildAngle<0>);
+  registry.Add({"nan_to_num"}, BuildNanToNum);
+
+  registry.Add({"to",
+                "_to_copy",
+                "clone",
+                "contiguous",
+                "detach",
+                "alias",
+                "lift",
+                "lift_fresh",
+                "lift_fresh_copy",
+                "positive",
+                "cpu",
+                "float",
+                "double",
+                "half",
+                "bfloat16",
+                "int",
+                "long",
+                "bool",
+                "_autocast_to_full_precision",
+                "_autocast_to_reduced_precision",
+                "resolve_conj",
+                "resolve_neg",
+                "real",
+                "conj",
+                "_conj_physical",
+                "conj_physical",
+                "type_as",
+                "_cast_Float",
+                "_cast_Half",
+                "_cast_Int",
+                "_cast_Long"},
+               BuildIdentity);
+  registry.Add(
+      {"dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout"},
+      BuildDropout);
+  registry.Add({"copy"}, BuildCopy);
+
+  registry.Add({"eq"}, BuildComparison<ait::EqOp>);
+  registry.Add({"ne", "not_equal"}, BuildComparison<ait::NeOp>);
+  registry.Add({"lt", "less"}, BuildComparison<ait::LtOp>);
+  registry.Add({"le", "less_equal"}, BuildComparison<ait::LeOp>);
+  registry.Add({"gt", "greater"}, BuildComparison<ait::GtOp>);
+  registry.Add({"ge", "greater_equal"}, BuildComparison<ait::GeOp>);
+  registry.Add({"logical_and"}, BuildLogical<ait::BitwiseAndOp>);
+  registry.Add({"logical_or"}, BuildLogical<ait::BitwiseOrOp>);
+  registry.Add({"logical_xor"}, BuildLogical<ait::BitwiseXorOp>);
+  registry.Add({"logical_not"}, BuildLogicalNot);
+  registry.Add({"bitwise_and", "__and__"}, BuildBitwise<ait::BitwiseAndOp>);
+  registry.Add({"bitwise_or", "__or__"}, BuildBitwise<ait::BitwiseOrOp>);
+  registry.Add({"bitwise_xor", "__xor__"}, BuildBitwise<ait::BitwiseXorOp>);
+  registry.Add({"bitwise_not"}, BuildBitwiseNot);
+  registry.Add({"isnan"}, BuildFloatPredicate<ait::IsNanOp>);
+  registry.Add({"isinf"}, BuildFloatPredicate<ait::IsInfOp>);
+  registry.Add({"isfinite"}, BuildIsFinite);
+  registry.Add({"isposinf"}, BuildIsSignedInf<1>);
+  registry.Add({"isneginf"}, BuildIsSignedInf<-1>);
+  registry.Add({"where"}, BuildWhere);
+  registry.Add({"masked_fill"}, BuildMaskedFill);
+}
+
+}  // namespace aitune::frontend

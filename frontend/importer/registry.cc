@@ -1,0 +1,47 @@
+#include "frontend/importer/registry.h"
+
+namespace aitune::frontend {
+
+const Registry& Registry::Get() {
+  // Never destroyed: builders may be in use while the process exits.
+  static const Registry& registry = *[] {
+    auto* made = new Registry;
+    RegisterPointwiseOps(*made);
+    RegisterArithmeticOps(*made);
+    RegisterActivationOps(*made);
+    RegisterReductionOps(*made);
+    RegisterViewOps(*made);
+    RegisterMovementOps(*made);
+    RegisterIndexingOps(*made);
+    RegisterCreationOps(*made);
+    RegisterContractionOps(*made);
+    RegisterConvolutionOps(*made);
+    RegisterAttentionOps(*made);
+    RegisterEinsumOps(*made);
+    RegisterNormalizationOps(*made);
+    RegisterPatchOps(*made);
+    RegisterPoolingOps(*made);
+    RegisterResizeOps(*made);
+    RegisterRecurrentOps(*made);
+    RegisterSamplingOps(*made);
+    RegisterSortingOps(*made);
+    return made;
+  }();
+  return registry;
+}
+
+void Registry::Add(std::initializer_list<const char*> names,
+                   const Builder& builder) {
+  for (const char* name : names) {
+    const std::string text = name;
+    builders_.emplace(
+        text.find("::") == std::string::npos ? "aten::" + text : text, builder);
+  }
+}
+
+const Builder* Registry::Find(const std::string& name) const {
+  auto found = builders_.find(name);
+  return found == builders_.end() ? nullptr : &found->second;
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,58 @@
+// Which builder takes which operator.
+#ifndef AITUNE_FRONTEND_IMPORTER_REGISTRY_H_
+#define AITUNE_FRONTEND_IMPORTER_REGISTRY_H_
+
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <string>
+
+#include "frontend/importer/op_importer.h"
+
+namespace aitune::frontend {
+
+// Turns one call into `ait` operations, or says why not. Takes every overload
+// of its schema names: arguments are read by name, so overloads differ only in
+// what is there.
+using Builder = std::function<absl::Status(OpImporter&)>;
+
+class Registry {
+ public:
+  // All builders of this folder; made once, read by any thread.
+  static const Registry& Get();
+
+  // Names without a namespace are of "aten". Precondition: none was added
+  // before.
+  void Add(std::initializer_list<const char*> names, const Builder& builder);
+  // Null for a name without a builder. `name` is a schema name: "aten::add".
+  const Builder* Find(const std::string& name) const;
+  const std::map<std::string, Builder>& builders() const { return builders_; }
+
+ private:
+  std::map<std::string, Builder> builders_;
+};
+
+// One of each family, in the file of its name.
+void RegisterPointwiseOps(Registry& registry);
+void RegisterArithmeticOps(Registry& registry);
+void RegisterActivationOps(Registry& registry);
+void RegisterReductionOps(Registry& registry);
+void RegisterViewOps(Registry& registry);
+void RegisterMovementOps(Registry& registry);
+void RegisterIndexingOps(Registry& registry);
+void RegisterCreationOps(Registry& registry);
+void RegisterContractionOps(Registry& registry);
+void RegisterConvolutionOps(Registry& registry);
+void RegisterAttentionOps(Registry& registry);
+void RegisterEinsumOps(Registry& registry);
+void RegisterNormalizationOps(Registry& registry);
+void RegisterPatchOps(Registry& registry);
+void RegisterPoolingOps(Registry& registry);
+void RegisterResizeOps(Registry& registry);
+void RegisterRecurrentOps(Registry& registry);
+void RegisterSamplingOps(Registry& registry);
+void RegisterSortingOps(Registry& registry);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_IMPORTER_REGISTRY_H_

@@ -1,0 +1,229 @@
+// Interpolation of images.
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/importer/registry.h"
+
+namespace aitune::frontend {
+namespace {
+
+namespace ait = mlir::ait;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+using mlir::AffineExpr;
+using mlir::Value;
+
+struct Resize {
+  Value input;                // [N, C, spatial...]
+  SmallVector<double> scale;  // source distance between neighbours of the
+                              // result, one a spatial axis
+  Sizes sizes;                // of the result's spatial axes
+  bool align_corners = false;
+};
+
+// The scale factor the caller gave for a spatial axis; nothing where ATen takes
+// the ratio of the sizes.
+absl::StatusOr<std::optional<double>> ReadFactor(OpImporter& call, int64_t axis,
+                                                 int64_t spatial) {
+  if (const Argument* list = call.Find("scale_factors")) {
+    if (const auto* factors = std::get_if<std::vector<double>>(list)) {
+      if (static_cast<int64_t>(factors->size()) != spatial)
+        return Reject("one scale factor an axis is expected");
+      return (*factors)[axis] > 0 ? std::optional<double>((*factors)[axis])
+                                  : std::nullopt;
+    }
+    return std::optional<double>();
+  }
+  constexpr const char* kNames[] = {"scales_d", "scales_h", "scales_w"};
+  const char* name = spatial == 1 ? "scales" : kNames[3 - spatial + axis];
+  if (call.IsNone(name)) return std::optional<double>();
+  ASSIGN_OR_RETURN(double factor, call.Double(name));
+  return factor > 0 ? std::optional<double>(factor) : std::nullopt;
+}
+
+absl::StatusOr<Resize> ReadResize(OpImporter& call, int64_t spatial) {
+  Resize resize;
+  ASSIGN_OR_RETURN(resize.input,
+                   call.Tensor(call.Find("input") ? "input" : "self"));
+  if (call.RankOf(resize.input) != spatial + 2)
+    return Reject("an input with batch and channels is expected");
+  if (!IsFloatingPoint(call.DataTypeOf(resize.input)))
+    return Reject("interpolation of integers is not supported");
+  if (call.Find("align_corners")) {
+    ASSIGN_OR_RETURN(resize.align_corners, call.Bool("align_corners"));
+  }
+  const Sizes result = call.ResultSizes();
+  if (static_cast<int64_t>(result.size()) != spatial + 2)
+    return Reject("the result's rank is not the input's");
+  resize.sizes.assign(result.begin() + 2, result.end());
+  for (int64_t axis = 0; axis < spatial; ++axis) {
+    const std::optional<int64_t> from =
+        call.StaticSize(call.SizesOf(resize.input)[2 + axis]);
+    const std::optional<int64_t> to = call.StaticSize(resize.sizes[axis]);
+    ASSIGN_OR_RETURN(std::optional<double> factor,
+                     ReadFactor(call, axis, spatial));
+    const bool is_static = from && to && *to > 0;
+    double scale = 0;
+    if (resize.align_corners) {
+      if (!is_static)
+        return Reject("align_corners with dynamic sizes is not supported");
+      scale = *to > 1 ? static_cast<double>(*from - 1) /
+                            static_cast<double>(*to - 1)
+                      : 0;
+    } else if (factor) {
+      scale = 1 / *factor;
+    } else if (is_static) {
+      scale = static_cast<double>(*from) / static_cast<double>(*to);
+    } else if (std::optional<int64_t> times =
+                   call.StaticSize(resize.sizes[axis].floorDiv(
+                       call.SizesOf(resize.input)[2 + axis]));
+               times && *times > 0 &&
+               call.SameSize(resize.sizes[axis],
+                             call.SizesOf(resize.input)[2 + axis] * *times)) {
+      scale = 1 / static_cast<double>(*times);
+    } else {
+      return Reject(
+          "a scale that depends on the sizes of the inputs is not supported");
+    }
+    // ATen keeps scales as float32.
+    resize.scale.push_back(static_cast<float>(scale));
+  }
+  return resize;
+}
+
+// The source positions of one axis's entries, in float32 of rank 1.
+Value SourcePositions(OpImporter& call, const Resize& resize, int64_t axis,
+                      bool clamp) {
+  Value position = call.Iota(resize.sizes[axis], 0, 1, DataType::kFloat32);
+  if (resize.align_corners) return call.Multiply(position, resize.scale[axis]);
+  position = call.Subtract(
+      call.Multiply(call.Add(position, 0.5), resize.scale[axis]), 0.5);
+  return clamp ? call.Binary<ait::MaximumOp>(position, Scalar(0.0)) : position;
+}
+
+// Entries of the input at floor(position) + offset, the axis's ends repeated.
+Value Tap(OpImporter& call, Value input, int64_t dim, Value position,
+          int64_t offset) {
+  Value index =
+      call.Convert(call.Unary<ait::FloorOp>(position), DataType::kInt64);
+  if (offset != 0) index = call.Add(index, offset);
+  Value last = call.Full(Scalar(call.SizesOf(input)[dim] - 1),
+                         call.SizesOf(index), DataType::kInt64);
+  index = call.Binary<ait::MinimumOp>(
+      call.Binary<ait::MaximumOp>(index, Scalar(0)), last);
+  return call.IndexSelect(input, dim, index);
+}
+
+// `weights` of rank 1 along axis `dim` of a tensor of this rank.
+Value AlongAxis(OpImporter& call, Value weights, int64_t dim, int64_t rank) {
+  Sizes sizes(rank, call.Constant(1));
+  sizes[dim] = call.SizesOf(weights)[0];
+  return call.Reshape(weights, sizes);
+}
+
+// One axis as the weighted sum of taps around each source position.
+Value Interpolate(OpImporter& call, Value input, int64_t dim, Value position,
+                  ArrayRef<std::pair<int64_t, Value>> weighted_offsets) {
+  Value sum;
+  for (const auto& [offset, weight] : weighted_offsets) {
+    Value tap = call.Multiply(Tap(call, input, dim, position, offset),
+                              AlongAxis(call, weight, dim, call.RankOf(input)));
+    sum = sum ? call.Add(sum, tap) : tap;
+  }
+  return sum;
+}
+
+Value Fraction(OpImporter& call, Value position) {
+  return call.Subtract(position, call.Unary<ait::FloorOp>(position));
+}
+
+absl::Status BuildNearest(OpImporter& call, int64_t spatial, bool exact) {
+  ASSIGN_OR_RETURN(Resize resize, ReadResize(call, spatial));
+  if (spatial == 2 && !exact) {
+    return call.SetResult(ait::UpsampleNearest2dOp::create(
+        call.builder(), call.location(), call.ResultType(), resize.input,
+        llvm::APFloat(resize.scale[0]), llvm::APFloat(resize.scale[1])));
+  }
+  Value value = resize.input;
+  for (int64_t axis = 0; axis < spatial; ++axis) {
+    Value position =
+        call.Iota(resize.sizes[axis], exact ? 0.5 : 0, 1, DataType::kFloat32);
+    value = Tap(call, value, 2 + axis,
+                call.Multiply(position, resize.scale[axis]), 0);
+  }
+  return call.SetResult(value);
+}
+
+absl::Status BuildLinearResize(OpImporter& call, int64_t spatial) {
+  ASSIGN_OR_RETURN(Resize resize, ReadResize(call, spatial));
+  if (spatial == 2) {
+    return call.SetResult(ait::UpsampleBilinear2dOp::create(
+        call.builder(), call.location(), call.ResultType(), resize.input,
+        llvm::APFloat(resize.scale[0]), llvm::APFloat(resize.scale[1]),
+        resize.align_corners));
+  }
+  Value value = call.ToComputeType(resize.input);
+  for (int64_t axis = 0; axis < spatial; ++axis) {
+    Value position = SourcePositions(call, resize, axis, /*clamp=*/true);
+    Value fraction = Fraction(call, position);
+    Value rest = call.Subtract(call.FullLike(1, fraction), fraction);
+    value = Interpolate(call, value, 2 + axis, position,
+                        {{0, rest}, {1, fraction}});
+  }
+  return call.SetResult(value);
+}
+
+// Keys' cubic convolution with a = -0.75, as ATen's.
+absl::Status BuildCubicResize(OpImporter& call) {
+  ASSIGN_OR_RETURN(Resize resize, ReadResize(call, 2));
+  constexpr double kA = -0.75;
+  Value value = call.ToComputeType(resize.input);
+  for (int64_t axis = 0; axis < 2; ++axis) {
+    Value position = SourcePositions(call, resize, axis, /*clamp=*/false);
+    Value t = Fraction(call, position);
+    Value rest = call.Subtract(call.FullLike(1, t), t);
+    // ((a + 2) x - (a + 3)) x^2 + 1 for distances up to 1.
+    auto near = [&](Value x) {
+      Value inner = call.Subtract(call.Multiply(x, kA + 2), kA + 3);
+      return call.Add(call.Multiply(call.Multiply(inner, x), x), 1.0);
+    };
+    // a (x^3 - 5 x^2 + 8 x - 4) for distances from 1 to 2.
+    auto far = [&](Value x) {
+      Value inner = call.Subtract(call.Multiply(x, kA), 5 * kA);
+      inner = call.Add(call.Multiply(inner, x), 8 * kA);
+      return call.Subtract(call.Multiply(inner, x), 4 * kA);
+    };
+    value = Interpolate(call, value, 2 + axis, position,
+                        {{-1, far(call.Add(t, 1.0))},
+                         {0, near(t)},
+                         {1, near(rest)},
+                         {2, far(call.Add(rest, 1.0))}});
+  }
+  return call.SetResult(value);
+}
+
+}  // namespace
+
+void RegisterResizeOps(Registry& registry) {
+  registry.Add({"upsample_nearest1d"},
+               [](OpImporter& call) { return BuildNearest(call, 1, false); });
+  registry.Add({"upsample_nearest2d"},
+               [](OpImporter& call) { return BuildNearest(call, 2, false); });
+  registry.Add({"upsample_nearest3d"},
+               [](OpImporter& call) { return BuildNearest(call, 3, false); });
+  registry.Add({"_upsample_nearest_exact1d"},
+               [](OpImporter& call) { return BuildNearest(call, 1, true); });
+  registry.Add({"_upsample_nearest_exact2d"},
+               [](OpImporter& call) { return BuildNearest(call, 2, true); });
+  registry.Add({"_upsample_nearest_exact3d"},
+               [](OpImporter& call) { return BuildNearest(call, 3, true); });
+  registry.Add({"upsample_linear1d"},
+               [](OpImporter& call) { return BuildLinearResize(call, 1); });
+  registry.Add({"upsample_bilinear2d"},
+               [](OpImporter& call) { return BuildLinearResize(call, 2); });
+  registry.Add({"upsample_trilinear3d"},
+               [](OpImporter& call) { return BuildLinearResize(call, 3); });
+  registry.Add({"upsample_bicubic2d"}, BuildCubicResize);
+}
+
+}  // namespace aitune::frontend

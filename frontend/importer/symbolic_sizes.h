@@ -1,0 +1,57 @@
+// Equality and bounds of sizes that are expressions over a model's symbols.
+//
+// Two expressions may be equal for every size the model accepts and still look
+// different ("(s0 * 4) floordiv 4" and "s0"), and algebra alone doesn't find
+// all such pairs. Sizes come from probes of the model to begin with, so they
+// are compared the same way: by value, at every size of a small range and at
+// many of a large one. Each class of equal sizes has one representative, which
+// makes equal types of the dialect identical.
+#ifndef AITUNE_FRONTEND_IMPORTER_SYMBOLIC_SIZES_H_
+#define AITUNE_FRONTEND_IMPORTER_SYMBOLIC_SIZES_H_
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SmallVector.h"
+#include "mlir/IR/AffineExpr.h"
+
+namespace aitune::frontend {
+
+// The sizes of a tensor, one expression over symbols an axis.
+using Sizes = llvm::SmallVector<mlir::AffineExpr>;
+
+// Not thread-safe: remembers what it has seen.
+class SymbolicSizes {
+ public:
+  // `ranges` are the least and greatest value of each symbol, in order.
+  explicit SymbolicSizes(std::vector<std::pair<int64_t, int64_t>> ranges);
+
+  // The representative of the sizes equal to `size`: constant if it has the
+  // same value everywhere. Precondition: only symbols of `ranges`.
+  mlir::AffineExpr Canonical(mlir::AffineExpr size);
+
+  // Whether the two are equal for all values of the symbols.
+  bool Equal(mlir::AffineExpr a, mlir::AffineExpr b) {
+    return Canonical(a) == Canonical(b);
+  }
+
+  // The least and the greatest value of `size`.
+  std::pair<int64_t, int64_t> Bounds(mlir::AffineExpr size);
+
+ private:
+  // The values of `size` at every sample; a division by 0 gives 0.
+  std::vector<int64_t> Evaluate(mlir::AffineExpr size) const;
+
+  std::vector<std::vector<int64_t>> samples_;  // of each symbol
+  size_t sample_count_ = 1;
+  llvm::DenseMap<mlir::AffineExpr, mlir::AffineExpr> canonical_;
+  std::map<std::vector<int64_t>, mlir::AffineExpr> by_values_;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_IMPORTER_SYMBOLIC_SIZES_H_

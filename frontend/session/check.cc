@@ -1,0 +1,153 @@
+#include "frontend/session/check.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/session/pytree.h"
+
+namespace aitune::frontend {
+namespace {
+
+bool HasLowPrecision(const c10::IValue& result) {
+  for (const at::Tensor& tensor : TensorLeaves(result)) {
+    if (tensor.defined() && (tensor.scalar_type() == at::kHalf ||
+                             tensor.scalar_type() == at::kBFloat16)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+bool AllAgree(const std::vector<Comparison>& outputs) {
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const Comparison& output) { return output.agrees; });
+}
+
+ValueList Converted(const ValueList& arguments, at::ScalarType dtype) {
+  std::vector<c10::IValue> converted;
+  for (const c10::IValue& value : arguments.values()) {
+    converted.push_back(
+        MapTensors(value, [dtype](const at::Tensor& tensor, int) {
+          return tensor.is_floating_point() ? tensor.to(dtype) : tensor;
+        }));
+  }
+  return ValueList(std::move(converted));
+}
+
+std::string TypeText(const c10::IValue& value) {
+  if (!value.isTensor()) return value.tagKind();
+  const at::Tensor& tensor = value.toTensor();
+  if (!tensor.defined()) return "undefined";
+  std::string dtype = c10::toString(tensor.scalar_type());
+  // The names that users write in --input.
+  static const std::pair<const char*, const char*> kNames[] = {
+      {"Float", "float32"},     {"Double", "float64"}, {"Half", "float16"},
+      {"BFloat16", "bfloat16"}, {"Long", "int64"},     {"Int", "int32"},
+      {"Short", "int16"},       {"Char", "int8"},      {"Byte", "uint8"},
+      {"Bool", "bool"}};
+  for (const auto& [torch, ours] : kNames) {
+    if (dtype == torch) dtype = ours;
+  }
+  return absl::StrCat(dtype, "[", absl::StrJoin(tensor.sizes(), ","), "]");
+}
+
+absl::StatusOr<c10::IValue> RunReference(const CheckOptions& options,
+                                         const ValueList& arguments,
+                                         DataType dtype) {
+  if (!options.reference) {
+    return absl::UnavailableError("no reference model was given");
+  }
+  absl::StatusOr<const Model*> reference = options.reference(dtype);
+  if (!reference.ok()) return reference.status();
+  return (*reference)
+      ->RunEager(Converted(
+          arguments, dtype == DataType::kFloat64 ? at::kDouble : at::kFloat));
+}
+
+CaseResult CheckCase(const CompiledModel& compiled, const Model& model,
+                     const InputCase& input, const CheckOptions& options,
+                     CheckReport& report) {
+  CaseResult result;
+  result.name = input.name;
+  absl::StatusOr<c10::IValue> eager = model.RunEager(input.arguments);
+  if (!eager.ok()) {
+    result.skipped = true;
+    result.note = absl::StrCat("eager raises: ", eager.status().message());
+    return result;
+  }
+  absl::StatusOr<c10::IValue> ours = compiled.Run(input.arguments);
+  if (!ours.ok()) {
+    result.note = std::string(ours.status().message());
+    return result;
+  }
+  const bool low_precision = HasLowPrecision(*eager);
+  if (!low_precision) {
+    result.outputs = CompareResults(*ours, *eager, nullptr, options.tolerance);
+  }
+  if (low_precision || !AllAgree(result.outputs)) {
+    absl::StatusOr<c10::IValue> reference =
+        RunReference(options, input.arguments,
+                     low_precision ? DataType::kFloat32 : DataType::kFloat64);
+    if (!reference.ok() && report.no_reference.empty()) {
+      report.no_reference = std::string(reference.status().message());
+    }
+    result.outputs =
+        CompareResults(*ours, *eager, reference.ok() ? &*reference : nullptr,
+                       options.tolerance);
+  }
+
+  const std::vector<Leaf> leaves = Leaves(*eager);
+  for (size_t i = 0; i < result.outputs.size(); ++i) {
+    const Comparison& comparison = result.outputs[i];
+    if (report.outputs.size() <= i) {
+      report.outputs.push_back({comparison.output,
+                                leaves.size() == result.outputs.size()
+                                    ? TypeText(*leaves[i].value)
+                                    : "",
+                                comparison, input.name});
+      continue;
+    }
+    OutputSummary& summary = report.outputs[i];
+    const bool worse = comparison.agrees == summary.worst.agrees
+                           ? comparison.max_error > summary.worst.max_error
+                           : !comparison.agrees;
+    if (worse) {
+      summary.worst = comparison;
+      summary.worst_case = input.name;
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+bool CaseResult::agrees() const {
+  return skipped || (note.empty() && AllAgree(outputs));
+}
+
+bool CheckReport::agrees() const {
+  bool compared = false;
+  for (const CaseResult& result : cases) {
+    if (!result.agrees()) return false;
+    compared |= !result.skipped;
+  }
+  return compared;
+}
+
+CheckReport CheckAgainstEager(const CompiledModel& compiled, const Model& model,
+                              absl::Span<const InputCase> cases,
+                              const CheckOptions& options) {
+  CheckReport report;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    if (options.progress) options.progress(static_cast<int>(i), cases.size());
+    report.cases.push_back(
+        CheckCase(compiled, model, cases[i], options, report));
+  }
+  return report;
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,60 @@
+// What a model is called with: kinds of inputs for tracing, samples, and the
+// sets of values that a compiled model is checked on.
+#ifndef AITUNE_FRONTEND_SESSION_MODEL_INPUTS_H_
+#define AITUNE_FRONTEND_SESSION_MODEL_INPUTS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "frontend/torchscript/input_spec.h"
+#include "frontend/torchscript/model.h"
+#include "frontend/torchscript/value_list.h"
+
+namespace aitune::frontend {
+
+struct ModelInputs {
+  // One an argument of forward. Empty when only samples describe the inputs
+  // (dicts, objects): everything is static then.
+  std::vector<InputSpec> specs;
+  std::optional<ValueList> samples;
+  // Where they come from, to tell the user: "--input", "bert.inputs.pt".
+  std::string source;
+};
+
+struct InputChoice {
+  std::vector<std::string> specs;  // texts for ParseInputSpec; empty: none
+  std::string samples_file;        // empty: none
+  std::string model_file;          // NAME.pt: NAME.inputs.pt is tried last
+  // Floating-point inputs are converted to this dtype.
+  std::optional<DataType> dtype;
+};
+
+// Settles what `model` is called with: the specs and the file that were given;
+// with both, the file gives values and the specs the dynamic axes. Without
+// either, NAME.inputs.pt beside the model, then the inputs recorded in it.
+// kInvalidArgument tells what to give, with forward's signature.
+absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
+                                         const InputChoice& choice);
+
+// Arguments to time with: the samples, otherwise random ones with each dynamic
+// axis at its maximum.
+absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
+                                           uint64_t seed);
+
+// Named arguments to compare with eager on: the samples, random ones (at the
+// smallest, the largest and a middle size of each dynamic axis), zeros, ones,
+// large magnitudes, and some NaN.
+struct InputCase {
+  std::string name;
+  ValueList arguments;
+};
+absl::StatusOr<std::vector<InputCase>> CheckCases(const ModelInputs& inputs,
+                                                  uint64_t seed);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_SESSION_MODEL_INPUTS_H_

@@ -1,0 +1,82 @@
+// Is a compiled model right? Comparison of its outputs with eager's.
+//
+// Errors are measured relative to each element or to the output's own scale
+// (the root mean square of its finite elements), whichever is larger: an
+// element that is small by cancellation need not be exact, a tensor of small
+// values must be.
+//
+// float32 and float64 are right when they are within a tolerance of eager.
+// float16 and bfloat16 are not: eager itself rounds after every operation, so
+// that a correct compiler differs from it by as much as eager differs from the
+// truth. There a run of the same model in float32 is the reference, and an
+// output is right when it is not farther from the reference than a small
+// factor of eager's own distance, plus a few units in the last place. The
+// reference also decides where float32 exceeds its tolerance (in float64 then):
+// an ill-conditioned input is not the compiler's fault.
+//
+//   dtype      tolerance   of the reference (factor, floor)
+//   float64    1e-9        2, 1e-12
+//   float32    1e-4        2, 1e-5
+//   float16    1e-2        2, 2^-9
+//   bfloat16   8e-2        2, 2^-6
+//   integers and bool must be equal.
+//
+// NaN and infinity: where eager and the reference are not finite, ours must be
+// the same; where eager is finite, ours must be. (An overflow of eager alone,
+// in float16, need not be repeated.)
+#ifndef AITUNE_FRONTEND_SESSION_VERIFICATION_H_
+#define AITUNE_FRONTEND_SESSION_VERIFICATION_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/tensor/data_type.h"
+
+namespace at {
+class Tensor;
+}  // namespace at
+namespace c10 {
+struct IValue;
+}  // namespace c10
+
+namespace aitune::frontend {
+
+struct Tolerance {
+  double relative = 0;          // to eager, when there is no reference
+  double reference_factor = 2;  // of eager's distance to the reference
+  double reference_floor = 0;   // added to it
+};
+
+// The table above; all zero for integers.
+Tolerance DefaultTolerance(DataType dtype);
+
+// One output of one run.
+struct Comparison {
+  std::string output;  // path in the result, such as "[1]['logits']"; "" for a
+                       // lone tensor
+  bool agrees = false;
+  double max_error =
+      0;  // to eager, relative as above; infinity when NaNs differ
+  double tolerance = 0;  // what max_error was held against
+  // To the reference, where there is one.
+  std::optional<double> our_reference_error, eager_reference_error;
+  std::string problem;  // empty when it agrees
+};
+
+// Compares one output. `reference` may be null; its dtype may be wider.
+// `relative` replaces the table when set: it alone decides then.
+Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
+                          const at::Tensor* reference,
+                          std::optional<double> relative = std::nullopt);
+
+// Compares results of any nesting, one Comparison a leaf; other leaves than
+// tensors must be equal. A different structure gives one failed Comparison.
+std::vector<Comparison> CompareResults(
+    const c10::IValue& ours, const c10::IValue& eager,
+    const c10::IValue* reference,
+    std::optional<double> relative = std::nullopt);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_SESSION_VERIFICATION_H_

@@ -1,0 +1,116 @@
+#include "frontend/torchscript/input_spec.h"
+
+#include <ATen/ATen.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(InputSpec, RoundTrips) {
+  for (const char* text :
+       {"float32[1,3,224,224]", "bfloat16[]", "int64[1..8,128]{0..30000}",
+        "int64=5", "float64=0.5", "bool=true", "str=abc", "none",
+        "(float32[2],int64=3)", "[float32[2],float32[3]]",
+        "float32[batch=1..8,n]"}) {
+    const auto spec = ParseInputSpec(text);
+    ASSERT_TRUE(spec.ok()) << spec.status();
+    EXPECT_EQ(ToString(*spec), text);
+  }
+}
+
+TEST(InputSpec, AcceptsSpaces) {
+  const auto spec = ParseInputSpec(" float32 [ 1 .. 4 , 3 ] ");
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(ToString(*spec), "float32[1..4,3]");
+}
+
+TEST(InputSpec, ErrorsSayWhere) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"", "unknown element type at position 1"},
+      {"complex64[2]", "unknown element type at position 1"},
+      {"float32", "expected '[' or '='"},
+      {"float32[1,", "expected a size at position 11"},
+      {"float32[1,2", "expected ',' or ']'"},
+      {"float32[-1]", "a size must not be negative"},
+      {"float32[99999999999999999999]", "expected a size"},
+      {"float32[9999999999999999]", "too large"},
+      {"float32[4..2]", "the range of an axis is empty"},
+      {"float32[0..2]", "at least 1"},
+      {"float32[n=4]", "needs a range"},
+      {"int64=x", "expected an integer"},
+      {"bool=2", "expected true or false"},
+      {"int64[2]{3..1}", "the range of values is empty"},
+      {"float32[1] float32[2]", "unexpected text"},
+      {"((((((((((((((((((((float32[1]", "nesting is too deep"},
+  };
+  for (const auto& [text, expected] : kCases) {
+    const auto spec = ParseInputSpec(text);
+    ASSERT_FALSE(spec.ok()) << text;
+    EXPECT_THAT(std::string(spec.status().message()), HasSubstr(expected))
+        << text;
+  }
+}
+
+std::vector<InputSpec> Parse(const std::vector<std::string>& texts) {
+  std::vector<InputSpec> specs;
+  for (const std::string& text : texts) specs.push_back(*ParseInputSpec(text));
+  return specs;
+}
+
+TEST(InputSpec, EqualRangesOfDifferentInputsAreOneSymbol) {
+  const auto symbols = AssignSymbols(
+      Parse({"int64[1..8,1..8]", "int64[1..8,128]", "float32[1..4]"}));
+  ASSERT_TRUE(symbols.ok());
+  EXPECT_EQ(symbols->of, (std::vector<std::vector<int>>{{0, 1}, {0, -1}, {2}}));
+  EXPECT_EQ(symbols->symbols[2].input, 2);
+}
+
+TEST(InputSpec, NamesTieAxes) {
+  const auto symbols =
+      AssignSymbols(Parse({"int64[b,n=2..64]", "float32[b=1..8,1,1,n]"}));
+  ASSERT_TRUE(symbols.ok()) << symbols.status();
+  EXPECT_EQ(symbols->of,
+            (std::vector<std::vector<int>>{{0, 1}, {0, -1, -1, 1}}));
+  EXPECT_EQ(symbols->symbols[0].max, 8);
+  EXPECT_FALSE(AssignSymbols(Parse({"int64[b]"})).ok());
+  EXPECT_FALSE(AssignSymbols(Parse({"int64[b=1..8]", "int64[b=1..9]"})).ok());
+}
+
+TEST(InputSpec, MakesInputs) {
+  const std::vector<InputSpec> specs =
+      Parse({"int64[n=1..9,100]{3..5}", "float32[n]", "bool[200]",
+             "(float16[2],int64=4)", "none"});
+  const auto inputs = MakeInputs(specs, {7}, 1);
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  const at::Tensor ids = inputs->values()[0].toTensor();
+  EXPECT_EQ(ids.sizes(), at::IntArrayRef({7, 100}));
+  EXPECT_EQ(ids.min().item<int64_t>(), 3);
+  EXPECT_EQ(ids.max().item<int64_t>(), 5);
+  EXPECT_EQ(inputs->values()[1].toTensor().size(0), 7);
+  EXPECT_GT(inputs->values()[2].toTensor().sum().item<int64_t>(), 0);
+  EXPECT_EQ(inputs->Describe(),
+            "int64[7,100], float32[7], bool[200], (float16[2], int64=4), None");
+  const auto again = MakeInputs(specs, {7}, 1);
+  EXPECT_TRUE(
+      again->values()[1].toTensor().equal(inputs->values()[1].toTensor()));
+  EXPECT_FALSE(MakeInputs(specs, {}, 1).ok());
+}
+
+TEST(InputSpec, DescribesValues) {
+  const ValueList values(
+      {at::tensor({4, 9}, at::kLong), 5, at::zeros({2, 3}), true});
+  const auto specs = SpecsOf(values);
+  ASSERT_TRUE(specs.ok());
+  EXPECT_EQ(ToString((*specs)[0]), "int64[2]{4..9}");
+  EXPECT_EQ(ToString((*specs)[1]), "int64=5");
+  EXPECT_EQ(ToString((*specs)[2]), "float32[2,3]");
+  EXPECT_EQ(ToString((*specs)[3]), "bool=true");
+  EXPECT_FALSE(SpecsOf(ValueList({at::zeros({2}, at::kComplexFloat)})).ok());
+}
+
+}  // namespace
+}  // namespace aitune::frontend

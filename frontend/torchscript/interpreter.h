@@ -1,0 +1,161 @@
+// The probing interpreter: runs a prepared graph node by node, once a probe and
+// all probes in lockstep, and records what it does as a trace.
+//
+// Errors tell build_trace.cc what to do next:
+//   kUnimplemented    a trace cannot express the program: LibTorch runs it all
+//   kOutOfRange       the program differs between sizes: fix those of
+//                     `divergent_symbols()` and trace again
+//   kInvalidArgument  the model itself fails for these inputs
+// Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_INTERPRETER_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_INTERPRETER_H_
+
+#include <torch/csrc/jit/ir/alias_analysis.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "frontend/torchscript/build_trace.h"
+#include "frontend/torchscript/functionalizer.h"
+#include "frontend/torchscript/probed_value.h"
+#include "frontend/torchscript/size_fit.h"
+#include "frontend/torchscript/trace_builder.h"
+
+namespace aitune::frontend {
+
+class Interpreter {
+ public:
+  // `fitter` must outlive this. The graph is inlined; it is only read.
+  Interpreter(std::shared_ptr<torch::jit::Graph> graph,
+              const SizeFitter* fitter, const TraceOptions& options);
+
+  // Runs the graph with these arguments, self included where it has one.
+  absl::StatusOr<ProbedRef> Run(const std::vector<ProbedRef>& arguments);
+
+  TraceBuilder& builder() { return builder_; }
+  Functionalizer& functionalizer() { return functionalizer_; }
+  std::vector<std::string>& notes() { return notes_; }
+  const std::vector<int>& divergent_symbols() const {
+    return divergent_symbols_;
+  }
+
+  // A value of no tensor; one IValue a probe. Equal ones make it uniform.
+  ProbedRef MakePlain(std::vector<c10::IValue> probes);
+  // A tensor of known content: a constant of the model, which nothing may
+  // write.
+  ProbedRef MakeModelConstant(const c10::IValue& value,
+                              const std::string& name);
+  // A tensor input, whose value `id` has the type `type`.
+  ProbedRef MakeInput(std::vector<c10::IValue> probes, TensorType type);
+
+  // The recipe of a value as an argument: constants made, tensors read.
+  absl::StatusOr<ArgumentTemplate> ToTemplate(const ProbedRef& value);
+
+ private:
+  using Results = std::vector<ProbedRef>;
+
+  // One call of an operator with a schema.
+  struct Invocation {
+    const c10::FunctionSchema* schema = nullptr;
+    RecordedFunction run;
+    std::vector<ProbedRef> arguments;
+    size_t result_count = 0;
+  };
+  // What is known about the results of a call before they are looked at.
+  struct ResultTraits {
+    bool tainted = false;
+    bool emit = false;   // the trace gets an operator
+    std::string opaque;  // why results that depend on data are opaque
+    std::vector<SizeExpression> sources;  // sizes that the results' come from
+    std::vector<int64_t> strides;
+    const Invocation* call = nullptr;
+    std::vector<ProbedRef> tensors;  // of the arguments
+    std::vector<ArgumentTemplate> templates;
+  };
+
+  // interpreter.cc
+  absl::Status RunBlock(torch::jit::Block* block);
+  absl::Status RunNode(torch::jit::Node* node);
+  absl::Status RunIf(torch::jit::Node* node);
+  absl::Status RunLoop(torch::jit::Node* node);
+  absl::StatusOr<bool> UniformBool(const ProbedRef& value,
+                                   absl::string_view what);
+  absl::StatusOr<int64_t> UniformInt(const ProbedRef& value,
+                                     absl::string_view what);
+  bool LoopDependsOnData(torch::jit::Node* node);
+  const ProbedRef& Get(torch::jit::Value* value);
+  void Set(torch::jit::Value* value, ProbedRef content) {
+    environment_[value] = std::move(content);
+  }
+  std::vector<ProbedRef> GetAll(at::ArrayRef<torch::jit::Value*> values);
+  void EnterSite(torch::jit::Node* node);
+  absl::Status Divergence(const std::vector<int64_t>& values,
+                          absl::string_view what);
+  absl::Status Located(const absl::Status& status) const;
+
+  // container_node.cc: nodes without an operator, and operators on containers.
+  // Nothing when the node is not one of them.
+  absl::StatusOr<std::optional<Results>> RunContainerNode(
+      torch::jit::Node* node);
+  absl::StatusOr<std::optional<Results>> RunContainerOperator(
+      torch::jit::Node* node, const std::vector<ProbedRef>& arguments);
+
+  // region_node.cc: runs a node whole in LibTorch, in the trace too.
+  absl::Status RunAsRegion(torch::jit::Node* node, const std::string& reason);
+
+  // operator_call.cc
+  absl::StatusOr<Results> Invoke(const Invocation& call);
+  absl::StatusOr<std::vector<std::vector<c10::IValue>>> Execute(
+      const Invocation& call);
+  absl::StatusOr<Results> EmitSlices(const Invocation& call);
+  absl::StatusOr<ProbedRef> Convert(std::vector<c10::IValue> probes,
+                                    const ResultTraits& traits,
+                                    ResultTemplate* result);
+  absl::StatusOr<ProbedRef> ConvertTensor(std::vector<c10::IValue> probes,
+                                          const ResultTraits& traits,
+                                          ResultTemplate* result);
+  absl::StatusOr<bool> FindType(ProbedValue& tensor,
+                                const ResultTraits& traits);
+  ProbedRef MakeOpaque(std::vector<c10::IValue> probes, const std::string& why,
+                       ResultTemplate* result);
+  std::string FallbackReason(const std::vector<ProbedRef>& results) const;
+
+  // in_place_call.cc
+  absl::StatusOr<Results> InvokeInPlace(const Invocation& call);
+
+  // number_node.cc: integers that stand for sizes.
+  std::optional<SizeExpression> SizeOf(const ProbedRef& value);
+  void InferSizes(const Invocation& call, const Results& results);
+
+  std::shared_ptr<torch::jit::Graph> graph_;
+  const SizeFitter& fitter_;
+  const TraceOptions& options_;
+  TraceBuilder builder_;
+  Functionalizer functionalizer_;
+  std::vector<std::string> notes_;
+  std::vector<int> divergent_symbols_;
+
+  std::unordered_map<torch::jit::Value*, ProbedRef> environment_;
+  // What to forget after a node: the last use of each value of its block.
+  std::unordered_map<torch::jit::Node*, std::vector<torch::jit::Value*>>
+      last_uses_;
+  std::unordered_map<torch::jit::Node*, RecordedFunction> operations_;
+  std::unordered_map<torch::jit::Node*, ProbedRef> constants_;
+  std::unique_ptr<torch::jit::AliasDb> aliases_;
+  int64_t iterations_ = 0;
+  int nodes_done_ = 0, nodes_total_ = 0;
+  int decomposition_depth_ = 0;
+  std::unordered_set<torch::jit::Graph*> decompositions_;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_INTERPRETER_H_

@@ -1,0 +1,167 @@
+// Model's constructors: files, modules and source text, with errors that say
+// what the file is instead of which record of an archive is missing.
+#include <ATen/Functions.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/recorded_inputs.h"
+#include "frontend/torchscript/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+// What is wrong with a file that cannot even be an archive; OK otherwise.
+absl::Status CheckFile(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status))
+    return absl::NotFoundError(absl::StrCat(path, ": no such file"));
+  if (std::filesystem::is_directory(status)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is a directory, not a TorchScript file"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+  std::array<char, 4> magic = {};
+  file.read(magic.data(), magic.size());
+  if (file.gcount() == 0)
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
+  if (std::string(magic.data(), 2) != "PK") {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": is not a TorchScript file (no zip archive); save the "
+                     "model with torch.jit.save"));
+  }
+  return absl::OkStatus();
+}
+
+// LibTorch's text about an archive in the user's terms.
+absl::Status ExplainLoadError(const std::string& path,
+                              const absl::Status& status) {
+  const std::string text(status.message());
+  if (absl::StrContains(text, "central directory") ||
+      absl::StrContains(text, "invalid header") ||
+      absl::StrContains(text, "decompress") ||
+      absl::StrContains(text, "file read failed") ||
+      absl::StrContains(text, "reading file") ||
+      absl::StrContains(text, "archive is corrupted")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is truncated or damaged (", text, ")"));
+  }
+  if (absl::StrContains(text, "constants.pkl")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": holds data but no TorchScript code (written by "
+                     "torch.save?); save the model with torch.jit.save"));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": LibTorch cannot load it: ", text));
+}
+
+void ConvertTensor(at::Tensor tensor, c10::ScalarType type) {
+  if (tensor.defined() && tensor.is_floating_point())
+    tensor.set_data(tensor.to(type));
+}
+
+void ConvertConstants(torch::jit::Block* block, c10::ScalarType type) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks())
+      ConvertConstants(inner, type);
+    if (node->kind() != c10::prim::Constant ||
+        !node->hasAttribute(c10::attr::value))
+      continue;
+    if (node->kindOf(c10::attr::value) != torch::jit::AttributeKind::t)
+      continue;
+    const at::Tensor& value = node->t(c10::attr::value);
+    // Weights only: a folded number has no axes and its dtype is part of the
+    // program.
+    if (!value.is_floating_point() || value.dim() == 0) continue;
+    node->t_(c10::attr::value, value.to(type));
+    node->output()->inferTypeFrom(node->t(c10::attr::value));
+  }
+}
+
+void ConvertWeights(torch::jit::Module& module, c10::ScalarType type) {
+  const c10::NoGradGuard no_grad;
+  for (const c10::IValue& value : module.attributes(/*recurse=*/true)) {
+    if (value.isTensor()) ConvertTensor(value.toTensor(), type);
+  }
+  ConvertConstants(module.get_method("forward").graph()->block(), type);
+}
+
+}  // namespace
+
+absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
+                                        const LoadOptions& options) {
+  auto impl = std::make_unique<Impl>(std::move(module));
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+        if (!impl->module.find_method("forward")) {
+          return absl::InvalidArgumentError(
+              "the module has no forward method; only modules that can be "
+              "called compile");
+        }
+        impl->module.eval();
+        if (options.dtype) {
+          if (!IsFloatingPoint(*options.dtype)) {
+            return absl::InvalidArgumentError(
+                absl::StrCat("weights cannot be converted to ",
+                             std::string(Name(*options.dtype)),
+                             ": not a floating point type"));
+          }
+          ConvertWeights(impl->module, ToScalarType(*options.dtype));
+        }
+        const c10::FunctionSchema& schema =
+            impl->module.get_method("forward").function().getSchema();
+        for (size_t i = 1; i < schema.arguments().size(); ++i) {
+          const c10::Argument& argument = schema.arguments()[i];
+          impl->parameters.push_back({argument.name(),
+                                      argument.type()->annotation_str(),
+                                      argument.default_value().has_value()});
+        }
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return Model(std::move(impl));
+}
+
+absl::StatusOr<Model> Model::Load(const std::string& path,
+                                  const LoadOptions& options) {
+  if (absl::Status status = CheckFile(path); !status.ok()) return status;
+  std::optional<torch::jit::Module> module;
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+        module = torch::jit::load(path, c10::Device(c10::kCPU));
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return ExplainLoadError(path, status);
+  absl::StatusOr<Model> model = FromModule(*std::move(module), options);
+  if (!model.ok())
+    return absl::Status(model.status().code(),
+                        absl::StrCat(path, ": ", model.status().message()));
+  model->impl_->recorded = ReadRecordedInputs(path);
+  return model;
+}
+
+absl::StatusOr<Model> Model::FromSource(const std::string& source) {
+  std::optional<torch::jit::Module> module;
+  const absl::Status status = CatchExceptions(
+      absl::StatusCode::kInvalidArgument, "TorchScript source", [&] {
+        module.emplace("__torch__.Source");
+        module->define(source + "\n");
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return FromModule(*std::move(module));
+}
+
+}  // namespace aitune::frontend

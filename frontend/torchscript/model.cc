@@ -1,0 +1,161 @@
+#include "frontend/torchscript/model.h"
+
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+// Calls `visit` with each tensor constant of the block and the blocks inside.
+void ForEachConstant(torch::jit::Block* block,
+                     const std::function<void(const at::Tensor&)>& visit) {
+  for (torch::jit::Node* node : block->nodes()) {
+    if (node->kind() == c10::prim::Constant &&
+        node->hasAttribute(c10::attr::value) &&
+        node->kindOf(c10::attr::value) == torch::jit::AttributeKind::t) {
+      visit(node->t(c10::attr::value));
+    }
+    for (torch::jit::Block* inner : node->blocks())
+      ForEachConstant(inner, visit);
+  }
+}
+
+// As Python writes it.
+std::string PrintDefault(const c10::IValue& value) {
+  if (value.isBool()) return value.toBool() ? "True" : "False";
+  if (value.isInt()) return absl::StrCat(value.toInt());
+  if (value.isDouble()) return absl::StrCat(value.toDouble());
+  if (value.isString()) return absl::StrCat("'", value.toStringRef(), "'");
+  return Describe(value);
+}
+
+}  // namespace
+
+Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+const std::vector<Parameter>& Model::parameters() const {
+  return impl_->parameters;
+}
+
+std::string Model::Signature() const {
+  const c10::FunctionSchema& schema =
+      impl_->module.get_method("forward").function().getSchema();
+  std::vector<std::string> parts;
+  for (size_t i = 1; i < schema.arguments().size(); ++i) {
+    const c10::Argument& argument = schema.arguments()[i];
+    std::string part =
+        absl::StrCat(argument.name(), ": ", argument.type()->annotation_str());
+    if (argument.default_value())
+      absl::StrAppend(&part, " = ", PrintDefault(*argument.default_value()));
+    parts.push_back(std::move(part));
+  }
+  const std::string result = schema.returns().empty()
+                                 ? "None"
+                                 : schema.returns()[0].type()->annotation_str();
+  return absl::StrCat("forward(", absl::StrJoin(parts, ", "), ") -> ", result);
+}
+
+int64_t Model::WeightBytes() const {
+  std::unordered_set<const c10::StorageImpl*> seen;
+  int64_t bytes = 0;
+  const auto add = [&](const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.has_storage()) return;
+    const c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
+    if (seen.insert(storage).second)
+      bytes += static_cast<int64_t>(storage->nbytes());
+  };
+  for (const c10::IValue& value : impl_->module.attributes(/*recurse=*/true)) {
+    if (value.isTensor()) add(value.toTensor());
+  }
+  // A frozen model's weights are constants of its graph.
+  ForEachConstant(impl_->module.get_method("forward").graph()->block(), add);
+  return bytes;
+}
+
+std::optional<ValueList> Model::RecordedInputs() const {
+  if (!impl_->recorded) return std::nullopt;
+  absl::StatusOr<ValueList> inputs =
+      MakeInputs(*impl_->recorded, {}, /*seed=*/0);
+  if (!inputs.ok()) return std::nullopt;
+  return *std::move(inputs);
+}
+
+absl::StatusOr<torch::jit::Stack> Model::Impl::MakeStack(
+    const ValueList& inputs) const {
+  torch::jit::Stack stack;
+  stack.emplace_back(module._ivalue());
+  stack.insert(stack.end(), inputs.values().begin(), inputs.values().end());
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+        module.get_method("forward")
+            .function()
+            .getSchema()
+            .checkAndNormalizeInputs(stack, {});
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return stack;
+}
+
+absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
+  absl::StatusOr<torch::jit::Stack> stack = impl_->MakeStack(inputs);
+  if (!stack.ok()) return stack.status();
+  std::call_once(impl_->eager_once, [&] {
+    impl_->eager_status =
+        CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
+          auto graph = impl_->module.get_method("forward").graph()->copy();
+          torch::jit::Inline(*graph);
+          impl_->eager = std::make_unique<torch::jit::Code>(graph, "forward");
+          return absl::OkStatus();
+        });
+  });
+  if (!impl_->eager_status.ok()) return impl_->eager_status;
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
+        const c10::InferenceMode inference;
+        torch::jit::InterpreterState(*impl_->eager).run(*stack);
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return stack->empty() ? c10::IValue() : stack->front();
+}
+
+absl::StatusOr<c10::IValue> Model::RunOptimized(const ValueList& inputs) const {
+  std::call_once(impl_->optimized_once, [&] {
+    impl_->optimized_status = CatchExceptions(
+        absl::StatusCode::kInternal, "optimize_for_inference", [&] {
+          torch::jit::Module frozen = impl_->module.hasattr("training")
+                                          ? torch::jit::freeze(impl_->module)
+                                          : impl_->module;
+          impl_->optimized = std::make_unique<torch::jit::Module>(
+              torch::jit::optimize_for_inference(frozen));
+          return absl::OkStatus();
+        });
+  });
+  if (!impl_->optimized_status.ok()) return impl_->optimized_status;
+  absl::StatusOr<torch::jit::Stack> stack = impl_->MakeStack(inputs);
+  if (!stack.ok()) return stack.status();
+  c10::IValue result;
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
+        const c10::InferenceMode inference;
+        result = impl_->optimized->get_method("forward")(
+            std::vector<c10::IValue>(stack->begin() + 1, stack->end()));
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return result;
+}
+
+}  // namespace aitune::frontend

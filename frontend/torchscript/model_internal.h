@@ -1,0 +1,39 @@
+// What Model hides: the LibTorch module. Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_MODEL_INTERNAL_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_INTERNAL_H_
+
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "frontend/torchscript/input_spec.h"
+#include "frontend/torchscript/model.h"
+
+namespace aitune::frontend {
+
+struct Model::Impl {
+  explicit Impl(torch::jit::Module m) : module(std::move(m)) {}
+
+  torch::jit::Module module;  // in eval mode
+  std::vector<Parameter> parameters;
+  std::optional<std::vector<InputSpec>> recorded;
+
+  // Compiled on first use.
+  std::once_flag eager_once, optimized_once;
+  std::unique_ptr<torch::jit::Code> eager;
+  std::unique_ptr<torch::jit::Module> optimized;
+  absl::Status eager_status, optimized_status;
+
+  // `self`, the inputs and the defaults of missing ones; kInvalidArgument when
+  // they do not fit forward's parameters.
+  absl::StatusOr<torch::jit::Stack> MakeStack(const ValueList& inputs) const;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_MODEL_INTERNAL_H_

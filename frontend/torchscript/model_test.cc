@@ -1,0 +1,215 @@
+// Loading, describing and running models; errors for files that are none.
+#include "frontend/torchscript/model.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "frontend/torchscript/trace_test_util.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string TempFile(const std::string& name) {
+  return (std::filesystem::path(::testing::TempDir()) / name).string();
+}
+
+void Write(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+torch::jit::Module MakeModule() {
+  torch::jit::Module module("__torch__.Scale");
+  module.register_parameter("weight", at::full({3}, 2.0), /*is_buffer=*/false);
+  module.register_buffer("steps", at::zeros({1}, at::kLong));
+  module.register_attribute("training", c10::BoolType::get(), true);
+  module.define(
+      "def forward(self, x: Tensor, bias: float = 1.0) -> Tensor:\n  return x "
+      "* self.weight + bias\n");
+  return module;
+}
+
+absl::Status LoadError(const std::string& path) {
+  const auto model = Model::Load(path);
+  EXPECT_FALSE(model.ok()) << path;
+  EXPECT_EQ(model.status().message().find('\n'), absl::string_view::npos)
+      << "one line: " << model.status();
+  return model.status();
+}
+
+TEST(Model, SavesLoadsAndRuns) {
+  const std::string path = TempFile("scale.pt");
+  MakeModule().save(path);
+  const auto model = Model::Load(path);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->Signature(),
+            "forward(x: Tensor, bias: float = 1) -> Tensor");
+  ASSERT_EQ(model->parameters().size(), 2u);
+  EXPECT_TRUE(model->parameters()[1].has_default);
+  EXPECT_EQ(model->WeightBytes(), 3 * 4 + 8);
+  EXPECT_FALSE(model->RecordedInputs().has_value());
+  const ValueList inputs({at::ones({2, 3})});
+  for (const auto& result :
+       {model->RunEager(inputs), model->RunOptimized(inputs),
+        model->RunOptimized(inputs)}) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->toTensor().equal(at::full({2, 3}, 3.0)));
+  }
+}
+
+TEST(Model, ConvertsWeights) {
+  LoadOptions options;
+  options.dtype = DataType::kBFloat16;
+  const auto model = Model::FromModule(MakeModule(), options);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->WeightBytes(), 3 * 2 + 8) << "integer buffers stay";
+  const auto result =
+      model->RunEager(ValueList({at::ones({3}, at::kBFloat16)}));
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->toTensor().scalar_type(), at::kBFloat16);
+  options.dtype = DataType::kInt8;
+  EXPECT_THAT(
+      std::string(Model::FromModule(MakeModule(), options).status().message()),
+      HasSubstr("not a floating point"));
+}
+
+TEST(Model, WrongInputs) {
+  const auto model = Model::FromModule(MakeModule());
+  ASSERT_TRUE(model.ok());
+  const auto none = model->RunEager(ValueList());
+  EXPECT_EQ(none.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(none.status().message()),
+              HasSubstr("missing value for argument 'x'"));
+  const auto type = model->RunEager(ValueList({5}));
+  EXPECT_THAT(std::string(type.status().message()),
+              HasSubstr("Expected a value of type 'Tensor' for argument 'x'"));
+  const auto many = model->RunEager(ValueList({at::ones({3}), 1.0, 2.0}));
+  EXPECT_FALSE(many.ok());
+  const auto shape = model->RunEager(ValueList({at::ones({4})}));
+  EXPECT_EQ(shape.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(shape.status().message()),
+              AllOf(HasSubstr("size of tensor"), Not(HasSubstr("\n"))));
+  // The interpreter says so too.
+  EXPECT_FALSE(BuildTrace(*model, ValueList({at::ones({4})}), {}).ok());
+  EXPECT_FALSE(BuildTrace(*model, ValueList({5}), {}).ok());
+}
+
+TEST(Model, MissingFile) {
+  EXPECT_THAT(LoadError("/no/such/model.pt").ToString(),
+              AllOf(HasSubstr("NOT_FOUND"), HasSubstr("no such file")));
+  EXPECT_THAT(std::string(LoadError(::testing::TempDir()).message()),
+              HasSubstr("is a directory"));
+}
+
+TEST(Model, NoTorchScriptFile) {
+  Write(TempFile("empty.pt"), "");
+  EXPECT_THAT(std::string(LoadError(TempFile("empty.pt")).message()),
+              HasSubstr("is empty"));
+  Write(TempFile("text.pt"), "hello, this is no model");
+  EXPECT_THAT(std::string(LoadError(TempFile("text.pt")).message()),
+              HasSubstr("no zip archive"));
+  Write(TempFile("zip.pt"), "PK\x03\x04 and then nothing of a zip");
+  EXPECT_THAT(std::string(LoadError(TempFile("zip.pt")).message()),
+              HasSubstr("truncated or damaged"));
+}
+
+TEST(Model, TruncatedFile) {
+  const std::string path = TempFile("whole.pt");
+  MakeModule().save(path);
+  std::ifstream file(path, std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)),
+                          std::istreambuf_iterator<char>());
+  for (const size_t size :
+       {bytes.size() / 4, bytes.size() / 2, bytes.size() - 1}) {
+    Write(TempFile("part.pt"), bytes.substr(0, size));
+    EXPECT_THAT(std::string(LoadError(TempFile("part.pt")).message()),
+                HasSubstr("truncated or damaged"))
+        << size;
+  }
+}
+
+TEST(Model, WeightsWithoutCode) {
+  const std::vector<char> bytes =
+      torch::jit::pickle_save(std::vector<at::Tensor>{at::ones({2})});
+  Write(TempFile("weights.pt"), std::string(bytes.begin(), bytes.end()));
+  EXPECT_THAT(std::string(LoadError(TempFile("weights.pt")).message()),
+              HasSubstr("no TorchScript code"));
+}
+
+TEST(Model, NoForward) {
+  torch::jit::Module module("__torch__.Other");
+  module.define("def predict(self, x: Tensor) -> Tensor:\n  return x\n");
+  module.save(TempFile("other.pt"));
+  EXPECT_THAT(std::string(LoadError(TempFile("other.pt")).message()),
+              HasSubstr("no forward method"));
+}
+
+TEST(Samples, ReadsWhatTorchSaveWrites) {
+  const auto save = [](const c10::IValue& value) {
+    const std::vector<char> bytes = torch::jit::pickle_save(value);
+    Write(TempFile("samples.pt"), std::string(bytes.begin(), bytes.end()));
+    return LoadSamples(TempFile("samples.pt"));
+  };
+  EXPECT_EQ(save(at::ones({2}))->Describe(), "float32[2]");
+  EXPECT_EQ(
+      save(std::vector<at::Tensor>{at::ones({2}), at::zeros({1}, at::kLong)})
+          ->Describe(),
+      "float32[2], int64[1]");
+  EXPECT_EQ(save(c10::ivalue::Tuple::create({at::ones({2}), 3}))->Describe(),
+            "float32[2], int64=3");
+  EXPECT_EQ(LoadSamples("/no/such/file").status().code(),
+            absl::StatusCode::kNotFound);
+  Write(TempFile("samples.pt"), "nonsense");
+  EXPECT_THAT(
+      std::string(LoadSamples(TempFile("samples.pt")).status().message()),
+      HasSubstr("written by torch.save"));
+}
+
+TEST(Model, FrozenModelsLoadTraceAndRun) {
+  torch::jit::Module module = MakeModule();
+  module.eval();
+  torch::jit::freeze(module).save(TempFile("frozen.pt"));
+  const auto model = Model::Load(TempFile("frozen.pt"));
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->WeightBytes(), 3 * 4);
+  const ValueList inputs({at::ones({2, 3})});
+  const auto trace = BuildTrace(*model, inputs, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(trace->notes, ::testing::IsEmpty());
+  for (const auto& result :
+       {model->RunEager(inputs), model->RunOptimized(inputs),
+        RunTrace(*trace, inputs)}) {
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(result->toTensor().equal(at::full({2, 3}, 3.0)));
+  }
+}
+
+// A module that changes itself cannot be compiled, and still runs.
+TEST(Model, ModelsWithState) {
+  torch::jit::Module module("__torch__.Counter");
+  module.register_buffer("count", at::zeros({1}));
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.define(
+      "def forward(self, x: Tensor) -> Tensor:\n  self.count.add_(1)\n  return "
+      "x + self.count\n");
+  const auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok());
+  const auto trace = BuildTrace(*model, ValueList({at::ones({3})}), {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ::testing::ElementsAre("aitune::model"));
+  EXPECT_THAT(trace->notes.back(), HasSubstr("its own weights or buffers"));
+  EXPECT_TRUE(RunTrace(*trace, ValueList({at::ones({3})})).ok());
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,42 @@
+#include "frontend/torchscript/prepare.h"
+
+#include <c10/core/GradMode.h>
+#include <torch/csrc/jit/passes/dead_code_elimination.h>
+#include <torch/csrc/jit/passes/inline_fork_wait.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/torch_util.h"
+
+namespace aitune::frontend {
+
+absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
+                                           std::vector<std::string>& notes) {
+  const c10::NoGradGuard no_grad;
+  PreparedGraph prepared;
+  prepared.module = module;
+  // A module without the attribute `training` was frozen before.
+  if (module.hasattr("training")) {
+    const absl::Status frozen =
+        CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+          prepared.module = torch::jit::freeze(module);
+          return absl::OkStatus();
+        });
+    if (!frozen.ok())
+      notes.push_back(
+          absl::StrCat("the module cannot be frozen: ", frozen.message()));
+  }
+  const absl::Status status = CatchExceptions(
+      absl::StatusCode::kInvalidArgument, "preparing the graph", [&] {
+        prepared.graph = prepared.module.get_method("forward").graph()->copy();
+        torch::jit::Inline(*prepared.graph);
+        torch::jit::InlineForkWait(prepared.graph);
+        torch::jit::EliminateDeadCode(prepared.graph);
+        prepared.graph->lint();
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return prepared;
+}
+
+}  // namespace aitune::frontend

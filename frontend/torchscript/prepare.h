@@ -1,0 +1,30 @@
+// The module's forward as one inlined graph with its weights as constants.
+// Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_PREPARE_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_PREPARE_H_
+
+#include <torch/csrc/jit/api/module.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace aitune::frontend {
+
+struct PreparedGraph {
+  torch::jit::Module module;                 // what `self` is bound to
+  std::shared_ptr<torch::jit::Graph> graph;  // inputs: self, then forward's
+};
+
+// Freezes (batch normalisation folded into convolutions), inlines, and checks.
+// A module that cannot be frozen keeps its attributes; `notes` says so.
+// `module` is in eval mode and stays as it is. kInvalidArgument when LibTorch
+// cannot process the program.
+absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
+                                           std::vector<std::string>& notes);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_PREPARE_H_

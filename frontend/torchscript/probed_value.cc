@@ -1,0 +1,76 @@
+#include "frontend/torchscript/probed_value.h"
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+
+#include <algorithm>
+
+namespace aitune::frontend {
+
+bool HasOpaque(const ProbedValue& value) {
+  if (value.kind == ProbedValue::Kind::kOpaque) return true;
+  return std::any_of(value.elements.begin(), value.elements.end(),
+                     [](const ProbedRef& e) { return HasOpaque(*e); });
+}
+
+bool IsTainted(const ProbedValue& value) {
+  if (value.kind == ProbedValue::Kind::kOpaque) return true;
+  if (value.IsTensor())
+    return value.storage != nullptr && value.storage->tainted;
+  return std::any_of(value.elements.begin(), value.elements.end(),
+                     [](const ProbedRef& e) { return IsTainted(*e); });
+}
+
+bool IsUniform(const ProbedValue& value) {
+  switch (value.kind) {
+    case ProbedValue::Kind::kOpaque:
+      return false;
+    case ProbedValue::Kind::kPlain:
+      return value.uniform;
+    case ProbedValue::Kind::kTensor:
+      return value.uniform && value.storage->constant;
+    default:
+      return std::all_of(value.elements.begin(), value.elements.end(),
+                         [](const ProbedRef& e) { return IsUniform(*e); });
+  }
+}
+
+c10::IValue ValueInProbe(const ProbedValue& value, size_t probe) {
+  switch (value.kind) {
+    case ProbedValue::Kind::kList: {
+      c10::impl::GenericList list(
+          value.type_hint->expect<c10::ListType>()->getElementType());
+      list.reserve(value.elements.size());
+      for (const ProbedRef& element : value.elements)
+        list.push_back(ValueInProbe(*element, probe));
+      return list;
+    }
+    case ProbedValue::Kind::kTuple: {
+      std::vector<c10::IValue> elements;
+      for (const ProbedRef& element : value.elements)
+        elements.push_back(ValueInProbe(*element, probe));
+      const auto type =
+          value.type_hint ? value.type_hint->cast<c10::TupleType>() : nullptr;
+      if (type && type->schema() != nullptr)
+        return c10::ivalue::Tuple::createNamed(std::move(elements), type);
+      return c10::ivalue::Tuple::create(std::move(elements));
+    }
+    case ProbedValue::Kind::kDict: {
+      const auto type = value.type_hint->expect<c10::DictType>();
+      c10::impl::GenericDict dict(type->getKeyType(), type->getValueType());
+      for (size_t i = 0; i < value.keys.size(); ++i)
+        dict.insert(value.keys[i], ValueInProbe(*value.elements[i], probe));
+      return dict;
+    }
+    default:
+      return value.probes[probe];
+  }
+}
+
+void CollectTensors(const ProbedRef& value, std::vector<ProbedRef>& tensors) {
+  if (value->IsTensor()) tensors.push_back(value);
+  for (const ProbedRef& element : value->elements)
+    CollectTensors(element, tensors);
+}
+
+}  // namespace aitune::frontend

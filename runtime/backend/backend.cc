@@ -1,0 +1,268 @@
+#include "runtime/backend/backend.h"
+
+#include <algorithm>
+#include <exception>
+#include <shared_mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/backend/config_proto.h"
+#include "runtime/executable/status_macros.h"
+#include "runtime/logging/logging.h"
+
+namespace aitune {
+namespace {
+
+constexpr char kNoDevice[] =
+    "Device is not set. Please set the device before deploying.";
+
+template <typename... Parts>
+absl::Status NotAllowed(const Parts&... parts) {
+  return absl::FailedPreconditionError(absl::StrCat(parts...));
+}
+
+// Calls `f`; an exception becomes an error of `what` of the backend `name`.
+template <typename F>
+auto Guarded(const std::string& name, const char* what, F f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const std::exception& e) {
+    return absl::InternalError(
+        absl::StrCat("Backend ", name, " ", what, " raised: ", e.what()));
+  } catch (...) {
+    return absl::InternalError(absl::StrCat(
+        "Backend ", name, " ", what, " raised something that is no exception"));
+  }
+}
+
+}  // namespace
+
+std::string_view Name(BackendState state) {
+  switch (state) {
+    case BackendState::kInit:
+      return "INIT";
+    case BackendState::kActive:
+      return "ACTIVE";
+    case BackendState::kInactive:
+      return "INACTIVE";
+    case BackendState::kCheckpointLoaded:
+      return "CHECKPOINT_LOADED";
+    case BackendState::kDeployed:
+      return "DEPLOYED";
+  }
+  return "?";
+}
+
+absl::StatusOr<std::vector<OwnedValue>> BuildContext::CallSample(int index) {
+  if (index < 0 || index >= static_cast<int>(called_.size()))
+    return absl::OutOfRangeError(
+        absl::StrCat("there is no sample ", index, ", only ", called_.size()));
+  if (called_[index])
+    return absl::FailedPreconditionError(
+        absl::StrCat("sample ", index,
+                     " was called already: a build calls each sample at most "
+                     "once, because the model may keep state"));
+  called_[index] = true;
+  return request_.model->Infer(Values(request_.samples[index]));
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> Backend::Create(
+    BackendTraits traits, std::unique_ptr<const BackendConfig> config,
+    std::unique_ptr<BackendImplementation> implementation) {
+  AITUNE_RETURN_IF_ERROR(config->Validate());
+  return std::unique_ptr<Backend>(new Backend(
+      std::move(traits), std::move(config), std::move(implementation)));
+}
+
+Backend::Backend(BackendTraits traits,
+                 std::unique_ptr<const BackendConfig> config,
+                 std::unique_ptr<BackendImplementation> implementation)
+    : traits_(std::move(traits)),
+      config_(std::move(config)),
+      implementation_(std::move(implementation)) {}
+
+absl::Status Backend::Build(const BuildRequest& request) {
+  std::unique_lock<StateLock> lock(lock_);
+  if (state() != BackendState::kInit)
+    return NotAllowed("Backend ", name(), " build should be called only once");
+  absl::Status status = CheckDevice(request.device);
+  if (status.ok()) {
+    SetDevice(request.device);
+    BuildContext context(request);
+    status = Guarded(name(), "build",
+                     [&] { return implementation_->Build(context); });
+  }
+  if (!status.ok()) {
+    SetDevice(std::nullopt);
+    Log(LogChannel::kError, absl::StrCat("Failed to build backend(", name(),
+                                         "): ", status.ToString()));
+    return status;
+  }
+  state_ = BackendState::kActive;
+  return absl::OkStatus();
+}
+
+absl::Status Backend::Activate() {
+  std::unique_lock<StateLock> lock(lock_);
+  switch (state()) {
+    case BackendState::kInit:
+      return NotAllowed("Cannot activate backend ", name(),
+                        ", backend should be built first");
+    case BackendState::kDeployed:
+      return NotAllowed("Cannot activate backend ", name(),
+                        ", backend is already deployed");
+    case BackendState::kActive:
+      return absl::OkStatus();
+    case BackendState::kInactive:
+    case BackendState::kCheckpointLoaded:
+      break;
+  }
+  const std::optional<Device> where = device();
+  if (!where.has_value()) return absl::InvalidArgumentError(kNoDevice);
+  AITUNE_RETURN_IF_ERROR(Guarded(
+      name(), "activate", [&] { return implementation_->Activate(*where); }));
+  state_ = BackendState::kActive;
+  return absl::OkStatus();
+}
+
+absl::Status Backend::Deactivate() {
+  std::unique_lock<StateLock> lock(lock_);
+  switch (state()) {
+    case BackendState::kInit:
+      return NotAllowed("Cannot deactivate backend ", name(),
+                        ", backend should be built first");
+    case BackendState::kDeployed:
+      return NotAllowed("Cannot deactivate backend ", name(),
+                        ", backend is already deployed");
+    case BackendState::kCheckpointLoaded:
+      return NotAllowed("Cannot deactivate backend ", name(),
+                        ", backend has already been deployed");
+    case BackendState::kInactive:
+      return absl::OkStatus();
+    case BackendState::kActive:
+      break;
+  }
+  AITUNE_RETURN_IF_ERROR(Guarded(
+      name(), "deactivate", [&] { return implementation_->Deactivate(); }));
+  state_ = BackendState::kInactive;
+  return absl::OkStatus();
+}
+
+absl::Status Backend::Deploy(const std::optional<Device>& device) {
+  std::unique_lock<StateLock> lock(lock_);
+  if (state() != BackendState::kCheckpointLoaded)
+    return NotAllowed("Cannot deploy backend ", name(),
+                      ", backend should be loaded from a checkpoint");
+  const std::optional<Device> before = this->device();
+  const std::optional<Device> where = device.has_value() ? device : before;
+  if (!where.has_value()) return absl::InvalidArgumentError(kNoDevice);
+  AITUNE_RETURN_IF_ERROR(CheckDevice(*where));
+  SetDevice(where);
+  absl::Status status = Guarded(
+      name(), "deploy", [&] { return implementation_->Deploy(*where); });
+  if (!status.ok()) {
+    SetDevice(before);
+    return status;
+  }
+  state_ = BackendState::kDeployed;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<OwnedValue>> Backend::Infer(
+    absl::Span<const RegionValue> inputs) const {
+  const auto ready = [this] {
+    const BackendState now = state();
+    return now == BackendState::kActive || now == BackendState::kDeployed;
+  };
+  // Asked before the lock too, so that nobody waits for a build to be told no.
+  if (ready()) {
+    std::shared_lock<StateLock> lock(lock_);
+    if (ready())
+      return Guarded(name(), "infer",
+                     [&] { return implementation_->Infer(inputs); });
+  }
+  return NotAllowed("Cannot run inference, backend ", name(),
+                    " should be activated first");
+}
+
+std::string Backend::Key() const {
+  return absl::StrCat(name(), "_", config_->Key());
+}
+
+std::string Backend::Describe() const {
+  return absl::StrCat(name(), "(", config_->Describe(), ")");
+}
+
+absl::StatusOr<BackendStateProto> Backend::ToDict() const {
+  std::shared_lock<StateLock> lock(lock_);
+  if (state() == BackendState::kInit)
+    return NotAllowed(
+        "Backend has not been properly initialized. Please call build() "
+        "first.");
+  BackendStateProto proto;
+  proto.set_type(name());
+  *proto.mutable_config() = ToProto(config_->ToDict());
+  if (const std::optional<Device> where = device())
+    proto.set_device(where->ToString());
+  AITUNE_RETURN_IF_ERROR(
+      Guarded(name(), "save", [&] { return implementation_->Save(&proto); }));
+  return proto;
+}
+
+absl::Status Backend::FromDict(std::shared_ptr<SourceModel> model,
+                               const BackendStateProto& proto) {
+  std::unique_lock<StateLock> lock(lock_);
+  if (state() != BackendState::kInit)
+    return NotAllowed("Cannot load backend ", name(), ", it is in state ",
+                      std::string(Name(state())),
+                      " already. Load into a new backend.");
+  if (proto.type() != name())
+    return absl::InvalidArgumentError(
+        absl::StrCat("Invalid state_dict type: ",
+                     proto.type().empty() ? "None" : proto.type()));
+  if (model == nullptr && traits_.needs_model)
+    return absl::InvalidArgumentError(
+        "Module is required to create a backend from a state_dict.");
+  AITUNE_ASSIGN_OR_RETURN(const ConfigDict stored,
+                          aitune::FromProto(proto.config()));
+  if (ConfigValue(stored) != ConfigValue(config_->ToDict()))
+    return absl::InvalidArgumentError(
+        absl::StrCat("The state_dict is of a ", name(),
+                     " with the configuration ", ToPythonStr(stored),
+                     ", this one has ", ToPythonStr(config_->ToDict()), "."));
+  std::optional<Device> where;
+  if (!proto.device().empty()) {
+    AITUNE_ASSIGN_OR_RETURN(where, Device::Parse(proto.device()));
+    AITUNE_RETURN_IF_ERROR(CheckDevice(*where));
+  }
+  AITUNE_RETURN_IF_ERROR(Guarded(name(), "load", [&] {
+    return implementation_->Load(std::move(model), proto);
+  }));
+  SetDevice(where);
+  state_ = BackendState::kCheckpointLoaded;
+  return absl::OkStatus();
+}
+
+absl::Status Backend::ToJson(const std::filesystem::path& path) const {
+  return config_->ToJson(path);
+}
+
+std::optional<Device> Backend::device() const {
+  std::lock_guard<std::mutex> lock(device_mutex_);
+  return device_;
+}
+
+void Backend::SetDevice(std::optional<Device> device) {
+  std::lock_guard<std::mutex> lock(device_mutex_);
+  device_ = std::move(device);
+}
+
+absl::Status Backend::CheckDevice(const Device& device) const {
+  if (std::find(traits_.devices.begin(), traits_.devices.end(), device.type) !=
+      traits_.devices.end())
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Device ", device.type, " is not supported by the backend ", name()));
+}
+
+}  // namespace aitune

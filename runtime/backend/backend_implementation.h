@@ -1,0 +1,97 @@
+// What a kind of backend does; Backend decides when it may.
+//
+// The states, their texts, locking and the exception boundary are in Backend
+// and the same for all. A new kind of backend implements this interface in one
+// file and registers itself (registry.h).
+#ifndef AITUNE_RUNTIME_BACKEND_BACKEND_IMPLEMENTATION_H_
+#define AITUNE_RUNTIME_BACKEND_BACKEND_IMPLEMENTATION_H_
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/backend/backend_state.pb.h"
+#include "runtime/backend/device.h"
+#include "runtime/backend/graph_spec.h"
+#include "runtime/backend/source_model.h"
+
+namespace aitune {
+
+// What a backend is built from.
+struct BuildRequest {
+  std::shared_ptr<SourceModel> model;
+  GraphSpec graph_spec;
+  std::vector<Sample> samples;
+  Device device;
+  // A folder for what is worth keeping; it may be empty or not there yet.
+  std::filesystem::path cache_dir;
+};
+
+// A request while it is built. A model may have state (a cache of keys and
+// values, say), so that a build may call it with each sample once at most:
+// calls go through CallSample, which counts.
+class BuildContext {
+ public:
+  // Keeps a reference to `request`.
+  explicit BuildContext(const BuildRequest& request)
+      : request_(request), called_(request.samples.size()) {}
+
+  const std::shared_ptr<SourceModel>& model() const { return request_.model; }
+  const GraphSpec& graph_spec() const { return request_.graph_spec; }
+  const std::vector<Sample>& samples() const { return request_.samples; }
+  const Device& device() const { return request_.device; }
+  const std::filesystem::path& cache_dir() const { return request_.cache_dir; }
+
+  // The model's outputs for samples()[index], in eager.
+  // kFailedPrecondition the second time for an index, kOutOfRange without such
+  // a sample; else the model's error. Not thread-safe.
+  absl::StatusOr<std::vector<OwnedValue>> CallSample(int index);
+
+ private:
+  const BuildRequest& request_;
+  std::vector<bool> called_;
+};
+
+// Every call but Infer is exclusive; Infer is called by many threads at once.
+// A call that returns an error leaves everything as it was before, so that it
+// can be tried again. LibTorch's exceptions may leave any of them.
+class BackendImplementation {
+ public:
+  virtual ~BackendImplementation() = default;
+
+  // Makes the artifact and gets ready for Infer. Without side effects on the
+  // model. A second build of the same request from a cache gives the same
+  // artifact.
+  virtual absl::Status Build(BuildContext& context) = 0;
+
+  // Gets ready for Infer again, after Deactivate or Load, on `device`. Compiles
+  // nothing that Build or Load left an artifact of.
+  virtual absl::Status Activate(const Device& device) = 0;
+
+  // Frees the memory of the device and what else only Infer needs.
+  virtual absl::Status Deactivate() = 0;
+
+  // After Load: as Activate, for good. What is only needed to build or to save
+  // may be freed.
+  virtual absl::Status Deploy(const Device& device) = 0;
+
+  // One call of the model. `inputs` are flattened and read in place.
+  virtual absl::StatusOr<std::vector<OwnedValue>> Infer(
+      absl::Span<const RegionValue> inputs) const = 0;
+
+  // Adds artifacts and `implementation` to `state`; the rest is set already.
+  // Called in any state but INIT.
+  virtual absl::Status Save(BackendStateProto* state) const = 0;
+
+  // Takes what Save wrote. `model` may be null if the traits say that none is
+  // needed. Loads nothing onto a device yet.
+  virtual absl::Status Load(std::shared_ptr<SourceModel> model,
+                            const BackendStateProto& state) = 0;
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_BACKEND_BACKEND_IMPLEMENTATION_H_

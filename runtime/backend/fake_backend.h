@@ -1,0 +1,74 @@
+// A backend and a model that do as they are told, and count.
+#ifndef AITUNE_RUNTIME_BACKEND_FAKE_BACKEND_H_
+#define AITUNE_RUNTIME_BACKEND_FAKE_BACKEND_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/backend/backend.h"
+#include "runtime/backend/torch_eager_config.h"
+#include "runtime/backend/torch_inductor_config.h"
+
+namespace aitune {
+
+// A float32 tensor that owns its memory.
+OwnedValue MakeTensor(std::vector<int64_t> sizes, std::vector<float> values);
+
+// The elements of a float32 tensor.
+std::vector<float> Elements(const RegionValue& value);
+
+// Doubles each tensor.
+class FakeModel : public SourceModel {
+ public:
+  std::string name() const override { return "fake"; }
+  absl::StatusOr<std::vector<OwnedValue>> Infer(
+      absl::Span<const RegionValue> inputs) override;
+
+  std::atomic<int> calls{0};
+};
+
+// What a fake backend counts and does. Shared with the test; the functions are
+// set before the backend is used, and may be null.
+struct FakeBehavior {
+  std::function<absl::Status(BuildContext&)> build;
+  std::function<absl::Status()> activate, deactivate, deploy, load;
+  std::function<absl::StatusOr<std::vector<OwnedValue>>(
+      absl::Span<const RegionValue>)>
+      infer;
+
+  std::atomic<int> builds{0}, activations{0}, deactivations{0}, deployments{0},
+      loads{0}, infers{0};
+  // Compilations; what a test of "does not compile" looks at.
+  std::atomic<int> compiles{0};
+  // Whether memory of the device is held.
+  std::atomic<bool> holds_memory{false};
+  // Calls of Infer now, and calls that overlapped with a change of the state.
+  std::atomic<int> infers_inside{0};
+  std::atomic<int> overlaps{0};
+};
+
+// Doubles each tensor unless behavior->infer is set. Keeps "artifact" as what
+// a checkpoint stores.
+std::unique_ptr<BackendImplementation> MakeFakeImplementation(
+    std::shared_ptr<FakeBehavior> behavior);
+
+// A backend "TorchInductorBackend" with the fake in the place of the compiler,
+// for cpu and cuda.
+std::unique_ptr<Backend> MakeFakeBackend(
+    std::shared_ptr<FakeBehavior> behavior,
+    TorchInductorBackendConfig config = {});
+
+// Likewise with another name and a TorchEagerBackendConfig.
+std::unique_ptr<Backend> MakeFakeBackend(
+    std::string name, std::shared_ptr<FakeBehavior> behavior);
+
+// A request with the fake model and `samples` samples of one tensor [i + 1, 2].
+BuildRequest MakeFakeRequest(int samples = 2);
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_BACKEND_FAKE_BACKEND_H_

@@ -1,0 +1,84 @@
+#include "runtime/backend/registry.h"
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/backend/config_proto.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, BackendFactory, std::less<>> factories;
+};
+
+// Never destroyed: backends register before main and may be used after it.
+Registry& GetRegistry() {
+  static auto* const registry = new Registry;
+  return *registry;
+}
+
+// A copy, so that a factory runs without the lock.
+std::optional<BackendFactory> FindFactory(std::string_view name) {
+  Registry& registry = GetRegistry();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  const auto found = registry.factories.find(name);
+  if (found == registry.factories.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace
+
+absl::Status RegisterBackend(std::string name, BackendFactory factory) {
+  Registry& registry = GetRegistry();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  const auto [position, inserted] =
+      registry.factories.emplace(std::move(name), std::move(factory));
+  if (inserted) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(
+      "a backend of the name ", position->first, " is registered already"));
+}
+
+std::vector<BackendDescription> ListBackends() {
+  Registry& registry = GetRegistry();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  std::vector<BackendDescription> list;
+  for (const auto& [name, factory] : registry.factories)
+    list.push_back({name, factory.help});
+  return list;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(
+    std::string_view name, const ConfigDict& config) {
+  if (const std::optional<BackendFactory> factory = FindFactory(name))
+    return factory->create(config);
+  const std::vector<BackendDescription> list = ListBackends();
+  return absl::NotFoundError(absl::StrCat(
+      "there is no backend '", std::string(name), "'; there are: ",
+      absl::StrJoin(list, ", ",
+                    [](std::string* out, const BackendDescription& backend) {
+                      absl::StrAppend(out, backend.name);
+                    })));
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> BackendFromDict(
+    std::shared_ptr<SourceModel> model, const BackendStateProto& state) {
+  const std::optional<BackendFactory> factory = FindFactory(state.type());
+  if (!factory.has_value())
+    return absl::InvalidArgumentError(
+        absl::StrCat("Invalid state_dict type: ",
+                     state.type().empty() ? "None" : state.type()));
+  AITUNE_ASSIGN_OR_RETURN(const ConfigDict config, FromProto(state.config()));
+  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<Backend> backend,
+                          factory->create(config));
+  AITUNE_RETURN_IF_ERROR(backend->FromDict(std::move(model), state));
+  return backend;
+}
+
+}  // namespace aitune

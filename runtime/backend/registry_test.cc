@@ -1,0 +1,76 @@
+#include "runtime/backend/registry.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/backend/fake_backend.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune {
+namespace {
+
+BackendFactory MakeFactory() {
+  return {
+      "Compiles the model.",
+      [](const ConfigDict& dict) -> absl::StatusOr<std::unique_ptr<Backend>> {
+        AITUNE_ASSIGN_OR_RETURN(const TorchInductorBackendConfig config,
+                                TorchInductorBackendConfig::FromDict(dict));
+        return MakeFakeBackend(std::make_shared<FakeBehavior>(), config);
+      }};
+}
+
+class RegistryTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    ASSERT_TRUE(RegisterBackend("TorchInductorBackend", MakeFactory()).ok());
+  }
+};
+
+TEST_F(RegistryTest, ListBackendsHasNamesAndHelp) {
+  const std::vector<BackendDescription> list = ListBackends();
+  ASSERT_EQ(list.size(), 1u);
+  EXPECT_EQ(list[0].name, "TorchInductorBackend");
+  EXPECT_EQ(list[0].help, "Compiles the model.");
+}
+
+TEST_F(RegistryTest, ANameIsTakenOnce) {
+  EXPECT_EQ(RegisterBackend("TorchInductorBackend", MakeFactory()).code(),
+            absl::StatusCode::kAlreadyExists);
+}
+
+TEST_F(RegistryTest, CreateBackendWithAConfiguration) {
+  const auto backend =
+      CreateBackend("TorchInductorBackend", {{"mode", "max-autotune"}});
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  EXPECT_EQ((*backend)->Describe(), "TorchInductorBackend(mode=max-autotune)");
+  EXPECT_EQ(
+      CreateBackend("TorchInductorBackend", {{"mode", "x"}}).status().code(),
+      absl::StatusCode::kInvalidArgument);
+}
+
+TEST_F(RegistryTest, AnUnknownNameGetsTheKnownOnes) {
+  EXPECT_EQ(CreateBackend("Inductor").status().message(),
+            "there is no backend 'Inductor'; there are: TorchInductorBackend");
+}
+
+TEST_F(RegistryTest, ACheckpointFindsItsKindAndConfiguration) {
+  const auto backend =
+      *CreateBackend("TorchInductorBackend", {{"dynamic", false}});
+  ASSERT_TRUE(backend->Build(MakeFakeRequest()).ok());
+  const auto loaded =
+      BackendFromDict(std::make_shared<FakeModel>(), *backend->ToDict());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ((*loaded)->state(), BackendState::kCheckpointLoaded);
+  EXPECT_EQ((*loaded)->Key(), backend->Key());
+}
+
+TEST_F(RegistryTest, ACheckpointOfAnUnknownKindIsAnError) {
+  BackendStateProto state;
+  EXPECT_EQ(BackendFromDict(nullptr, state).status().message(),
+            "Invalid state_dict type: None");
+  state.set_type("TensorRTBackend");
+  EXPECT_EQ(BackendFromDict(nullptr, state).status().message(),
+            "Invalid state_dict type: TensorRTBackend");
+}
+
+}  // namespace
+}  // namespace aitune

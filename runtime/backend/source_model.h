@@ -1,0 +1,46 @@
+// The model that a backend is built from, and the values that go in and out.
+//
+// LibTorch stays behind this interface: the frontend implements it with a
+// TorchScript module, tests with a few lines.
+#ifndef AITUNE_RUNTIME_BACKEND_SOURCE_MODEL_H_
+#define AITUNE_RUNTIME_BACKEND_SOURCE_MODEL_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/executable/fallback_region.h"
+
+namespace aitune {
+
+// A tensor or an opaque value, with what keeps a tensor's memory alive (null
+// when that is somebody else's concern).
+struct OwnedValue {
+  RegionValue value;
+  std::shared_ptr<const void> owner;
+};
+
+// The inputs of one call, flattened.
+using Sample = std::vector<OwnedValue>;
+
+// The values of a sample, to be passed on. They refer to the sample's memory.
+std::vector<RegionValue> Values(const Sample& sample);
+
+class SourceModel {
+ public:
+  virtual ~SourceModel() = default;
+
+  virtual std::string name() const = 0;
+
+  // Runs the model as LibTorch does, operator by operator. `inputs` are the
+  // flattened inputs, read in place. Errors carry LibTorch's text. A model may
+  // keep state between calls. Thread-safe where the model is.
+  virtual absl::StatusOr<std::vector<OwnedValue>> Infer(
+      absl::Span<const RegionValue> inputs) = 0;
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_BACKEND_SOURCE_MODEL_H_

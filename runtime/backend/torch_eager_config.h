@@ -1,0 +1,34 @@
+// The configuration of the backend that runs the model as LibTorch does,
+// operator by operator: the baseline of every comparison.
+#ifndef AITUNE_RUNTIME_BACKEND_TORCH_EAGER_CONFIG_H_
+#define AITUNE_RUNTIME_BACKEND_TORCH_EAGER_CONFIG_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/backend/backend_config.h"
+#include "runtime/tensor/data_type.h"
+
+namespace aitune {
+
+class TorchEagerBackendConfig : public BackendConfig {
+ public:
+  // As in TorchInductorBackendConfig.
+  bool autocast_enabled = false;
+  std::optional<DataType> autocast_dtype;
+
+  ConfigDict ToDict() const override;
+  ConfigDict DefaultDict() const override;
+  // Errors: an autocast dtype that is neither float16 nor bfloat16.
+  absl::Status Validate() const override;
+
+  // The inverse of ToDict; fields may be missing. Errors as Validate, and a
+  // field that there is not or of the wrong type.
+  static absl::StatusOr<TorchEagerBackendConfig> FromDict(
+      const ConfigDict& dict);
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_BACKEND_TORCH_EAGER_CONFIG_H_

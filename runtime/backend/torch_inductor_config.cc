@@ -1,0 +1,59 @@
+#include "runtime/backend/torch_inductor_config.h"
+
+#include "absl/strings/str_cat.h"
+#include "runtime/backend/config_reader.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune {
+namespace {
+
+template <typename T>
+ConfigValue OrNone(const std::optional<T>& value) {
+  return value.has_value() ? ConfigValue(*value) : ConfigValue();
+}
+
+}  // namespace
+
+ConfigDict TorchInductorBackendConfig::ToDict() const {
+  return {{"fullgraph", fullgraph},
+          {"dynamic", OrNone(dynamic)},
+          {"mode", OrNone(mode)},
+          {"options", OrNone(options)},
+          {"autocast_enabled", autocast_enabled},
+          {"autocast_dtype", OrNone(autocast_dtype)}};
+}
+
+ConfigDict TorchInductorBackendConfig::DefaultDict() const {
+  return TorchInductorBackendConfig().ToDict();
+}
+
+absl::Status TorchInductorBackendConfig::Validate() const {
+  return ResolveOptions(*this).status();
+}
+
+absl::StatusOr<TorchInductorBackendConfig> TorchInductorBackendConfig::FromDict(
+    const ConfigDict& dict) {
+  TorchInductorBackendConfig config;
+  ConfigReader reader("TorchInductorBackendConfig", dict);
+  reader.Read("fullgraph", &config.fullgraph);
+  reader.Read("dynamic", &config.dynamic);
+  reader.Read("mode", &config.mode);
+  reader.Read("options", &config.options);
+  reader.Read("autocast_enabled", &config.autocast_enabled);
+  reader.Read("autocast_dtype", &config.autocast_dtype);
+  AITUNE_RETURN_IF_ERROR(reader.Finish());
+  AITUNE_RETURN_IF_ERROR(config.Validate());
+  return config;
+}
+
+absl::Status ValidateAutocastDtype(const std::optional<DataType>& dtype) {
+  if (!dtype.has_value() || *dtype == DataType::kFloat16 ||
+      *dtype == DataType::kBFloat16)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("autocast can't compute in ", ToPythonStr(*dtype),
+                   ". Set autocast_dtype to torch.float16, torch.bfloat16 or "
+                   "None (the default of the device)."));
+}
+
+}  // namespace aitune

@@ -1,0 +1,198 @@
+#include <functional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/backend/torch_inductor_config.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune {
+namespace {
+
+// The one table of options: what --help prints, and how a value is taken.
+struct Option {
+  std::string name;
+  std::function<ConfigValue(const InductorOptions&)> get;
+  // The type is right already; false for a value out of range.
+  std::function<bool(const ConfigValue&, InductorOptions*)> set;
+  std::string range;  // for the text when `set` refuses
+  std::string help;
+};
+
+Option BoolOption(std::string name, bool InductorOptions::* member,
+                  std::string help) {
+  return {std::move(name),
+          [member](const InductorOptions& options) {
+            return ConfigValue(options.*member);
+          },
+          [member](const ConfigValue& value, InductorOptions* options) {
+            options->*member = *value.get_if<bool>();
+            return true;
+          },
+          "", std::move(help)};
+}
+
+Option IntOption(std::string name, int64_t InductorOptions::* member,
+                 std::function<bool(int64_t)> in_range, std::string range,
+                 std::string help) {
+  return {
+      std::move(name),
+      [member](const InductorOptions& options) {
+        return ConfigValue(options.*member);
+      },
+      [member, in_range](const ConfigValue& value, InductorOptions* options) {
+        options->*member = *value.get_if<int64_t>();
+        return in_range(options->*member);
+      },
+      std::move(range), std::move(help)};
+}
+
+Option TextOption(std::string name, std::string InductorOptions::* member,
+                  std::function<bool(const std::string&)> in_range,
+                  std::string range, std::string help) {
+  return {
+      std::move(name),
+      [member](const InductorOptions& options) {
+        return ConfigValue(options.*member);
+      },
+      [member, in_range](const ConfigValue& value, InductorOptions* options) {
+        options->*member = *value.get_if<std::string>();
+        return in_range(options->*member);
+      },
+      std::move(range), std::move(help)};
+}
+
+bool IsGuardFilter(const std::string& name) {
+  return name.empty() || name == "skip_guard_on_inbuilt_nn_modules_unsafe" ||
+         name == "skip_guard_on_all_nn_modules_unsafe" ||
+         name == "keep_tensor_guards_unsafe" ||
+         name == "skip_guard_on_globals_unsafe";
+}
+
+const std::vector<Option>& Options() {
+  static const auto* const options = new std::vector<Option>{
+      BoolOption("coordinate_descent_tuning",
+                 &InductorOptions::coordinate_descent_tuning,
+                 "After the best candidate of a kernel is known, also measure "
+                 "its neighbours, one parameter at a time."),
+      IntOption(
+          "cpp.threads", &InductorOptions::cpp_threads,
+          [](int64_t threads) { return threads == -1 || threads > 0; },
+          "-1 or a positive number",
+          "Threads that candidates are measured with; -1: as many as LibTorch "
+          "uses."),
+      BoolOption("emulate_precision_casts",
+                 &InductorOptions::emulate_precision_casts,
+                 "Round to the tensor's dtype after every operation, as eager "
+                 "does, instead of once at the end of a fused group."),
+      TextOption(
+          "guard_filter_fn", &InductorOptions::guard_filter_fn, IsGuardFilter,
+          "'', 'skip_guard_on_inbuilt_nn_modules_unsafe', "
+          "'skip_guard_on_all_nn_modules_unsafe', "
+          "'keep_tensor_guards_unsafe' or 'skip_guard_on_globals_unsafe'",
+          "The filter that says which guards are checked at a call; '' checks "
+          "all. A guard that is skipped can let a wrong result through."),
+      BoolOption("max_autotune", &InductorOptions::max_autotune,
+                 "Measure every candidate of each matrix product and "
+                 "convolution, of the library and generated, and keep the "
+                 "fastest."),
+      IntOption(
+          "recompile_limit", &InductorOptions::recompile_limit,
+          [](int64_t limit) { return limit > 0; }, "a positive number",
+          "How many versions of a graph may be compiled before a further one "
+          "is refused."),
+      TextOption(
+          "trace.debug_dir", &InductorOptions::debug_dir,
+          [](const std::string&) { return true; }, "",
+          "A folder for the IR after each phase, the object code and a "
+          "benchmark of each kernel; '' writes none."),
+      BoolOption("triton.cudagraphs", &InductorOptions::cudagraphs,
+                 "Record a GPU's launches once as a CUDA graph and replay "
+                 "them, at the price of memory that stays allocated.")};
+  return *options;
+}
+
+absl::Status Apply(const ConfigDict& values, InductorOptions* options) {
+  for (const auto& [name, value] : values) {
+    const Option* found = nullptr;
+    for (const Option& option : Options()) {
+      if (option.name == name) found = &option;
+    }
+    if (found == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "Unexpected optimization option ", name, ", known options are ",
+          absl::StrJoin(Options(), ", ",
+                        [](std::string* out, const Option& option) {
+                          absl::StrAppend(out, option.name);
+                        })));
+    }
+    const ConfigValue expected = found->get(*options);
+    if (value.variant().index() != expected.variant().index()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Unexpected type of option ", name, ", got ",
+                       std::string(PythonTypeName(value)), ", should be ",
+                       std::string(PythonTypeName(expected))));
+    }
+    if (!found->set(value, options)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("Invalid value of option ", name, ": ",
+                       ToPythonStr(value), "; it must be ", found->range));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<OptionDescription> ListOptions() {
+  std::vector<OptionDescription> list;
+  for (const Option& option : Options())
+    list.push_back({option.name, option.get(InductorOptions()), option.help});
+  return list;
+}
+
+std::vector<ModeDescription> ListModeOptions() {
+  return {
+      {"default", {}, "A good balance of the time to compile and speed."},
+      {"reduce-overhead",
+       {{"triton.cudagraphs", true}},
+       "Least time for each launch, for small batches on a GPU; takes more "
+       "memory."},
+      {"max-autotune-no-cudagraphs",
+       {{"max_autotune", true}, {"coordinate_descent_tuning", true}},
+       "The fastest kernels that measuring finds; takes longest to compile."},
+      {"max-autotune",
+       {{"max_autotune", true},
+        {"triton.cudagraphs", true},
+        {"coordinate_descent_tuning", true}},
+       "As max-autotune-no-cudagraphs, and as reduce-overhead on a GPU."}};
+}
+
+absl::StatusOr<InductorOptions> ResolveOptions(
+    const TorchInductorBackendConfig& config) {
+  if (config.mode.has_value() && config.options.has_value()) {
+    return absl::InvalidArgumentError(
+        "Cannot specify both 'mode' and 'options' parameters in config. "
+        "Use either 'mode' for predefined configurations or 'options' "
+        "for custom configurations, but not both.");
+  }
+  AITUNE_RETURN_IF_ERROR(ValidateAutocastDtype(config.autocast_dtype));
+  InductorOptions options;
+  if (config.options.has_value())
+    AITUNE_RETURN_IF_ERROR(Apply(*config.options, &options));
+  if (!config.mode.has_value()) return options;
+  const std::vector<ModeDescription> modes = ListModeOptions();
+  for (const ModeDescription& mode : modes) {
+    if (mode.name != *config.mode) continue;
+    AITUNE_RETURN_IF_ERROR(Apply(mode.options, &options));
+    return options;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "Invalid mode: ", *config.mode, ". It must be one of ",
+      absl::StrJoin(modes, ", ",
+                    [](std::string* out, const ModeDescription& mode) {
+                      absl::StrAppend(out, mode.name);
+                    }),
+      "."));
+}
+
+}  // namespace aitune

@@ -1,0 +1,39 @@
+// The configuration of the backend that runs the model with LibTorch's own
+// TorchScript optimiser: what a service gets without this library.
+#ifndef AITUNE_RUNTIME_BACKEND_TORCH_SCRIPT_CONFIG_H_
+#define AITUNE_RUNTIME_BACKEND_TORCH_SCRIPT_CONFIG_H_
+
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/backend/backend_config.h"
+#include "runtime/tensor/data_type.h"
+
+namespace aitune {
+
+class TorchScriptBackendConfig : public BackendConfig {
+ public:
+  // torch.jit.freeze: parameters become constants of the graph.
+  bool freeze = true;
+  // torch.jit.optimize_for_inference, on top of freezing.
+  bool optimize_for_inference = true;
+  // As in TorchInductorBackendConfig.
+  bool autocast_enabled = false;
+  std::optional<DataType> autocast_dtype;
+
+  ConfigDict ToDict() const override;
+  ConfigDict DefaultDict() const override;
+  // Errors: optimize_for_inference without freeze, an autocast dtype that is
+  // neither float16 nor bfloat16.
+  absl::Status Validate() const override;
+
+  // The inverse of ToDict; fields may be missing. Errors as Validate, and a
+  // field that there is not or of the wrong type.
+  static absl::StatusOr<TorchScriptBackendConfig> FromDict(
+      const ConfigDict& dict);
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_BACKEND_TORCH_SCRIPT_CONFIG_H_

@@ -1,0 +1,266 @@
+#include "runtime/cache/cache.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/cache/cache_counters.h"
+#include "runtime/cache/cache_layout.h"
+#include "runtime/cache/entry_file.h"
+#include "runtime/cache/file_lock.h"
+#include "runtime/cache/posix_file.h"
+#include "runtime/cache/staging_directory.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune {
+namespace {
+
+// Code from the folder is run: nobody else may put any there.
+absl::Status CheckFolder(const std::filesystem::path& folder) {
+  struct stat info;
+  if (stat(folder.c_str(), &info) != 0)
+    return ErrnoStatus(errno, "can't use the cache folder", folder);
+  if ((info.st_mode & S_IWOTH) == 0) return absl::OkStatus();
+  return absl::PermissionDeniedError(absl::StrCat(
+      "the cache folder ", folder.string(),
+      " can be written to by everybody, and code from it would be run. Use "
+      "another folder, or take the right away with chmod o-w."));
+}
+
+absl::Status CheckBlobs(absl::Span<const CacheBlob> blobs, int64_t max_bytes) {
+  std::set<std::string_view> names;
+  int64_t total = 0;
+  for (const CacheBlob& blob : blobs) {
+    if (blob.name.empty() || !names.insert(blob.name).second)
+      return absl::InvalidArgumentError(
+          absl::StrCat("a cache entry's blobs need names, all different; '",
+                       blob.name, "' is empty or there twice"));
+    total += static_cast<int64_t>(blob.bytes.size());
+  }
+  if (total <= max_bytes) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("an entry of ", total, " bytes does not go into a cache of ",
+                   max_bytes, ". Increase the cache's limit."));
+}
+
+}  // namespace
+
+std::string_view Name(MissReason reason) {
+  static constexpr std::string_view kNames[kMissReasons] = {
+      "absent",    "unreadable", "other version", "damaged manifest",
+      "other key", "truncated",  "damaged blob"};
+  return kNames[static_cast<int>(reason)];
+}
+
+int64_t CacheCounts::total_misses() const {
+  return std::accumulate(misses.begin(), misses.end(), int64_t{0});
+}
+
+absl::StatusOr<std::unique_ptr<Cache>> Cache::Open(
+    const std::filesystem::path& folder, const CacheLimits& limits) {
+  if (limits.max_bytes < 0 || limits.lock_timeout.count() < 0)
+    return absl::InvalidArgumentError(
+        "a cache's limits must not be negative numbers");
+  AITUNE_RETURN_IF_ERROR(MakeDirectories(folder));
+  AITUNE_RETURN_IF_ERROR(CheckFolder(folder));
+  // In a folder that can only be read there is nothing to sweep.
+  if (access(folder.c_str(), W_OK) == 0) {
+    SweepStagingDirectories(StagingPath(folder));
+    const absl::StatusOr<FileLock> lock =
+        FileLock::Acquire(LockPath(folder), std::chrono::milliseconds(0));
+    if (lock.ok()) (void)RemoveTree(TrashPath(folder));
+  }
+  return std::unique_ptr<Cache>(new Cache(folder, limits));
+}
+
+Cache::Cache(std::filesystem::path folder, const CacheLimits& limits)
+    : folder_(std::move(folder)),
+      limits_(limits),
+      counters_(std::make_unique<CacheCounters>(CountersPath(folder_))) {}
+
+Cache::~Cache() = default;
+
+CacheLookup Cache::Find(const CacheKey& key) {
+  const std::filesystem::path path = EntryPath(folder_, key);
+  CacheLookup lookup = ReadEntry(path, key);
+  if (lookup.entry.has_value()) {
+    TouchEntry(path);
+    counters_->AddHit();
+  } else {
+    counters_->AddMiss(lookup.reason);
+  }
+  return lookup;
+}
+
+absl::Status Cache::Store(const CacheKey& key,
+                          absl::Span<const CacheBlob> blobs,
+                          std::string_view description) {
+  absl::Status status = StoreUncounted(key, blobs, description);
+  counters_->AddStore(status.ok());
+  return status;
+}
+
+absl::Status Cache::StoreUncounted(const CacheKey& key,
+                                   absl::Span<const CacheBlob> blobs,
+                                   std::string_view description) {
+  AITUNE_RETURN_IF_ERROR(CheckBlobs(blobs, limits_.max_bytes));
+  const std::filesystem::path path = EntryPath(folder_, key);
+  if (ReadEntry(path, key).entry.has_value()) {
+    TouchEntry(path);
+    return absl::OkStatus();
+  }
+  AITUNE_RETURN_IF_ERROR(MakeDirectories(StagingPath(folder_)));
+  {
+    AITUNE_ASSIGN_OR_RETURN(const StagingDirectory staging,
+                            StagingDirectory::Create(StagingPath(folder_)));
+    AITUNE_RETURN_IF_ERROR(WriteEntry(staging.path(), key, blobs, description));
+    AITUNE_RETURN_IF_ERROR(Commit(staging.path(), key));
+  }
+  int64_t bytes = 0;
+  for (const CacheListing& listing : List()) bytes += listing.bytes;
+  if (bytes <= limits_.max_bytes) return absl::OkStatus();
+  // The entry is there whatever becomes of the others.
+  const absl::StatusOr<FileLock> lock =
+      FileLock::Acquire(LockPath(folder_), limits_.lock_timeout);
+  if (lock.ok()) (void)PruneLocked(limits_.max_bytes, &key);
+  return absl::OkStatus();
+}
+
+absl::Status Cache::Commit(const std::filesystem::path& staged,
+                           const CacheKey& key) {
+  const std::filesystem::path path = EntryPath(folder_, key);
+  AITUNE_RETURN_IF_ERROR(MakeDirectories(path.parent_path()));
+  const auto commit = [&]() -> int {
+    return rename(staged.c_str(), path.c_str()) == 0 ? 0 : errno;
+  };
+  int error = commit();
+  if (error == ENOTEMPTY || error == EEXIST || error == ENOTDIR) {
+    // Something has the name. If another process was quicker, it wrote the
+    // same.
+    if (ReadEntry(path, key).entry.has_value()) return absl::OkStatus();
+    // It is damaged. Only one process at a time may decide to replace it.
+    AITUNE_ASSIGN_OR_RETURN(
+        const FileLock lock,
+        FileLock::Acquire(LockPath(folder_), limits_.lock_timeout));
+    if (ReadEntry(path, key).entry.has_value()) return absl::OkStatus();
+    AITUNE_RETURN_IF_ERROR(Remove(key));
+    error = commit();
+    if (error != 0 && ReadEntry(path, key).entry.has_value())
+      return absl::OkStatus();
+  }
+  if (error != 0) return ErrnoStatus(error, "can't make the entry", path);
+  return absl::OkStatus();
+}
+
+absl::Status Cache::Remove(const CacheKey& key) {
+  AITUNE_RETURN_IF_ERROR(MakeDirectories(TrashPath(folder_)));
+  const std::filesystem::path path = EntryPath(folder_, key);
+  const std::filesystem::path trash = TrashPath(folder_) / key.hex();
+  AITUNE_RETURN_IF_ERROR(RemoveTree(trash));
+  if (rename(path.c_str(), trash.c_str()) != 0 && errno != ENOENT)
+    return ErrnoStatus(errno, "can't remove the entry", path);
+  // It is gone; what can't be deleted now is swept later.
+  (void)RemoveTree(trash);
+  return absl::OkStatus();
+}
+
+std::vector<CacheListing> Cache::List() const {
+  std::vector<CacheListing> list;
+  for (const CacheKey& key : ListKeys(folder_)) {
+    CacheListing listing = InspectEntry(EntryPath(folder_, key), key);
+    if (listing.bytes > 0) list.push_back(std::move(listing));
+  }
+  return list;
+}
+
+CacheVerification Cache::Verify(bool remove_damaged) {
+  CacheVerification result;
+  for (const CacheKey& key : ListKeys(folder_)) {
+    const std::filesystem::path path = EntryPath(folder_, key);
+    CacheLookup lookup = ReadEntry(path, key);
+    if (!lookup.entry.has_value() && remove_damaged) {
+      const absl::StatusOr<FileLock> lock =
+          FileLock::Acquire(LockPath(folder_), limits_.lock_timeout);
+      // Another process may have replaced it by a good one before we had the
+      // lock.
+      lookup = ReadEntry(path, key);
+      if (lock.ok() && !lookup.entry.has_value() &&
+          lookup.reason != MissReason::kAbsent) {
+        result.damaged.push_back(
+            {key, lookup.reason, lookup.detail, Remove(key).ok()});
+        continue;
+      }
+    }
+    if (lookup.entry.has_value()) {
+      ++result.intact;
+    } else if (lookup.reason != MissReason::kAbsent) {
+      result.damaged.push_back({key, lookup.reason, lookup.detail});
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<CachePruning> Cache::Prune(int64_t max_bytes) {
+  if (max_bytes < 0)
+    return absl::InvalidArgumentError(
+        "a cache can't be pruned to less than 0 bytes");
+  SweepStagingDirectories(StagingPath(folder_));
+  AITUNE_ASSIGN_OR_RETURN(
+      const FileLock lock,
+      FileLock::Acquire(LockPath(folder_), limits_.lock_timeout));
+  AITUNE_RETURN_IF_ERROR(RemoveTree(TrashPath(folder_)));
+  return PruneLocked(max_bytes, nullptr);
+}
+
+absl::StatusOr<CachePruning> Cache::PruneLocked(int64_t max_bytes,
+                                                const CacheKey* keep) {
+  std::vector<CacheListing> list = List();
+  const auto now = std::chrono::system_clock::now();
+  CachePruning result;
+  for (CacheListing& listing : list) {
+    result.kept_bytes += listing.bytes;
+    ++result.kept_entries;
+    if (listing.last_used <= now) continue;
+    // Of a clock that was ahead. It ages from now on, like everything else.
+    TouchEntry(EntryPath(folder_, listing.key));
+    listing.last_used = now;
+  }
+  std::sort(list.begin(), list.end(),
+            [](const CacheListing& a, const CacheListing& b) {
+              return std::tie(a.last_used, a.key) <
+                     std::tie(b.last_used, b.key);
+            });
+  for (const CacheListing& listing : list) {
+    if (result.kept_bytes <= max_bytes) break;
+    if (keep != nullptr && listing.key == *keep) continue;
+    AITUNE_RETURN_IF_ERROR(Remove(listing.key));
+    result.kept_bytes -= listing.bytes;
+    --result.kept_entries;
+    result.removed_bytes += listing.bytes;
+    ++result.removed_entries;
+    counters_->AddEvictions(1);
+  }
+  return result;
+}
+
+CacheStats Cache::Stats() const {
+  CacheStats stats;
+  stats.process = counters_->process();
+  stats.folder = counters_->folder();
+  stats.max_bytes = limits_.max_bytes;
+  for (const CacheListing& listing : List()) {
+    ++stats.entries;
+    stats.bytes += listing.bytes;
+  }
+  return stats;
+}
+
+}  // namespace aitune

@@ -1,0 +1,52 @@
+// The name of an entry of the cache: a hash of everything that the content
+// depends on. Two builds with the same key give the same artifact, so that an
+// entry never has to be compared or invalidated; what changed has another name.
+#ifndef AITUNE_RUNTIME_CACHE_CACHE_KEY_H_
+#define AITUNE_RUNTIME_CACHE_CACHE_KEY_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace aitune {
+
+// What a compiled artifact depends on.
+struct CacheKeyParts {
+  std::string graph;     // the graph's text, with hashes of its constants
+  std::string config;    // BackendConfig::Key() and what else was asked for
+  std::string target;    // CPU or GPU architecture, with its features
+  std::string build_id;  // of the compiler
+  // Of libraries and drivers, such as {"onednn", "3.2.0"}.
+  std::map<std::string, std::string> versions;
+};
+
+class CacheKey {
+ public:
+  // The key of these parts: equal for equal parts, and only then.
+  static CacheKey Of(const CacheKeyParts& parts);
+
+  // The key that `hex` is the text of, if it is one.
+  static std::optional<CacheKey> Parse(std::string_view hex);
+
+  // 64 lower-case hexadecimal digits.
+  const std::string& hex() const { return hex_; }
+
+  friend bool operator==(const CacheKey& a, const CacheKey& b) {
+    return a.hex_ == b.hex_;
+  }
+  friend bool operator!=(const CacheKey& a, const CacheKey& b) {
+    return !(a == b);
+  }
+  friend bool operator<(const CacheKey& a, const CacheKey& b) {
+    return a.hex_ < b.hex_;
+  }
+
+ private:
+  explicit CacheKey(std::string hex) : hex_(std::move(hex)) {}
+  std::string hex_;
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_CACHE_CACHE_KEY_H_

@@ -1,0 +1,99 @@
+// The hot path allocates nothing: counted, by replacing operator new.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "gtest/gtest.h"
+#include "runtime/executable/executable.h"
+#include "runtime/executable/test_plan.h"
+
+namespace {
+std::atomic<int64_t> allocations{0};
+}  // namespace
+
+// The sanitizers have replacements of their own.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define AITUNE_SANITIZED 1
+#endif
+#endif
+
+#ifndef AITUNE_SANITIZED
+void* operator new(size_t bytes) {
+  ++allocations;
+  void* data = std::malloc(bytes);
+  if (data == nullptr) throw std::bad_alloc();
+  return data;
+}
+void* operator new[](size_t bytes) { return operator new(bytes); }
+void operator delete(void* data) noexcept { std::free(data); }
+void operator delete[](void* data) noexcept { std::free(data); }
+void operator delete(void* data, size_t) noexcept { std::free(data); }
+void operator delete[](void* data, size_t) noexcept { std::free(data); }
+#endif
+
+namespace aitune {
+namespace {
+
+class NoRegion : public FallbackRegion {
+ public:
+  absl::Status Run(absl::Span<const RegionValue>, absl::Span<const int64_t>,
+                   absl::Span<RegionValue>) const override {
+    return absl::OkStatus();
+  }
+};
+
+TEST(ExecutableAllocationTest, NoneAfterTheFirstCallWithTheSizes) {
+#ifdef AITUNE_SANITIZED
+  GTEST_SKIP() << "allocations cannot be counted under a sanitizer";
+#endif
+  TestPlan t;
+  const SizeExpression s0 = t.Symbol(1, 100, 0, 0);
+  const int x = t.Input({s0, 64});
+  int at = x;
+  for (int i = 0; i < 10; ++i) {
+    const int next = t.Arena({s0, 64});
+    t.Kernel("nothing", {at}, {next}, s0 * 64);
+    at = t.Alias(next, {s0 * 64});
+  }
+  const int region = t.Arena({s0, 64}), y = t.Output({s0, 64});
+  t.Fallback(0, {at}, {region});
+  t.Kernel("nothing", {region}, {y}, s0 * 64);
+  // A copied output as well.
+  *t.plan.add_outputs() = TestPlan::Type({s0, 64});
+  t.plan.add_output_values(y);
+  t.plan.add_output_values(x);
+  auto kernels =
+      std::make_shared<FakeKernels>(std::map<std::string, KernelFunction>{
+          {"nothing", [](void* const*, const int64_t*, int64_t, int64_t) {}}});
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  regions.push_back(std::make_unique<NoRegion>());
+  auto executable = *Executable::Load(t.plan, kernels, {}, std::move(regions));
+
+  std::vector<float> data(100 * 64), out(100 * 64);
+  std::vector<std::vector<TensorView>> inputs;
+  std::vector<std::vector<RegionValue>> outputs;
+  for (int64_t rows : {7, 100, 13}) {
+    inputs.push_back({View(data, {rows, 64})});
+    outputs.push_back({View(out, {rows, 64}), View(out, {rows, 64})});
+  }
+  auto run = [&](size_t i) {
+    return executable->Run(inputs[i], absl::MakeSpan(outputs[i])).ok();
+  };
+  const int64_t before_first = allocations;
+  for (size_t i = 0; i < inputs.size(); ++i) ASSERT_TRUE(run(i));
+  ASSERT_GT(allocations, before_first) << "the counter counts nothing";
+
+  const int64_t memory = executable->MemoryInBytes();
+  const int64_t before = allocations;
+  bool ok = true;
+  for (int round = 0; round < 100; ++round) {
+    for (size_t i = 0; i < inputs.size(); ++i) ok &= run(i);
+  }
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_TRUE(ok);
+  EXPECT_EQ(executable->MemoryInBytes(), memory);
+}
+
+}  // namespace
+}  // namespace aitune

@@ -1,0 +1,399 @@
+#include "runtime/executable/executable.h"
+
+#include <ATen/Parallel.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/executable/test_plan.h"
+
+namespace aitune {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Kernels on float32: a unit is an element. symbols are not used.
+const float* In(void* const* buffers, int i) {
+  return static_cast<const float*>(buffers[i]);
+}
+void AddOne(void* const* b, const int64_t*, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    static_cast<float*>(b[1])[i] = In(b, 0)[i] + 1;
+  }
+}
+void Multiply(void* const* b, const int64_t*, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    static_cast<float*>(b[2])[i] = In(b, 0)[i] * In(b, 1)[i];
+  }
+}
+// A unit is a row of [units, symbols[1]]: its sum.
+void RowSum(void* const* b, const int64_t* symbols, int64_t begin,
+            int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    float sum = 0;
+    for (int64_t j = 0; j < symbols[1]; ++j)
+      sum += In(b, 0)[i * symbols[1] + j];
+    static_cast<float*>(b[1])[i] = sum;
+  }
+}
+
+std::shared_ptr<const KernelLibrary> Kernels() {
+  return std::make_shared<FakeKernels>(std::map<std::string, KernelFunction>{
+      {"add_one", AddOne}, {"multiply", Multiply}, {"row_sum", RowSum}});
+}
+
+std::unique_ptr<Executable> Load(
+    const TestPlan& t, std::vector<ConstantTensor> constants = {},
+    std::vector<std::unique_ptr<FallbackRegion>> regions = {}) {
+  auto loaded = Executable::Load(t.plan, Kernels(), std::move(constants),
+                                 std::move(regions));
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return loaded.ok() ? *std::move(loaded) : nullptr;
+}
+
+// Runs with fresh memory for every output, all float32 tensors.
+std::vector<std::vector<float>> RunModel(
+    const Executable& executable, const std::vector<TensorView>& inputs) {
+  const auto sizes = executable.OutputSizes(inputs);
+  EXPECT_TRUE(sizes.ok()) << sizes.status();
+  std::vector<std::vector<float>> memory;
+  for (const auto& output : *sizes) {
+    memory.emplace_back(ElementCount(output), -99.f);
+  }
+  std::vector<RegionValue> outputs;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    outputs.emplace_back(View(memory[i], (*sizes)[i]));
+  }
+  EXPECT_EQ(executable.Run(inputs, absl::MakeSpan(outputs)), absl::OkStatus());
+  return memory;
+}
+
+TEST(ExecutableTest, RunsAChainOfAnySize) {
+  TestPlan t;
+  const SizeExpression s0 = t.Symbol(0, 1000, 0, 0), s1 = t.Symbol(1, 9, 0, 1);
+  const int x = t.Input({s0, s1});
+  const int a = t.Arena({s0, s1}), b = t.Arena({s0, s1});
+  const int sum = t.Output({s0});
+  t.Kernel("add_one", {x}, {a}, s0 * s1);
+  t.Kernel("multiply", {a, x}, {b}, s0 * s1, 16);
+  t.Kernel("row_sum", {b}, {sum}, s0);
+  auto executable = Load(t);
+  for (int64_t rows : {3, 1, 500, 0, 3}) {
+    for (int64_t columns : {2, 5}) {
+      std::vector<float> data(rows * columns), expected(rows, 0);
+      for (int64_t i = 0; i < rows * columns; ++i) {
+        data[i] = static_cast<float>(i % 7);
+        expected[i / columns] += data[i] * (data[i] + 1);
+      }
+      EXPECT_EQ(RunModel(*executable, {View(data, {rows, columns})})[0],
+                expected)
+          << rows << " x " << columns;
+    }
+  }
+}
+
+TEST(ExecutableTest, MoreSizesThanInstancesKept) {
+  TestPlan t;
+  const SizeExpression s0 = t.Symbol(1, 1000, 0, 0);
+  const int x = t.Input({s0}), y = t.Output({s0});
+  t.Kernel("add_one", {x}, {y}, s0);
+  auto executable = Load(t);
+  for (int round = 0; round < 2; ++round) {
+    for (int64_t size = 1; size <= 200; ++size) {
+      std::vector<float> data(size, static_cast<float>(size));
+      EXPECT_EQ(RunModel(*executable, {View(data, {size})})[0],
+                std::vector<float>(size, static_cast<float>(size + 1)));
+    }
+  }
+}
+
+TEST(ExecutableTest, AliasesShareMemory) {
+  TestPlan t;
+  const int x = t.Input({2, 3});
+  const int flat = t.Alias(x, {6});
+  const int y = t.Output({3, 2});
+  const int flat_y = t.Alias(t.Alias(y, {6, 1}), {6});
+  t.Kernel("add_one", {flat}, {flat_y}, 6);
+  std::vector<float> data = {1, 2, 3, 4, 5, 6};
+  EXPECT_THAT(RunModel(*Load(t), {View(data, {2, 3})})[0],
+              ElementsAre(2, 3, 4, 5, 6, 7));
+}
+
+TEST(ExecutableTest, AliasesOfAnotherSizeAreAnError) {
+  TestPlan t;
+  const int x = t.Input({2, 3}), y = t.Output({4});
+  t.Kernel("add_one", {t.Alias(x, {5})}, {y}, 4);
+  const auto loaded = Executable::Load(t.plan, Kernels(), {}, {});
+  EXPECT_THAT(
+      std::string(loaded.status().message()),
+      HasSubstr("has 20 bytes, but value 0, whose memory it is, has 24"));
+}
+
+TEST(ExecutableTest, OutputsOfEveryStorage) {
+  TestPlan t;
+  const int x = t.Input({2});
+  const int c = t.Constant(0, {2});
+  const int folded = t.Persistent({2});
+  const int a = t.Arena({2}), b = t.Arena({2});
+  t.Kernel("add_one", {c}, {folded}, 2, 1, true);
+  t.Kernel("add_one", {x}, {a}, 2);
+  t.Kernel("add_one", {a}, {b}, 2);
+  // In place, twice the same, an alias, an input, a constant, a folded one.
+  const int values[] = {a, a, b, t.Alias(b, {1, 2}), x, c, folded};
+  for (int value : values) {
+    *t.plan.add_outputs() = t.plan.values(value).type();
+    t.plan.add_output_values(value);
+  }
+  auto executable = Load(t, {FloatConstant({7, 8}, {2}, "c")});
+  std::vector<float> data = {1, 2};
+  const auto outputs = RunModel(*executable, {View(data, {2})});
+  EXPECT_THAT(outputs, ElementsAre(ElementsAre(2, 3), ElementsAre(2, 3),
+                                   ElementsAre(3, 4), ElementsAre(3, 4),
+                                   ElementsAre(1, 2), ElementsAre(7, 8),
+                                   ElementsAre(8, 9)));
+}
+
+TEST(ExecutableTest, InitializationMayUseTemporaries) {
+  TestPlan t;
+  const int c = t.Constant(0, {2});
+  const int temporary = t.Arena({2}), folded = t.Persistent({2});
+  const int x = t.Input({2}), y = t.Output({2});
+  t.Kernel("add_one", {c}, {temporary}, 2, 1, true);
+  t.Kernel("multiply", {temporary, c}, {folded}, 2, 1, true);
+  t.Kernel("multiply", {x, folded}, {y}, 2);
+  ConstantTensor constant = FloatConstant({7, 8}, {2}, "c");
+  std::weak_ptr<const void> owner = constant.owner;
+  std::vector<ConstantTensor> constants;
+  constants.push_back(std::move(constant));
+  auto executable = Load(t, std::move(constants));
+  EXPECT_TRUE(owner.expired()) << "only the initialization needed it";
+  std::vector<float> data = {1, 2};
+  EXPECT_THAT(RunModel(*executable, {View(data, {2})})[0],
+              ElementsAre(56, 144));
+}
+
+TEST(ExecutableTest, PackedConstantsReachKernels) {
+  TestPlan t;
+  const int w = t.Constant(0, {2, 3});
+  PackingProto& packing = *t.plan.mutable_values(w)->mutable_packing();
+  packing.set_kind(PackingProto::MATMUL_PANELS);
+  packing.set_block_n(2);
+  const int y = t.Output({8});
+  t.Kernel("add_one", {w}, {y}, 8);
+  ConstantTensor constant = FloatConstant({1, 2, 3, 4, 5, 6}, {2, 3}, "w");
+  EXPECT_THAT(RunModel(*Load(t, {constant}), {})[0],
+              ElementsAre(2, 3, 5, 6, 4, 1, 7, 1));
+}
+
+// Doubles a tensor and passes on a number; or the other way round.
+class Region : public FallbackRegion {
+ public:
+  absl::Status Run(absl::Span<const RegionValue> inputs,
+                   absl::Span<const int64_t> symbols,
+                   absl::Span<RegionValue> outputs) const override {
+    if (auto* tensor = std::get_if<TensorView>(&inputs[0])) {
+      float sum = 0;
+      for (int64_t i = 0; i < symbols[0]; ++i) {
+        sum += static_cast<const float*>(tensor->data)[i];
+      }
+      if (sum < 0) return absl::InternalError("aten::nothing: below zero");
+      if (!std::holds_alternative<OpaqueValue>(outputs[0]) ||
+          std::get<OpaqueValue>(outputs[0]) != nullptr) {
+        return absl::InternalError("the output should be empty");
+      }
+      outputs[0] = OpaqueValue(std::make_shared<float>(sum));
+    } else {
+      const auto& sum = std::get<OpaqueValue>(inputs[0]);
+      *static_cast<float*>(std::get<TensorView>(outputs[0]).data) =
+          *static_cast<const float*>(sum.get());
+    }
+    return absl::OkStatus();
+  }
+};
+
+TEST(ExecutableTest, OpaqueValuesPassThroughFallbackRegions) {
+  TestPlan t;
+  const SizeExpression s0 = t.Symbol(1, 8, 0, 0);
+  const int x = t.Input({s0});
+  const int opaque = t.Opaque();
+  const int y = t.Output({1});
+  const int sum = t.Arena({1});
+  t.Fallback(0, {x}, {opaque});
+  t.Fallback(0, {opaque}, {sum});
+  t.Kernel("add_one", {sum}, {y}, 1);
+  t.plan.add_outputs();
+  t.plan.add_output_values(y);
+  t.plan.add_output_values(opaque);
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  regions.push_back(std::make_unique<Region>());
+  auto executable = Load(t, {}, std::move(regions));
+
+  std::vector<float> data = {1, 2, 3}, result(1);
+  const TensorView input = View(data, {3});
+  EXPECT_TRUE((*executable->OutputSizes({input}))[1].empty());
+  for (int round = 0; round < 2; ++round) {
+    std::vector<RegionValue> outputs = {View(result, {1}), OpaqueValue()};
+    ASSERT_EQ(executable->Run({input}, absl::MakeSpan(outputs)),
+              absl::OkStatus());
+    EXPECT_EQ(result[0], 7);
+    const auto& value = std::get<OpaqueValue>(outputs[1]);
+    ASSERT_NE(value, nullptr);
+    EXPECT_EQ(*static_cast<const float*>(value.get()), 6);
+    EXPECT_EQ(value.use_count(), 1) << "the executable keeps nothing";
+  }
+  data = {-1, -2, -3};
+  std::vector<RegionValue> outputs = {View(result, {1}), OpaqueValue()};
+  EXPECT_EQ(executable->Run({input}, absl::MakeSpan(outputs)).message(),
+            "aten::nothing: below zero");
+  outputs[1] = View(result, {1});
+  EXPECT_THAT(
+      std::string(executable->Run({input}, absl::MakeSpan(outputs)).message()),
+      HasSubstr("output 1 is opaque"));
+}
+
+TEST(ExecutableTest, SaysWhatIsWrongWithTheInputs) {
+  TestPlan t;
+  const SizeExpression s0 = t.Symbol(2, 8, 0, 0);
+  const int x = t.Input({s0, 3});
+  t.Input({s0 * 2}, DataType::kInt64);
+  t.Input({s0});
+  const int y = t.Output({s0});
+  t.Kernel("add_one", {x}, {y}, s0);
+  auto executable = Load(t);
+  std::vector<float> data(1000);
+  const TensorView good_x = View(data, {4, 3}), good_z = View(data, {4});
+  TensorView good_i = View(data, {8});
+  good_i.dtype = DataType::kInt64;
+  auto with = [](TensorView view, std::vector<int64_t> sizes) {
+    view.sizes = std::move(sizes);
+    return view;
+  };
+  auto error = [&](const std::vector<TensorView>& inputs) {
+    const auto sizes = executable->OutputSizes(inputs);
+    std::vector<RegionValue> outputs = {View(data, {4})};
+    EXPECT_EQ(executable->Run(inputs, absl::MakeSpan(outputs)), sizes.status());
+    return std::string(sizes.status().message());
+  };
+  EXPECT_EQ(error({good_x, good_i, good_z}), "");
+  EXPECT_EQ(error({good_x}),
+            "the model takes 3 tensor inputs, but 1 were given");
+  EXPECT_EQ(error({good_x, good_z, good_z}),
+            "input 1: expected int64, got float32");
+  EXPECT_EQ(error({with(good_x, {4}), good_i, good_z}),
+            "input 0: expected a tensor of rank 2, got one of rank 1 [4]");
+  EXPECT_EQ(error({with(good_x, {4, 5}), good_i, good_z}),
+            "input 0: axis 1 must be 3, got 5; the sizes are [4, 5]");
+  EXPECT_EQ(error({with(good_x, {9, 3}), good_i, good_z}),
+            "input 0: axis 0 (s0) must be in 2..8, got 9; the sizes are "
+            "[9, 3]");
+  EXPECT_EQ(error({good_x, good_i, with(good_z, {5})}),
+            "input 2: axis 0 must be 4 like axis 0 of input 0 (s0), got 5; "
+            "the sizes are [5]");
+  EXPECT_EQ(error({good_x, with(good_i, {7}), good_z}),
+            "input 1: axis 0 must be 8 (s0 * 2), got 7; the sizes are [7]");
+  TensorView no_data = good_z;
+  no_data.data = nullptr;
+  EXPECT_EQ(error({good_x, good_i, no_data}), "input 2: it has no data");
+}
+
+TEST(ExecutableTest, SaysWhatIsWrongWithTheOutputs) {
+  TestPlan t;
+  const int x = t.Input({2}), y = t.Output({2});
+  t.Kernel("add_one", {x}, {y}, 2);
+  auto executable = Load(t);
+  std::vector<float> data(4);
+  auto error = [&](std::vector<RegionValue> outputs) {
+    return std::string(
+        executable->Run({View(data, {2})}, absl::MakeSpan(outputs)).message());
+  };
+  EXPECT_EQ(error({}), "the model gives 1 outputs, but 0 were asked for");
+  EXPECT_EQ(error({View(data, {3})}),
+            "output 0: expected float32[2], got float32[3]");
+  EXPECT_EQ(error({TensorView{nullptr, DataType::kFloat32, {2}}}),
+            "output 0: it has no memory");
+  EXPECT_EQ(error({OpaqueValue()}), "output 0 is a tensor: give it memory");
+}
+
+TEST(ExecutableTest, LoadSaysWhatIsMissing) {
+  TestPlan t;
+  const int c = t.Constant(0, {2}), y = t.Output({2});
+  t.Kernel("no_such_kernel", {c}, {y}, 2);
+  auto error = [&](std::vector<ConstantTensor> constants) {
+    return std::string(
+        Executable::Load(t.plan, Kernels(), std::move(constants), {})
+            .status()
+            .message());
+  };
+  EXPECT_THAT(error({}), HasSubstr("has no kernel 'no_such_kernel'"));
+  t.plan.mutable_steps(0)->mutable_kernel()->set_symbol("add_one");
+  EXPECT_EQ(error({}), "the plan needs constant 0, but 0 were given");
+  EXPECT_EQ(error({FloatConstant({1, 2, 3}, {3}, "layer.bias")}),
+            "constant 0 ('layer.bias'): the plan expects float32[2], but it is "
+            "float32[3]");
+  EXPECT_EQ(error({{{nullptr, DataType::kFloat32, {2}}, nullptr, "b"}}),
+            "constant 0 ('b'): it has no data");
+  t.plan.mutable_steps(0)->mutable_fallback()->set_region(3);
+  EXPECT_THAT(error({FloatConstant({1, 2}, {2}, "b")}),
+              HasSubstr("calls fallback region 3, but 0 were given"));
+  t.plan.mutable_steps(0)->set_inputs(0, 9);
+  EXPECT_THAT(error({}), HasSubstr("reads value 9"));
+}
+
+TEST(ExecutableTest, ProfilesEachStep) {
+  TestPlan t;
+  const int x = t.Input({2}), a = t.Arena({2}), y = t.Output({2});
+  t.Kernel("add_one", {x}, {a}, 2)->set_name("first");
+  t.Kernel("add_one", {a}, {y}, 2)->set_name("second");
+  auto executable = Load(t);
+  std::vector<float> data = {1, 2}, result(2);
+  std::vector<RegionValue> outputs = {View(result, {2})};
+  const auto profile =
+      executable->Profile({View(data, {2})}, absl::MakeSpan(outputs), 3);
+  ASSERT_TRUE(profile.ok()) << profile.status();
+  ASSERT_EQ(profile->size(), 2u);
+  EXPECT_EQ((*profile)[0].name, "first");
+  EXPECT_EQ((*profile)[1].name, "second");
+  EXPECT_GE((*profile)[0].microseconds, 0);
+  EXPECT_THAT(result, ElementsAre(3, 4));
+  EXPECT_FALSE(
+      executable->Profile({View(data, {2})}, absl::MakeSpan(outputs), 0).ok());
+}
+
+TEST(ExecutableTest, MemoryIsReusedAndCounted) {
+  // A chain of 50 needs two buffers, not 50.
+  TestPlan t;
+  constexpr int64_t kElements = 100000;
+  int at = t.Input({kElements});
+  for (int i = 0; i < 50; ++i) {
+    const int next = t.Arena({kElements});
+    t.Kernel("add_one", {at}, {next}, kElements);
+    at = next;
+  }
+  const int y = t.Output({kElements});
+  t.Kernel("add_one", {at}, {y}, kElements);
+  auto executable = Load(t);
+  EXPECT_EQ(executable->MemoryInBytes(), 0);
+  std::vector<float> data(kElements, 1);
+  EXPECT_EQ(RunModel(*executable, {View(data, {kElements})})[0],
+            std::vector<float>(kElements, 52));
+  EXPECT_GE(executable->MemoryInBytes(), 2 * 4 * kElements);
+  EXPECT_LT(executable->MemoryInBytes(), 2 * 4 * kElements + 1000);
+}
+
+TEST(ExecutableTest, FollowsTheNumberOfThreads) {
+  TestPlan t;
+  const int x = t.Input({1000}), y = t.Output({1000});
+  t.Kernel("add_one", {x}, {y}, 1000);
+  auto executable = Load(t);
+  const int before = at::get_num_threads();
+  std::vector<float> data(1000, 1);
+  for (int threads : {1, 3, 2}) {
+    at::set_num_threads(threads);
+    EXPECT_EQ(RunModel(*executable, {View(data, {1000})})[0],
+              std::vector<float>(1000, 2));
+  }
+  at::set_num_threads(before);
+}
+
+}  // namespace
+}  // namespace aitune

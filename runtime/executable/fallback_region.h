@@ -1,0 +1,46 @@
+// A part of the model that the compiler could not take, run by LibTorch.
+//
+// The frontend makes the regions (it knows LibTorch's operators); the plan
+// numbers them; the executable calls them through this interface, so neither
+// the compiler nor the executable includes LibTorch's headers.
+#ifndef AITUNE_RUNTIME_EXECUTABLE_FALLBACK_REGION_H_
+#define AITUNE_RUNTIME_EXECUTABLE_FALLBACK_REGION_H_
+
+#include <cstdint>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "runtime/tensor/tensor_view.h"
+
+namespace aitune {
+
+// A value only LibTorch understands (an IValue: a list, a number that depends
+// on data, a tensor whose shape does). Opaque to the plan, shared by copies.
+using OpaqueValue = std::shared_ptr<void>;
+
+// A tensor in the plan's buffers, or an opaque value.
+using RegionValue = std::variant<TensorView, OpaqueValue>;
+
+class FallbackRegion {
+ public:
+  virtual ~FallbackRegion() = default;
+
+  // Runs the region. `inputs` hold a TensorView for each tensor of the plan
+  // and an OpaqueValue for each other value. symbols[i] is the value of the
+  // plan's symbol s`i` (operators may take sizes as numbers). On entry
+  // outputs[i] holds a TensorView (sizes and dtype set, memory of the plan to
+  // be written) where the plan expects a tensor, and an empty OpaqueValue where
+  // it expects an opaque value. An error names the operator and carries
+  // LibTorch's text; a tensor of another shape or dtype than the plan expects
+  // is an error too. Thread-safe.
+  virtual absl::Status Run(absl::Span<const RegionValue> inputs,
+                           absl::Span<const int64_t> symbols,
+                           absl::Span<RegionValue> outputs) const = 0;
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_EXECUTABLE_FALLBACK_REGION_H_

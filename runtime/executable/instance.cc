@@ -1,0 +1,363 @@
+#include "runtime/executable/instance.h"
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/executable/status_macros.h"
+#include "runtime/executable/thread_pool.h"
+
+namespace aitune {
+namespace {
+
+absl::Status InStep(const LoadedStep& step, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("step '", step.proto->name(),
+                                                  "': ", status.message()));
+}
+
+bool IsLibraryCall(const LoadedStep& step) {
+  return step.proto->has_matmul() || step.proto->has_convolution();
+}
+
+double Microseconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+}  // namespace
+
+// What one call in progress changes. Reused by later calls.
+struct Instance::Context {
+  struct Region {
+    std::vector<RegionValue> inputs, outputs;
+  };
+  // Of each step, its inputs' and outputs' addresses, one step after another.
+  std::vector<void*> buffers;
+  std::vector<std::unique_ptr<LibraryCall::Binding>> bindings;  // by step
+  std::vector<Region> regions;                                  // by step
+  std::vector<OpaqueValue> opaques;                             // by value
+  AlignedBuffer arena;                                          // during a call
+  char* patched_for = nullptr;  // the arena that `buffers` point into
+};
+
+// A context, with an arena, for the time of a call.
+class Instance::Borrowed {
+ public:
+  explicit Borrowed(const Instance& instance)
+      : instance_(instance), context_(instance.TakeContext()) {}
+  ~Borrowed() {
+    for (OpaqueValue& value : context_->opaques) value.reset();
+    if (context_->arena.data() != nullptr) {
+      instance_.plan_.arenas().Release(std::move(context_->arena));
+    }
+    instance_.ReturnContext(std::move(context_));
+  }
+  Context& context() { return *context_; }
+
+ private:
+  const Instance& instance_;
+  std::unique_ptr<Context> context_;
+};
+
+Instance::Instance(const LoadedPlan& plan, bool initialization)
+    : plan_(plan),
+      initialization_(initialization),
+      steps_(initialization ? plan.initialization() : plan.steps()) {}
+
+Instance::~Instance() = default;
+
+absl::StatusOr<std::unique_ptr<Instance>> Instance::Create(
+    const LoadedPlan& plan, bool initialization,
+    absl::Span<const int64_t> symbols, int threads) {
+  std::unique_ptr<Instance> instance(new Instance(plan, initialization));
+  const std::vector<LoadedStep>& steps = instance->steps_;
+  instance->symbols_.assign(symbols.begin(), symbols.end());
+  AITUNE_ASSIGN_OR_RETURN(
+      instance->layout_,
+      InstanceLayout::Analyze(plan, steps, symbols, initialization));
+  AITUNE_RETURN_IF_ERROR(instance->PrepareKernels());
+  instance->library_.resize(steps.size());
+  std::vector<int64_t> scratch_bytes(steps.size(), 0);
+  for (size_t s = 0; s < steps.size(); ++s) {
+    if (!IsLibraryCall(steps[s])) continue;
+    AITUNE_RETURN_IF_ERROR(
+        instance->PrepareLibraryCall(static_cast<int>(s), threads));
+    scratch_bytes[s] = instance->library_[s].call->scratch_bytes();
+  }
+  instance->layout_.Place(scratch_bytes);
+  instance->NumberBuffers();
+  return instance;
+}
+
+absl::Status Instance::PrepareKernels() {
+  grids_.assign(steps_.size(), 0);
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    if (steps_[s].kernel == nullptr) continue;
+    const absl::StatusOr<int64_t> grid = EvaluateSize(steps_[s].grid, symbols_);
+    if (!grid.ok()) return InStep(steps_[s], grid.status());
+    grids_[s] = *grid;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Instance::PrepareLibraryCall(int step, int threads) {
+  const LoadedStep& loaded = steps_[step];
+  std::vector<LibraryOperand> inputs;
+  for (int32_t value : loaded.inputs) {
+    const int32_t root = plan_.values()[value].root;
+    const LoadedValue& base = plan_.values()[root];
+    LibraryOperand operand;
+    operand.view.dtype = plan_.values()[value].type.dtype;
+    operand.view.sizes = layout_.sizes(value);
+    // Persistent values are constants once the initialization has run.
+    if (base.storage == ValueProto::CONSTANT ||
+        (base.persistent && !initialization_)) {
+      operand.view.data = base.fixed;
+      operand.constant = root;
+    }
+    inputs.push_back(std::move(operand));
+  }
+  TensorView output;
+  output.dtype = plan_.values()[loaded.outputs[0]].type.dtype;
+  output.sizes = layout_.sizes(loaded.outputs[0]);
+  auto prepare = [&](int in_place) {
+    const ScopedThreadCount scope(threads);
+    return loaded.proto->has_matmul()
+               ? Prepare(loaded.proto->matmul(), inputs, output, in_place,
+                         plan_.weights())
+               : Prepare(loaded.proto->convolution(), inputs, output, in_place,
+                         plan_.weights());
+  };
+  absl::StatusOr<std::unique_ptr<LibraryCall>> call =
+      prepare(layout_.in_place(step));
+  if (!call.ok() && layout_.in_place(step) >= 0) {
+    layout_.KeepApart(step);
+    call = prepare(-1);
+  }
+  if (!call.ok()) return InStep(loaded, call.status());
+  library_[step].call = *std::move(call);
+  return absl::OkStatus();
+}
+
+void Instance::NumberBuffers() {
+  auto add = [&](int32_t value) {
+    const int32_t slot = static_cast<int32_t>(fixed_slots_.size());
+    const Placement& placement = layout_.placement(value);
+    fixed_slots_.push_back(nullptr);
+    switch (placement.kind) {
+      case Placement::Kind::kFixed:
+        fixed_slots_.back() = plan_.values()[plan_.values()[value].root].fixed;
+        break;
+      case Placement::Kind::kArena:
+        arena_patches_.push_back({slot, 0, placement.offset});
+        break;
+      case Placement::Kind::kInput:
+        input_patches_.push_back({slot, placement.index, 0});
+        break;
+      case Placement::Kind::kOutput:
+        output_patches_.push_back({slot, placement.index, 0});
+        break;
+      case Placement::Kind::kNone:
+        break;
+    }
+  };
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    first_slots_.push_back(static_cast<int32_t>(fixed_slots_.size()));
+    for (int32_t value : steps_[s].inputs) add(value);
+    for (int32_t value : steps_[s].outputs) add(value);
+    library_[s].scratch_offset = layout_.scratch_offset(static_cast<int>(s));
+  }
+  first_slots_.push_back(static_cast<int32_t>(fixed_slots_.size()));
+  for (const OutputCopy& copy : layout_.copies()) add(copy.value);
+}
+
+std::unique_ptr<Instance::Context> Instance::NewContext() const {
+  auto context = std::make_unique<Context>();
+  context->buffers = fixed_slots_;
+  context->bindings.resize(steps_.size());
+  context->regions.resize(steps_.size());
+  bool has_opaque = false;
+  auto region_value = [&](int32_t value) -> RegionValue {
+    const LoadedValue& loaded = plan_.values()[value];
+    if (loaded.storage == ValueProto::OPAQUE) {
+      has_opaque = true;
+      return OpaqueValue();
+    }
+    return TensorView{nullptr, loaded.type.dtype, layout_.sizes(value)};
+  };
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    if (library_[s].call != nullptr) {
+      context->bindings[s] = library_[s].call->Bind();
+    }
+    if (steps_[s].region == nullptr) continue;
+    for (int32_t value : steps_[s].inputs) {
+      context->regions[s].inputs.push_back(region_value(value));
+    }
+    for (int32_t value : steps_[s].outputs) {
+      context->regions[s].outputs.push_back(region_value(value));
+    }
+  }
+  if (has_opaque) context->opaques.resize(plan_.values().size());
+  return context;
+}
+
+std::unique_ptr<Instance::Context> Instance::TakeContext() const {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!free_contexts_.empty()) {
+      std::unique_ptr<Context> context = std::move(free_contexts_.back());
+      free_contexts_.pop_back();
+      return context;
+    }
+    free_contexts_.reserve(++contexts_);  // so that a return never allocates
+  }
+  return NewContext();
+}
+
+void Instance::ReturnContext(std::unique_ptr<Context> context) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  free_contexts_.push_back(std::move(context));
+}
+
+absl::Status Instance::CheckOutputs(absl::Span<RegionValue> outputs) const {
+  if (initialization_) return absl::OkStatus();
+  const std::vector<int32_t>& values = plan_.output_values();
+  if (outputs.size() != values.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model gives ", values.size(), " outputs, but ",
+                     outputs.size(), " were asked for"));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const TensorView* tensor = std::get_if<TensorView>(&outputs[i]);
+    const LoadedValue& value = plan_.values()[values[i]];
+    if ((tensor == nullptr) != (value.storage == ValueProto::OPAQUE)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output ", i,
+                       tensor == nullptr ? " is a tensor: give it memory"
+                                         : " is opaque: give it no tensor"));
+    }
+    if (tensor == nullptr) continue;
+    const std::vector<int64_t>& sizes = layout_.sizes(values[i]);
+    if (tensor->dtype != value.type.dtype || tensor->sizes != sizes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output ", i, ": expected ", std::string(Name(value.type.dtype)),
+          SizesToString(sizes), ", got ", std::string(Name(tensor->dtype)),
+          SizesToString(tensor->sizes)));
+    }
+    if (tensor->data == nullptr && ElementCount(sizes) > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output ", i, ": it has no memory"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Instance::Run(absl::Span<const TensorView> inputs,
+                           absl::Span<RegionValue> outputs,
+                           double* step_microseconds) const {
+  AITUNE_RETURN_IF_ERROR(CheckOutputs(outputs));
+  Borrowed borrowed(*this);
+  Context& context = borrowed.context();
+  AITUNE_ASSIGN_OR_RETURN(context.arena,
+                          plan_.arenas().Acquire(layout_.arena_bytes()));
+  std::vector<void*>& buffers = context.buffers;
+  char* const arena = context.arena.data();
+  if (arena != context.patched_for) {
+    for (const Patch& patch : arena_patches_) {
+      buffers[patch.slot] = arena + patch.offset;
+    }
+    context.patched_for = arena;
+  }
+  for (const Patch& patch : input_patches_) {
+    buffers[patch.slot] = inputs[patch.index].data;
+  }
+  for (const Patch& patch : output_patches_) {
+    buffers[patch.slot] = std::get<TensorView>(outputs[patch.index]).data;
+  }
+
+  const int steps = static_cast<int>(steps_.size());
+  std::chrono::steady_clock::time_point start;
+  if (step_microseconds != nullptr) start = std::chrono::steady_clock::now();
+  for (int s = 0; s < steps; ++s) {
+    AITUNE_RETURN_IF_ERROR(RunStep(s, context));
+    for (int32_t value : layout_.last_uses(s)) context.opaques[value].reset();
+    if (step_microseconds != nullptr) {
+      const auto end = std::chrono::steady_clock::now();
+      step_microseconds[s] += Microseconds(end - start);
+      start = end;
+    }
+  }
+
+  for (size_t c = 0; c < layout_.copies().size(); ++c) {
+    const OutputCopy& copy = layout_.copies()[c];
+    std::memcpy(std::get<TensorView>(outputs[copy.output]).data,
+                buffers[first_slots_.back() + c], copy.bytes);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    OpaqueValue* opaque = std::get_if<OpaqueValue>(&outputs[i]);
+    if (opaque != nullptr) *opaque = context.opaques[plan_.output_values()[i]];
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Instance::RunStep(int step, Context& context) const {
+  const LoadedStep& loaded = steps_[step];
+  void* const* const buffers = context.buffers.data() + first_slots_[step];
+  if (loaded.kernel != nullptr) {
+    ParallelFor(grids_[step], loaded.proto->kernel().grain(),
+                [&](int64_t begin, int64_t end) {
+                  loaded.kernel(buffers, symbols_.data(), begin, end);
+                });
+    return absl::OkStatus();
+  }
+  if (library_[step].call != nullptr) {
+    const LibraryStep& library = library_[step];
+    const absl::Status status = library.call->Run(
+        buffers, context.arena.data() + library.scratch_offset,
+        *context.bindings[step]);
+    return status.ok() ? status : InStep(loaded, status);
+  }
+  return RunRegion(step, context);
+}
+
+absl::Status Instance::RunRegion(int step, Context& context) const {
+  const LoadedStep& loaded = steps_[step];
+  void* const* buffer = context.buffers.data() + first_slots_[step];
+  Context::Region& region = context.regions[step];
+  auto set = [&](RegionValue& value, int32_t index, bool is_input) {
+    if (TensorView* tensor = std::get_if<TensorView>(&value)) {
+      tensor->data = *buffer;
+    } else {
+      value = is_input ? context.opaques[index] : OpaqueValue();
+    }
+    ++buffer;
+  };
+  for (size_t i = 0; i < loaded.inputs.size(); ++i) {
+    set(region.inputs[i], loaded.inputs[i], true);
+  }
+  for (size_t i = 0; i < loaded.outputs.size(); ++i) {
+    set(region.outputs[i], loaded.outputs[i], false);
+  }
+  absl::Status status = loaded.region->Run(region.inputs, symbols_,
+                                           absl::MakeSpan(region.outputs));
+  for (RegionValue& value : region.inputs) {
+    if (auto* opaque = std::get_if<OpaqueValue>(&value)) opaque->reset();
+  }
+  if (!status.ok()) return status;
+  for (size_t i = 0; i < loaded.outputs.size(); ++i) {
+    const int32_t value = loaded.outputs[i];
+    OpaqueValue* opaque = std::get_if<OpaqueValue>(&region.outputs[i]);
+    const bool is_opaque = plan_.values()[value].storage == ValueProto::OPAQUE;
+    if ((opaque != nullptr) != is_opaque) {
+      return InStep(loaded, absl::InternalError(absl::StrCat(
+                                "the fallback region gave ",
+                                is_opaque ? "a tensor" : "an opaque value",
+                                " as output ", i)));
+    }
+    if (is_opaque) context.opaques[value] = std::move(*opaque);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace aitune

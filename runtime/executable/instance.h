@@ -1,0 +1,84 @@
+// A list of steps made ready for one combination of sizes: every size
+// evaluated, memory planned, library primitives compiled. Running it is
+// patching a few addresses and a loop over calls.
+#ifndef AITUNE_RUNTIME_EXECUTABLE_INSTANCE_H_
+#define AITUNE_RUNTIME_EXECUTABLE_INSTANCE_H_
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/executable/executable.h"
+#include "runtime/executable/instance_layout.h"
+#include "runtime/executable/loaded_plan.h"
+
+namespace aitune {
+
+class Instance {
+ public:
+  // Prepares the plan's steps or, with `initialization`, those that run at
+  // load (then `symbols` is empty), for `threads` threads. `plan` must outlive
+  // the instance. Errors name the step or value.
+  static absl::StatusOr<std::unique_ptr<Instance>> Create(
+      const LoadedPlan& plan, bool initialization,
+      absl::Span<const int64_t> symbols, int threads);
+  ~Instance();
+
+  // Runs the steps. `inputs` were checked by InputBinding; `outputs` are
+  // checked here. With `step_microseconds`, one element a step, adds what each
+  // step took. Thread-safe. Allocates nothing when as many calls ran at once
+  // before.
+  absl::Status Run(absl::Span<const TensorView> inputs,
+                   absl::Span<RegionValue> outputs,
+                   double* step_microseconds) const;
+
+ private:
+  struct Context;
+  struct LibraryStep {
+    std::unique_ptr<LibraryCall> call;
+    int64_t scratch_offset = 0;
+  };
+  // A place in a context's buffers that holds an address of the arena, of an
+  // input or of an output.
+  struct Patch {
+    int32_t slot = 0;
+    int32_t index = 0;   // of the input or output
+    int64_t offset = 0;  // in the arena
+  };
+  class Borrowed;
+
+  Instance(const LoadedPlan& plan, bool initialization);
+
+  absl::Status PrepareLibraryCall(int step, int threads);
+  absl::Status PrepareKernels();
+  void NumberBuffers();
+  std::unique_ptr<Context> NewContext() const;
+  std::unique_ptr<Context> TakeContext() const;
+  void ReturnContext(std::unique_ptr<Context> context) const;
+  absl::Status CheckOutputs(absl::Span<RegionValue> outputs) const;
+  absl::Status RunStep(int step, Context& context) const;
+  absl::Status RunRegion(int step, Context& context) const;
+
+  const LoadedPlan& plan_;
+  const bool initialization_;
+  const std::vector<LoadedStep>& steps_;
+  std::vector<int64_t> symbols_;
+  InstanceLayout layout_;
+  std::vector<LibraryStep> library_;  // by step; null for others
+  std::vector<int64_t> grids_;        // by step; 0 for others
+  std::vector<int32_t> first_slots_;  // by step: of its buffers
+  std::vector<void*> fixed_slots_;    // the buffers before any patch
+  std::vector<Patch> arena_patches_, input_patches_, output_patches_;
+
+  mutable std::mutex mutex_;
+  mutable std::vector<std::unique_ptr<Context>> free_contexts_;
+  mutable size_t contexts_ = 0;
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_EXECUTABLE_INSTANCE_H_

@@ -1,0 +1,202 @@
+#include "runtime/executable/loaded_plan.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/executable/pack.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune {
+
+absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
+  AlignedBuffer arena;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!free_.empty()) {
+      arena = std::move(free_.back());
+      free_.pop_back();
+    } else {
+      free_.reserve(++arenas_);  // so that Release never allocates
+    }
+  }
+  if (arena.bytes() >= bytes) return arena;
+  total_bytes_ -= arena.bytes();
+  arena = AlignedBuffer();  // first, to need less at once
+  absl::StatusOr<AlignedBuffer> larger = AlignedBuffer::Allocate(bytes);
+  if (!larger.ok()) {
+    Release(AlignedBuffer());
+    return larger;
+  }
+  total_bytes_ += bytes;
+  return larger;
+}
+
+void ArenaPool::Release(AlignedBuffer arena) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  free_.push_back(std::move(arena));
+}
+
+absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(
+    ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
+    std::vector<ConstantTensor> constants,
+    std::vector<std::unique_ptr<FallbackRegion>> regions) {
+  AITUNE_RETURN_IF_ERROR(ValidatePlan(plan));
+  std::unique_ptr<LoadedPlan> loaded(new LoadedPlan);
+  loaded->plan_ = std::move(plan);
+  loaded->kernels_ = std::move(kernels);
+  loaded->constants_ = std::move(constants);
+  loaded->regions_ = std::move(regions);
+  AITUNE_RETURN_IF_ERROR(loaded->LoadSteps(true));
+  AITUNE_RETURN_IF_ERROR(loaded->LoadSteps(false));
+  AITUNE_RETURN_IF_ERROR(loaded->LoadValues());
+  loaded->output_values_ = OutputValues(loaded->plan_);
+  for (const TensorTypeProto& output : loaded->plan_.outputs()) {
+    loaded->output_types_.emplace_back();
+    if (output.dtype() == 0) continue;
+    AITUNE_ASSIGN_OR_RETURN(loaded->output_types_.back(),
+                            FromProto(output, loaded->plan_.symbols_size()));
+  }
+  return loaded;
+}
+
+absl::Status LoadedPlan::LoadSteps(bool initialization) {
+  for (const Step& step :
+       initialization ? plan_.initialization() : plan_.steps()) {
+    LoadedStep loaded;
+    loaded.proto = &step;
+    loaded.inputs.assign(step.inputs().begin(), step.inputs().end());
+    loaded.outputs.assign(step.outputs().begin(), step.outputs().end());
+    if (step.has_kernel()) {
+      const std::string& symbol = step.kernel().symbol();
+      if (kernels_ != nullptr) loaded.kernel = kernels_->Find(symbol);
+      if (loaded.kernel == nullptr) {
+        return absl::NotFoundError(absl::StrCat("step '", step.name(),
+                                                "': the object code has no ",
+                                                "kernel '", symbol, "'"));
+      }
+      AITUNE_ASSIGN_OR_RETURN(
+          loaded.grid, FromProto(step.kernel().grid(), plan_.symbols_size()));
+    } else if (step.has_fallback()) {
+      const size_t region = step.fallback().region();
+      if (region >= regions_.size() || regions_[region] == nullptr) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("step '", step.name(), "' calls fallback region ",
+                         region, ", but ", regions_.size(), " were given"));
+      }
+      loaded.region = regions_[region].get();
+    }
+    (initialization ? initialization_ : steps_).push_back(std::move(loaded));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadedPlan::LoadValues() {
+  const std::vector<int32_t> roots = StorageRoots(plan_);
+  values_.resize(plan_.values_size());
+  for (int32_t i = 0; i < plan_.values_size(); ++i) {
+    const ValueProto& proto = plan_.values(i);
+    LoadedValue& value = values_[i];
+    value.storage = proto.storage();
+    value.index = proto.index();
+    value.persistent = proto.persistent();
+    value.root = roots[i];
+    if (value.storage == ValueProto::OPAQUE) continue;
+    AITUNE_ASSIGN_OR_RETURN(value.type,
+                            FromProto(proto.type(), plan_.symbols_size()));
+    if (value.storage == ValueProto::CONSTANT) {
+      AITUNE_RETURN_IF_ERROR(LoadConstant(i));
+    } else if (value.persistent) {
+      AITUNE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes,
+                              EvaluateSizes(value.type.sizes, {}));
+      AITUNE_ASSIGN_OR_RETURN(const int64_t bytes,
+                              TensorBytes(value.type.dtype, sizes));
+      AITUNE_ASSIGN_OR_RETURN(AlignedBuffer buffer,
+                              AlignedBuffer::Allocate(bytes));
+      value.fixed = buffer.data();
+      owned_.push_back(std::move(buffer));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LoadedPlan::LoadConstant(int32_t value) {
+  LoadedValue& loaded = values_[value];
+  if (static_cast<size_t>(loaded.index) >= constants_.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the plan needs constant ", loaded.index, ", but ",
+                     constants_.size(), " were given"));
+  }
+  const ConstantTensor& constant = constants_[loaded.index];
+  const TensorView& view = constant.view;
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes,
+                          EvaluateSizes(loaded.type.sizes, {}));
+  AITUNE_ASSIGN_OR_RETURN(const int64_t bytes,
+                          TensorBytes(loaded.type.dtype, sizes));
+  const std::string where =
+      absl::StrCat("constant ", loaded.index, " ('", constant.name, "'): ");
+  if (view.dtype != loaded.type.dtype || view.sizes != sizes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        where, "the plan expects ", std::string(Name(loaded.type.dtype)),
+        SizesToString(sizes), ", but it is ", std::string(Name(view.dtype)),
+        SizesToString(view.sizes)));
+  }
+  if (view.data == nullptr && bytes > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(where, "it has no data"));
+  }
+  const PackingProto& packing = plan_.values(value).packing();
+  if (packing.kind() == PackingProto::NONE) {
+    loaded.fixed = view.data;
+    return absl::OkStatus();
+  }
+  // The same packing of the same constant is made once.
+  for (int32_t other = 0; other < value; ++other) {
+    const PackingProto& made = plan_.values(other).packing();
+    if (values_[other].storage == ValueProto::CONSTANT &&
+        values_[other].index == loaded.index && made.kind() == packing.kind() &&
+        made.block_n() == packing.block_n() &&
+        made.transposed() == packing.transposed()) {
+      loaded.fixed = values_[other].fixed;
+      return absl::OkStatus();
+    }
+  }
+  const absl::StatusOr<int64_t> packed_bytes =
+      PackedBytes(packing, view.dtype, view.sizes);
+  if (!packed_bytes.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, packed_bytes.status().message()));
+  }
+  AITUNE_ASSIGN_OR_RETURN(AlignedBuffer buffer,
+                          AlignedBuffer::Allocate(*packed_bytes));
+  AITUNE_RETURN_IF_ERROR(Pack(packing, view, buffer.data()));
+  loaded.fixed = buffer.data();
+  owned_.push_back(std::move(buffer));
+  return absl::OkStatus();
+}
+
+void LoadedPlan::ReleaseUnusedConstants() {
+  std::vector<bool> used(constants_.size(), false);
+  auto use = [&](int32_t value) {
+    const LoadedValue& root = values_[values_[value].root];
+    if (root.storage == ValueProto::CONSTANT &&
+        plan_.values(values_[value].root).packing().kind() ==
+            PackingProto::NONE) {
+      used[root.index] = true;
+    }
+  };
+  for (const LoadedStep& step : steps_) {
+    for (int32_t input : step.inputs) use(input);
+  }
+  for (int32_t output : output_values_) use(output);
+  for (size_t i = 0; i < constants_.size(); ++i) {
+    if (!used[i]) constants_[i] = ConstantTensor();
+  }
+}
+
+int64_t LoadedPlan::MemoryInBytes() const {
+  int64_t bytes = arenas_.MemoryInBytes() + weights_.MemoryInBytes();
+  for (const AlignedBuffer& buffer : owned_) bytes += buffer.bytes();
+  return bytes;
+}
+
+}  // namespace aitune

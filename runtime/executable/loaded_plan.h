@@ -1,0 +1,110 @@
+// A plan with everything it names found and ready: kernels, regions, packed
+// constants, persistent values. What all instances of an executable share.
+#ifndef AITUNE_RUNTIME_EXECUTABLE_LOADED_PLAN_H_
+#define AITUNE_RUNTIME_EXECUTABLE_LOADED_PLAN_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "runtime/executable/aligned_buffer.h"
+#include "runtime/executable/executable.h"
+#include "runtime/executable/onednn_library.h"
+#include "runtime/executable/plan.h"
+
+namespace aitune {
+
+struct LoadedValue {
+  ValueProto::Storage storage = ValueProto::ARENA;
+  int32_t index = 0;
+  bool persistent = false;
+  int32_t root = 0;     // see StorageRoots
+  PlanTensorType type;  // unless OPAQUE
+  // Of roots that are constants (packed where asked) or persistent.
+  void* fixed = nullptr;
+};
+
+struct LoadedStep {
+  const Step* proto = nullptr;
+  std::vector<int32_t> inputs, outputs;
+  KernelFunction kernel = nullptr;         // of a kernel launch
+  SizeExpression grid;                     // likewise
+  const FallbackRegion* region = nullptr;  // of a fallback call
+};
+
+// Memory for calls in progress. An arena serves instances of any sizes, so
+// that a model with many combinations of sizes needs as many arenas as it has
+// concurrent callers. Thread-safe.
+class ArenaPool {
+ public:
+  // An arena of at least `bytes` bytes, a used one if there is one; one that
+  // is too small is replaced. kResourceExhausted.
+  absl::StatusOr<AlignedBuffer> Acquire(int64_t bytes);
+  void Release(AlignedBuffer arena);
+  // Of the arenas in use and those that wait.
+  int64_t MemoryInBytes() const { return total_bytes_; }
+
+ private:
+  std::mutex mutex_;
+  std::vector<AlignedBuffer> free_;
+  size_t arenas_ = 0;
+  std::atomic<int64_t> total_bytes_{0};
+};
+
+class LoadedPlan {
+ public:
+  // Checks and loads; does not run the initialization. Errors as
+  // Executable::Load.
+  static absl::StatusOr<std::unique_ptr<LoadedPlan>> Load(
+      ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
+      std::vector<ConstantTensor> constants,
+      std::vector<std::unique_ptr<FallbackRegion>> regions);
+  LoadedPlan(const LoadedPlan&) = delete;
+  LoadedPlan& operator=(const LoadedPlan&) = delete;
+
+  // Forgets constants that only packing or the initialization needed.
+  void ReleaseUnusedConstants();
+
+  const ExecutablePlan& plan() const { return plan_; }
+  const std::vector<LoadedValue>& values() const { return values_; }
+  const std::vector<LoadedStep>& initialization() const {
+    return initialization_;
+  }
+  const std::vector<LoadedStep>& steps() const { return steps_; }
+  // By output: its value, and its type (unless opaque).
+  const std::vector<int32_t>& output_values() const { return output_values_; }
+  const std::vector<PlanTensorType>& output_types() const {
+    return output_types_;
+  }
+  ArenaPool& arenas() const { return arenas_; }
+  WeightCache& weights() const { return weights_; }
+
+  // Packed constants, persistent values, reordered weights and arenas.
+  int64_t MemoryInBytes() const;
+
+ private:
+  LoadedPlan() = default;
+  absl::Status LoadValues();
+  absl::Status LoadConstant(int32_t value);
+  absl::Status LoadSteps(bool initialization);
+
+  ExecutablePlan plan_;
+  std::shared_ptr<const KernelLibrary> kernels_;
+  std::vector<ConstantTensor> constants_;
+  std::vector<std::unique_ptr<FallbackRegion>> regions_;
+  std::vector<LoadedValue> values_;
+  std::vector<LoadedStep> initialization_, steps_;
+  std::vector<int32_t> output_values_;
+  std::vector<PlanTensorType> output_types_;
+  std::vector<AlignedBuffer> owned_;  // packed constants, persistent values
+  mutable ArenaPool arenas_;
+  mutable WeightCache weights_;
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_EXECUTABLE_LOADED_PLAN_H_

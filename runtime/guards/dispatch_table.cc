@@ -1,0 +1,159 @@
+#include "runtime/guards/dispatch_table.h"
+
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/executable/status_macros.h"
+#include "runtime/logging/logging.h"
+
+namespace aitune {
+namespace {
+
+bool MayPass(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kAborted:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string InputsText(absl::Span<const InputDescription> inputs) {
+  return absl::StrJoin(inputs, ", ",
+                       [](std::string* out, const InputDescription& input) {
+                         absl::StrAppend(out, ToString(input));
+                       });
+}
+
+// What can't be compiled for these inputs may still be for others of the same
+// ranges, so a failure is remembered for these alone.
+std::vector<InputDescription> ExactInputs(absl::Span<const CallInput> inputs) {
+  std::vector<InputDescription> exact;
+  for (const CallInput& input : inputs)
+    exact.push_back(InputDescription::Of(input));
+  return exact;
+}
+
+}  // namespace
+
+DispatchTableBase::DispatchTableBase(DispatchOptions options, Compile compile)
+    : options_(std::move(options)),
+      compile_(std::move(compile)),
+      history_(options_.sizes) {}
+
+absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::Find(
+    absl::Span<const CallInput> inputs, OnMiss on_miss) {
+  {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    if (const Entry* entry = Match(inputs)) {
+      if (entry->executable == nullptr) return entry->error;
+      return entry->executable;
+    }
+    if (on_miss == OnMiss::kFail)
+      return absl::FailedPreconditionError(absl::StrCat(
+          options_.name, " would have to be compiled: ", ExplainMiss(inputs)));
+  }
+  return CompileFor(inputs);
+}
+
+const DispatchTableBase::Entry* DispatchTableBase::Match(
+    absl::Span<const CallInput> inputs) const {
+  for (const std::unique_ptr<const Entry>& entry : entries_) {
+    if (entry->guards.Check(inputs)) return entry.get();
+  }
+  return nullptr;
+}
+
+std::string DispatchTableBase::ExplainMiss(
+    absl::Span<const CallInput> inputs) const {
+  if (entries_.empty()) return "there is no version yet";
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const std::optional<GuardFailure> failure =
+        entries_[i]->guards.Explain(inputs);
+    if (failure.has_value())
+      texts.push_back(absl::StrCat("version ", i, ": ", failure->text,
+                                   "; to avoid it, ", failure->advice));
+  }
+  return absl::StrJoin(texts, ". ");
+}
+
+absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
+    absl::Span<const CallInput> inputs) {
+  std::lock_guard<std::mutex> compile_lock(compile_mutex_);
+  CompileRequest request;
+  {
+    std::shared_lock<std::shared_mutex> lock(mutex_);
+    // Another thread may have compiled it meanwhile.
+    if (const Entry* entry = Match(inputs)) {
+      if (entry->executable == nullptr) return entry->error;
+      return entry->executable;
+    }
+    request.version = static_cast<int>(entries_.size());
+    if (request.version > 0) request.reason = ExplainMiss(inputs);
+  }
+  if (request.version >= options_.recompile_limit) {
+    const std::string text = absl::StrCat(
+        options_.name, " has reached the limit of ", options_.recompile_limit,
+        " compiled versions and is not compiled again (recompile_limit). ",
+        request.reason);
+    if (!limit_was_told_) Log(LogChannel::kWarning, text);
+    limit_was_told_ = true;
+    return absl::ResourceExhaustedError(text);
+  }
+  std::vector<std::string> notes;
+  request.inputs = history_.Next(inputs, &notes);
+  if (request.version > 0 && IsEnabled(LogChannel::kRecompiles))
+    Log(LogChannel::kRecompiles,
+        absl::StrCat("compiling version ", request.version, " of ",
+                     options_.name, " for ", InputsText(request.inputs), ". ",
+                     request.reason));
+  for (const std::string& note : notes)
+    Log(LogChannel::kDynamic, absl::StrCat(options_.name, ": ", note));
+
+  absl::StatusOr<Version> version = compile_(request);
+  if (!version.ok()) {
+    if (!MayPass(version.status()))
+      Add(GuardSet(ExactInputs(inputs)), nullptr, version.status());
+    return version.status();
+  }
+  if (version->executable == nullptr)
+    return absl::InternalError(
+        absl::StrCat("the compiler gave nothing for ", options_.name));
+  GuardSet guards(std::move(version->inputs), options_.guard_filter);
+  // Otherwise every such call would compile again.
+  if (const std::optional<GuardFailure> failure = guards.Explain(inputs))
+    return absl::InternalError(
+        absl::StrCat("the compiler gave a version of ", options_.name,
+                     " that does not fit the call: ", failure->text));
+  Add(std::move(guards), version->executable, absl::OkStatus());
+  return std::move(version->executable);
+}
+
+void DispatchTableBase::Add(GuardSet guards, std::shared_ptr<void> executable,
+                            absl::Status error) {
+  auto entry = std::make_unique<Entry>(
+      Entry{std::move(guards), std::move(executable), std::move(error)});
+  std::unique_lock<std::shared_mutex> lock(mutex_);
+  entries_.push_back(std::move(entry));
+}
+
+int DispatchTableBase::version_count() const {
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  return static_cast<int>(entries_.size());
+}
+
+void DispatchTableBase::Reset() {
+  std::lock_guard<std::mutex> compile_lock(compile_mutex_);
+  std::unique_lock<std::shared_mutex> lock(mutex_);
+  entries_.clear();
+  history_ = SizeHistory(options_.sizes);
+  limit_was_told_ = false;
+}
+
+}  // namespace aitune

@@ -1,0 +1,149 @@
+// The compiled versions of one graph, and which of them a call runs.
+//
+// A call runs the first version whose guards hold, the oldest first, so that a
+// version for exactly its sizes goes before a dynamic one and equal calls
+// always run the same code. If none does, the graph is compiled once more, for
+// ranges that size_history.h decides; the log channel "recompiles" says which
+// guard failed, with the values, and what would avoid it. There is a limit to
+// that: beyond it a call is an error with the same text, never something slower
+// in silence.
+#ifndef AITUNE_RUNTIME_GUARDS_DISPATCH_TABLE_H_
+#define AITUNE_RUNTIME_GUARDS_DISPATCH_TABLE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/guards/guard_set.h"
+#include "runtime/guards/input_description.h"
+#include "runtime/guards/size_history.h"
+
+namespace aitune {
+
+struct DispatchOptions {
+  std::string name;  // of the graph, for texts
+  DynamicOptions sizes;
+  // How many versions there may be.
+  int recompile_limit = 8;
+  // Which guards are checked; null: all.
+  GuardFilter guard_filter;
+};
+
+// What the compiler is asked for.
+struct CompileRequest {
+  std::vector<InputDescription> inputs;
+  int version = 0;     // 0 the first time
+  std::string reason;  // why the versions so far don't fit; empty for the first
+};
+
+// What a call may do when no version fits.
+enum class OnMiss {
+  kCompile,
+  kFail,  // kFailedPrecondition with the reason
+};
+
+// DispatchTable without the type of what it holds. Thread-safe.
+class DispatchTableBase {
+ public:
+  // What the compiler made, and the inputs it is right for: those of the
+  // request, or fewer (it may have had to specialise), but the call's among
+  // them.
+  struct Version {
+    std::shared_ptr<void> executable;
+    std::vector<InputDescription> inputs;
+  };
+  using Compile =
+      std::function<absl::StatusOr<Version>(const CompileRequest& request)>;
+
+  DispatchTableBase(DispatchOptions options, Compile compile);
+
+  absl::StatusOr<std::shared_ptr<void>> Find(absl::Span<const CallInput> inputs,
+                                             OnMiss on_miss);
+  int version_count() const;
+  void Reset();
+
+ private:
+  struct Entry {
+    GuardSet guards;
+    std::shared_ptr<void> executable;  // null: compiling it failed
+    absl::Status error;
+  };
+
+  // The entry whose guards hold, or null. With the lock held.
+  const Entry* Match(absl::Span<const CallInput> inputs) const;
+  // Why no version fits, and what would avoid it. With the lock held.
+  std::string ExplainMiss(absl::Span<const CallInput> inputs) const;
+  absl::StatusOr<std::shared_ptr<void>> CompileFor(
+      absl::Span<const CallInput> inputs);
+  void Add(GuardSet guards, std::shared_ptr<void> executable,
+           absl::Status error);
+
+  const DispatchOptions options_;
+  const Compile compile_;
+
+  // Held while compiling: one version at a time. Taken before mutex_.
+  std::mutex compile_mutex_;
+  SizeHistory history_;          // with compile_mutex_
+  bool limit_was_told_ = false;  // with compile_mutex_
+
+  mutable std::shared_mutex mutex_;
+  std::vector<std::unique_ptr<const Entry>> entries_;
+};
+
+// Holds versions of type T. Thread-safe: calls that find a version run at the
+// same time, also while another version is compiled.
+template <typename T>
+class DispatchTable {
+ public:
+  struct Version {
+    std::shared_ptr<T> executable;
+    std::vector<InputDescription> inputs;
+  };
+  using Compile =
+      std::function<absl::StatusOr<Version>(const CompileRequest& request)>;
+
+  // `compile` is called by one thread at a time.
+  DispatchTable(DispatchOptions options, Compile compile)
+      : base_(std::move(options),
+              [compile = std::move(compile)](const CompileRequest& request)
+                  -> absl::StatusOr<DispatchTableBase::Version> {
+                absl::StatusOr<Version> version = compile(request);
+                if (!version.ok()) return version.status();
+                return DispatchTableBase::Version{
+                    std::move(version->executable), std::move(version->inputs)};
+              }) {}
+
+  // The version for a call with these inputs, compiled if there is none.
+  // Errors: the compiler's, which is remembered, so that inputs that can't be
+  // compiled for cost one attempt (unless it may pass: kUnavailable,
+  // kResourceExhausted, kCancelled, kDeadlineExceeded, kAborted);
+  // kResourceExhausted at the limit; kFailedPrecondition with OnMiss::kFail;
+  // kInternal if the compiler's version does not fit the call.
+  absl::StatusOr<std::shared_ptr<T>> Find(absl::Span<const CallInput> inputs,
+                                          OnMiss on_miss = OnMiss::kCompile) {
+    absl::StatusOr<std::shared_ptr<void>> found = base_.Find(inputs, on_miss);
+    if (!found.ok()) return found.status();
+    return std::static_pointer_cast<T>(*std::move(found));
+  }
+
+  // Versions compiled and kept, failures included.
+  int version_count() const { return base_.version_count(); }
+
+  // Forgets all versions and sizes, as when new.
+  void Reset() { base_.Reset(); }
+
+ private:
+  DispatchTableBase base_;
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_GUARDS_DISPATCH_TABLE_H_

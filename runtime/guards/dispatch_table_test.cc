@@ -1,0 +1,273 @@
+#include "runtime/guards/dispatch_table.h"
+
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/logging/logging.h"
+
+namespace aitune {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class Executable {
+ public:
+  explicit Executable(int version) : version(version) {}
+  const int version;
+};
+using Table = DispatchTable<Executable>;
+
+class DispatchTableTest : public testing::Test {
+ protected:
+  DispatchTableTest() {
+    options_.name = "bert";
+    SetLogSink([this](LogChannel channel, std::string_view text) {
+      log_.push_back(std::string(Name(channel)) + ": " + std::string(text));
+    });
+    SetEnabled(LogChannel::kRecompiles, true);
+  }
+  ~DispatchTableTest() override {
+    SetLogSink(nullptr);
+    SetEnabled(LogChannel::kRecompiles, false);
+  }
+
+  Table MakeTable() {
+    return Table(
+        options_,
+        [this](
+            const CompileRequest& request) -> absl::StatusOr<Table::Version> {
+          requests_.push_back(request);
+          if (!error_.ok()) return error_;
+          return Table::Version{std::make_shared<Executable>(request.version),
+                                answer_.empty() ? request.inputs : answer_};
+        });
+  }
+
+  // The version that a tensor of these sizes gets, -1 for an error.
+  int Run(Table& table, std::vector<int64_t> sizes,
+          OnMiss on_miss = OnMiss::kCompile) {
+    CallInput input;
+    input.sizes = sizes;
+    const absl::StatusOr<std::shared_ptr<Executable>> found =
+        table.Find({input}, on_miss);
+    status_ = found.status();
+    return found.ok() ? (*found)->version : -1;
+  }
+
+  DispatchOptions options_;
+  absl::Status error_;
+  std::vector<InputDescription> answer_;
+  std::vector<CompileRequest> requests_;
+  std::vector<std::string> log_;
+  absl::Status status_;
+};
+
+TEST_F(DispatchTableTest, StaticFirstDynamicAtTheSecondSize) {
+  Table table = MakeTable();
+  EXPECT_EQ(Run(table, {8, 16}), 0);
+  EXPECT_EQ(Run(table, {8, 16}), 0);
+  EXPECT_EQ(Run(table, {12, 16}), 1);
+  EXPECT_EQ(Run(table, {99, 16}), 1);
+  EXPECT_THAT(requests_, SizeIs(2));
+  EXPECT_EQ(ToString(requests_[1].inputs[0]), "float32[2.., 16]");
+}
+
+TEST_F(DispatchTableTest, TheVersionForExactlyTheSizesGoesFirst) {
+  Table table = MakeTable();
+  Run(table, {8, 16});
+  Run(table, {12, 16});
+  EXPECT_EQ(Run(table, {8, 16}), 0);
+}
+
+TEST_F(DispatchTableTest, FalseAlwaysSpecialises) {
+  options_.sizes.dynamic = false;
+  Table table = MakeTable();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(Run(table, {8 + i, 16}), i);
+  EXPECT_EQ(Run(table, {9, 16}), 1);
+}
+
+TEST_F(DispatchTableTest, TrueIsDynamicUpFront) {
+  options_.sizes.dynamic = true;
+  Table table = MakeTable();
+  EXPECT_EQ(Run(table, {8, 16}), 0);
+  EXPECT_EQ(Run(table, {9, 17}), 0);
+  EXPECT_THAT(requests_, SizeIs(1));
+}
+
+TEST_F(DispatchTableTest, ARecompileTellsTheGuardTheValuesAndTheRemedy) {
+  Table table = MakeTable();
+  Run(table, {8, 16});
+  EXPECT_THAT(log_, IsEmpty());
+  Run(table, {12, 16});
+  EXPECT_THAT(
+      log_,
+      ElementsAre("recompiles: compiling version 1 of bert for "
+                  "float32[2.., 16]. version 0: the size of axis 0 of input 0 "
+                  "is 12, compiled for 8; to avoid it, set dynamic to True, "
+                  "give the axis a range of sizes, or pad it to 8"));
+  EXPECT_EQ(requests_[0].reason, "");
+  EXPECT_THAT(requests_[1].reason, HasSubstr("compiled for 8"));
+}
+
+TEST_F(DispatchTableTest, ALimitWithALoudMessageNeverSilence) {
+  options_.sizes.dynamic = false;
+  options_.recompile_limit = 2;
+  SetEnabled(LogChannel::kRecompiles, false);
+  Table table = MakeTable();
+  EXPECT_EQ(Run(table, {1}), 0);
+  EXPECT_EQ(Run(table, {2}), 1);
+  EXPECT_EQ(Run(table, {3}), -1);
+  EXPECT_EQ(status_.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status_.message()),
+              HasSubstr("bert has reached the limit of 2 compiled versions "
+                        "and is not compiled again (recompile_limit). version "
+                        "0: the size of axis 0 of input 0 is 3"));
+  EXPECT_THAT(log_, SizeIs(1));
+  EXPECT_THAT(log_[0], HasSubstr("warning: bert has reached the limit"));
+  EXPECT_EQ(Run(table, {4}), -1);
+  EXPECT_EQ(Run(table, {2}), 1);
+  EXPECT_THAT(requests_, SizeIs(2));
+  EXPECT_THAT(log_, SizeIs(1)) << "it is told once";
+}
+
+TEST_F(DispatchTableTest, OnMissFailCompilesNothing) {
+  Table table = MakeTable();
+  EXPECT_EQ(Run(table, {8}, OnMiss::kFail), -1);
+  EXPECT_EQ(status_.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status_.message(),
+            "bert would have to be compiled: there is no version yet");
+  EXPECT_EQ(Run(table, {8}), 0);
+  EXPECT_EQ(Run(table, {8}, OnMiss::kFail), 0);
+  EXPECT_EQ(Run(table, {9}, OnMiss::kFail), -1);
+  EXPECT_THAT(std::string(status_.message()),
+              HasSubstr("is 9, compiled for 8"));
+  EXPECT_THAT(requests_, SizeIs(1));
+}
+
+TEST_F(DispatchTableTest, TheCompilerMaySpecialise) {
+  Table table = MakeTable();
+  Run(table, {8, 16});
+  CallInput input;
+  const std::vector<int64_t> sizes = {12, 16};
+  input.sizes = sizes;
+  answer_ = {InputDescription::Of(input)};
+  answer_[0].axes[0] = {2, 32};
+  EXPECT_EQ(Run(table, {12, 16}), 1);
+  EXPECT_EQ(Run(table, {32, 16}), 1);
+  answer_.clear();
+  EXPECT_EQ(Run(table, {33, 16}), 2);
+}
+
+TEST_F(DispatchTableTest, AVersionThatDoesNotFitTheCallIsAnError) {
+  Table table = MakeTable();
+  CallInput input;
+  const std::vector<int64_t> sizes = {7};
+  input.sizes = sizes;
+  answer_ = {InputDescription::Of(input)};
+  EXPECT_EQ(Run(table, {8}), -1);
+  EXPECT_EQ(status_.code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(table.version_count(), 0);
+}
+
+TEST_F(DispatchTableTest, AFailureIsRememberedForItsInputs) {
+  Table table = MakeTable();
+  error_ = absl::UnimplementedError("no code for aten::foo");
+  EXPECT_EQ(Run(table, {8}), -1);
+  EXPECT_EQ(Run(table, {8}), -1);
+  EXPECT_EQ(status_, error_);
+  EXPECT_THAT(requests_, SizeIs(1));
+  error_ = absl::OkStatus();
+  EXPECT_EQ(Run(table, {9}), 1);
+  EXPECT_EQ(Run(table, {8}), -1);
+}
+
+TEST_F(DispatchTableTest, AFailureThatMayPassIsTriedAgain) {
+  Table table = MakeTable();
+  error_ = absl::UnavailableError("the machine is busy");
+  EXPECT_EQ(Run(table, {8}), -1);
+  error_ = absl::OkStatus();
+  EXPECT_EQ(Run(table, {8}), 0);
+}
+
+TEST_F(DispatchTableTest, ResetForgetsAll) {
+  Table table = MakeTable();
+  Run(table, {8});
+  Run(table, {9});
+  table.Reset();
+  EXPECT_EQ(table.version_count(), 0);
+  EXPECT_EQ(Run(table, {10}), 0);
+  EXPECT_EQ(ToString(requests_.back().inputs[0]), "float32[10]");
+}
+
+TEST_F(DispatchTableTest, AVersionInUseOutlivesReset) {
+  Table table = MakeTable();
+  CallInput input;
+  const std::vector<int64_t> sizes = {8};
+  input.sizes = sizes;
+  const std::shared_ptr<Executable> version = *table.Find({input});
+  table.Reset();
+  EXPECT_EQ(version->version, 0);
+}
+
+TEST_F(DispatchTableTest, TheGuardFilterDecidesWhatIsChecked) {
+  options_.guard_filter = FindGuardFilter("keep_tensor_guards_unsafe");
+  Table table = MakeTable();
+  ASSERT_TRUE(table.Find({CallInput::Int(1)}).ok());
+  ASSERT_TRUE(table.Find({CallInput::Int(2)}).ok());
+  EXPECT_THAT(requests_, SizeIs(1));
+}
+
+TEST_F(DispatchTableTest, ThreadsCompileEachVersionOnce) {
+  options_.sizes.dynamic = false;
+  options_.recompile_limit = 100;
+  Table table = MakeTable();
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int64_t j = 0; j < 200; ++j) {
+        const std::vector<int64_t> sizes = {(i + j) % 10};
+        CallInput input;
+        input.sizes = sizes;
+        wrong += !table.Find({input}).ok();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_THAT(requests_, SizeIs(10));
+}
+
+// Calls that find a version do not wait for one that is compiled.
+TEST_F(DispatchTableTest, HitsGoOnWhileAVersionIsCompiled) {
+  std::atomic<bool> compiling{false}, go{false};
+  Table table(
+      options_,
+      [&](const CompileRequest& request) -> absl::StatusOr<Table::Version> {
+        if (request.version == 1) {
+          compiling = true;
+          while (!go) std::this_thread::yield();
+        }
+        return Table::Version{std::make_shared<Executable>(request.version),
+                              request.inputs};
+      });
+  EXPECT_EQ(Run(table, {8}), 0);
+  std::thread other([&] {
+    const std::vector<int64_t> sizes = {9};
+    CallInput input;
+    input.sizes = sizes;
+    EXPECT_TRUE(table.Find({input}).ok());
+  });
+  while (!compiling) std::this_thread::yield();
+  EXPECT_EQ(Run(table, {8}), 0);
+  go = true;
+  other.join();
+  EXPECT_EQ(Run(table, {9}), 1);
+}
+
+}  // namespace
+}  // namespace aitune

@@ -1,0 +1,106 @@
+// The conditions under which an executable may be run, checked at every call.
+//
+// A compiled graph is right for the inputs it was compiled for: their number,
+// ranks, dtypes, devices, layouts, the sizes it allows and the values of inputs
+// that are no tensors. Guards are about those, never about weights. They are
+// made once and laid out as one flat list, so that a check is a loop over a few
+// cache lines: well under a microsecond for ten inputs.
+#ifndef AITUNE_RUNTIME_GUARDS_GUARD_SET_H_
+#define AITUNE_RUNTIME_GUARDS_GUARD_SET_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "runtime/guards/input_description.h"
+
+namespace aitune {
+
+enum class GuardKind : uint8_t {
+  kInputCount,
+  kInputKind,  // tensor, int, ...
+  kRank,
+  kDtype,
+  kDevice,
+  kLayout,
+  kSize,        // of one axis, in a range
+  kEqualSizes,  // of two axes
+  kConstant,    // the value of an input that is no tensor
+};
+
+// One guard as a filter sees it.
+struct GuardInfo {
+  GuardKind kind;
+  InputSource source;
+  bool on_tensor;  // the input is a tensor
+  int input;
+  std::string_view name;  // of the input; may be empty
+};
+
+// Whether a guard is kept. A guard that is not checked can let a wrong result
+// through: the caller vouches for it.
+using GuardFilter = std::function<bool(const GuardInfo&)>;
+
+// The filters of torch.compiler: skip_guard_on_inbuilt_nn_modules_unsafe,
+// skip_guard_on_all_nn_modules_unsafe, keep_tensor_guards_unsafe and
+// skip_guard_on_globals_unsafe. Null for another name.
+GuardFilter FindGuardFilter(std::string_view name);
+
+// A guard that did not hold.
+struct GuardFailure {
+  GuardKind kind;
+  int input = -1;  // -1 for kInputCount
+  int axis = -1;   // of kSize and kEqualSizes
+  // "the size of axis 0 of input 0 is 17, compiled for 8"
+  std::string text;
+  // What would avoid it: "convert it to float32 before the call".
+  std::string advice;
+};
+
+// Immutable; thread-safe.
+class GuardSet {
+ public:
+  // Guards that exactly the inputs that `inputs` describes pass. The number and
+  // the kinds of inputs, and the ranks of tensors, are always guarded, as is
+  // what is needed to read the others safely; `filter` (null: all) decides over
+  // the rest. Axes with the same symbol must have equal sizes.
+  explicit GuardSet(std::vector<InputDescription> inputs,
+                    const GuardFilter& filter = nullptr);
+
+  // Whether all guards hold. Allocates nothing.
+  bool Check(absl::Span<const CallInput> inputs) const {
+    return FirstFailure(inputs) < 0;
+  }
+
+  // The first guard that does not hold, nothing if all do.
+  std::optional<GuardFailure> Explain(absl::Span<const CallInput> inputs) const;
+
+  const std::vector<InputDescription>& inputs() const { return inputs_; }
+  int size() const { return static_cast<int>(guards_.size()); }
+
+ private:
+  struct Guard {
+    GuardKind kind;
+    uint8_t value;  // of kInputKind, kDtype, kLayout
+    int16_t input;
+    int16_t axis;
+    int16_t other_input, other_axis;  // of kEqualSizes
+    int64_t min, max;                 // of kSize; min alone of kRank
+  };
+
+  // Of guards_, -1 if all hold.
+  int FirstFailure(absl::Span<const CallInput> inputs) const;
+  bool Holds(const Guard& guard, absl::Span<const CallInput> inputs) const;
+  std::string InputText(int input) const;
+
+  std::vector<InputDescription> inputs_;
+  std::vector<Guard> guards_;
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_GUARDS_GUARD_SET_H_

@@ -1,0 +1,100 @@
+#include "runtime/guards/size_history.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace aitune {
+namespace {
+
+// Everything of a call but sizes, as text.
+std::string GroupName(absl::Span<const CallInput> inputs) {
+  std::string name;
+  for (const CallInput& input : inputs) {
+    if (input.kind == InputKind::kTensor) {
+      absl::StrAppend(&name, std::string(Name(input.dtype)), " ",
+                      input.sizes.size(), " ", std::string(Name(input.layout)),
+                      " ", std::string(input.device), ";");
+    } else {
+      const std::string text = ToString(input);
+      absl::StrAppend(&name, static_cast<int>(input.kind), " ", text.size(),
+                      ":", text, ";");
+    }
+  }
+  return name;
+}
+
+// Whether two axes had the same size in every call.
+bool AlwaysEqual(const std::vector<std::vector<int64_t>>& sizes, size_t a,
+                 size_t b) {
+  return std::all_of(
+      sizes.begin(), sizes.end(),
+      [a, b](const std::vector<int64_t>& call) { return call[a] == call[b]; });
+}
+
+}  // namespace
+
+bool SizeHistory::IsDynamic(const Group& group, size_t flat_axis, int tensor,
+                            int axis, int64_t size) const {
+  if (options_.dynamic == false) return false;
+  if (size < options_.min_size || size > options_.max_size) return false;
+  if (options_.dynamic == true) return true;
+  if (options_.spec.has_value() &&
+      tensor < static_cast<int>(options_.spec->inputs.size())) {
+    const std::vector<AxisSpec>& axes = options_.spec->inputs[tensor].axes;
+    if (axis < static_cast<int>(axes.size()) &&
+        axes[axis].kind != AxisSpec::Kind::kFixed)
+      return true;
+  }
+  const int64_t first = group.sizes.front()[flat_axis];
+  return std::any_of(group.sizes.begin(), group.sizes.end(),
+                     [&](const std::vector<int64_t>& call) {
+                       return call[flat_axis] != first;
+                     });
+}
+
+std::vector<InputDescription> SizeHistory::Next(
+    absl::Span<const CallInput> inputs, std::vector<std::string>* notes) {
+  Group& group = groups_[GroupName(inputs)];
+  std::vector<int64_t> sizes;
+  for (const CallInput& input : inputs)
+    sizes.insert(sizes.end(), input.sizes.begin(), input.sizes.end());
+  if (std::find(group.sizes.begin(), group.sizes.end(), sizes) ==
+      group.sizes.end())
+    group.sizes.push_back(sizes);
+
+  std::vector<InputDescription> descriptions;
+  std::vector<size_t> symbol_axes;  // symbol -> its first axis, flat
+  size_t flat = 0;
+  int tensor = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    InputDescription description = InputDescription::Of(inputs[i]);
+    for (size_t a = 0; a < description.axes.size(); ++a, ++flat) {
+      if (!IsDynamic(group, flat, tensor, static_cast<int>(a), sizes[flat]))
+        continue;
+      AxisRange& axis = description.axes[a];
+      axis.min = options_.min_size;
+      axis.max = options_.max_size;
+      size_t symbol = 0;
+      while (symbol < symbol_axes.size() &&
+             !AlwaysEqual(group.sizes, symbol_axes[symbol], flat))
+        ++symbol;
+      if (symbol == symbol_axes.size()) symbol_axes.push_back(flat);
+      axis.symbol = static_cast<int>(symbol);
+      if (notes == nullptr) continue;
+      std::set<int64_t> seen;
+      for (const std::vector<int64_t>& call : group.sizes)
+        seen.insert(call[flat]);
+      notes->push_back(absl::StrCat(
+          "axis ", a, " of input ", i,
+          " is dynamic, sizes so far: ", absl::StrJoin(seen, ", ")));
+    }
+    if (description.kind == InputKind::kTensor) ++tensor;
+    descriptions.push_back(std::move(description));
+  }
+  return descriptions;
+}
+
+}  // namespace aitune

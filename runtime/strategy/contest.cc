@@ -1,0 +1,175 @@
+#include "runtime/strategy/contest.h"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/executable/status_macros.h"
+#include "runtime/logging/logging.h"
+#include "runtime/strategy/axis_detection.h"
+
+namespace aitune {
+namespace {
+
+absl::Status WithPrefix(const std::string& prefix, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(prefix, status.message()));
+}
+
+}  // namespace
+
+absl::Status CheckOutputTypes(absl::Span<const OwnedValue> expected,
+                              absl::Span<const OwnedValue> actual) {
+  if (expected.size() != actual.size())
+    return absl::FailedPreconditionError(absl::StrCat(
+        "there are ", actual.size(), " outputs instead of ", expected.size()));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto* wanted = std::get_if<TensorView>(&expected[i].value);
+    const auto* given = std::get_if<TensorView>(&actual[i].value);
+    if ((wanted == nullptr) != (given == nullptr))
+      return absl::FailedPreconditionError(absl::StrCat(
+          "output ", i, " is ", given == nullptr ? "no" : "a", " tensor"));
+    if (wanted == nullptr) continue;
+    if (wanted->dtype != given->dtype)
+      return absl::FailedPreconditionError(
+          absl::StrCat("output ", i, " is ", std::string(Name(given->dtype)),
+                       " instead of ", std::string(Name(wanted->dtype))));
+    if (wanted->sizes != given->sizes)
+      return absl::FailedPreconditionError(
+          absl::StrCat("output ", i, " has other sizes than in eager"));
+  }
+  return absl::OkStatus();
+}
+
+Contest::Contest(TuneRequest request) : request_(std::move(request)) {
+  entrants_.resize(1 + request_.backends.size());
+  entrants_[0].backend = std::move(request_.eager);
+  entrants_[0].report.is_eager = true;
+  for (size_t i = 0; i < request_.backends.size(); ++i)
+    entrants_[1 + i].backend = std::move(request_.backends[i]);
+  for (Entrant& entrant : entrants_) {
+    if (entrant.backend == nullptr) continue;
+    entrant.report.description = entrant.backend->Describe();
+    entrant.report.key = entrant.backend->Key();
+  }
+}
+
+absl::Status Contest::Build(int number) {
+  Entrant& entrant = entrants_[number];
+  BuildRequest request = request_.build;
+  request.cache_dir /= entrant.backend->Key();
+  const absl::Status status = entrant.backend->Build(request);
+  entrant.built = entrant.in_race = status.ok();
+  if (!status.ok())
+    Drop(number, absl::StrCat("can't be built: ", status.ToString()));
+  return status;
+}
+
+absl::Status Contest::BuildEager() {
+  if (entrants_[0].backend == nullptr)
+    return absl::InvalidArgumentError(
+        "this strategy compares with eager and needs an eager backend");
+  return Build(0);
+}
+
+absl::Status Contest::Check(int number) {
+  Entrant& entrant = entrants_[number];
+  const std::vector<Sample>& samples = request_.build.samples;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const std::vector<RegionValue> inputs = Values(samples[i]);
+    if (expected_.size() == i) {
+      AITUNE_ASSIGN_OR_RETURN(std::vector<OwnedValue> outputs,
+                              request_.build.model->Infer(inputs));
+      expected_.push_back(std::move(outputs));
+    }
+    const absl::StatusOr<std::vector<OwnedValue>> actual =
+        entrant.backend->Infer(inputs);
+    absl::Status status = actual.status();
+    if (status.ok()) status = CheckOutputTypes(expected_[i], *actual);
+    if (status.ok() && request_.check)
+      status = request_.check(expected_[i], *actual);
+    if (status.ok()) continue;
+    status = WithPrefix(absl::StrCat("sample ", i, ": "), status);
+    Drop(number, absl::StrCat("differs from eager: ", status.ToString()));
+    return status;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<int64_t> Contest::Batches() const {
+  if (!request_.build.graph_spec.has_batch_axis() && !request_.make_batch)
+    return {1};
+  if (!request_.batches.empty()) return request_.batches;
+  const int64_t largest = request_.build.graph_spec.max_batch;
+  std::vector<int64_t> batches;
+  for (int64_t batch = 1; batch < largest; batch *= 2) batches.push_back(batch);
+  batches.push_back(largest);
+  return batches;
+}
+
+absl::StatusOr<Sample> Contest::MakeBatch(int64_t batch) const {
+  if (request_.make_batch) return request_.make_batch(batch);
+  if (request_.build.samples.empty())
+    return absl::InvalidArgumentError("timing needs a sample");
+  const Sample& sample = request_.build.samples[0];
+  if (!request_.build.graph_spec.has_batch_axis()) return sample;
+  return RepeatToBatch(sample, request_.build.graph_spec, batch);
+}
+
+absl::Status Contest::Time(const std::vector<int>& entrants,
+                           const std::vector<int64_t>& batches) {
+  for (int64_t batch : batches) {
+    AITUNE_ASSIGN_OR_RETURN(const Sample sample, MakeBatch(batch));
+    const std::vector<RegionValue> inputs = Values(sample);
+    std::vector<int> racing;
+    std::vector<std::function<absl::Status()>> runs;
+    for (int number : entrants) {
+      if (!InRace(number)) continue;
+      racing.push_back(number);
+      runs.push_back([&, backend = entrants_[number].backend.get()] {
+        return backend->Infer(inputs).status();
+      });
+    }
+    const auto summaries = TimeInterleaved(runs, request_.timing);
+    for (size_t i = 0; i < racing.size(); ++i) {
+      if (summaries[i].ok()) {
+        entrants_[racing[i]].report.timings.push_back({batch, *summaries[i]});
+        continue;
+      }
+      const absl::Status status = WithPrefix(
+          absl::StrCat("at batch ", batch, ": "), summaries[i].status());
+      Drop(racing[i], absl::StrCat("fails: ", status.ToString()));
+      if (racing[i] == 0) return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+void Contest::Drop(int number, std::string reason) {
+  Entrant& entrant = entrants_[number];
+  entrant.in_race = false;
+  entrant.report.reason = std::move(reason);
+  if (!entrant.built) return;
+  entrant.built = false;
+  const absl::Status status = entrant.backend->Deactivate();
+  if (!status.ok())
+    Log(LogChannel::kWarning,
+        absl::StrCat(entrant.report.description,
+                     " could not be deactivated: ", status.ToString()));
+}
+
+TuneResult Contest::Choose(int chosen, const std::string& others_reason) {
+  TuneResult result;
+  for (int i = 0; i < size(); ++i) {
+    if (i != chosen && InRace(i)) Drop(i, others_reason);
+  }
+  entrants_[chosen].report.chosen = true;
+  result.backend = std::move(entrants_[chosen].backend);
+  for (Entrant& entrant : entrants_) {
+    if (!entrant.report.key.empty())
+      result.backends.push_back(std::move(entrant.report));
+  }
+  return result;
+}
+
+}  // namespace aitune

@@ -1,0 +1,78 @@
+#include "runtime/strategy/interleaved_timing.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+namespace aitune {
+namespace {
+
+constexpr int kFewestRounds = 3;
+
+double SteadyMilliseconds() {
+  return std::chrono::duration<double, std::milli>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace
+
+TimingSummary Summarize(std::vector<double> milliseconds) {
+  TimingSummary summary;
+  const int n = static_cast<int>(milliseconds.size());
+  if (n == 0) return summary;
+  std::sort(milliseconds.begin(), milliseconds.end());
+  const auto at = [&](double position) {
+    return milliseconds[std::clamp(static_cast<int>(position), 0, n - 1)];
+  };
+  summary.rounds = n;
+  summary.median = (at((n - 1) / 2) + at(n / 2)) / 2;
+  summary.p99 = at(std::ceil(0.99 * n) - 1);
+  summary.mean =
+      std::accumulate(milliseconds.begin(), milliseconds.end(), 0.0) / n;
+  summary.minimum = at(0);
+  // How many of n calls are faster than the true median is binomial(n, 1/2):
+  // n / 2 with a deviation of sqrt(n) / 2.
+  const double reach = 1.96 * std::sqrt(n) / 2;
+  summary.median_low = at(std::floor(n / 2.0 - reach));
+  summary.median_high = at(std::ceil(n / 2.0 + reach));
+  return summary;
+}
+
+std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
+    absl::Span<const std::function<absl::Status()>> runs,
+    const TimingOptions& options) {
+  const auto now = options.now ? options.now : SteadyMilliseconds;
+  std::vector<absl::Status> statuses(runs.size());
+  std::vector<std::vector<double>> times(runs.size());
+  double spent = 0;
+  const auto enough = [&](int rounds) {
+    if (rounds >= options.max_rounds) return true;
+    if (rounds >= options.min_rounds) return spent >= options.milliseconds;
+    return rounds >= kFewestRounds && spent >= 4 * options.milliseconds;
+  };
+  for (int round = -options.warmup_rounds; round < 0 || !enough(round);
+       ++round) {
+    for (size_t i = 0; i < runs.size(); ++i) {
+      if (!statuses[i].ok()) continue;
+      const double begin = now();
+      statuses[i] = runs[i]();
+      const double duration = now() - begin;
+      if (round < 0 || !statuses[i].ok()) continue;
+      times[i].push_back(duration);
+      spent += duration;
+    }
+  }
+  std::vector<absl::StatusOr<TimingSummary>> summaries;
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (statuses[i].ok()) {
+      summaries.push_back(Summarize(std::move(times[i])));
+    } else {
+      summaries.push_back(statuses[i]);
+    }
+  }
+  return summaries;
+}
+
+}  // namespace aitune

@@ -1,0 +1,134 @@
+#include "runtime/strategy/interleaved_timing.h"
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "gtest/gtest.h"
+
+namespace aitune {
+namespace {
+
+TEST(SummarizeTest, OddAndEvenCounts) {
+  EXPECT_EQ(Summarize({3, 1, 2}).median, 2);
+  EXPECT_EQ(Summarize({4, 1, 2, 3}).median, 2.5);
+  EXPECT_EQ(Summarize({7}).median, 7);
+  EXPECT_EQ(Summarize({}).rounds, 0);
+}
+
+TEST(SummarizeTest, P99MeanAndMinimum) {
+  std::vector<double> times(200);
+  std::iota(times.begin(), times.end(), 1);
+  const TimingSummary summary = Summarize(times);
+  EXPECT_EQ(summary.rounds, 200);
+  EXPECT_EQ(summary.p99, 198);
+  EXPECT_EQ(summary.mean, 100.5);
+  EXPECT_EQ(summary.minimum, 1);
+  EXPECT_EQ(Summarize({1, 2, 9}).p99, 9);
+}
+
+// The bounds contain the true median in about 95 of 100 experiments.
+TEST(SummarizeTest, BoundsHoldTheConfidence) {
+  std::mt19937 random(1);
+  std::exponential_distribution<double> distribution(1.0);
+  int inside = 0;
+  for (int experiment = 0; experiment < 1000; ++experiment) {
+    std::vector<double> times(51);
+    for (double& time : times) time = distribution(random);
+    const TimingSummary summary = Summarize(times);
+    EXPECT_LE(summary.median_low, summary.median);
+    EXPECT_LE(summary.median, summary.median_high);
+    inside +=
+        summary.median_low <= std::log(2) && std::log(2) <= summary.median_high;
+  }
+  EXPECT_GE(inside, 930);
+  EXPECT_LE(inside, 990);
+}
+
+class TimeInterleavedTest : public testing::Test {
+ protected:
+  TimeInterleavedTest() {
+    options_.now = [this] { return clock_; };
+    options_.warmup_rounds = 2;
+  }
+  std::function<absl::Status()> Takes(double milliseconds, char name) {
+    return [this, milliseconds, name] {
+      clock_ += milliseconds;
+      calls_ += name;
+      return absl::OkStatus();
+    };
+  }
+
+  double clock_ = 0;
+  std::string calls_;
+  TimingOptions options_;
+};
+
+TEST_F(TimeInterleavedTest, RunsInTurn) {
+  options_.min_rounds = options_.max_rounds = 3;
+  const auto result = TimeInterleaved({Takes(1, 'a'), Takes(5, 'b')}, options_);
+  EXPECT_EQ(calls_, "ababababab");
+  EXPECT_EQ(result[0]->rounds, 3);
+  EXPECT_EQ(result[0]->median, 1);
+  EXPECT_EQ(result[1]->median, 5);
+}
+
+// A machine that gets slower during the measurement slows all alike.
+TEST_F(TimeInterleavedTest, DriftFallsOnAllAlike) {
+  options_.min_rounds = options_.max_rounds = 100;
+  double speed = 1;
+  const auto drifting = [&](double milliseconds) {
+    return [&, milliseconds] {
+      clock_ += milliseconds * speed;
+      speed += 0.01;
+      return absl::OkStatus();
+    };
+  };
+  const auto result = TimeInterleaved({drifting(10), drifting(11)}, options_);
+  EXPECT_NEAR(result[1]->median / result[0]->median, 1.1, 0.02);
+}
+
+TEST_F(TimeInterleavedTest, StopsWhenTheTimeIsSpent) {
+  options_.milliseconds = 100;
+  EXPECT_EQ((*TimeInterleaved({Takes(2, 'a')}, options_)[0]).rounds, 50);
+  // At least min_rounds.
+  EXPECT_EQ((*TimeInterleaved({Takes(20, 'a')}, options_)[0]).rounds, 10);
+  // But a slow model stops after four times as long.
+  EXPECT_EQ((*TimeInterleaved({Takes(100, 'a')}, options_)[0]).rounds, 4);
+  EXPECT_EQ((*TimeInterleaved({Takes(9000, 'a')}, options_)[0]).rounds, 3);
+  options_.max_rounds = 7;
+  options_.min_rounds = 1;
+  EXPECT_EQ((*TimeInterleaved({Takes(2, 'a')}, options_)[0]).rounds, 7);
+}
+
+TEST_F(TimeInterleavedTest, OneThatFailsIsOut) {
+  options_.min_rounds = options_.max_rounds = 5;
+  int left = 3;
+  const auto fails = [&] {
+    return left-- > 0 ? absl::OkStatus() : absl::InternalError("broken");
+  };
+  const auto result = TimeInterleaved({fails, Takes(1, 'b')}, options_);
+  EXPECT_EQ(result[0].status(), absl::InternalError("broken"));
+  EXPECT_EQ(left, -1) << "not called again";
+  EXPECT_EQ(result[1]->rounds, 5);
+}
+
+TEST_F(TimeInterleavedTest, NothingToTime) {
+  options_.max_rounds = 5;
+  EXPECT_TRUE(TimeInterleaved({}, options_).empty());
+}
+
+TEST(TimeInterleavedRealClockTest, ReportsTimeThatPasses) {
+  TimingOptions options;
+  options.min_rounds = options.max_rounds = 3;
+  volatile double sink = 0;
+  const auto work = [&] {
+    for (int i = 0; i < 1000; ++i) sink = sink + std::sqrt(i);
+    return absl::OkStatus();
+  };
+  const auto result = TimeInterleaved({work}, options);
+  EXPECT_GT(result[0]->minimum, 0);
+}
+
+}  // namespace
+}  // namespace aitune

@@ -1,0 +1,38 @@
+#include "runtime/tensor/data_type.h"
+
+#include "gtest/gtest.h"
+
+namespace aitune {
+namespace {
+
+TEST(DataType, NamesRoundTrip) {
+  for (int i = 1; i <= 10; ++i) {
+    const DataType dtype = static_cast<DataType>(i);
+    EXPECT_NE(Name(dtype), "unknown") << i;
+    EXPECT_EQ(ParseDataType(Name(dtype)), dtype);
+    EXPECT_GT(SizeInBytes(dtype), 0);
+  }
+}
+
+TEST(DataType, ParsesPytorchAliases) {
+  EXPECT_EQ(ParseDataType("float"), DataType::kFloat32);
+  EXPECT_EQ(ParseDataType("double"), DataType::kFloat64);
+  EXPECT_EQ(ParseDataType("half"), DataType::kFloat16);
+  EXPECT_EQ(ParseDataType("long"), DataType::kInt64);
+  EXPECT_EQ(ParseDataType("int"), DataType::kInt32);
+  EXPECT_EQ(ParseDataType("complex64"), std::nullopt);
+  EXPECT_EQ(ParseDataType(""), std::nullopt);
+}
+
+TEST(DataType, SizesAndClasses) {
+  EXPECT_EQ(SizeInBytes(DataType::kBool), 1);
+  EXPECT_EQ(SizeInBytes(DataType::kBFloat16), 2);
+  EXPECT_EQ(SizeInBytes(DataType::kFloat32), 4);
+  EXPECT_EQ(SizeInBytes(DataType::kInt64), 8);
+  EXPECT_TRUE(IsFloatingPoint(DataType::kBFloat16));
+  EXPECT_FALSE(IsFloatingPoint(DataType::kInt8));
+  EXPECT_FALSE(IsFloatingPoint(DataType::kBool));
+}
+
+}  // namespace
+}  // namespace aitune

@@ -1,0 +1,36 @@
+// A tensor by reference: what crosses the boundary between a caller, a plan's
+// steps and a fallback region, with no LibTorch type in sight.
+#ifndef AITUNE_RUNTIME_TENSOR_TENSOR_VIEW_H_
+#define AITUNE_RUNTIME_TENSOR_TENSOR_VIEW_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/tensor/data_type.h"
+
+namespace aitune {
+
+// Dense, row-major ("contiguous") data that someone else owns. Sizes are in
+// elements; `data` is null only for a tensor with no elements.
+struct TensorView {
+  void* data = nullptr;
+  DataType dtype = DataType::kFloat32;
+  std::vector<int64_t> sizes;
+};
+
+// A weight or a folded constant: a view and what keeps its memory alive
+// (LibTorch's storage, usually). Immutable after import; shared by copies.
+struct ConstantTensor {
+  TensorView view;
+  std::shared_ptr<const void> owner;
+  std::string name;  // the model's name for it, such as "layer1.0.conv1.weight"
+};
+
+// The number of elements: the product of the sizes, 1 for rank 0.
+int64_t ElementCount(const std::vector<int64_t>& sizes);
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_TENSOR_TENSOR_VIEW_H_

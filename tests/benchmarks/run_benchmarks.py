@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+"""Measures AITune and its peers on the example models, side by side.
+
+    ./bazelw run //tests/benchmarks -- [MODEL...] [--json FILE] [--seconds S]
+                                       [--threads N] [--peers NAME,...]
+
+Peers: eager, torchscript (freeze + optimize_for_inference), inductor (freezing),
+inductor_max (max-autotune, C++ wrapper; only when named: it compiles for
+minutes), onnxruntime and openvino (where they are installed; float32 only).
+
+One call of each in turn, round after round: what the machine does meanwhile
+falls on all alike. The peers run in this process; ours runs in another, on the
+same number of threads, and is told through a pipe when it is its turn. A pause
+before each call lets the threads of the one before come to rest.
+
+The table gives medians in milliseconds and how many times as long as ours each
+peer takes; the last row is the geometric mean over the models where a peer ran.
+FLOPs is the share that we compiled. The JSON also has p99, the number of rounds
+and all build times.
+
+The models are those of tests/models/make_models.py. Ours reads NAME.pt; the
+others get the Python module that the file was made from.
+"""
+
+import argparse
+import importlib.util
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+
+warnings.filterwarnings("ignore")
+
+import torch
+
+DEFAULT_MODELS = [
+    "resnet50",
+    "mobilenet_v3_large",
+    "vit_b_16",
+    "bert",
+    "gpt2",
+    "minilm",
+    "llama_block",
+    "mlp",
+    "lstm",
+]
+DEFAULT_PEERS = ["eager", "torchscript", "inductor", "onnxruntime", "openvino"]
+ALL_PEERS = DEFAULT_PEERS + ["inductor_max"]
+
+
+class Ours:
+    """A model compiled by AITune, in a process of its own.
+
+    `aitune bench --paced` runs the model once for each line that it reads and
+    answers with the milliseconds that the call took.
+    """
+
+    def __init__(self, program, model_file, samples_file):
+        self.process = subprocess.Popen(
+            [program, "bench", model_file, "--inputs", samples_file, "--paced"]
+            + ["--threads", str(torch.get_num_threads())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        line = self.process.stdout.readline()
+        if not line:
+            errors = self.process.stderr.read().strip().splitlines()
+            raise RuntimeError(errors[-1] if errors else "aitune ended")
+        self.report = json.loads(line)
+
+    def __call__(self):
+        """The milliseconds of one call."""
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError("aitune ended")
+        return float(line)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def torchscript(model, inputs):
+    script = model
+    if not isinstance(model, torch.jit.ScriptModule):
+        script = torch.jit.trace(model, inputs, strict=False, check_trace=False)
+    script = torch.jit.optimize_for_inference(torch.jit.freeze(script.eval()))
+    for _ in range(3):
+        script(*inputs)
+    return lambda: script(*inputs)
+
+
+def inductor(**options):
+    def build(model, inputs):
+        torch._dynamo.reset()
+        compiled = torch.compile(model, options={"freezing": True, **options})
+        compiled(*inputs)
+        return lambda: compiled(*inputs)
+
+    return build
+
+
+def onnxruntime(model, inputs):
+    import onnxruntime as runtime
+
+    path = f"/tmp/aitune_benchmark_{os.getpid()}.onnx"
+    try:
+        torch.onnx.export(model, inputs, path, dynamo=False, opset_version=17)
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = torch.get_num_threads()
+        session = runtime.InferenceSession(
+            path, options, providers=["CPUExecutionProvider"]
+        )
+    finally:
+        if os.path.exists(path):
+            os.remove(path)
+    feeds = {i.name: x.numpy() for i, x in zip(session.get_inputs(), inputs)}
+    return lambda: session.run(None, feeds)
+
+
+def openvino(model, inputs):
+    import openvino as vino
+
+    compiled = vino.compile_model(
+        vino.convert_model(model, example_input=inputs),
+        "CPU",
+        {
+            "PERFORMANCE_HINT": "LATENCY",
+            "INFERENCE_NUM_THREADS": torch.get_num_threads(),
+            "INFERENCE_PRECISION_HINT": "f32",
+        },
+    )
+    feeds = [x.numpy() for x in inputs]
+    request = compiled.create_infer_request()
+    return lambda: request.infer(feeds)
+
+
+PEERS = {
+    "eager": lambda model, inputs: lambda: model(*inputs),
+    "torchscript": torchscript,
+    "inductor": inductor(),
+    "inductor_max": inductor(cpp_wrapper=True, max_autotune=True),
+    "onnxruntime": onnxruntime,
+    "openvino": openvino,
+}
+FLOAT32_ONLY = {"onnxruntime", "openvino"}
+PAUSE = 0.005  # seconds
+
+
+def installed(peer):
+    return peer not in FLOAT32_ONLY or importlib.util.find_spec(peer) is not None
+
+
+def timed(call):
+    """The call as a function that returns its milliseconds."""
+
+    def run():
+        start = time.perf_counter()
+        call()
+        return (time.perf_counter() - start) * 1e3
+
+    return run
+
+
+def measure(candidates, seconds):
+    """Median, p99 and count of each candidate's calls, in turn."""
+    for _ in range(2):
+        for call in candidates.values():
+            call()
+    times = {name: [] for name in candidates}
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end or len(next(iter(times.values()))) < 7:
+        for name, call in candidates.items():
+            # Threads of the candidate before spin for a while after their work.
+            time.sleep(PAUSE)
+            times[name].append(call())
+    rows = {}
+    for name, values in times.items():
+        values.sort()
+        rows[name] = {
+            "median": statistics.median(values),
+            "p99": values[min(len(values) - 1, math.ceil(0.99 * len(values)) - 1)],
+            "minimum": values[0],
+            "rounds": len(values),
+        }
+    return rows
+
+
+def benchmark(name, makers, program, folder, peers, seconds):
+    bf16 = name.endswith("_bf16")
+    base = name[: -len("_bf16")] if bf16 else name
+    maker, scripted, _ = makers.MODELS[base]
+    torch.manual_seed(0)
+    model, _ = maker()
+    model = model.to(torch.bfloat16 if bf16 else torch.float32).eval()
+    samples_file = os.path.join(folder, f"{name}.inputs.pt")
+    inputs = tuple(torch.load(samples_file))
+    if scripted:
+        model = torch.jit.script(model)
+    row = {
+        "model": name,
+        "threads": torch.get_num_threads(),
+        "build_seconds": {},
+        "failed": {},
+        "ms": {},
+    }
+    candidates = {}
+    ours = None
+    try:
+        ours = Ours(program, os.path.join(folder, f"{name}.pt"), samples_file)
+        row["build_seconds"]["ours"] = ours.report["compile"]["seconds"]
+        row["flop_share"] = ours.report["coverage"]["flop_share"]
+        candidates["ours"] = ours
+    except RuntimeError as error:
+        row["failed"]["ours"] = str(error)
+    for peer in peers:
+        if bf16 and peer in FLOAT32_ONLY:
+            continue
+        start = time.perf_counter()
+        try:
+            call = PEERS[peer](model, inputs)
+            call()
+        except Exception as error:  # a peer that cannot run a model is a result
+            text = str(error).strip()
+            row["failed"][peer] = text.splitlines()[0][:160] if text else repr(error)
+            continue
+        row["build_seconds"][peer] = time.perf_counter() - start
+        candidates[peer] = timed(call)
+    if candidates:
+        row["ms"] = measure(candidates, seconds * len(candidates))
+    if ours:
+        ours.close()
+    return row
+
+
+def print_table(rows, peers):
+    columns = ["model", "ours ms", "p99"]
+    for peer in peers:
+        columns += [f"{peer} ms", "x"]
+    columns += ["FLOPs", "built s"]
+    lines = [columns]
+    ratios = {peer: [] for peer in peers}
+    best = []
+    for row in rows:
+        ours = row["ms"].get("ours")
+        line = [row["model"]]
+        line += [f"{ours['median']:.2f}", f"{ours['p99']:.2f}"] if ours else ["failed", ""]
+        for peer in peers:
+            other = row["ms"].get(peer)
+            line.append(f"{other['median']:.2f}" if other else "-")
+            if other and ours:
+                ratio = other["median"] / ours["median"]
+                ratios[peer].append(ratio)
+                line.append(f"{ratio:.2f}")
+            else:
+                line.append("")
+        others = [row["ms"][p]["median"] for p in peers if p in row["ms"]]
+        if ours and others:
+            best.append(min(others) / ours["median"])
+        line.append(f"{row['flop_share']:.1%}" if "flop_share" in row else "")
+        line.append(f"{row['build_seconds'].get('ours', float('nan')):.1f}")
+        lines.append(line)
+    means = ["geometric mean", "", ""]
+    for peer in peers:
+        means += ["", f"{statistics.geometric_mean(ratios[peer]):.2f}" if ratios[peer] else ""]
+    lines.append(means + ["", ""])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+    for line in lines:
+        cells = [line[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(line[1:], widths[1:])]
+        print("  ".join(cells).rstrip())
+    if best:
+        print(f"against the best peer of each row: {statistics.geometric_mean(best):.2f}")
+    for row in rows:
+        for name, text in row["failed"].items():
+            print(f"{row['model']}: {name} failed: {text}")
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("models", nargs="*", default=DEFAULT_MODELS, metavar="MODEL")
+    parser.add_argument("--json", help="write all figures to this file")
+    parser.add_argument("--seconds", type=float, default=5, help="measured for each candidate")
+    parser.add_argument("--threads", type=int, help="default: LibTorch's")
+    parser.add_argument("--peers", default=",".join(DEFAULT_PEERS), help="separated by commas")
+    parser.add_argument("--program", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--makers", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", required=True, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    options.peers = [p for p in options.peers.split(",") if p and p != "none"]
+    unknown = sorted(set(options.peers) - set(ALL_PEERS))
+    if unknown:
+        parser.error(f"no peer {', '.join(unknown)}; there are: {', '.join(ALL_PEERS)}")
+    return options
+
+
+def main(arguments):
+    options = parse(arguments)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    spec = importlib.util.spec_from_file_location("make_models", options.makers)
+    makers = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(makers)
+    unknown = sorted(set(options.models) - set(makers.all_names()))
+    if unknown:
+        print(f"no example model {', '.join(unknown)}", file=sys.stderr)
+        return 2
+    peers = []
+    for peer in options.peers:
+        if installed(peer):
+            peers.append(peer)
+        else:
+            print(f"{peer} is not installed: left out", file=sys.stderr)
+    rows = []
+    with torch.inference_mode():
+        for name in options.models:
+            print(f"{name} ...", file=sys.stderr, flush=True)
+            rows.append(
+                benchmark(
+                    name, makers, options.program, options.folder, peers, options.seconds
+                )
+            )
+            if options.json:
+                with open(options.json, "w") as file:
+                    json.dump(rows, file, indent=1)
+    print_table(rows, peers)
+    return 1 if any("ours" in row["failed"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,275 @@
+// The program itself: what it prints, writes and returns. The first argument
+// is its path.
+#include <sys/wait.h>
+#include <torch/script.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::string* program = nullptr;
+
+struct Outcome {
+  int code = 0;
+  std::string out, err;
+};
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string Path(const std::string& name) {
+  return testing::TempDir() + "/" + name;
+}
+
+Outcome Aitune(const std::string& arguments) {
+  const std::string out = Path("stdout"), err = Path("stderr");
+  const std::string command = "cd " + testing::TempDir() +
+                              " && unset BUILD_WORKING_DIRECTORY; " + *program +
+                              " " + arguments + " >" + out + " 2>" + err;
+  const int status = std::system(command.c_str());
+  EXPECT_TRUE(WIFEXITED(status)) << "crashed: " << arguments;
+  return {WEXITSTATUS(status), ReadFile(out), ReadFile(err)};
+}
+
+// The last line of stderr: progress comes before it.
+std::string ErrorLine(const Outcome& outcome) {
+  std::istringstream lines(outcome.err);
+  std::string line, last;
+  while (std::getline(lines, line)) last = line;
+  return last;
+}
+
+// The files that the tests name.
+class Files : public testing::Environment {
+ public:
+  void SetUp() override {
+    torch::jit::Module model("__torch__.Tiny");
+    model.register_parameter("weight", torch::randn({16, 8}), false);
+    model.define(
+        "def forward(self, x: Tensor):\n"
+        "    return torch.relu(torch.linear(x, self.weight)), x.sum()\n");
+    model.save(Path("tiny.pt"));
+
+    torch::jit::Module raising("__torch__.Raising");
+    raising.define(
+        "def forward(self, x: Tensor):\n"
+        "    if x.size(0) > 0:\n"
+        "        raise ValueError(\"no rows wanted\")\n"
+        "    return x\n");
+    raising.save(Path("raising.pt"));
+
+    std::ofstream(Path("text.pt")) << "this is no model\n";
+    const std::string bytes = ReadFile(Path("tiny.pt"));
+    std::ofstream(Path("truncated.pt"), std::ios::binary)
+        << bytes.substr(0, bytes.size() / 2);
+
+    const std::vector<char> samples = torch::jit::pickle_save(
+        c10::ivalue::Tuple::create({torch::ones({3, 8})}));
+    std::ofstream(Path("samples.pt"), std::ios::binary)
+        .write(samples.data(), samples.size());
+  }
+};
+
+TEST(CommandLine, TunePrintsASummary) {
+  const Outcome outcome =
+      Aitune("tune tiny.pt --input 'float32[1..4,8]' --seconds 0.05");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* text :
+       {"tiny.pt: forward(", "float32[1..4,8]", "operators", "100 %",
+        "agrees with eager", "output[0]", "float32[4,16]", "ours", "eager",
+        "torchscript", "weights"}) {
+    EXPECT_THAT(outcome.out, HasSubstr(text));
+  }
+}
+
+TEST(CommandLine, TuneWritesJson) {
+  const Outcome outcome = Aitune(
+      "tune tiny.pt --input 'float32[4,8]' --seconds 0.05 --json report.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(ReadFile(Path("report.json")));
+  EXPECT_EQ(json["command"], "tune");
+  EXPECT_EQ(json["check"]["agrees"], true);
+  EXPECT_EQ(json["coverage"]["flops"], 2.0 * 4 * 16 * 8);
+  EXPECT_EQ(json["coverage"]["flop_share"], 1.0);
+  EXPECT_EQ(json["model"]["weight_bytes"], 16 * 8 * 4);
+  for (const char* name : {"ours", "eager", "torchscript"}) {
+    EXPECT_GT(json["timing"][name]["median"], 0) << name;
+  }
+}
+
+TEST(CommandLine, JsonOnStdoutIsAlone) {
+  const Outcome outcome = Aitune(
+      "bench tiny.pt --inputs samples.pt --seconds 0.05 --json - --against "
+      "eager");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_TRUE(json["timing"].contains("ours"));
+  EXPECT_FALSE(json["timing"].contains("torchscript"));
+  EXPECT_THAT(outcome.err, HasSubstr("speed"));
+}
+
+TEST(CommandLine, RunWritesWhatTorchLoads) {
+  ASSERT_EQ(Aitune("run tiny.pt --inputs samples.pt --output out.pt").code, 0);
+  const std::string bytes = ReadFile(Path("out.pt"));
+  const c10::IValue result =
+      torch::jit::pickle_load(std::vector<char>(bytes.begin(), bytes.end()));
+  torch::jit::Module model = torch::jit::load(Path("tiny.pt"));
+  const c10::IValue eager = model.forward({torch::ones({3, 8})});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(torch::allclose(result.toTupleRef().elements()[i].toTensor(),
+                                eager.toTupleRef().elements()[i].toTensor()));
+  }
+}
+
+TEST(CommandLine, RunPrintsWithoutAFile) {
+  const Outcome outcome = Aitune("run tiny.pt --inputs samples.pt");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("output[0] Float[3,16]"));
+  EXPECT_THAT(outcome.out, HasSubstr("output[1] Float[] 24"));
+}
+
+TEST(CommandLine, InspectListsOperatorsAndSteps) {
+  const Outcome outcome = Aitune("inspect tiny.pt --inputs samples.pt");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("aten::linear"));
+  EXPECT_THAT(outcome.out, HasSubstr("Steps by time"));
+  EXPECT_THAT(outcome.out, HasSubstr("matmul"));
+}
+
+TEST(CommandLine, CompileToPrintsIr) {
+  const Outcome outcome =
+      Aitune("tune tiny.pt --inputs samples.pt --compile-to=import");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("func.func @main"));
+  EXPECT_THAT(outcome.out, HasSubstr("ait."));
+}
+
+TEST(CommandLine, DumpWritesFiles) {
+  const Outcome outcome =
+      Aitune("tune tiny.pt --inputs samples.pt --seconds 0 --dump dumped");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(
+      std::system(("ls " + Path("dumped") + "/*.mlir >/dev/null").c_str()), 0);
+}
+
+TEST(CommandLine, SamplesBesideTheModelAreFound) {
+  ASSERT_EQ(std::system(("cp " + Path("tiny.pt") + " " + Path("beside.pt") +
+                         " && cp " + Path("samples.pt") + " " +
+                         Path("beside.inputs.pt"))
+                            .c_str()),
+            0);
+  const Outcome outcome = Aitune("run beside.pt");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST(CommandLine, WrongIsNotSuccess) {
+  // Nothing is exact to 0 except what is equal to the bit.
+  const Outcome outcome =
+      Aitune("tune tiny.pt --input 'float32[64,8]' --seconds 0 --tolerance 0");
+  if (outcome.code == 0) GTEST_SKIP() << "equal to eager to the last bit";
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.out, HasSubstr("DIFFERS from eager"));
+  EXPECT_THAT(ErrorLine(outcome), StartsWith("aitune: "));
+}
+
+TEST(CommandLine, PathsAreRelativeToTheUsersDirectory) {
+  const std::string command =
+      "cd / && BUILD_WORKING_DIRECTORY=" + testing::TempDir() + " " + *program +
+      " run tiny.pt --inputs samples.pt >" + Path("stdout") + " 2>" +
+      Path("stderr");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 0)
+      << ReadFile(Path("stderr"));
+}
+
+struct BadCall {
+  const char* name;
+  const char* arguments;
+  int code;
+  const char* text;
+};
+
+class Refused : public testing::TestWithParam<BadCall> {};
+
+TEST_P(Refused, WithOneClearLine) {
+  const Outcome outcome = Aitune(GetParam().arguments);
+  EXPECT_EQ(outcome.code, GetParam().code) << outcome.err;
+  const std::string line = ErrorLine(outcome);
+  EXPECT_THAT(line, StartsWith("aitune: "));
+  EXPECT_THAT(line, HasSubstr(GetParam().text));
+  for (const char* trace : {"terminate called", "frame #", "C++ exception",
+                            "Traceback", "c10::Error"}) {
+    EXPECT_THAT(outcome.err, Not(HasSubstr(trace)));
+  }
+  EXPECT_EQ(outcome.out, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , Refused,
+    testing::ValuesIn(std::vector<BadCall>{
+        {"NoCommand", "", 2, "no command given"},
+        {"UnknownOption", "tune tiny.pt --bogus", 2, "--bogus"},
+        {"MissingFile", "tune nowhere.pt", 1, "nowhere.pt"},
+        {"NotTorchScript", "tune text.pt --input 'float32[1]'", 1, "text.pt"},
+        {"Truncated", "tune truncated.pt --input 'float32[1,8]'", 1,
+         "truncated.pt"},
+        {"Directory", "tune . --input 'float32[1,8]'", 1, "."},
+        {"NoInputs", "tune tiny.pt", 1, "--input"},
+        {"WrongCount",
+         "tune tiny.pt --input 'float32[1,8]' --input 'float32[1]'", 1,
+         "takes 1"},
+        {"WrongRank", "tune tiny.pt --input 'float32[2,3,4,5]'", 1, "4"},
+        {"WrongSize", "tune tiny.pt --input 'float32[1,9]'", 1, "9"},
+        {"WrongDtype", "tune tiny.pt --input 'int64[1,8]'", 1, "dtype"},
+        {"MalformedSpec", "tune tiny.pt --input 'float33[1,8]'", 1, "float33"},
+        {"UnknownDtype", "tune tiny.pt --inputs samples.pt --dtype int8", 1,
+         "--dtype int8"},
+        {"MissingSamples", "tune tiny.pt --inputs none.pt", 1, "none.pt"},
+        {"SamplesAreText", "tune tiny.pt --inputs text.pt", 1, "text.pt"},
+        {"ModelRaises", "tune raising.pt --input 'float32[2]'", 1,
+         "no rows wanted"},
+        {"JsonCannotBeWritten",
+         "bench tiny.pt --inputs samples.pt --seconds 0 --json /nowhere/x", 1,
+         "/nowhere/x"},
+        {"OutputCannotBeWritten",
+         "run tiny.pt --inputs samples.pt --output /nowhere/x", 1,
+         "/nowhere/x"}}),
+    [](const testing::TestParamInfo<BadCall>& info) {
+      return std::string(info.param.name);
+    });
+
+}  // namespace
+}  // namespace aitune
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (argc < 2) {
+    std::cerr << "give the path of aitune\n";
+    return 1;
+  }
+  char* path = realpath(argv[1], nullptr);
+  if (path == nullptr) {
+    std::cerr << argv[1] << " is not there\n";
+    return 1;
+  }
+  aitune::program = new std::string(path);
+  free(path);
+  testing::AddGlobalTestEnvironment(new aitune::Files);
+  return RUN_ALL_TESTS();
+}

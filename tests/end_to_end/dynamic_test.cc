@@ -1,0 +1,127 @@
+// One executable for a range of sizes: checked at the smallest, a middle and
+// the largest.
+#include "tests/end_to_end/end_to_end.h"
+
+namespace aitune {
+namespace {
+
+const Case kCases[] = {
+    {"pointwise",
+     R"(
+def forward(self, x: Tensor, y: Tensor):
+    return torch.relu(x + y) * 2.0
+)",
+     {"float32[1..9,33]", "float32[33]"}},
+    {"two_axes",
+     R"(
+def forward(self, x: Tensor):
+    return torch.softmax(x * 0.5, -1)
+)",
+     {"float32[1..7,2..50]"}},
+    {"reduction",
+     R"(
+def forward(self, x: Tensor):
+    return torch.sum(x, [0]), torch.mean(x, [1]), torch.amax(x)
+)",
+     {"float32[1..20,3..30]"}},
+    {"matmul",
+     R"(
+def forward(self, x: Tensor):
+    return torch.gelu(torch.linear(x, self.weight(1536, [48, 32]), self.weight(48, [48])))
+)",
+     {"float32[1..33,32]"}},
+    {"both_operands",
+     R"(
+def forward(self, x: Tensor, y: Tensor):
+    return torch.matmul(x, torch.transpose(y, -1, -2))
+)",
+     {"float32[b=1..4,m=1..9,16]", "float32[b=1..4,n=2..12,16]"}},
+    {"convolution",
+     R"(
+def forward(self, x: Tensor):
+    y = torch.relu(torch.conv2d(x, self.weight(432, [16, 3, 3, 3]), self.weight(16, [16]), [2, 2], [1, 1]))
+    return torch.flatten(torch.adaptive_avg_pool2d(y, [1, 1]), 1)
+)",
+     {"float32[1..4,3,16,16]"}},
+    {"image_size",
+     R"(
+def forward(self, x: Tensor):
+    return torch.max_pool2d(torch.relu(torch.conv2d(x, self.weight(432, [16, 3, 3, 3]), None, [1, 1], [1, 1])), [2, 2])
+)",
+     {"float32[1,3,h=8..20,w=8..20]"}},
+    {"attention",
+     R"(
+def forward(self, q: Tensor, k: Tensor, v: Tensor):
+    return torch.scaled_dot_product_attention(q, k, v, None, 0.0, True)
+)",
+     {"float32[1..3,4,n=1..24,16]", "float32[1..3,4,n=1..24,16]",
+      "float32[1..3,4,n=1..24,16]"}},
+    {"reshape_by_size",
+     R"(
+def forward(self, x: Tensor):
+    b, n = x.size(0), x.size(1)
+    y = x.view([b, n, 4, 8]).transpose(1, 2)
+    return y.reshape([b * 4, n, 8]) * 2.0, y.flatten(2)
+)",
+     {"float32[1..5,1..9,32]"}},
+    {"slices_by_size",
+     R"(
+def forward(self, x: Tensor):
+    n = x.size(1)
+    return x[:, : n - 1] + x[:, 1:], x[:, -1], x[:, ::2]
+)",
+     {"float32[2,3..11]"}},
+    {"cat",
+     R"(
+def forward(self, x: Tensor, y: Tensor):
+    return torch.cat([x, y, x], 0)
+)",
+     {"float32[m=1..6,5]", "float32[n=1..6,5]"}},
+    {"embedding",
+     R"(
+def forward(self, ids: Tensor):
+    n = ids.size(1)
+    position = torch.embedding(self.weight(512, [16, 32]), torch.arange(n, dtype=4))
+    return torch.layer_norm(torch.embedding(self.weight(640, [20, 32]), ids) + position, [32])
+)",
+     {"int64[1..3,1..16]{0..19}"}},
+    {"mask_by_size",
+     R"(
+def forward(self, x: Tensor):
+    n = x.size(-1)
+    mask = torch.tril(torch.ones([n, n], dtype=11))
+    return torch.softmax(torch.where(mask, x, torch.full([], -1e9)), -1)
+)",
+     {"float32[2,n=1..12,n=1..12]"}},
+    {"mean_divides_by_size",
+     R"(
+def forward(self, x: Tensor):
+    return torch.sum(x, [1]) / x.size(1), x - torch.mean(x, [1], True)
+)",
+     {"float32[3,2..17]"}},
+    {"fallback",
+     R"(
+def forward(self, x: Tensor):
+    values, indices = torch.sort(x + 1.0, -1)
+    return torch.relu(values)
+)",
+     {"float32[1..5,2..9]"},
+     {"aten::sort"}},
+    {"size_as_output",
+     R"(
+def forward(self, x: Tensor):
+    return x * 2.0, x.size(0)
+)",
+     {"float32[1..5,4]"},
+     {"*"}},
+    {"bfloat16",
+     R"(
+def forward(self, x: Tensor, w: Tensor):
+    return torch.softmax(torch.linear(x, w), -1)
+)",
+     {"bfloat16[1..9,32]", "bfloat16[24,32]"}},
+};
+END_TO_END_TESTS(Dynamic, kCases);
+
+}  // namespace
+}  // namespace aitune

@@ -174,20 +174,15 @@ void PlanBuilder::addFallback(ait::FallbackOp fallback) {
 
 void PlanBuilder::addOutputs(func::ReturnOp returned) {
   for (auto [index, result] : llvm::enumerate(returned.getOperands())) {
-    int id = lookUp(result, PackingProto());
+    const int id = lookUp(result, PackingProto());
     TensorTypeProto &type = *plan.add_outputs();
     if (auto tensor = dyn_cast<RankedTensorType>(result.getType()))
       type = toProto(tensor);
-    int root = id;
-    while (plan.values(root).storage() == ValueProto::ALIAS)
-      root = plan.values(root).index();
-    ValueProto &storage = *plan.mutable_values(root);
-    // A step's own result is written where the caller wants it; the output is
-    // then the root, of which an alias is only another view of the sizes.
-    if (storage.storage() == ValueProto::ARENA && !storage.persistent()) {
-      storage.set_storage(ValueProto::OUTPUT);
-      storage.set_index(index);
-      id = root;
+    // A step's own result is written where the caller wants it; what is only
+    // another view of a value, or an output twice, is copied at the end.
+    if (ValueProto &value = *plan.mutable_values(id); value.storage() == ValueProto::ARENA && !value.persistent()) {
+      value.set_storage(ValueProto::OUTPUT);
+      value.set_index(index);
     }
     plan.add_output_values(id);
   }

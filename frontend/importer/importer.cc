@@ -156,6 +156,7 @@ class TraceChecker {
       }
     }
     for (ValueId id : op.results) {
+      if (id == -1) continue;  // Left undefined by the call.
       RETURN_IF_ERROR(CheckId(id, where));
       RETURN_IF_ERROR(Define(id));
     }
@@ -273,7 +274,9 @@ class ModuleImporter {
       return Reject(wanted->second);
     }
     if (!op.must_fall_back.empty()) return Reject(op.must_fall_back);
+    if (op.results.empty()) return Reject("the call has no results");
     for (ValueId id : op.results) {
+      if (id < 0) continue;
       const TraceValue& value = trace_.values[id];
       if (value.kind == TraceValue::Kind::kOpaque && state.IsUsed(id)) {
         return Reject(
@@ -288,7 +291,7 @@ class ModuleImporter {
     RETURN_IF_ERROR((*build)(call));
     RETURN_IF_ERROR(call.status());
     for (ValueId id : op.results) {
-      if (state.IsUsed(id) && !state.Value(id))
+      if (id >= 0 && state.IsUsed(id) && !state.Value(id))
         return Reject("the importer's builder left a result without a value");
     }
     return VerifyNewOps(block, last);
@@ -317,8 +320,7 @@ class ModuleImporter {
                      const std::string& reason) {
     const TraceOp& op = trace_.ops[index];
     llvm::SmallVector<mlir::Value> operands;
-    llvm::SmallVector<int64_t> input_ids,
-        output_ids(op.results.begin(), op.results.end());
+    llvm::SmallVector<int64_t> input_ids, output_ids;
     for (const Argument& argument : op.arguments) {
       ForEachValue(argument, [&](ValueId id) {
         if (trace_.values[id].kind == TraceValue::Kind::kConstant ||
@@ -329,15 +331,21 @@ class ModuleImporter {
       });
     }
     llvm::SmallVector<mlir::Type> types;
-    for (ValueId id : op.results) types.push_back(state.Type(id));
+    for (ValueId id : op.results) {
+      if (id < 0) continue;
+      output_ids.push_back(id);
+      types.push_back(state.Type(id));
+    }
     mlir::OpBuilder& builder = state.builder();
     const std::string name = OpName(op);
     auto fallback = ait::FallbackOp::create(
         builder, location, types, operands, {int64_t{index}},
         builder.getStrArrayAttr({name}), builder.getStrArrayAttr({reason}),
         input_ids, output_ids);
-    for (size_t i = 0; i < op.results.size(); ++i)
-      state.SetValue(op.results[i], fallback.getResult(i));
+    for (size_t i = 0; i < output_ids.size(); ++i) {
+      state.SetValue(static_cast<ValueId>(output_ids[i]),
+                     fallback.getResult(i));
+    }
   }
 
   const Trace& trace_;

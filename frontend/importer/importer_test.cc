@@ -171,6 +171,31 @@ TEST(ImportTrace, SizesThatDontBroadcastAreRejected) {
   EXPECT_EQ(maker.Reason(), "sizes [4] and [3] don't broadcast");
 }
 
+TEST(ImportTrace, ResultsThatACallLeftUndefinedAreNotThere) {
+  auto import = [](const std::string& name) {
+    TraceMaker maker;
+    ValueId x = maker.Input(kF32, {2, 3});
+    std::vector<ValueId> results = maker.Call(
+        name, {{"self", x}, {"dim", SizeExpression(1)}, {"keepdim", false}},
+        {{kF32, {2}}, {DataType::kInt64, {2}}});
+    maker.Output(results[0]);
+    maker.trace().ops[0].results[1] = -1;
+    return maker.Import();
+  };
+  EXPECT_THAT(import("aten::max.dim"), Not(HasSubstr("ait.argmax")));
+  EXPECT_THAT(import("custom::max"),
+              HasSubstr("output_values = array<i64: 1>"));
+}
+
+TEST(ImportTrace, ACallWithoutResultsFallsBack) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {4});
+  maker.Call("aten::relu", {{"self", x}}, std::vector<TraceMaker::Result>{});
+  maker.Output(x);
+  maker.Import();
+  EXPECT_EQ(maker.Reason(), "the call has no results");
+}
+
 TEST(ImportTrace, TracesThatContradictThemselvesAreErrors) {
   auto broken = [](void (*breaking)(Trace&)) {
     TraceMaker maker;

@@ -26,17 +26,24 @@ std::string ToString(ArrayRef<AffineExpr> sizes) {
 
 // ---- Results ----
 
+const TraceValue* OpImporter::ResultValue(int index) const {
+  if (index >= static_cast<int>(op_.results.size())) return nullptr;
+  const ValueId id = op_.results[index];
+  return id < 0 ? nullptr : &state_.trace().values[id];
+}
+
 RankedTensorType OpImporter::ResultType(int index) {
-  const TraceValue& value = state_.trace().values[op_.results[index]];
-  if (value.kind == TraceValue::Kind::kOpaque) {
-    // The importer rejects calls with opaque results before they get here.
+  const TraceValue* value = ResultValue(index);
+  // An opaque result nobody reads, or none at all: any type will do.
+  if (!value || value->kind == TraceValue::Kind::kOpaque) {
     return RankedTensorType::get({}, ElementType(DataType::kFloat32));
   }
   return mlir::cast<RankedTensorType>(state_.Type(op_.results[index]));
 }
 
 DataType OpImporter::ResultDataType(int index) const {
-  return state_.trace().values[op_.results[index]].type.dtype;
+  const TraceValue* value = ResultValue(index);
+  return value ? value->type.dtype : DataType::kFloat32;
 }
 
 absl::Status OpImporter::SetResult(Value value, int index) {
@@ -45,6 +52,7 @@ absl::Status OpImporter::SetResult(Value value, int index) {
                                " results; the importer expected more"));
   }
   RETURN_IF_ERROR(status_);
+  if (!ResultValue(index)) return absl::OkStatus();
   const RankedTensorType type = ResultType(index);
   if (!SameSizes(SizesOf(value), SizesOf(type))) {
     return Reject(absl::StrCat(

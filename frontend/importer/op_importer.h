@@ -88,10 +88,11 @@ class OpImporter {
   Sizes ResultSizes(int index = 0) { return SizesOf(ResultType(index)); }
   DataType ResultDataType(int index = 0) const;
   bool IsResultUsed(int index) const {
-    return state_.IsUsed(op_.results[index]);
+    return ResultValue(index) && state_.IsUsed(op_.results[index]);
   }
   // Gives result `index` its value, converted to the trace's dtype. Sizes that
-  // differ from the trace's reject the call.
+  // differ from the trace's reject the call. Nothing happens for a result that
+  // the call left undefined.
   absl::Status SetResult(mlir::Value value, int index = 0);
   // The first step that failed, or OK.
   const absl::Status& status() const { return status_; }
@@ -245,6 +246,8 @@ class OpImporter {
   mlir::Value Softmax(mlir::Value value, int64_t dim, bool log = false);
 
  private:
+  // Null for a result that the call has not or left undefined.
+  const TraceValue* ResultValue(int index) const;
   // Gives a and b one dtype and one type.
   void Unify(mlir::Value& a, mlir::Value& b);
   mlir::Value Zeros(mlir::RankedTensorType type);

@@ -31,6 +31,10 @@
 
 namespace aitune::frontend {
 
+// Why results of operators are opaque that read opaque values.
+inline constexpr char kUnknownResult[] =
+    "it depends on a value that only LibTorch knows";
+
 class Interpreter {
  public:
   // `fitter` must outlive this. The graph is inlined; it is only read.
@@ -111,11 +115,13 @@ class Interpreter {
   // region_node.cc: runs a node whole in LibTorch, in the trace too.
   absl::Status RunAsRegion(torch::jit::Node* node, const std::string& reason);
 
-  // operator_call.cc
+  // operator_call.cc: operators with a schema.
   absl::StatusOr<Results> Invoke(const Invocation& call);
   absl::StatusOr<std::vector<std::vector<c10::IValue>>> Execute(
       const Invocation& call);
   absl::StatusOr<Results> EmitSlices(const Invocation& call);
+
+  // value_conversion.cc: IValues of all probes as values of the interpreter.
   absl::StatusOr<ProbedRef> Convert(std::vector<c10::IValue> probes,
                                     const ResultTraits& traits,
                                     ResultTemplate* result);

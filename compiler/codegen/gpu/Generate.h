@@ -1,0 +1,64 @@
+// From an outlined kernel function to CUDA text: every way that this compiler
+// knows to run it. Needs no GPU and no CUDA library.
+#ifndef AITUNE_COMPILER_CODEGEN_GPU_GENERATE_H
+#define AITUNE_COMPILER_CODEGEN_GPU_GENERATE_H
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/codegen/gpu/GpuTarget.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "runtime/executable/plan.pb.h"
+
+namespace aitune {
+
+/// One launch. Operands are numbered: the kernel's inputs, then its results,
+/// then the candidate's temporaries. The launch's parameters are a pointer for
+/// each input, one for each output, then one `long long` for each symbol.
+struct GeneratedStep {
+  /// extern "C" name in the text; also launch.symbol().
+  std::string symbol;
+  std::vector<int> inputs, outputs;
+  CudaKernelLaunch launch;
+};
+
+/// One way to run the kernel. Its steps run in order.
+struct GeneratedCandidate {
+  /// What tells it from the others, such as its tile: "mma 128x64x32, 3
+  /// stages".
+  std::string description;
+  /// One CUDA translation unit with the kernels of all steps, complete in
+  /// itself (no includes). The same input gives the same text.
+  std::string text;
+  std::vector<GeneratedStep> steps;
+  std::vector<mlir::RankedTensorType> temporaries;
+};
+
+/// The candidates for `kernel`, best guess first, at least one. `kernel` is a
+/// function with the attribute `ait.kind` in the form that
+/// buildKernelToLinalgPipeline leaves; it is not changed. `symbols` is the
+/// module's `ait.symbols` (null when it has none): all of them are parameters,
+/// used or not. Symbol names start with the function's name.
+///
+/// What generated kernels ask of their caller:
+/// - pointers are aligned to 16 bytes; outputs overlap neither inputs nor each
+///   other (one that is written is read by no other thread of the launch);
+/// - bool tensors are one byte an element, 0 or 1;
+/// - launches with more than 48 KiB of dynamic shared memory set
+///   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES first;
+/// - `launch.programmatic` is set where the kernel waits for the one before by
+///   itself (griddepcontrol.wait): it may be launched with or without the
+///   attribute for programmatic stream serialisation. Inputs that carry the
+///   argument attribute `ait.constant` may be read before that wait.
+///
+/// kUnimplemented names the operation or form that has no generator. No other
+/// errors for well-formed kernels.
+absl::StatusOr<std::vector<GeneratedCandidate>>
+generateCuda(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
+             const GpuTarget &target);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_GPU_GENERATE_H

@@ -34,25 +34,37 @@ struct Kernel {
 
 class Compilation {
 public:
-  Compilation(ModuleOp module, absl::Span<const ConstantTensor> constants, const CompileOptions &options)
-      : module(module), constants(constants), options(options), dump(options.dumpDirectory, "graph") {}
+  Compilation(ModuleOp module, absl::Span<const ConstantTensor> constants,
+              const CompileOptions &options)
+      : module(module), constants(constants), options(options),
+        dump(options.dumpDirectory, "graph") {}
 
   absl::StatusOr<CompileResult> run();
 
 private:
-  absl::Status runPasses(const char *phase, void (*build)(OpPassManager &));
+  absl::Status runPasses(const char *phase,
+                         llvm::function_ref<void(OpPassManager &)> build);
   void collectKernels();
   absl::Status generateCode();
-  void addLibraryCandidate(Kernel &kernel, const std::map<std::string, CompiledKernel> &compiled);
+  void
+  addLibraryCandidate(Kernel &kernel,
+                      const std::map<std::string, CompiledKernel> &compiled);
   void chooseImplementations();
   void report(const char *phase, int done, int total) const {
     if (options.progress)
       options.progress(phase, done, total);
   }
   KernelCompilerOptions kernelOptions() const {
-    return {options.emulateEagerCasts, options.target, options.dumpDirectory, options.compileTo};
+    return {options.emulateEagerCasts, options.target, options.dumpDirectory,
+            options.compileTo};
   }
-  int threads() const { return options.threads > 0 ? options.threads : std::thread::hardware_concurrency(); }
+  ArrayAttr symbols() const {
+    return module->getAttrOfType<ArrayAttr>("ait.symbols");
+  }
+  int threads() const {
+    return options.threads > 0 ? options.threads
+                               : std::thread::hardware_concurrency();
+  }
 
   ModuleOp module;
   absl::Span<const ConstantTensor> constants;
@@ -82,9 +94,32 @@ std::vector<int64_t> traceOps(const Kernel &kernel) {
   return {positions.begin(), positions.end()};
 }
 
-std::string moduleText(func::FuncOp function) { return absl::StrCat("module {\n", printToString(function), "}\n"); }
+/// `function` as a module of its own, with the ranges of the symbols that its
+/// sizes are made of.
+std::string moduleText(func::FuncOp function, ArrayAttr symbols) {
+  OwningOpRef<ModuleOp> single(ModuleOp::create(function.getLoc()));
+  if (symbols)
+    (*single)->setAttr("ait.symbols", symbols);
+  single->push_back(function.clone());
+  return printToString(*single);
+}
 
-KernelImplementation generatedImplementation(func::FuncOp function, const CompiledKernel &compiled) {
+/// The operation with the place in the model that it comes from.
+std::string describe(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << op->getName() << " at ";
+  op->getLoc()->walk([&](Location location) {
+    if (!isa<FileLineColLoc, NameLoc>(location))
+      return WalkResult::advance();
+    location->print(stream);
+    return WalkResult::interrupt();
+  });
+  return text;
+}
+
+KernelImplementation generatedImplementation(func::FuncOp function,
+                                             const CompiledKernel &compiled) {
   KernelImplementation implementation;
   implementation.name = "generated";
   ImplementationStep step;
@@ -99,13 +134,17 @@ KernelImplementation generatedImplementation(func::FuncOp function, const Compil
   return implementation;
 }
 
-absl::Status Compilation::runPasses(const char *phase, void (*build)(OpPassManager &)) {
+absl::Status
+Compilation::runPasses(const char *phase,
+                       llvm::function_ref<void(OpPassManager &)> build) {
   std::string errors;
-  ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      absl::StrAppend(&errors, errors.empty() ? "" : "; ", diagnostic.str());
-    return success();
-  });
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+          absl::StrAppend(&errors, errors.empty() ? "" : "; ",
+                          diagnostic.str());
+        return success();
+      });
   report(phase, 0, 1);
   const auto start = std::chrono::steady_clock::now();
   PassManager passManager(module.getContext());
@@ -113,8 +152,11 @@ absl::Status Compilation::runPasses(const char *phase, void (*build)(OpPassManag
   if (failed(passManager.run(module)))
     return absl::InternalError(absl::StrCat(phase, ": ", errors));
   result.phaseSeconds.emplace_back(
-      phase, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  dump.write(absl::StrCat(result.phaseSeconds.size(), "-", phase, ".mlir"), module);
+      phase,
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count());
+  dump.write(absl::StrCat(result.phaseSeconds.size(), "-", phase, ".mlir"),
+             module);
   report(phase, 1, 1);
   return absl::OkStatus();
 }
@@ -134,12 +176,15 @@ void Compilation::collectKernels() {
   for (Kernel &kernel : kernels)
     for (unsigned i = 0; i < kernel.function.getNumArguments(); ++i)
       if (llvm::all_of(kernel.launches, [&](ait::LaunchOp launch) {
-            return launch.getInputs()[i].getDefiningOp<ait::ConstantOp>() != nullptr;
+            return launch.getInputs()[i].getDefiningOp<ait::ConstantOp>() !=
+                   nullptr;
           }))
-        kernel.function.setArgAttr(i, "ait.constant", UnitAttr::get(module.getContext()));
+        kernel.function.setArgAttr(i, "ait.constant",
+                                   UnitAttr::get(module.getContext()));
 }
 
-void Compilation::addLibraryCandidate(Kernel &kernel, const std::map<std::string, CompiledKernel> &compiled) {
+void Compilation::addLibraryCandidate(
+    Kernel &kernel, const std::map<std::string, CompiledKernel> &compiled) {
   LibraryMatch &match = *kernel.library;
   const int inputs = kernel.function.getNumArguments();
   KernelImplementation implementation;
@@ -159,7 +204,8 @@ void Compilation::addLibraryCandidate(Kernel &kernel, const std::map<std::string
     ImplementationStep &step = rest.steps.front();
     step.call.set_kind("loop");
     for (int &input : step.inputs)
-      input = match.restArguments[input] < 0 ? temporary : match.restArguments[input];
+      input = match.restArguments[input] < 0 ? temporary
+                                             : match.restArguments[input];
     for (size_t i = 0; i < step.outputs.size(); ++i)
       step.outputs[i] = inputs + i;
     implementation.steps.push_back(std::move(step));
@@ -174,7 +220,7 @@ absl::Status Compilation::generateCode() {
   std::vector<std::string> texts, names;
   auto add = [&](func::FuncOp function) {
     names.push_back(function.getSymName().str());
-    texts.push_back(moduleText(function));
+    texts.push_back(moduleText(function, symbols()));
   };
   for (Kernel &kernel : kernels) {
     add(kernel.function);
@@ -184,10 +230,13 @@ absl::Status Compilation::generateCode() {
   }
   const auto start = std::chrono::steady_clock::now();
   std::vector<absl::StatusOr<CompiledKernel>> outcomes =
-      compileKernels(texts, kernelOptions(), threads(),
-                     [&](int done) { report("generating code", done, static_cast<int>(texts.size())); });
+      compileKernels(texts, kernelOptions(), threads(), [&](int done) {
+        report("generating code", done, static_cast<int>(texts.size()));
+      });
   result.phaseSeconds.emplace_back(
-      "code generation", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      "code generation",
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count());
 
   std::map<std::string, CompiledKernel> compiled;
   std::map<std::string, std::string> failures;
@@ -202,17 +251,20 @@ absl::Status Compilation::generateCode() {
   for (Kernel &kernel : kernels) {
     const std::string name = kernel.function.getSymName().str();
     if (auto it = compiled.find(name); it != compiled.end()) {
-      kernel.candidates.push_back(generatedImplementation(kernel.function, it->second));
+      kernel.candidates.push_back(
+          generatedImplementation(kernel.function, it->second));
       if (const Dump folder(options.dumpDirectory, "kernels/" + name);
           folder.enabled() && options.compileTo == CompilePhase::Executable)
-        folder.write("benchmark.cc", writeKernelBenchmark(kernel.function, it->second,
-                                                          module->getAttrOfType<ArrayAttr>("ait.symbols")));
+        folder.write(
+            "benchmark.cc",
+            writeKernelBenchmark(kernel.function, it->second, symbols()));
     } else {
       result.rejections.push_back({"code generation", name, failures[name]});
     }
     if (kernel.library)
       addLibraryCandidate(kernel, compiled);
-    else if (kernel.function->getAttrOfType<StringAttr>("ait.kind").getValue() != "loop")
+    else if (kernel.function->getAttrOfType<StringAttr>("ait.kind")
+                 .getValue() != "loop")
       result.rejections.push_back({"library", name, kernel.libraryFailure});
     if (kernel.candidates.empty())
       result.failures.push_back({name, failures[name], traceOps(kernel)});
@@ -226,9 +278,11 @@ void Compilation::chooseImplementations() {
   for (Kernel &kernel : kernels) {
     if (kernel.launches.empty() || kernel.candidates.empty())
       continue;
-    const size_t choice = options.measureCandidates
-                              ? chooseByMeasurement(module, kernel.launches.front(), kernel.candidates, constants, result)
-                              : 0;
+    const size_t choice =
+        options.measureCandidates
+            ? chooseByMeasurement(module, kernel.launches.front(),
+                                  kernel.candidates, constants, result)
+            : 0;
     KernelImplementation &chosen = kernel.candidates[choice];
     for (KernelObject &object : chosen.objects)
       result.objects.push_back(object);
@@ -236,7 +290,9 @@ void Compilation::chooseImplementations() {
     report("choosing candidates", ++done, static_cast<int>(kernels.size()));
   }
   result.phaseSeconds.emplace_back(
-      "candidate choice", std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      "candidate choice",
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count());
 }
 
 absl::StatusOr<CompileResult> Compilation::run() {
@@ -248,11 +304,20 @@ absl::StatusOr<CompileResult> Compilation::run() {
   };
   if (stopAfter(CompilePhase::Import))
     return std::move(result);
-  if (absl::Status status = runPasses("transforms", buildTransformPipeline); !status.ok())
+  if (absl::Status status = runPasses("transforms", buildTransformPipeline);
+      !status.ok())
     return status;
   if (stopAfter(CompilePhase::Transformed))
     return std::move(result);
-  if (absl::Status status = runPasses("fusion", buildFusionPipeline); !status.ok())
+  auto reject = [this](Operation *op, StringRef reason) {
+    result.rejections.push_back({"fusion", describe(op), reason.str()});
+  };
+  if (absl::Status status = runPasses("fusion",
+                                      [&](OpPassManager &passManager) {
+                                        buildFusionPipeline(passManager,
+                                                            reject);
+                                      });
+      !status.ok())
     return status;
   if (stopAfter(CompilePhase::Fused))
     return std::move(result);
@@ -266,7 +331,7 @@ absl::StatusOr<CompileResult> Compilation::run() {
   if (!main)
     return absl::InvalidArgumentError("the module has no function @main");
   absl::StatusOr<ExecutablePlan> plan =
-      buildPlan(main, module->getAttrOfType<ArrayAttr>("ait.symbols"), implementations);
+      buildPlan(main, symbols(), implementations);
   if (!plan.ok())
     return plan.status();
   result.plan = *std::move(plan);
@@ -275,8 +340,9 @@ absl::StatusOr<CompileResult> Compilation::run() {
 
 } // namespace
 
-absl::StatusOr<CompileResult> compile(ModuleOp module, absl::Span<const ConstantTensor> constants,
-                                      const CompileOptions &options) {
+absl::StatusOr<CompileResult>
+compile(ModuleOp module, absl::Span<const ConstantTensor> constants,
+        const CompileOptions &options) {
   return Compilation(module, constants, options).run();
 }
 

@@ -1,10 +1,10 @@
 #include "compiler/pipelines/LibraryCalls.h"
 
 #include "compiler/dialect/Ait.h"
-#include "llvm/ADT/SmallPtrSet.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -36,7 +36,8 @@ std::optional<int> matchLastAxisArgument(Value value, RankedTensorType type) {
     source = reshape.getInput();
   auto argument = dyn_cast<BlockArgument>(source);
   auto sizes = cast<RankedTensorType>(expand.getInput().getType()).getShape();
-  if (!argument || sizes.empty() || sizes.back() == ShapedType::kDynamic || sizes.back() != type.getShape().back())
+  if (!argument || sizes.empty() || sizes.back() == ShapedType::kDynamic ||
+      sizes.back() != type.getShape().back())
     return std::nullopt;
   for (int64_t size : sizes.drop_back())
     if (size != 1)
@@ -53,14 +54,14 @@ std::optional<int> matchFullSizeArgument(Value value, RankedTensorType type) {
 
 /// Appends the post-operation that computes `op` from its operand `chain`, and
 /// the argument it reads, if any.
-bool appendPostOp(Operation *op, Value chain, google::protobuf::RepeatedPtrField<PostOp> &postOps,
+bool appendPostOp(Operation *op, Value chain,
+                  google::protobuf::RepeatedPtrField<PostOp> &postOps,
                   std::vector<int> &arguments) {
-  auto append = [&](PostOp::Kind kind, float alpha = 0, float beta = 0) {
+  auto append = [&](PostOp::Kind kind, float alpha = 0) {
     PostOp &postOp = *postOps.Add();
     postOp.set_kind(kind);
     postOp.set_operand(-1);
     postOp.set_alpha(alpha);
-    postOp.set_beta(beta);
     return true;
   };
   auto appendWithOperand = [&](PostOp::Kind kind, int argument) {
@@ -73,7 +74,8 @@ bool appendPostOp(Operation *op, Value chain, google::protobuf::RepeatedPtrField
   if (op->getNumOperands() == 2) {
     if (op->getOperand(0) == op->getOperand(1))
       return false;
-    Value other = op->getOperand(0) == chain ? op->getOperand(1) : op->getOperand(0);
+    Value other =
+        op->getOperand(0) == chain ? op->getOperand(1) : op->getOperand(0);
     if (isa<ait::AddOp>(op)) {
       if (auto argument = matchLastAxisArgument(other, type))
         return appendWithOperand(PostOp::BIAS, *argument);
@@ -89,30 +91,28 @@ bool appendPostOp(Operation *op, Value chain, google::protobuf::RepeatedPtrField
     }
     return false;
   }
+  // Not relu, clamp or hardsigmoid: there oneDNN turns NaN into a bound, where
+  // eager keeps it.
   return llvm::TypeSwitch<Operation *, bool>(op)
-      .Case([&](ait::ReluOp) { return append(PostOp::RELU); })
       .Case([&](ait::GeluOp gelu) {
-        return append(gelu.getTanhApproximation() ? PostOp::GELU_TANH : PostOp::GELU_ERF);
+        return append(gelu.getTanhApproximation() ? PostOp::GELU_TANH
+                                                  : PostOp::GELU_ERF);
       })
       .Case([&](ait::SiluOp) { return append(PostOp::SILU); })
       .Case([&](ait::SigmoidOp) { return append(PostOp::SIGMOID); })
       .Case([&](ait::TanhOp) { return append(PostOp::TANH); })
       .Case([&](ait::HardswishOp) { return append(PostOp::HARDSWISH); })
-      .Case([&](ait::HardsigmoidOp) { return append(PostOp::HARDSIGMOID); })
       .Case([&](ait::LeakyReluOp leaky) {
-        return append(PostOp::LEAKY_RELU, leaky.getNegativeSlope().convertToDouble());
-      })
-      .Case([&](ait::ClampOp clamp) {
-        if (!clamp.getMin() || !clamp.getMax())
-          return false;
-        return append(PostOp::CLAMP, clamp.getMin()->convertToDouble(), clamp.getMax()->convertToDouble());
+        return append(PostOp::LEAKY_RELU,
+                      leaky.getNegativeSlope().convertToDouble());
       })
       .Default([](Operation *) { return false; });
 }
 
 /// The operations of `kernel` that `matched` does not hold, as a function whose
 /// arguments are those of the kernel that it needs and the value `chain`.
-func::FuncOp splitRest(func::FuncOp kernel, Value chain, const llvm::SmallPtrSetImpl<Operation *> &matched,
+func::FuncOp splitRest(func::FuncOp kernel, Value chain,
+                       const llvm::SmallPtrSetImpl<Operation *> &matched,
                        std::vector<int> &restArguments) {
   OpBuilder builder(kernel->getContext());
   builder.setInsertionPointAfter(kernel);
@@ -120,14 +120,16 @@ func::FuncOp splitRest(func::FuncOp kernel, Value chain, const llvm::SmallPtrSet
   SmallVector<Value> inputs{chain};
   restArguments.push_back(-1);
   for (BlockArgument argument : kernel.getArguments()) {
-    if (llvm::none_of(argument.getUsers(), [&](Operation *user) { return !matched.contains(user); }))
+    if (llvm::none_of(argument.getUsers(),
+                      [&](Operation *user) { return !matched.contains(user); }))
       continue;
     inputs.push_back(argument);
     inputTypes.push_back(argument.getType());
     restArguments.push_back(argument.getArgNumber());
   }
-  auto rest = func::FuncOp::create(builder, kernel.getLoc(), (kernel.getSymName() + "_rest").str(),
-                                   builder.getFunctionType(inputTypes, kernel.getResultTypes()));
+  auto rest = func::FuncOp::create(
+      builder, kernel.getLoc(), (kernel.getSymName() + "_rest").str(),
+      builder.getFunctionType(inputTypes, kernel.getResultTypes()));
   rest.setPrivate();
   rest->setAttr("ait.kind", builder.getStringAttr("loop"));
   rest->setAttr("ait.implementation", builder.getStringAttr("generated"));
@@ -172,7 +174,8 @@ bool fillCall(Operation *root, Step &call, std::string &reason) {
 
 } // namespace
 
-std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel, std::string &reason) {
+std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
+                                             std::string &reason) {
   Operation *root = nullptr;
   for (Operation &op : kernel.getBody().front())
     if (isa<ait::MatmulOp, ait::ConvolutionOp>(op)) {
@@ -198,20 +201,23 @@ std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel, std::string &r
   if (!fillCall(root, match.call, reason))
     return std::nullopt;
 
-  auto &postOps = isa<ait::MatmulOp>(root) ? *match.call.mutable_matmul()->mutable_post_ops()
-                                           : *match.call.mutable_convolution()->mutable_post_ops();
+  auto &postOps = isa<ait::MatmulOp>(root)
+                      ? *match.call.mutable_matmul()->mutable_post_ops()
+                      : *match.call.mutable_convolution()->mutable_post_ops();
   llvm::SmallPtrSet<Operation *, 8> matched{root};
   Value chain = root->getResult(0);
   while (chain.hasOneUse()) {
     Operation *user = *chain.user_begin();
-    if (isa<func::ReturnOp>(user) || user->getNumResults() != 1 || user->getResult(0).getType() != chain.getType() ||
+    if (isa<func::ReturnOp>(user) || user->getNumResults() != 1 ||
+        user->getResult(0).getType() != chain.getType() ||
         !appendPostOp(user, chain, postOps, match.arguments))
       break;
     matched.insert(user);
     chain = user->getResult(0);
   }
   match.resultType = cast<RankedTensorType>(chain.getType());
-  auto returned = cast<func::ReturnOp>(kernel.getBody().front().getTerminator());
+  auto returned =
+      cast<func::ReturnOp>(kernel.getBody().front().getTerminator());
   if (returned.getNumOperands() != 1 || returned.getOperand(0) != chain)
     match.rest = splitRest(kernel, chain, matched, match.restArguments);
   return match;

@@ -16,53 +16,67 @@ using namespace mlir;
 namespace aitune {
 
 void registerCompilerDialects(DialectRegistry &registry) {
-  registry.insert<ait::AitDialect, affine::AffineDialect, arith::ArithDialect, func::FuncDialect, linalg::LinalgDialect,
-                  LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect, tensor::TensorDialect,
-                  vector::VectorDialect>();
+  registry.insert<ait::AitDialect, affine::AffineDialect, arith::ArithDialect,
+                  func::FuncDialect, linalg::LinalgDialect, LLVM::LLVMDialect,
+                  math::MathDialect, memref::MemRefDialect, scf::SCFDialect,
+                  tensor::TensorDialect, vector::VectorDialect>();
 }
 
 void buildTransformPipeline(OpPassManager &passManager) {
   OpPassManager &functions = passManager.nest<func::FuncOp>();
-  // The import is verbose on purpose: what folds away here need not be matched by any later pattern.
+  // The import is verbose on purpose: what folds away here need not be matched
+  // by any later pattern.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
-  // Before attention is looked for: its scale and mask stand at the scores then, not behind reshapes and broadcasts.
+  // Before attention is looked for: its scale and mask stand at the scores
+  // then, not behind reshapes and broadcasts.
   functions.addPass(createSimplify());
   // Before softmax is taken apart: attention is recognised by it.
   functions.addPass(createFormAttention());
-  // Fusion then sees only pointwise operations, reductions and data movement beside the contractions.
+  // Fusion then sees only pointwise operations, reductions and data movement
+  // beside the contractions.
   functions.addPass(createDecompose());
-  // After decomposition, so that permutes sink through what normalisations are made of.
+  // After decomposition, so that permutes sink through what normalisations are
+  // made of.
   functions.addPass(createLayout());
-  // Reshapes and broadcasts that would part a contraction from its epilogue move below it.
+  // Reshapes and broadcasts that would part a contraction from its epilogue
+  // move below it.
   functions.addPass(createSimplify());
-  // Permutes that met cancel, and those that moved only axes of size 1 become free reshapes.
+  // Permutes that met cancel, and those that moved only axes of size 1 become
+  // free reshapes.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   // One call of LibTorch for operators that follow each other.
   functions.addPass(createMergeFallbacks());
 }
 
-void buildFusionPipeline(OpPassManager &passManager) {
+void buildFusionPipeline(OpPassManager &passManager, RejectFunction reject) {
   // Kernels while all is still in one function: grouping needs every use.
-  passManager.nest<func::FuncOp>().addPass(createFormKernels());
+  passManager.nest<func::FuncOp>().addPass(
+      createFormKernels(std::move(reject)));
   // Grouping clones what is cheap to recompute and leaves the originals dead.
   passManager.nest<func::FuncOp>().addPass(createCanonicalizerPass());
-  // One function a kernel, identical ones once: the layers of a transformer share all of theirs.
+  // One function a kernel, identical ones once: the layers of a transformer
+  // share all of theirs.
   passManager.addPass(createOutlineKernels());
 }
 
-void buildKernelToLinalgPipeline(OpPassManager &passManager, bool emulateEagerCasts) {
+void buildKernelToLinalgPipeline(OpPassManager &passManager,
+                                 bool emulateEagerCasts) {
   // First, so that no later phase meets arithmetic in f16 or bf16.
-  passManager.nest<func::FuncOp>().addPass(createPromoteKernelArithmetic({emulateEagerCasts}));
-  // A rounding that is undone at once is none, unless eager's roundings are wanted.
+  passManager.nest<func::FuncOp>().addPass(
+      createPromoteKernelArithmetic({emulateEagerCasts}));
+  // A rounding that is undone at once is none, unless eager's roundings are
+  // wanted.
   if (!emulateEagerCasts)
     passManager.nest<func::FuncOp>().addPass(createCanonicalizerPass());
-  // Loop kernels only: contractions keep their operation, for which their generators have templates.
+  // Loop kernels only: contractions keep their operation, for which their
+  // generators have templates.
   passManager.addPass(createLowerToLinalgPass());
 }
 
-void buildKernelToLoopsPipeline(OpPassManager &passManager, const std::string &target) {
+void buildKernelToLoopsPipeline(OpPassManager &passManager,
+                                const std::string &target) {
   // Each of these takes the kernels of its family and leaves others alone.
   passManager.addPass(createCpuLowerContractionsPass({target}));
   passManager.addPass(createCpuLowerLoopsPass({target}));

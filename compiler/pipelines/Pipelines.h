@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "compiler/fusion/FormKernels.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -16,16 +17,20 @@ void registerCompilerDialects(mlir::DialectRegistry &registry);
 /// the kernels like.
 void buildTransformPipeline(mlir::OpPassManager &passManager);
 
-/// Phase 2: the graph cut into kernels, each a function.
-void buildFusionPipeline(mlir::OpPassManager &passManager);
+/// Phase 2: the graph cut into kernels, each a function. `reject`, if set, is
+/// told of each operation that a neighbour could not take in, and why.
+void buildFusionPipeline(mlir::OpPassManager &passManager,
+                         RejectFunction reject);
 
 /// Phase 3, on a module with one kernel: arithmetic types decided, loop kernels
 /// as linalg.
-void buildKernelToLinalgPipeline(mlir::OpPassManager &passManager, bool emulateEagerCasts);
+void buildKernelToLinalgPipeline(mlir::OpPassManager &passManager,
+                                 bool emulateEagerCasts);
 
 /// Phase 4, on a module with one kernel: vectorised loops with the runtime's
 /// calling convention. `target` is Target::named's name for the CPU.
-void buildKernelToLoopsPipeline(mlir::OpPassManager &passManager, const std::string &target);
+void buildKernelToLoopsPipeline(mlir::OpPassManager &passManager,
+                                const std::string &target);
 
 } // namespace aitune
 

@@ -3,6 +3,8 @@
 #include <ATen/core/ivalue.h>
 
 #include <chrono>
+#include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/structure.h"
@@ -91,9 +93,13 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
     regions.push_back(built->trace_.make_fallback_region(
         region.ops, region.inputs, region.outputs));
   }
-  std::vector<ConstantTensor> constants = built->trace_.constants;
-  constants.insert(constants.end(), result.newConstants.begin(),
-                   result.newConstants.end());
+  // From here on only what runs holds constants: packing then frees them.
+  built->trace_.make_fallback_region = nullptr;
+  std::vector<ConstantTensor> constants = std::move(built->trace_.constants);
+  built->trace_.constants.clear();
+  std::move(result.newConstants.begin(), result.newConstants.end(),
+            std::back_inserter(constants));
+  result.newConstants.clear();
   auto executable = Executable::Load(result.plan, built->compiled_.kernels,
                                      std::move(constants), std::move(regions));
   if (!executable.ok()) return executable.status();

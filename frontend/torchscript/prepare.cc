@@ -9,6 +9,18 @@
 #include "frontend/torchscript/torch_util.h"
 
 namespace aitune::frontend {
+namespace {
+
+// Whether weights have fewer bits than arithmetic is done in: numbers computed
+// from them are better kept wide than rounded into new weights.
+bool HasNarrowWeights(const torch::jit::Module& module) {
+  for (const at::Tensor& weight : module.parameters()) {
+    if (weight.is_floating_point() && weight.element_size() < 4) return true;
+  }
+  return false;
+}
+
+}  // namespace
 
 absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
                                            std::vector<std::string>& notes) {
@@ -19,7 +31,9 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
   if (module.hasattr("training")) {
     const absl::Status frozen =
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-          prepared.module = torch::jit::freeze(module);
+          prepared.module = torch::jit::freeze(
+              module, /*preserved_attrs=*/{},
+              /*optimize_numerics=*/!HasNarrowWeights(module));
           return absl::OkStatus();
         });
     if (!frozen.ok())

@@ -18,7 +18,8 @@ struct PreparedGraph {
   std::shared_ptr<torch::jit::Graph> graph;  // inputs: self, then forward's
 };
 
-// Freezes (batch normalisation folded into convolutions), inlines, and checks.
+// Freezes (batch normalisation folded into convolutions, unless rounding the
+// folded weights to the model's dtype would cost accuracy), inlines, checks.
 // A module that cannot be frozen keeps its attributes; `notes` says so.
 // `module` is in eval mode and stays as it is. kInvalidArgument when LibTorch
 // cannot process the program.

@@ -94,6 +94,20 @@ absl::Status LoadedPlan::LoadSteps(bool initialization) {
 absl::Status LoadedPlan::LoadValues() {
   const std::vector<int32_t> roots = StorageRoots(plan_);
   values_.resize(plan_.values_size());
+  // By constant: the last value that packs it, unless one reads it unpacked.
+  std::vector<int32_t> last_packing(constants_.size(), -1);
+  std::vector<bool> read_unpacked(constants_.size(), false);
+  for (int32_t i = 0; i < plan_.values_size(); ++i) {
+    const ValueProto& proto = plan_.values(i);
+    if (proto.storage() != ValueProto::CONSTANT ||
+        static_cast<size_t>(proto.index()) >= constants_.size()) {
+      continue;
+    }
+    last_packing[proto.index()] = i;
+    if (proto.packing().kind() == PackingProto::NONE) {
+      read_unpacked[proto.index()] = true;
+    }
+  }
   for (int32_t i = 0; i < plan_.values_size(); ++i) {
     const ValueProto& proto = plan_.values(i);
     LoadedValue& value = values_[i];
@@ -106,6 +120,11 @@ absl::Status LoadedPlan::LoadValues() {
                             FromProto(proto.type(), plan_.symbols_size()));
     if (value.storage == ValueProto::CONSTANT) {
       AITUNE_RETURN_IF_ERROR(LoadConstant(i));
+      // Dropped at once, not after the last one: a model is then never in
+      // memory both packed and not.
+      if (last_packing[value.index] == i && !read_unpacked[value.index]) {
+        constants_[value.index] = ConstantTensor();
+      }
     } else if (value.persistent) {
       AITUNE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes,
                               EvaluateSizes(value.type.sizes, {}));

@@ -327,10 +327,36 @@ class PlanValidator {
                        step.fallback().region());
         }
         return absl::OkStatus();
+      case Step::kCudaKernel:
+        return CheckCudaKernel(step.cuda_kernel(), symbols, where);
       case Step::WHAT_NOT_SET:
         return Error(where,
                      " does nothing: it is neither a kernel, a library "
                      "call nor a fallback");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckCudaKernel(const CudaKernelLaunch& kernel, int symbols,
+                               const std::string& where) {
+    if (plan_.device() != "cuda") {
+      return Error(where, " is a kernel in CUDA, but the plan's device is '",
+                   plan_.device(), "'");
+    }
+    if (kernel.symbol().empty()) {
+      return Error(where, " launches a kernel without a name");
+    }
+    if (kernel.block_x() < 1 || kernel.block_x() > 1024 ||
+        kernel.shared_memory() < 0) {
+      return Error(where, " has blocks of ", kernel.block_x(),
+                   " threads (1 to 1024 are possible) and ",
+                   kernel.shared_memory(), " bytes of shared memory");
+    }
+    if (!kernel.has_grid_x()) return Error(where, " has no grid");
+    for (const SizeExpressionProto* grid :
+         {&kernel.grid_x(), &kernel.grid_y(), &kernel.grid_z()}) {
+      AITUNE_RETURN_IF_ERROR(
+          In(where + " (grid)", FromProto(*grid, symbols).status()));
     }
     return absl::OkStatus();
   }

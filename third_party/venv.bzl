@@ -1,4 +1,4 @@
-"""LibTorch and oneDNN from the Python virtual environment of ./bazelw.
+"""LibTorch, CUDA and oneDNN from the Python virtual environment of ./bazelw.
 
 ./bazelw names the environment after a hash of its requirements and passes its
 path as AITUNE_VENV (in .bazelrc.local). Another set of versions is another
@@ -45,6 +45,20 @@ cc_library(
 )
 """
 
+_CUDA_BUILD = """
+package(default_visibility = ["//visibility:public"])
+
+# Headers of CUDA and cuDNN. Their libraries are loaded at run time, so that one
+# program serves machines with and without a GPU; the path is where the virtual
+# environment has them.
+cc_library(
+    name = "headers",
+    hdrs = glob(["cuda/**", "cudnn/**"]),
+    includes = ["cuda", "cudnn"],
+    linkopts = {linkopts} + ["-ldl"],
+)
+"""
+
 def _venv(ctx):
     """Returns (the environment's path, its site-packages path)."""
     venv = ctx.os.environ.get("AITUNE_VENV", "")
@@ -86,6 +100,22 @@ def _onednn_repository_impl(ctx):
             ctx.symlink(entry, "include/" + entry.basename)
     ctx.symlink(venv + "/lib/libdnnl.so.3", "lib/libdnnl.so.3")
     ctx.file("BUILD.bazel", _ONEDNN_BUILD.format(linkopts = repr(_rpath_linkopts([venv + "/lib"]))))
+
+def _cuda_repository_impl(ctx):
+    _, site = _venv(ctx)
+    cuda = site.get_child("nvidia").get_child("cu13")
+    cudnn = site.get_child("nvidia").get_child("cudnn")
+    if not cuda.exists or not cudnn.exists:
+        fail("%s has no CUDA or cuDNN headers: remove that environment and run ./bazelw." % site)
+    ctx.symlink(cuda.get_child("include"), "cuda")
+    ctx.symlink(cudnn.get_child("include"), "cudnn")
+    folders = [cuda.get_child("lib"), cudnn.get_child("lib")]
+    ctx.file("BUILD.bazel", _CUDA_BUILD.format(linkopts = repr(_rpath_linkopts(folders))))
+
+cuda_repository = repository_rule(
+    implementation = _cuda_repository_impl,
+    environ = ["AITUNE_VENV"],
+)
 
 torch_repository = repository_rule(
     implementation = _torch_repository_impl,

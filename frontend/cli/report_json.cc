@@ -48,6 +48,9 @@ json ToJson(const frontend::CheckReport& check) {
                    {"skipped", result.skipped},
                    {"outputs", comparisons}};
     if (!result.note.empty()) object["note"] = result.note;
+    if (result.own_nans_of_eager > 0) {
+      object["own_nans_of_eager"] = result.own_nans_of_eager;
+    }
     cases.push_back(object);
   }
   for (const frontend::OutputSummary& output : check.outputs) {

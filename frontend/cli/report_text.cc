@@ -99,6 +99,14 @@ std::string CheckText(const frontend::CheckReport& check) {
                   result.name,
                   result.skipped ? " skipped, " : " failed: ", result.note));
     }
+    if (result.own_nans_of_eager > 0) {
+      notes += Line(
+          "", absl::StrFormat(
+                  "%s: eager spreads NaN to %d elements that do not depend on "
+                  "it (weight 0 times NaN); ours were compared with eager "
+                  "without NaN",
+                  result.name, result.own_nans_of_eager));
+    }
     for (const frontend::Comparison& output : result.outputs) {
       if (output.agrees) continue;
       notes +=

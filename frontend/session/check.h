@@ -22,6 +22,9 @@ struct CaseResult {
   // Why it was skipped, or ours failed to run; otherwise empty.
   std::string note;
   std::vector<Comparison> outputs;
+  // Elements that eager gives as NaN though they do not depend on the NaN
+  // inputs, and we as numbers; these were compared with a run without NaN.
+  int64_t own_nans_of_eager = 0;
 
   bool agrees() const;  // true for a skipped one
 };

@@ -34,7 +34,7 @@ protected:
       implementation.steps.push_back(step);
       implementations[function.getSymName()] = implementation;
     }
-    return buildPlan(module->lookupSymbol<func::FuncOp>("main"), module->getAttrOfType<ArrayAttr>("ait.symbols"),
+    return buildPlan(module->lookupSymbol<func::FuncOp>("main"), (*module)->getAttrOfType<mlir::ArrayAttr>("ait.symbols"),
                      implementations);
   }
 

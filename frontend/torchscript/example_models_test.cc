@@ -1,5 +1,6 @@
-// The example models: each trace computes what the model does, free of size
-// arithmetic, and LibTorch runs none of the convolutional or transformer ones.
+// One example model of a kind: its trace computes what the model does, free of
+// size arithmetic, and LibTorch runs none of the convolutional or transformer
+// ones. (Those left out take long to trace; tests/end_to_end compiles all.)
 #include <cstdlib>
 #include <filesystem>
 
@@ -46,13 +47,11 @@ TEST_P(ExampleModels, TraceAgreesWithEager) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Float32, ExampleModels,
-                         ::testing::Values("resnet50", "mobilenet_v3_large",
-                                           "vit_b_16", "bert", "gpt2", "minilm",
+                         ::testing::Values("mobilenet_v3_large", "minilm",
                                            "llama_block", "mlp", "lstm",
                                            "control_flow"));
 INSTANTIATE_TEST_SUITE_P(BFloat16, ExampleModels,
-                         ::testing::Values("minilm_bf16", "mlp_bf16",
-                                           "lstm_bf16"));
+                         ::testing::Values("mlp_bf16", "lstm_bf16"));
 
 TEST(ExampleModelsRecorded, TracedFilesHaveTheirInputs) {
   const auto traced = Model::Load(ModelFile("minilm.pt"));
@@ -67,8 +66,8 @@ TEST(ExampleModelsRecorded, TracedFilesHaveTheirInputs) {
 }
 
 // Batch and image size at once.
-TEST(ExampleModelsDynamic, ResNet50) {
-  const auto model = Model::Load(ModelFile("resnet50.pt"));
+TEST(ExampleModelsDynamic, MobileNet) {
+  const auto model = Model::Load(ModelFile("mobilenet_v3_large.pt"));
   ASSERT_TRUE(model.ok()) << model.status();
   const auto trace = BuildTrace(
       *model, {*ParseInputSpec("float32[1..8,3,64..96,64..96]")}, {});

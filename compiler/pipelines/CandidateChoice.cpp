@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <malloc.h>
+
 using namespace mlir;
 
 namespace aitune {
@@ -23,8 +25,9 @@ func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   for (Value input : launch.getInputs())
     if (!input.getDefiningOp<ait::ConstantOp>())
       inputTypes.push_back(input.getType());
-  auto wrapper = func::FuncOp::create(builder, launch.getLoc(), "measured_launch",
-                                      builder.getFunctionType(inputTypes, launch.getResultTypes()));
+  auto wrapper = func::FuncOp::create(
+      builder, launch.getLoc(), "measured_launch",
+      builder.getFunctionType(inputTypes, launch.getResultTypes()));
   Block *body = wrapper.addEntryBlock();
   builder.setInsertionPointToStart(body);
   IRMapping mapping;
@@ -41,12 +44,14 @@ func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   return wrapper;
 }
 
-absl::StatusOr<std::unique_ptr<Executable>> loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
-                                                          const KernelImplementation &candidate,
-                                                          absl::Span<const ConstantTensor> constants) {
+absl::StatusOr<std::unique_ptr<Executable>>
+loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
+              const KernelImplementation &candidate,
+              absl::Span<const ConstantTensor> constants) {
   llvm::StringMap<KernelImplementation> implementations;
   implementations[kernel] = candidate;
-  absl::StatusOr<ExecutablePlan> plan = buildPlan(wrapper, symbols, implementations);
+  absl::StatusOr<ExecutablePlan> plan =
+      buildPlan(wrapper, symbols, implementations);
   if (!plan.ok())
     return plan.status();
   std::vector<std::string> objects;
@@ -55,13 +60,16 @@ absl::StatusOr<std::unique_ptr<Executable>> loadCandidate(func::FuncOp wrapper, 
   auto kernels = loadKernels(objects);
   if (!kernels.ok())
     return kernels.status();
-  return Executable::Load(*std::move(plan), *kernels, {constants.begin(), constants.end()}, {});
+  return Executable::Load(*std::move(plan), *kernels,
+                          {constants.begin(), constants.end()}, {});
 }
 
 } // namespace
 
-size_t chooseByMeasurement(ModuleOp module, ait::LaunchOp launch, const std::vector<KernelImplementation> &candidates,
-                           absl::Span<const ConstantTensor> constants, CompileResult &result) {
+size_t chooseByMeasurement(ModuleOp module, ait::LaunchOp launch,
+                           const std::vector<KernelImplementation> &candidates,
+                           absl::Span<const ConstantTensor> constants,
+                           CompileResult &result) {
   if (candidates.size() == 1)
     return 0;
   func::FuncOp wrapper = wrapLaunch(module, launch);
@@ -69,29 +77,38 @@ size_t chooseByMeasurement(ModuleOp module, ait::LaunchOp launch, const std::vec
   std::vector<size_t> positions;
   for (size_t i = 0; i < candidates.size(); ++i) {
     auto executable =
-        loadCandidate(wrapper, module->getAttrOfType<ArrayAttr>("ait.symbols"), launch.getKernel(), candidates[i], constants);
+        loadCandidate(wrapper, module->getAttrOfType<ArrayAttr>("ait.symbols"),
+                      launch.getKernel(), candidates[i], constants);
     if (executable.ok()) {
       executables.push_back(*std::move(executable));
       positions.push_back(i);
     } else {
-      result.candidates.push_back({launch.getKernel().str(), candidates[i].name, -1, false,
+      result.candidates.push_back({launch.getKernel().str(), candidates[i].name,
+                                   -1, false,
                                    std::string(executable.status().message())});
     }
   }
   wrapper.erase();
 
-  const std::vector<Measurement> measurements = measureCandidates(executables, kBudgetSeconds);
+  const std::vector<Measurement> measurements =
+      measureCandidates(executables, kBudgetSeconds);
   size_t best = positions.empty() ? 0 : positions.front();
   double bestMicroseconds = -1;
   for (size_t i = 0; i < measurements.size(); ++i)
     if (measurements[i].microseconds >= 0 &&
-        (bestMicroseconds < 0 || measurements[i].microseconds < bestMicroseconds)) {
+        (bestMicroseconds < 0 ||
+         measurements[i].microseconds < bestMicroseconds)) {
       best = positions[i];
       bestMicroseconds = measurements[i].microseconds;
     }
   for (size_t i = 0; i < measurements.size(); ++i)
-    result.candidates.push_back({launch.getKernel().str(), candidates[positions[i]].name,
-                                 measurements[i].microseconds, positions[i] == best, measurements[i].note});
+    result.candidates.push_back({launch.getKernel().str(),
+                                 candidates[positions[i]].name,
+                                 measurements[i].microseconds,
+                                 positions[i] == best, measurements[i].note});
+  // The weights that candidates packed are most of the compiler's memory.
+  executables.clear();
+  malloc_trim(0);
   return best;
 }
 

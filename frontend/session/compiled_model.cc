@@ -1,6 +1,7 @@
 #include "frontend/session/compiled_model.h"
 
 #include <ATen/core/ivalue.h>
+#include <malloc.h>
 
 #include <chrono>
 #include <iterator>
@@ -75,6 +76,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   absl::StatusOr<Trace> trace = MakeTrace(model, inputs, options);
   if (!trace.ok()) return trace.status();
   built->trace_ = *std::move(trace);
+  // What tracing freed would otherwise stay beside the compiler's memory.
+  malloc_trim(0);
   built->phase_seconds_.push_back({"trace", trace_time.Seconds()});
 
   absl::StatusOr<CompiledTrace> compiled =
@@ -100,6 +103,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   std::move(result.newConstants.begin(), result.newConstants.end(),
             std::back_inserter(constants));
   result.newConstants.clear();
+  malloc_trim(0);
   auto executable = Executable::Load(result.plan, built->compiled_.kernels,
                                      std::move(constants), std::move(regions));
   if (!executable.ok()) return executable.status();

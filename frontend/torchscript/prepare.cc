@@ -20,6 +20,19 @@ bool HasNarrowWeights(const torch::jit::Module& module) {
   return false;
 }
 
+// Freezing leaves the frozen program, with its folded weights, in the
+// compilation unit of the module that was frozen, for as long as that lives.
+void Forget(torch::jit::Graph& program) {
+  while (!program.outputs().empty()) {
+    program.eraseOutput(program.outputs().size() - 1);
+  }
+  for (auto node = program.nodes().rbegin(); node != program.nodes().rend();) {
+    torch::jit::Node* dead = *node;
+    ++node;
+    dead->destroy();
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
@@ -27,6 +40,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
   const c10::NoGradGuard no_grad;
   PreparedGraph prepared;
   prepared.module = module;
+  bool was_frozen_here = false;
   // A module without the attribute `training` was frozen before.
   if (module.hasattr("training")) {
     const absl::Status frozen =
@@ -36,13 +50,18 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
               /*optimize_numerics=*/!HasNarrowWeights(module));
           return absl::OkStatus();
         });
-    if (!frozen.ok())
+    was_frozen_here = frozen.ok();
+    if (!frozen.ok()) {
       notes.push_back(
           absl::StrCat("the module cannot be frozen: ", frozen.message()));
+    }
   }
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument, "preparing the graph", [&] {
-        prepared.graph = prepared.module.get_method("forward").graph()->copy();
+        const std::shared_ptr<torch::jit::Graph> program =
+            prepared.module.get_method("forward").graph();
+        prepared.graph = program->copy();
+        if (was_frozen_here) Forget(*program);
         torch::jit::Inline(*prepared.graph);
         torch::jit::InlineForkWait(prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);

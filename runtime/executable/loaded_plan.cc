@@ -1,5 +1,7 @@
 #include "runtime/executable/loaded_plan.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +10,13 @@
 #include "runtime/executable/status_macros.h"
 
 namespace aitune {
+namespace {
+
+// After that much was freed, what the allocator keeps is given back to the
+// system: it would stay beside what is allocated next, which is larger.
+constexpr int64_t kTrimBytes = int64_t{16} << 20;
+
+}  // namespace
 
 absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
   AlignedBuffer arena;
@@ -94,6 +103,7 @@ absl::Status LoadedPlan::LoadSteps(bool initialization) {
 absl::Status LoadedPlan::LoadValues() {
   const std::vector<int32_t> roots = StorageRoots(plan_);
   values_.resize(plan_.values_size());
+  int64_t freed_bytes = 0;
   // By constant: the last value that packs it, unless one reads it unpacked.
   std::vector<int32_t> last_packing(constants_.size(), -1);
   std::vector<bool> read_unpacked(constants_.size(), false);
@@ -123,7 +133,15 @@ absl::Status LoadedPlan::LoadValues() {
       // Dropped at once, not after the last one: a model is then never in
       // memory both packed and not.
       if (last_packing[value.index] == i && !read_unpacked[value.index]) {
+        AITUNE_ASSIGN_OR_RETURN(
+            const int64_t bytes,
+            TensorBytes(value.type.dtype, constants_[value.index].view.sizes));
         constants_[value.index] = ConstantTensor();
+        freed_bytes += bytes;
+        if (freed_bytes >= kTrimBytes) {
+          malloc_trim(0);
+          freed_bytes = 0;
+        }
       }
     } else if (value.persistent) {
       AITUNE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes,

@@ -1,6 +1,7 @@
 // aitune-opt: runs passes over MLIR text, for FileCheck tests and by hand.
 #include "compiler/codegen/cpu/MicrokernelPasses.h"
 #include "compiler/codegen/cpu/Passes.h"
+#include "compiler/codegen/gpu/Passes.h"
 #include "compiler/codegen/linalg/Passes.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/fusion/Passes.h"
@@ -37,6 +38,7 @@ int main(int argc, char **argv) {
   aitune::registerCodegenLinalgPasses();
   aitune::registerCodegenCpuPasses();
   aitune::registerCpuContractionPasses();
+  aitune::registerCodegenGpuPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "AITune's passes over MLIR\n", registry));
 }

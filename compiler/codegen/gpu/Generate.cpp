@@ -1,0 +1,27 @@
+#include "compiler/codegen/gpu/Generate.h"
+
+#include "absl/status/status.h"
+#include "compiler/codegen/gpu/LoopKernel.h"
+
+using namespace mlir;
+
+namespace aitune {
+
+absl::StatusOr<std::vector<GeneratedCandidate>>
+generateCuda(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
+  auto kind = kernel->getAttrOfType<StringAttr>("ait.kind");
+  std::vector<GeneratedCandidate> candidates;
+  if (kind && kind.getValue() == "loop") {
+    absl::StatusOr<GeneratedCandidate> loop =
+        generateLoopKernel(kernel, symbols, target);
+    if (!loop.ok())
+      return loop.status();
+    candidates.push_back(std::move(*loop));
+    return candidates;
+  }
+  return absl::UnimplementedError(
+      "no CUDA generator for kernels of kind '" +
+      (kind ? kind.getValue().str() : std::string("none")) + "'");
+}
+
+} // namespace aitune

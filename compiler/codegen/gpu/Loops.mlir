@@ -1,0 +1,90 @@
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda -o /dev/null | FileCheck %s
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda="target=sm_80 compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda="target=sm_90 compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda="target=sm_100 compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda="target=sm_120 compile=1 quiet=1" -o /dev/null
+
+#batch = affine_map<()[s0] -> (s0, 4096)>
+
+module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, input = 0 : i64, axis = 0 : i64}]} {
+
+// A row of 1024 is read once, 16 bytes a thread, and kept in registers.
+// CHECK-LABEL: === rms_norm: rows, 1 x 128 threads, packs of 8
+// CHECK-NEXT: launch symbol: "rms_norm" grid_x { value: 128 } block_x: 128 programmatic: true
+// CHECK: __launch_bounds__(128) rms_norm(const bfloat *in0, const bfloat *in1, bfloat *out0, long long symbol0)
+// CHECK: waitForPrevious();
+// CHECK: Pack<bfloat, 8> [[X:x[0-9]+]][1];
+// CHECK: [[X]][c] = load<8>(in0 + row * 1024 + i);
+// CHECK: toFloat([[X]][c][j])
+// CHECK: reduceGroup<Sum, 128>
+// CHECK-NOT: load<8>(in0
+// CHECK: store(out0 + row * 1024 + i
+func.func private @rms_norm(%x: tensor<1x128x1024xbf16>, %weight: tensor<1024xbf16>) -> tensor<1x128x1024xbf16> attributes {ait.kind = "loop"} {
+  %0 = ait.mul %x, %x : tensor<1x128x1024xbf16>
+  %1 = ait.mean %0 {dims = array<i64: 2>} : tensor<1x128x1024xbf16> -> tensor<1x128x1xbf16>
+  %2 = ait.rsqrt %1 : tensor<1x128x1xbf16>
+  %3 = ait.expand %2 : tensor<1x128x1xbf16> -> tensor<1x128x1024xbf16>
+  %4 = ait.mul %x, %3 : tensor<1x128x1024xbf16>
+  %5 = ait.expand %weight : tensor<1024xbf16> -> tensor<1x128x1024xbf16>
+  %6 = ait.mul %4, %5 : tensor<1x128x1024xbf16>
+  return %6 : tensor<1x128x1024xbf16>
+}
+
+// Two results, a dynamic batch, and a bias that is read as packs.
+// CHECK-LABEL: === add_relu: elementwise
+// CHECK: grid_x { kind: MULTIPLY operands { kind: SYMBOL }
+// CHECK: const Index s0 = static_cast<Index>(symbol0);
+// CHECK: store(out0
+// CHECK: store(out1
+func.func private @add_relu(%x: tensor<?x4096xf16, #batch>, %bias: tensor<4096xf16>) -> (tensor<?x4096xf16, #batch>, tensor<?x4096xf16, #batch>) attributes {ait.kind = "loop"} {
+  %0 = ait.expand %bias : tensor<4096xf16> -> tensor<?x4096xf16, #batch>
+  %1 = ait.add %x, %0 : tensor<?x4096xf16, #batch>
+  %2 = ait.relu %1 : tensor<?x4096xf16, #batch>
+  return %1, %2 : tensor<?x4096xf16, #batch>, tensor<?x4096xf16, #batch>
+}
+
+// The mean over the spatial axes of a channels-last tensor.
+// CHECK-LABEL: === mean: columns
+// CHECK: reduceColumn<Sum
+func.func private @mean(%x: tensor<1x28x28x72xf16>) -> tensor<1x1x1x72xf16> attributes {ait.kind = "loop"} {
+  %0 = ait.mean %x {dims = array<i64: 1, 2>} : tensor<1x28x28x72xf16> -> tensor<1x1x1x72xf16>
+  return %0 : tensor<1x1x1x72xf16>
+}
+
+// A pool's window: accumulators of every lane, whole packs in the loops.
+// CHECK-LABEL: === max_pool: elementwise
+// CHECK: a0[j] = __int_as_float(0xff800000);
+// CHECK: for (Index {{r[0-9]+}} = 0;
+// CHECK: load<{{[248]}}>(in0
+func.func private @max_pool(%x: tensor<8x112x112x64xf16>) -> tensor<8x56x56x64xf16> attributes {ait.kind = "loop"} {
+  %0 = ait.max_pool2d %x {channels_last, dilation = array<i64: 1, 1>, kernel_size = array<i64: 3, 3>, padding = array<i64: 1, 1>, stride = array<i64: 2, 2>} : tensor<8x112x112x64xf16> -> tensor<8x56x56x64xf16>
+  return %0 : tensor<8x56x56x64xf16>
+}
+
+// CHECK-LABEL: === argmax
+func.func private @argmax(%x: tensor<4x100xf32>) -> tensor<4x1xi64> attributes {ait.kind = "loop"} {
+  %0 = ait.argmax %x {dims = array<i64: 1>} : tensor<4x100xf32> -> tensor<4x1xi64>
+  return %0 : tensor<4x1xi64>
+}
+
+// CHECK-LABEL: === cumsum
+func.func private @cumsum(%x: tensor<4x100xi64>) -> tensor<4x100xi64> attributes {ait.kind = "loop"} {
+  %0 = ait.cumsum %x {dim = 1 : i64} : tensor<4x100xi64> -> tensor<4x100xi64>
+  return %0 : tensor<4x100xi64>
+}
+
+// Rows with a softmax of their own: a warp and less for a row.
+// CHECK-LABEL: === softmax: rows
+// CHECK: reduceGroup<Maximum
+// CHECK: reduceGroup<Sum
+func.func private @softmax(%x: tensor<64x128xf16>) -> tensor<64x128xf16> attributes {ait.kind = "loop"} {
+  %0 = ait.amax %x {dims = array<i64: 1>} : tensor<64x128xf16> -> tensor<64x1xf16>
+  %1 = ait.expand %0 : tensor<64x1xf16> -> tensor<64x128xf16>
+  %2 = ait.sub %x, %1 : tensor<64x128xf16>
+  %3 = ait.exp %2 : tensor<64x128xf16>
+  %4 = ait.sum %3 {dims = array<i64: 1>} : tensor<64x128xf16> -> tensor<64x1xf16>
+  %5 = ait.expand %4 : tensor<64x1xf16> -> tensor<64x128xf16>
+  %6 = ait.div %3, %5 : tensor<64x128xf16>
+  return %6 : tensor<64x128xf16>
+}
+}

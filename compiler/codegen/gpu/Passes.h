@@ -1,0 +1,15 @@
+// Passes of the GPU's code generation, for tests and for reading its output.
+#ifndef AITUNE_COMPILER_CODEGEN_GPU_PASSES_H
+#define AITUNE_COMPILER_CODEGEN_GPU_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+namespace aitune {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "compiler/codegen/gpu/Passes.h.inc"
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_GPU_PASSES_H

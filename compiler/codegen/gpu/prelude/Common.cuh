@@ -1,0 +1,95 @@
+// Element types. Half types are storage only: arithmetic is in float.
+struct half { unsigned short bits; };
+struct bfloat { unsigned short bits; };
+
+__device__ __forceinline__ float toFloat(half x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+  return y;
+}
+__device__ __forceinline__ float toFloat(bfloat x) {
+  return __uint_as_float(static_cast<unsigned>(x.bits) << 16);
+}
+__device__ __forceinline__ float toFloat(float x) { return x; }
+__device__ __forceinline__ double toFloat(double x) { return x; }
+
+template <typename T> struct Convert {
+  template <typename S> static __device__ __forceinline__ T from(S x) { return static_cast<T>(x); }
+};
+template <> struct Convert<half> {
+  static __device__ __forceinline__ half from(float x) {
+    half y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+    return y;
+  }
+  static __device__ __forceinline__ half from(double x) {
+    half y;
+    asm("cvt.rn.f16.f64 %0, %1;" : "=h"(y.bits) : "d"(x));
+    return y;
+  }
+};
+template <> struct Convert<bfloat> {
+  static __device__ __forceinline__ bfloat from(float x) {
+    bfloat y;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+    return y;
+  }
+  static __device__ __forceinline__ bfloat from(double x) { return from(static_cast<float>(x)); }
+};
+template <typename T, typename S> __device__ __forceinline__ T to(S x) { return Convert<T>::from(x); }
+
+// NaN if either is NaN.
+__device__ __forceinline__ float maximum(float a, float b) {
+  float c;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+}
+__device__ __forceinline__ float minimum(float a, float b) {
+  float c;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
+  return c;
+}
+__device__ __forceinline__ double maximum(double a, double b) { return a > b || a != a ? a : b; }
+__device__ __forceinline__ double minimum(double a, double b) { return a < b || a != a ? a : b; }
+
+// N neighbours in memory, moved 16 bytes at a time where they are as many.
+template <typename T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
+  T at[N];
+  __device__ __forceinline__ T &operator[](int i) { return at[i]; }
+  __device__ __forceinline__ const T &operator[](int i) const { return at[i]; }
+};
+template <int Bytes> struct Bits { using type = uint4; };
+template <> struct Bits<8> { using type = uint2; };
+template <> struct Bits<4> { using type = unsigned; };
+template <> struct Bits<2> { using type = unsigned short; };
+template <> struct Bits<1> { using type = unsigned char; };
+
+template <int N, typename T> __device__ __forceinline__ Pack<T, N> load(const T *from) {
+  constexpr int bytes = sizeof(T) * N, step = bytes < 16 ? bytes : 16;
+  using Word = typename Bits<step>::type;
+  Pack<T, N> pack;
+#pragma unroll
+  for (int i = 0; i < bytes / step; ++i)
+    reinterpret_cast<Word *>(&pack)[i] = reinterpret_cast<const Word *>(from)[i];
+  return pack;
+}
+template <typename T, int N> __device__ __forceinline__ void store(T *to, const Pack<T, N> &pack) {
+  constexpr int bytes = sizeof(T) * N, step = bytes < 16 ? bytes : 16;
+  using Word = typename Bits<step>::type;
+#pragma unroll
+  for (int i = 0; i < bytes / step; ++i)
+    reinterpret_cast<Word *>(to)[i] = reinterpret_cast<const Word *>(&pack)[i];
+}
+
+// Programmatic dependent launch: the next kernel may start its blocks; what
+// the one before wrote may be read.
+__device__ __forceinline__ void launchNext() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void waitForPrevious() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}

@@ -49,7 +49,8 @@ void ArenaPool::Release(AlignedBuffer arena) {
 absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(
     ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
     std::vector<ConstantTensor> constants,
-    std::vector<std::unique_ptr<FallbackRegion>> regions) {
+    std::vector<std::unique_ptr<FallbackRegion>> regions,
+    DeviceMemory* device) {
   AITUNE_RETURN_IF_ERROR(ValidatePlan(plan));
   std::unique_ptr<LoadedPlan> loaded(new LoadedPlan);
   loaded->plan_ = std::move(plan);
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(
   loaded->regions_ = std::move(regions);
   AITUNE_RETURN_IF_ERROR(loaded->LoadSteps(true));
   AITUNE_RETURN_IF_ERROR(loaded->LoadSteps(false));
-  AITUNE_RETURN_IF_ERROR(loaded->LoadValues());
+  AITUNE_RETURN_IF_ERROR(loaded->LoadValues(device));
   loaded->output_values_ = OutputValues(loaded->plan_);
   for (const TensorTypeProto& output : loaded->plan_.outputs()) {
     loaded->output_types_.emplace_back();
@@ -100,9 +101,10 @@ absl::Status LoadedPlan::LoadSteps(bool initialization) {
   return absl::OkStatus();
 }
 
-absl::Status LoadedPlan::LoadValues() {
+absl::Status LoadedPlan::LoadValues(DeviceMemory* device) {
   const std::vector<int32_t> roots = StorageRoots(plan_);
   values_.resize(plan_.values_size());
+  owned_on_device_.resize(plan_.values_size());
   int64_t freed_bytes = 0;
   // By constant: the last value that packs it, unless one reads it unpacked.
   std::vector<int32_t> last_packing(constants_.size(), -1);
@@ -130,6 +132,9 @@ absl::Status LoadedPlan::LoadValues() {
                             FromProto(proto.type(), plan_.symbols_size()));
     if (value.storage == ValueProto::CONSTANT) {
       AITUNE_RETURN_IF_ERROR(LoadConstant(i));
+      if (device != nullptr) {
+        AITUNE_RETURN_IF_ERROR(MoveConstant(i, *device));
+      }
       // Dropped at once, not after the last one: a model is then never in
       // memory both packed and not.
       if (last_packing[value.index] == i && !read_unpacked[value.index]) {
@@ -148,12 +153,35 @@ absl::Status LoadedPlan::LoadValues() {
                               EvaluateSizes(value.type.sizes, {}));
       AITUNE_ASSIGN_OR_RETURN(const int64_t bytes,
                               TensorBytes(value.type.dtype, sizes));
+      if (device != nullptr) {
+        if (bytes == 0) continue;
+        AITUNE_ASSIGN_OR_RETURN(owned_on_device_[i],
+                                device->Allocate(bytes, nullptr, -1));
+        value.fixed = owned_on_device_[i].get();
+        continue;
+      }
       AITUNE_ASSIGN_OR_RETURN(AlignedBuffer buffer,
                               AlignedBuffer::Allocate(bytes));
       value.fixed = buffer.data();
       owned_.push_back(std::move(buffer));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status LoadedPlan::MoveConstant(int32_t value, DeviceMemory& device) {
+  LoadedValue& loaded = values_[value];
+  const PackingProto& packing = plan_.values(value).packing();
+  const TensorView& view = constants_[loaded.index].view;
+  AITUNE_ASSIGN_OR_RETURN(const int64_t bytes,
+                          PackedBytes(packing, view.dtype, view.sizes));
+  if (bytes == 0) return absl::OkStatus();
+  const bool packed = packing.kind() != PackingProto::NONE;
+  AITUNE_ASSIGN_OR_RETURN(
+      owned_on_device_[value],
+      device.Allocate(bytes, loaded.fixed, packed ? -1 : loaded.index));
+  loaded.fixed = owned_on_device_[value].get();
+  if (packed) owned_.clear();
   return absl::OkStatus();
 }
 
@@ -188,6 +216,7 @@ absl::Status LoadedPlan::LoadConstant(int32_t value) {
   }
   // The same packing of the same constant is made once.
   for (int32_t other = 0; other < value; ++other) {
+    if (owned_on_device_[other] != nullptr) continue;
     const PackingProto& made = plan_.values(other).packing();
     if (values_[other].storage == ValueProto::CONSTANT &&
         values_[other].index == loaded.index && made.kind() == packing.kind() &&
@@ -212,6 +241,17 @@ absl::Status LoadedPlan::LoadConstant(int32_t value) {
 }
 
 void LoadedPlan::ReleaseUnusedConstants() {
+  std::vector<bool> on_device(values_.size(), false);
+  for (const LoadedStep& step : steps_) {
+    for (int32_t input : step.inputs) on_device[values_[input].root] = true;
+  }
+  for (int32_t output : output_values_) on_device[values_[output].root] = true;
+  bool has_device = false;
+  for (size_t i = 0; i < values_.size(); ++i) {
+    has_device |= owned_on_device_[i] != nullptr;
+    if (!on_device[i]) owned_on_device_[i].reset();
+  }
+  if (has_device) constants_.clear();
   std::vector<bool> used(constants_.size(), false);
   auto use = [&](int32_t value) {
     const LoadedValue& root = values_[values_[value].root];

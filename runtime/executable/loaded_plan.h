@@ -55,14 +55,28 @@ class ArenaPool {
   std::atomic<int64_t> total_bytes_{0};
 };
 
+// Where constants and persistent values live when it is not the host's memory.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  // Memory of `bytes` > 0 bytes, filled from `host` unless that is null.
+  // `constant` numbers the constant whose unchanged bytes they are, -1 for
+  // others: an implementation may give the same memory for the same constant.
+  virtual absl::StatusOr<std::shared_ptr<void>> Allocate(int64_t bytes,
+                                                         const void* host,
+                                                         int32_t constant) = 0;
+};
+
 class LoadedPlan {
  public:
-  // Checks and loads; does not run the initialization. Errors as
-  // Executable::Load.
+  // Checks and loads; does not run the initialization. With `device`, all
+  // addresses in the result are its, and the constants' own data is no longer
+  // needed afterwards. Errors as Executable::Load.
   static absl::StatusOr<std::unique_ptr<LoadedPlan>> Load(
       ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
       std::vector<ConstantTensor> constants,
-      std::vector<std::unique_ptr<FallbackRegion>> regions);
+      std::vector<std::unique_ptr<FallbackRegion>> regions,
+      DeviceMemory* device = nullptr);
   LoadedPlan(const LoadedPlan&) = delete;
   LoadedPlan& operator=(const LoadedPlan&) = delete;
 
@@ -88,8 +102,9 @@ class LoadedPlan {
 
  private:
   LoadedPlan() = default;
-  absl::Status LoadValues();
+  absl::Status LoadValues(DeviceMemory* device);
   absl::Status LoadConstant(int32_t value);
+  absl::Status MoveConstant(int32_t value, DeviceMemory& device);
   absl::Status LoadSteps(bool initialization);
 
   ExecutablePlan plan_;
@@ -101,6 +116,7 @@ class LoadedPlan {
   std::vector<int32_t> output_values_;
   std::vector<PlanTensorType> output_types_;
   std::vector<AlignedBuffer> owned_;  // packed constants, persistent values
+  std::vector<std::shared_ptr<void>> owned_on_device_;  // by value
   mutable ArenaPool arenas_;
   mutable WeightCache weights_;
 };

@@ -255,7 +255,11 @@ class PlanValidator {
       return Error(where, " reads value ", value,
                    ", which is opaque: only fallback regions can");
     }
-    if (IsPacked(value) && !step.has_kernel()) {
+    // On a GPU a convolution's filter may be channels-last.
+    const bool reads_packed = step.has_kernel() || (plan_.device() == "cuda" &&
+                                                    step.has_convolution() &&
+                                                    step.inputs(1) == value);
+    if (IsPacked(value) && !reads_packed) {
       return Error(where, " reads value ", value,
                    ", which is packed: only generated kernels can");
     }

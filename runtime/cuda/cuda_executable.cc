@@ -1,0 +1,341 @@
+#include "runtime/cuda/cuda_executable.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/cuda/cuda_instance.h"
+#include "runtime/executable/input_binding.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune::cuda {
+namespace {
+
+// Combinations of sizes kept ready, each with an arena and graphs of its own.
+constexpr size_t kMaxInstances = 16;
+
+using Key = absl::InlinedVector<int64_t, 16>;
+using Addresses = absl::InlinedVector<void*, 16>;
+
+// Memory of one executable's own.
+class OwnMemory : public DeviceMemory {
+ public:
+  explicit OwnMemory(const Device& device) : device_(device) {}
+  absl::StatusOr<std::shared_ptr<void>> Allocate(
+      int64_t bytes, const void* host, int32_t /*constant*/) override {
+    AITUNE_ASSIGN_OR_RETURN(DeviceBuffer buffer,
+                            DeviceBuffer::Allocate(device_, bytes));
+    if (host != nullptr) {
+      AITUNE_RETURN_IF_ERROR(device_.driver().Check(
+          device_.driver().cuMemcpyHtoD(
+              reinterpret_cast<CUdeviceptr>(buffer.data()), host, bytes),
+          "copying a constant to the GPU"));
+    }
+    auto owner = std::make_shared<DeviceBuffer>(std::move(buffer));
+    return std::shared_ptr<void>(owner, owner->data());
+  }
+
+ private:
+  const Device& device_;
+};
+
+std::string FindGraphReason(const ExecutablePlan& plan) {
+  for (const Step& step : plan.steps()) {
+    if (step.has_fallback()) {
+      return absl::StrCat(
+          "skipping CUDA graphs due to unsupported operations: ",
+          step.fallback().operator_(), " runs in LibTorch (",
+          step.fallback().reason(), ")");
+    }
+  }
+  return "";
+}
+
+Addresses InputAddresses(absl::Span<const TensorView> inputs) {
+  Addresses addresses;
+  for (const TensorView& input : inputs) addresses.push_back(input.data);
+  return addresses;
+}
+
+Addresses OutputAddresses(absl::Span<RegionValue> outputs) {
+  Addresses addresses;
+  for (const RegionValue& output : outputs) {
+    const auto* tensor = std::get_if<TensorView>(&output);
+    addresses.push_back(tensor == nullptr ? nullptr : tensor->data);
+  }
+  return addresses;
+}
+
+}  // namespace
+
+struct CudaExecutable::Impl {
+  struct Entry {
+    Key key;
+    std::shared_ptr<const CudaInstance> instance;
+    uint64_t last_use = 0;
+  };
+
+  Impl(const Device& device, std::unique_ptr<LoadedPlan> loaded)
+      : device(device), plan(std::move(loaded)), binding(plan->plan()) {}
+
+  std::shared_ptr<const CudaInstance> Find(const Key& key);
+  absl::StatusOr<std::shared_ptr<const CudaInstance>> Get(const Key& key);
+  absl::StatusOr<std::shared_ptr<const CudaInstance>> Get(
+      absl::Span<const TensorView> inputs);
+  absl::Status Run(absl::Span<const TensorView> inputs,
+                   absl::Span<RegionValue> outputs, CUstream stream,
+                   bool with_graph);
+
+  const Device& device;
+  const std::unique_ptr<LoadedPlan> plan;
+  const InputBinding binding;
+  std::vector<Module> modules;
+  Kernels kernels;
+  std::shared_ptr<DeviceMemory> memory;
+  int64_t constant_bytes = 0;
+  std::string graph_reason;
+
+  std::mutex mutex;  // held for a search only
+  std::vector<Entry> entries;
+  uint64_t uses = 0;
+  std::mutex creation_mutex;   // held while an instance is made
+  std::mutex recording_mutex;  // held while `recorder` records
+  Stream recorder;
+};
+
+std::shared_ptr<const CudaInstance> CudaExecutable::Impl::Find(const Key& key) {
+  std::lock_guard<std::mutex> lock(mutex);
+  for (Entry& entry : entries) {
+    if (entry.key != key) continue;
+    entry.last_use = ++uses;
+    return entry.instance;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<std::shared_ptr<const CudaInstance>> CudaExecutable::Impl::Get(
+    const Key& key) {
+  if (std::shared_ptr<const CudaInstance> found = Find(key)) return found;
+  std::lock_guard<std::mutex> creation_lock(creation_mutex);
+  if (std::shared_ptr<const CudaInstance> found = Find(key)) return found;
+  std::shared_ptr<const CudaInstance> evicted;
+  {
+    // First, so that its memory serves the new one. A call in progress keeps
+    // it alive; memory still in use by the GPU is freed when that is done.
+    std::lock_guard<std::mutex> lock(mutex);
+    if (entries.size() == kMaxInstances) {
+      auto oldest = std::min_element(entries.begin(), entries.end(),
+                                     [](const Entry& a, const Entry& b) {
+                                       return a.last_use < b.last_use;
+                                     });
+      evicted = std::move(oldest->instance);
+      entries.erase(oldest);
+    }
+  }
+  evicted.reset();
+  AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const CudaInstance> instance,
+                          CudaInstance::Create(device, *plan, kernels,
+                                               /*initialization=*/false, key));
+  std::lock_guard<std::mutex> lock(mutex);
+  entries.push_back({key, instance, ++uses});
+  return instance;
+}
+
+absl::StatusOr<std::shared_ptr<const CudaInstance>> CudaExecutable::Impl::Get(
+    absl::Span<const TensorView> inputs) {
+  Key key(binding.symbol_count());
+  AITUNE_RETURN_IF_ERROR(binding.Bind(inputs, absl::MakeSpan(key)));
+  return Get(key);
+}
+
+absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
+                                       absl::Span<RegionValue> outputs,
+                                       CUstream stream, bool with_graph) {
+  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
+                          Get(inputs));
+  AITUNE_RETURN_IF_ERROR(instance->CheckOutputs(outputs));
+  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
+                          instance->Take(stream));
+  const Addresses from = InputAddresses(inputs), to = OutputAddresses(outputs);
+  absl::Status status;
+  // The first run of a context has the libraries load their code, which a
+  // recording does not allow.
+  if (with_graph && context->ran) {
+    std::lock_guard<std::mutex> lock(recording_mutex);
+    status = instance->RunGraph(*context, from, to, stream, recorder.get());
+  } else {
+    instance->Patch(*context, from, to);
+    status = instance->Enqueue(*context, stream);
+    if (status.ok()) status = instance->Copies(*context, to, stream);
+    instance->TakeOpaqueOutputs(*context, outputs);
+  }
+  instance->Return(std::move(context), stream);
+  return status;
+}
+
+CudaExecutable::CudaExecutable(std::unique_ptr<Impl> impl)
+    : impl_(std::move(impl)) {}
+
+CudaExecutable::~CudaExecutable() {
+  // Queued work may still use the memory.
+  if (impl_->device.MakeCurrent().ok())
+    impl_->device.driver().cuCtxSynchronize();
+}
+
+absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
+    const Device& device, ExecutablePlan plan,
+    const std::vector<std::string>& cubins,
+    std::vector<ConstantTensor> constants,
+    std::vector<std::unique_ptr<FallbackRegion>> regions,
+    const Options& options) {
+  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  std::shared_ptr<DeviceMemory> memory =
+      options.memory ? options.memory : std::make_shared<OwnMemory>(device);
+  AITUNE_ASSIGN_OR_RETURN(
+      std::unique_ptr<LoadedPlan> loaded,
+      LoadedPlan::Load(std::move(plan), nullptr, std::move(constants),
+                       std::move(regions), memory.get()));
+  auto impl = std::make_unique<Impl>(device, std::move(loaded));
+  impl->memory = std::move(memory);
+  for (const std::string& cubin : cubins) {
+    AITUNE_ASSIGN_OR_RETURN(Module module, Module::Load(device, cubin));
+    impl->modules.push_back(std::move(module));
+  }
+  auto find = [&](const std::vector<LoadedStep>& steps) {
+    for (const LoadedStep& step : steps) {
+      const std::string& symbol = step.proto->cuda_kernel().symbol();
+      if (symbol.empty() || impl->kernels.contains(symbol)) continue;
+      for (const Module& module : impl->modules) {
+        if (CUfunction function = module.Find(symbol)) {
+          impl->kernels[symbol] = function;
+          break;
+        }
+      }
+    }
+  };
+  find(impl->plan->initialization());
+  find(impl->plan->steps());
+  impl->graph_reason = options.graphs ? FindGraphReason(impl->plan->plan())
+                                      : "CUDA graphs are switched off";
+  AITUNE_ASSIGN_OR_RETURN(impl->recorder, Stream::Create(device));
+  if (!impl->plan->initialization().empty()) {
+    AITUNE_ASSIGN_OR_RETURN(
+        const std::unique_ptr<CudaInstance> initialization,
+        CudaInstance::Create(device, *impl->plan, impl->kernels,
+                             /*initialization=*/true, {}));
+    AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
+                            initialization->NewContext());
+    AITUNE_RETURN_IF_ERROR(
+        initialization->Enqueue(*context, impl->recorder.get()));
+    AITUNE_RETURN_IF_ERROR(impl->recorder.Synchronize());
+  }
+  impl->plan->ReleaseUnusedConstants();
+  if (impl->binding.symbol_count() == 0) {
+    // The sizes are known: fail now rather than in the first call.
+    AITUNE_RETURN_IF_ERROR(impl->Get(Key()).status());
+  }
+  return std::unique_ptr<CudaExecutable>(new CudaExecutable(std::move(impl)));
+}
+
+absl::StatusOr<std::vector<std::vector<int64_t>>> CudaExecutable::OutputSizes(
+    absl::Span<const TensorView> inputs) const {
+  Key symbols(impl_->binding.symbol_count());
+  AITUNE_RETURN_IF_ERROR(impl_->binding.Bind(inputs, absl::MakeSpan(symbols)));
+  std::vector<std::vector<int64_t>> sizes;
+  for (const PlanTensorType& type : impl_->plan->output_types()) {
+    AITUNE_ASSIGN_OR_RETURN(std::vector<int64_t> output,
+                            EvaluateSizes(type.sizes, symbols));
+    sizes.push_back(std::move(output));
+  }
+  return sizes;
+}
+
+absl::Status CudaExecutable::Run(absl::Span<const TensorView> inputs,
+                                 absl::Span<RegionValue> outputs,
+                                 CUstream stream) const {
+  bool graph = impl_->graph_reason.empty();
+  CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (graph) {
+    // A graph cannot be launched into another that is being recorded.
+    AITUNE_RETURN_IF_ERROR(impl_->device.MakeCurrent());
+    impl_->device.driver().cuStreamIsCapturing(stream, &capturing);
+    graph = capturing == CU_STREAM_CAPTURE_STATUS_NONE;
+  }
+  return impl_->Run(inputs, outputs, stream, graph);
+}
+
+absl::Status CudaExecutable::Enqueue(absl::Span<const TensorView> inputs,
+                                     absl::Span<RegionValue> outputs,
+                                     CUstream stream) const {
+  return impl_->Run(inputs, outputs, stream, /*with_graph=*/false);
+}
+
+absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
+    absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
+    int repeats) const {
+  if (repeats < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("profile: at least one run is needed, not ", repeats));
+  }
+  Impl& impl = *impl_;
+  const CUstream stream = impl.recorder.get();
+  AITUNE_RETURN_IF_ERROR(impl.Run(inputs, outputs, stream, false));
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
+                          impl.Get(inputs));
+  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
+                          instance->Take(stream));
+  instance->Patch(*context, InputAddresses(inputs), OutputAddresses(outputs));
+  AITUNE_ASSIGN_OR_RETURN(const Event start, Event::Create(impl.device, true));
+  AITUNE_ASSIGN_OR_RETURN(const Event end, Event::Create(impl.device, true));
+  std::vector<StepProfile> profiles;
+  auto measure = [&](int step) -> absl::StatusOr<double> {
+    auto run = [&]() -> absl::Status {
+      for (int i = 0; i < repeats; ++i) {
+        AITUNE_RETURN_IF_ERROR(instance->EnqueueStep(step, *context, stream));
+      }
+      return absl::OkStatus();
+    };
+    Graph graph;
+    if (!impl.plan->steps()[step].proto->has_fallback()) {
+      AITUNE_ASSIGN_OR_RETURN(graph, Graph::Capture(impl.device, stream, run));
+      AITUNE_RETURN_IF_ERROR(graph.Launch(stream));
+    }
+    AITUNE_RETURN_IF_ERROR(start.Record(stream));
+    AITUNE_RETURN_IF_ERROR(graph ? graph.Launch(stream) : run());
+    AITUNE_RETURN_IF_ERROR(end.Record(stream));
+    AITUNE_ASSIGN_OR_RETURN(const float milliseconds,
+                            end.MillisecondsSince(start));
+    return milliseconds * 1e3 / repeats;
+  };
+  absl::Status status;
+  for (int step = 0; step < instance->step_count() && status.ok(); ++step) {
+    const absl::StatusOr<double> microseconds = measure(step);
+    status = microseconds.status();
+    if (!status.ok()) break;
+    profiles.push_back({impl.plan->steps()[step].proto->name(), *microseconds});
+  }
+  instance->Return(std::move(context), stream);
+  if (!status.ok()) return status;
+  return profiles;
+}
+
+std::string CudaExecutable::GraphReason() const { return impl_->graph_reason; }
+
+const ExecutablePlan& CudaExecutable::plan() const {
+  return impl_->plan->plan();
+}
+
+const Device& CudaExecutable::device() const { return impl_->device; }
+
+int64_t CudaExecutable::MemoryInBytes() const {
+  int64_t bytes = impl_->plan->MemoryInBytes();
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  for (const Impl::Entry& entry : impl_->entries)
+    bytes += entry.instance->MemoryInBytes();
+  return bytes;
+}
+
+}  // namespace aitune::cuda

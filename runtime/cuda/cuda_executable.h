@@ -1,0 +1,85 @@
+// A compiled model on a GPU: the counterpart of Executable for plans whose
+// device is "cuda".
+//
+// A call queues the model's work on the caller's stream and returns; LibTorch
+// is not involved. All intermediate values live in an arena planned at load.
+// From the second call with the same sizes on, the whole model is one CUDA
+// graph: launching it costs the host some microseconds however many kernels
+// there are. A graph holds the addresses of inputs and outputs, so one is kept
+// for each of the few combinations of addresses that a caller's allocator
+// hands out in turn; a caller that never repeats itself gets a graph on buffers
+// of ours, with copies around it. No graph is used where GraphReason says so.
+#ifndef AITUNE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_
+#define AITUNE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/cuda/device.h"
+#include "runtime/executable/executable.h"
+#include "runtime/executable/loaded_plan.h"
+
+namespace aitune::cuda {
+
+class CudaExecutable {
+ public:
+  struct Options {
+    // False: every call queues each step itself.
+    bool graphs = true;
+    // Where constants are put; null: in memory of the executable's own.
+    std::shared_ptr<DeviceMemory> memory;
+  };
+
+  // As Executable::Load; `cubins` define the plan's kernels, and fallback
+  // regions read and write the GPU's memory on LibTorch's current stream.
+  static absl::StatusOr<std::unique_ptr<CudaExecutable>> Load(
+      const Device& device, ExecutablePlan plan,
+      const std::vector<std::string>& cubins,
+      std::vector<ConstantTensor> constants,
+      std::vector<std::unique_ptr<FallbackRegion>> regions,
+      const Options& options);
+  ~CudaExecutable();
+
+  // As Executable::OutputSizes.
+  absl::StatusOr<std::vector<std::vector<int64_t>>> OutputSizes(
+      absl::Span<const TensorView> inputs) const;
+
+  // Queues one run of the model on `stream`. Inputs and outputs are the GPU's
+  // memory, aligned to 16 bytes, and must stay until the stream has got there;
+  // otherwise as Executable::Run. kResourceExhausted when memory is short: the
+  // executable stays usable. Thread-safe, also on several streams.
+  absl::Status Run(absl::Span<const TensorView> inputs,
+                   absl::Span<RegionValue> outputs, CUstream stream) const;
+
+  // Queues each step, without a graph: for a stream that records one.
+  absl::Status Enqueue(absl::Span<const TensorView> inputs,
+                       absl::Span<RegionValue> outputs, CUstream stream) const;
+
+  // The time of each step, run alone again and again: its operands are then
+  // in the cache where they fit.
+  absl::StatusOr<std::vector<StepProfile>> Profile(
+      absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
+      int repeats) const;
+
+  // Why this model runs without a CUDA graph; empty when it runs with one.
+  std::string GraphReason() const;
+
+  const ExecutablePlan& plan() const;
+  const Device& device() const;
+
+  // Bytes of arenas, constants and buffers around graphs now held on the GPU.
+  int64_t MemoryInBytes() const;
+
+ private:
+  struct Impl;
+  explicit CudaExecutable(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace aitune::cuda
+
+#endif  // AITUNE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_

@@ -1,0 +1,493 @@
+#include "runtime/cuda/cuda_instance.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune::cuda {
+namespace {
+
+// Graphs on a caller's own addresses, for each context. LibTorch's allocator
+// gives a caller who keeps one result the same two addresses in turn.
+constexpr size_t kMostRecorded = 4;
+
+absl::Status InStep(const LoadedStep& step, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("step '", step.proto->name(),
+                                                  "': ", status.message()));
+}
+
+}  // namespace
+
+CudaInstance::CudaInstance(const Device& device, const LoadedPlan& plan,
+                           bool initialization)
+    : device_(device),
+      plan_(plan),
+      initialization_(initialization),
+      steps_(initialization ? plan.initialization() : plan.steps()) {}
+
+absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
+    const Device& device, const LoadedPlan& plan, const Kernels& kernels,
+    bool initialization, absl::Span<const int64_t> symbols) {
+  std::unique_ptr<CudaInstance> instance(
+      new CudaInstance(device, plan, initialization));
+  const std::vector<LoadedStep>& steps = instance->steps_;
+  instance->symbols_.assign(symbols.begin(), symbols.end());
+  AITUNE_ASSIGN_OR_RETURN(
+      instance->layout_,
+      InstanceLayout::Analyze(plan, steps, symbols, initialization));
+  instance->launches_.resize(steps.size());
+  instance->libraries_.resize(steps.size());
+  std::vector<int64_t> scratch_bytes(steps.size(), 0);
+  for (size_t s = 0; s < steps.size(); ++s) {
+    const Step& step = *steps[s].proto;
+    absl::Status status;
+    if (step.has_cuda_kernel()) {
+      status = instance->PrepareKernel(static_cast<int>(s), kernels);
+    } else if (step.has_matmul() || step.has_convolution()) {
+      status = instance->PrepareLibraryCall(static_cast<int>(s));
+    } else if (!step.has_fallback()) {
+      status = absl::InvalidArgumentError("it has no code for a GPU");
+    }
+    if (!status.ok()) return InStep(steps[s], status);
+    if (instance->libraries_[s] != nullptr) {
+      scratch_bytes[s] = instance->libraries_[s]->scratch_bytes();
+    }
+  }
+  instance->layout_.Place(scratch_bytes);
+  instance->NumberBuffers();
+  return instance;
+}
+
+absl::Status CudaInstance::PrepareKernel(int step, const Kernels& kernels) {
+  const CudaKernelLaunch& proto = steps_[step].proto->cuda_kernel();
+  const auto found = kernels.find(proto.symbol());
+  if (found == kernels.end()) {
+    return absl::NotFoundError(
+        absl::StrCat("the machine code has no kernel '", proto.symbol(), "'"));
+  }
+  Launch& launch = launches_[step];
+  launch.function = found->second;
+  auto grid = [&](const SizeExpressionProto& size,
+                  bool given) -> absl::StatusOr<unsigned> {
+    if (!given) return 1u;
+    AITUNE_ASSIGN_OR_RETURN(const SizeExpression expression,
+                            FromProto(size, symbols_.size()));
+    AITUNE_ASSIGN_OR_RETURN(const int64_t blocks,
+                            EvaluateSize(expression, symbols_));
+    if (blocks < 0 || blocks > 0x7fffffff) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a grid of ", blocks, " blocks"));
+    }
+    return static_cast<unsigned>(blocks);
+  };
+  CUlaunchConfig& config = launch.config;
+  AITUNE_ASSIGN_OR_RETURN(config.gridDimX,
+                          grid(proto.grid_x(), proto.has_grid_x()));
+  AITUNE_ASSIGN_OR_RETURN(config.gridDimY,
+                          grid(proto.grid_y(), proto.has_grid_y()));
+  AITUNE_ASSIGN_OR_RETURN(config.gridDimZ,
+                          grid(proto.grid_z(), proto.has_grid_z()));
+  config.blockDimX = proto.block_x();
+  config.blockDimY = config.blockDimZ = 1;
+  config.sharedMemBytes = proto.shared_memory();
+  if (proto.programmatic() && device_.arch() >= 90) {
+    launch.attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    launch.attribute.value.programmaticStreamSerializationAllowed = 1;
+    config.numAttrs = 1;
+  }
+  AITUNE_RETURN_IF_ERROR(device_.MakeCurrent());
+  // Above the 48 KiB that every kernel may have.
+  if (proto.shared_memory() > 48 << 10) {
+    AITUNE_RETURN_IF_ERROR(device_.driver().Check(
+        device_.driver().cuFuncSetAttribute(
+            launch.function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            proto.shared_memory()),
+        absl::StrCat("asking for ", proto.shared_memory(),
+                     " bytes of shared memory a block (",
+                     device_.shared_memory_per_block(), " are possible)")));
+  }
+  launch.first_parameter = parameter_count_;
+  parameter_count_ +=
+      static_cast<int32_t>(steps_[step].inputs.size() +
+                           steps_[step].outputs.size() + symbols_.size());
+  return absl::OkStatus();
+}
+
+absl::Status CudaInstance::PrepareLibraryCall(int step) {
+  const LoadedStep& loaded = steps_[step];
+  auto operand = [&](int32_t value) {
+    Operand result;
+    result.dtype = plan_.values()[value].type.dtype;
+    result.sizes = layout_.sizes(value);
+    // Filters are packed to panels of one output channel: channels-last.
+    result.channels_last = plan_.plan().values(value).packing().kind() ==
+                           PackingProto::CONVOLUTION_PANELS;
+    return result;
+  };
+  std::vector<Operand> inputs;
+  for (int32_t value : loaded.inputs) inputs.push_back(operand(value));
+  const Operand output = operand(loaded.outputs[0]);
+  if (loaded.proto->has_matmul()) {
+    const MatmulCall& call = loaded.proto->matmul();
+    AITUNE_ASSIGN_OR_RETURN(
+        libraries_[step],
+        PrepareMatmul(device_, call, inputs, output, call.algorithm()));
+  } else {
+    // cuDNN does not promise that it reads a residual before it overwrites it.
+    layout_.KeepApart(step);
+    const ConvolutionCall& call = loaded.proto->convolution();
+    AITUNE_ASSIGN_OR_RETURN(
+        libraries_[step],
+        PrepareConvolution(device_, call, inputs, output, call.algorithm()));
+  }
+  return absl::OkStatus();
+}
+
+void CudaInstance::NumberBuffers() {
+  auto add = [&](int32_t value) {
+    const int32_t slot = static_cast<int32_t>(fixed_slots_.size());
+    const Placement& placement = layout_.placement(value);
+    fixed_slots_.push_back(nullptr);
+    switch (placement.kind) {
+      case Placement::Kind::kFixed:
+        fixed_slots_.back() = plan_.values()[plan_.values()[value].root].fixed;
+        break;
+      case Placement::Kind::kArena:
+        arena_slots_.push_back({slot, 0, placement.offset});
+        break;
+      case Placement::Kind::kInput:
+        input_slots_.push_back({slot, placement.index, 0});
+        break;
+      case Placement::Kind::kOutput:
+        output_slots_.push_back({slot, placement.index, 0});
+        break;
+      case Placement::Kind::kNone:
+        break;
+    }
+  };
+  for (const LoadedStep& step : steps_) {
+    first_slots_.push_back(static_cast<int32_t>(fixed_slots_.size()));
+    for (int32_t value : step.inputs) add(value);
+    for (int32_t value : step.outputs) add(value);
+  }
+  first_slots_.push_back(static_cast<int32_t>(fixed_slots_.size()));
+  for (const OutputCopy& copy : layout_.copies()) add(copy.value);
+  if (initialization_) return;
+  for (const TensorTypeProto& input : plan_.plan().inputs()) {
+    // Validated with the plan; sizes were bound before.
+    const PlanTensorType type = *FromProto(input, symbols_.size());
+    int64_t bytes = SizeInBytes(type.dtype);
+    for (const SizeExpression& size : type.sizes)
+      bytes *= size.Evaluate(symbols_);
+    input_bytes_.push_back(bytes);
+  }
+  for (int32_t value : plan_.output_values()) {
+    const LoadedValue& loaded = plan_.values()[value];
+    output_bytes_.push_back(loaded.storage == ValueProto::OPAQUE
+                                ? 0
+                                : ElementCount(layout_.sizes(value)) *
+                                      SizeInBytes(loaded.type.dtype));
+  }
+}
+
+absl::StatusOr<std::unique_ptr<CudaInstance::Context>>
+CudaInstance::NewContext() const {
+  auto context = std::make_unique<Context>();
+  AITUNE_ASSIGN_OR_RETURN(
+      context->arena, DeviceBuffer::Allocate(device_, layout_.arena_bytes()));
+  AITUNE_ASSIGN_OR_RETURN(context->done, Event::Create(device_, false));
+  memory_bytes_ += context->arena.bytes();
+  context->buffers = fixed_slots_;
+  for (const PatchedSlot& slot : arena_slots_) {
+    context->buffers[slot.slot] = context->arena.data() + slot.offset;
+  }
+  context->parameters.resize(parameter_count_);
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    if (launches_[s].function == nullptr) continue;
+    void** parameter =
+        context->parameters.data() + launches_[s].first_parameter;
+    for (int32_t slot = first_slots_[s]; slot < first_slots_[s + 1]; ++slot) {
+      *parameter++ = &context->buffers[slot];
+    }
+    for (const int64_t& symbol : symbols_) {
+      *parameter++ = const_cast<int64_t*>(&symbol);
+    }
+  }
+  for (const LoadedValue& value : plan_.values()) {
+    if (value.storage != ValueProto::OPAQUE) continue;
+    context->opaques.resize(plan_.values().size());
+    break;
+  }
+  return context;
+}
+
+absl::Status CudaInstance::CheckOutputs(absl::Span<RegionValue> outputs) const {
+  const std::vector<int32_t>& values = plan_.output_values();
+  if (outputs.size() != values.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model gives ", values.size(), " outputs, but ",
+                     outputs.size(), " were asked for"));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const TensorView* tensor = std::get_if<TensorView>(&outputs[i]);
+    const LoadedValue& value = plan_.values()[values[i]];
+    if ((tensor == nullptr) != (value.storage == ValueProto::OPAQUE)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output ", i,
+                       tensor == nullptr ? " is a tensor: give it memory"
+                                         : " is opaque: give it no tensor"));
+    }
+    if (tensor == nullptr) continue;
+    const std::vector<int64_t>& sizes = layout_.sizes(values[i]);
+    if (tensor->dtype != value.type.dtype || tensor->sizes != sizes ||
+        (tensor->data == nullptr && output_bytes_[i] > 0)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output ", i, ": expected ", std::string(Name(value.type.dtype)),
+          SizesToString(sizes), " with memory, got ",
+          std::string(Name(tensor->dtype)), SizesToString(tensor->sizes),
+          tensor->data == nullptr ? " without" : ""));
+    }
+  }
+  return absl::OkStatus();
+}
+
+void CudaInstance::Patch(Context& context, absl::Span<void* const> inputs,
+                         absl::Span<void* const> outputs) const {
+  for (const PatchedSlot& slot : input_slots_) {
+    context.buffers[slot.slot] = inputs[slot.index];
+  }
+  for (const PatchedSlot& slot : output_slots_) {
+    context.buffers[slot.slot] = outputs[slot.index];
+  }
+}
+
+absl::Status CudaInstance::EnqueueStep(int step, Context& context,
+                                       CUstream stream) const {
+  const LoadedStep& loaded = steps_[step];
+  if (const Launch& launch = launches_[step]; launch.function != nullptr) {
+    // A grid without blocks has nothing to do, and cannot be launched.
+    if (launch.config.gridDimX == 0 || launch.config.gridDimY == 0 ||
+        launch.config.gridDimZ == 0) {
+      return absl::OkStatus();
+    }
+    CUlaunchConfig config = launch.config;
+    CUlaunchAttribute attribute = launch.attribute;
+    config.attrs = &attribute;
+    config.hStream = stream;
+    const CUresult result = device_.driver().cuLaunchKernelEx(
+        &config, launch.function,
+        context.parameters.data() + launch.first_parameter, nullptr);
+    if (result == CUDA_SUCCESS) return absl::OkStatus();
+    return InStep(loaded, device_.driver().Check(result, "launching a kernel"));
+  }
+  if (libraries_[step] != nullptr) {
+    absl::Status status = libraries_[step]->Run(
+        context.buffers.data() + first_slots_[step],
+        context.arena.data() + layout_.scratch_offset(step), stream);
+    return status.ok() ? status : InStep(loaded, status);
+  }
+  return RunRegion(step, context);
+}
+
+absl::Status CudaInstance::Enqueue(Context& context, CUstream stream) const {
+  for (int s = 0; s < step_count(); ++s) {
+    AITUNE_RETURN_IF_ERROR(EnqueueStep(s, context, stream));
+    for (int32_t value : layout_.last_uses(s)) context.opaques[value].reset();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaInstance::RunRegion(int step, Context& context) const {
+  const LoadedStep& loaded = steps_[step];
+  void* const* buffer = context.buffers.data() + first_slots_[step];
+  std::vector<RegionValue> inputs, outputs;
+  auto add = [&](int32_t value, std::vector<RegionValue>& values,
+                 bool is_input) {
+    const LoadedValue& described = plan_.values()[value];
+    if (described.storage == ValueProto::OPAQUE) {
+      values.push_back(is_input ? context.opaques[value] : OpaqueValue());
+    } else {
+      values.push_back(
+          TensorView{*buffer, described.type.dtype, layout_.sizes(value)});
+    }
+    ++buffer;
+  };
+  for (int32_t value : loaded.inputs) add(value, inputs, true);
+  for (int32_t value : loaded.outputs) add(value, outputs, false);
+  AITUNE_RETURN_IF_ERROR(
+      loaded.region->Run(inputs, symbols_, absl::MakeSpan(outputs)));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const int32_t value = loaded.outputs[i];
+    if (plan_.values()[value].storage != ValueProto::OPAQUE) continue;
+    OpaqueValue* opaque = std::get_if<OpaqueValue>(&outputs[i]);
+    if (opaque == nullptr) {
+      return InStep(loaded,
+                    absl::InternalError(absl::StrCat(
+                        "the fallback region gave a tensor as output ", i)));
+    }
+    context.opaques[value] = std::move(*opaque);
+  }
+  return absl::OkStatus();
+}
+
+void CudaInstance::TakeOpaqueOutputs(Context& context,
+                                     absl::Span<RegionValue> outputs) const {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (auto* opaque = std::get_if<OpaqueValue>(&outputs[i])) {
+      *opaque = context.opaques[plan_.output_values()[i]];
+    }
+  }
+  for (OpaqueValue& value : context.opaques) value.reset();
+}
+
+absl::Status CudaInstance::Copies(Context& context,
+                                  absl::Span<void* const> outputs,
+                                  CUstream stream) const {
+  for (size_t c = 0; c < layout_.copies().size(); ++c) {
+    const OutputCopy& copy = layout_.copies()[c];
+    AITUNE_RETURN_IF_ERROR(device_.driver().Check(
+        device_.driver().cuMemcpyDtoDAsync(
+            reinterpret_cast<CUdeviceptr>(outputs[copy.output]),
+            reinterpret_cast<CUdeviceptr>(
+                context.buffers[first_slots_.back() + c]),
+            copy.bytes, stream),
+        "copying an output"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaInstance::Stage(Context& context) const {
+  if (!context.staging.empty()) return absl::OkStatus();
+  std::vector<DeviceBuffer> staging;
+  for (const std::vector<int64_t>* sizes : {&input_bytes_, &output_bytes_}) {
+    for (int64_t bytes : *sizes) {
+      AITUNE_ASSIGN_OR_RETURN(DeviceBuffer buffer,
+                              DeviceBuffer::Allocate(device_, bytes));
+      staging.push_back(std::move(buffer));
+    }
+  }
+  for (const DeviceBuffer& buffer : staging) memory_bytes_ += buffer.bytes();
+  context.staging = std::move(staging);
+  return absl::OkStatus();
+}
+
+absl::Status CudaInstance::RunGraph(Context& context,
+                                    absl::Span<void* const> inputs,
+                                    absl::Span<void* const> outputs,
+                                    CUstream stream, CUstream recorder) const {
+  auto same = [&](const Context::Recorded& recorded) {
+    return std::equal(inputs.begin(), inputs.end(),
+                      recorded.addresses.begin()) &&
+           std::equal(outputs.begin(), outputs.end(),
+                      recorded.addresses.begin() + inputs.size());
+  };
+  for (const Context::Recorded& recorded : context.graphs) {
+    if (same(recorded)) return recorded.graph.Launch(stream);
+  }
+  auto record = [&](absl::Span<void* const> from, absl::Span<void* const> to) {
+    Patch(context, from, to);
+    return Graph::Capture(device_, recorder, [&]() -> absl::Status {
+      AITUNE_RETURN_IF_ERROR(Enqueue(context, recorder));
+      return Copies(context, to, recorder);
+    });
+  };
+  if (context.graphs.size() < kMostRecorded) {
+    AITUNE_ASSIGN_OR_RETURN(Graph graph, record(inputs, outputs));
+    Context::Recorded recorded;
+    recorded.addresses.assign(inputs.begin(), inputs.end());
+    recorded.addresses.insert(recorded.addresses.end(), outputs.begin(),
+                              outputs.end());
+    recorded.graph = std::move(graph);
+    context.graphs.push_back(std::move(recorded));
+    return context.graphs.back().graph.Launch(stream);
+  }
+  AITUNE_RETURN_IF_ERROR(Stage(context));
+  std::vector<void*> staged;
+  for (const DeviceBuffer& buffer : context.staging) {
+    staged.push_back(buffer.data());
+  }
+  const auto staged_inputs = absl::MakeConstSpan(staged).first(inputs.size());
+  const auto staged_outputs =
+      absl::MakeConstSpan(staged).subspan(inputs.size());
+  if (!context.staged) {
+    AITUNE_ASSIGN_OR_RETURN(context.staged,
+                            record(staged_inputs, staged_outputs));
+  }
+  auto copy = [&](void* to, const void* from, int64_t bytes) -> absl::Status {
+    if (bytes == 0) return absl::OkStatus();
+    return device_.driver().Check(
+        device_.driver().cuMemcpyDtoDAsync(reinterpret_cast<CUdeviceptr>(to),
+                                           reinterpret_cast<CUdeviceptr>(from),
+                                           bytes, stream),
+        "copying an input or output");
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    AITUNE_RETURN_IF_ERROR(copy(staged_inputs[i], inputs[i], input_bytes_[i]));
+  }
+  AITUNE_RETURN_IF_ERROR(context.staged.Launch(stream));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    AITUNE_RETURN_IF_ERROR(
+        copy(outputs[i], staged_outputs[i], output_bytes_[i]));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<CudaInstance::Context>> CudaInstance::Take(
+    CUstream stream) const {
+  std::unique_ptr<Context> context;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    size_t best = free_.size();
+    for (size_t i = 0; i < free_.size(); ++i) {
+      if (free_[i]->stream == stream) {
+        best = i;
+        break;
+      }
+      // One whose work is over serves any stream.
+      if (device_.driver().cuEventQuery(free_[i]->done.get()) == CUDA_SUCCESS) {
+        best = i;
+      }
+    }
+    if (best < free_.size()) {
+      std::swap(free_[best], free_.back());
+      context = std::move(free_.back());
+      free_.pop_back();
+    }
+  }
+  if (context == nullptr) {
+    absl::StatusOr<std::unique_ptr<Context>> made = NewContext();
+    if (made.ok()) return made;
+    // Short of memory: queue behind another stream's call instead.
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (free_.empty()) return made.status();
+    context = std::move(free_.back());
+    free_.pop_back();
+  }
+  if (context->ran && context->stream != stream) {
+    absl::Status status = device_.driver().Check(
+        device_.driver().cuStreamWaitEvent(stream, context->done.get(), 0),
+        "waiting for another stream");
+    if (!status.ok()) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      free_.push_back(std::move(context));
+      return status;
+    }
+  }
+  return context;
+}
+
+void CudaInstance::Return(std::unique_ptr<Context> context,
+                          CUstream stream) const {
+  // Were it not recorded, another stream would not wait: make it wait now.
+  if (!context->done.Record(stream).ok()) {
+    device_.driver().cuStreamSynchronize(stream);
+  }
+  context->stream = stream;
+  context->ran = true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  free_.push_back(std::move(context));
+}
+
+}  // namespace aitune::cuda

@@ -1,0 +1,441 @@
+// A convolution with its post-ops as one operation graph of cuDNN. Tensors are
+// channels-last; values between operations are virtual and float32.
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "runtime/cuda/cudnn_api.h"
+#include "runtime/cuda/library_call.h"
+#include "runtime/executable/plan.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune::cuda {
+namespace {
+
+absl::StatusOr<cudnnDataType_t> TypeOf(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat16:
+      return CUDNN_DATA_HALF;
+    case DataType::kBFloat16:
+      return CUDNN_DATA_BFLOAT16;
+    case DataType::kFloat32:
+      return CUDNN_DATA_FLOAT;
+    default:
+      return absl::UnimplementedError(
+          absl::StrCat("cuDNN: no convolution of ", std::string(Name(dtype))));
+  }
+}
+
+// [N, C, spatial...] from sizes in memory order [N, spatial..., C]; one spatial
+// axis becomes two, the least that cuDNN takes.
+std::vector<int64_t> ChannelsFirst(const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> result = {sizes.front(), sizes.back()};
+  if (sizes.size() == 3) result.push_back(1);
+  result.insert(result.end(), sizes.begin() + 1, sizes.end() - 1);
+  return result;
+}
+
+std::vector<int64_t> ChannelsLastStrides(const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t stride = 1;
+  strides[1] = stride;
+  stride *= sizes[1];
+  for (size_t i = sizes.size() - 1; i >= 2; --i) {
+    strides[i] = stride;
+    stride *= sizes[i];
+  }
+  strides[0] = stride;
+  return strides;
+}
+
+class Convolution : public LibraryCall {
+ public:
+  Convolution(const Cudnn& library, const Device& device)
+      : library_(library), device_(device) {}
+
+  absl::Status Prepare(const ConvolutionCall& call,
+                       absl::Span<const Operand> inputs, const Operand& output,
+                       int algorithm);
+
+  int64_t scratch_bytes() const override { return scratch_bytes_; }
+
+  absl::Status Run(void* const* buffers, void* scratch,
+                   CUstream stream) const override {
+    AITUNE_ASSIGN_OR_RETURN(const cudnnHandle_t handle,
+                            ThreadHandle(library_, device_));
+    AITUNE_RETURN_IF_ERROR(library_.Check(
+        library_.cudnnSetStream(handle, reinterpret_cast<cudaStream_t>(stream)),
+        "setting the stream"));
+    AITUNE_ASSIGN_OR_RETURN(
+        CudnnDescriptor pack,
+        CudnnDescriptor::Create(library_,
+                                CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));
+    std::vector<void*> pointers;
+    for (int64_t id : ids_) pointers.push_back(buffers[id - 1]);
+    AITUNE_RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, ids_));
+    AITUNE_RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS,
+                                    CUDNN_TYPE_VOID_PTR, pointers.size(),
+                                    pointers.data()));
+    AITUNE_RETURN_IF_ERROR(pack.Set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE,
+                                    CUDNN_TYPE_VOID_PTR, 1, &scratch));
+    AITUNE_RETURN_IF_ERROR(pack.Finalize());
+    return library_.Check(
+        library_.cudnnBackendExecute(handle, plan_.get(), pack.get()),
+        "running a convolution");
+  }
+
+ private:
+  // id 0: a virtual tensor; otherwise one more than the buffer's position.
+  absl::StatusOr<const CudnnDescriptor*> AddTensor(
+      int64_t id, cudnnDataType_t type, const std::vector<int64_t>& sizes,
+      const std::vector<int64_t>& strides);
+  absl::Status AddConvolution(const ConvolutionCall& call,
+                              const CudnnDescriptor& input,
+                              const CudnnDescriptor& filter,
+                              const CudnnDescriptor& output);
+  absl::Status AddPointwise(const PostOp& op, const CudnnDescriptor& input,
+                            const CudnnDescriptor* operand,
+                            const CudnnDescriptor& output);
+  absl::Status ChooseAlgorithm(int algorithm);
+  absl::Status TryHeuristics(cudnnBackendHeurMode_t mode,
+                             const CudnnDescriptor& graph, int algorithm,
+                             int& position);
+
+  const Cudnn& library_;
+  const Device& device_;
+  std::vector<std::unique_ptr<CudnnDescriptor>> tensors_, helpers_;
+  std::vector<CudnnDescriptor> operations_;
+  std::vector<int64_t> ids_;
+  int64_t virtual_ids_ = 0;
+  CudnnDescriptor configuration_, plan_;
+  int64_t scratch_bytes_ = 0;
+};
+
+absl::StatusOr<const CudnnDescriptor*> Convolution::AddTensor(
+    int64_t id, cudnnDataType_t type, const std::vector<int64_t>& sizes,
+    const std::vector<int64_t>& strides) {
+  AITUNE_ASSIGN_OR_RETURN(
+      CudnnDescriptor tensor,
+      CudnnDescriptor::Create(library_, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
+  const bool is_virtual = id == 0;
+  if (is_virtual) {
+    id = 1000 + virtual_ids_++;
+  } else {
+    ids_.push_back(id);
+  }
+  AITUNE_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id));
+  AITUNE_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_DATA_TYPE, type));
+  AITUNE_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes));
+  AITUNE_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_STRIDES, strides));
+  AITUNE_RETURN_IF_ERROR(
+      tensor.Set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, int64_t{16}));
+  AITUNE_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual));
+  AITUNE_RETURN_IF_ERROR(tensor.Finalize());
+  tensors_.push_back(std::make_unique<CudnnDescriptor>(std::move(tensor)));
+  return tensors_.back().get();
+}
+
+absl::Status Convolution::AddConvolution(const ConvolutionCall& call,
+                                         const CudnnDescriptor& input,
+                                         const CudnnDescriptor& filter,
+                                         const CudnnDescriptor& output) {
+  AITUNE_ASSIGN_OR_RETURN(
+      CudnnDescriptor kind,
+      CudnnDescriptor::Create(library_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
+  auto spatial = [](const google::protobuf::RepeatedField<int64_t>& values,
+                    int64_t neutral) {
+    std::vector<int64_t> result(values.begin(), values.end());
+    if (result.size() == 1) result.insert(result.begin(), neutral);
+    return result;
+  };
+  const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
+  const std::vector<int64_t> stride = spatial(call.stride(), 1);
+  AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
+                                  static_cast<int64_t>(stride.size())));
+  AITUNE_RETURN_IF_ERROR(
+      kind.Set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT));
+  AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_CONVOLUTION_CONV_MODE,
+                                  CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode));
+  AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS,
+                                  spatial(call.padding_low(), 0)));
+  AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS,
+                                  spatial(call.padding_high(), 0)));
+  AITUNE_RETURN_IF_ERROR(
+      kind.Set(CUDNN_ATTR_CONVOLUTION_DILATIONS, spatial(call.dilation(), 1)));
+  AITUNE_RETURN_IF_ERROR(
+      kind.Set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, stride));
+  AITUNE_RETURN_IF_ERROR(kind.Finalize());
+
+  AITUNE_ASSIGN_OR_RETURN(
+      CudnnDescriptor operation,
+      CudnnDescriptor::Create(
+          library_, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR));
+  AITUNE_RETURN_IF_ERROR(
+      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, kind));
+  AITUNE_RETURN_IF_ERROR(
+      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, input));
+  AITUNE_RETURN_IF_ERROR(
+      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, filter));
+  AITUNE_RETURN_IF_ERROR(
+      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, output));
+  AITUNE_RETURN_IF_ERROR(
+      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1.0));
+  AITUNE_RETURN_IF_ERROR(
+      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0.0));
+  AITUNE_RETURN_IF_ERROR(operation.Finalize());
+  helpers_.push_back(std::make_unique<CudnnDescriptor>(std::move(kind)));
+  operations_.push_back(std::move(operation));
+  return absl::OkStatus();
+}
+
+absl::Status Convolution::AddPointwise(const PostOp& op,
+                                       const CudnnDescriptor& input,
+                                       const CudnnDescriptor* operand,
+                                       const CudnnDescriptor& output) {
+  AITUNE_ASSIGN_OR_RETURN(
+      CudnnDescriptor kind,
+      CudnnDescriptor::Create(library_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
+  cudnnPointwiseMode_t mode = CUDNN_POINTWISE_ADD;
+  switch (op.kind()) {
+    case PostOp::BIAS:
+    case PostOp::ADD:
+      break;
+    case PostOp::MULTIPLY:
+      mode = CUDNN_POINTWISE_MUL;
+      break;
+    case PostOp::SILU:
+      mode = CUDNN_POINTWISE_SWISH_FWD;
+      break;
+    case PostOp::SIGMOID:
+      mode = CUDNN_POINTWISE_SIGMOID_FWD;
+      break;
+    case PostOp::TANH:
+      mode = CUDNN_POINTWISE_TANH_FWD;
+      break;
+    case PostOp::GELU_ERF:
+      mode = CUDNN_POINTWISE_GELU_FWD;
+      break;
+    case PostOp::GELU_TANH:
+      mode = CUDNN_POINTWISE_GELU_APPROX_TANH_FWD;
+      break;
+    default:  // RELU, CLAMP, LEAKY_RELU
+      mode = CUDNN_POINTWISE_RELU_FWD;
+      break;
+  }
+  AITUNE_RETURN_IF_ERROR(
+      kind.Set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode));
+  AITUNE_RETURN_IF_ERROR(
+      kind.Set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT));
+  if (op.kind() == PostOp::CLAMP) {
+    AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP,
+                                    static_cast<double>(op.alpha())));
+    AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP,
+                                    static_cast<double>(op.beta())));
+  }
+  if (op.kind() == PostOp::LEAKY_RELU) {
+    AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE,
+                                    static_cast<double>(op.alpha())));
+  }
+  AITUNE_RETURN_IF_ERROR(kind.Finalize());
+  AITUNE_ASSIGN_OR_RETURN(
+      CudnnDescriptor operation,
+      CudnnDescriptor::Create(library_,
+                              CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
+  AITUNE_RETURN_IF_ERROR(
+      operation.Set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kind));
+  AITUNE_RETURN_IF_ERROR(
+      operation.Set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, input));
+  if (operand != nullptr) {
+    AITUNE_RETURN_IF_ERROR(
+        operation.Set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *operand));
+  }
+  AITUNE_RETURN_IF_ERROR(
+      operation.Set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, output));
+  AITUNE_RETURN_IF_ERROR(operation.Finalize());
+  helpers_.push_back(std::make_unique<CudnnDescriptor>(std::move(kind)));
+  operations_.push_back(std::move(operation));
+  return absl::OkStatus();
+}
+
+absl::Status Convolution::Prepare(const ConvolutionCall& call,
+                                  absl::Span<const Operand> inputs,
+                                  const Operand& output, int algorithm) {
+  std::vector<const PostOp*> post_ops;
+  for (const PostOp& op : call.post_ops()) post_ops.push_back(&op);
+  if (std::string reason = RejectConvolutionPostOps(post_ops);
+      !reason.empty()) {
+    return absl::UnimplementedError(reason);
+  }
+  if (call.transposed()) {
+    return absl::UnimplementedError("cuDNN: a transposed convolution");
+  }
+  const std::vector<int64_t>& filter_sizes = inputs[1].sizes;
+  int64_t window = 1;
+  for (size_t i = 2; i < filter_sizes.size(); ++i) window *= filter_sizes[i];
+  if (window > 1 && filter_sizes[1] > 1 && !inputs[1].channels_last) {
+    return absl::UnimplementedError(
+        "cuDNN: the filter is no constant, so that it is not channels-last");
+  }
+  for (const Operand& operand : inputs) {
+    if (operand.dtype != output.dtype) {
+      return absl::UnimplementedError("cuDNN: the operands' dtypes differ");
+    }
+    for (int64_t size : operand.sizes) {
+      if (size == 0) return absl::UnimplementedError("cuDNN: an empty tensor");
+    }
+  }
+  AITUNE_ASSIGN_OR_RETURN(const cudnnDataType_t type, TypeOf(output.dtype));
+
+  auto add = [&](int64_t id, const std::vector<int64_t>& sizes) {
+    return AddTensor(id, id == 0 ? CUDNN_DATA_FLOAT : type, sizes,
+                     ChannelsLastStrides(sizes));
+  };
+  const int64_t output_id = static_cast<int64_t>(inputs.size()) + 1;
+  const std::vector<int64_t> output_sizes = ChannelsFirst(output.sizes);
+  std::vector<int64_t> filter = filter_sizes;
+  if (filter.size() == 3) filter.insert(filter.begin() + 2, 1);
+  AITUNE_ASSIGN_OR_RETURN(const CudnnDescriptor* x,
+                          add(1, ChannelsFirst(inputs[0].sizes)));
+  AITUNE_ASSIGN_OR_RETURN(const CudnnDescriptor* w, add(2, filter));
+  AITUNE_ASSIGN_OR_RETURN(const CudnnDescriptor* chain,
+                          add(post_ops.empty() ? output_id : 0, output_sizes));
+  AITUNE_RETURN_IF_ERROR(AddConvolution(call, *x, *w, *chain));
+  for (size_t i = 0; i < post_ops.size(); ++i) {
+    const PostOp& op = *post_ops[i];
+    const CudnnDescriptor* operand = nullptr;
+    if (op.operand() >= 0) {
+      std::vector<int64_t> sizes = output_sizes;
+      if (op.kind() == PostOp::BIAS) {
+        sizes.assign(output_sizes.size(), 1);
+        sizes[1] = output_sizes[1];
+      }
+      AITUNE_ASSIGN_OR_RETURN(operand, add(op.operand() + 1, sizes));
+    }
+    AITUNE_ASSIGN_OR_RETURN(
+        const CudnnDescriptor* next,
+        add(i + 1 == post_ops.size() ? output_id : 0, output_sizes));
+    AITUNE_RETURN_IF_ERROR(AddPointwise(op, *chain, operand, *next));
+    chain = next;
+  }
+  return ChooseAlgorithm(algorithm);
+}
+
+absl::Status Convolution::ChooseAlgorithm(int algorithm) {
+  AITUNE_ASSIGN_OR_RETURN(const cudnnHandle_t handle,
+                          ThreadHandle(library_, device_));
+  AITUNE_ASSIGN_OR_RETURN(
+      CudnnDescriptor graph,
+      CudnnDescriptor::Create(library_,
+                              CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
+  std::vector<cudnnBackendDescriptor_t> operations;
+  for (const CudnnDescriptor& operation : operations_)
+    operations.push_back(operation.get());
+  AITUNE_RETURN_IF_ERROR(graph.Set(CUDNN_ATTR_OPERATIONGRAPH_OPS,
+                                   CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                   operations.size(), operations.data()));
+  AITUNE_RETURN_IF_ERROR(graph.Set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
+                                   CUDNN_TYPE_HANDLE, 1, &handle));
+  AITUNE_RETURN_IF_ERROR(graph.Finalize());
+  int position = 0;
+  absl::Status status =
+      TryHeuristics(CUDNN_HEUR_MODE_A, graph, algorithm, position);
+  if (absl::IsNotFound(status)) {
+    status =
+        TryHeuristics(CUDNN_HEUR_MODE_FALLBACK, graph, algorithm, position);
+  }
+  helpers_.push_back(std::make_unique<CudnnDescriptor>(std::move(graph)));
+  return status;
+}
+
+absl::Status Convolution::TryHeuristics(cudnnBackendHeurMode_t mode,
+                                        const CudnnDescriptor& graph,
+                                        int algorithm, int& position) {
+  AITUNE_ASSIGN_OR_RETURN(
+      CudnnDescriptor heuristics,
+      CudnnDescriptor::Create(library_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR));
+  AITUNE_RETURN_IF_ERROR(
+      heuristics.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph));
+  AITUNE_RETURN_IF_ERROR(heuristics.Set(CUDNN_ATTR_ENGINEHEUR_MODE,
+                                        CUDNN_TYPE_HEUR_MODE, 1, &mode));
+  AITUNE_RETURN_IF_ERROR(heuristics.Finalize());
+  std::vector<CudnnDescriptor> configurations;
+  std::vector<cudnnBackendDescriptor_t> handles;
+  for (int i = 0; i < 2 * kMostAlgorithms; ++i) {
+    AITUNE_ASSIGN_OR_RETURN(
+        CudnnDescriptor configuration,
+        CudnnDescriptor::Create(library_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
+    handles.push_back(configuration.get());
+    configurations.push_back(std::move(configuration));
+  }
+  int64_t count = 0;
+  AITUNE_RETURN_IF_ERROR(library_.Check(
+      library_.cudnnBackendGetAttribute(heuristics.get(),
+                                        CUDNN_ATTR_ENGINEHEUR_RESULTS,
+                                        CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                        handles.size(), &count, handles.data()),
+      "choosing an algorithm"));
+  AITUNE_ASSIGN_OR_RETURN(const cudnnHandle_t handle,
+                          ThreadHandle(library_, device_));
+  for (int64_t i = 0; i < std::min<int64_t>(count, handles.size()); ++i) {
+    // Positions count what the library lists, built or not, so that asking for
+    // one does not build those before it.
+    if (position++ != algorithm) continue;
+    AITUNE_ASSIGN_OR_RETURN(
+        CudnnDescriptor plan,
+        CudnnDescriptor::Create(library_,
+                                CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
+    AITUNE_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+                                    CUDNN_TYPE_HANDLE, 1, &handle));
+    AITUNE_RETURN_IF_ERROR(
+        plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configurations[i]));
+    AITUNE_RETURN_IF_ERROR(library_.Check(
+        library_.cudnnBackendFinalize(plan.get()), "building an algorithm"));
+    int64_t read = 0;
+    AITUNE_RETURN_IF_ERROR(
+        library_.Check(library_.cudnnBackendGetAttribute(
+                           plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                           CUDNN_TYPE_INT64, 1, &read, &scratch_bytes_),
+                       "reading an algorithm's memory"));
+    configuration_ = std::move(configurations[i]);
+    plan_ = std::move(plan);
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat("cuDNN: there are ", position,
+                                          " algorithms, not ", algorithm + 1));
+}
+
+}  // namespace
+
+std::string RejectConvolutionPostOps(absl::Span<const PostOp* const> post_ops) {
+  for (const PostOp* op : post_ops) {
+    switch (op->kind()) {
+      case PostOp::BIAS:
+      case PostOp::ADD:
+      case PostOp::RELU:
+      case PostOp::SILU:
+      case PostOp::SIGMOID:
+      case PostOp::TANH:
+      case PostOp::GELU_ERF:
+      case PostOp::GELU_TANH:
+      case PostOp::CLAMP:
+      case PostOp::LEAKY_RELU:
+        break;
+      default:
+        return absl::StrCat("cuDNN: no operation ",
+                            PostOp::Kind_Name(op->kind()));
+    }
+  }
+  return "";
+}
+
+absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareConvolution(
+    const Device& device, const ConvolutionCall& call,
+    absl::Span<const Operand> inputs, const Operand& output, int algorithm) {
+  AITUNE_ASSIGN_OR_RETURN(const Cudnn* library, GetCudnn());
+  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  auto convolution = std::make_unique<Convolution>(*library, device);
+  AITUNE_RETURN_IF_ERROR(convolution->Prepare(call, inputs, output, algorithm));
+  return std::unique_ptr<LibraryCall>(std::move(convolution));
+}
+
+}  // namespace aitune::cuda

@@ -1,0 +1,87 @@
+// The CUDA driver, loaded at run time.
+//
+// Only the driver API is used, not the runtime library: it has no state of its
+// own, reports errors of loading code, and shares the primary context with
+// LibTorch, so that memory and streams pass between both.
+#ifndef AITUNE_RUNTIME_CUDA_DRIVER_H_
+#define AITUNE_RUNTIME_CUDA_DRIVER_H_
+
+#include <cuda.h>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "runtime/cuda/shared_library.h"
+
+namespace aitune::cuda {
+
+// The oldest driver that has everything used here: CUDA 12.0.
+constexpr int kOldestDriver = 12000;
+
+// Names are those of cuda.h, whose macros choose the versions.
+#define AITUNE_CUDA_DRIVER_FUNCTIONS(X) \
+  X(cuInit)                             \
+  X(cuDriverGetVersion)                 \
+  X(cuDeviceGetCount)                   \
+  X(cuDeviceGet)                        \
+  X(cuDeviceGetName)                    \
+  X(cuDeviceGetAttribute)               \
+  X(cuDevicePrimaryCtxRetain)           \
+  X(cuCtxGetCurrent)                    \
+  X(cuCtxSetCurrent)                    \
+  X(cuCtxSynchronize)                   \
+  X(cuMemAlloc)                         \
+  X(cuMemFree)                          \
+  X(cuMemGetInfo)                       \
+  X(cuMemcpyHtoD)                       \
+  X(cuMemcpyDtoH)                       \
+  X(cuMemcpyDtoDAsync)                  \
+  X(cuMemsetD8Async)                    \
+  X(cuStreamCreate)                     \
+  X(cuStreamDestroy)                    \
+  X(cuStreamSynchronize)                \
+  X(cuStreamWaitEvent)                  \
+  X(cuStreamBeginCapture)               \
+  X(cuStreamEndCapture)                 \
+  X(cuStreamIsCapturing)                \
+  X(cuGraphInstantiate)                 \
+  X(cuGraphUpload)                      \
+  X(cuGraphLaunch)                      \
+  X(cuGraphDestroy)                     \
+  X(cuGraphExecDestroy)                 \
+  X(cuEventCreate)                      \
+  X(cuEventDestroy)                     \
+  X(cuEventRecord)                      \
+  X(cuEventQuery)                       \
+  X(cuEventSynchronize)                 \
+  X(cuEventElapsedTime)                 \
+  X(cuModuleLoadData)                   \
+  X(cuModuleUnload)                     \
+  X(cuModuleGetFunction)                \
+  X(cuFuncSetAttribute)                 \
+  X(cuLaunchKernelEx)                   \
+  X(cuGetErrorName)                     \
+  X(cuGetErrorString)
+
+struct Driver {
+#define AITUNE_DECLARE(name) decltype(&::name) name = nullptr;
+  AITUNE_CUDA_DRIVER_FUNCTIONS(AITUNE_DECLARE)
+#undef AITUNE_DECLARE
+
+  // OK for CUDA_SUCCESS. kResourceExhausted when memory is short, kInternal
+  // otherwise; `what` says what was tried.
+  absl::Status Check(CUresult result, absl::string_view what) const;
+};
+
+// Finds the functions and initialises the driver. Errors: kFailedPrecondition
+// for a driver that is too old or does not start, or no GPU; the text says what
+// was found, what is needed and what to do.
+absl::StatusOr<Driver> LoadDriver(const SymbolLookup& lookup);
+
+// The driver of this machine, loaded on first use. kNotFound when there is
+// none, otherwise as LoadDriver. Thread-safe; the result stays.
+absl::StatusOr<const Driver*> GetDriver();
+
+}  // namespace aitune::cuda
+
+#endif  // AITUNE_RUNTIME_CUDA_DRIVER_H_

@@ -1,0 +1,123 @@
+#include "runtime/cuda/driver.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "runtime/cuda/device.h"
+
+namespace aitune::cuda {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// A driver of some version, with some GPUs, that starts or not.
+int driver_version, gpu_count;
+CUresult start_result;
+
+CUresult GetVersion(int* version) {
+  *version = driver_version;
+  return CUDA_SUCCESS;
+}
+CUresult Start(unsigned) { return start_result; }
+CUresult CountGpus(int* count) {
+  *count = gpu_count;
+  return CUDA_SUCCESS;
+}
+CUresult ErrorName(CUresult, const char** text) {
+  *text = "CUDA_ERROR_FAKE";
+  return CUDA_SUCCESS;
+}
+CUresult ErrorText(CUresult, const char** text) {
+  *text = "a made-up failure";
+  return CUDA_SUCCESS;
+}
+CUresult Unused() { return CUDA_SUCCESS; }
+
+SymbolLookup FakeDriver(int version, int gpus, CUresult start,
+                        const std::string& missing = "") {
+  driver_version = version;
+  gpu_count = gpus;
+  start_result = start;
+  return [missing](const char* name) -> void* {
+    static const std::map<std::string, void*> functions = {
+        {"cuDriverGetVersion", reinterpret_cast<void*>(GetVersion)},
+        {"cuInit", reinterpret_cast<void*>(Start)},
+        {"cuDeviceGetCount", reinterpret_cast<void*>(CountGpus)},
+        {"cuGetErrorName", reinterpret_cast<void*>(ErrorName)},
+        {"cuGetErrorString", reinterpret_cast<void*>(ErrorText)}};
+    if (name == missing) return nullptr;
+    const auto found = functions.find(name);
+    return found == functions.end() ? reinterpret_cast<void*>(Unused)
+                                    : found->second;
+  };
+}
+
+TEST(DriverTest, LoadsADriverThatHasAll) {
+  EXPECT_TRUE(LoadDriver(FakeDriver(13000, 1, CUDA_SUCCESS)).ok());
+}
+
+TEST(DriverTest, RefusesAnOldDriverWithBothVersions) {
+  const absl::Status status =
+      LoadDriver(FakeDriver(11040, 1, CUDA_SUCCESS)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("supports CUDA 11.4"), HasSubstr("12.0"),
+                    HasSubstr("--device cpu")));
+}
+
+TEST(DriverTest, NamesAMissingFunctionInItsVersion) {
+  const absl::Status status =
+      LoadDriver(FakeDriver(12000, 1, CUDA_SUCCESS, "cuMemAlloc_v2")).status();
+  EXPECT_THAT(std::string(status.message()), HasSubstr("cuMemAlloc_v2"));
+}
+
+TEST(DriverTest, SaysThatThereIsNoGpu) {
+  for (CUresult start : {CUDA_SUCCESS, CUDA_ERROR_NO_DEVICE}) {
+    const absl::Status status =
+        LoadDriver(FakeDriver(13000, 0, start)).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("no GPU"));
+  }
+}
+
+TEST(DriverTest, SaysWhyADriverDoesNotStart) {
+  const absl::Status status =
+      LoadDriver(FakeDriver(13000, 1, CUDA_ERROR_SYSTEM_DRIVER_MISMATCH))
+          .status();
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("does not start"), HasSubstr("made-up failure"),
+                    HasSubstr("CUDA_ERROR_FAKE")));
+}
+
+TEST(DriverTest, OutOfMemoryIsItsOwnError) {
+  const absl::StatusOr<Driver> driver =
+      LoadDriver(FakeDriver(13000, 1, CUDA_SUCCESS));
+  ASSERT_TRUE(driver.ok());
+  EXPECT_EQ(driver->Check(CUDA_ERROR_OUT_OF_MEMORY, "x").code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(driver->Check(CUDA_ERROR_LAUNCH_FAILED, "x").code(),
+            absl::StatusCode::kInternal);
+  EXPECT_TRUE(driver->Check(CUDA_SUCCESS, "x").ok());
+}
+
+TEST(SharedLibraryTest, NamesWhatIsMissingAndWhatToDo) {
+  const absl::Status status =
+      OpenLibrary({"libno_such_thing.so.1", "libnor_this.so"}, "Install it.")
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("libno_such_thing.so.1 or libnor_this.so"),
+                    HasSubstr("Install it.")));
+}
+
+TEST(DeviceTest, RefusesAGpuThatIsNotThere) {
+  // With or without a GPU in this machine there is no such one.
+  EXPECT_FALSE(Device::Open(4096).ok());
+}
+
+}  // namespace
+}  // namespace aitune::cuda

@@ -75,6 +75,17 @@ private:
   llvm::StringMap<KernelImplementation> implementations;
 };
 
+/// Whether `value` is computed from constants alone, so that a plan computes it
+/// once.
+bool isConstant(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!isa_and_nonnull<ait::ConstantOp, ait::ReshapeOp, ait::LaunchOp>(op) ||
+      !cast<RankedTensorType>(value.getType()).hasStaticShape())
+    return false;
+  return llvm::all_of(op->getOperands(),
+                      [](Value operand) { return isConstant(operand); });
+}
+
 /// The positions in the trace of the operators that `kernel` was made of, at
 /// every place that launches it: equal kernels are one function, whose own
 /// locations are those of the first.
@@ -225,6 +236,16 @@ absl::Status Compilation::generateCode() {
   for (Kernel &kernel : kernels) {
     add(kernel.function);
     kernel.library = matchLibraryCall(kernel.function, kernel.libraryFailure);
+    if (kernel.library && kernel.library->call.has_convolution() &&
+        !llvm::all_of(kernel.launches, [&](ait::LaunchOp launch) {
+          return isConstant(launch.getInputs()[kernel.library->arguments[1]]);
+        })) {
+      kernel.libraryFailure =
+          "the filter is no constant, which oneDNN has no fast code for";
+      if (kernel.library->rest)
+        kernel.library->rest.erase();
+      kernel.library.reset();
+    }
     if (kernel.library && kernel.library->rest)
       add(kernel.library->rest);
   }

@@ -146,6 +146,13 @@ func::FuncOp splitRest(func::FuncOp kernel, Value chain,
 }
 
 bool fillCall(Operation *root, Step &call, std::string &reason) {
+  for (Value value : root->getOperands()) {
+    Type type = cast<RankedTensorType>(value.getType()).getElementType();
+    if (!type.isF32() && !type.isBF16() && !type.isF16()) {
+      reason = "oneDNN has f32, bf16 and f16 contractions only";
+      return false;
+    }
+  }
   if (auto matmul = dyn_cast<ait::MatmulOp>(root)) {
     call.mutable_matmul()->set_transpose_lhs(matmul.getTransposeLhs());
     call.mutable_matmul()->set_transpose_rhs(matmul.getTransposeRhs());

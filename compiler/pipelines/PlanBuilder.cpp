@@ -56,6 +56,18 @@ std::string locationText(Location location) {
   return text;
 }
 
+bool usesSymbols(func::FuncOp kernel) {
+  return kernel
+      .walk([](Operation *op) {
+        const bool isDynamic = llvm::any_of(op->getResultTypes(), [](Type type) {
+          auto tensor = dyn_cast<RankedTensorType>(type);
+          return tensor && !tensor.hasStaticShape();
+        });
+        return isDynamic || isa<ait::SymbolOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 int PlanBuilder::addValue(ValueProto value, bool constant) {
   *plan.add_values() = std::move(value);
   isConstant.push_back(constant);
@@ -101,7 +113,8 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
   // step reads them, for only then is their packing known.
   const int inputCount = launch.getInputs().size();
   std::vector<int> operands(inputCount, -1);
-  bool constant = llvm::all_of(launch.getInputs(), [&](Value input) {
+  // Without sizes known only at a call: those of an initialization are fixed.
+  bool constant = !usesSymbols(kernel) && llvm::all_of(launch.getInputs(), [&](Value input) {
     return input.getDefiningOp<ait::ConstantOp>() || isConstant[lookUp(input, PackingProto())];
   });
   auto addArena = [&](RankedTensorType type) {

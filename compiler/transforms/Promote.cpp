@@ -22,8 +22,8 @@ using namespace mlir::ait;
 namespace {
 bool isNarrow(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && (tensor.getElementType().isF16() ||
-                    tensor.getElementType().isBF16());
+  return tensor &&
+         (tensor.getElementType().isF16() || tensor.getElementType().isBF16());
 }
 
 bool isContraction(Operation *op) {
@@ -154,19 +154,19 @@ private:
       return;
     if (auto full = dyn_cast<FullOp>(op)) {
       auto number = cast<FloatAttr>(full.getValue());
-      auto copy = FullOp::create(
-          builder, op->getLoc(),
-          withElementType(full.getType(), builder.getF32Type()),
-          builder.getF32FloatAttr(number.getValueAsDouble()));
+      auto copy =
+          FullOp::create(builder, op->getLoc(),
+                         withElementType(full.getType(), builder.getF32Type()),
+                         builder.getF32FloatAttr(number.getValueAsDouble()));
       return replaceByWide(op, copy);
     }
     if (auto conversion = dyn_cast<ConvertOp>(op)) {
-      // A conversion between f32 and a narrow type is the change of form.
+      // The model's own conversions round: who asks for one may rely on it.
+      // From f32 the result is as if loaded, to f32 it is the change of form.
       Value source = wide(conversion.getInput());
-      if (narrowResult && !emulateEagerCasts &&
+      if (narrowResult &&
           cast<RankedTensorType>(source.getType()).getElementType().isF32()) {
-        wideForms[op->getResult(0)] = source;
-        computed.insert(op->getResult(0));
+        conversion.getInputMutable().assign(source);
         return;
       }
       if (conversion.getType() == source.getType()) {

@@ -38,7 +38,7 @@ func.func private @move(%x: tensor<4x8xf16>) -> tensor<8x4xf16> attributes {ait.
 
 // -----
 
-// Explicit conversions to and from f32 are the change of form, and vanish.
+// Explicit conversions at loads and stores are the change of form.
 // CHECK-LABEL: func.func private @conversions
 // CHECK:         %[[W:.*]] = ait.convert %{{.*}} : tensor<4xf16> -> tensor<4xf32>
 // CHECK:         %[[E:.*]] = ait.exp %[[W]] : tensor<4xf32>
@@ -49,6 +49,20 @@ func.func private @conversions(%x: tensor<4xf16>) -> tensor<4xf16> attributes {a
   %1 = ait.exp %0 : tensor<4xf32>
   %2 = ait.convert %1 : tensor<4xf32> -> tensor<4xf16>
   return %2 : tensor<4xf16>
+}
+
+// -----
+
+// A conversion to a narrow type is a rounding that the model asks for, also
+// when f32 arithmetic follows.
+// CHECK-LABEL: func.func private @rounded
+// CHECK:         %[[N:.*]] = ait.convert %{{.*}} : tensor<4xf32> -> tensor<4xbf16>
+// CHECK:         %[[W:.*]] = ait.convert %[[N]] : tensor<4xbf16> -> tensor<4xf32>
+// CHECK:         ait.add %[[W]], %[[W]] : tensor<4xf32>
+func.func private @rounded(%x: tensor<4xf32>) -> tensor<4xbf16> attributes {ait.kind = "loop"} {
+  %0 = ait.convert %x : tensor<4xf32> -> tensor<4xbf16>
+  %1 = ait.add %0, %0 : tensor<4xbf16>
+  return %1 : tensor<4xbf16>
 }
 
 // -----

@@ -4,11 +4,11 @@
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/cli/memory.h"
+#include "frontend/cli/output_files.h"
 #include "frontend/session/coverage.h"
 #include "frontend/session/timing.h"
 
@@ -53,6 +53,9 @@ absl::Status RunOnce(const absl::StatusOr<c10::IValue>& result) {
 
 absl::StatusOr<Subject> LoadSubject(const Options& options,
                                     Progress& progress) {
+  if (absl::Status status = CheckOutputFiles(options); !status.ok()) {
+    return status;
+  }
   if (options.threads > 0) at::set_num_threads(options.threads);
   MemoryInfo memory;
   memory.before_model = ResidentBytes();
@@ -182,13 +185,7 @@ absl::Status Publish(const Options& options, const Report& report,
     std::cout << json << std::endl;
     return absl::OkStatus();
   }
-  std::ofstream file(options.json);
-  file << json << std::endl;
-  if (!file) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("--json ", options.json, ": cannot be written"));
-  }
-  return absl::OkStatus();
+  return WriteOutputFile("--json", options.json, json + "\n");
 }
 
 }  // namespace aitune::cli

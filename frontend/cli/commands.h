@@ -23,7 +23,8 @@ struct Subject {
   MemoryInfo memory;
 };
 
-// Reads options.model and settles its inputs. Sets LibTorch's threads.
+// Reads options.model and settles its inputs. Sets LibTorch's threads. Fails
+// too where the command could not write its files.
 absl::StatusOr<Subject> LoadSubject(const Options& options, Progress& progress);
 
 frontend::BuildOptions MakeBuildOptions(const Options& options,

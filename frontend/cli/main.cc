@@ -62,8 +62,9 @@ int Main(int argc, char** argv) {
   std::string error;
   try {
     absl::StatusOr<int> code = Dispatch(options, progress);
-    if (code.ok()) return *code;
-    error = FirstLine(std::string(code.status().message()));
+    if (code.ok() && std::cout.flush()) return *code;
+    error = code.ok() ? "stdout cannot be written"
+                      : FirstLine(std::string(code.status().message()));
   } catch (const std::bad_alloc&) {
     error = "out of memory";
   } catch (const std::exception& exception) {

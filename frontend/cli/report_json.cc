@@ -51,6 +51,7 @@ json ToJson(const frontend::CheckReport& check) {
     if (result.own_nans_of_eager > 0) {
       object["own_nans_of_eager"] = result.own_nans_of_eager;
     }
+    if (result.plain_attention) object["plain_attention"] = true;
     cases.push_back(object);
   }
   for (const frontend::OutputSummary& output : check.outputs) {

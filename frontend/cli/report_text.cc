@@ -107,6 +107,11 @@ std::string CheckText(const frontend::CheckReport& check) {
                   "without NaN",
                   result.name, result.own_nans_of_eager));
     }
+    if (result.plain_attention) {
+      notes += Line("", absl::StrCat(result.name,
+                                     ": eager's fused attention loses NaN; "
+                                     "compared with its plain attention"));
+    }
     for (const frontend::Comparison& output : result.outputs) {
       if (output.agrees) continue;
       notes +=

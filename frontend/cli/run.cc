@@ -2,7 +2,6 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
-#include <fstream>
 #include <iostream>
 #include <sstream>
 
@@ -10,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/cli/commands.h"
+#include "frontend/cli/output_files.h"
 #include "frontend/session/pytree.h"
 
 namespace aitune::cli {
@@ -45,14 +45,8 @@ absl::Status Save(const std::string& path, const c10::IValue& value) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--output ", path, ": the result cannot be saved: ", error.what()));
   }
-  std::ofstream file(path, std::ios::binary);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) {
-    return absl::PermissionDeniedError(
-        absl::StrCat("--output ", path, ": cannot be written"));
-  }
-  return absl::OkStatus();
+  return WriteOutputFile("--output", path,
+                         absl::string_view(bytes.data(), bytes.size()));
 }
 
 }  // namespace

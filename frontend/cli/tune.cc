@@ -74,8 +74,11 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
       Publish(options, *report, options.explain ? ExplainText(*report) : "");
   if (!published.ok()) return published;
   if (!agrees) {
-    std::cerr << "aitune: the compiled model differs from eager; do not use it"
-                 " (see above)\n";
+    std::cerr << "aitune: the compiled model "
+              << (report->check->compared()
+                      ? "differs from eager"
+                      : "could not be compared with eager")
+              << "; do not use it (see above)\n";
   }
   return agrees ? kSuccess : kWrongResult;
 }

@@ -118,8 +118,7 @@ absl::Status BuildMax(OpImporter& call) {
     return (*Registry::Get().Find(binary))(call);
   }
   RETURN_IF_ERROR(BuildAmax<kExtreme>(call));
-  const std::vector<ValueId>& results = call.op().results;
-  if (results.size() < 2 || results[1] < 0) return absl::OkStatus();
+  if (!call.IsResultUsed(1)) return absl::OkStatus();
   ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   const int64_t dim = reduction.dims.empty() ? 0 : reduction.dims[0];
   return SetReduced(call, reduction,

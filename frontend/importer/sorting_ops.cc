@@ -95,6 +95,11 @@ absl::Status BuildSort(OpImporter& call, bool values) {
 }
 
 absl::Status BuildTopK(OpImporter& call) {
+  if (call.IsResultUsed(1)) {
+    return Reject(
+        "which of equal entries topk names is LibTorch's own affair, and the "
+        "model uses the positions");
+  }
   ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   ASSIGN_OR_RETURN(int64_t k, call.Int("k"));
   ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));

@@ -25,6 +25,9 @@ struct CaseResult {
   // Elements that eager gives as NaN though they do not depend on the NaN
   // inputs, and we as numbers; these were compared with a run without NaN.
   int64_t own_nans_of_eager = 0;
+  // Eager's fused attention lost the NaN of an input; ours was compared with
+  // its plain attention, which keeps it.
+  bool plain_attention = false;
 
   bool agrees() const;  // true for a skipped one
 };
@@ -43,6 +46,8 @@ struct CheckReport {
   // Why outputs were not compared with a higher precision, if they were not.
   std::string no_reference;
 
+  // Whether there is a case that eager computed too.
+  bool compared() const;
   // False too when no case could be compared.
   bool agrees() const;
 };

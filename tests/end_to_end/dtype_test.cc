@@ -13,7 +13,8 @@ def forward(self, x: Tensor, w: Tensor, b: Tensor):
     return torch.relu(torch.linear(x, w, b))
 )";
 constexpr char kConvolution[] = R"(
-def forward(self, x: Tensor, w: Tensor, b: Tensor):
+def forward(self, x: Tensor, b: Tensor):
+    w = self.weight(1152, [16, 8, 3, 3]).to(b.dtype)
     return torch.relu(torch.conv2d(x, w, b, [1, 1], [1, 1]))
 )";
 constexpr char kAttention[] = R"(
@@ -49,16 +50,25 @@ const Case kCases[] = {
      {"float64[9,32]", "float64[48,32]", "float64[48]"}},
     {"bfloat16_convolution",
      kConvolution,
-     {"bfloat16[1,8,9,9]", "bfloat16[16,8,3,3]", "bfloat16[16]"}},
+     {"bfloat16[1,8,9,9]", "bfloat16[16]"}},
+    {"bfloat16_filter_as_input",
+     R"(
+def forward(self, x: Tensor, w: Tensor):
+    return torch.relu(torch.conv2d(x, w, None, [1, 1], [1, 1]))
+)",
+     {"bfloat16[1,8,9,9]", "bfloat16[16,8,3,3]"},
+     {"aten::conv2d", "aten::relu"}},
     {"float64_convolution",
      kConvolution,
-     {"float64[1,8,9,9]", "float64[16,8,3,3]", "float64[16]"}},
+     {"float64[1,8,9,9]", "float64[16]"},
+     {"aten::conv2d"}},
     {"bfloat16_attention",
      kAttention,
      {"bfloat16[1,2,12,16]", "bfloat16[1,2,12,16]", "bfloat16[1,2,12,16]"}},
     {"float64_attention",
      kAttention,
-     {"float64[1,2,12,16]", "float64[1,2,12,16]", "float64[1,2,12,16]"}},
+     {"float64[1,2,12,16]", "float64[1,2,12,16]", "float64[1,2,12,16]"},
+     {"aten::scaled_dot_product_attention"}},
     {"int64_arithmetic", kArithmetic, {"int64[40]{-9..9}", "int64[40]{-9..9}"}},
     {"int32_arithmetic", kArithmetic, {"int32[40]{-9..9}", "int32[40]{-9..9}"}},
     {"int16_arithmetic", kArithmetic, {"int16[40]{-9..9}", "int16[40]{-9..9}"}},

@@ -112,8 +112,7 @@ TEST_F(CallErrors, WorksAfterAnError) {
 TEST(BuildErrors, ModelThatRaises) {
   EXPECT_THAT(ErrorOf({"raises",
                        "def forward(self, x: Tensor):\n"
-                       "    if x.size(0) > 2:\n"
-                       "        raise ValueError(\"too many rows\")\n"
+                       "    assert x.size(0) <= 2, \"too many rows\"\n"
                        "    return x\n",
                        {"float32[3,4]"}}),
               HasSubstr("too many rows"));

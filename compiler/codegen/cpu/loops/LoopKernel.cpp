@@ -32,6 +32,12 @@ Value stripReshapes(Value value) {
   return value;
 }
 
+/// Whether there is never an element to compute.
+bool isEmpty(const KernelOutput &output) {
+  return llvm::is_contained(
+      cast<RankedTensorType>(output.value.getType()).getShape(), 0);
+}
+
 /// Lanes of the widest type computed with.
 int64_t findLanes(func::FuncOp function, const Target &target) {
   int64_t floatBits = 0, integerBits = 8;
@@ -89,8 +95,10 @@ public:
     std::vector<LoopNest> nests = groupOutputs(outputs);
 
     AffineExpr units = builder.getAffineConstantExpr(0);
-    double unitCost = 0;
+    double unitCost = 1;
     for (LoopNest &nest : nests) {
+      if (llvm::all_of(nest.outputs, isEmpty))
+        continue;
       scheduleNest(nest, dims, emitter.maxLanes);
       EmissionScope root;
       emitter.current = &root;

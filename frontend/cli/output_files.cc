@@ -1,0 +1,63 @@
+#include "frontend/cli/output_files.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace aitune::cli {
+namespace {
+
+absl::Status CannotWrite(const std::string& option, const std::string& path,
+                         const std::string& reason) {
+  return absl::PermissionDeniedError(
+      absl::StrCat(option, " ", path, ": cannot be written: ", reason));
+}
+
+absl::Status CheckFile(const std::string& option, const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  std::error_code error;
+  const bool was_there = std::filesystem::exists(path, error);
+  errno = 0;
+  if (!std::ofstream(path, std::ios::app)) {
+    return CannotWrite(option, path, std::strerror(errno));
+  }
+  if (!was_there) std::filesystem::remove(path, error);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckOutputFiles(const Options& options) {
+  if (options.json != "-") {
+    if (absl::Status status = CheckFile("--json", options.json); !status.ok()) {
+      return status;
+    }
+  }
+  if (absl::Status status = CheckFile("--output", options.output_file);
+      !status.ok()) {
+    return status;
+  }
+  if (options.dump_directory.empty()) return absl::OkStatus();
+  std::error_code error;
+  std::filesystem::create_directories(options.dump_directory, error);
+  if (error) {
+    return CannotWrite("--dump", options.dump_directory, error.message());
+  }
+  return CheckFile("--dump", options.dump_directory + "/.aitune");
+}
+
+absl::Status WriteOutputFile(const std::string& option, const std::string& path,
+                             absl::string_view contents) {
+  errno = 0;
+  std::ofstream file(path, std::ios::binary);
+  file.write(contents.data(), static_cast<std::streamsize>(contents.size()));
+  file.close();
+  if (file) return absl::OkStatus();
+  return CannotWrite(option, path,
+                     errno != 0 ? std::strerror(errno) : "unknown error");
+}
+
+}  // namespace aitune::cli

@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "compiler/codegen/gpu/LoopKernel.h"
+#include "compiler/codegen/gpu/MatmulKernel.h"
 
 using namespace mlir;
 
@@ -19,6 +20,8 @@ generateCuda(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
     candidates.push_back(std::move(*loop));
     return candidates;
   }
+  if (kind && kind.getValue() == "matmul")
+    return generateMatmul(kernel, symbols, target);
   return absl::UnimplementedError(
       "no CUDA generator for kernels of kind '" +
       (kind ? kind.getValue().str() : std::string("none")) + "'");

@@ -38,7 +38,8 @@ struct GeneratedCandidate {
 
 /// The candidates for `kernel`, best guess first, at least one. `kernel` is a
 /// function with the attribute `ait.kind` in the form that
-/// buildKernelToLinalgPipeline leaves; it is not changed. `symbols` is the
+/// buildKernelToLinalgPipeline leaves, in a context that has loaded that
+/// pipeline's dialects; it is not changed. `symbols` is the
 /// module's `ait.symbols` (null when it has none): all of them are parameters,
 /// used or not. Symbol names start with the function's name.
 ///

@@ -274,7 +274,11 @@ struct Scheduler {
       schedule.lanes = 1;
     int64_t packs = llvm::divideCeil(estimate(longest->size), schedule.lanes);
     int64_t rows = estimate(schedule.rows.size);
-    if (packs <= 32 || (packs <= 64 && rows >= multiprocessors * 32))
+    // Many short reductions without anything after them, as a matrix times a
+    // vector: a warp each, with all its loads under way at once.
+    bool isDot =
+        innerDims.empty() && packs <= 32 * 16 && rows >= multiprocessors * 2;
+    if (isDot || packs <= 32 || (packs <= 64 && rows >= multiprocessors * 32))
       schedule.groupThreads = std::min<int64_t>(32, llvm::PowerOf2Ceil(packs));
     else if (packs <= 256)
       schedule.groupThreads = llvm::alignTo(packs, 32);
@@ -282,7 +286,9 @@ struct Scheduler {
       schedule.groupThreads =
           std::min<int64_t>(packs > 4096 ? 1024 : 512,
                             llvm::alignTo(llvm::divideCeil(packs, 2), 32));
-    if (schedule.groupThreads <= 32)
+    if (schedule.groupThreads <= 32 && isDot)
+      schedule.groupsInBlock = 128 / schedule.groupThreads;
+    else if (schedule.groupThreads <= 32)
       schedule.groupsInBlock = std::max<int64_t>(
           1, (rows >= multiprocessors * 8 ? 128 : 32) / schedule.groupThreads);
     if (!schedule.inner.groups.empty())
@@ -304,6 +310,13 @@ struct Scheduler {
     int64_t columns = llvm::divideCeil(
         estimate(schedule.rows.groups.back().size), schedule.lanes);
     schedule.groupsInBlock = std::min<int64_t>(16, llvm::PowerOf2Ceil(columns));
+    // Few blocks leave most of the chip idle: narrower ones, down to 32 bytes.
+    int64_t outer = estimate(schedule.rows.size) /
+                    estimate(schedule.rows.groups.back().size);
+    while (schedule.groupsInBlock > 4 &&
+           outer * ((columns - 1) / schedule.groupsInBlock + 1) <
+               multiprocessors)
+      schedule.groupsInBlock /= 2;
     int64_t longest = 1;
     for (const SharedReduction &reduction : schedule.reductions)
       longest = std::max(longest, estimate(reduction.axes.size));

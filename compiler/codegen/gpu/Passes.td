@@ -12,6 +12,11 @@ def GpuPrintCudaPass : Pass<"ait-gpu-print-cuda", "::mlir::ModuleOp"> {
     a kernel has none. The module is not changed. With `compile`, every text is
     compiled by NVRTC for the target too.
   }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
+  ];
   let options = [
     Option<"target", "target", "std::string", "\"sm_90\"", "GpuTarget::named's name for the GPU">,
     Option<"compile", "compile", "bool", "false", "compile the texts (needs libnvrtc.so.13)">,

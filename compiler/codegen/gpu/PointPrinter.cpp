@@ -134,6 +134,10 @@ std::string PointPrinter::index(AffineExpr expr) {
   auto group = [](const std::string &text) { return "(" + text + ")"; };
   switch (expr.getKind()) {
   case AffineExprKind::Add: {
+    if (lhs == "0")
+      return index(right);
+    if (!number && index(right) == "0")
+      return lhs;
     if (number && number.getValue() < 0)
       return group(lhs + " - " + std::to_string(-number.getValue()));
     return group(lhs + " + " + index(right));
@@ -141,10 +145,16 @@ std::string PointPrinter::index(AffineExpr expr) {
   case AffineExprKind::Mul:
     if (number && number.getValue() == -1)
       return group("-" + lhs);
+    if (lhs == "0" || index(right) == "0")
+      return "0";
     return lhs + " * " + index(right);
   case AffineExprKind::Mod:
+    if (lhs == "0")
+      return lhs;
     return group(lhs + " % " + index(right));
   case AffineExprKind::FloorDiv:
+    if (lhs == "0")
+      return lhs;
     return group(lhs + " / " + index(right));
   case AffineExprKind::CeilDiv:
     return group("(" + lhs + " + " + index(right) + " - 1) / " + index(right));

@@ -35,9 +35,9 @@ __device__ __forceinline__ T reduceGroup(T value, T *scratch) {
   return value;
 }
 
-// The combination of `values` over the Y threads of a column; thread
-// (x, y) = (threadIdx.x % X, threadIdx.x / X). `scratch` has Y * X * N elements
-// and is used once.
+// The combination of `values` over the Y (a power of two) threads of a column;
+// thread (x, y) = (threadIdx.x % X, threadIdx.x / X). `scratch` has Y * X * N
+// elements and is used once.
 template <typename Op, int X, int Y, typename T, int N>
 __device__ __forceinline__ void reduceColumn(T (&values)[N], T *scratch) {
   const int x = threadIdx.x % X, y = threadIdx.x / X;
@@ -46,10 +46,15 @@ __device__ __forceinline__ void reduceColumn(T (&values)[N], T *scratch) {
     scratch[(y * N + j) * X + x] = values[j];
   __syncthreads();
 #pragma unroll
-  for (int j = 0; j < N; ++j) {
-    T sum = scratch[j * X + x];
-    for (int i = 1; i < Y; ++i)
-      sum = Op::combine(sum, scratch[(i * N + j) * X + x]);
-    values[j] = sum;
+  for (int half = Y / 2; half > 0; half /= 2) {
+    if (y < half)
+#pragma unroll
+      for (int j = 0; j < N; ++j)
+        scratch[(y * N + j) * X + x] =
+            Op::combine(scratch[(y * N + j) * X + x], scratch[((y + half) * N + j) * X + x]);
+    __syncthreads();
   }
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+    values[j] = scratch[j * X + x];
 }

@@ -1,0 +1,80 @@
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda -o /dev/null | FileCheck %s
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_80 compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_90 compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_100 compile=1 quiet=1 allow-tf32=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_120 compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_80 quiet=1" -o /dev/null | FileCheck %s --check-prefix=AMPERE
+
+// No clusters before Hopper.
+// AMPERE-NOT: splits
+
+#batch = affine_map<()[s0] -> (s0, 128, 768)>
+module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, input = 0 : i64, axis = 0 : i64}]} {
+
+// The rows of all batches are one axis; weights are read before the wait.
+// CHECK-LABEL: === bias_gelu: mma
+// CHECK-NEXT: shared_memory
+// CHECK: const Rows<half> a{in0, 768, m0, s0 * 128, 768};
+// CHECK-NEXT: const Rows<half> b{in1, 768, n0, 768, 768};
+// CHECK-NEXT: multiplyTile<Core, {{.*}}, true>(a, b
+// CHECK: const Pack<float, 8> sum = sum
+// CHECK-NEXT: const Pack<half, 8> [[BIAS:x[0-9]+]] = load<8>(in2 + n);
+// CHECK: sum[j] +
+// CHECK: erff
+// CHECK: store(out0 + m * 768 + n
+func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<768x768xf16> {ait.constant}, %bias: tensor<768xf16> {ait.constant}) -> tensor<?x128x768xf16, #batch> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<?x128x768xf16, #batch>, tensor<768x768xf16>) -> tensor<?x128x768xf16, #batch>
+  %1 = ait.expand %bias : tensor<768xf16> -> tensor<?x128x768xf16, #batch>
+  %2 = ait.add %0, %1 : tensor<?x128x768xf16, #batch>
+  %3 = ait.gelu %2 : tensor<?x128x768xf16, #batch>
+  return %3 : tensor<?x128x768xf16, #batch>
+}
+
+// A right side with contiguous columns, and a residual.
+// CHECK-LABEL: === residual: mma
+// CHECK: const Columns<bfloat> b{in1, 768, n0, 768, 3072};
+// CHECK: load<8>(in2 + m * 768 + n)
+func.func private @residual(%x: tensor<128x3072xbf16>, %weight: tensor<3072x768xbf16>, %y: tensor<128x768xbf16>) -> tensor<128x768xbf16> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %weight : (tensor<128x3072xbf16>, tensor<3072x768xbf16>) -> tensor<128x768xbf16>
+  %1 = ait.add %0, %y : tensor<128x768xbf16>
+  return %1 : tensor<128x768xbf16>
+}
+
+// One row: a warp a result.
+// CHECK-LABEL: === one_row: dots: rows, 4 x 32 threads, packs of 8
+// CHECK: reduceGroup<Sum, 32>
+// CHECK: tanhf
+func.func private @one_row(%x: tensor<1x128x768xf16>, %weight: tensor<768x768xf16>) -> tensor<1x1x768xf16> attributes {ait.kind = "matmul"} {
+  %0 = ait.slice %x {starts = array<i64: 0, 3, 0>, steps = array<i64: 1, 1, 1>} : tensor<1x128x768xf16> -> tensor<1x1x768xf16>
+  %1 = ait.matmul %0, %weight {transpose_rhs} : (tensor<1x1x768xf16>, tensor<768x768xf16>) -> tensor<1x1x768xf16>
+  %2 = ait.tanh %1 : tensor<1x1x768xf16>
+  return %2 : tensor<1x1x768xf16>
+}
+
+// Batches on both sides, read through permutes; fp32 stays exact.
+// CHECK-LABEL: === batched: simt
+// CHECK: const Index batch = blockIdx.z
+// CHECK: const Rows<float> a{in0 + batch * 64, 768, m0, 128, 64};
+func.func private @batched(%q: tensor<1x128x12x64xf32>, %k: tensor<1x128x12x64xf32>) -> tensor<1x12x128x128xf32> attributes {ait.kind = "matmul"} {
+  %0 = ait.permute %q {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x128x12x64xf32> -> tensor<1x12x128x64xf32>
+  %1 = ait.permute %k {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x128x12x64xf32> -> tensor<1x12x128x64xf32>
+  %2 = ait.matmul %0, %1 {transpose_rhs} : (tensor<1x12x128x64xf32>, tensor<1x12x128x64xf32>) -> tensor<1x12x128x128xf32>
+  return %2 : tensor<1x12x128x128xf32>
+}
+
+// Rows that are not whole chunks of 16 bytes.
+// CHECK-LABEL: === odd: dots
+func.func private @odd(%x: tensor<16x35xf16>, %weight: tensor<7x35xf16>) -> tensor<16x7xf16> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<16x35xf16>, tensor<7x35xf16>) -> tensor<16x7xf16>
+  return %0 : tensor<16x7xf16>
+}
+
+// A result that another axis order stores.
+// CHECK-LABEL: === permuted: mma
+// CHECK: out0
+func.func private @permuted(%x: tensor<2x64x128xf16>, %weight: tensor<256x128xf16>) -> tensor<64x2x256xf16> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<2x64x128xf16>, tensor<256x128xf16>) -> tensor<2x64x256xf16>
+  %1 = ait.permute %0 {permutation = array<i64: 1, 0, 2>} : tensor<2x64x256xf16> -> tensor<64x2x256xf16>
+  return %1 : tensor<64x2x256xf16>
+}
+}

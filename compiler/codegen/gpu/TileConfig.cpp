@@ -1,0 +1,157 @@
+#include "compiler/codegen/gpu/TileConfig.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Bytes of a row of a stage.
+constexpr int64_t kStageBytes = 128;
+
+const TileConfig kTensorTiles[] = {
+    // m, n, warp m, warp n, slices, stages
+    {128, 128, 64, 32, 1, 4}, {128, 64, 64, 32, 1, 4}, {64, 128, 32, 64, 1, 4},
+    {64, 64, 32, 32, 1, 5},   {64, 32, 32, 32, 2, 6},  {32, 64, 32, 32, 2, 6},
+    {32, 32, 32, 32, 4, 6},   {16, 64, 16, 32, 2, 8},  {16, 32, 16, 32, 4, 8},
+};
+const TileConfig kSimtTiles[] = {
+    {128, 64, 0, 0, 1, 3},
+    {64, 64, 0, 0, 1, 3},
+    {32, 32, 0, 0, 1, 4},
+};
+
+int64_t roundUp(int64_t size) {
+  return static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(size)));
+}
+
+/// Microseconds, for ranking alone: figures of an H200, others scale alike.
+double estimate(const TileConfig &tile, const TileProblem &problem,
+                const GpuTarget &target, int64_t elementBytes) {
+  double depth = static_cast<double>(kStageBytes / elementBytes);
+  double steps = std::ceil(problem.k / depth / tile.splits);
+  double blocks = std::ceil(double(problem.m) / tile.m) *
+                  std::ceil(double(problem.n) / tile.n) * problem.batch *
+                  tile.splits;
+  int64_t resident = std::max<int64_t>(
+      1, std::min<int64_t>(2048 / tile.threads(),
+                           target.sharedMemoryPerBlock /
+                               tile.sharedBytes(elementBytes)));
+  resident = std::min<int64_t>(resident, 4);
+  double busy = std::min(blocks, double(target.multiprocessors) * resident);
+  double waves =
+      std::ceil(blocks / (double(target.multiprocessors) * resident));
+  double together =
+      std::min<double>(resident, std::ceil(blocks / target.multiprocessors));
+  // A multiprocessor's rates, per microsecond.
+  double operations = 2.0 * tile.m * tile.n * depth;
+  double rate = tile.isSimt() ? 0.25e6 : elementBytes == 4 ? 1.2e6 : 2.6e6;
+  // Small tiles are bound by what they read from shared memory.
+  double compute = operations / rate *
+                   (tile.isSimt() ? 1 : 1 + 24.0 / std::min(tile.m, tile.n));
+  double bytes = (tile.m + tile.n) * kStageBytes;
+  double transfer = bytes / std::min(60e3, 6e6 / busy * together);
+  double latency = 0.9 / tile.stages;
+  double step = std::max({compute * together, transfer, latency});
+  double epilogue = 1.2 + (tile.splits > 1 ? 0.8 + 0.1 * tile.splits : 0) +
+                    0.2 * tile.slices / 4;
+  return waves * (steps * step + epilogue);
+}
+
+} // namespace
+
+int64_t TileConfig::sharedBytes(int64_t) const {
+  int64_t fill = stages * (m + n) * kStageBytes,
+          result = slices * m * (n + 4) * 4;
+  return std::max(fill, result);
+}
+
+std::string TileConfig::description() const {
+  std::string text = llvm::formatv("{0} {1}x{2}, {3} stages",
+                                   isSimt() ? "simt" : "mma", m, n, stages);
+  if (slices > 1)
+    text += llvm::formatv(", {0} slices", slices);
+  if (splits > 1)
+    text += llvm::formatv(", {0} splits", splits);
+  return text;
+}
+
+std::string TileConfig::core(const std::string &element, bool rowsOfB) const {
+  if (isSimt())
+    return llvm::formatv("SimtCore<{0}, {1}>", m, n);
+  return llvm::formatv("MmaCore<{0}, {1}, {2}, {3}, {4}, {5}, {6}>", element, m,
+                       n, warpM, warpN, slices, rowsOfB ? "true" : "false");
+}
+
+std::vector<TileConfig> chooseTiles(const TileProblem &problem,
+                                    const GpuTarget &target, size_t most) {
+  Type element = problem.element;
+  bool isHalf = element.isF16() || element.isBF16();
+  if (!isHalf && !element.isF32())
+    return {};
+  if (!isHalf && !problem.rowsOfB)
+    return {};
+  int64_t elementBytes = isHalf ? 2 : 4;
+  std::vector<std::pair<double, TileConfig>> ranked;
+  auto add = [&](ArrayRef<TileConfig> tiles) {
+    for (TileConfig tile : tiles) {
+      // Wider than twice the matrix: wasted.
+      if (tile.m > 16 && tile.m >= 2 * roundUp(problem.m))
+        continue;
+      if (tile.n > 32 && tile.n >= 2 * roundUp(problem.n))
+        continue;
+      while (tile.stages > 2 &&
+             tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
+        --tile.stages;
+      for (int64_t splits : {1, 2, 4, 8}) {
+        tile.splits = splits;
+        int64_t depth = kStageBytes / elementBytes;
+        if (splits > 1 &&
+            (!problem.reducedIsStatic || target.major < 9 ||
+             target.major >= 12 || problem.k < splits * depth * 2))
+          continue;
+        if (tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
+          continue;
+        ranked.emplace_back(estimate(tile, problem, target, elementBytes),
+                            tile);
+      }
+    }
+  };
+  if (isHalf || target.allowTf32)
+    add(kTensorTiles);
+  if (!isHalf)
+    add(kSimtTiles);
+  // Equal estimates: in the order of the tables, whatever the sort.
+  llvm::sort(ranked, [](const auto &a, const auto &b) {
+    return std::make_tuple(a.first, -a.second.m, -a.second.n, a.second.splits) <
+           std::make_tuple(b.first, -b.second.m, -b.second.n, b.second.splits);
+  });
+  // The best split of each tile first: they differ most.
+  std::vector<TileConfig> chosen;
+  for (int round = 0; round < 2 && chosen.size() < most; ++round)
+    for (const auto &[time, tile] : ranked) {
+      size_t same =
+          std::count_if(chosen.begin(), chosen.end(),
+                        [&, &tile = tile](const TileConfig &other) {
+                          return other.m == tile.m && other.n == tile.n;
+                        });
+      bool known =
+          std::any_of(chosen.begin(), chosen.end(),
+                      [&, &tile = tile](const TileConfig &other) {
+                        return other.description() == tile.description();
+                      });
+      if (!known && same <= static_cast<size_t>(round) &&
+          chosen.size() < most && time <= 2.5 * ranked.front().first)
+        chosen.push_back(tile);
+    }
+  return chosen;
+}
+
+} // namespace aitune

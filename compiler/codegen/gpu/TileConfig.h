@@ -1,0 +1,47 @@
+// The tiles that contractions are computed in, and which of them suit a size.
+#ifndef AITUNE_COMPILER_CODEGEN_GPU_TILECONFIG_H
+#define AITUNE_COMPILER_CODEGEN_GPU_TILECONFIG_H
+
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/gpu/GpuTarget.h"
+#include "mlir/IR/Types.h"
+
+namespace aitune {
+
+/// Template arguments of prelude/Tile.cuh.
+struct TileConfig {
+  int64_t m, n;         ///< of a block
+  int64_t warpM, warpN; ///< of a warp; 0 for the fp32 core
+  int64_t slices;       ///< groups of warps that split a stage's depth
+  int64_t stages;
+  int64_t splits = 1; ///< blocks of a cluster that split the reduced axis
+
+  bool isSimt() const { return warpM == 0; }
+  int64_t threads() const {
+    return isSimt() ? 256 : (m / warpM) * (n / warpN) * slices * 32;
+  }
+  /// Of a block, for elements of `elementBytes`.
+  int64_t sharedBytes(int64_t elementBytes) const;
+  /// "mma 64x32, 2 slices, 6 stages, 4 splits".
+  std::string description() const;
+  /// `MmaCore<half, 64, 32, ...>`.
+  std::string core(const std::string &element, bool rowsOfB) const;
+};
+
+struct TileProblem {
+  int64_t batch, m, n, k; ///< estimates where dynamic
+  mlir::Type element;
+  bool rowsOfB;
+  bool reducedIsStatic;
+};
+
+/// Tiles for the problem, by estimated time, at most `most`. Empty if the
+/// element type has no tiles on this target.
+std::vector<TileConfig> chooseTiles(const TileProblem &problem,
+                                    const GpuTarget &target, size_t most);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_GPU_TILECONFIG_H

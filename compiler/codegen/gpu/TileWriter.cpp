@@ -1,0 +1,153 @@
+#include "compiler/codegen/gpu/TileWriter.h"
+
+#include "absl/status/status.h"
+#include "compiler/codegen/gpu/CudaScalar.h"
+#include "compiler/dialect/Ait.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+
+/// "in0 + what batches and slices add".
+std::string TileWriter::offset(PointPrinter &printer, const OperandView &view) {
+  AffineExpr expr = view.address.constant;
+  for (AffineExpr dim : kernel.batchDims)
+    expr = expr + dim * view.coefficient(dim);
+  std::string text = printer.index(expr),
+              name = inputName(view.argument.getArgNumber());
+  return text == "0" ? name : name + " + " + text;
+}
+
+absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
+                                                     const TileConfig &config) {
+  PrintScope root;
+  PointPrinter printer(dims);
+  printer.current = &root;
+  epilogue.setUp(printer);
+  auto index = [&](AffineExpr expr) { return printer.index(expr); };
+  std::string element = cudaType(kernel.element);
+  int64_t depth = 128 / cudaBytes(kernel.element);
+
+  printer.line("using Core = " + config.core(element, kernel.rowsOfB) + ";");
+  printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
+  printer.line("launchNext();");
+  printer.line(
+      llvm::formatv("const Index m0 = blockIdx.x * {0}, n0 = blockIdx.y "
+                    "* {1};",
+                    config.m, config.n));
+  std::string first = "0", last = index(kernel.reducedSize);
+  if (config.splits > 1) {
+    printer.line(
+        llvm::formatv("const Index split = blockIdx.z % {0};", config.splits));
+    int64_t reduced = cast<AffineConstantExpr>(kernel.reducedSize).getValue();
+    int64_t part =
+        llvm::alignTo(llvm::divideCeil(reduced, config.splits), depth);
+    first = llvm::formatv("split * {0}", part);
+    last = llvm::formatv("split == {0} ? {1} : (split + 1) * {2}",
+                         config.splits - 1, reduced, part);
+  }
+  if (!kernel.batchDims.empty()) {
+    printer.line(config.splits > 1
+                     ? llvm::formatv("const Index batch = blockIdx.z / {0};",
+                                     config.splits)
+                           .str()
+                     : std::string("const Index batch = blockIdx.z;"));
+    SmallVector<AffineExpr> sizes;
+    for (AffineExpr dim : kernel.batchDims)
+      sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
+    bindAxes(printer, kernel.batchDims, sizes, "batch", "b", nullptr);
+  }
+  if (kernel.sourceA.empty())
+    printer.line(llvm::formatv("const Rows<{0}> a{{{1}, {2}, m0, {3}, {4}};",
+                               element, offset(printer, kernel.a),
+                               index(kernel.rowStride), index(kernel.rowSize),
+                               index(kernel.reducedSize)));
+  else
+    printer.line(kernel.sourceA);
+  printer.line(
+      llvm::formatv("const {0}<{1}> b{{{2}, {3}, n0, {4}, {5}};",
+                    kernel.rowsOfB ? "Rows" : "Columns", element,
+                    offset(printer, kernel.b), index(kernel.columnStride),
+                    index(kernel.columnSize), index(kernel.reducedSize)));
+  printer.line(llvm::formatv(
+      "const float *tile = multiplyTile<Core, {0}, {1}, {2}, {3}>(a, b, {4}, "
+      "{5}, shared);",
+      config.m, config.n, config.stages, kernel.b.isConstant ? "true" : "false",
+      first, last));
+
+  // The epilogue, in packs of the tile's rows.
+  int64_t lanes = epilogue.lanes(kernel.columnSize), threads = config.threads();
+  if (!isa<AffineDimExpr>(kernel.resultDims.back()))
+    lanes = 1;
+  int64_t stride = config.n + 4;
+  if (config.splits > 1)
+    printer.line("syncCluster();");
+  std::string start = llvm::formatv("threadIdx.x * {0}", lanes);
+  if (config.splits > 1)
+    start = llvm::formatv("(split * {0} + threadIdx.x) * {1}", threads, lanes);
+  printer.block(
+      llvm::formatv("for (int e = {0}; e < {1}; e += {2})", start,
+                    config.m * config.n, threads * lanes * config.splits),
+      [](PrintScope &) {},
+      [&] {
+        printer.line(
+            llvm::formatv("const Index r = e / {0}, c = e % {0}, m = m0 "
+                          "+ r, n = n0 + c;",
+                          config.n));
+        printer.block(
+            "if (m < " + index(kernel.rowSize) + " && n < " +
+                index(kernel.columnSize) + ")",
+            [](PrintScope &) {},
+            [&] {
+              std::string sum =
+                  config.splits > 1
+                      ? llvm::formatv("sumCluster<{0}, {1}, {2}, {3}>", lanes,
+                                      config.slices, config.m * stride,
+                                      config.splits)
+                            .str()
+                      : llvm::formatv("sumSlices<{0}, {1}, {2}>", lanes,
+                                      config.slices, config.m * stride)
+                            .str();
+              printer.line(llvm::formatv(
+                  "const Pack<float, {0}> sum = {1}(tile + r * {2} + c);",
+                  lanes, sum, stride));
+              SmallVector<AffineExpr> sizes;
+              for (AffineExpr dim : kernel.rowDims)
+                sizes.push_back(
+                    dims.size(cast<AffineDimExpr>(dim).getPosition()));
+              bindAxes(printer, kernel.rowDims, sizes, "m", "d", &epilogue);
+              if (auto dim = dyn_cast<AffineDimExpr>(kernel.resultDims.back()))
+                printer.current->bindings[dim.getPosition()] = "n";
+              epilogue.print(printer, lanes, "n", "sum");
+            });
+      });
+  if (config.splits > 1)
+    printer.line("syncCluster();");
+  if (!printer.error.empty())
+    return absl::UnimplementedError(printer.error);
+
+  GeneratedCandidate candidate;
+  GeneratedStep step;
+  SmallVector<KernelParameter> parameters = epilogue.parameters(step);
+  candidate.description = config.description();
+  candidate.text = "using Index = " + indexType(parts.function, symbols) +
+                   ";\n\n" + preludeText("Common") + "\n" +
+                   preludeText("Tile") + "\n" + "// " + name.str() + ": " +
+                   candidate.description + "\n";
+  std::string head = kernelHead(name, threads, parameters, symbols);
+  if (config.splits > 1)
+    head.insert(head.find("__launch_bounds__"),
+                llvm::formatv("__cluster_dims__(1, 1, {0}) ", config.splits));
+  candidate.text += head + root.text + "}\n";
+  setLaunch(step, name,
+            {kernel.rowSize.ceilDiv(config.m),
+             kernel.columnSize.ceilDiv(config.n),
+             kernel.batchSize * config.splits},
+            threads, config.sharedBytes(cudaBytes(kernel.element)), target);
+  candidate.steps.push_back(std::move(step));
+  return candidate;
+}
+
+} // namespace aitune

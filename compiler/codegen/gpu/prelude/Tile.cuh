@@ -1,0 +1,319 @@
+// Matrix products of tiles in shared memory, filled by cp.async some stages
+// ahead. A chunk is 16 bytes of a row; chunks of a row are swizzled so that
+// neither fills nor fragment loads meet a bank twice.
+__device__ __forceinline__ unsigned sharedAddress(const void *pointer) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
+}
+// Copies 16 bytes, or writes zeros.
+__device__ __forceinline__ void copyChunk(unsigned to, const void *from, bool valid) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
+}
+__device__ __forceinline__ void commitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Pending> __device__ __forceinline__ void waitCopies() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+
+template <int Chunks> __device__ __forceinline__ int swizzle(int row, int chunk) {
+  if constexpr (Chunks >= 8)
+    return row * Chunks + (chunk ^ (row & 7));
+  else if constexpr (Chunks == 4)
+    return row * Chunks + (chunk ^ ((row >> 1) & 3));
+  else
+    return row * Chunks + (chunk ^ ((row >> 2) & 1));
+}
+
+// Rows with the reduced axis contiguous: row r begins at from + r * stride.
+template <typename T> struct Rows {
+  using Element = T;
+  using Row = const T *;
+  const T *from;
+  long long stride;
+  int first, rows, columns; // of the tile; of the matrix
+  __device__ __forceinline__ Row row(int r) const {
+    return first + r < rows ? from + (first + r) * stride : nullptr;
+  }
+  __device__ __forceinline__ const T *at(Row row, int, int chunk, int k) const {
+    k += chunk * (16 / static_cast<int>(sizeof(T)));
+    return row && k < columns ? row + k : nullptr;
+  }
+};
+
+// Rows along the reduced axis: element k of column c is from[k * stride + c].
+template <typename T> struct Columns {
+  using Element = T;
+  using Row = int;
+  const T *from;
+  long long stride;
+  int first, columns, rows; // of the tile; of the matrix
+  __device__ __forceinline__ Row row(int r) const { return r; }
+  __device__ __forceinline__ const T *at(Row, int r, int chunk, int k) const {
+    const int c = first + chunk * (16 / static_cast<int>(sizeof(T)));
+    return k + r < rows && c < columns ? from + (k + r) * stride + c : nullptr;
+  }
+};
+
+template <typename Source, int R, int Chunks, int Threads> struct TileFill {
+  static constexpr int passes = (R * Chunks + Threads - 1) / Threads;
+  typename Source::Row rows[passes];
+  __device__ __forceinline__ explicit TileFill(const Source &source) {
+#pragma unroll
+    for (int p = 0; p < passes; ++p)
+      rows[p] = source.row((threadIdx.x + p * Threads) / Chunks);
+  }
+  __device__ __forceinline__ void fill(const Source &source, unsigned to, int k) const {
+#pragma unroll
+    for (int p = 0; p < passes; ++p) {
+      const int id = threadIdx.x + p * Threads, r = id / Chunks, chunk = id % Chunks;
+      if (R * Chunks % Threads == 0 || id < R * Chunks) {
+        const auto *from = source.at(rows[p], r, chunk, k);
+        copyChunk(to + swizzle<Chunks>(r, chunk) * 16, from ? from : source.from, from != nullptr);
+      }
+    }
+  }
+};
+
+__device__ __forceinline__ void loadMatrices(unsigned (&to)[4], unsigned address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(address) : "memory");
+}
+__device__ __forceinline__ void loadMatricesTransposed(unsigned (&to)[4], unsigned address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(address) : "memory");
+}
+
+// 16 x 8 += 16 x (32 bytes) times (32 bytes) x 8.
+__device__ __forceinline__ void multiply(half, float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ void multiply(bfloat, float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ unsigned roundToTf32(unsigned x) {
+  unsigned y;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(__uint_as_float(x)));
+  return y;
+}
+__device__ __forceinline__ void multiply(float, float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(roundToTf32(a[0])), "r"(roundToTf32(a[1])), "r"(roundToTf32(a[2])), "r"(roundToTf32(a[3])),
+        "r"(roundToTf32(b0)), "r"(roundToTf32(b1)));
+}
+
+// The fragments of an M x N tile in a warp: on tensor cores. A stage is 128
+// bytes deep; `Slices` groups of warps share it and keep partial sums.
+template <typename T, int BM, int BN, int WM, int WN, int Slices, bool RowsOfB> struct MmaCore {
+  static constexpr int warpsM = BM / WM, warpsN = BN / WN, threads = warpsM * warpsN * Slices * 32;
+  static constexpr int slices = Slices;
+  static constexpr int depth = 128 / sizeof(T);
+  static constexpr int chunksB = RowsOfB ? 8 : BN * sizeof(T) / 16, rowsB = RowsOfB ? BN : depth;
+  float sums[WM / 16][WN / 8][4];
+  int slice, m, n;
+  __device__ __forceinline__ MmaCore() {
+    const int warp = threadIdx.x / 32;
+    slice = warp / (warpsM * warpsN);
+    m = warp % warpsM * WM;
+    n = warp / warpsM % warpsN * WN;
+#pragma unroll
+    for (int i = 0; i < WM / 16; ++i)
+#pragma unroll
+      for (int j = 0; j < WN / 8; ++j)
+#pragma unroll
+        for (int k = 0; k < 4; ++k)
+          sums[i][j][k] = 0.0f;
+  }
+  __device__ __forceinline__ void step(unsigned a, unsigned b) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int s = 0; s < 4 / Slices; ++s) {
+      const int k = (slice * (4 / Slices) + s) * 2; // chunk
+      unsigned fa[WM / 16][4], fb[WN / 16][4];
+#pragma unroll
+      for (int i = 0; i < WM / 16; ++i)
+        loadMatrices(fa[i], a + swizzle<8>(m + i * 16 + lane % 16, k + lane / 16) * 16);
+#pragma unroll
+      for (int j = 0; j < WN / 16; ++j)
+        if constexpr (RowsOfB)
+          loadMatrices(fb[j], b + swizzle<8>(n + j * 16 + lane % 8 + lane / 16 * 8, k + lane / 8 % 2) * 16);
+        else
+          loadMatricesTransposed(fb[j], b + swizzle<chunksB>(k * 8 + lane % 16, n / 8 + j * 2 + lane / 16) * 16);
+#pragma unroll
+      for (int i = 0; i < WM / 16; ++i)
+#pragma unroll
+        for (int j = 0; j < WN / 8; ++j)
+          multiply(T(), sums[i][j], fa[i], fb[j / 2][j % 2 * 2], fb[j / 2][j % 2 * 2 + 1]);
+    }
+  }
+  // Slice s has its own tile of BM rows of `Stride` floats.
+  template <int Stride> __device__ __forceinline__ void write(float *tile) const {
+    const int lane = threadIdx.x % 32;
+    tile += slice * BM * Stride;
+#pragma unroll
+    for (int i = 0; i < WM / 16; ++i)
+#pragma unroll
+      for (int j = 0; j < WN / 8; ++j)
+#pragma unroll
+        for (int h = 0; h < 2; ++h)
+          *reinterpret_cast<float2 *>(tile + (m + i * 16 + h * 8 + lane / 4) * Stride + n + j * 8 + lane % 4 * 2) =
+              make_float2(sums[i][j][h * 2], sums[i][j][h * 2 + 1]);
+  }
+};
+
+// The same in fp32 on the ordinary units: a thread has every 16th row and
+// column. Needs rows of B.
+template <int BM, int BN> struct SimtCore {
+  static constexpr int threads = 256, slices = 1, depth = 32, chunksB = 8, rowsB = BN;
+  static constexpr int TM = BM / 16, TN = BN / 16;
+  float sums[TM][TN];
+  __device__ __forceinline__ SimtCore() {
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+      for (int j = 0; j < TN; ++j)
+        sums[i][j] = 0.0f;
+  }
+  __device__ __forceinline__ static float4 chunk(unsigned address) {
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "r"(address) : "memory");
+    return x;
+  }
+  __device__ __forceinline__ void step(unsigned a, unsigned b) {
+    const int m = threadIdx.x / 16, n = threadIdx.x % 16;
+#pragma unroll
+    for (int k = 0; k < 8; ++k) {
+      float4 fa[TM], fb[TN];
+#pragma unroll
+      for (int i = 0; i < TM; ++i)
+        fa[i] = chunk(a + swizzle<8>(m + i * 16, k) * 16);
+#pragma unroll
+      for (int j = 0; j < TN; ++j)
+        fb[j] = chunk(b + swizzle<8>(n + j * 16, k) * 16);
+#pragma unroll
+      for (int i = 0; i < TM; ++i)
+#pragma unroll
+        for (int j = 0; j < TN; ++j) {
+          sums[i][j] = fmaf(fa[i].x, fb[j].x, sums[i][j]);
+          sums[i][j] = fmaf(fa[i].y, fb[j].y, sums[i][j]);
+          sums[i][j] = fmaf(fa[i].z, fb[j].z, sums[i][j]);
+          sums[i][j] = fmaf(fa[i].w, fb[j].w, sums[i][j]);
+        }
+    }
+  }
+  template <int Stride> __device__ __forceinline__ void write(float *tile) const {
+#pragma unroll
+    for (int i = 0; i < TM; ++i)
+#pragma unroll
+      for (int j = 0; j < TN; ++j)
+        tile[(threadIdx.x / 16 + i * 16) * Stride + threadIdx.x % 16 + j * 16] = sums[i][j];
+  }
+};
+
+// Leaves the BM x BN product over k in [first, last) in `shared`, as floats in
+// rows of BN + 4, a tile for each slice. B is read before the wait for the
+// kernel before when it is a constant.
+template <typename Core, int BM, int BN, int Stages, bool ConstantB, typename A, typename B>
+__device__ __forceinline__ float *multiplyTile(const A &a, const B &b, int first, int last, unsigned char *shared) {
+  constexpr int chunkBytes = 16, bytesA = BM * 8 * chunkBytes;
+  constexpr int bytesB = Core::rowsB * Core::chunksB * chunkBytes, bytes = bytesA + bytesB;
+  const unsigned base = sharedAddress(shared);
+  const TileFill<B, Core::rowsB, Core::chunksB, Core::threads> fillB(b);
+  const int steps = (last - first + Core::depth - 1) / Core::depth;
+  if constexpr (!ConstantB)
+    waitForPrevious();
+#pragma unroll
+  for (int s = 0; s < Stages - 1; ++s)
+    if (s < steps)
+      fillB.fill(b, base + s * bytes + bytesA, first + s * Core::depth);
+  if constexpr (ConstantB)
+    waitForPrevious();
+  const TileFill<A, BM, 8, Core::threads> fillA(a);
+#pragma unroll
+  for (int s = 0; s < Stages - 1; ++s) {
+    if (s < steps)
+      fillA.fill(a, base + s * bytes, first + s * Core::depth);
+    commitCopies();
+  }
+  Core core;
+  int read = 0, written = Stages - 1;
+  for (int s = 0; s < steps; ++s) {
+    waitCopies<Stages - 2>();
+    __syncthreads();
+    if (s + Stages - 1 < steps) {
+      const int k = first + (s + Stages - 1) * Core::depth;
+      fillA.fill(a, base + written * bytes, k);
+      fillB.fill(b, base + written * bytes + bytesA, k);
+    }
+    commitCopies();
+    core.step(base + read * bytes, base + read * bytes + bytesA);
+    read = read + 1 == Stages ? 0 : read + 1;
+    written = written + 1 == Stages ? 0 : written + 1;
+  }
+  waitCopies<0>();
+  __syncthreads();
+  float *tile = reinterpret_cast<float *>(shared);
+  core.template write<BN + 4>(tile);
+  __syncthreads();
+  return tile;
+}
+
+// N neighbours of a tile, summed over the slices.
+template <int N, int Slices, int SliceStride> __device__ __forceinline__ Pack<float, N> sumSlices(const float *tile) {
+  Pack<float, N> sum = load<N>(tile);
+#pragma unroll
+  for (int s = 1; s < Slices; ++s) {
+    const Pack<float, N> part = load<N>(tile + s * SliceStride);
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      sum[i] += part[i];
+  }
+  return sum;
+}
+
+// Blocks of a cluster that split the reduced axis: the sum over their tiles.
+__device__ __forceinline__ void syncCluster() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
+#endif
+}
+template <int N, int Slices, int SliceStride, int Blocks>
+__device__ __forceinline__ Pack<float, N> sumCluster(const float *tile) {
+  Pack<float, N> sum;
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    sum[i] = 0.0f;
+#if __CUDA_ARCH__ >= 900
+#pragma unroll
+  for (int block = 0; block < Blocks; ++block) {
+    unsigned remote;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(sharedAddress(tile)), "r"(block));
+#pragma unroll
+    for (int s = 0; s < Slices; ++s) {
+      const unsigned at = remote + s * SliceStride * 4;
+      if constexpr (N % 4 == 0) {
+#pragma unroll
+        for (int i = 0; i < N; i += 4) {
+          float x, y, z, w;
+          asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                       : "=f"(x), "=f"(y), "=f"(z), "=f"(w) : "r"(at + i * 4) : "memory");
+          sum[i] += x;
+          sum[i + 1] += y;
+          sum[i + 2] += z;
+          sum[i + 3] += w;
+        }
+      } else {
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+          float part;
+          asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(part) : "r"(at + i * 4) : "memory");
+          sum[i] += part;
+        }
+      }
+    }
+  }
+#endif
+  return sum;
+}

@@ -161,12 +161,18 @@ private:
       return replaceByWide(op, copy);
     }
     if (auto conversion = dyn_cast<ConvertOp>(op)) {
-      // The model's own conversions round: who asks for one may rely on it.
-      // From f32 the result is as if loaded, to f32 it is the change of form.
+      // A conversion between f32 and a narrow type is the change of form,
+      // unless the model itself asks for the rounding: then the result is as
+      // if loaded.
       Value source = wide(conversion.getInput());
       if (narrowResult &&
           cast<RankedTensorType>(source.getType()).getElementType().isF32()) {
-        conversion.getInputMutable().assign(source);
+        if (emulateEagerCasts || op->hasAttr("ait.rounds")) {
+          conversion.getInputMutable().assign(source);
+          return;
+        }
+        wideForms[op->getResult(0)] = source;
+        computed.insert(op->getResult(0));
         return;
       }
       if (conversion.getType() == source.getType()) {

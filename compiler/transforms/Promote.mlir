@@ -38,7 +38,7 @@ func.func private @move(%x: tensor<4x8xf16>) -> tensor<8x4xf16> attributes {ait.
 
 // -----
 
-// Explicit conversions at loads and stores are the change of form.
+// Conversions to and from f32 are the change of form, and vanish.
 // CHECK-LABEL: func.func private @conversions
 // CHECK:         %[[W:.*]] = ait.convert %{{.*}} : tensor<4xf16> -> tensor<4xf32>
 // CHECK:         %[[E:.*]] = ait.exp %[[W]] : tensor<4xf32>
@@ -53,13 +53,24 @@ func.func private @conversions(%x: tensor<4xf16>) -> tensor<4xf16> attributes {a
 
 // -----
 
-// A conversion to a narrow type is a rounding that the model asks for, also
-// when f32 arithmetic follows.
+// A conversion that the model itself makes rounds, also when f32 arithmetic
+// follows.
 // CHECK-LABEL: func.func private @rounded
 // CHECK:         %[[N:.*]] = ait.convert %{{.*}} : tensor<4xf32> -> tensor<4xbf16>
 // CHECK:         %[[W:.*]] = ait.convert %[[N]] : tensor<4xbf16> -> tensor<4xf32>
 // CHECK:         ait.add %[[W]], %[[W]] : tensor<4xf32>
 func.func private @rounded(%x: tensor<4xf32>) -> tensor<4xbf16> attributes {ait.kind = "loop"} {
+  %0 = ait.convert %x {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>
+  %1 = ait.add %0, %0 : tensor<4xbf16>
+  return %1 : tensor<4xbf16>
+}
+
+// -----
+
+// CHECK-LABEL: func.func private @not_rounded
+// CHECK-NOT:     bf16{{.*}} -> tensor<4xf32>
+// CHECK:         ait.add %{{.*}} : tensor<4xf32>
+func.func private @not_rounded(%x: tensor<4xf32>) -> tensor<4xbf16> attributes {ait.kind = "loop"} {
   %0 = ait.convert %x : tensor<4xf32> -> tensor<4xbf16>
   %1 = ait.add %0, %0 : tensor<4xbf16>
   return %1 : tensor<4xbf16>

@@ -181,8 +181,9 @@ struct ConvertOfLosslessConvert : OpRewritePattern<ConvertOp> {
     Type through = op.getInput().getType().getElementType();
     if (!isLossless(from, through))
       return failure();
-    rewriter.replaceOpWithNewOp<ConvertOp>(op, op.getType(),
-                                           previous.getInput());
+    rewriter.modifyOpInPlace(op, [&] {
+      op.getInputMutable().assign(previous.getInput());
+    });
     return success();
   }
 

@@ -38,7 +38,13 @@ absl::Status BuildIdentity(OpImporter& call) {
                      : call.Find("input") ? "input"
                                           : "a";
   ASSIGN_OR_RETURN(Value self, call.Tensor(name));
-  return call.SetResult(self);
+  Value result = call.Convert(self, call.ResultDataType());
+  // Conversions that the importer makes need not round inside a kernel; one
+  // that the model asks for must.
+  if (result != self) {
+    result.getDefiningOp()->setAttr("ait.rounds", call.builder().getUnitAttr());
+  }
+  return call.SetResult(result);
 }
 
 absl::Status BuildDropout(OpImporter& call) {

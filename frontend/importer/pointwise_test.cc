@@ -207,9 +207,10 @@ TEST(Pointwise, IdentitiesVanish) {
   maker.Output(maker.Call("aten::to.dtype",
                           {{"self", x}, {"dtype", ScalarTypeArgument{kBF16}}},
                           kBF16, {4}));
-  EXPECT_EQ(maker.Import(),
-            "%0 = ait.convert %arg0 : tensor<4xf32> -> tensor<4xbf16>\n"
-            "func.return %0 : tensor<4xbf16>\n");
+  EXPECT_EQ(
+      maker.Import(),
+      "%0 = ait.convert %arg0 {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>\n"
+      "func.return %0 : tensor<4xbf16>\n");
 }
 
 }  // namespace

@@ -31,6 +31,9 @@ struct CompileOptions {
   /// Round to the tensor's dtype after every operation as eager does, instead
   /// of once at the end of a fused group.
   bool emulateEagerCasts = false;
+  /// What runs the model: "cpu", or "cuda" or "cuda:N" for a GPU, which must be
+  /// there.
+  std::string device = "cpu";
   /// Threads that candidates are measured with; 0: as many as LibTorch uses.
   int threads = 0;
   /// A directory for the IR after each phase, object code and one standalone
@@ -58,8 +61,9 @@ struct CandidateResult {
   std::string note;
 };
 
-/// The machine code of one generated kernel: an ELF relocatable object that
-/// defines `symbol` (runtime/executable/kernel_abi.h) and needs at most libm.
+/// The machine code of one generated kernel. On the CPU an ELF relocatable
+/// object that defines `symbol` (runtime/executable/kernel_abi.h) and needs at
+/// most libm; on a GPU a cubin that defines `symbol` and perhaps more.
 struct KernelObject {
   std::string symbol;
   std::string object;

@@ -16,8 +16,28 @@ namespace {
 /// Seconds to spend on measuring the candidates of one kernel.
 constexpr double kBudgetSeconds = 0.03;
 
-/// A function that is one launch: constants stay constants, other inputs
-/// become arguments.
+absl::StatusOr<std::unique_ptr<Executable>>
+loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
+              const KernelImplementation &candidate,
+              absl::Span<const ConstantTensor> constants) {
+  llvm::StringMap<KernelImplementation> implementations;
+  implementations[kernel] = candidate;
+  absl::StatusOr<ExecutablePlan> plan =
+      buildPlan(wrapper, symbols, implementations);
+  if (!plan.ok())
+    return plan.status();
+  std::vector<std::string> objects;
+  for (const KernelObject &object : candidate.objects)
+    objects.push_back(object.object);
+  auto kernels = loadKernels(objects);
+  if (!kernels.ok())
+    return kernels.status();
+  return Executable::Load(*std::move(plan), *kernels,
+                          {constants.begin(), constants.end()}, {});
+}
+
+} // namespace
+
 func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   OpBuilder builder(module.getContext());
   builder.setInsertionPointToEnd(module.getBody());
@@ -43,28 +63,6 @@ func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   func::ReturnOp::create(builder, launch.getLoc(), copy->getResults());
   return wrapper;
 }
-
-absl::StatusOr<std::unique_ptr<Executable>>
-loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
-              const KernelImplementation &candidate,
-              absl::Span<const ConstantTensor> constants) {
-  llvm::StringMap<KernelImplementation> implementations;
-  implementations[kernel] = candidate;
-  absl::StatusOr<ExecutablePlan> plan =
-      buildPlan(wrapper, symbols, implementations);
-  if (!plan.ok())
-    return plan.status();
-  std::vector<std::string> objects;
-  for (const KernelObject &object : candidate.objects)
-    objects.push_back(object.object);
-  auto kernels = loadKernels(objects);
-  if (!kernels.ok())
-    return kernels.status();
-  return Executable::Load(*std::move(plan), *kernels,
-                          {constants.begin(), constants.end()}, {});
-}
-
-} // namespace
 
 size_t chooseByMeasurement(ModuleOp module, ait::LaunchOp launch,
                            const std::vector<KernelImplementation> &candidates,

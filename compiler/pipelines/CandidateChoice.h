@@ -8,6 +8,7 @@
 #include "compiler/Compiler.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/pipelines/KernelImplementation.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace aitune {
@@ -18,7 +19,13 @@ namespace aitune {
 /// the first is returned, and the plan's own loading will say why.
 size_t chooseByMeasurement(mlir::ModuleOp module, mlir::ait::LaunchOp launch,
                            const std::vector<KernelImplementation> &candidates,
-                           absl::Span<const ConstantTensor> constants, CompileResult &result);
+                           absl::Span<const ConstantTensor> constants,
+                           CompileResult &result);
+
+/// A function of `module` that is `launch` alone: constants stay constants,
+/// other inputs become arguments. The caller erases it.
+mlir::func::FuncOp wrapLaunch(mlir::ModuleOp module,
+                              mlir::ait::LaunchOp launch);
 
 } // namespace aitune
 

@@ -8,7 +8,9 @@
 #include "compiler/Compiler.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/pipelines/CandidateChoice.h"
+#include "compiler/pipelines/CudaCandidates.h"
 #include "compiler/pipelines/Dump.h"
+#include "compiler/pipelines/Kernel.h"
 #include "compiler/pipelines/KernelBenchmark.h"
 #include "compiler/pipelines/KernelCompiler.h"
 #include "compiler/pipelines/LibraryCalls.h"
@@ -22,15 +24,6 @@ using namespace mlir;
 
 namespace aitune {
 namespace {
-
-/// A kernel function and the ways found to run it.
-struct Kernel {
-  func::FuncOp function;
-  SmallVector<ait::LaunchOp> launches;
-  std::optional<LibraryMatch> library;
-  std::string generatedFailure, libraryFailure;
-  std::vector<KernelImplementation> candidates;
-};
 
 class Compilation {
 public:
@@ -50,6 +43,7 @@ private:
   addLibraryCandidate(Kernel &kernel,
                       const std::map<std::string, CompiledKernel> &compiled);
   void chooseImplementations();
+  absl::Status findCudaImplementations();
   void report(const char *phase, int done, int total) const {
     if (options.progress)
       options.progress(phase, done, total);
@@ -103,16 +97,6 @@ std::vector<int64_t> traceOps(const Kernel &kernel) {
   for (ait::LaunchOp launch : kernel.launches)
     collect(launch);
   return {positions.begin(), positions.end()};
-}
-
-/// `function` as a module of its own, with the ranges of the symbols that its
-/// sizes are made of.
-std::string moduleText(func::FuncOp function, ArrayAttr symbols) {
-  OwningOpRef<ModuleOp> single(ModuleOp::create(function.getLoc()));
-  if (symbols)
-    (*single)->setAttr("ait.symbols", symbols);
-  single->push_back(function.clone());
-  return printToString(*single);
 }
 
 /// The operation with the place in the model that it comes from.
@@ -316,6 +300,61 @@ void Compilation::chooseImplementations() {
           .count());
 }
 
+absl::Status Compilation::findCudaImplementations() {
+  absl::StatusOr<int> ordinal = cudaOrdinal(options.device);
+  if (!ordinal.ok())
+    return ordinal.status();
+  absl::StatusOr<const cuda::Device *> device = cuda::Device::Open(*ordinal);
+  if (!device.ok())
+    return device.status();
+  GpuTarget target;
+  target.major = (*device)->arch() / 10;
+  target.minor = (*device)->arch() % 10;
+  target.multiprocessors = (*device)->multiprocessors();
+  target.sharedMemoryPerBlock = (*device)->shared_memory_per_block();
+  CudaCandidateOptions cudaOptions;
+  cudaOptions.emulateEagerCasts = options.emulateEagerCasts;
+  cudaOptions.dumpDirectory = options.dumpDirectory;
+  cudaOptions.threads = threads();
+  cudaOptions.progress = [this](const char *phase, int done, int total) {
+    report(phase, done, total);
+  };
+  auto timed = [&](const char *phase, llvm::function_ref<void()> work) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double> time =
+        std::chrono::steady_clock::now() - start;
+    result.phaseSeconds.emplace_back(phase, time.count());
+  };
+  timed("code generation", [&] {
+    addCudaCandidates(kernels, module, target, cudaOptions, result);
+  });
+  std::vector<int> choices(kernels.size(), 0);
+  if (options.measureCandidates)
+    timed("candidate choice", [&] {
+      choices = chooseCudaCandidates(kernels, module, **device, constants,
+                                     cudaOptions, result);
+    });
+  for (auto [kernel, choice] : llvm::zip_equal(kernels, choices)) {
+    if (kernel.launches.empty())
+      continue;
+    const std::string name = kernel.function.getSymName().str();
+    if (choice < 0 || kernel.candidates.empty()) {
+      result.failures.push_back({name,
+                                 kernel.generatedFailure.empty()
+                                     ? kernel.libraryFailure
+                                     : kernel.generatedFailure,
+                                 traceOps(kernel)});
+      continue;
+    }
+    KernelImplementation &chosen = kernel.candidates[choice];
+    for (KernelObject &object : chosen.objects)
+      result.objects.push_back(object);
+    implementations[name] = std::move(chosen);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<CompileResult> Compilation::run() {
   auto stopAfter = [&](CompilePhase phase) {
     if (options.compileTo != phase)
@@ -343,11 +382,18 @@ absl::StatusOr<CompileResult> Compilation::run() {
   if (stopAfter(CompilePhase::Fused))
     return std::move(result);
   collectKernels();
-  if (absl::Status status = generateCode(); !status.ok())
+  const bool onCuda = options.device != "cpu";
+  // The phases after fusion print code for the CPU.
+  if (onCuda && options.compileTo == CompilePhase::Executable) {
+    if (absl::Status status = findCudaImplementations(); !status.ok())
+      return status;
+  } else if (absl::Status status = generateCode(); !status.ok()) {
     return status;
+  }
   if (options.compileTo != CompilePhase::Executable || !result.failures.empty())
     return std::move(result);
-  chooseImplementations();
+  if (!onCuda)
+    chooseImplementations();
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
     return absl::InvalidArgumentError("the module has no function @main");
@@ -356,6 +402,8 @@ absl::StatusOr<CompileResult> Compilation::run() {
   if (!plan.ok())
     return plan.status();
   result.plan = *std::move(plan);
+  if (onCuda)
+    result.plan.set_device("cuda");
   return std::move(result);
 }
 

@@ -113,6 +113,7 @@ bool appendPostOp(Operation *op, Value chain,
 /// arguments are those of the kernel that it needs and the value `chain`.
 func::FuncOp splitRest(func::FuncOp kernel, Value chain,
                        const llvm::SmallPtrSetImpl<Operation *> &matched,
+                       const std::string &suffix,
                        std::vector<int> &restArguments) {
   OpBuilder builder(kernel->getContext());
   builder.setInsertionPointAfter(kernel);
@@ -128,7 +129,7 @@ func::FuncOp splitRest(func::FuncOp kernel, Value chain,
     restArguments.push_back(argument.getArgNumber());
   }
   auto rest = func::FuncOp::create(
-      builder, kernel.getLoc(), (kernel.getSymName() + "_rest").str(),
+      builder, kernel.getLoc(), (kernel.getSymName() + suffix).str(),
       builder.getFunctionType(inputTypes, kernel.getResultTypes()));
   rest.setPrivate();
   rest->setAttr("ait.kind", builder.getStringAttr("loop"));
@@ -179,10 +180,19 @@ bool fillCall(Operation *root, Step &call, std::string &reason) {
   return true;
 }
 
+bool acceptsPostOps(const LibraryRules &rules,
+                    const google::protobuf::RepeatedPtrField<PostOp> &postOps) {
+  std::vector<const PostOp *> pointers;
+  for (const PostOp &postOp : postOps)
+    pointers.push_back(&postOp);
+  return !rules.rejectPostOps || rules.rejectPostOps(pointers).empty();
+}
+
 } // namespace
 
 std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
-                                             std::string &reason) {
+                                             std::string &reason,
+                                             const LibraryRules &rules) {
   Operation *root = nullptr;
   for (Operation &op : kernel.getBody().front())
     if (isa<ait::MatmulOp, ait::ConvolutionOp>(op)) {
@@ -219,6 +229,12 @@ std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
         user->getResult(0).getType() != chain.getType() ||
         !appendPostOp(user, chain, postOps, match.arguments))
       break;
+    if (!acceptsPostOps(rules, postOps)) {
+      if (postOps.rbegin()->operand() >= 0)
+        match.arguments.pop_back();
+      postOps.RemoveLast();
+      break;
+    }
     matched.insert(user);
     chain = user->getResult(0);
   }
@@ -226,7 +242,8 @@ std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
   auto returned =
       cast<func::ReturnOp>(kernel.getBody().front().getTerminator());
   if (returned.getNumOperands() != 1 || returned.getOperand(0) != chain)
-    match.rest = splitRest(kernel, chain, matched, match.restArguments);
+    match.rest = splitRest(kernel, chain, matched, rules.restSuffix,
+                           match.restArguments);
   return match;
 }
 

@@ -6,10 +6,12 @@
 #ifndef AITUNE_COMPILER_PIPELINES_LIBRARYCALLS_H
 #define AITUNE_COMPILER_PIPELINES_LIBRARYCALLS_H
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/executable/plan.pb.h"
 
@@ -31,9 +33,20 @@ struct LibraryMatch {
   std::vector<int> restArguments;
 };
 
+/// What a library can do beside the contraction.
+struct LibraryRules {
+  /// Why the library cannot apply these post-operations in one call, the last
+  /// of which is asked about; empty when it can. Not set: it can.
+  std::function<std::string(absl::Span<const PostOp *const>)> rejectPostOps;
+  /// What `LibraryMatch::rest` is named after the kernel's name.
+  std::string restSuffix = "_rest";
+};
+
 /// Matches `kernel` (outlined, before arithmetic is promoted). On failure
 /// `reason` says what the library lacks.
-std::optional<LibraryMatch> matchLibraryCall(mlir::func::FuncOp kernel, std::string &reason);
+std::optional<LibraryMatch> matchLibraryCall(mlir::func::FuncOp kernel,
+                                             std::string &reason,
+                                             const LibraryRules &rules = {});
 
 } // namespace aitune
 

@@ -27,8 +27,9 @@ struct Measurement {
 /// same random inputs, dynamic axes at the top of their range. `budgetSeconds`
 /// bounds the whole measurement; every candidate runs at least three times.
 /// One result a candidate, in order.
-std::vector<Measurement> measureCandidates(const std::vector<std::unique_ptr<Executable>> &candidates,
-                                           double budgetSeconds);
+std::vector<Measurement>
+measureCandidates(const std::vector<std::unique_ptr<Executable>> &candidates,
+                  double budgetSeconds);
 
 } // namespace aitune
 

@@ -97,6 +97,10 @@ struct CompileResult {
   std::vector<std::pair<std::string, double>> phaseSeconds;
 };
 
+/// The number of the GPU that "cuda" or "cuda:N" names; kInvalidArgument for
+/// other texts.
+absl::StatusOr<int> cudaOrdinal(const std::string &device);
+
 /// Compiles `module` (the form frontend/importer makes: one func.func @main
 /// with ait operations). `constants` is the pool ait.constant refers to; it is
 /// read, never changed. The module is transformed in place. Errors:

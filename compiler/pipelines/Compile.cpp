@@ -409,6 +409,14 @@ absl::StatusOr<CompileResult> Compilation::run() {
 
 } // namespace
 
+std::string moduleText(func::FuncOp function, ArrayAttr symbols) {
+  OwningOpRef<ModuleOp> single(ModuleOp::create(function.getLoc()));
+  if (symbols)
+    (*single)->setAttr("ait.symbols", symbols);
+  single->push_back(function.clone());
+  return printToString(*single);
+}
+
 absl::StatusOr<CompileResult>
 compile(ModuleOp module, absl::Span<const ConstantTensor> constants,
         const CompileOptions &options) {

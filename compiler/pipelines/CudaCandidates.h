@@ -17,10 +17,6 @@
 
 namespace aitune {
 
-/// The number of the GPU that "cuda" or "cuda:N" names; kInvalidArgument for
-/// other texts.
-absl::StatusOr<int> cudaOrdinal(const std::string &device);
-
 struct CudaCandidateOptions {
   bool emulateEagerCasts = false;
   std::string dumpDirectory;

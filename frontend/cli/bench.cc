@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "frontend/cli/commands.h"
+#include "frontend/session/gpu.h"
 
 namespace aitune::cli {
 namespace {
@@ -14,18 +15,32 @@ namespace {
 absl::StatusOr<int> RunPaced(const Options& options, const Subject& subject,
                              const frontend::CompiledModel& compiled,
                              const Report& report) {
-  absl::StatusOr<frontend::ValueList> arguments =
-      frontend::TypicalArguments(subject.inputs, options.seed);
+  absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
   if (!arguments.ok()) return arguments.status();
+  std::unique_ptr<frontend::GpuClock> clock;
+  if (subject.gpu >= 0) {
+    absl::StatusOr<std::unique_ptr<frontend::GpuClock>> made =
+        frontend::GpuClock::Create(subject.gpu);
+    if (!made.ok()) return made.status();
+    clock = *std::move(made);
+  }
+  auto run = [&]() -> absl::StatusOr<double> {
+    if (clock) {
+      return clock->Time([&] { return compiled.Run(*arguments).status(); });
+    }
+    const auto start = std::chrono::steady_clock::now();
+    absl::Status status = compiled.Run(*arguments).status();
+    if (!status.ok()) return status;
+    const std::chrono::duration<double, std::milli> time =
+        std::chrono::steady_clock::now() - start;
+    return time.count();
+  };
   std::cout << ToJson(report).dump() << std::endl;
   std::string line;
   while (std::getline(std::cin, line)) {
-    const auto start = std::chrono::steady_clock::now();
-    absl::StatusOr<c10::IValue> result = compiled.Run(*arguments);
-    const std::chrono::duration<double, std::milli> time =
-        std::chrono::steady_clock::now() - start;
-    if (!result.ok()) return result.status();
-    std::cout << absl::StrFormat("%.6f", time.count()) << std::endl;
+    absl::StatusOr<double> milliseconds = run();
+    if (!milliseconds.ok()) return milliseconds.status();
+    std::cout << absl::StrFormat("%.6f", *milliseconds) << std::endl;
   }
   return kSuccess;
 }

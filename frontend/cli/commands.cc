@@ -10,6 +10,7 @@
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/session/coverage.h"
+#include "frontend/session/gpu.h"
 #include "frontend/session/timing.h"
 
 namespace aitune::cli {
@@ -56,6 +57,14 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
   if (absl::Status status = CheckOutputFiles(options); !status.ok()) {
     return status;
   }
+  int gpu = -1;
+  if (options.device != "cpu") {
+    absl::StatusOr<int> ordinal = cudaOrdinal(options.device);
+    if (!ordinal.ok()) return ordinal.status();
+    gpu = *ordinal;
+    absl::Status started = frontend::StartLibTorchCuda(gpu);
+    if (!started.ok()) return started;
+  }
   if (options.threads > 0) at::set_num_threads(options.threads);
   MemoryInfo memory;
   memory.before_model = ResidentBytes();
@@ -76,7 +85,24 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
       frontend::ChooseInputs(*model, choice);
   if (!inputs.ok()) return inputs.status();
   memory.with_model = ResidentBytes();
-  return Subject{*std::move(model), *std::move(inputs), *dtype, memory};
+  Subject subject{*std::move(model), *std::move(inputs), *dtype, memory, gpu,
+                  std::nullopt};
+  if (gpu >= 0 && options.compile_to == CompilePhase::Executable) {
+    load.gpu = gpu;
+    absl::StatusOr<frontend::Model> on_gpu =
+        frontend::Model::Load(options.model, load);
+    if (!on_gpu.ok()) return on_gpu.status();
+    subject.on_gpu = *std::move(on_gpu);
+  }
+  return subject;
+}
+
+absl::StatusOr<frontend::ValueList> TypicalCall(const Options& options,
+                                                const Subject& subject) {
+  absl::StatusOr<frontend::ValueList> arguments =
+      frontend::TypicalArguments(subject.inputs, options.seed);
+  if (!arguments.ok() || subject.gpu < 0) return arguments;
+  return frontend::ToGpu(*arguments, subject.gpu);
 }
 
 frontend::BuildOptions MakeBuildOptions(const Options& options,
@@ -88,6 +114,7 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
   build.compile.threads = options.threads;
   build.compile.dumpDirectory = options.dump_directory;
   build.compile.target = options.target;
+  build.compile.device = options.device;
   build.compile.progress = [&progress](const std::string& phase, int done,
                                        int total) {
     progress.Update(phase, done, total);
@@ -125,8 +152,7 @@ absl::StatusOr<Report> StartReport(const Options& options,
   if (subject.inputs.specs.empty() && subject.inputs.samples) {
     report.model.inputs.push_back(subject.inputs.samples->Describe());
   }
-  absl::StatusOr<frontend::ValueList> arguments =
-      frontend::TypicalArguments(subject.inputs, options.seed);
+  absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
   if (!arguments.ok()) return arguments.status();
   absl::StatusOr<std::vector<int64_t>> symbols =
       compiled.SymbolValues(*arguments);
@@ -146,10 +172,9 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
     const Options& options, const Subject& subject,
     const frontend::CompiledModel& compiled,
     const std::vector<std::string>& peers) {
-  absl::StatusOr<frontend::ValueList> arguments =
-      frontend::TypicalArguments(subject.inputs, options.seed);
+  absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
   if (!arguments.ok()) return arguments.status();
-  const frontend::Model& model = subject.model;
+  const frontend::Model& model = subject.peer();
   std::vector<frontend::TimedCandidate> candidates = {
       {"ours", [&] { return RunOnce(compiled.Run(*arguments)); }}};
   for (const std::string& peer : peers) {
@@ -163,6 +188,17 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
   }
   frontend::TimingOptions timing;
   timing.seconds = options.seconds;
+  std::unique_ptr<frontend::GpuClock> clock;
+  if (subject.gpu >= 0) {
+    absl::StatusOr<std::unique_ptr<frontend::GpuClock>> made =
+        frontend::GpuClock::Create(subject.gpu);
+    if (!made.ok()) return made.status();
+    clock = *std::move(made);
+    timing.warmup = 10;
+    timing.clock = [&](const std::function<absl::Status()>& call) {
+      return clock->Time(call);
+    };
+  }
   absl::StatusOr<std::vector<frontend::TimingSummary>> times =
       frontend::MeasureInterleaved(candidates, timing);
   if (!times.ok()) return times.status();

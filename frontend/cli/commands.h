@@ -21,7 +21,17 @@ struct Subject {
   frontend::ModelInputs inputs;
   std::optional<DataType> dtype;  // --dtype
   MemoryInfo memory;
+  int gpu = -1;  // --device; -1: the CPU
+  // On a GPU: the model there, for LibTorch to run.
+  std::optional<frontend::Model> on_gpu;
+
+  // What compiled code is compared and timed with.
+  const frontend::Model& peer() const { return on_gpu ? *on_gpu : model; }
 };
+
+// The arguments of a typical call, on the subject's device.
+absl::StatusOr<frontend::ValueList> TypicalCall(const Options& options,
+                                                const Subject& subject);
 
 // Reads options.model and settles its inputs. Sets LibTorch's threads. Fails
 // too where the command could not write its files.

@@ -59,7 +59,7 @@ absl::StatusOr<int> Inspect(const Options& options, Progress& progress) {
   auto compiled = BuildSubject(options, *subject, progress);
   if (!compiled.ok()) return compiled.status();
   absl::StatusOr<frontend::ValueList> arguments =
-      frontend::TypicalArguments(subject->inputs, options.seed);
+      TypicalCall(options, *subject);
   if (!arguments.ok()) return arguments.status();
   absl::StatusOr<std::vector<int64_t>> symbols =
       (*compiled)->SymbolValues(*arguments);

@@ -38,6 +38,7 @@ struct Options {
   CompilePhase compile_to = CompilePhase::Executable;
   std::string dump_directory;
   std::string target;
+  std::string device = "cpu";
 
   // tune
   bool explain = false;

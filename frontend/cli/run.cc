@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
+#include "frontend/session/gpu.h"
 #include "frontend/session/pytree.h"
 
 namespace aitune::cli {
@@ -57,12 +58,13 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
   auto compiled = BuildSubject(options, *subject, progress);
   if (!compiled.ok()) return compiled.status();
   absl::StatusOr<frontend::ValueList> arguments =
-      frontend::TypicalArguments(subject->inputs, options.seed);
+      TypicalCall(options, *subject);
   if (!arguments.ok()) return arguments.status();
   progress.Update("run", 0, 0);
   absl::StatusOr<c10::IValue> result = (*compiled)->Run(*arguments);
   progress.Finish();
   if (!result.ok()) return result.status();
+  if (subject->gpu >= 0) result = frontend::ToCpu(*result);
 
   if (!options.output_file.empty()) {
     absl::Status saved = Save(options.output_file, *result);

@@ -12,13 +12,14 @@ namespace {
 // The model again in another precision, read when it is first asked for.
 class References {
  public:
-  explicit References(std::string file) : file_(std::move(file)) {}
+  References(std::string file, int gpu) : file_(std::move(file)), gpu_(gpu) {}
 
   absl::StatusOr<const frontend::Model*> Get(DataType dtype) {
     auto found = models_.find(dtype);
     if (found == models_.end()) {
       frontend::LoadOptions load;
       load.dtype = dtype;
+      load.gpu = gpu_;
       found = models_.emplace(dtype, frontend::Model::Load(file_, load)).first;
     }
     if (!found->second.ok()) return found->second.status();
@@ -27,6 +28,7 @@ class References {
 
  private:
   std::string file_;
+  int gpu_;
   std::map<DataType, absl::StatusOr<frontend::Model>> models_;
 };
 
@@ -51,7 +53,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   absl::StatusOr<std::vector<frontend::InputCase>> cases =
       frontend::CheckCases(subject->inputs, options.seed);
   if (!cases.ok()) return cases.status();
-  References references(options.model);
+  References references(options.model, subject->gpu);
   frontend::CheckOptions check;
   check.tolerance = options.tolerance;
   check.reference = [&](DataType dtype) { return references.Get(dtype); };
@@ -59,7 +61,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
     progress.Update("check against eager", done, total);
   };
   report->check =
-      frontend::CheckAgainstEager(**compiled, subject->model, *cases, check);
+      frontend::CheckAgainstEager(**compiled, subject->peer(), *cases, check);
   const bool agrees = report->check->agrees();
   if (agrees && options.seconds > 0) {
     progress.Update("time", 0, 0);

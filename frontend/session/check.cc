@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/session/gpu.h"
 #include "frontend/session/nan_dependence.h"
 #include "frontend/session/pytree.h"
 
@@ -69,10 +70,21 @@ absl::StatusOr<c10::IValue> RunReference(const CheckOptions& options,
           arguments, dtype == DataType::kFloat64 ? at::kDouble : at::kFloat));
 }
 
+// Comparisons are made on the CPU.
+absl::StatusOr<c10::IValue> OnCpu(absl::StatusOr<c10::IValue> result) {
+  if (!result.ok()) return result;
+  try {
+    return ToCpu(*result);
+  } catch (const std::exception& error) {
+    // A kernel's failure is found here.
+    return absl::InternalError(error.what());
+  }
+}
+
 // Whether a second run of eager gives the same, within the tolerance.
 bool AgreesWithItself(const Model& model, const ValueList& arguments,
                       const c10::IValue& eager) {
-  absl::StatusOr<c10::IValue> again = model.RunEager(arguments);
+  absl::StatusOr<c10::IValue> again = OnCpu(model.RunEager(arguments));
   return again.ok() && AllAgree(CompareResults(*again, eager, nullptr));
 }
 
@@ -93,13 +105,16 @@ CaseResult CheckCase(const CompiledModel& compiled, const Model& model,
                      CheckReport& report) {
   CaseResult result;
   result.name = input.name;
-  absl::StatusOr<c10::IValue> eager = model.RunEager(input.arguments);
+  const ValueList arguments = compiled.gpu() < 0
+                                  ? input.arguments
+                                  : ToGpu(input.arguments, compiled.gpu());
+  absl::StatusOr<c10::IValue> eager = OnCpu(model.RunEager(arguments));
   if (!eager.ok()) {
     result.skipped = true;
     result.note = absl::StrCat("eager raises: ", eager.status().message());
     return result;
   }
-  absl::StatusOr<c10::IValue> ours = compiled.Run(input.arguments);
+  absl::StatusOr<c10::IValue> ours = OnCpu(compiled.Run(arguments));
   if (!ours.ok()) {
     result.note = std::string(ours.status().message());
     return result;
@@ -107,7 +122,7 @@ CaseResult CheckCase(const CompiledModel& compiled, const Model& model,
   const bool low_precision = HasLowPrecision(*eager);
   result.outputs = CompareResults(*ours, *eager, nullptr, options.tolerance);
   const bool agreed = AllAgree(result.outputs);
-  if (!agreed && !AgreesWithItself(model, input.arguments, *eager)) {
+  if (!agreed && !AgreesWithItself(model, arguments, *eager)) {
     result.skipped = true;
     result.outputs.clear();
     result.note = "two runs of eager differ: the model draws random numbers";
@@ -115,14 +130,16 @@ CaseResult CheckCase(const CompiledModel& compiled, const Model& model,
   }
   if (!agreed || low_precision) {
     absl::StatusOr<c10::IValue> reference =
-        RunReference(options, input.arguments,
-                     low_precision ? DataType::kFloat32 : DataType::kFloat64);
+        OnCpu(RunReference(options, arguments,
+                           low_precision ? DataType::kFloat32
+                                         : DataType::kFloat64));
     if (!reference.ok() && report.no_reference.empty()) {
       report.no_reference = std::string(reference.status().message());
     }
     const c10::IValue* truth = reference.ok() ? &*reference : nullptr;
     result.outputs = CompareResults(*ours, *eager, truth, options.tolerance);
-    if (!AllAgree(result.outputs) && HasNan(input.arguments)) {
+    if (!AllAgree(result.outputs) && compiled.gpu() < 0 &&
+        HasNan(input.arguments)) {
       absl::StatusOr<WithoutOwnNans> expected =
           ReplaceIndependentNans(model, input.arguments, *eager, *ours);
       if (expected.ok() && expected->replaced > 0) {
@@ -131,7 +148,8 @@ CaseResult CheckCase(const CompiledModel& compiled, const Model& model,
             CompareResults(*ours, *expected->result, truth, options.tolerance);
       }
     }
-    if (!AllAgree(result.outputs) && HasNan(input.arguments)) {
+    if (!AllAgree(result.outputs) && compiled.gpu() < 0 &&
+        HasNan(input.arguments)) {
       absl::StatusOr<c10::IValue> plain =
           RunWithPlainAttention(model, input.arguments);
       if (plain.ok()) {

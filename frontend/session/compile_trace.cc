@@ -97,7 +97,10 @@ absl::StatusOr<CompiledTrace> CompileTrace(const Trace& trace,
   }
   auto& phases = compiled.result.phaseSeconds;
   phases.insert(phases.begin(), {"import", import_seconds});
-  if (options.compileTo != CompilePhase::Executable) return compiled;
+  if (options.compileTo != CompilePhase::Executable ||
+      compiled.result.plan.device() == "cuda") {
+    return compiled;
+  }
 
   if (options.progress) options.progress("link", 0, 0);
   std::vector<std::string> objects;

@@ -33,7 +33,7 @@ struct CompiledTrace {
   CompileResult result;
   std::vector<FallbackOp> fallbacks;      // in the order of the trace
   std::vector<RegionDefinition> regions;  // as the plan numbers them
-  std::shared_ptr<const KernelLibrary> kernels;
+  std::shared_ptr<const KernelLibrary> kernels;  // null for a GPU
 };
 
 // Imports and compiles `trace`. Operators that no code generator takes are

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/session/gpu.h"
 #include "frontend/torchscript/structure.h"
 
 namespace aitune::frontend {
@@ -51,8 +52,10 @@ bool IsOpaque(const ExecutablePlan& plan, int output) {
          ValueProto::OPAQUE;
 }
 
-absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
-                                       absl::Span<const TensorView> inputs) {
+template <typename AnyExecutable>
+absl::StatusOr<OutputBuffers> Allocate(const AnyExecutable& executable,
+                                       absl::Span<const TensorView> inputs,
+                                       int gpu) {
   absl::StatusOr<std::vector<std::vector<int64_t>>> sizes =
       executable.OutputSizes(inputs);
   if (!sizes.ok()) return sizes.status();
@@ -63,7 +66,7 @@ absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
     dtypes.push_back(static_cast<DataType>(plan.outputs(i).dtype()));
     opaque.push_back(IsOpaque(plan, i));
   }
-  return AllocateOutputs(dtypes, *sizes, opaque);
+  return AllocateOutputs(dtypes, *sizes, opaque, gpu);
 }
 
 }  // namespace
@@ -91,6 +94,12 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
 
   if (options.compile.progress) options.compile.progress("load", 0, 0);
   const Stopwatch load_time;
+  if (result.plan.device() == "cuda") {
+    absl::StatusOr<int> gpu = cudaOrdinal(options.compile.device);
+    if (!gpu.ok()) return gpu.status();
+    built->gpu_ = *gpu;
+  }
+  *built->trace_.fallback_gpu = built->gpu_;
   std::vector<std::unique_ptr<FallbackRegion>> regions;
   for (const RegionDefinition& region : built->compiled_.regions) {
     regions.push_back(built->trace_.make_fallback_region(
@@ -104,23 +113,53 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
             std::back_inserter(constants));
   result.newConstants.clear();
   malloc_trim(0);
-  auto executable = Executable::Load(result.plan, built->compiled_.kernels,
-                                     std::move(constants), std::move(regions));
-  if (!executable.ok()) return executable.status();
-  built->executable_ = *std::move(executable);
+  absl::Status loaded = built->Load(std::move(constants), std::move(regions));
+  if (!loaded.ok()) return loaded;
   built->phase_seconds_.push_back({"load", load_time.Seconds()});
   return built;
+}
+
+absl::Status CompiledModel::Load(
+    std::vector<ConstantTensor> constants,
+    std::vector<std::unique_ptr<FallbackRegion>> regions) {
+  const CompileResult& result = compiled_.result;
+  if (gpu_ < 0) {
+    auto executable =
+        Executable::Load(result.plan, compiled_.kernels, std::move(constants),
+                         std::move(regions));
+    if (!executable.ok()) return executable.status();
+    executable_ = *std::move(executable);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<const cuda::Device*> device = cuda::Device::Open(gpu_);
+  if (!device.ok()) return device.status();
+  std::vector<std::string> cubins;
+  for (const KernelObject& object : result.objects) {
+    cubins.push_back(object.object);
+  }
+  auto executable = cuda::CudaExecutable::Load(
+      **device, result.plan, cubins, std::move(constants), std::move(regions),
+      {});
+  if (!executable.ok()) return executable.status();
+  cuda_executable_ = *std::move(executable);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<c10::IValue> CompiledModel::Run(
     const ValueList& arguments) const {
   absl::StatusOr<FlatTensors> inputs =
-      FlattenInputs(trace_.input_structure, arguments);
+      FlattenInputs(trace_.input_structure, arguments, gpu_);
   if (!inputs.ok()) return inputs.status();
-  absl::StatusOr<OutputBuffers> outputs = Allocate(*executable_, inputs->views);
+  absl::StatusOr<OutputBuffers> outputs =
+      cuda_executable_ ? Allocate(*cuda_executable_, inputs->views, gpu_)
+                       : Allocate(*executable_, inputs->views, gpu_);
   if (!outputs.ok()) return outputs.status();
   absl::Status status =
-      executable_->Run(inputs->views, absl::MakeSpan(outputs->values));
+      cuda_executable_
+          ? cuda_executable_->Run(inputs->views,
+                                  absl::MakeSpan(outputs->values),
+                                  static_cast<CUstream>(CurrentStream(gpu_)))
+          : executable_->Run(inputs->views, absl::MakeSpan(outputs->values));
   if (!status.ok()) return status;
   return UnflattenOutputs(trace_.output_structure, *outputs);
 }
@@ -128,10 +167,16 @@ absl::StatusOr<c10::IValue> CompiledModel::Run(
 absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
     const ValueList& arguments, int repeats) const {
   absl::StatusOr<FlatTensors> inputs =
-      FlattenInputs(trace_.input_structure, arguments);
+      FlattenInputs(trace_.input_structure, arguments, gpu_);
   if (!inputs.ok()) return inputs.status();
-  absl::StatusOr<OutputBuffers> outputs = Allocate(*executable_, inputs->views);
+  absl::StatusOr<OutputBuffers> outputs =
+      cuda_executable_ ? Allocate(*cuda_executable_, inputs->views, gpu_)
+                       : Allocate(*executable_, inputs->views, gpu_);
   if (!outputs.ok()) return outputs.status();
+  if (cuda_executable_) {
+    return cuda_executable_->Profile(inputs->views,
+                                     absl::MakeSpan(outputs->values), repeats);
+  }
   return executable_->Profile(inputs->views, absl::MakeSpan(outputs->values),
                               repeats);
 }
@@ -139,7 +184,7 @@ absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
 absl::StatusOr<std::vector<int64_t>> CompiledModel::SymbolValues(
     const ValueList& arguments) const {
   absl::StatusOr<FlatTensors> inputs =
-      FlattenInputs(trace_.input_structure, arguments);
+      FlattenInputs(trace_.input_structure, arguments, gpu_);
   if (!inputs.ok()) return inputs.status();
   std::vector<int64_t> values;
   for (const TraceSymbol& symbol : trace_.symbols) {

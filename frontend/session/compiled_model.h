@@ -17,6 +17,7 @@
 #include "frontend/session/model_inputs.h"
 #include "frontend/torchscript/build_trace.h"
 #include "frontend/torchscript/model.h"
+#include "runtime/cuda/cuda_executable.h"
 #include "runtime/executable/executable.h"
 
 namespace aitune::frontend {
@@ -36,7 +37,8 @@ class CompiledModel {
       const Model& model, const ModelInputs& inputs,
       const BuildOptions& options);
 
-  // Runs the model on CPU tensors in the nesting and dtypes it was built for,
+  // Runs the model on tensors of the device that it was compiled for (on a GPU
+  // queued on LibTorch's current stream) in the nesting and dtypes it was built for,
   // with dynamic axes in their ranges. Inputs are read in place when they are
   // contiguous; the result is freshly allocated. kInvalidArgument names what
   // does not fit. Thread-safe; concurrent calls run concurrently.
@@ -48,9 +50,20 @@ class CompiledModel {
 
   const Trace& trace() const { return trace_; }
   const CompiledTrace& compiled() const { return compiled_; }
-  const ExecutablePlan& plan() const { return executable_->plan(); }
-  // Arenas, packed constants and library scratch now held.
-  int64_t MemoryInBytes() const { return executable_->MemoryInBytes(); }
+  const ExecutablePlan& plan() const {
+    return cuda_executable_ ? cuda_executable_->plan() : executable_->plan();
+  }
+  // The GPU that it was compiled for; -1: the CPU.
+  int gpu() const { return gpu_; }
+  // Why a model on a GPU runs without a CUDA graph; empty when it has one.
+  std::string GraphReason() const {
+    return cuda_executable_ ? cuda_executable_->GraphReason() : "";
+  }
+  // Arenas, packed constants and library scratch now held; on a GPU its memory.
+  int64_t MemoryInBytes() const {
+    return cuda_executable_ ? cuda_executable_->MemoryInBytes()
+                            : executable_->MemoryInBytes();
+  }
   // Phase and seconds, in order: trace, import, the compiler's, load.
   const std::vector<std::pair<std::string, double>>& phase_seconds() const {
     return phase_seconds_;
@@ -64,7 +77,12 @@ class CompiledModel {
   CompiledModel() = default;
   Trace trace_;
   CompiledTrace compiled_;
+  absl::Status Load(std::vector<ConstantTensor> constants,
+                    std::vector<std::unique_ptr<FallbackRegion>> regions);
+  // One of both.
   std::unique_ptr<Executable> executable_;
+  std::unique_ptr<cuda::CudaExecutable> cuda_executable_;
+  int gpu_ = -1;
   std::vector<std::pair<std::string, double>> phase_seconds_;
 };
 

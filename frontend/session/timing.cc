@@ -16,6 +16,13 @@ double Milliseconds(Clock::duration duration) {
   return std::chrono::duration<double, std::milli>(duration).count();
 }
 
+absl::StatusOr<double> HostTime(const std::function<absl::Status()>& run) {
+  const Clock::time_point begin = Clock::now();
+  absl::Status status = run();
+  if (!status.ok()) return status;
+  return Milliseconds(Clock::now() - begin);
+}
+
 absl::Status Named(const std::string& name, const absl::Status& status) {
   return absl::Status(status.code(),
                       absl::StrCat(name, ": ", status.message()));
@@ -63,10 +70,11 @@ absl::StatusOr<std::vector<TimingSummary>> MeasureInterleaved(
     if (elapsed > 4 * options.seconds && round > 0) break;
     if (elapsed > options.seconds && round >= options.min_rounds) break;
     for (size_t i = 0; i < candidates.size(); ++i) {
-      const Clock::time_point begin = Clock::now();
-      absl::Status status = candidates[i].run();
-      times[i].push_back(Milliseconds(Clock::now() - begin));
-      if (!status.ok()) return Named(candidates[i].name, status);
+      absl::StatusOr<double> time =
+          options.clock ? options.clock(candidates[i].run)
+                        : HostTime(candidates[i].run);
+      if (!time.ok()) return Named(candidates[i].name, time.status());
+      times[i].push_back(*time);
     }
   }
   std::vector<TimingSummary> summaries;

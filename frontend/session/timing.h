@@ -43,6 +43,9 @@ struct TimingOptions {
       10;  // even when `seconds` is over, up to four times `seconds`
   int max_rounds = 100000;
   int warmup = 3;  // unmeasured calls of each
+  // The milliseconds of one call; not set: the host's clock around it.
+  std::function<absl::StatusOr<double>(const std::function<absl::Status()>&)>
+      clock;
 };
 
 // The summary of each candidate, in order. Returns the first error of a

@@ -224,10 +224,12 @@ Trace Finish(TraceBuilder& builder, const Attempt& attempt,
   recorded->ops = std::move(ops);
   recorded->values = trace.values;
   recorded->constants = trace.constants;
-  trace.make_fallback_region = [recorded](const std::vector<int>& op_indices,
-                                          const std::vector<ValueId>& inputs,
-                                          const std::vector<ValueId>& outputs) {
-    return MakeFallbackRegion(recorded, op_indices, inputs, outputs);
+  trace.fallback_gpu = std::make_shared<int>(-1);
+  trace.make_fallback_region = [recorded, gpu = trace.fallback_gpu](
+                                   const std::vector<int>& op_indices,
+                                   const std::vector<ValueId>& inputs,
+                                   const std::vector<ValueId>& outputs) {
+    return MakeFallbackRegion(recorded, op_indices, inputs, outputs, *gpu);
   };
   return std::move(trace);
 }

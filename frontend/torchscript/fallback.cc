@@ -6,6 +6,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <mutex>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
@@ -21,11 +22,12 @@ class LibTorchRegion : public FallbackRegion {
  public:
   LibTorchRegion(std::shared_ptr<const RecordedTrace> trace,
                  std::vector<int> ops, std::vector<ValueId> inputs,
-                 std::vector<ValueId> outputs)
+                 std::vector<ValueId> outputs, int gpu)
       : trace_(std::move(trace)),
         ops_(std::move(ops)),
         inputs_(std::move(inputs)),
-        outputs_(std::move(outputs)) {}
+        outputs_(std::move(outputs)),
+        gpu_(gpu) {}
 
   absl::Status Run(absl::Span<const RegionValue> inputs,
                    absl::Span<const int64_t> symbols,
@@ -40,7 +42,7 @@ class LibTorchRegion : public FallbackRegion {
     std::vector<at::Tensor> borrowed;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (const auto* view = std::get_if<TensorView>(&inputs[i])) {
-        borrowed.push_back(TensorOn(*view));
+        borrowed.push_back(TensorOn(*view, gpu_));
         values[inputs_[i]] = borrowed.back();
         continue;
       }
@@ -78,18 +80,39 @@ class LibTorchRegion : public FallbackRegion {
       const TraceValue& value = trace_->values[static_cast<size_t>(id)];
       if (value.kind != TraceValue::Kind::kConstant)
         throw std::runtime_error("it reads a value outside its region");
-      return TensorOn(
-          trace_->constants[static_cast<size_t>(value.constant)].view);
+      return Constant(value.constant);
     };
     std::vector<c10::IValue> stack;
     for (const ArgumentTemplate& argument : op.arguments)
-      stack.push_back(Materialize(argument, symbols, read));
+      stack.push_back(OnDevice(Materialize(argument, symbols, read)));
     op.run(stack);
     if (stack.size() < op.results.size())
       throw std::runtime_error(
           "it gives fewer results than when it was traced");
     for (size_t i = 0; i < op.results.size(); ++i)
       Store(op.results[i], stack[i], values);
+  }
+
+  // Constant number `index`; a GPU's copy is made when it is first read.
+  at::Tensor Constant(int index) const {
+    const TensorView& view = trace_->constants[static_cast<size_t>(index)].view;
+    if (gpu_ < 0) return TensorOn(view);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    at::Tensor& copy = on_gpu_[index];
+    if (!copy.defined()) copy = TensorOn(view).to(DeviceOf(gpu_));
+    return copy;
+  }
+
+  // An argument recorded on the CPU as one for the GPU: tensors of one element
+  // may stay, LibTorch takes them as numbers.
+  c10::IValue OnDevice(c10::IValue value) const {
+    if (gpu_ < 0) return value;
+    if (value.isDevice()) return DeviceOf(gpu_);
+    if (value.isTensor() && value.toTensor().defined() &&
+        value.toTensor().device().is_cpu() && value.toTensor().dim() > 0) {
+      return value.toTensor().to(DeviceOf(gpu_));
+    }
+    return value;
   }
 
   static void Store(const ResultTemplate& result, const c10::IValue& value,
@@ -130,7 +153,7 @@ class LibTorchRegion : public FallbackRegion {
         continue;
       }
       if (!found->second.isTensor() ||
-          !IsPlainTensor(found->second.toTensor())) {
+          !IsPlainTensor(found->second.toTensor(), gpu_)) {
         return absl::InternalError(
             absl::StrCat(Names(), ": gave ", Describe(found->second),
                          " where the plan expects a tensor"));
@@ -143,7 +166,7 @@ class LibTorchRegion : public FallbackRegion {
                          ", the plan expects ", std::string(Name(view->dtype)),
                          "[", absl::StrJoin(view->sizes, ","), "]"));
       }
-      if (tensor.numel() > 0) TensorOn(*view).copy_(tensor);
+      if (tensor.numel() > 0) TensorOn(*view, gpu_).copy_(tensor);
     }
     return absl::OkStatus();
   }
@@ -190,6 +213,9 @@ class LibTorchRegion : public FallbackRegion {
   std::shared_ptr<const RecordedTrace> trace_;
   std::vector<int> ops_;
   std::vector<ValueId> inputs_, outputs_;
+  const int gpu_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<int, at::Tensor> on_gpu_;  // constants
 };
 
 }  // namespace
@@ -197,9 +223,9 @@ class LibTorchRegion : public FallbackRegion {
 std::unique_ptr<FallbackRegion> MakeFallbackRegion(
     std::shared_ptr<const RecordedTrace> trace,
     const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
-    const std::vector<ValueId>& outputs) {
+    const std::vector<ValueId>& outputs, int gpu) {
   return std::make_unique<LibTorchRegion>(std::move(trace), op_indices, inputs,
-                                          outputs);
+                                          outputs, gpu);
 }
 
 }  // namespace aitune::frontend

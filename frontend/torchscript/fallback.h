@@ -21,11 +21,13 @@ struct RecordedTrace {
 
 // A region of ops[i] for each i of `op_indices`, in order. Values that are
 // neither inputs nor results of an earlier operator must be constants; reading
-// another is an error when the region runs.
+// another is an error when the region runs. With `gpu` >= 0 it runs there:
+// values are that GPU's, and constants and devices among the arguments are
+// moved.
 std::unique_ptr<FallbackRegion> MakeFallbackRegion(
     std::shared_ptr<const RecordedTrace> trace,
     const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
-    const std::vector<ValueId>& outputs);
+    const std::vector<ValueId>& outputs, int gpu = -1);
 
 }  // namespace aitune::frontend
 

@@ -98,6 +98,34 @@ void ConvertWeights(torch::jit::Module& module, c10::ScalarType type) {
   ConvertConstants(module.get_method("forward").graph()->block(), type);
 }
 
+// A model traced on the CPU has it written into its program.
+void MoveConstants(torch::jit::Block* block, c10::Device device) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks())
+      MoveConstants(inner, device);
+    if (node->kind() != c10::prim::Constant) continue;
+    if (node->output()->type()->kind() == c10::TypeKind::DeviceObjType &&
+        node->hasAttribute(c10::attr::value)) {
+      node->s_(c10::attr::value, device.str());
+    } else if (node->hasAttribute(c10::attr::value) &&
+               node->kindOf(c10::attr::value) ==
+                   torch::jit::AttributeKind::t &&
+               node->t(c10::attr::value).dim() > 0) {
+      node->t_(c10::attr::value, node->t(c10::attr::value).to(device));
+      node->output()->inferTypeFrom(node->t(c10::attr::value));
+    }
+  }
+}
+
+void MoveModule(torch::jit::Module& module, c10::Device device) {
+  const c10::NoGradGuard no_grad;
+  module.to(device);
+  for (const torch::jit::Module& inner : module.modules()) {
+    for (const torch::jit::Method& method : inner.get_methods())
+      MoveConstants(method.graph()->block(), device);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
@@ -120,6 +148,7 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
           }
           ConvertWeights(impl->module, ToScalarType(*options.dtype));
         }
+        if (options.gpu >= 0) MoveModule(impl->module, DeviceOf(options.gpu));
         const c10::FunctionSchema& schema =
             impl->module.get_method("forward").function().getSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {

@@ -23,6 +23,9 @@ struct LoadOptions {
   // Convert floating point parameters and buffers to this dtype, as
   // module.to(dtype) does.
   std::optional<DataType> dtype;
+  // Move parameters, buffers and the devices that the program names to this
+  // GPU; -1: the CPU.
+  int gpu = -1;
 };
 
 // A parameter of forward.

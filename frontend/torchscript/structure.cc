@@ -42,12 +42,19 @@ absl::Status Mismatch(const std::string& path, const std::string& expected,
 
 class Flattener {
  public:
+  explicit Flattener(int gpu) : gpu_(gpu) {}
+
   absl::Status Flatten(const Structure& structure, const c10::IValue& value,
                        const std::string& path) {
     switch (structure.kind) {
       case Kind::kTensor: {
-        if (!value.isTensor() || !IsPlainTensor(value.toTensor()))
-          return Mismatch(path, "a dense CPU tensor", value);
+        if (!value.isTensor() || !IsPlainTensor(value.toTensor(), gpu_)) {
+          return Mismatch(
+              path,
+              gpu_ < 0 ? "a dense CPU tensor"
+                       : absl::StrCat("a dense tensor on cuda:", gpu_),
+              value);
+        }
         tensors.push_back(value.toTensor().contiguous());
         return absl::OkStatus();
       }
@@ -107,6 +114,9 @@ class Flattener {
   }
 
   std::vector<at::Tensor> tensors;
+
+ private:
+  const int gpu_;
 };
 
 // Takes values in order and nests them.
@@ -172,10 +182,15 @@ class Nester {
                  : *static_cast<const c10::IValue*>(opaque->get());
     }
     const TensorView& view = std::get<TensorView>(value);
-    const auto options = at::TensorOptions().dtype(ToScalarType(view.dtype));
+    const auto options = at::TensorOptions()
+                             .dtype(ToScalarType(view.dtype))
+                             .device(DeviceOf(outputs_.gpu));
     if (view.data == nullptr) return at::empty(view.sizes, options);
-    return at::from_blob(
-        view.data, view.sizes, [owner = outputs_.owner](void*) {}, options);
+    return at::for_blob(view.data, view.sizes)
+        .deleter([owner = outputs_.owner](void*) {})
+        .options(options)
+        .target_device(options.device())
+        .make_tensor();
   }
 
   const OutputBuffers& outputs_;
@@ -217,8 +232,8 @@ const ContainerInfo& InfoOf(const Structure& structure) {
 }
 
 absl::StatusOr<FlatTensors> FlattenInputs(const Structure& structure,
-                                          const ValueList& inputs) {
-  Flattener flattener;
+                                          const ValueList& inputs, int gpu) {
+  Flattener flattener(gpu);
   if (inputs.values().size() != structure.children.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the model was compiled for ", structure.children.size(),
@@ -242,16 +257,18 @@ absl::StatusOr<FlatTensors> FlattenInputs(const Structure& structure,
 
 OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
                               absl::Span<const std::vector<int64_t>> sizes,
-                              const std::vector<bool>& is_opaque) {
+                              const std::vector<bool>& is_opaque, int gpu) {
   OutputBuffers buffers;
+  buffers.gpu = gpu;
   auto tensors = std::make_shared<std::vector<at::Tensor>>();
   for (size_t i = 0; i < dtypes.size(); ++i) {
     if (is_opaque[i]) {
       buffers.values.emplace_back(OpaqueValue());
       continue;
     }
-    tensors->push_back(at::empty(
-        sizes[i], at::TensorOptions().dtype(ToScalarType(dtypes[i]))));
+    tensors->push_back(at::empty(sizes[i], at::TensorOptions()
+                                               .dtype(ToScalarType(dtypes[i]))
+                                               .device(DeviceOf(gpu))));
     buffers.values.emplace_back(ViewOf(tensors->back()));
   }
   buffers.owner = std::move(tensors);

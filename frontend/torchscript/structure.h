@@ -23,19 +23,23 @@ struct FlatTensors {
 // The tensors among `inputs` in the structure's order. Tensors that are not
 // dense row-major are copied, others are referred to. kInvalidArgument when
 // the nesting differs or a constant leaf has another value than the trace was
-// made for; the text names the place. Thread-safe.
+// made for; the text names the place. Tensors must be on the CPU or, with
+// `gpu` >= 0, on that GPU. Thread-safe.
 absl::StatusOr<FlatTensors> FlattenInputs(const Structure& structure,
-                                          const ValueList& inputs);
+                                          const ValueList& inputs,
+                                          int gpu = -1);
 
 // Uninitialised memory for outputs: one TensorView for each type (a null type
 // gives an empty OpaqueValue).
 struct OutputBuffers {
   std::vector<RegionValue> values;
   std::shared_ptr<const void> owner;
+  int gpu = -1;  // whose memory it is
 };
 OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
                               absl::Span<const std::vector<int64_t>> sizes,
-                              const std::vector<bool>& is_opaque);
+                              const std::vector<bool>& is_opaque,
+                              int gpu = -1);
 
 // The result of the model: `outputs` (one for each flattened output of the
 // trace, constants included) put back into their nesting. Tensors of

@@ -77,9 +77,15 @@ c10::ScalarType ToScalarType(DataType dtype) {
   return c10::ScalarType::Undefined;
 }
 
-bool IsPlainTensor(const at::Tensor& tensor) {
+c10::Device DeviceOf(int gpu) {
+  return gpu < 0 ? c10::Device(c10::DeviceType::CPU)
+                 : c10::Device(c10::DeviceType::CUDA,
+                               static_cast<c10::DeviceIndex>(gpu));
+}
+
+bool IsPlainTensor(const at::Tensor& tensor, int gpu) {
   return tensor.defined() && tensor.layout() == c10::kStrided &&
-         tensor.device().is_cpu() && !tensor.is_quantized() &&
+         tensor.device() == DeviceOf(gpu) && !tensor.is_quantized() &&
          !tensor.is_conj() && !tensor.is_neg() &&
          FromScalarType(tensor.scalar_type()).has_value();
 }
@@ -89,10 +95,15 @@ TensorView ViewOf(const at::Tensor& tensor) {
           *FromScalarType(tensor.scalar_type()), tensor.sizes().vec()};
 }
 
-at::Tensor TensorOn(const TensorView& view) {
-  const auto options = at::TensorOptions().dtype(ToScalarType(view.dtype));
+at::Tensor TensorOn(const TensorView& view, int gpu) {
+  const auto options = at::TensorOptions()
+                           .dtype(ToScalarType(view.dtype))
+                           .device(DeviceOf(gpu));
   if (view.data == nullptr) return at::empty(view.sizes, options);
-  return at::from_blob(view.data, view.sizes, options);
+  return at::for_blob(view.data, view.sizes)
+      .options(options)
+      .target_device(options.device())
+      .make_tensor();
 }
 
 std::string Describe(const c10::IValue& value) {

@@ -7,6 +7,8 @@
 
 #include <exception>
 #include <functional>
+#include <c10/core/Device.h>
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,14 +23,18 @@ namespace aitune::frontend {
 std::optional<DataType> FromScalarType(c10::ScalarType type);
 c10::ScalarType ToScalarType(DataType dtype);
 
-// Whether compiled code can hold this tensor: a defined dense CPU tensor of a
-// known dtype without conjugate or negative bits.
-bool IsPlainTensor(const at::Tensor& tensor);
+// Whether compiled code can hold this tensor: a defined dense tensor, on the
+// CPU or, with `gpu` >= 0, on that GPU, of a known dtype and without conjugate
+// or negative bits.
+bool IsPlainTensor(const at::Tensor& tensor, int gpu = -1);
 
 // Precondition: plain and contiguous. The view refers to the tensor's memory.
 TensorView ViewOf(const at::Tensor& tensor);
-// A tensor on the view's memory.
-at::Tensor TensorOn(const TensorView& view);
+// A tensor on the view's memory, which is the GPU's with `gpu` >= 0.
+at::Tensor TensorOn(const TensorView& view, int gpu = -1);
+
+// The CPU for -1, else that GPU.
+c10::Device DeviceOf(int gpu);
 
 // "float32[1,3,224,224]", "int64=5", "(float32[2], None)", ...
 std::string Describe(const c10::IValue& value);

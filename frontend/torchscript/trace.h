@@ -108,6 +108,8 @@ struct Trace {
       const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
       const std::vector<ValueId>& outputs)>
       make_fallback_region;
+  // The GPU that regions made from now on run on; -1: the CPU.
+  std::shared_ptr<int> fallback_gpu;
 };
 
 }  // namespace aitune::frontend

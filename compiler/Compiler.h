@@ -20,7 +20,14 @@ class ModuleOp;
 namespace aitune {
 
 /// Where `compile` stops; the module then holds that phase's IR.
-enum class CompilePhase { Import, Transformed, Fused, Linalg, LLVM, Executable };
+enum class CompilePhase {
+  Import,
+  Transformed,
+  Fused,
+  Linalg,
+  LLVM,
+  Executable
+};
 
 struct CompileOptions {
   /// Stop after this phase and return its IR (aitune --compile-to).
@@ -49,14 +56,14 @@ struct CompileOptions {
 /// Why something was not done (an import, a fusion, a schedule, a library).
 struct Rejection {
   std::string phase;
-  std::string subject;  ///< the operator, with its source location
+  std::string subject; ///< the operator, with its source location
   std::string reason;
 };
 
 /// One kernel candidate that was measured.
 struct CandidateResult {
   std::string kernel, candidate;
-  double microseconds = 0;  ///< median; negative if it failed or was wrong
+  double microseconds = 0; ///< median; negative if it failed or was wrong
   bool chosen = false;
   std::string note;
 };
@@ -91,8 +98,8 @@ struct CompileResult {
   std::string ir;
   std::vector<Rejection> rejections;
   std::vector<CandidateResult> candidates;
-  int kernels = 0;         ///< launches of generated or library kernels
-  int uniqueKernels = 0;   ///< kernels compiled: identical ones once
+  int kernels = 0;       ///< launches of generated or library kernels
+  int uniqueKernels = 0; ///< kernels compiled: identical ones once
   /// Phase name and seconds, in order.
   std::vector<std::pair<std::string, double>> phaseSeconds;
 };
@@ -107,8 +114,9 @@ absl::StatusOr<int> cudaOrdinal(const std::string &device);
 /// kInvalidArgument for a module that breaks the contract, kInternal for a
 /// failure of a pass (with its diagnostics). Not thread-safe for one
 /// MLIRContext; separate contexts may compile at once.
-absl::StatusOr<CompileResult> compile(mlir::ModuleOp module, absl::Span<const ConstantTensor> constants,
-                                      const CompileOptions &options);
+absl::StatusOr<CompileResult>
+compile(mlir::ModuleOp module, absl::Span<const ConstantTensor> constants,
+        const CompileOptions &options);
 
 } // namespace aitune
 

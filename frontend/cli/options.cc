@@ -147,11 +147,13 @@ void AddCompileOptions(CLI::App& app, Options& options) {
                  "Compile for and run on cpu (default), cuda or cuda:N, the "
                  "GPU number N")
       ->type_name("NAME")
-      ->check(Check("cpu, cuda or cuda:N", [](const std::string& text) {
-        return text == "cpu" || text == "cuda" ||
-               (text.rfind("cuda:", 0) == 0 && text.size() > 5 &&
-                text.find_first_not_of("0123456789", 5) == std::string::npos);
-      }))
+      ->check(Check("cpu, cuda or cuda:N",
+                    [](const std::string& text) {
+                      return text == "cpu" || text == "cuda" ||
+                             (text.rfind("cuda:", 0) == 0 && text.size() > 5 &&
+                              text.find_first_not_of("0123456789", 5) ==
+                                  std::string::npos);
+                    }))
       ->group(kCompileGroup);
   app.add_flag("--emulate-eager-casts", options.emulate_eager_casts,
                "Round after every operation where eager does, instead of once "

@@ -31,8 +31,8 @@ struct RegionDefinition {
 
 struct CompiledTrace {
   CompileResult result;
-  std::vector<FallbackOp> fallbacks;      // in the order of the trace
-  std::vector<RegionDefinition> regions;  // as the plan numbers them
+  std::vector<FallbackOp> fallbacks;             // in the order of the trace
+  std::vector<RegionDefinition> regions;         // as the plan numbers them
   std::shared_ptr<const KernelLibrary> kernels;  // null for a GPU
 };
 

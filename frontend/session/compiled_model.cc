@@ -137,9 +137,9 @@ absl::Status CompiledModel::Load(
   for (const KernelObject& object : result.objects) {
     cubins.push_back(object.object);
   }
-  auto executable = cuda::CudaExecutable::Load(
-      **device, result.plan, cubins, std::move(constants), std::move(regions),
-      {});
+  auto executable =
+      cuda::CudaExecutable::Load(**device, result.plan, cubins,
+                                 std::move(constants), std::move(regions), {});
   if (!executable.ok()) return executable.status();
   cuda_executable_ = *std::move(executable);
   return absl::OkStatus();

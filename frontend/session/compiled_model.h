@@ -38,10 +38,10 @@ class CompiledModel {
       const BuildOptions& options);
 
   // Runs the model on tensors of the device that it was compiled for (on a GPU
-  // queued on LibTorch's current stream) in the nesting and dtypes it was built for,
-  // with dynamic axes in their ranges. Inputs are read in place when they are
-  // contiguous; the result is freshly allocated. kInvalidArgument names what
-  // does not fit. Thread-safe; concurrent calls run concurrently.
+  // queued on LibTorch's current stream) in the nesting and dtypes it was built
+  // for, with dynamic axes in their ranges. Inputs are read in place when they
+  // are contiguous; the result is freshly allocated. kInvalidArgument names
+  // what does not fit. Thread-safe; concurrent calls run concurrently.
   absl::StatusOr<c10::IValue> Run(const ValueList& arguments) const;
 
   // The median time of each step over `repeats` runs, in the plan's order.

@@ -70,9 +70,9 @@ absl::StatusOr<std::vector<TimingSummary>> MeasureInterleaved(
     if (elapsed > 4 * options.seconds && round > 0) break;
     if (elapsed > options.seconds && round >= options.min_rounds) break;
     for (size_t i = 0; i < candidates.size(); ++i) {
-      absl::StatusOr<double> time =
-          options.clock ? options.clock(candidates[i].run)
-                        : HostTime(candidates[i].run);
+      absl::StatusOr<double> time = options.clock
+                                        ? options.clock(candidates[i].run)
+                                        : HostTime(candidates[i].run);
       if (!time.ok()) return Named(candidates[i].name, time.status());
       times[i].push_back(*time);
     }

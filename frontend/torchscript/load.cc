@@ -108,8 +108,7 @@ void MoveConstants(torch::jit::Block* block, c10::Device device) {
         node->hasAttribute(c10::attr::value)) {
       node->s_(c10::attr::value, device.str());
     } else if (node->hasAttribute(c10::attr::value) &&
-               node->kindOf(c10::attr::value) ==
-                   torch::jit::AttributeKind::t &&
+               node->kindOf(c10::attr::value) == torch::jit::AttributeKind::t &&
                node->t(c10::attr::value).dim() > 0) {
       node->t_(c10::attr::value, node->t(c10::attr::value).to(device));
       node->output()->inferTypeFrom(node->t(c10::attr::value));

@@ -49,11 +49,11 @@ class Flattener {
     switch (structure.kind) {
       case Kind::kTensor: {
         if (!value.isTensor() || !IsPlainTensor(value.toTensor(), gpu_)) {
-          return Mismatch(
-              path,
-              gpu_ < 0 ? "a dense CPU tensor"
-                       : absl::StrCat("a dense tensor on cuda:", gpu_),
-              value);
+          return Mismatch(path,
+                          gpu_ < 0
+                              ? "a dense CPU tensor"
+                              : absl::StrCat("a dense tensor on cuda:", gpu_),
+                          value);
         }
         tensors.push_back(value.toTensor().contiguous());
         return absl::OkStatus();

@@ -38,8 +38,7 @@ struct OutputBuffers {
 };
 OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
                               absl::Span<const std::vector<int64_t>> sizes,
-                              const std::vector<bool>& is_opaque,
-                              int gpu = -1);
+                              const std::vector<bool>& is_opaque, int gpu = -1);
 
 // The result of the model: `outputs` (one for each flattened output of the
 // trace, constants included) put back into their nesting. Tensors of

@@ -96,9 +96,8 @@ TensorView ViewOf(const at::Tensor& tensor) {
 }
 
 at::Tensor TensorOn(const TensorView& view, int gpu) {
-  const auto options = at::TensorOptions()
-                           .dtype(ToScalarType(view.dtype))
-                           .device(DeviceOf(gpu));
+  const auto options =
+      at::TensorOptions().dtype(ToScalarType(view.dtype)).device(DeviceOf(gpu));
   if (view.data == nullptr) return at::empty(view.sizes, options);
   return at::for_blob(view.data, view.sizes)
       .options(options)

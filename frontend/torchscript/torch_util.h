@@ -4,11 +4,10 @@
 
 #include <ATen/core/TensorBody.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/Device.h>
 
 #include <exception>
 #include <functional>
-#include <c10/core/Device.h>
-
 #include <optional>
 #include <string>
 #include <string_view>

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/interpreter.h"
 #include "frontend/torchscript/operator_traits.h"
+#include "frontend/torchscript/shape_only.h"
 #include "frontend/torchscript/torch_util.h"
 
 namespace aitune::frontend {
@@ -40,6 +41,9 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
   const bool once =
       std::all_of(call.arguments.begin(), call.arguments.end(),
                   [](const ProbedRef& a) { return IsUniform(*a); });
+  const bool tainted =
+      std::any_of(call.arguments.begin(), call.arguments.end(),
+                  [](const ProbedRef& a) { return IsTainted(*a); });
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
     if (once && probe > 0) {
       results.push_back(results[0]);
@@ -53,7 +57,11 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
           if (call.schema->is_vararg())
             stack.emplace_back(static_cast<int64_t>(call.arguments.size()));
-          call.run(stack);
+          if (tainted && IsSlowOnCpu(*call.schema, stack)) {
+            RunForShapes(call.run, stack);
+          } else {
+            call.run(stack);
+          }
           return absl::OkStatus();
         });
     if (!status.ok()) {

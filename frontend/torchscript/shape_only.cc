@@ -1,0 +1,59 @@
+#include "frontend/torchscript/shape_only.h"
+
+#include <ATen/Functions.h>
+
+#include <set>
+#include <string>
+
+namespace aitune::frontend {
+namespace {
+
+// Elements of the operands together.
+constexpr int64_t kLarge = int64_t{1} << 20;
+
+}  // namespace
+
+bool IsSlowOnCpu(const c10::FunctionSchema& schema,
+                 const std::vector<c10::IValue>& stack) {
+  static const auto* const kContractions = new std::set<std::string>{
+      "aten::linear",
+      "aten::matmul",
+      "aten::mm",
+      "aten::bmm",
+      "aten::addmm",
+      "aten::baddbmm",
+      "aten::conv1d",
+      "aten::conv2d",
+      "aten::conv3d",
+      "aten::convolution",
+      "aten::_convolution",
+      "aten::scaled_dot_product_attention"};
+  if (kContractions->count(schema.name()) == 0) return false;
+  int64_t elements = 0;
+  for (const c10::IValue& value : stack) {
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    const at::Tensor& tensor = value.toTensor();
+    if (tensor.scalar_type() == at::kHalf ||
+        tensor.scalar_type() == at::kBFloat16) {
+      elements += tensor.numel();
+    }
+  }
+  return elements >= kLarge;
+}
+
+void RunForShapes(const std::function<void(std::vector<c10::IValue>&)>& run,
+                  std::vector<c10::IValue>& stack) {
+  for (c10::IValue& value : stack) {
+    if (value.isTensor() && value.toTensor().defined())
+      value = value.toTensor().to(at::kMeta);
+  }
+  run(stack);
+  for (c10::IValue& value : stack) {
+    if (value.isTensor() && value.toTensor().defined()) {
+      value = at::zeros(value.toTensor().sizes(),
+                        value.toTensor().options().device(at::kCPU));
+    }
+  }
+}
+
+}  // namespace aitune::frontend

@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
           if (call.schema->is_vararg())
             stack.emplace_back(static_cast<int64_t>(call.arguments.size()));
           if (tainted && IsSlowOnCpu(*call.schema, stack)) {
-            RunForShapes(call.run, stack);
+            RunForShapes(*call.schema, call.run, stack);
           } else {
             call.run(stack);
           }

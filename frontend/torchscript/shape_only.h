@@ -4,7 +4,7 @@
 // elements matter only where they decide control flow, which values of
 // contractions do not in practice, and where they do LibTorch runs that part.
 // Contractions in half precision are slow on CPUs (a large batch would take
-// minutes), so their results are given the right type and zeros.
+// minutes): these get by with less.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_SHAPE_ONLY_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_SHAPE_ONLY_H_
 
@@ -20,9 +20,10 @@ namespace aitune::frontend {
 bool IsSlowOnCpu(const c10::FunctionSchema& schema,
                  const std::vector<c10::IValue>& stack);
 
-// Runs a call on tensors without elements and puts zeros into its results.
-// Throws as `run`.
-void RunForShapes(const std::function<void(std::vector<c10::IValue>&)>& run,
+// Runs a call (its schema, its implementation, its arguments) without most of
+// its arithmetic: zeros, or a convolution in float32. Throws as `run`.
+void RunForShapes(const c10::FunctionSchema& schema,
+                  const std::function<void(std::vector<c10::IValue>&)>& run,
                   std::vector<c10::IValue>& stack);
 
 }  // namespace aitune::frontend

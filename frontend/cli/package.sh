@@ -1,6 +1,7 @@
 #!/bin/bash
 # Makes a copy of aitune for a machine that has LibTorch but neither LLVM nor
-# Abseil nor protobuf: links those statically, strips, and packs the result with
+# Abseil nor protobuf: links those statically, leaves
+# out debug information, and packs the result with
 # oneDNN into the folder OUT.
 #
 #   ./bazelw build //frontend:aitune && frontend/cli/package.sh OUT
@@ -32,7 +33,7 @@ grep -v -e '^-labsl' -e '^-lprotobuf' -e 'libLLVM.so' -e 'libMLIR.so' -e '-rpath
   "$parameters" >"$folder/parameters"
 clang++-22 -o "$folder/aitune" @"$folder/parameters" "${static[@]}" \
   -Wl,--allow-shlib-undefined -Wl,-rpath,'$ORIGIN' -fuse-ld=lld
-strip "$folder/aitune"
+strip --strip-debug "$folder/aitune"
 mkdir -p "$output"
 xz -T0 -2 -c "$folder/aitune" >"$output/aitune.xz"
 if [[ ! -e $output/libdnnl.so.3.xz ]]; then

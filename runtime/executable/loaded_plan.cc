@@ -251,7 +251,10 @@ void LoadedPlan::ReleaseUnusedConstants() {
     has_device |= owned_on_device_[i] != nullptr;
     if (!on_device[i]) owned_on_device_[i].reset();
   }
-  if (has_device) constants_.clear();
+  if (has_device) {
+    constants_.clear();
+    return;
+  }
   std::vector<bool> used(constants_.size(), false);
   auto use = [&](int32_t value) {
     const LoadedValue& root = values_[values_[value].root];

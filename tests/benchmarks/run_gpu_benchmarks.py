@@ -132,18 +132,16 @@ def sample(inputs, batch, dtype, device, shorten=False):
     return values
 
 
-def model_file(folder, name, dtype):
-    return os.path.join(folder, f"{name}_{NAMES[dtype]}.pt")
-
-
-def save(folder, name, dtype):
-    path = model_file(folder, name, dtype)
+def save(folder, name, batch, dtype):
+    # Some traces hold the batch that they were made with; a large one takes long.
+    batch = batch if batch <= 8 else 1
+    path = os.path.join(folder, f"{name}_{batch}_{NAMES[dtype]}.pt")
     if not os.path.exists(path):
         module, inputs = make(name)
         module = module.eval().to(dtype)
         with torch.inference_mode(False), torch.no_grad():
             traced = torch.jit.trace(
-                module, tuple(sample(inputs, 1, dtype, "cpu", shorten=True)),
+                module, tuple(sample(inputs, batch, dtype, "cpu", shorten=True)),
                 check_trace=False, strict=False)
         torch.jit.save(traced, path)
     return path
@@ -203,7 +201,7 @@ class Peer:
 def measure(spec, options):
     name, batch, *rest = spec.split(":")
     batch, dtype = int(batch), DTYPES[rest[0] if rest else "fp16"]
-    path = save(options.models, name, dtype)
+    path = save(options.models, name, batch, dtype)
     row = {"row": spec, "errors": {}, "build_seconds": {}}
     module, inputs = make(name)
     contestants = {}
@@ -275,9 +273,9 @@ def main():
     os.makedirs(options.models, exist_ok=True)
     rows = []
     for spec in options.rows:
-        name, _, *rest = spec.split(":")
+        name, batch, *rest = spec.split(":")
         if options.make_only:
-            save(options.models, name, DTYPES[rest[0] if rest else "fp16"])
+            save(options.models, name, int(batch), DTYPES[rest[0] if rest else "fp16"])
             continue
         with torch.inference_mode():
             row = measure(spec, options)

@@ -213,27 +213,29 @@ bool isConvolution(func::FuncOp function) {
 }
 
 /// The library with as many post-operations as it takes and, since cuDNN has
-/// its fastest algorithms for the bare convolution, with none.
-void matchLibraries(Kernel &kernel, std::vector<CudaLibraryMatch> &matches) {
+/// its fastest algorithms for the bare convolution, with none. The bare one is
+/// first: what follows it is ours, which the others are compared with.
+void matchLibraries(Kernel &kernel, const CudaCandidateOptions &options,
+                    std::vector<CudaLibraryMatch> &matches) {
   const bool convolution = isConvolution(kernel.function);
   LibraryRules rules;
+  if (convolution) {
+    rules.rejectPostOps = [](absl::Span<const PostOp *const>) {
+      return std::string("none wanted");
+    };
+    rules.restSuffix = "_epilogue";
+    if (auto bare =
+            matchLibraryCall(kernel.function, kernel.libraryFailure, rules))
+      matches.push_back({&kernel, std::move(*bare)});
+    rules = LibraryRules();
+  }
   rules.rejectPostOps =
       convolution ? cuda::RejectConvolutionPostOps : cuda::RejectMatmulPostOps;
-  std::optional<LibraryMatch> most =
-      matchLibraryCall(kernel.function, kernel.libraryFailure, rules);
-  if (!most)
-    return;
-  const bool hasPostOps = most->call.convolution().post_ops_size() > 0;
-  matches.push_back({&kernel, std::move(*most)});
-  if (!convolution || !hasPostOps)
-    return;
-  rules.rejectPostOps = [](absl::Span<const PostOp *const>) {
-    return std::string("none wanted");
-  };
-  rules.restSuffix = "_epilogue";
-  if (std::optional<LibraryMatch> bare =
-          matchLibraryCall(kernel.function, kernel.libraryFailure, rules))
-    matches.push_back({&kernel, std::move(*bare)});
+  rules.wideColumnFactors = convolution && !options.emulateEagerCasts;
+  rules.clampsKeepNan = convolution;
+  auto most = matchLibraryCall(kernel.function, kernel.libraryFailure, rules);
+  if (most && (!convolution || most->call.convolution().post_ops_size() > 0))
+    matches.push_back({&kernel, std::move(*most)});
 }
 
 absl::Status addLibraryCandidates(const CudaLibraryMatch &found,
@@ -344,7 +346,7 @@ void addCudaCandidates(MutableArrayRef<Kernel> kernels, ModuleOp module,
   std::vector<CudaLibraryMatch> matches;
   for (Kernel &kernel : kernels) {
     generator.add(kernel.function);
-    matchLibraries(kernel, matches);
+    matchLibraries(kernel, options, matches);
   }
   for (CudaLibraryMatch &match : matches)
     if (match.match.rest)

@@ -54,14 +54,15 @@ std::optional<int> matchFullSizeArgument(Value value, RankedTensorType type) {
 
 /// Appends the post-operation that computes `op` from its operand `chain`, and
 /// the argument it reads, if any.
-bool appendPostOp(Operation *op, Value chain,
+bool appendPostOp(Operation *op, Value chain, const LibraryRules &rules,
                   google::protobuf::RepeatedPtrField<PostOp> &postOps,
                   std::vector<int> &arguments) {
-  auto append = [&](PostOp::Kind kind, float alpha = 0) {
+  auto append = [&](PostOp::Kind kind, float alpha = 0, float beta = 0) {
     PostOp &postOp = *postOps.Add();
     postOp.set_kind(kind);
     postOp.set_operand(-1);
     postOp.set_alpha(alpha);
+    postOp.set_beta(beta);
     return true;
   };
   auto appendWithOperand = [&](PostOp::Kind kind, int argument) {
@@ -86,11 +87,20 @@ bool appendPostOp(Operation *op, Value chain,
     if (isa<ait::MulOp>(op)) {
       if (auto factor = matchFull(other))
         return append(PostOp::SCALE, *factor);
+      if (rules.wideColumnFactors)
+        if (auto argument = matchLastAxisArgument(other, type))
+          return appendWithOperand(PostOp::MULTIPLY, *argument);
       if (auto argument = matchFullSizeArgument(other, type))
         return appendWithOperand(PostOp::MULTIPLY, *argument);
     }
     return false;
   }
+  if (auto clamp = dyn_cast<ait::ClampOp>(op);
+      clamp && rules.clampsKeepNan && clamp.getMin() && clamp.getMax())
+    return append(PostOp::CLAMP, clamp.getMin()->convertToDouble(),
+                  clamp.getMax()->convertToDouble());
+  if (isa<ait::ReluOp>(op) && rules.clampsKeepNan)
+    return append(PostOp::RELU);
   // Not relu, clamp or hardsigmoid: there oneDNN turns NaN into a bound, where
   // eager keeps it.
   return llvm::TypeSwitch<Operation *, bool>(op)
@@ -188,6 +198,17 @@ bool acceptsPostOps(const LibraryRules &rules,
   return !rules.rejectPostOps || rules.rejectPostOps(pointers).empty();
 }
 
+/// A conversion from `type`, a half-precision tensor, to f32 or back.
+bool isWidening(Operation *op, Type type) {
+  auto convert = dyn_cast<ait::ConvertOp>(op);
+  if (!convert)
+    return false;
+  auto from = cast<RankedTensorType>(convert.getInput().getType());
+  auto to = cast<RankedTensorType>(convert.getType());
+  return (from == type && to.getElementType().isF32()) ||
+         (to == type && from.getElementType().isF32());
+}
+
 } // namespace
 
 std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
@@ -221,23 +242,40 @@ std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
   auto &postOps = isa<ait::MatmulOp>(root)
                       ? *match.call.mutable_matmul()->mutable_post_ops()
                       : *match.call.mutable_convolution()->mutable_post_ops();
-  llvm::SmallPtrSet<Operation *, 8> matched{root};
-  Value chain = root->getResult(0);
+  // What is taken so far ends at `chain`; only where that has the contraction's
+  // own type can the library stop.
+  Value chain = root->getResult(0), end = chain;
+  const Type type = chain.getType();
+  SmallVector<Operation *> taken{root};
+  size_t takenAtEnd = 1;
+  int postOpsAtEnd = 0;
+  size_t argumentsAtEnd = match.arguments.size();
   while (chain.hasOneUse()) {
     Operation *user = *chain.user_begin();
-    if (isa<func::ReturnOp>(user) || user->getNumResults() != 1 ||
-        user->getResult(0).getType() != chain.getType() ||
-        !appendPostOp(user, chain, postOps, match.arguments))
+    if (user->getNumResults() != 1)
       break;
-    if (!acceptsPostOps(rules, postOps)) {
-      if (postOps.rbegin()->operand() >= 0)
-        match.arguments.pop_back();
-      postOps.RemoveLast();
+    if (rules.wideColumnFactors && isWidening(user, type)) {
+      // Nothing to do.
+    } else if (isa<func::ReturnOp>(user) ||
+               user->getResult(0).getType() != chain.getType() ||
+               !appendPostOp(user, chain, rules, postOps, match.arguments) ||
+               !acceptsPostOps(rules, postOps)) {
       break;
     }
-    matched.insert(user);
+    taken.push_back(user);
     chain = user->getResult(0);
+    if (chain.getType() != type)
+      continue;
+    end = chain;
+    takenAtEnd = taken.size();
+    postOpsAtEnd = postOps.size();
+    argumentsAtEnd = match.arguments.size();
   }
+  chain = end;
+  postOps.DeleteSubrange(postOpsAtEnd, postOps.size() - postOpsAtEnd);
+  match.arguments.resize(argumentsAtEnd);
+  llvm::SmallPtrSet<Operation *, 8> matched(taken.begin(),
+                                            taken.begin() + takenAtEnd);
   match.resultType = cast<RankedTensorType>(chain.getType());
   auto returned =
       cast<func::ReturnOp>(kernel.getBody().front().getTerminator());

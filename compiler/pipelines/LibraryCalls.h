@@ -38,6 +38,12 @@ struct LibraryRules {
   /// Why the library cannot apply these post-operations in one call, the last
   /// of which is asked about; empty when it can. Not set: it can.
   std::function<std::string(absl::Span<const PostOp *const>)> rejectPostOps;
+  /// The library computes post-operations in f32, whatever the tensors: a
+  /// widening between them is nothing to do. A factor for each column is a
+  /// MULTIPLY with a vector.
+  bool wideColumnFactors = false;
+  /// Its relu and clamp keep NaN.
+  bool clampsKeepNan = false;
   /// What `LibraryMatch::rest` is named after the kernel's name.
   std::string restSuffix = "_rest";
 };

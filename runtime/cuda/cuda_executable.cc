@@ -228,10 +228,16 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
                              /*initialization=*/true, {}));
     AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                             initialization->NewContext());
+    // A copy of a small constant may still be under way, and our stream does
+    // not wait for it.
+    AITUNE_RETURN_IF_ERROR(device.driver().Check(
+        device.driver().cuCtxSynchronize(), "copying constants"));
     AITUNE_RETURN_IF_ERROR(
         initialization->Enqueue(*context, impl->recorder.get()));
     AITUNE_RETURN_IF_ERROR(impl->recorder.Synchronize());
   }
+  AITUNE_RETURN_IF_ERROR(device.driver().Check(
+      device.driver().cuCtxSynchronize(), "loading the model"));
   impl->plan->ReleaseUnusedConstants();
   if (impl->binding.symbol_count() == 0) {
     // The sizes are known: fail now rather than in the first call.

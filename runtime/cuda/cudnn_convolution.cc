@@ -226,6 +226,12 @@ absl::Status Convolution::AddPointwise(const PostOp& op,
       kind.Set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode));
   AITUNE_RETURN_IF_ERROR(
       kind.Set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT));
+  if (mode == CUDNN_POINTWISE_RELU_FWD) {
+    // As in PyTorch: NaN stays NaN.
+    const cudnnNanPropagation_t keep = CUDNN_PROPAGATE_NAN;
+    AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION,
+                                    CUDNN_TYPE_NAN_PROPOGATION, 1, &keep));
+  }
   if (op.kind() == PostOp::CLAMP) {
     AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP,
                                     static_cast<double>(op.alpha())));
@@ -276,19 +282,22 @@ absl::Status Convolution::Prepare(const ConvolutionCall& call,
     return absl::UnimplementedError(
         "cuDNN: the filter is no constant, so that it is not channels-last");
   }
+  if (inputs[0].dtype != output.dtype || inputs[1].dtype != output.dtype) {
+    return absl::UnimplementedError("cuDNN: the operands' dtypes differ");
+  }
   for (const Operand& operand : inputs) {
-    if (operand.dtype != output.dtype) {
-      return absl::UnimplementedError("cuDNN: the operands' dtypes differ");
-    }
     for (int64_t size : operand.sizes) {
       if (size == 0) return absl::UnimplementedError("cuDNN: an empty tensor");
     }
   }
   AITUNE_ASSIGN_OR_RETURN(const cudnnDataType_t type, TypeOf(output.dtype));
 
+  auto add_of_type = [&](int64_t id, cudnnDataType_t of,
+                         const std::vector<int64_t>& sizes) {
+    return AddTensor(id, of, sizes, ChannelsLastStrides(sizes));
+  };
   auto add = [&](int64_t id, const std::vector<int64_t>& sizes) {
-    return AddTensor(id, id == 0 ? CUDNN_DATA_FLOAT : type, sizes,
-                     ChannelsLastStrides(sizes));
+    return add_of_type(id, id == 0 ? CUDNN_DATA_FLOAT : type, sizes);
   };
   const int64_t output_id = static_cast<int64_t>(inputs.size()) + 1;
   const std::vector<int64_t> output_sizes = ChannelsFirst(output.sizes);
@@ -305,11 +314,16 @@ absl::Status Convolution::Prepare(const ConvolutionCall& call,
     const CudnnDescriptor* operand = nullptr;
     if (op.operand() >= 0) {
       std::vector<int64_t> sizes = output_sizes;
-      if (op.kind() == PostOp::BIAS) {
+      const Operand& given = inputs[op.operand()];
+      if (ElementCount(given.sizes) == output_sizes[1]) {
         sizes.assign(output_sizes.size(), 1);
         sizes[1] = output_sizes[1];
+      } else if (ElementCount(given.sizes) != ElementCount(output.sizes)) {
+        return absl::UnimplementedError("cuDNN: a broadcast of another form");
       }
-      AITUNE_ASSIGN_OR_RETURN(operand, add(op.operand() + 1, sizes));
+      AITUNE_ASSIGN_OR_RETURN(const cudnnDataType_t of, TypeOf(given.dtype));
+      AITUNE_ASSIGN_OR_RETURN(operand,
+                              add_of_type(op.operand() + 1, of, sizes));
     }
     AITUNE_ASSIGN_OR_RETURN(
         const CudnnDescriptor* next,
@@ -411,6 +425,7 @@ std::string RejectConvolutionPostOps(absl::Span<const PostOp* const> post_ops) {
     switch (op->kind()) {
       case PostOp::BIAS:
       case PostOp::ADD:
+      case PostOp::MULTIPLY:
       case PostOp::RELU:
       case PostOp::SILU:
       case PostOp::SIGMOID:

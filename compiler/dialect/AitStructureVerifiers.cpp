@@ -17,10 +17,13 @@ LogicalResult verifyPair(Operation *op, StringRef name, ArrayRef<int64_t> pair,
          << " needs two numbers (height, width), each at least " << least;
 }
 
+/// Attributes may be any numbers: their products fit into this.
+using Wide = __int128;
+
 /// Number of positions of a window of `kernel` taps along an axis.
-int64_t countWindows(int64_t size, int64_t kernel, int64_t stride,
-                     int64_t padding, int64_t dilation) {
-  int64_t span = size + 2 * padding - dilation * (kernel - 1) - 1;
+Wide countWindows(Wide size, Wide kernel, Wide stride, Wide padding,
+                  Wide dilation) {
+  Wide span = size + 2 * padding - dilation * (kernel - 1) - 1;
   return span < 0 ? 0 : span / stride + 1;
 }
 } // namespace
@@ -130,9 +133,9 @@ LogicalResult ConvolutionOp::verify() {
   if (!filter.hasStaticShape() || ShapedType::isDynamic(in) ||
       ShapedType::isDynamic(out))
     return emitOpError("needs static channels and filter sizes");
-  if (in != inFilter * (getTransposed() ? 1 : groups) ||
-      out != outFilter * (getTransposed() ? groups : 1) || in % groups ||
-      out % groups)
+  if (in % groups || out % groups ||
+      in / (getTransposed() ? 1 : groups) != inFilter ||
+      out / (getTransposed() ? groups : 1) != outFilter)
     return emitOpError("channels of ")
            << input << ", " << filter << " and " << result << " do not fit in "
            << groups << " groups";
@@ -144,16 +147,17 @@ LogicalResult ConvolutionOp::verify() {
     int64_t resultSize = result.getDimSize(height + i);
     if (ShapedType::isDynamic(size) || ShapedType::isDynamic(resultSize))
       continue;
-    int64_t expected =
+    Wide expected =
         getTransposed()
-            ? (size - 1) * getStride()[i] - 2 * getPadding()[i] +
-                  getDilation()[i] * (filter.getDimSize(2 + i) - 1) +
+            ? Wide(size - 1) * getStride()[i] - 2 * Wide(getPadding()[i]) +
+                  Wide(getDilation()[i]) * (filter.getDimSize(2 + i) - 1) +
                   getOutputPadding()[i] + 1
             : countWindows(size, filter.getDimSize(2 + i), getStride()[i],
                            getPadding()[i], getDilation()[i]);
     if (expected != resultSize)
-      return emitOpError("axis ") << height + i << " of " << result
-                                  << " should have size " << expected;
+      return emitOpError("axis ")
+             << height + i << " of " << result << " should have size "
+             << static_cast<int64_t>(expected);
   }
   if (input.getElementType() != filter.getElementType() ||
       (input.getElementType() != result.getElementType() &&

@@ -69,11 +69,13 @@ LogicalResult verifySlice(Operation *op, RankedTensorType input,
     if (input.isDynamicDim(axis) || slice.isDynamicDim(axis) ||
         slice.getDimSize(axis) == 0)
       continue;
-    int64_t last = starts[axis] + steps[axis] * (slice.getDimSize(axis) - 1);
+    // Starts and steps may be any numbers.
+    __int128 last = steps[axis];
+    last = last * (slice.getDimSize(axis) - 1) + starts[axis];
     if (last >= input.getDimSize(axis))
       return op->emitOpError("reads index ")
-             << last << " of axis " << axis << ", which has "
-             << input.getDimSize(axis);
+             << static_cast<int64_t>(last) << " of axis " << axis
+             << ", which has " << input.getDimSize(axis);
   }
   return success();
 }

@@ -19,6 +19,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 
@@ -99,17 +100,26 @@ std::vector<int64_t> traceOps(const Kernel &kernel) {
   return {positions.begin(), positions.end()};
 }
 
-/// The operation with the place in the model that it comes from.
+/// The operation, the operator that it was made for and that one's place in the
+/// model's source: "ait.mean of aten::layer_norm at functional.py:2935". Not
+/// its scope: what is said of each layer of a stack is the same.
 std::string describe(Operation *op) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  stream << op->getName() << " at ";
+  std::string text = op->getName().getStringRef().str(), name, place;
   op->getLoc()->walk([&](Location location) {
-    if (!isa<FileLineColLoc, NameLoc>(location))
-      return WalkResult::advance();
-    location->print(stream);
-    return WalkResult::interrupt();
+    if (auto named = dyn_cast<NameLoc>(location); named && name.empty())
+      name = named.getName().getValue().rsplit('/').second.empty()
+                 ? named.getName().str()
+                 : named.getName().getValue().rsplit('/').second.str();
+    if (auto file = dyn_cast<FileLineColLoc>(location); file && place.empty())
+      place = absl::StrCat(
+          llvm::sys::path::filename(file.getFilename().getValue()).str(), ":",
+          file.getLine());
+    return WalkResult::advance();
   });
+  if (!name.empty())
+    absl::StrAppend(&text, " of ", name);
+  if (!place.empty())
+    absl::StrAppend(&text, " at ", place);
   return text;
 }
 
@@ -362,6 +372,7 @@ absl::StatusOr<CompileResult> Compilation::run() {
     result.ir = printToString(module);
     return true;
   };
+  dump.write("0-import.mlir", module);
   if (stopAfter(CompilePhase::Import))
     return std::move(result);
   if (absl::Status status = runPasses("transforms", buildTransformPipeline);

@@ -177,7 +177,8 @@ std::string TimingText(const std::vector<TimingRow>& rows, int threads) {
 std::string MemoryText(const MemoryInfo& memory, int64_t weight_bytes) {
   const int64_t added = memory.peak_compiling - memory.before_model;
   std::string ratio;
-  if (weight_bytes > 0) {
+  // Beside a few weights it says nothing: everything else is more.
+  if (weight_bytes >= 1'000'000) {
     ratio = absl::StrFormat(" (%.1fx the weights)",
                             static_cast<double>(added) / weight_bytes);
   }

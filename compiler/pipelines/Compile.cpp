@@ -40,6 +40,8 @@ private:
                          llvm::function_ref<void(OpPassManager &)> build);
   void collectKernels();
   absl::Status generateCode();
+  void dumpBenchmark(func::FuncOp function,
+                     const CompiledKernel &compiled) const;
   void
   addLibraryCandidate(Kernel &kernel,
                       const std::map<std::string, CompiledKernel> &compiled);
@@ -188,6 +190,15 @@ void Compilation::collectKernels() {
                                    UnitAttr::get(module.getContext()));
 }
 
+void Compilation::dumpBenchmark(func::FuncOp function,
+                                const CompiledKernel &compiled) const {
+  const Dump folder(options.dumpDirectory,
+                    "kernels/" + function.getSymName().str());
+  if (folder.enabled() && options.compileTo == CompilePhase::Executable)
+    folder.write("benchmark.cc",
+                 writeKernelBenchmark(function, compiled, symbols()));
+}
+
 void Compilation::addLibraryCandidate(
     Kernel &kernel, const std::map<std::string, CompiledKernel> &compiled) {
   LibraryMatch &match = *kernel.library;
@@ -202,6 +213,7 @@ void Compilation::addLibraryCandidate(
     auto it = compiled.find(match.rest.getSymName().str());
     if (it == compiled.end())
       return;
+    dumpBenchmark(match.rest, it->second);
     const int temporary = inputs + kernel.function.getNumResults();
     implementation.temporaries.push_back(match.resultType);
     call.outputs = {temporary};
@@ -268,11 +280,7 @@ absl::Status Compilation::generateCode() {
     if (auto it = compiled.find(name); it != compiled.end()) {
       kernel.candidates.push_back(
           generatedImplementation(kernel.function, it->second));
-      if (const Dump folder(options.dumpDirectory, "kernels/" + name);
-          folder.enabled() && options.compileTo == CompilePhase::Executable)
-        folder.write(
-            "benchmark.cc",
-            writeKernelBenchmark(kernel.function, it->second, symbols()));
+      dumpBenchmark(kernel.function, it->second);
     } else {
       result.rejections.push_back({"code generation", name, failures[name]});
     }

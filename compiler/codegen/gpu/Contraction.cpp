@@ -233,10 +233,6 @@ absl::StatusOr<OperandView> followView(Value tensor, ArrayRef<AffineExpr> exprs,
   auto type = cast<RankedTensorType>(tensor.getType());
   view.elementType = type.getElementType();
   view.address = decompose(linearize(type, at));
-  for (const LinearForm::Term &term : view.address.terms)
-    if (!isa<AffineDimExpr>(term.term))
-      return absl::UnimplementedError(
-          "a contraction's operand whose place is not linear in its index");
   auto function = cast<func::FuncOp>(view.argument.getOwner()->getParentOp());
   view.isConstant = static_cast<bool>(
       function.getArgAttr(view.argument.getArgNumber(), "ait.constant"));

@@ -51,7 +51,8 @@ struct OperandView {
 };
 
 /// Follows `tensor` at `exprs` through views to an argument. kUnimplemented if
-/// it is computed or not read at an affine place.
+/// it is computed or not read at an affine place. The address may have terms
+/// that are not dims (quotients, remainders).
 absl::StatusOr<OperandView> followView(mlir::Value tensor,
                                        llvm::ArrayRef<mlir::AffineExpr> exprs,
                                        DimTable &dims);

@@ -1,6 +1,7 @@
 #include "compiler/codegen/gpu/Generate.h"
 
 #include "absl/status/status.h"
+#include "compiler/codegen/gpu/AttentionKernel.h"
 #include "compiler/codegen/gpu/LoopKernel.h"
 #include "compiler/codegen/gpu/MatmulKernel.h"
 
@@ -22,6 +23,8 @@ generateCuda(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
   }
   if (kind && kind.getValue() == "matmul")
     return generateMatmul(kernel, symbols, target);
+  if (kind && kind.getValue() == "attention")
+    return generateAttention(kernel, symbols, target);
   return absl::UnimplementedError(
       "no CUDA generator for kernels of kind '" +
       (kind ? kind.getValue().str() : std::string("none")) + "'");

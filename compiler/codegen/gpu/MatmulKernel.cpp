@@ -97,6 +97,11 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
       followView(parts.operand(1), indices.rhs, dims);
   if (!rhs.ok())
     return rhs.status();
+  for (const OperandView *view : {&*lhs, &*rhs})
+    for (const LinearForm::Term &term : view->address.terms)
+      if (!isa<AffineDimExpr>(term.term))
+        return absl::UnimplementedError(
+            "a matmul's operand whose place is not linear in its index");
   if (lhs->elementType != rhs->elementType ||
       !parts.resultType.getElementType().isF32())
     return absl::UnimplementedError("a matmul of these element types");

@@ -1,0 +1,69 @@
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda -o /dev/null | FileCheck %s
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_80 compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_90 compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_100 compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_120 compile=1 quiet=1" -o /dev/null
+
+#batch = affine_map<()[s0] -> (s0, 128, 12, 64)>
+module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, input = 0 : i64, axis = 0 : i64}]} {
+
+// Heads are read and stored in place of their permutes; the mask is boolean.
+// CHECK-LABEL: === masked: attention mma
+// CHECK: const Columns<half> q{in0 + {{.*}}, 768, 0, 64, 128};
+// CHECK: const auto adjust = [&](float x, Index t, Index s) -> float {
+// CHECK-NEXT: const bool [[MASK:x[0-9]+]] = in3[{{.*}}t * 128{{.*}}s];
+// CHECK-NEXT: return [[MASK]] ? x : minusInfinity();
+// CHECK: attend<half, {{.*}}, 64, 64, false>(q, k, v, t0, 0.125f, adjust, shared);
+// CHECK: store(out0 +
+func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x12x64xf16, #batch>, %v: tensor<?x128x12x64xf16, #batch>, %mask: tensor<1x1x128x128xi1>) -> tensor<?x128x12x64xf16, #batch> attributes {ait.kind = "attention"} {
+  %0 = ait.permute %q {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x128x12x64xf16, #batch> -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
+  %1 = ait.permute %k {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x128x12x64xf16, #batch> -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
+  %2 = ait.permute %v {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x128x12x64xf16, #batch> -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
+  %m = ait.expand %mask : tensor<1x1x128x128xi1> -> tensor<?x12x128x128xi1, affine_map<()[s0] -> (s0, 12, 128, 128)>>
+  %3 = ait.attention %0, %1, %2, %m {scale = 1.250000e-01 : f64} : (tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>, tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>, tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>, tensor<?x12x128x128xi1, affine_map<()[s0] -> (s0, 12, 128, 128)>>) -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
+  %4 = ait.permute %3 {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>> -> tensor<?x128x12x64xf16, #batch>
+  return %4 : tensor<?x128x12x64xf16, #batch>
+}
+
+// Queries, keys and values are slices of one tensor.
+// CHECK-LABEL: === packed: attention mma
+// CHECK: const Columns<bfloat> k{in0 + {{.*}}1024{{.*}}, 3072, 0, 64, 128};
+// CHECK: [](float x, Index, Index) { return x; }
+// CHECK: 64, 64, true>(
+func.func private @packed(%x: tensor<1x128x48x64xbf16>) -> tensor<1x128x16x64xbf16> attributes {ait.kind = "attention"} {
+  %0 = ait.slice %x {starts = array<i64: 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<1x128x48x64xbf16> -> tensor<1x128x16x64xbf16>
+  %1 = ait.permute %0 {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x128x16x64xbf16> -> tensor<1x16x128x64xbf16>
+  %2 = ait.slice %x {starts = array<i64: 0, 0, 16, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<1x128x48x64xbf16> -> tensor<1x128x16x64xbf16>
+  %3 = ait.permute %2 {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x128x16x64xbf16> -> tensor<1x16x128x64xbf16>
+  %4 = ait.slice %x {starts = array<i64: 0, 0, 32, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<1x128x48x64xbf16> -> tensor<1x128x16x64xbf16>
+  %5 = ait.permute %4 {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x128x16x64xbf16> -> tensor<1x16x128x64xbf16>
+  %6 = ait.attention %1, %3, %5 {is_causal, scale = 1.250000e-01 : f64} : (tensor<1x16x128x64xbf16>, tensor<1x16x128x64xbf16>, tensor<1x16x128x64xbf16>) -> tensor<1x16x128x64xbf16>
+  %7 = ait.permute %6 {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x16x128x64xbf16> -> tensor<1x128x16x64xbf16>
+  return %7 : tensor<1x128x16x64xbf16>
+}
+
+// fp32, an added mask, a depth that is no multiple of 8, other keys.
+// CHECK-LABEL: === wide: attention simt
+// CHECK: const Strided<float> q{
+// CHECK: return x + toFloat(
+// CHECK: attendSimt<float, 4, 20, 36, false>
+func.func private @wide(%q: tensor<2x3x50x20xf32>, %k: tensor<2x3x70x20xf32>, %v: tensor<2x3x70x36xf32>, %mask: tensor<2x1x1x70xf32>) -> tensor<2x3x50x36xf32> attributes {ait.kind = "attention"} {
+  %m = ait.expand %mask : tensor<2x1x1x70xf32> -> tensor<2x3x50x70xf32>
+  %0 = ait.attention %q, %k, %v, %m {scale = 2.0e-01 : f64} : (tensor<2x3x50x20xf32>, tensor<2x3x70x20xf32>, tensor<2x3x70x36xf32>, tensor<2x3x50x70xf32>) -> tensor<2x3x50x36xf32>
+  return %0 : tensor<2x3x50x36xf32>
+}
+
+// Four heads of queries share one of keys and values.
+// CHECK-LABEL: === grouped: attention mma
+// CHECK: const Columns<half> k{in1 + {{.*}} / 4
+func.func private @grouped(%q: tensor<1x8x100x128xf16>, %k: tensor<1x2x100x128xf16>, %v: tensor<1x2x100x128xf16>) -> tensor<1x8x100x128xf16> attributes {ait.kind = "attention"} {
+  %0 = ait.reshape %k : tensor<1x2x100x128xf16> -> tensor<1x2x1x100x128xf16>
+  %1 = ait.expand %0 : tensor<1x2x1x100x128xf16> -> tensor<1x2x4x100x128xf16>
+  %2 = ait.reshape %1 : tensor<1x2x4x100x128xf16> -> tensor<1x8x100x128xf16>
+  %3 = ait.reshape %v : tensor<1x2x100x128xf16> -> tensor<1x2x1x100x128xf16>
+  %4 = ait.expand %3 : tensor<1x2x1x100x128xf16> -> tensor<1x2x4x100x128xf16>
+  %5 = ait.reshape %4 : tensor<1x2x4x100x128xf16> -> tensor<1x8x100x128xf16>
+  %6 = ait.attention %q, %2, %5 {is_causal, scale = 8.838835e-02 : f64} : (tensor<1x8x100x128xf16>, tensor<1x8x100x128xf16>, tensor<1x8x100x128xf16>) -> tensor<1x8x100x128xf16>
+  return %6 : tensor<1x8x100x128xf16>
+}
+}

@@ -1,0 +1,262 @@
+// softmax(q k^T * scale + mask) v without storing the scores: keys are taken in
+// steps, and what was summed is corrected as larger scores appear. `adjust(x, t,
+// s)` is the score of query t and key s after the mask. Rows without a key give
+// 0. The result is left in `shared`, in rows of ValueDepth + 4 floats.
+constexpr float kLog2E = 1.44269504f;
+__device__ __forceinline__ float minusInfinity() { return __int_as_float(0xff800000); }
+
+__device__ __forceinline__ unsigned packPair(half, float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+__device__ __forceinline__ unsigned packPair(bfloat, float low, float high) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+  return pair;
+}
+
+// On tensor cores: WQ warps have 16 queries each; WK groups of them share the 64
+// keys of a step and keep partial sums, a tile each.
+template <typename T, int WQ, int WK, int Depth, int ValueDepth, bool Causal, typename Adjust>
+__device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &k, const Columns<T> &v, int first,
+                                         float scale, const Adjust &adjust, unsigned char *shared) {
+  constexpr int threads = WQ * WK * 32, keys = 64, own = keys / WK, queries = WQ * 16;
+  constexpr int chunks = Depth <= 32 ? 4 : Depth <= 64 ? 8 : 16, chunksV = ValueDepth <= 32 ? 4 : ValueDepth <= 64 ? 8 : 16;
+  constexpr int bytesQ = queries * chunks * 16, bytesK = keys * chunks * 16, bytes = bytesK + keys * chunksV * 16;
+  constexpr int stepsD = (Depth + 15) / 16, tilesE = (ValueDepth + 15) / 16 * 2;
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, m = warp % WQ * 16, group = warp / WQ;
+  const unsigned base = sharedAddress(shared);
+  const TileFill<Columns<T>, queries, chunks, threads> fillQ(q);
+  const TileFill<Columns<T>, keys, chunks, threads> fillK(k);
+  const TileFill<Columns<T>, keys, chunksV, threads> fillV(v);
+  fillQ.fill(q, base, first);
+  fillK.fill(k, base + bytesQ, 0);
+  fillV.fill(v, base + bytesQ + bytesK, 0);
+  commitCopies();
+  int steps = (k.rows + keys - 1) / keys;
+  if constexpr (Causal) {
+    const int needed = (first + queries - 1) / keys + 1;
+    steps = steps < needed ? steps : needed;
+  }
+  unsigned fq[stepsD][4];
+  float sums[tilesE][4], greatest[2] = {minusInfinity(), minusInfinity()}, total[2] = {0.0f, 0.0f};
+#pragma unroll
+  for (int j = 0; j < tilesE; ++j)
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+      sums[j][i] = 0.0f;
+  for (int step = 0; step < steps; ++step) {
+    waitCopies<0>();
+    __syncthreads();
+    const unsigned at = base + bytesQ + step % 2 * bytes;
+    if (step + 1 < steps) {
+      const unsigned next = base + bytesQ + (step + 1) % 2 * bytes;
+      fillK.fill(k, next, (step + 1) * keys);
+      fillV.fill(v, next + bytesK, (step + 1) * keys);
+    }
+    commitCopies();
+    if (step == 0)
+#pragma unroll
+      for (int d = 0; d < stepsD; ++d)
+        loadMatrices(fq[d], base + swizzle<chunks>(m + lane % 16, d * 2 + lane / 16) * 16);
+    float scores[own / 8][4];
+#pragma unroll
+    for (int j = 0; j < own / 8; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i)
+        scores[j][i] = 0.0f;
+#pragma unroll
+    for (int d = 0; d < stepsD; ++d)
+#pragma unroll
+      for (int j = 0; j < own / 16; ++j) {
+        unsigned fk[4];
+        loadMatrices(fk, at + swizzle<chunks>(group * own + j * 16 + lane % 8 + lane / 16 * 8, d * 2 + lane / 8 % 2) * 16);
+        multiply(T(), scores[j * 2], fq[d], fk[0], fk[1]);
+        multiply(T(), scores[j * 2 + 1], fq[d], fk[2], fk[3]);
+      }
+    // Mask, and the greatest of each row.
+    float before[2] = {greatest[0], greatest[1]};
+#pragma unroll
+    for (int j = 0; j < own / 8; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int t = first + m + lane / 4 + i / 2 * 8, s = step * keys + group * own + j * 8 + lane % 4 * 2 + i % 2;
+        float x = minusInfinity();
+        if (s < k.rows && t < q.rows && (!Causal || s <= t))
+          x = adjust(scores[j][i] * scale, t, s) * kLog2E;
+        scores[j][i] = x;
+        greatest[i / 2] = fmaxf(greatest[i / 2], x);
+      }
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      greatest[h] = fmaxf(greatest[h], __shfl_xor_sync(0xffffffffu, greatest[h], 1));
+      greatest[h] = fmaxf(greatest[h], __shfl_xor_sync(0xffffffffu, greatest[h], 2));
+      const float correction = greatest[h] == minusInfinity() ? 1.0f : exp2f(before[h] - greatest[h]);
+      total[h] *= correction;
+#pragma unroll
+      for (int j = 0; j < tilesE; ++j) {
+        sums[j][h * 2] *= correction;
+        sums[j][h * 2 + 1] *= correction;
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < own / 8; ++j)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        scores[j][i] = scores[j][i] == minusInfinity() ? 0.0f : exp2f(scores[j][i] - greatest[i / 2]);
+        total[i / 2] += scores[j][i];
+      }
+#pragma unroll
+    for (int j = 0; j < own / 16; ++j) {
+      const unsigned fp[4] = {packPair(T(), scores[j * 2][0], scores[j * 2][1]), packPair(T(), scores[j * 2][2], scores[j * 2][3]),
+                              packPair(T(), scores[j * 2 + 1][0], scores[j * 2 + 1][1]),
+                              packPair(T(), scores[j * 2 + 1][2], scores[j * 2 + 1][3])};
+#pragma unroll
+      for (int e = 0; e < tilesE / 2; ++e) {
+        unsigned fv[4];
+        loadMatricesTransposed(fv, at + bytesK + swizzle<chunksV>(group * own + j * 16 + lane % 16, e * 2 + lane / 16) * 16);
+        multiply(T(), sums[e * 2], fp, fv[0], fv[1]);
+        multiply(T(), sums[e * 2 + 1], fp, fv[2], fv[3]);
+      }
+    }
+  }
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    total[h] += __shfl_xor_sync(0xffffffffu, total[h], 1);
+    total[h] += __shfl_xor_sync(0xffffffffu, total[h], 2);
+  }
+  waitCopies<0>();
+  __syncthreads();
+  float factors[2];
+  if constexpr (WK == 1) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+      factors[h] = total[h] == 0.0f ? 0.0f : 1.0f / total[h];
+  } else {
+    __shared__ float greatests[WK][queries], totals[WK][queries];
+    if (lane % 4 == 0)
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        greatests[group][m + lane / 4 + h * 8] = greatest[h];
+        totals[group][m + lane / 4 + h * 8] = total[h];
+      }
+    __syncthreads();
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int row = m + lane / 4 + h * 8;
+      float all = greatests[0][row], sum = 0.0f;
+#pragma unroll
+      for (int w = 1; w < WK; ++w)
+        all = fmaxf(all, greatests[w][row]);
+#pragma unroll
+      for (int w = 0; w < WK; ++w)
+        sum += greatests[w][row] == minusInfinity() ? totals[w][row] : totals[w][row] * exp2f(greatests[w][row] - all);
+      const float part = greatest[h] == minusInfinity() ? 1.0f : exp2f(greatest[h] - all);
+      factors[h] = sum == 0.0f ? 0.0f : part / sum;
+    }
+  }
+  float *tile = reinterpret_cast<float *>(shared);
+  float *part = tile + group * queries * (ValueDepth + 4);
+#pragma unroll
+  for (int j = 0; j < tilesE; ++j)
+#pragma unroll
+    for (int h = 0; h < 2; ++h)
+      if (j * 8 < ValueDepth)
+        *reinterpret_cast<float2 *>(part + (m + lane / 4 + h * 8) * (ValueDepth + 4) + j * 8 + lane % 4 * 2) =
+            make_float2(sums[j][h * 2] * factors[h], sums[j][h * 2 + 1] * factors[h]);
+  __syncthreads();
+  return tile;
+}
+
+// In fp32 on the ordinary units, for every element type and depth: a warp has
+// four queries, its lanes a key each, then elements of the value each.
+template <typename T> struct Strided {
+  const T *from;
+  long long rowStride, columnStride;
+  int rows;
+  __device__ __forceinline__ float at(int row, int column) const {
+    return row < rows ? toFloat(from[row * rowStride + column * columnStride]) : 0.0f;
+  }
+};
+template <typename T, int Warps, int Depth, int ValueDepth, bool Causal, typename Adjust>
+__device__ __forceinline__ float *attendSimt(const Strided<T> &q, const Strided<T> &k, const Strided<T> &v, int first,
+                                             float scale, const Adjust &adjust, unsigned char *shared) {
+  constexpr int each = 4, queries = Warps * each, parts = (ValueDepth + 31) / 32, threads = Warps * 32;
+  float *qs = reinterpret_cast<float *>(shared), *ks = qs + queries * Depth, *vs = ks + 32 * (Depth + 1);
+  const int lane = threadIdx.x % 32, m = threadIdx.x / 32 * each;
+  for (int i = threadIdx.x; i < queries * Depth; i += threads)
+    qs[i] = q.at(first + i / Depth, i % Depth);
+  float sums[each][parts], greatest[each], total[each];
+#pragma unroll
+  for (int r = 0; r < each; ++r) {
+    greatest[r] = minusInfinity();
+    total[r] = 0.0f;
+#pragma unroll
+    for (int p = 0; p < parts; ++p)
+      sums[r][p] = 0.0f;
+  }
+  int end = k.rows;
+  if constexpr (Causal)
+    end = end < first + queries ? end : first + queries;
+  for (int s0 = 0; s0 < end; s0 += 32) {
+    __syncthreads();
+    for (int i = threadIdx.x; i < 32 * Depth; i += threads)
+      ks[i / Depth * (Depth + 1) + i % Depth] = k.at(s0 + i / Depth, i % Depth);
+    for (int i = threadIdx.x; i < 32 * ValueDepth; i += threads)
+      vs[i] = v.at(s0 + i / ValueDepth, i % ValueDepth);
+    __syncthreads();
+    float scores[each];
+#pragma unroll
+    for (int r = 0; r < each; ++r)
+      scores[r] = 0.0f;
+    for (int d = 0; d < Depth; ++d) {
+      const float x = ks[lane * (Depth + 1) + d];
+#pragma unroll
+      for (int r = 0; r < each; ++r)
+        scores[r] = fmaf(qs[(m + r) * Depth + d], x, scores[r]);
+    }
+#pragma unroll
+    for (int r = 0; r < each; ++r) {
+      const int t = first + m + r, s = s0 + lane;
+      float x = minusInfinity();
+      if (s < k.rows && t < q.rows && (!Causal || s <= t))
+        x = adjust(scores[r] * scale, t, s) * kLog2E;
+      float all = fmaxf(greatest[r], x);
+#pragma unroll
+      for (int offset = 16; offset > 0; offset /= 2)
+        all = fmaxf(all, __shfl_xor_sync(0xffffffffu, all, offset));
+      const float correction = all == minusInfinity() ? 1.0f : exp2f(greatest[r] - all);
+      scores[r] = x == minusInfinity() ? 0.0f : exp2f(x - all);
+      greatest[r] = all;
+      total[r] = total[r] * correction + scores[r];
+#pragma unroll
+      for (int p = 0; p < parts; ++p)
+        sums[r][p] *= correction;
+    }
+    for (int s = 0; s < 32; ++s)
+#pragma unroll
+      for (int p = 0; p < parts; ++p) {
+        const int e = p * 32 + lane;
+        const float x = e < ValueDepth ? vs[s * ValueDepth + e] : 0.0f;
+#pragma unroll
+        for (int r = 0; r < each; ++r)
+          sums[r][p] = fmaf(__shfl_sync(0xffffffffu, scores[r], s), x, sums[r][p]);
+      }
+  }
+  __syncthreads();
+  float *tile = reinterpret_cast<float *>(shared);
+#pragma unroll
+  for (int r = 0; r < each; ++r) {
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2)
+      total[r] += __shfl_xor_sync(0xffffffffu, total[r], offset);
+    const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
+#pragma unroll
+    for (int p = 0; p < parts; ++p)
+      if (p * 32 + lane < ValueDepth)
+        tile[(m + r) * (ValueDepth + 4) + p * 32 + lane] = sums[r][p] * factor;
+  }
+  __syncthreads();
+  return tile;
+}

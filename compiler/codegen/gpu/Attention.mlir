@@ -19,8 +19,7 @@ func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x
   %0 = ait.permute %q {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x128x12x64xf16, #batch> -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
   %1 = ait.permute %k {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x128x12x64xf16, #batch> -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
   %2 = ait.permute %v {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x128x12x64xf16, #batch> -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
-  %m = ait.expand %mask : tensor<1x1x128x128xi1> -> tensor<?x12x128x128xi1, affine_map<()[s0] -> (s0, 12, 128, 128)>>
-  %3 = ait.attention %0, %1, %2, %m {scale = 1.250000e-01 : f64} : (tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>, tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>, tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>, tensor<?x12x128x128xi1, affine_map<()[s0] -> (s0, 12, 128, 128)>>) -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
+  %3 = ait.attention %0, %1, %2, %mask {scale = 1.250000e-01 : f64} : (tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>, tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>, tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>, tensor<1x1x128x128xi1>) -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
   %4 = ait.permute %3 {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>> -> tensor<?x128x12x64xf16, #batch>
   return %4 : tensor<?x128x12x64xf16, #batch>
 }

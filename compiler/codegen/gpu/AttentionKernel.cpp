@@ -123,6 +123,9 @@ absl::Status AttentionWriter::analyze() {
       !isa<FloatType>(element) || element.isF64() ||
       !parts.resultType.getElementType().isF32())
     return absl::UnimplementedError("an attention of these element types");
+  if (parts.operandCount > 3 &&
+      parts.operandTypes[3].getRank() > static_cast<int64_t>(rank))
+    return absl::UnimplementedError("an attention whose mask has more axes");
   epilogue = std::make_unique<EpiloguePrinter>(parts, dims, resultDims);
   return epilogue->prepare();
 }
@@ -176,7 +179,8 @@ int64_t AttentionWriter::sharedBytes(Shape shape) const {
 /// The mask of query t and key s.
 void AttentionWriter::printAdjust(PointPrinter &printer) {
   if (parts.operandCount < 4) {
-    printer.line("const auto adjust = [](float x, Index, Index) { return x; };");
+    printer.line(
+        "const auto adjust = [](float x, Index, Index) { return x; };");
     return;
   }
   PrintScope *outer = printer.current;
@@ -188,9 +192,16 @@ void AttentionWriter::printAdjust(PointPrinter &printer) {
   for (auto [dim, name] : {std::make_pair(t, "t"), std::make_pair(s, "s")})
     if (auto position = dyn_cast<AffineDimExpr>(dim))
       scope.bindings[position.getPosition()] = name;
-  SmallVector<AffineExpr> exprs(resultDims.begin(), resultDims.end() - 2);
-  exprs.push_back(t);
-  exprs.push_back(s);
+  // Axes align from the right; the mask's may be 1 or missing.
+  SmallVector<AffineExpr> all(resultDims.begin(), resultDims.end() - 2);
+  all.push_back(t);
+  all.push_back(s);
+  SmallVector<AffineExpr> sizes =
+      mlir::ait::getSymbolicSizes(parts.operandTypes[3]);
+  SmallVector<AffineExpr> exprs(all.end() - sizes.size(), all.end());
+  for (auto [expr, size] : llvm::zip(exprs, sizes))
+    if (size == 1)
+      expr = getAffineConstantExpr(0, size.getContext());
   Type element = parts.operandTypes[3].getElementType();
   std::string mask = printer.pull(parts.operand(3), exprs);
   if (element.isInteger(1))
@@ -213,8 +224,8 @@ absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
   printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
   printer.line("launchNext();");
   printer.line("waitForPrevious();");
-  printer.line(llvm::formatv("const Index t0 = blockIdx.x * {0};",
-                             shape.queries()));
+  printer.line(
+      llvm::formatv("const Index t0 = blockIdx.x * {0};", shape.queries()));
   if (!batchDims.empty()) {
     printer.line("const Index batch = blockIdx.y;");
     SmallVector<AffineExpr> sizes;
@@ -222,8 +233,8 @@ absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
       sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
     bindAxes(printer, batchDims, sizes, "batch", "b", nullptr);
   }
-  auto source = [&](const char *which, const Operand &operand,
-                    AffineExpr rows, int64_t columns) {
+  auto source = [&](const char *which, const Operand &operand, AffineExpr rows,
+                    int64_t columns) {
     std::string from = inputName(operand.view.argument.getArgNumber()),
                 offset = printer.index(operand.offset),
                 stride = printer.index(operand.rowStride);
@@ -243,9 +254,9 @@ absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
   source("k", k, keys, depth);
   source("v", v, keys, valueDepth);
   printAdjust(printer);
-  std::string arguments = llvm::formatv(
-      "{0}, {1}, {2}", depth, valueDepth,
-      parts.attributes.contains("is_causal") ? "true" : "false");
+  std::string arguments =
+      llvm::formatv("{0}, {1}, {2}", depth, valueDepth,
+                    parts.attributes.contains("is_causal") ? "true" : "false");
   auto scale = parts.attributes.getAs<FloatAttr>("scale");
   std::string scaleText = cudaConstant(FloatAttr::get(
       Float32Type::get(scale.getContext()), scale.getValueAsDouble()));
@@ -255,10 +266,10 @@ absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
                           "v, t0, {3}, adjust, shared);",
                           element, shape.queryWarps, arguments, scaleText)
                 .str()
-          : llvm::formatv("const float *tile = attend<{0}, {1}, {2}, {3}>(q, k, "
-                          "v, t0, {4}, adjust, shared);",
-                          element, shape.queryWarps, shape.keyWarps, arguments,
-                          scaleText)
+          : llvm::formatv(
+                "const float *tile = attend<{0}, {1}, {2}, {3}>(q, k, "
+                "v, t0, {4}, adjust, shared);",
+                element, shape.queryWarps, shape.keyWarps, arguments, scaleText)
                 .str());
   AffineExpr valueSize =
       getAffineConstantExpr(valueDepth, parts.resultType.getContext());
@@ -274,10 +285,11 @@ absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
         printer.block(
             "if (t < " + printer.index(queries) + ")", [](PrintScope &) {},
             [&] {
-              printer.line(llvm::formatv(
-                  "const Pack<float, {0}> sum = sumSlices<{0}, {1}, {2}>(tile + "
-                  "r * {3} + c);",
-                  lanes, slices, shape.queries() * stride, stride));
+              printer.line(llvm::formatv("const Pack<float, {0}> sum = "
+                                         "sumSlices<{0}, {1}, {2}>(tile + "
+                                         "r * {3} + c);",
+                                         lanes, slices,
+                                         shape.queries() * stride, stride));
               if (auto dim = dyn_cast<AffineDimExpr>(t))
                 printer.current->bindings[dim.getPosition()] = "t";
               if (auto dim = dyn_cast<AffineDimExpr>(e))

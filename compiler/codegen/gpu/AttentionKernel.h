@@ -6,10 +6,10 @@
 
 namespace aitune {
 
-/// Candidates for a kernel around one ait.attention: blocks of queries on tensor
-/// cores (f16 and bf16 with depths that are multiples of 8 up to 128), or fp32
-/// arithmetic for the rest. The mask may be computed in the kernel. Errors as
-/// generateCuda.
+/// Candidates for a kernel around one ait.attention: blocks of queries on
+/// tensor cores (f16 and bf16 with depths that are multiples of 8 up to 128),
+/// or fp32 arithmetic for the rest. The mask may be computed in the kernel.
+/// Errors as generateCuda.
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateAttention(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
                   const GpuTarget &target);

@@ -5,6 +5,7 @@
 #include "compiler/codegen/linalg/KernelToLinalg.h"
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
 #include "compiler/dialect/Ait.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -119,7 +120,46 @@ absl::StatusOr<ContractionParts> takeApart(func::FuncOp kernel) {
   return parts;
 }
 
-func::FuncOp toLoops(ContractionParts &parts, AffineMap lhs, AffineMap rhs) {
+Value loopIndex(OpBuilder &builder, Location location, AffineExpr expr) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return arith::ConstantIndexOp::create(builder, location,
+                                          constant.getValue());
+  // linalg.index stands directly in the generic's body, not in a branch.
+  Block *body = builder.getInsertionBlock();
+  while (isa_and_nonnull<scf::IfOp>(body->getParentOp()))
+    body = body->getParentOp()->getBlock();
+  OpBuilder atStart(builder.getContext());
+  atStart.setInsertionPointToStart(body);
+  SmallVector<unsigned, 4> used = dimsOf(expr);
+  SmallVector<Value> operands;
+  SmallVector<AffineExpr> renumbered;
+  for (unsigned dim = 0; !used.empty() && dim <= used.back(); ++dim) {
+    bool isUsed = llvm::is_contained(used, dim);
+    renumbered.push_back(builder.getAffineDimExpr(
+        isUsed ? static_cast<unsigned>(operands.size()) : 0));
+    if (isUsed)
+      operands.push_back(linalg::IndexOp::create(atStart, location, dim));
+  }
+  if (isa<AffineDimExpr>(expr))
+    return operands.front();
+  return affine::AffineApplyOp::create(
+      builder, location,
+      AffineMap::get(operands.size(), 0, expr.replaceDims(renumbered)),
+      operands);
+}
+
+Value readOperand(OpBuilder &builder, Location location, Value operand,
+                  ArrayRef<AffineExpr> exprs, Type type) {
+  SmallVector<Value> indices;
+  for (AffineExpr expr : exprs)
+    indices.push_back(loopIndex(builder, location, expr));
+  Value read = tensor::ExtractOp::create(builder, location, operand, indices);
+  return emitConvert(builder, location, read, type);
+}
+
+func::FuncOp
+toLoops(ContractionParts &parts, ArrayRef<AffineExpr> reduced,
+        llvm::function_ref<Value(OpBuilder &, Location)> makeTerm) {
   func::FuncOp function = parts.function;
   Block &block = function.getBody().front();
   // After the operands, before the result's first use.
@@ -132,39 +172,41 @@ func::FuncOp toLoops(ContractionParts &parts, AffineMap lhs, AffineMap rhs) {
   OpBuilder builder(first);
   Location location = function.getLoc();
   Type element = parts.resultType.getElementType();
-  SmallVector<Value> dynamicSizes;
-  for (AffineExpr size : mlir::ait::getSymbolicSizes(parts.resultType))
-    if (!isa<AffineConstantExpr>(size)) // of no account: types have the sizes
+  auto empty = [&](RankedTensorType type) -> Value {
+    SmallVector<Value> dynamicSizes; // of no account: types have the sizes
+    for (size_t i = 0; i < static_cast<size_t>(type.getNumDynamicDims()); ++i)
       dynamicSizes.push_back(
           arith::ConstantIndexOp::create(builder, location, 0));
-  Value empty = tensor::EmptyOp::create(builder, location, parts.resultType,
-                                        dynamicSizes);
-  Value zero = emitConstant(builder, location, element, 0);
-  Value start = linalg::FillOp::create(builder, location, ValueRange{zero},
-                                       ValueRange{empty})
+    return tensor::EmptyOp::create(builder, location, type, dynamicSizes);
+  };
+  Value start = linalg::FillOp::create(
+                    builder, location,
+                    ValueRange{emitConstant(builder, location, element, 0)},
+                    ValueRange{empty(parts.resultType)})
                     .getResult(0);
-  unsigned rank = parts.resultType.getRank();
+  // Gives the reduced loops their sizes; never read.
+  Value shape = empty(mlir::ait::getTensorType(reduced, element));
+  unsigned rank = parts.resultType.getRank(),
+           loops = rank + static_cast<unsigned>(reduced.size());
   SmallVector<utils::IteratorType> iterators(rank,
                                              utils::IteratorType::parallel);
-  iterators.push_back(utils::IteratorType::reduction);
-  SmallVector<AffineExpr> resultExprs;
-  for (unsigned i = 0; i < rank; ++i)
-    resultExprs.push_back(builder.getAffineDimExpr(i));
+  iterators.append(reduced.size(), utils::IteratorType::reduction);
+  SmallVector<AffineExpr> resultExprs, reducedExprs;
+  for (unsigned i = 0; i < loops; ++i)
+    (i < rank ? resultExprs : reducedExprs)
+        .push_back(builder.getAffineDimExpr(i));
   auto generic = linalg::GenericOp::create(
-      builder, location, TypeRange{parts.resultType},
-      ValueRange{parts.operand(0), parts.operand(1)}, ValueRange{start},
+      builder, location, TypeRange{parts.resultType}, ValueRange{shape},
+      ValueRange{start},
       ArrayRef<AffineMap>{
-          lhs, rhs,
-          AffineMap::get(rank + 1, 0, resultExprs, builder.getContext())},
+          AffineMap::get(loops, 0, reducedExprs, builder.getContext()),
+          AffineMap::get(loops, 0, resultExprs, builder.getContext())},
       iterators, [&](OpBuilder &b, Location l, ValueRange arguments) {
-        Value x = emitConvert(b, l, arguments[0], element),
-              y = emitConvert(b, l, arguments[1], element), sum;
-        if (isa<FloatType>(element))
-          sum = arith::AddFOp::create(b, l, arith::MulFOp::create(b, l, x, y),
-                                      arguments[2]);
-        else
-          sum = arith::AddIOp::create(b, l, arith::MulIOp::create(b, l, x, y),
-                                      arguments[2]);
+        Value term = makeTerm(b, l);
+        Value sum =
+            isa<FloatType>(element)
+                ? Value(arith::AddFOp::create(b, l, term, arguments[1]))
+                : Value(arith::AddIOp::create(b, l, term, arguments[1]));
         linalg::YieldOp::create(b, l, sum);
       });
   parts.result.replaceAllUsesWith(generic.getResult(0));

@@ -32,11 +32,23 @@ struct ContractionParts {
 /// Takes a kernel with one ait.matmul, ait.convolution or ait.attention apart.
 absl::StatusOr<ContractionParts> takeApart(mlir::func::FuncOp kernel);
 
-/// A loop kernel that computes the matmul of `parts` by a reduction, for
-/// generateLoopKernel; consumes the parts. `lhs` and `rhs` are the operands'
-/// indexing maps over the result's dims and then k.
-mlir::func::FuncOp toLoops(ContractionParts &parts, mlir::AffineMap lhs,
-                           mlir::AffineMap rhs);
+/// The contraction of `parts` as a loop kernel, for generateLoopKernel;
+/// consumes the parts. `makeTerm` gives the product to add for one step of the
+/// loops: the result's axes (loops 0, 1, ...) and then reduced axes of sizes
+/// `reduced`.
+mlir::func::FuncOp
+toLoops(ContractionParts &parts, llvm::ArrayRef<mlir::AffineExpr> reduced,
+        llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Location)>
+            makeTerm);
+
+/// operand[exprs], of the loops around, as a value of `type`; for makeTerm.
+mlir::Value readOperand(mlir::OpBuilder &builder, mlir::Location location,
+                        mlir::Value operand,
+                        llvm::ArrayRef<mlir::AffineExpr> exprs,
+                        mlir::Type type);
+/// An index expression of the loops around.
+mlir::Value loopIndex(mlir::OpBuilder &builder, mlir::Location location,
+                      mlir::AffineExpr expr);
 
 /// Where the elements of a view lie in an argument.
 struct OperandView {

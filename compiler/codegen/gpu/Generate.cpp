@@ -2,6 +2,7 @@
 
 #include "absl/status/status.h"
 #include "compiler/codegen/gpu/AttentionKernel.h"
+#include "compiler/codegen/gpu/ConvolutionKernel.h"
 #include "compiler/codegen/gpu/LoopKernel.h"
 #include "compiler/codegen/gpu/MatmulKernel.h"
 
@@ -25,6 +26,8 @@ generateCuda(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
     return generateMatmul(kernel, symbols, target);
   if (kind && kind.getValue() == "attention")
     return generateAttention(kernel, symbols, target);
+  if (kind && kind.getValue() == "convolution")
+    return generateConvolution(kernel, symbols, target);
   return absl::UnimplementedError(
       "no CUDA generator for kernels of kind '" +
       (kind ? kind.getValue().str() : std::string("none")) + "'");

@@ -22,6 +22,9 @@ struct GeneratedStep {
   std::string symbol;
   std::vector<int> inputs, outputs;
   CudaKernelLaunch launch;
+  /// Empty, or for each input how it is packed at load (kind NONE: as it is);
+  /// only inputs that carry `ait.constant` are.
+  std::vector<PackingProto> packings;
 };
 
 /// One way to run the kernel. Its steps run in order.

@@ -7,6 +7,7 @@
 #include "compiler/codegen/gpu/TileConfig.h"
 #include "compiler/codegen/gpu/TileWriter.h"
 #include "compiler/dialect/Ait.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -17,7 +18,7 @@ namespace {
 
 /// Rows up to which a reduction a result is worth measuring.
 constexpr int64_t kFewRows = 4;
-constexpr size_t kMostTiles = 6;
+constexpr size_t kMostTiles = 8;
 
 /// The matmul's axes as dims, and the indices of its operands.
 struct MatmulIndices {
@@ -75,9 +76,18 @@ generateDots(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
   lhs.push_back(transposeLhs ? dim(rank - 2) : dim(rank));
   rhs.push_back(transposeRhs ? dim(rank - 1) : dim(rank));
   rhs.push_back(transposeRhs ? dim(rank) : dim(rank - 1));
+  SmallVector<AffineExpr> lhsSizes =
+      mlir::ait::getSymbolicSizes(parts->operandTypes[0]);
+  Type element = parts->resultType.getElementType();
   func::FuncOp loops =
-      toLoops(*parts, AffineMap::get(rank + 1, 0, lhs, context),
-              AffineMap::get(rank + 1, 0, rhs, context));
+      toLoops(*parts, {lhsSizes[transposeLhs ? rank - 2 : rank - 1]},
+              [&](OpBuilder &b, Location l) -> Value {
+                Value x = readOperand(b, l, parts->operand(0), lhs, element),
+                      y = readOperand(b, l, parts->operand(1), rhs, element);
+                if (isa<FloatType>(element))
+                  return arith::MulFOp::create(b, l, x, y);
+                return arith::MulIOp::create(b, l, x, y);
+              });
   absl::StatusOr<GeneratedCandidate> candidate =
       generateLoopKernel(loops, symbols, target);
   if (candidate.ok())

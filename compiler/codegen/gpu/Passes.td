@@ -21,6 +21,8 @@ def GpuPrintCudaPass : Pass<"ait-gpu-print-cuda", "::mlir::ModuleOp"> {
     Option<"target", "target", "std::string", "\"sm_90\"", "GpuTarget::named's name for the GPU">,
     Option<"compile", "compile", "bool", "false", "compile the texts (needs libnvrtc.so.13)">,
     Option<"quiet", "quiet", "bool", "false", "print descriptions alone">,
+    Option<"bundle", "bundle", "std::string", "\"\"", "folder for machine code and kernels.json, for testing/check_on_device.py">,
+    Option<"symbolValue", "symbol", "int64_t", "3", "the value of every symbol, for the bundle's grids">,
     Option<"allowTf32", "allow-tf32", "bool", "false", "contractions of f32 may round operands to tf32">,
   ];
 }

@@ -16,11 +16,14 @@ namespace {
 /// Bytes of a row of a stage.
 constexpr int64_t kStageBytes = 128;
 
+// Eight warps and more where there is work for them: one warp a scheduler waits
+// for each of its own instructions.
 const TileConfig kTensorTiles[] = {
     // m, n, warp m, warp n, slices, stages
-    {128, 128, 64, 32, 1, 4}, {128, 64, 64, 32, 1, 4}, {64, 128, 32, 64, 1, 4},
-    {64, 64, 32, 32, 1, 5},   {64, 32, 32, 32, 2, 6},  {32, 64, 32, 32, 2, 6},
-    {32, 32, 32, 32, 4, 6},   {16, 64, 16, 32, 2, 8},  {16, 32, 16, 32, 4, 8},
+    {128, 256, 64, 64, 1, 3}, {128, 128, 64, 32, 1, 4}, {128, 64, 32, 32, 1, 4},
+    {64, 128, 32, 32, 1, 4},  {64, 64, 32, 32, 2, 4},   {64, 64, 32, 32, 4, 4},
+    {64, 32, 32, 32, 4, 6},   {32, 64, 32, 32, 4, 6},   {32, 32, 32, 32, 4, 6},
+    {16, 64, 16, 32, 4, 6},   {16, 32, 16, 32, 4, 8},
 };
 const TileConfig kSimtTiles[] = {
     {128, 64, 0, 0, 1, 3},
@@ -50,17 +53,26 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
       std::ceil(blocks / (double(target.multiprocessors) * resident));
   double together =
       std::min<double>(resident, std::ceil(blocks / target.multiprocessors));
-  // A multiprocessor's rates, per microsecond.
+  // A multiprocessor issues about 2.5 instructions a clock with enough warps;
+  // a warp alone waits some clocks for each of its own.
+  double warps = static_cast<double>(tile.threads()) / 32;
+  double instructions =
+      tile.isSimt() ? depth * (double(tile.m) * tile.n / 256 +
+                               8.0 * (tile.m + tile.n) / 64)
+                    : 4.0 / tile.slices *
+                              (double(tile.warpM) / 16 * tile.warpN / 8 +
+                               2.0 * (tile.warpM + tile.warpN) / 16) +
+                          8.0 * (tile.m + tile.n) * 8 / tile.threads() + 30;
+  double compute =
+      instructions * std::max(warps * together / 2.5, 4.0) / 1700 / together;
   double operations = 2.0 * tile.m * tile.n * depth;
-  double rate = tile.isSimt() ? 0.25e6 : elementBytes == 4 ? 1.2e6 : 2.6e6;
-  // Small tiles are bound by what they read from shared memory.
-  double compute = operations / rate *
-                   (tile.isSimt() ? 1 : 1 + 24.0 / std::min(tile.m, tile.n));
+  if (!tile.isSimt())
+    compute = std::max(compute, operations / (elementBytes == 4 ? 1.5e6 : 3e6));
   double bytes = (tile.m + tile.n) * kStageBytes;
   double transfer = bytes / std::min(60e3, 6e6 / busy * together);
   double latency = 0.9 / tile.stages;
   double step = std::max({compute * together, transfer, latency});
-  double epilogue = 1.2 + (tile.splits > 1 ? 0.8 + 0.1 * tile.splits : 0) +
+  double epilogue = 1.2 + (tile.splits > 1 ? 1.8 + 0.15 * tile.splits : 0) +
                     0.2 * tile.slices / 4;
   return waves * (steps * step + epilogue);
 }

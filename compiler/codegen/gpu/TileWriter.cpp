@@ -146,6 +146,10 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
              kernel.columnSize.ceilDiv(config.n),
              kernel.batchSize * config.splits},
             threads, config.sharedBytes(cudaBytes(kernel.element)), target);
+  if (kernel.packingOfB.kind() != PackingProto::NONE) {
+    step.packings.resize(step.inputs.size());
+    step.packings[kernel.b.argument.getArgNumber()] = kernel.packingOfB;
+  }
   candidate.steps.push_back(std::move(step));
   return candidate;
 }

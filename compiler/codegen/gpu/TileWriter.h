@@ -19,9 +19,11 @@ struct TileKernel {
   bool rowsOfB = true;
   OperandView a, b;
   mlir::AffineExpr rowStride, columnStride; ///< of A's rows; of B's
-  /// Instead of Rows<T>: the declaration of the source `a`, in which {row} is
-  /// the block's first row.
+  /// Instead of Rows<T>: the declaration of the source `a`, whose first row is
+  /// m0.
   std::string sourceA;
+  /// How B's argument is packed.
+  PackingProto packingOfB;
 };
 
 class TileWriter {

@@ -27,12 +27,12 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
   constexpr int stepsD = (Depth + 15) / 16, tilesE = (ValueDepth + 15) / 16 * 2;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, m = warp % WQ * 16, group = warp / WQ;
   const unsigned base = sharedAddress(shared);
-  const TileFill<Columns<T>, queries, chunks, threads> fillQ(q);
-  const TileFill<Columns<T>, keys, chunks, threads> fillK(k);
-  const TileFill<Columns<T>, keys, chunksV, threads> fillV(v);
-  fillQ.fill(q, base, first);
-  fillK.fill(k, base + bytesQ, 0);
-  fillV.fill(v, base + bytesQ + bytesK, 0);
+  TileFill<Columns<T>, queries, chunks, threads, queries> fillQ(q, first);
+  TileFill<Columns<T>, keys, chunks, threads, keys> fillK(k, 0);
+  TileFill<Columns<T>, keys, chunksV, threads, keys> fillV(v, 0);
+  fillQ.fill(q, base);
+  fillK.fill(k, base + bytesQ);
+  fillV.fill(v, base + bytesQ + bytesK);
   commitCopies();
   int steps = (k.rows + keys - 1) / keys;
   if constexpr (Causal) {
@@ -52,8 +52,8 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
     const unsigned at = base + bytesQ + step % 2 * bytes;
     if (step + 1 < steps) {
       const unsigned next = base + bytesQ + (step + 1) % 2 * bytes;
-      fillK.fill(k, next, (step + 1) * keys);
-      fillV.fill(v, next + bytesK, (step + 1) * keys);
+      fillK.fill(k, next);
+      fillV.fill(v, next + bytesK);
     }
     commitCopies();
     if (step == 0)

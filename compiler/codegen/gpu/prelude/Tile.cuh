@@ -22,53 +22,103 @@ template <int Chunks> __device__ __forceinline__ int swizzle(int row, int chunk)
     return row * Chunks + (chunk ^ ((row >> 2) & 1));
 }
 
+// Where a thread reads a chunk next: a source makes one and moves it along k.
+template <typename T> struct Cursor {
+  const T *at;
+  int left; // elements of k from here on; none or less: zeros
+};
+
 // Rows with the reduced axis contiguous: row r begins at from + r * stride.
 template <typename T> struct Rows {
-  using Element = T;
-  using Row = const T *;
+  using Place = Cursor<T>;
   const T *from;
   long long stride;
   int first, rows, columns; // of the tile; of the matrix
-  __device__ __forceinline__ Row row(int r) const {
-    return first + r < rows ? from + (first + r) * stride : nullptr;
-  }
-  __device__ __forceinline__ const T *at(Row row, int, int chunk, int k) const {
+  __device__ __forceinline__ Place place(int r, int chunk, int k) const {
     k += chunk * (16 / static_cast<int>(sizeof(T)));
-    return row && k < columns ? row + k : nullptr;
+    const bool valid = first + r < rows;
+    return {valid ? from + (first + r) * stride + k : from, valid ? columns - k : -(1 << 30)};
+  }
+  __device__ __forceinline__ const T *get(const Place &place) const { return place.left > 0 ? place.at : nullptr; }
+  template <int Step> __device__ __forceinline__ void advance(Place &place) const {
+    place.at += Step;
+    place.left -= Step;
   }
 };
 
 // Rows along the reduced axis: element k of column c is from[k * stride + c].
 template <typename T> struct Columns {
-  using Element = T;
-  using Row = int;
+  using Place = Cursor<T>;
   const T *from;
   long long stride;
   int first, columns, rows; // of the tile; of the matrix
-  __device__ __forceinline__ Row row(int r) const { return r; }
-  __device__ __forceinline__ const T *at(Row, int r, int chunk, int k) const {
+  __device__ __forceinline__ Place place(int r, int chunk, int k) const {
     const int c = first + chunk * (16 / static_cast<int>(sizeof(T)));
-    return k + r < rows && c < columns ? from + (k + r) * stride + c : nullptr;
+    const bool valid = c < columns;
+    return {valid ? from + (k + r) * stride + c : from, valid ? rows - (k + r) : -(1 << 30)};
+  }
+  __device__ __forceinline__ const T *get(const Place &place) const { return place.left > 0 ? place.at : nullptr; }
+  template <int Step> __device__ __forceinline__ void advance(Place &place) const {
+    place.at += Step * stride;
+    place.left -= Step;
   }
 };
 
-template <typename Source, int R, int Chunks, int Threads> struct TileFill {
-  static constexpr int passes = (R * Chunks + Threads - 1) / Threads;
-  typename Source::Row rows[passes];
-  __device__ __forceinline__ explicit TileFill(const Source &source) {
-#pragma unroll
-    for (int p = 0; p < passes; ++p)
-      rows[p] = source.row((threadIdx.x + p * Threads) / Chunks);
+// The windows of a convolution over a channels-last image as rows of KH * KW *
+// channels elements; row r is output pixel first + r.
+template <typename T, int KH, int KW> struct Windows {
+  struct Place {
+    const T *image;
+    int y, x, kh, kw, c; // of the window's first pixel; inside the window
+  };
+  const T *from;
+  long long imageStride, rowStride, columnStride;
+  int first, rows, outHeight, outWidth, height, width, channels;
+  int strideY, strideX, padY, padX, dilationY, dilationX;
+  __device__ __forceinline__ Place place(int r, int chunk, int k) const {
+    const int row = first + r, x = row % outWidth, y = row / outWidth % outHeight, n = row / outWidth / outHeight;
+    k += chunk * (16 / static_cast<int>(sizeof(T)));
+    return {from + n * imageStride, row < rows ? y * strideY - padY : -(1 << 28), x * strideX - padX,
+            k / channels / KW, k / channels % KW, k % channels};
   }
-  __device__ __forceinline__ void fill(const Source &source, unsigned to, int k) const {
+  __device__ __forceinline__ const T *get(const Place &place) const {
+    const int y = place.y + place.kh * dilationY, x = place.x + place.kw * dilationX;
+    const bool valid = place.kh < KH && y >= 0 && y < height && x >= 0 && x < width;
+    return valid ? place.image + y * rowStride + x * columnStride + place.c : nullptr;
+  }
+  template <int Step> __device__ __forceinline__ void advance(Place &place) const {
+    place.c += Step;
+    while (place.c >= channels) {
+      place.c -= channels;
+      if (++place.kw == KW) {
+        place.kw = 0;
+        ++place.kh;
+      }
+    }
+  }
+};
+
+// Fills tiles of R rows one after the other, `Step` elements of k apart.
+template <typename Source, int R, int Chunks, int Threads, int Step> struct TileFill {
+  static constexpr int passes = (R * Chunks + Threads - 1) / Threads;
+  typename Source::Place places[passes];
+  unsigned offsets[passes];
+  __device__ __forceinline__ TileFill(const Source &source, int k) {
 #pragma unroll
     for (int p = 0; p < passes; ++p) {
       const int id = threadIdx.x + p * Threads, r = id / Chunks, chunk = id % Chunks;
-      if (R * Chunks % Threads == 0 || id < R * Chunks) {
-        const auto *from = source.at(rows[p], r, chunk, k);
-        copyChunk(to + swizzle<Chunks>(r, chunk) * 16, from ? from : source.from, from != nullptr);
-      }
+      places[p] = source.place(r, chunk, k);
+      offsets[p] = swizzle<Chunks>(r, chunk) * 16;
     }
+  }
+  __device__ __forceinline__ void fill(const Source &source, unsigned to) {
+#pragma unroll
+    for (int p = 0; p < passes; ++p)
+      if (R * Chunks % Threads == 0 || threadIdx.x + p * Threads < R * Chunks) {
+        const auto *from = source.get(places[p]);
+        copyChunk(to + offsets[p], from ? from : source.from, from != nullptr);
+        source.template advance<Step>(places[p]);
+      }
   }
 };
 
@@ -220,21 +270,21 @@ __device__ __forceinline__ float *multiplyTile(const A &a, const B &b, int first
   constexpr int chunkBytes = 16, bytesA = BM * 8 * chunkBytes;
   constexpr int bytesB = Core::rowsB * Core::chunksB * chunkBytes, bytes = bytesA + bytesB;
   const unsigned base = sharedAddress(shared);
-  const TileFill<B, Core::rowsB, Core::chunksB, Core::threads> fillB(b);
+  TileFill<B, Core::rowsB, Core::chunksB, Core::threads, Core::depth> fillB(b, first);
   const int steps = (last - first + Core::depth - 1) / Core::depth;
   if constexpr (!ConstantB)
     waitForPrevious();
 #pragma unroll
   for (int s = 0; s < Stages - 1; ++s)
     if (s < steps)
-      fillB.fill(b, base + s * bytes + bytesA, first + s * Core::depth);
+      fillB.fill(b, base + s * bytes + bytesA);
   if constexpr (ConstantB)
     waitForPrevious();
-  const TileFill<A, BM, 8, Core::threads> fillA(a);
+  TileFill<A, BM, 8, Core::threads, Core::depth> fillA(a, first);
 #pragma unroll
   for (int s = 0; s < Stages - 1; ++s) {
     if (s < steps)
-      fillA.fill(a, base + s * bytes, first + s * Core::depth);
+      fillA.fill(a, base + s * bytes);
     commitCopies();
   }
   Core core;
@@ -243,9 +293,8 @@ __device__ __forceinline__ float *multiplyTile(const A &a, const B &b, int first
     waitCopies<Stages - 2>();
     __syncthreads();
     if (s + Stages - 1 < steps) {
-      const int k = first + (s + Stages - 1) * Core::depth;
-      fillA.fill(a, base + written * bytes, k);
-      fillB.fill(b, base + written * bytes + bytesA, k);
+      fillA.fill(a, base + written * bytes);
+      fillB.fill(b, base + written * bytes + bytesA);
     }
     commitCopies();
     core.step(base + read * bytes, base + read * bytes + bytesA);

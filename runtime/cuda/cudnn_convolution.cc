@@ -178,10 +178,14 @@ absl::Status Convolution::AddConvolution(const ConvolutionCall& call,
       operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, filter));
   AITUNE_RETURN_IF_ERROR(
       operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, output));
+  // Of the type of the arithmetic: as doubles cuDNN reads half of them.
+  const float one = 1, zero = 0;
   AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1.0));
+      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                    CUDNN_TYPE_FLOAT, 1, &one));
   AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0.0));
+      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
+                    CUDNN_TYPE_FLOAT, 1, &zero));
   AITUNE_RETURN_IF_ERROR(operation.Finalize());
   helpers_.push_back(std::make_unique<CudnnDescriptor>(std::move(kind)));
   operations_.push_back(std::move(operation));

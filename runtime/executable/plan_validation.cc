@@ -256,9 +256,10 @@ class PlanValidator {
                    ", which is opaque: only fallback regions can");
     }
     // On a GPU a convolution's filter may be channels-last.
-    const bool reads_packed = step.has_kernel() || (plan_.device() == "cuda" &&
-                                                    step.has_convolution() &&
-                                                    step.inputs(1) == value);
+    const bool reads_packed =
+        step.has_kernel() || step.has_cuda_kernel() ||
+        (plan_.device() == "cuda" && step.has_convolution() &&
+         step.inputs(1) == value);
     if (IsPacked(value) && !reads_packed) {
       return Error(where, " reads value ", value,
                    ", which is packed: only generated kernels can");

@@ -108,6 +108,17 @@ struct CompileResult {
 /// other texts.
 absl::StatusOr<int> cudaOrdinal(const std::string &device);
 
+/// What this process has compiled so far: a process that found everything in a
+/// cache has all zero.
+struct CompileCounts {
+  int64_t graphs = 0;        ///< calls of compile
+  int64_t kernels = 0;       ///< kernels that code was generated for
+  int64_t measurements = 0;  ///< kernels whose candidates were measured
+};
+
+/// Thread-safe.
+CompileCounts compileCounts();
+
 /// Compiles `module` (the form frontend/importer makes: one func.func @main
 /// with ait operations). `constants` is the pool ait.constant refers to; it is
 /// read, never changed. The module is transformed in place. Errors:

@@ -1,6 +1,6 @@
 #include "compiler/pipelines/CandidateChoice.h"
 
-#include "compiler/codegen/cpu/KernelLoader.h"
+#include "runtime/executable/kernel_loader.h"
 #include "compiler/pipelines/PlanBuilder.h"
 #include "compiler/tune/Measure.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -29,7 +29,7 @@ loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
   std::vector<std::string> objects;
   for (const KernelObject &object : candidate.objects)
     objects.push_back(object.object);
-  auto kernels = loadKernels(objects);
+  auto kernels = LoadKernels(objects);
   if (!kernels.ok())
     return kernels.status();
   return Executable::Load(*std::move(plan), *kernels,

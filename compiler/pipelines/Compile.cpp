@@ -1,5 +1,6 @@
 // The whole compiler, top to bottom.
 
+#include <atomic>
 #include <chrono>
 #include <set>
 #include <thread>
@@ -25,6 +26,8 @@ using namespace mlir;
 
 namespace aitune {
 namespace {
+
+std::atomic<int64_t> compiledGraphs{0}, compiledKernels{0}, measuredKernels{0};
 
 class Compilation {
 public:
@@ -255,6 +258,7 @@ absl::Status Compilation::generateCode() {
     if (kernel.library && kernel.library->rest)
       add(kernel.library->rest);
   }
+  compiledKernels += texts.size();
   const auto start = std::chrono::steady_clock::now();
   std::vector<absl::StatusOr<CompiledKernel>> outcomes =
       compileKernels(texts, kernelOptions(), threads(), [&](int done) {
@@ -301,6 +305,8 @@ void Compilation::chooseImplementations() {
   for (Kernel &kernel : kernels) {
     if (kernel.launches.empty() || kernel.candidates.empty())
       continue;
+    measuredKernels +=
+        options.measureCandidates && kernel.candidates.size() > 1;
     const size_t choice =
         options.measureCandidates
             ? chooseByMeasurement(module, kernel.launches.front(),
@@ -436,9 +442,14 @@ std::string moduleText(func::FuncOp function, ArrayAttr symbols) {
   return printToString(*single);
 }
 
+CompileCounts compileCounts() {
+  return {compiledGraphs, compiledKernels, measuredKernels};
+}
+
 absl::StatusOr<CompileResult>
 compile(ModuleOp module, absl::Span<const ConstantTensor> constants,
         const CompileOptions &options) {
+  ++compiledGraphs;
   return Compilation(module, constants, options).run();
 }
 

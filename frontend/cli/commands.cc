@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
-#include "frontend/session/coverage.h"
 #include "frontend/session/gpu.h"
 #include "frontend/session/timing.h"
+#include "runtime/cache/default_folder.h"
 
 namespace aitune::cli {
 namespace {
@@ -42,6 +42,8 @@ std::string CommandName(Command command) {
       return "bench";
     case Command::kInspect:
       return "inspect";
+    case Command::kCache:
+      return "cache";
   }
   return "";
 }
@@ -85,14 +87,23 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
       frontend::ChooseInputs(*model, choice);
   if (!inputs.ok()) return inputs.status();
   memory.with_model = ResidentBytes();
-  Subject subject{*std::move(model), *std::move(inputs), *dtype, memory, gpu,
-                  std::nullopt};
+  Subject subject{
+      *std::move(model), *std::move(inputs), *dtype, memory, gpu, std::nullopt,
+      nullptr,           "--no-cache"};
   if (gpu >= 0 && options.compile_to == CompilePhase::Executable) {
     load.gpu = gpu;
     absl::StatusOr<frontend::Model> on_gpu =
         frontend::Model::Load(options.model, load);
     if (!on_gpu.ok()) return on_gpu.status();
     subject.on_gpu = *std::move(on_gpu);
+  }
+  if (!options.use_cache) return subject;
+  // A cache that can't be opened is no reason not to work.
+  absl::StatusOr<std::unique_ptr<Cache>> cache = OpenCache(options);
+  if (cache.ok()) {
+    subject.cache = *std::move(cache);
+  } else {
+    subject.no_cache = std::string(cache.status().message());
   }
   return subject;
 }
@@ -103,6 +114,13 @@ absl::StatusOr<frontend::ValueList> TypicalCall(const Options& options,
       frontend::TypicalArguments(subject.inputs, options.seed);
   if (!arguments.ok() || subject.gpu < 0) return arguments;
   return frontend::ToGpu(*arguments, subject.gpu);
+}
+
+absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options) {
+  if (!options.cache_folder.empty()) return Cache::Open(options.cache_folder);
+  absl::StatusOr<std::filesystem::path> folder = DefaultCacheFolder();
+  if (!folder.ok()) return folder.status();
+  return Cache::Open(*folder);
 }
 
 frontend::BuildOptions MakeBuildOptions(const Options& options,
@@ -130,8 +148,10 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
 absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
     const Options& options, Subject& subject, Progress& progress) {
   ResetPeakBytes();
-  auto compiled = frontend::CompiledModel::Build(
-      subject.model, subject.inputs, MakeBuildOptions(options, progress));
+  frontend::BuildOptions build = MakeBuildOptions(options, progress);
+  build.cache = subject.cache.get();
+  auto compiled =
+      frontend::CompiledModel::Build(subject.model, subject.inputs, build);
   subject.memory.peak_compiling = PeakBytes();
   return compiled;
 }
@@ -152,17 +172,13 @@ absl::StatusOr<Report> StartReport(const Options& options,
   if (subject.inputs.specs.empty() && subject.inputs.samples) {
     report.model.inputs.push_back(subject.inputs.samples->Describe());
   }
-  absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
-  if (!arguments.ok()) return arguments.status();
-  absl::StatusOr<std::vector<int64_t>> symbols =
-      compiled.SymbolValues(*arguments);
-  if (!symbols.ok()) return symbols.status();
-  report.coverage = frontend::CoverageOf(
-      compiled.trace(), compiled.compiled().fallbacks, *symbols);
-  const CompileResult& result = compiled.compiled().result;
-  report.compile = CompileInfo{
-      compiled.phase_seconds(), result.kernels,    result.uniqueKernels,
-      result.candidates,        result.rejections, compiled.trace().notes};
+  const frontend::BuildReport& built = compiled.report();
+  report.coverage = built.coverage;
+  report.compile = CompileInfo{compiled.phase_seconds(), built.kernels,
+                               built.unique_kernels,     built.candidates,
+                               built.rejections,         built.notes,
+                               compiled.cache(),         compileCounts()};
+  if (subject.cache == nullptr) report.compile->cache.detail = subject.no_cache;
   report.memory = subject.memory;
   report.memory->executable = compiled.MemoryInBytes();
   return report;

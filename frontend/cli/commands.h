@@ -27,6 +27,8 @@ struct Subject {
 
   // What compiled code is compared and timed with.
   const frontend::Model& peer() const { return on_gpu ? *on_gpu : model; }
+  std::unique_ptr<Cache> cache;  // null when there is none
+  std::string no_cache;          // why
 };
 
 // The arguments of a typical call, on the subject's device.
@@ -39,6 +41,9 @@ absl::StatusOr<Subject> LoadSubject(const Options& options, Progress& progress);
 
 frontend::BuildOptions MakeBuildOptions(const Options& options,
                                         Progress& progress);
+
+// The cache that `options` names. Errors: those of Cache::Open.
+absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options);
 
 // Compiles, and notes in `subject` what it took of memory.
 absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
@@ -66,6 +71,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress);
 absl::StatusOr<int> Run(const Options& options, Progress& progress);
 absl::StatusOr<int> Bench(const Options& options, Progress& progress);
 absl::StatusOr<int> Inspect(const Options& options, Progress& progress);
+absl::StatusOr<int> ManageCache(const Options& options);
 
 }  // namespace aitune::cli
 

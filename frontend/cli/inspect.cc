@@ -1,5 +1,3 @@
-#include <map>
-
 #include "absl/strings/str_cat.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/table.h"
@@ -10,17 +8,10 @@ namespace {
 
 // How often the trace calls each operator and how often LibTorch runs it.
 std::string OperatorsText(const frontend::CompiledModel& compiled) {
-  std::map<std::string, std::pair<int, int>> counts;
-  for (const frontend::TraceOp& op : compiled.trace().ops) {
-    ++counts[op.name].first;
-  }
-  for (const frontend::FallbackOp& op : compiled.compiled().fallbacks) {
-    ++counts[compiled.trace().ops[op.trace_op].name].second;
-  }
   Table table({"operator", ">calls", ">by LibTorch"});
-  for (const auto& [name, count] : counts) {
-    table.AddRow({name, absl::StrCat(count.first),
-                  count.second > 0 ? absl::StrCat(count.second) : ""});
+  for (const frontend::OperatorCount& op : compiled.report().operators) {
+    table.AddRow({op.name, absl::StrCat(op.calls),
+                  op.fallbacks > 0 ? absl::StrCat(op.fallbacks) : ""});
   }
   return absl::StrCat("\nOperators\n", table.ToString());
 }

@@ -39,6 +39,8 @@ absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
       return Bench(options, progress);
     case Command::kInspect:
       return Inspect(options, progress);
+    case Command::kCache:
+      return ManageCache(options);
   }
   return absl::InternalError("no such command");
 }

@@ -177,11 +177,58 @@ void AddCompileOptions(CLI::App& app, Options& options) {
       ->group(kCompileGroup);
 }
 
+void AddCacheFolder(CLI::App& app, Options& options) {
+  app.add_option("--cache", options.cache_folder,
+                 "Folder of compiled models; default: aitune/models in "
+                 "$XDG_CACHE_HOME or ~/.cache")
+      ->type_name("DIR")
+      ->group("Cache");
+}
+
+void AddCacheOptions(CLI::App& app, Options& options) {
+  AddCacheFolder(app, options);
+  app.add_flag_callback(
+         "--no-cache", [&options] { options.use_cache = false; },
+         "Compile whatever the cache has, and keep nothing")
+      ->group("Cache");
+}
+
+void AddCache(CLI::App& root, Options& options) {
+  CLI::App* app = root.add_subcommand(
+      "cache", "Look after the models that were compiled before");
+  app->require_subcommand(1);
+  const auto add = [&](const char* name, const char* help, CacheAction action) {
+    CLI::App* sub = app->add_subcommand(name, help);
+    AddCacheFolder(*sub, options);
+    sub->add_option("--json", options.json,
+                    "Write the result as JSON to FILE, or to stdout if -")
+        ->type_name("FILE")
+        ->group("Report");
+    sub->callback([&options, action] {
+      options.command = Command::kCache;
+      options.cache_action = action;
+    });
+    return sub;
+  };
+  add("ls", "List what is kept, the last used first", CacheAction::kList);
+  add("verify", "Read everything and remove what is damaged",
+      CacheAction::kVerify)
+      ->add_flag("--keep", options.keep_damaged,
+                 "Only tell what is damaged; exit code 1 if anything is");
+  add("prune", "Remove the least recently used", CacheAction::kPrune)
+      ->add_option("--max-bytes", options.max_bytes,
+                   "What may stay, such as 2GB; default: nothing")
+      ->transform(CLI::AsSizeValue(false))
+      ->type_name("SIZE");
+  add("stats", "Size, hits and misses", CacheAction::kStats);
+}
+
 void AddTune(CLI::App& root, Options& options) {
   CLI::App* app = root.add_subcommand(
       "tune", "Compile a model, compare it with eager, time it, report");
   AddModelOptions(*app, options);
   AddCompileOptions(*app, options);
+  AddCacheOptions(*app, options);
   app->add_option_function<std::string>(
          "--compile-to",
          [&options](const std::string& name) {
@@ -216,6 +263,7 @@ void AddRun(CLI::App& root, Options& options) {
       "run", "Compile a model, run it once, save or print its outputs");
   AddModelOptions(*app, options);
   AddCompileOptions(*app, options);
+  AddCacheOptions(*app, options);
   app->add_option("--output", options.output_file,
                   "Save the outputs, to be read with torch.load; without it "
                   "their shapes and first elements are printed")
@@ -229,6 +277,7 @@ void AddBench(CLI::App& root, Options& options) {
       "bench", "Time a compiled model against eager and TorchScript in turn");
   AddModelOptions(*app, options);
   AddCompileOptions(*app, options);
+  AddCacheOptions(*app, options);
   app->add_option("--against", options.against,
                   "What to time beside ours, separated by commas: eager, "
                   "torchscript, or none; default: eager,torchscript")
@@ -254,6 +303,7 @@ void AddInspect(CLI::App& root, Options& options) {
       "inspect", "Show operators, fused kernels and the time of each step");
   AddModelOptions(*app, options);
   AddCompileOptions(*app, options);
+  AddCacheOptions(*app, options);
   app->add_option("--repeats", options.repeats, "Profiled runs; default: 20")
       ->type_name("N")
       ->check(NumberFrom(1, "a number of runs"))
@@ -278,6 +328,7 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
   AddRun(app, options);
   AddBench(app, options);
   AddInspect(app, options);
+  AddCache(app, options);
   app.footer(kFooter);
   app.require_subcommand(1);
   try {
@@ -289,7 +340,7 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
     if (app.get_subcommands().empty()) {
       text = argc > 1 ? std::string("\"") + argv[1] + "\" is not a command"
                       : "no command given";
-      text += "; there are tune, run, bench and inspect";
+      text += "; there are tune, run, bench, inspect and cache";
     }
     std::cerr << "aitune: " << text << "; see `aitune --help`\n";
     return kUsage;

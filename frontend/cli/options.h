@@ -18,7 +18,8 @@ enum ExitCode {
   kWrongResult = 3,  // compiled, but outputs differ from eager
 };
 
-enum class Command { kTune, kRun, kBench, kInspect };
+enum class Command { kTune, kRun, kBench, kInspect, kCache };
+enum class CacheAction { kList, kVerify, kPrune, kStats };
 
 struct Options {
   Command command = Command::kTune;
@@ -39,6 +40,15 @@ struct Options {
   std::string dump_directory;
   std::string target;
   std::string device = "cpu";
+
+  // The on-disk cache, of every command; empty folder: the user's.
+  bool use_cache = true;
+  std::string cache_folder;
+
+  // cache
+  CacheAction cache_action = CacheAction::kList;
+  int64_t max_bytes = 0;      // prune
+  bool keep_damaged = false;  // verify
 
   // tune
   bool explain = false;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "compiler/Compiler.h"
+#include "frontend/session/build_report.h"
 #include "frontend/session/check.h"
 #include "frontend/session/coverage.h"
 #include "frontend/session/timing.h"
@@ -38,6 +39,8 @@ struct CompileInfo {
   std::vector<CandidateResult> candidates;
   std::vector<Rejection> rejections;
   std::vector<std::string> notes;  // of the trace
+  frontend::CacheReport cache;
+  CompileCounts counts;  // of this process
 
   double TotalSeconds() const;
 };

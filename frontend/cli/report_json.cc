@@ -100,7 +100,16 @@ json ToJson(const CompileInfo& compile) {
           {"unique_kernels", compile.unique_kernels},
           {"candidates", candidates},
           {"rejections", rejections},
-          {"notes", compile.notes}};
+          {"notes", compile.notes},
+          {"cache",
+           {{"outcome", frontend::Name(compile.cache.outcome)},
+            {"key", compile.cache.key},
+            {"detail", compile.cache.detail},
+            {"stored", compile.cache.stored}}},
+          {"this_process",
+           {{"graphs_compiled", compile.counts.graphs},
+            {"kernels_compiled", compile.counts.kernels},
+            {"kernels_measured", compile.counts.measurements}}}};
 }
 
 }  // namespace

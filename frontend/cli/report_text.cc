@@ -87,6 +87,20 @@ std::string CompileText(const CompileInfo& compile) {
           })));
 }
 
+// What the on-disk cache did, and what this process compiled and measured.
+std::string CacheText(const CompileInfo& compile) {
+  const frontend::CacheReport& cache = compile.cache;
+  std::string text = frontend::Name(cache.outcome);
+  if (!cache.detail.empty()) absl::StrAppend(&text, " (", cache.detail, ")");
+  if (cache.stored) absl::StrAppend(&text, ", stored");
+  const CompileCounts& counts = compile.counts;
+  absl::StrAppend(&text, "; this process compiled ", counts.kernels,
+                  " kernels and measured candidates of ", counts.measurements);
+  if (!cache.key.empty())
+    absl::StrAppend(&text, "; key ", cache.key.substr(0, 12));
+  return Line("cache", text);
+}
+
 std::string CheckText(const frontend::CheckReport& check) {
   int compared = 0, failed = 0;
   std::string notes;
@@ -210,7 +224,9 @@ std::string SummaryText(const Report& report) {
                                     " (", report.model.inputs_source, ")"));
   }
   if (report.coverage) text += CoverageText(*report.coverage);
-  if (report.compile) text += CompileText(*report.compile);
+  if (report.compile) {
+    text += CompileText(*report.compile) + CacheText(*report.compile);
+  }
   if (report.check) text += CheckText(*report.check);
   if (!report.timing.empty()) {
     text += TimingText(report.timing, report.model.threads);

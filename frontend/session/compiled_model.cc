@@ -1,49 +1,34 @@
 #include "frontend/session/compiled_model.h"
 
 #include <ATen/core/ivalue.h>
-#include <malloc.h>
 
-#include <chrono>
-#include <iterator>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/session/gpu.h"
+#include "frontend/torchscript/print_trace.h"
 #include "frontend/torchscript/structure.h"
+#include "runtime/executable/kernel_loader.h"
+#include "runtime/executable/status_macros.h"
+#include "runtime/hash/sha256.h"
 
 namespace aitune::frontend {
 namespace {
 
-// Seconds since construction.
-class Stopwatch {
- public:
-  double Seconds() const {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                         start_)
-        .count();
+// The trace of an artifact made again.
+absl::StatusOr<Trace> TraceAgain(const Model& model,
+                                 const CompiledParts& parts) {
+  ModelInputs inputs;
+  for (const std::string& text : parts.input_specs) {
+    AITUNE_ASSIGN_OR_RETURN(InputSpec spec, ParseInputSpec(text));
+    inputs.specs.push_back(std::move(spec));
   }
-
- private:
-  std::chrono::steady_clock::time_point start_ =
-      std::chrono::steady_clock::now();
-};
-
-absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
-                                const BuildOptions& options) {
-  TraceOptions trace_options = options.trace;
-  if (!trace_options.progress && options.compile.progress) {
-    trace_options.progress = [&options](int done, int total) {
-      options.compile.progress("trace", done, total);
-    };
-  }
-  bool dynamic = inputs.samples == std::nullopt;
-  if (!dynamic && !inputs.specs.empty()) {
-    absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(inputs.specs);
-    if (!symbols.ok()) return symbols.status();
-    dynamic = !symbols->symbols.empty();
-  }
-  return dynamic ? BuildTrace(model, inputs.specs, trace_options)
-                 : BuildTrace(model, *inputs.samples, trace_options);
+  if (inputs.specs.empty() && !model.parameters().empty())
+    return absl::FailedPreconditionError(
+        "LibTorch runs a part of this model, and its inputs can't be described "
+        "well enough to find that part again");
+  return MakeTrace(model, inputs, TraceOptions());
 }
 
 bool IsOpaque(const ExecutablePlan& plan, int output) {
@@ -71,84 +56,68 @@ absl::StatusOr<OutputBuffers> Allocate(const AnyExecutable& executable,
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
-    const Model& model, const ModelInputs& inputs,
-    const BuildOptions& options) {
-  std::unique_ptr<CompiledModel> built(new CompiledModel());
-  const Stopwatch trace_time;
-  absl::StatusOr<Trace> trace = MakeTrace(model, inputs, options);
-  if (!trace.ok()) return trace.status();
-  built->trace_ = *std::move(trace);
-  // What tracing freed would otherwise stay beside the compiler's memory.
-  malloc_trim(0);
-  built->phase_seconds_.push_back({"trace", trace_time.Seconds()});
-
-  absl::StatusOr<CompiledTrace> compiled =
-      CompileTrace(built->trace_, options.compile);
-  if (!compiled.ok()) return compiled.status();
-  built->compiled_ = *std::move(compiled);
-  CompileResult& result = built->compiled_.result;
-  built->phase_seconds_.insert(built->phase_seconds_.end(),
-                               result.phaseSeconds.begin(),
-                               result.phaseSeconds.end());
-
-  if (options.compile.progress) options.compile.progress("load", 0, 0);
-  const Stopwatch load_time;
-  if (result.plan.device() == "cuda") {
-    absl::StatusOr<int> gpu = cudaOrdinal(options.compile.device);
-    if (!gpu.ok()) return gpu.status();
-    built->gpu_ = *gpu;
+absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
+                                const TraceOptions& options) {
+  bool dynamic = inputs.samples == std::nullopt;
+  if (!dynamic && !inputs.specs.empty()) {
+    absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(inputs.specs);
+    if (!symbols.ok()) return symbols.status();
+    dynamic = !symbols->symbols.empty();
   }
-  *built->trace_.fallback_gpu = built->gpu_;
-  std::vector<std::unique_ptr<FallbackRegion>> regions;
-  for (const RegionDefinition& region : built->compiled_.regions) {
-    regions.push_back(built->trace_.make_fallback_region(
-        region.ops, region.inputs, region.outputs));
-  }
-  // From here on only what runs holds constants: packing then frees them.
-  built->trace_.make_fallback_region = nullptr;
-  std::vector<ConstantTensor> constants = std::move(built->trace_.constants);
-  built->trace_.constants.clear();
-  std::move(result.newConstants.begin(), result.newConstants.end(),
-            std::back_inserter(constants));
-  result.newConstants.clear();
-  malloc_trim(0);
-  absl::Status loaded = built->Load(std::move(constants), std::move(regions));
-  if (!loaded.ok()) return loaded;
-  built->phase_seconds_.push_back({"load", load_time.Seconds()});
-  return built;
+  return dynamic ? BuildTrace(model, inputs.specs, options)
+                 : BuildTrace(model, *inputs.samples, options);
 }
 
-absl::Status CompiledModel::Load(
-    std::vector<ConstantTensor> constants,
-    std::vector<std::unique_ptr<FallbackRegion>> regions) {
-  const CompileResult& result = compiled_.result;
-  if (gpu_ < 0) {
-    auto executable =
-        Executable::Load(result.plan, compiled_.kernels, std::move(constants),
-                         std::move(regions));
-    if (!executable.ok()) return executable.status();
-    executable_ = *std::move(executable);
-    return absl::OkStatus();
+std::string TraceSha256(const Trace& trace) {
+  return Sha256Hex(PrintTrace(trace));
+}
+
+absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
+    const Model& model, CompiledParts parts, const Trace* trace, int gpu) {
+  std::unique_ptr<CompiledModel> loaded(new CompiledModel());
+  if (parts.plan.device() == "cuda") loaded->gpu_ = std::max(gpu, 0);
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  if (!parts.regions.empty()) {
+    Trace again;
+    if (trace == nullptr) {
+      AITUNE_ASSIGN_OR_RETURN(again, TraceAgain(model, parts));
+      trace = &again;
+    }
+    if (TraceSha256(*trace) != parts.trace_sha256)
+      return absl::FailedPreconditionError(
+          "the model's trace is another one than the stored model was made "
+          "from");
+    *trace->fallback_gpu = loaded->gpu_;
+    for (const RegionDefinition& region : parts.regions)
+      regions.push_back(trace->make_fallback_region(region.ops, region.inputs,
+                                                    region.outputs));
   }
-  absl::StatusOr<const cuda::Device*> device = cuda::Device::Open(gpu_);
-  if (!device.ok()) return device.status();
-  std::vector<std::string> cubins;
-  for (const KernelObject& object : result.objects) {
-    cubins.push_back(object.object);
+  if (loaded->gpu_ < 0) {
+    AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const KernelLibrary> kernels,
+                            LoadKernels(parts.objects));
+    AITUNE_ASSIGN_OR_RETURN(
+        loaded->executable_,
+        Executable::Load(std::move(parts.plan), std::move(kernels),
+                         std::move(parts.constants), std::move(regions)));
+  } else {
+    AITUNE_ASSIGN_OR_RETURN(const cuda::Device* device,
+                            cuda::Device::Open(loaded->gpu_));
+    AITUNE_ASSIGN_OR_RETURN(
+        loaded->cuda_executable_,
+        cuda::CudaExecutable::Load(*device, std::move(parts.plan),
+                                   parts.objects, std::move(parts.constants),
+                                   std::move(regions), {}));
   }
-  auto executable =
-      cuda::CudaExecutable::Load(**device, result.plan, cubins,
-                                 std::move(constants), std::move(regions), {});
-  if (!executable.ok()) return executable.status();
-  cuda_executable_ = *std::move(executable);
-  return absl::OkStatus();
+  loaded->input_structure_ = std::move(parts.input_structure);
+  loaded->output_structure_ = std::move(parts.output_structure);
+  loaded->report_ = std::move(parts.report);
+  return loaded;
 }
 
 absl::StatusOr<c10::IValue> CompiledModel::Run(
     const ValueList& arguments) const {
   absl::StatusOr<FlatTensors> inputs =
-      FlattenInputs(trace_.input_structure, arguments, gpu_);
+      FlattenInputs(input_structure_, arguments, gpu_);
   if (!inputs.ok()) return inputs.status();
   absl::StatusOr<OutputBuffers> outputs =
       cuda_executable_ ? Allocate(*cuda_executable_, inputs->views, gpu_)
@@ -161,13 +130,13 @@ absl::StatusOr<c10::IValue> CompiledModel::Run(
                                   static_cast<CUstream>(CurrentStream(gpu_)))
           : executable_->Run(inputs->views, absl::MakeSpan(outputs->values));
   if (!status.ok()) return status;
-  return UnflattenOutputs(trace_.output_structure, *outputs);
+  return UnflattenOutputs(output_structure_, *outputs);
 }
 
 absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
     const ValueList& arguments, int repeats) const {
   absl::StatusOr<FlatTensors> inputs =
-      FlattenInputs(trace_.input_structure, arguments, gpu_);
+      FlattenInputs(input_structure_, arguments, gpu_);
   if (!inputs.ok()) return inputs.status();
   absl::StatusOr<OutputBuffers> outputs =
       cuda_executable_ ? Allocate(*cuda_executable_, inputs->views, gpu_)
@@ -184,24 +153,17 @@ absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
 absl::StatusOr<std::vector<int64_t>> CompiledModel::SymbolValues(
     const ValueList& arguments) const {
   absl::StatusOr<FlatTensors> inputs =
-      FlattenInputs(trace_.input_structure, arguments, gpu_);
+      FlattenInputs(input_structure_, arguments, gpu_);
   if (!inputs.ok()) return inputs.status();
   std::vector<int64_t> values;
-  for (const TraceSymbol& symbol : trace_.symbols) {
-    values.push_back(inputs->views[symbol.input].sizes[symbol.axis]);
+  for (const SymbolProto& symbol : plan().symbols()) {
+    const TensorView& view = inputs->views[symbol.input()];
+    if (symbol.axis() >= static_cast<int>(view.sizes.size()))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input ", symbol.input(), " has no axis ", symbol.axis()));
+    values.push_back(view.sizes[symbol.axis()]);
   }
   return values;
-}
-
-absl::StatusOr<std::string> CompileToIr(const Model& model,
-                                        const ModelInputs& inputs,
-                                        const BuildOptions& options) {
-  absl::StatusOr<Trace> trace = MakeTrace(model, inputs, options);
-  if (!trace.ok()) return trace.status();
-  absl::StatusOr<CompiledTrace> compiled =
-      CompileTrace(*trace, options.compile);
-  if (!compiled.ok()) return compiled.status();
-  return std::move(compiled->result.ir);
 }
 
 }  // namespace aitune::frontend

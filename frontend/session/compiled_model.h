@@ -4,6 +4,9 @@
 //   auto model = Model::Load("model.pt");
 //   auto compiled = CompiledModel::Build(*model, {specs, samples}, {});
 //   auto result = (*compiled)->Run(arguments);   // any nesting, any thread
+//
+// Loading and running need no compiler (target :compiled_model); Build needs
+// one only for what its cache does not have (target :session has both).
 #ifndef AITUNE_FRONTEND_SESSION_COMPILED_MODEL_H_
 #define AITUNE_FRONTEND_SESSION_COMPILED_MODEL_H_
 
@@ -13,10 +16,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/session/compile_trace.h"
+#include "frontend/session/artifact.h"
+#include "frontend/session/build_report.h"
 #include "frontend/session/model_inputs.h"
 #include "frontend/torchscript/build_trace.h"
 #include "frontend/torchscript/model.h"
+#include "runtime/cache/cache.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/executable/executable.h"
 
@@ -25,17 +30,36 @@ namespace aitune::frontend {
 struct BuildOptions {
   CompileOptions compile;
   TraceOptions trace;
+  // Where builds are looked up and kept; null: nowhere. Not used when there is
+  // something to be dumped or printed on the way.
+  Cache* cache = nullptr;
+  // Keep the artifact in memory when it is not in the cache.
+  bool keep_artifact = false;
+  // ModelSha256 of the model if it is known already, to hash it once for many
+  // builds.
+  std::string model_sha256;
 };
 
 class CompiledModel {
  public:
-  // Traces, compiles and loads `model` for inputs of these kinds; the model is
-  // only read. Errors: kInvalidArgument when the inputs do not fit forward or
-  // the model raises for them, and those of CompileTrace and Executable::Load.
+  // Traces, compiles and loads `model` for inputs of these kinds, or takes what
+  // the cache has of exactly that; the model is only read, and must stay.
+  // Whatever the cache has that does not fit or can't be loaded is compiled
+  // anew. Errors: kInvalidArgument when the inputs do not fit forward or the
+  // model raises for them, and those of CompileTrace and Executable::Load.
   // Takes seconds; options.compile.progress tells where it is.
   static absl::StatusOr<std::unique_ptr<CompiledModel>> Build(
       const Model& model, const ModelInputs& inputs,
       const BuildOptions& options);
+
+  // Loads what an artifact holds, for the CPU or, if its plan says so, for the
+  // GPU `gpu`. Parts that LibTorch runs are those of
+  // `trace`; without it (null) the model is traced again where there are any.
+  // Errors: those of Executable::Load, and kFailedPrecondition when the trace
+  // is another one than the artifact was made from.
+  static absl::StatusOr<std::unique_ptr<CompiledModel>> FromParts(
+      const Model& model, CompiledParts parts, const Trace* trace,
+      int gpu = -1);
 
   // Runs the model on tensors of the device that it was compiled for (on a GPU
   // queued on LibTorch's current stream) in the nesting and dtypes it was built
@@ -48,8 +72,12 @@ class CompiledModel {
   absl::StatusOr<std::vector<StepProfile>> Profile(const ValueList& arguments,
                                                    int repeats) const;
 
-  const Trace& trace() const { return trace_; }
-  const CompiledTrace& compiled() const { return compiled_; }
+  const BuildReport& report() const { return report_; }
+  const CacheReport& cache() const { return cache_; }
+  // With BuildOptions::keep_artifact, unless the cache has it; else null.
+  const std::shared_ptr<const ArtifactBlobs>& artifact() const {
+    return artifact_;
+  }
   const ExecutablePlan& plan() const {
     return cuda_executable_ ? cuda_executable_->plan() : executable_->plan();
   }
@@ -59,32 +87,42 @@ class CompiledModel {
   std::string GraphReason() const {
     return cuda_executable_ ? cuda_executable_->GraphReason() : "";
   }
+  const Structure& input_structure() const { return input_structure_; }
   // Arenas, packed constants and library scratch now held; on a GPU its memory.
   int64_t MemoryInBytes() const {
     return cuda_executable_ ? cuda_executable_->MemoryInBytes()
                             : executable_->MemoryInBytes();
   }
-  // Phase and seconds, in order: trace, import, the compiler's, load.
+  // Phase and seconds, in order: trace, import, the compiler's, load; or those
+  // of the cache.
   const std::vector<std::pair<std::string, double>>& phase_seconds() const {
     return phase_seconds_;
   }
 
-  // The values of the trace's symbols for these arguments, for CountFlops.
+  // The values of the plan's symbols for these arguments.
   absl::StatusOr<std::vector<int64_t>> SymbolValues(
       const ValueList& arguments) const;
 
  private:
   CompiledModel() = default;
-  Trace trace_;
-  CompiledTrace compiled_;
-  absl::Status Load(std::vector<ConstantTensor> constants,
-                    std::vector<std::unique_ptr<FallbackRegion>> regions);
+  Structure input_structure_, output_structure_;
   // One of both.
   std::unique_ptr<Executable> executable_;
   std::unique_ptr<cuda::CudaExecutable> cuda_executable_;
   int gpu_ = -1;
+  BuildReport report_;
+  CacheReport cache_;
+  std::shared_ptr<const ArtifactBlobs> artifact_;
   std::vector<std::pair<std::string, double>> phase_seconds_;
 };
+
+// The trace that a build is made from: of the specs where an axis is dynamic,
+// else of the samples. Errors as BuildTrace.
+absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
+                                const TraceOptions& options);
+
+// A hash of what a trace computes; constants count by name.
+std::string TraceSha256(const Trace& trace);
 
 // The IR of `phase` for `model`: what --compile-to prints.
 absl::StatusOr<std::string> CompileToIr(const Model& model,

@@ -6,10 +6,24 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "frontend/session/compile_trace.h"
 #include "frontend/torchscript/trace.h"
 
 namespace aitune::frontend {
+
+// An operator call that LibTorch runs, and why.
+struct FallbackOp {
+  int trace_op = 0;      // position in Trace::ops
+  std::string op;        // "aten::topk" or "aten::add.Tensor"
+  std::string location;  // TorchScript source, "model.py:12"
+  std::string scope;     // the submodule, such as "encoder.layer.3"
+  std::string reason;
+};
+
+// What Trace::make_fallback_region needs for one region of the plan.
+struct RegionDefinition {
+  std::vector<int> ops;
+  std::vector<ValueId> inputs, outputs;
+};
 
 // Fallbacks of one operator for one reason.
 struct FallbackGroup {

@@ -132,30 +132,15 @@ absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
 }
 
 absl::StatusOr<c10::IValue> Model::RunOptimized(const ValueList& inputs) const {
-  std::call_once(impl_->optimized_once, [&] {
-    impl_->optimized_status = CatchExceptions(
-        absl::StatusCode::kInternal, "optimize_for_inference", [&] {
-          torch::jit::Module frozen = impl_->module.hasattr("training")
-                                          ? torch::jit::freeze(impl_->module)
-                                          : impl_->module;
-          impl_->optimized = std::make_unique<torch::jit::Module>(
-              torch::jit::optimize_for_inference(frozen));
-          return absl::OkStatus();
-        });
-  });
-  if (!impl_->optimized_status.ok()) return impl_->optimized_status;
+  std::call_once(impl_->optimized_once,
+                 [&] { impl_->optimized = OptimizedProgram::Make(*this, {}); });
+  if (!impl_->optimized.ok()) return impl_->optimized.status();
+  // Arguments are checked here so that errors are those of RunEager.
   absl::StatusOr<torch::jit::Stack> stack = impl_->MakeStack(inputs);
   if (!stack.ok()) return stack.status();
-  c10::IValue result;
-  const absl::Status status =
-      CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
-        const c10::InferenceMode inference;
-        result = impl_->optimized->get_method("forward")(
-            std::vector<c10::IValue>(stack->begin() + 1, stack->end()));
-        return absl::OkStatus();
-      });
-  if (!status.ok()) return status;
-  return result;
+  return (*impl_->optimized)
+      ->Run(ValueList(
+          std::vector<c10::IValue>(stack->begin() + 1, stack->end())));
 }
 
 }  // namespace aitune::frontend

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "frontend/torchscript/input_spec.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/optimized_program.h"
 
 namespace aitune::frontend {
 
@@ -26,8 +27,8 @@ struct Model::Impl {
   // Compiled on first use.
   std::once_flag eager_once, optimized_once;
   std::unique_ptr<torch::jit::Code> eager;
-  std::unique_ptr<torch::jit::Module> optimized;
-  absl::Status eager_status, optimized_status;
+  absl::Status eager_status;
+  absl::StatusOr<std::unique_ptr<OptimizedProgram>> optimized;
 
   // `self`, the inputs and the defaults of missing ones; kInvalidArgument when
   // they do not fit forward's parameters.

@@ -33,6 +33,11 @@ bool IsSplit(const std::string& name) {
   return kNames->count(name) > 0;
 }
 
+bool IsAutocast(const std::string& name) {
+  return name == "aten::_autocast_to_reduced_precision" ||
+         name == "aten::_autocast_to_full_precision";
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
@@ -283,6 +288,18 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
         results[0]->type);
     results[0]->id = full;
     results[0]->storage->base = full;
+    return results;
+  }
+  // Autocast's casts, as any other.
+  if (IsAutocast(call.schema->name()) && results[0]->IsTensor() &&
+      emitted.arguments[0].kind == ArgumentTemplate::Kind::kValue) {
+    const ValueId cast = builder_.AddFunctionalCall(
+        "aten::to", "dtype",
+        {emitted.arguments[0], ArgumentTemplate::Fixed(static_cast<int64_t>(
+                                   ToScalarType(results[0]->type.dtype)))},
+        results[0]->type);
+    results[0]->id = cast;
+    results[0]->storage->base = cast;
     return results;
   }
   if (call.schema->is_vararg()) {

@@ -7,6 +7,12 @@
 
 namespace aitune {
 
+std::string OnednnVersion() {
+  const dnnl_version_t* version = dnnl_version();
+  return std::to_string(version->major) + "." +
+         std::to_string(version->minor) + "." + std::to_string(version->patch);
+}
+
 WeightCache::WeightCache() : impl_(std::make_unique<Impl>()) {}
 WeightCache::~WeightCache() = default;
 

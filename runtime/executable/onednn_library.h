@@ -99,6 +99,10 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> Prepare(
     const ConvolutionCall& call, absl::Span<const LibraryOperand> inputs,
     const TensorView& output, int in_place, WeightCache& weights);
 
+// The library's version, such as "3.2.0": which code a primitive runs, and so
+// what was measured, depends on it.
+std::string OnednnVersion();
+
 // Whether Prepare would succeed, without touching any data: for the compiler's
 // choice. Errors as Prepare.
 absl::Status Supports(const MatmulCall& call,

@@ -135,6 +135,11 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
   return std::move(version->executable);
 }
 
+void DispatchTableBase::Insert(Version version) {
+  Add(GuardSet(std::move(version.inputs), options_.guard_filter),
+      std::move(version.executable), absl::OkStatus());
+}
+
 void DispatchTableBase::Add(GuardSet guards, std::shared_ptr<void> executable,
                             absl::Status error) {
   auto entry = std::make_unique<Entry>(

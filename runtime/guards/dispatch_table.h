@@ -67,6 +67,7 @@ class DispatchTableBase {
 
   absl::StatusOr<std::shared_ptr<void>> Find(absl::Span<const CallInput> inputs,
                                              OnMiss on_miss);
+  void Insert(Version version);
   int version_count() const;
   void Reset();
 
@@ -132,6 +133,11 @@ class DispatchTable {
     absl::StatusOr<std::shared_ptr<void>> found = base_.Find(inputs, on_miss);
     if (!found.ok()) return found.status();
     return std::static_pointer_cast<T>(*std::move(found));
+  }
+
+  // Adds a version that was compiled before. It is behind those there are.
+  void Insert(Version version) {
+    base_.Insert({std::move(version.executable), std::move(version.inputs)});
   }
 
   // Versions compiled and kept, failures included.

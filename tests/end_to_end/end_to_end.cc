@@ -61,7 +61,7 @@ void CheckCase(const Case& c) {
   frontend::ModelInputs inputs;
   auto compiled = Build(c, *model, inputs);
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  for (const frontend::FallbackOp& op : (*compiled)->compiled().fallbacks) {
+  for (const frontend::FallbackOp& op : (*compiled)->report().fallbacks) {
     EXPECT_TRUE(MayFallBack(c, op.op))
         << "LibTorch runs " << op.op << ": " << op.reason;
   }

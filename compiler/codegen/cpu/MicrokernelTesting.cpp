@@ -5,7 +5,7 @@
 #include <ctime>
 
 #include "compiler/codegen/cpu/EmitObject.h"
-#include "compiler/codegen/cpu/KernelLoader.h"
+#include "runtime/executable/kernel_loader.h"
 #include "compiler/codegen/cpu/LowerToLLVM.h"
 #include "compiler/codegen/cpu/MicrokernelBuilder.h"
 #include "compiler/dialect/Ait.h"
@@ -227,7 +227,7 @@ void TestKernel::compile(const std::string &text, const LowerFunction &lower,
     return;
   }
   absl::StatusOr<std::shared_ptr<const KernelLibrary>> loaded =
-      loadKernels({*object});
+      LoadKernels({*object});
   if (!loaded.ok()) {
     failure += std::string(loaded.status().message());
     return;

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "compiler/codegen/cpu/EmitObject.h"
-#include "compiler/codegen/cpu/KernelLoader.h"
+#include "runtime/executable/kernel_loader.h"
 #include "compiler/codegen/cpu/LowerToLLVM.h"
 #include "compiler/codegen/cpu/Passes.h"
 #include "compiler/codegen/linalg/Passes.h"
@@ -67,7 +67,7 @@ RunnableKernel RunnableKernel::compile(const std::string &text,
   FailureOr<std::string> object = emitObject(*module, *target);
   if (failed(object))
     return fail("emitting");
-  auto library = loadKernels({*object});
+  auto library = LoadKernels({*object});
   if (!library.ok())
     return fail(library.status().ToString());
   kernel.state->library = *library;

@@ -1,0 +1,417 @@
+// The three backends on TorchScript models, through the interface that users
+// have.
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "compiler/Compiler.h"
+#include "frontend/backends/torchscript_source.h"
+#include "frontend/session/compiled_model.h"
+#include "runtime/backend/registry.h"
+#include "runtime/control/control.h"
+#include "runtime/logging/logging.h"
+
+namespace aitune::frontend {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kNet[] = R"(
+def forward(self, x: Tensor):
+    w = torch.sin(torch.arange(12, dtype=6)).view([3, 4])
+    return torch.relu(torch.matmul(x, w)) + 1.5
+)";
+constexpr char kWithFallback[] = R"(
+def forward(self, x: Tensor):
+    n = torch.bincount(torch.gt(x, 0.).to(4).flatten())
+    return torch.relu(x) * 2, n
+)";
+
+std::shared_ptr<TorchScriptSource> Source(const std::string& text) {
+  auto model = Model::FromSource(text);
+  if (!model.ok()) {
+    ADD_FAILURE() << model.status();
+    return nullptr;
+  }
+  return std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(*std::move(model)), "net");
+}
+
+class BackendsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    previous_ = SetLogSink([this](LogChannel channel, std::string_view text) {
+      logs_.push_back(std::string(Name(channel)) + ": " + std::string(text));
+    });
+  }
+  void TearDown() override {
+    SetLogSink(previous_);
+    SetEnabled(LogChannel::kRecompiles, false);
+    SetEnabled(LogChannel::kGraphBreaks, false);
+  }
+
+  static std::unique_ptr<Backend> Make(const std::string& name,
+                                       const ConfigDict& config = {}) {
+    auto backend = CreateBackend(name, config);
+    if (!backend.ok()) ADD_FAILURE() << backend.status();
+    return backend.ok() ? *std::move(backend) : nullptr;
+  }
+
+  BuildRequest Request(std::shared_ptr<TorchScriptSource> source,
+                       const std::vector<at::Tensor>& samples) {
+    BuildRequest request;
+    request.model = source;
+    for (const at::Tensor& sample : samples)
+      request.samples.push_back(*source->Flatten(ValueList({sample})));
+    request.device = *Device::Parse("cpu");
+    request.cache_dir = folder_;
+    return request;
+  }
+
+  static absl::StatusOr<c10::IValue> Call(const TorchScriptSource& source,
+                                          const Backend& backend,
+                                          const at::Tensor& x) {
+    auto inputs = source.Flatten(ValueList({x}));
+    if (!inputs.ok()) return inputs.status();
+    auto outputs = backend.Infer(Values(*inputs));
+    if (!outputs.ok()) return outputs.status();
+    return source.UnflattenResult(*outputs);
+  }
+
+  static void ExpectAgrees(const TorchScriptSource& source,
+                           const Backend& backend, const at::Tensor& x,
+                           double tolerance = 1e-5) {
+    auto ours = Call(source, backend, x);
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    auto eager = source.model().RunEager(ValueList({x}));
+    ASSERT_TRUE(eager.ok()) << eager.status();
+    const at::Tensor a = ours->isTuple()
+                             ? ours->toTupleRef().elements()[0].toTensor()
+                             : ours->toTensor();
+    const at::Tensor b = eager->isTuple()
+                             ? eager->toTupleRef().elements()[0].toTensor()
+                             : eager->toTensor();
+    EXPECT_EQ(a.scalar_type(), b.scalar_type());
+    EXPECT_TRUE(at::allclose(a, b, tolerance, tolerance));
+  }
+
+  fs::path folder_;
+  std::vector<std::string> logs_;
+  LogSink previous_;
+};
+
+TEST_F(BackendsTest, AreRegisteredByName) {
+  std::vector<std::string> names;
+  for (const BackendDescription& backend : ListBackends()) {
+    names.push_back(backend.name);
+    EXPECT_FALSE(backend.help.empty());
+  }
+  EXPECT_THAT(names, ElementsAre("TorchEagerBackend", "TorchInductorBackend",
+                                 "TorchScriptBackend"));
+}
+
+TEST_F(BackendsTest, GiveEagersResults) {
+  for (const char* name :
+       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+    auto source = Source(kNet);
+    auto backend = Make(name);
+    const at::Tensor x = at::randn({2, 3});
+    ASSERT_TRUE(backend->Build(Request(source, {x})).ok()) << name;
+    ExpectAgrees(*source, *backend, x);
+    ASSERT_TRUE(backend->Deactivate().ok());
+    EXPECT_FALSE(Call(*source, *backend, x).ok());
+    ASSERT_TRUE(backend->Activate().ok());
+    ExpectAgrees(*source, *backend, x);
+  }
+}
+
+TEST_F(BackendsTest, ActivateDoesNotCompile) {
+  auto source = Source(kNet);
+  auto backend = Make("TorchInductorBackend");
+  const at::Tensor x = at::randn({2, 3});
+  ASSERT_TRUE(backend->Build(Request(source, {x})).ok());
+  ASSERT_TRUE(backend->Deactivate().ok());
+  const int64_t graphs = compileCounts().graphs;
+  ASSERT_TRUE(backend->Activate().ok());
+  ExpectAgrees(*source, *backend, x);
+  EXPECT_EQ(compileCounts().graphs, graphs);
+}
+
+TEST_F(BackendsTest, ActivateDoesNotCompileWithoutACacheEither) {
+  auto source = Source(kNet);
+  auto backend = Make("TorchInductorBackend");
+  const at::Tensor x = at::randn({2, 3});
+  BuildRequest request = Request(source, {x});
+  request.cache_dir.clear();
+  ASSERT_TRUE(backend->Build(request).ok());
+  ASSERT_TRUE(backend->Deactivate().ok());
+  const int64_t graphs = compileCounts().graphs;
+  ASSERT_TRUE(backend->Activate().ok());
+  ExpectAgrees(*source, *backend, x);
+  EXPECT_EQ(compileCounts().graphs, graphs);
+}
+
+TEST_F(BackendsTest, ASecondBuildComesFromTheCache) {
+  const at::Tensor x = at::randn({2, 3});
+  ASSERT_TRUE(
+      Make("TorchInductorBackend")->Build(Request(Source(kNet), {x})).ok());
+  const int64_t graphs = compileCounts().graphs;
+  auto source = Source(kNet);
+  auto backend = Make("TorchInductorBackend");
+  ASSERT_TRUE(backend->Build(Request(source, {at::randn({2, 3})})).ok());
+  ExpectAgrees(*source, *backend, x);
+  EXPECT_EQ(compileCounts().graphs, graphs);
+}
+
+// dynamic unset: static first, dynamic at the second size of an axis.
+TEST_F(BackendsTest, UnsetDynamicIsDynamicFromTheSecondSize) {
+  SetEnabled(LogChannel::kRecompiles, true);
+  auto source = Source(kNet);
+  auto backend = Make("TorchInductorBackend");
+  ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
+  int64_t graphs = compileCounts().graphs;
+  ExpectAgrees(*source, *backend, at::randn({4, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs);
+  ExpectAgrees(*source, *backend, at::randn({6, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs + 1);
+  EXPECT_THAT(
+      logs_, Contains(AllOf(HasSubstr("recompiles: compiling version 1 of net"),
+                            HasSubstr("the size of axis 0 of input 0"),
+                            HasSubstr("to avoid it"))));
+  ExpectAgrees(*source, *backend, at::randn({7, 3}));
+  ExpectAgrees(*source, *backend, at::randn({2, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs + 1);
+}
+
+// dynamic=False: every combination of sizes for itself.
+TEST_F(BackendsTest, FalseDynamicSpecializesAlways) {
+  auto source = Source(kNet);
+  auto backend = Make("TorchInductorBackend", {{"dynamic", false}});
+  ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
+  const int64_t graphs = compileCounts().graphs;
+  for (const int64_t rows : {5, 6, 7})
+    ExpectAgrees(*source, *backend, at::randn({rows, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs + 3);
+}
+
+// dynamic=True: dynamic up front.
+TEST_F(BackendsTest, TrueDynamicDoesNotRecompile) {
+  auto source = Source(kNet);
+  auto backend = Make("TorchInductorBackend", {{"dynamic", true}});
+  ASSERT_TRUE(backend->Build(Request(source, {at::randn({8, 3})})).ok());
+  const int64_t graphs = compileCounts().graphs;
+  for (const int64_t rows : {2, 5, 16})
+    ExpectAgrees(*source, *backend, at::randn({rows, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs);
+}
+
+TEST_F(BackendsTest, TheRecompileLimitIsAnErrorNotSilentEager) {
+  auto source = Source(kNet);
+  auto backend = Make(
+      "TorchInductorBackend",
+      {{"dynamic", false}, {"options", ConfigDict{{"recompile_limit", 2}}}});
+  ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
+  ExpectAgrees(*source, *backend, at::randn({5, 3}));
+  auto refused = Call(*source, *backend, at::randn({6, 3}));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(logs_, Contains(HasSubstr("warning: net has reached the limit "
+                                        "of 2 compiled versions")));
+  ExpectAgrees(*source, *backend, at::randn({4, 3}));
+}
+
+TEST_F(BackendsTest, FullgraphRefusesGraphBreaks) {
+  SetEnabled(LogChannel::kGraphBreaks, true);
+  const at::Tensor x = at::randn({2, 3});
+  auto loose = Make("TorchInductorBackend");
+  auto source = Source(kWithFallback);
+  ASSERT_TRUE(loose->Build(Request(source, {x})).ok());
+  ExpectAgrees(*source, *loose, x);
+  EXPECT_THAT(logs_, Contains(AllOf(HasSubstr("graph_breaks: net"),
+                                    HasSubstr("aten::bincount"))));
+  auto strict = Make("TorchInductorBackend", {{"fullgraph", true}});
+  const absl::Status refused = strict->Build(Request(source, {x}));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("fullgraph=True"), HasSubstr("aten::bincount")));
+  EXPECT_EQ(strict->state(), BackendState::kInit);
+  AllowInGraph("aten::bincount");
+  const absl::Status allowed = strict->Build(Request(source, {x}));
+  EXPECT_TRUE(allowed.ok()) << allowed;
+}
+
+TEST_F(BackendsTest, CudaGraphsAreRefusedOnACpuUnlessAModeAsks) {
+  const at::Tensor x = at::randn({2, 3});
+  auto option = Make("TorchInductorBackend",
+                     {{"options", ConfigDict{{"triton.cudagraphs", true}}}});
+  EXPECT_THAT(std::string(option->Build(Request(Source(kNet), {x})).message()),
+              HasSubstr("triton.cudagraphs has no effect on a CPU"));
+  auto mode = Make("TorchInductorBackend", {{"mode", "reduce-overhead"}});
+  EXPECT_TRUE(mode->Build(Request(Source(kNet), {x})).ok());
+}
+
+TEST_F(BackendsTest, MaxAutotuneMeasures) {
+  const at::Tensor x = at::randn({64, 3});
+  const int64_t before = compileCounts().measurements;
+  ASSERT_TRUE(
+      Make("TorchInductorBackend")->Build(Request(Source(kNet), {x})).ok());
+  EXPECT_EQ(compileCounts().measurements, before);
+  ASSERT_TRUE(Make("TorchInductorBackend", {{"mode", "max-autotune"}})
+                  ->Build(Request(Source(kNet), {x}))
+                  .ok());
+  EXPECT_GT(compileCounts().measurements, before);
+}
+
+TEST_F(BackendsTest, AutocastComputesNarrowAndRestoresTheDtype) {
+  const at::Tensor x = at::randn({16, 3});
+  for (const char* name :
+       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+    auto source = Source(kNet);
+    auto backend = Make(name, {{"autocast_enabled", true},
+                               {"autocast_dtype", DataType::kBFloat16}});
+    const absl::Status built = backend->Build(Request(source, {x}));
+    ASSERT_TRUE(built.ok()) << name << built;
+    ExpectAgrees(*source, *backend, x, 0.05);
+    auto ours = Call(*source, *backend, x);
+    ASSERT_TRUE(ours.ok());
+    EXPECT_EQ(ours->toTensor().scalar_type(), at::kFloat) << name;
+    const at::Tensor eager =
+        source->model().RunEager(ValueList({x}))->toTensor();
+    // Computed in bfloat16, or it would be closer.
+    EXPECT_GT((ours->toTensor() - eager).abs().max().item<float>(), 1e-4f)
+        << name;
+  }
+}
+
+TEST_F(BackendsTest, StateDictsBringTheArtifactBack) {
+  const at::Tensor x = at::randn({2, 3});
+  for (const char* name :
+       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+    auto source = Source(kNet);
+    auto backend = Make(name);
+    ASSERT_TRUE(backend->Build(Request(source, {x})).ok());
+    auto state = backend->ToDict();
+    ASSERT_TRUE(state.ok()) << state.status();
+    const int64_t graphs = compileCounts().graphs;
+    auto again = Source(kNet);
+    auto loaded = BackendFromDict(again, *state);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ((*loaded)->state(), BackendState::kCheckpointLoaded);
+    EXPECT_EQ((*loaded)->Key(), backend->Key());
+    const absl::Status deployed = (*loaded)->Deploy(std::nullopt);
+    ASSERT_TRUE(deployed.ok()) << deployed;
+    ExpectAgrees(*again, **loaded, x);
+    EXPECT_EQ(compileCounts().graphs, graphs);
+
+    std::string changed = kNet;
+    changed.replace(changed.find("1.5"), 3, "1.6");
+    EXPECT_THAT(
+        std::string(
+            BackendFromDict(Source(changed), *state).status().message()),
+        HasSubstr("another model"));
+  }
+}
+
+TEST_F(BackendsTest, StancesDecideWhatNewInputsDo) {
+  auto source = Source(kNet);
+  auto backend = Make("TorchInductorBackend", {{"dynamic", false}});
+  ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
+  const int64_t graphs = compileCounts().graphs;
+  {
+    const ScopedStance stance(Stance::kForceEager);
+    ExpectAgrees(*source, *backend, at::randn({5, 3}));
+  }
+  {
+    const ScopedStance stance(Stance::kEagerOnRecompile);
+    ExpectAgrees(*source, *backend, at::randn({5, 3}));
+  }
+  {
+    const ScopedStance stance(Stance::kFailOnRecompile);
+    ExpectAgrees(*source, *backend, at::randn({4, 3}));
+    EXPECT_THAT(
+        std::string(
+            Call(*source, *backend, at::randn({5, 3})).status().message()),
+        AllOf(HasSubstr("would have to be compiled"),
+              HasSubstr("the size of axis 0 of input 0")));
+  }
+  EXPECT_EQ(compileCounts().graphs, graphs);
+  ExpectAgrees(*source, *backend, at::randn({5, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs + 1);
+}
+
+TEST_F(BackendsTest, ResetForgetsVersions) {
+  auto source = Source(kNet);
+  auto backend = Make("TorchInductorBackend");
+  BuildRequest request = Request(source, {at::randn({4, 3})});
+  request.cache_dir.clear();
+  ASSERT_TRUE(backend->Build(request).ok());
+  const int64_t graphs = compileCounts().graphs;
+  ASSERT_TRUE(Reset().ok());
+  ExpectAgrees(*source, *backend, at::randn({4, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs + 1);
+}
+
+TEST_F(BackendsTest, NestedAndConstantInputs) {
+  auto model = Model::FromSource(R"(
+def forward(self, x: Dict[str, Tensor], k: int) -> Tuple[Tensor, List[Tensor]]:
+    return x["a"] * k, [x["b"] + k]
+)");
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto source = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(*std::move(model)), "nested");
+  const auto arguments = [](int64_t k) {
+    c10::impl::GenericDict dict(c10::StringType::get(), c10::TensorType::get());
+    dict.insert("a", at::ones({2}));
+    dict.insert("b", at::ones({3}));
+    return ValueList({dict, k});
+  };
+  auto backend = Make("TorchInductorBackend");
+  BuildRequest request;
+  request.model = source;
+  request.device = *Device::Parse("cpu");
+  request.samples.push_back(*source->Flatten(arguments(2)));
+  const absl::Status built = backend->Build(request);
+  ASSERT_TRUE(built.ok()) << built;
+  for (const int64_t k : {2, 3}) {  // another constant: another version
+    auto inputs = source->Flatten(arguments(k));
+    ASSERT_TRUE(inputs.ok());
+    auto outputs = backend->Infer(Values(*inputs));
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    auto result = source->UnflattenResult(*outputs);
+    ASSERT_TRUE(result.ok()) << result.status();
+    const auto& elements = result->toTupleRef().elements();
+    EXPECT_TRUE(at::equal(elements[0].toTensor(), at::full({2}, double(k))));
+    EXPECT_TRUE(
+        at::equal(elements[1].toTensorList()[0], at::full({3}, double(k + 1))));
+  }
+  EXPECT_THAT(
+      std::string(
+          source->Flatten(ValueList({at::ones({2}), 2})).status().message()),
+      HasSubstr("nested in another way"));
+}
+
+TEST_F(BackendsTest, ThreadsShareABackend) {
+  auto source = Source(kNet);
+  auto backend = Make("TorchInductorBackend");
+  ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i)
+        ExpectAgrees(*source, *backend, at::randn({2 + (t + i) % 5, 3}));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,148 @@
+#include "frontend/backends/torch_backend.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/session/pytree.h"
+#include "frontend/torchscript/autocast.h"
+#include "frontend/torchscript/torch_util.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune::frontend {
+
+absl::StatusOr<std::shared_ptr<TorchScriptSource>> AsTorchScript(
+    const std::shared_ptr<SourceModel>& model) {
+  auto source = std::dynamic_pointer_cast<TorchScriptSource>(model);
+  if (source != nullptr) return source;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "this backend runs TorchScript models, ",
+      model == nullptr ? "and none was given"
+                       : absl::StrCat("which ", model->name(), " is not")));
+}
+
+TorchBackend::TorchBackend(bool autocast_enabled, std::optional<DataType> dtype)
+    : autocast_enabled_(autocast_enabled),
+      autocast_dtype_(dtype.value_or(DataType::kBFloat16)) {}
+
+absl::Status TorchBackend::Build(BuildContext& context) {
+  AITUNE_ASSIGN_OR_RETURN(source_, AsTorchScript(context.model()));
+  output_dtypes_.clear();
+  if (autocast_enabled_) {
+    if (context.samples().empty())
+      return absl::InvalidArgumentError(
+          "autocast needs a sample: outputs keep the dtypes they have without "
+          "it, which only a call tells");
+    AITUNE_ASSIGN_OR_RETURN(const std::vector<OwnedValue> outputs,
+                            context.CallSample(0));
+    for (const OwnedValue& output : outputs) {
+      const auto* view = std::get_if<TensorView>(&output.value);
+      output_dtypes_.push_back(
+          view == nullptr ? 0 : static_cast<int32_t>(view->dtype));
+    }
+  }
+  return Ready(&context);
+}
+
+absl::Status TorchBackend::Ready(BuildContext* context) {
+  model_ = source_->shared_model();
+  if (autocast_enabled_) {
+    AITUNE_ASSIGN_OR_RETURN(Model changed,
+                            WithAutocast(source_->model(), autocast_dtype_));
+    model_ = std::make_shared<const Model>(std::move(changed));
+  }
+  absl::Status status = Prepare(context);
+  if (!status.ok()) model_ = nullptr;
+  return status;
+}
+
+std::string TorchBackend::model_id() const {
+  const absl::StatusOr<std::string> hash = source_->Sha256();
+  if (!hash.ok()) return "";
+  if (!autocast_enabled_) return *hash;
+  return absl::StrCat(*hash, " autocast ", std::string(Name(autocast_dtype_)));
+}
+
+absl::Status TorchBackend::Activate(const Device&) { return Ready(nullptr); }
+absl::Status TorchBackend::Deploy(const Device&) { return Ready(nullptr); }
+
+absl::Status TorchBackend::Deactivate() {
+  Release();
+  model_ = nullptr;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<OwnedValue>> TorchBackend::Infer(
+    absl::Span<const RegionValue> inputs) const {
+  AITUNE_ASSIGN_OR_RETURN(c10::IValue result, Run(inputs));
+  if (autocast_enabled_) {
+    AITUNE_ASSIGN_OR_RETURN(result, RestoreDtypes(std::move(result)));
+  }
+  return source_->FlattenResult(result);
+}
+
+absl::StatusOr<c10::IValue> TorchBackend::RestoreDtypes(
+    c10::IValue result) const {
+  std::vector<DataType> wanted;
+  for (const int32_t dtype : output_dtypes_) {
+    if (dtype != 0) wanted.push_back(static_cast<DataType>(dtype));
+  }
+  size_t tensors = 0;
+  c10::IValue restored = MapTensors(result, [&](const at::Tensor& tensor,
+                                                int index) {
+    ++tensors;
+    if (index >= static_cast<int>(wanted.size()) || !tensor.is_floating_point())
+      return tensor;
+    return tensor.to(ToScalarType(wanted[index]));
+  });
+  if (tensors == wanted.size()) return restored;
+  return absl::FailedPreconditionError(
+      absl::StrCat("the model gave ", tensors, " tensors, but ", wanted.size(),
+                   " for the sample that autocast was built with"));
+}
+
+absl::Status TorchBackend::Save(BackendStateProto* state) const {
+  TorchBackendStateProto more;
+  AITUNE_ASSIGN_OR_RETURN(const std::string hash, source_->Sha256());
+  more.set_model_sha256(hash);
+  more.mutable_output_dtypes()->Add(output_dtypes_.begin(),
+                                    output_dtypes_.end());
+  AITUNE_RETURN_IF_ERROR(SaveMore(state, &more));
+  state->set_implementation(more.SerializeAsString());
+  return absl::OkStatus();
+}
+
+absl::Status TorchBackend::Load(std::shared_ptr<SourceModel> model,
+                                const BackendStateProto& state) {
+  AITUNE_ASSIGN_OR_RETURN(auto source, AsTorchScript(model));
+  TorchBackendStateProto more;
+  if (!more.ParseFromString(state.implementation()))
+    return absl::DataLossError("the state of the backend can't be read");
+  AITUNE_ASSIGN_OR_RETURN(const std::string hash, source->Sha256());
+  if (hash != more.model_sha256())
+    return absl::InvalidArgumentError(
+        absl::StrCat("the state_dict is of another model than ", source->name(),
+                     ": its program or weights differ"));
+  for (const int32_t dtype : more.output_dtypes()) {
+    if (dtype < 0 || dtype > static_cast<int32_t>(DataType::kBool))
+      return absl::DataLossError("the state of the backend is damaged");
+  }
+  source_ = std::move(source);
+  output_dtypes_.assign(more.output_dtypes().begin(),
+                        more.output_dtypes().end());
+  return LoadMore(state, more);
+}
+
+absl::Status TorchBackend::SaveMore(BackendStateProto*,
+                                    TorchBackendStateProto*) const {
+  return absl::OkStatus();
+}
+
+absl::Status TorchBackend::LoadMore(const BackendStateProto&,
+                                    const TorchBackendStateProto&) {
+  return absl::OkStatus();
+}
+
+}  // namespace aitune::frontend

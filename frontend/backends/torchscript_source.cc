@@ -1,0 +1,256 @@
+#include "frontend/backends/torchscript_source.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
+
+#include <atomic>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/session/pytree.h"
+#include "frontend/torchscript/model_tensors.h"
+#include "frontend/torchscript/torch_util.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+bool IsContainer(const c10::IValue& value) {
+  return value.isTuple() || value.isList() || value.isGenericDict();
+}
+
+}  // namespace
+
+// The first value seen, without its tensors' memory. Values of forward's
+// arguments are nested in one list of values.
+struct TorchScriptSource::Nesting {
+  struct Shape {
+    std::vector<c10::IValue> values;
+    bool flat = true;  // no containers: leaves are the values themselves
+    std::vector<std::string> paths;  // of the leaves, unless flat
+  };
+
+  explicit Nesting(std::string what) : what(std::move(what)) {}
+
+  static Shape ShapeOf(const std::vector<c10::IValue>& values) {
+    Shape shape;
+    for (const c10::IValue& value : values) {
+      shape.flat = shape.flat && !IsContainer(value);
+      // Placeholders: the weights of a result need not stay.
+      shape.values.push_back(MapTensors(value, [](const at::Tensor&, int) {
+        static const at::Tensor* const none = new at::Tensor(at::empty({0}));
+        return *none;
+      }));
+    }
+    if (!shape.flat) shape.paths = PathsOf(values);
+    return shape;
+  }
+
+  static std::vector<std::string> PathsOf(
+      const std::vector<c10::IValue>& values) {
+    std::vector<std::string> paths;
+    for (size_t i = 0; i < values.size(); ++i) {
+      for (Leaf& leaf : Leaves(values[i]))
+        paths.push_back(absl::StrCat(i, std::move(leaf.path)));
+    }
+    return paths;
+  }
+
+  absl::StatusOr<std::vector<OwnedValue>> Flatten(
+      const std::vector<c10::IValue>& values) {
+    if (!known.load(std::memory_order_acquire)) Learn(values);
+    std::vector<OwnedValue> leaves;
+    bool fits = values.size() == shape.values.size();
+    if (fits && shape.flat) {
+      for (const c10::IValue& value : values) {
+        fits = fits && !IsContainer(value);
+        leaves.push_back(ToOwned(value));
+      }
+    } else if (fits) {
+      fits = PathsOf(values) == shape.paths;
+      for (const c10::IValue& value : values) {
+        for (const Leaf& leaf : Leaves(value))
+          leaves.push_back(ToOwned(*leaf.value));
+      }
+    }
+    if (fits) return leaves;
+    return absl::InvalidArgumentError(
+        absl::StrCat("the ", what, " are nested in another way than before: ",
+                     ValueList(values).Describe(),
+                     "; use a module of its own "
+                     "for each nesting"));
+  }
+
+  absl::StatusOr<std::vector<c10::IValue>> Unflatten(
+      std::vector<c10::IValue> leaves) const {
+    if (!known.load(std::memory_order_acquire))
+      return absl::FailedPreconditionError(
+          absl::StrCat("the nesting of the ", what, " is not known yet"));
+    const size_t count = shape.flat ? shape.values.size() : shape.paths.size();
+    if (leaves.size() != count)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the ", what, " have ", count, " leaves, not ", leaves.size()));
+    if (shape.flat) return leaves;
+    std::vector<c10::IValue> values;
+    size_t next = 0;
+    for (const c10::IValue& value : shape.values)
+      values.push_back(Fill(value, leaves, next));
+    return values;
+  }
+
+  static c10::IValue Fill(const c10::IValue& value,
+                          std::vector<c10::IValue>& leaves, size_t& next) {
+    if (value.isTuple()) {
+      std::vector<c10::IValue> elements;
+      for (const c10::IValue& element : value.toTupleRef().elements())
+        elements.push_back(Fill(element, leaves, next));
+      auto type = value.type()->cast<c10::TupleType>();
+      if (type && type->schema())
+        return c10::ivalue::Tuple::createNamed(std::move(elements), type);
+      return c10::ivalue::Tuple::create(std::move(elements));
+    }
+    if (value.isList()) {
+      const auto list = value.toList();
+      c10::impl::GenericList filled(list.elementType());
+      for (size_t i = 0; i < list.size(); ++i)
+        filled.push_back(Fill(list.get(i), leaves, next));
+      return filled;
+    }
+    if (value.isGenericDict()) {
+      const auto dict = value.toGenericDict();
+      c10::impl::GenericDict filled(dict.keyType(), dict.valueType());
+      for (const auto& entry : dict)
+        filled.insert(entry.key(), Fill(entry.value(), leaves, next));
+      return filled;
+    }
+    return std::move(leaves[next++]);
+  }
+
+  void Learn(const std::vector<c10::IValue>& values) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (known.load(std::memory_order_relaxed)) return;
+    shape = ShapeOf(values);
+    known.store(true, std::memory_order_release);
+  }
+
+  const std::string what;
+  std::mutex mutex;
+  std::atomic<bool> known{false};
+  Shape shape;  // constant once known
+};
+
+TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
+                                     std::string name,
+                                     const std::optional<ValueList>& example,
+                                     std::string sha256)
+    : model_(std::move(model)),
+      name_(std::move(name)),
+      arguments_(std::make_shared<Nesting>("arguments")),
+      result_(std::make_shared<Nesting>("outputs")) {
+  if (example) arguments_->Learn(example->values());
+  if (!sha256.empty())
+    std::call_once(hashed_, [&] { sha256_ = std::move(sha256); });
+}
+
+absl::StatusOr<std::string> TorchScriptSource::Sha256() const {
+  std::call_once(hashed_, [this] { sha256_ = ModelSha256(*model_); });
+  return sha256_;
+}
+
+absl::StatusOr<Sample> TorchScriptSource::Flatten(
+    const ValueList& arguments) const {
+  return arguments_->Flatten(arguments.values());
+}
+
+absl::StatusOr<ValueList> TorchScriptSource::Unflatten(
+    absl::Span<const RegionValue> inputs) const {
+  std::vector<c10::IValue> leaves;
+  leaves.reserve(inputs.size());
+  for (const RegionValue& input : inputs) leaves.push_back(ToIValue(input));
+  // A model of tensors is called with its leaves from the start.
+  if (!arguments_->known) return ValueList(std::move(leaves));
+  AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> values,
+                          arguments_->Unflatten(std::move(leaves)));
+  return ValueList(std::move(values));
+}
+
+absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::FlattenResult(
+    const c10::IValue& result) const {
+  return result_->Flatten({result});
+}
+
+absl::StatusOr<c10::IValue> TorchScriptSource::UnflattenResult(
+    absl::Span<const OwnedValue> outputs) const {
+  std::vector<c10::IValue> leaves;
+  for (const OwnedValue& output : outputs)
+    leaves.push_back(ToIValue(output.value, output.owner));
+  AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> values,
+                          result_->Unflatten(std::move(leaves)));
+  return std::move(values[0]);
+}
+
+absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Infer(
+    absl::Span<const RegionValue> inputs) {
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, Unflatten(inputs));
+  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                          model_->RunEager(arguments));
+  return FlattenResult(result);
+}
+
+OwnedValue ToOwned(const c10::IValue& leaf) {
+  if (leaf.isTensor() && IsPlainTensor(leaf.toTensor())) {
+    auto tensor = std::make_shared<at::Tensor>(leaf.toTensor().contiguous());
+    TensorView view = ViewOf(*tensor);
+    return {std::move(view), std::move(tensor)};
+  }
+  return {OpaqueValue(std::make_shared<c10::IValue>(leaf)), nullptr};
+}
+
+c10::IValue ToIValue(const RegionValue& leaf,
+                     std::shared_ptr<const void> owner) {
+  if (const auto* opaque = std::get_if<OpaqueValue>(&leaf)) {
+    return *opaque == nullptr ? c10::IValue()
+                              : *static_cast<const c10::IValue*>(opaque->get());
+  }
+  const TensorView& view = std::get<TensorView>(leaf);
+  if (owner == nullptr || view.data == nullptr) return TensorOn(view);
+  return at::from_blob(
+      view.data, view.sizes, [owner = std::move(owner)](void*) {},
+      at::TensorOptions().dtype(ToScalarType(view.dtype)));
+}
+
+absl::StatusOr<std::vector<CallInput>> CallInputsOf(
+    absl::Span<const RegionValue> inputs) {
+  std::vector<CallInput> call;
+  call.reserve(inputs.size());
+  for (const RegionValue& input : inputs) {
+    if (const auto* view = std::get_if<TensorView>(&input)) {
+      call.push_back(CallInput::Tensor(*view));
+      continue;
+    }
+    const auto* value =
+        static_cast<const c10::IValue*>(std::get<OpaqueValue>(input).get());
+    if (value == nullptr || value->isNone()) {
+      call.push_back(CallInput::None());
+    } else if (value->isInt()) {
+      call.push_back(CallInput::Int(value->toInt()));
+    } else if (value->isDouble()) {
+      call.push_back(CallInput::Float(value->toDouble()));
+    } else if (value->isBool()) {
+      call.push_back(CallInput::Bool(value->toBool()));
+    } else if (value->isString()) {
+      const std::string& text = value->toStringRef();
+      call.push_back(CallInput::String(text));
+    } else {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input ", call.size(), " is ", Describe(*value),
+          ", which no compiled code takes; only dense CPU tensors, numbers, "
+          "strings and None can be inputs"));
+    }
+  }
+  return call;
+}
+
+}  // namespace aitune::frontend

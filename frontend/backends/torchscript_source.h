@@ -1,0 +1,89 @@
+// A TorchScript model as the model that backends are built from: nested
+// LibTorch values on one side, flat lists of leaves on the other.
+//
+// Backends, guards and strategies see tensors by reference and nothing of
+// LibTorch. The nesting of arguments and results is the source's: it is that of
+// the first call (or of the example it was made with), and calls of another
+// nesting are refused. A leaf that is no tensor is an opaque value that holds
+// an IValue.
+#ifndef AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
+#define AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "frontend/torchscript/model.h"
+#include "frontend/torchscript/value_list.h"
+#include "runtime/backend/source_model.h"
+#include "runtime/guards/input_description.h"
+
+namespace aitune::frontend {
+
+// Thread-safe.
+class TorchScriptSource : public SourceModel {
+ public:
+  // `name` is for texts. Calls have the nesting of `example`; nothing: of the
+  // first call. `sha256` is what Sha256 gave for the model before it was saved;
+  // empty: not known.
+  TorchScriptSource(std::shared_ptr<const Model> model, std::string name,
+                    const std::optional<ValueList>& example = std::nullopt,
+                    std::string sha256 = "");
+
+  std::string name() const override { return name_; }
+  const Model& model() const { return *model_; }
+  const std::shared_ptr<const Model>& shared_model() const { return model_; }
+
+  // ModelSha256 of the model, hashed once; the one it was made with if there is
+  // one.
+  absl::StatusOr<std::string> Sha256() const;
+
+  // The leaves of arguments. Tensors are made contiguous where they are not.
+  // kInvalidArgument for another nesting than before.
+  absl::StatusOr<Sample> Flatten(const ValueList& arguments) const;
+  // The inverse. The values refer to the memory of `inputs`.
+  // kInvalidArgument for another number of leaves; kFailedPrecondition before
+  // the nesting is known.
+  absl::StatusOr<ValueList> Unflatten(
+      absl::Span<const RegionValue> inputs) const;
+
+  // The leaves of a result, and back. Errors as above.
+  absl::StatusOr<std::vector<OwnedValue>> FlattenResult(
+      const c10::IValue& result) const;
+  absl::StatusOr<c10::IValue> UnflattenResult(
+      absl::Span<const OwnedValue> outputs) const;
+
+  // In eager.
+  absl::StatusOr<std::vector<OwnedValue>> Infer(
+      absl::Span<const RegionValue> inputs) override;
+
+ private:
+  // A nesting: nothing until the first value was seen.
+  struct Nesting;
+
+  const std::shared_ptr<const Model> model_;
+  const std::string name_;
+  const std::shared_ptr<Nesting> arguments_, result_;
+  mutable std::once_flag hashed_;
+  mutable absl::StatusOr<std::string> sha256_;
+};
+
+// A tensor's contiguous memory, or an opaque value.
+OwnedValue ToOwned(const c10::IValue& leaf);
+
+// The IValue of a leaf; a tensor refers to the memory, and keeps `owner`.
+c10::IValue ToIValue(const RegionValue& leaf,
+                     std::shared_ptr<const void> owner = nullptr);
+
+// The inputs of a call as guards see them; they refer to `inputs`.
+// kInvalidArgument for leaves that no guard can compare.
+absl::StatusOr<std::vector<CallInput>> CallInputsOf(
+    absl::Span<const RegionValue> inputs);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_

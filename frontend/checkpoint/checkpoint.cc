@@ -1,0 +1,123 @@
+#include "frontend/checkpoint/checkpoint.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/checkpoint/checkpoint.pb.h"
+#include "frontend/torchscript/model_bytes.h"
+#include "runtime/backend/registry.h"
+#include "runtime/control/control.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kVersion = 1;
+constexpr char kCheckpoint[] = "checkpoint";
+constexpr char kModel[] = "model.pt";
+
+// A folder of this process alone, removed at the end.
+class TemporaryFolder {
+ public:
+  static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Make() {
+    std::error_code error;
+    std::string path =
+        (fs::temp_directory_path(error) / "aitune-XXXXXX").string();
+    if (error || mkdtemp(path.data()) == nullptr)
+      return absl::UnknownError(
+          absl::StrCat(path, ": no folder can be made there"));
+    return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(path));
+  }
+  ~TemporaryFolder() {
+    std::error_code error;
+    fs::remove_all(path_, error);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
+  const fs::path path_;
+};
+
+absl::StatusOr<std::string> Contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  if (!file)
+    return absl::DataLossError(absl::StrCat(path.string(), ": can't be read"));
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
+                                           const TorchScriptSource& source,
+                                           const fs::path& path,
+                                           BundleFormat format) {
+  const ScopedActivity activity(ScopedActivity::Kind::kExport);
+  CheckpointProto proto;
+  proto.set_version(kVersion);
+  proto.set_module(source.name());
+  AITUNE_ASSIGN_OR_RETURN(const std::string hash, source.Sha256());
+  proto.set_model_sha256(hash);
+  AITUNE_ASSIGN_OR_RETURN(*proto.mutable_backend(), backend.ToDict());
+  Blobs blobs;
+  for (ArtifactProto& artifact :
+       *proto.mutable_backend()->mutable_artifacts()) {
+    const std::string name = absl::StrCat("artifacts/", artifact.name());
+    AITUNE_ASSIGN_OR_RETURN(blobs[name], Contents(artifact.path()));
+    artifact.set_path(name);
+  }
+  AITUNE_ASSIGN_OR_RETURN(blobs[kModel], ModelBytes(source.model()));
+  blobs[kCheckpoint] = proto.SerializeAsString();
+  return WriteBundle(path, blobs, format);
+}
+
+absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const fs::path& path,
+                                                std::string_view digest) {
+  AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ReadBundle(path, digest));
+  CheckpointProto proto;
+  if (blobs.count(kModel) == 0 || !proto.ParseFromString(blobs[kCheckpoint]))
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(), ": is no checkpoint of a model"));
+  if (proto.version() != kVersion)
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(), ": was saved by another version (",
+                     proto.version(), "; this is ", kVersion, ")"));
+  AITUNE_ASSIGN_OR_RETURN(Model model, ModelFromBytes(blobs[kModel]));
+  // Read by the backend while it is loaded, and not after.
+  AITUNE_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder,
+                          TemporaryFolder::Make());
+  int number = 0;
+  for (ArtifactProto& artifact :
+       *proto.mutable_backend()->mutable_artifacts()) {
+    const auto blob = blobs.find(artifact.path());
+    if (blob == blobs.end())
+      return absl::DataLossError(absl::StrCat(path.string(), ": the part ",
+                                              artifact.path(), " is missing"));
+    const fs::path file = folder->path() / absl::StrCat(number++);
+    std::ofstream stream(file, std::ios::binary);
+    stream << blob->second;
+    stream.close();
+    if (!stream)
+      return absl::ResourceExhaustedError(
+          absl::StrCat(file.string(), ": can't be written"));
+    artifact.set_path(file.string());
+    blob->second = std::string();
+  }
+  LoadedCheckpoint loaded;
+  loaded.source = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(std::move(model)), proto.module(),
+      std::nullopt, proto.model_sha256());
+  AITUNE_ASSIGN_OR_RETURN(loaded.backend,
+                          BackendFromDict(loaded.source, proto.backend()));
+  return loaded;
+}
+
+}  // namespace aitune::frontend

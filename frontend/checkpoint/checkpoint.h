@@ -1,0 +1,48 @@
+// A tuned model as one file or one folder: the TorchScript model, the backend's
+// state and its compiled artifacts.
+//
+//   SaveCheckpoint(*backend, *source, "bert.aitune", BundleFormat::kFile);
+//   auto loaded = LoadCheckpoint("bert.aitune");
+//   loaded->backend->Deploy(std::nullopt);      // or Activate()
+//
+// Loading compiles nothing on the kind of machine that it was saved on, and
+// needs no compiler there: a program without LLVM deploys it. On another kind
+// the backend says what differs and compiles anew, or refuses in a program
+// without the compiler. The model is stored as torch.jit.save writes it;
+// nothing else in a checkpoint is a pickle.
+#ifndef AITUNE_FRONTEND_CHECKPOINT_CHECKPOINT_H_
+#define AITUNE_FRONTEND_CHECKPOINT_CHECKPOINT_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "frontend/backends/torchscript_source.h"
+#include "runtime/backend/backend.h"
+#include "runtime/checkpoint/bundle.h"
+
+namespace aitune::frontend {
+
+// Saves a backend that was built from `source`. Returns the checkpoint's digest
+// (see bundle.h). Errors: those of Backend::ToDict and WriteBundle, and
+// kUnimplemented when LibTorch can't save the model.
+absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
+                                           const TorchScriptSource& source,
+                                           const std::filesystem::path& path,
+                                           BundleFormat format);
+
+struct LoadedCheckpoint {
+  std::shared_ptr<TorchScriptSource> source;
+  std::unique_ptr<Backend> backend;  // CHECKPOINT_LOADED
+};
+
+// Loads a checkpoint; `digest` is what SaveCheckpoint returned, empty: it is
+// not compared. Errors: those of ReadBundle and BackendFromDict,
+// kInvalidArgument for another version.
+absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
+    const std::filesystem::path& path, std::string_view digest = "");
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_CHECKPOINT_CHECKPOINT_H_

@@ -1,0 +1,225 @@
+#include "frontend/checkpoint/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "compiler/Compiler.h"
+#include "frontend/checkpoint/checkpoint.pb.h"
+#include "frontend/torchscript/model_bytes.h"
+#include "runtime/backend/registry.h"
+#include "runtime/control/control.h"
+
+namespace aitune::frontend {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr char kNet[] = R"(
+def forward(self, x: Tensor):
+    w = torch.sin(torch.arange(12, dtype=6)).view([3, 4])
+    return torch.relu(torch.matmul(x, w)) + 1.5
+)";
+
+std::shared_ptr<TorchScriptSource> Source() {
+  auto model = Model::FromSource(kNet);
+  if (!model.ok()) ADD_FAILURE() << model.status();
+  // As from a file, where programs come from.
+  auto bytes = ModelBytes(*model);
+  if (!bytes.ok()) ADD_FAILURE() << bytes.status();
+  auto loaded = ModelFromBytes(*bytes);
+  if (!loaded.ok()) ADD_FAILURE() << loaded.status();
+  return std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(*std::move(loaded)), "net");
+}
+
+class CheckpointTest : public testing::TestWithParam<BundleFormat> {
+ protected:
+  void SetUp() override {
+    root_ = fs::path(testing::TempDir()) / "checkpoint_test";
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+    path_ = root_ / "net.aitune";
+    source_ = Source();
+  }
+
+  std::string Save(const std::string& kind) {
+    auto backend = CreateBackend(kind);
+    EXPECT_TRUE(backend.ok()) << backend.status();
+    BuildRequest request;
+    request.model = source_;
+    request.samples.push_back(*source_->Flatten(ValueList({at::ones({2, 3})})));
+    request.device = *Device::Parse("cpu");
+    request.cache_dir = root_ / "cache";
+    const absl::Status built = (*backend)->Build(request);
+    EXPECT_TRUE(built.ok()) << built;
+    auto digest = SaveCheckpoint(**backend, *source_, path_, GetParam());
+    EXPECT_TRUE(digest.ok()) << digest.status();
+    return digest.ok() ? *digest : "";
+  }
+
+  at::Tensor Expected(const at::Tensor& x) const {
+    return source_->model().RunEager(ValueList({x}))->toTensor();
+  }
+
+  static void ExpectRuns(const LoadedCheckpoint& loaded, const at::Tensor& x,
+                         const at::Tensor& expected) {
+    auto inputs = loaded.source->Flatten(ValueList({x}));
+    ASSERT_TRUE(inputs.ok()) << inputs.status();
+    auto outputs = loaded.backend->Infer(Values(*inputs));
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    auto result = loaded.source->UnflattenResult(*outputs);
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_TRUE(at::allclose(result->toTensor(), expected, 1e-5, 1e-6));
+  }
+
+  fs::path root_, path_;
+  std::shared_ptr<TorchScriptSource> source_;
+};
+INSTANTIATE_TEST_SUITE_P(Formats, CheckpointTest,
+                         testing::Values(BundleFormat::kFile,
+                                         BundleFormat::kFolder));
+
+TEST_P(CheckpointTest, LoadingCompilesNothing) {
+  const at::Tensor x = at::ones({2, 3});
+  const std::string digest = Save("TorchInductorBackend");
+  fs::remove_all(root_ / "cache");  // a checkpoint stands alone
+  const int64_t graphs = compileCounts().graphs;
+  for (const bool deploy : {true, false}) {
+    auto loaded = LoadCheckpoint(path_, digest);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(loaded->backend->state(), BackendState::kCheckpointLoaded);
+    const absl::Status ready = deploy ? loaded->backend->Deploy(std::nullopt)
+                                      : loaded->backend->Activate();
+    ASSERT_TRUE(ready.ok()) << ready;
+    ExpectRuns(*loaded, x, Expected(x));
+  }
+  EXPECT_EQ(compileCounts().graphs, graphs);
+}
+
+TEST_P(CheckpointTest, OtherBackendsComeBackToo) {
+  const at::Tensor x = at::ones({2, 3});
+  for (const char* kind : {"TorchEagerBackend", "TorchScriptBackend"}) {
+    fs::remove_all(path_);
+    Save(kind);
+    auto loaded = LoadCheckpoint(path_);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_EQ(loaded->backend->name(), kind);
+    ASSERT_TRUE(loaded->backend->Deploy(Device::Parse("cpu").value()).ok());
+    ExpectRuns(*loaded, x, Expected(x));
+  }
+}
+
+// Every part is covered by a checksum.
+TEST_P(CheckpointTest, TamperingIsRefused) {
+  Save("TorchInductorBackend");
+  int changed = 0;
+  std::vector<fs::path> files;
+  for (const auto& file : fs::recursive_directory_iterator(root_)) {
+    if (file.is_regular_file() &&
+        file.path().string().find("/cache/") == std::string::npos)
+      files.push_back(file.path());
+  }
+  for (const fs::path& path : files) {
+    std::string bytes;
+    {
+      std::ifstream file(path, std::ios::binary);
+      bytes = {std::istreambuf_iterator<char>(file), {}};
+    }
+    for (size_t i = 5; i < bytes.size(); i += bytes.size() / 7 + 1) {
+      if (bytes[i] == '\0') continue;  // maybe padding
+      std::string damaged = bytes;
+      damaged[i] = static_cast<char>(damaged[i] ^ 1);
+      std::ofstream(path, std::ios::binary) << damaged;
+      EXPECT_FALSE(LoadCheckpoint(path_).ok()) << path << " " << i;
+      ++changed;
+    }
+    std::ofstream(path, std::ios::binary) << bytes;
+  }
+  EXPECT_GT(changed, 3);
+  EXPECT_TRUE(LoadCheckpoint(path_).ok());
+  EXPECT_EQ(LoadCheckpoint(path_, std::string(64, '0')).status().code(),
+            absl::StatusCode::kDataLoss);
+}
+
+// A deployed model needs no LLVM in the process.
+TEST_P(CheckpointTest, AProgramWithoutTheCompilerDeploysIt) {
+  Save("TorchInductorBackend");
+  const std::string command =
+      "frontend/checkpoint/deploy " + path_.string() + " 2 3 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  std::vector<std::string> lines;
+  char line[4096];
+  while (fgets(line, sizeof(line), pipe) != nullptr)
+    lines.push_back(std::string(line).substr(0, std::string(line).find('\n')));
+  EXPECT_EQ(pclose(pipe), 0) << testing::PrintToString(lines);
+  const at::Tensor expected = Expected(at::ones({2, 3})).flatten();
+  ASSERT_EQ(lines.size(), expected.numel() + 1u)
+      << testing::PrintToString(lines);
+  for (int64_t i = 0; i < expected.numel(); ++i)
+    EXPECT_NEAR(std::stof(lines[i]), expected[i].item<float>(), 1e-4);
+  EXPECT_EQ(lines.back(), "compiler no");
+}
+
+// On another kind of machine the model is compiled anew; a program without the
+// compiler says what differs.
+TEST_P(CheckpointTest, AnotherMachineIsTold) {
+  Save("TorchInductorBackend");
+  auto blobs = ReadBundle(path_);
+  ASSERT_TRUE(blobs.ok()) << blobs.status();
+  auto artifact = blobs->find("artifacts/version0");
+  ASSERT_NE(artifact, blobs->end());
+  const fs::path file = root_ / "artifact";
+  std::ofstream(file, std::ios::binary) << artifact->second;
+  auto inner = ReadBundle(file);
+  ASSERT_TRUE(inner.ok()) << inner.status();
+  std::string& model = inner->at("model");
+  const size_t at = model.find("x86_64; ");
+  ASSERT_NE(at, std::string::npos);
+  model.replace(at, 6, "riscv6");
+  ASSERT_TRUE(WriteBundle(file, *inner, BundleFormat::kFile).ok());
+  std::ifstream changed(file, std::ios::binary);
+  artifact->second = {std::istreambuf_iterator<char>(changed), {}};
+  fs::remove_all(path_);
+  ASSERT_TRUE(WriteBundle(path_, *blobs, GetParam()).ok());
+
+  const int64_t graphs = compileCounts().graphs;
+  auto loaded = LoadCheckpoint(path_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_TRUE(loaded->backend->Deploy(std::nullopt).ok());
+  const at::Tensor x = at::ones({2, 3});
+  ExpectRuns(*loaded, x, Expected(x));
+  EXPECT_EQ(compileCounts().graphs, graphs + 1);
+
+  const std::string command =
+      "frontend/checkpoint/deploy " + path_.string() + " 2 3 2>&1";
+  FILE* pipe = popen(command.c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  std::string text;
+  char line[4096];
+  while (fgets(line, sizeof(line), pipe) != nullptr) text += line;
+  EXPECT_NE(pclose(pipe), 0);
+  EXPECT_THAT(text, HasSubstr("the architecture is x86_64, not riscv6"));
+}
+
+TEST(Checkpoint, BeforeBuildThereIsNothingToSave) {
+  auto backend = CreateBackend("TorchInductorBackend");
+  ASSERT_TRUE(backend.ok());
+  EXPECT_EQ(
+      SaveCheckpoint(**backend, *Source(),
+                     fs::path(testing::TempDir()) / "none", BundleFormat::kFile)
+          .status()
+          .message(),
+      "Backend has not been properly initialized. Please call build() "
+      "first.");
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,64 @@
+// Deploys a checkpoint and calls it once: what a service without the compiler
+// does. Prints the result's elements, and the libraries of LLVM that are in the
+// process, of which there must be none.
+//
+//   deploy CHECKPOINT ROWS COLUMNS   (calls with a matrix of ones)
+#include <ATen/Functions.h>
+#include <ATen/core/ivalue.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "frontend/checkpoint/checkpoint.h"
+#include "frontend/session/compile_trace.h"
+
+namespace aitune::frontend {
+namespace {
+
+int CompilerLibraries() {
+  int count = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* data) {
+        const std::string name = info->dlpi_name;
+        if (name.find("libLLVM") != std::string::npos ||
+            name.find("libMLIR") != std::string::npos) {
+          std::cout << "library " << name << "\n";
+          ++*static_cast<int*>(data);
+        }
+        return 0;
+      },
+      &count);
+  return count;
+}
+
+int Fail(const absl::Status& status) {
+  std::cerr << status.message() << "\n";
+  return 1;
+}
+
+int Main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  auto loaded = LoadCheckpoint(argv[1]);
+  if (!loaded.ok()) return Fail(loaded.status());
+  if (absl::Status status = loaded->backend->Deploy(std::nullopt); !status.ok())
+    return Fail(status);
+  auto inputs = loaded->source->Flatten(
+      ValueList({at::ones({std::atol(argv[2]), std::atol(argv[3])})}));
+  if (!inputs.ok()) return Fail(inputs.status());
+  auto outputs = loaded->backend->Infer(Values(*inputs));
+  if (!outputs.ok()) return Fail(outputs.status());
+  auto result = loaded->source->UnflattenResult(*outputs);
+  if (!result.ok()) return Fail(result.status());
+  const at::Tensor flat = result->toTensor().flatten();
+  for (int64_t i = 0; i < flat.numel(); ++i)
+    std::cout << flat[i].item<float>() << "\n";
+  std::cout << "compiler " << (HasTraceCompiler() ? "yes" : "no") << "\n";
+  return CompilerLibraries() == 0 ? 0 : 3;
+}
+
+}  // namespace
+}  // namespace aitune::frontend
+
+int main(int argc, char** argv) { return aitune::frontend::Main(argc, argv); }

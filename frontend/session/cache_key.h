@@ -1,0 +1,29 @@
+// The name under which a build is kept in the on-disk cache: everything that
+// its result depends on.
+#ifndef AITUNE_FRONTEND_SESSION_CACHE_KEY_H_
+#define AITUNE_FRONTEND_SESSION_CACHE_KEY_H_
+
+#include <string>
+#include <string_view>
+
+#include "compiler/Compiler.h"
+#include "frontend/session/model_inputs.h"
+#include "frontend/torchscript/build_trace.h"
+#include "runtime/cache/cache_key.h"
+
+namespace aitune::frontend {
+
+// The key of a build of the model with the hash `model_sha256` for `inputs`.
+// Inputs count by their kinds, sizes, ranges and constant values, not by the
+// elements of sample tensors, on which a trace does not depend.
+CacheKey KeyOfBuild(std::string_view model_sha256, const ModelInputs& inputs,
+                    const CompileOptions& compile, const TraceOptions& trace);
+
+// What tells one build of this library from another: a hash of the program or
+// shared library that this code is in, and of the names, sizes and times of the
+// compiler's and LibTorch's libraries in the process. Computed once.
+const std::string& BuildId();
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_SESSION_CACHE_KEY_H_

@@ -1,0 +1,222 @@
+// A second build takes what the first one left, and nothing else.
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "frontend/session/compiled_model.h"
+#include "frontend/torchscript/model_tensors.h"
+
+namespace aitune::frontend {
+namespace {
+
+namespace fs = std::filesystem;
+using Outcome = CacheReport::Outcome;
+using ::testing::HasSubstr;
+
+constexpr char kMlp[] = R"(
+def forward(self, x: Tensor):
+    w = torch.sin(torch.arange(12, dtype=6)).view([3, 4])
+    return torch.relu(torch.matmul(x, w)) + 1.5
+)";
+// torch.bincount has sizes that depend on data: LibTorch runs it.
+constexpr char kWithFallback[] = R"(
+def forward(self, x: Tensor):
+    y = torch.relu(x)
+    return y * 2, torch.bincount(torch.gt(x, 0.).to(4).flatten())
+)";
+
+class CompiledModelCache : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    Open();
+  }
+  void Open() {
+    auto cache = Cache::Open(folder_);
+    ASSERT_TRUE(cache.ok()) << cache.status();
+    cache_ = *std::move(cache);
+  }
+
+  static Model Source(const std::string& text) {
+    auto model = Model::FromSource(text);
+    if (!model.ok()) ADD_FAILURE() << model.status();
+    return *std::move(model);
+  }
+
+  std::unique_ptr<CompiledModel> Build(const Model& model,
+                                       const std::string& spec,
+                                       BuildOptions options = {}) {
+    ModelInputs inputs;
+    auto parsed = ParseInputSpec(spec);
+    if (!parsed.ok()) ADD_FAILURE() << parsed.status();
+    inputs.specs = {*parsed};
+    options.cache = cache_.get();
+    options.compile.measureCandidates = false;
+    auto built = CompiledModel::Build(model, inputs, options);
+    if (!built.ok()) ADD_FAILURE() << built.status();
+    return built.ok() ? *std::move(built) : nullptr;
+  }
+
+  static void ExpectAgrees(const Model& model, const CompiledModel& compiled,
+                           const at::Tensor& x) {
+    auto ours = compiled.Run(ValueList({x})),
+         eager = model.RunEager(ValueList({x}));
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    ASSERT_TRUE(eager.ok()) << eager.status();
+    const auto check = [](const c10::IValue& a, const c10::IValue& b) {
+      EXPECT_TRUE(at::allclose(a.toTensor(), b.toTensor(), 1e-5, 1e-6));
+    };
+    if (!eager->isTuple()) return check(*ours, *eager);
+    for (size_t i = 0; i < eager->toTupleRef().elements().size(); ++i)
+      check(ours->toTupleRef().elements()[i],
+            eager->toTupleRef().elements()[i]);
+  }
+
+  fs::path folder_;
+  std::unique_ptr<Cache> cache_;
+};
+
+TEST_F(CompiledModelCache, SecondBuildCompilesNothing) {
+  const Model model = Source(kMlp);
+  auto first = Build(model, "float32[2,3]");
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(first->cache().outcome, Outcome::kMiss);
+  EXPECT_TRUE(first->cache().stored) << first->cache().detail;
+  const CompileCounts before = compileCounts();
+  EXPECT_GT(before.kernels, 0);
+
+  Open();
+  const Model again = Source(kMlp);
+  auto second = Build(again, "float32[2,3]");
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->cache().outcome, Outcome::kHit) << second->cache().detail;
+  EXPECT_EQ(compileCounts().graphs, before.graphs);
+  EXPECT_EQ(compileCounts().kernels, before.kernels);
+  EXPECT_EQ(compileCounts().measurements, before.measurements);
+  EXPECT_EQ(second->report().kernels, first->report().kernels);
+  EXPECT_EQ(second->report().coverage.ops, first->report().coverage.ops);
+  EXPECT_EQ(second->plan().SerializeAsString(),
+            first->plan().SerializeAsString());
+  ExpectAgrees(again, *second, at::randn({2, 3}));
+}
+
+TEST_F(CompiledModelCache, DynamicSizesComeBack) {
+  const Model model = Source(kMlp);
+  ASSERT_NE(Build(model, "float32[1..8,3]"), nullptr);
+  auto second = Build(model, "float32[1..8,3]");
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->cache().outcome, Outcome::kHit) << second->cache().detail;
+  for (const int64_t rows : {1, 5, 8})
+    ExpectAgrees(model, *second, at::randn({rows, 3}));
+  auto symbols = second->SymbolValues(ValueList({at::randn({5, 3})}));
+  ASSERT_TRUE(symbols.ok()) << symbols.status();
+  EXPECT_EQ(*symbols, std::vector<int64_t>({5}));
+}
+
+TEST_F(CompiledModelCache, RegionsOfLibTorchComeBack) {
+  const Model model = Source(kWithFallback);
+  auto first = Build(model, "float32[2,3]");
+  ASSERT_NE(first, nullptr);
+  ASSERT_FALSE(first->report().fallbacks.empty());
+  EXPECT_TRUE(first->cache().stored) << first->cache().detail;
+  const int64_t graphs = compileCounts().graphs;
+  auto second = Build(model, "float32[2,3]");
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->cache().outcome, Outcome::kHit) << second->cache().detail;
+  EXPECT_EQ(compileCounts().graphs, graphs);
+  EXPECT_EQ(second->report().fallbacks.size(),
+            first->report().fallbacks.size());
+  ExpectAgrees(model, *second,
+               at::tensor({0.5f, -1.f, 2.f, 3.f, -2.f, 1.f}).view({2, 3}));
+}
+
+TEST_F(CompiledModelCache, WhatDiffersIsAnotherEntry) {
+  const Model model = Source(kMlp);
+  ASSERT_NE(Build(model, "float32[2,3]"), nullptr);
+  // Sizes, the program, a number in it, options: all count.
+  EXPECT_EQ(Build(model, "float32[3,3]")->cache().outcome, Outcome::kMiss);
+  std::string other = kMlp;
+  other.replace(other.find("1.5"), 3, "1.5000000001");
+  EXPECT_EQ(Build(Source(other), "float32[2,3]")->cache().outcome,
+            Outcome::kMiss);
+  BuildOptions options;
+  options.compile.emulateEagerCasts = true;
+  EXPECT_EQ(Build(model, "float32[2,3]", options)->cache().outcome,
+            Outcome::kMiss);
+  EXPECT_EQ(Build(model, "float32[2,3]")->cache().outcome, Outcome::kHit);
+}
+
+TEST_F(CompiledModelCache, DamageIsCompiledAgain) {
+  const Model model = Source(kMlp);
+  ASSERT_NE(Build(model, "float32[2,3]"), nullptr);
+  int damaged = 0;
+  for (const auto& file : fs::recursive_directory_iterator(folder_)) {
+    if (!file.is_regular_file() || file.path().filename() != "0") continue;
+    std::fstream stream(file.path(),
+                        std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(file.file_size() / 2);
+    stream.put('\x5a');
+    ++damaged;
+  }
+  ASSERT_EQ(damaged, 1);
+  auto again = Build(model, "float32[2,3]");
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(again->cache().outcome, Outcome::kMiss);
+  EXPECT_THAT(again->cache().detail, HasSubstr("damaged"));
+  EXPECT_TRUE(again->cache().stored);
+  ExpectAgrees(model, *again, at::randn({2, 3}));
+  EXPECT_EQ(Build(model, "float32[2,3]")->cache().outcome, Outcome::kHit);
+}
+
+TEST_F(CompiledModelCache, DumpsAreNotServedFromTheCache) {
+  const Model model = Source(kMlp);
+  ASSERT_NE(Build(model, "float32[2,3]"), nullptr);
+  BuildOptions options;
+  options.compile.dumpDirectory = (folder_ / "dump").string();
+  auto dumped = Build(model, "float32[2,3]", options);
+  ASSERT_NE(dumped, nullptr);
+  EXPECT_EQ(dumped->cache().outcome, Outcome::kOff);
+  EXPECT_FALSE(fs::is_empty(folder_ / "dump"));
+}
+
+TEST_F(CompiledModelCache, OutputsKeepTheirNesting) {
+  const Model model = Source(R"(
+def forward(self, x: Tensor) -> Dict[str, List[Tensor]]:
+    return {"a": [x + 1, x * 2], "b": [torch.relu(x)]}
+)");
+  ASSERT_NE(Build(model, "float32[4]"), nullptr);
+  auto second = Build(model, "float32[4]");
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->cache().outcome, Outcome::kHit) << second->cache().detail;
+  const at::Tensor x = at::randn({4});
+  auto ours = second->Run(ValueList({x}));
+  ASSERT_TRUE(ours.ok()) << ours.status();
+  const auto dict = ours->toGenericDict();
+  EXPECT_TRUE(at::equal(dict.at("a").toTensorList()[1], x * 2));
+  EXPECT_TRUE(at::equal(dict.at("b").toTensorList()[0], at::relu(x)));
+}
+
+TEST(ModelSha256, IsOfWhatTheModelComputes) {
+  const auto hash = [](const std::string& source) {
+    auto model = Model::FromSource(source);
+    EXPECT_TRUE(model.ok()) << model.status();
+    auto sha = ModelSha256(*model);
+    EXPECT_TRUE(sha.ok()) << sha.status();
+    return *sha;
+  };
+  const std::string base = "def forward(self, x: Tensor):\n    return x * ";
+  EXPECT_EQ(hash(base + "0.5\n"), hash(base + "0.5\n"));
+  EXPECT_EQ(hash(base + "0.5\n"), hash(base + "0.5  # half\n"));
+  EXPECT_NE(hash(base + "0.5\n"), hash(base + "0.500000001\n"));
+  EXPECT_NE(hash(base + "0.5\n"), hash(base + "x\n"));
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,21 @@
+// A model as the bytes that torch.jit.save writes, and back.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_MODEL_BYTES_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_BYTES_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "frontend/torchscript/model.h"
+
+namespace aitune::frontend {
+
+// kUnimplemented, with LibTorch's text, when the model can't be saved (it holds
+// objects without a stored form).
+absl::StatusOr<std::string> ModelBytes(const Model& model);
+
+// Errors as Model::Load.
+absl::StatusOr<Model> ModelFromBytes(const std::string& bytes);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_MODEL_BYTES_H_

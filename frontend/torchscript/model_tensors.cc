@@ -1,0 +1,225 @@
+#include "frontend/torchscript/model_tensors.h"
+
+#include <ATen/Parallel.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/torch_util.h"
+#include "runtime/hash/sha256.h"
+
+namespace aitune::frontend {
+namespace {
+
+// Tensors are hashed in parts, so that threads share a large one.
+constexpr int64_t kPartBytes = int64_t{4} << 20;
+
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+struct Program {
+  std::shared_ptr<torch::jit::Graph> graph;
+  std::vector<NamedTensor> tensors;
+  std::string values;  // attributes and constants, as text
+  std::string unseen;  // why the program is more than this
+};
+
+void Add(std::string_view text, Sha256* hash) {
+  hash->Update(absl::StrCat(text.size(), ":"));
+  hash->Update(text);
+}
+
+// The value as text; tensors inside go to the program's tensors.
+std::string TextOf(const c10::IValue& value, const std::string& name,
+                   Program& program) {
+  if (value.isTensor()) {
+    program.tensors.push_back({name, value.toTensor()});
+    return "tensor";
+  }
+  if (value.isTuple() || value.isList()) {
+    const std::vector<c10::IValue> elements =
+        value.isTuple() ? value.toTupleRef().elements().vec()
+                        : value.toList().vec();
+    std::string text = absl::StrCat(value.type()->annotation_str(), "(");
+    for (const c10::IValue& element : elements)
+      absl::StrAppend(&text, TextOf(element, name, program), ",");
+    return absl::StrCat(text, ")");
+  }
+  if (value.isGenericDict()) {
+    std::string text = absl::StrCat(value.type()->annotation_str(), "{");
+    for (const auto& entry : value.toGenericDict())
+      absl::StrAppend(&text, TextOf(entry.key(), name, program), ":",
+                      TextOf(entry.value(), name, program), ",");
+    return absl::StrCat(text, "}");
+  }
+  if (value.isNone() || value.isInt() || value.isBool() || value.isDevice() ||
+      value.isComplexDouble()) {
+    std::ostringstream text;
+    text << value;
+    return text.str();
+  }
+  if (value.isDouble()) return absl::StrFormat("%a", value.toDouble());
+  if (value.isString())
+    return absl::StrCat("'", value.toStringRef().size(), ":",
+                        value.toStringRef(), "'");
+  program.unseen =
+      absl::StrCat("its attribute ", name, " is a ", value.tagKind());
+  return "";
+}
+
+// Adds the values of constants: printed graphs round numbers and leave out
+// elements.
+void VisitBlock(torch::jit::Block* block, Program& program) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks()) VisitBlock(inner, program);
+    const c10::Symbol kind = node->kind();
+    if (kind == c10::prim::CallMethod || kind == c10::prim::CallFunction)
+      program.unseen = "it calls a method that is bound at run time";
+    if (kind != c10::prim::Constant) continue;
+    const std::optional<c10::IValue> value =
+        torch::jit::toIValue(node->output());
+    if (!value) {
+      program.unseen = "it has a function as a value";
+      continue;
+    }
+    const std::string name = absl::StrCat("constant ", program.tensors.size());
+    absl::StrAppend(&program.values, TextOf(*value, name, program), "\n");
+  }
+}
+
+Program Read(const Model& model) {
+  Program program;
+  const torch::jit::Module& module = model.impl().module;
+  for (const auto& attribute : module.named_attributes(/*recurse=*/true)) {
+    if (attribute.value.isModule()) continue;
+    absl::StrAppend(&program.values, attribute.name, "=",
+                    TextOf(attribute.value, attribute.name, program), "\n");
+  }
+  program.graph = module.get_method("forward").graph()->copy();
+  torch::jit::Inline(*program.graph);
+  VisitBlock(program.graph->block(), program);
+  return program;
+}
+
+// The digests of the parts of all tensors, in order. A tensor counts once,
+// whatever refers to it.
+class TensorHasher {
+ public:
+  void Add(const at::Tensor& tensor) {
+    const auto [place, added] =
+        numbers_.emplace(tensor.unsafeGetTensorImpl(), tensors_.size());
+    order_.push_back(place->second);
+    if (!added) return;
+    const at::Tensor dense = tensor.contiguous();
+    const auto bytes = static_cast<int64_t>(dense.nbytes());
+    std::vector<size_t>& parts = tensors_.emplace_back();
+    for (int64_t begin = 0; begin < bytes; begin += kPartBytes) {
+      parts.push_back(parts_.size());
+      parts_.push_back({dense, begin, std::min(kPartBytes, bytes - begin)});
+    }
+  }
+
+  void Finish(Sha256* hash) {
+    digests_.resize(parts_.size());
+    at::parallel_for(
+        0, static_cast<int64_t>(parts_.size()), 1,
+        [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            const Part& part = parts_[i];
+            digests_[i] = Sha256Of(
+                {static_cast<const char*>(part.tensor.const_data_ptr()) +
+                     part.begin,
+                 static_cast<size_t>(part.bytes)});
+          }
+        });
+    for (const size_t tensor : order_) {
+      for (const size_t part : tensors_[tensor])
+        hash->Update({reinterpret_cast<const char*>(digests_[part].data()),
+                      digests_[part].size()});
+    }
+  }
+
+ private:
+  struct Part {
+    at::Tensor tensor;
+    int64_t begin, bytes;
+  };
+  std::map<const c10::TensorImpl*, size_t> numbers_;
+  std::vector<std::vector<size_t>> tensors_;  // the parts of each
+  std::vector<size_t> order_;                 // tensors as they were added
+  std::vector<Part> parts_;
+  std::vector<Sha256Digest> digests_;
+};
+
+absl::StatusOr<std::string> Hash(const Program& program) {
+  if (!program.unseen.empty())
+    return absl::UnimplementedError(
+        absl::StrCat("the model can't be told from others: ", program.unseen));
+  Sha256 hash;
+  Add("aitune model 1", &hash);
+  Add(program.graph->toString(/*print_source_locations=*/false), &hash);
+  Add(program.values, &hash);
+  TensorHasher tensors;
+  for (const auto& [name, tensor] : program.tensors) {
+    Add(name, &hash);
+    if (!tensor.defined()) continue;
+    if (tensor.layout() != at::kStrided || !tensor.device().is_cpu() ||
+        tensor.is_quantized() || !tensor.has_storage())
+      return absl::UnimplementedError(
+          absl::StrCat("the model can't be told from others: ", name,
+                       " is no dense tensor in the CPU's memory"));
+    Add(absl::StrCat(c10::toString(tensor.scalar_type()), "[",
+                     absl::StrJoin(tensor.sizes(), ","), "]",
+                     tensor.is_conj() || tensor.is_neg() ? "view" : ""),
+        &hash);
+    tensors.Add(tensor.resolve_conj().resolve_neg());
+  }
+  tensors.Finish(&hash);
+  return ToHex(hash.Finish());
+}
+
+}  // namespace
+
+std::vector<ConstantTensor> ModelTensors(const Model& model) {
+  std::vector<ConstantTensor> tensors;
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kInternal, "", [&] {
+        for (const auto& attribute :
+             model.impl().module.named_attributes(/*recurse=*/true)) {
+          if (!attribute.value.isTensor()) continue;
+          const at::Tensor& tensor = attribute.value.toTensor();
+          ConstantTensor& constant = tensors.emplace_back();
+          constant.name = attribute.name;
+          if (!IsPlainTensor(tensor) || !tensor.is_contiguous()) continue;
+          constant.view = ViewOf(tensor);
+          constant.owner = std::make_shared<at::Tensor>(tensor);
+        }
+        return absl::OkStatus();
+      });
+  if (!status.ok()) tensors.clear();
+  return tensors;
+}
+
+absl::StatusOr<std::string> ModelSha256(const Model& model) {
+  absl::StatusOr<std::string> hash;
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kUnimplemented, "", [&] {
+        hash = Hash(Read(model));
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return hash;
+}
+
+}  // namespace aitune::frontend

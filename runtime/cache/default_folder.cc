@@ -1,0 +1,20 @@
+#include "runtime/cache/default_folder.h"
+
+#include <cstdlib>
+
+namespace aitune {
+
+absl::StatusOr<std::filesystem::path> DefaultCacheFolder() {
+  // The directory specification of freedesktop.org: relative paths are not
+  // followed.
+  if (const char* cache = std::getenv("XDG_CACHE_HOME");
+      cache != nullptr && cache[0] == '/')
+    return std::filesystem::path(cache) / "aitune" / "models";
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/')
+    return std::filesystem::path(home) / ".cache" / "aitune" / "models";
+  return absl::NotFoundError(
+      "there is no home to keep compiled models in; name a folder, or set "
+      "XDG_CACHE_HOME");
+}
+
+}  // namespace aitune

@@ -1,0 +1,17 @@
+// Where a user's compiled models are kept when nobody says otherwise.
+#ifndef AITUNE_RUNTIME_CACHE_DEFAULT_FOLDER_H_
+#define AITUNE_RUNTIME_CACHE_DEFAULT_FOLDER_H_
+
+#include <filesystem>
+
+#include "absl/status/statusor.h"
+
+namespace aitune {
+
+// "aitune/models" in $XDG_CACHE_HOME, else in ~/.cache. kNotFound when the user
+// has no home.
+absl::StatusOr<std::filesystem::path> DefaultCacheFolder();
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_CACHE_DEFAULT_FOLDER_H_

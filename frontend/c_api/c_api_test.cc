@@ -1,0 +1,147 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "frontend/c_api/aitune.h"
+
+namespace {
+
+using ::testing::HasSubstr;
+
+class CApi : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/c_api_test";
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+    model_ = folder_ + "/net.pt";
+    torch::jit::Module module("Net");
+    module.define(R"(
+def forward(self, x: Tensor, y: Tensor):
+    return torch.relu(x) + y, x * 2
+)");
+    module.save(model_);
+  }
+
+  // The error's text; empty for success.
+  static std::string Take(ait_error* error, int* code = nullptr) {
+    if (error == nullptr) return "";
+    if (code != nullptr) *code = ait_error_code(error);
+    std::string text = ait_error_message(error);
+    ait_error_free(error);
+    return text;
+  }
+
+  static void ExpectRuns(const ait_module* module, int64_t rows) {
+    const int64_t sizes[] = {rows, 3};
+    std::vector<float> x(rows * 3), y(rows * 3, 0.5f);
+    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) - 2;
+    const ait_tensor inputs[] = {{AIT_FLOAT32, 2, sizes, x.data()},
+                                 {AIT_FLOAT32, 2, sizes, y.data()}};
+    ait_result* result = nullptr;
+    ASSERT_EQ(Take(ait_module_run(module, inputs, 2, &result)), "");
+    ASSERT_EQ(ait_result_count(result), 2u);
+    const ait_tensor sum = ait_result_tensor(result, 0);
+    const ait_tensor twice = ait_result_tensor(result, 1);
+    EXPECT_EQ(sum.dtype, AIT_FLOAT32);
+    ASSERT_EQ(sum.rank, 2);
+    EXPECT_EQ(sum.sizes[0], rows);
+    for (size_t i = 0; i < x.size(); ++i) {
+      EXPECT_FLOAT_EQ(static_cast<float*>(sum.data)[i],
+                      std::max(x[i], 0.f) + 0.5f);
+      EXPECT_FLOAT_EQ(static_cast<float*>(twice.data)[i], 2 * x[i]);
+    }
+    EXPECT_EQ(ait_result_tensor(result, 2).rank, -1);
+    ait_result_free(result);
+  }
+
+  static std::string Record(ait_module* module, int64_t rows) {
+    const int64_t sizes[] = {rows, 3};
+    std::vector<float> x(rows * 3, 1.f);
+    const ait_tensor inputs[] = {{AIT_FLOAT32, 2, sizes, x.data()},
+                                 {AIT_FLOAT32, 2, sizes, x.data()}};
+    return Take(ait_module_record(module, inputs, 2, rows));
+  }
+
+  std::string folder_, model_;
+};
+
+TEST_F(CApi, LoadsTunesSavesAndServes) {
+  ASSERT_EQ(ait_api_version(), AIT_API_VERSION);
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), (folder_ + "/cache").c_str(),
+                                 &module)),
+            "");
+  ExpectRuns(module, 2);
+  ASSERT_EQ(Record(module, 2), "");
+  ASSERT_EQ(Record(module, 4), "");
+  ASSERT_EQ(Take(ait_module_tune(module, "OneBackend", 0)), "");
+  char* text = nullptr;
+  ASSERT_EQ(Take(ait_module_describe(module, &text)), "");
+  EXPECT_STREQ(text, "TorchInductorBackend(mode=max-autotune)");
+  ait_text_free(text);
+  ASSERT_EQ(Take(ait_module_report(module, "json", &text)), "");
+  EXPECT_THAT(text, HasSubstr("\"strategy\": \"OneBackend\""));
+  ait_text_free(text);
+
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      ait_set_threads(1);
+      for (int i = 0; i < 20; ++i) ExpectRuns(module, 2 + i % 3);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  char digest[65];
+  const std::string saved = folder_ + "/net.aitune";
+  ASSERT_EQ(Take(ait_module_save(module, saved.c_str(), digest)), "");
+  ait_module_free(module);
+  ait_module* loaded = nullptr;
+  ASSERT_EQ(Take(ait_module_load_checkpoint(saved.c_str(), digest, &loaded)),
+            "");
+  ExpectRuns(loaded, 2);
+  ait_module_free(loaded);
+}
+
+TEST_F(CApi, ErrorsAreObjects) {
+  ait_module* module = nullptr;
+  int code = 0;
+  EXPECT_THAT(Take(ait_module_load("/nowhere.pt", nullptr, &module), &code),
+              HasSubstr("no such file"));
+  EXPECT_EQ(code, 5);
+  EXPECT_EQ(module, nullptr);
+  EXPECT_EQ(Take(ait_module_load(nullptr, nullptr, &module)), "path is NULL");
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  EXPECT_THAT(Take(ait_module_tune(module, "Fastest", 0)),
+              HasSubstr("there is no strategy 'Fastest'"));
+  EXPECT_THAT(Take(ait_module_tune(module, "MinLatency", 0), &code),
+              HasSubstr("can't be tuned without samples"));
+  EXPECT_EQ(code, 9);
+  ait_result* result = nullptr;
+  EXPECT_THAT(Take(ait_module_run(module, nullptr, 1, &result)),
+              HasSubstr("inputs is NULL"));
+  const int64_t sizes[] = {2};
+  ait_tensor bad = {99, 1, sizes, nullptr};
+  EXPECT_THAT(Take(ait_module_run(module, &bad, 1, &result)),
+              HasSubstr("dtype 99"));
+  bad.dtype = AIT_FLOAT32;
+  EXPECT_THAT(Take(ait_module_run(module, &bad, 1, &result)),
+              HasSubstr("has no data"));
+  float one[2] = {1, 1};
+  bad.data = one;
+  EXPECT_NE(Take(ait_module_run(module, &bad, 1, &result)), "");
+  EXPECT_EQ(result, nullptr);
+  EXPECT_THAT(Take(ait_set_stance("lazy")), HasSubstr("there is no stance"));
+  ait_module_free(module);
+  ait_module_free(nullptr);
+  ait_result_free(nullptr);
+  ait_error_free(nullptr);
+}
+
+}  // namespace

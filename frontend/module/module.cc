@@ -1,0 +1,221 @@
+#include "frontend/module/module.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/checkpoint/checkpoint.h"
+#include "frontend/session/verification.h"
+#include "runtime/backend/registry.h"
+#include "runtime/executable/status_macros.h"
+#include "runtime/logging/logging.h"
+
+namespace ait {
+namespace {
+
+using aitune::frontend::ToIValue;
+using aitune::frontend::TorchScriptSource;
+using aitune::frontend::ValueList;
+
+constexpr char kEager[] = "TorchEagerBackend";
+
+std::vector<BackendChoice> DefaultBackends() {
+  return {{"TorchInductorBackend", {{"mode", "max-autotune"}}},
+          {"TorchScriptBackend", {}}};
+}
+
+// Outputs within the tolerance of their dtype.
+absl::Status CheckOutputs(absl::Span<const aitune::OwnedValue> expected,
+                          absl::Span<const aitune::OwnedValue> actual) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const c10::IValue wanted = ToIValue(expected[i].value, expected[i].owner);
+    const c10::IValue given = ToIValue(actual[i].value, actual[i].owner);
+    for (const aitune::frontend::Comparison& comparison :
+         aitune::frontend::CompareResults(given, wanted, nullptr)) {
+      if (!comparison.agrees)
+        return absl::FailedPreconditionError(
+            absl::StrCat("output ", i, ": ", comparison.problem));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Module::Module(std::shared_ptr<TorchScriptSource> source, ModuleOptions options)
+    : options_(std::move(options)), source_(std::move(source)) {
+  report_.module = options_.name;
+  report_.error = "it was not tuned";
+}
+
+absl::StatusOr<std::unique_ptr<Module>> Module::Load(
+    const std::filesystem::path& path, ModuleOptions options) {
+  AITUNE_ASSIGN_OR_RETURN(aitune::frontend::Model model,
+                          aitune::frontend::Model::Load(path.string()));
+  if (options.name.empty()) options.name = path.stem().string();
+  return Wrap(std::make_shared<const aitune::frontend::Model>(std::move(model)),
+              std::move(options));
+}
+
+std::unique_ptr<Module> Module::Wrap(
+    std::shared_ptr<const aitune::frontend::Model> model,
+    ModuleOptions options) {
+  if (options.name.empty()) options.name = "module";
+  auto source =
+      std::make_shared<TorchScriptSource>(std::move(model), options.name);
+  return std::unique_ptr<Module>(
+      new Module(std::move(source), std::move(options)));
+}
+
+absl::StatusOr<std::unique_ptr<Module>> Module::LoadCheckpoint(
+    const std::filesystem::path& path, std::string_view digest) {
+  AITUNE_ASSIGN_OR_RETURN(aitune::frontend::LoadedCheckpoint loaded,
+                          aitune::frontend::LoadCheckpoint(path, digest));
+  AITUNE_RETURN_IF_ERROR(loaded.backend->Deploy(std::nullopt));
+  ModuleOptions options;
+  options.name = loaded.source->name();
+  std::unique_ptr<Module> module(
+      new Module(std::move(loaded.source), std::move(options)));
+  module->backend_ = std::move(loaded.backend);
+  module->report_.error.clear();
+  return module;
+}
+
+absl::Status Module::Record(const ValueList& arguments, int64_t batch) {
+  AITUNE_ASSIGN_OR_RETURN(aitune::Sample sample, source_->Flatten(arguments));
+  std::lock_guard<std::mutex> lock(mutex_);
+  samples_.push_back({batch, std::move(sample)});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<aitune::GraphSpec> Module::Spec() const {
+  std::vector<aitune::BatchedSample> samples;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    samples = samples_;
+  }
+  // Numbers and strings have no axes.
+  for (aitune::BatchedSample& sample : samples) {
+    aitune::Sample tensors;
+    for (aitune::OwnedValue& input : sample.inputs) {
+      if (std::holds_alternative<aitune::TensorView>(input.value))
+        tensors.push_back(std::move(input));
+    }
+    sample.inputs = std::move(tensors);
+  }
+  return aitune::DetectAxes(samples);
+}
+
+absl::StatusOr<aitune::TuneResult> Module::Choose(
+    const aitune::Strategy& strategy, const TuneOptions& options) {
+  aitune::TuneRequest request;
+  request.module_name = name();
+  request.build.model = source_;
+  request.build.device = *aitune::Device::Parse("cpu");
+  request.build.cache_dir = options_.cache_dir;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (samples_.empty())
+      return absl::FailedPreconditionError(absl::StrCat(
+          name(), " can't be tuned without samples; call Record first"));
+    for (const aitune::BatchedSample& sample : samples_)
+      request.build.samples.push_back(sample.inputs);
+  }
+  AITUNE_ASSIGN_OR_RETURN(request.build.graph_spec, Spec());
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    report_.inputs = request.build.graph_spec.ToString();
+  }
+  AITUNE_ASSIGN_OR_RETURN(request.eager, aitune::CreateBackend(kEager));
+  for (const auto& [kind, config] :
+       options.backends.empty() ? DefaultBackends() : options.backends) {
+    AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<aitune::Backend> backend,
+                            aitune::CreateBackend(kind, config));
+    request.backends.push_back(std::move(backend));
+  }
+  request.check = CheckOutputs;
+  request.batches = options.batches;
+  request.timing = options.timing;
+  return strategy.Tune(std::move(request));
+}
+
+absl::Status Module::Tune(const aitune::Strategy& strategy,
+                          const TuneOptions& options) {
+  std::lock_guard<std::mutex> tuning(tune_mutex_);
+  absl::StatusOr<aitune::TuneResult> result = Choose(strategy, options);
+  std::lock_guard<std::mutex> lock(mutex_);
+  report_.strategy = strategy.name();
+  if (!result.ok()) {
+    report_.error = std::string(result.status().message());
+    aitune::Log(aitune::LogChannel::kWarning,
+                absl::StrCat(name(), " is not tuned: ", report_.error));
+    return result.status();
+  }
+  report_.error.clear();
+  report_.backends = std::move(result->backends);
+  backend_ = std::move(result->backend);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<aitune::Backend> Module::backend() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return disabled_ ? nullptr : backend_;
+}
+
+absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
+  const std::shared_ptr<aitune::Backend> backend = this->backend();
+  if (backend == nullptr) return source_->model().RunEager(arguments);
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
+                          source_->Flatten(arguments));
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<aitune::OwnedValue> outputs,
+                          backend->Infer(Values(inputs)));
+  return source_->UnflattenResult(outputs);
+}
+
+absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Module::Inspect(
+    int repeats) {
+  aitune::Sample sample;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (samples_.empty())
+      return absl::FailedPreconditionError(absl::StrCat(
+          name(), " can't be inspected without samples; call Record first"));
+    sample = samples_.front().inputs;
+  }
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          source_->Unflatten(Values(sample)));
+  AITUNE_ASSIGN_OR_RETURN(
+      std::vector<aitune::frontend::SubmoduleTime> times,
+      aitune::frontend::TimeSubmodules(source_->model(), arguments, repeats));
+  std::lock_guard<std::mutex> lock(mutex_);
+  report_.submodules = times;
+  return times;
+}
+
+void Module::SetDisabled(bool disabled) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  disabled_ = disabled;
+}
+
+bool Module::is_tuned() const { return backend() != nullptr; }
+
+std::string Module::Describe() const {
+  const std::shared_ptr<aitune::Backend> backend = this->backend();
+  return backend == nullptr ? "eager" : backend->Describe();
+}
+
+TuneReport Module::report() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return report_;
+}
+
+absl::StatusOr<std::string> Module::Save(const std::filesystem::path& path,
+                                         aitune::BundleFormat format) const {
+  const std::shared_ptr<aitune::Backend> backend = this->backend();
+  if (backend == nullptr)
+    return absl::FailedPreconditionError(
+        absl::StrCat(name(), " is not tuned; there is nothing to save"));
+  return aitune::frontend::SaveCheckpoint(*backend, *source_, path, format);
+}
+
+}  // namespace ait

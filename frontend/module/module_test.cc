@@ -1,0 +1,218 @@
+#include "frontend/module/module.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "runtime/backend/registry.h"
+#include "runtime/logging/logging.h"
+
+namespace ait {
+namespace {
+
+namespace fs = std::filesystem;
+using aitune::frontend::Model;
+using aitune::frontend::ValueList;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kNet[] = R"(
+def forward(self, x: Tensor):
+    w = torch.sin(torch.arange(12, dtype=6)).view([3, 4])
+    return torch.relu(torch.matmul(x, w)) + 1.5
+)";
+
+class ModuleTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+    previous_ =
+        aitune::SetLogSink([this](aitune::LogChannel, std::string_view text) {
+          logs_.push_back(std::string(text));
+        });
+  }
+  void TearDown() override { aitune::SetLogSink(previous_); }
+
+  std::unique_ptr<Module> Wrap(const std::string& source = kNet) {
+    auto model = Model::FromSource(source);
+    if (!model.ok()) ADD_FAILURE() << model.status();
+    model_ = std::make_shared<const Model>(*std::move(model));
+    return Module::Wrap(model_, {"net", folder_ / "cache"});
+  }
+
+  // One backend, timed briefly.
+  static TuneOptions Quick(const std::string& backend) {
+    TuneOptions options;
+    options.backends = {{backend, {}}};
+    options.timing.warmup_rounds = 1;
+    options.timing.min_rounds = 3;
+    options.timing.max_rounds = 3;
+    return options;
+  }
+
+  void ExpectAgrees(const Module& module, const at::Tensor& x) {
+    auto ours = module.Run(ValueList({x}));
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    EXPECT_TRUE(at::allclose(ours->toTensor(),
+                             model_->RunEager(ValueList({x}))->toTensor(), 1e-5,
+                             1e-6));
+  }
+
+  fs::path folder_;
+  std::shared_ptr<const Model> model_;
+  std::vector<std::string> logs_;
+  aitune::LogSink previous_;
+};
+
+TEST_F(ModuleTest, RunsInEagerUntilItIsTuned) {
+  auto module = Wrap();
+  EXPECT_FALSE(module->is_tuned());
+  EXPECT_EQ(module->Describe(), "eager");
+  EXPECT_EQ(module->report().error, "it was not tuned");
+  ExpectAgrees(*module, at::randn({2, 3}));
+}
+
+TEST_F(ModuleTest, LearnsItsAxesFromSamples) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({1, 2, 3, 4})}), 1).ok());
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 8, 6, 4})}), 2).ok());
+  auto spec = module->Spec();
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->ToString(), "float32[batch0, dim1, batch2, 4]");
+}
+
+TEST_F(ModuleTest, TunesAndRunsEveryBatchSize) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})}), 2).ok());
+  ASSERT_TRUE(module->Record(ValueList({at::randn({8, 3})}), 8).ok());
+  const absl::Status tuned =
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"));
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  EXPECT_TRUE(module->is_tuned());
+  EXPECT_EQ(module->Describe(), "TorchInductorBackend()");
+  EXPECT_EQ(module->report().error, "");
+  EXPECT_EQ(module->report().inputs, "float32[batch0, 3]");
+  for (const int64_t batch : {2, 3, 8})
+    ExpectAgrees(*module, at::randn({batch, 3}));
+  module->SetDisabled(true);
+  EXPECT_EQ(module->Describe(), "eager");
+  module->SetDisabled(false);
+  EXPECT_TRUE(module->is_tuned());
+}
+
+TEST_F(ModuleTest, StrategiesTimeBackendsAgainstEager) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({1, 3})}), 1).ok());
+  ASSERT_TRUE(module->Record(ValueList({at::randn({4, 3})}), 4).ok());
+  for (const auto& strategy :
+       {aitune::FirstWins(), aitune::MaxThroughput(), aitune::MinLatency(),
+        aitune::LatencyBudget(10000)}) {
+    const absl::Status tuned =
+        module->Tune(*strategy, Quick("TorchInductorBackend"));
+    ASSERT_TRUE(tuned.ok()) << strategy->name() << tuned;
+    const TuneReport report = module->report();
+    EXPECT_EQ(report.strategy, strategy->name());
+    ASSERT_EQ(report.backends.size(), 2u);
+    EXPECT_TRUE(report.backends[0].is_eager);
+    EXPECT_EQ(report.backends[0].chosen + report.backends[1].chosen, 1);
+    EXPECT_FALSE(report.backends[0].timings.empty());
+    ExpectAgrees(*module, at::randn({4, 3}));
+  }
+  EXPECT_EQ(
+      module->Tune(*aitune::LatencyBudget(1e-6), Quick("TorchInductorBackend"))
+          .message(),
+      "No backend satisfied latency budget 0.000 ms");
+  // A failure leaves the module as it was.
+  ExpectAgrees(*module, at::randn({4, 3}));
+}
+
+TEST_F(ModuleTest, FailuresLeaveItInEagerWithTheReason) {
+  auto module = Wrap();
+  EXPECT_EQ(module->Tune(*aitune::OneBackend(), {}).code(),
+            absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  TuneOptions options = Quick("TorchInductorBackend");
+  options.backends[0].second = {
+      {"options", aitune::ConfigDict{{"triton.cudagraphs", true}}}};
+  EXPECT_FALSE(module->Tune(*aitune::OneBackend(), options).ok());
+  EXPECT_FALSE(module->is_tuned());
+  EXPECT_THAT(module->report().error, HasSubstr("triton.cudagraphs"));
+  EXPECT_THAT(logs_, testing::Contains(HasSubstr("net is not tuned")));
+  ExpectAgrees(*module, at::randn({2, 3}));
+}
+
+TEST_F(ModuleTest, ComesBackFromACheckpoint) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  EXPECT_EQ(module->Save(folder_ / "net.aitune", aitune::BundleFormat::kFile)
+                .status()
+                .code(),
+            absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
+  auto digest =
+      module->Save(folder_ / "net.aitune", aitune::BundleFormat::kFile);
+  ASSERT_TRUE(digest.ok()) << digest.status();
+  auto loaded = Module::LoadCheckpoint(folder_ / "net.aitune", *digest);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ((*loaded)->name(), "net");
+  EXPECT_TRUE((*loaded)->is_tuned());
+  ExpectAgrees(**loaded, at::randn({2, 3}));
+}
+
+TEST_F(ModuleTest, InspectSharesAddUp) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({64, 3})})).ok());
+  auto times = module->Inspect(3);
+  ASSERT_TRUE(times.ok()) << times.status();
+  ASSERT_FALSE(times->empty());
+  EXPECT_EQ(times->front().path, "");
+  EXPECT_EQ(times->front().share, 1);
+  EXPECT_GT(times->front().milliseconds, 0);
+}
+
+TEST_F(ModuleTest, ReportsAreJsonAndOnePage) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  ASSERT_TRUE(
+      module->Tune(*aitune::MinLatency(), Quick("TorchInductorBackend")).ok());
+  ASSERT_TRUE(module->Inspect(1).ok());
+  TuneReport report = module->report();
+  report.module = "<net> & \"more\"";
+  const auto json = nlohmann::json::parse(ReportJson(report));
+  EXPECT_EQ(json["module"], report.module);
+  EXPECT_EQ(json["backends"].size(), 2u);
+  EXPECT_GT(json["backends"][0]["timings"][0]["median_ms"], 0.0);
+  const std::string html = ReportHtml(report);
+  EXPECT_THAT(html, HasSubstr("<h1>&lt;net&gt; &amp; &quot;more&quot;</h1>"));
+  EXPECT_THAT(html, HasSubstr("<svg"));
+  EXPECT_THAT(html, HasSubstr("(model)"));
+  // Self-contained: nothing is fetched.
+  for (const char* fetch : {"http:", "https:", "src=", "<script", "@import"})
+    EXPECT_THAT(html, Not(HasSubstr(fetch)));
+}
+
+TEST_F(ModuleTest, ThreadsCallWhileAnotherTunes) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) ExpectAgrees(*module, at::randn({2, 3}));
+    });
+  }
+  const absl::Status tuned =
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"));
+  EXPECT_TRUE(tuned.ok()) << tuned;
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace ait

@@ -20,6 +20,7 @@ def GpuPrintCudaPass : Pass<"ait-gpu-print-cuda", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", "\"sm_90\"", "GpuTarget::named's name for the GPU">,
     Option<"compile", "compile", "bool", "false", "compile the texts (needs libnvrtc.so.13)">,
+    Option<"most", "most", "int64_t", "0", "candidates of a kernel to take, the first ones; 0: all">,
     Option<"quiet", "quiet", "bool", "false", "print descriptions alone">,
     Option<"bundle", "bundle", "std::string", "\"\"", "folder for machine code and kernels.json, for testing/check_on_device.py">,
     Option<"symbolValue", "symbol", "int64_t", "3", "the value of every symbol, for the bundle's grids">,

@@ -72,7 +72,7 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
   double transfer = bytes / std::min(60e3, 6e6 / busy * together);
   double latency = 0.9 / tile.stages;
   double step = std::max({compute * together, transfer, latency});
-  double epilogue = 1.2 + (tile.splits > 1 ? 1.8 + 0.15 * tile.splits : 0) +
+  double epilogue = 1.2 + (tile.splits > 1 ? 1.5 + 0.1 * tile.splits : 0) +
                     0.2 * tile.slices / 4;
   return waves * (steps * step + epilogue);
 }
@@ -145,23 +145,27 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
     return std::make_tuple(a.first, -a.second.m, -a.second.n, a.second.splits) <
            std::make_tuple(b.first, -b.second.m, -b.second.n, b.second.splits);
   });
-  // The best split of each tile first: they differ most.
+  // The best of each tile first, since they differ most; no more than half of
+  // them split, as what a cluster costs is the least certain.
   std::vector<TileConfig> chosen;
-  for (int round = 0; round < 2 && chosen.size() < most; ++round)
+  size_t split = 0;
+  for (size_t round = 0; round < 2; ++round)
     for (const auto &[time, tile] : ranked) {
-      size_t same =
-          std::count_if(chosen.begin(), chosen.end(),
-                        [&, &tile = tile](const TileConfig &other) {
-                          return other.m == tile.m && other.n == tile.n;
-                        });
-      bool known =
-          std::any_of(chosen.begin(), chosen.end(),
-                      [&, &tile = tile](const TileConfig &other) {
-                        return other.description() == tile.description();
-                      });
-      if (!known && same <= static_cast<size_t>(round) &&
-          chosen.size() < most && time <= 2.5 * ranked.front().first)
-        chosen.push_back(tile);
+      size_t same = 0;
+      for (const TileConfig &other : chosen)
+        same += other.m == tile.m && other.n == tile.n &&
+                other.slices == tile.slices;
+      if (same > round || chosen.size() >= most ||
+          time > 3 * ranked.front().first ||
+          (tile.splits > 1 && split >= most / 2))
+        continue;
+      bool known = false;
+      for (const TileConfig &other : chosen)
+        known |= other.description() == tile.description();
+      if (known)
+        continue;
+      split += tile.splits > 1;
+      chosen.push_back(tile);
     }
   return chosen;
 }

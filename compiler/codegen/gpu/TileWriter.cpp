@@ -72,7 +72,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                     offset(printer, kernel.b), index(kernel.columnStride),
                     index(kernel.columnSize), index(kernel.reducedSize)));
   printer.line(llvm::formatv(
-      "const float *tile = multiplyTile<Core, {0}, {1}, {2}, {3}>(a, b, {4}, "
+      "float *tile = multiplyTile<Core, {0}, {1}, {2}, {3}>(a, b, {4}, "
       "{5}, shared);",
       config.m, config.n, config.stages, kernel.b.isConstant ? "true" : "false",
       first, last));
@@ -82,8 +82,12 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   if (!isa<AffineDimExpr>(kernel.resultDims.back()))
     lanes = 1;
   int64_t stride = config.n + 4;
-  if (config.splits > 1)
+  if (config.splits > 1) {
+    if (config.slices > 1)
+      printer.line(llvm::formatv("foldSlices<{0}, {1}, {2}>(tile);", threads,
+                                 config.slices, config.m * stride));
     printer.line("syncCluster();");
+  }
   std::string start = llvm::formatv("threadIdx.x * {0}", lanes);
   if (config.splits > 1)
     start = llvm::formatv("(split * {0} + threadIdx.x) * {1}", threads, lanes);
@@ -103,8 +107,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
             [&] {
               std::string sum =
                   config.splits > 1
-                      ? llvm::formatv("sumCluster<{0}, {1}, {2}, {3}>", lanes,
-                                      config.slices, config.m * stride,
+                      ? llvm::formatv("sumCluster<{0}, {1}>", lanes,
                                       config.splits)
                             .str()
                       : llvm::formatv("sumSlices<{0}, {1}, {2}>", lanes,

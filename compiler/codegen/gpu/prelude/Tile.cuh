@@ -322,47 +322,46 @@ template <int N, int Slices, int SliceStride> __device__ __forceinline__ Pack<fl
   return sum;
 }
 
+// Adds the tiles of all slices to the first one's, so that blocks of a cluster
+// read one tile of each other.
+template <int Threads, int Slices, int SliceStride> __device__ __forceinline__ void foldSlices(float *tile) {
+  if constexpr (Slices > 1)
+    for (int i = threadIdx.x * 4; i < SliceStride; i += Threads * 4)
+      store(tile + i, sumSlices<4, Slices, SliceStride>(tile + i));
+}
+
 // Blocks of a cluster that split the reduced axis: the sum over their tiles.
 __device__ __forceinline__ void syncCluster() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 #endif
 }
-template <int N, int Slices, int SliceStride, int Blocks>
-__device__ __forceinline__ Pack<float, N> sumCluster(const float *tile) {
-  Pack<float, N> sum;
-#pragma unroll
-  for (int i = 0; i < N; ++i)
-    sum[i] = 0.0f;
+template <int N, int Blocks> __device__ __forceinline__ Pack<float, N> sumCluster(const float *tile) {
+  // All loads first: each takes as long as one from the L2 cache.
+  Pack<float, N> parts[Blocks];
 #if __CUDA_ARCH__ >= 900
 #pragma unroll
   for (int block = 0; block < Blocks; ++block) {
-    unsigned remote;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(sharedAddress(tile)), "r"(block));
+    unsigned at;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(sharedAddress(tile)), "r"(block));
+    if constexpr (N % 4 == 0) {
 #pragma unroll
-    for (int s = 0; s < Slices; ++s) {
-      const unsigned at = remote + s * SliceStride * 4;
-      if constexpr (N % 4 == 0) {
+      for (int i = 0; i < N; i += 4)
+        asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(parts[block][i]), "=f"(parts[block][i + 1]), "=f"(parts[block][i + 2]), "=f"(parts[block][i + 3])
+                     : "r"(at + i * 4));
+    } else {
 #pragma unroll
-        for (int i = 0; i < N; i += 4) {
-          float x, y, z, w;
-          asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                       : "=f"(x), "=f"(y), "=f"(z), "=f"(w) : "r"(at + i * 4) : "memory");
-          sum[i] += x;
-          sum[i + 1] += y;
-          sum[i + 2] += z;
-          sum[i + 3] += w;
-        }
-      } else {
-#pragma unroll
-        for (int i = 0; i < N; ++i) {
-          float part;
-          asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(part) : "r"(at + i * 4) : "memory");
-          sum[i] += part;
-        }
-      }
+      for (int i = 0; i < N; ++i)
+        asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(parts[block][i]) : "r"(at + i * 4));
     }
   }
 #endif
+  Pack<float, N> sum = parts[0];
+#pragma unroll
+  for (int block = 1; block < Blocks; ++block)
+#pragma unroll
+    for (int i = 0; i < N; ++i)
+      sum[i] += parts[block][i];
   return sum;
 }

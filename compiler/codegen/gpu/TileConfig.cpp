@@ -72,7 +72,7 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
   double transfer = bytes / std::min(60e3, 6e6 / busy * together);
   double latency = 0.9 / tile.stages;
   double step = std::max({compute * together, transfer, latency});
-  double epilogue = 1.2 + (tile.splits > 1 ? 1.5 + 0.1 * tile.splits : 0) +
+  double epilogue = 1.2 + (tile.splits > 1 ? 1.0 + 0.6 * tile.splits : 0) +
                     0.2 * tile.slices / 4;
   return waves * (steps * step + epilogue);
 }

@@ -22,6 +22,8 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
+constexpr int kConvolutionAlgorithms = 4;
+
 /// A generated candidate without types of the context it was made in.
 struct TextCandidate {
   std::string description, text;
@@ -281,7 +283,10 @@ absl::Status addLibraryCandidates(const CudaLibraryMatch &found,
       implementation.steps[i].call.set_kind("loop");
   }
   // Each algorithm is a candidate; the library says which there are.
-  for (int algorithm = 0; algorithm < cuda::kMostAlgorithms; ++algorithm) {
+  // cuDNN compiles some of them, and its list starts with the best.
+  const int algorithms =
+      convolution ? kConvolutionAlgorithms : cuda::kMostAlgorithms;
+  for (int algorithm = 0; algorithm < algorithms; ++algorithm) {
     KernelImplementation candidate = implementation;
     Step &step = candidate.steps.front().call;
     if (convolution)

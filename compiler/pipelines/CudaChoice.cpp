@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -34,24 +35,33 @@ TensorTypeProto typeOfConstant(ait::LaunchOp launch, int index) {
   return {};
 }
 
+/// The constants that `plan` packs or prepares at load.
+void collectPrepared(const ExecutablePlan &plan, std::set<int> &constants) {
+  auto add = [&](int value) {
+    if (plan.values(value).storage() == ValueProto::CONSTANT)
+      constants.insert(plan.values(value).index());
+  };
+  for (const Step &step : plan.initialization())
+    for (int input : step.inputs())
+      add(input);
+  for (int i = 0; i < plan.values_size(); ++i)
+    if (plan.values(i).packing().kind() != PackingProto::NONE)
+      add(i);
+}
+
 /// Makes the constants inputs after the others, so that a measurement can give
-/// other memory at each launch. What is packed or prepared at load stays.
+/// other memory at each launch.
 void makeConstantsInputs(ait::LaunchOp launch,
                          const std::vector<int> &constants,
                          ExecutablePlan &plan) {
   const int first = plan.inputs_size();
   for (int index : constants)
     *plan.add_inputs() = typeOfConstant(launch, index);
-  std::set<int> prepared;
-  for (const Step &step : plan.initialization())
-    prepared.insert(step.inputs().begin(), step.inputs().end());
-  for (int i = 0; i < plan.values_size(); ++i) {
-    ValueProto &value = *plan.mutable_values(i);
-    if (value.storage() != ValueProto::CONSTANT ||
-        value.packing().kind() != PackingProto::NONE || prepared.count(i))
-      continue;
+  for (ValueProto &value : *plan.mutable_values()) {
     const auto position =
         std::find(constants.begin(), constants.end(), value.index());
+    if (value.storage() != ValueProto::CONSTANT || position == constants.end())
+      continue;
     value.set_storage(ValueProto::INPUT);
     value.set_index(first + static_cast<int>(position - constants.begin()));
   }
@@ -72,59 +82,58 @@ Loaded loadCandidate(const cuda::Device &device, ExecutablePlan plan,
                                     options);
 }
 
-int chooseOne(Kernel &kernel, ModuleOp module, const cuda::Device &device,
-              absl::Span<const ConstantTensor> constants, int threads,
-              CompileResult &result) {
-  ait::LaunchOp launch = kernel.launches.front();
-  const std::string name = kernel.function.getSymName().str();
-  const std::vector<int> weights = constantsOf(launch);
-  func::FuncOp wrapper = wrapLaunch(module, launch);
-  const int firstWeight = wrapper.getNumArguments();
-  // Plans are built here, MLIR being single-threaded; loading, where cuDNN
-  // compiles, is done by all threads.
+/// The candidates of one kernel, loaded as far as they can be.
+struct Contest {
+  Kernel *kernel;
+  int firstWeight = 0;
   std::vector<absl::StatusOr<ExecutablePlan>> plans;
+  std::vector<std::unique_ptr<cuda::CudaExecutable>> executables;
+  std::vector<std::string> notes;
+};
+
+Contest makeContest(Kernel &kernel, ModuleOp module) {
+  ait::LaunchOp launch = kernel.launches.front();
+  Contest contest{&kernel, 0, {}, {}, {}};
+  func::FuncOp wrapper = wrapLaunch(module, launch);
+  contest.firstWeight = wrapper.getNumArguments();
+  std::set<int> prepared;
   for (const KernelImplementation &candidate : kernel.candidates) {
     llvm::StringMap<KernelImplementation> implementations;
-    implementations[name] = candidate;
-    plans.push_back(buildPlan(wrapper,
-                              module->getAttrOfType<ArrayAttr>("ait.symbols"),
-                              implementations));
-    if (!plans.back().ok())
+    implementations[launch.getKernel()] = candidate;
+    contest.plans.push_back(
+        buildPlan(wrapper, module->getAttrOfType<ArrayAttr>("ait.symbols"),
+                  implementations));
+    if (!contest.plans.back().ok())
       continue;
-    plans.back()->set_device("cuda");
-    makeConstantsInputs(launch, weights, *plans.back());
+    contest.plans.back()->set_device("cuda");
+    collectPrepared(*contest.plans.back(), prepared);
   }
   wrapper.erase();
-  std::vector<std::unique_ptr<cuda::CudaExecutable>> executables(plans.size());
-  std::vector<std::string> notes(plans.size());
-  std::atomic<size_t> next{0};
-  auto load = [&] {
-    for (size_t i = next++; i < plans.size(); i = next++) {
-      Loaded loaded = plans[i].ok()
-                          ? loadCandidate(device, *plans[i],
-                                          kernel.candidates[i], constants)
-                          : Loaded(plans[i].status());
-      if (loaded.ok())
-        executables[i] = *std::move(loaded);
-      else
-        notes[i] = std::string(loaded.status().message());
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (int i = 1; i < threads && static_cast<size_t>(i) < plans.size(); ++i)
-    helpers.emplace_back(load);
-  load();
-  for (std::thread &helper : helpers)
-    helper.join();
+  // What one candidate prepares is the real constant for all of them: they are
+  // compared with each other.
+  std::vector<int> weights = constantsOf(launch);
+  llvm::erase_if(weights, [&](int index) { return prepared.count(index) > 0; });
+  for (absl::StatusOr<ExecutablePlan> &plan : contest.plans)
+    if (plan.ok())
+      makeConstantsInputs(launch, weights, *plan);
+  contest.executables.resize(contest.plans.size());
+  contest.notes.resize(contest.plans.size());
+  return contest;
+}
 
-  auto measured = measureCudaCandidates(device, executables, firstWeight);
+int decide(Contest &contest, const cuda::Device &device,
+           CompileResult &result) {
+  Kernel &kernel = *contest.kernel;
+  const std::string name = kernel.function.getSymName().str();
+  auto measured =
+      measureCudaCandidates(device, contest.executables, contest.firstWeight);
   int best = -1;
-  for (size_t i = 0; i < plans.size(); ++i) {
+  for (size_t i = 0; i < contest.plans.size(); ++i) {
     CandidateResult entry{name,
                           absl::StrCat(kernel.candidates[i].name, ": ",
                                        kernel.candidates[i].description),
-                          -1, false, notes[i]};
-    if (measured.ok() && executables[i]) {
+                          -1, false, contest.notes[i]};
+    if (measured.ok() && contest.executables[i]) {
       entry.microseconds = (*measured)[i].microseconds;
       entry.note = (*measured)[i].note;
     } else if (!measured.ok()) {
@@ -158,12 +167,53 @@ std::vector<int> chooseCudaCandidates(
     MutableArrayRef<Kernel> kernels, ModuleOp module,
     const cuda::Device &device, absl::Span<const ConstantTensor> constants,
     const CudaCandidateOptions &options, CompileResult &result) {
+  // Plans are built here, MLIR being single-threaded; loading, where cuDNN
+  // compiles, is done by all threads for all kernels.
+  std::vector<Contest> contests;
+  std::vector<int> contestOf(kernels.size(), -1);
+  std::vector<std::pair<Contest *, size_t>> work;
+  for (auto [index, kernel] : llvm::enumerate(kernels))
+    if (!kernel.launches.empty() && !kernel.candidates.empty()) {
+      contestOf[index] = static_cast<int>(contests.size());
+      contests.push_back(makeContest(kernel, module));
+    }
+  for (Contest &contest : contests)
+    for (size_t i = 0; i < contest.plans.size(); ++i)
+      work.emplace_back(&contest, i);
+  std::atomic<size_t> next{0};
+  std::mutex progressMutex;
+  int done = 0;
+  auto load = [&] {
+    for (size_t w = next++; w < work.size(); w = next++) {
+      auto [contest, i] = work[w];
+      Loaded loaded =
+          contest->plans[i].ok()
+              ? loadCandidate(device, *contest->plans[i],
+                              contest->kernel->candidates[i], constants)
+              : Loaded(contest->plans[i].status());
+      if (loaded.ok())
+        contest->executables[i] = *std::move(loaded);
+      else
+        contest->notes[i] = std::string(loaded.status().message());
+      std::lock_guard<std::mutex> lock(progressMutex);
+      if (options.progress)
+        options.progress("loading candidates", ++done,
+                         static_cast<int>(work.size()));
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (int i = 1; i < options.threads && static_cast<size_t>(i) < work.size();
+       ++i)
+    helpers.emplace_back(load);
+  load();
+  for (std::thread &helper : helpers)
+    helper.join();
   std::vector<int> choices;
-  for (Kernel &kernel : kernels) {
-    const bool used = !kernel.launches.empty() && !kernel.candidates.empty();
-    choices.push_back(used ? chooseOne(kernel, module, device, constants,
-                                       options.threads, result)
-                           : -1);
+  for (int number : contestOf) {
+    choices.push_back(number < 0 ? -1
+                                 : decide(contests[number], device, result));
+    if (number >= 0)
+      contests[number].executables.clear();
     if (options.progress)
       options.progress("choosing candidates", static_cast<int>(choices.size()),
                        static_cast<int>(kernels.size()));

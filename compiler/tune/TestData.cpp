@@ -48,9 +48,10 @@ double relativeDifference(const TensorView &expected,
     const double e = elementOf(expected, i), a = elementOf(actual, i);
     if (std::isnan(e) != std::isnan(a))
       return std::numeric_limits<double>::infinity();
+    if (std::isfinite(e))
+      squares += e * e;
     if (std::isnan(e) || e == a)
       continue;
-    squares += e * e;
     greatest = std::max(greatest, std::abs(e - a));
   }
   const double scale = std::sqrt(squares / std::max<int64_t>(count, 1));

@@ -1,8 +1,7 @@
 #!/bin/bash
 # Makes a copy of aitune for a machine that has LibTorch but neither LLVM nor
-# Abseil nor protobuf: links those statically, leaves
-# out debug information, and packs the result with
-# oneDNN into the folder OUT.
+# Abseil nor protobuf: links those statically, without debug information, and
+# packs the result with oneDNN into the folder OUT.
 #
 #   ./bazelw build //frontend:aitune && frontend/cli/package.sh OUT
 #

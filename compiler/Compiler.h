@@ -29,6 +29,30 @@ enum class CompilePhase {
   Executable
 };
 
+/// How schedules of generated kernels are searched.
+struct TuningOptions {
+  /// Seconds to search for. 0: none, but what the database knows is used.
+  double budgetSeconds = 0;
+  /// File of the tuning database; empty: nothing is kept or reused.
+  std::string database;
+  /// Name of a search strategy (compiler/tune/Search.h).
+  std::string strategy = "successive-halving";
+  /// Name of a cost model (compiler/tune/CostModel.h).
+  std::string costModel = "roofline";
+  /// Start from the best schedules of similar kernels in the database.
+  bool transfer = false;
+  /// The program that measures, with its arguments: one that calls
+  /// serveMeasurements (compiler/pipelines/MeasurementWorker.h) on its standard
+  /// input and output.
+  std::vector<std::string> worker;
+  /// Seconds that a candidate may take to generate or run, and bytes of data it
+  /// may allocate.
+  double candidateSeconds = 20;
+  int64_t candidateBytes = int64_t{4} << 30;
+  /// Asked often; true ends the search with the best found so far.
+  std::function<bool()> stop;
+};
+
 struct CompileOptions {
   /// Stop after this phase and return its IR (aitune --compile-to).
   CompilePhase compileTo = CompilePhase::Executable;
@@ -49,6 +73,7 @@ struct CompileOptions {
   /// Generate code for this target instead of the host: "avx2", "avx512",
   /// "amx"; empty: the host with all it has.
   std::string target;
+  TuningOptions tuning;
   /// Called at phase and kernel boundaries: phase name, done, total.
   std::function<void(const std::string &, int, int)> progress;
 };
@@ -65,6 +90,25 @@ struct CandidateResult {
   std::string kernel, candidate;
   double microseconds = 0; ///< median; negative if it failed or was wrong
   bool chosen = false;
+  std::string note;
+};
+
+/// A kernel whose schedules were searched.
+struct TunedKernel {
+  std::string kernel, schedule;
+  int launches = 0, measured = 0, known = 0, failed = 0;
+  double defaultMicroseconds = -1, microseconds = -1;
+};
+
+struct TuningResult {
+  std::vector<TunedKernel> kernels;
+  /// After `seconds` of search, the tuned kernels' estimated milliseconds in
+  /// one run of the model.
+  std::vector<std::pair<double, double>> curve;
+  /// Kernels whose schedule came from the database without a search.
+  int reused = 0;
+  double seconds = 0;
+  /// Why the search ended early or could not start; empty otherwise.
   std::string note;
 };
 
@@ -98,6 +142,7 @@ struct CompileResult {
   std::string ir;
   std::vector<Rejection> rejections;
   std::vector<CandidateResult> candidates;
+  TuningResult tuning;
   int kernels = 0;       ///< launches of generated or library kernels
   int uniqueKernels = 0; ///< kernels compiled: identical ones once
   /// Phase name and seconds, in order.

@@ -88,8 +88,11 @@ size_t chooseByMeasurement(ModuleOp module, ait::LaunchOp launch,
   }
   wrapper.erase();
 
+  std::vector<const Executable *> loaded;
+  for (const std::unique_ptr<Executable> &executable : executables)
+    loaded.push_back(executable.get());
   const std::vector<Measurement> measurements =
-      measureCandidates(executables, kBudgetSeconds);
+      measureCandidates(loaded, {kBudgetSeconds});
   size_t best = positions.empty() ? 0 : positions.front();
   double bestMicroseconds = -1;
   for (size_t i = 0; i < measurements.size(); ++i)

@@ -17,6 +17,7 @@
 #include "compiler/pipelines/LibraryCalls.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/pipelines/PlanBuilder.h"
+#include "compiler/pipelines/TuneSchedules.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -45,6 +46,9 @@ private:
   absl::Status generateCode();
   void dumpBenchmark(func::FuncOp function,
                      const CompiledKernel &compiled) const;
+  void retryWithDefaultSchedules(
+      const std::vector<std::string> &names,
+      std::vector<absl::StatusOr<CompiledKernel>> &outcomes);
   void
   addLibraryCandidate(Kernel &kernel,
                       const std::map<std::string, CompiledKernel> &compiled);
@@ -60,6 +64,13 @@ private:
   }
   ArrayAttr symbols() const {
     return module->getAttrOfType<ArrayAttr>("ait.symbols");
+  }
+  int64_t constantBytes() const {
+    int64_t bytes = 0;
+    for (const ConstantTensor &constant : constants)
+      bytes +=
+          ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype);
+    return bytes;
   }
   int threads() const {
     return options.threads > 0 ? options.threads
@@ -126,22 +137,6 @@ std::string describe(Operation *op) {
   if (!place.empty())
     absl::StrAppend(&text, " at ", place);
   return text;
-}
-
-KernelImplementation generatedImplementation(func::FuncOp function,
-                                             const CompiledKernel &compiled) {
-  KernelImplementation implementation;
-  implementation.name = "generated";
-  ImplementationStep step;
-  *step.call.mutable_kernel() = compiled.launch;
-  step.packings = compiled.packings;
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    step.inputs.push_back(i);
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    step.outputs.push_back(function.getNumArguments() + i);
-  implementation.steps.push_back(std::move(step));
-  implementation.objects.push_back(compiled.object);
-  return implementation;
 }
 
 absl::Status
@@ -235,6 +230,25 @@ void Compilation::addLibraryCandidate(
   kernel.candidates.push_back(std::move(implementation));
 }
 
+/// A schedule from the database that the generator no longer takes costs the
+/// default one's speed, not the kernel. outcomes[i] may belong to a library's
+/// leftover, which has no schedule.
+void Compilation::retryWithDefaultSchedules(
+    const std::vector<std::string> &names,
+    std::vector<absl::StatusOr<CompiledKernel>> &outcomes) {
+  for (size_t i = 0; i < names.size(); ++i) {
+    auto function = module.lookupSymbol<func::FuncOp>(names[i]);
+    auto config = function->getAttrOfType<DictionaryAttr>("ait.config");
+    if (outcomes[i].ok() || !config || config.empty())
+      continue;
+    result.rejections.push_back(
+        {"tuning", names[i], std::string(outcomes[i].status().message())});
+    function->setAttr("ait.config", DictionaryAttr::get(module.getContext()));
+    outcomes[i] =
+        compileKernel(moduleText(function, symbols()), kernelOptions());
+  }
+}
+
 absl::Status Compilation::generateCode() {
   // The library's leftovers are kernels too, compiled beside the others.
   std::vector<std::string> texts, names;
@@ -271,6 +285,7 @@ absl::Status Compilation::generateCode() {
 
   std::map<std::string, CompiledKernel> compiled;
   std::map<std::string, std::string> failures;
+  retryWithDefaultSchedules(names, outcomes);
   for (size_t i = 0; i < texts.size(); ++i) {
     if (outcomes[i].ok()) {
       absl::StrAppend(&result.ir, outcomes[i]->ir);
@@ -412,8 +427,17 @@ absl::StatusOr<CompileResult> Compilation::run() {
   if (onCuda && options.compileTo == CompilePhase::Executable) {
     if (absl::Status status = findCudaImplementations(); !status.ok())
       return status;
-  } else if (absl::Status status = generateCode(); !status.ok()) {
-    return status;
+  } else {
+    if (options.compileTo == CompilePhase::Executable) {
+      const auto start = std::chrono::steady_clock::now();
+      tuneSchedules(kernels, symbols(), constantBytes(), options, result);
+      result.phaseSeconds.emplace_back(
+          "tuning", std::chrono::duration<double>(
+                        std::chrono::steady_clock::now() - start)
+                        .count());
+    }
+    if (absl::Status status = generateCode(); !status.ok())
+      return status;
   }
   if (options.compileTo != CompilePhase::Executable || !result.failures.empty())
     return std::move(result);
@@ -433,14 +457,6 @@ absl::StatusOr<CompileResult> Compilation::run() {
 }
 
 } // namespace
-
-std::string moduleText(func::FuncOp function, ArrayAttr symbols) {
-  OwningOpRef<ModuleOp> single(ModuleOp::create(function.getLoc()));
-  if (symbols)
-    (*single)->setAttr("ait.symbols", symbols);
-  single->push_back(function.clone());
-  return printToString(*single);
-}
 
 CompileCounts compileCounts() {
   return {compiledGraphs, compiledKernels, measuredKernels};

@@ -22,7 +22,8 @@ Dump::Dump(const std::string &directory, const std::string &folder) {
   path = directory + "/" + folder;
   std::filesystem::create_directories(path, error);
   if (error) {
-    llvm::errs() << "aitune: can't make the dump folder " << path << ": " << error.message() << "\n";
+    llvm::errs() << "aitune: can't make the dump folder " << path << ": "
+                 << error.message() << "\n";
     path.clear();
   }
 }
@@ -33,7 +34,8 @@ void Dump::write(const std::string &file, const std::string &contents) const {
   std::ofstream stream(path + "/" + file, std::ios::binary);
   stream << contents;
   if (!stream.flush())
-    llvm::errs() << "aitune: can't write the dump " << path << "/" << file << "\n";
+    llvm::errs() << "aitune: can't write the dump " << path << "/" << file
+                 << "\n";
 }
 
 void Dump::write(const std::string &file, mlir::Operation *op) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/pipelines/KernelCompiler.h"
 #include "compiler/pipelines/KernelImplementation.h"
 #include "compiler/pipelines/LibraryCalls.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,6 +26,10 @@ struct Kernel {
 /// `function` as the text of a module of its own, with the ranges of the
 /// symbols that its sizes are made of.
 std::string moduleText(mlir::func::FuncOp function, mlir::ArrayAttr symbols);
+
+/// The implementation that is one launch of the code compiled from `function`.
+KernelImplementation generatedImplementation(mlir::func::FuncOp function,
+                                             const CompiledKernel &compiled);
 
 } // namespace aitune
 

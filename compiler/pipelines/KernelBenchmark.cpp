@@ -15,7 +15,8 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-constexpr char kProgram[] = R"(// Build: c++ -O2 -std=c++17 benchmark.cc 5-object.o -o benchmark
+constexpr char kProgram[] =
+    R"(// Build: c++ -O2 -std=c++17 benchmark.cc 5-object.o -o benchmark
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -52,11 +53,13 @@ int main() {
 )";
 
 /// The bytes of an operand, as the kernel reads it.
-int64_t operandBytes(RankedTensorType type, const PackingProto &packing, llvm::ArrayRef<int64_t> symbols) {
+int64_t operandBytes(RankedTensorType type, const PackingProto &packing,
+                     llvm::ArrayRef<int64_t> symbols) {
   TensorView view;
   view.dtype = *ait::toDataType(type.getElementType());
   for (AffineExpr size : ait::getSymbolicSizes(type))
-    view.sizes.push_back(ait::toSizeExpression(size).Evaluate({symbols.data(), symbols.size()}));
+    view.sizes.push_back(
+        ait::toSizeExpression(size).Evaluate({symbols.data(), symbols.size()}));
   if (packing.kind() != PackingProto::NONE)
     if (auto bytes = PackedBytes(packing, view.dtype, view.sizes); bytes.ok())
       return *bytes;
@@ -65,7 +68,9 @@ int64_t operandBytes(RankedTensorType type, const PackingProto &packing, llvm::A
 
 } // namespace
 
-std::string writeKernelBenchmark(func::FuncOp kernel, const CompiledKernel &compiled, ArrayAttr symbols) {
+std::string writeKernelBenchmark(func::FuncOp kernel,
+                                 const CompiledKernel &compiled,
+                                 ArrayAttr symbols) {
   std::vector<int64_t> values;
   if (symbols)
     for (auto symbol : symbols.getAsRange<DictionaryAttr>())
@@ -81,13 +86,15 @@ std::string writeKernelBenchmark(func::FuncOp kernel, const CompiledKernel &comp
   for (Type type : kernel.getResultTypes())
     addBuffer(type, PackingProto());
   const auto grid = FromProto(compiled.launch.grid(), values.size());
-  const int64_t flops = ait::toSizeExpression(countFlops(kernel)).Evaluate(values);
-  return absl::StrReplaceAll(kProgram, {{"KERNEL", compiled.launch.symbol()},
-                                        {"BYTES", absl::StrJoin(bytes, ", ")},
-                                        {"FILL", absl::StrJoin(fill, ", ")},
-                                        {"SYMBOLS", absl::StrJoin(values, ", ")},
-                                        {"GRID", absl::StrCat(grid.ok() ? grid->Evaluate(values) : 0)},
-                                        {"FLOPS", absl::StrCat(flops, ".0")}});
+  const int64_t flops =
+      ait::toSizeExpression(countFlops(kernel)).Evaluate(values);
+  return absl::StrReplaceAll(
+      kProgram, {{"KERNEL", compiled.launch.symbol()},
+                 {"BYTES", absl::StrJoin(bytes, ", ")},
+                 {"FILL", absl::StrJoin(fill, ", ")},
+                 {"SYMBOLS", absl::StrJoin(values, ", ")},
+                 {"GRID", absl::StrCat(grid.ok() ? grid->Evaluate(values) : 0)},
+                 {"FLOPS", absl::StrCat(flops, ".0")}});
 }
 
 } // namespace aitune

@@ -14,7 +14,9 @@ namespace aitune {
 /// their range in `symbols` (the module's ait.symbols; may be null), and prints
 /// the median time and the rate of `kernel`'s operations. Its first line says
 /// how to build it: it needs the kernel's object file and nothing else.
-std::string writeKernelBenchmark(mlir::func::FuncOp kernel, const CompiledKernel &compiled, mlir::ArrayAttr symbols);
+std::string writeKernelBenchmark(mlir::func::FuncOp kernel,
+                                 const CompiledKernel &compiled,
+                                 mlir::ArrayAttr symbols);
 
 } // namespace aitune
 

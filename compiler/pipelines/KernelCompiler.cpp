@@ -27,17 +27,20 @@ namespace {
 /// Collects what passes report while it lives.
 class Diagnostics {
 public:
-  explicit Diagnostics(MLIRContext &context) : handler(&context, [this](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
-      if (!text.empty())
-        text += "; ";
-      text += diagnostic.str();
-    }
-    return success();
-  }) {}
+  explicit Diagnostics(MLIRContext &context)
+      : handler(&context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error) {
+            if (!text.empty())
+              text += "; ";
+            text += diagnostic.str();
+          }
+          return success();
+        }) {}
 
   absl::Status failure(const char *phase) const {
-    return absl::InternalError(std::string(phase) + ": " + (text.empty() ? "failed without a diagnostic" : text));
+    return absl::InternalError(
+        std::string(phase) + ": " +
+        (text.empty() ? "failed without a diagnostic" : text));
   }
 
 private:
@@ -61,28 +64,44 @@ PackingProto::Kind packingKind(StringRef name) {
   return kind;
 }
 
-absl::Status readAttributes(func::FuncOp kernel, size_t inputs, CompiledKernel &compiled) {
+absl::Status readAttributes(func::FuncOp kernel, size_t inputs,
+                            CompiledKernel &compiled) {
   auto grid = kernel->getAttrOfType<AffineMapAttr>("ait.grid");
   auto grain = kernel->getAttrOfType<IntegerAttr>("ait.grain");
   if (!grid || !grain || grid.getValue().getNumResults() != 1)
-    return absl::InternalError("code generation left no ait.grid and ait.grain");
+    return absl::InternalError(
+        "code generation left no ait.grid and ait.grain");
   compiled.launch.set_symbol(kernel.getSymName().str());
-  *compiled.launch.mutable_grid() = ToProto(ait::toSizeExpression(grid.getValue().getResult(0)));
+  *compiled.launch.mutable_grid() =
+      ToProto(ait::toSizeExpression(grid.getValue().getResult(0)));
   compiled.launch.set_grain(grain.getInt());
   compiled.packings.resize(inputs);
   auto packings = kernel->getAttrOfType<ArrayAttr>("ait.packings");
   if (!packings)
     return absl::OkStatus();
   for (auto packing : packings.getAsRange<DictionaryAttr>()) {
-    PackingProto &proto = compiled.packings[packing.getAs<IntegerAttr>("argument").getInt()];
+    PackingProto &proto =
+        compiled.packings[packing.getAs<IntegerAttr>("argument").getInt()];
     proto.set_kind(packingKind(packing.getAs<StringAttr>("kind").getValue()));
     if (auto blockN = packing.getAs<IntegerAttr>("block_n"))
       proto.set_block_n(blockN.getInt());
     proto.set_transposed(packing.contains("transposed"));
     if (proto.kind() == PackingProto::NONE)
-      return absl::InternalError("code generation asks for a packing that the plan does not know");
+      return absl::InternalError(
+          "code generation asks for a packing that the plan does not know");
   }
   return absl::OkStatus();
+}
+
+FailureOr<Target> findTarget(const KernelCompilerOptions &options) {
+  return options.target.empty() ? FailureOr<Target>(Target::host())
+                                : Target::named(options.target);
+}
+
+absl::Status unknownTarget(const KernelCompilerOptions &options) {
+  return absl::InvalidArgumentError(
+      "unknown target '" + options.target +
+      "'; known: host, avx2, avx512, avx512bf16, amx");
 }
 
 /// The dialects of every phase. Built once: a context then loads them lazily.
@@ -98,10 +117,11 @@ const DialectRegistry &kernelDialects() {
 
 } // namespace
 
-absl::StatusOr<CompiledKernel> compileKernel(const std::string &text, const KernelCompilerOptions &options) {
-  FailureOr<Target> target = options.target.empty() ? FailureOr<Target>(Target::host()) : Target::named(options.target);
+absl::StatusOr<CompiledKernel>
+compileKernel(const std::string &text, const KernelCompilerOptions &options) {
+  FailureOr<Target> target = findTarget(options);
   if (failed(target))
-    return absl::InvalidArgumentError("unknown target '" + options.target + "'; known: host, avx2, avx512, avx512bf16, amx");
+    return unknownTarget(options);
 
   MLIRContext context(kernelDialects(), MLIRContext::Threading::DISABLED);
   Diagnostics diagnostics(context);
@@ -110,7 +130,8 @@ absl::StatusOr<CompiledKernel> compileKernel(const std::string &text, const Kern
     return diagnostics.failure("reading the kernel");
   func::FuncOp kernel = findKernel(*module);
   if (!kernel)
-    return absl::InvalidArgumentError("the kernel's text has no function with the attribute ait.kind");
+    return absl::InvalidArgumentError(
+        "the kernel's text has no function with the attribute ait.kind");
   const std::string name = kernel.getSymName().str();
   const size_t inputs = kernel.getNumArguments();
   const Dump dump(options.dumpDirectory, "kernels/" + name);
@@ -128,11 +149,14 @@ absl::StatusOr<CompiledKernel> compileKernel(const std::string &text, const Kern
   }
 
   PassManager toLoops(&context);
-  buildKernelToLoopsPipeline(toLoops, options.target.empty() ? "host" : options.target);
+  buildKernelToLoopsPipeline(toLoops,
+                             options.target.empty() ? "host" : options.target);
   if (failed(toLoops.run(*module)))
     return diagnostics.failure("scheduling loops");
   dump.write("2-loops.mlir", *module);
-  if (absl::Status status = readAttributes(findKernel(*module), inputs, compiled); !status.ok())
+  if (absl::Status status =
+          readAttributes(findKernel(*module), inputs, compiled);
+      !status.ok())
     return status;
 
   if (failed(lowerToLLVM(*module, *target)))
@@ -143,7 +167,8 @@ absl::StatusOr<CompiledKernel> compileKernel(const std::string &text, const Kern
     return compiled;
   }
   if (dump.enabled())
-    if (FailureOr<std::string> assembly = emitAssembly(*module, *target); succeeded(assembly))
+    if (FailureOr<std::string> assembly = emitAssembly(*module, *target);
+        succeeded(assembly))
       dump.write("4-assembly.s", *assembly);
   FailureOr<std::string> object = emitObject(*module, *target);
   if (failed(object))
@@ -153,10 +178,35 @@ absl::StatusOr<CompiledKernel> compileKernel(const std::string &text, const Kern
   return compiled;
 }
 
-std::vector<absl::StatusOr<CompiledKernel>> compileKernels(const std::vector<std::string> &texts,
-                                                           const KernelCompilerOptions &options, int threads,
-                                                           const std::function<void(int)> &progress) {
-  std::vector<absl::StatusOr<CompiledKernel>> results(texts.size(), absl::UnknownError("not compiled"));
+absl::StatusOr<KernelSpace>
+listKernelSchedules(const std::string &text,
+                    const KernelCompilerOptions &options) {
+  FailureOr<Target> target = findTarget(options);
+  if (failed(target))
+    return unknownTarget(options);
+  MLIRContext context(kernelDialects(), MLIRContext::Threading::DISABLED);
+  Diagnostics diagnostics(context);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  if (!module || !findKernel(*module))
+    return diagnostics.failure("reading the kernel");
+  PassManager toLinalg(&context);
+  buildKernelToLinalgPipeline(toLinalg, options.emulateEagerCasts);
+  if (failed(toLinalg.run(*module)))
+    return diagnostics.failure("lowering to linalg");
+  std::string reason;
+  FailureOr<KernelSpace> space =
+      listSchedules(findKernel(*module), *target, reason);
+  if (failed(space))
+    return absl::InvalidArgumentError(reason);
+  return *std::move(space);
+}
+
+std::vector<absl::StatusOr<CompiledKernel>>
+compileKernels(const std::vector<std::string> &texts,
+               const KernelCompilerOptions &options, int threads,
+               const std::function<void(int)> &progress) {
+  std::vector<absl::StatusOr<CompiledKernel>> results(
+      texts.size(), absl::UnknownError("not compiled"));
   std::atomic<size_t> next{0};
   std::mutex progressMutex;
   int done = 0;

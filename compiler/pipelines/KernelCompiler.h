@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/Compiler.h"
+#include "compiler/tune/Schedule.h"
 #include "runtime/executable/plan.pb.h"
 
 namespace aitune {
@@ -37,14 +38,22 @@ struct CompiledKernel {
 /// Compiles `text`, a module with one outlined kernel function (its kind in
 /// the attribute ait.kind, its schedule in ait.config). The error's message is
 /// what the passes said. Thread-safe.
-absl::StatusOr<CompiledKernel> compileKernel(const std::string &text, const KernelCompilerOptions &options);
+absl::StatusOr<CompiledKernel>
+compileKernel(const std::string &text, const KernelCompilerOptions &options);
+
+/// The schedules that the kernel of `text` can be generated with; an error
+/// says why it has none. Thread-safe.
+absl::StatusOr<KernelSpace>
+listKernelSchedules(const std::string &text,
+                    const KernelCompilerOptions &options);
 
 /// Compiles all of `texts` on `threads` threads; results in order. `progress`,
 /// if set, is called after each with the number done, from any thread but never
 /// from two at once.
-std::vector<absl::StatusOr<CompiledKernel>> compileKernels(const std::vector<std::string> &texts,
-                                                           const KernelCompilerOptions &options, int threads,
-                                                           const std::function<void(int)> &progress);
+std::vector<absl::StatusOr<CompiledKernel>>
+compileKernels(const std::vector<std::string> &texts,
+               const KernelCompilerOptions &options, int threads,
+               const std::function<void(int)> &progress);
 
 } // namespace aitune
 

@@ -64,7 +64,8 @@ func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %y: tensor<4x16x
   EXPECT_EQ(found->call.matmul().post_ops_size(), 1);
   ASSERT_TRUE(found->rest);
   EXPECT_THAT(found->restArguments, ElementsAre(-1, 2));
-  EXPECT_EQ(found->rest->getAttrOfType<StringAttr>("ait.kind").getValue(), "loop");
+  EXPECT_EQ(found->rest->getAttrOfType<StringAttr>("ait.kind").getValue(),
+            "loop");
   EXPECT_TRUE(succeeded(module->verify()));
 }
 

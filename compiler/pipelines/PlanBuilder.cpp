@@ -6,10 +6,10 @@
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/SizeExpressions.h"
+#include "runtime/executable/plan.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
-#include "runtime/executable/plan.h"
 
 using namespace mlir;
 
@@ -18,7 +18,8 @@ namespace {
 
 class PlanBuilder {
 public:
-  PlanBuilder(func::FuncOp main, ArrayAttr symbols, const llvm::StringMap<KernelImplementation> &implementations)
+  PlanBuilder(func::FuncOp main, ArrayAttr symbols,
+              const llvm::StringMap<KernelImplementation> &implementations)
       : main(main), symbols(symbols), implementations(implementations) {}
 
   absl::StatusOr<ExecutablePlan> build();
@@ -59,11 +60,13 @@ std::string locationText(Location location) {
 bool usesSymbols(func::FuncOp kernel) {
   return kernel
       .walk([](Operation *op) {
-        const bool isDynamic = llvm::any_of(op->getResultTypes(), [](Type type) {
-          auto tensor = dyn_cast<RankedTensorType>(type);
-          return tensor && !tensor.hasStaticShape();
-        });
-        return isDynamic || isa<ait::SymbolOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+        const bool isDynamic =
+            llvm::any_of(op->getResultTypes(), [](Type type) {
+              auto tensor = dyn_cast<RankedTensorType>(type);
+              return tensor && !tensor.hasStaticShape();
+            });
+        return isDynamic || isa<ait::SymbolOp>(op) ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -74,8 +77,10 @@ int PlanBuilder::addValue(ValueProto value, bool constant) {
   return plan.values_size() - 1;
 }
 
-int PlanBuilder::constantValue(ait::ConstantOp op, const PackingProto &packing) {
-  auto [it, inserted] = constants.try_emplace({static_cast<int64_t>(op.getIndex()), packing.SerializeAsString()}, 0);
+int PlanBuilder::constantValue(ait::ConstantOp op,
+                               const PackingProto &packing) {
+  auto [it, inserted] = constants.try_emplace(
+      {static_cast<int64_t>(op.getIndex()), packing.SerializeAsString()}, 0);
   if (inserted) {
     ValueProto value;
     value.set_storage(ValueProto::CONSTANT);
@@ -91,7 +96,8 @@ int PlanBuilder::constantValue(ait::ConstantOp op, const PackingProto &packing) 
 int PlanBuilder::lookUp(Value value, const PackingProto &packing) {
   if (auto constant = value.getDefiningOp<ait::ConstantOp>())
     return constantValue(constant, packing);
-  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>(); reshape && !values.contains(value)) {
+  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>();
+      reshape && !values.contains(value)) {
     ValueProto alias;
     alias.set_storage(ValueProto::ALIAS);
     alias.set_index(lookUp(reshape.getInput(), PackingProto()));
@@ -104,9 +110,11 @@ int PlanBuilder::lookUp(Value value, const PackingProto &packing) {
 
 absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
   auto it = implementations.find(launch.getKernel());
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(launch, launch.getKernelAttr());
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      launch, launch.getKernelAttr());
   if (it == implementations.end() || !kernel)
-    return absl::InternalError(absl::StrCat("kernel ", launch.getKernel().str(), " has no implementation"));
+    return absl::InternalError(absl::StrCat("kernel ", launch.getKernel().str(),
+                                            " has no implementation"));
   const KernelImplementation &implementation = it->second;
 
   // Operands by the implementation's numbering; inputs are looked up when a
@@ -114,9 +122,11 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
   const int inputCount = launch.getInputs().size();
   std::vector<int> operands(inputCount, -1);
   // Without sizes known only at a call: those of an initialization are fixed.
-  bool constant = !usesSymbols(kernel) && llvm::all_of(launch.getInputs(), [&](Value input) {
-    return input.getDefiningOp<ait::ConstantOp>() || isConstant[lookUp(input, PackingProto())];
-  });
+  bool constant = !usesSymbols(kernel) &&
+                  llvm::all_of(launch.getInputs(), [&](Value input) {
+                    return input.getDefiningOp<ait::ConstantOp>() ||
+                           isConstant[lookUp(input, PackingProto())];
+                  });
   auto addArena = [&](RankedTensorType type) {
     ValueProto value;
     value.set_storage(ValueProto::ARENA);
@@ -134,15 +144,22 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
   for (auto [index, step] : llvm::enumerate(implementation.steps)) {
     Step &call = constant ? *plan.add_initialization() : *plan.add_steps();
     call = step.call;
-    call.set_name(absl::StrCat(launch.getKernel().str(), index ? absl::StrCat(".", index) : "", "#", number));
+    call.set_name(absl::StrCat(launch.getKernel().str(),
+                               index ? absl::StrCat(".", index) : "", "#",
+                               number));
     for (auto [position, operand] : llvm::enumerate(step.inputs)) {
-      PackingProto packing = position < step.packings.size() ? step.packings[position] : PackingProto();
-      call.add_inputs(operand < inputCount ? lookUp(launch.getInputs()[operand], packing) : operands[operand]);
+      PackingProto packing = position < step.packings.size()
+                                 ? step.packings[position]
+                                 : PackingProto();
+      call.add_inputs(operand < inputCount
+                          ? lookUp(launch.getInputs()[operand], packing)
+                          : operands[operand]);
     }
     for (int operand : step.outputs)
       call.add_outputs(operands[operand]);
     if (index == 0)
-      *call.mutable_flops() = ToProto(ait::toSizeExpression(countFlops(kernel)));
+      *call.mutable_flops() =
+          ToProto(ait::toSizeExpression(countFlops(kernel)));
     call.set_location(locationText(launch.getLoc()));
     if (call.kind().empty())
       call.set_kind(kernel->getAttrOfType<StringAttr>("ait.kind").str());
@@ -193,7 +210,8 @@ void PlanBuilder::addOutputs(func::ReturnOp returned) {
       type = toProto(tensor);
     // A step's own result is written where the caller wants it; what is only
     // another view of a value, or an output twice, is copied at the end.
-    if (ValueProto &value = *plan.mutable_values(id); value.storage() == ValueProto::ARENA && !value.persistent()) {
+    if (ValueProto &value = *plan.mutable_values(id);
+        value.storage() == ValueProto::ARENA && !value.persistent()) {
       value.set_storage(ValueProto::OUTPUT);
       value.set_index(index);
     }
@@ -221,21 +239,24 @@ absl::StatusOr<ExecutablePlan> PlanBuilder::build() {
       proto.set_axis(symbol.getAs<IntegerAttr>("axis").getInt());
     }
   for (Operation &op : main.getBody().front()) {
-    absl::Status status = llvm::TypeSwitch<Operation *, absl::Status>(&op)
-                              .Case<ait::ConstantOp, ait::ReshapeOp>([](auto) { return absl::OkStatus(); })
-                              .Case([&](ait::LaunchOp launch) { return addLaunch(launch); })
-                              .Case([&](ait::FallbackOp fallback) {
-                                addFallback(fallback);
-                                return absl::OkStatus();
-                              })
-                              .Case([&](func::ReturnOp returned) {
-                                addOutputs(returned);
-                                return absl::OkStatus();
-                              })
-                              .Default([&](Operation *other) {
-                                return absl::InternalError(absl::StrCat(other->getName().getStringRef().str(),
-                                                                        " is in no kernel after fusion"));
-                              });
+    absl::Status status =
+        llvm::TypeSwitch<Operation *, absl::Status>(&op)
+            .Case<ait::ConstantOp, ait::ReshapeOp>(
+                [](auto) { return absl::OkStatus(); })
+            .Case([&](ait::LaunchOp launch) { return addLaunch(launch); })
+            .Case([&](ait::FallbackOp fallback) {
+              addFallback(fallback);
+              return absl::OkStatus();
+            })
+            .Case([&](func::ReturnOp returned) {
+              addOutputs(returned);
+              return absl::OkStatus();
+            })
+            .Default([&](Operation *other) {
+              return absl::InternalError(
+                  absl::StrCat(other->getName().getStringRef().str(),
+                               " is in no kernel after fusion"));
+            });
     if (!status.ok())
       return status;
   }
@@ -246,7 +267,8 @@ absl::StatusOr<ExecutablePlan> PlanBuilder::build() {
 
 TensorTypeProto toProto(RankedTensorType type) {
   TensorTypeProto proto;
-  proto.set_dtype(static_cast<int32_t>(*ait::toDataType(type.getElementType())));
+  proto.set_dtype(
+      static_cast<int32_t>(*ait::toDataType(type.getElementType())));
   for (AffineExpr size : ait::getSymbolicSizes(type))
     *proto.add_sizes() = ToProto(ait::toSizeExpression(size));
   return proto;
@@ -261,36 +283,48 @@ AffineExpr countFlops(func::FuncOp kernel) {
   for (Operation &op : kernel.getBody().front()) {
     if (op.getNumResults() != 1)
       continue;
-    AffineExpr elements = ait::getElementCount(cast<RankedTensorType>(op.getResult(0).getType()));
+    AffineExpr elements =
+        ait::getElementCount(cast<RankedTensorType>(op.getResult(0).getType()));
     AffineExpr flops =
         llvm::TypeSwitch<Operation *, AffineExpr>(&op)
             .Case([&](ait::MatmulOp matmul) {
-              return elements * sizes(matmul.getLhs(), matmul.getTransposeLhs() ? 2 : 1) * 2;
+              return elements *
+                     sizes(matmul.getLhs(), matmul.getTransposeLhs() ? 2 : 1) *
+                     2;
             })
             .Case([&](ait::ConvolutionOp convolution) {
-              auto filter = cast<RankedTensorType>(convolution.getFilter().getType()).getShape();
+              auto filter =
+                  cast<RankedTensorType>(convolution.getFilter().getType())
+                      .getShape();
               if (convolution.getTransposed())
-                return ait::getElementCount(cast<RankedTensorType>(convolution.getInput().getType())) *
+                return ait::getElementCount(cast<RankedTensorType>(
+                           convolution.getInput().getType())) *
                        (2 * filter[1] * filter[2] * filter[3]);
               return elements * (2 * filter[1] * filter[2] * filter[3]);
             })
             .Case([&](ait::AttentionOp attention) {
-              AffineExpr depth = sizes(attention.getQuery(), 1) + sizes(attention.getValue(), 1);
-              AffineExpr rows = elements.floorDiv(sizes(attention.getValue(), 1));
+              AffineExpr depth = sizes(attention.getQuery(), 1) +
+                                 sizes(attention.getValue(), 1);
+              AffineExpr rows =
+                  elements.floorDiv(sizes(attention.getValue(), 1));
               return rows * sizes(attention.getKey(), 2) * depth * 2;
             })
             .Default([&](Operation *other) {
               if (ait::isReduction(other))
-                return ait::getElementCount(cast<RankedTensorType>(other->getOperand(0).getType()));
-              return ait::isPointwise(other) ? elements : getAffineConstantExpr(0, other->getContext());
+                return ait::getElementCount(
+                    cast<RankedTensorType>(other->getOperand(0).getType()));
+              return ait::isPointwise(other)
+                         ? elements
+                         : getAffineConstantExpr(0, other->getContext());
             });
     total = total + flops;
   }
   return total;
 }
 
-absl::StatusOr<ExecutablePlan> buildPlan(func::FuncOp main, ArrayAttr symbols,
-                                         const llvm::StringMap<KernelImplementation> &implementations) {
+absl::StatusOr<ExecutablePlan>
+buildPlan(func::FuncOp main, ArrayAttr symbols,
+          const llvm::StringMap<KernelImplementation> &implementations) {
   return PlanBuilder(main, symbols, implementations).build();
 }
 

@@ -9,10 +9,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compiler/pipelines/KernelImplementation.h"
-#include "llvm/ADT/StringMap.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/executable/plan.pb.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace aitune {
 
@@ -21,8 +21,9 @@ namespace aitune {
 /// kernel to how it runs; `symbols` is the module attribute ait.symbols (null
 /// when all sizes are static). kInternal names an operation that should not
 /// be there.
-absl::StatusOr<ExecutablePlan> buildPlan(mlir::func::FuncOp main, mlir::ArrayAttr symbols,
-                                         const llvm::StringMap<KernelImplementation> &implementations);
+absl::StatusOr<ExecutablePlan>
+buildPlan(mlir::func::FuncOp main, mlir::ArrayAttr symbols,
+          const llvm::StringMap<KernelImplementation> &implementations);
 
 /// The plan's form of a tensor type.
 TensorTypeProto toProto(mlir::RankedTensorType type);

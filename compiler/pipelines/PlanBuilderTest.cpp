@@ -2,9 +2,9 @@
 
 #include "compiler/dialect/Ait.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/executable/plan.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "runtime/executable/plan.h"
 
 using namespace mlir;
 using ::testing::HasSubstr;
@@ -14,7 +14,9 @@ namespace {
 
 class PlanBuilderTest : public ::testing::Test {
 protected:
-  PlanBuilderTest() { context.loadDialect<ait::AitDialect, func::FuncDialect>(); }
+  PlanBuilderTest() {
+    context.loadDialect<ait::AitDialect, func::FuncDialect>();
+  }
 
   absl::StatusOr<ExecutablePlan> build(const char *text) {
     module = parseSourceString<ModuleOp>(text, &context);
@@ -34,7 +36,8 @@ protected:
       implementation.steps.push_back(step);
       implementations[function.getSymName()] = implementation;
     }
-    return buildPlan(module->lookupSymbol<func::FuncOp>("main"), (*module)->getAttrOfType<mlir::ArrayAttr>("ait.symbols"),
+    return buildPlan(module->lookupSymbol<func::FuncOp>("main"),
+                     (*module)->getAttrOfType<mlir::ArrayAttr>("ait.symbols"),
                      implementations);
   }
 
@@ -53,7 +56,8 @@ TEST_F(PlanBuilderTest, ResultsAreWrittenWhereTheCallerWantsThem) {
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = ait.launch @relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
-})").c_str());
+})")
+                        .c_str());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_TRUE(ValidatePlan(*plan).ok()) << ValidatePlan(*plan);
   ASSERT_EQ(plan->output_values_size(), 1);
@@ -67,7 +71,8 @@ func.func @main(%x: tensor<4xf32>) -> tensor<2x2xf32> {
   %0 = ait.launch @relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
   %1 = ait.reshape %0 : tensor<4xf32> -> tensor<2x2xf32>
   return %1 : tensor<2x2xf32>
-})").c_str());
+})")
+                        .c_str());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_TRUE(ValidatePlan(*plan).ok()) << ValidatePlan(*plan);
   EXPECT_EQ(plan->values(plan->output_values(0)).storage(), ValueProto::ALIAS);
@@ -80,7 +85,8 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   %0 = ait.launch @relu(%c) : (tensor<4xf32>) -> tensor<4xf32>
   %1 = ait.launch @relu(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>
-})").c_str());
+})")
+                        .c_str());
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_TRUE(ValidatePlan(*plan).ok()) << ValidatePlan(*plan);
   EXPECT_EQ(plan->initialization_size(), 1);
@@ -109,7 +115,8 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   ASSERT_EQ(plan->steps_size(), 2);
   EXPECT_EQ(plan->steps(0).fallback().operator_(), "aten::foo");
   EXPECT_EQ(plan->steps(1).fallback().region(), 1);
-  EXPECT_EQ(plan->values(plan->steps(0).outputs(0)).storage(), ValueProto::OPAQUE);
+  EXPECT_EQ(plan->values(plan->steps(0).outputs(0)).storage(),
+            ValueProto::OPAQUE);
 }
 
 TEST_F(PlanBuilderTest, SymbolsAndSizesReachThePlan) {

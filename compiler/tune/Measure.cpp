@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <random>
 
 #include "compiler/tune/TestData.h"
@@ -37,17 +38,25 @@ public:
   std::vector<TensorView> views;
 };
 
-double medianOf(std::vector<double> &times) {
-  std::nth_element(times.begin(), times.begin() + times.size() / 2,
-                   times.end());
-  return times[times.size() / 2];
-}
+/// Memory larger than the last cache of any CPU we know, to push out what is
+/// in there.
+class CacheEviction {
+public:
+  void run() {
+    for (size_t i = 0; i < buffer.size(); i += 64)
+      sum += ++buffer[i];
+  }
+
+private:
+  std::vector<char> buffer = std::vector<char>(size_t{96} << 20);
+  volatile int64_t sum = 0;
+};
 
 } // namespace
 
 std::vector<Measurement>
-measureCandidates(const std::vector<std::unique_ptr<Executable>> &candidates,
-                  double budgetSeconds) {
+measureCandidates(absl::Span<const Executable *const> candidates,
+                  const MeasureOptions &options) {
   std::vector<Measurement> results(candidates.size());
   if (candidates.empty())
     return results;
@@ -76,6 +85,10 @@ measureCandidates(const std::vector<std::unique_ptr<Executable>> &candidates,
     return microseconds;
   };
 
+  std::optional<CacheEviction> eviction;
+  if (options.coldCache)
+    eviction.emplace();
+
   // The first run of each pays for set-up and checks its results.
   double roundMicroseconds = 0;
   const Tensors *reference = nullptr;
@@ -91,18 +104,37 @@ measureCandidates(const std::vector<std::unique_ptr<Executable>> &candidates,
       reference = &outputs[i];
     roundMicroseconds += run(i);
   }
-  const int rounds = std::clamp(
-      static_cast<int>(budgetSeconds * 1e6 / std::max(roundMicroseconds, 1.0)),
-      3, 200);
+  const int rounds =
+      std::clamp(static_cast<int>(options.seconds * 1e6 /
+                                  std::max(roundMicroseconds, 1.0)),
+                 3, 200);
   std::vector<std::vector<double>> times(candidates.size());
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < candidates.size(); ++i)
-      if (results[i].note.empty())
+      if (results[i].note.empty()) {
+        if (eviction)
+          eviction->run();
         times[i].push_back(run(i));
+      }
   for (size_t i = 0; i < candidates.size(); ++i)
     if (results[i].note.empty())
-      results[i].microseconds = medianOf(times[i]);
+      results[i] = summarize(times[i]);
   return results;
+}
+
+Measurement summarize(std::vector<double> &times) {
+  std::sort(times.begin(), times.end());
+  const double count = times.size();
+  // 0.98 = 1.96 / 2: ranks are binomial with p = 1/2.
+  const double spread = 0.98 * std::sqrt(count);
+  auto at = [&](double rank) {
+    return times[static_cast<size_t>(std::clamp(rank, 0.0, count - 1))];
+  };
+  Measurement result;
+  result.microseconds = times[times.size() / 2];
+  result.low = at(std::floor(count / 2 - spread));
+  result.high = at(std::ceil(count / 2 + spread));
+  return result;
 }
 
 } // namespace aitune

@@ -7,11 +7,10 @@
 #ifndef AITUNE_COMPILER_TUNE_MEASURE_H
 #define AITUNE_COMPILER_TUNE_MEASURE_H
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "runtime/executable/executable.h"
 
 namespace aitune {
@@ -19,17 +18,31 @@ namespace aitune {
 struct Measurement {
   /// Median of one run; negative when the candidate failed or was wrong.
   double microseconds = -1;
+  /// The median's 95 % confidence interval, from the order statistics of the
+  /// runs (David and Nagaraja, Order Statistics, 7.1).
+  double low = -1, high = -1;
   /// Why it failed or was wrong; empty otherwise.
   std::string note;
 };
 
+struct MeasureOptions {
+  /// For the whole measurement; every candidate runs at least three times.
+  double seconds = 0.03;
+  /// Between runs, read more memory than the caches hold: as in a model whose
+  /// weights do not fit them.
+  bool coldCache = false;
+};
+
 /// Runs each of `candidates` (executables of the same one-kernel model) on the
-/// same random inputs, dynamic axes at the top of their range. `budgetSeconds`
-/// bounds the whole measurement; every candidate runs at least three times.
-/// One result a candidate, in order.
+/// same random inputs, dynamic axes at the top of their range. One result a
+/// candidate, in order.
 std::vector<Measurement>
-measureCandidates(const std::vector<std::unique_ptr<Executable>> &candidates,
-                  double budgetSeconds);
+measureCandidates(absl::Span<const Executable *const> candidates,
+                  const MeasureOptions &options);
+
+/// The median of `times` and its confidence interval; `times` is reordered and
+/// not empty.
+Measurement summarize(std::vector<double> &times);
 
 } // namespace aitune
 

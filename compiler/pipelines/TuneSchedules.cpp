@@ -1,0 +1,441 @@
+#include "compiler/pipelines/TuneSchedules.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/codegen/cpu/Target.h"
+#include "compiler/dialect/SizeExpressions.h"
+#include "compiler/pipelines/KernelCompiler.h"
+#include "compiler/pipelines/PlanBuilder.h"
+#include "compiler/tune/CostModel.h"
+#include "compiler/tune/KernelMeasurer.h"
+#include "compiler/tune/Search.h"
+#include "compiler/tune/TuningDatabase.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "runtime/executable/thread_pool.h"
+#include "runtime/hash/sha256.h"
+#include "llvm/Config/llvm-config.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Of the templates: raise it when they generate other code for a schedule.
+constexpr char kTemplateVersion[] = "1";
+/// Weights of this size do not stay in any CPU's last cache.
+constexpr int64_t kCacheBytes = int64_t{48} << 20;
+/// Seconds for the first measurement of each default schedule.
+constexpr double kDefaultSeconds = 0.04;
+/// Records that a cost model learns from.
+constexpr int kTrainingRecords = 4000;
+/// The first features of a schedule are its kernel's (Schedule.cpp).
+constexpr size_t kShapeFeatures = 3;
+
+/// A kernel with a space to search.
+struct Task {
+  Kernel *kernel;
+  std::string key;
+  WorkerKernel request;
+  KernelSpace space;
+  KernelWork work;
+  SearchProblem problem;
+  TunedKernel summary;
+
+  int launches() const { return kernel->launches.size(); }
+  double defaultMicroseconds() const {
+    return problem.known.front().microseconds;
+  }
+};
+
+class ScheduleTuner {
+public:
+  ScheduleTuner(std::vector<Kernel> &kernels, ArrayAttr symbols,
+                int64_t constantBytes, const CompileOptions &options,
+                CompileResult &result)
+      : kernels(kernels), symbols(symbols), options(options),
+        result(result.tuning), progress(options.progress),
+        coldCache(constantBytes > kCacheBytes), start(Clock::now()) {}
+
+  absl::Status run();
+
+private:
+  const TuningOptions &tuning() const { return options.tuning; }
+  double seconds() const {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
+  bool mustStop() const {
+    return seconds() >= tuning().budgetSeconds ||
+           (tuning().stop && tuning().stop());
+  }
+  absl::Status takeChoices();
+  absl::Status collectTasks();
+  absl::Status readDatabase(Task &task);
+  void addHints(Task &task, const std::vector<TuningRecord> &records);
+  absl::StatusOr<std::vector<Measurement>>
+  measure(Task &task, absl::Span<const size_t> schedules, double seconds);
+  absl::Status measureDefaults();
+  absl::Status searchAll();
+  absl::Status finish();
+  void report();
+  std::string keyOf(func::FuncOp kernel) const;
+
+  std::vector<Kernel> &kernels;
+  const ArrayAttr symbols;
+  const CompileOptions &options;
+  TuningResult &result;
+  const std::function<void(const std::string &, int, int)> &progress;
+  const bool coldCache;
+  const Clock::time_point start;
+  std::string target, version;
+  std::unique_ptr<TuningDatabase> database; ///< null: none was named
+  std::unique_ptr<KernelMeasurer> measurer;
+  std::vector<std::unique_ptr<Task>> tasks;
+};
+
+/// Bytes that a launch must read and write: its operands and results, dynamic
+/// sizes at the top of their ranges being what the others are like.
+double countBytes(func::FuncOp kernel) {
+  double bytes = 0;
+  auto add = [&](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      return;
+    double elements = 1;
+    for (int64_t size : tensor.getShape())
+      elements *= ShapedType::isDynamic(size) ? 128.0 : double(size);
+    bytes += elements * std::max(tensor.getElementTypeBitWidth() / 8, 1u);
+  };
+  for (Type type : kernel.getArgumentTypes())
+    add(type);
+  for (Type type : kernel.getResultTypes())
+    add(type);
+  return bytes;
+}
+
+double evaluateFlops(func::FuncOp kernel, ArrayAttr symbols) {
+  std::vector<int64_t> values;
+  if (symbols)
+    for (auto symbol : symbols.getAsRange<DictionaryAttr>())
+      values.push_back(symbol.getAs<IntegerAttr>("max").getInt());
+  return double(ait::toSizeExpression(countFlops(kernel)).Evaluate(values));
+}
+
+std::string ScheduleTuner::keyOf(func::FuncOp kernel) const {
+  OwningOpRef<func::FuncOp> copy(kernel.clone());
+  copy->setSymName("kernel");
+  (*copy)->removeAttr("ait.config");
+  return Sha256Hex(moduleText(*copy, symbols));
+}
+
+absl::Status ScheduleTuner::takeChoices() {
+  for (Kernel &kernel : kernels) {
+    const StringRef kind =
+        kernel.function->getAttrOfType<StringAttr>("ait.kind").getValue();
+    if (kind == "loop" || kernel.launches.empty())
+      continue;
+    absl::StatusOr<std::string> config =
+        database->chosen(keyOf(kernel.function), target, version);
+    if (!config.ok())
+      return config.status();
+    if (config->empty())
+      continue;
+    if (Attribute attribute =
+            parseAttribute(*config, kernel.function->getContext())) {
+      kernel.function->setAttr("ait.config", attribute);
+      ++result.reused;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ScheduleTuner::collectTasks() {
+  KernelCompilerOptions compilerOptions;
+  compilerOptions.emulateEagerCasts = options.emulateEagerCasts;
+  compilerOptions.target = options.target;
+  for (Kernel &kernel : kernels) {
+    if (kernel.launches.empty())
+      continue;
+    auto task = std::make_unique<Task>();
+    task->kernel = &kernel;
+    task->request.set_module(moduleText(kernel.function, symbols));
+    absl::StatusOr<KernelSpace> space =
+        listKernelSchedules(task->request.module(), compilerOptions);
+    if (!space.ok() || space->schedules.size() < 2)
+      continue;
+    task->key = keyOf(kernel.function);
+    task->request.set_target(options.target);
+    task->request.set_emulate_eager_casts(options.emulateEagerCasts);
+    task->request.set_threads(options.threads);
+    task->request.set_cold_cache(coldCache);
+    task->request.set_memory_limit(tuning().candidateBytes);
+    task->space = *std::move(space);
+    task->work = {evaluateFlops(kernel.function, symbols),
+                  countBytes(kernel.function)};
+    task->problem.space = &task->space;
+    task->problem.known.resize(task->space.schedules.size());
+    task->summary.kernel = kernel.function.getSymName().str();
+    task->summary.launches = task->launches();
+    if (absl::Status status = readDatabase(*task); !status.ok())
+      return status;
+    tasks.push_back(std::move(task));
+  }
+  return absl::OkStatus();
+}
+
+/// A neighbour is a kernel of the same template; its best schedule's parameters
+/// are looked for in this space.
+void ScheduleTuner::addHints(Task &task,
+                             const std::vector<TuningRecord> &records) {
+  constexpr size_t kHints = 4;
+  std::map<std::string, const TuningRecord *> best;
+  for (const TuningRecord &record : records) {
+    if (record.kernel == task.key || record.microseconds < 0 ||
+        record.features.size() != task.space.schedules[0].features.size())
+      continue;
+    const TuningRecord *&kept = best[record.kernel];
+    if (!kept || record.microseconds < kept->microseconds)
+      kept = &record;
+  }
+  auto distance = [](const std::vector<double> &a, const std::vector<double> &b,
+                     size_t from, size_t to) {
+    double sum = 0;
+    for (size_t i = from; i < std::min(to, a.size()); ++i)
+      sum += std::abs(a[i] - b[i]);
+    return sum;
+  };
+  const std::vector<double> &own = task.space.schedules[0].features;
+  std::vector<const TuningRecord *> neighbours;
+  for (const auto &entry : best)
+    neighbours.push_back(entry.second);
+  std::sort(neighbours.begin(), neighbours.end(),
+            [&](const TuningRecord *a, const TuningRecord *b) {
+              return distance(a->features, own, 0, kShapeFeatures) <
+                     distance(b->features, own, 0, kShapeFeatures);
+            });
+  neighbours.resize(std::min(neighbours.size(), kHints));
+  for (const TuningRecord *neighbour : neighbours) {
+    size_t nearest = 0;
+    auto to = [&](size_t i) {
+      return distance(task.space.schedules[i].features, neighbour->features,
+                      kShapeFeatures, own.size());
+    };
+    for (size_t i = 1; i < task.space.schedules.size(); ++i)
+      if (to(i) < to(nearest))
+        nearest = i;
+    task.problem.hints.push_back(nearest);
+  }
+}
+
+absl::Status ScheduleTuner::readDatabase(Task &task) {
+  absl::StatusOr<std::unique_ptr<CostModel>> model =
+      createCostModel(tuning().costModel, Roofline());
+  if (!model.ok())
+    return model.status();
+  if (database) {
+    absl::StatusOr<std::vector<TuningRecord>> records =
+        database->find(task.key, target);
+    if (!records.ok())
+      return records.status();
+    for (const TuningRecord &record : *records)
+      for (size_t i = 0; i < task.space.schedules.size(); ++i)
+        if (record.config == task.space.schedules[i].config &&
+            record.version == version) {
+          task.problem.known[i] = {record.microseconds, record.low, record.high,
+                                   record.note};
+          ++task.summary.known;
+        }
+    records = database->findForm(task.space.form, target, kTrainingRecords);
+    if (!records.ok())
+      return records.status();
+    (*model)->fit(*records);
+    if (tuning().transfer)
+      addHints(task, *records);
+  }
+  task.problem.predictions = (*model)->predict(task.space, task.work);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Measurement>>
+ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
+                       double measureSeconds) {
+  absl::StatusOr<std::vector<Measurement>> measured =
+      measurer->measure(schedules, measureSeconds);
+  if (!measured.ok())
+    return measured.status();
+  std::vector<TuningRecord> records;
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    const Schedule &schedule = task.space.schedules[schedules[i]];
+    const Measurement &outcome = (*measured)[i];
+    task.problem.known[schedules[i]] = outcome;
+    ++task.summary.measured;
+    task.summary.failed += outcome.microseconds < 0;
+    records.push_back({task.key, target, task.space.form, schedule.config,
+                       schedule.features, task.work.flops, task.work.bytes,
+                       outcome.microseconds, outcome.low, outcome.high,
+                       outcome.note, version, std::time(nullptr)});
+  }
+  if (database)
+    if (absl::Status status = database->record(records); !status.ok())
+      return status;
+  report();
+  return measured;
+}
+
+void ScheduleTuner::report() {
+  double now = 0, before = 0;
+  int done = 0;
+  for (const std::unique_ptr<Task> &task : tasks) {
+    if (task->defaultMicroseconds() < 0)
+      continue;
+    const std::vector<Measurement> &known = task->problem.known;
+    ++done;
+    before += task->launches() * task->defaultMicroseconds();
+    now += task->launches() * known[chooseSchedule(known, 0)].microseconds;
+  }
+  if (done == static_cast<int>(tasks.size()) &&
+      (result.curve.empty() || now / 1e3 != result.curve.back().second))
+    result.curve.emplace_back(seconds(), now / 1e3);
+  if (!progress)
+    return;
+  const int total = std::max(1, static_cast<int>(tuning().budgetSeconds));
+  progress(absl::StrCat("tuning, best ", std::round(now / 10) / 100, " ms (",
+                        std::round(100 * before / std::max(now, 1e-9)) / 100,
+                        "x the default's speed)"),
+           std::min(total, static_cast<int>(seconds())), total);
+}
+
+absl::Status ScheduleTuner::measureDefaults() {
+  const size_t first[] = {0};
+  for (const std::unique_ptr<Task> &task : tasks) {
+    if (task->defaultMicroseconds() >= 0)
+      continue;
+    if (mustStop())
+      return absl::OkStatus();
+    if (absl::Status status = measurer->begin(task->request, task->space);
+        !status.ok())
+      return status;
+    if (auto outcome = measure(*task, first, kDefaultSeconds); !outcome.ok())
+      return outcome.status();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ScheduleTuner::searchAll() {
+  // The kernels that a run spends most time in come first and get a share of
+  // the budget that is like their share of the time.
+  std::vector<Task *> order;
+  double open = 0;
+  for (const std::unique_ptr<Task> &task : tasks)
+    if (task->defaultMicroseconds() >= 0) {
+      order.push_back(task.get());
+      open += task->launches() * task->defaultMicroseconds();
+    }
+  std::sort(order.begin(), order.end(), [](Task *a, Task *b) {
+    return a->launches() * a->defaultMicroseconds() >
+           b->launches() * b->defaultMicroseconds();
+  });
+  for (Task *task : order) {
+    const double cost = task->launches() * task->defaultMicroseconds();
+    const double end = seconds() + (tuning().budgetSeconds - seconds()) * cost /
+                                       std::max(open, 1e-9);
+    open -= cost;
+    if (mustStop())
+      break;
+    absl::StatusOr<std::unique_ptr<SearchStrategy>> strategy =
+        createSearchStrategy(tuning().strategy);
+    if (!strategy.ok())
+      return strategy.status();
+    if (absl::Status status = measurer->begin(task->request, task->space);
+        !status.ok())
+      return status;
+    task->problem.measure = [&](absl::Span<const size_t> schedules,
+                                double measureSeconds) {
+      return measure(*task, schedules, measureSeconds);
+    };
+    task->problem.stop = [&] { return mustStop() || seconds() >= end; };
+    if (absl::Status status = (*strategy)->search(task->problem); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ScheduleTuner::finish() {
+  for (const std::unique_ptr<Task> &task : tasks) {
+    const std::vector<Measurement> &known = task->problem.known;
+    const size_t choice = chooseSchedule(known, 0);
+    const Schedule &schedule = task->space.schedules[choice];
+    task->summary.schedule = schedule.description;
+    task->summary.defaultMicroseconds = task->defaultMicroseconds();
+    task->summary.microseconds = known[choice].microseconds;
+    result.kernels.push_back(task->summary);
+    func::FuncOp function = task->kernel->function;
+    function->setAttr("ait.config",
+                      parseAttribute(schedule.config, function.getContext()));
+    if (database && known[choice].microseconds >= 0)
+      if (absl::Status status =
+              database->choose(task->key, target, version, schedule.config);
+          !status.ok())
+        return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ScheduleTuner::run() {
+  if (tuning().database.empty() && tuning().budgetSeconds <= 0)
+    return absl::OkStatus();
+  FailureOr<Target> cpu = options.target.empty()
+                              ? FailureOr<Target>(Target::host())
+                              : Target::named(options.target);
+  if (failed(cpu))
+    return absl::InvalidArgumentError("unknown target");
+  const int threads = options.threads > 0 ? options.threads : ThreadCount();
+  target =
+      absl::StrCat(cpu->cpu, " ", Sha256Hex(cpu->features).substr(0, 8), ", ",
+                   threads, " threads", coldCache ? ", cold caches" : "");
+  version = absl::StrCat(kTemplateVersion, ", LLVM ", LLVM_VERSION_STRING);
+  if (!tuning().database.empty()) {
+    absl::StatusOr<std::unique_ptr<TuningDatabase>> opened =
+        TuningDatabase::open(tuning().database);
+    if (!opened.ok())
+      return opened.status();
+    database = *std::move(opened);
+  }
+  if (tuning().budgetSeconds <= 0)
+    return takeChoices();
+  if (tuning().worker.empty())
+    return absl::InvalidArgumentError(
+        "no program to measure schedules with was named");
+  measurer = std::make_unique<KernelMeasurer>(tuning().worker,
+                                              tuning().candidateSeconds);
+  if (absl::Status status = collectTasks(); !status.ok())
+    return status;
+  absl::Status searched = measureDefaults();
+  if (searched.ok())
+    searched = searchAll();
+  // What was found before something failed is used all the same.
+  absl::Status finished = finish();
+  return searched.ok() ? finished : searched;
+}
+
+} // namespace
+
+void tuneSchedules(std::vector<Kernel> &kernels, ArrayAttr symbols,
+                   int64_t constantBytes, const CompileOptions &options,
+                   CompileResult &result) {
+  const auto start = Clock::now();
+  if (absl::Status status =
+          ScheduleTuner(kernels, symbols, constantBytes, options, result).run();
+      !status.ok())
+    result.tuning.note = std::string(status.message());
+  result.tuning.seconds =
+      std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+} // namespace aitune

@@ -1,0 +1,129 @@
+#include "compiler/tune/CostModel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "eigen3/Eigen/Cholesky"
+
+namespace aitune {
+namespace {
+
+/// Weight of the regularisation against one record, on features of unit
+/// variance.
+constexpr double kRidge = 3.0;
+/// Records without which the list's own order is the better guess.
+constexpr size_t kFewestRecords = 12;
+
+class RooflineCostModel : public CostModel {
+public:
+  explicit RooflineCostModel(const Roofline &roofline) : roofline(roofline) {}
+
+  void fit(const std::vector<TuningRecord> &records) override {
+    std::vector<const TuningRecord *> usable;
+    for (const TuningRecord &record : records)
+      if (record.microseconds > 0 && !record.features.empty() &&
+          record.features.size() == records.front().features.size())
+        usable.push_back(&record);
+    weights.resize(0);
+    if (usable.size() < kFewestRecords)
+      return;
+    const Eigen::Index rows = usable.size(),
+                       columns = usable.front()->features.size() * 2;
+    Eigen::MatrixXd inputs(rows, columns);
+    Eigen::VectorXd outputs(rows);
+    for (Eigen::Index i = 0; i < rows; ++i) {
+      inputs.row(i) = expand(usable[i]->features);
+      outputs(i) =
+          std::log(usable[i]->microseconds /
+                   roofline.microseconds({usable[i]->flops, usable[i]->bytes}));
+    }
+    means = inputs.colwise().mean();
+    inputs.rowwise() -= means;
+    scales = (inputs.array().square().colwise().mean()).sqrt().max(1e-6);
+    inputs.array().rowwise() /= scales.array();
+    intercept = outputs.mean();
+    outputs.array() -= intercept;
+    Eigen::MatrixXd normal = inputs.transpose() * inputs;
+    normal.diagonal().array() += kRidge;
+    weights = normal.ldlt().solve(inputs.transpose() * outputs);
+  }
+
+  std::vector<double> predict(const KernelSpace &space,
+                              const KernelWork &work) const override {
+    const double bound = roofline.microseconds(work);
+    std::vector<double> times;
+    for (size_t i = 0; i < space.schedules.size(); ++i) {
+      const std::vector<double> &features = space.schedules[i].features;
+      if (static_cast<Eigen::Index>(features.size()) * 2 != weights.size()) {
+        times.push_back(bound * (1.0 + 0.01 * double(i)));
+        continue;
+      }
+      const Eigen::RowVectorXd input =
+          ((expand(features) - means).array() / scales.array()).matrix();
+      times.push_back(bound * std::exp(intercept + input.dot(weights)));
+    }
+    return times;
+  }
+
+private:
+  static Eigen::RowVectorXd expand(const std::vector<double> &features) {
+    Eigen::RowVectorXd row(features.size() * 2);
+    for (size_t i = 0; i < features.size(); ++i) {
+      row(i) = features[i];
+      row(features.size() + i) = features[i] * features[i];
+    }
+    return row;
+  }
+
+  const Roofline roofline;
+  Eigen::VectorXd weights; ///< empty until there are records enough
+  Eigen::RowVectorXd means, scales;
+  double intercept = 0;
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, CostModelFactory> factories = {
+      {"roofline", createRooflineCostModel}};
+};
+
+Registry &registry() {
+  static Registry instance;
+  return instance;
+}
+
+} // namespace
+
+bool registerCostModel(const std::string &name, CostModelFactory factory) {
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  return registry().factories.emplace(name, std::move(factory)).second;
+}
+
+absl::StatusOr<std::unique_ptr<CostModel>>
+createCostModel(const std::string &name, const Roofline &roofline) {
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  const auto &factories = registry().factories;
+  if (auto found = factories.find(name); found != factories.end())
+    return found->second(roofline);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no cost model '", name, "'; there are: ",
+      absl::StrJoin(factories, ", ", [](std::string *out, const auto &entry) {
+        absl::StrAppend(out, entry.first);
+      })));
+}
+
+double Roofline::microseconds(const KernelWork &work) const {
+  return std::max({work.flops / flopsPerMicrosecond,
+                   work.bytes / bytesPerMicrosecond, 0.1});
+}
+
+std::unique_ptr<CostModel> createRooflineCostModel(const Roofline &roofline) {
+  return std::make_unique<RooflineCostModel>(roofline);
+}
+
+} // namespace aitune

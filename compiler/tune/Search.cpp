@@ -1,0 +1,188 @@
+#include "compiler/tune/Search.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace aitune {
+namespace {
+
+/// Schedules that a round of successive halving starts with.
+constexpr size_t kRungSize = 12;
+/// Seconds that the first rung takes for each schedule.
+constexpr double kFirstRungSeconds = 0.02;
+/// Schedules that random search measures at once, beside the default.
+constexpr size_t kRandomBatch = 6;
+
+bool isOpen(const Measurement &known) {
+  return known.microseconds < 0 && known.note.empty();
+}
+
+bool isMeasured(const Measurement &known) { return known.microseconds >= 0; }
+
+/// The fastest measured schedule, or the default.
+size_t fastest(const std::vector<Measurement> &known) {
+  size_t best = 0;
+  for (size_t i = 1; i < known.size(); ++i)
+    if (isMeasured(known[i]) &&
+        (!isMeasured(known[best]) ||
+         known[i].microseconds < known[best].microseconds))
+      best = i;
+  return best;
+}
+
+absl::Status measureAndKeep(SearchProblem &problem,
+                            const std::vector<size_t> &schedules,
+                            double seconds) {
+  absl::StatusOr<std::vector<Measurement>> results =
+      problem.measure(schedules, seconds);
+  if (!results.ok())
+    return results.status();
+  for (size_t i = 0; i < schedules.size(); ++i)
+    problem.known[schedules[i]] = (*results)[i];
+  return absl::OkStatus();
+}
+
+class SuccessiveHalving : public SearchStrategy {
+public:
+  absl::Status search(SearchProblem &problem) override {
+    while (!problem.stop()) {
+      std::vector<size_t> rung = nextRung(problem);
+      if (rung.empty())
+        return absl::OkStatus();
+      // The default and the best so far take part: times of different minutes
+      // are not compared.
+      for (size_t standard : {fastest(problem.known), size_t{0}})
+        if (std::find(rung.begin(), rung.end(), standard) == rung.end() &&
+            problem.known[standard].note.empty())
+          rung.push_back(standard);
+      double seconds = kFirstRungSeconds;
+      while (rung.size() > 1 && !problem.stop()) {
+        if (absl::Status status =
+                measureAndKeep(problem, rung, seconds * double(rung.size()));
+            !status.ok())
+          return status;
+        rung.erase(std::remove_if(rung.begin(), rung.end(),
+                                  [&](size_t schedule) {
+                                    return !isMeasured(problem.known[schedule]);
+                                  }),
+                   rung.end());
+        std::sort(rung.begin(), rung.end(), [&](size_t a, size_t b) {
+          return problem.known[a].microseconds < problem.known[b].microseconds;
+        });
+        // Two are left to the last: the winner and what it is compared with.
+        if (rung.size() <= 2)
+          break;
+        rung.resize(std::max<size_t>(2, rung.size() / 2));
+        seconds *= 2;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+private:
+  static std::vector<size_t> nextRung(const SearchProblem &problem) {
+    std::vector<size_t> open;
+    for (size_t i = 0; i < problem.known.size(); ++i)
+      if (isOpen(problem.known[i]))
+        open.push_back(i);
+    auto isHint = [&](size_t i) {
+      return std::find(problem.hints.begin(), problem.hints.end(), i) !=
+             problem.hints.end();
+    };
+    std::sort(open.begin(), open.end(), [&](size_t a, size_t b) {
+      if (isHint(a) != isHint(b))
+        return isHint(a);
+      if (problem.predictions[a] != problem.predictions[b])
+        return problem.predictions[a] < problem.predictions[b];
+      return a < b;
+    });
+    open.resize(std::min(open.size(), kRungSize));
+    return open;
+  }
+};
+
+class RandomSearch : public SearchStrategy {
+public:
+  explicit RandomSearch(unsigned seed) : generator(seed) {}
+
+  absl::Status search(SearchProblem &problem) override {
+    std::vector<size_t> order(problem.known.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::shuffle(order.begin(), order.end(), generator);
+    std::vector<size_t> batch;
+    for (size_t schedule : order) {
+      if (schedule != 0 && isOpen(problem.known[schedule]))
+        batch.push_back(schedule);
+      if (batch.size() < kRandomBatch && schedule != order.back())
+        continue;
+      if (batch.empty() || problem.stop())
+        break;
+      if (problem.known[0].note.empty())
+        batch.push_back(0);
+      if (absl::Status status = measureAndKeep(
+              problem, batch, 2 * kFirstRungSeconds * double(batch.size()));
+          !status.ok())
+        return status;
+      batch.clear();
+    }
+    return absl::OkStatus();
+  }
+
+private:
+  std::mt19937 generator;
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, StrategyFactory> factories = {
+      {"successive-halving", [] { return createSuccessiveHalving(); }},
+      {"random", [] { return createRandomSearch(0); }}};
+};
+
+Registry &registry() {
+  static Registry instance;
+  return instance;
+}
+
+} // namespace
+
+std::unique_ptr<SearchStrategy> createSuccessiveHalving() {
+  return std::make_unique<SuccessiveHalving>();
+}
+
+std::unique_ptr<SearchStrategy> createRandomSearch(unsigned seed) {
+  return std::make_unique<RandomSearch>(seed);
+}
+
+bool registerSearchStrategy(const std::string &name, StrategyFactory factory) {
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  return registry().factories.emplace(name, std::move(factory)).second;
+}
+
+absl::StatusOr<std::unique_ptr<SearchStrategy>>
+createSearchStrategy(const std::string &name) {
+  std::lock_guard<std::mutex> lock(registry().mutex);
+  const auto &factories = registry().factories;
+  if (auto found = factories.find(name); found != factories.end())
+    return found->second();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no search strategy '", name, "'; there are: ",
+      absl::StrJoin(factories, ", ", [](std::string *out, const auto &entry) {
+        absl::StrAppend(out, entry.first);
+      })));
+}
+
+size_t chooseSchedule(const std::vector<Measurement> &known, size_t incumbent) {
+  const size_t best = fastest(known);
+  if (best == incumbent || !isMeasured(known[incumbent]))
+    return best;
+  return known[best].high < known[incumbent].low ? best : incumbent;
+}
+
+} // namespace aitune

@@ -1,0 +1,131 @@
+#include "compiler/tune/TuningDatabase.h"
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune {
+namespace {
+
+using testing::HasSubstr;
+
+std::string freshPath(const std::string &name) {
+  const std::string path = testing::TempDir() + "tuning_" + name;
+  for (const char *suffix : {"", "-wal", "-shm"})
+    std::filesystem::remove(path + suffix);
+  return path;
+}
+
+TuningRecord makeRecord(const std::string &kernel, const std::string &config,
+                        double microseconds, int64_t time = 1) {
+  return {kernel,
+          "cpu",
+          "matmul",
+          config,
+          {1, 2.5},
+          10,
+          20,
+          microseconds,
+          microseconds - 1,
+          microseconds + 1,
+          microseconds < 0 ? "crashed" : "",
+          "1",
+          time};
+}
+
+std::unique_ptr<TuningDatabase> open(const std::string &path) {
+  auto database = TuningDatabase::open(path);
+  EXPECT_TRUE(database.ok()) << database.status();
+  return *std::move(database);
+}
+
+TEST(TuningDatabase, FindsFastestFirstAndFailedLast) {
+  auto database = open(freshPath("order"));
+  ASSERT_TRUE(
+      database
+          ->record({makeRecord("k", "slow", 9), makeRecord("k", "broken", -1),
+                    makeRecord("k", "fast", 3), makeRecord("other", "fast", 1)})
+          .ok());
+  auto found = database->find("k", "cpu");
+  ASSERT_TRUE(found.ok()) << found.status();
+  ASSERT_EQ(found->size(), 3u);
+  EXPECT_EQ((*found)[0].config, "fast");
+  EXPECT_EQ((*found)[0].features, (std::vector<double>{1, 2.5}));
+  EXPECT_EQ((*found)[2].note, "crashed");
+  EXPECT_TRUE(database->find("k", "other cpu")->empty());
+}
+
+TEST(TuningDatabase, LaterRecordsReplaceEarlierOnes) {
+  auto database = open(freshPath("replace"));
+  ASSERT_TRUE(database->record({makeRecord("k", "c", 9, 5)}).ok());
+  ASSERT_TRUE(database->record({makeRecord("k", "c", 4, 3)}).ok());
+  EXPECT_EQ(database->find("k", "cpu")->at(0).microseconds, 9);
+  ASSERT_TRUE(database->record({makeRecord("k", "c", 2, 6)}).ok());
+  EXPECT_EQ(database->find("k", "cpu")->at(0).microseconds, 2);
+}
+
+TEST(TuningDatabase, ChoicesAreOfOneVersion) {
+  auto database = open(freshPath("choices"));
+  ASSERT_TRUE(database->choose("k", "cpu", "1", "{mr = 8 : i64}").ok());
+  EXPECT_EQ(*database->chosen("k", "cpu", "1"), "{mr = 8 : i64}");
+  EXPECT_EQ(*database->chosen("k", "cpu", "2"), "");
+  EXPECT_EQ(*database->chosen("l", "cpu", "1"), "");
+}
+
+TEST(TuningDatabase, ExportAndImportMerge) {
+  auto first = open(freshPath("export"));
+  ASSERT_TRUE(
+      first->record({makeRecord("k", "a", 9), makeRecord("k", "b", -1)}).ok());
+  const std::string file = testing::TempDir() + "tuning_export.jsonl";
+  ASSERT_EQ(*first->exportTo(file), 2);
+  auto second = open(freshPath("import"));
+  ASSERT_TRUE(second->record({makeRecord("k", "c", 5)}).ok());
+  ASSERT_EQ(*second->importFrom(file), 2);
+  EXPECT_EQ(second->find("k", "cpu")->size(), 3u);
+  EXPECT_EQ(second->summarize()->failed, 1);
+  EXPECT_EQ(second->summarize()->kernels, 1);
+}
+
+TEST(TuningDatabase, ADamagedImportAddsNothing) {
+  auto database = open(freshPath("damaged_import"));
+  ASSERT_TRUE(database->record({makeRecord("k", "a", 9)}).ok());
+  const std::string file = testing::TempDir() + "tuning_damaged.jsonl";
+  ASSERT_TRUE(database->exportTo(file).ok());
+  std::ofstream(file, std::ios::app) << "{\"kernel\": 3}\n";
+  auto other = open(freshPath("damaged_target"));
+  auto imported = other->importFrom(file);
+  EXPECT_EQ(imported.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(imported.status().message()), HasSubstr("line 2"));
+  EXPECT_EQ(other->summarize()->records, 0);
+}
+
+TEST(TuningDatabase, RefusesFilesOfOthers) {
+  const std::string path = freshPath("text");
+  std::ofstream(path) << std::string(4096, 'x');
+  EXPECT_EQ(TuningDatabase::open(path).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_FALSE(TuningDatabase::open("/proc/nowhere/tuning").ok());
+}
+
+TEST(TuningDatabase, WritersDoNotLoseEachOthersRecords) {
+  const std::string path = freshPath("writers");
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 4; ++writer)
+    writers.emplace_back([&path, writer] {
+      auto database = open(path);
+      for (int i = 0; i < 25; ++i)
+        EXPECT_TRUE(database
+                        ->record({makeRecord("k" + std::to_string(writer),
+                                             std::to_string(i), i + 1)})
+                        .ok());
+    });
+  for (std::thread &writer : writers)
+    writer.join();
+  EXPECT_EQ(open(path)->summarize()->records, 100);
+}
+
+} // namespace
+} // namespace aitune

@@ -7,6 +7,7 @@
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/cli/interrupt.h"
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/session/gpu.h"
@@ -137,6 +138,14 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
                                        int total) {
     progress.Update(phase, done, total);
   };
+  build.compile.tuning.budgetSeconds = options.tune_budget;
+  build.compile.tuning.database = options.tuning_database;
+  build.compile.tuning.strategy = options.tune_strategy;
+  build.compile.tuning.transfer = options.transfer;
+  build.compile.tuning.worker = {"/proc/self/exe", "measure-schedules"};
+  if (options.tune_budget > 0) {
+    build.compile.tuning.stop = StopOnInterrupt();
+  }
   build.trace.seed = options.seed;
   build.trace.progress = [&progress](int done, int total) {
     // Loops make the expected number a guess that can be too small.
@@ -174,10 +183,10 @@ absl::StatusOr<Report> StartReport(const Options& options,
   }
   const frontend::BuildReport& built = compiled.report();
   report.coverage = built.coverage;
-  report.compile = CompileInfo{compiled.phase_seconds(), built.kernels,
-                               built.unique_kernels,     built.candidates,
-                               built.rejections,         built.notes,
-                               compiled.cache(),         compileCounts()};
+  report.compile = CompileInfo{
+      compiled.phase_seconds(), built.kernels,    built.unique_kernels,
+      built.candidates,         built.rejections, built.notes,
+      compiled.cache(),         compileCounts(),  built.tuning};
   if (subject.cache == nullptr) report.compile->cache.detail = subject.no_cache;
   report.memory = subject.memory;
   report.memory->executable = compiled.MemoryInBytes();

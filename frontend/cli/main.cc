@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string>
 
+#include "compiler/pipelines/MeasurementWorker.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/options.h"
 #include "frontend/cli/progress.h"
@@ -41,6 +42,10 @@ absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
       return Inspect(options, progress);
     case Command::kCache:
       return ManageCache(options);
+    case Command::kTuning:
+      return ManageTuning(options);
+    case Command::kMeasure:
+      return serveMeasurements(STDIN_FILENO, STDOUT_FILENO);
   }
   return absl::InternalError("no such command");
 }

@@ -223,6 +223,66 @@ void AddCache(CLI::App& root, Options& options) {
   add("stats", "Size, hits and misses", CacheAction::kStats);
 }
 
+void AddTuningDatabase(CLI::App& app, Options& options) {
+  app.add_option("--tuning-database", options.tuning_database,
+                 "File with what searches found: schedules in it are used, and "
+                 "--tune-budget adds to it")
+      ->type_name("FILE")
+      ->group("Schedule search");
+}
+
+void AddSearchOptions(CLI::App& app, Options& options) {
+  app.add_option("--tune-budget", options.tune_budget,
+                 "Time to search for faster schedules of generated kernels, "
+                 "such as 30s or 5m; Ctrl-C ends it with the best so far; "
+                 "default: none")
+      ->transform(CLI::AsNumberWithUnit(
+          std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}))
+      ->check(NumberFrom(0, "a time"))
+      ->type_name("TIME")
+      ->group("Schedule search");
+  app.add_option("--tune-strategy", options.tune_strategy,
+                 "successive-halving or random; default: successive-halving")
+      ->check(OneOf({"successive-halving", "random"}))
+      ->type_name("NAME")
+      ->group("Schedule search");
+  app.add_flag("--transfer", options.transfer,
+               "Try first what the database knows of similar kernels")
+      ->group("Schedule search");
+}
+
+void AddTuning(CLI::App& root, Options& options) {
+  CLI::App* app = root.add_subcommand(
+      "tuning", "Look at a tuning database, copy it, merge another one");
+  app->require_subcommand(1);
+  const auto add = [&](const char* name, const char* help,
+                       TuningAction action) {
+    CLI::App* sub = app->add_subcommand(name, help);
+    sub->add_option("DATABASE", options.tuning_database, "The database's file")
+        ->required();
+    sub->callback([&options, action] {
+      options.command = Command::kTuning;
+      options.tuning_action = action;
+    });
+    return sub;
+  };
+  add("stats", "Count kernels and measurements", TuningAction::kStats);
+  add("export", "Write all measurements, one JSON object a line",
+      TuningAction::kExport)
+      ->add_option("FILE", options.tuning_file, "The file to write")
+      ->required();
+  add("import", "Merge a file that export wrote", TuningAction::kImport)
+      ->add_option("FILE", options.tuning_file, "The file to read")
+      ->required();
+}
+
+// How tune starts the processes that measure (compiler/tune); for no user.
+void AddMeasure(CLI::App& root, Options& options) {
+  root.add_subcommand("measure-schedules", "")->group("")->callback([&options] {
+    options.command = Command::kMeasure;
+  });
+}
+
 void AddTune(CLI::App& root, Options& options) {
   CLI::App* app = root.add_subcommand(
       "tune", "Compile a model, compare it with eager, time it, report");
@@ -255,6 +315,8 @@ void AddTune(CLI::App& root, Options& options) {
                 "Print every decision: what was not imported, fused or "
                 "chosen, and why")
       ->group("Report");
+  AddTuningDatabase(*app, options);
+  AddSearchOptions(*app, options);
   app->callback([&options] { options.command = Command::kTune; });
 }
 
@@ -269,6 +331,7 @@ void AddRun(CLI::App& root, Options& options) {
                   "their shapes and first elements are printed")
       ->type_name("FILE")
       ->group("Report");
+  AddTuningDatabase(*app, options);
   app->callback([&options] { options.command = Command::kRun; });
 }
 
@@ -295,6 +358,7 @@ void AddBench(CLI::App& root, Options& options) {
                 "line of JSON, then run once for each line on stdin and print "
                 "the milliseconds")
       ->group("Report");
+  AddTuningDatabase(*app, options);
   app->callback([&options] { options.command = Command::kBench; });
 }
 
@@ -313,6 +377,7 @@ void AddInspect(CLI::App& root, Options& options) {
       ->type_name("N")
       ->check(NumberFrom(0, "a number of rows"))
       ->group("Report");
+  AddTuningDatabase(*app, options);
   app->callback([&options] { options.command = Command::kInspect; });
 }
 
@@ -329,6 +394,8 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
   AddBench(app, options);
   AddInspect(app, options);
   AddCache(app, options);
+  AddTuning(app, options);
+  AddMeasure(app, options);
   app.footer(kFooter);
   app.require_subcommand(1);
   try {
@@ -340,7 +407,7 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
     if (app.get_subcommands().empty()) {
       text = argc > 1 ? std::string("\"") + argv[1] + "\" is not a command"
                       : "no command given";
-      text += "; there are tune, run, bench, inspect and cache";
+      text += "; there are tune, run, bench, inspect, cache and tuning";
     }
     std::cerr << "aitune: " << text << "; see `aitune --help`\n";
     return kUsage;

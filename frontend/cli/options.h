@@ -18,8 +18,17 @@ enum ExitCode {
   kWrongResult = 3,  // compiled, but outputs differ from eager
 };
 
-enum class Command { kTune, kRun, kBench, kInspect, kCache };
+enum class Command {
+  kTune,
+  kRun,
+  kBench,
+  kInspect,
+  kCache,
+  kTuning,
+  kMeasure,
+};
 enum class CacheAction { kList, kVerify, kPrune, kStats };
+enum class TuningAction { kStats, kExport, kImport };
 
 struct Options {
   Command command = Command::kTune;
@@ -50,7 +59,17 @@ struct Options {
   int64_t max_bytes = 0;      // prune
   bool keep_damaged = false;  // verify
 
+  // Search of schedules, of every command that compiles.
+  std::string tuning_database;  // file; empty: none
+
+  // tuning
+  TuningAction tuning_action = TuningAction::kStats;
+  std::string tuning_file;
+
   // tune
+  double tune_budget = 0;  // seconds
+  std::string tune_strategy = "successive-halving";
+  bool transfer = false;
   bool explain = false;
   std::optional<double> tolerance;
   double seconds = 6;  // tune and bench; 0: no timing

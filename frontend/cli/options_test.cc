@@ -55,7 +55,8 @@ TEST(ParseCommandLine, ErrorsAreOneLine) {
     const char* text;
   };
   for (const Case& c : std::vector<Case>{
-           {{}, "no command given; there are tune, run, bench, inspect and cache"},
+           {{},
+            "no command given; there are tune, run, bench, inspect and cache"},
            {{"tune"}, "MODEL is required"},
            {{"tune", "m.pt", "--thread"}, "--thread"},
            {{"tune", "m.pt", "--threads", "0"}, "--threads"},

@@ -41,6 +41,7 @@ struct CompileInfo {
   std::vector<std::string> notes;  // of the trace
   frontend::CacheReport cache;
   CompileCounts counts;  // of this process
+  TuningResult tuning;
 
   double TotalSeconds() const;
 };

@@ -76,6 +76,28 @@ json ToJson(const frontend::TimingSummary& time) {
           {"median_high", time.median_high}};
 }
 
+json ToJson(const TuningResult& tuning) {
+  json kernels = json::array(), curve = json::array();
+  for (const TunedKernel& kernel : tuning.kernels) {
+    kernels.push_back({{"kernel", kernel.kernel},
+                       {"schedule", kernel.schedule},
+                       {"launches", kernel.launches},
+                       {"measured", kernel.measured},
+                       {"known", kernel.known},
+                       {"failed", kernel.failed},
+                       {"default_microseconds", kernel.defaultMicroseconds},
+                       {"microseconds", kernel.microseconds}});
+  }
+  for (const auto& [seconds, milliseconds] : tuning.curve) {
+    curve.push_back({{"seconds", seconds}, {"milliseconds", milliseconds}});
+  }
+  return {{"kernels", kernels},
+          {"curve", curve},
+          {"reused", tuning.reused},
+          {"seconds", tuning.seconds},
+          {"note", tuning.note}};
+}
+
 json ToJson(const CompileInfo& compile) {
   json phases = json::array(), candidates = json::array(),
        rejections = json::array();
@@ -109,7 +131,8 @@ json ToJson(const CompileInfo& compile) {
           {"this_process",
            {{"graphs_compiled", compile.counts.graphs},
             {"kernels_compiled", compile.counts.kernels},
-            {"kernels_measured", compile.counts.measurements}}}};
+            {"kernels_measured", compile.counts.measurements}}},
+          {"tuning", ToJson(compile.tuning)}};
 }
 
 }  // namespace

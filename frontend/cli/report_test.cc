@@ -31,7 +31,9 @@ Report Example() {
                                 {"k", "generated", -1, false, "too wide"}},
                                {{"fusion", "aten::cat", "two readers"},
                                 {"fusion", "aten::cat", "two readers"}},
-                               {"axis 0 was specialised"}, {}, {}};
+                               {"axis 0 was specialised"},
+                               {},
+                               {}};
   frontend::CheckReport check;
   frontend::Comparison comparison;
   comparison.agrees = true;

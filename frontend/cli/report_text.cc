@@ -101,6 +101,38 @@ std::string CacheText(const CompileInfo& compile) {
   return Line("cache", text);
 }
 
+// Empty when no schedule was searched or taken from a database.
+std::string TuningText(const TuningResult& tuning) {
+  std::string text;
+  if (tuning.reused > 0) {
+    text += Line("tuning", absl::StrFormat("%d schedules from the database",
+                                           tuning.reused));
+  }
+  double before = 0, after = 0;
+  int measured = 0, known = 0, failed = 0;
+  for (const TunedKernel& kernel : tuning.kernels) {
+    measured += kernel.measured;
+    known += kernel.known;
+    failed += kernel.failed;
+    if (kernel.microseconds < 0 || kernel.defaultMicroseconds < 0) continue;
+    before += kernel.launches * kernel.defaultMicroseconds / 1e3;
+    after += kernel.launches * kernel.microseconds / 1e3;
+  }
+  if (!tuning.kernels.empty()) {
+    text += Line(
+        "tuning",
+        absl::StrFormat(
+            "%d measurements of %d kernels in %.1f s (%d known before, %d "
+            "failed); their time %.3f -> %.3f ms (%.2fx)",
+            measured, static_cast<int>(tuning.kernels.size()), tuning.seconds,
+            known, failed, before, after, before / std::max(after, 1e-9)));
+  }
+  if (!tuning.note.empty()) {
+    text += Line("", absl::StrCat("search ended: ", tuning.note));
+  }
+  return text;
+}
+
 std::string CheckText(const frontend::CheckReport& check) {
   int compared = 0, failed = 0;
   std::string notes;
@@ -225,7 +257,8 @@ std::string SummaryText(const Report& report) {
   }
   if (report.coverage) text += CoverageText(*report.coverage);
   if (report.compile) {
-    text += CompileText(*report.compile) + CacheText(*report.compile);
+    text += CompileText(*report.compile) + TuningText(report.compile->tuning) +
+            CacheText(*report.compile);
   }
   if (report.check) text += CheckText(*report.check);
   if (!report.timing.empty()) {

@@ -59,6 +59,10 @@ class CachedBuild {
       report.detail = "builds for a GPU are not kept";
       return;
     }
+    if (options.compile.tuning.budgetSeconds > 0) {
+      report.detail = "schedules are to be searched";
+      return;
+    }
     if (!options.compile.dumpDirectory.empty()) {
       report.detail = "files are to be dumped on the way";
       return;
@@ -142,6 +146,7 @@ CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
   parts.report.unique_kernels = result.uniqueKernels;
   parts.report.candidates = std::move(result.candidates);
   parts.report.rejections = std::move(result.rejections);
+  parts.report.tuning = std::move(result.tuning);
   parts.plan = std::move(result.plan);
   for (KernelObject& kernel : result.objects)
     parts.objects.push_back(std::move(kernel.object));

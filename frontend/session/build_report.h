@@ -23,6 +23,7 @@ struct BuildReport {
   int unique_kernels = 0;  // equal ones counted once
   std::vector<CandidateResult> candidates;
   std::vector<Rejection> rejections;
+  TuningResult tuning;                // empty for a build from the cache
   std::vector<std::string> notes;     // of the trace
   std::vector<FallbackOp> fallbacks;  // in the order of the trace
   Coverage coverage;  // FLOPs are those of every dynamic axis at its largest

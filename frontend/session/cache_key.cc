@@ -23,13 +23,25 @@ namespace {
 
 // Every field but `progress`. A field that is added breaks this line, so that
 // nobody forgets to think about whether results depend on it.
+// What a build takes from a tuning database changes when the database does.
+// How a search goes is not named: builds that search are not kept.
+std::string TextOf(const TuningOptions& options) {
+  struct stat status = {};
+  if (options.database.empty() ||
+      stat(options.database.c_str(), &status) != 0) {
+    return "";
+  }
+  return absl::StrCat(" tuning=", options.database, ",", status.st_size, ",",
+                      status.st_mtim.tv_sec, ".", status.st_mtim.tv_nsec);
+}
+
 std::string TextOf(const CompileOptions& options) {
   const auto& [compile_to, measure, emulate, device, threads, dump, target,
-               progress] = options;
+               tuning, progress] = options;
   return absl::StrCat("to=", static_cast<int>(compile_to), " measure=", measure,
                       " emulate=", emulate, " device=", device, " threads=",
                       threads > 0 ? threads : at::get_num_threads(),
-                      " dump=", dump, " target=", target);
+                      " dump=", dump, " target=", target, TextOf(tuning));
 }
 
 std::string TextOf(const TraceOptions& options) {

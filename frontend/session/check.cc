@@ -129,10 +129,9 @@ CaseResult CheckCase(const CompiledModel& compiled, const Model& model,
     return result;
   }
   if (!agreed || low_precision) {
-    absl::StatusOr<c10::IValue> reference =
-        OnCpu(RunReference(options, arguments,
-                           low_precision ? DataType::kFloat32
-                                         : DataType::kFloat64));
+    absl::StatusOr<c10::IValue> reference = OnCpu(
+        RunReference(options, arguments,
+                     low_precision ? DataType::kFloat32 : DataType::kFloat64));
     if (!reference.ok() && report.no_reference.empty()) {
       report.no_reference = std::string(reference.status().message());
     }

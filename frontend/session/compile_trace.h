@@ -33,8 +33,8 @@ absl::StatusOr<CompiledTrace> CompileTrace(const Trace& trace,
 // Whether this program has the compiler.
 bool HasTraceCompiler();
 
-using TraceCompiler =
-    absl::StatusOr<CompiledTrace> (*)(const Trace&, const CompileOptions&);
+using TraceCompiler = absl::StatusOr<CompiledTrace> (*)(const Trace&,
+                                                        const CompileOptions&);
 
 // Makes `compiler` the compiler of this program; called once, before main.
 bool RegisterTraceCompiler(TraceCompiler compiler);

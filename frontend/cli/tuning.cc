@@ -1,0 +1,41 @@
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/tune/TuningDatabase.h"
+#include "frontend/cli/commands.h"
+
+namespace aitune::cli {
+
+absl::StatusOr<int> ManageTuning(const Options& options) {
+  absl::StatusOr<std::unique_ptr<TuningDatabase>> database =
+      TuningDatabase::open(options.tuning_database);
+  if (!database.ok()) return database.status();
+  switch (options.tuning_action) {
+    case TuningAction::kStats: {
+      absl::StatusOr<TuningDatabase::Summary> summary =
+          (*database)->summarize();
+      if (!summary.ok()) return summary.status();
+      std::cout << summary->kernels << " kernels, " << summary->records
+                << " measurements, " << summary->failed
+                << " of them of schedules that failed\n";
+      return kSuccess;
+    }
+    case TuningAction::kExport: {
+      absl::StatusOr<int64_t> count =
+          (*database)->exportTo(options.tuning_file);
+      if (!count.ok()) return count.status();
+      std::cout << *count << " measurements written\n";
+      return kSuccess;
+    }
+    case TuningAction::kImport: {
+      absl::StatusOr<int64_t> count =
+          (*database)->importFrom(options.tuning_file);
+      if (!count.ok()) return count.status();
+      std::cout << *count << " measurements read\n";
+      return kSuccess;
+    }
+  }
+  return absl::InternalError("no such action");
+}
+
+}  // namespace aitune::cli

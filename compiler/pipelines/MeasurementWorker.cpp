@@ -8,7 +8,6 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/codegen/cpu/KernelLoader.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/pipelines/Kernel.h"
@@ -20,6 +19,7 @@
 #include "compiler/tune/worker.pb.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/executable/kernel_loader.h"
 #include "runtime/executable/thread_pool.h"
 
 using namespace mlir;
@@ -153,7 +153,7 @@ Subject::loadCompiled(const CompiledKernel &compiled) {
                 implementations);
   if (!plan.ok())
     return plan.status();
-  auto code = loadKernels({compiled.object.object});
+  auto code = LoadKernels({compiled.object.object});
   if (!code.ok())
     return code.status();
   return Executable::Load(*std::move(plan), *std::move(code), constants, {});

@@ -45,6 +45,10 @@ std::string CommandName(Command command) {
       return "inspect";
     case Command::kCache:
       return "cache";
+    case Command::kTuning:
+      return "tuning";
+    case Command::kMeasure:
+      return "measure-schedules";
   }
   return "";
 }

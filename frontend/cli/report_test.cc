@@ -33,6 +33,7 @@ Report Example() {
                                 {"fusion", "aten::cat", "two readers"}},
                                {"axis 0 was specialised"},
                                {},
+                               {},
                                {}};
   frontend::CheckReport check;
   frontend::Comparison comparison;

@@ -81,12 +81,12 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
     Trace again;
     if (trace == nullptr) {
       AITUNE_ASSIGN_OR_RETURN(again, TraceAgain(model, parts));
+      if (TraceSha256(again) != parts.trace_sha256)
+        return absl::FailedPreconditionError(
+            "the model's trace is another one than the stored model was made "
+            "from");
       trace = &again;
     }
-    if (TraceSha256(*trace) != parts.trace_sha256)
-      return absl::FailedPreconditionError(
-          "the model's trace is another one than the stored model was made "
-          "from");
     *trace->fallback_gpu = loaded->gpu_;
     for (const RegionDefinition& region : parts.regions)
       regions.push_back(trace->make_fallback_region(region.ops, region.inputs,

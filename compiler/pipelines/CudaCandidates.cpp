@@ -3,13 +3,13 @@
 #include <atomic>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/gpu/Generate.h"
 #include "compiler/codegen/gpu/Nvrtc.h"
 #include "compiler/pipelines/Dump.h"
+#include "compiler/pipelines/Parallel.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
@@ -84,22 +84,6 @@ TextCandidates generateText(const std::string &module, const GpuTarget &target,
     candidates.push_back(std::move(text));
   }
   return candidates;
-}
-
-/// Calls `work` for 0 ... count - 1 on `threads` threads.
-void inParallel(size_t count, int threads,
-                const std::function<void(size_t)> &work) {
-  std::atomic<size_t> next{0};
-  auto run = [&] {
-    for (size_t i = next++; i < count; i = next++)
-      work(i);
-  };
-  std::vector<std::thread> helpers;
-  for (int i = 1; i < threads && static_cast<size_t>(i) < count; ++i)
-    helpers.emplace_back(run);
-  run();
-  for (std::thread &helper : helpers)
-    helper.join();
 }
 
 class Generator {

@@ -1,14 +1,13 @@
 // The choice between a kernel's candidates on a GPU.
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <set>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/pipelines/CandidateChoice.h"
 #include "compiler/pipelines/CudaCandidates.h"
+#include "compiler/pipelines/Parallel.h"
 #include "compiler/pipelines/PlanBuilder.h"
 #include "compiler/tune/MeasureCuda.h"
 #include "runtime/cuda/cuda_executable.h"
@@ -180,34 +179,24 @@ std::vector<int> chooseCudaCandidates(
   for (Contest &contest : contests)
     for (size_t i = 0; i < contest.plans.size(); ++i)
       work.emplace_back(&contest, i);
-  std::atomic<size_t> next{0};
   std::mutex progressMutex;
   int done = 0;
-  auto load = [&] {
-    for (size_t w = next++; w < work.size(); w = next++) {
-      auto [contest, i] = work[w];
-      Loaded loaded =
-          contest->plans[i].ok()
-              ? loadCandidate(device, *contest->plans[i],
-                              contest->kernel->candidates[i], constants)
-              : Loaded(contest->plans[i].status());
-      if (loaded.ok())
-        contest->executables[i] = *std::move(loaded);
-      else
-        contest->notes[i] = std::string(loaded.status().message());
-      std::lock_guard<std::mutex> lock(progressMutex);
-      if (options.progress)
-        options.progress("loading candidates", ++done,
-                         static_cast<int>(work.size()));
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (int i = 1; i < options.threads && static_cast<size_t>(i) < work.size();
-       ++i)
-    helpers.emplace_back(load);
-  load();
-  for (std::thread &helper : helpers)
-    helper.join();
+  inParallel(work.size(), options.threads, [&](size_t w) {
+    auto [contest, i] = work[w];
+    Loaded loaded =
+        contest->plans[i].ok()
+            ? loadCandidate(device, *contest->plans[i],
+                            contest->kernel->candidates[i], constants)
+            : Loaded(contest->plans[i].status());
+    if (loaded.ok())
+      contest->executables[i] = *std::move(loaded);
+    else
+      contest->notes[i] = std::string(loaded.status().message());
+    std::lock_guard<std::mutex> lock(progressMutex);
+    if (options.progress)
+      options.progress("loading candidates", ++done,
+                       static_cast<int>(work.size()));
+  });
   std::vector<int> choices;
   for (int number : contestOf) {
     choices.push_back(number < 0 ? -1

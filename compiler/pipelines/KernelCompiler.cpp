@@ -1,8 +1,6 @@
 #include "compiler/pipelines/KernelCompiler.h"
 
-#include <atomic>
 #include <mutex>
-#include <thread>
 
 #include "absl/status/status.h"
 #include "compiler/codegen/cpu/EmitObject.h"
@@ -11,6 +9,7 @@
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "compiler/pipelines/Dump.h"
+#include "compiler/pipelines/Parallel.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -207,24 +206,15 @@ compileKernels(const std::vector<std::string> &texts,
                const std::function<void(int)> &progress) {
   std::vector<absl::StatusOr<CompiledKernel>> results(
       texts.size(), absl::UnknownError("not compiled"));
-  std::atomic<size_t> next{0};
   std::mutex progressMutex;
   int done = 0;
-  auto work = [&] {
-    for (size_t i = next++; i < texts.size(); i = next++) {
-      results[i] = compileKernel(texts[i], options);
-      std::lock_guard<std::mutex> lock(progressMutex);
-      ++done;
-      if (progress)
-        progress(done);
-    }
-  };
-  std::vector<std::thread> helpers;
-  for (int i = 1; i < threads && static_cast<size_t>(i) < texts.size(); ++i)
-    helpers.emplace_back(work);
-  work();
-  for (std::thread &helper : helpers)
-    helper.join();
+  inParallel(texts.size(), threads, [&](size_t i) {
+    results[i] = compileKernel(texts[i], options);
+    std::lock_guard<std::mutex> lock(progressMutex);
+    ++done;
+    if (progress)
+      progress(done);
+  });
   return results;
 }
 

@@ -56,7 +56,9 @@ absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
     }
   }
   instance->layout_.Place(scratch_bytes);
-  instance->NumberBuffers();
+  instance->slots_ =
+      BufferSlots::Number(plan, instance->steps_, instance->layout_);
+  instance->CountBytes();
   return instance;
 }
 
@@ -145,35 +147,8 @@ absl::Status CudaInstance::PrepareLibraryCall(int step) {
   return absl::OkStatus();
 }
 
-void CudaInstance::NumberBuffers() {
-  auto add = [&](int32_t value) {
-    const int32_t slot = static_cast<int32_t>(fixed_slots_.size());
-    const Placement& placement = layout_.placement(value);
-    fixed_slots_.push_back(nullptr);
-    switch (placement.kind) {
-      case Placement::Kind::kFixed:
-        fixed_slots_.back() = plan_.values()[plan_.values()[value].root].fixed;
-        break;
-      case Placement::Kind::kArena:
-        arena_slots_.push_back({slot, 0, placement.offset});
-        break;
-      case Placement::Kind::kInput:
-        input_slots_.push_back({slot, placement.index, 0});
-        break;
-      case Placement::Kind::kOutput:
-        output_slots_.push_back({slot, placement.index, 0});
-        break;
-      case Placement::Kind::kNone:
-        break;
-    }
-  };
-  for (const LoadedStep& step : steps_) {
-    first_slots_.push_back(static_cast<int32_t>(fixed_slots_.size()));
-    for (int32_t value : step.inputs) add(value);
-    for (int32_t value : step.outputs) add(value);
-  }
-  first_slots_.push_back(static_cast<int32_t>(fixed_slots_.size()));
-  for (const OutputCopy& copy : layout_.copies()) add(copy.value);
+// Of what a graph stages: the caller's inputs and outputs.
+void CudaInstance::CountBytes() {
   if (initialization_) return;
   for (const TensorTypeProto& input : plan_.plan().inputs()) {
     // Validated with the plan; sizes were bound before.
@@ -199,8 +174,8 @@ CudaInstance::NewContext() const {
       context->arena, DeviceBuffer::Allocate(device_, layout_.arena_bytes()));
   AITUNE_ASSIGN_OR_RETURN(context->done, Event::Create(device_, false));
   memory_bytes_ += context->arena.bytes();
-  context->buffers = fixed_slots_;
-  for (const PatchedSlot& slot : arena_slots_) {
+  context->buffers = slots_.fixed;
+  for (const BufferSlots::Patch& slot : slots_.arena) {
     context->buffers[slot.slot] = context->arena.data() + slot.offset;
   }
   context->parameters.resize(parameter_count_);
@@ -208,7 +183,7 @@ CudaInstance::NewContext() const {
     if (launches_[s].function == nullptr) continue;
     void** parameter =
         context->parameters.data() + launches_[s].first_parameter;
-    for (int32_t slot = first_slots_[s]; slot < first_slots_[s + 1]; ++slot) {
+    for (int32_t slot = slots_.first[s]; slot < slots_.first[s + 1]; ++slot) {
       *parameter++ = &context->buffers[slot];
     }
     for (const int64_t& symbol : symbols_) {
@@ -255,10 +230,10 @@ absl::Status CudaInstance::CheckOutputs(absl::Span<RegionValue> outputs) const {
 
 void CudaInstance::Patch(Context& context, absl::Span<void* const> inputs,
                          absl::Span<void* const> outputs) const {
-  for (const PatchedSlot& slot : input_slots_) {
+  for (const BufferSlots::Patch& slot : slots_.inputs) {
     context.buffers[slot.slot] = inputs[slot.index];
   }
-  for (const PatchedSlot& slot : output_slots_) {
+  for (const BufferSlots::Patch& slot : slots_.outputs) {
     context.buffers[slot.slot] = outputs[slot.index];
   }
 }
@@ -284,7 +259,7 @@ absl::Status CudaInstance::EnqueueStep(int step, Context& context,
   }
   if (libraries_[step] != nullptr) {
     absl::Status status = libraries_[step]->Run(
-        context.buffers.data() + first_slots_[step],
+        context.buffers.data() + slots_.first[step],
         context.arena.data() + layout_.scratch_offset(step), stream);
     return status.ok() ? status : InStep(loaded, status);
   }
@@ -301,7 +276,7 @@ absl::Status CudaInstance::Enqueue(Context& context, CUstream stream) const {
 
 absl::Status CudaInstance::RunRegion(int step, Context& context) const {
   const LoadedStep& loaded = steps_[step];
-  void* const* buffer = context.buffers.data() + first_slots_[step];
+  void* const* buffer = context.buffers.data() + slots_.first[step];
   std::vector<RegionValue> inputs, outputs;
   auto add = [&](int32_t value, std::vector<RegionValue>& values,
                  bool is_input) {
@@ -351,7 +326,7 @@ absl::Status CudaInstance::Copies(Context& context,
         device_.driver().cuMemcpyDtoDAsync(
             reinterpret_cast<CUdeviceptr>(outputs[copy.output]),
             reinterpret_cast<CUdeviceptr>(
-                context.buffers[first_slots_.back() + c]),
+                context.buffers[slots_.first.back() + c]),
             copy.bytes, stream),
         "copying an output"));
   }

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library_call.h"
+#include "runtime/executable/buffer_slots.h"
 #include "runtime/executable/instance_layout.h"
 #include "runtime/executable/loaded_plan.h"
 
@@ -88,15 +89,9 @@ class CudaInstance {
     CUlaunchAttribute attribute{};
     int32_t first_parameter = 0;
   };
-  struct PatchedSlot {
-    int32_t slot = 0;
-    int32_t index = 0;   // of the input or output
-    int64_t offset = 0;  // in the arena
-  };
-
   absl::Status PrepareKernel(int step, const Kernels& kernels);
   absl::Status PrepareLibraryCall(int step);
-  void NumberBuffers();
+  void CountBytes();
   absl::Status RunRegion(int step, Context& context) const;
   absl::Status Stage(Context& context) const;
 
@@ -108,9 +103,7 @@ class CudaInstance {
   InstanceLayout layout_;
   std::vector<Launch> launches_;                         // by step
   std::vector<std::unique_ptr<LibraryCall>> libraries_;  // by step
-  std::vector<int32_t> first_slots_;                     // by step
-  std::vector<void*> fixed_slots_;
-  std::vector<PatchedSlot> arena_slots_, input_slots_, output_slots_;
+  BufferSlots slots_;
   std::vector<int64_t> input_bytes_, output_bytes_;
   int32_t parameter_count_ = 0;
 

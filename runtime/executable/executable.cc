@@ -130,13 +130,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> Executable::OutputSizes(
     absl::Span<const TensorView> inputs) const {
   Key symbols(impl_->binding.symbol_count());
   AITUNE_RETURN_IF_ERROR(impl_->binding.Bind(inputs, absl::MakeSpan(symbols)));
-  std::vector<std::vector<int64_t>> sizes;
-  for (const PlanTensorType& type : impl_->plan->output_types()) {
-    AITUNE_ASSIGN_OR_RETURN(std::vector<int64_t> output,
-                            EvaluateSizes(type.sizes, symbols));
-    sizes.push_back(std::move(output));
-  }
-  return sizes;
+  return impl_->plan->OutputSizes(symbols);
 }
 
 absl::Status Executable::Run(absl::Span<const TensorView> inputs,

@@ -83,10 +83,10 @@ absl::StatusOr<std::unique_ptr<Instance>> Instance::Create(
     if (!IsLibraryCall(steps[s])) continue;
     AITUNE_RETURN_IF_ERROR(
         instance->PrepareLibraryCall(static_cast<int>(s), threads));
-    scratch_bytes[s] = instance->library_[s].call->scratch_bytes();
+    scratch_bytes[s] = instance->library_[s]->scratch_bytes();
   }
   instance->layout_.Place(scratch_bytes);
-  instance->NumberBuffers();
+  instance->slots_ = BufferSlots::Number(plan, steps, instance->layout_);
   return instance;
 }
 
@@ -136,45 +136,13 @@ absl::Status Instance::PrepareLibraryCall(int step, int threads) {
     call = prepare(-1);
   }
   if (!call.ok()) return InStep(loaded, call.status());
-  library_[step].call = *std::move(call);
+  library_[step] = *std::move(call);
   return absl::OkStatus();
-}
-
-void Instance::NumberBuffers() {
-  auto add = [&](int32_t value) {
-    const int32_t slot = static_cast<int32_t>(fixed_slots_.size());
-    const Placement& placement = layout_.placement(value);
-    fixed_slots_.push_back(nullptr);
-    switch (placement.kind) {
-      case Placement::Kind::kFixed:
-        fixed_slots_.back() = plan_.values()[plan_.values()[value].root].fixed;
-        break;
-      case Placement::Kind::kArena:
-        arena_patches_.push_back({slot, 0, placement.offset});
-        break;
-      case Placement::Kind::kInput:
-        input_patches_.push_back({slot, placement.index, 0});
-        break;
-      case Placement::Kind::kOutput:
-        output_patches_.push_back({slot, placement.index, 0});
-        break;
-      case Placement::Kind::kNone:
-        break;
-    }
-  };
-  for (size_t s = 0; s < steps_.size(); ++s) {
-    first_slots_.push_back(static_cast<int32_t>(fixed_slots_.size()));
-    for (int32_t value : steps_[s].inputs) add(value);
-    for (int32_t value : steps_[s].outputs) add(value);
-    library_[s].scratch_offset = layout_.scratch_offset(static_cast<int>(s));
-  }
-  first_slots_.push_back(static_cast<int32_t>(fixed_slots_.size()));
-  for (const OutputCopy& copy : layout_.copies()) add(copy.value);
 }
 
 std::unique_ptr<Instance::Context> Instance::NewContext() const {
   auto context = std::make_unique<Context>();
-  context->buffers = fixed_slots_;
+  context->buffers = slots_.fixed;
   context->bindings.resize(steps_.size());
   context->regions.resize(steps_.size());
   bool has_opaque = false;
@@ -187,8 +155,8 @@ std::unique_ptr<Instance::Context> Instance::NewContext() const {
     return TensorView{nullptr, loaded.type.dtype, layout_.sizes(value)};
   };
   for (size_t s = 0; s < steps_.size(); ++s) {
-    if (library_[s].call != nullptr) {
-      context->bindings[s] = library_[s].call->Bind();
+    if (library_[s] != nullptr) {
+      context->bindings[s] = library_[s]->Bind();
     }
     if (steps_[s].region == nullptr) continue;
     for (int32_t value : steps_[s].inputs) {
@@ -264,15 +232,15 @@ absl::Status Instance::Run(absl::Span<const TensorView> inputs,
   std::vector<void*>& buffers = context.buffers;
   char* const arena = context.arena.data();
   if (arena != context.patched_for) {
-    for (const Patch& patch : arena_patches_) {
+    for (const BufferSlots::Patch& patch : slots_.arena) {
       buffers[patch.slot] = arena + patch.offset;
     }
     context.patched_for = arena;
   }
-  for (const Patch& patch : input_patches_) {
+  for (const BufferSlots::Patch& patch : slots_.inputs) {
     buffers[patch.slot] = inputs[patch.index].data;
   }
-  for (const Patch& patch : output_patches_) {
+  for (const BufferSlots::Patch& patch : slots_.outputs) {
     buffers[patch.slot] = std::get<TensorView>(outputs[patch.index]).data;
   }
 
@@ -292,7 +260,7 @@ absl::Status Instance::Run(absl::Span<const TensorView> inputs,
   for (size_t c = 0; c < layout_.copies().size(); ++c) {
     const OutputCopy& copy = layout_.copies()[c];
     std::memcpy(std::get<TensorView>(outputs[copy.output]).data,
-                buffers[first_slots_.back() + c], copy.bytes);
+                buffers[slots_.first.back() + c], copy.bytes);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     OpaqueValue* opaque = std::get_if<OpaqueValue>(&outputs[i]);
@@ -303,7 +271,7 @@ absl::Status Instance::Run(absl::Span<const TensorView> inputs,
 
 absl::Status Instance::RunStep(int step, Context& context) const {
   const LoadedStep& loaded = steps_[step];
-  void* const* const buffers = context.buffers.data() + first_slots_[step];
+  void* const* const buffers = context.buffers.data() + slots_.first[step];
   if (loaded.kernel != nullptr) {
     ParallelFor(grids_[step], loaded.proto->kernel().grain(),
                 [&](int64_t begin, int64_t end) {
@@ -311,10 +279,9 @@ absl::Status Instance::RunStep(int step, Context& context) const {
                 });
     return absl::OkStatus();
   }
-  if (library_[step].call != nullptr) {
-    const LibraryStep& library = library_[step];
-    const absl::Status status = library.call->Run(
-        buffers, context.arena.data() + library.scratch_offset,
+  if (library_[step] != nullptr) {
+    const absl::Status status = library_[step]->Run(
+        buffers, context.arena.data() + layout_.scratch_offset(step),
         *context.bindings[step]);
     return status.ok() ? status : InStep(loaded, status);
   }
@@ -323,7 +290,7 @@ absl::Status Instance::RunStep(int step, Context& context) const {
 
 absl::Status Instance::RunRegion(int step, Context& context) const {
   const LoadedStep& loaded = steps_[step];
-  void* const* buffer = context.buffers.data() + first_slots_[step];
+  void* const* buffer = context.buffers.data() + slots_.first[step];
   Context::Region& region = context.regions[step];
   auto set = [&](RegionValue& value, int32_t index, bool is_input) {
     if (TensorView* tensor = std::get_if<TensorView>(&value)) {

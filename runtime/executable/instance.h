@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/executable/buffer_slots.h"
 #include "runtime/executable/executable.h"
 #include "runtime/executable/instance_layout.h"
 #include "runtime/executable/loaded_plan.h"
@@ -38,24 +39,12 @@ class Instance {
 
  private:
   struct Context;
-  struct LibraryStep {
-    std::unique_ptr<LibraryCall> call;
-    int64_t scratch_offset = 0;
-  };
-  // A place in a context's buffers that holds an address of the arena, of an
-  // input or of an output.
-  struct Patch {
-    int32_t slot = 0;
-    int32_t index = 0;   // of the input or output
-    int64_t offset = 0;  // in the arena
-  };
   class Borrowed;
 
   Instance(const LoadedPlan& plan, bool initialization);
 
   absl::Status PrepareLibraryCall(int step, int threads);
   absl::Status PrepareKernels();
-  void NumberBuffers();
   std::unique_ptr<Context> NewContext() const;
   std::unique_ptr<Context> TakeContext() const;
   void ReturnContext(std::unique_ptr<Context> context) const;
@@ -68,11 +57,9 @@ class Instance {
   const std::vector<LoadedStep>& steps_;
   std::vector<int64_t> symbols_;
   InstanceLayout layout_;
-  std::vector<LibraryStep> library_;  // by step; null for others
-  std::vector<int64_t> grids_;        // by step; 0 for others
-  std::vector<int32_t> first_slots_;  // by step: of its buffers
-  std::vector<void*> fixed_slots_;    // the buffers before any patch
-  std::vector<Patch> arena_patches_, input_patches_, output_patches_;
+  std::vector<std::unique_ptr<LibraryCall>> library_;  // by step; may be null
+  std::vector<int64_t> grids_;                         // by step; 0 for others
+  BufferSlots slots_;
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Context>> free_contexts_;

@@ -273,6 +273,17 @@ void LoadedPlan::ReleaseUnusedConstants() {
   }
 }
 
+absl::StatusOr<std::vector<std::vector<int64_t>>> LoadedPlan::OutputSizes(
+    absl::Span<const int64_t> symbols) const {
+  std::vector<std::vector<int64_t>> sizes;
+  for (const PlanTensorType& type : output_types_) {
+    AITUNE_ASSIGN_OR_RETURN(std::vector<int64_t> output,
+                            EvaluateSizes(type.sizes, symbols));
+    sizes.push_back(std::move(output));
+  }
+  return sizes;
+}
+
 int64_t LoadedPlan::MemoryInBytes() const {
   int64_t bytes = arenas_.MemoryInBytes() + weights_.MemoryInBytes();
   for (const AlignedBuffer& buffer : owned_) bytes += buffer.bytes();

@@ -94,6 +94,9 @@ class LoadedPlan {
   const std::vector<PlanTensorType>& output_types() const {
     return output_types_;
   }
+  // The sizes of each output for these symbols; empty for opaque ones.
+  absl::StatusOr<std::vector<std::vector<int64_t>>> OutputSizes(
+      absl::Span<const int64_t> symbols) const;
   ArenaPool& arenas() const { return arenas_; }
   WeightCache& weights() const { return weights_; }
 

@@ -11,49 +11,18 @@ using namespace mlir;
 namespace aitune {
 
 AffineExpr PointPrinter::indexOf(Value value, Body &body) {
-  if (AffineExpr expr = trackIndex(value, body.loops))
-    return expr;
-  if (auto apply = value.getDefiningOp<affine::AffineApplyOp>()) {
-    SmallVector<AffineExpr> operands;
-    for (Value operand : apply.getMapOperands())
-      operands.push_back(indexOf(operand, body));
-    AffineMap map = apply.getAffineMap();
-    ArrayRef<AffineExpr> all(operands);
-    return map.getResult(0).replaceDimsAndSymbols(
-        all.take_front(map.getNumDims()), all.drop_front(map.getNumDims()));
-  }
   // Known only when the code runs: a dim of its own, bound here.
-  std::string number = evaluate(value, body);
-  AffineExpr dim = dims.makeOpaque(value.getContext());
-  current->bindings[cast<AffineDimExpr>(dim).getPosition()] = number;
-  return dim;
+  return trackIndex(value, body.loops, [&](Value ofData) {
+    std::string number = evaluate(ofData, body);
+    AffineExpr dim = dims.makeOpaque(ofData.getContext());
+    current->bindings[cast<AffineDimExpr>(dim).getPosition()] = number;
+    return dim;
+  });
 }
 
 std::optional<bool> PointPrinter::decide(Value condition, Body &body) {
-  if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
-    std::optional<bool> lhs = decide(both.getLhs(), body),
-                        rhs = decide(both.getRhs(), body);
-    if ((lhs && !*lhs) || (rhs && !*rhs))
-      return false;
-    return lhs && rhs ? std::optional<bool>(true) : std::nullopt;
-  }
-  auto compare = condition.getDefiningOp<arith::CmpIOp>();
-  if (!compare)
-    return std::nullopt;
-  AffineExpr lhs = trackIndex(compare.getLhs(), body.loops),
-             rhs = trackIndex(compare.getRhs(), body.loops);
-  if (!lhs || !rhs)
-    return std::nullopt;
-  ConstantBounds bounds =
-      getBounds(lhs - rhs, [this](unsigned dim) { return range(dim); });
-  bool isLess = compare.getPredicate() == arith::CmpIPredicate::slt;
-  if (!isLess && compare.getPredicate() != arith::CmpIPredicate::sge)
-    return std::nullopt;
-  if (bounds.upper && *bounds.upper < 0)
-    return isLess;
-  if (bounds.lower && *bounds.lower >= 0)
-    return !isLess;
-  return std::nullopt;
+  return decideCondition(condition, body.loops,
+                         [this](unsigned dim) { return range(dim); });
 }
 
 std::optional<PointPrinter::Condition>

@@ -139,6 +139,49 @@ AffineExpr trackIndex(Value value, ArrayRef<AffineExpr> loops) {
   return operands[0]; // arith.index_cast between index and i64
 }
 
+AffineExpr trackIndex(Value value, ArrayRef<AffineExpr> loops,
+                      llvm::function_ref<AffineExpr(Value)> ofData) {
+  if (AffineExpr expr = trackIndex(value, loops))
+    return expr;
+  auto apply = value.getDefiningOp<affine::AffineApplyOp>();
+  if (!apply)
+    return ofData(value);
+  SmallVector<AffineExpr> operands;
+  for (Value operand : apply.getMapOperands())
+    operands.push_back(trackIndex(operand, loops, ofData));
+  AffineMap map = apply.getAffineMap();
+  ArrayRef<AffineExpr> all(operands);
+  return map.getResult(0).replaceDimsAndSymbols(
+      all.take_front(map.getNumDims()), all.drop_front(map.getNumDims()));
+}
+
+std::optional<bool> decideCondition(Value condition, ArrayRef<AffineExpr> loops,
+                                    RangeLookup ranges) {
+  if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+    std::optional<bool> lhs = decideCondition(both.getLhs(), loops, ranges),
+                        rhs = decideCondition(both.getRhs(), loops, ranges);
+    if ((lhs && !*lhs) || (rhs && !*rhs))
+      return false;
+    return lhs && rhs ? std::optional<bool>(true) : std::nullopt;
+  }
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare)
+    return std::nullopt;
+  AffineExpr lhs = trackIndex(compare.getLhs(), loops),
+             rhs = trackIndex(compare.getRhs(), loops);
+  if (!lhs || !rhs)
+    return std::nullopt;
+  bool isLess = compare.getPredicate() == arith::CmpIPredicate::slt;
+  if (!isLess && compare.getPredicate() != arith::CmpIPredicate::sge)
+    return std::nullopt;
+  ConstantBounds bounds = getBounds(lhs - rhs, ranges);
+  if (bounds.upper && *bounds.upper < 0)
+    return isLess;
+  if (bounds.lower && *bounds.lower >= 0)
+    return !isLess;
+  return std::nullopt;
+}
+
 double getCost(Operation *op) {
   if (isa<arith::ConstantOp, linalg::IndexOp, linalg::YieldOp, scf::YieldOp,
           affine::AffineApplyOp, arith::IndexCastOp, scf::IfOp>(op))

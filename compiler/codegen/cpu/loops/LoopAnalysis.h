@@ -63,6 +63,18 @@ reshapeIndex(mlir::Operation *reshape, llvm::ArrayRef<mlir::AffineExpr> exprs,
 mlir::AffineExpr trackIndex(mlir::Value value,
                             llvm::ArrayRef<mlir::AffineExpr> loops);
 
+/// As trackIndex; what depends on data is what `ofData` gives for it.
+mlir::AffineExpr
+trackIndex(mlir::Value value, llvm::ArrayRef<mlir::AffineExpr> loops,
+           llvm::function_ref<mlir::AffineExpr(mlir::Value)> ofData);
+
+/// Whether a body's comparison of indices (slt or sge), or a conjunction of
+/// them, is the same for all values that the dims take; nothing if it is not,
+/// or depends on data.
+std::optional<bool> decideCondition(mlir::Value condition,
+                                    llvm::ArrayRef<mlir::AffineExpr> loops,
+                                    RangeLookup ranges);
+
 /// The address of an element, in elements, of a dense tensor type.
 mlir::AffineExpr linearize(mlir::RankedTensorType type,
                            llvm::ArrayRef<mlir::AffineExpr> exprs);

@@ -1,0 +1,40 @@
+#include "runtime/executable/buffer_slots.h"
+
+namespace aitune {
+
+BufferSlots BufferSlots::Number(const LoadedPlan& plan,
+                                const std::vector<LoadedStep>& steps,
+                                const InstanceLayout& layout) {
+  BufferSlots slots;
+  auto add = [&](int32_t value) {
+    const int32_t slot = static_cast<int32_t>(slots.fixed.size());
+    const Placement& placement = layout.placement(value);
+    slots.fixed.push_back(nullptr);
+    switch (placement.kind) {
+      case Placement::Kind::kFixed:
+        slots.fixed.back() = plan.values()[plan.values()[value].root].fixed;
+        break;
+      case Placement::Kind::kArena:
+        slots.arena.push_back({slot, 0, placement.offset});
+        break;
+      case Placement::Kind::kInput:
+        slots.inputs.push_back({slot, placement.index, 0});
+        break;
+      case Placement::Kind::kOutput:
+        slots.outputs.push_back({slot, placement.index, 0});
+        break;
+      case Placement::Kind::kNone:
+        break;
+    }
+  };
+  for (const LoadedStep& step : steps) {
+    slots.first.push_back(static_cast<int32_t>(slots.fixed.size()));
+    for (int32_t value : step.inputs) add(value);
+    for (int32_t value : step.outputs) add(value);
+  }
+  slots.first.push_back(static_cast<int32_t>(slots.fixed.size()));
+  for (const OutputCopy& copy : layout.copies()) add(copy.value);
+  return slots;
+}
+
+}  // namespace aitune

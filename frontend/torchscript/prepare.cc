@@ -11,17 +11,8 @@
 namespace aitune::frontend {
 namespace {
 
-// Whether weights have fewer bits than arithmetic is done in: numbers computed
-// from them are better kept wide than rounded into new weights.
-bool HasNarrowWeights(const torch::jit::Module& module) {
-  for (const at::Tensor& weight : module.parameters()) {
-    if (weight.is_floating_point() && weight.element_size() < 4) return true;
-  }
-  return false;
-}
-
-// Freezing leaves the frozen program, with its folded weights, in the
-// compilation unit of the module that was frozen, for as long as that lives.
+// Freezing leaves the frozen program in the compilation unit of the module that
+// was frozen, for as long as that lives.
 void Forget(torch::jit::Graph& program) {
   while (!program.outputs().empty()) {
     program.eraseOutput(program.outputs().size() - 1);
@@ -45,9 +36,10 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
   if (module.hasattr("training")) {
     const absl::Status frozen =
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-          prepared.module = torch::jit::freeze(
-              module, /*preserved_attrs=*/{},
-              /*optimize_numerics=*/!HasNarrowWeights(module));
+          // Numbers are not folded into weights: that is a copy of each weight
+          // for the sake of an epilogue, rounded once more.
+          prepared.module = torch::jit::freeze(module, /*preserved_attrs=*/{},
+                                               /*optimize_numerics=*/false);
           return absl::OkStatus();
         });
     was_frozen_here = frozen.ok();

@@ -367,12 +367,16 @@ absl::Status Compilation::findCudaImplementations() {
   };
   timed("code generation", [&] {
     addCudaCandidates(kernels, module, target, cudaOptions, result);
+    compiledKernels += static_cast<int64_t>(kernels.size());
   });
   std::vector<int> choices(kernels.size(), 0);
   if (options.measureCandidates)
     timed("candidate choice", [&] {
       choices = chooseCudaCandidates(kernels, module, **device, constants,
                                      cudaOptions, result);
+      measuredKernels += llvm::count_if(kernels, [](const Kernel &kernel) {
+        return kernel.candidates.size() > 1;
+      });
     });
   for (auto [kernel, choice] : llvm::zip_equal(kernels, choices)) {
     if (kernel.launches.empty())

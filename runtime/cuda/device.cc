@@ -19,31 +19,32 @@ absl::StatusOr<const Device*> Device::Open(int ordinal) {
   std::lock_guard<std::mutex> lock(*mutex);
   std::unique_ptr<Device>& device = (*devices)[ordinal];
   if (device == nullptr) {
-    AITUNE_ASSIGN_OR_RETURN(device, Create(ordinal));
+    AITUNE_ASSIGN_OR_RETURN(const Driver* driver, GetDriver());
+    AITUNE_ASSIGN_OR_RETURN(device, Create(*driver, ordinal));
   }
   return device.get();
 }
 
-absl::StatusOr<std::unique_ptr<Device>> Device::Create(int ordinal) {
-  AITUNE_ASSIGN_OR_RETURN(const Driver* driver, GetDriver());
+absl::StatusOr<std::unique_ptr<Device>> Device::Create(const Driver& driver,
+                                                       int ordinal) {
   int count = 0;
   AITUNE_RETURN_IF_ERROR(
-      driver->Check(driver->cuDeviceGetCount(&count), "counting GPUs"));
+      driver.Check(driver.cuDeviceGetCount(&count), "counting GPUs"));
   if (ordinal < 0 || ordinal >= count) {
     return absl::InvalidArgumentError(absl::StrCat(
         "there is no GPU cuda:", ordinal, "; this machine has ", count));
   }
-  std::unique_ptr<Device> device(new Device(*driver));
+  std::unique_ptr<Device> device(new Device(driver));
   CUdevice handle;
   AITUNE_RETURN_IF_ERROR(
-      driver->Check(driver->cuDeviceGet(&handle, ordinal), "opening the GPU"));
+      driver.Check(driver.cuDeviceGet(&handle, ordinal), "opening the GPU"));
   device->ordinal_ = ordinal;
   char name[256] = {};
-  driver->cuDeviceGetName(name, sizeof(name) - 1, handle);
+  driver.cuDeviceGetName(name, sizeof(name) - 1, handle);
   device->name_ = name;
   auto attribute = [&](CUdevice_attribute which) {
     int value = 0;
-    driver->cuDeviceGetAttribute(&value, which, handle);
+    driver.cuDeviceGetAttribute(&value, which, handle);
     return value;
   };
   device->arch_ = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
@@ -60,8 +61,8 @@ absl::StatusOr<std::unique_ptr<Device>> Device::Create(int ordinal) {
         "; at least 8.0 (Ampere) is needed. Use --device cpu."));
   }
   AITUNE_RETURN_IF_ERROR(
-      driver->Check(driver->cuDevicePrimaryCtxRetain(&device->context_, handle),
-                    "opening the GPU's context"));
+      driver.Check(driver.cuDevicePrimaryCtxRetain(&device->context_, handle),
+                   "opening the GPU's context"));
   return device;
 }
 

@@ -21,6 +21,10 @@ class Device {
   // Thread-safe; the result stays for the life of the process.
   static absl::StatusOr<const Device*> Open(int ordinal);
 
+  // The same on a driver of the caller's, which must outlive the device.
+  static absl::StatusOr<std::unique_ptr<Device>> Create(const Driver& driver,
+                                                        int ordinal);
+
   const Driver& driver() const { return driver_; }
   int ordinal() const { return ordinal_; }
   const std::string& name() const { return name_; }
@@ -36,7 +40,6 @@ class Device {
 
  private:
   explicit Device(const Driver& driver) : driver_(driver) {}
-  static absl::StatusOr<std::unique_ptr<Device>> Create(int ordinal);
 
   const Driver& driver_;
   int ordinal_ = 0, arch_ = 0, multiprocessors_ = 0;

@@ -9,7 +9,7 @@
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, input = 0 : i64, axis = 0 : i64}]} {
 
 // Windows of the image are rows of A; the filter is packed channels-last.
-// CHECK-LABEL: === three: mma
+// CHECK-LABEL: === three: wgmma
 // CHECK: const Windows<half, 3, 3> a{in0, 50176, 1792, 64, m0, s0 * 196, 14, 14, 28, 28, 64, 2, 2, 1, 1, 1, 1};
 // CHECK-NEXT: const Rows<half> b{in1, 576, n0, 128, 576};
 // CHECK: maximum(

@@ -200,6 +200,8 @@ std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
                           : unsignedInfix(unsignedOp, type, x);
   if (name == "negf")
     return "-" + x[0];
+  if (name == "erf" && type.isF32())
+    return call("quickErf", x);
   if (name == "maximumf")
     return call("maximum", x);
   if (name == "minimumf")

@@ -7,20 +7,22 @@
 
 // No clusters before Hopper.
 // AMPERE-NOT: splits
+// Nor warpgroups.
+// AMPERE-NOT: wgmma
 
 #batch = affine_map<()[s0] -> (s0, 128, 768)>
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, input = 0 : i64, axis = 0 : i64}]} {
 
 // The rows of all batches are one axis; weights are read before the wait.
-// CHECK-LABEL: === bias_gelu: mma
+// CHECK-LABEL: === bias_gelu: wgmma
 // CHECK-NEXT: shared_memory
 // CHECK: const Rows<half> a{in0, 768, m0, s0 * 128, 768};
 // CHECK-NEXT: const Rows<half> b{in1, 768, n0, 768, 768};
-// CHECK-NEXT: multiplyTile<Core, {{.*}}, true>(a, b
+// CHECK-NEXT: multiplyTileByGroups<Core, {{.*}}, true>(a, b
 // CHECK: const Pack<float, 8> sum = sum
 // CHECK-NEXT: const Pack<half, 8> [[BIAS:x[0-9]+]] = load<8>(in2 + n);
 // CHECK: sum[j] +
-// CHECK: erff
+// CHECK: quickErf
 // CHECK: store(out0 + m * 768 + n
 func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<768x768xf16> {ait.constant}, %bias: tensor<768xf16> {ait.constant}) -> tensor<?x128x768xf16, #batch> attributes {ait.kind = "matmul"} {
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<?x128x768xf16, #batch>, tensor<768x768xf16>) -> tensor<?x128x768xf16, #batch>

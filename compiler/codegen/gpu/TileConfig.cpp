@@ -25,6 +25,13 @@ const TileConfig kTensorTiles[] = {
     {64, 32, 32, 32, 4, 6},   {32, 64, 32, 32, 4, 6},   {32, 32, 32, 32, 4, 6},
     {16, 64, 16, 32, 4, 6},   {16, 32, 16, 32, 4, 8},
 };
+// A warpgroup each 64 rows. Two blocks of the first share a multiprocessor, so
+// that one computes while the other stores.
+const TileConfig kGroupTiles[] = {
+    {128, 128, 64, 128, 1, 3, 1, true}, {128, 192, 64, 192, 1, 5, 1, true},
+    {128, 256, 64, 256, 1, 4, 1, true}, {64, 128, 64, 128, 1, 4, 1, true},
+    {64, 256, 64, 256, 1, 4, 1, true},
+};
 const TileConfig kSimtTiles[] = {
     {128, 64, 0, 0, 1, 3},
     {64, 64, 0, 0, 1, 3},
@@ -66,7 +73,9 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
   double compute =
       instructions * std::max(warps * together / 2.5, 4.0) / 1700 / together;
   double operations = 2.0 * tile.m * tile.n * depth;
-  if (!tile.isSimt())
+  if (tile.byGroups)
+    compute = operations / 4.5e6;
+  else if (!tile.isSimt())
     compute = std::max(compute, operations / (elementBytes == 4 ? 1.5e6 : 3e6));
   double bytes = (tile.m + tile.n) * kStageBytes;
   double transfer = bytes / std::min(60e3, 6e6 / busy * together);
@@ -87,7 +96,10 @@ int64_t TileConfig::sharedBytes(int64_t) const {
 
 std::string TileConfig::description() const {
   std::string text = llvm::formatv("{0} {1}x{2}, {3} stages",
-                                   isSimt() ? "simt" : "mma", m, n, stages);
+                                   isSimt()   ? "simt"
+                                   : byGroups ? "wgmma"
+                                              : "mma",
+                                   m, n, stages);
   if (slices > 1)
     text += llvm::formatv(", {0} slices", slices);
   if (splits > 1)
@@ -98,8 +110,31 @@ std::string TileConfig::description() const {
 std::string TileConfig::core(const std::string &element, bool rowsOfB) const {
   if (isSimt())
     return llvm::formatv("SimtCore<{0}, {1}>", m, n);
+  if (byGroups)
+    return llvm::formatv("WgmmaCore<{0}, {1}, {2}>", element, m, n);
   return llvm::formatv("MmaCore<{0}, {1}, {2}, {3}, {4}, {5}, {6}>", element, m,
                        n, warpM, warpN, slices, rowsOfB ? "true" : "false");
+}
+
+std::string TileConfig::groupInstruction(bool isBfloat) const {
+  const int64_t count = n / 2;
+  std::string numbers, operands;
+  for (int64_t i = 0; i < count; ++i) {
+    numbers += llvm::formatv("{0}%{1}", i ? ", " : "", i);
+    operands += llvm::formatv("{0}\"+f\"(sums[{1}])", i ? ", " : "", i);
+  }
+  return llvm::formatv(
+      "__device__ __forceinline__ void multiplyGroup(float (&sums)[{0}], "
+      "unsigned long long a, unsigned long long b, int accumulate) {{\n"
+      "  asm volatile(\"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{1}, 0;\\n\"\n"
+      "               \"wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} "
+      "\"\n"
+      "               \"{{{4}}, %{0}, %{5}, p, 1, 1, 0, 0;\\n}\"\n"
+      "               : {6}\n"
+      "               : \"l\"(a), \"l\"(b), \"r\"(accumulate));\n"
+      "}\n",
+      count, count + 2, n, isBfloat ? "bf16" : "f16", numbers, count + 1,
+      operands);
 }
 
 std::vector<TileConfig> chooseTiles(const TileProblem &problem,
@@ -126,7 +161,7 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
         tile.splits = splits;
         int64_t depth = kStageBytes / elementBytes;
         if (splits > 1 &&
-            (!problem.reducedIsStatic || target.major < 9 ||
+            (tile.byGroups || !problem.reducedIsStatic || target.major < 9 ||
              target.major >= 12 || problem.k < splits * depth * 2))
           continue;
         if (tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
@@ -138,12 +173,16 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
   };
   if (isHalf || target.allowTf32)
     add(kTensorTiles);
+  if (isHalf && problem.rowsOfB && target.hasWgmma() && problem.m > 32)
+    add(kGroupTiles);
   if (!isHalf)
     add(kSimtTiles);
   // Equal estimates: in the order of the tables, whatever the sort.
   llvm::sort(ranked, [](const auto &a, const auto &b) {
-    return std::make_tuple(a.first, -a.second.m, -a.second.n, a.second.splits) <
-           std::make_tuple(b.first, -b.second.m, -b.second.n, b.second.splits);
+    return std::make_tuple(a.first, -a.second.m, -a.second.n, a.second.splits,
+                           a.second.byGroups) <
+           std::make_tuple(b.first, -b.second.m, -b.second.n, b.second.splits,
+                           b.second.byGroups);
   });
   // The best of each tile first, since they differ most; no more than half of
   // them split, as what a cluster costs is the least certain.
@@ -154,7 +193,7 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
       size_t same = 0;
       for (const TileConfig &other : chosen)
         same += other.m == tile.m && other.n == tile.n &&
-                other.slices == tile.slices;
+                other.slices == tile.slices && other.byGroups == tile.byGroups;
       if (same > round || chosen.size() >= most ||
           time > 3 * ranked.front().first ||
           (tile.splits > 1 && split >= most / 2))

@@ -17,10 +17,18 @@ struct TileConfig {
   int64_t slices;       ///< groups of warps that split a stage's depth
   int64_t stages;
   int64_t splits = 1; ///< blocks of a cluster that split the reduced axis
+  /// By warpgroups (prelude/Wgmma.cuh): of half types, rows of B, Hopper.
+  bool byGroups = false;
 
   bool isSimt() const { return warpM == 0; }
   int64_t threads() const {
-    return isSimt() ? 256 : (m / warpM) * (n / warpN) * slices * 32;
+    if (isSimt())
+      return 256;
+    return (byGroups ? m / 16 : (m / warpM) * (n / warpN) * slices) * 32;
+  }
+  /// Blocks on a multiprocessor that registers must suffice for.
+  int64_t residentBlocks() const {
+    return byGroups && m <= 128 && n <= 128 ? 2 : 1;
   }
   /// Of a block, for elements of `elementBytes`.
   int64_t sharedBytes(int64_t elementBytes) const;
@@ -28,6 +36,9 @@ struct TileConfig {
   std::string description() const;
   /// `MmaCore<half, 64, 32, ...>`.
   std::string core(const std::string &element, bool rowsOfB) const;
+  /// With byGroups: the definition of multiplyGroup, the instruction that
+  /// multiplies 64 rows of A with all rows of B.
+  std::string groupInstruction(bool isBfloat) const;
 };
 
 struct TileProblem {

@@ -72,10 +72,10 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                     offset(printer, kernel.b), index(kernel.columnStride),
                     index(kernel.columnSize), index(kernel.reducedSize)));
   printer.line(llvm::formatv(
-      "float *tile = multiplyTile<Core, {0}, {1}, {2}, {3}>(a, b, {4}, "
-      "{5}, shared);",
-      config.m, config.n, config.stages, kernel.b.isConstant ? "true" : "false",
-      first, last));
+      "float *tile = {0}<Core, {1}, {2}, {3}, {4}>(a, b, {5}, {6}, shared);",
+      config.byGroups ? "multiplyTileByGroups" : "multiplyTile", config.m,
+      config.n, config.stages, kernel.b.isConstant ? "true" : "false", first,
+      last));
 
   // The epilogue, in packs of the tile's rows.
   int64_t lanes = epilogue.lanes(kernel.columnSize), threads = config.threads();
@@ -135,11 +135,19 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   GeneratedStep step;
   SmallVector<KernelParameter> parameters = epilogue.parameters(step);
   candidate.description = config.description();
-  candidate.text = "using Index = " + indexType(parts.function, symbols) +
-                   ";\n\n" + preludeText("Common") + "\n" +
-                   preludeText("Tile") + "\n" + "// " + name.str() + ": " +
-                   candidate.description + "\n";
+  candidate.text =
+      "using Index = " + indexType(parts.function, symbols) + ";\n\n" +
+      preludeText("Common") + "\n" + preludeText("Tile") + "\n" +
+      (config.byGroups ? config.groupInstruction(kernel.element.isBF16()) +
+                             "\n" + preludeText("Wgmma") + "\n"
+                       : "") +
+      "// " + name.str() + ": " + candidate.description + "\n";
   std::string head = kernelHead(name, threads, parameters, symbols);
+  if (config.residentBlocks() > 1) {
+    std::string bounds = llvm::formatv("__launch_bounds__({0}", threads);
+    head.insert(head.find(bounds) + bounds.size(),
+                llvm::formatv(", {0}", config.residentBlocks()));
+  }
   if (config.splits > 1)
     head.insert(head.find("__launch_bounds__"),
                 llvm::formatv("__cluster_dims__(1, 1, {0}) ", config.splits));

@@ -1,0 +1,312 @@
+// An executable on a GPU that is made of functions: what it asks of the driver,
+// and what it does when the driver refuses.
+#include "runtime/cuda/cuda_executable.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+
+#include "runtime/cuda/gpu_target.h"
+#include "runtime/executable/test_plan.h"
+
+namespace aitune::cuda {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr size_t kMemory = 1 << 20;
+
+// The GPU: its memory is the host's, its kernel doubles `symbol 0` floats.
+struct FakeGpu {
+  std::map<CUdeviceptr, size_t> blocks;
+  size_t used = 0;
+  CUresult launch = CUDA_SUCCESS, load = CUDA_SUCCESS, graph = CUDA_SUCCESS;
+  int launches = 0, graph_launches = 0, recorded = 0;
+  bool recording = false;
+} gpu;
+
+template <typename T>
+T Handle() {
+  return reinterpret_cast<T>(&gpu);
+}
+
+CUresult Version(int* version) {
+  *version = 13000;
+  return CUDA_SUCCESS;
+}
+CUresult Count(int* count) {
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+CUresult Name(char* name, int length, CUdevice) {
+  std::strncpy(name, "Fake GPU", length);
+  return CUDA_SUCCESS;
+}
+CUresult Attribute(int* value, CUdevice_attribute which, CUdevice) {
+  *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : 0;
+  return CUDA_SUCCESS;
+}
+CUresult Allocate(CUdeviceptr* address, size_t bytes) {
+  if (gpu.used + bytes > kMemory) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
+  gpu.blocks[*address] = bytes;
+  gpu.used += bytes;
+  return CUDA_SUCCESS;
+}
+CUresult Free(CUdeviceptr address) {
+  gpu.used -= gpu.blocks.at(address);
+  gpu.blocks.erase(address);
+  std::free(reinterpret_cast<void*>(address));
+  return CUDA_SUCCESS;
+}
+CUresult MemoryInfo(size_t* free, size_t* total) {
+  *free = kMemory - gpu.used;
+  *total = kMemory;
+  return CUDA_SUCCESS;
+}
+CUresult ToDevice(CUdeviceptr to, const void* from, size_t bytes) {
+  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult LoadModule(CUmodule* module, const void*) {
+  if (gpu.load == CUDA_SUCCESS) *module = Handle<CUmodule>();
+  return gpu.load;
+}
+CUresult FindFunction(CUfunction* function, CUmodule, const char* name) {
+  if (std::string(name) != "twice") return CUDA_ERROR_NOT_FOUND;
+  *function = Handle<CUfunction>();
+  return CUDA_SUCCESS;
+}
+CUresult Launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
+  if (gpu.launch != CUDA_SUCCESS) return gpu.launch;
+  if (gpu.recording) {
+    ++gpu.recorded;
+    return CUDA_SUCCESS;
+  }
+  ++gpu.launches;
+  const float* from = *static_cast<float**>(parameters[0]);
+  float* to = *static_cast<float**>(parameters[1]);
+  for (int64_t i = 0; i < *static_cast<int64_t*>(parameters[2]); ++i)
+    to[i] = from[i] * 2;
+  return CUDA_SUCCESS;
+}
+CUresult NewStream(CUstream* stream, unsigned) {
+  *stream = Handle<CUstream>();
+  return CUDA_SUCCESS;
+}
+CUresult NewEvent(CUevent* event, unsigned) {
+  *event = Handle<CUevent>();
+  return CUDA_SUCCESS;
+}
+CUresult BeginCapture(CUstream, CUstreamCaptureMode) {
+  gpu.recording = true;
+  return CUDA_SUCCESS;
+}
+CUresult EndCapture(CUstream, CUgraph* graph) {
+  gpu.recording = false;
+  *graph = Handle<CUgraph>();
+  return CUDA_SUCCESS;
+}
+CUresult IsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+CUresult Instantiate(CUgraphExec* graph, CUgraph, unsigned long long) {
+  if (gpu.graph == CUDA_SUCCESS) *graph = Handle<CUgraphExec>();
+  return gpu.graph;
+}
+CUresult LaunchGraph(CUgraphExec, CUstream) {
+  ++gpu.graph_launches;
+  return CUDA_SUCCESS;
+}
+CUresult ErrorName(CUresult, const char** text) {
+  *text = "CUDA_ERROR_FAKE";
+  return CUDA_SUCCESS;
+}
+CUresult ErrorText(CUresult, const char** text) {
+  *text = "a made-up failure";
+  return CUDA_SUCCESS;
+}
+CUresult Succeed() { return CUDA_SUCCESS; }
+
+#define AITUNE_STRING(name) #name
+#define AITUNE_FAKE(name, function) \
+  {AITUNE_STRING(name), reinterpret_cast<void*>(function)}
+
+const Driver& FakeDriver() {
+  static const std::map<std::string, void*> functions = {
+      AITUNE_FAKE(cuDriverGetVersion, Version),
+      AITUNE_FAKE(cuDeviceGetCount, Count),
+      AITUNE_FAKE(cuDeviceGetName, Name),
+      AITUNE_FAKE(cuDeviceGetAttribute, Attribute),
+      AITUNE_FAKE(cuMemAlloc_v2, Allocate),
+      AITUNE_FAKE(cuMemFree_v2, Free),
+      AITUNE_FAKE(cuMemGetInfo_v2, MemoryInfo),
+      AITUNE_FAKE(cuMemcpyHtoD_v2, ToDevice),
+      AITUNE_FAKE(cuModuleLoadData, LoadModule),
+      AITUNE_FAKE(cuModuleGetFunction, FindFunction),
+      AITUNE_FAKE(cuLaunchKernelEx, Launch),
+      AITUNE_FAKE(cuStreamCreate, NewStream),
+      AITUNE_FAKE(cuEventCreate, NewEvent),
+      AITUNE_FAKE(cuStreamBeginCapture_v2, BeginCapture),
+      AITUNE_FAKE(cuStreamEndCapture, EndCapture),
+      AITUNE_FAKE(cuStreamIsCapturing, IsCapturing),
+      AITUNE_FAKE(cuGraphInstantiateWithFlags, Instantiate),
+      AITUNE_FAKE(cuGraphLaunch, LaunchGraph),
+      AITUNE_FAKE(cuGetErrorName, ErrorName),
+      AITUNE_FAKE(cuGetErrorString, ErrorText),
+  };
+  static const auto* const driver =
+      new absl::StatusOr<Driver>(LoadDriver([](const char* name) {
+        const auto found = functions.find(name);
+        return found == functions.end() ? reinterpret_cast<void*>(Succeed)
+                                        : found->second;
+      }));
+  return **driver;
+}
+
+const Device& FakeDevice() {
+  static const Device* const device =
+      Device::Create(FakeDriver(), 0)->release();
+  return *device;
+}
+
+// Twice, by way of the arena: y = 2 (2 x) for 1 to 2^20 floats.
+ExecutablePlan FourTimes() {
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
+  const int x = plan.Input({n}), t = plan.Arena({n}), y = plan.Output({n});
+  for (const auto& [from, to] : {std::pair(x, t), std::pair(t, y)}) {
+    CudaKernelLaunch* launch =
+        plan.AddStep({from}, {to})->mutable_cuda_kernel();
+    launch->set_symbol("twice");
+    *launch->mutable_grid_x() = ToProto(n);
+    launch->set_block_x(32);
+  }
+  plan.plan.add_output_values(y);
+  plan.plan.set_device("cuda");
+  return plan.plan;
+}
+
+class CudaExecutableTest : public testing::Test {
+ protected:
+  void SetUp() override { gpu = FakeGpu(); }
+  // Whatever went wrong, all memory comes back.
+  void TearDown() override {
+    executable_.reset();
+    EXPECT_EQ(gpu.used, 0u);
+  }
+
+  absl::Status Load(bool graphs = true) {
+    CudaExecutable::Options options;
+    options.graphs = graphs;
+    auto loaded = CudaExecutable::Load(FakeDevice(), FourTimes(), {"cubin"}, {},
+                                       {}, options);
+    if (loaded.ok()) executable_ = *std::move(loaded);
+    return loaded.status();
+  }
+
+  absl::Status Run(std::vector<float>& x, std::vector<float>& y) {
+    const auto size = static_cast<int64_t>(x.size());
+    y.resize(x.size());
+    std::vector<RegionValue> outputs{View(y, {size})};
+    return executable_->Run({View(x, {size})}, absl::MakeSpan(outputs),
+                            nullptr);
+  }
+
+  std::unique_ptr<CudaExecutable> executable_;
+  std::vector<float> x_ = {1, 2, 3}, y_;
+};
+
+TEST_F(CudaExecutableTest, RunsStepsOnceAndThenAGraph) {
+  ASSERT_TRUE(Load().ok());
+  EXPECT_EQ(executable_->GraphReason(), "");
+  ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_THAT(y_, ElementsAre(4, 8, 12));
+  EXPECT_EQ(gpu.launches, 2);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_EQ(gpu.launches, 2);
+  EXPECT_EQ(gpu.recorded, 2);
+  EXPECT_EQ(gpu.graph_launches, 3);
+}
+
+TEST_F(CudaExecutableTest, WithoutGraphsSaysWhy) {
+  ASSERT_TRUE(Load(/*graphs=*/false).ok());
+  EXPECT_THAT(executable_->GraphReason(), HasSubstr("switched off"));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_EQ(gpu.launches, 6);
+  EXPECT_EQ(gpu.graph_launches, 0);
+}
+
+TEST_F(CudaExecutableTest, OutOfMemoryIsAnErrorThatLeavesItUsable) {
+  ASSERT_TRUE(Load().ok());
+  ASSERT_TRUE(Run(x_, y_).ok());
+  std::vector<float> large(kMemory / sizeof(float) + 1, 1.0f);
+  const absl::Status status = Run(large, y_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("out of memory"), HasSubstr("of 1 MiB are free"),
+                    HasSubstr("Smaller inputs")));
+  ASSERT_TRUE(Run(x_, y_).ok());
+  std::vector<float> fits(kMemory / sizeof(float) / 2, 1.0f);
+  ASSERT_TRUE(Run(fits, y_).ok());
+  EXPECT_EQ(y_.back(), 4.0f);
+}
+
+TEST_F(CudaExecutableTest, CountsItsMemory) {
+  ASSERT_TRUE(Load().ok());
+  ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_EQ(executable_->MemoryInBytes(), static_cast<int64_t>(gpu.used));
+  EXPECT_GT(gpu.used, 0u);
+}
+
+TEST_F(CudaExecutableTest, AFailedLaunchNamesItsStep) {
+  ASSERT_TRUE(Load().ok());
+  gpu.launch = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+  const absl::Status status = Run(x_, y_);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("step 'step_1'"), HasSubstr("launching a kernel"),
+                    HasSubstr("made-up failure")));
+  gpu.launch = CUDA_SUCCESS;
+  ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_EQ(gpu.recorded, 2);
+  EXPECT_EQ(gpu.graph_launches, 1);
+}
+
+TEST_F(CudaExecutableTest, AGraphThatCannotBeMadeIsAnError) {
+  ASSERT_TRUE(Load().ok());
+  ASSERT_TRUE(Run(x_, y_).ok());
+  gpu.graph = CUDA_ERROR_OUT_OF_MEMORY;
+  EXPECT_EQ(Run(x_, y_).code(), absl::StatusCode::kResourceExhausted);
+  gpu.graph = CUDA_SUCCESS;
+  EXPECT_TRUE(Run(x_, y_).ok());
+  EXPECT_EQ(gpu.graph_launches, 1);
+}
+
+TEST_F(CudaExecutableTest, CodeForAnotherGpuIsRefused) {
+  gpu.load = CUDA_ERROR_NO_BINARY_FOR_GPU;
+  const absl::Status status = Load();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("Fake GPU, sm_90"), HasSubstr("Compile again")));
+}
+
+TEST(GpuTargetTest, NamesWhatResultsDependOn) {
+  const GpuIdentity h200 = {"NVIDIA H200", 90,     132,  13000,
+                            "580.159.03",  130000, 91300};
+  EXPECT_EQ(ToString(h200),
+            "NVIDIA H200 sm_90, 132 multiprocessors; driver 580.159.03 for "
+            "CUDA 13.0; cuBLASLt 130000, cuDNN 91300");
+  GpuIdentity unknown = h200;
+  unknown.module = "";
+  EXPECT_THAT(ToString(unknown), HasSubstr("driver for CUDA 13.0"));
+}
+
+}  // namespace
+}  // namespace aitune::cuda

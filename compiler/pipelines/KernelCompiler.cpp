@@ -11,6 +11,7 @@
 #include "compiler/pipelines/Dump.h"
 #include "compiler/pipelines/Parallel.h"
 #include "compiler/pipelines/Pipelines.h"
+#include "compiler/plugin/Plugin.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
@@ -195,7 +196,8 @@ listKernelSchedules(const std::string &text,
   std::string reason;
   FailureOr<KernelSpace> space =
       listSchedules(findKernel(*module), *target, reason);
-  if (failed(space))
+  if (failed(space) ||
+      failed(addRegisteredSchedules(findKernel(*module), *space, reason)))
     return absl::InvalidArgumentError(reason);
   return *std::move(space);
 }

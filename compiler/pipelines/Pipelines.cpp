@@ -5,6 +5,7 @@
 #include "compiler/codegen/linalg/Passes.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/fusion/Passes.h"
+#include "compiler/plugin/Plugin.h"
 #include "compiler/transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,6 +24,7 @@ void registerCompilerDialects(DialectRegistry &registry) {
 }
 
 void buildTransformPipeline(OpPassManager &passManager) {
+  addRegisteredPasses(PassPoint::AfterImport, passManager);
   OpPassManager &functions = passManager.nest<func::FuncOp>();
   // The import is verbose on purpose: what folds away here need not be matched
   // by any later pattern.
@@ -48,6 +50,7 @@ void buildTransformPipeline(OpPassManager &passManager) {
   functions.addPass(createCSEPass());
   // One call of LibTorch for operators that follow each other.
   functions.addPass(createMergeFallbacks());
+  addRegisteredPasses(PassPoint::AfterTransforms, passManager);
 }
 
 void buildFusionPipeline(OpPassManager &passManager, RejectFunction reject) {
@@ -59,10 +62,12 @@ void buildFusionPipeline(OpPassManager &passManager, RejectFunction reject) {
   // One function a kernel, identical ones once: the layers of a transformer
   // share all of theirs.
   passManager.addPass(createOutlineKernels());
+  addRegisteredPasses(PassPoint::AfterFusion, passManager);
 }
 
 void buildKernelToLinalgPipeline(OpPassManager &passManager,
                                  bool emulateEagerCasts) {
+  addRegisteredPasses(PassPoint::BeforeCodegen, passManager);
   // First, so that no later phase meets arithmetic in f16 or bf16.
   passManager.nest<func::FuncOp>().addPass(
       createPromoteKernelArithmetic({emulateEagerCasts}));

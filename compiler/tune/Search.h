@@ -2,7 +2,8 @@
 //
 // A strategy decides which schedules are measured and how long; it sees
 // predictions and measurements, not code. Adding one: derive from
-// SearchStrategy and register it under a name (compiler/plugin/Plugin.h).
+// SearchStrategy and register it under a name, from a plug-in
+// for instance (compiler/plugin/Plugin.h).
 #ifndef AITUNE_COMPILER_TUNE_SEARCH_H
 #define AITUNE_COMPILER_TUNE_SEARCH_H
 

@@ -145,8 +145,13 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
   build.compile.tuning.budgetSeconds = options.tune_budget;
   build.compile.tuning.database = options.tuning_database;
   build.compile.tuning.strategy = options.tune_strategy;
+  build.compile.tuning.costModel = options.cost_model;
   build.compile.tuning.transfer = options.transfer;
   build.compile.tuning.worker = {"/proc/self/exe", "measure-schedules"};
+  for (const std::string& plugin : options.plugins) {
+    build.compile.tuning.worker.insert(build.compile.tuning.worker.end(),
+                                       {"--plugin", plugin});
+  }
   if (options.tune_budget > 0) {
     build.compile.tuning.stop = StopOnInterrupt();
   }

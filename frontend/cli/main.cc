@@ -10,6 +10,7 @@
 #include "compiler/pipelines/MeasurementWorker.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/options.h"
+#include "frontend/cli/plugins.h"
 #include "frontend/cli/progress.h"
 
 namespace aitune::cli {
@@ -31,6 +32,7 @@ void EnterUsersDirectory() {
 }
 
 absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
+  if (absl::Status status = LoadPlugins(options); !status.ok()) return status;
   switch (options.command) {
     case Command::kTune:
       return Tune(options, progress);

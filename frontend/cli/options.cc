@@ -142,6 +142,15 @@ void AddModelOptions(CLI::App& app, Options& options) {
   app.footer(kInputsHelp);
 }
 
+void AddPlugins(CLI::App& app, Options& options) {
+  app.add_option("--plugin", options.plugins,
+                 "Shared library that adds passes, schedules, cost models or "
+                 "search strategies; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("FILE")
+      ->group(kCompileGroup);
+}
+
 void AddCompileOptions(CLI::App& app, Options& options) {
   app.add_option("--device", options.device,
                  "Compile for and run on cpu (default), cuda or cuda:N, the "
@@ -175,6 +184,7 @@ void AddCompileOptions(CLI::App& app, Options& options) {
                  "standalone benchmark a kernel into DIR")
       ->type_name("DIR")
       ->group(kCompileGroup);
+  AddPlugins(app, options);
 }
 
 void AddCacheFolder(CLI::App& app, Options& options) {
@@ -242,8 +252,13 @@ void AddSearchOptions(CLI::App& app, Options& options) {
       ->type_name("TIME")
       ->group("Schedule search");
   app.add_option("--tune-strategy", options.tune_strategy,
-                 "successive-halving or random; default: successive-halving")
-      ->check(OneOf({"successive-halving", "random"}))
+                 "successive-halving, random or a plug-in's; default: "
+                 "successive-halving")
+      ->type_name("NAME")
+      ->group("Schedule search");
+  app.add_option("--cost-model", options.cost_model,
+                 "What orders schedules before they are measured: roofline or "
+                 "a plug-in's; default: roofline")
       ->type_name("NAME")
       ->group("Schedule search");
   app.add_flag("--transfer", options.transfer,
@@ -278,9 +293,9 @@ void AddTuning(CLI::App& root, Options& options) {
 
 // How tune starts the processes that measure (compiler/tune); for no user.
 void AddMeasure(CLI::App& root, Options& options) {
-  root.add_subcommand("measure-schedules", "")->group("")->callback([&options] {
-    options.command = Command::kMeasure;
-  });
+  CLI::App* app = root.add_subcommand("measure-schedules", "")->group("");
+  AddPlugins(*app, options);
+  app->callback([&options] { options.command = Command::kMeasure; });
 }
 
 void AddTune(CLI::App& root, Options& options) {

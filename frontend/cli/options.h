@@ -49,6 +49,7 @@ struct Options {
   std::string dump_directory;
   std::string target;
   std::string device = "cpu";
+  std::vector<std::string> plugins;  // files, loaded in this order
 
   // The on-disk cache, of every command; empty folder: the user's.
   bool use_cache = true;
@@ -69,6 +70,7 @@ struct Options {
   // tune
   double tune_budget = 0;  // seconds
   std::string tune_strategy = "successive-halving";
+  std::string cost_model = "roofline";
   bool transfer = false;
   bool explain = false;
   std::optional<double> tolerance;

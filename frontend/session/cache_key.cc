@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "compiler/plugin/LoadedPlugins.h"
 #include "frontend/session/artifact.h"
 #include "frontend/session/pytree.h"
 #include "runtime/hash/sha256.h"
@@ -138,6 +139,8 @@ CacheKey KeyOfBuild(std::string_view model_sha256, const ModelInputs& inputs,
       absl::StrCat(absl::string_view(model_sha256.data(), model_sha256.size()),
                    "\n", TextOf(inputs));
   parts.config = TextOf(compile) + TextOf(trace);
+  for (const LoadedPlugin& plugin : loadedPlugins())
+    absl::StrAppend(&parts.config, " plugin=", plugin.sha256);
   parts.target = HostTarget();
   parts.build_id = BuildId();
   parts.versions = LibraryVersions();

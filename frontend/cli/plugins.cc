@@ -1,0 +1,17 @@
+#include "frontend/cli/plugins.h"
+
+#include "compiler/plugin/LoadPlugin.h"
+#include "compiler/tune/CostModel.h"
+#include "compiler/tune/Search.h"
+#include "runtime/executable/status_macros.h"
+
+namespace aitune::cli {
+
+absl::Status LoadPlugins(const Options& options) {
+  for (const std::string& plugin : options.plugins)
+    AITUNE_RETURN_IF_ERROR(loadPlugin(plugin));
+  AITUNE_RETURN_IF_ERROR(createSearchStrategy(options.tune_strategy).status());
+  return createCostModel(options.cost_model, Roofline()).status();
+}
+
+}  // namespace aitune::cli

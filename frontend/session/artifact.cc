@@ -108,7 +108,7 @@ absl::StatusOr<ConstantTensor> ReadConstant(
 }
 
 absl::Status CheckFits(const CompiledModelProto& proto,
-                       std::string_view model_sha256) {
+                       std::string_view model_sha256, std::string_view gpu) {
   if (proto.version() != kArtifactVersion)
     return absl::FailedPreconditionError(
         absl::StrCat("the stored model is of version ", proto.version(),
@@ -116,6 +116,13 @@ absl::Status CheckFits(const CompiledModelProto& proto,
   if (proto.model_sha256() != model_sha256)
     return absl::FailedPreconditionError(
         "the stored model was compiled from another model");
+  const auto described = [](std::string_view target) {
+    return target.empty() ? std::string("the CPU") : std::string(target);
+  };
+  if (proto.gpu() != gpu)
+    return absl::FailedPreconditionError(
+        absl::StrCat("the stored model was made for ", described(proto.gpu()),
+                     ", not for ", described(gpu)));
   std::vector<std::string> differences;
   if (proto.target() != HostTarget())
     differences.push_back(TargetDifference(proto.target(), HostTarget()));
@@ -149,6 +156,7 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
   proto.set_target(HostTarget());
   for (const auto& [name, version] : LibraryVersions())
     (*proto.mutable_versions())[name] = version;
+  proto.set_gpu(parts.gpu);
   *proto.mutable_plan() = parts.plan;
   for (const std::string& object : parts.objects) proto.add_objects(object);
   AITUNE_ASSIGN_OR_RETURN(*proto.mutable_input_structure(),
@@ -199,12 +207,13 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
 absl::StatusOr<CompiledParts> ReadArtifact(std::string_view model_blob,
                                            std::string constants,
                                            const Model& model,
-                                           std::string_view model_sha256) {
+                                           std::string_view model_sha256,
+                                           std::string_view gpu) {
   CompiledModelProto proto;
   if (!proto.ParseFromArray(model_blob.data(),
                             static_cast<int>(model_blob.size())))
     return Damaged("its description can't be read");
-  AITUNE_RETURN_IF_ERROR(CheckFits(proto, model_sha256));
+  AITUNE_RETURN_IF_ERROR(CheckFits(proto, model_sha256, gpu));
   CompiledParts parts;
   parts.plan = std::move(*proto.mutable_plan());
   for (std::string& object : *proto.mutable_objects())
@@ -219,6 +228,7 @@ absl::StatusOr<CompiledParts> ReadArtifact(std::string_view model_blob,
          {region.inputs().begin(), region.inputs().end()},
          {region.outputs().begin(), region.outputs().end()}});
   }
+  parts.gpu = proto.gpu();
   parts.trace_sha256 = proto.trace_sha256();
   parts.input_specs.assign(proto.input_specs().begin(),
                            proto.input_specs().end());

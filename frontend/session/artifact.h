@@ -36,6 +36,8 @@ struct CompiledParts {
   // the model with to have it again. Empty without regions.
   std::string trace_sha256;
   std::vector<std::string> input_specs;
+  // cuda::GpuTarget of the GPU that the plan was made for; empty for a CPU.
+  std::string gpu;
   BuildReport report;
 };
 
@@ -59,14 +61,16 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
                                             std::string_view model_sha256);
 
 // The inverse; constants refer to the model's memory and to `constants`, which
-// they keep. kFailedPrecondition, saying what differs, when they are for
+// they keep. `gpu` is cuda::GpuTarget of the GPU that is to run them, empty for
+// the CPU. kFailedPrecondition, saying what differs, when they are for
 // another kind of machine, other libraries, another model or another version;
 // kInvalidArgument when they are damaged. The plan is checked when it is
 // loaded, not here.
 absl::StatusOr<CompiledParts> ReadArtifact(std::string_view model_blob,
                                            std::string constants,
                                            const Model& model,
-                                           std::string_view model_sha256);
+                                           std::string_view model_sha256,
+                                           std::string_view gpu = {});
 
 }  // namespace aitune::frontend
 

@@ -13,6 +13,7 @@
 #include "frontend/session/compiled_model.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "runtime/backend/device.h"
+#include "runtime/cuda/gpu_target.h"
 #include "runtime/executable/status_macros.h"
 
 namespace aitune::frontend {
@@ -50,14 +51,17 @@ TraceOptions WithProgress(const BuildOptions& options) {
 class CachedBuild {
  public:
   CachedBuild(const Model& model, const ModelInputs& inputs,
-              const BuildOptions& options)
+              const BuildOptions& options, int gpu)
       : model_(model), cache_(options.cache) {
     if (cache_ == nullptr) report.detail = "no cache was given";
     if (cache_ == nullptr && !options.keep_artifact) return;
-    // Its key would have to name the GPU and its driver.
-    if (options.compile.device != "cpu") {
-      report.detail = "builds for a GPU are not kept";
-      return;
+    if (gpu >= 0) {
+      absl::StatusOr<std::string> target = cuda::GpuTarget(gpu);
+      if (!target.ok()) {
+        report.detail = std::string(target.status().message());
+        return;
+      }
+      gpu_ = *std::move(target);
     }
     if (options.compile.tuning.budgetSeconds > 0) {
       report.detail = "schedules are to be searched";
@@ -76,7 +80,8 @@ class CachedBuild {
     }
     model_sha256_ = *std::move(hash);
     if (cache_ == nullptr) return;
-    key_ = KeyOfBuild(model_sha256_, inputs, options.compile, options.trace);
+    key_ =
+        KeyOfBuild(model_sha256_, inputs, options.compile, options.trace, gpu_);
     report.key = key_->hex();
     report.outcome = CacheReport::Outcome::kMiss;
   }
@@ -95,7 +100,7 @@ class CachedBuild {
     auto& blobs = found.entry->blobs;
     absl::StatusOr<CompiledParts> parts =
         ReadArtifact(blobs[kModelBlob], std::move(blobs[kConstantsBlob]),
-                     model_, model_sha256_);
+                     model_, model_sha256_, gpu_);
     if (!parts.ok()) {
       Missed(parts.status());
       return std::nullopt;
@@ -128,12 +133,15 @@ class CachedBuild {
     return std::make_shared<const ArtifactBlobs>(*std::move(artifact));
   }
 
+  // The GPU that is compiled for; empty for the CPU.
+  const std::string& gpu() const { return gpu_; }
+
   CacheReport report;
 
  private:
   const Model& model_;
   Cache* const cache_;
-  std::string model_sha256_;
+  std::string model_sha256_, gpu_;
   std::optional<CacheKey> key_;
 };
 
@@ -173,7 +181,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
                           Device::Parse(options.compile.device));
   const int gpu = device.type == "cuda" ? std::max(device.index, 0) : -1;
   Phases phases;
-  CachedBuild cached(model, inputs, options);
+  CachedBuild cached(model, inputs, options, gpu);
   std::optional<Trace> trace;
   if (cached.possible()) {
     phases.Lap("cache key");
@@ -190,7 +198,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
         phases.Lap("trace");
       }
       if (status.ok())
-        loaded = FromParts(model, *std::move(parts), trace ? &*trace : nullptr);
+        loaded =
+            FromParts(model, *std::move(parts), trace ? &*trace : nullptr, gpu);
       if (status.ok()) status = loaded.status();
       if (status.ok()) {
         phases.Lap("load");
@@ -216,6 +225,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
                      compiled.result.phaseSeconds.end());
   phases.Skip();
   CompiledParts parts = PartsOf(*trace, std::move(compiled), inputs);
+  parts.gpu = cached.gpu();
   std::shared_ptr<const ArtifactBlobs> artifact;
   if (cached.possible() || (options.keep_artifact && gpu < 0)) {
     artifact = cached.Store(parts);

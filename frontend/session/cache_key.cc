@@ -133,7 +133,8 @@ const std::string& BuildId() {
 }
 
 CacheKey KeyOfBuild(std::string_view model_sha256, const ModelInputs& inputs,
-                    const CompileOptions& compile, const TraceOptions& trace) {
+                    const CompileOptions& compile, const TraceOptions& trace,
+                    std::string_view gpu) {
   CacheKeyParts parts;
   parts.graph =
       absl::StrCat(absl::string_view(model_sha256.data(), model_sha256.size()),
@@ -142,6 +143,7 @@ CacheKey KeyOfBuild(std::string_view model_sha256, const ModelInputs& inputs,
   for (const LoadedPlugin& plugin : loadedPlugins())
     absl::StrAppend(&parts.config, " plugin=", plugin.sha256);
   parts.target = HostTarget();
+  if (!gpu.empty()) absl::StrAppend(&parts.target, "\n", std::string(gpu));
   parts.build_id = BuildId();
   parts.versions = LibraryVersions();
   return CacheKey::Of(parts);

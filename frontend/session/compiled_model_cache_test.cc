@@ -7,15 +7,20 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 
+#include "frontend/session/artifact.h"
+#include "frontend/session/cache_key.h"
 #include "frontend/session/compiled_model.h"
 #include "frontend/torchscript/model_tensors.h"
+#include "runtime/cuda/gpu_target.h"
 
 namespace aitune::frontend {
 namespace {
 
 namespace fs = std::filesystem;
 using Outcome = CacheReport::Outcome;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kMlp[] = R"(
@@ -201,6 +206,43 @@ def forward(self, x: Tensor) -> Dict[str, List[Tensor]]:
   const auto dict = ours->toGenericDict();
   EXPECT_TRUE(at::equal(dict.at("a").toTensorList()[1], x * 2));
   EXPECT_TRUE(at::equal(dict.at("b").toTensorList()[0], at::relu(x)));
+}
+
+// A plan for a GPU is stored and read without one.
+TEST_F(CompiledModelCache, PlansForAGpuAreForThatGpuAlone) {
+  const Model model = Source(kMlp);
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec("float32[2,3]")};
+  const std::string h200 = cuda::ToString(
+      {"NVIDIA H200", 90, 132, 13000, "580.159.03", 130000, 91300});
+  const std::string newer =
+      cuda::ToString({"NVIDIA H200", 90, 132, 13010, "590.1", 130000, 91300});
+  std::set<std::string> keys;
+  for (const std::string& gpu : {std::string(), h200, newer})
+    keys.insert(KeyOfBuild("hash", inputs, {}, {}, gpu).hex());
+  EXPECT_EQ(keys.size(), 3u);
+
+  CompiledParts parts;
+  parts.plan.set_device("cuda");
+  parts.objects = {
+      std::string("\x7f"
+                  "ELF\0cubin",
+                  10)};
+  parts.gpu = h200;
+  auto blobs = WriteArtifact(parts, model, "hash");
+  ASSERT_TRUE(blobs.ok()) << blobs.status();
+  auto same = ReadArtifact(blobs->model, blobs->constants, model, "hash", h200);
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(same->objects, parts.objects);
+  EXPECT_EQ(same->plan.device(), "cuda");
+  auto other =
+      ReadArtifact(blobs->model, blobs->constants, model, "hash", newer);
+  EXPECT_THAT(std::string(other.status().message()),
+              AllOf(HasSubstr("580.159.03"), HasSubstr("590.1")));
+  auto cpu = ReadArtifact(blobs->model, blobs->constants, model, "hash");
+  EXPECT_EQ(cpu.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(cpu.status().message()),
+              HasSubstr("not for the CPU"));
 }
 
 TEST(ModelSha256, IsOfWhatTheModelComputes) {

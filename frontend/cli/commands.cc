@@ -11,8 +11,8 @@
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/session/gpu.h"
-#include "frontend/session/timing.h"
 #include "runtime/cache/default_folder.h"
+#include "runtime/strategy/interleaved_timing.h"
 
 namespace aitune::cli {
 namespace {
@@ -209,36 +209,42 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
   absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
   if (!arguments.ok()) return arguments.status();
   const frontend::Model& model = subject.peer();
-  std::vector<frontend::TimedCandidate> candidates = {
-      {"ours", [&] { return RunOnce(compiled.Run(*arguments)); }}};
+  std::vector<std::string> names = {"ours"};
+  std::vector<std::function<absl::Status()>> runs = {
+      [&] { return RunOnce(compiled.Run(*arguments)); }};
   for (const std::string& peer : peers) {
     if (peer == "eager") {
-      candidates.push_back(
-          {peer, [&] { return RunOnce(model.RunEager(*arguments)); }});
+      runs.push_back([&] { return RunOnce(model.RunEager(*arguments)); });
     } else if (peer == "torchscript") {
-      candidates.push_back(
-          {peer, [&] { return RunOnce(model.RunOptimized(*arguments)); }});
+      runs.push_back([&] { return RunOnce(model.RunOptimized(*arguments)); });
+    } else {
+      continue;
     }
+    names.push_back(peer);
   }
-  frontend::TimingOptions timing;
-  timing.seconds = options.seconds;
+  TimingOptions timing;
+  timing.milliseconds = options.seconds * 1e3;
+  timing.max_rounds = 100000;
   std::unique_ptr<frontend::GpuClock> clock;
   if (subject.gpu >= 0) {
     absl::StatusOr<std::unique_ptr<frontend::GpuClock>> made =
         frontend::GpuClock::Create(subject.gpu);
     if (!made.ok()) return made.status();
     clock = *std::move(made);
-    timing.warmup = 10;
+    timing.warmup_rounds = 10;
     timing.clock = [&](const std::function<absl::Status()>& call) {
       return clock->Time(call);
     };
   }
-  absl::StatusOr<std::vector<frontend::TimingSummary>> times =
-      frontend::MeasureInterleaved(candidates, timing);
-  if (!times.ok()) return times.status();
+  const std::vector<absl::StatusOr<TimingSummary>> times =
+      TimeInterleaved(runs, timing);
   std::vector<TimingRow> rows;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    rows.push_back({candidates[i].name, (*times)[i]});
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (!times[i].ok())
+      return absl::Status(
+          times[i].status().code(),
+          absl::StrCat(names[i], ": ", times[i].status().message()));
+    rows.push_back({names[i], *times[i]});
   }
   return rows;
 }

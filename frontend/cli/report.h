@@ -20,7 +20,7 @@
 #include "frontend/session/build_report.h"
 #include "frontend/session/check.h"
 #include "frontend/session/coverage.h"
-#include "frontend/session/timing.h"
+#include "runtime/strategy/interleaved_timing.h"
 
 namespace aitune::cli {
 
@@ -55,7 +55,7 @@ struct MemoryInfo {
 
 struct TimingRow {
   std::string name;  // "ours", "eager", "torchscript"
-  frontend::TimingSummary time;
+  TimingSummary time;
 };
 
 // One step of the plan.

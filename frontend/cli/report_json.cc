@@ -66,7 +66,7 @@ json ToJson(const frontend::CheckReport& check) {
   return object;
 }
 
-json ToJson(const frontend::TimingSummary& time) {
+json ToJson(const TimingSummary& time) {
   return {{"median", time.median},
           {"p99", time.p99},
           {"mean", time.mean},

@@ -205,7 +205,7 @@ std::string TimingText(const std::vector<TimingRow>& rows, int threads) {
                                     rows.front().time.rounds, threads,
                                     threads == 1 ? "" : "s"));
   Table table({"", ">median ms", ">p99 ms", "95 % interval", ">ours is"});
-  const frontend::TimingSummary& ours = rows.front().time;
+  const TimingSummary& ours = rows.front().time;
   for (const TimingRow& row : rows) {
     std::string ratio;
     if (&row != &rows.front() && ours.median > 0) {

@@ -16,6 +16,7 @@
 #include "compiler/plugin/LoadedPlugins.h"
 #include "frontend/session/artifact.h"
 #include "frontend/session/pytree.h"
+#include "frontend/torchscript/substitution.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/target/host_target.h"
 
@@ -138,7 +139,7 @@ CacheKey KeyOfBuild(std::string_view model_sha256, const ModelInputs& inputs,
   CacheKeyParts parts;
   parts.graph =
       absl::StrCat(absl::string_view(model_sha256.data(), model_sha256.size()),
-                   "\n", TextOf(inputs));
+                   "\n", SubstitutionsText(), TextOf(inputs));
   parts.config = TextOf(compile) + TextOf(trace);
   for (const LoadedPlugin& plugin : loadedPlugins())
     absl::StrAppend(&parts.config, " plugin=", plugin.sha256);

@@ -3,6 +3,7 @@
 #include <ATen/core/ivalue.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "frontend/session/cache_key.h"
 #include "frontend/session/compiled_model.h"
 #include "frontend/torchscript/model_tensors.h"
+#include "frontend/torchscript/substitution.h"
 #include "runtime/cuda/gpu_target.h"
 
 namespace aitune::frontend {
@@ -110,6 +112,55 @@ TEST_F(CompiledModelCache, SecondBuildCompilesNothing) {
   EXPECT_EQ(second->plan().SerializeAsString(),
             first->plan().SerializeAsString());
   ExpectAgrees(again, *second, at::randn({2, 3}));
+}
+
+// With a replacement of an operator another program is compiled.
+TEST_F(CompiledModelCache, SubstitutionsArePartOfTheKey) {
+  const Model model = Source(kMlp);
+  auto first = Build(model, "float32[2,3]");
+  ASSERT_NE(first, nullptr);
+  ASSERT_TRUE(
+      SubstituteInGraph("aten::relu",
+                        "def relu(x: Tensor):\n    return torch.abs(x)\n")
+          .ok());
+  auto second = Build(model, "float32[2,3]");
+  ASSERT_TRUE(SubstituteInGraph("aten::relu", "").ok());
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->cache().outcome, Outcome::kMiss);
+  EXPECT_NE(second->cache().key, first->cache().key);
+  const at::Tensor x = at::randn({2, 3});
+  const auto plain = first->Run(ValueList({x})),
+             replaced = second->Run(ValueList({x}));
+  ASSERT_TRUE(plain.ok() && replaced.ok());
+  EXPECT_FALSE(at::allclose(plain->toTensor(), replaced->toTensor()));
+  EXPECT_EQ(Build(model, "float32[2,3]")->cache().outcome, Outcome::kHit);
+}
+
+// A disabled submodule's operators are LibTorch's, counted with the reason,
+// and the results eager's.
+TEST_F(CompiledModelCache, DisabledSubmodulesAreLibTorchs) {
+  torch::jit::Module inner("__torch__.Inner"), outer("__torch__.Outer");
+  inner.define(
+      "def forward(self, x: Tensor):\n    return torch.tanh(x) * 2.\n");
+  outer.register_module("inner", inner);
+  outer.define(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.relu(self.inner.forward(torch.exp(x))) + 1.\n");
+  auto model = Model::FromModule(outer);
+  ASSERT_TRUE(model.ok()) << model.status();
+  ASSERT_TRUE(model->Disable("inner").ok());
+  for (const Outcome outcome : {Outcome::kMiss, Outcome::kHit}) {
+    auto built = Build(*model, "float32[2,3]");
+    ASSERT_NE(built, nullptr);
+    EXPECT_EQ(built->cache().outcome, outcome) << built->cache().detail;
+    int disabled = 0;
+    for (const FallbackOp& op : built->report().fallbacks)
+      disabled += op.reason == "disabled" ? 1 : 0;
+    EXPECT_EQ(disabled, 2);
+    EXPECT_EQ(built->report().coverage.ops, 5);
+    EXPECT_EQ(built->report().coverage.compiled_ops, 3);
+    ExpectAgrees(*model, *built, at::randn({2, 3}));
+  }
 }
 
 TEST_F(CompiledModelCache, DynamicSizesComeBack) {

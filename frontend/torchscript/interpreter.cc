@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "frontend/torchscript/decompositions.h"
 #include "frontend/torchscript/operator_traits.h"
+#include "frontend/torchscript/prepare.h"
 #include "frontend/torchscript/torch_util.h"
 
 namespace aitune::frontend {
@@ -203,6 +204,7 @@ void Interpreter::EnterSite(Node* node) {
     }
     site.scope = absl::StrJoin(names, ".");
   }
+  site.disabled = IsDisabled(*node);
   builder_.set_site(std::move(site));
 }
 
@@ -265,8 +267,10 @@ absl::Status Interpreter::RunNode(Node* node) {
                        node->kind().toQualString(), " for these arguments"));
     }
     const std::vector<ProbedRef> arguments = GetAll(node->inputs());
+    // In a disabled submodule operators are LibTorch's, whole.
     if (std::shared_ptr<torch::jit::Graph> decomposed =
-            FindDecomposition(*schema, arguments)) {
+            builder_.site().disabled ? nullptr
+                                     : FindDecomposition(*schema, arguments)) {
       if (decompositions_.insert(decomposed.get()).second)
         FindLastUses(decomposed->block(), last_uses_);
       for (size_t i = 0; i < arguments.size(); ++i)

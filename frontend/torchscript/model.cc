@@ -3,6 +3,7 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include <algorithm>
 #include <unordered_set>
 #include <utility>
 
@@ -89,6 +90,25 @@ std::optional<ValueList> Model::RecordedInputs() const {
       MakeInputs(*impl_->recorded, {}, /*seed=*/0);
   if (!inputs.ok()) return std::nullopt;
   return *std::move(inputs);
+}
+
+absl::Status Model::Disable(const std::string& submodule) {
+  std::vector<std::string> names;
+  for (const auto& named : impl_->module.named_modules()) {
+    if (named.name.empty()) continue;
+    if (named.name == submodule) {
+      impl_->disabled.insert(submodule);
+      return absl::OkStatus();
+    }
+    names.push_back(named.name);
+  }
+  constexpr size_t kShown = 20;
+  const size_t more = names.size() - std::min(names.size(), kShown);
+  names.resize(names.size() - more);
+  return absl::NotFoundError(
+      absl::StrCat("the model has no submodule ", submodule, "; it has ",
+                   names.empty() ? "none" : absl::StrJoin(names, ", "),
+                   more == 0 ? "" : absl::StrCat(" and ", more, " more")));
 }
 
 absl::StatusOr<torch::jit::Stack> Model::Impl::MakeStack(

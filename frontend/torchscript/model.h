@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontend/torchscript/value_list.h"
 #include "runtime/tensor/data_type.h"
@@ -65,6 +66,12 @@ class Model {
   // has them. Files do not keep the elements: floating point ones are random,
   // integers 0 or 1.
   std::optional<ValueList> RecordedInputs() const;
+
+  // torch.compiler.disable for a submodule, such as "encoder.layer.0": in
+  // compiled models LibTorch runs it and what it calls, for the reason
+  // "disabled". Before the model is compiled or shared. kNotFound names the
+  // submodules that there are.
+  absl::Status Disable(const std::string& submodule);
 
   // Runs operator by operator in LibTorch's interpreter with no optimisation:
   // what eager mode computes, in eager's order. Missing arguments take their

@@ -8,6 +8,8 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,6 +25,7 @@ struct Model::Impl {
   torch::jit::Module module;  // in eval mode
   std::vector<Parameter> parameters;
   std::optional<std::vector<InputSpec>> recorded;
+  std::set<std::string> disabled;  // paths of submodules
 
   // Compiled on first use.
   std::once_flag eager_once, optimized_once;

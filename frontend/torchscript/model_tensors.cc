@@ -106,6 +106,8 @@ Program Read(const Model& model) {
     absl::StrAppend(&program.values, attribute.name, "=",
                     TextOf(attribute.value, attribute.name, program), "\n");
   }
+  for (const std::string& name : model.impl().disabled)
+    absl::StrAppend(&program.values, "disabled ", name, "\n");
   program.graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*program.graph);
   VisitBlock(program.graph->block(), program);

@@ -5,7 +5,11 @@
 #include <torch/csrc/jit/passes/inline_fork_wait.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/submodule_calls.h"
+#include "frontend/torchscript/substitution.h"
 #include "frontend/torchscript/torch_util.h"
 
 namespace aitune::frontend {
@@ -24,11 +28,53 @@ void Forget(torch::jit::Graph& program) {
   }
 }
 
+c10::Symbol DisabledAttribute() {
+  static const c10::Symbol symbol = c10::Symbol::attr("aitune_disabled");
+  return symbol;
+}
+
+void MarkDisabled(torch::jit::Block* block,
+                  const std::set<std::string>& disabled) {
+  for (torch::jit::Node* node : block->nodes()) {
+    const std::string path = SubmoduleOf(*node);
+    if (std::any_of(
+            disabled.begin(), disabled.end(),
+            [&](const std::string& name) { return IsWithin(path, name); })) {
+      node->i_(DisabledAttribute(), 1);
+    }
+    for (torch::jit::Block* inner : node->blocks())
+      MarkDisabled(inner, disabled);
+  }
+}
+
+// A module on the same tensors whose forward is what shall be compiled.
+absl::Status Change(const std::set<std::string>& disabled,
+                    torch::jit::Module& module) {
+  return CatchExceptions(
+      absl::StatusCode::kInvalidArgument, "preparing the graph", [&] {
+        module = module.clone();
+        torch::jit::Graph& graph = *module.get_method("forward").graph();
+        InlineSubmodules(graph);
+        MarkDisabled(graph.block(), disabled);
+        return ApplySubstitutions(graph);
+      });
+}
+
 }  // namespace
 
-absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
-                                           std::vector<std::string>& notes) {
+bool IsDisabled(const torch::jit::Node& node) {
+  return node.hasAttribute(DisabledAttribute());
+}
+
+absl::StatusOr<PreparedGraph> PrepareGraph(
+    const torch::jit::Module& original, const std::set<std::string>& disabled,
+    std::vector<std::string>& notes) {
   const c10::NoGradGuard no_grad;
+  torch::jit::Module module = original;
+  if (!disabled.empty() || !SubstitutionsText().empty()) {
+    if (absl::Status status = Change(disabled, module); !status.ok())
+      return status;
+  }
   PreparedGraph prepared;
   prepared.module = module;
   bool was_frozen_here = false;

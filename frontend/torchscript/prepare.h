@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,15 @@ struct PreparedGraph {
 // Freezes (batch normalisation folded into convolutions, unless rounding the
 // folded weights to the model's dtype would cost accuracy), inlines, checks.
 // A module that cannot be frozen keeps its attributes; `notes` says so.
-// `module` is in eval mode and stays as it is. kInvalidArgument when LibTorch
-// cannot process the program.
-absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
-                                           std::vector<std::string>& notes);
+// Substitutions in force are made, and nodes of the submodules in `disabled`
+// marked. `module` is in eval mode and stays as it is. kInvalidArgument when
+// LibTorch cannot process the program, or a substitution does not fit.
+absl::StatusOr<PreparedGraph> PrepareGraph(
+    const torch::jit::Module& module, const std::set<std::string>& disabled,
+    std::vector<std::string>& notes);
+
+// Whether a node of a prepared graph is of a disabled submodule.
+bool IsDisabled(const torch::jit::Node& node);
 
 }  // namespace aitune::frontend
 

@@ -1,7 +1,6 @@
 #include "frontend/torchscript/submodule_times.h"
 
 #include <c10/core/InferenceMode.h>
-#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 
 #include <algorithm>
@@ -9,8 +8,8 @@
 #include <map>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/torch_util.h"
 
 namespace aitune::frontend {
@@ -48,31 +47,9 @@ const torch::jit::RegisterOperators& MarkOperator() {
   return *registered;
 }
 
-struct Place {
-  std::vector<std::string> path;   // names from the model down
-  std::vector<std::string> types;  // of each
-};
-
-Place PlaceOf(torch::jit::Node* node) {
-  Place place;
-  const auto stack = node->callstack();
-  if (!stack) return place;
-  for (const auto& entry : (*stack)->vec()) {
-    const auto& instance = std::get<2>(entry);
-    if (!instance || instance->instance_name().empty() ||
-        instance->instance_name() == "SELF")
-      continue;
-    place.path.push_back(instance->instance_name());
-    const auto type = instance->class_type();
-    place.types.push_back(type && type->name() ? type->name()->name()
-                                               : std::string());
-  }
-  return place;
-}
-
 struct MarkedProgram {
   std::shared_ptr<torch::jit::Graph> graph;
-  std::vector<Place> places;  // as marks number them
+  std::vector<std::string> places;  // paths, as marks number them
 };
 
 void InsertMark(torch::jit::Graph& graph, torch::jit::Node* before,
@@ -87,16 +64,15 @@ MarkedProgram MarkPlaces(const torch::jit::Module& module) {
   MarkOperator();
   MarkedProgram program;
   program.graph = module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*program.graph);
-  std::map<std::vector<std::string>, int64_t> numbers;
+  InlineSubmodules(*program.graph);
+  std::map<std::string, int64_t> numbers;
   int64_t current = -1;
   std::vector<torch::jit::Node*> nodes(program.graph->nodes().begin(),
                                        program.graph->nodes().end());
   for (torch::jit::Node* node : nodes) {
     if (node->kind() == c10::prim::Constant) continue;
-    Place place = PlaceOf(node);
-    const auto [found, added] =
-        numbers.emplace(place.path, program.places.size());
+    std::string place = SubmoduleOf(*node);
+    const auto [found, added] = numbers.emplace(place, program.places.size());
     if (added) program.places.push_back(std::move(place));
     if (found->second == current) continue;
     current = found->second;
@@ -106,28 +82,41 @@ MarkedProgram MarkPlaces(const torch::jit::Module& module) {
   return program;
 }
 
-std::vector<SubmoduleTime> Summarize(const std::vector<Place>& places,
-                                     const std::vector<double>& milliseconds,
-                                     int repeats) {
-  std::map<std::string, SubmoduleTime> times;
-  times[""];
-  for (size_t i = 0; i < places.size(); ++i) {
-    std::string path;
-    times[path].milliseconds += milliseconds[i] / repeats;
-    for (size_t depth = 0; depth < places[i].path.size(); ++depth) {
-      absl::StrAppend(&path, depth == 0 ? "" : ".", places[i].path[depth]);
-      SubmoduleTime& time = times[path];
-      time.path = path;
-      time.type = places[i].types[depth];
-      time.milliseconds += milliseconds[i] / repeats;
-    }
-  }
-  const double total = times[""].milliseconds;
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+// The median over `runs` of each submodule that has a place in it.
+std::vector<SubmoduleTime> Summarize(
+    const torch::jit::Module& module, const std::vector<std::string>& places,
+    const std::vector<std::vector<double>>& runs) {
+  std::map<std::string, std::string> types;
+  for (const auto& named : module.named_modules())
+    types[named.name] =
+        named.value.type()->name() ? named.value.type()->name()->name() : "";
   std::vector<SubmoduleTime> list;
-  for (auto& [path, time] : times) {
-    time.share = total > 0 ? time.milliseconds / total : 0;
-    list.push_back(std::move(time));
+  for (const auto& [path, type] : types) {
+    std::vector<double> milliseconds;
+    bool found = path.empty();
+    for (const std::vector<double>& run : runs) {
+      double& sum = milliseconds.emplace_back(0);
+      for (size_t i = 0; i < places.size(); ++i) {
+        if (!path.empty() && !IsWithin(places[i], path)) continue;
+        sum += run[i];
+        found = true;
+      }
+    }
+    if (!found) continue;
+    SubmoduleTime& time = list.emplace_back();
+    time.path = path;
+    time.type = path.empty() ? "" : type;
+    time.milliseconds = Median(std::move(milliseconds));
   }
+  const double total = list.empty() ? 0 : list.front().milliseconds;
+  for (SubmoduleTime& time : list)
+    time.share = total > 0 ? time.milliseconds / total : 0;
   std::stable_sort(list.begin(), list.end(),
                    [](const SubmoduleTime& a, const SubmoduleTime& b) {
                      if (a.path.empty() != b.path.empty())
@@ -145,14 +134,14 @@ absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
   if (!stack.ok()) return stack.status();
   MarkedProgram program;
   Recorder times;
+  std::vector<std::vector<double>> runs;
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
         program = MarkPlaces(model.impl().module);
         const torch::jit::Code code(program.graph, "forward");
         const c10::InferenceMode inference;
         for (int run = 0; run <= repeats; ++run) {
-          // The first run warms up.
-          if (run <= 1) times.milliseconds.assign(program.places.size(), 0);
+          times.milliseconds.assign(program.places.size(), 0);
           torch::jit::Stack inputs = *stack;
           recorder = &times;
           try {
@@ -162,11 +151,13 @@ absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
             throw;
           }
           recorder = nullptr;
+          // The first run warms up.
+          if (run > 0 || repeats <= 0) runs.push_back(times.milliseconds);
         }
         return absl::OkStatus();
       });
   if (!status.ok()) return status;
-  return Summarize(program.places, times.milliseconds, std::max(repeats, 1));
+  return Summarize(model.impl().module, program.places, runs);
 }
 
 }  // namespace aitune::frontend

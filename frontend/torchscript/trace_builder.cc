@@ -108,6 +108,8 @@ void TraceBuilder::Append(TraceOp op, RecordedOp recorded,
                           bool has_side_effects) {
   op.location = site_.location;
   op.scope = site_.scope;
+  if (site_.disabled && op.must_fall_back.empty())
+    op.must_fall_back = kDisabled;
   recorded.name =
       absl::StrCat(op.name, op.overload.empty() ? "" : ".", op.overload,
                    op.location.empty() ? "" : " at ", op.location);

@@ -16,9 +16,13 @@
 
 namespace aitune::frontend {
 
+// Why operators of a submodule that was disabled are LibTorch's.
+inline constexpr char kDisabled[] = "disabled";
+
 // Where the program is: what TraceOp::location and scope say.
 struct Site {
   std::string location, scope;
+  bool disabled = false;  // LibTorch is to run what is here
 };
 
 // An operator to be appended.

@@ -10,10 +10,12 @@ namespace {
 
 constexpr int kFewestRounds = 3;
 
-double SteadyMilliseconds() {
-  return std::chrono::duration<double, std::milli>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+absl::StatusOr<double> HostTime(const std::function<absl::Status()>& run) {
+  const auto begin = std::chrono::steady_clock::now();
+  absl::Status status = run();
+  const auto end = std::chrono::steady_clock::now();
+  if (!status.ok()) return status;
+  return std::chrono::duration<double, std::milli>(end - begin).count();
 }
 
 }  // namespace
@@ -43,7 +45,9 @@ TimingSummary Summarize(std::vector<double> milliseconds) {
 std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
     absl::Span<const std::function<absl::Status()>> runs,
     const TimingOptions& options) {
-  const auto now = options.now ? options.now : SteadyMilliseconds;
+  const auto clock = [&](const std::function<absl::Status()>& run) {
+    return options.clock ? options.clock(run) : HostTime(run);
+  };
   std::vector<absl::Status> statuses(runs.size());
   std::vector<std::vector<double>> times(runs.size());
   double spent = 0;
@@ -56,12 +60,11 @@ std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
        ++round) {
     for (size_t i = 0; i < runs.size(); ++i) {
       if (!statuses[i].ok()) continue;
-      const double begin = now();
-      statuses[i] = runs[i]();
-      const double duration = now() - begin;
-      if (round < 0 || !statuses[i].ok()) continue;
-      times[i].push_back(duration);
-      spent += duration;
+      const absl::StatusOr<double> duration = clock(runs[i]);
+      statuses[i] = duration.status();
+      if (round < 0 || !duration.ok()) continue;
+      times[i].push_back(*duration);
+      spent += *duration;
     }
   }
   std::vector<absl::StatusOr<TimingSummary>> summaries;

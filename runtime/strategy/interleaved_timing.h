@@ -39,8 +39,10 @@ struct TimingOptions {
   // Rounds go on until all calls together took so long. Slow models stop early:
   // after four times as long even before min_rounds, but not before 3.
   double milliseconds = 2000;
-  // The clock, in milliseconds; null: the system's steady clock.
-  std::function<double()> now;
+  // The milliseconds of one call, such as those on a GPU; null: of the
+  // system's steady clock around it.
+  std::function<absl::StatusOr<double>(const std::function<absl::Status()>&)>
+      clock;
 };
 
 // The summary of each run, in order, or the error of its first call that

@@ -48,7 +48,12 @@ TEST(SummarizeTest, BoundsHoldTheConfidence) {
 class TimeInterleavedTest : public testing::Test {
  protected:
   TimeInterleavedTest() {
-    options_.now = [this] { return clock_; };
+    options_.clock = [this](const std::function<absl::Status()>& run)
+        -> absl::StatusOr<double> {
+      const double begin = clock_;
+      if (absl::Status status = run(); !status.ok()) return status;
+      return clock_ - begin;
+    };
     options_.warmup_rounds = 2;
   }
   std::function<absl::Status()> Takes(double milliseconds, char name) {

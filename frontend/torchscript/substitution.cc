@@ -1,0 +1,129 @@
+#include "frontend/torchscript/substitution.h"
+
+#include <torch/csrc/jit/api/compilation_unit.h>
+#include <torch/csrc/jit/frontend/ir_emitter.h>
+#include <torch/csrc/jit/frontend/resolver.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+struct Substitution {
+  std::string source;
+  std::shared_ptr<torch::jit::Graph> graph;
+};
+
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, Substitution> substitutions;
+};
+Registry& GetRegistry() {
+  static auto* const registry = new Registry;
+  return *registry;
+}
+
+std::map<std::string, Substitution> InForce() {
+  Registry& registry = GetRegistry();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  return registry.substitutions;
+}
+
+void Find(torch::jit::Block* block,
+          const std::map<std::string, Substitution>& substitutions,
+          std::vector<torch::jit::Node*>& found) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks())
+      Find(inner, substitutions, found);
+    if (substitutions.count(node->kind().toQualString()) > 0)
+      found.push_back(node);
+  }
+}
+
+}  // namespace
+
+absl::Status SubstituteInGraph(const std::string& op,
+                               const std::string& source) {
+  Substitution substitution{source, nullptr};
+  if (!source.empty()) {
+    const absl::Status status = CatchExceptions(
+        absl::StatusCode::kInvalidArgument,
+        absl::StrCat("the replacement of ", op), [&] {
+          torch::jit::CompilationUnit unit;
+          const std::vector<torch::jit::Function*> functions =
+              unit.define(std::nullopt, source, torch::jit::nativeResolver(),
+                          /*self=*/nullptr);
+          if (functions.size() != 1)
+            return absl::InvalidArgumentError(
+                absl::StrCat("the replacement of ", op, " is ",
+                             functions.size(), " functions instead of one"));
+          functions[0]->ensure_defined();
+          substitution.graph =
+              torch::jit::toGraphFunction(*functions[0]).graph()->copy();
+          torch::jit::Inline(*substitution.graph);
+          return absl::OkStatus();
+        });
+    if (!status.ok()) return status;
+  }
+  Registry& registry = GetRegistry();
+  std::lock_guard<std::mutex> lock(registry.mutex);
+  if (source.empty()) {
+    registry.substitutions.erase(op);
+  } else {
+    registry.substitutions[op] = std::move(substitution);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ApplySubstitutions(torch::jit::Graph& graph) {
+  const std::map<std::string, Substitution> substitutions = InForce();
+  if (substitutions.empty()) return absl::OkStatus();
+  std::vector<torch::jit::Node*> calls;
+  Find(graph.block(), substitutions, calls);
+  for (torch::jit::Node* call : calls) {
+    const std::string op = call->kind().toQualString();
+    torch::jit::Graph& replacement = *substitutions.at(op).graph;
+    if (replacement.inputs().size() != call->inputs().size())
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the replacement of ", op, " takes ", replacement.inputs().size(),
+          " arguments, the operator has ", call->inputs().size()));
+    for (size_t i = 0; i < call->inputs().size(); ++i) {
+      const c10::TypePtr& given = call->inputs()[i]->type();
+      const c10::TypePtr& taken = replacement.inputs()[i]->type();
+      if (!given->isSubtypeOf(*taken))
+        return absl::InvalidArgumentError(
+            absl::StrCat("the replacement of ", op, " takes a ",
+                         taken->annotation_str(), " as argument ", i,
+                         ", the operator has a ", given->annotation_str()));
+    }
+    const torch::jit::WithInsertPoint guard(call);
+    const std::vector<torch::jit::Value*> results =
+        torch::jit::insertGraph(graph, replacement, call->inputs());
+    if (results.size() != call->outputs().size())
+      return absl::InvalidArgumentError(
+          absl::StrCat("the replacement of ", op, " gives ", results.size(),
+                       " results, the operator ", call->outputs().size()));
+    for (size_t i = 0; i < results.size(); ++i)
+      call->outputs()[i]->replaceAllUsesWith(results[i]);
+    call->destroy();
+  }
+  return absl::OkStatus();
+}
+
+std::string SubstitutionsText() {
+  std::string text;
+  for (const auto& [op, substitution] : InForce())
+    absl::StrAppend(&text, op, " ", substitution.source.size(), ":",
+                    substitution.source, "\n");
+  return text;
+}
+
+}  // namespace aitune::frontend

@@ -1,10 +1,10 @@
 #include "compiler/pipelines/CandidateChoice.h"
 
-#include "runtime/executable/kernel_loader.h"
 #include "compiler/pipelines/PlanBuilder.h"
 #include "compiler/tune/Measure.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "runtime/executable/kernel_loader.h"
 
 #include <malloc.h>
 
@@ -15,6 +15,8 @@ namespace {
 
 /// Seconds to spend on measuring the candidates of one kernel.
 constexpr double kBudgetSeconds = 0.03;
+
+} // namespace
 
 absl::StatusOr<std::unique_ptr<Executable>>
 loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
@@ -35,8 +37,6 @@ loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
   return Executable::Load(*std::move(plan), *kernels,
                           {constants.begin(), constants.end()}, {});
 }
-
-} // namespace
 
 func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   OpBuilder builder(module.getContext());

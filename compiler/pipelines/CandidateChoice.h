@@ -2,14 +2,17 @@
 #ifndef AITUNE_COMPILER_PIPELINES_CANDIDATECHOICE_H
 #define AITUNE_COMPILER_PIPELINES_CANDIDATECHOICE_H
 
+#include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compiler/Compiler.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/pipelines/KernelImplementation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/executable/executable.h"
 
 namespace aitune {
 
@@ -21,6 +24,13 @@ size_t chooseByMeasurement(mlir::ModuleOp module, mlir::ait::LaunchOp launch,
                            const std::vector<KernelImplementation> &candidates,
                            absl::Span<const ConstantTensor> constants,
                            CompileResult &result);
+
+/// `wrapper`, whose one launch is of `kernel`, as a model that implements it
+/// with `candidate`. `symbols` is the module's ait.symbols.
+absl::StatusOr<std::unique_ptr<Executable>>
+loadCandidate(mlir::func::FuncOp wrapper, mlir::ArrayAttr symbols,
+              mlir::StringRef kernel, const KernelImplementation &candidate,
+              absl::Span<const ConstantTensor> constants);
 
 /// A function of `module` that is `launch` alone: constants stay constants,
 /// other inputs become arguments. The caller erases it.

@@ -10,10 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ElementTypes.h"
+#include "compiler/pipelines/CandidateChoice.h"
 #include "compiler/pipelines/Kernel.h"
 #include "compiler/pipelines/KernelCompiler.h"
 #include "compiler/pipelines/Pipelines.h"
-#include "compiler/pipelines/PlanBuilder.h"
 #include "compiler/tune/Measure.h"
 #include "compiler/tune/TestData.h"
 #include "compiler/tune/worker.pb.h"
@@ -27,22 +27,13 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-bool readAll(int descriptor, char *data, size_t size) {
+/// Calls read or write until all bytes are through; false if they end before.
+template <typename Data>
+bool transferAll(ssize_t (*transfer)(int, Data *, size_t), int descriptor,
+                 void *bytes, size_t size) {
+  char *data = static_cast<char *>(bytes);
   while (size > 0) {
-    const ssize_t count = read(descriptor, data, size);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    data += count;
-    size -= count;
-  }
-  return true;
-}
-
-bool writeAll(int descriptor, const char *data, size_t size) {
-  while (size > 0) {
-    const ssize_t count = write(descriptor, data, size);
+    const ssize_t count = transfer(descriptor, data, size);
     if (count < 0 && errno == EINTR)
       continue;
     if (count <= 0)
@@ -63,8 +54,6 @@ public:
 
 private:
   void addConstant(RankedTensorType type);
-  absl::StatusOr<std::unique_ptr<Executable>>
-  loadCompiled(const CompiledKernel &compiled);
 
   WorkerKernel description;
   std::optional<ScopedThreadCount> threads;
@@ -143,22 +132,6 @@ absl::Status Subject::load(const WorkerKernel &request) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Executable>>
-Subject::loadCompiled(const CompiledKernel &compiled) {
-  llvm::StringMap<KernelImplementation> implementations;
-  implementations[kernel.getSymName()] =
-      generatedImplementation(kernel, compiled);
-  absl::StatusOr<ExecutablePlan> plan =
-      buildPlan(wrapper, (*module)->getAttrOfType<ArrayAttr>("ait.symbols"),
-                implementations);
-  if (!plan.ok())
-    return plan.status();
-  auto code = LoadKernels({compiled.object.object});
-  if (!code.ok())
-    return code.status();
-  return Executable::Load(*std::move(plan), *std::move(code), constants, {});
-}
-
 absl::StatusOr<WorkerReply> Subject::prepare(const WorkerPrepare &request) {
   if (!module)
     return absl::FailedPreconditionError("no kernel was given");
@@ -180,7 +153,12 @@ absl::StatusOr<WorkerReply> Subject::prepare(const WorkerPrepare &request) {
   WorkerReply reply;
   for (const absl::StatusOr<CompiledKernel> &compiled : outcomes) {
     absl::StatusOr<std::unique_ptr<Executable>> executable =
-        compiled.ok() ? loadCompiled(*compiled) : compiled.status();
+        compiled.ok()
+            ? loadCandidate(
+                  wrapper, (*module)->getAttrOfType<ArrayAttr>("ait.symbols"),
+                  kernel.getSymName(),
+                  generatedImplementation(kernel, *compiled), constants)
+            : compiled.status();
     WorkerResult &result = *reply.add_results();
     result.set_microseconds(-1);
     if (!executable.ok())
@@ -246,10 +224,11 @@ absl::StatusOr<WorkerReply> answer(const WorkerRequest &request,
 int serveMeasurements(int input, int output) {
   std::unique_ptr<Subject> subject;
   uint64_t size = 0;
-  while (readAll(input, reinterpret_cast<char *>(&size), sizeof size)) {
+  while (transferAll(read, input, &size, sizeof size)) {
     std::string bytes(size, '\0');
     WorkerRequest request;
-    if (!readAll(input, bytes.data(), size) || !request.ParseFromString(bytes))
+    if (!transferAll(read, input, bytes.data(), size) ||
+        !request.ParseFromString(bytes))
       return 1;
     absl::StatusOr<WorkerReply> reply = answer(request, subject);
     WorkerReply message;
@@ -259,8 +238,8 @@ int serveMeasurements(int input, int output) {
       message.set_error(std::string(reply.status().message()));
     bytes = message.SerializeAsString();
     size = bytes.size();
-    if (!writeAll(output, reinterpret_cast<char *>(&size), sizeof size) ||
-        !writeAll(output, bytes.data(), bytes.size()))
+    if (!transferAll(write, output, &size, sizeof size) ||
+        !transferAll(write, output, bytes.data(), bytes.size()))
       return 1;
   }
   return 0;

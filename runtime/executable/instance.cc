@@ -1,5 +1,6 @@
 #include "runtime/executable/instance.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -97,6 +98,17 @@ absl::Status Instance::PrepareKernels() {
     const absl::StatusOr<int64_t> grid = EvaluateSize(steps_[s].grid, symbols_);
     if (!grid.ok()) return InStep(steps_[s], grid.status());
     grids_[s] = *grid;
+  }
+  region_ends_.assign(steps_.size(), 0);
+  for (size_t s = 0; s < steps_.size();) {
+    size_t end = s;
+    bool parallel = false;
+    for (; end < steps_.size() && steps_[end].kernel != nullptr; ++end) {
+      const int64_t grain = steps_[end].proto->kernel().grain();
+      parallel |= grids_[end] / std::max<int64_t>(grain, 1) > 1;
+    }
+    if (parallel) region_ends_[s] = static_cast<int>(end);
+    s = std::max(end, s + 1);
   }
   return absl::OkStatus();
 }
@@ -247,15 +259,27 @@ absl::Status Instance::Run(absl::Span<const TensorView> inputs,
   const int steps = static_cast<int>(steps_.size());
   std::chrono::steady_clock::time_point start;
   if (step_microseconds != nullptr) start = std::chrono::steady_clock::now();
-  for (int s = 0; s < steps; ++s) {
-    AITUNE_RETURN_IF_ERROR(RunStep(s, context));
-    for (int32_t value : layout_.last_uses(s)) context.opaques[value].reset();
-    if (step_microseconds != nullptr) {
-      const auto end = std::chrono::steady_clock::now();
-      step_microseconds[s] += Microseconds(end - start);
-      start = end;
+  int s = 0;
+  absl::Status status;
+  auto run_until = [&](int end) {
+    for (; s < end && status.ok(); ++s) {
+      status = RunStep(s, context);
+      for (int32_t value : layout_.last_uses(s)) context.opaques[value].reset();
+      if (step_microseconds == nullptr) continue;
+      const auto now = std::chrono::steady_clock::now();
+      step_microseconds[s] += Microseconds(now - start);
+      start = now;
+    }
+  };
+  while (s < steps && status.ok()) {
+    const int end = region_ends_[s];
+    if (end > s) {
+      ParallelRegion([&] { run_until(end); });
+    } else {
+      run_until(s + 1);
     }
   }
+  AITUNE_RETURN_IF_ERROR(status);
 
   for (size_t c = 0; c < layout_.copies().size(); ++c) {
     const OutputCopy& copy = layout_.copies()[c];

@@ -59,6 +59,9 @@ class Instance {
   InstanceLayout layout_;
   std::vector<std::unique_ptr<LibraryCall>> library_;  // by step; may be null
   std::vector<int64_t> grids_;                         // by step; 0 for others
+  // By step: where the sequence of kernels that it begins ends, if the sequence
+  // is worth a parallel region; 0 for others.
+  std::vector<int> region_ends_;
   BufferSlots slots_;
 
   mutable std::mutex mutex_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -29,6 +30,8 @@ namespace {
 constexpr int kMaxThreads = 256;
 // Parts that a thread's share is cut into, so that others can take some over.
 constexpr int64_t kPartsAThread = 4;
+// About what it costs to wake a thread: spinning longer can't pay.
+constexpr std::chrono::microseconds kSpin(50);
 
 // Tells the thread sanitizer about the barriers of libgomp, which is not
 // instrumented.
@@ -43,79 +46,248 @@ void Acquire([[maybe_unused]] void* address) {
 #endif
 }
 
-// The next part of one thread's share that nobody has taken, on a cache line
-// of its own.
-struct alignas(64) Share {
-  std::atomic<int64_t> next;
-};
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
 
-struct Task {
-  absl::FunctionRef<void(int64_t, int64_t)> f;
-  int64_t grid;
-  int threads;   // shares
-  int64_t part;  // units of a part
-  Share* shares;
-  char fork, join;  // addresses for the sanitizer
+// Returns when `value` is no longer `old`.
+void WaitWhile(const std::atomic<uint32_t>& value, uint32_t old) {
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < 64; ++i) {
+      if (value.load(std::memory_order_acquire) != old) return;
+      Pause();
+    }
+  } while (std::chrono::steady_clock::now() - start < kSpin);
+  value.wait(old, std::memory_order_acquire);
+}
 
-  // The first unit of a share.
-  int64_t Begin(int share) const {
-    return grid / threads * share + std::min<int64_t>(share, grid % threads);
+// Set on a thread that works on a part of a task or waits for one: ParallelFor
+// calls from there run inline.
+thread_local bool works = false;
+
+// What the threads of a region share: one task after another, published by the
+// thread that began the region.
+//
+// A task's number is part of all that its parts are claimed by. A thread that
+// comes late, while a later task is being written, may read a mixture of the
+// two, but then its claim fails; while a claim of task n succeeds, n is
+// unfinished and nothing is overwritten.
+class Team {
+ public:
+  explicit Team(int threads) : threads_(threads) {
+    for (int i = 0; i < threads; ++i) claims_[i].next = 0;
   }
 
-  void Work(int share) const {
-    const int64_t begin = Begin(share), units = Begin(share + 1) - begin;
-    const int64_t parts = units / part + (units % part != 0);
-    for (;;) {
-      const int64_t i =
-          shares[share].next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= parts) return;
-      f(begin + i * part, begin + std::min((i + 1) * part, units));
+  // The team of the region that the calling thread began, if any.
+  static Team*& Current() {
+    thread_local Team* current = nullptr;
+    return current;
+  }
+
+  int threads() const { return threads_; }
+
+  // ParallelFor, from the thread that began the region.
+  void Share(int64_t grid, int threads,
+             absl::FunctionRef<void(int64_t, int64_t)> f) {
+    works = true;
+    const int64_t share = grid / threads + (grid % threads != 0);
+    const int64_t part = (share - 1) / kPartsAThread + 1;
+    const Task task{&f, grid, part, threads};
+    task_.Store(task);
+    number_ = number_ == kEnd - 1 ? 1 : number_ + 1;
+    uint32_t parts = 0;
+    for (int i = 0; i < threads; ++i) parts += task.Parts(i);
+    unfinished_.store(parts, std::memory_order_relaxed);
+    for (int i = 0; i < threads; ++i) {
+      std::atomic_ref(claims_[i].next)
+          .store(uint64_t{number_} << 32, std::memory_order_release);
+    }
+    Publish(number_);
+    Work(0, number_, task);
+    while (const uint32_t left = unfinished_.load(std::memory_order_acquire)) {
+      WaitWhile(unfinished_, left);
+    }
+    works = false;
+  }
+
+  // Works for Share until End; on each other thread, of which libgomp may give
+  // fewer than asked for. `thread` is from 1 on.
+  void Serve(int thread) {
+    works = true;
+    for (uint32_t seen = 0;;) {
+      WaitWhile(current_, seen);
+      seen = current_.load(std::memory_order_acquire);
+      if (seen == kEnd) break;
+      Work(thread, seen, task_.Load());
+    }
+    works = false;
+    left_.fetch_add(1, std::memory_order_acq_rel);
+    left_.notify_all();
+  }
+
+  // Returns when the others have left Serve: libgomp's barrier, which comes
+  // next, is then short.
+  void End() {
+    const uint32_t others = omp_get_num_threads() - 1;
+    Publish(kEnd);
+    uint32_t left;
+    while ((left = left_.load(std::memory_order_acquire)) != others) {
+      WaitWhile(left_, left);
     }
   }
+
+ private:
+  static constexpr uint32_t kEnd = UINT32_MAX;
+
+  struct Task {
+    const absl::FunctionRef<void(int64_t, int64_t)>* f;
+    int64_t grid;
+    int64_t part;  // units of a part
+    int shares;
+
+    // The first unit of a share.
+    int64_t Begin(int share) const {
+      return grid / shares * share + std::min<int64_t>(share, grid % shares);
+    }
+    uint32_t Parts(int share) const {
+      const int64_t units = Begin(share + 1) - Begin(share);
+      return static_cast<uint32_t>((units + part - 1) / part);
+    }
+  };
+
+  // A task that may be read while it is written.
+  struct SharedTask {
+    std::atomic<const absl::FunctionRef<void(int64_t, int64_t)>*> f;
+    std::atomic<int64_t> grid, part;
+    std::atomic<int> shares;
+
+    void Store(const Task& task) {
+      f.store(task.f, std::memory_order_relaxed);
+      grid.store(task.grid, std::memory_order_relaxed);
+      part.store(task.part, std::memory_order_relaxed);
+      shares.store(task.shares, std::memory_order_relaxed);
+    }
+    Task Load() const {
+      return {f.load(std::memory_order_relaxed),
+              grid.load(std::memory_order_relaxed),
+              part.load(std::memory_order_relaxed),
+              shares.load(std::memory_order_relaxed)};
+    }
+  };
+
+  // The task's number, and in the lower half the next part of one share that
+  // nobody has taken; on a cache line of its own. Accessed atomically, but not
+  // an atomic: those of threads that the team lacks stay uninitialized.
+  struct alignas(64) Claims {
+    uint64_t next;
+  };
+
+  void Publish(uint32_t number) {
+    current_.store(number, std::memory_order_release);
+    current_.notify_all();
+  }
+
+  void Work(int thread, uint32_t number, const Task& task) {
+    if (thread >= task.shares) return;
+    for (int i = 0; i < task.shares; ++i) {
+      const int share = (thread + i) % task.shares;
+      const std::atomic_ref<uint64_t> next(claims_[share].next);
+      uint64_t claim = next.load(std::memory_order_acquire);
+      while (claim >> 32 == number) {
+        const uint32_t part = static_cast<uint32_t>(claim);
+        if (part >= task.Parts(share)) break;
+        if (!next.compare_exchange_weak(claim, claim + 1,
+                                        std::memory_order_acq_rel,
+                                        std::memory_order_acquire)) {
+          continue;
+        }
+        const int64_t begin = task.Begin(share);
+        const int64_t units = task.Begin(share + 1) - begin;
+        (*task.f)(begin + part * task.part,
+                  begin + std::min((part + 1) * task.part, units));
+        if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+          unfinished_.notify_all();
+        }
+        claim = next.load(std::memory_order_acquire);
+      }
+    }
+  }
+
+  const int threads_;
+  uint32_t number_ = 0;  // of the last task; of the thread that shares
+  SharedTask task_;
+  alignas(64) std::atomic<uint32_t> current_{0};  // its number, or kEnd
+  alignas(64) std::atomic<uint32_t> unfinished_{0};
+  std::atomic<uint32_t> left_{0};  // threads that do not serve any more
+  Claims claims_[kMaxThreads];
 };
 
-void RunThread(void* data) {
-  Task& task = *static_cast<Task*>(data);
-  Acquire(&task.fork);
-  // libgomp may give fewer threads than asked for; the others' shares are then
-  // taken over like any other.
-  const int thread = omp_get_thread_num();
-  for (int i = 0; i < task.threads; ++i) {
-    task.Work((thread + i) % task.threads);
+struct Region {
+  absl::FunctionRef<void()> f;
+  Team team;
+  char fork = 0, join = 0;  // addresses for the sanitizer
+
+  static void RunThread(void* data) {
+    Region& region = *static_cast<Region*>(data);
+    Acquire(&region.fork);
+    const int thread = omp_get_thread_num();
+    if (thread == 0) {
+      Team::Current() = &region.team;
+      region.f();
+      Team::Current() = nullptr;
+      region.team.End();
+    } else {
+      region.team.Serve(thread);
+    }
+    Release(&region.join);
   }
-  Release(&task.join);
+};
+
+void Run(int threads, absl::FunctionRef<void()> f) {
+  Region region{f, Team(threads)};
+  Release(&region.fork);
+  GOMP_parallel(Region::RunThread, &region, static_cast<unsigned>(threads), 0);
+  Acquire(&region.join);
 }
 
 }  // namespace
 
 int ThreadCount() {
-  if (omp_in_parallel()) return 1;
+  if (works || Team::Current() != nullptr || omp_in_parallel()) return 1;
   // Not omp_get_max_threads: on a thread that LibTorch has not seen yet this
   // first applies at::set_num_threads.
   return std::clamp(at::get_num_threads(), 1, kMaxThreads);
+}
+
+void ParallelRegion(absl::FunctionRef<void()> f) {
+  const int threads = ThreadCount();
+  if (threads == 1) {
+    f();
+  } else {
+    Run(threads, f);
+  }
 }
 
 void ParallelFor(int64_t grid, int64_t grain,
                  absl::FunctionRef<void(int64_t, int64_t)> f) {
   if (grid <= 0) return;
   const int64_t most = grid / std::max<int64_t>(grain, 1);
+  Team* const team = Team::Current();
   int threads = 1;
-  if (most > 1) {
-    threads = static_cast<int>(std::min<int64_t>(ThreadCount(), most));
+  if (most > 1 && !works) {
+    threads = static_cast<int>(std::min<int64_t>(
+        team != nullptr ? team->threads() : ThreadCount(), most));
   }
   if (threads == 1) {
     f(0, grid);
-    return;
+  } else if (team != nullptr) {
+    team->Share(grid, threads, f);
+  } else {
+    Run(threads, [&] { Team::Current()->Share(grid, threads, f); });
   }
-  Share shares[kMaxThreads];
-  for (int i = 0; i < threads; ++i) {
-    shares[i].next.store(0, std::memory_order_relaxed);
-  }
-  const int64_t share = grid / threads + (grid % threads != 0);
-  Task task{f, grid, threads, (share - 1) / kPartsAThread + 1, shares, 0, 0};
-  Release(&task.fork);
-  GOMP_parallel(RunThread, &task, static_cast<unsigned>(threads), 0);
-  Acquire(&task.join);
 }
 
 ScopedThreadCount::ScopedThreadCount(int threads)

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -48,35 +49,39 @@ TEST_F(ThreadPoolTest, NothingForNegativeGrids) {
   ParallelFor(-5, 1, [](int64_t, int64_t) { FAIL(); });
 }
 
-std::set<std::thread::id> ThreadsOf(int64_t grid, int64_t grain) {
+// The threads that take part in a ParallelFor. Each unit lasts until `expected`
+// of them have come, or for ten seconds.
+size_t ThreadsOf(int64_t grid, int64_t grain, size_t expected) {
   std::mutex mutex;
+  std::condition_variable came;
   std::set<std::thread::id> ids;
   ParallelFor(grid, grain, [&](int64_t, int64_t) {
-    // Long enough for every thread to take a part.
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    std::lock_guard<std::mutex> lock(mutex);
+    std::unique_lock<std::mutex> lock(mutex);
     ids.insert(std::this_thread::get_id());
+    came.notify_all();
+    came.wait_for(lock, std::chrono::seconds(10),
+                  [&] { return ids.size() >= expected; });
   });
-  return ids;
+  return ids.size();
 }
 
 TEST_F(ThreadPoolTest, UsesLibTorchsNumberOfThreads) {
   at::set_num_threads(3);
   EXPECT_EQ(ThreadCount(), 3);
-  EXPECT_EQ(ThreadsOf(12, 1).size(), 3u);
+  EXPECT_EQ(ThreadsOf(12, 1, 3), 3u);
   // A thread that LibTorch has not seen follows too.
   std::thread([] {
     EXPECT_EQ(ThreadCount(), 3);
-    EXPECT_EQ(ThreadsOf(12, 1).size(), 3u);
+    EXPECT_EQ(ThreadsOf(12, 1, 3), 3u);
   }).join();
   at::set_num_threads(1);
-  EXPECT_EQ(ThreadsOf(12, 1).size(), 1u);
+  EXPECT_EQ(ThreadsOf(12, 1, 1), 1u);
 }
 
 TEST_F(ThreadPoolTest, GivesNoThreadLessThanAGrain) {
   at::set_num_threads(4);
-  EXPECT_EQ(ThreadsOf(19, 10).size(), 1u);
-  EXPECT_LE(ThreadsOf(20, 10).size(), 2u);
+  EXPECT_EQ(ThreadsOf(19, 10, 1), 1u);
+  EXPECT_EQ(ThreadsOf(20, 10, 2), 2u);
 }
 
 TEST_F(ThreadPoolTest, NestedCallsRunInline) {
@@ -111,6 +116,62 @@ TEST_F(ThreadPoolTest, OthersTakeOverTheWorkOfASlowThread) {
   });
   EXPECT_EQ(done, kUnits);
   EXPECT_GT(by_other, kUnits / 2);
+}
+
+TEST_F(ThreadPoolTest, RegionsCoverEachUnitOfEachTaskOnce) {
+  for (int threads : {1, 2, 3, 7}) {
+    at::set_num_threads(threads);
+    std::vector<int> done(1001, 0);
+    int tasks = 0;
+    ParallelRegion([&] {
+      for (int round = 0; round < 300; ++round) {
+        for (int64_t grid : {1, 2, 5, 1001}) {
+          // What a task leaves out, does twice or does while the next one is
+          // shared shows in the counts, or to the thread sanitizer.
+          ParallelFor(grid, 1, [&](int64_t begin, int64_t end) {
+            for (int64_t i = begin; i < end; ++i) done[1001 - grid + i] += 1;
+          });
+          ++tasks;
+        }
+      }
+    });
+    EXPECT_EQ(tasks, 1200);
+    EXPECT_EQ(done[0], 300);
+    EXPECT_EQ(done[999], 900);
+    EXPECT_EQ(done[1000], 1200);
+  }
+}
+
+TEST_F(ThreadPoolTest, RegionsKeepSleepingThreadsAndNestedCallsApart) {
+  at::set_num_threads(3);
+  std::atomic<int> units{0}, nested{0};
+  ParallelRegion([&] {
+    for (int round = 0; round < 3; ++round) {
+      // Longer than threads spin.
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ParallelFor(12, 1, [&](int64_t begin, int64_t end) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        units += static_cast<int>(end - begin);
+        ParallelFor(5, 1, [&](int64_t b, int64_t e) {
+          nested += static_cast<int>(e - b);
+        });
+      });
+    }
+    ParallelRegion([&] {
+      ParallelFor(7, 1, [&](int64_t begin, int64_t end) {
+        units += static_cast<int>(end - begin);
+      });
+    });
+  });
+  EXPECT_EQ(units, 43);
+  EXPECT_EQ(nested, 5 * 36);
+}
+
+TEST_F(ThreadPoolTest, RegionsShareWorkAmongAllThreads) {
+  at::set_num_threads(3);
+  size_t threads = 0;
+  ParallelRegion([&] { threads = ThreadsOf(12, 1, 3); });
+  EXPECT_EQ(threads, 3u);
 }
 
 TEST_F(ThreadPoolTest, ConcurrentCallersDoNotDisturbEachOther) {

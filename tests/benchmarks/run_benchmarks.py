@@ -10,8 +10,9 @@ minutes), onnxruntime and openvino (where they are installed; float32 only).
 
 One call of each in turn, round after round: what the machine does meanwhile
 falls on all alike. The peers run in this process; ours runs in another, on the
-same number of threads, and is told through a pipe when it is its turn. A pause
-before each call lets the threads of the one before come to rest.
+same number of threads, and is told through a pipe when it is its turn. Before
+each call the threads of the one before come to rest, and the candidate runs
+untimed for 30 ms.
 
 The table gives medians in milliseconds and how many times as long as ours each
 peer takes; the last row is the geometric mean over the models where a peer ran.
@@ -152,7 +153,21 @@ PEERS = {
     "openvino": openvino,
 }
 FLOAT32_ONLY = {"onnxruntime", "openvino"}
-PAUSE = 0.005  # seconds
+
+
+def settle(call):
+    """Gives the machine to one candidate: until the peers' threads sleep, which
+    spin after their work (OpenMP's for about 3 ms, ONNX Runtime's for longer),
+    and until the candidate's own have been spread over the cores again."""
+    for _ in range(100):
+        before = time.process_time()
+        time.sleep(0.005)
+        if time.process_time() - before < 0.0005:
+            break
+    end = time.perf_counter() + 0.03
+    call()
+    while time.perf_counter() < end:
+        call()
 
 
 def installed(peer):
@@ -179,8 +194,7 @@ def measure(candidates, seconds):
     end = time.perf_counter() + seconds
     while time.perf_counter() < end or len(next(iter(times.values()))) < 7:
         for name, call in candidates.items():
-            # Threads of the candidate before spin for a while after their work.
-            time.sleep(PAUSE)
+            settle(call)
             times[name].append(call())
     rows = {}
     for name, values in times.items():

@@ -31,6 +31,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 
@@ -109,20 +110,30 @@ def inductor(**options):
     return build
 
 
+def export_onnx(model, inputs, path):
+    """The exporter that traces is tried first, then torch.export's (needs
+    onnxscript): each refuses some models. Fused attention has no ONNX form."""
+    fused = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        torch.onnx.export(model, inputs, path, dynamo=False, opset_version=17)
+    except Exception:
+        torch.onnx.export(model, inputs, path, dynamo=True, verbose=False)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
+
+
 def onnxruntime(model, inputs):
     import onnxruntime as runtime
 
-    path = f"/tmp/aitune_benchmark_{os.getpid()}.onnx"
-    try:
-        torch.onnx.export(model, inputs, path, dynamo=False, opset_version=17)
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = torch.get_num_threads()
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = torch.get_num_threads()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        export_onnx(model, inputs, path)
         session = runtime.InferenceSession(
             path, options, providers=["CPUExecutionProvider"]
         )
-    finally:
-        if os.path.exists(path):
-            os.remove(path)
     feeds = {i.name: x.numpy() for i, x in zip(session.get_inputs(), inputs)}
     return lambda: session.run(None, feeds)
 

@@ -54,6 +54,12 @@ struct Task {
   }
 };
 
+/// What is known of a template: measurements, and what a model made of them.
+struct FormKnowledge {
+  std::vector<TuningRecord> records;
+  std::unique_ptr<CostModel> model;
+};
+
 class ScheduleTuner {
 public:
   ScheduleTuner(std::vector<Kernel> &kernels, ArrayAttr symbols,
@@ -76,6 +82,7 @@ private:
   }
   absl::Status takeChoices();
   absl::Status collectTasks();
+  absl::StatusOr<const FormKnowledge *> knowledgeOf(const std::string &form);
   absl::Status readDatabase(Task &task);
   void addHints(Task &task, const std::vector<TuningRecord> &records);
   absl::StatusOr<std::vector<Measurement>>
@@ -97,6 +104,7 @@ private:
   std::unique_ptr<TuningDatabase> database; ///< null: none was named
   std::unique_ptr<KernelMeasurer> measurer;
   std::vector<std::unique_ptr<Task>> tasks;
+  std::map<std::string, FormKnowledge> forms;
 };
 
 /// Bytes that a launch must read and write: its operands and results, dynamic
@@ -233,32 +241,50 @@ void ScheduleTuner::addHints(Task &task,
   }
 }
 
-absl::Status ScheduleTuner::readDatabase(Task &task) {
+absl::StatusOr<const FormKnowledge *>
+ScheduleTuner::knowledgeOf(const std::string &form) {
+  FormKnowledge &knowledge = forms[form];
+  if (knowledge.model)
+    return &knowledge;
   absl::StatusOr<std::unique_ptr<CostModel>> model =
       createCostModel(tuning().costModel, Roofline());
   if (!model.ok())
     return model.status();
   if (database) {
     absl::StatusOr<std::vector<TuningRecord>> records =
-        database->find(task.key, target);
+        database->findForm(form, target, kTrainingRecords);
     if (!records.ok())
       return records.status();
-    for (const TuningRecord &record : *records)
-      for (size_t i = 0; i < task.space.schedules.size(); ++i)
-        if (record.config == task.space.schedules[i].config &&
-            record.version == version) {
-          task.problem.known[i] = {record.microseconds, record.low, record.high,
-                                   record.note};
-          ++task.summary.known;
-        }
-    records = database->findForm(task.space.form, target, kTrainingRecords);
-    if (!records.ok())
-      return records.status();
-    (*model)->fit(*records);
-    if (tuning().transfer)
-      addHints(task, *records);
+    knowledge.records = *std::move(records);
+    (*model)->fit(knowledge.records);
   }
-  task.problem.predictions = (*model)->predict(task.space, task.work);
+  knowledge.model = *std::move(model);
+  return &knowledge;
+}
+
+absl::Status ScheduleTuner::readDatabase(Task &task) {
+  absl::StatusOr<const FormKnowledge *> knowledge =
+      knowledgeOf(task.space.form);
+  if (!knowledge.ok())
+    return knowledge.status();
+  task.problem.predictions =
+      (*knowledge)->model->predict(task.space, task.work);
+  if (!database)
+    return absl::OkStatus();
+  absl::StatusOr<std::vector<TuningRecord>> records =
+      database->find(task.key, target);
+  if (!records.ok())
+    return records.status();
+  for (const TuningRecord &record : *records)
+    for (size_t i = 0; i < task.space.schedules.size(); ++i)
+      if (record.config == task.space.schedules[i].config &&
+          record.version == version) {
+        task.problem.known[i] = {record.microseconds, record.low, record.high,
+                                 record.note};
+        ++task.summary.known;
+      }
+  if (tuning().transfer)
+    addHints(task, (*knowledge)->records);
   return absl::OkStatus();
 }
 

@@ -1,5 +1,7 @@
 #include "compiler/tune/KernelMeasurer.h"
 
+#include <algorithm>
+
 namespace aitune {
 namespace {
 
@@ -78,8 +80,10 @@ absl::Status KernelMeasurer::prepareEach(const std::vector<size_t> &schedules) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Measurement>>
-KernelMeasurer::measure(absl::Span<const size_t> schedules, double seconds) {
+/// Brings all of `schedules` that have not failed into the process; those that
+/// end it are recorded.
+absl::Status
+KernelMeasurer::prepareMissing(absl::Span<const size_t> schedules) {
   std::vector<size_t> missing;
   // The default comes first in a process: others are compared with it.
   if (!prepared.count(0) && !failed.count(0))
@@ -87,18 +91,22 @@ KernelMeasurer::measure(absl::Span<const size_t> schedules, double seconds) {
   for (size_t schedule : schedules)
     if (schedule != 0 && !prepared.count(schedule) && !failed.count(schedule))
       missing.push_back(schedule);
-  if (!missing.empty() && !prepare(missing).ok()) {
-    if (absl::Status status = restart(); !status.ok())
-      return status;
-    std::vector<size_t> all{0};
-    for (size_t schedule : schedules)
-      if (schedule != 0 && !failed.count(schedule))
-        all.push_back(schedule);
-    std::sort(all.begin(), all.end());
-    if (absl::Status status = prepareEach(all); !status.ok())
-      return status;
-  }
+  if (missing.empty() || prepare(missing).ok())
+    return absl::OkStatus();
+  if (absl::Status status = restart(); !status.ok())
+    return status;
+  std::vector<size_t> all{0};
+  for (size_t schedule : schedules)
+    if (schedule != 0 && !failed.count(schedule))
+      all.push_back(schedule);
+  std::sort(all.begin(), all.end());
+  return prepareEach(all);
+}
 
+absl::StatusOr<std::vector<Measurement>>
+KernelMeasurer::measure(absl::Span<const size_t> schedules, double seconds) {
+  if (absl::Status status = prepareMissing(schedules); !status.ok())
+    return status;
   WorkerRequest request;
   request.mutable_measure()->set_seconds(seconds);
   std::vector<Measurement> results(schedules.size());
@@ -115,19 +123,28 @@ KernelMeasurer::measure(absl::Span<const size_t> schedules, double seconds) {
     return results;
   absl::StatusOr<WorkerReply> reply = process->call(
       request, candidateSeconds * double(measured.size()) + 3 * seconds);
-  if (!reply.ok()) {
-    for (size_t i : measured) {
-      failed[schedules[i]] = std::string(reply.status().message());
-      results[i].note = failed[schedules[i]];
+  if (reply.ok()) {
+    for (size_t i = 0; i < measured.size(); ++i) {
+      const WorkerResult &result = reply->results(i);
+      results[measured[i]] = {result.microseconds(), result.low(),
+                              result.high(), result.note()};
     }
-    if (absl::Status status = restart(); !status.ok())
-      return status;
     return results;
   }
-  for (size_t i = 0; i < measured.size(); ++i) {
-    const WorkerResult &result = reply->results(i);
-    results[measured[i]] = {result.microseconds(), result.low(), result.high(),
-                            result.note()};
+  if (absl::Status status = restart(); !status.ok())
+    return status;
+  if (measured.size() == 1) {
+    results[measured[0]].note = failed[schedules[measured[0]]] =
+        std::string(reply.status().message());
+    return results;
+  }
+  // One of several ended the process: one at a time, to know which.
+  for (size_t i : measured) {
+    absl::StatusOr<std::vector<Measurement>> alone =
+        measure({schedules[i]}, seconds / double(measured.size()));
+    if (!alone.ok())
+      return alone.status();
+    results[i] = alone->front();
   }
   return results;
 }

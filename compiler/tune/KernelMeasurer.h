@@ -35,6 +35,7 @@ public:
 private:
   absl::Status restart();
   absl::Status prepare(const std::vector<size_t> &schedules);
+  absl::Status prepareMissing(absl::Span<const size_t> schedules);
   absl::Status prepareEach(const std::vector<size_t> &schedules);
 
   const std::vector<std::string> command;

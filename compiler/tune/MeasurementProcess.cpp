@@ -25,8 +25,8 @@ template <typename Transfer>
 bool transferAll(int descriptor, short event, char *data, size_t size,
                  Clock::time_point deadline, Transfer transfer) {
   while (size > 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        deadline - Clock::now());
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0)
       return false;
     pollfd waited{descriptor, event, 0};

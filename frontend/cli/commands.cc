@@ -128,6 +128,22 @@ absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options) {
   return Cache::Open(*folder);
 }
 
+// The database that a build reads and a search adds to; empty: none. The
+// default one belongs to the default cache, and only a search makes it.
+std::string TuningDatabaseFile(const Options& options) {
+  if (!options.tuning_database.empty()) return options.tuning_database;
+  if (!options.use_cache || !options.cache_folder.empty()) return "";
+  const absl::StatusOr<std::filesystem::path> file = DefaultTuningDatabase();
+  if (!file.ok()) return "";
+  std::error_code error;
+  if (options.tune_budget > 0) {
+    std::filesystem::create_directories(file->parent_path(), error);
+  } else if (!std::filesystem::exists(*file, error)) {
+    return "";
+  }
+  return file->string();
+}
+
 frontend::BuildOptions MakeBuildOptions(const Options& options,
                                         Progress& progress) {
   frontend::BuildOptions build;
@@ -143,7 +159,7 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
     progress.Update(phase, done, total);
   };
   build.compile.tuning.budgetSeconds = options.tune_budget;
-  build.compile.tuning.database = options.tuning_database;
+  build.compile.tuning.database = TuningDatabaseFile(options);
   build.compile.tuning.strategy = options.tune_strategy;
   build.compile.tuning.costModel = options.cost_model;
   build.compile.tuning.transfer = options.transfer;

@@ -234,9 +234,11 @@ void AddCache(CLI::App& root, Options& options) {
 }
 
 void AddTuningDatabase(CLI::App& app, Options& options) {
-  app.add_option("--tuning-database", options.tuning_database,
-                 "File with what searches found: schedules in it are used, and "
-                 "--tune-budget adds to it")
+  app.add_option(
+         "--tuning-database", options.tuning_database,
+         "File with what searches found: schedules in it are used, and "
+         "--tune-budget adds to it; default: aitune/schedules.db beside "
+         "the default cache, none with --cache or --no-cache")
       ->type_name("FILE")
       ->group("Schedule search");
 }
@@ -273,8 +275,10 @@ void AddTuning(CLI::App& root, Options& options) {
   const auto add = [&](const char* name, const char* help,
                        TuningAction action) {
     CLI::App* sub = app->add_subcommand(name, help);
-    sub->add_option("DATABASE", options.tuning_database, "The database's file")
-        ->required();
+    sub->add_option("--tuning-database", options.tuning_database,
+                    "The database; default: aitune/schedules.db in "
+                    "$XDG_CACHE_HOME or ~/.cache")
+        ->type_name("FILE");
     sub->callback([&options, action] {
       options.command = Command::kTuning;
       options.tuning_action = action;

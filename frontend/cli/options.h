@@ -61,7 +61,7 @@ struct Options {
   bool keep_damaged = false;  // verify
 
   // Search of schedules, of every command that compiles.
-  std::string tuning_database;  // file; empty: none
+  std::string tuning_database;  // file; empty: the default one
 
   // tuning
   TuningAction tuning_action = TuningAction::kStats;

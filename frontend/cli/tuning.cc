@@ -1,14 +1,28 @@
+#include <filesystem>
 #include <iostream>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/tune/TuningDatabase.h"
 #include "frontend/cli/commands.h"
+#include "runtime/cache/default_folder.h"
 
 namespace aitune::cli {
 
 absl::StatusOr<int> ManageTuning(const Options& options) {
+  std::string file = options.tuning_database;
+  if (file.empty()) {
+    const absl::StatusOr<std::filesystem::path> usual = DefaultTuningDatabase();
+    if (!usual.ok()) return usual.status();
+    file = usual->string();
+  }
+  if (options.tuning_action != TuningAction::kImport &&
+      !std::filesystem::exists(file)) {
+    return absl::NotFoundError(absl::StrCat(
+        "there is no tuning database '", file,
+        "': tune --tune-budget makes one, --tuning-database names another"));
+  }
   absl::StatusOr<std::unique_ptr<TuningDatabase>> database =
-      TuningDatabase::open(options.tuning_database);
+      TuningDatabase::open(file);
   if (!database.ok()) return database.status();
   switch (options.tuning_action) {
     case TuningAction::kStats: {

@@ -17,4 +17,10 @@ absl::StatusOr<std::filesystem::path> DefaultCacheFolder() {
       "XDG_CACHE_HOME");
 }
 
+absl::StatusOr<std::filesystem::path> DefaultTuningDatabase() {
+  absl::StatusOr<std::filesystem::path> models = DefaultCacheFolder();
+  if (!models.ok()) return models.status();
+  return models->parent_path() / "schedules.db";
+}
+
 }  // namespace aitune

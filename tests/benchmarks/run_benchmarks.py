@@ -16,8 +16,11 @@ untimed for 30 ms.
 
 The table gives medians in milliseconds and how many times as long as ours each
 peer takes; the last row is the geometric mean over the models where a peer ran.
-FLOPs is the share that we compiled. The JSON also has p99, the number of rounds
-and all build times.
+FLOPs is the share that we compiled. Of peak: our FLOP/s as a share of what a
+large matrix product of LibTorch's reaches in the same dtype, and the weights'
+bytes a second as a share of what a STREAM-like triad moves; both are measured
+before the models. The JSON also has p99, the number of rounds and all build
+times.
 
 The models are those of tests/models/make_models.py. Ours reads NAME.pt; the
 others get the Python module that the file was made from.
@@ -61,10 +64,10 @@ class Ours:
     answers with the milliseconds that the call took.
     """
 
-    def __init__(self, program, model_file, samples_file):
+    def __init__(self, program, model_file, samples_file, options=()):
         self.process = subprocess.Popen(
             [program, "bench", model_file, "--inputs", samples_file, "--paced"]
-            + ["--threads", str(torch.get_num_threads())],
+            + ["--threads", str(torch.get_num_threads()), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -219,7 +222,32 @@ def measure(candidates, seconds):
     return rows
 
 
-def benchmark(name, makers, program, folder, peers, seconds):
+def fastest(call, seconds=1):
+    """Seconds of the fastest of the calls that fit `seconds`."""
+    best = math.inf
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        call()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def measure_peaks():
+    """FLOP/s of a 2048 x 2048 x 2048 product by dtype, and bytes/s of
+    a = b + 3 c (STREAM's triad, McCalpin 1995) on 256 MB arrays."""
+    flops = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        a, b = torch.randn(2, 2048, 2048).to(dtype)
+        out = torch.empty_like(a)
+        flops[dtype] = 2 * 2048**3 / fastest(lambda: torch.mm(a, b, out=out))
+    b, c = torch.randn(2, 64 << 20)
+    out = torch.empty_like(b)
+    moved = 3 * 4 * b.numel()
+    return flops, moved / fastest(lambda: torch.add(b, c, alpha=3, out=out))
+
+
+def benchmark(name, makers, program, folder, peers, seconds, peaks):
     bf16 = name.endswith("_bf16")
     base = name[: -len("_bf16")] if bf16 else name
     maker, scripted, _ = makers.MODELS[base]
@@ -243,6 +271,7 @@ def benchmark(name, makers, program, folder, peers, seconds):
         ours = Ours(program, os.path.join(folder, f"{name}.pt"), samples_file)
         row["build_seconds"]["ours"] = ours.report["compile"]["seconds"]
         row["flop_share"] = ours.report["coverage"]["flop_share"]
+        row["flops"] = ours.report["coverage"]["flops"]
         candidates["ours"] = ours
     except RuntimeError as error:
         row["failed"]["ours"] = str(error)
@@ -263,6 +292,12 @@ def benchmark(name, makers, program, folder, peers, seconds):
         row["ms"] = measure(candidates, seconds * len(candidates))
     if ours:
         ours.close()
+        weights = sum(p.numel() * p.element_size() for p in model.parameters())
+        seconds = row["ms"]["ours"]["median"] * 1e-3
+        flops, bandwidth = peaks
+        dtype = torch.bfloat16 if bf16 else torch.float32
+        row["flops_of_peak"] = row["flops"] / seconds / flops[dtype]
+        row["bandwidth_of_peak"] = weights / seconds / bandwidth
     return row
 
 
@@ -270,7 +305,7 @@ def print_table(rows, peers):
     columns = ["model", "ours ms", "p99"]
     for peer in peers:
         columns += [f"{peer} ms", "x"]
-    columns += ["FLOPs", "built s"]
+    columns += ["FLOPs", "of peak", "weights", "built s"]
     lines = [columns]
     ratios = {peer: [] for peer in peers}
     best = []
@@ -290,13 +325,14 @@ def print_table(rows, peers):
         others = [row["ms"][p]["median"] for p in peers if p in row["ms"]]
         if ours and others:
             best.append(min(others) / ours["median"])
-        line.append(f"{row['flop_share']:.1%}" if "flop_share" in row else "")
+        for key in ("flop_share", "flops_of_peak", "bandwidth_of_peak"):
+            line.append(f"{row[key]:.0%}" if key in row else "")
         line.append(f"{row['build_seconds'].get('ours', float('nan')):.1f}")
         lines.append(line)
     means = ["geometric mean", "", ""]
     for peer in peers:
         means += ["", f"{statistics.geometric_mean(ratios[peer]):.2f}" if ratios[peer] else ""]
-    lines.append(means + ["", ""])
+    lines.append(means + [""] * 4)
     widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
     for line in lines:
         cells = [line[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(line[1:], widths[1:])]
@@ -347,11 +383,23 @@ def main(arguments):
             print(f"{peer} is not installed: left out", file=sys.stderr)
     rows = []
     with torch.inference_mode():
+        peaks = measure_peaks()
+        print(
+            "peak: "
+            + ", ".join(f"{f / 1e9:.0f} GFLOP/s {dtype}" for dtype, f in peaks[0].items())
+            + f", {peaks[1] / 1e9:.1f} GB/s"
+        )
         for name in options.models:
             print(f"{name} ...", file=sys.stderr, flush=True)
             rows.append(
                 benchmark(
-                    name, makers, options.program, options.folder, peers, options.seconds
+                    name,
+                    makers,
+                    options.program,
+                    options.folder,
+                    peers,
+                    options.seconds,
+                    peaks,
                 )
             )
             if options.json:

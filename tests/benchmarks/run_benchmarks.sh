@@ -1,6 +1,6 @@
 #!/bin/bash
-# Runs run_benchmarks.py with the project's Python and what it needs; see there.
-# The first arguments come from Bazel: aitune, the program, the program that
+# Runs a benchmark with the project's Python and what it needs; see there.
+# The first arguments come from Bazel: aitune, the benchmark, the program that
 # makes the models. AITUNE_PYTHON names another Python that has torch too, for
 # example one with ONNX Runtime and OpenVINO.
 set -eu

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""What the search for schedules gains, and how fast: with each strategy and a
+database of its own, then the builds against the one that searched nothing.
+
+    ./bazelw run //tests/benchmarks:tuning -- [MODEL...] [--budget S] [--json FILE]
+                                              [--plot FILE] [--seconds S]
+
+The table gives the milliseconds of a call, in turn with each other as in
+run_benchmarks.py, and how many times as fast as the default each tuned build
+is. Kernels: the same from the measurements of the search, of the kernels alone.
+The plot (needs matplotlib) shows the best so far against the search's time,
+with random search as the control.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import torch
+
+from run_benchmarks import DEFAULT_MODELS, Ours, measure
+
+STRATEGIES = ["successive-halving", "random"]
+
+
+def search(program, arguments, strategy, database, budget):
+    """What `aitune tune` reports of one search."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as report:
+        done = subprocess.run(
+            [program, "tune", *arguments, "--no-cache", "--seconds", "0"]
+            + ["--tune-budget", f"{budget}s", "--tune-strategy", strategy]
+            + ["--tuning-database", database, "--json", report.name],
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode != 0:
+            raise RuntimeError(done.stderr.strip().splitlines()[-1])
+        return json.load(report)["compile"]["tuning"]
+
+
+def benchmark(name, options, scratch):
+    model = os.path.join(options.folder, f"{name}.pt")
+    samples = os.path.join(options.folder, f"{name}.inputs.pt")
+    threads = ["--threads", str(torch.get_num_threads())]
+    row = {"model": name, "tuning": {}}
+    databases = {}
+    for strategy in STRATEGIES:
+        databases[strategy] = os.path.join(scratch, f"{name}.{strategy}.db")
+        row["tuning"][strategy] = search(
+            options.program,
+            [model, "--inputs", samples, *threads],
+            strategy,
+            databases[strategy],
+            options.budget,
+        )
+    ours = {"default": Ours(options.program, model, samples, ["--no-cache"])}
+    for strategy, database in databases.items():
+        choice = ["--no-cache", "--tuning-database", database]
+        ours[strategy] = Ours(options.program, model, samples, choice)
+    row["ms"] = measure(ours, options.seconds * len(ours))
+    for process in ours.values():
+        process.close()
+    return row
+
+
+def kernel_gain(tuning):
+    """The default schedules' time over the chosen ones', of one run; None when
+    there was nothing to search."""
+    before = sum(k["launches"] * k["default_microseconds"] for k in tuning["kernels"])
+    after = sum(k["launches"] * k["microseconds"] for k in tuning["kernels"])
+    return before / after if after else None
+
+
+def print_table(rows):
+    lines = [["model", "default ms"]]
+    for strategy in STRATEGIES:
+        lines[0] += [f"{strategy} ms", "x", "kernels", "measured", "failed"]
+    gains = {strategy: [] for strategy in STRATEGIES}
+    for row in rows:
+        default = row["ms"]["default"]["median"]
+        line = [row["model"], f"{default:.2f}"]
+        for strategy in STRATEGIES:
+            tuned = row["ms"][strategy]["median"]
+            tuning = row["tuning"][strategy]
+            gain = kernel_gain(tuning)
+            gains[strategy].append(default / tuned)
+            line += [f"{tuned:.2f}", f"{default / tuned:.2f}"]
+            line.append(f"{gain:.2f}" if gain else "-")
+            line += [str(sum(k[c] for k in tuning["kernels"])) for c in ("measured", "failed")]
+        lines.append(line)
+    means = ["geometric mean", ""]
+    for strategy in STRATEGIES:
+        means += ["", f"{statistics.geometric_mean(gains[strategy]):.2f}", "", "", ""]
+    lines.append(means)
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        cells = [line[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(line[1:], widths[1:])]
+        print("  ".join(cells).rstrip())
+
+
+def plot(rows, file):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as pyplot
+
+    rows = [r for r in rows if any(t["curve"] for t in r["tuning"].values())]
+    columns = min(3, len(rows))
+    lines = -(-len(rows) // columns)
+    figure, axes = pyplot.subplots(
+        lines, columns, figsize=(4.5 * columns, 3.2 * lines), squeeze=False
+    )
+    for axis in axes.flat[len(rows) :]:
+        axis.axis("off")
+    for axis, row in zip(axes.flat, rows):
+        for strategy, style in zip(STRATEGIES, ["-", "--"]):
+            curve = row["tuning"][strategy]["curve"]
+            if not curve:
+                continue
+            start = curve[0]["milliseconds"]
+            axis.step(
+                [point["seconds"] for point in curve],
+                [point["milliseconds"] / start for point in curve],
+                style,
+                where="post",
+                label=strategy,
+            )
+        axis.set_title(row["model"])
+        axis.set_xlabel("seconds of search")
+        axis.set_ylabel("best so far / default")
+        axis.grid(alpha=0.3)
+        axis.legend()
+    figure.tight_layout()
+    figure.savefig(file)
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("models", nargs="*", default=DEFAULT_MODELS, metavar="MODEL")
+    parser.add_argument("--budget", type=float, default=20, help="seconds of each search")
+    parser.add_argument("--json", help="write all figures to this file")
+    parser.add_argument("--plot", help="draw best-so-far against time into this file")
+    parser.add_argument("--seconds", type=float, default=3, help="measured for each build")
+    parser.add_argument("--threads", type=int, help="default: LibTorch's")
+    parser.add_argument("--program", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--makers", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", required=True, help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+def main(arguments):
+    options = parse(arguments)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in options.models:
+            print(f"{name} ...", file=sys.stderr, flush=True)
+            rows.append(benchmark(name, options, scratch))
+            if options.json:
+                with open(options.json, "w") as file:
+                    json.dump(rows, file, indent=1)
+    print_table(rows)
+    if options.plot:
+        plot(rows, options.plot)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -2,29 +2,45 @@
 """Measures AITune and Inductor on a GPU, side by side.
 
     run_gpu_benchmarks.py AITUNE [MODEL:BATCH[:DTYPE]...] [--modes MODE,...]
-                          [--json FILE] [--rounds N] [--models FOLDER]
-                          [--make-only] [--ours-only] [--options ARGS]
+                          [--gpus N] [--check] [--profile] [--json FILE]
+                          [--rounds N] [--models FOLDER] [--make-only]
+                          [--options ARGS]
 
 Modes: eager, default, reduce-overhead, max-autotune (which compiles for
-minutes). One call of each in turn, round after round, each timed on the GPU
-with events around the call while the stream is idle, so that the time a host
-takes to launch counts, as for a caller who waits for each result. Ours runs in
-a process of its own (`aitune bench --paced --device cuda`) and is told through
-a pipe when it is its turn.
+minutes). Ours (`aitune bench --paced --device cuda`) and each mode run in a
+process of their own, with empty caches. They compile one after the other; then
+one call of each in turn, round after round, each timed on the GPU with events
+around the call while the stream is idle, so that the time a host takes to
+launch counts, as for a caller who waits for each result. With --gpus N, rows
+compile on N GPUs at once; they are timed one row at a time.
 
-The table gives medians in milliseconds, how many times as long as ours the
-fastest Inductor mode takes, and the share of the physical limit that ours
-reaches: the larger of the time to compute (989 TFLOP/s of fp16 on an H200) and
-to read the weights (4.8 TB/s).
+The table gives medians in milliseconds; how many times as long as ours the
+fastest Inductor mode takes; the physical limit and the share of it that ours
+reaches; the seconds until ours is ready (of the whole process, with LibTorch
+and the model loaded) and for each mode's compilation and first call. The limit
+is the larger of two times: FLOPs over 989 TFLOP/s (dense fp16 and bf16; 67 of
+fp32), and the bytes of weights, inputs and outputs, each moved once, over 4.8
+TB/s: the peaks of NVIDIA's data sheet of the H200 SXM. A product of large
+random matrices reaches 80 % of the one, a copy 90 % of the other.
+
+--check adds the largest errors over random and boundary inputs: ours to eager,
+and of both to the same model in fp32, relative to the larger of an element and
+the root mean square (`aitune tune`). --profile adds the kernels that most of the
+time goes to (`aitune inspect`).
 
 Models are random (weights do not change the time), with the shapes of the
 real ones, made from Python definitions and traced on the CPU.
 """
 
 import argparse
+import concurrent.futures
+import contextlib
+import fcntl
 import json
 import math
 import os
+import queue
+import shutil
 import statistics
 import subprocess
 import sys
@@ -42,7 +58,7 @@ ROWS = [
     "vit_b_16:1", "vit_b_16:32", "llama_block:1", "llama_block:8", "mlp:1",
     "mlp:128", "mlp:4096", "mobilenet_v3_large:1", "convnext_tiny:1",
 ]
-FLOPS_PER_SECOND = 989e12
+FLOPS_PER_SECOND = {torch.float16: 989e12, torch.bfloat16: 989e12, torch.float32: 67e12}
 BYTES_PER_SECOND = 4.8e12
 DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}
 NAMES = {torch.float16: "float16", torch.bfloat16: "bfloat16",
@@ -155,18 +171,18 @@ def specs(inputs, batch, dtype):
         yield f"{kind}[{text}]{values}"
 
 
-class Ours:
-    def __init__(self, program, path, inputs, batch, dtype, options):
-        command = [program, "bench", path, "--paced", "--device", "cuda", *options]
-        for spec in specs(inputs, batch, dtype):
-            command += ["--input", spec]
+class Contestant:
+    """A process that compiles, prints a line of JSON, then times one call for
+    each line that it reads."""
+
+    def __init__(self, command, environment):
         start = time.time()
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+                                        stderr=subprocess.PIPE, text=True, env=environment)
         line = self.process.stdout.readline()
         self.seconds = time.time() - start
         if not line:
-            raise RuntimeError(self.process.stderr.read().strip().splitlines()[-1])
+            raise RuntimeError((self.process.stderr.read().strip() or "no output").splitlines()[-1])
         self.report = json.loads(line)
 
     def time(self):
@@ -179,82 +195,190 @@ class Ours:
         self.process.wait()
 
 
-class Peer:
-    def __init__(self, module, values, mode):
-        torch._dynamo.reset()
-        start = time.time()
-        self.values = values
-        self.run = module if mode == "eager" else torch.compile(module, mode=mode)
-        self.run(*values)
-        torch.cuda.synchronize()
-        self.seconds = time.time() - start
-
-    def time(self):
+def serve_peer(spec, mode):
+    """The process of one of PyTorch's modes."""
+    name, batch, dtype = parse(spec)
+    module, inputs = make(name)
+    module = module.eval().to("cuda").to(dtype)
+    values = sample(inputs, batch, dtype, "cuda")
+    torch.cuda.synchronize()
+    start = time.time()
+    run = module if mode == "eager" else torch.compile(module, mode=mode)
+    run(*values)
+    torch.cuda.synchronize()
+    print(json.dumps({"seconds": time.time() - start}), flush=True)
+    for _ in sys.stdin:
         start, end = torch.cuda.Event(True), torch.cuda.Event(True)
         start.record()
-        self.run(*self.values)
+        run(*values)
         end.record()
         end.synchronize()
-        return start.elapsed_time(end)
+        print(start.elapsed_time(end), flush=True)
 
 
-def measure(spec, options):
+def parse(spec):
     name, batch, *rest = spec.split(":")
-    batch, dtype = int(batch), DTYPES[rest[0] if rest else "fp16"]
+    return name, int(batch), DTYPES[rest[0] if rest else "fp16"]
+
+
+def call_aitune(command):
+    """The JSON report of one call."""
+    with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
+        done = subprocess.run([*command, "--json", file.name], capture_output=True, text=True)
+        text = file.read()
+    if not text:
+        raise RuntimeError((done.stderr.strip() or "no output").splitlines()[-1])
+    return json.loads(text)
+
+
+def worst(outputs, key):
+    values = [output[key] for output in outputs if key in output]
+    return max(values) if values else None
+
+
+def check(command):
+    """Errors over all inputs that were compared, and the case of the largest."""
+    report = call_aitune([command[0], "tune", *command[1:], "--seconds", "0"])["check"]
+    cases = [case for case in report["cases"] if not case["skipped"]]
+    outputs = [output for case in cases for output in case["outputs"]]
+    return {"agrees": report["agrees"], "cases": [case["name"] for case in cases],
+            "to_eager": worst(outputs, "max_error"),
+            "ours_to_fp32": worst(outputs, "our_reference_error"),
+            "eager_to_fp32": worst(outputs, "eager_reference_error"),
+            "worst_case": max(cases, key=lambda case: worst(case["outputs"], "max_error") or 0)["name"],
+            "types": [output["type"] for output in report["outputs"]]}
+
+
+def profile(command):
+    """Microseconds, launches and implementation of each kernel, longest first.
+    Each is run alone again and again: its operands are in the cache."""
+    kernels = {}
+    for step in call_aitune([command[0], "inspect", *command[1:]])["steps"]:
+        kernel = kernels.setdefault(step["name"], [0, 0, step["implementation"]])
+        kernel[0] = round(kernel[0] + step["microseconds"], 2)
+        kernel[1] += 1
+    return sorted(([name, *rest] for name, rest in kernels.items()), key=lambda kernel: -kernel[1])
+
+
+def bytes_of(type_text):
+    kind, sizes = type_text.rstrip("]").split("[")
+    bits = int("".join(filter(str.isdigit, kind)) or 8)
+    return math.prod(int(size) for size in sizes.split(",") if size) * bits // 8
+
+
+@contextlib.contextmanager
+def locked(path):
+    with open(path, "w") if path else contextlib.nullcontext() as file:
+        if path:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def measure(spec, options, folder):
+    name, batch, dtype = parse(spec)
     path = save(options.models, name, batch, dtype)
     row = {"row": spec, "errors": {}, "build_seconds": {}}
     module, inputs = make(name)
+    command = [path, "--device", "cuda", "--cache", os.path.join(folder, "aitune"), *options.options.split()]
+    for text in specs(inputs, batch, dtype):
+        command += ["--input", text]
     contestants = {}
-    try:
-        ours = Ours(options.aitune, path, inputs, batch, dtype, options.options.split())
-        contestants["ours"] = ours
-        row["flops"] = ours.report.get("coverage", {}).get("flops", 0)
-    except Exception as error:
-        row["errors"]["ours"] = str(error)[:300]
-    if not options.ours_only:
-        module = module.eval().to("cuda").to(dtype)
-        values = sample(inputs, batch, dtype, "cuda")
-        for mode in options.modes.split(","):
-            try:
-                contestants[mode] = Peer(module, values, mode)
-            except Exception as error:
-                row["errors"][mode] = str(error)[:300]
-    for key, contestant in contestants.items():
-        row["build_seconds"][key] = round(contestant.seconds, 1)
-        for _ in range(5):
-            contestant.time()
-    times = {key: [] for key in contestants}
-    for _ in range(options.rounds):
-        for key, contestant in contestants.items():
-            times[key].append(contestant.time())
+
+    def start(key, arguments):
+        environment = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, key),
+                           TRITON_CACHE_DIR=os.path.join(folder, key, "triton"))
+        try:
+            contestants[key] = Contestant(arguments, environment)
+            row["build_seconds"][key] = round(contestants[key].report.get("seconds", contestants[key].seconds), 2)
+        except Exception as error:
+            row["errors"][key] = str(error)[:300]
+
+    start("ours", [options.aitune, "bench", *command, "--paced"])
+    for mode in options.modes.split(",") if options.modes else []:
+        start(mode, [sys.executable, os.path.abspath(__file__), options.aitune, spec, "--peer", mode])
+    with locked(options.lock):
+        for contestant in contestants.values():
+            for _ in range(5):
+                contestant.time()
+        times = {key: [] for key in contestants}
+        for _ in range(options.rounds):
+            for key, contestant in contestants.items():
+                times[key].append(contestant.time())
     row["ms"] = {key: round(statistics.median(values), 4) for key, values in times.items()}
-    row["weight_bytes"] = sum(p.numel() * p.element_size() for p in module.to(dtype).parameters())
-    if "ours" in contestants:
-        contestants["ours"].close()
-    limit = max(row.get("flops", 0) / FLOPS_PER_SECOND, row["weight_bytes"] / BYTES_PER_SECOND)
-    row["limit_ms"] = limit * 1e3
+    for contestant in contestants.values():
+        contestant.close()
+    if "ours" not in row["ms"]:
+        return row
+    for key, call in (("check", check), ("profile", profile)):
+        if getattr(options, key):
+            try:
+                row[key] = call([options.aitune, *command])
+            except Exception as error:
+                row["errors"][key] = str(error)[:300]
+    report = contestants["ours"].report
+    row["flops"] = report.get("coverage", {}).get("flops", 0)
+    types = [text.split("{")[0] for text in specs(inputs, batch, dtype)] + row.get("check", {}).get("types", [])
+    row["bytes"] = report["model"]["weight_bytes"] + sum(bytes_of(text) for text in types)
+    row["limit_ms"] = 1e3 * max(row["flops"] / FLOPS_PER_SECOND[dtype], row["bytes"] / BYTES_PER_SECOND)
+    row["share_of_limit"] = round(row["limit_ms"] / row["ms"]["ours"], 3)
     inductor = [row["ms"][m] for m in row["ms"] if m not in ("ours", "eager")]
-    if "ours" in row["ms"]:
-        row["share_of_limit"] = round(row["limit_ms"] / row["ms"]["ours"], 3)
-        if inductor:
-            row["ahead"] = round(min(inductor) / row["ms"]["ours"], 3)
+    if inductor:
+        row["ahead"] = round(min(inductor) / row["ms"]["ours"], 3)
     return row
 
 
 def show(rows, modes):
-    print(f"{'row':24}{'ours':>9}" + "".join(f"{m:>17}" for m in modes) +
-          f"{'ahead':>8}{'limit':>9}{'share':>7}{'built in':>9}")
+    print(f"{'row':21}{'ours':>9}" + "".join(f"{m:>17}" for m in modes) +
+          f"{'ahead':>7}{'limit':>8}{'share':>7}{'ready s':>9}" + "".join(f"{m + ' s':>19}" for m in modes if m != "eager"))
+    nan = float("nan")
     for row in rows:
-        ms = row["ms"]
+        ms, seconds = row.get("ms", {}), row["build_seconds"]
         cells = "".join(f"{ms[m]:17.4f}" if m in ms else f"{'-':>17}" for m in modes)
-        print(f"{row['row']:24}{ms.get('ours', float('nan')):9.4f}{cells}{row.get('ahead', float('nan')):8.2f}"
-              f"{row['limit_ms']:9.4f}{row.get('share_of_limit', float('nan')):7.2f}"
-              f"{row['build_seconds'].get('ours', float('nan')):9.1f}")
+        compiled = "".join(f"{seconds.get(m, nan):12.1f} {seconds.get(m, nan) / seconds.get('ours', nan):5.1f}x"
+                           for m in modes if m != "eager")
+        print(f"{row['row']:21}{ms.get('ours', nan):9.4f}{cells}{row.get('ahead', nan):7.2f}"
+              f"{row.get('limit_ms', nan):8.4f}{row.get('share_of_limit', nan):7.2f}"
+              f"{seconds.get('ours', nan):9.1f}{compiled}")
+        if "check" in row:
+            errors = row["check"]
+            print("    " + ("agrees" if errors["agrees"] else "DIFFERS") +
+                  f" over {len(errors['cases'])} inputs: ours to eager {errors['to_eager']:.1e} ({errors['worst_case']})" +
+                  (f"; to fp32: ours {errors['ours_to_fp32']:.1e}, eager {errors['eager_to_fp32']:.1e}"
+                   if errors["ours_to_fp32"] is not None else ""))
+        for kernel, microseconds, launches, implementation in row.get("profile", [])[:4]:
+            print(f"    {microseconds:9.1f} us  {launches:3} x {kernel} ({implementation})")
         for key, error in row["errors"].items():
             print(f"    {key}: {error}")
     ahead = [row["ahead"] for row in rows if "ahead" in row]
     if ahead:
-        print(f"geometric mean: {math.exp(statistics.mean(math.log(a) for a in ahead)):.2f}x over {len(ahead)} rows")
+        print(f"geometric mean: {math.exp(statistics.mean(math.log(a) for a in ahead)):.2f}x over {len(ahead)} rows, "
+              f"least {min(ahead):.2f}x")
+
+
+def measure_on(gpus, options, publish):
+    """Each row in a process of its own, which takes a free GPU of `gpus`."""
+    free = queue.Queue()
+    for gpu in range(gpus):
+        free.put(gpu)
+
+    def run(spec):
+        gpu = free.get()
+        with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
+            command = [sys.executable, os.path.abspath(__file__), options.aitune, spec, "--modes", options.modes, "--rounds",
+                       str(options.rounds), "--models", options.models, "--options=" + options.options, "--json", file.name,
+                       "--lock", os.path.join(options.models, "lock")]
+            command += ["--check"] * options.check + ["--profile"] * options.profile
+            done = subprocess.run(command, env=dict(os.environ, CUDA_VISIBLE_DEVICES=str(gpu)), capture_output=True, text=True)
+            text = file.read()
+        free.put(gpu)
+        if text:
+            return json.loads(text)[0]
+        return {"row": spec, "errors": {"row": (done.stderr.strip() or "no output").splitlines()[-1][:300]},
+                "build_seconds": {}}
+
+    with concurrent.futures.ThreadPoolExecutor(gpus) as pool:
+        for done in concurrent.futures.as_completed([pool.submit(run, spec) for spec in options.rows]):
+            publish(done.result())
 
 
 def main():
@@ -262,29 +386,44 @@ def main():
     parser.add_argument("aitune")
     parser.add_argument("rows", nargs="*", default=ROWS)
     parser.add_argument("--modes", default="eager,reduce-overhead")
+    parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--profile", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--models", default=os.path.join(tempfile.gettempdir(), "aitune-gpu-models"))
     parser.add_argument("--make-only", action="store_true")
-    parser.add_argument("--ours-only", action="store_true")
-    parser.add_argument("--options", default="", help="more options of `aitune bench`")
+    parser.add_argument("--options", default="", help="more options of aitune's")
+    parser.add_argument("--peer", help=argparse.SUPPRESS)
+    parser.add_argument("--lock", help=argparse.SUPPRESS)
     options = parser.parse_args()
     os.makedirs(options.models, exist_ok=True)
-    rows = []
-    for spec in options.rows:
-        name, batch, *rest = spec.split(":")
-        if options.make_only:
-            save(options.models, name, int(batch), DTYPES[rest[0] if rest else "fp16"])
-            continue
+    if options.peer:
         with torch.inference_mode():
-            row = measure(spec, options)
+            serve_peer(options.rows[0], options.peer)
+        return
+    if options.make_only:
+        for spec in options.rows:
+            save(options.models, *parse(spec))
+        return
+    rows = []
+
+    def publish(row):
         rows.append(row)
         print(json.dumps(row), file=sys.stderr, flush=True)
         if options.json:
             with open(options.json, "w") as file:
                 json.dump(rows, file, indent=1)
-    if not options.make_only:
-        show(rows, options.modes.split(","))
+
+    if options.gpus > 1:
+        measure_on(options.gpus, options, publish)
+    else:
+        for spec in options.rows:
+            folder = tempfile.mkdtemp(prefix="aitune-gpu-row-")
+            publish(measure(spec, options, folder))
+            shutil.rmtree(folder, ignore_errors=True)
+    rows.sort(key=lambda row: options.rows.index(row["row"]))
+    show(rows, options.modes.split(",") if options.modes else [])
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, i
 // CHECK-NEXT: shared_memory
 // CHECK: const Rows<half> a{in0, 768, m0, s0 * 128, 768};
 // CHECK-NEXT: const Rows<half> b{in1, 768, n0, 768, 768};
+// CHECK-NEXT: prefetchColumns<{{.*}}>(in2, n0, 768);
 // CHECK-NEXT: multiplyTileByGroups<Core, {{.*}}, true>(a, b
 // CHECK: const Pack<float, 8> sum = sum
 // CHECK-NEXT: const Pack<half, 8> [[BIAS:x[0-9]+]] = load<8>(in2 + n);
@@ -51,6 +52,19 @@ func.func private @one_row(%x: tensor<1x128x768xf16>, %weight: tensor<768x768xf1
   %1 = ait.matmul %0, %weight {transpose_rhs} : (tensor<1x1x768xf16>, tensor<768x768xf16>) -> tensor<1x1x768xf16>
   %2 = ait.tanh %1 : tensor<1x1x768xf16>
   return %2 : tensor<1x1x768xf16>
+}
+
+// Few rows of a weight: as much of it as fits is read before the wait, with the
+// bias of the epilogue.
+// CHECK-LABEL: === few_rows: stream 2x16, 12 stages
+// CHECK: prefetchColumns<16>(in2, n0, 4096);
+// CHECK-NEXT: multiplyStream<half, 2, 16, 12, 4096, true>(a, b, 0, 4096, shared);
+// CHECK: load<8>(in2 + n)
+func.func private @few_rows(%x: tensor<2x4096xf16>, %weight: tensor<4096x4096xf16> {ait.constant}, %bias: tensor<4096xf16> {ait.constant}) -> tensor<2x4096xf16> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<2x4096xf16>, tensor<4096x4096xf16>) -> tensor<2x4096xf16>
+  %1 = ait.expand %bias : tensor<4096xf16> -> tensor<2x4096xf16>
+  %2 = ait.add %0, %1 : tensor<2x4096xf16>
+  return %2 : tensor<2x4096xf16>
 }
 
 // Batches on both sides, read through permutes; fp32 stays exact.

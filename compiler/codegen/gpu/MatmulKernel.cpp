@@ -209,15 +209,17 @@ generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
     absl::Status prepared = writer.prepare();
     if (!prepared.ok())
       reason = std::string(prepared.message());
-    else
-      for (const TileConfig &config :
-           chooseTiles(problem, target, kMostTiles)) {
+    else {
+      std::vector<TileConfig> configs = chooseStreams(problem, target);
+      llvm::append_range(configs, chooseTiles(problem, target, kMostTiles));
+      for (const TileConfig &config : configs) {
         absl::StatusOr<GeneratedCandidate> candidate =
             writer.write(kernel.getName(), config);
         if (!candidate.ok())
           return candidate.status();
         candidates.push_back(std::move(*candidate));
       }
+    }
   }
   if (candidates.empty() || rows <= kFewRows) {
     absl::StatusOr<GeneratedCandidate> dots =

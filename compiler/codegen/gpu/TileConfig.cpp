@@ -15,6 +15,8 @@ namespace {
 
 /// Bytes of a row of a stage.
 constexpr int64_t kStageBytes = 128;
+/// What a warp reads of a row of B at once in a stream, and the most rows of A.
+constexpr int64_t kStreamStep = 512, kMostStreamRows = 4;
 
 // Eight warps and more where there is work for them: one warp a scheduler waits
 // for each of its own instructions.
@@ -88,7 +90,10 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
 
 } // namespace
 
-int64_t TileConfig::sharedBytes(int64_t) const {
+int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
+  if (isStream())
+    return stages * n * kStreamStep +
+           m * (streamDepth * elementBytes + (n + 4) * 4);
   int64_t fill = stages * (m + n) * kStageBytes,
           result = slices * m * (n + 4) * 4;
   return std::max(fill, result);
@@ -96,15 +101,33 @@ int64_t TileConfig::sharedBytes(int64_t) const {
 
 std::string TileConfig::description() const {
   std::string text = llvm::formatv("{0} {1}x{2}, {3} stages",
-                                   isSimt()   ? "simt"
-                                   : byGroups ? "wgmma"
-                                              : "mma",
+                                   isSimt()     ? "simt"
+                                   : isStream() ? "stream"
+                                   : byGroups   ? "wgmma"
+                                                : "mma",
                                    m, n, stages);
   if (slices > 1)
     text += llvm::formatv(", {0} slices", slices);
   if (splits > 1)
     text += llvm::formatv(", {0} splits", splits);
   return text;
+}
+
+std::string TileConfig::product(const std::string &element, bool constantB,
+                                const std::string &first,
+                                const std::string &last) const {
+  const char *constant = constantB ? "true" : "false";
+  std::string call =
+      isStream()
+          ? llvm::formatv("multiplyStream<{0}, {1}, {2}, {3}, {4}, {5}>",
+                          element, m, n, stages, streamDepth, constant)
+                .str()
+          : llvm::formatv("{0}<Core, {1}, {2}, {3}, {4}>",
+                          byGroups ? "multiplyTileByGroups" : "multiplyTile", m,
+                          n, stages, constant)
+                .str();
+  return llvm::formatv("float *tile = {0}(a, b, {1}, {2}, shared);", call,
+                       first, last);
 }
 
 std::string TileConfig::core(const std::string &element, bool rowsOfB) const {
@@ -206,6 +229,27 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
       split += tile.splits > 1;
       chosen.push_back(tile);
     }
+  return chosen;
+}
+
+std::vector<TileConfig> chooseStreams(const TileProblem &problem,
+                                      const GpuTarget &target) {
+  Type element = problem.element;
+  bool isHalf = element.isF16() || element.isBF16();
+  if ((!isHalf && !element.isF32()) || !problem.rowsOfB ||
+      !problem.reducedIsStatic || problem.m > kMostStreamRows)
+    return {};
+  int64_t elementBytes = isHalf ? 2 : 4, step = kStreamStep / elementBytes;
+  // Two blocks share a multiprocessor. More and smaller ones are slower: they
+  // settle unevenly beside those of the kernel before.
+  std::vector<TileConfig> chosen;
+  for (auto [n, stages] : {std::pair(16, 12), {8, 12}, {32, 6}}) {
+    TileConfig tile{problem.m, n, 0, 0, 1, stages};
+    tile.streamDepth = llvm::alignTo(problem.k, step);
+    tile.stages = std::min(tile.stages, tile.streamDepth / step);
+    if (tile.sharedBytes(elementBytes) <= target.sharedMemoryPerBlock)
+      chosen.push_back(tile);
+  }
   return chosen;
 }
 

@@ -10,7 +10,7 @@
 
 namespace aitune {
 
-/// Template arguments of prelude/Tile.cuh.
+/// Template arguments of prelude/Tile.cuh, Wgmma.cuh or Stream.cuh.
 struct TileConfig {
   int64_t m, n;         ///< of a block
   int64_t warpM, warpN; ///< of a warp; 0 for the fp32 core
@@ -19,10 +19,14 @@ struct TileConfig {
   int64_t splits = 1; ///< blocks of a cluster that split the reduced axis
   /// By warpgroups (prelude/Wgmma.cuh): of half types, rows of B, Hopper.
   bool byGroups = false;
+  /// Few rows of A and rows of B that are read once (prelude/Stream.cuh): the
+  /// reduced elements, rounded up; 0 for the others.
+  int64_t streamDepth = 0;
 
-  bool isSimt() const { return warpM == 0; }
+  bool isStream() const { return streamDepth > 0; }
+  bool isSimt() const { return warpM == 0 && !isStream(); }
   int64_t threads() const {
-    if (isSimt())
+    if (isSimt() || isStream())
       return 256;
     return (byGroups ? m / 16 : (m / warpM) * (n / warpN) * slices) * 32;
   }
@@ -36,6 +40,10 @@ struct TileConfig {
   std::string description() const;
   /// `MmaCore<half, 64, 32, ...>`.
   std::string core(const std::string &element, bool rowsOfB) const;
+  /// The product: `float *tile = multiplyTile<...>(a, b, first, last,
+  /// shared);`.
+  std::string product(const std::string &element, bool constantB,
+                      const std::string &first, const std::string &last) const;
   /// With byGroups: the definition of multiplyGroup, the instruction that
   /// multiplies 64 rows of A with all rows of B.
   std::string groupInstruction(bool isBfloat) const;
@@ -52,6 +60,11 @@ struct TileProblem {
 /// element type has no tiles on this target.
 std::vector<TileConfig> chooseTiles(const TileProblem &problem,
                                     const GpuTarget &target, size_t most);
+
+/// Streams for the problem, most promising first; none if it has more than a
+/// few rows, or B's reduced axis is not contiguous or of unknown size.
+std::vector<TileConfig> chooseStreams(const TileProblem &problem,
+                                      const GpuTarget &target);
 
 } // namespace aitune
 

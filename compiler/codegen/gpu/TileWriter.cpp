@@ -30,7 +30,8 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   std::string element = cudaType(kernel.element);
   int64_t depth = 128 / cudaBytes(kernel.element);
 
-  printer.line("using Core = " + config.core(element, kernel.rowsOfB) + ";");
+  if (!config.isStream())
+    printer.line("using Core = " + config.core(element, kernel.rowsOfB) + ";");
   printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
   printer.line("launchNext();");
   printer.line(
@@ -71,11 +72,19 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                     kernel.rowsOfB ? "Rows" : "Columns", element,
                     offset(printer, kernel.b), index(kernel.columnStride),
                     index(kernel.columnSize), index(kernel.reducedSize)));
-  printer.line(llvm::formatv(
-      "float *tile = {0}<Core, {1}, {2}, {3}, {4}>(a, b, {5}, {6}, shared);",
-      config.byGroups ? "multiplyTileByGroups" : "multiplyTile", config.m,
-      config.n, config.stages, kernel.b.isConstant ? "true" : "false", first,
-      last));
+  // What the epilogue reads of constants is as far away as B is.
+  for (BlockArgument argument : parts.function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    unsigned number = argument.getArgNumber();
+    if (type && type.getRank() == 1 && argument != kernel.a.argument &&
+        argument != kernel.b.argument &&
+        parts.function.getArgAttr(number, "ait.constant") &&
+        mlir::ait::getSymbolicSizes(type).front() == kernel.columnSize)
+      printer.line(llvm::formatv("prefetchColumns<{0}>({1}, n0, {2});",
+                                 config.n, inputName(number),
+                                 index(kernel.columnSize)));
+  }
+  printer.line(config.product(element, kernel.b.isConstant, first, last));
 
   // The epilogue, in packs of the tile's rows.
   int64_t lanes = epilogue.lanes(kernel.columnSize), threads = config.threads();
@@ -138,9 +147,10 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   candidate.text =
       "using Index = " + indexType(parts.function, symbols) + ";\n\n" +
       preludeText("Common") + "\n" + preludeText("Tile") + "\n" +
-      (config.byGroups ? config.groupInstruction(kernel.element.isBF16()) +
-                             "\n" + preludeText("Wgmma") + "\n"
-                       : "") +
+      (config.byGroups     ? config.groupInstruction(kernel.element.isBF16()) +
+                                 "\n" + preludeText("Wgmma") + "\n"
+       : config.isStream() ? std::string(preludeText("Stream")) + "\n"
+                           : "") +
       "// " + name.str() + ": " + candidate.description + "\n";
   std::string head = kernelHead(name, threads, parameters, symbols);
   if (config.residentBlocks() > 1) {

@@ -309,6 +309,14 @@ __device__ __forceinline__ float *multiplyTile(const A &a, const B &b, int first
   return tile;
 }
 
+// Sends for from[first] and the N - 1 elements behind it.
+template <int N, typename T> __device__ __forceinline__ void prefetchColumns(const T *from, int first, int columns) {
+  constexpr int line = 128 / sizeof(T);
+  const int c = threadIdx.x * line;
+  if (c < N && first + c < columns)
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(from + first + c));
+}
+
 // N neighbours of a tile, summed over the slices.
 template <int N, int Slices, int SliceStride> __device__ __forceinline__ Pack<float, N> sumSlices(const float *tile) {
   Pack<float, N> sum = load<N>(tile);

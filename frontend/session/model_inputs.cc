@@ -5,6 +5,7 @@
 #include <ATen/core/ivalue.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -70,6 +71,15 @@ void AdoptValues(const InputSpec& sample, InputSpec& spec) {
 bool FileExists(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0;
+}
+
+// The range of elements of each tensor, in the order of Map.
+void CollectRanges(const std::vector<InputSpec>& specs,
+                   std::vector<std::optional<std::pair<double, double>>>& to) {
+  for (const InputSpec& spec : specs) {
+    if (spec.kind == InputSpec::Kind::kTensor) to.push_back(spec.values);
+    CollectRanges(spec.children, to);
+  }
 }
 
 std::string SamplesBeside(const std::string& model_file) {
@@ -231,12 +241,22 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(const ModelInputs& inputs,
     }
   }
 
-  cases.push_back({"zeros", Map(*base, [](const at::Tensor& tensor, int) {
-                     return at::zeros_like(tensor);
-                   })});
-  cases.push_back({"ones", Map(*base, [](const at::Tensor& tensor, int) {
-                     return at::ones_like(tensor);
-                   })});
+  // What a user says of the elements holds for these too: a mask that is never
+  // 0 would be 0 throughout, where LibTorch's kernels differ from each other.
+  // Of samples it is not known what else there could be.
+  std::vector<std::optional<std::pair<double, double>>> ranges;
+  if (!inputs.samples) CollectRanges(inputs.specs, ranges);
+  for (const auto& [name, value] : {std::pair("zeros", 0.0), {"ones", 1.0}}) {
+    cases.push_back(
+        {name, Map(*base, [&, value = value](const at::Tensor& tensor, int i) {
+           const bool given =
+               i < static_cast<int>(ranges.size()) && ranges[i].has_value();
+           return at::full_like(
+               tensor,
+               given ? std::clamp(value, ranges[i]->first, ranges[i]->second)
+                     : value);
+         })});
+  }
   bool floating = false;
   Map(*base, [&](const at::Tensor& tensor, int) {
     floating |= tensor.is_floating_point() && tensor.numel() > 0;

@@ -80,6 +80,23 @@ TEST(CheckCases, CoverTheRangeOfDynamicAxes) {
               testing::IsSupersetOf({"zeros", "ones", "large", "NaN"}));
 }
 
+TEST(CheckCases, ZerosAndOnesStayInTheRangesThatAUserGives) {
+  auto inputs = ChooseInputs(TwoInputs(),
+                             Specs({"int64[2]{3..7}", "float32[2]{-1..0.5}"}));
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  auto cases = CheckCases(*inputs, 0);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  int found = 0;
+  for (const InputCase& c : *cases) {
+    if (c.name != "zeros" && c.name != "ones") continue;
+    ++found;
+    EXPECT_EQ(c.arguments.values()[0].toTensor()[1].item<int64_t>(), 3);
+    EXPECT_EQ(c.arguments.values()[1].toTensor()[1].item<float>(),
+              c.name == "ones" ? 0.5f : 0.0f);
+  }
+  EXPECT_EQ(found, 2);
+}
+
 TEST(CheckCases, NanCaseHasNanAndKeepsTheSample) {
   ModelInputs inputs;
   inputs.samples = ValueList({at::ones({4}), at::ones({4})});

@@ -12,7 +12,8 @@ process of their own, with empty caches. They compile one after the other; then
 one call of each in turn, round after round, each timed on the GPU with events
 around the call while the stream is idle, so that the time a host takes to
 launch counts, as for a caller who waits for each result. With --gpus N, rows
-compile on N GPUs at once; they are timed one row at a time.
+compile on N GPUs at once (their seconds then count what they take from each
+other), and are timed after that, one at a time.
 
 The table gives medians in milliseconds; how many times as long as ours the
 fastest Inductor mode takes; the physical limit and the share of it that ours
@@ -34,8 +35,6 @@ real ones, made from Python definitions and traced on the CPU.
 
 import argparse
 import concurrent.futures
-import contextlib
-import fcntl
 import json
 import math
 import os
@@ -108,30 +107,40 @@ class FirstOutput(nn.Module):
         return self.model(*inputs)[0]
 
 
+def make_inputs(name):
+    """Of each input the sizes after the batch, and the largest integer (0: all
+    are 1); None for floating point."""
+    if name in ("resnet50", "mobilenet_v3_large", "convnext_tiny", "vit_b_16"):
+        return [((3, 224, 224), None)]
+    known = {"bert": [((128,), 30000), ((128,), 0)], "gpt2": [((128,), 50000)],
+             "llama_block": [((512, 4096), None)], "mlp": [((4096,), None)]}
+    if name not in known:
+        raise SystemExit(f"unknown model {name}")
+    return known[name]
+
+
 def make(name):
-    """(module, sizes of each input after the batch; a range of integers or None
-    for each; length that tracing may use)."""
     torch.manual_seed(0)
     if name in ("resnet50", "mobilenet_v3_large", "convnext_tiny", "vit_b_16"):
         import torchvision
 
-        return getattr(torchvision.models, name)(weights=None), [((3, 224, 224), None)]
+        module = getattr(torchvision.models, name)(weights=None)
+        for parameter in module.parameters():
+            # Heads of zeros and scales of 1e-6 would hide every error before them.
+            if parameter.dim() > 1 and parameter.abs().max() < 1e-4:
+                nn.init.normal_(parameter, std=0.02 if parameter.dim() == 2 else 0.5)
+        return module
     if name == "bert":
         from transformers import BertConfig, BertModel
 
-        config = BertConfig(return_dict=False, attn_implementation="sdpa")
-        return FirstOutput(BertModel(config)), [((128,), 30000), ((128,), 0)]
+        return FirstOutput(BertModel(BertConfig(return_dict=False, attn_implementation="sdpa")))
     if name == "gpt2":
         from transformers import GPT2Config, GPT2Model
 
-        config = GPT2Config(use_cache=False, return_dict=False, attn_implementation="sdpa")
-        return FirstOutput(GPT2Model(config)), [((128,), 50000)]
+        return FirstOutput(GPT2Model(GPT2Config(use_cache=False, return_dict=False, attn_implementation="sdpa")))
     if name == "llama_block":
-        return nn.Sequential(*[DecoderBlock() for _ in range(4)]), [((512, 4096), None)]
-    if name == "mlp":
-        layers = [l for _ in range(8) for l in (nn.Linear(4096, 4096), nn.GELU())]
-        return nn.Sequential(*layers), [((4096,), None)]
-    raise SystemExit(f"unknown model {name}")
+        return nn.Sequential(*[DecoderBlock() for _ in range(4)])
+    return nn.Sequential(*[l for _ in range(8) for l in (nn.Linear(4096, 4096), nn.GELU())])
 
 
 def sample(inputs, batch, dtype, device, shorten=False):
@@ -153,8 +162,7 @@ def save(folder, name, batch, dtype):
     batch = batch if batch <= 8 else 1
     path = os.path.join(folder, f"{name}_{batch}_{NAMES[dtype]}.pt")
     if not os.path.exists(path):
-        module, inputs = make(name)
-        module = module.eval().to(dtype)
+        module, inputs = make(name).eval().to(dtype), make_inputs(name)
         with torch.inference_mode(False), torch.no_grad():
             traced = torch.jit.trace(
                 module, tuple(sample(inputs, batch, dtype, "cpu", shorten=True)),
@@ -177,12 +185,14 @@ class Contestant:
 
     def __init__(self, command, environment):
         start = time.time()
+        errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True, env=environment)
+                                        stderr=errors, text=True, env=environment)
         line = self.process.stdout.readline()
         self.seconds = time.time() - start
         if not line:
-            raise RuntimeError((self.process.stderr.read().strip() or "no output").splitlines()[-1])
+            errors.seek(0)
+            raise RuntimeError((errors.read().strip() or "no output").splitlines()[-1])
         self.report = json.loads(line)
 
     def time(self):
@@ -198,9 +208,8 @@ class Contestant:
 def serve_peer(spec, mode):
     """The process of one of PyTorch's modes."""
     name, batch, dtype = parse(spec)
-    module, inputs = make(name)
-    module = module.eval().to("cuda").to(dtype)
-    values = sample(inputs, batch, dtype, "cuda")
+    module = make(name).eval().to("cuda").to(dtype)
+    values = sample(make_inputs(name), batch, dtype, "cuda")
     torch.cuda.synchronize()
     start = time.time()
     run = module if mode == "eager" else torch.compile(module, mode=mode)
@@ -221,10 +230,10 @@ def parse(spec):
     return name, int(batch), DTYPES[rest[0] if rest else "fp16"]
 
 
-def call_aitune(command):
+def call_aitune(command, environment):
     """The JSON report of one call."""
     with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
-        done = subprocess.run([*command, "--json", file.name], capture_output=True, text=True)
+        done = subprocess.run([*command, "--json", file.name], capture_output=True, text=True, env=environment)
         text = file.read()
     if not text:
         raise RuntimeError((done.stderr.strip() or "no output").splitlines()[-1])
@@ -236,9 +245,9 @@ def worst(outputs, key):
     return max(values) if values else None
 
 
-def check(command):
+def check(command, environment):
     """Errors over all inputs that were compared, and the case of the largest."""
-    report = call_aitune([command[0], "tune", *command[1:], "--seconds", "0"])["check"]
+    report = call_aitune([command[0], "tune", *command[1:], "--seconds", "0"], environment)["check"]
     cases = [case for case in report["cases"] if not case["skipped"]]
     outputs = [output for case in cases for output in case["outputs"]]
     return {"agrees": report["agrees"], "cases": [case["name"] for case in cases],
@@ -249,12 +258,12 @@ def check(command):
             "types": [output["type"] for output in report["outputs"]]}
 
 
-def profile(command):
+def profile(command, environment):
     """Microseconds, launches and implementation of each kernel, longest first.
     Each is run alone again and again: its operands are in the cache."""
     kernels = {}
-    for step in call_aitune([command[0], "inspect", *command[1:]])["steps"]:
-        kernel = kernels.setdefault(step["name"], [0, 0, step["implementation"]])
+    for step in call_aitune([command[0], "inspect", *command[1:]], environment)["steps"]:
+        kernel = kernels.setdefault(step["name"].split("#")[0], [0, 0, step["implementation"]])
         kernel[0] = round(kernel[0] + step["microseconds"], 2)
         kernel[1] += 1
     return sorted(([name, *rest] for name, rest in kernels.items()), key=lambda kernel: -kernel[1])
@@ -266,65 +275,73 @@ def bytes_of(type_text):
     return math.prod(int(size) for size in sizes.split(",") if size) * bits // 8
 
 
-@contextlib.contextmanager
-def locked(path):
-    with open(path, "w") if path else contextlib.nullcontext() as file:
-        if path:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+class Row:
+    """One row: its contestants compile on GPU `gpu`, then wait to be timed."""
 
+    def __init__(self, spec, gpu, options):
+        self.spec, self.options = spec, options
+        name, batch, self.dtype = parse(spec)
+        path = save(options.models, name, batch, self.dtype)
+        self.folder = tempfile.mkdtemp(prefix="aitune-gpu-row-")
+        self.environment = dict(os.environ)
+        if options.gpus > 1:
+            self.environment["CUDA_VISIBLE_DEVICES"] = str(gpu)
+        self.result = {"row": spec, "ms": {}, "errors": {}, "build_seconds": {}}
+        self.inputs = list(specs(make_inputs(name), batch, self.dtype))
+        self.command = [path, "--device", "cuda", "--cache", os.path.join(self.folder, "aitune"),
+                        *options.options.split()]
+        for text in self.inputs:
+            self.command += ["--input", text]
+        self.contestants = {}
+        self.start("ours", [options.aitune, "bench", *self.command, "--paced"])
+        for mode in modes_of(options):
+            self.start(mode, [sys.executable, os.path.abspath(__file__), options.aitune, spec, "--peer", mode])
 
-def measure(spec, options, folder):
-    name, batch, dtype = parse(spec)
-    path = save(options.models, name, batch, dtype)
-    row = {"row": spec, "errors": {}, "build_seconds": {}}
-    module, inputs = make(name)
-    command = [path, "--device", "cuda", "--cache", os.path.join(folder, "aitune"), *options.options.split()]
-    for text in specs(inputs, batch, dtype):
-        command += ["--input", text]
-    contestants = {}
-
-    def start(key, arguments):
-        environment = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=os.path.join(folder, key),
-                           TRITON_CACHE_DIR=os.path.join(folder, key, "triton"))
+    def start(self, key, command):
+        environment = dict(self.environment, TORCHINDUCTOR_CACHE_DIR=os.path.join(self.folder, key),
+                           TRITON_CACHE_DIR=os.path.join(self.folder, key, "triton"))
         try:
-            contestants[key] = Contestant(arguments, environment)
-            row["build_seconds"][key] = round(contestants[key].report.get("seconds", contestants[key].seconds), 2)
+            contestant = Contestant(command, environment)
+            self.contestants[key] = contestant
+            seconds = contestant.report.get("seconds", contestant.seconds)
+            self.result["build_seconds"][key] = round(seconds, 2)
         except Exception as error:
-            row["errors"][key] = str(error)[:300]
+            self.result["errors"][key] = str(error)[:300]
 
-    start("ours", [options.aitune, "bench", *command, "--paced"])
-    for mode in options.modes.split(",") if options.modes else []:
-        start(mode, [sys.executable, os.path.abspath(__file__), options.aitune, spec, "--peer", mode])
-    with locked(options.lock):
-        for contestant in contestants.values():
+    def time(self):
+        for contestant in self.contestants.values():
             for _ in range(5):
                 contestant.time()
-        times = {key: [] for key in contestants}
-        for _ in range(options.rounds):
-            for key, contestant in contestants.items():
+        times = {key: [] for key in self.contestants}
+        for _ in range(self.options.rounds):
+            for key, contestant in self.contestants.items():
                 times[key].append(contestant.time())
-    row["ms"] = {key: round(statistics.median(values), 4) for key, values in times.items()}
-    for contestant in contestants.values():
-        contestant.close()
-    if "ours" not in row["ms"]:
-        return row
-    for key, call in (("check", check), ("profile", profile)):
-        if getattr(options, key):
-            try:
-                row[key] = call([options.aitune, *command])
-            except Exception as error:
-                row["errors"][key] = str(error)[:300]
-    report = contestants["ours"].report
-    row["flops"] = report.get("coverage", {}).get("flops", 0)
-    types = [text.split("{")[0] for text in specs(inputs, batch, dtype)] + row.get("check", {}).get("types", [])
-    row["bytes"] = report["model"]["weight_bytes"] + sum(bytes_of(text) for text in types)
-    row["limit_ms"] = 1e3 * max(row["flops"] / FLOPS_PER_SECOND[dtype], row["bytes"] / BYTES_PER_SECOND)
-    row["share_of_limit"] = round(row["limit_ms"] / row["ms"]["ours"], 3)
-    inductor = [row["ms"][m] for m in row["ms"] if m not in ("ours", "eager")]
-    if inductor:
-        row["ahead"] = round(min(inductor) / row["ms"]["ours"], 3)
-    return row
+        ms = self.result["ms"]
+        for key, contestant in self.contestants.items():
+            ms[key] = round(statistics.median(times[key]), 4)
+            contestant.close()
+        if "ours" in ms:
+            self.finish()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return self.result
+
+    def finish(self):
+        row = self.result
+        for key, call in (("check", check), ("profile", profile)):
+            if getattr(self.options, key):
+                try:
+                    row[key] = call([self.options.aitune, *self.command], self.environment)
+                except Exception as error:
+                    row["errors"][key] = str(error)[:300]
+        report = self.contestants["ours"].report
+        types = [text.split("{")[0] for text in self.inputs] + row.get("check", {}).get("types", [])
+        row["flops"] = report["coverage"]["flops"]
+        row["bytes"] = report["model"]["weight_bytes"] + sum(bytes_of(text) for text in types)
+        row["limit_ms"] = 1e3 * max(row["flops"] / FLOPS_PER_SECOND[self.dtype], row["bytes"] / BYTES_PER_SECOND)
+        row["share_of_limit"] = round(row["limit_ms"] / row["ms"]["ours"], 3)
+        inductor = [time for mode, time in row["ms"].items() if mode not in ("ours", "eager")]
+        if inductor:
+            row["ahead"] = round(min(inductor) / row["ms"]["ours"], 3)
 
 
 def show(rows, modes):
@@ -355,30 +372,32 @@ def show(rows, modes):
               f"least {min(ahead):.2f}x")
 
 
-def measure_on(gpus, options, publish):
-    """Each row in a process of its own, which takes a free GPU of `gpus`."""
-    free = queue.Queue()
-    for gpu in range(gpus):
-        free.put(gpu)
+def measure(options):
+    """The rows as they are measured. With several GPUs all compile first, as
+    what compiles slows down the host of what is timed."""
+    gpus = queue.Queue()
+    for gpu in range(options.gpus):
+        gpus.put(gpu)
 
-    def run(spec):
-        gpu = free.get()
-        with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
-            command = [sys.executable, os.path.abspath(__file__), options.aitune, spec, "--modes", options.modes, "--rounds",
-                       str(options.rounds), "--models", options.models, "--options=" + options.options, "--json", file.name,
-                       "--lock", os.path.join(options.models, "lock")]
-            command += ["--check"] * options.check + ["--profile"] * options.profile
-            done = subprocess.run(command, env=dict(os.environ, CUDA_VISIBLE_DEVICES=str(gpu)), capture_output=True, text=True)
-            text = file.read()
-        free.put(gpu)
-        if text:
-            return json.loads(text)[0]
-        return {"row": spec, "errors": {"row": (done.stderr.strip() or "no output").splitlines()[-1][:300]},
-                "build_seconds": {}}
+    def compile_row(spec):
+        gpu = gpus.get()
+        try:
+            return Row(spec, gpu, options)
+        finally:
+            gpus.put(gpu)
 
-    with concurrent.futures.ThreadPoolExecutor(gpus) as pool:
-        for done in concurrent.futures.as_completed([pool.submit(run, spec) for spec in options.rows]):
-            publish(done.result())
+    if options.gpus == 1:
+        for spec in options.rows:
+            yield compile_row(spec).time()
+        return
+    with concurrent.futures.ThreadPoolExecutor(options.gpus) as pool:
+        rows = list(pool.map(compile_row, options.rows))
+    for row in rows:
+        yield row.time()
+
+
+def modes_of(options):
+    return options.modes.split(",") if options.modes else []
 
 
 def main():
@@ -395,7 +414,6 @@ def main():
     parser.add_argument("--make-only", action="store_true")
     parser.add_argument("--options", default="", help="more options of aitune's")
     parser.add_argument("--peer", help=argparse.SUPPRESS)
-    parser.add_argument("--lock", help=argparse.SUPPRESS)
     options = parser.parse_args()
     os.makedirs(options.models, exist_ok=True)
     if options.peer:
@@ -407,23 +425,13 @@ def main():
             save(options.models, *parse(spec))
         return
     rows = []
-
-    def publish(row):
+    for row in measure(options):
         rows.append(row)
         print(json.dumps(row), file=sys.stderr, flush=True)
         if options.json:
             with open(options.json, "w") as file:
                 json.dump(rows, file, indent=1)
-
-    if options.gpus > 1:
-        measure_on(options.gpus, options, publish)
-    else:
-        for spec in options.rows:
-            folder = tempfile.mkdtemp(prefix="aitune-gpu-row-")
-            publish(measure(spec, options, folder))
-            shutil.rmtree(folder, ignore_errors=True)
-    rows.sort(key=lambda row: options.rows.index(row["row"]))
-    show(rows, options.modes.split(",") if options.modes else [])
+    show(rows, modes_of(options))
 
 
 if __name__ == "__main__":

@@ -178,14 +178,28 @@ void Compilation::collectKernels() {
     ++result.kernels;
   });
   result.uniqueKernels = kernels.size();
+  llvm::DenseSet<Value> known;
+  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
+    known = findKnownAtLoad(main);
   for (Kernel &kernel : kernels)
-    for (unsigned i = 0; i < kernel.function.getNumArguments(); ++i)
-      if (llvm::all_of(kernel.launches, [&](ait::LaunchOp launch) {
-            return launch.getInputs()[i].getDefiningOp<ait::ConstantOp>() !=
-                   nullptr;
+    for (unsigned i = 0; i < kernel.function.getNumArguments(); ++i) {
+      auto every = [&](auto predicate) {
+        return llvm::all_of(kernel.launches, [&](ait::LaunchOp launch) {
+          return predicate(launch.getInputs()[i]);
+        });
+      };
+      // What is there before a call may be read early; constants of the pool
+      // alone can also be packed.
+      const char *name = nullptr;
+      if (every([](Value input) {
+            return input.getDefiningOp<ait::ConstantOp>() != nullptr;
           }))
-        kernel.function.setArgAttr(i, "ait.constant",
-                                   UnitAttr::get(module.getContext()));
+        name = "ait.constant";
+      else if (every([&](Value input) { return known.contains(input); }))
+        name = "ait.initialized";
+      if (name)
+        kernel.function.setArgAttr(i, name, UnitAttr::get(module.getContext()));
+    }
 }
 
 void Compilation::dumpBenchmark(func::FuncOp function,
@@ -408,7 +422,12 @@ absl::StatusOr<CompileResult> Compilation::run() {
   dump.write("0-import.mlir", module);
   if (stopAfter(CompilePhase::Import))
     return std::move(result);
-  if (absl::Status status = runPasses("transforms", buildTransformPipeline);
+  const bool onCuda = options.device != "cpu";
+  if (absl::Status status = runPasses("transforms",
+                                      [&](OpPassManager &passManager) {
+                                        buildTransformPipeline(passManager,
+                                                               onCuda);
+                                      });
       !status.ok())
     return status;
   if (stopAfter(CompilePhase::Transformed))
@@ -426,7 +445,6 @@ absl::StatusOr<CompileResult> Compilation::run() {
   if (stopAfter(CompilePhase::Fused))
     return std::move(result);
   collectKernels();
-  const bool onCuda = options.device != "cpu";
   // The phases after fusion print code for the CPU.
   if (onCuda && options.compileTo == CompilePhase::Executable) {
     if (absl::Status status = findCudaImplementations(); !status.ok())

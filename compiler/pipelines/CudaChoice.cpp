@@ -84,7 +84,7 @@ Loaded loadCandidate(const cuda::Device &device, ExecutablePlan plan,
 /// The candidates of one kernel, loaded as far as they can be.
 struct Contest {
   Kernel *kernel;
-  int firstWeight = 0;
+  std::set<int> weights; // inputs that are one launch's own
   std::vector<absl::StatusOr<ExecutablePlan>> plans;
   std::vector<std::unique_ptr<cuda::CudaExecutable>> executables;
   std::vector<std::string> notes;
@@ -92,9 +92,15 @@ struct Contest {
 
 Contest makeContest(Kernel &kernel, ModuleOp module) {
   ait::LaunchOp launch = kernel.launches.front();
-  Contest contest{&kernel, 0, {}, {}, {}};
+  Contest contest{&kernel, {}, {}, {}, {}};
   func::FuncOp wrapper = wrapLaunch(module, launch);
-  contest.firstWeight = wrapper.getNumArguments();
+  int argument = 0;
+  for (auto [number, input] : llvm::enumerate(launch.getInputs()))
+    if (!input.getDefiningOp<ait::ConstantOp>()) {
+      if (kernel.function.getArgAttr(number, "ait.initialized"))
+        contest.weights.insert(argument);
+      ++argument;
+    }
   std::set<int> prepared;
   for (const KernelImplementation &candidate : kernel.candidates) {
     llvm::StringMap<KernelImplementation> implementations;
@@ -112,6 +118,8 @@ Contest makeContest(Kernel &kernel, ModuleOp module) {
   // compared with each other.
   std::vector<int> weights = constantsOf(launch);
   llvm::erase_if(weights, [&](int index) { return prepared.count(index) > 0; });
+  for (size_t i = 0; i < weights.size(); ++i)
+    contest.weights.insert(argument + static_cast<int>(i));
   for (absl::StatusOr<ExecutablePlan> &plan : contest.plans)
     if (plan.ok())
       makeConstantsInputs(launch, weights, *plan);
@@ -125,7 +133,7 @@ int decide(Contest &contest, const cuda::Device &device,
   Kernel &kernel = *contest.kernel;
   const std::string name = kernel.function.getSymName().str();
   auto measured =
-      measureCudaCandidates(device, contest.executables, contest.firstWeight);
+      measureCudaCandidates(device, contest.executables, contest.weights);
   int best = -1;
   for (size_t i = 0; i < contest.plans.size(); ++i) {
     CandidateResult entry{name,

@@ -23,7 +23,7 @@ void registerCompilerDialects(DialectRegistry &registry) {
                   tensor::TensorDialect, vector::VectorDialect>();
 }
 
-void buildTransformPipeline(OpPassManager &passManager) {
+void buildTransformPipeline(OpPassManager &passManager, bool onCuda) {
   addRegisteredPasses(PassPoint::AfterImport, passManager);
   OpPassManager &functions = passManager.nest<func::FuncOp>();
   // The import is verbose on purpose: what folds away here need not be matched
@@ -41,6 +41,10 @@ void buildTransformPipeline(OpPassManager &passManager) {
   // After decomposition, so that permutes sink through what normalisations are
   // made of.
   functions.addPass(createLayout());
+  // On a GPU alone: one matmul of these leaves most of it idle, while a CPU's
+  // cores are busy with one, and read slices more slowly than whole tensors.
+  if (onCuda)
+    functions.addPass(createMergeMatmuls());
   // Reshapes and broadcasts that would part a contraction from its epilogue
   // move below it.
   functions.addPass(createSimplify());

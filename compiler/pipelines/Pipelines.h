@@ -15,7 +15,7 @@ void registerCompilerDialects(mlir::DialectRegistry &registry);
 
 /// Phase 1, on the imported module: fewer and simpler operations, layouts that
 /// the kernels like.
-void buildTransformPipeline(mlir::OpPassManager &passManager);
+void buildTransformPipeline(mlir::OpPassManager &passManager, bool onCuda);
 
 /// Phase 2: the graph cut into kernels, each a function. `reject`, if set, is
 /// told of each operation that a neighbour could not take in, and why.

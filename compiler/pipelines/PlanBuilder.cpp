@@ -322,6 +322,23 @@ AffineExpr countFlops(func::FuncOp kernel) {
   return total;
 }
 
+llvm::DenseSet<Value> findKnownAtLoad(func::FuncOp main) {
+  llvm::DenseSet<Value> known;
+  SymbolTable kernels(main->getParentOfType<ModuleOp>());
+  main.walk([&](Operation *op) {
+    bool isKnown = isa<ait::ConstantOp>(op);
+    if (auto launch = dyn_cast<ait::LaunchOp>(op)) {
+      auto kernel = kernels.lookup<func::FuncOp>(launch.getKernel());
+      isKnown = kernel && !usesSymbols(kernel);
+    }
+    if ((isKnown || isa<ait::ReshapeOp>(op)) &&
+        llvm::all_of(op->getOperands(),
+                     [&](Value input) { return known.contains(input); }))
+      known.insert(op->result_begin(), op->result_end());
+  });
+  return known;
+}
+
 absl::StatusOr<ExecutablePlan>
 buildPlan(func::FuncOp main, ArrayAttr symbols,
           const llvm::StringMap<KernelImplementation> &implementations) {

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/executable/plan.pb.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace aitune {
@@ -24,6 +25,10 @@ namespace aitune {
 absl::StatusOr<ExecutablePlan>
 buildPlan(mlir::func::FuncOp main, mlir::ArrayAttr symbols,
           const llvm::StringMap<KernelImplementation> &implementations);
+
+/// The values of `main` that are constants or computed of constants alone: the
+/// plan has them from its load on.
+llvm::DenseSet<mlir::Value> findKnownAtLoad(mlir::func::FuncOp main);
 
 /// The plan's form of a tensor type.
 TensorTypeProto toProto(mlir::RankedTensorType type);

@@ -92,6 +92,11 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   EXPECT_EQ(plan->initialization_size(), 1);
   EXPECT_EQ(plan->steps_size(), 1);
   EXPECT_TRUE(plan->values(plan->output_values(0)).persistent());
+  auto main = module->lookupSymbol<func::FuncOp>("main");
+  const llvm::DenseSet<Value> known = findKnownAtLoad(main);
+  Operation *end = main.getBody().front().getTerminator();
+  EXPECT_TRUE(known.contains(end->getOperand(0)));
+  EXPECT_FALSE(known.contains(end->getOperand(1)));
 }
 
 TEST_F(PlanBuilderTest, AnOperationOutsideKernelsIsNamed) {

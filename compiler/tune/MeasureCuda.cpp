@@ -41,8 +41,9 @@ int64_t bytesOf(const TensorView &view) {
 
 class Bench {
 public:
-  Bench(const Device &device, const ExecutablePlan &plan, int firstWeight)
-      : device(device), plan(plan), firstWeight(firstWeight) {}
+  Bench(const Device &device, const ExecutablePlan &plan,
+        const std::set<int> &weights)
+      : device(device), plan(plan), weights(weights) {}
 
   absl::Status prepare();
   /// Runs a candidate once and compares.
@@ -63,7 +64,7 @@ private:
 
   const Device &device;
   const ExecutablePlan &plan;
-  const int firstWeight;
+  const std::set<int> &weights;
   int copyCount = 1;
   std::vector<DeviceBuffer> memory;
   std::vector<std::vector<TensorView>> inputs; // by input, one or copyCount
@@ -101,7 +102,7 @@ absl::Status Bench::prepare() {
   for (const SymbolProto &symbol : plan.symbols())
     symbols.push_back(symbol.max());
   int64_t weightBytes = 0;
-  for (int i = firstWeight; i < plan.inputs_size(); ++i)
+  for (int i : weights)
     weightBytes += bytesOf(makeView(plan.inputs(i), symbols));
   // Small ones stay in the cache in a model too.
   if (weightBytes > 256 << 10)
@@ -118,11 +119,12 @@ absl::Status Bench::prepare() {
   };
   for (int i = 0; i < plan.inputs_size(); ++i) {
     inputs.emplace_back();
-    for (int copy = 0; copy < (i < firstWeight ? 1 : copyCount); ++copy) {
+    for (int copy = 0; copy < (weights.count(i) ? copyCount : 1); ++copy) {
       TensorView view = makeView(plan.inputs(i), symbols);
       AITUNE_RETURN_IF_ERROR(allocate(view));
       if (copy == 0)
-        AITUNE_RETURN_IF_ERROR(fill(view, i == 0 && view.sizes.size() == 4, generator));
+        AITUNE_RETURN_IF_ERROR(
+            fill(view, i == 0 && view.sizes.size() == 4, generator));
       else
         device.driver().cuMemcpyDtoDAsync(
             reinterpret_cast<CUdeviceptr>(view.data),
@@ -233,13 +235,13 @@ struct Timed {
 absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
     const Device &device,
     const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,
-    int firstWeight) {
+    const std::set<int> &weights) {
   std::vector<Measurement> results(candidates.size());
   auto first = std::find_if(candidates.begin(), candidates.end(),
                             [](const auto &c) { return c != nullptr; });
   if (first == candidates.end())
     return results;
-  Bench bench(device, (*first)->plan(), firstWeight);
+  Bench bench(device, (*first)->plan(), weights);
   AITUNE_RETURN_IF_ERROR(bench.prepare());
   std::vector<Timed> timed;
   double best = -1;

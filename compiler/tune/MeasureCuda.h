@@ -9,6 +9,7 @@
 #define AITUNE_COMPILER_TUNE_MEASURECUDA_H
 
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "compiler/tune/Measure.h"
@@ -18,12 +19,12 @@ namespace aitune {
 
 /// Runs `candidates` (of the same one-kernel model; null for one that could not
 /// be loaded) on the same random inputs, dynamic axes at the top of their
-/// range. Inputs from number `firstWeight` on are weights. One result a
+/// range. The inputs numbered in `weights` are weights. One result a
 /// candidate, in order; an error when the measurement itself fails.
 absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
     const cuda::Device &device,
     const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,
-    int firstWeight);
+    const std::set<int> &weights);
 
 } // namespace aitune
 

@@ -114,10 +114,18 @@ absl::StatusOr<ContractionParts> takeApart(func::FuncOp kernel) {
                        : reason);
   simplify(function);
   for (BlockArgument argument : kernel.getArguments())
-    if (kernel.getArgAttr(argument.getArgNumber(), "ait.constant"))
-      function.setArgAttr(argument.getArgNumber(), "ait.constant",
-                          builder.getUnitAttr());
+    for (const char *name : {"ait.constant", "ait.initialized"})
+      if (kernel.getArgAttr(argument.getArgNumber(), name))
+        function.setArgAttr(argument.getArgNumber(), name,
+                            builder.getUnitAttr());
   return parts;
+}
+
+bool isThereBefore(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  const unsigned number = argument.getArgNumber();
+  return function.getArgAttr(number, "ait.constant") ||
+         function.getArgAttr(number, "ait.initialized");
 }
 
 Value loopIndex(OpBuilder &builder, Location location, AffineExpr expr) {
@@ -275,9 +283,7 @@ absl::StatusOr<OperandView> followView(Value tensor, ArrayRef<AffineExpr> exprs,
   auto type = cast<RankedTensorType>(tensor.getType());
   view.elementType = type.getElementType();
   view.address = decompose(linearize(type, at));
-  auto function = cast<func::FuncOp>(view.argument.getOwner()->getParentOp());
-  view.isConstant = static_cast<bool>(
-      function.getArgAttr(view.argument.getArgNumber(), "ait.constant"));
+  view.isConstant = isThereBefore(view.argument);
   return view;
 }
 

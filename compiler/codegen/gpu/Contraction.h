@@ -50,13 +50,17 @@ mlir::Value readOperand(mlir::OpBuilder &builder, mlir::Location location,
 mlir::Value loopIndex(mlir::OpBuilder &builder, mlir::Location location,
                       mlir::AffineExpr expr);
 
+/// Whether an argument is there before the call, as its attribute ait.constant
+/// or ait.initialized tells: it may be read before the wait for the kernel
+/// before.
+bool isThereBefore(mlir::BlockArgument argument);
+
 /// Where the elements of a view lie in an argument.
 struct OperandView {
   mlir::BlockArgument argument;
   LinearForm address;
   mlir::Type elementType;
-  /// The argument carries ait.constant: it may be read before the wait for the
-  /// kernel before.
+  /// isThereBefore(argument).
   bool isConstant = false;
 
   mlir::AffineExpr coefficient(mlir::AffineExpr dim) const;

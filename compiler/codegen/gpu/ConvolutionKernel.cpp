@@ -257,8 +257,7 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   tiles.b.argument = filter;
   tiles.b.address.constant = zero;
   tiles.b.elementType = tiles.element;
-  tiles.b.isConstant = static_cast<bool>(
-      parts.function.getArgAttr(filter.getArgNumber(), "ait.constant"));
+  tiles.b.isConstant = isThereBefore(filter);
   if (g.filterHeight * g.filterWidth > 1) {
     tiles.packingOfB.set_kind(PackingProto::CONVOLUTION_PANELS);
     tiles.packingOfB.set_block_n(1);

@@ -55,7 +55,8 @@ struct GeneratedCandidate {
 /// - `launch.programmatic` is set where the kernel waits for the one before by
 ///   itself (griddepcontrol.wait): it may be launched with or without the
 ///   attribute for programmatic stream serialisation. Inputs that carry the
-///   argument attribute `ait.constant` may be read before that wait.
+///   argument attribute `ait.constant` or `ait.initialized` may be read before
+///   that wait.
 ///
 /// kUnimplemented names the operation or form that has no generator. No other
 /// errors for well-formed kernels.

@@ -77,8 +77,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     unsigned number = argument.getArgNumber();
     if (type && type.getRank() == 1 && argument != kernel.a.argument &&
-        argument != kernel.b.argument &&
-        parts.function.getArgAttr(number, "ait.constant") &&
+        argument != kernel.b.argument && isThereBefore(argument) &&
         mlir::ait::getSymbolicSizes(type).front() == kernel.columnSize)
       printer.line(llvm::formatv("prefetchColumns<{0}>({1}, n0, {2});",
                                  config.n, inputName(number),

@@ -1,0 +1,70 @@
+// RUN: aitune-opt %s -ait-merge-matmuls | FileCheck %s
+
+// CHECK-LABEL: @query_key_value
+// CHECK: %[[W:.*]] = ait.concat {{.*}} {dim = 0 : i64} : (tensor<8x16xf16>, tensor<4x16xf16>, tensor<4x16xf16>) -> tensor<16x16xf16>
+// CHECK: %[[M:.*]] = ait.matmul %arg0, %[[W]] {transpose_rhs} : (tensor<2x3x16xf16>, tensor<16x16xf16>) -> tensor<2x3x16xf16>
+// CHECK: %[[B:.*]] = ait.concat {{.*}} {dim = 0 : i64} : (tensor<8xf16>, tensor<4xf16>, tensor<4xf16>) -> tensor<16xf16>
+// CHECK: %[[E:.*]] = ait.expand %[[B]]
+// CHECK: %[[A:.*]] = ait.add %[[M]], %[[E]]
+// CHECK: ait.slice %[[A]] {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<2x3x16xf16> -> tensor<2x3x8xf16>
+// CHECK: ait.slice %[[A]] {starts = array<i64: 0, 0, 8>
+// CHECK: ait.slice %[[A]] {starts = array<i64: 0, 0, 12>
+// CHECK-NOT: ait.matmul %arg0
+func.func @query_key_value(%x: tensor<2x3x16xf16>) -> (tensor<2x2x3x3xf16>, tensor<2x1x3x3xf16>) {
+  %wq = ait.constant 0 : tensor<8x16xf16>
+  %wk = ait.constant 1 : tensor<4x16xf16>
+  %wv = ait.constant 2 : tensor<4x16xf16>
+  %bq = ait.constant 3 : tensor<8xf16>
+  %bk = ait.constant 4 : tensor<4xf16>
+  %0 = ait.matmul %x, %wq {transpose_rhs} : (tensor<2x3x16xf16>, tensor<8x16xf16>) -> tensor<2x3x8xf16>
+  %1 = ait.expand %bq : tensor<8xf16> -> tensor<2x3x8xf16>
+  %2 = ait.add %0, %1 : tensor<2x3x8xf16>
+  %q = ait.reshape %2 : tensor<2x3x8xf16> -> tensor<2x3x2x4xf16>
+  %3 = ait.matmul %x, %wk {transpose_rhs} : (tensor<2x3x16xf16>, tensor<4x16xf16>) -> tensor<2x3x4xf16>
+  %4 = ait.expand %bk : tensor<4xf16> -> tensor<2x3x4xf16>
+  %5 = ait.add %4, %3 : tensor<2x3x4xf16>
+  %k = ait.reshape %5 : tensor<2x3x4xf16> -> tensor<2x1x3x4xf16>
+  %6 = ait.matmul %x, %wv {transpose_rhs} : (tensor<2x3x16xf16>, tensor<4x16xf16>) -> tensor<2x3x4xf16>
+  %7 = ait.add %6, %4 : tensor<2x3x4xf16>
+  %v = ait.reshape %7 : tensor<2x3x4xf16> -> tensor<2x1x3x4xf16>
+  %8 = ait.permute %q {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x3x2x4xf16> -> tensor<2x2x3x4xf16>
+  %9 = ait.matmul %8, %8 {transpose_rhs} : (tensor<2x2x3x4xf16>, tensor<2x2x3x4xf16>) -> tensor<2x2x3x3xf16>
+  %10 = ait.matmul %k, %v {transpose_rhs} : (tensor<2x1x3x4xf16>, tensor<2x1x3x4xf16>) -> tensor<2x1x3x3xf16>
+  return %9, %10 : tensor<2x2x3x3xf16>, tensor<2x1x3x3xf16>
+}
+
+// The activation would no longer be an epilogue.
+// CHECK-LABEL: @gated
+// CHECK-NOT: ait.concat
+func.func @gated(%x: tensor<4x16xf16>) -> tensor<4x8xf16> {
+  %w0 = ait.constant 0 : tensor<8x16xf16>
+  %w1 = ait.constant 1 : tensor<8x16xf16>
+  %0 = ait.matmul %x, %w0 {transpose_rhs} : (tensor<4x16xf16>, tensor<8x16xf16>) -> tensor<4x8xf16>
+  %1 = ait.matmul %x, %w1 {transpose_rhs} : (tensor<4x16xf16>, tensor<8x16xf16>) -> tensor<4x8xf16>
+  %2 = ait.silu %0 : tensor<4x8xf16>
+  %3 = ait.mul %2, %1 : tensor<4x8xf16>
+  return %3 : tensor<4x8xf16>
+}
+
+// Weights in the other orientation, joined along their columns, but neither
+// with one of another orientation nor with one that has a bias.
+// CHECK-LABEL: @columns
+// CHECK: ait.concat {{.*}} {dim = 1 : i64} : (tensor<16x8xf16>, tensor<16x24xf16>) -> tensor<16x32xf16>
+// CHECK-NOT: ait.concat
+func.func @columns(%x: tensor<4x16xf16>, %y: tensor<4x8xf16>) -> (tensor<4x4xf16>, tensor<4x4xf16>, tensor<4x4xf16>, tensor<4x24xf16>) {
+  %w0 = ait.constant 0 : tensor<16x8xf16>
+  %w1 = ait.constant 1 : tensor<16x24xf16>
+  %w2 = ait.constant 2 : tensor<8x16xf16>
+  %b = ait.constant 3 : tensor<8xf16>
+  %0 = ait.matmul %x, %w0 : (tensor<4x16xf16>, tensor<16x8xf16>) -> tensor<4x8xf16>
+  %1 = ait.matmul %x, %w1 : (tensor<4x16xf16>, tensor<16x24xf16>) -> tensor<4x24xf16>
+  %2 = ait.matmul %x, %w2 {transpose_rhs} : (tensor<4x16xf16>, tensor<8x16xf16>) -> tensor<4x8xf16>
+  %3 = ait.matmul %x, %w0 : (tensor<4x16xf16>, tensor<16x8xf16>) -> tensor<4x8xf16>
+  %4 = ait.expand %b : tensor<8xf16> -> tensor<4x8xf16>
+  %5 = ait.add %3, %4 : tensor<4x8xf16>
+  %6 = ait.matmul %0, %y {transpose_rhs} : (tensor<4x8xf16>, tensor<4x8xf16>) -> tensor<4x4xf16>
+  %7 = ait.matmul %2, %y {transpose_rhs} : (tensor<4x8xf16>, tensor<4x8xf16>) -> tensor<4x4xf16>
+  %8 = ait.matmul %5, %y {transpose_rhs} : (tensor<4x8xf16>, tensor<4x8xf16>) -> tensor<4x4xf16>
+  %9 = ait.matmul %6, %1 : (tensor<4x4xf16>, tensor<4x24xf16>) -> tensor<4x24xf16>
+  return %6, %7, %8, %9 : tensor<4x4xf16>, tensor<4x4xf16>, tensor<4x4xf16>, tensor<4x24xf16>
+}

@@ -180,25 +180,33 @@ def specs(inputs, batch, dtype):
 
 
 class Contestant:
-    """A process that compiles, prints a line of JSON, then times one call for
-    each line that it reads."""
+    """A process that, at a first line if it is a peer, compiles and prints a line
+    of JSON, then times one call for each line that it reads."""
 
     def __init__(self, command, environment):
-        start = time.time()
-        errors = tempfile.TemporaryFile("w+")
+        self.start = time.time()
+        self.errors = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=errors, text=True, env=environment)
-        line = self.process.stdout.readline()
-        self.seconds = time.time() - start
-        if not line:
-            errors.seek(0)
-            raise RuntimeError((errors.read().strip() or "no output").splitlines()[-1])
-        self.report = json.loads(line)
+                                        stderr=self.errors, text=True, env=environment)
 
-    def time(self):
+    def read(self):
+        line = self.process.stdout.readline()
+        if not line:
+            self.errors.seek(0)
+            raise RuntimeError((self.errors.read().strip() or "no output").splitlines()[-1])
+        return line
+
+    def ask(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        return self.read()
+
+    def await_report(self, is_peer):
+        self.report = json.loads(self.ask() if is_peer else self.read())
+        return self.report["seconds"] if is_peer else time.time() - self.start
+
+    def time(self):
+        return float(self.ask())
 
     def close(self):
         self.process.stdin.close()
@@ -211,6 +219,8 @@ def serve_peer(spec, mode):
     module = make(name).eval().to("cuda").to(dtype)
     values = sample(make_inputs(name), batch, dtype, "cuda")
     torch.cuda.synchronize()
+    print("ready", flush=True)
+    sys.stdin.readline()
     start = time.time()
     run = module if mode == "eager" else torch.compile(module, mode=mode)
     run(*values)
@@ -293,20 +303,34 @@ class Row:
         for text in self.inputs:
             self.command += ["--input", text]
         self.contestants = {}
-        self.start("ours", [options.aitune, "bench", *self.command, "--paced"])
+        peers = {}
         for mode in modes_of(options):
-            self.start(mode, [sys.executable, os.path.abspath(__file__), options.aitune, spec, "--peer", mode])
+            command = [sys.executable, os.path.abspath(__file__), options.aitune, spec, "--peer", mode]
+            folder = os.path.join(self.folder, mode)
+            peers[mode] = Contestant(command, dict(self.environment, TORCHINDUCTOR_CACHE_DIR=folder,
+                                                   TRITON_CACHE_DIR=os.path.join(folder, "triton")))
+        # Their models are loaded while none compiles.
+        for mode, peer in list(peers.items()):
+            self.attempt(mode, peer.read)
+        self.await_report("ours", lambda: Contestant([options.aitune, "bench", *self.command, "--paced"],
+                                                     self.environment))
+        for mode, peer in peers.items():
+            if mode not in self.result["errors"]:
+                self.await_report(mode, lambda: peer)
 
-    def start(self, key, command):
-        environment = dict(self.environment, TORCHINDUCTOR_CACHE_DIR=os.path.join(self.folder, key),
-                           TRITON_CACHE_DIR=os.path.join(self.folder, key, "triton"))
+    def attempt(self, key, call):
         try:
-            contestant = Contestant(command, environment)
-            self.contestants[key] = contestant
-            seconds = contestant.report.get("seconds", contestant.seconds)
-            self.result["build_seconds"][key] = round(seconds, 2)
+            return call()
         except Exception as error:
             self.result["errors"][key] = str(error)[:300]
+
+    def await_report(self, key, make_contestant):
+        def call():
+            contestant = make_contestant()
+            self.result["build_seconds"][key] = round(contestant.await_report(key != "ours"), 2)
+            self.contestants[key] = contestant
+
+        self.attempt(key, call)
 
     def time(self):
         for contestant in self.contestants.values():
@@ -329,10 +353,9 @@ class Row:
         row = self.result
         for key, call in (("check", check), ("profile", profile)):
             if getattr(self.options, key):
-                try:
-                    row[key] = call([self.options.aitune, *self.command], self.environment)
-                except Exception as error:
-                    row["errors"][key] = str(error)[:300]
+                found = self.attempt(key, lambda: call([self.options.aitune, *self.command], self.environment))
+                if found is not None:
+                    row[key] = found
         report = self.contestants["ours"].report
         types = [text.split("{")[0] for text in self.inputs] + row.get("check", {}).get("types", [])
         row["flops"] = report["coverage"]["flops"]

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <random>
 
 #include "compiler/tune/TestData.h"
 #include "runtime/executable/plan.h"
+#include "runtime/strategy/interleaved_timing.h"
 
 namespace aitune {
 namespace {
@@ -51,6 +51,15 @@ private:
   std::vector<char> buffer = std::vector<char>(size_t{96} << 20);
   volatile int64_t sum = 0;
 };
+
+Measurement summarize(std::vector<double> times) {
+  const TimingSummary summary = Summarize(std::move(times));
+  Measurement result;
+  result.microseconds = summary.median;
+  result.low = summary.median_low;
+  result.high = summary.median_high;
+  return result;
+}
 
 } // namespace
 
@@ -118,23 +127,8 @@ measureCandidates(absl::Span<const Executable *const> candidates,
       }
   for (size_t i = 0; i < candidates.size(); ++i)
     if (results[i].note.empty())
-      results[i] = summarize(times[i]);
+      results[i] = summarize(std::move(times[i]));
   return results;
-}
-
-Measurement summarize(std::vector<double> &times) {
-  std::sort(times.begin(), times.end());
-  const double count = times.size();
-  // 0.98 = 1.96 / 2: ranks are binomial with p = 1/2.
-  const double spread = 0.98 * std::sqrt(count);
-  auto at = [&](double rank) {
-    return times[static_cast<size_t>(std::clamp(rank, 0.0, count - 1))];
-  };
-  Measurement result;
-  result.microseconds = times[times.size() / 2];
-  result.low = at(std::floor(count / 2 - spread));
-  result.high = at(std::ceil(count / 2 + spread));
-  return result;
 }
 
 } // namespace aitune

@@ -40,10 +40,6 @@ std::vector<Measurement>
 measureCandidates(absl::Span<const Executable *const> candidates,
                   const MeasureOptions &options);
 
-/// The median of `times` and its confidence interval; `times` is reordered and
-/// not empty.
-Measurement summarize(std::vector<double> &times);
-
 } // namespace aitune
 
 #endif // AITUNE_COMPILER_TUNE_MEASURE_H

@@ -1,5 +1,7 @@
 // The three backends on TorchScript models, through the interface that users
 // have.
+#include "frontend/testing/backends.h"
+
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 #include <gmock/gmock.h>
@@ -9,7 +11,6 @@
 #include <thread>
 
 #include "compiler/Compiler.h"
-#include "frontend/backends/torchscript_source.h"
 #include "frontend/session/compiled_model.h"
 #include "runtime/backend/registry.h"
 #include "runtime/control/control.h"
@@ -23,91 +24,16 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr char kNet[] = R"(
-def forward(self, x: Tensor):
-    w = torch.sin(torch.arange(12, dtype=6)).view([3, 4])
-    return torch.relu(torch.matmul(x, w)) + 1.5
-)";
-constexpr char kWithFallback[] = R"(
-def forward(self, x: Tensor):
-    n = torch.bincount(torch.gt(x, 0.).to(4).flatten())
-    return torch.relu(x) * 2, n
-)";
-
-std::shared_ptr<TorchScriptSource> Source(const std::string& text) {
-  auto model = Model::FromSource(text);
-  if (!model.ok()) {
-    ADD_FAILURE() << model.status();
-    return nullptr;
-  }
-  return std::make_shared<TorchScriptSource>(
-      std::make_shared<const Model>(*std::move(model)), "net");
-}
-
 class BackendsTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    previous_ = SetLogSink([this](LogChannel channel, std::string_view text) {
-      logs_.push_back(std::string(Name(channel)) + ": " + std::string(text));
-    });
-  }
-  void TearDown() override {
-    SetLogSink(previous_);
-    SetEnabled(LogChannel::kRecompiles, false);
-    SetEnabled(LogChannel::kGraphBreaks, false);
-  }
-
-  static std::unique_ptr<Backend> Make(const std::string& name,
-                                       const ConfigDict& config = {}) {
-    auto backend = CreateBackend(name, config);
-    if (!backend.ok()) ADD_FAILURE() << backend.status();
-    return backend.ok() ? *std::move(backend) : nullptr;
-  }
-
   BuildRequest Request(std::shared_ptr<TorchScriptSource> source,
-                       const std::vector<at::Tensor>& samples) {
-    BuildRequest request;
-    request.model = source;
-    for (const at::Tensor& sample : samples)
-      request.samples.push_back(*source->Flatten(ValueList({sample})));
-    request.device = *Device::Parse("cpu");
-    request.cache_dir = folder_;
-    return request;
+                       const std::vector<at::Tensor>& samples) const {
+    return RequestOf(std::move(source), samples, folder_);
   }
+  const std::vector<std::string>& logs() const { return capture_.lines(); }
 
-  static absl::StatusOr<c10::IValue> Call(const TorchScriptSource& source,
-                                          const Backend& backend,
-                                          const at::Tensor& x) {
-    auto inputs = source.Flatten(ValueList({x}));
-    if (!inputs.ok()) return inputs.status();
-    auto outputs = backend.Infer(Values(*inputs));
-    if (!outputs.ok()) return outputs.status();
-    return source.UnflattenResult(*outputs);
-  }
-
-  static void ExpectAgrees(const TorchScriptSource& source,
-                           const Backend& backend, const at::Tensor& x,
-                           double tolerance = 1e-5) {
-    auto ours = Call(source, backend, x);
-    ASSERT_TRUE(ours.ok()) << ours.status();
-    auto eager = source.model().RunEager(ValueList({x}));
-    ASSERT_TRUE(eager.ok()) << eager.status();
-    const at::Tensor a = ours->isTuple()
-                             ? ours->toTupleRef().elements()[0].toTensor()
-                             : ours->toTensor();
-    const at::Tensor b = eager->isTuple()
-                             ? eager->toTupleRef().elements()[0].toTensor()
-                             : eager->toTensor();
-    EXPECT_EQ(a.scalar_type(), b.scalar_type());
-    EXPECT_TRUE(at::allclose(a, b, tolerance, tolerance));
-  }
-
-  fs::path folder_;
-  std::vector<std::string> logs_;
-  LogSink previous_;
+  const fs::path folder_ = EmptyFolder();
+  const LogCapture capture_;
 };
 
 TEST_F(BackendsTest, AreRegisteredByName) {
@@ -123,8 +49,8 @@ TEST_F(BackendsTest, AreRegisteredByName) {
 TEST_F(BackendsTest, GiveEagersResults) {
   for (const char* name :
        {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
-    auto source = Source(kNet);
-    auto backend = Make(name);
+    auto source = SourceOf(kNet);
+    auto backend = BackendOf(name);
     const at::Tensor x = at::randn({2, 3});
     ASSERT_TRUE(backend->Build(Request(source, {x})).ok()) << name;
     ExpectAgrees(*source, *backend, x);
@@ -136,8 +62,8 @@ TEST_F(BackendsTest, GiveEagersResults) {
 }
 
 TEST_F(BackendsTest, ActivateDoesNotCompile) {
-  auto source = Source(kNet);
-  auto backend = Make("TorchInductorBackend");
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf("TorchInductorBackend");
   const at::Tensor x = at::randn({2, 3});
   ASSERT_TRUE(backend->Build(Request(source, {x})).ok());
   ASSERT_TRUE(backend->Deactivate().ok());
@@ -148,8 +74,8 @@ TEST_F(BackendsTest, ActivateDoesNotCompile) {
 }
 
 TEST_F(BackendsTest, ActivateDoesNotCompileWithoutACacheEither) {
-  auto source = Source(kNet);
-  auto backend = Make("TorchInductorBackend");
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf("TorchInductorBackend");
   const at::Tensor x = at::randn({2, 3});
   BuildRequest request = Request(source, {x});
   request.cache_dir.clear();
@@ -163,11 +89,12 @@ TEST_F(BackendsTest, ActivateDoesNotCompileWithoutACacheEither) {
 
 TEST_F(BackendsTest, ASecondBuildComesFromTheCache) {
   const at::Tensor x = at::randn({2, 3});
-  ASSERT_TRUE(
-      Make("TorchInductorBackend")->Build(Request(Source(kNet), {x})).ok());
+  ASSERT_TRUE(BackendOf("TorchInductorBackend")
+                  ->Build(Request(SourceOf(kNet), {x}))
+                  .ok());
   const int64_t graphs = compileCounts().graphs;
-  auto source = Source(kNet);
-  auto backend = Make("TorchInductorBackend");
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf("TorchInductorBackend");
   ASSERT_TRUE(backend->Build(Request(source, {at::randn({2, 3})})).ok());
   ExpectAgrees(*source, *backend, x);
   EXPECT_EQ(compileCounts().graphs, graphs);
@@ -176,18 +103,18 @@ TEST_F(BackendsTest, ASecondBuildComesFromTheCache) {
 // dynamic unset: static first, dynamic at the second size of an axis.
 TEST_F(BackendsTest, UnsetDynamicIsDynamicFromTheSecondSize) {
   SetEnabled(LogChannel::kRecompiles, true);
-  auto source = Source(kNet);
-  auto backend = Make("TorchInductorBackend");
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf("TorchInductorBackend");
   ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
   int64_t graphs = compileCounts().graphs;
   ExpectAgrees(*source, *backend, at::randn({4, 3}));
   EXPECT_EQ(compileCounts().graphs, graphs);
   ExpectAgrees(*source, *backend, at::randn({6, 3}));
   EXPECT_EQ(compileCounts().graphs, graphs + 1);
-  EXPECT_THAT(
-      logs_, Contains(AllOf(HasSubstr("recompiles: compiling version 1 of net"),
-                            HasSubstr("the size of axis 0 of input 0"),
-                            HasSubstr("to avoid it"))));
+  EXPECT_THAT(logs(), Contains(AllOf(
+                          HasSubstr("recompiles: compiling version 1 of net"),
+                          HasSubstr("the size of axis 0 of input 0"),
+                          HasSubstr("to avoid it"))));
   ExpectAgrees(*source, *backend, at::randn({7, 3}));
   ExpectAgrees(*source, *backend, at::randn({2, 3}));
   EXPECT_EQ(compileCounts().graphs, graphs + 1);
@@ -195,8 +122,8 @@ TEST_F(BackendsTest, UnsetDynamicIsDynamicFromTheSecondSize) {
 
 // dynamic=False: every combination of sizes for itself.
 TEST_F(BackendsTest, FalseDynamicSpecializesAlways) {
-  auto source = Source(kNet);
-  auto backend = Make("TorchInductorBackend", {{"dynamic", false}});
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf("TorchInductorBackend", {{"dynamic", false}});
   ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
   const int64_t graphs = compileCounts().graphs;
   for (const int64_t rows : {5, 6, 7})
@@ -206,8 +133,8 @@ TEST_F(BackendsTest, FalseDynamicSpecializesAlways) {
 
 // dynamic=True: dynamic up front.
 TEST_F(BackendsTest, TrueDynamicDoesNotRecompile) {
-  auto source = Source(kNet);
-  auto backend = Make("TorchInductorBackend", {{"dynamic", true}});
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf("TorchInductorBackend", {{"dynamic", true}});
   ASSERT_TRUE(backend->Build(Request(source, {at::randn({8, 3})})).ok());
   const int64_t graphs = compileCounts().graphs;
   for (const int64_t rows : {2, 5, 16})
@@ -216,29 +143,29 @@ TEST_F(BackendsTest, TrueDynamicDoesNotRecompile) {
 }
 
 TEST_F(BackendsTest, TheRecompileLimitIsAnErrorNotSilentEager) {
-  auto source = Source(kNet);
-  auto backend = Make(
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf(
       "TorchInductorBackend",
       {{"dynamic", false}, {"options", ConfigDict{{"recompile_limit", 2}}}});
   ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
   ExpectAgrees(*source, *backend, at::randn({5, 3}));
   auto refused = Call(*source, *backend, at::randn({6, 3}));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(logs_, Contains(HasSubstr("warning: net has reached the limit "
-                                        "of 2 compiled versions")));
+  EXPECT_THAT(logs(), Contains(HasSubstr("warning: net has reached the limit "
+                                         "of 2 compiled versions")));
   ExpectAgrees(*source, *backend, at::randn({4, 3}));
 }
 
 TEST_F(BackendsTest, FullgraphRefusesGraphBreaks) {
   SetEnabled(LogChannel::kGraphBreaks, true);
   const at::Tensor x = at::randn({2, 3});
-  auto loose = Make("TorchInductorBackend");
-  auto source = Source(kWithFallback);
+  auto loose = BackendOf("TorchInductorBackend");
+  auto source = SourceOf(kNetWithFallback);
   ASSERT_TRUE(loose->Build(Request(source, {x})).ok());
   ExpectAgrees(*source, *loose, x);
-  EXPECT_THAT(logs_, Contains(AllOf(HasSubstr("graph_breaks: net"),
-                                    HasSubstr("aten::bincount"))));
-  auto strict = Make("TorchInductorBackend", {{"fullgraph", true}});
+  EXPECT_THAT(logs(), Contains(AllOf(HasSubstr("graph_breaks: net"),
+                                     HasSubstr("aten::bincount"))));
+  auto strict = BackendOf("TorchInductorBackend", {{"fullgraph", true}});
   const absl::Status refused = strict->Build(Request(source, {x}));
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(refused.message()),
@@ -251,22 +178,25 @@ TEST_F(BackendsTest, FullgraphRefusesGraphBreaks) {
 
 TEST_F(BackendsTest, CudaGraphsAreRefusedOnACpuUnlessAModeAsks) {
   const at::Tensor x = at::randn({2, 3});
-  auto option = Make("TorchInductorBackend",
-                     {{"options", ConfigDict{{"triton.cudagraphs", true}}}});
-  EXPECT_THAT(std::string(option->Build(Request(Source(kNet), {x})).message()),
-              HasSubstr("triton.cudagraphs has no effect on a CPU"));
-  auto mode = Make("TorchInductorBackend", {{"mode", "reduce-overhead"}});
-  EXPECT_TRUE(mode->Build(Request(Source(kNet), {x})).ok());
+  auto option =
+      BackendOf("TorchInductorBackend",
+                {{"options", ConfigDict{{"triton.cudagraphs", true}}}});
+  EXPECT_THAT(
+      std::string(option->Build(Request(SourceOf(kNet), {x})).message()),
+      HasSubstr("triton.cudagraphs has no effect on a CPU"));
+  auto mode = BackendOf("TorchInductorBackend", {{"mode", "reduce-overhead"}});
+  EXPECT_TRUE(mode->Build(Request(SourceOf(kNet), {x})).ok());
 }
 
 TEST_F(BackendsTest, MaxAutotuneMeasures) {
   const at::Tensor x = at::randn({64, 3});
   const int64_t before = compileCounts().measurements;
-  ASSERT_TRUE(
-      Make("TorchInductorBackend")->Build(Request(Source(kNet), {x})).ok());
+  ASSERT_TRUE(BackendOf("TorchInductorBackend")
+                  ->Build(Request(SourceOf(kNet), {x}))
+                  .ok());
   EXPECT_EQ(compileCounts().measurements, before);
-  ASSERT_TRUE(Make("TorchInductorBackend", {{"mode", "max-autotune"}})
-                  ->Build(Request(Source(kNet), {x}))
+  ASSERT_TRUE(BackendOf("TorchInductorBackend", {{"mode", "max-autotune"}})
+                  ->Build(Request(SourceOf(kNet), {x}))
                   .ok());
   EXPECT_GT(compileCounts().measurements, before);
 }
@@ -275,9 +205,9 @@ TEST_F(BackendsTest, AutocastComputesNarrowAndRestoresTheDtype) {
   const at::Tensor x = at::randn({16, 3});
   for (const char* name :
        {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
-    auto source = Source(kNet);
-    auto backend = Make(name, {{"autocast_enabled", true},
-                               {"autocast_dtype", DataType::kBFloat16}});
+    auto source = SourceOf(kNet);
+    auto backend = BackendOf(name, {{"autocast_enabled", true},
+                                    {"autocast_dtype", DataType::kBFloat16}});
     const absl::Status built = backend->Build(Request(source, {x}));
     ASSERT_TRUE(built.ok()) << name << built;
     ExpectAgrees(*source, *backend, x, 0.05);
@@ -296,13 +226,13 @@ TEST_F(BackendsTest, StateDictsBringTheArtifactBack) {
   const at::Tensor x = at::randn({2, 3});
   for (const char* name :
        {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
-    auto source = Source(kNet);
-    auto backend = Make(name);
+    auto source = SourceOf(kNet);
+    auto backend = BackendOf(name);
     ASSERT_TRUE(backend->Build(Request(source, {x})).ok());
     auto state = backend->ToDict();
     ASSERT_TRUE(state.ok()) << state.status();
     const int64_t graphs = compileCounts().graphs;
-    auto again = Source(kNet);
+    auto again = SourceOf(kNet);
     auto loaded = BackendFromDict(again, *state);
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     EXPECT_EQ((*loaded)->state(), BackendState::kCheckpointLoaded);
@@ -316,14 +246,14 @@ TEST_F(BackendsTest, StateDictsBringTheArtifactBack) {
     changed.replace(changed.find("1.5"), 3, "1.6");
     EXPECT_THAT(
         std::string(
-            BackendFromDict(Source(changed), *state).status().message()),
+            BackendFromDict(SourceOf(changed), *state).status().message()),
         HasSubstr("another model"));
   }
 }
 
 TEST_F(BackendsTest, StancesDecideWhatNewInputsDo) {
-  auto source = Source(kNet);
-  auto backend = Make("TorchInductorBackend", {{"dynamic", false}});
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf("TorchInductorBackend", {{"dynamic", false}});
   ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
   const int64_t graphs = compileCounts().graphs;
   {
@@ -349,8 +279,8 @@ TEST_F(BackendsTest, StancesDecideWhatNewInputsDo) {
 }
 
 TEST_F(BackendsTest, ResetForgetsVersions) {
-  auto source = Source(kNet);
-  auto backend = Make("TorchInductorBackend");
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf("TorchInductorBackend");
   BuildRequest request = Request(source, {at::randn({4, 3})});
   request.cache_dir.clear();
   ASSERT_TRUE(backend->Build(request).ok());
@@ -374,7 +304,7 @@ def forward(self, x: Dict[str, Tensor], k: int) -> Tuple[Tensor, List[Tensor]]:
     dict.insert("b", at::ones({3}));
     return ValueList({dict, k});
   };
-  auto backend = Make("TorchInductorBackend");
+  auto backend = BackendOf("TorchInductorBackend");
   BuildRequest request;
   request.model = source;
   request.device = *Device::Parse("cpu");
@@ -400,8 +330,8 @@ def forward(self, x: Dict[str, Tensor], k: int) -> Tuple[Tensor, List[Tensor]]:
 }
 
 TEST_F(BackendsTest, ThreadsShareABackend) {
-  auto source = Source(kNet);
-  auto backend = Make("TorchInductorBackend");
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf("TorchInductorBackend");
   ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {

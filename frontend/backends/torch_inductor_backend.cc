@@ -16,6 +16,7 @@
 #include "runtime/checkpoint/bundle.h"
 #include "runtime/control/control.h"
 #include "runtime/executable/status_macros.h"
+#include "runtime/executable/thread_pool.h"
 #include "runtime/guards/dispatch_table.h"
 #include "runtime/logging/logging.h"
 
@@ -71,6 +72,8 @@ class TorchInductor : public TorchBackend {
       absl::Span<const InputDescription> wanted,
       const ValueList& arguments) const;
   absl::Status CheckGraph(const CompiledModel& compiled) const;
+  // The option cpp.threads, for as long as the result lives.
+  ScopedThreadCount Threads() const;
   absl::StatusOr<ArtifactBlobs> BlobsOf(const KeptVersion& version) const;
   // Loads what is kept. A machine of another kind compiles anew.
   absl::Status LoadKept();
@@ -112,6 +115,7 @@ absl::Status TorchInductor::Prepare(BuildContext* context) {
     }
   }
   model_id_ = model_id();
+  const ScopedThreadCount threads = Threads();
 
   DispatchOptions dispatch;
   dispatch.name = source()->name();
@@ -158,6 +162,7 @@ absl::StatusOr<c10::IValue> TorchInductor::Run(
     absl::Span<const RegionValue> inputs) const {
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                           source()->Unflatten(inputs));
+  const ScopedThreadCount threads = Threads();
   const Stance stance = CurrentStance();
   if (stance == Stance::kForceEager) return model()->RunEager(arguments);
   const auto compiled =
@@ -170,7 +175,16 @@ absl::StatusOr<c10::IValue> TorchInductor::Run(
     return compiled.status();
   }
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
-  return (*compiled)->Run(arguments);
+  // A guard on a constant that is not checked means the compiled one.
+  return (*compiled)->Run(arguments, options_.guard_filter_fn.empty()
+                                         ? ConstantCheck::kCheck
+                                         : ConstantCheck::kTakeConstants);
+}
+
+ScopedThreadCount TorchInductor::Threads() const {
+  return ScopedThreadCount(options_.cpp_threads > 0
+                               ? static_cast<int>(options_.cpp_threads)
+                               : ThreadCount());
 }
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> TorchInductor::BuildVersion(

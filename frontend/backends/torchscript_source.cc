@@ -1,8 +1,6 @@
 #include "frontend/backends/torchscript_source.h"
 
 #include <ATen/Functions.h>
-#include <ATen/core/Dict.h>
-#include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 
 #include <atomic>
@@ -96,36 +94,10 @@ struct TorchScriptSource::Nesting {
     std::vector<c10::IValue> values;
     size_t next = 0;
     for (const c10::IValue& value : shape.values)
-      values.push_back(Fill(value, leaves, next));
+      values.push_back(MapLeaves(value, [&](const c10::IValue&) {
+        return std::move(leaves[next++]);
+      }));
     return values;
-  }
-
-  static c10::IValue Fill(const c10::IValue& value,
-                          std::vector<c10::IValue>& leaves, size_t& next) {
-    if (value.isTuple()) {
-      std::vector<c10::IValue> elements;
-      for (const c10::IValue& element : value.toTupleRef().elements())
-        elements.push_back(Fill(element, leaves, next));
-      auto type = value.type()->cast<c10::TupleType>();
-      if (type && type->schema())
-        return c10::ivalue::Tuple::createNamed(std::move(elements), type);
-      return c10::ivalue::Tuple::create(std::move(elements));
-    }
-    if (value.isList()) {
-      const auto list = value.toList();
-      c10::impl::GenericList filled(list.elementType());
-      for (size_t i = 0; i < list.size(); ++i)
-        filled.push_back(Fill(list.get(i), leaves, next));
-      return filled;
-    }
-    if (value.isGenericDict()) {
-      const auto dict = value.toGenericDict();
-      c10::impl::GenericDict filled(dict.keyType(), dict.valueType());
-      for (const auto& entry : dict)
-        filled.insert(entry.key(), Fill(entry.value(), leaves, next));
-      return filled;
-    }
-    return std::move(leaves[next++]);
   }
 
   void Learn(const std::vector<c10::IValue>& values) {

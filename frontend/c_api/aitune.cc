@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/module/module.h"
 #include "frontend/session/pytree.h"
+#include "frontend/torchscript/substitution.h"
 #include "frontend/torchscript/torch_util.h"
 #include "runtime/control/control.h"
 #include "runtime/executable/plan.h"
@@ -118,15 +119,38 @@ void ait_error_free(ait_error* error) { delete error; }
 
 ait_error* ait_module_load(const char* path, const char* cache_dir,
                            ait_module** module) {
+  return ait_module_load_changed(path, cache_dir, nullptr, 0, module);
+}
+
+ait_error* ait_module_load_changed(const char* path, const char* cache_dir,
+                                   const ait_submodule_change* changes,
+                                   size_t count, ait_module** module) {
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(path, "path"));
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    if (count > 0) AITUNE_RETURN_IF_ERROR(Need(changes, "changes"));
     ait::ModuleOptions options;
     if (cache_dir != nullptr) options.cache_dir = cache_dir;
+    for (size_t i = 0; i < count; ++i) {
+      AITUNE_RETURN_IF_ERROR(
+          Need(changes[i].submodule, "a change's submodule"));
+      if (changes[i].source == nullptr)
+        options.disabled.push_back(changes[i].submodule);
+      else
+        options.substitutes[changes[i].submodule] = changes[i].source;
+    }
     AITUNE_ASSIGN_OR_RETURN(auto loaded,
                             ait::Module::Load(path, std::move(options)));
     *module = new ait_module{std::move(loaded)};
     return absl::OkStatus();
+  });
+}
+
+ait_error* ait_substitute_in_graph(const char* op, const char* source) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(op, "op"));
+    return aitune::frontend::SubstituteInGraph(op,
+                                               source == nullptr ? "" : source);
   });
 }
 

@@ -67,6 +67,25 @@ typedef struct ait_tensor {
 AIT_API ait_error *ait_module_load(const char *path, const char *cache_dir,
                                    ait_module **module);
 
+/* What is asked of a submodule when the module is tuned: to be left to LibTorch
+ * (`source` is NULL), or to be replaced by the method that `source` defines, in
+ * TorchScript: "def forward(self, x: Tensor):\n    return ...\n". */
+typedef struct ait_submodule_change {
+  const char *submodule; /* such as "encoder.layer.0" */
+  const char *source;
+} ait_submodule_change;
+
+/* As ait_module_load, with changes of submodules. */
+AIT_API ait_error *ait_module_load_changed(const char *path,
+                                           const char *cache_dir,
+                                           const ait_submodule_change *changes,
+                                           size_t count, ait_module **module);
+
+/* Replaces the operator `op`, such as "mylib::gate", by the function that
+ * `source` defines, in all modules that are tuned from now on; NULL takes it
+ * back. Checkpoints of such modules are refused where it is missing. */
+AIT_API ait_error *ait_substitute_in_graph(const char *op, const char *source);
+
 /* A tuned module that was saved: compiles nothing on the kind of machine that
  * it was saved on. `digest` is what ait_module_save gave; NULL: not compared. */
 AIT_API ait_error *ait_module_load_checkpoint(const char *path,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -107,6 +108,59 @@ TEST_F(CApi, LoadsTunesSavesAndServes) {
             "");
   ExpectRuns(loaded, 2);
   ait_module_free(loaded);
+}
+
+TEST_F(CApi, ChangesSubmodulesAndOperators) {
+  torch::jit::Module part("Part");
+  part.define("def forward(self, x: Tensor):\n    return torch.tanh(x)\n");
+  torch::jit::Module whole("Whole");
+  whole.register_module("part", part);
+  whole.define(
+      "def forward(self, x: Tensor):\n    return self.part.forward(x) * 2.\n");
+  const std::string path = folder_ + "/whole.pt";
+  whole.save(path);
+  const std::vector<float> x = {0, 1, 2};
+  const int64_t sizes[] = {3};
+  const ait_tensor input = {AIT_FLOAT32, 1, sizes,
+                            const_cast<float*>(x.data())};
+  // The second element of the result once it is compiled.
+  const auto second = [&](const std::vector<ait_submodule_change>& changes) {
+    ait_module* module = nullptr;
+    float value = -1;
+    EXPECT_EQ(
+        Take(ait_module_load_changed(path.c_str(), nullptr, changes.data(),
+                                     changes.size(), &module)),
+        "");
+    EXPECT_EQ(Take(ait_module_record(module, &input, 1, 1)), "");
+    EXPECT_EQ(Take(ait_module_tune(module, "OneBackend", 0)), "");
+    ait_result* result = nullptr;
+    EXPECT_EQ(Take(ait_module_run(module, &input, 1, &result)), "");
+    if (result != nullptr)
+      value = static_cast<float*>(ait_result_tensor(result, 0).data)[1];
+    ait_result_free(result);
+    ait_module_free(module);
+    return value;
+  };
+  // Wrong on purpose by less than tuning tolerates, so that it shows.
+  const char* method =
+      "def forward(self, x: Tensor):\n    return torch.tanh(x) + 0.00002\n";
+  const float plain = second({});
+  EXPECT_FLOAT_EQ(plain, 2 * std::tanh(1.f));
+  EXPECT_NEAR(second({{"part", method}}) - plain, 4e-5, 2e-6);
+  EXPECT_FLOAT_EQ(second({{"part", nullptr}}), plain);
+  ASSERT_EQ(Take(ait_substitute_in_graph(
+                "aten::tanh",
+                "def f(x: Tensor):\n    return torch.sinh(x) / "
+                "torch.cosh(x) - 0.00001\n")),
+            "");
+  EXPECT_NEAR(second({}) - plain, -2e-5, 2e-6);
+  ASSERT_EQ(Take(ait_substitute_in_graph("aten::tanh", nullptr)), "");
+  ait_module* module = nullptr;
+  const ait_submodule_change unknown = {"nothing", nullptr};
+  EXPECT_THAT(Take(ait_module_load_changed(path.c_str(), nullptr, &unknown, 1,
+                                           &module)),
+              HasSubstr("no submodule nothing; it has part"));
+  EXPECT_EQ(module, nullptr);
 }
 
 TEST_F(CApi, ErrorsAreObjects) {

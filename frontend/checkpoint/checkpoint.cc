@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/checkpoint/checkpoint.pb.h"
 #include "frontend/torchscript/model_bytes.h"
+#include "frontend/torchscript/substitution.h"
 #include "runtime/backend/registry.h"
 #include "runtime/control/control.h"
 #include "runtime/executable/status_macros.h"
@@ -54,6 +55,21 @@ absl::StatusOr<std::string> Contents(const fs::path& path) {
   return bytes;
 }
 
+absl::Status CheckSubstitutions(const CheckpointProto& proto,
+                                const fs::path& path) {
+  const std::map<std::string, std::string> here = Substitutions();
+  for (const auto& [op, source] : proto.substitutions()) {
+    const auto found = here.find(op);
+    if (found != here.end() && found->second == source) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        path.string(), ": was made with a replacement of ", op,
+        found == here.end() ? " that this process lacks"
+                            : ", and this process has another one",
+        "; call SubstituteInGraph with it before loading:\n", source));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
@@ -67,6 +83,10 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
   AITUNE_ASSIGN_OR_RETURN(const std::string hash, source.Sha256());
   proto.set_model_sha256(hash);
   AITUNE_ASSIGN_OR_RETURN(*proto.mutable_backend(), backend.ToDict());
+  AITUNE_ASSIGN_OR_RETURN(const auto substitutions,
+                          SubstitutionsOf(source.model()));
+  proto.mutable_substitutions()->insert(substitutions.begin(),
+                                        substitutions.end());
   Blobs blobs;
   for (ArtifactProto& artifact :
        *proto.mutable_backend()->mutable_artifacts()) {
@@ -90,6 +110,7 @@ absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const fs::path& path,
     return absl::InvalidArgumentError(
         absl::StrCat(path.string(), ": was saved by another version (",
                      proto.version(), "; this is ", kVersion, ")"));
+  AITUNE_RETURN_IF_ERROR(CheckSubstitutions(proto, path));
   AITUNE_ASSIGN_OR_RETURN(Model model, ModelFromBytes(blobs[kModel]));
   // Read by the backend while it is loaded, and not after.
   AITUNE_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder,

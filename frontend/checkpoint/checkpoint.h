@@ -39,7 +39,9 @@ struct LoadedCheckpoint {
 
 // Loads a checkpoint; `digest` is what SaveCheckpoint returned, empty: it is
 // not compared. Errors: those of ReadBundle and BackendFromDict,
-// kInvalidArgument for another version.
+// kInvalidArgument for another version, kFailedPrecondition when it was made
+// with a replacement of an operator (SubstituteInGraph) that this process lacks:
+// what is compiled after loading would compute something else.
 absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
     const std::filesystem::path& path, std::string_view digest = "");
 

@@ -11,9 +11,9 @@
 
 #include "compiler/Compiler.h"
 #include "frontend/checkpoint/checkpoint.pb.h"
+#include "frontend/testing/backends.h"
 #include "frontend/torchscript/model_bytes.h"
-#include "runtime/backend/registry.h"
-#include "runtime/control/control.h"
+#include "frontend/torchscript/substitution.h"
 
 namespace aitune::frontend {
 namespace {
@@ -21,17 +21,9 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-constexpr char kNet[] = R"(
-def forward(self, x: Tensor):
-    w = torch.sin(torch.arange(12, dtype=6)).view([3, 4])
-    return torch.relu(torch.matmul(x, w)) + 1.5
-)";
-
 std::shared_ptr<TorchScriptSource> Source() {
-  auto model = Model::FromSource(kNet);
-  if (!model.ok()) ADD_FAILURE() << model.status();
   // As from a file, where programs come from.
-  auto bytes = ModelBytes(*model);
+  auto bytes = ModelBytes(ModelOf(kNet));
   if (!bytes.ok()) ADD_FAILURE() << bytes.status();
   auto loaded = ModelFromBytes(*bytes);
   if (!loaded.ok()) ADD_FAILURE() << loaded.status();
@@ -42,24 +34,16 @@ std::shared_ptr<TorchScriptSource> Source() {
 class CheckpointTest : public testing::TestWithParam<BundleFormat> {
  protected:
   void SetUp() override {
-    root_ = fs::path(testing::TempDir()) / "checkpoint_test";
-    fs::remove_all(root_);
-    fs::create_directories(root_);
     path_ = root_ / "net.aitune";
     source_ = Source();
   }
 
   std::string Save(const std::string& kind) {
-    auto backend = CreateBackend(kind);
-    EXPECT_TRUE(backend.ok()) << backend.status();
-    BuildRequest request;
-    request.model = source_;
-    request.samples.push_back(*source_->Flatten(ValueList({at::ones({2, 3})})));
-    request.device = *Device::Parse("cpu");
-    request.cache_dir = root_ / "cache";
-    const absl::Status built = (*backend)->Build(request);
+    auto backend = BackendOf(kind);
+    const absl::Status built =
+        backend->Build(RequestOf(source_, {at::ones({2, 3})}, root_ / "cache"));
     EXPECT_TRUE(built.ok()) << built;
-    auto digest = SaveCheckpoint(**backend, *source_, path_, GetParam());
+    auto digest = SaveCheckpoint(*backend, *source_, path_, GetParam());
     EXPECT_TRUE(digest.ok()) << digest.status();
     return digest.ok() ? *digest : "";
   }
@@ -68,18 +52,8 @@ class CheckpointTest : public testing::TestWithParam<BundleFormat> {
     return source_->model().RunEager(ValueList({x}))->toTensor();
   }
 
-  static void ExpectRuns(const LoadedCheckpoint& loaded, const at::Tensor& x,
-                         const at::Tensor& expected) {
-    auto inputs = loaded.source->Flatten(ValueList({x}));
-    ASSERT_TRUE(inputs.ok()) << inputs.status();
-    auto outputs = loaded.backend->Infer(Values(*inputs));
-    ASSERT_TRUE(outputs.ok()) << outputs.status();
-    auto result = loaded.source->UnflattenResult(*outputs);
-    ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_TRUE(at::allclose(result->toTensor(), expected, 1e-5, 1e-6));
-  }
-
-  fs::path root_, path_;
+  const fs::path root_ = EmptyFolder();
+  fs::path path_;
   std::shared_ptr<TorchScriptSource> source_;
 };
 INSTANTIATE_TEST_SUITE_P(Formats, CheckpointTest,
@@ -98,7 +72,7 @@ TEST_P(CheckpointTest, LoadingCompilesNothing) {
     const absl::Status ready = deploy ? loaded->backend->Deploy(std::nullopt)
                                       : loaded->backend->Activate();
     ASSERT_TRUE(ready.ok()) << ready;
-    ExpectRuns(*loaded, x, Expected(x));
+    ExpectAgrees(*loaded->source, *loaded->backend, x);
   }
   EXPECT_EQ(compileCounts().graphs, graphs);
 }
@@ -112,7 +86,7 @@ TEST_P(CheckpointTest, OtherBackendsComeBackToo) {
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     EXPECT_EQ(loaded->backend->name(), kind);
     ASSERT_TRUE(loaded->backend->Deploy(Device::Parse("cpu").value()).ok());
-    ExpectRuns(*loaded, x, Expected(x));
+    ExpectAgrees(*loaded->source, *loaded->backend, x);
   }
 }
 
@@ -195,7 +169,7 @@ TEST_P(CheckpointTest, AnotherMachineIsTold) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   ASSERT_TRUE(loaded->backend->Deploy(std::nullopt).ok());
   const at::Tensor x = at::ones({2, 3});
-  ExpectRuns(*loaded, x, Expected(x));
+  ExpectAgrees(*loaded->source, *loaded->backend, x);
   EXPECT_EQ(compileCounts().graphs, graphs + 1);
 
   const std::string command =
@@ -209,12 +183,39 @@ TEST_P(CheckpointTest, AnotherMachineIsTold) {
   EXPECT_THAT(text, HasSubstr("the architecture is x86_64, not riscv6"));
 }
 
+// What is compiled after loading would compute something else.
+TEST_P(CheckpointTest, SubstitutionsMustBeThere) {
+  const std::string same = "def f(x: Tensor):\n    return torch.clamp(x, 0.)\n";
+  ASSERT_TRUE(SubstituteInGraph("aten::relu", same).ok());
+  ASSERT_TRUE(
+      SubstituteInGraph("aten::tanh", "def f(x: Tensor):\n    return x\n")
+          .ok());
+  Save("TorchInductorBackend");
+  // An operator that the model does not have is not asked for.
+  ASSERT_TRUE(SubstituteInGraph("aten::tanh", "").ok());
+  auto loaded = LoadCheckpoint(path_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_TRUE(loaded->backend->Deploy(std::nullopt).ok());
+  ExpectAgrees(*loaded->source, *loaded->backend, at::ones({2, 3}));
+
+  ASSERT_TRUE(SubstituteInGraph("aten::relu", "").ok());
+  const absl::Status lacking = LoadCheckpoint(path_).status();
+  EXPECT_EQ(lacking.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(lacking.message()),
+              HasSubstr("a replacement of aten::relu that this process lacks"));
+  ASSERT_TRUE(
+      SubstituteInGraph("aten::relu", "def f(x: Tensor):\n    return x\n")
+          .ok());
+  EXPECT_THAT(std::string(LoadCheckpoint(path_).status().message()),
+              HasSubstr("this process has another one"));
+  ASSERT_TRUE(SubstituteInGraph("aten::relu", "").ok());
+}
+
 TEST(Checkpoint, BeforeBuildThereIsNothingToSave) {
-  auto backend = CreateBackend("TorchInductorBackend");
-  ASSERT_TRUE(backend.ok());
+  auto backend = BackendOf("TorchInductorBackend");
   EXPECT_EQ(
-      SaveCheckpoint(**backend, *Source(),
-                     fs::path(testing::TempDir()) / "none", BundleFormat::kFile)
+      SaveCheckpoint(*backend, *Source(), fs::path(testing::TempDir()) / "none",
+                     BundleFormat::kFile)
           .status()
           .message(),
       "Backend has not been properly initialized. Please call build() "

@@ -4,13 +4,16 @@
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/session/gpu.h"
+#include "frontend/torchscript/substitution.h"
 #include "runtime/cache/default_folder.h"
 #include "runtime/strategy/interleaved_timing.h"
 
@@ -57,6 +60,57 @@ absl::Status RunOnce(const absl::StatusOr<c10::IValue>& result) {
   return result.status();
 }
 
+// What comes before and after the first "=".
+std::pair<std::string, std::string> SplitSubstitute(const std::string& text) {
+  const size_t equals = text.find('=');
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+bool IsOperator(const std::string& name) {
+  return name.find("::") != std::string::npos;
+}
+
+absl::StatusOr<std::string> ReadSource(const std::string& path) {
+  std::ifstream file(path);
+  std::string source{std::istreambuf_iterator<char>(file), {}};
+  if (!file) return absl::NotFoundError(absl::StrCat(path, ": can't be read"));
+  return source;
+}
+
+absl::Status SubstituteOperators(const Options& options) {
+  for (const std::string& text : options.substitutes) {
+    const auto [name, path] = SplitSubstitute(text);
+    if (!IsOperator(name)) continue;
+    absl::StatusOr<std::string> source = ReadSource(path);
+    if (!source.ok()) return source.status();
+    if (absl::Status status = frontend::SubstituteInGraph(name, *source);
+        !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+// The model with what the options say of its submodules.
+absl::StatusOr<frontend::Model> LoadChanged(const Options& options,
+                                            const frontend::LoadOptions& load) {
+  absl::StatusOr<frontend::Model> model =
+      frontend::Model::Load(options.model, load);
+  if (!model.ok()) return model;
+  for (const std::string& submodule : options.disabled) {
+    if (absl::Status status = model->Disable(submodule); !status.ok())
+      return status;
+  }
+  for (const std::string& text : options.substitutes) {
+    const auto [name, path] = SplitSubstitute(text);
+    if (IsOperator(name)) continue;
+    absl::StatusOr<std::string> source = ReadSource(path);
+    if (!source.ok()) return source.status();
+    if (absl::Status status = model->Substitute(name, *source); !status.ok())
+      return status;
+  }
+  return model;
+}
+
 }  // namespace
 
 absl::StatusOr<Subject> LoadSubject(const Options& options,
@@ -80,8 +134,9 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
   absl::StatusOr<std::optional<DataType>> dtype = ChosenDataType(options.dtype);
   if (!dtype.ok()) return dtype.status();
   load.dtype = *dtype;
-  absl::StatusOr<frontend::Model> model =
-      frontend::Model::Load(options.model, load);
+  if (absl::Status status = SubstituteOperators(options); !status.ok())
+    return status;
+  absl::StatusOr<frontend::Model> model = LoadChanged(options, load);
   if (!model.ok()) return model.status();
   frontend::InputChoice choice;
   choice.specs = options.inputs;
@@ -97,8 +152,7 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
       nullptr,           "--no-cache"};
   if (gpu >= 0 && options.compile_to == CompilePhase::Executable) {
     load.gpu = gpu;
-    absl::StatusOr<frontend::Model> on_gpu =
-        frontend::Model::Load(options.model, load);
+    absl::StatusOr<frontend::Model> on_gpu = LoadChanged(options, load);
     if (!on_gpu.ok()) return on_gpu.status();
     subject.on_gpu = *std::move(on_gpu);
   }

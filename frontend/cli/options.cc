@@ -109,6 +109,13 @@ CompilePhase PhaseOf(const std::string& name) {
   return CompilePhase::LLVM;
 }
 
+void AddJson(CLI::App& app, Options& options) {
+  app.add_option("--json", options.json,
+                 "Write the report as JSON to FILE, or to stdout if -")
+      ->type_name("FILE")
+      ->group("Report");
+}
+
 void AddModelOptions(CLI::App& app, Options& options) {
   app.add_option("MODEL", options.model,
                  "TorchScript file (torch.jit.save), traced or scripted")
@@ -135,10 +142,7 @@ void AddModelOptions(CLI::App& app, Options& options) {
   app.add_option("--seed", options.seed, "Seed of random inputs; default: 0")
       ->type_name("N")
       ->group(kInputGroup);
-  app.add_option("--json", options.json,
-                 "Write the report as JSON to FILE, or to stdout if -")
-      ->type_name("FILE")
-      ->group("Report");
+  AddJson(app, options);
   app.footer(kInputsHelp);
 }
 
@@ -184,6 +188,25 @@ void AddCompileOptions(CLI::App& app, Options& options) {
                  "standalone benchmark a kernel into DIR")
       ->type_name("DIR")
       ->group(kCompileGroup);
+  app.add_option("--disable", options.disabled,
+                 "Submodule, such as encoder.layer.0, that LibTorch is to run; "
+                 "may be given again")
+      ->allow_extra_args(false)
+      ->type_name("PATH")
+      ->group(kCompileGroup);
+  app.add_option("--substitute", options.substitutes,
+                 "Compile the TorchScript function in FILE in place of an "
+                 "operator (aten::hardswish), or the method in it in place of "
+                 "a submodule's forward; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("NAME=FILE")
+      ->check(Check("NAME=FILE",
+                    [](const std::string& text) {
+                      const size_t equals = text.find('=');
+                      return equals != std::string::npos && equals > 0 &&
+                             equals + 1 < text.size();
+                    }))
+      ->group(kCompileGroup);
   AddPlugins(app, options);
 }
 
@@ -210,10 +233,7 @@ void AddCache(CLI::App& root, Options& options) {
   const auto add = [&](const char* name, const char* help, CacheAction action) {
     CLI::App* sub = app->add_subcommand(name, help);
     AddCacheFolder(*sub, options);
-    sub->add_option("--json", options.json,
-                    "Write the result as JSON to FILE, or to stdout if -")
-        ->type_name("FILE")
-        ->group("Report");
+    AddJson(*sub, options);
     sub->callback([&options, action] {
       options.command = Command::kCache;
       options.cache_action = action;

@@ -49,7 +49,9 @@ struct Options {
   std::string dump_directory;
   std::string target;
   std::string device = "cpu";
-  std::vector<std::string> plugins;  // files, loaded in this order
+  std::vector<std::string> plugins;      // files, loaded in this order
+  std::vector<std::string> disabled;     // --disable, paths of submodules
+  std::vector<std::string> substitutes;  // --substitute NAME=FILE, as written
 
   // The on-disk cache, of every command; empty folder: the user's.
   bool use_cache = true;

@@ -32,6 +32,20 @@ TEST(ParseCommandLine, Tune) {
   EXPECT_FALSE(options.measure_candidates);
 }
 
+TEST(ParseCommandLine, SubmodulesAndSubstitutes) {
+  Options options;
+  EXPECT_EQ(Parse({"tune", "--disable", "a.0", "--disable", "a.1",
+                   "--substitute", "aten::relu=f.py", "m.pt"},
+                  options),
+            std::nullopt);
+  EXPECT_EQ(options.model, "m.pt");
+  EXPECT_THAT(options.disabled, ElementsAre("a.0", "a.1"));
+  EXPECT_THAT(options.substitutes, ElementsAre("aten::relu=f.py"));
+  Options wrong;
+  EXPECT_EQ(Parse({"tune", "m.pt", "--substitute", "aten::relu"}, wrong),
+            kUsage);
+}
+
 TEST(ParseCommandLine, Defaults) {
   Options options;
   EXPECT_EQ(Parse({"bench", "m.pt"}, options), std::nullopt);

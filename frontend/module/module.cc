@@ -52,6 +52,10 @@ absl::StatusOr<std::unique_ptr<Module>> Module::Load(
     const std::filesystem::path& path, ModuleOptions options) {
   AITUNE_ASSIGN_OR_RETURN(aitune::frontend::Model model,
                           aitune::frontend::Model::Load(path.string()));
+  for (const std::string& submodule : options.disabled)
+    AITUNE_RETURN_IF_ERROR(model.Disable(submodule));
+  for (const auto& [submodule, method] : options.substitutes)
+    AITUNE_RETURN_IF_ERROR(model.Substitute(submodule, method));
   if (options.name.empty()) options.name = path.stem().string();
   return Wrap(std::make_shared<const aitune::frontend::Model>(std::move(model)),
               std::move(options));

@@ -13,6 +13,7 @@
 #define AITUNE_FRONTEND_MODULE_MODULE_H_
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -37,6 +38,10 @@ struct ModuleOptions {
   std::string name;  // for texts; empty: the file's
   // Where compiled models are kept; empty: nowhere.
   std::filesystem::path cache_dir;
+  // What Load asks of Model::Disable and of Model::Substitute: submodules, and
+  // the source of a method by submodule.
+  std::vector<std::string> disabled = {};
+  std::map<std::string, std::string> substitutes = {};
 };
 
 // A kind of backend by name, and its configuration.
@@ -68,10 +73,11 @@ std::string ReportHtml(const TuneReport& report);
 // tunes.
 class Module {
  public:
-  // The model in a file that torch.jit.save wrote. Errors as Model::Load.
+  // The model in a file that torch.jit.save wrote. Errors as Model::Load,
+  // Disable and Substitute.
   static absl::StatusOr<std::unique_ptr<Module>> Load(
       const std::filesystem::path& path, ModuleOptions options);
-  // A model that is loaded.
+  // A model that is loaded, as it is.
   static std::unique_ptr<Module> Wrap(
       std::shared_ptr<const aitune::frontend::Model> model,
       ModuleOptions options);

@@ -8,42 +8,26 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "runtime/backend/registry.h"
-#include "runtime/logging/logging.h"
+#include "frontend/testing/models.h"
 
 namespace ait {
 namespace {
 
 namespace fs = std::filesystem;
+using aitune::frontend::EmptyFolder;
+using aitune::frontend::ExpectClose;
+using aitune::frontend::kNet;
+using aitune::frontend::LogCapture;
 using aitune::frontend::Model;
+using aitune::frontend::ModelOf;
 using aitune::frontend::ValueList;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kNet[] = R"(
-def forward(self, x: Tensor):
-    w = torch.sin(torch.arange(12, dtype=6)).view([3, 4])
-    return torch.relu(torch.matmul(x, w)) + 1.5
-)";
-
 class ModuleTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-    previous_ =
-        aitune::SetLogSink([this](aitune::LogChannel, std::string_view text) {
-          logs_.push_back(std::string(text));
-        });
-  }
-  void TearDown() override { aitune::SetLogSink(previous_); }
-
   std::unique_ptr<Module> Wrap(const std::string& source = kNet) {
-    auto model = Model::FromSource(source);
-    if (!model.ok()) ADD_FAILURE() << model.status();
-    model_ = std::make_shared<const Model>(*std::move(model));
+    model_ = std::make_shared<const Model>(ModelOf(source));
     return Module::Wrap(model_, {"net", folder_ / "cache"});
   }
 
@@ -60,15 +44,12 @@ class ModuleTest : public testing::Test {
   void ExpectAgrees(const Module& module, const at::Tensor& x) {
     auto ours = module.Run(ValueList({x}));
     ASSERT_TRUE(ours.ok()) << ours.status();
-    EXPECT_TRUE(at::allclose(ours->toTensor(),
-                             model_->RunEager(ValueList({x}))->toTensor(), 1e-5,
-                             1e-6));
+    ExpectClose(*ours, *model_->RunEager(ValueList({x})));
   }
 
-  fs::path folder_;
+  const fs::path folder_ = EmptyFolder();
   std::shared_ptr<const Model> model_;
-  std::vector<std::string> logs_;
-  aitune::LogSink previous_;
+  const LogCapture capture_;
 };
 
 TEST_F(ModuleTest, RunsInEagerUntilItIsTuned) {
@@ -144,7 +125,8 @@ TEST_F(ModuleTest, FailuresLeaveItInEagerWithTheReason) {
   EXPECT_FALSE(module->Tune(*aitune::OneBackend(), options).ok());
   EXPECT_FALSE(module->is_tuned());
   EXPECT_THAT(module->report().error, HasSubstr("triton.cudagraphs"));
-  EXPECT_THAT(logs_, testing::Contains(HasSubstr("net is not tuned")));
+  EXPECT_THAT(capture_.lines(),
+              testing::Contains(HasSubstr("net is not tuned")));
   ExpectAgrees(*module, at::randn({2, 3}));
 }
 
@@ -193,6 +175,8 @@ TEST_F(ModuleTest, ReportsAreJsonAndOnePage) {
   const std::string html = ReportHtml(report);
   EXPECT_THAT(html, HasSubstr("<h1>&lt;net&gt; &amp; &quot;more&quot;</h1>"));
   EXPECT_THAT(html, HasSubstr("<svg"));
+  EXPECT_THAT(html,
+              HasSubstr("class='chosen'>TorchInductorBackend()<br>chosen"));
   EXPECT_THAT(html, HasSubstr("(model)"));
   // Self-contained: nothing is fetched.
   for (const char* fetch : {"http:", "https:", "src=", "<script", "@import"})

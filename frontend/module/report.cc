@@ -29,13 +29,23 @@ constexpr char kStyle[] =
     "th,td{padding:.25em .8em;border-bottom:1px solid #ddd;text-align:left;"
     "vertical-align:top}td.n,th.n{text-align:right;"
     "font-variant-numeric:tabular-nums}.chosen{font-weight:600}"
-    "svg{display:block;margin:.5em 0}.reason{color:#666}";
+    "td[rowspan]{max-width:22em}svg{display:block;margin:.5em 0;"
+    "max-width:100%;height:auto}.reason{color:#666;font-weight:400}";
 constexpr const char* kColors[] = {"#999",    "#2a6fb0", "#c8692b",
                                    "#3d8f5b", "#8a5bb0", "#b03a5b"};
 
-// One bar a backend and batch size, with the interval of the median.
+// What fits beside a bar.
+std::string ShortName(const BackendReport& backend) {
+  constexpr size_t kMost = 40;
+  std::string name = NameOf(backend);
+  if (name.size() > kMost) name = name.substr(0, kMost - 3) + "...";
+  return Escaped(name);
+}
+
+// One bar a backend and batch size, with the interval of the median. All by
+// item, so that batch sizes can be compared.
 std::string TimingPlot(const std::vector<BackendReport>& backends) {
-  constexpr int kLeft = 190, kWidth = 480, kRow = 20;
+  constexpr int kLeft = 280, kWidth = 440, kRow = 20;
   double longest = 0;
   std::vector<int64_t> batches;
   for (const BackendReport& backend : backends) {
@@ -63,49 +73,62 @@ std::string TimingPlot(const std::vector<BackendReport>& backends) {
         };
         absl::StrAppendFormat(
             &rows,
-            "<text x='%d' y='%d' text-anchor='end'>%s</text>"
+            "<text x='%d' y='%d' text-anchor='end'%s>%s</text>"
             "<rect x='%d' y='%d' width='%.1f' height='12' fill='%s'/>"
             "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#222'/>"
             "<text x='%.1f' y='%d'>%.3g ms</text>",
-            kLeft - 8, y + 14,
-            Escaped(
-                NameOf(backends[i]).substr(0, NameOf(backends[i]).find('('))),
-            kLeft, y + 4, x(timing.latency.median) - kLeft,
-            kColors[i % std::size(kColors)], x(timing.latency.median_low),
-            x(timing.latency.median_high), y + 10, y + 10,
-            x(timing.latency.median_high) + 6, y + 14, timing.latency.median);
+            kLeft - 8, y + 14, backends[i].chosen ? " font-weight='600'" : "",
+            ShortName(backends[i]), kLeft, y + 4,
+            x(timing.latency.median) - kLeft, kColors[i % std::size(kColors)],
+            x(timing.latency.median_low), x(timing.latency.median_high), y + 10,
+            y + 10, x(timing.latency.median_high) + 6, y + 14,
+            timing.latency.median / batch);
         y += kRow;
       }
     }
   }
+  const int width = kLeft + kWidth + 80;
   return absl::StrFormat(
-      "<h2>Time of an item</h2><svg width='%d' height='%d' "
+      "<h2>Time of an item</h2><svg width='%d' viewBox='0 0 %d %d' "
       "font-size='12' role='img' aria-label='median time of an item by backend "
-      "and batch size'>%s</svg><p class='reason'>Bars: the median of a call "
-      "over its batch size; lines: its bounds at 95 %% confidence.</p>",
-      kLeft + kWidth + 110, y, rows);
+      "and batch size'>%s</svg><p class='reason'>Bars and numbers: the median "
+      "of a call over its batch size; lines: its bounds at 95 %% "
+      "confidence.</p>",
+      width, width, y, rows);
 }
 
 std::string BackendTable(const std::vector<BackendReport>& backends) {
   std::string rows;
   for (const BackendReport& backend : backends) {
-    absl::StrAppend(&rows, "<tr", backend.chosen ? " class='chosen'" : "",
-                    "><td>", Escaped(NameOf(backend)), "</td><td>",
-                    backend.chosen ? "chosen" : "", "<span class='reason'>",
-                    Escaped(backend.reason), "</span></td></tr>");
-    for (const TimedBatch& timing : backend.timings)
+    const std::string name = absl::StrCat(
+        "<td rowspan='", std::max<size_t>(1, backend.timings.size()), "'",
+        backend.chosen ? " class='chosen'" : "", ">", Escaped(NameOf(backend)),
+        "<br>", backend.chosen ? "chosen" : "", "<span class='reason'>",
+        Escaped(backend.reason), "</span></td>");
+    if (backend.timings.empty())
+      absl::StrAppend(&rows, "<tr>", name,
+                      "<td colspan='5' class='reason'>not timed</td></tr>");
+    bool first = true;
+    for (const TimedBatch& timing : backend.timings) {
       absl::StrAppendFormat(
           &rows,
-          "<tr><td></td><td>batch %d: median %.3f ms (%.3f .. %.3f), p99 %.3f "
-          "ms, %.1f items/s</td></tr>",
-          timing.batch, timing.latency.median, timing.latency.median_low,
-          timing.latency.median_high, timing.latency.p99, timing.throughput());
+          "<tr>%s<td class='n'>%d</td><td class='n'>%.3f</td>"
+          "<td class='n'>%.3f &ndash; %.3f</td><td class='n'>%.3f</td>"
+          "<td class='n'>%.1f</td></tr>",
+          first ? name : "", timing.batch, timing.latency.median,
+          timing.latency.median_low, timing.latency.median_high,
+          timing.latency.p99, timing.throughput());
+      first = false;
+    }
   }
-  return rows.empty() ? ""
-                      : absl::StrCat(
-                            "<h2>Backends</h2><table><tr><th>backend"
-                            "</th><th>outcome</th></tr>",
-                            rows, "</table>");
+  return rows.empty()
+             ? ""
+             : absl::StrCat(
+                   "<h2>Backends</h2><table><tr><th>backend</th>"
+                   "<th class='n'>batch</th><th class='n'>median ms</th>"
+                   "<th class='n'>median, 95 %</th><th class='n'>p99 ms</th>"
+                   "<th class='n'>items/s</th></tr>",
+                   rows, "</table>");
 }
 
 std::string SubmoduleTable(

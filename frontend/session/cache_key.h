@@ -22,8 +22,9 @@ CacheKey KeyOfBuild(std::string_view model_sha256, const ModelInputs& inputs,
                     std::string_view gpu = {});
 
 // What tells one build of this library from another: a hash of the program or
-// shared library that this code is in, and of the names, sizes and times of the
-// compiler's and LibTorch's libraries in the process. Computed once.
+// shared library that this code is in (the linker's build id, or of all its
+// bytes where it has none), and of the names, sizes and times of the compiler's
+// and LibTorch's libraries in the process. Computed once.
 const std::string& BuildId();
 
 }  // namespace aitune::frontend

@@ -114,40 +114,37 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   return loaded;
 }
 
-absl::StatusOr<c10::IValue> CompiledModel::Run(
-    const ValueList& arguments) const {
-  absl::StatusOr<FlatTensors> inputs =
-      FlattenInputs(input_structure_, arguments, gpu_);
-  if (!inputs.ok()) return inputs.status();
-  absl::StatusOr<OutputBuffers> outputs =
-      cuda_executable_ ? Allocate(*cuda_executable_, inputs->views, gpu_)
-                       : Allocate(*executable_, inputs->views, gpu_);
-  if (!outputs.ok()) return outputs.status();
-  absl::Status status =
+absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
+    const ValueList& arguments, ConstantCheck check) const {
+  Call call;
+  AITUNE_ASSIGN_OR_RETURN(
+      call.inputs, FlattenInputs(input_structure_, arguments, gpu_, check));
+  AITUNE_ASSIGN_OR_RETURN(
+      call.outputs, cuda_executable_
+                        ? Allocate(*cuda_executable_, call.inputs.views, gpu_)
+                        : Allocate(*executable_, call.inputs.views, gpu_));
+  return call;
+}
+
+absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
+                                               ConstantCheck check) const {
+  AITUNE_ASSIGN_OR_RETURN(Call call, Prepare(arguments, check));
+  const auto outputs = absl::MakeSpan(call.outputs.values);
+  AITUNE_RETURN_IF_ERROR(
       cuda_executable_
-          ? cuda_executable_->Run(inputs->views,
-                                  absl::MakeSpan(outputs->values),
+          ? cuda_executable_->Run(call.inputs.views, outputs,
                                   static_cast<CUstream>(CurrentStream(gpu_)))
-          : executable_->Run(inputs->views, absl::MakeSpan(outputs->values));
-  if (!status.ok()) return status;
-  return UnflattenOutputs(output_structure_, *outputs);
+          : executable_->Run(call.inputs.views, outputs));
+  return UnflattenOutputs(output_structure_, call.outputs);
 }
 
 absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
     const ValueList& arguments, int repeats) const {
-  absl::StatusOr<FlatTensors> inputs =
-      FlattenInputs(input_structure_, arguments, gpu_);
-  if (!inputs.ok()) return inputs.status();
-  absl::StatusOr<OutputBuffers> outputs =
-      cuda_executable_ ? Allocate(*cuda_executable_, inputs->views, gpu_)
-                       : Allocate(*executable_, inputs->views, gpu_);
-  if (!outputs.ok()) return outputs.status();
-  if (cuda_executable_) {
-    return cuda_executable_->Profile(inputs->views,
-                                     absl::MakeSpan(outputs->values), repeats);
-  }
-  return executable_->Profile(inputs->views, absl::MakeSpan(outputs->values),
-                              repeats);
+  AITUNE_ASSIGN_OR_RETURN(Call call, Prepare(arguments, ConstantCheck::kCheck));
+  const auto outputs = absl::MakeSpan(call.outputs.values);
+  if (cuda_executable_)
+    return cuda_executable_->Profile(call.inputs.views, outputs, repeats);
+  return executable_->Profile(call.inputs.views, outputs, repeats);
 }
 
 absl::StatusOr<std::vector<int64_t>> CompiledModel::SymbolValues(

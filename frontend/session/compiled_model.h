@@ -21,6 +21,7 @@
 #include "frontend/session/model_inputs.h"
 #include "frontend/torchscript/build_trace.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/torchscript/structure.h"
 #include "runtime/cache/cache.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/executable/executable.h"
@@ -65,8 +66,12 @@ class CompiledModel {
   // queued on LibTorch's current stream) in the nesting and dtypes it was built
   // for, with dynamic axes in their ranges. Inputs are read in place when they
   // are contiguous; the result is freshly allocated. kInvalidArgument names
-  // what does not fit. Thread-safe; concurrent calls run concurrently.
-  absl::StatusOr<c10::IValue> Run(const ValueList& arguments) const;
+  // what does not fit; with kTakeConstants numbers and strings are those that
+  // it was built for, whatever is given. Thread-safe; concurrent calls run
+  // concurrently.
+  absl::StatusOr<c10::IValue> Run(
+      const ValueList& arguments,
+      ConstantCheck check = ConstantCheck::kCheck) const;
 
   // The median time of each step over `repeats` runs, in the plan's order.
   absl::StatusOr<std::vector<StepProfile>> Profile(const ValueList& arguments,
@@ -105,6 +110,15 @@ class CompiledModel {
 
  private:
   CompiledModel() = default;
+
+  // What a run reads and writes.
+  struct Call {
+    FlatTensors inputs;
+    OutputBuffers outputs;
+  };
+  absl::StatusOr<Call> Prepare(const ValueList& arguments,
+                               ConstantCheck check) const;
+
   Structure input_structure_, output_structure_;
   // One of both.
   std::unique_ptr<Executable> executable_;

@@ -13,6 +13,7 @@
 #include "frontend/session/artifact.h"
 #include "frontend/session/cache_key.h"
 #include "frontend/session/compiled_model.h"
+#include "frontend/testing/models.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/torchscript/substitution.h"
 #include "runtime/cuda/gpu_target.h"
@@ -25,36 +26,13 @@ using Outcome = CacheReport::Outcome;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr char kMlp[] = R"(
-def forward(self, x: Tensor):
-    w = torch.sin(torch.arange(12, dtype=6)).view([3, 4])
-    return torch.relu(torch.matmul(x, w)) + 1.5
-)";
-// torch.bincount has sizes that depend on data: LibTorch runs it.
-constexpr char kWithFallback[] = R"(
-def forward(self, x: Tensor):
-    y = torch.relu(x)
-    return y * 2, torch.bincount(torch.gt(x, 0.).to(4).flatten())
-)";
-
 class CompiledModelCache : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(folder_);
-    Open();
-  }
+  void SetUp() override { Open(); }
   void Open() {
     auto cache = Cache::Open(folder_);
     ASSERT_TRUE(cache.ok()) << cache.status();
     cache_ = *std::move(cache);
-  }
-
-  static Model Source(const std::string& text) {
-    auto model = Model::FromSource(text);
-    if (!model.ok()) ADD_FAILURE() << model.status();
-    return *std::move(model);
   }
 
   std::unique_ptr<CompiledModel> Build(const Model& model,
@@ -77,21 +55,15 @@ class CompiledModelCache : public testing::Test {
          eager = model.RunEager(ValueList({x}));
     ASSERT_TRUE(ours.ok()) << ours.status();
     ASSERT_TRUE(eager.ok()) << eager.status();
-    const auto check = [](const c10::IValue& a, const c10::IValue& b) {
-      EXPECT_TRUE(at::allclose(a.toTensor(), b.toTensor(), 1e-5, 1e-6));
-    };
-    if (!eager->isTuple()) return check(*ours, *eager);
-    for (size_t i = 0; i < eager->toTupleRef().elements().size(); ++i)
-      check(ours->toTupleRef().elements()[i],
-            eager->toTupleRef().elements()[i]);
+    ExpectClose(*ours, *eager);
   }
 
-  fs::path folder_;
+  const fs::path folder_ = EmptyFolder();
   std::unique_ptr<Cache> cache_;
 };
 
 TEST_F(CompiledModelCache, SecondBuildCompilesNothing) {
-  const Model model = Source(kMlp);
+  const Model model = ModelOf(kNet);
   auto first = Build(model, "float32[2,3]");
   ASSERT_NE(first, nullptr);
   EXPECT_EQ(first->cache().outcome, Outcome::kMiss);
@@ -100,7 +72,7 @@ TEST_F(CompiledModelCache, SecondBuildCompilesNothing) {
   EXPECT_GT(before.kernels, 0);
 
   Open();
-  const Model again = Source(kMlp);
+  const Model again = ModelOf(kNet);
   auto second = Build(again, "float32[2,3]");
   ASSERT_NE(second, nullptr);
   EXPECT_EQ(second->cache().outcome, Outcome::kHit) << second->cache().detail;
@@ -116,7 +88,7 @@ TEST_F(CompiledModelCache, SecondBuildCompilesNothing) {
 
 // With a replacement of an operator another program is compiled.
 TEST_F(CompiledModelCache, SubstitutionsArePartOfTheKey) {
-  const Model model = Source(kMlp);
+  const Model model = ModelOf(kNet);
   auto first = Build(model, "float32[2,3]");
   ASSERT_NE(first, nullptr);
   ASSERT_TRUE(
@@ -164,7 +136,7 @@ TEST_F(CompiledModelCache, DisabledSubmodulesAreLibTorchs) {
 }
 
 TEST_F(CompiledModelCache, DynamicSizesComeBack) {
-  const Model model = Source(kMlp);
+  const Model model = ModelOf(kNet);
   ASSERT_NE(Build(model, "float32[1..8,3]"), nullptr);
   auto second = Build(model, "float32[1..8,3]");
   ASSERT_NE(second, nullptr);
@@ -177,7 +149,7 @@ TEST_F(CompiledModelCache, DynamicSizesComeBack) {
 }
 
 TEST_F(CompiledModelCache, RegionsOfLibTorchComeBack) {
-  const Model model = Source(kWithFallback);
+  const Model model = ModelOf(kNetWithFallback);
   auto first = Build(model, "float32[2,3]");
   ASSERT_NE(first, nullptr);
   ASSERT_FALSE(first->report().fallbacks.empty());
@@ -194,13 +166,13 @@ TEST_F(CompiledModelCache, RegionsOfLibTorchComeBack) {
 }
 
 TEST_F(CompiledModelCache, WhatDiffersIsAnotherEntry) {
-  const Model model = Source(kMlp);
+  const Model model = ModelOf(kNet);
   ASSERT_NE(Build(model, "float32[2,3]"), nullptr);
   // Sizes, the program, a number in it, options: all count.
   EXPECT_EQ(Build(model, "float32[3,3]")->cache().outcome, Outcome::kMiss);
-  std::string other = kMlp;
+  std::string other = kNet;
   other.replace(other.find("1.5"), 3, "1.5000000001");
-  EXPECT_EQ(Build(Source(other), "float32[2,3]")->cache().outcome,
+  EXPECT_EQ(Build(ModelOf(other), "float32[2,3]")->cache().outcome,
             Outcome::kMiss);
   BuildOptions options;
   options.compile.emulateEagerCasts = true;
@@ -210,7 +182,7 @@ TEST_F(CompiledModelCache, WhatDiffersIsAnotherEntry) {
 }
 
 TEST_F(CompiledModelCache, DamageIsCompiledAgain) {
-  const Model model = Source(kMlp);
+  const Model model = ModelOf(kNet);
   ASSERT_NE(Build(model, "float32[2,3]"), nullptr);
   int damaged = 0;
   for (const auto& file : fs::recursive_directory_iterator(folder_)) {
@@ -232,7 +204,7 @@ TEST_F(CompiledModelCache, DamageIsCompiledAgain) {
 }
 
 TEST_F(CompiledModelCache, DumpsAreNotServedFromTheCache) {
-  const Model model = Source(kMlp);
+  const Model model = ModelOf(kNet);
   ASSERT_NE(Build(model, "float32[2,3]"), nullptr);
   BuildOptions options;
   options.compile.dumpDirectory = (folder_ / "dump").string();
@@ -243,7 +215,7 @@ TEST_F(CompiledModelCache, DumpsAreNotServedFromTheCache) {
 }
 
 TEST_F(CompiledModelCache, OutputsKeepTheirNesting) {
-  const Model model = Source(R"(
+  const Model model = ModelOf(R"(
 def forward(self, x: Tensor) -> Dict[str, List[Tensor]]:
     return {"a": [x + 1, x * 2], "b": [torch.relu(x)]}
 )");
@@ -261,7 +233,7 @@ def forward(self, x: Tensor) -> Dict[str, List[Tensor]]:
 
 // A plan for a GPU is stored and read without one.
 TEST_F(CompiledModelCache, PlansForAGpuAreForThatGpuAlone) {
-  const Model model = Source(kMlp);
+  const Model model = ModelOf(kNet);
   ModelInputs inputs;
   inputs.specs = {*ParseInputSpec("float32[2,3]")};
   const std::string h200 = cuda::ToString(

@@ -39,37 +39,6 @@ void Walk(const c10::IValue& value, const std::string& path,
   }
 }
 
-c10::IValue Map(const c10::IValue& value,
-                const std::function<at::Tensor(const at::Tensor&, int)>& map,
-                int& index) {
-  if (value.isTensor()) return map(value.toTensor(), index++);
-  if (value.isTuple()) {
-    std::vector<c10::IValue> elements;
-    for (const c10::IValue& element : value.toTupleRef().elements())
-      elements.push_back(Map(element, map, index));
-    auto type = value.type()->cast<c10::TupleType>();
-    // Named tuples keep their names.
-    if (type && type->schema())
-      return c10::ivalue::Tuple::createNamed(std::move(elements), type);
-    return c10::ivalue::Tuple::create(std::move(elements));
-  }
-  if (value.isList()) {
-    const auto list = value.toList();
-    c10::impl::GenericList copy(list.elementType());
-    for (size_t i = 0; i < list.size(); ++i)
-      copy.push_back(Map(list.get(i), map, index));
-    return copy;
-  }
-  if (value.isGenericDict()) {
-    const auto dict = value.toGenericDict();
-    c10::impl::GenericDict copy(dict.keyType(), dict.valueType());
-    for (const auto& entry : dict)
-      copy.insert(entry.key(), Map(entry.value(), map, index));
-    return copy;
-  }
-  return value;
-}
-
 }  // namespace
 
 std::vector<Leaf> Leaves(const c10::IValue& value) {
@@ -86,11 +55,42 @@ std::vector<at::Tensor> TensorLeaves(const c10::IValue& value) {
   return tensors;
 }
 
+c10::IValue MapLeaves(
+    const c10::IValue& value,
+    const std::function<c10::IValue(const c10::IValue&)>& map) {
+  if (value.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : value.toTupleRef().elements())
+      elements.push_back(MapLeaves(element, map));
+    auto type = value.type()->cast<c10::TupleType>();
+    if (type && type->schema())
+      return c10::ivalue::Tuple::createNamed(std::move(elements), type);
+    return c10::ivalue::Tuple::create(std::move(elements));
+  }
+  if (value.isList()) {
+    const auto list = value.toList();
+    c10::impl::GenericList copy(list.elementType());
+    for (size_t i = 0; i < list.size(); ++i)
+      copy.push_back(MapLeaves(list.get(i), map));
+    return copy;
+  }
+  if (value.isGenericDict()) {
+    const auto dict = value.toGenericDict();
+    c10::impl::GenericDict copy(dict.keyType(), dict.valueType());
+    for (const auto& entry : dict)
+      copy.insert(entry.key(), MapLeaves(entry.value(), map));
+    return copy;
+  }
+  return map(value);
+}
+
 c10::IValue MapTensors(
     const c10::IValue& value,
     const std::function<at::Tensor(const at::Tensor&, int)>& map) {
   int index = 0;
-  return Map(value, map, index);
+  return MapLeaves(value, [&](const c10::IValue& leaf) -> c10::IValue {
+    return leaf.isTensor() ? map(leaf.toTensor(), index++) : leaf;
+  });
 }
 
 }  // namespace aitune::frontend

@@ -29,6 +29,12 @@ std::vector<Leaf> Leaves(const c10::IValue& value);
 // The tensors among the leaves.
 std::vector<at::Tensor> TensorLeaves(const c10::IValue& value);
 
+// A copy of `value` with each leaf replaced by `map(leaf)`, in the order of
+// Leaves. Named tuples keep their names.
+c10::IValue MapLeaves(
+    const c10::IValue& value,
+    const std::function<c10::IValue(const c10::IValue&)>& map);
+
 // A copy of `value` with each tensor replaced by `map(tensor, index)`, where
 // index counts the tensors in the order of Leaves. Other leaves are shared.
 c10::IValue MapTensors(

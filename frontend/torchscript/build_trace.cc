@@ -304,7 +304,7 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
   if (!assignment.ok()) return assignment.status();
   std::vector<std::string> notes;
   absl::StatusOr<PreparedGraph> prepared =
-      PrepareGraph(model.impl().module, model.impl().disabled, notes);
+      PrepareGraph(model.impl().module, model.impl().changes, notes);
   if (!prepared.ok()) return prepared.status();
 
   const std::vector<SymbolSpec>& all = assignment->symbols;
@@ -395,7 +395,7 @@ absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
                                  const TraceOptions& options) {
   std::vector<std::string> notes;
   absl::StatusOr<PreparedGraph> prepared =
-      PrepareGraph(model.impl().module, model.impl().disabled, notes);
+      PrepareGraph(model.impl().module, model.impl().changes, notes);
   if (!prepared.ok()) return prepared.status();
   const SizeFitter fitter({}, ChooseProbes({}, false));
   Attempt attempt;

@@ -1,5 +1,5 @@
-// torch.compiler.disable of submodules, of one model out of nested modules of
-// one type.
+// torch.compiler.disable and substitute_in_graph of submodules, of one model
+// out of nested modules of one type.
 #include <ATen/Functions.h>
 #include <ATen/core/ivalue.h>
 #include <gmock/gmock.h>
@@ -101,6 +101,99 @@ TEST(Disable, IsPartOfTheModelsIdentityAndIsSaved) {
   auto trace = BuildTrace(*loaded, ValueList({at::randn({2, 4})}), {});
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_EQ(FallbackCount(*trace), 2);
+}
+
+constexpr char kSigmoid[] =
+    "def forward(self, x: Tensor):\n"
+    "    return torch.sigmoid(x * self.scale)\n";
+
+std::vector<std::string> Names(const Model& model) {
+  auto trace = BuildTrace(model, ValueList({at::randn({2, 4})}), {});
+  EXPECT_TRUE(trace.ok()) << trace.status();
+  std::vector<std::string> names;
+  if (trace.ok())
+    for (const TraceOp& op : trace->ops) names.push_back(op.name);
+  return names;
+}
+
+TEST(Substitute, ReplacesOneSubmoduleOfAType) {
+  Model model = TwoStacks();
+  const ValueList inputs({at::randn({2, 4})});
+  const auto before = model.RunEager(inputs);
+  const absl::Status status = model.Substitute("encoder.1", kSigmoid);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(Names(model), ElementsAre("aten::mul", "aten::tanh", "aten::mul",
+                                        "aten::sigmoid", "aten::mul",
+                                        "aten::tanh", "aten::relu"));
+  // Eager keeps the submodule, and the weights are the submodule's own.
+  EXPECT_EQ(Difference(*model.RunEager(inputs), *before), "");
+  ASSERT_TRUE(model
+                  .Substitute("encoder.1",
+                              "def same(self, x: Tensor):\n"
+                              "    y = x * self.scale\n"
+                              "    return 2. * torch.sigmoid(2. * y) - 1.\n")
+                  .ok());
+  auto trace = BuildTrace(model, inputs, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  auto result = RunTrace(*trace, inputs);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(at::allclose(result->toTensor(), before->toTensor(), 1e-5, 1e-6));
+}
+
+TEST(Substitute, TwoOfOneType) {
+  Model model = TwoStacks();
+  ASSERT_TRUE(model.Substitute("encoder.0", kSigmoid).ok());
+  ASSERT_TRUE(model
+                  .Substitute("decoder.0",
+                              "def forward(self, x: Tensor):\n"
+                              "    return torch.cos(x)\n")
+                  .ok());
+  EXPECT_THAT(Names(model),
+              ElementsAre("aten::mul", "aten::sigmoid", "aten::mul",
+                          "aten::tanh", "aten::cos", "aten::relu"));
+}
+
+TEST(Substitute, IsPartOfTheModelsIdentityAndIsSaved) {
+  Model model = TwoStacks();
+  const auto plain = ModelSha256(model);
+  ASSERT_TRUE(model.Substitute("encoder.1", kSigmoid).ok());
+  ASSERT_TRUE(model.Disable("decoder.0").ok());
+  const auto changed = ModelSha256(model);
+  ASSERT_TRUE(plain.ok() && changed.ok()) << plain.status();
+  EXPECT_NE(*plain, *changed);
+  auto bytes = ModelBytes(model);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  auto loaded = ModelFromBytes(*bytes);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(Names(*loaded), Names(model));
+  EXPECT_THAT(Names(*loaded), testing::Contains("aten::sigmoid"));
+}
+
+TEST(Substitute, RefusesWhatDoesNotFit) {
+  Model model = TwoStacks();
+  const auto message = [&](const std::string& path, const std::string& source) {
+    return std::string(model.Substitute(path, source).message());
+  };
+  EXPECT_THAT(message("encoder.7", kSigmoid), HasSubstr("no submodule"));
+  EXPECT_THAT(message("encoder.0", "def forward(self, x: Tensor) return x"),
+              HasSubstr("the replacement of encoder.0"));
+  EXPECT_THAT(message("encoder.0",
+                      "def forward(self, x: Tensor, y: Tensor):\n"
+                      "    return x + y\n"),
+              HasSubstr("forward is forward("));
+  EXPECT_THAT(
+      message("encoder.0", "def forward(self, x: Tensor):\n    return x, x\n"),
+      HasSubstr("forward is forward("));
+  EXPECT_THAT(message("encoder.0",
+                      "def forward(self, x: Tensor):\n"
+                      "    return x * self.weight\n"),
+              HasSubstr("weight"));
+  EXPECT_THAT(message("decoder.1", kSigmoid),
+              HasSubstr("forward never calls decoder.1"));
+  EXPECT_THAT(message("encoder.0", std::string(kSigmoid) + kSigmoid),
+              HasSubstr("goes on after the method"));
+  // Nothing of this is kept.
+  EXPECT_THAT(Names(model), testing::Not(testing::Contains("aten::sigmoid")));
 }
 
 TEST(Disable, RefusesWhatIsNoSubmodule) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/prepare.h"
 #include "frontend/torchscript/torch_util.h"
 
 namespace aitune::frontend {
@@ -92,14 +93,11 @@ std::optional<ValueList> Model::RecordedInputs() const {
   return *std::move(inputs);
 }
 
-absl::Status Model::Disable(const std::string& submodule) {
+absl::Status Model::CheckSubmodule(const std::string& submodule) const {
   std::vector<std::string> names;
   for (const auto& named : impl_->module.named_modules()) {
     if (named.name.empty()) continue;
-    if (named.name == submodule) {
-      impl_->disabled.insert(submodule);
-      return absl::OkStatus();
-    }
+    if (named.name == submodule) return absl::OkStatus();
     names.push_back(named.name);
   }
   constexpr size_t kShown = 20;
@@ -109,6 +107,24 @@ absl::Status Model::Disable(const std::string& submodule) {
       absl::StrCat("the model has no submodule ", submodule, "; it has ",
                    names.empty() ? "none" : absl::StrJoin(names, ", "),
                    more == 0 ? "" : absl::StrCat(" and ", more, " more")));
+}
+
+absl::Status Model::Disable(const std::string& submodule) {
+  absl::Status status = CheckSubmodule(submodule);
+  if (status.ok()) impl_->changes.disabled.insert(submodule);
+  return status;
+}
+
+absl::Status Model::Substitute(const std::string& submodule,
+                               const std::string& source) {
+  if (absl::Status status = CheckSubmodule(submodule); !status.ok())
+    return status;
+  SubmoduleChanges alone;
+  alone.substitutes[submodule] = source;
+  const auto changed = ChangeSubmodules(impl_->module, alone);
+  if (!changed.ok()) return changed.status();
+  impl_->changes.substitutes[submodule] = source;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<torch::jit::Stack> Model::Impl::MakeStack(

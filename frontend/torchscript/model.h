@@ -73,6 +73,20 @@ class Model {
   // submodules that there are.
   absl::Status Disable(const std::string& submodule);
 
+  // torch.compiler.substitute_in_graph for a submodule: compiled models run
+  // the method that `source` defines in place of its forward,
+  //
+  //   def forward(self, x: Tensor):
+  //       return x * torch.sigmoid(x) * self.scale
+  //
+  // which must take and give the same types and compute the same; eager keeps
+  // the submodule. It comes with the model into checkpoints. Before the model
+  // is compiled or shared; a second one takes the place of the first.
+  // kNotFound as Disable; kInvalidArgument for source that is not such a
+  // method, with LibTorch's text, and for a submodule that forward never calls.
+  absl::Status Substitute(const std::string& submodule,
+                          const std::string& source);
+
   // Runs operator by operator in LibTorch's interpreter with no optimisation:
   // what eager mode computes, in eager's order. Missing arguments take their
   // defaults. kInvalidArgument for wrong arguments; kInternal with the model's
@@ -88,6 +102,8 @@ class Model {
   const Impl& impl() const { return *impl_; }
 
  private:
+  // kNotFound unless there is one.
+  absl::Status CheckSubmodule(const std::string& submodule) const;
   explicit Model(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

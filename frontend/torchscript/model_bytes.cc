@@ -2,20 +2,20 @@
 
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <utility>
 
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/torch_util.h"
+#include "runtime/executable/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
 
-// The submodules that are disabled, one a line.
-constexpr char kDisabledFile[] = "aitune_disabled";
+// JSON: {"disabled": [path, ...], "substitutes": {path: source, ...}}.
+constexpr char kChangesFile[] = "aitune_submodules";
 
 }  // namespace
 
@@ -23,9 +23,10 @@ absl::StatusOr<std::string> ModelBytes(const Model& model) {
   std::ostringstream stream;
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kUnimplemented, "saving the model", [&] {
-        model.impl().module.save(
-            stream,
-            {{kDisabledFile, absl::StrJoin(model.impl().disabled, "\n")}});
+        const SubmoduleChanges& changes = model.impl().changes;
+        const nlohmann::json json = {{"disabled", changes.disabled},
+                                     {"substitutes", changes.substitutes}};
+        model.impl().module.save(stream, {{kChangesFile, json.dump()}});
         return absl::OkStatus();
       });
   if (!status.ok()) return status;
@@ -34,21 +35,24 @@ absl::StatusOr<std::string> ModelBytes(const Model& model) {
 
 absl::StatusOr<Model> ModelFromBytes(const std::string& bytes) {
   std::optional<torch::jit::Module> module;
-  torch::jit::ExtraFilesMap files = {{kDisabledFile, ""}};
+  torch::jit::ExtraFilesMap files = {{kChangesFile, ""}};
+  SubmoduleChanges changes;
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument, "loading the model", [&] {
         std::istringstream stream(bytes);
         module = torch::jit::load(stream, at::kCPU, files);
+        if (files[kChangesFile].empty()) return absl::OkStatus();
+        const auto json = nlohmann::json::parse(files[kChangesFile]);
+        json.at("disabled").get_to(changes.disabled);
+        json.at("substitutes").get_to(changes.substitutes);
         return absl::OkStatus();
       });
   if (!status.ok()) return status;
-  absl::StatusOr<Model> model = Model::FromModule(*std::move(module));
-  for (const auto& name :
-       absl::StrSplit(files[kDisabledFile], '\n', absl::SkipEmpty())) {
-    if (!model.ok()) break;
-    if (absl::Status status = model->Disable(std::string(name)); !status.ok())
-      return status;
-  }
+  AITUNE_ASSIGN_OR_RETURN(Model model, Model::FromModule(*std::move(module)));
+  for (const std::string& name : changes.disabled)
+    AITUNE_RETURN_IF_ERROR(model.Disable(name));
+  for (const auto& [name, source] : changes.substitutes)
+    AITUNE_RETURN_IF_ERROR(model.Substitute(name, source));
   return model;
 }
 

@@ -8,7 +8,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "frontend/torchscript/input_spec.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/optimized_program.h"
+#include "frontend/torchscript/submodule_calls.h"
 
 namespace aitune::frontend {
 
@@ -25,7 +25,7 @@ struct Model::Impl {
   torch::jit::Module module;  // in eval mode
   std::vector<Parameter> parameters;
   std::optional<std::vector<InputSpec>> recorded;
-  std::set<std::string> disabled;  // paths of submodules
+  SubmoduleChanges changes;
 
   // Compiled on first use.
   std::once_flag eager_once, optimized_once;

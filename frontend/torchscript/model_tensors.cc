@@ -106,8 +106,12 @@ Program Read(const Model& model) {
     absl::StrAppend(&program.values, attribute.name, "=",
                     TextOf(attribute.value, attribute.name, program), "\n");
   }
-  for (const std::string& name : model.impl().disabled)
+  const SubmoduleChanges& changes = model.impl().changes;
+  for (const std::string& name : changes.disabled)
     absl::StrAppend(&program.values, "disabled ", name, "\n");
+  for (const auto& [name, source] : changes.substitutes)
+    absl::StrAppend(&program.values, "substitute ", name, " ", source.size(),
+                    ":", source, "\n");
   program.graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*program.graph);
   VisitBlock(program.graph->block(), program);

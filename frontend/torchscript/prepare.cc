@@ -6,11 +6,15 @@
 #include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/torchscript/torch_util.h"
+#include "runtime/executable/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -47,33 +51,50 @@ void MarkDisabled(torch::jit::Block* block,
   }
 }
 
-// A module on the same tensors whose forward is what shall be compiled.
-absl::Status Change(const std::set<std::string>& disabled,
-                    torch::jit::Module& module) {
-  return CatchExceptions(
-      absl::StatusCode::kInvalidArgument, "preparing the graph", [&] {
-        module = module.clone();
-        torch::jit::Graph& graph = *module.get_method("forward").graph();
-        InlineSubmodules(graph);
-        MarkDisabled(graph.block(), disabled);
-        return ApplySubstitutions(graph);
-      });
-}
-
 }  // namespace
 
 bool IsDisabled(const torch::jit::Node& node) {
   return node.hasAttribute(DisabledAttribute());
 }
 
-absl::StatusOr<PreparedGraph> PrepareGraph(
-    const torch::jit::Module& original, const std::set<std::string>& disabled,
-    std::vector<std::string>& notes) {
+absl::StatusOr<torch::jit::Module> ChangeSubmodules(
+    const torch::jit::Module& original, const SubmoduleChanges& changes) {
+  std::optional<torch::jit::Module> module;
+  std::string what = "preparing the graph";
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+        module = original.clone();
+        std::map<std::string, torch::jit::GraphFunction*> substitutes;
+        for (const auto& named : module->named_modules()) {
+          const auto found = changes.substitutes.find(named.name);
+          if (found == changes.substitutes.end()) continue;
+          what = absl::StrCat("the replacement of ", named.name);
+          AITUNE_ASSIGN_OR_RETURN(substitutes[named.name],
+                                  DefineSubstitute(named.value, found->second));
+        }
+        what = "preparing the graph";
+        torch::jit::Graph& graph = *module->get_method("forward").graph();
+        InlineSubmodules(graph, &substitutes);
+        if (!substitutes.empty())
+          return absl::InvalidArgumentError(
+              absl::StrCat("forward never calls ", substitutes.begin()->first,
+                           ", so that it can't be replaced"));
+        MarkDisabled(graph.block(), changes.disabled);
+        return ApplySubstitutions(graph);
+      });
+  if (!status.ok())
+    return absl::Status(status.code(),
+                        absl::StrCat(what, ": ", status.message()));
+  return *std::move(module);
+}
+
+absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
+                                           const SubmoduleChanges& changes,
+                                           std::vector<std::string>& notes) {
   const c10::NoGradGuard no_grad;
   torch::jit::Module module = original;
-  if (!disabled.empty() || !SubstitutionsText().empty()) {
-    if (absl::Status status = Change(disabled, module); !status.ok())
-      return status;
+  if (!changes.empty() || !SubstitutionsText().empty()) {
+    AITUNE_ASSIGN_OR_RETURN(module, ChangeSubmodules(original, changes));
   }
   PreparedGraph prepared;
   prepared.module = module;

@@ -22,12 +22,13 @@ struct FlatTensors {
 
 // The tensors among `inputs` in the structure's order. Tensors that are not
 // dense row-major are copied, others are referred to. kInvalidArgument when
-// the nesting differs or a constant leaf has another value than the trace was
-// made for; the text names the place. Tensors must be on the CPU or, with
-// `gpu` >= 0, on that GPU. Thread-safe.
-absl::StatusOr<FlatTensors> FlattenInputs(const Structure& structure,
-                                          const ValueList& inputs,
-                                          int gpu = -1);
+// the nesting differs or (but with kTakeConstants) a constant leaf has another
+// value than the trace was made for; the text names the place. Tensors must be
+// on the CPU or, with `gpu` >= 0, on that GPU. Thread-safe.
+enum class ConstantCheck { kCheck, kTakeConstants };
+absl::StatusOr<FlatTensors> FlattenInputs(
+    const Structure& structure, const ValueList& inputs, int gpu = -1,
+    ConstantCheck check = ConstantCheck::kCheck);
 
 // Uninitialised memory for outputs: one TensorView for each type (a null type
 // gives an empty OpaqueValue).

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/torch_util.h"
 
 namespace aitune::frontend {
@@ -118,12 +119,40 @@ absl::Status ApplySubstitutions(torch::jit::Graph& graph) {
   return absl::OkStatus();
 }
 
+std::map<std::string, std::string> Substitutions() {
+  std::map<std::string, std::string> sources;
+  for (const auto& [op, substitution] : InForce())
+    sources[op] = substitution.source;
+  return sources;
+}
+
 std::string SubstitutionsText() {
   std::string text;
-  for (const auto& [op, substitution] : InForce())
-    absl::StrAppend(&text, op, " ", substitution.source.size(), ":",
-                    substitution.source, "\n");
+  for (const auto& [op, source] : Substitutions())
+    absl::StrAppend(&text, op, " ", source.size(), ":", source, "\n");
   return text;
+}
+
+absl::StatusOr<std::map<std::string, std::string>> SubstitutionsOf(
+    const Model& model) {
+  std::map<std::string, std::string> sources;
+  const std::map<std::string, Substitution> substitutions = InForce();
+  if (substitutions.empty()) return sources;
+  const absl::Status status = CatchExceptions(
+      absl::StatusCode::kInvalidArgument, "looking for replacements", [&] {
+        const auto graph =
+            model.impl().module.get_method("forward").graph()->copy();
+        torch::jit::Inline(*graph);
+        std::vector<torch::jit::Node*> calls;
+        Find(graph->block(), substitutions, calls);
+        for (const torch::jit::Node* call : calls) {
+          const std::string op = call->kind().toQualString();
+          sources[op] = substitutions.at(op).source;
+        }
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return sources;
 }
 
 }  // namespace aitune::frontend

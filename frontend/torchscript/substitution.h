@@ -3,10 +3,12 @@
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_SUBSTITUTION_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_SUBSTITUTION_H_
 
-#include <memory>
+#include <map>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/torchscript/model.h"
 
 namespace torch::jit {
 struct Graph;
@@ -33,8 +35,13 @@ absl::Status SubstituteInGraph(const std::string& op,
 // one takes other arguments than the operator.
 absl::Status ApplySubstitutions(torch::jit::Graph& graph);
 
-// The replacements in force as text: part of what compiled code depends on.
+// The replacements in force, by operator.
+std::map<std::string, std::string> Substitutions();
+// The same as text: part of what compiled code depends on.
 std::string SubstitutionsText();
+// Those whose operator `model` calls.
+absl::StatusOr<std::map<std::string, std::string>> SubstitutionsOf(
+    const Model& model);
 
 }  // namespace aitune::frontend
 

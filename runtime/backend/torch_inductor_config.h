@@ -62,7 +62,6 @@ class TorchInductorBackendConfig : public BackendConfig {
 // The options of a mode or of `options`, with their defaults.
 struct InductorOptions {
   bool max_autotune = false;
-  bool coordinate_descent_tuning = false;
   bool cudagraphs = false;
   bool emulate_precision_casts = false;
   int64_t cpp_threads = -1;

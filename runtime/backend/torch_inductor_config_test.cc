@@ -69,8 +69,6 @@ TEST(TorchInductorConfigTest, AModeIsItsOptions) {
     const InductorOptions b = *ResolveOptions(by_options);
     EXPECT_EQ(a.max_autotune, b.max_autotune) << mode.name;
     EXPECT_EQ(a.cudagraphs, b.cudagraphs) << mode.name;
-    EXPECT_EQ(a.coordinate_descent_tuning, b.coordinate_descent_tuning)
-        << mode.name;
   }
 }
 
@@ -99,7 +97,6 @@ TEST(TorchInductorConfigTest, EveryOptionIsListedWithHelpAndTakesItsDefault) {
         << option.name;
   }
   EXPECT_THAT(names, testing::IsSupersetOf({"triton.cudagraphs", "max_autotune",
-                                            "coordinate_descent_tuning",
                                             "guard_filter_fn"}));
 }
 
@@ -107,7 +104,6 @@ TEST(TorchInductorConfigTest, OptionsReachTheResult) {
   TorchInductorBackendConfig config;
   config.options = ConfigDict{{"triton.cudagraphs", true},
                               {"max_autotune", true},
-                              {"coordinate_descent_tuning", true},
                               {"emulate_precision_casts", true},
                               {"cpp.threads", 3},
                               {"recompile_limit", 5},
@@ -117,7 +113,6 @@ TEST(TorchInductorConfigTest, OptionsReachTheResult) {
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_TRUE(options->cudagraphs);
   EXPECT_TRUE(options->max_autotune);
-  EXPECT_TRUE(options->coordinate_descent_tuning);
   EXPECT_TRUE(options->emulate_precision_casts);
   EXPECT_EQ(options->cpp_threads, 3);
   EXPECT_EQ(options->recompile_limit, 5);
@@ -128,7 +123,10 @@ TEST(TorchInductorConfigTest, OptionsReachTheResult) {
 TEST(TorchInductorConfigTest, AnOptionThatThereIsNotIsRefused) {
   EXPECT_THAT(std::string(Validate({{"cudagraphs", true}}).message()),
               HasSubstr("Unexpected optimization option cudagraphs, known "
-                        "options are coordinate_descent_tuning, "));
+                        "options are cpp.threads, "));
+  EXPECT_THAT(
+      std::string(Validate({{"coordinate_descent_tuning", true}}).message()),
+      HasSubstr("not supported: the schedules of kernels are searched by"));
 }
 
 TEST(TorchInductorConfigTest, AnOptionOfAnotherTypeIsRefused) {
@@ -138,8 +136,7 @@ TEST(TorchInductorConfigTest, AnOptionOfAnotherTypeIsRefused) {
 
 TEST(TorchInductorConfigTest, AnOptionOutOfItsRangeIsRefused) {
   EXPECT_EQ(Validate({{"cpp.threads", 0}}).message(),
-            "Invalid value of option cpp.threads: 0; it must be -1 or a "
-            "positive number");
+            "Invalid value of option cpp.threads: 0; it must be -1 or 1 to 1024");
   EXPECT_FALSE(Validate({{"recompile_limit", 0}}).ok());
   EXPECT_FALSE(Validate({{"guard_filter_fn", "none"}}).ok());
 }

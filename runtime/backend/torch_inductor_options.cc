@@ -70,16 +70,14 @@ bool IsGuardFilter(const std::string& name) {
 
 const std::vector<Option>& Options() {
   static const auto* const options = new std::vector<Option>{
-      BoolOption("coordinate_descent_tuning",
-                 &InductorOptions::coordinate_descent_tuning,
-                 "After the best candidate of a kernel is known, also measure "
-                 "its neighbours, one parameter at a time."),
       IntOption(
           "cpp.threads", &InductorOptions::cpp_threads,
-          [](int64_t threads) { return threads == -1 || threads > 0; },
-          "-1 or a positive number",
-          "Threads that candidates are measured with; -1: as many as LibTorch "
-          "uses."),
+          [](int64_t threads) {
+            return threads == -1 || (threads > 0 && threads <= 1024);
+          },
+          "-1 or 1 to 1024",
+          "Threads that calls compute with, and candidates are measured with; "
+          "-1: as many as LibTorch uses."),
       BoolOption("emulate_precision_casts",
                  &InductorOptions::emulate_precision_casts,
                  "Round to the tensor's dtype after every operation, as eager "
@@ -111,8 +109,15 @@ const std::vector<Option>& Options() {
   return *options;
 }
 
+// torch.compile has it, but here it would change nothing.
+constexpr char kNoCoordinateDescent[] =
+    "Option coordinate_descent_tuning is not supported: the schedules of "
+    "kernels are searched by `aitune tune --tune-budget`. Leave it out.";
+
 absl::Status Apply(const ConfigDict& values, InductorOptions* options) {
   for (const auto& [name, value] : values) {
+    if (name == "coordinate_descent_tuning")
+      return absl::InvalidArgumentError(kNoCoordinateDescent);
     const Option* found = nullptr;
     for (const Option& option : Options()) {
       if (option.name == name) found = &option;
@@ -158,12 +163,10 @@ std::vector<ModeDescription> ListModeOptions() {
        "Least time for each launch, for small batches on a GPU; takes more "
        "memory."},
       {"max-autotune-no-cudagraphs",
-       {{"max_autotune", true}, {"coordinate_descent_tuning", true}},
+       {{"max_autotune", true}},
        "The fastest kernels that measuring finds; takes longest to compile."},
       {"max-autotune",
-       {{"max_autotune", true},
-        {"triton.cudagraphs", true},
-        {"coordinate_descent_tuning", true}},
+       {{"max_autotune", true}, {"triton.cudagraphs", true}},
        "As max-autotune-no-cudagraphs, and as reduce-overhead on a GPU."}};
 }
 

@@ -269,6 +269,10 @@ absl::StatusOr<Report> StartReport(const Options& options,
   if (subject.cache == nullptr) report.compile->cache.detail = subject.no_cache;
   report.memory = subject.memory;
   report.memory->executable = compiled.MemoryInBytes();
+  if (compiled.gpu() >= 0) {
+    report.gpu = GpuInfo{compiled.gpu(), compiled.GraphReason(),
+                         compiled.MemoryInBytes()};
+  }
   return report;
 }
 

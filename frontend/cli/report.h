@@ -2,10 +2,10 @@
 //
 // JSON: {"schema": 1, "command": "tune", "model": {...}, "inputs": [...],
 // "coverage": {...}, "check": {...}, "timing": {...}, "compile": {...},
-// "memory": {...}, "steps": [...], "notes": [...]}. Times are milliseconds in
-// "timing" and seconds in "compile"; memory is bytes; shares are in [0, 1].
-// Parts that a command does not make are absent. Fields are added, never
-// renamed.
+// "memory": {...}, "gpu": {...}, "steps": [...], "notes": [...]}. Times are
+// milliseconds in "timing" and seconds in "compile"; memory is bytes; shares
+// are in [0, 1]. Parts that a command does not make are absent. Fields are
+// added, never renamed.
 #ifndef AITUNE_FRONTEND_CLI_REPORT_H_
 #define AITUNE_FRONTEND_CLI_REPORT_H_
 
@@ -53,6 +53,13 @@ struct MemoryInfo {
   int64_t executable = 0;      // arenas, packed weights, library scratch
 };
 
+// Of a model that runs on a GPU.
+struct GpuInfo {
+  int ordinal = 0;
+  std::string graph_reason;  // why there is no CUDA graph; empty: there is one
+  int64_t memory = 0;        // weights, arenas and buffers around graphs
+};
+
 struct TimingRow {
   std::string name;  // "ours", "eager", "torchscript"
   TimingSummary time;
@@ -73,6 +80,7 @@ struct Report {
   std::vector<TimingRow> timing;  // ours first
   std::optional<CompileInfo> compile;
   std::optional<MemoryInfo> memory;
+  std::optional<GpuInfo> gpu;
   std::vector<StepRow> steps;
 };
 

@@ -165,6 +165,12 @@ json ToJson(const Report& report) {
                         {"peak_compiling", report.memory->peak_compiling},
                         {"executable", report.memory->executable}};
   }
+  if (report.gpu) {
+    object["gpu"] = {{"ordinal", report.gpu->ordinal},
+                     {"cuda_graph", report.gpu->graph_reason.empty()},
+                     {"graph_reason", report.gpu->graph_reason},
+                     {"memory", report.gpu->memory}};
+  }
   for (const StepRow& step : report.steps) {
     object["steps"].push_back({{"name", step.name},
                                {"kind", step.kind},

@@ -63,6 +63,27 @@ TEST(SummaryText, TellsEveryPart) {
   EXPECT_THAT(text, HasSubstr("peak 250 MB (2.5x the weights)"));
 }
 
+TEST(SummaryText, OnAGpuSaysWhetherThereIsAGraphAndWhatMemoryIsTaken) {
+  Report report = Example();
+  EXPECT_THAT(SummaryText(report), Not(HasSubstr("cuda:")));
+  report.gpu = GpuInfo{1, "", 300 << 20};
+  EXPECT_THAT(SummaryText(report),
+              HasSubstr("cuda:1, 300 MB of its memory, each call is one CUDA "
+                        "graph"));
+  EXPECT_THAT(SummaryText(report), Not(HasSubstr("arena and packed")));
+  EXPECT_EQ(ToJson(report)["gpu"]["cuda_graph"], true);
+  report.gpu->graph_reason =
+      "skipping CUDA graphs due to unsupported operations: aten::topk runs in "
+      "LibTorch (no builder)";
+  EXPECT_THAT(SummaryText(report),
+              HasSubstr("of its memory, skipping CUDA graphs due to "
+                        "unsupported operations: aten::topk"));
+  const auto json = ToJson(report);
+  EXPECT_EQ(json["gpu"]["cuda_graph"], false);
+  EXPECT_EQ(json["gpu"]["graph_reason"], report.gpu->graph_reason);
+  EXPECT_EQ(json["gpu"]["memory"], 300 << 20);
+}
+
 TEST(SummaryText, SaysWhereItDiffers) {
   Report report = Example();
   frontend::Comparison wrong;

@@ -220,7 +220,17 @@ std::string TimingText(const std::vector<TimingRow>& rows, int threads) {
   return text + table.ToString(kIndent);
 }
 
-std::string MemoryText(const MemoryInfo& memory, int64_t weight_bytes) {
+std::string GpuText(const GpuInfo& gpu) {
+  return Line("gpu", absl::StrCat("cuda:", gpu.ordinal, ", ",
+                                  Megabytes(gpu.memory), " of its memory, ",
+                                  gpu.graph_reason.empty()
+                                      ? "each call is one CUDA graph"
+                                      : gpu.graph_reason));
+}
+
+// On a GPU the executable's memory is not this machine's.
+std::string MemoryText(const MemoryInfo& memory, int64_t weight_bytes,
+                       bool on_gpu) {
   const int64_t added = memory.peak_compiling - memory.before_model;
   std::string ratio;
   // Beside a few weights it says nothing: everything else is more.
@@ -231,7 +241,9 @@ std::string MemoryText(const MemoryInfo& memory, int64_t weight_bytes) {
   return Line(
       "memory",
       absl::StrCat("weights ", Megabytes(weight_bytes),
-                   ", arena and packed weights ", Megabytes(memory.executable),
+                   on_gpu ? ""
+                          : absl::StrCat(", arena and packed weights ",
+                                         Megabytes(memory.executable)),
                    ", peak ", Megabytes(added), ratio, " beside LibTorch's ",
                    Megabytes(memory.before_model)));
 }
@@ -265,8 +277,10 @@ std::string SummaryText(const Report& report) {
     text += TimingText(report.timing, report.model.threads);
   }
   if (report.memory) {
-    text += MemoryText(*report.memory, report.model.weight_bytes);
+    text += MemoryText(*report.memory, report.model.weight_bytes,
+                       report.gpu.has_value());
   }
+  if (report.gpu) text += GpuText(*report.gpu);
   return text;
 }
 

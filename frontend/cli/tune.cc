@@ -70,7 +70,9 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
     if (!rows.ok()) return rows.status();
     report->timing = *std::move(rows);
   }
+  // Again: its arenas and graphs are made by its first calls.
   report->memory->executable = (*compiled)->MemoryInBytes();
+  if (report->gpu) report->gpu->memory = (*compiled)->MemoryInBytes();
   progress.Finish();
   absl::Status published =
       Publish(options, *report, options.explain ? ExplainText(*report) : "");

@@ -185,7 +185,7 @@ absl::Status Generator::append(const TextCandidate &candidate,
     result.packings = step.packings;
     implementation.steps.push_back(std::move(result));
   }
-  implementation.objects.push_back({candidate.steps.front().symbol, *code});
+  implementation.objects.push_back({candidate.steps.back().symbol, *code});
   return absl::OkStatus();
 }
 

@@ -121,18 +121,41 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
   // step reads them, for only then is their packing known.
   const int inputCount = launch.getInputs().size();
   std::vector<int> operands(inputCount, -1);
-  // Without sizes known only at a call: those of an initialization are fixed.
-  bool constant = !usesSymbols(kernel) &&
-                  llvm::all_of(launch.getInputs(), [&](Value input) {
-                    return input.getDefiningOp<ait::ConstantOp>() ||
-                           isConstant[lookUp(input, PackingProto())];
-                  });
+  // What is known at load, by operand. Without sizes known only at a call:
+  // those of an initialization are fixed.
+  const bool isStatic = !usesSymbols(kernel);
+  std::vector<bool> known;
+  for (Value input : launch.getInputs())
+    known.push_back(input.getDefiningOp<ait::ConstantOp>() ||
+                    isConstant[lookUp(input, PackingProto())]);
+  const bool constant =
+      isStatic && llvm::all_of(known, [](bool is) { return is; });
+  known.resize(inputCount + launch.getNumResults(), constant);
+  const int firstTemporary = static_cast<int>(known.size());
+  known.resize(known.size() + implementation.temporaries.size(), constant);
+  // A step may prepare a temporary of constants alone for the others.
+  std::vector<bool> isAtLoad;
+  for (const ImplementationStep &step : implementation.steps) {
+    isAtLoad.push_back(
+        constant ||
+        (isStatic &&
+         llvm::all_of(step.inputs, [&](int input) { return known[input]; }) &&
+         llvm::all_of(step.outputs,
+                      [&](int output) { return output >= firstTemporary; })));
+    for (int output : step.outputs)
+      if (isAtLoad.back())
+        known[output] = true;
+  }
+  // The one that counts as the kernel: what comes before only prepares.
+  const size_t firstStep =
+      constant ? 0 : llvm::find(isAtLoad, false) - isAtLoad.begin();
   auto addArena = [&](RankedTensorType type) {
+    const bool isKnown = known[operands.size()];
     ValueProto value;
     value.set_storage(ValueProto::ARENA);
     *value.mutable_type() = toProto(type);
-    value.set_persistent(constant);
-    operands.push_back(addValue(std::move(value), constant));
+    value.set_persistent(isKnown);
+    operands.push_back(addValue(std::move(value), isKnown));
     return operands.back();
   };
   for (Value result : launch.getResults())
@@ -142,7 +165,8 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
 
   const int number = launches[launch.getKernel()]++;
   for (auto [index, step] : llvm::enumerate(implementation.steps)) {
-    Step &call = constant ? *plan.add_initialization() : *plan.add_steps();
+    Step &call =
+        isAtLoad[index] ? *plan.add_initialization() : *plan.add_steps();
     call = step.call;
     call.set_name(absl::StrCat(launch.getKernel().str(),
                                index ? absl::StrCat(".", index) : "", "#",
@@ -157,7 +181,7 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
     }
     for (int operand : step.outputs)
       call.add_outputs(operands[operand]);
-    if (index == 0)
+    if (index == firstStep)
       *call.mutable_flops() =
           ToProto(ait::toSizeExpression(countFlops(kernel)));
     call.set_location(locationText(launch.getLoc()));

@@ -99,6 +99,48 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   EXPECT_FALSE(known.contains(end->getOperand(1)));
 }
 
+TEST_F(PlanBuilderTest, AStepOnConstantsAloneIsDoneAtLoad) {
+  auto single = build(R"(
+func.func private @multiply(%x: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {ait.kind = "loop"} {
+  %0 = ait.mul %x, %w : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %c = ait.constant 0 : tensor<4xf32>
+  %0 = ait.launch @multiply(%x, %c) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+})");
+  ASSERT_TRUE(single.ok()) << single.status();
+  EXPECT_EQ(single->initialization_size(), 0);
+  // Operands: x, w, the result, a temporary made of w, one made of both.
+  KernelImplementation implementation;
+  auto type =
+      mlir::RankedTensorType::get({8}, mlir::Float32Type::get(&context));
+  implementation.temporaries = {type, type};
+  for (auto [inputs, output] :
+       {std::pair(std::vector<int>{1}, 3), {{0, 3}, 4}, {{4, 1}, 2}}) {
+    ImplementationStep step;
+    step.call.mutable_kernel()->set_symbol("multiply");
+    step.call.mutable_kernel()->set_grain(1);
+    step.inputs = inputs;
+    step.outputs = {output};
+    implementation.steps.push_back(step);
+  }
+  llvm::StringMap<KernelImplementation> implementations;
+  implementations["multiply"] = implementation;
+  auto plan = buildPlan(module->lookupSymbol<func::FuncOp>("main"), {},
+                        implementations);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(ValidatePlan(*plan).ok()) << ValidatePlan(*plan);
+  ASSERT_EQ(plan->initialization_size(), 1);
+  ASSERT_EQ(plan->steps_size(), 2);
+  EXPECT_TRUE(plan->values(plan->initialization(0).outputs(0)).persistent());
+  EXPECT_FALSE(plan->values(plan->steps(0).outputs(0)).persistent());
+  // The first step of a call counts as the kernel.
+  EXPECT_EQ(plan->steps(0).flops().value(), 4);
+  EXPECT_FALSE(plan->initialization(0).has_flops());
+}
+
 TEST_F(PlanBuilderTest, AnOperationOutsideKernelsIsNamed) {
   auto plan = build(R"(
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

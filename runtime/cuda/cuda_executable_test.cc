@@ -28,6 +28,7 @@ struct FakeGpu {
   size_t used = 0;
   CUresult launch = CUDA_SUCCESS, load = CUDA_SUCCESS, graph = CUDA_SUCCESS;
   int launches = 0, graph_launches = 0, recorded = 0;
+  int64_t symbol = -1;  // of the last launch
   bool recording = false;
 } gpu;
 
@@ -90,10 +91,10 @@ CUresult Launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
     return CUDA_SUCCESS;
   }
   ++gpu.launches;
+  gpu.symbol = *static_cast<int64_t*>(parameters[2]);
   const float* from = *static_cast<float**>(parameters[0]);
   float* to = *static_cast<float**>(parameters[1]);
-  for (int64_t i = 0; i < *static_cast<int64_t*>(parameters[2]); ++i)
-    to[i] = from[i] * 2;
+  for (int64_t i = 0; i < gpu.symbol; ++i) to[i] = from[i] * 2;
   return CUDA_SUCCESS;
 }
 CUresult NewStream(CUstream* stream, unsigned) {
@@ -223,6 +224,29 @@ class CudaExecutableTest : public testing::Test {
   std::unique_ptr<CudaExecutable> executable_;
   std::vector<float> x_ = {1, 2, 3}, y_;
 };
+
+TEST_F(CudaExecutableTest, AKernelAtLoadHasParametersForSizesToo) {
+  TestPlan plan;
+  plan.plan = FourTimes();
+  const int c = plan.Constant(0, {SizeExpression(4)}),
+            p = plan.Persistent({SizeExpression(4)});
+  CudaKernelLaunch* launch =
+      plan.AddStep({c}, {p}, /*initialization=*/true)->mutable_cuda_kernel();
+  launch->set_symbol("twice");
+  *launch->mutable_grid_x() = ToProto(SizeExpression(1));
+  launch->set_block_x(32);
+  std::vector<float> values(4, 1.0f);
+  std::vector<ConstantTensor> constants(1);
+  constants[0].view = View(values, {4});
+  auto loaded = CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"},
+                                     std::move(constants), {}, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  executable_ = *std::move(loaded);
+  EXPECT_EQ(gpu.launches, 1);
+  EXPECT_EQ(gpu.symbol, 0);
+  ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_THAT(y_, ElementsAre(4, 8, 12));
+}
 
 TEST_F(CudaExecutableTest, RunsStepsOnceAndThenAGraph) {
   ASSERT_TRUE(Load().ok());

@@ -34,6 +34,8 @@ absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
       new CudaInstance(device, plan, initialization));
   const std::vector<LoadedStep>& steps = instance->steps_;
   instance->symbols_.assign(symbols.begin(), symbols.end());
+  // At load there are no sizes yet, but kernels still have parameters for them.
+  if (initialization) instance->symbols_.resize(plan.plan().symbols_size());
   AITUNE_ASSIGN_OR_RETURN(
       instance->layout_,
       InstanceLayout::Analyze(plan, steps, symbols, initialization));

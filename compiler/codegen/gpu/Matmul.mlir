@@ -33,6 +33,30 @@ func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<
   return %3 : tensor<?x128x768xf16, #batch>
 }
 
+// Many rows of fixed number: the weight is packed at load by a step of its own,
+// and brought by the copy engine.
+// CHECK-LABEL: === many_rows: wgmma 128x256, 4 stages, packed
+// CHECK-NEXT: symbol: "many_rows_pack" grid_x { value: 1024 } block_x: 256
+// CHECK-NEXT: symbol: "many_rows"
+// CHECK: many_rows_pack(const half *in1, half *packed,
+// CHECK: packColumns<256>(in1, packed, 2048, 4000, 2048);
+// CHECK: many_rows(const half *in0, const half *in1, const half *packed, half *out0,
+// CHECK: packed += static_cast<long long>(blockIdx.y) * 524288;
+// CHECK-NEXT: multiplyTileByPackedGroups<Core, 128, 256, 4>(a, packed, 2048, shared);
+func.func private @many_rows(%x: tensor<4096x2048xf16>, %weight: tensor<4000x2048xf16> {ait.constant}) -> tensor<4096x4000xf16> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<4096x2048xf16>, tensor<4000x2048xf16>) -> tensor<4096x4000xf16>
+  return %0 : tensor<4096x4000xf16>
+}
+
+// Not so what is computed at load.
+// CHECK-LABEL: === computed: wgmma
+// CHECK-NOT: packed
+// CHECK-LABEL: === residual
+func.func private @computed(%x: tensor<4096x2048xf16>, %weight: tensor<4000x2048xf16> {ait.initialized}) -> tensor<4096x4000xf16> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<4096x2048xf16>, tensor<4000x2048xf16>) -> tensor<4096x4000xf16>
+  return %0 : tensor<4096x4000xf16>
+}
+
 // A right side with contiguous columns, and a residual.
 // CHECK-LABEL: === residual: mma
 // CHECK: const Columns<bfloat> b{in1, 768, n0, 768, 3072};

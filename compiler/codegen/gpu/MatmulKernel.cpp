@@ -18,6 +18,8 @@ namespace {
 
 /// Rows up to which a reduction a result is worth measuring.
 constexpr int64_t kFewRows = 4;
+/// Rows from which on arithmetic, not the weight's memory, takes the time.
+constexpr int64_t kManyRows = 1024;
 constexpr size_t kMostTiles = 8;
 
 /// The matmul's axes as dims, and the indices of its operands.
@@ -180,6 +182,19 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   return tiles;
 }
 
+/// Whether B is one matrix of the constant pool in a kernel of fixed sizes, so
+/// that it can be packed at load, and large enough for that to matter. What is
+/// computed at load is not there yet when candidates are measured.
+bool mayPackB(func::FuncOp kernel, const TileKernel &tiles, int64_t rows) {
+  auto isStatic = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape();
+  };
+  return rows >= kManyRows && tiles.rowsOfB && tiles.batchDims.empty() &&
+         llvm::all_of(kernel.getArgumentTypes(), isStatic) &&
+         kernel.getArgAttr(tiles.b.argument.getArgNumber(), "ait.constant");
+}
+
 } // namespace
 
 absl::StatusOr<std::vector<GeneratedCandidate>>
@@ -204,6 +219,7 @@ generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
                         tiles->element,
                         tiles->rowsOfB,
                         isa<AffineConstantExpr>(tiles->reducedSize)};
+    problem.mayPackB = mayPackB(kernel, *tiles, problem.m);
     rows = problem.m * problem.batch;
     TileWriter writer(*parts, dims, *tiles, symbols, target);
     absl::Status prepared = writer.prepare();

@@ -159,9 +159,7 @@ private:
         continue;
       for (const GeneratedStep &step : candidate.steps)
         llvm::outs() << "launch " << step.launch.ShortDebugString() << "\n";
-      llvm::outs() << withoutPrelude(candidate.text,
-                                     candidate.steps.front().symbol)
-                   << "\n";
+      llvm::outs() << withoutPrelude(candidate.text, kernel.getName()) << "\n";
     }
     if (!bundle.empty())
       addToBundle(kernel, symbols, compiled);

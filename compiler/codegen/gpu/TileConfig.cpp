@@ -94,7 +94,7 @@ int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
   if (isStream())
     return stages * n * kStreamStep +
            m * (streamDepth * elementBytes + (n + 4) * 4);
-  int64_t fill = stages * (m + n) * kStageBytes,
+  int64_t fill = stages * ((m + n) * kStageBytes + (isPacked ? 8 : 0)),
           result = slices * m * (n + 4) * 4;
   return std::max(fill, result);
 }
@@ -110,12 +110,18 @@ std::string TileConfig::description() const {
     text += llvm::formatv(", {0} slices", slices);
   if (splits > 1)
     text += llvm::formatv(", {0} splits", splits);
+  if (isPacked)
+    text += ", packed";
   return text;
 }
 
 std::string TileConfig::product(const std::string &element, bool constantB,
                                 const std::string &first,
                                 const std::string &last) const {
+  if (isPacked)
+    return llvm::formatv("float *tile = multiplyTileByPackedGroups<Core, {0}, "
+                         "{1}, {2}>(a, packed, {3}, shared);",
+                         m, n, stages, last);
   const char *constant = constantB ? "true" : "false";
   std::string call =
       isStream()
@@ -177,6 +183,9 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
         continue;
       if (tile.n > 32 && tile.n >= 2 * roundUp(problem.n))
         continue;
+      // Smaller ones wait for more than their copies.
+      tile.isPacked =
+          tile.byGroups && problem.mayPackB && tile.m >= 128 && tile.n >= 192;
       while (tile.stages > 2 &&
              tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
         --tile.stages;

@@ -19,6 +19,8 @@ struct TileConfig {
   int64_t splits = 1; ///< blocks of a cluster that split the reduced axis
   /// By warpgroups (prelude/Wgmma.cuh): of half types, rows of B, Hopper.
   bool byGroups = false;
+  /// With byGroups: B is packed at load, for the copy engine.
+  bool isPacked = false;
   /// Few rows of A and rows of B that are read once (prelude/Stream.cuh): the
   /// reduced elements, rounded up; 0 for the others.
   int64_t streamDepth = 0;
@@ -54,6 +56,8 @@ struct TileProblem {
   mlir::Type element;
   bool rowsOfB;
   bool reducedIsStatic;
+  /// B is a constant matrix of known sizes.
+  bool mayPackB = false;
 };
 
 /// Tiles for the problem, by estimated time, at most `most`. Empty if the

@@ -20,6 +20,12 @@ std::string TileWriter::offset(PointPrinter &printer, const OperandView &view) {
   return text == "0" ? name : name + " + " + text;
 }
 
+/// How many parts a size has; 0 if it is not known.
+static int64_t countParts(AffineExpr size, int64_t part) {
+  auto constant = dyn_cast<AffineConstantExpr>(size);
+  return constant ? llvm::divideCeil(constant.getValue(), part) : 0;
+}
+
 absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                                                      const TileConfig &config) {
   PrintScope root;
@@ -67,11 +73,17 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                                index(kernel.reducedSize)));
   else
     printer.line(kernel.sourceA);
-  printer.line(
-      llvm::formatv("const {0}<{1}> b{{{2}, {3}, n0, {4}, {5}};",
-                    kernel.rowsOfB ? "Rows" : "Columns", element,
-                    offset(printer, kernel.b), index(kernel.columnStride),
-                    index(kernel.columnSize), index(kernel.reducedSize)));
+  if (!config.isPacked)
+    printer.line(
+        llvm::formatv("const {0}<{1}> b{{{2}, {3}, n0, {4}, {5}};",
+                      kernel.rowsOfB ? "Rows" : "Columns", element,
+                      offset(printer, kernel.b), index(kernel.columnStride),
+                      index(kernel.columnSize), index(kernel.reducedSize)));
+  const int64_t steps = countParts(kernel.reducedSize, depth);
+  if (config.isPacked)
+    printer.line(
+        llvm::formatv("packed += static_cast<long long>(blockIdx.y) * {0};",
+                      steps * config.n * depth));
   // What the epilogue reads of constants is as far away as B is.
   for (BlockArgument argument : parts.function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
@@ -142,6 +154,35 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   GeneratedCandidate candidate;
   GeneratedStep step;
   SmallVector<KernelParameter> parameters = epilogue.parameters(step);
+  std::string packing;
+  if (config.isPacked) {
+    // One more input: a temporary that a step of its own fills.
+    const int temporary = step.inputs.size() + step.outputs.size();
+    const int64_t tiles = countParts(kernel.columnSize, config.n);
+    candidate.temporaries.push_back(RankedTensorType::get(
+        {tiles * steps * config.n * depth}, kernel.element));
+    parameters.insert(parameters.begin() + step.inputs.size(),
+                      {"packed", kernel.element, false});
+    const unsigned argument = kernel.b.argument.getArgNumber();
+    GeneratedStep pack;
+    pack.inputs = {static_cast<int>(argument)};
+    pack.outputs = {temporary};
+    const std::string symbol = name.str() + "_pack";
+    packing = kernelHead(symbol, 256,
+                         {{inputName(argument), kernel.element, false},
+                          {"packed", kernel.element, true}},
+                         symbols) +
+              "  packColumns<" + std::to_string(config.n) + ">(" +
+              offset(printer, kernel.b) + ", packed, " +
+              index(kernel.columnStride) + ", " + index(kernel.columnSize) +
+              ", " + index(kernel.reducedSize) + ");\n}\n\n";
+    setLaunch(pack, symbol,
+              {getAffineConstantExpr(1024, kernel.element.getContext())}, 256,
+              0, target);
+    pack.launch.set_programmatic(false);
+    candidate.steps.push_back(std::move(pack));
+    step.inputs.push_back(temporary);
+  }
   candidate.description = config.description();
   candidate.text =
       "using Index = " + indexType(parts.function, symbols) + ";\n\n" +
@@ -160,7 +201,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   if (config.splits > 1)
     head.insert(head.find("__launch_bounds__"),
                 llvm::formatv("__cluster_dims__(1, 1, {0}) ", config.splits));
-  candidate.text += head + root.text + "}\n";
+  candidate.text += packing + head + root.text + "}\n";
   setLaunch(step, name,
             {kernel.rowSize.ceilDiv(config.m),
              kernel.columnSize.ceilDiv(config.n),

@@ -79,3 +79,93 @@ __device__ __forceinline__ float *multiplyTileByGroups(const A &a, const B &b, i
   __syncthreads();
   return tile;
 }
+
+// Barriers of the copy engine.
+__device__ __forceinline__ void initBarrier(unsigned barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+__device__ __forceinline__ void awaitBarrier(unsigned barrier, unsigned parity) {
+  asm volatile("{\n.reg .pred done;\nagain:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+               "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
+}
+// Copies a multiple of 16 bytes, then arrives.
+__device__ __forceinline__ void copyPiece(unsigned to, const void *from, int bytes, unsigned barrier) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
+               "r"(bytes), "r"(barrier) : "memory");
+}
+
+// As multiplyTileByGroups with B packed at load (packColumns): the copy engine
+// brings the tile's columns of a step as they are to lie in shared memory.
+template <typename Core, int BM, int BN, int Stages, typename A, typename T>
+__device__ __forceinline__ float *multiplyTileByPackedGroups(const A &a, const T *packed, int last, unsigned char *shared) {
+  constexpr int bytesA = BM * 128, bytesB = BN * 128, bytes = bytesA + bytesB, ahead = Stages - 2;
+  const unsigned base = sharedAddress(shared), barriers = base + Stages * bytes;
+  const int steps = (last + Core::depth - 1) / Core::depth;
+  auto fillB = [&](int step, int slot) {
+    copyPiece(base + slot * bytes + bytesA, packed + static_cast<long long>(step) * (BN * Core::depth), bytesB, barriers + slot * 8);
+  };
+  if (threadIdx.x == 0) {
+#pragma unroll
+    for (int s = 0; s < Stages; ++s)
+      initBarrier(barriers + s * 8, 1);
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#pragma unroll
+    for (int s = 0; s < ahead; ++s)
+      if (s < steps)
+        fillB(s, s);
+  }
+  waitForPrevious();
+  TileFill<A, BM, 8, Core::threads, Core::depth> fillA(a, 0);
+#pragma unroll
+  for (int s = 0; s < ahead; ++s) {
+    if (s < steps)
+      fillA.fill(a, base + s * bytes);
+    commitCopies();
+  }
+  __syncthreads();
+  Core core;
+  int read = 0, written = ahead;
+  unsigned parity = 0;
+  for (int s = 0; s < steps; ++s) {
+    waitCopies<ahead - 1>();
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    awaitBarrier(barriers + read * 8, parity);
+    __syncthreads();
+    core.start(base + read * bytes, base + read * bytes + bytesA, s == 0);
+    if (s + ahead < steps) {
+      if (threadIdx.x == 0)
+        fillB(s + ahead, written);
+      fillA.fill(a, base + written * bytes);
+    }
+    commitCopies();
+    waitGroups<1>();
+    if (++read == Stages) {
+      read = 0;
+      parity ^= 1;
+    }
+    written = written + 1 == Stages ? 0 : written + 1;
+  }
+  waitGroups<0>();
+  waitCopies<0>();
+  __syncthreads();
+  float *tile = reinterpret_cast<float *>(shared);
+  core.template write<BN + 4>(tile);
+  __syncthreads();
+  return tile;
+}
+
+// B [columns, k] in pieces of BN columns and 64 elements of k, each as TileFill
+// would leave it in shared memory; zeros beyond its ends.
+template <int BN, typename T> __device__ __forceinline__ void packColumns(const T *from, T *to, long long stride, int columns, int k) {
+  const int steps = (k + 63) / 64, tiles = (columns + BN - 1) / BN;
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < 8ll * tiles * steps * BN; i += gridDim.x * 256ll) {
+    const int row = i / 8 % BN, at = i / 8 / BN % steps * 64 + (static_cast<int>(i % 8) ^ (row & 7)) * 8;
+    const long long column = i / 8 / BN / steps * BN + row;
+    uint4 chunk = make_uint4(0, 0, 0, 0);
+    if (column < columns && at < k)
+      chunk = *reinterpret_cast<const uint4 *>(from + column * stride + at);
+    reinterpret_cast<uint4 *>(to)[i] = chunk;
+  }
+}

@@ -94,13 +94,14 @@ size_t chooseByMeasurement(ModuleOp module, ait::LaunchOp launch,
   const std::vector<Measurement> measurements =
       measureCandidates(loaded, {kBudgetSeconds});
   size_t best = positions.empty() ? 0 : positions.front();
-  double bestMicroseconds = -1;
+  // A later candidate must be faster than the interval that the best one's
+  // median lies in: the generated kernel, which comes first, wins ties.
+  double bestLow = -1;
   for (size_t i = 0; i < measurements.size(); ++i)
     if (measurements[i].microseconds >= 0 &&
-        (bestMicroseconds < 0 ||
-         measurements[i].microseconds < bestMicroseconds)) {
+        (bestLow < 0 || measurements[i].microseconds < bestLow)) {
       best = positions[i];
-      bestMicroseconds = measurements[i].microseconds;
+      bestLow = measurements[i].low;
     }
   for (size_t i = 0; i < measurements.size(); ++i)
     result.candidates.push_back({launch.getKernel().str(),

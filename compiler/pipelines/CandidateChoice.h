@@ -17,7 +17,8 @@
 namespace aitune {
 
 /// The position of the fastest correct candidate, measured on a model that is
-/// `launch` alone, with the real constants. One candidate is taken unmeasured.
+/// `launch` alone, with the real constants; the earlier one where confidence
+/// intervals leave it open. One candidate is taken unmeasured.
 /// What was measured is appended to result.candidates. If none can be loaded
 /// the first is returned, and the plan's own loading will say why.
 size_t chooseByMeasurement(mlir::ModuleOp module, mlir::ait::LaunchOp launch,

@@ -17,11 +17,11 @@
 #include "compiler/pipelines/LibraryCalls.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/pipelines/PlanBuilder.h"
+#include "compiler/pipelines/Provenance.h"
 #include "compiler/pipelines/TuneSchedules.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 
@@ -97,48 +97,6 @@ bool isConstant(Value value) {
                       [](Value operand) { return isConstant(operand); });
 }
 
-/// The positions in the trace of the operators that `kernel` was made of, at
-/// every place that launches it: equal kernels are one function, whose own
-/// locations are those of the first.
-std::vector<int64_t> traceOps(const Kernel &kernel) {
-  std::set<int64_t> positions;
-  auto collect = [&](Operation *op) {
-    op->getLoc()->walk([&](Location location) {
-      if (auto fused = dyn_cast<FusedLoc>(location))
-        if (auto position = dyn_cast_or_null<IntegerAttr>(fused.getMetadata()))
-          positions.insert(position.getInt());
-      return WalkResult::advance();
-    });
-  };
-  kernel.function->walk(collect);
-  for (ait::LaunchOp launch : kernel.launches)
-    collect(launch);
-  return {positions.begin(), positions.end()};
-}
-
-/// The operation, the operator that it was made for and that one's place in the
-/// model's source: "ait.mean of aten::layer_norm at functional.py:2935". Not
-/// its scope: what is said of each layer of a stack is the same.
-std::string describe(Operation *op) {
-  std::string text = op->getName().getStringRef().str(), name, place;
-  op->getLoc()->walk([&](Location location) {
-    if (auto named = dyn_cast<NameLoc>(location); named && name.empty())
-      name = named.getName().getValue().rsplit('/').second.empty()
-                 ? named.getName().str()
-                 : named.getName().getValue().rsplit('/').second.str();
-    if (auto file = dyn_cast<FileLineColLoc>(location); file && place.empty())
-      place = absl::StrCat(
-          llvm::sys::path::filename(file.getFilename().getValue()).str(), ":",
-          file.getLine());
-    return WalkResult::advance();
-  });
-  if (!name.empty())
-    absl::StrAppend(&text, " of ", name);
-  if (!place.empty())
-    absl::StrAppend(&text, " at ", place);
-  return text;
-}
-
 absl::Status
 Compilation::runPasses(const char *phase,
                        llvm::function_ref<void(OpPassManager &)> build) {
@@ -171,7 +129,7 @@ void Compilation::collectKernels() {
   for (auto function : module.getOps<func::FuncOp>())
     if (function->hasAttr("ait.kind")) {
       numbers[function.getSymName()] = kernels.size();
-      kernels.push_back({function, {}, std::nullopt, "", "", {}});
+      kernels.emplace_back().function = function;
     }
   module.walk([&](ait::LaunchOp launch) {
     kernels[numbers.lookup(launch.getKernel())].launches.push_back(launch);
@@ -285,6 +243,13 @@ absl::Status Compilation::generateCode() {
     }
     if (kernel.library && kernel.library->rest)
       add(kernel.library->rest);
+    for (int cut : kernel.cuts)
+      if (FailureOr<CutKernel> parts = cutKernel(kernel.function, cut);
+          succeeded(parts)) {
+        add(parts->first.function);
+        add(parts->second.function);
+        kernel.parts.push_back(*std::move(parts));
+      }
   }
   compiledKernels += texts.size();
   const auto start = std::chrono::steady_clock::now();
@@ -322,8 +287,16 @@ absl::Status Compilation::generateCode() {
     else if (kernel.function->getAttrOfType<StringAttr>("ait.kind")
                  .getValue() != "loop")
       result.rejections.push_back({"library", name, kernel.libraryFailure});
+    for (CutKernel &parts : kernel.parts) {
+      auto first = compiled.find(parts.first.function.getSymName().str());
+      auto second = compiled.find(parts.second.function.getSymName().str());
+      if (first != compiled.end() && second != compiled.end())
+        kernel.candidates.push_back(
+            cutImplementation(parts, first->second, second->second));
+    }
     if (kernel.candidates.empty())
-      result.failures.push_back({name, failures[name], traceOps(kernel)});
+      result.failures.push_back(
+          {name, failures[name], traceOps(kernel.function, kernel.launches)});
   }
   return absl::OkStatus();
 }
@@ -342,11 +315,14 @@ void Compilation::chooseImplementations() {
                                   kernel.candidates, constants, result)
             : 0;
     KernelImplementation &chosen = kernel.candidates[choice];
+    kernel.chosenCut = chosen.cut;
     for (KernelObject &object : chosen.objects)
       result.objects.push_back(object);
     implementations[kernel.function.getSymName()] = std::move(chosen);
     report("choosing candidates", ++done, static_cast<int>(kernels.size()));
   }
+  if (options.tuning.budgetSeconds > 0)
+    keepCuts(kernels, symbols(), constantBytes(), options, result);
   result.phaseSeconds.emplace_back(
       "candidate choice",
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
@@ -401,7 +377,7 @@ absl::Status Compilation::findCudaImplementations() {
                                  kernel.generatedFailure.empty()
                                      ? kernel.libraryFailure
                                      : kernel.generatedFailure,
-                                 traceOps(kernel)});
+                                 traceOps(kernel.function, kernel.launches)});
       continue;
     }
     KernelImplementation &chosen = kernel.candidates[choice];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/fusion/CutKernel.h"
 #include "compiler/pipelines/KernelCompiler.h"
 #include "compiler/pipelines/KernelImplementation.h"
 #include "compiler/pipelines/LibraryCalls.h"
@@ -21,15 +22,33 @@ struct Kernel {
   std::optional<LibraryMatch> library;
   std::string generatedFailure, libraryFailure;
   std::vector<KernelImplementation> candidates;
+  /// Places where it is worth trying to cut it in two (CutKernel.h), the parts
+  /// that came of it, and the place of those that were chosen, if any.
+  std::vector<int> cuts;
+  std::vector<CutKernel> parts;
+  int chosenCut = 0;
 };
 
 /// `function` as the text of a module of its own, with the ranges of the
 /// symbols that its sizes are made of.
 std::string moduleText(mlir::func::FuncOp function, mlir::ArrayAttr symbols);
 
+/// Bytes that a launch must read and write: its operands and results, dynamic
+/// sizes at the top of their ranges being what the others are like.
+double countBytes(mlir::func::FuncOp kernel);
+
+/// FLOPs of a launch, dynamic sizes at the top of their ranges.
+double evaluateFlops(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols);
+
 /// The implementation that is one launch of the code compiled from `function`.
 KernelImplementation generatedImplementation(mlir::func::FuncOp function,
                                              const CompiledKernel &compiled);
+
+/// The implementation of a kernel that is one launch of the code compiled from
+/// each of its parts.
+KernelImplementation cutImplementation(CutKernel &parts,
+                                       const CompiledKernel &first,
+                                       const CompiledKernel &second);
 
 } // namespace aitune
 

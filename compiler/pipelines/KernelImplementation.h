@@ -28,12 +28,14 @@ struct ImplementationStep {
 };
 
 struct KernelImplementation {
-  /// "generated", or the library's name.
+  /// "generated", "cut before OPERATION", or the library's name.
   std::string name;
   /// What tells it from others of the same name, such as its schedule.
   std::string description;
   std::vector<ImplementationStep> steps;
   std::vector<mlir::RankedTensorType> temporaries;
+  /// Where the kernel was cut in two; 0: it was not.
+  int cut = 0;
   /// The objects that its generated steps need.
   std::vector<KernelObject> objects;
 };

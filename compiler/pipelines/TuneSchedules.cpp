@@ -6,11 +6,10 @@
 #include <ctime>
 #include <map>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/cpu/Target.h"
-#include "compiler/dialect/SizeExpressions.h"
 #include "compiler/pipelines/KernelCompiler.h"
-#include "compiler/pipelines/PlanBuilder.h"
 #include "compiler/tune/CostModel.h"
 #include "compiler/tune/KernelMeasurer.h"
 #include "compiler/tune/Search.h"
@@ -35,6 +34,11 @@ constexpr int64_t kCacheBytes = int64_t{48} << 20;
 constexpr double kDefaultSeconds = 0.04;
 /// Records that a cost model learns from.
 constexpr int kTrainingRecords = 4000;
+/// Kernels that are cut in two for each second of the budget: to compile and
+/// measure one takes about 0.1 s.
+constexpr double kCutsASecond = 2;
+/// After a kernel's key, that of where it is best cut.
+constexpr char kCutKey[] = " cut";
 /// The first features of a schedule are its kernel's (Schedule.cpp).
 constexpr size_t kShapeFeatures = 3;
 
@@ -70,8 +74,11 @@ public:
         coldCache(constantBytes > kCacheBytes), start(Clock::now()) {}
 
   absl::Status run();
+  absl::Status keepCuts();
 
 private:
+  absl::Status open();
+  void listKernelCuts();
   const TuningOptions &tuning() const { return options.tuning; }
   double seconds() const {
     return std::chrono::duration<double>(Clock::now() - start).count();
@@ -107,34 +114,6 @@ private:
   std::map<std::string, FormKnowledge> forms;
 };
 
-/// Bytes that a launch must read and write: its operands and results, dynamic
-/// sizes at the top of their ranges being what the others are like.
-double countBytes(func::FuncOp kernel) {
-  double bytes = 0;
-  auto add = [&](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor)
-      return;
-    double elements = 1;
-    for (int64_t size : tensor.getShape())
-      elements *= ShapedType::isDynamic(size) ? 128.0 : double(size);
-    bytes += elements * std::max(tensor.getElementTypeBitWidth() / 8, 1u);
-  };
-  for (Type type : kernel.getArgumentTypes())
-    add(type);
-  for (Type type : kernel.getResultTypes())
-    add(type);
-  return bytes;
-}
-
-double evaluateFlops(func::FuncOp kernel, ArrayAttr symbols) {
-  std::vector<int64_t> values;
-  if (symbols)
-    for (auto symbol : symbols.getAsRange<DictionaryAttr>())
-      values.push_back(symbol.getAs<IntegerAttr>("max").getInt());
-  return double(ait::toSizeExpression(countFlops(kernel)).Evaluate(values));
-}
-
 std::string ScheduleTuner::keyOf(func::FuncOp kernel) const {
   OwningOpRef<func::FuncOp> copy(kernel.clone());
   copy->setSymName("kernel");
@@ -144,12 +123,16 @@ std::string ScheduleTuner::keyOf(func::FuncOp kernel) const {
 
 absl::Status ScheduleTuner::takeChoices() {
   for (Kernel &kernel : kernels) {
-    const StringRef kind =
-        kernel.function->getAttrOfType<StringAttr>("ait.kind").getValue();
-    if (kind == "loop" || kernel.launches.empty())
+    if (kernel.launches.empty())
       continue;
-    absl::StatusOr<std::string> config =
-        database->chosen(keyOf(kernel.function), target, version);
+    const std::string key = keyOf(kernel.function);
+    absl::StatusOr<std::string> cut =
+        database->chosen(key + kCutKey, target, version);
+    if (!cut.ok())
+      return cut.status();
+    if (int place; absl::SimpleAtoi(*cut, &place))
+      kernel.cuts = {place};
+    absl::StatusOr<std::string> config = database->chosen(key, target, version);
     if (!config.ok())
       return config.status();
     if (config->empty())
@@ -413,9 +396,38 @@ absl::Status ScheduleTuner::finish() {
   return absl::OkStatus();
 }
 
-absl::Status ScheduleTuner::run() {
-  if (tuning().database.empty() && tuning().budgetSeconds <= 0)
+/// Cuts to try, of the kernels that move most bytes: what fusion saves.
+void ScheduleTuner::listKernelCuts() {
+  std::vector<std::pair<double, Kernel *>> byBytes;
+  for (Kernel &kernel : kernels)
+    byBytes.emplace_back(countBytes(kernel.function) * kernel.launches.size(),
+                         &kernel);
+  llvm::sort(byBytes, [](const auto &lhs, const auto &rhs) {
+    return lhs.first > rhs.first;
+  });
+  const auto most = static_cast<size_t>(kCutsASecond * tuning().budgetSeconds);
+  for (auto [bytes, kernel] : llvm::ArrayRef(byBytes).take_front(most))
+    if (bytes > 0)
+      kernel->cuts = listCuts(kernel->function);
+}
+
+absl::Status ScheduleTuner::keepCuts() {
+  if (tuning().database.empty())
     return absl::OkStatus();
+  if (absl::Status status = open(); !status.ok())
+    return status;
+  for (const Kernel &kernel : kernels)
+    if (!kernel.parts.empty())
+      if (absl::Status status = database->choose(
+              keyOf(kernel.function) + kCutKey, target, version,
+              kernel.chosenCut > 0 ? absl::StrCat(kernel.chosenCut) : "whole");
+          !status.ok())
+        return status;
+  return absl::OkStatus();
+}
+
+/// Says what machine and generator results belong to, and opens the database.
+absl::Status ScheduleTuner::open() {
   FailureOr<Target> cpu = options.target.empty()
                               ? FailureOr<Target>(Target::host())
                               : Target::named(options.target);
@@ -433,6 +445,14 @@ absl::Status ScheduleTuner::run() {
       return opened.status();
     database = *std::move(opened);
   }
+  return absl::OkStatus();
+}
+
+absl::Status ScheduleTuner::run() {
+  if (tuning().database.empty() && tuning().budgetSeconds <= 0)
+    return absl::OkStatus();
+  if (absl::Status status = open(); !status.ok())
+    return status;
   if (tuning().budgetSeconds <= 0)
     return takeChoices();
   if (tuning().worker.empty())
@@ -445,6 +465,8 @@ absl::Status ScheduleTuner::run() {
   absl::Status searched = measureDefaults();
   if (searched.ok())
     searched = searchAll();
+  if (!tuning().stop || !tuning().stop())
+    listKernelCuts();
   // What was found before something failed is used all the same.
   absl::Status finished = finish();
   return searched.ok() ? finished : searched;
@@ -462,6 +484,16 @@ void tuneSchedules(std::vector<Kernel> &kernels, ArrayAttr symbols,
     result.tuning.note = std::string(status.message());
   result.tuning.seconds =
       std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void keepCuts(std::vector<Kernel> &kernels, ArrayAttr symbols,
+              int64_t constantBytes, const CompileOptions &options,
+              CompileResult &result) {
+  if (absl::Status status =
+          ScheduleTuner(kernels, symbols, constantBytes, options, result)
+              .keepCuts();
+      !status.ok())
+    result.tuning.note = std::string(status.message());
 }
 
 } // namespace aitune

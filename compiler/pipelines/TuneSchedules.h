@@ -11,13 +11,22 @@
 namespace aitune {
 
 /// Sets ait.config of the kernels for which a better schedule than the default
-/// is known or found, and fills result.tuning. Problems (no database, no
+/// is known or found, and fills result.tuning. Sets the `cuts` of kernels that
+/// may be faster as two: all that are worth measuring in a search, otherwise
+/// those that a search found. Problems (no database, no
 /// measuring process) never fail the build: they end the search and stand in
 /// result.tuning.note. `constantBytes` is the size of the model's weights: if
 /// the caches do not hold them, candidates are measured with cold caches.
 void tuneSchedules(std::vector<Kernel> &kernels, mlir::ArrayAttr symbols,
                    int64_t constantBytes, const CompileOptions &options,
                    CompileResult &result);
+
+/// After a search, when implementations have been chosen: keeps `chosenCut` of
+/// the kernels for which cuts were measured in the database. Problems stand in
+/// result.tuning.note.
+void keepCuts(std::vector<Kernel> &kernels, mlir::ArrayAttr symbols,
+              int64_t constantBytes, const CompileOptions &options,
+              CompileResult &result);
 
 } // namespace aitune
 

@@ -19,6 +19,7 @@
 namespace aitune {
 namespace {
 
+using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -294,6 +295,47 @@ TEST(CommandLine, PathsAreRelativeToTheUsersDirectory) {
       Path("stderr");
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 0)
       << ReadFile(Path("stderr"));
+}
+
+TEST(CommandLine, ASearchIsKeptAndUsed) {
+  // Kernels that can be cut in two: a softmax, and a product with an epilogue.
+  torch::jit::Module model("__torch__.Searched");
+  model.register_parameter("weight", torch::randn({96, 64}), false);
+  model.define(
+      "def forward(self, x: Tensor):\n"
+      "    y = torch.gelu(torch.linear(x, self.weight)) * 2.0 + 1.0\n"
+      "    return torch.softmax(y, 1)\n");
+  model.save(Path("searched.pt"));
+  const std::string tune =
+      "tune searched.pt --input 'float32[40,64]' --seconds 0.1 "
+      "--cache searched-cache --tuning-database searched.db --json "
+      "searched.json ";
+  const auto candidates = [](const std::string& name) {
+    const nlohmann::json report = nlohmann::json::parse(ReadFile(Path(name)));
+    std::vector<std::string> names;
+    for (const auto& candidate : report["compile"]["candidates"]) {
+      names.push_back(candidate["candidate"].get<std::string>());
+    }
+    return names;
+  };
+  Outcome outcome = Aitune(tune + "--tune-budget 3s");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("agrees with eager"));
+  EXPECT_THAT(candidates("searched.json"), Contains(StartsWith("cut before")));
+
+  // What was found is used without a search, and its build is kept.
+  for (const char* cache : {"miss", "hit"}) {
+    outcome = Aitune(tune);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("agrees with eager"));
+    EXPECT_THAT(outcome.out, HasSubstr(std::string("cache      ") + cache));
+  }
+  outcome = Aitune("tuning stats --tuning-database searched.db");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr(" measurements"));
+  outcome = Aitune("tuning stats --tuning-database missing.db");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(ErrorLine(outcome), HasSubstr("missing.db"));
 }
 
 struct BadCall {

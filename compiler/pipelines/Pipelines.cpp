@@ -41,8 +41,9 @@ void buildTransformPipeline(OpPassManager &passManager, bool onCuda) {
   // After decomposition, so that permutes sink through what normalisations are
   // made of.
   functions.addPass(createLayout());
-  // On a GPU alone: one matmul of these leaves most of it idle, while a CPU's
-  // cores are busy with one, and read slices more slowly than whole tensors.
+  // On a GPU alone, most of which one matmul of these leaves idle. It would
+  // fill a CPU's cores, whose kernels pack constants of the pool, not joined
+  // ones.
   if (onCuda)
     functions.addPass(createMergeMatmuls());
   // Reshapes and broadcasts that would part a contraction from its epilogue

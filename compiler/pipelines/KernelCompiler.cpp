@@ -93,17 +93,6 @@ absl::Status readAttributes(func::FuncOp kernel, size_t inputs,
   return absl::OkStatus();
 }
 
-FailureOr<Target> findTarget(const KernelCompilerOptions &options) {
-  return options.target.empty() ? FailureOr<Target>(Target::host())
-                                : Target::named(options.target);
-}
-
-absl::Status unknownTarget(const KernelCompilerOptions &options) {
-  return absl::InvalidArgumentError(
-      "unknown target '" + options.target +
-      "'; known: host, avx2, avx512, avx512bf16, amx");
-}
-
 /// The dialects of every phase. Built once: a context then loads them lazily.
 const DialectRegistry &kernelDialects() {
   static const DialectRegistry *registry = [] {
@@ -117,11 +106,22 @@ const DialectRegistry &kernelDialects() {
 
 } // namespace
 
+absl::StatusOr<Target> findTarget(const std::string &name) {
+  if (name.empty())
+    return Target::host();
+  FailureOr<Target> target = Target::named(name);
+  if (failed(target))
+    return absl::InvalidArgumentError(
+        "unknown target '" + name +
+        "'; known: host, avx2, avx512, avx512bf16, amx");
+  return *target;
+}
+
 absl::StatusOr<CompiledKernel>
 compileKernel(const std::string &text, const KernelCompilerOptions &options) {
-  FailureOr<Target> target = findTarget(options);
-  if (failed(target))
-    return unknownTarget(options);
+  absl::StatusOr<Target> target = findTarget(options.target);
+  if (!target.ok())
+    return target.status();
 
   MLIRContext context(kernelDialects(), MLIRContext::Threading::DISABLED);
   Diagnostics diagnostics(context);
@@ -181,9 +181,9 @@ compileKernel(const std::string &text, const KernelCompilerOptions &options) {
 absl::StatusOr<KernelSpace>
 listKernelSchedules(const std::string &text,
                     const KernelCompilerOptions &options) {
-  FailureOr<Target> target = findTarget(options);
-  if (failed(target))
-    return unknownTarget(options);
+  absl::StatusOr<Target> target = findTarget(options.target);
+  if (!target.ok())
+    return target.status();
   MLIRContext context(kernelDialects(), MLIRContext::Threading::DISABLED);
   Diagnostics diagnostics(context);
   OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);

@@ -35,6 +35,10 @@ struct CompiledKernel {
   std::string ir;
 };
 
+/// The target of CompileOptions::target; empty: this machine. An error names
+/// those that there are.
+absl::StatusOr<Target> findTarget(const std::string &name);
+
 /// Compiles `text`, a module with one outlined kernel function (its kind in
 /// the attribute ait.kind, its schedule in ait.config). The error's message is
 /// what the passes said. Thread-safe.

@@ -428,11 +428,9 @@ absl::Status ScheduleTuner::keepCuts() {
 
 /// Says what machine and generator results belong to, and opens the database.
 absl::Status ScheduleTuner::open() {
-  FailureOr<Target> cpu = options.target.empty()
-                              ? FailureOr<Target>(Target::host())
-                              : Target::named(options.target);
-  if (failed(cpu))
-    return absl::InvalidArgumentError("unknown target");
+  absl::StatusOr<Target> cpu = findTarget(options.target);
+  if (!cpu.ok())
+    return cpu.status();
   const int threads = options.threads > 0 ? options.threads : ThreadCount();
   target =
       absl::StrCat(cpu->cpu, " ", Sha256Hex(cpu->features).substr(0, 8), ", ",

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -55,6 +56,7 @@ class TorchInductor : public TorchBackend {
   }
   absl::StatusOr<c10::IValue> Run(
       absl::Span<const RegionValue> inputs) const override;
+  std::vector<std::string> Notes() const override;
   absl::Status SaveMore(BackendStateProto* state,
                         TorchBackendStateProto* more) const override;
   absl::Status LoadMore(const BackendStateProto& state,
@@ -71,7 +73,7 @@ class TorchInductor : public TorchBackend {
   std::vector<InputDescription> WithoutFixedAxes(
       absl::Span<const InputDescription> wanted,
       const ValueList& arguments) const;
-  absl::Status CheckGraph(const CompiledModel& compiled) const;
+  absl::Status CheckGraph(const CompiledModel& compiled);
   // The option cpp.threads, for as long as the result lives.
   ScopedThreadCount Threads() const;
   absl::StatusOr<ArtifactBlobs> BlobsOf(const KeptVersion& version) const;
@@ -89,6 +91,7 @@ class TorchInductor : public TorchBackend {
 
   mutable std::mutex kept_mutex_;
   std::vector<KeptVersion> kept_;
+  std::set<std::string> notes_;
 };
 
 absl::Status TorchInductor::Prepare(BuildContext* context) {
@@ -131,6 +134,7 @@ absl::Status TorchInductor::Prepare(BuildContext* context) {
     AITUNE_RETURN_IF_ERROR(LoadKept());
   } else {
     kept_.clear();
+    notes_.clear();
     for (const Sample& sample : context->samples()) {
       const std::vector<RegionValue> inputs = Values(sample);
       AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
@@ -289,7 +293,7 @@ absl::StatusOr<Table::Version> TorchInductor::Compile(
                         std::move(inputs)};
 }
 
-absl::Status TorchInductor::CheckGraph(const CompiledModel& compiled) const {
+absl::Status TorchInductor::CheckGraph(const CompiledModel& compiled) {
   std::string refused;
   int breaks = 0;
   for (const FallbackOp& op : compiled.report().fallbacks) {
@@ -298,6 +302,10 @@ absl::Status TorchInductor::CheckGraph(const CompiledModel& compiled) const {
         ": ", op.reason);
     Log(LogChannel::kGraphBreaks,
         absl::StrCat(source()->name(), ": LibTorch runs ", text));
+    {
+      std::lock_guard<std::mutex> lock(kept_mutex_);
+      notes_.insert(absl::StrCat("LibTorch runs ", text));
+    }
     if (IsAllowedInGraph(op.op)) continue;
     if (breaks++ == 0) refused = text;
   }
@@ -306,6 +314,11 @@ absl::Status TorchInductor::CheckGraph(const CompiledModel& compiled) const {
       "fullgraph=True, but LibTorch would have to run ", breaks,
       breaks == 1 ? " operator: " : " operators, the first ", refused,
       ". Allow it with allow_in_graph, or set fullgraph to False."));
+}
+
+std::vector<std::string> TorchInductor::Notes() const {
+  std::lock_guard<std::mutex> lock(kept_mutex_);
+  return {notes_.begin(), notes_.end()};
 }
 
 absl::StatusOr<ArtifactBlobs> TorchInductor::BlobsOf(

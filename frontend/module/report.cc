@@ -43,14 +43,15 @@ std::string ShortName(const BackendReport& backend) {
 }
 
 // One bar a backend and batch size, with the interval of the median. All by
-// item, so that batch sizes can be compared.
+// item, so that batch sizes can be compared. The longest median sets the scale;
+// an interval that goes on beyond the plot ends in an arrow.
 std::string TimingPlot(const std::vector<BackendReport>& backends) {
-  constexpr int kLeft = 280, kWidth = 440, kRow = 20;
+  constexpr int kLeft = 310, kWidth = 420, kRow = 20;
   double longest = 0;
   std::vector<int64_t> batches;
   for (const BackendReport& backend : backends) {
     for (const TimedBatch& timing : backend.timings) {
-      longest = std::max(longest, timing.latency.median_high / timing.batch);
+      longest = std::max(longest, timing.latency.median / timing.batch);
       if (std::find(batches.begin(), batches.end(), timing.batch) ==
           batches.end())
         batches.push_back(timing.batch);
@@ -69,25 +70,29 @@ std::string TimingPlot(const std::vector<BackendReport>& backends) {
       for (const TimedBatch& timing : backends[i].timings) {
         if (timing.batch != batch) continue;
         const auto x = [&](double milliseconds) {
-          return kLeft + kWidth * (milliseconds / batch) / longest;
+          return kLeft +
+                 std::min<double>(
+                     kWidth, .8 * kWidth * (milliseconds / batch) / longest);
         };
+        const double high = x(timing.latency.median_high);
         absl::StrAppendFormat(
             &rows,
             "<text x='%d' y='%d' text-anchor='end'%s>%s</text>"
             "<rect x='%d' y='%d' width='%.1f' height='12' fill='%s'/>"
             "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#222'/>"
-            "<text x='%.1f' y='%d'>%.3g ms</text>",
+            "<text x='%.1f' y='%d'>%s%.3g ms</text>",
             kLeft - 8, y + 14, backends[i].chosen ? " font-weight='600'" : "",
             ShortName(backends[i]), kLeft, y + 4,
             x(timing.latency.median) - kLeft, kColors[i % std::size(kColors)],
-            x(timing.latency.median_low), x(timing.latency.median_high), y + 10,
-            y + 10, x(timing.latency.median_high) + 6, y + 14,
+            x(timing.latency.median_low), high, y + 10, y + 10,
+            high < kLeft + kWidth ? high + 6 : high - 1, y + 14,
+            high < kLeft + kWidth ? "" : "&#9656; ",
             timing.latency.median / batch);
         y += kRow;
       }
     }
   }
-  const int width = kLeft + kWidth + 80;
+  const int width = kLeft + kWidth + 90;
   return absl::StrFormat(
       "<h2>Time of an item</h2><svg width='%d' viewBox='0 0 %d %d' "
       "font-size='12' role='img' aria-label='median time of an item by backend "
@@ -129,6 +134,18 @@ std::string BackendTable(const std::vector<BackendReport>& backends) {
                    "<th class='n'>median, 95 %</th><th class='n'>p99 ms</th>"
                    "<th class='n'>items/s</th></tr>",
                    rows, "</table>");
+}
+
+std::string NoteLists(const std::vector<BackendReport>& backends) {
+  std::string lists;
+  for (const BackendReport& backend : backends) {
+    if (backend.notes.empty()) continue;
+    absl::StrAppend(&lists, "<p>", Escaped(NameOf(backend)), "</p><ul>");
+    for (const std::string& note : backend.notes)
+      absl::StrAppend(&lists, "<li>", Escaped(note), "</li>");
+    absl::StrAppend(&lists, "</ul>");
+  }
+  return lists.empty() ? "" : absl::StrCat("<h2>Notes</h2>", lists);
 }
 
 std::string SubmoduleTable(
@@ -176,6 +193,7 @@ std::string ReportJson(const TuneReport& report) {
                                   {"eager", backend.is_eager},
                                   {"chosen", backend.chosen},
                                   {"reason", backend.reason},
+                                  {"notes", backend.notes},
                                   {"timings", timings}});
   }
   for (const aitune::frontend::SubmoduleTime& time : report.submodules) {
@@ -203,7 +221,8 @@ std::string ReportHtml(const TuneReport& report) {
       "<meta name='viewport' content='width=device-width'><title>",
       title, "</title><style>", kStyle, "</style></head><body><h1>", title,
       "</h1>", head, TimingPlot(report.backends), BackendTable(report.backends),
-      SubmoduleTable(report.submodules), "</body></html>\n");
+      NoteLists(report.backends), SubmoduleTable(report.submodules),
+      "</body></html>\n");
 }
 
 }  // namespace ait

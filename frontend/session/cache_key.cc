@@ -6,7 +6,6 @@
 #include <link.h>
 #include <sys/stat.h>
 
-#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -19,6 +18,7 @@
 #include "frontend/session/pytree.h"
 #include "frontend/torchscript/substitution.h"
 #include "runtime/hash/sha256.h"
+#include "runtime/target/build_id.h"
 #include "runtime/target/host_target.h"
 
 namespace aitune::frontend {
@@ -113,55 +113,6 @@ std::set<std::string> LoadedLibraries() {
   return libraries;
 }
 
-// The contents of the build ids among the ELF notes of a segment: each note is
-// three numbers (the sizes of name and contents, the type), the name and the
-// contents, both padded to four bytes.
-std::string BuildIdOf(std::string_view notes) {
-  std::string ids;
-  ElfW(Nhdr) note;
-  while (notes.size() >= sizeof(note)) {
-    std::memcpy(&note, notes.data(), sizeof(note));
-    notes.remove_prefix(sizeof(note));
-    const size_t name = (size_t{note.n_namesz} + 3) / 4 * 4;
-    const size_t contents = (size_t{note.n_descsz} + 3) / 4 * 4;
-    if (name + contents > notes.size()) break;
-    if (note.n_type == NT_GNU_BUILD_ID &&
-        notes.substr(0, note.n_namesz) == std::string_view("GNU", 4))
-      ids += notes.substr(name, note.n_descsz);
-    notes.remove_prefix(name + contents);
-  }
-  return ids;
-}
-
-// The id that the linker gave the program or library that this code is in: a
-// hash of it. Empty if it has none.
-std::string LinkersBuildId() {
-  std::string id;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* data) {
-        const auto here = reinterpret_cast<uintptr_t>(&BuildId);
-        bool is_here = false;
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const ElfW(Phdr) & segment = info->dlpi_phdr[i];
-          const uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
-          is_here = is_here || (segment.p_type == PT_LOAD && here >= begin &&
-                                here - begin < segment.p_memsz);
-        }
-        if (!is_here) return 0;
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const ElfW(Phdr) & segment = info->dlpi_phdr[i];
-          if (segment.p_type == PT_NOTE)
-            *static_cast<std::string*>(data) +=
-                BuildIdOf({reinterpret_cast<const char*>(info->dlpi_addr +
-                                                         segment.p_vaddr),
-                           segment.p_memsz});
-        }
-        return 1;
-      },
-      &id);
-  return id;
-}
-
 // The whole file that this code is in, for programs without a build id.
 std::string ProgramBytes() {
   Dl_info self = {};
@@ -179,7 +130,8 @@ std::string ProgramBytes() {
 const std::string& BuildId() {
   static const auto* const id = [] {
     Sha256 hash;
-    const std::string given = LinkersBuildId();
+    const std::string given =
+        LinkersBuildId(reinterpret_cast<const void*>(&BuildId));
     hash.Update(given.empty() ? ProgramBytes() : given);
     for (const std::string& library : LoadedLibraries()) hash.Update(library);
     return new std::string(ToHex(hash.Finish()));

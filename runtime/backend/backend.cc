@@ -193,6 +193,12 @@ std::string Backend::Describe() const {
   return absl::StrCat(name(), "(", config_->Describe(), ")");
 }
 
+std::vector<std::string> Backend::Notes() const {
+  std::shared_lock<StateLock> lock(lock_);
+  if (state() == BackendState::kInit) return {};
+  return implementation_->Notes();
+}
+
 absl::StatusOr<BackendStateProto> Backend::ToDict() const {
   std::shared_lock<StateLock> lock(lock_);
   if (state() == BackendState::kInit)

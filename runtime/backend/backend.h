@@ -93,6 +93,10 @@ class Backend {
   // "TorchInductorBackend(mode=max-autotune)".
   std::string Describe() const;
 
+  // What a report tells of the built model, a line each, such as "LibTorch runs
+  // aten::bincount: ...". Nothing before Build.
+  std::vector<std::string> Notes() const;
+
   // What a checkpoint keeps. Files are artifacts: paths, which the checkpoint
   // bundles. kFailedPrecondition before Build.
   absl::StatusOr<BackendStateProto> ToDict() const;

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -81,6 +82,10 @@ class BackendImplementation {
   // One call of the model. `inputs` are flattened and read in place.
   virtual absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) const = 0;
+
+  // What a report tells of the built model, a line each, such as what another
+  // runs and why. Thread-safe.
+  virtual std::vector<std::string> Notes() const { return {}; }
 
   // Adds artifacts and `implementation` to `state`; the rest is set already.
   // Called in any state but INIT.

@@ -57,12 +57,14 @@ Contest::Contest(TuneRequest request) : request_(std::move(request)) {
 absl::Status Contest::Build(int number) {
   Entrant& entrant = entrants_[number];
   BuildRequest request = request_.build;
-  if (!request.cache_dir.empty())
-    request.cache_dir /= entrant.backend->Key();
+  if (!request.cache_dir.empty()) request.cache_dir /= entrant.backend->Key();
   const absl::Status status = entrant.backend->Build(request);
   entrant.built = entrant.in_race = status.ok();
-  if (!status.ok())
+  if (status.ok()) {
+    entrant.report.notes = entrant.backend->Notes();
+  } else {
     Drop(number, absl::StrCat("can't be built: ", status.ToString()));
+  }
   return status;
 }
 

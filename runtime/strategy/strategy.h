@@ -72,6 +72,7 @@ struct BackendReport {
   // Why it was not chosen: it could not be built, differs from eager, is not
   // faster. Empty for the chosen one.
   std::string reason;
+  std::vector<std::string> notes;   // Backend::Notes() once it was built
   std::vector<TimedBatch> timings;  // empty if it was not timed
 };
 

@@ -110,6 +110,19 @@ class Files : public testing::Environment {
         "    return torch.tanh(torch.gelu(x)) * torch.exp(torch.sin(x))\n");
     rounded.save(Path("rounded.pt"));
 
+    torch::jit::Module part("__torch__.Part");
+    part.define("def forward(self, x: Tensor):\n    return torch.tanh(x)\n");
+    torch::jit::Module whole("__torch__.Whole");
+    whole.register_module("part", part);
+    whole.define(
+        "def forward(self, x: Tensor):\n"
+        "    return self.part.forward(x) * 2.\n");
+    whole.save(Path("whole.pt"));
+    std::ofstream(Path("method.py"))
+        << "def forward(self, x: Tensor):\n    return torch.sigmoid(x)\n";
+    std::ofstream(Path("function.py"))
+        << "def tanh(x: Tensor):\n    return torch.cos(x)\n";
+
     std::ofstream(Path("text.pt")) << "this is no model\n";
     const std::string bytes = ReadFile(Path("tiny.pt"));
     std::ofstream(Path("truncated.pt"), std::ios::binary)
@@ -257,6 +270,21 @@ TEST(CommandLine, ExplainGivesReasons) {
   EXPECT_THAT(outcome.out, HasSubstr("it draws random numbers"));
 }
 
+// The replacements compute something else, which shows that they are used.
+TEST(CommandLine, SubmodulesAreDisabledAndReplaced) {
+  const std::string tune =
+      "tune whole.pt --input 'float32[4,8]' --seconds 0 --explain ";
+  const Outcome disabled = Aitune(tune + "--disable part");
+  EXPECT_EQ(disabled.code, 0) << disabled.err;
+  EXPECT_THAT(disabled.out, HasSubstr("disabled"));
+  const Outcome method = Aitune(tune + "--substitute part=method.py");
+  EXPECT_EQ(method.code, 3) << method.err;
+  EXPECT_THAT(method.out, HasSubstr("zeros: output error 1 "));
+  const Outcome function = Aitune(tune + "--substitute aten::tanh=function.py");
+  EXPECT_EQ(function.code, 3) << function.err;
+  EXPECT_THAT(function.out, HasSubstr("zeros: output error 2 "));
+}
+
 TEST(CommandLine, SamplesBesideTheModelAreFound) {
   ASSERT_EQ(std::system(("cp " + Path("tiny.pt") + " " + Path("beside.pt") +
                          " && cp " + Path("samples.pt") + " " +
@@ -378,6 +406,14 @@ INSTANTIATE_TEST_SUITE_P(
          "rulu"},
         {"Directory", "tune . --input 'float32[1,8]'", 1, "."},
         {"NoInputs", "tune tiny.pt", 1, "--input"},
+        {"NoSubmodule", "tune whole.pt --input 'float32[2]' --disable half", 1,
+         "no submodule half; it has part"},
+        {"NoReplacement",
+         "tune whole.pt --input 'float32[2]' --substitute part=none.py", 1,
+         "none.py"},
+        {"BadReplacement",
+         "tune whole.pt --input 'float32[2]' --substitute aten::tanh=text.pt",
+         1, "the replacement of aten::tanh"},
         {"WrongCount",
          "tune tiny.pt --input 'float32[1,8]' --input 'float32[1]'", 1,
          "takes 1"},

@@ -29,7 +29,8 @@ constexpr char kStyle[] =
     "th,td{padding:.25em .8em;border-bottom:1px solid #ddd;text-align:left;"
     "vertical-align:top}td.n,th.n{text-align:right;"
     "font-variant-numeric:tabular-nums}.chosen{font-weight:600}"
-    "td[rowspan]{max-width:22em}svg{display:block;margin:.5em 0;"
+    "td[rowspan]{max-width:22em;overflow-wrap:anywhere}svg{display:block;"
+    "margin:.5em 0;"
     "max-width:100%;height:auto}.reason{color:#666;font-weight:400}";
 constexpr const char* kColors[] = {"#999",    "#2a6fb0", "#c8692b",
                                    "#3d8f5b", "#8a5bb0", "#b03a5b"};
@@ -46,7 +47,7 @@ std::string ShortName(const BackendReport& backend) {
 // item, so that batch sizes can be compared. The longest median sets the scale;
 // an interval that goes on beyond the plot ends in an arrow.
 std::string TimingPlot(const std::vector<BackendReport>& backends) {
-  constexpr int kLeft = 310, kWidth = 420, kRow = 20;
+  constexpr int kLeft = 330, kWidth = 400, kRow = 20;
   double longest = 0;
   std::vector<int64_t> batches;
   for (const BackendReport& backend : backends) {

@@ -274,14 +274,27 @@ absl::Status ScheduleTuner::readDatabase(Task &task) {
 absl::StatusOr<std::vector<Measurement>>
 ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
                        double measureSeconds) {
+  // A machine's speed drifts over a search. The default takes part in each
+  // round, and times are as they were when it was measured first.
+  const double reference = task.defaultMicroseconds();
+  std::vector<size_t> round(schedules.begin(), schedules.end());
+  if (!llvm::is_contained(round, 0u))
+    round.push_back(0);
   absl::StatusOr<std::vector<Measurement>> measured =
-      measurer->measure(schedules, measureSeconds);
+      measurer->measure(round, measureSeconds);
   if (!measured.ok())
     return measured.status();
+  const double now =
+      (*measured)[llvm::find(round, 0u) - round.begin()].microseconds;
+  const double drift = reference > 0 && now > 0 ? reference / now : 1;
+  measured->resize(schedules.size());
   std::vector<TuningRecord> records;
   for (size_t i = 0; i < schedules.size(); ++i) {
     const Schedule &schedule = task.space.schedules[schedules[i]];
-    const Measurement &outcome = (*measured)[i];
+    Measurement &outcome = (*measured)[i];
+    if (outcome.microseconds > 0)
+      for (double *time : {&outcome.microseconds, &outcome.low, &outcome.high})
+        *time *= drift;
     task.problem.known[schedules[i]] = outcome;
     ++task.summary.measured;
     task.summary.failed += outcome.microseconds < 0;

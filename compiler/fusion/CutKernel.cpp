@@ -1,6 +1,7 @@
 #include "compiler/fusion/CutKernel.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/fusion/KernelFunction.h"
 #include "compiler/fusion/KernelGraph.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -13,9 +14,6 @@ using namespace mlir;
 
 namespace aitune {
 namespace {
-
-/// Stands for the sizes of dynamic axes.
-constexpr int64_t kTypicalSize = 128;
 
 using Operations = llvm::SmallSetVector<Operation *, 16>;
 
@@ -66,18 +64,6 @@ FailureOr<Sides> divide(func::FuncOp kernel, int cut) {
   return sides;
 }
 
-int64_t countBytes(const Sides &sides) {
-  int64_t bytes = 0;
-  for (Value value : sides.crossing) {
-    auto type = cast<RankedTensorType>(value.getType());
-    int64_t elements = 1;
-    for (int64_t size : type.getShape())
-      elements *= ShapedType::isDynamic(size) ? kTypicalSize : size;
-    bytes += elements * type.getElementTypeBitWidth();
-  }
-  return bytes;
-}
-
 /// Writes one side as a function of `kernel`'s module.
 CutKernel::Part writePart(func::FuncOp kernel, const Operations &operations,
                           ArrayRef<Value> results, StringRef kind,
@@ -92,15 +78,11 @@ CutKernel::Part writePart(func::FuncOp kernel, const Operations &operations,
         inputs.insert(operand);
   OpBuilder builder(kernel);
   builder.setInsertionPointAfter(kernel);
-  part.function = func::FuncOp::create(
+  part.function = createKernelFunction(
       builder, kernel.getLoc(), (kernel.getSymName() + suffix).str(),
       builder.getFunctionType(ValueRange(inputs.getArrayRef()).getTypes(),
-                              ValueRange(results).getTypes()));
-  part.function.setPrivate();
-  part.function->setAttr("ait.kind", builder.getStringAttr(kind));
-  part.function->setAttr("ait.implementation",
-                         builder.getStringAttr("generated"));
-  part.function->setAttr("ait.config", builder.getDictionaryAttr({}));
+                              ValueRange(results).getTypes()),
+      kind);
   Block *body = part.function.addEntryBlock();
   builder.setInsertionPointToStart(body);
   IRMapping mapping;
@@ -131,7 +113,8 @@ CutKernel::Part writePart(func::FuncOp kernel, const Operations &operations,
 std::vector<int> listCuts(func::FuncOp kernel) {
   struct Place {
     int cut;
-    int64_t bytes, offCentre;
+    double bytes;
+    int offCentre;
   };
   std::vector<Place> places;
   const int count =
@@ -145,17 +128,21 @@ std::vector<int> listCuts(func::FuncOp kernel) {
       continue;
     if (isRecomputed(&*std::next(kernel.getBody().front().begin(), cut)))
       continue;
-    if (FailureOr<Sides> sides = divide(kernel, cut); succeeded(sides))
-      places.push_back({cut, countBytes(*sides), std::abs(2 * cut - count)});
+    FailureOr<Sides> sides = divide(kernel, cut);
+    if (failed(sides))
+      continue;
+    places.push_back({cut, 0, std::abs(2 * cut - count)});
+    for (Value value : sides->crossing)
+      places.back().bytes +=
+          estimateBytes(cast<RankedTensorType>(value.getType()));
   }
   llvm::sort(places, [](const Place &lhs, const Place &rhs) {
     return std::tie(lhs.bytes, lhs.offCentre, lhs.cut) <
            std::tie(rhs.bytes, rhs.offCentre, rhs.cut);
   });
   std::vector<int> cuts;
-  for (const Place &place : places)
-    if (cuts.size() < 2)
-      cuts.push_back(place.cut);
+  for (const Place &place : ArrayRef(places).take_front(2))
+    cuts.push_back(place.cut);
   return cuts;
 }
 

@@ -2,6 +2,7 @@
 #include "compiler/fusion/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/fusion/KernelFunction.h"
 #include "compiler/fusion/KernelName.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -22,12 +23,8 @@ OwningOpRef<func::FuncOp> makeFunction(KernelOp kernel) {
   OpBuilder builder(kernel.getContext());
   auto type = builder.getFunctionType(kernel.getInputs().getTypes(),
                                       kernel.getResults().getTypes());
-  auto function =
-      func::FuncOp::create(builder, kernel.getLoc(), "kernel", type);
-  function.setPrivate();
-  function->setAttr("ait.kind", kernel.getKindAttr());
-  function->setAttr("ait.implementation", builder.getStringAttr("generated"));
-  function->setAttr("ait.config", builder.getDictionaryAttr({}));
+  func::FuncOp function = aitune::createKernelFunction(
+      builder, kernel.getLoc(), "kernel", type, kernel.getKind());
   function.getBody().takeBody(kernel.getBody());
   auto yield = cast<YieldOp>(function.getBody().front().getTerminator());
   builder.setInsertionPoint(yield);

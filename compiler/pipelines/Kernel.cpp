@@ -1,6 +1,7 @@
 #include "compiler/pipelines/Kernel.h"
 
 #include "compiler/dialect/SizeExpressions.h"
+#include "compiler/fusion/KernelFunction.h"
 #include "compiler/fusion/KernelGraph.h"
 #include "compiler/pipelines/Dump.h"
 #include "compiler/pipelines/PlanBuilder.h"
@@ -21,13 +22,8 @@ std::string moduleText(func::FuncOp function, ArrayAttr symbols) {
 double countBytes(func::FuncOp kernel) {
   double bytes = 0;
   auto add = [&](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor)
-      return;
-    double elements = 1;
-    for (int64_t size : tensor.getShape())
-      elements *= ShapedType::isDynamic(size) ? 128.0 : double(size);
-    bytes += elements * std::max(tensor.getElementTypeBitWidth() / 8, 1u);
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      bytes += estimateBytes(tensor);
   };
   for (Type type : kernel.getArgumentTypes())
     add(type);
@@ -36,12 +32,17 @@ double countBytes(func::FuncOp kernel) {
   return bytes;
 }
 
-double evaluateFlops(func::FuncOp kernel, ArrayAttr symbols) {
+std::vector<int64_t> largestSizes(ArrayAttr symbols) {
   std::vector<int64_t> values;
   if (symbols)
     for (auto symbol : symbols.getAsRange<DictionaryAttr>())
       values.push_back(symbol.getAs<IntegerAttr>("max").getInt());
-  return double(ait::toSizeExpression(countFlops(kernel)).Evaluate(values));
+  return values;
+}
+
+int64_t evaluateFlops(func::FuncOp kernel, ArrayAttr symbols) {
+  return ait::toSizeExpression(countFlops(kernel))
+      .Evaluate(largestSizes(symbols));
 }
 
 KernelImplementation generatedImplementation(func::FuncOp function,

@@ -33,12 +33,15 @@ struct Kernel {
 /// symbols that its sizes are made of.
 std::string moduleText(mlir::func::FuncOp function, mlir::ArrayAttr symbols);
 
-/// Bytes that a launch must read and write: its operands and results, dynamic
-/// sizes at the top of their ranges being what the others are like.
+/// Bytes that a launch must read and write: its operands and results
+/// (estimateBytes of each).
 double countBytes(mlir::func::FuncOp kernel);
 
+/// The top of each symbol's range, in the order of ait.symbols (may be null).
+std::vector<int64_t> largestSizes(mlir::ArrayAttr symbols);
+
 /// FLOPs of a launch, dynamic sizes at the top of their ranges.
-double evaluateFlops(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols);
+int64_t evaluateFlops(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols);
 
 /// The implementation that is one launch of the code compiled from `function`.
 KernelImplementation generatedImplementation(mlir::func::FuncOp function,

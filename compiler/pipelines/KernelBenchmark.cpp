@@ -6,7 +6,7 @@
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/SizeExpressions.h"
-#include "compiler/pipelines/PlanBuilder.h"
+#include "compiler/pipelines/Kernel.h"
 #include "runtime/executable/pack.h"
 #include "runtime/executable/plan.h"
 
@@ -71,10 +71,7 @@ int64_t operandBytes(RankedTensorType type, const PackingProto &packing,
 std::string writeKernelBenchmark(func::FuncOp kernel,
                                  const CompiledKernel &compiled,
                                  ArrayAttr symbols) {
-  std::vector<int64_t> values;
-  if (symbols)
-    for (auto symbol : symbols.getAsRange<DictionaryAttr>())
-      values.push_back(symbol.getAs<IntegerAttr>("max").getInt());
+  const std::vector<int64_t> values = largestSizes(symbols);
   std::vector<int64_t> bytes, fill;
   auto addBuffer = [&](Type type, const PackingProto &packing) {
     auto tensor = cast<RankedTensorType>(type);
@@ -86,15 +83,14 @@ std::string writeKernelBenchmark(func::FuncOp kernel,
   for (Type type : kernel.getResultTypes())
     addBuffer(type, PackingProto());
   const auto grid = FromProto(compiled.launch.grid(), values.size());
-  const int64_t flops =
-      ait::toSizeExpression(countFlops(kernel)).Evaluate(values);
   return absl::StrReplaceAll(
-      kProgram, {{"KERNEL", compiled.launch.symbol()},
-                 {"BYTES", absl::StrJoin(bytes, ", ")},
-                 {"FILL", absl::StrJoin(fill, ", ")},
-                 {"SYMBOLS", absl::StrJoin(values, ", ")},
-                 {"GRID", absl::StrCat(grid.ok() ? grid->Evaluate(values) : 0)},
-                 {"FLOPS", absl::StrCat(flops, ".0")}});
+      kProgram,
+      {{"KERNEL", compiled.launch.symbol()},
+       {"BYTES", absl::StrJoin(bytes, ", ")},
+       {"FILL", absl::StrJoin(fill, ", ")},
+       {"SYMBOLS", absl::StrJoin(values, ", ")},
+       {"GRID", absl::StrCat(grid.ok() ? grid->Evaluate(values) : 0)},
+       {"FLOPS", absl::StrCat(evaluateFlops(kernel, symbols), ".0")}});
 }
 
 } // namespace aitune

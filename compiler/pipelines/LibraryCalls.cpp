@@ -1,6 +1,7 @@
 #include "compiler/pipelines/LibraryCalls.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/fusion/KernelFunction.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -138,13 +139,9 @@ func::FuncOp splitRest(func::FuncOp kernel, Value chain,
     inputTypes.push_back(argument.getType());
     restArguments.push_back(argument.getArgNumber());
   }
-  auto rest = func::FuncOp::create(
+  func::FuncOp rest = createKernelFunction(
       builder, kernel.getLoc(), (kernel.getSymName() + suffix).str(),
-      builder.getFunctionType(inputTypes, kernel.getResultTypes()));
-  rest.setPrivate();
-  rest->setAttr("ait.kind", builder.getStringAttr("loop"));
-  rest->setAttr("ait.implementation", builder.getStringAttr("generated"));
-  rest->setAttr("ait.config", builder.getDictionaryAttr({}));
+      builder.getFunctionType(inputTypes, kernel.getResultTypes()), "loop");
   Block *body = rest.addEntryBlock();
   IRMapping mapping;
   for (auto [input, argument] : llvm::zip_equal(inputs, body->getArguments()))

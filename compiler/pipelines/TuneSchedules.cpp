@@ -167,7 +167,7 @@ absl::Status ScheduleTuner::collectTasks() {
     task->request.set_cold_cache(coldCache);
     task->request.set_memory_limit(tuning().candidateBytes);
     task->space = *std::move(space);
-    task->work = {evaluateFlops(kernel.function, symbols),
+    task->work = {double(evaluateFlops(kernel.function, symbols)),
                   countBytes(kernel.function)};
     task->problem.space = &task->space;
     task->problem.known.resize(task->space.schedules.size());

@@ -64,10 +64,6 @@ void WaitWhile(const std::atomic<uint32_t>& value, uint32_t old) {
   value.wait(old, std::memory_order_acquire);
 }
 
-// Set on a thread that works on a part of a task or waits for one: ParallelFor
-// calls from there run inline.
-thread_local bool works = false;
-
 // What the threads of a region share: one task after another, published by the
 // thread that began the region.
 //
@@ -87,17 +83,19 @@ class Team {
     return current;
   }
 
-  int threads() const { return threads_; }
+  // Threads that the one that began the region may use: itself while a task is
+  // shared, so that nested calls run inline.
+  int threads() const { return sharing_ ? 1 : threads_; }
 
   // ParallelFor, from the thread that began the region.
   void Share(int64_t grid, int threads,
              absl::FunctionRef<void(int64_t, int64_t)> f) {
-    works = true;
+    sharing_ = true;
     const int64_t share = grid / threads + (grid % threads != 0);
     const int64_t part = (share - 1) / kPartsAThread + 1;
     const Task task{&f, grid, part, threads};
     task_.Store(task);
-    number_ = number_ == kEnd - 1 ? 1 : number_ + 1;
+    ++number_;
     uint32_t parts = 0;
     for (int i = 0; i < threads; ++i) parts += task.Parts(i);
     unfinished_.store(parts, std::memory_order_relaxed);
@@ -110,20 +108,18 @@ class Team {
     while (const uint32_t left = unfinished_.load(std::memory_order_acquire)) {
       WaitWhile(unfinished_, left);
     }
-    works = false;
+    sharing_ = false;
   }
 
   // Works for Share until End; on each other thread, of which libgomp may give
   // fewer than asked for. `thread` is from 1 on.
   void Serve(int thread) {
-    works = true;
     for (uint32_t seen = 0;;) {
       WaitWhile(current_, seen);
       seen = current_.load(std::memory_order_acquire);
       if (seen == kEnd) break;
       Work(thread, seen, task_.Load());
     }
-    works = false;
     left_.fetch_add(1, std::memory_order_acq_rel);
     left_.notify_all();
   }
@@ -217,7 +213,9 @@ class Team {
   }
 
   const int threads_;
-  uint32_t number_ = 0;  // of the last task; of the thread that shares
+  // Of the thread that began the region.
+  bool sharing_ = false;
+  uint32_t number_ = 0;  // of the last task
   SharedTask task_;
   alignas(64) std::atomic<uint32_t> current_{0};  // its number, or kEnd
   alignas(64) std::atomic<uint32_t> unfinished_{0};
@@ -256,7 +254,8 @@ void Run(int threads, absl::FunctionRef<void()> f) {
 }  // namespace
 
 int ThreadCount() {
-  if (works || Team::Current() != nullptr || omp_in_parallel()) return 1;
+  // Where libgomp gives a region one thread, OpenMP does not call it parallel.
+  if (Team::Current() != nullptr || omp_in_parallel()) return 1;
   // Not omp_get_max_threads: on a thread that LibTorch has not seen yet this
   // first applies at::set_num_threads.
   return std::clamp(at::get_num_threads(), 1, kMaxThreads);
@@ -277,7 +276,7 @@ void ParallelFor(int64_t grid, int64_t grain,
   const int64_t most = grid / std::max<int64_t>(grain, 1);
   Team* const team = Team::Current();
   int threads = 1;
-  if (most > 1 && !works) {
+  if (most > 1) {
     threads = static_cast<int>(std::min<int64_t>(
         team != nullptr ? team->threads() : ThreadCount(), most));
   }

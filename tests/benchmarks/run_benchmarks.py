@@ -301,6 +301,14 @@ def benchmark(name, makers, program, folder, peers, seconds, peaks):
     return row
 
 
+def print_columns(lines):
+    """Lines of as many texts each, the first to the left, the others right."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        cells = [line[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(line[1:], widths[1:])]
+        print("  ".join(cells).rstrip())
+
+
 def print_table(rows, peers):
     columns = ["model", "ours ms", "p99"]
     for peer in peers:
@@ -333,10 +341,7 @@ def print_table(rows, peers):
     for peer in peers:
         means += ["", f"{statistics.geometric_mean(ratios[peer]):.2f}" if ratios[peer] else ""]
     lines.append(means + [""] * 4)
-    widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
-    for line in lines:
-        cells = [line[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(line[1:], widths[1:])]
-        print("  ".join(cells).rstrip())
+    print_columns(lines)
     if best:
         print(f"against the best peer of each row: {statistics.geometric_mean(best):.2f}")
     for row in rows:

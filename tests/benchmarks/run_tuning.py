@@ -22,7 +22,7 @@ import tempfile
 
 import torch
 
-from run_benchmarks import DEFAULT_MODELS, Ours, measure
+from run_benchmarks import DEFAULT_MODELS, Ours, measure, print_columns
 
 STRATEGIES = ["successive-halving", "random"]
 
@@ -96,10 +96,7 @@ def print_table(rows):
     for strategy in STRATEGIES:
         means += ["", f"{statistics.geometric_mean(gains[strategy]):.2f}", "", "", ""]
     lines.append(means)
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    for line in lines:
-        cells = [line[0].ljust(widths[0])] + [c.rjust(w) for c, w in zip(line[1:], widths[1:])]
-        print("  ".join(cells).rstrip())
+    print_columns(lines)
 
 
 def plot(rows, file):

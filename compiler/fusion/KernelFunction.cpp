@@ -1,0 +1,27 @@
+#include "compiler/fusion/KernelFunction.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace aitune {
+
+func::FuncOp createKernelFunction(OpBuilder &builder, Location location,
+                                  llvm::StringRef name, FunctionType type,
+                                  llvm::StringRef kind) {
+  auto function = func::FuncOp::create(builder, location, name, type);
+  function.setPrivate();
+  function->setAttr("ait.kind", builder.getStringAttr(kind));
+  function->setAttr("ait.implementation", builder.getStringAttr("generated"));
+  function->setAttr("ait.config", builder.getDictionaryAttr({}));
+  return function;
+}
+
+double estimateBytes(RankedTensorType type) {
+  double elements = 1;
+  for (int64_t size : type.getShape())
+    elements *= ShapedType::isDynamic(size) ? 128.0 : double(size);
+  return elements * std::max(type.getElementTypeBitWidth() / 8, 1u);
+}
+
+} // namespace aitune

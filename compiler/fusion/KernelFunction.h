@@ -1,0 +1,23 @@
+// What makes a function a kernel, for all that write one.
+#ifndef AITUNE_COMPILER_FUSION_KERNELFUNCTION_H
+#define AITUNE_COMPILER_FUSION_KERNELFUNCTION_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace aitune {
+
+/// A private function without a body at `builder`'s insertion point: a kernel
+/// of `kind` (ait.kind) that code is generated for with the default schedule.
+mlir::func::FuncOp createKernelFunction(mlir::OpBuilder &builder,
+                                        mlir::Location location,
+                                        llvm::StringRef name,
+                                        mlir::FunctionType type,
+                                        llvm::StringRef kind);
+
+/// Bytes of a tensor of `type`, a dynamic size being what the others are like.
+double estimateBytes(mlir::RankedTensorType type);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_FUSION_KERNELFUNCTION_H

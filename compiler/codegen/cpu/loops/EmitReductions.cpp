@@ -29,6 +29,13 @@ struct PointEmitter::ReductionLoops {
 
 namespace {
 
+/// Additions that one accumulator takes before it is added to another. A float
+/// sum of n terms by one accumulator is off by up to n roundings; by blocks,
+/// and blocks of blocks, by some hundred (Higham, The accuracy of floating
+/// point summation, 1993).
+constexpr int64_t kBlockSteps = 64;
+constexpr int kMostBlockLevels = 2;
+
 /// The value of a merged group's dims, of which addresses only need the last.
 void bindGroup(EmissionScope &scope, ArrayRef<unsigned> dims, Value iv,
                OpBuilder &b, Location location) {
@@ -36,6 +43,13 @@ void bindGroup(EmissionScope &scope, ArrayRef<unsigned> dims, Value iv,
   for (unsigned dim : dims.drop_back())
     scope.bindings[dim] = zero;
   scope.bindings[dims.back()] = iv;
+}
+
+/// Whether `generic` adds up floating-point numbers.
+bool isFloatSum(linalg::GenericOp generic) {
+  Operation *terminator = generic.getBody()->getTerminator();
+  return terminator->getNumOperands() == 1 &&
+         terminator->getOperand(0).getDefiningOp<arith::AddFOp>();
 }
 
 } // namespace
@@ -130,6 +144,36 @@ SmallVector<Value> PointEmitter::combineLanes(linalg::GenericOp generic,
   return parts;
 }
 
+SmallVector<Value> PointEmitter::sumInBlocks(
+    ReductionLoops &loops, Value end, int64_t step, std::optional<int64_t> size,
+    ValueRange accumulators,
+    function_ref<SmallVector<Value>(Value iv, ValueRange carried)> body) {
+  int64_t steps = size.value_or(INT64_MAX) / step, stride = step;
+  for (int level = 0; level < kMostBlockLevels && steps > 2 * kBlockSteps &&
+                      isFloatSum(loops.generic);
+       ++level) {
+    steps /= kBlockSteps;
+    stride *= kBlockSteps;
+  }
+  auto addUp = [&](auto &self, int64_t stride, Value from, Value to,
+                   ValueRange before) -> SmallVector<Value> {
+    if (stride == step)
+      return loop(from, to, step, before, body);
+    return loop(from, to, stride, before, [&](Value iv, ValueRange carried) {
+      SmallVector<Value> block;
+      for (size_t i = 0; i < carried.size(); ++i)
+        block.push_back(loops.neutral[i % loops.neutral.size()]);
+      Value last = arith::MinUIOp::create(
+          b, location, to, arith::AddIOp::create(b, location, iv, i64(stride)));
+      block = self(self, stride / kBlockSteps, iv, last, block);
+      for (auto [part, total] : llvm::zip(block, carried))
+        part = combine(loops.generic, total, part)[0];
+      return block;
+    });
+  };
+  return addUp(addUp, stride, i64(0), end, accumulators);
+}
+
 SmallVector<Value> PointEmitter::reduceInnermost(ReductionLoops &loops,
                                                  ValueRange accumulators) {
   const ReductionLoops::Group &group = loops.groups.back();
@@ -172,20 +216,21 @@ SmallVector<Value> PointEmitter::reduceInnermost(ReductionLoops &loops,
     for (int64_t i = 1; i < unroll; ++i)
       llvm::append_range(sets, loops.neutral);
     Value end = wholeSteps(lanes * unroll);
-    sets = loop(
-        done, end, lanes * unroll, sets, [&](Value iv, ValueRange carried) {
-          SmallVector<Value> next;
-          for (int64_t i = 0; i < unroll; ++i)
-            llvm::append_range(next, chunk(iv, i * lanes, nullptr,
+    sets = sumInBlocks(loops, end, lanes * unroll, constantSize, sets,
+                       [&](Value iv, ValueRange carried) {
+                         SmallVector<Value> next;
+                         for (int64_t i = 0; i < unroll; ++i)
+                           llvm::append_range(
+                               next, chunk(iv, i * lanes, nullptr,
                                            carried.slice(i * width, width)));
-          return next;
-        });
-    for (int64_t stride = unroll / 2; stride >= 1; stride /= 2)
-      for (int64_t i = 0; i < stride; ++i) {
+                         return next;
+                       });
+    for (int64_t half = unroll / 2; half >= 1; half /= 2)
+      for (int64_t i = 0; i < half; ++i) {
         SmallVector<Value> low(sets.begin() + i * width,
                                sets.begin() + (i + 1) * width);
-        SmallVector<Value> high(sets.begin() + (i + stride) * width,
-                                sets.begin() + (i + stride + 1) * width);
+        SmallVector<Value> high(sets.begin() + (i + half) * width,
+                                sets.begin() + (i + half + 1) * width);
         llvm::copy(combine(loops.generic, low, high), sets.begin() + i * width);
       }
     results.assign(sets.begin(), sets.begin() + width);
@@ -215,11 +260,15 @@ SmallVector<Value> PointEmitter::reduceOver(ReductionLoops &loops,
   if (depth + 1 == loops.groups.size())
     return reduceInnermost(loops, accumulators);
   const ReductionLoops::Group &group = loops.groups[depth];
-  return loop(i64(0), materializeUniform(group.size), 1, accumulators,
-              [&](Value iv, ValueRange carried) {
-                bindGroup(*current, group.dims, iv, b, location);
-                return reduceOver(loops, depth + 1, carried);
-              });
+  return sumInBlocks(
+      loops, materializeUniform(group.size), 1, getConstant(group.size),
+      accumulators, [&](Value iv, ValueRange carried) {
+        bindGroup(*current, group.dims, iv, b, location);
+        if (!isFloatSum(loops.generic))
+          return reduceOver(loops, depth + 1, carried);
+        return combine(loops.generic, carried,
+                       reduceOver(loops, depth + 1, loops.neutral));
+      });
 }
 
 void PointEmitter::reduce(linalg::GenericOp generic, unsigned result,

@@ -191,6 +191,39 @@ func.func private @f(%a: tensor<2x7x7xCxf32>) -> (tensor<2x1x1xCxf32>, tensor<2x
   }
 }
 
+// One accumulator that takes all terms one by one is off by 1e-3 here.
+TEST_P(LoopKernelTest, LongSumsStayAccurate) {
+  RunnableKernel kernel = compile(R"(
+#dynamic = affine_map<()[s0] -> (s0)>
+func.func private @rows(%a: tensor<1000003xf32>) -> tensor<1xf32> attributes {ait.kind = "loop"} {
+  %r = ait.sum %a {dims = array<i64: 0>} : tensor<1000003xf32> -> tensor<1xf32>
+  return %r : tensor<1xf32>
+}
+func.func private @columns(%a: tensor<62500x16xf32>) -> tensor<1x16xf32> attributes {ait.kind = "loop"} {
+  %r = ait.sum %a {dims = array<i64: 0>} : tensor<62500x16xf32> -> tensor<1x16xf32>
+  return %r : tensor<1x16xf32>
+}
+func.func private @outer(%a: tensor<62500x2x8xf32>) -> tensor<1x2x1xf32> attributes {ait.kind = "loop"} {
+  %r = ait.sum %a {dims = array<i64: 0, 2>} : tensor<62500x2x8xf32> -> tensor<1x2x1xf32>
+  return %r : tensor<1x2x1xf32>
+}
+func.func private @dynamic(%a: tensor<?xf32, #dynamic>) -> tensor<1xf32> attributes {ait.kind = "loop"} {
+  %r = ait.sum %a {dims = array<i64: 0>} : tensor<?xf32, #dynamic> -> tensor<1xf32>
+  return %r : tensor<1xf32>
+})");
+  Floats a(1000003, 0.1f), one(1), two(2), sixteen(16);
+  ASSERT_TRUE(kernel.run("rows", {data(a), data(one)}));
+  expectNear(one, {100000.3f}, 2e-6f, "rows");
+  ASSERT_TRUE(kernel.run("columns", {data(a), data(sixteen)}, {}, 2));
+  expectNear(sixteen, Floats(16, 6250), 2e-6f, "columns");
+  ASSERT_TRUE(kernel.run("outer", {data(a), data(two)}, {}, 2));
+  expectNear(two, Floats(2, 50000), 2e-6f, "outer");
+  for (int64_t size : {0, 1, 100, 8191, 8192, 8193, 1000003}) {
+    ASSERT_TRUE(kernel.run("dynamic", {data(a), data(one)}, {size}));
+    expectNear(one, {static_cast<float>(size * 0.1)}, 2e-6f, "dynamic");
+  }
+}
+
 TEST_P(LoopKernelTest, SoftmaxOverTheMiddleAxis) {
   for (int columns : {1, 6, 16, 37}) {
     RunnableKernel kernel = compile(replaceAll(R"(

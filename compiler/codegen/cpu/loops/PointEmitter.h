@@ -181,6 +181,14 @@ private:
   llvm::SmallVector<mlir::Value> reduceOver(ReductionLoops &loops,
                                             unsigned depth,
                                             mlir::ValueRange accumulators);
+  /// for (iv = 0; iv < end; iv += step), as loop(), but float sums are added up
+  /// in blocks. `size`: what `end` at most is, if that is known.
+  llvm::SmallVector<mlir::Value>
+  sumInBlocks(ReductionLoops &loops, mlir::Value end, int64_t step,
+              std::optional<int64_t> size, mlir::ValueRange accumulators,
+              llvm::function_ref<llvm::SmallVector<mlir::Value>(
+                  mlir::Value iv, mlir::ValueRange carried)>
+                  body);
   llvm::SmallVector<mlir::Value> reduceInnermost(ReductionLoops &loops,
                                                  mlir::ValueRange accumulators);
   llvm::SmallVector<mlir::Value> step(ReductionLoops &loops,

@@ -46,6 +46,10 @@ std::string CommandName(Command command) {
       return "bench";
     case Command::kInspect:
       return "inspect";
+    case Command::kDeploy:
+      return "deploy";
+    case Command::kBackends:
+      return "backends";
     case Command::kCache:
       return "cache";
     case Command::kTuning:
@@ -77,19 +81,6 @@ absl::StatusOr<std::string> ReadSource(const std::string& path) {
   return source;
 }
 
-absl::Status SubstituteOperators(const Options& options) {
-  for (const std::string& text : options.substitutes) {
-    const auto [name, path] = SplitSubstitute(text);
-    if (!IsOperator(name)) continue;
-    absl::StatusOr<std::string> source = ReadSource(path);
-    if (!source.ok()) return source.status();
-    if (absl::Status status = frontend::SubstituteInGraph(name, *source);
-        !status.ok())
-      return status;
-  }
-  return absl::OkStatus();
-}
-
 // The model with what the options say of its submodules.
 absl::StatusOr<frontend::Model> LoadChanged(const Options& options,
                                             const frontend::LoadOptions& load) {
@@ -112,6 +103,19 @@ absl::StatusOr<frontend::Model> LoadChanged(const Options& options,
 }
 
 }  // namespace
+
+absl::Status SubstituteOperators(const Options& options) {
+  for (const std::string& text : options.substitutes) {
+    const auto [name, path] = SplitSubstitute(text);
+    if (!IsOperator(name)) continue;
+    absl::StatusOr<std::string> source = ReadSource(path);
+    if (!source.ok()) return source.status();
+    if (absl::Status status = frontend::SubstituteInGraph(name, *source);
+        !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Subject> LoadSubject(const Options& options,
                                     Progress& progress) {

@@ -39,6 +39,10 @@ absl::StatusOr<frontend::ValueList> TypicalCall(const Options& options,
 // too where the command could not write its files.
 absl::StatusOr<Subject> LoadSubject(const Options& options, Progress& progress);
 
+// Makes the operators known that --substitute replaces. Errors: a file that
+// can't be read, those of SubstituteInGraph.
+absl::Status SubstituteOperators(const Options& options);
+
 frontend::BuildOptions MakeBuildOptions(const Options& options,
                                         Progress& progress);
 
@@ -71,6 +75,8 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress);
 absl::StatusOr<int> Run(const Options& options, Progress& progress);
 absl::StatusOr<int> Bench(const Options& options, Progress& progress);
 absl::StatusOr<int> Inspect(const Options& options, Progress& progress);
+absl::StatusOr<int> Deploy(const Options& options, Progress& progress);
+absl::StatusOr<int> ShowBackends(const Options& options);
 absl::StatusOr<int> ManageCache(const Options& options);
 absl::StatusOr<int> ManageTuning(const Options& options);
 

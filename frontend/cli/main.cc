@@ -42,6 +42,10 @@ absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
       return Bench(options, progress);
     case Command::kInspect:
       return Inspect(options, progress);
+    case Command::kDeploy:
+      return Deploy(options, progress);
+    case Command::kBackends:
+      return ShowBackends(options);
     case Command::kCache:
       return ManageCache(options);
     case Command::kTuning:

@@ -1,9 +1,10 @@
 #include "frontend/cli/options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <iostream>
-#include <sstream>
+#include <map>
+
+#include "frontend/cli/option_groups.h"
 
 namespace aitune::cli {
 namespace {
@@ -11,17 +12,6 @@ namespace {
 constexpr char kDescription[] =
     "aitune compiles TorchScript models for this CPU, checks the result "
     "against eager\nPyTorch and times it against PyTorch's own compiler.\n";
-
-constexpr char kInputsHelp[] = R"(
-Inputs:
-  --input "float32[1,3,224,224]"        one for each argument, in order
-  --input "int64[1..32,128]{0..30000}"  a range is a dynamic axis, compiled once
-                                        for all its sizes; braces give values
-  --input "float32[n=1..8,m=2..64,16]"  axes of one name have one size
-  --inputs samples.pt                   saved with torch.save: a tensor, or the
-                                        arguments as a list, tuple or dict
-  With both, the file gives values and --input the dynamic axes. Without either
-  aitune takes the inputs recorded in the model, or NAME.inputs.pt beside NAME.pt.)";
 
 constexpr char kFooter[] = R"(
 Examples:
@@ -32,6 +22,8 @@ Examples:
   aitune run model.pt --inputs samples.pt --output results.pt
   aitune bench model.pt --seconds 20 --json -
   aitune inspect model.pt --top 10
+  aitune deploy model.pt --input "float32[1..32,3,224,224]" --save model.aitune
+  aitune run model.aitune --inputs samples.pt
 
 Exit codes:
   0  success
@@ -41,189 +33,12 @@ Exit codes:
 
 `aitune COMMAND --help` lists the options of a command.)";
 
-constexpr char kInputGroup[] = "Model and inputs";
-constexpr char kCompileGroup[] = "Compiling";
-
-// Types and descriptions only: CLI11 would add the validators' names. Long
-// descriptions are wrapped to the terminal's usual width.
-class Formatter : public CLI::Formatter {
- public:
-  Formatter() { column_width(26); }
-
-  std::string make_option_opts(const CLI::Option* option) const override {
-    const std::string type = option->get_type_name();
-    return type.empty() || option->get_positional() ? "" : " " + type;
-  }
-
-  std::string make_option_desc(const CLI::Option* option) const override {
-    constexpr size_t kWidth = 54;
-    std::istringstream words(option->get_description());
-    std::string text, word;
-    size_t column = 0;
-    while (words >> word) {
-      if (column > 0 && column + 1 + word.size() > kWidth) {
-        text += '\n';
-        column = 0;
-      } else if (column > 0) {
-        text += ' ';
-        ++column;
-      }
-      text += word;
-      column += word.size();
-    }
-    return text;
-  }
-};
-
-// Refuses what `accepts` does not, saying what `expected` is.
-template <typename Accepts>
-CLI::Validator Check(const std::string& expected, Accepts accepts) {
-  return CLI::Validator(
-      [expected, accepts](std::string& text) {
-        return accepts(text) ? std::string()
-                             : "\"" + text + "\" is not " + expected;
-      },
-      "");
-}
-
-CLI::Validator NumberFrom(double least, const std::string& expected) {
-  return Check(expected, [least](const std::string& text) {
-    double number = 0;
-    return CLI::detail::lexical_cast(text, number) && number >= least;
-  });
-}
-
-CLI::Validator OneOf(const std::vector<std::string>& names) {
-  return Check("one of " + CLI::detail::join(names, ", "),
-               [names](const std::string& text) {
-                 return std::find(names.begin(), names.end(), text) !=
-                        names.end();
-               });
-}
-
 CompilePhase PhaseOf(const std::string& name) {
   if (name == "import") return CompilePhase::Import;
   if (name == "transformed") return CompilePhase::Transformed;
   if (name == "fused") return CompilePhase::Fused;
   if (name == "linalg") return CompilePhase::Linalg;
   return CompilePhase::LLVM;
-}
-
-void AddJson(CLI::App& app, Options& options) {
-  app.add_option("--json", options.json,
-                 "Write the report as JSON to FILE, or to stdout if -")
-      ->type_name("FILE")
-      ->group("Report");
-}
-
-void AddModelOptions(CLI::App& app, Options& options) {
-  app.add_option("MODEL", options.model,
-                 "TorchScript file (torch.jit.save), traced or scripted")
-      ->required();
-  app.add_option("--input", options.inputs,
-                 "An argument of forward, DTYPE[SIZES]; once for each")
-      ->type_name("SPEC")
-      ->allow_extra_args(false)
-      ->group(kInputGroup);
-  app.add_option("--inputs", options.inputs_file,
-                 "Sample arguments saved with torch.save")
-      ->type_name("FILE")
-      ->group(kInputGroup);
-  app.add_option("--dtype", options.dtype,
-                 "Convert the model and its floating-point inputs first: "
-                 "float32 (fp32), bfloat16 (bf16), float16 (fp16), float64")
-      ->type_name("DTYPE")
-      ->group(kInputGroup);
-  app.add_option("--threads", options.threads,
-                 "Threads of every implementation; default: LibTorch's")
-      ->type_name("N")
-      ->check(NumberFrom(1, "a number of threads"))
-      ->group(kInputGroup);
-  app.add_option("--seed", options.seed, "Seed of random inputs; default: 0")
-      ->type_name("N")
-      ->group(kInputGroup);
-  AddJson(app, options);
-  app.footer(kInputsHelp);
-}
-
-void AddPlugins(CLI::App& app, Options& options) {
-  app.add_option("--plugin", options.plugins,
-                 "Shared library that adds passes, schedules, cost models or "
-                 "search strategies; may be given again")
-      ->allow_extra_args(false)
-      ->type_name("FILE")
-      ->group(kCompileGroup);
-}
-
-void AddCompileOptions(CLI::App& app, Options& options) {
-  app.add_option("--device", options.device,
-                 "Compile for and run on cpu (default), cuda or cuda:N, the "
-                 "GPU number N")
-      ->type_name("NAME")
-      ->check(Check("cpu, cuda or cuda:N",
-                    [](const std::string& text) {
-                      return text == "cpu" || text == "cuda" ||
-                             (text.rfind("cuda:", 0) == 0 && text.size() > 5 &&
-                              text.find_first_not_of("0123456789", 5) ==
-                                  std::string::npos);
-                    }))
-      ->group(kCompileGroup);
-  app.add_flag("--emulate-eager-casts", options.emulate_eager_casts,
-               "Round after every operation where eager does, instead of once "
-               "a fused kernel")
-      ->group(kCompileGroup);
-  app.add_flag_callback(
-         "--no-measure", [&options] { options.measure_candidates = false; },
-         "Choose between library and generated kernels by rule, not by "
-         "measuring")
-      ->group(kCompileGroup);
-  app.add_option("--target", options.target,
-                 "Generate for avx2, avx512 or amx instead of all that this "
-                 "CPU has")
-      ->type_name("NAME")
-      ->check(OneOf({"avx2", "avx512", "amx"}))
-      ->group(kCompileGroup);
-  app.add_option("--dump", options.dump_directory,
-                 "Write the IR after each phase, object code and one "
-                 "standalone benchmark a kernel into DIR")
-      ->type_name("DIR")
-      ->group(kCompileGroup);
-  app.add_option("--disable", options.disabled,
-                 "Submodule, such as encoder.layer.0, that LibTorch is to run; "
-                 "may be given again")
-      ->allow_extra_args(false)
-      ->type_name("PATH")
-      ->group(kCompileGroup);
-  app.add_option("--substitute", options.substitutes,
-                 "Compile the TorchScript function in FILE in place of an "
-                 "operator (aten::hardswish), or the method in it in place of "
-                 "a submodule's forward; may be given again")
-      ->allow_extra_args(false)
-      ->type_name("NAME=FILE")
-      ->check(Check("NAME=FILE",
-                    [](const std::string& text) {
-                      const size_t equals = text.find('=');
-                      return equals != std::string::npos && equals > 0 &&
-                             equals + 1 < text.size();
-                    }))
-      ->group(kCompileGroup);
-  AddPlugins(app, options);
-}
-
-void AddCacheFolder(CLI::App& app, Options& options) {
-  app.add_option("--cache", options.cache_folder,
-                 "Folder of compiled models; default: aitune/models in "
-                 "$XDG_CACHE_HOME or ~/.cache")
-      ->type_name("DIR")
-      ->group("Cache");
-}
-
-void AddCacheOptions(CLI::App& app, Options& options) {
-  AddCacheFolder(app, options);
-  app.add_flag_callback(
-         "--no-cache", [&options] { options.use_cache = false; },
-         "Compile whatever the cache has, and keep nothing")
-      ->group("Cache");
 }
 
 void AddCache(CLI::App& root, Options& options) {
@@ -251,16 +66,6 @@ void AddCache(CLI::App& root, Options& options) {
       ->transform(CLI::AsSizeValue(false))
       ->type_name("SIZE");
   add("stats", "Size, hits and misses", CacheAction::kStats);
-}
-
-void AddTuningDatabase(CLI::App& app, Options& options) {
-  app.add_option(
-         "--tuning-database", options.tuning_database,
-         "File with what searches found: schedules in it are used, and "
-         "--tune-budget adds to it; default: aitune/schedules.db beside "
-         "the default cache, none with --cache or --no-cache")
-      ->type_name("FILE")
-      ->group("Schedule search");
 }
 
 void AddSearchOptions(CLI::App& app, Options& options) {
@@ -361,7 +166,8 @@ void AddTune(CLI::App& root, Options& options) {
 
 void AddRun(CLI::App& root, Options& options) {
   CLI::App* app = root.add_subcommand(
-      "run", "Compile a model, run it once, save or print its outputs");
+      "run",
+      "Run a model, or what deploy saved, once; save or print its outputs");
   AddModelOptions(*app, options);
   AddCompileOptions(*app, options);
   AddCacheOptions(*app, options);
@@ -420,18 +226,82 @@ void AddInspect(CLI::App& root, Options& options) {
   app->callback([&options] { options.command = Command::kInspect; });
 }
 
+void AddDeploy(CLI::App& root, Options& options) {
+  CLI::App* app = root.add_subcommand(
+      "deploy",
+      "Time backends, choose one by a strategy, save it for programs");
+  AddModelOptions(*app, options);
+  AddSubmoduleOptions(*app, options);
+  AddCacheOptions(*app, options);
+  const char* group = "Choice";
+  CLI::Option* strategy =
+      app->add_option("--strategy", options.strategy,
+                      "OneBackend, FirstWins, MaxThroughput or MinLatency; "
+                      "default: MaxThroughput")
+          ->type_name("NAME")
+          ->check(
+              OneOf({"OneBackend", "FirstWins", "MaxThroughput", "MinLatency"}))
+          ->group(group);
+  app->add_option("--latency-budget", options.latency_budget,
+                  "Most throughput among the batch sizes at which 99 of 100 "
+                  "calls take at most MS milliseconds")
+      ->type_name("MS")
+      ->check(NumberFrom(1e-6, "a number of milliseconds"))
+      ->excludes(strategy)
+      ->group(group);
+  app->add_option("--backend", options.backends,
+                  "Kind and configuration, such as "
+                  "\"TorchInductorBackend(mode=max-autotune)\"; may be given "
+                  "again, the preferred first; default: that one and "
+                  "TorchScriptBackend")
+      ->allow_extra_args(false)
+      ->type_name("TEXT")
+      ->group(group);
+  app->add_option("--batches", options.batches,
+                  "Batch sizes to time, separated by commas; default: powers "
+                  "of two within the range of the first dynamic axis")
+      ->type_name("SIZES")
+      ->delimiter(',')
+      ->check(NumberFrom(1, "a batch size"))
+      ->group(group);
+  app->add_option("--seconds", options.seconds,
+                  "Time to spend on timing a batch size; default: 6")
+      ->type_name("S")
+      ->check(NumberFrom(0, "a number of seconds"))
+      ->group(group);
+  app->add_option("--save", options.save,
+                  "Save what was chosen as a file, or as a folder if PATH ends "
+                  "with /; `aitune run PATH` runs it")
+      ->type_name("PATH")
+      ->group("Report");
+  app->add_option("--html", options.html,
+                  "Write the report as a page with plots to FILE")
+      ->type_name("FILE")
+      ->group("Report");
+  app->callback([&options] { options.command = Command::kDeploy; });
+}
+
+void AddBackends(CLI::App& root, Options& options) {
+  CLI::App* app = root.add_subcommand(
+      "backends", "List the kinds of backends, their modes and options");
+  AddJson(*app, options);
+  app->callback([&options] { options.command = Command::kBackends; });
+}
+
 }  // namespace
 
 std::optional<int> ParseCommandLine(int argc, const char* const* argv,
                                     Options& options) {
   CLI::App app(kDescription, "aitune");
-  app.formatter(std::make_shared<Formatter>());
+  app.formatter(MakeFormatter());
   app.get_formatter()->label("SUBCOMMAND", "COMMAND");
   app.get_formatter()->label("Subcommands", "Commands");
   AddTune(app, options);
   AddRun(app, options);
   AddBench(app, options);
   AddInspect(app, options);
+  AddDeploy(app, options);
+  AddBackends(app, options);
   AddCache(app, options);
   AddTuning(app, options);
   AddMeasure(app, options);
@@ -446,7 +316,9 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
     if (app.get_subcommands().empty()) {
       text = argc > 1 ? std::string("\"") + argv[1] + "\" is not a command"
                       : "no command given";
-      text += "; there are tune, run, bench, inspect, cache and tuning";
+      text +=
+          "; there are tune, run, bench, inspect, deploy, backends, cache and "
+          "tuning";
     }
     std::cerr << "aitune: " << text << "; see `aitune --help`\n";
     return kUsage;

@@ -2,6 +2,7 @@
 #ifndef AITUNE_FRONTEND_CLI_OPTIONS_H_
 #define AITUNE_FRONTEND_CLI_OPTIONS_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ enum class Command {
   kRun,
   kBench,
   kInspect,
+  kDeploy,
+  kBackends,
   kCache,
   kTuning,
   kMeasure,
@@ -84,6 +87,14 @@ struct Options {
   // bench
   std::vector<std::string> against = {"eager", "torchscript"};
   bool paced = false;
+
+  // deploy
+  std::string strategy = "MaxThroughput";
+  double latency_budget = 0;          // milliseconds; 0: by `strategy`
+  std::vector<std::string> backends;  // as ParseBackendChoice takes them
+  std::vector<int64_t> batches;       // empty: the strategy's
+  std::string save;                   // file, or folder with a '/' at its end
+  std::string html;                   // file
 
   // inspect
   int repeats = 20;

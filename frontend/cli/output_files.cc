@@ -40,6 +40,9 @@ absl::Status CheckOutputFiles(const Options& options) {
       !status.ok()) {
     return status;
   }
+  if (absl::Status status = CheckFile("--html", options.html); !status.ok()) {
+    return status;
+  }
   if (options.dump_directory.empty()) return absl::OkStatus();
   std::error_code error;
   std::filesystem::create_directories(options.dump_directory, error);

@@ -27,7 +27,7 @@ json ToJson(const frontend::Comparison& comparison) {
   json object = {{"output", comparison.output},
                  {"agrees", comparison.agrees},
                  {"max_error", comparison.max_error},
-                 {"tolerance", comparison.tolerance}};
+                 {"tolerance", comparison.limits.relative}};
   if (comparison.our_reference_error) {
     object["our_reference_error"] = *comparison.our_reference_error;
     object["eager_reference_error"] = *comparison.eager_reference_error;
@@ -52,6 +52,7 @@ json ToJson(const frontend::CheckReport& check) {
       object["own_nans_of_eager"] = result.own_nans_of_eager;
     }
     if (result.plain_attention) object["plain_attention"] = true;
+    if (result.ill_conditioned) object["ill_conditioned"] = true;
     cases.push_back(object);
   }
   for (const frontend::OutputSummary& output : check.outputs) {

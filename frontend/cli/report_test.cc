@@ -39,7 +39,7 @@ Report Example() {
   frontend::Comparison comparison;
   comparison.agrees = true;
   comparison.max_error = 2e-6;
-  comparison.tolerance = 1e-4;
+  comparison.limits.relative = 1e-4;
   check.cases = {{"random", false, "", {comparison}},
                  {"ones", true, "eager raises: index", {}}};
   check.outputs = {{"", "float32[1,8]", comparison, "random"}};

@@ -158,6 +158,11 @@ std::string CheckText(const frontend::CheckReport& check) {
                                      ": eager's fused attention loses NaN; "
                                      "compared with its plain attention"));
     }
+    if (result.ill_conditioned) {
+      notes += Line("", absl::StrCat(result.name,
+                                     ": ill-conditioned: eager with other "
+                                     "roundings is about as far from float64"));
+    }
     for (const frontend::Comparison& output : result.outputs) {
       if (output.agrees) continue;
       notes +=
@@ -186,7 +191,7 @@ std::string CheckText(const frontend::CheckReport& check) {
                                ErrorText(*worst.eager_reference_error));
     }
     table.AddRow({OutputName(output.output), output.type,
-                  ErrorText(worst.max_error), ErrorText(worst.tolerance),
+                  ErrorText(worst.max_error), ErrorText(worst.limits.relative),
                   output.worst_case, reference});
   }
   if (!table.empty()) text += table.ToString(kIndent);

@@ -1,4 +1,5 @@
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
@@ -8,10 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "frontend/checkpoint/checkpoint.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/session/gpu.h"
 #include "frontend/session/pytree.h"
+#include "runtime/checkpoint/bundle.h"
+#include "runtime/executable/status_macros.h"
 
 namespace aitune::cli {
 namespace {
@@ -50,9 +54,75 @@ absl::Status Save(const std::string& path, const c10::IValue& value) {
                          absl::string_view(bytes.data(), bytes.size()));
 }
 
+std::string OutputsText(const c10::IValue& result) {
+  std::string text;
+  for (const frontend::Leaf& leaf : frontend::Leaves(result)) {
+    absl::StrAppend(&text, "output", leaf.path, " ", ValueText(*leaf.value),
+                    "\n");
+  }
+  return text;
+}
+
+// What the command line says of compiling has been settled when it was saved.
+absl::Status RefuseCompileOptions(const Options& options) {
+  for (const auto& [given, name] :
+       {std::pair(!options.dtype.empty(), "--dtype"),
+        {!options.dump_directory.empty(), "--dump"},
+        {!options.target.empty(), "--target"},
+        {options.emulate_eager_casts, "--emulate-eager-casts"},
+        {!options.disabled.empty(), "--disable"},
+        {!options.json.empty(), "--json"}}) {
+    if (given) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.model, " was compiled before: ", name,
+          " has no effect on it; give it the TorchScript file instead"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// One call of what `aitune deploy` saved.
+absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
+                                          Progress& progress) {
+  AITUNE_RETURN_IF_ERROR(RefuseCompileOptions(options));
+  AITUNE_RETURN_IF_ERROR(CheckOutputFiles(options));
+  if (options.threads > 0) at::set_num_threads(options.threads);
+  AITUNE_RETURN_IF_ERROR(SubstituteOperators(options));
+  progress.Update("load", 0, 0);
+  AITUNE_ASSIGN_OR_RETURN(const frontend::LoadedCheckpoint loaded,
+                          frontend::LoadCheckpoint(options.model));
+  AITUNE_RETURN_IF_ERROR(loaded.backend->Deploy(std::nullopt));
+  frontend::InputChoice choice;
+  choice.specs = options.inputs;
+  choice.samples_file = options.inputs_file;
+  choice.model_file = options.model;
+  AITUNE_ASSIGN_OR_RETURN(
+      const frontend::ModelInputs inputs,
+      frontend::ChooseInputs(loaded.source->model(), choice));
+  AITUNE_ASSIGN_OR_RETURN(const frontend::ValueList arguments,
+                          frontend::TypicalArguments(inputs, options.seed));
+  AITUNE_ASSIGN_OR_RETURN(const Sample sample,
+                          loaded.source->Flatten(arguments));
+  progress.Update("run", 0, 0);
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<OwnedValue> outputs,
+                          loaded.backend->Infer(Values(sample)));
+  progress.Finish();
+  return loaded.source->UnflattenResult(outputs);
+}
+
 }  // namespace
 
 absl::StatusOr<int> Run(const Options& options, Progress& progress) {
+  if (IsBundle(options.model)) {
+    AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                            RunCheckpoint(options, progress));
+    if (options.output_file.empty()) {
+      std::cout << OutputsText(result) << std::flush;
+      return kSuccess;
+    }
+    AITUNE_RETURN_IF_ERROR(Save(options.output_file, result));
+    return kSuccess;
+  }
   absl::StatusOr<Subject> subject = LoadSubject(options, progress);
   if (!subject.ok()) return subject.status();
   auto compiled = BuildSubject(options, *subject, progress);
@@ -70,11 +140,7 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
     absl::Status saved = Save(options.output_file, *result);
     if (!saved.ok()) return saved;
   }
-  std::string outputs;
-  for (const frontend::Leaf& leaf : frontend::Leaves(*result)) {
-    absl::StrAppend(&outputs, "output", leaf.path, " ", ValueText(*leaf.value),
-                    "\n");
-  }
+  const std::string outputs = OutputsText(*result);
   if (!options.json.empty()) {
     absl::StatusOr<Report> report = StartReport(options, *subject, **compiled);
     if (!report.ok()) return report.status();

@@ -1,6 +1,7 @@
 #include "frontend/session/check.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
@@ -100,6 +101,55 @@ absl::StatusOr<c10::IValue> RunWithPlainAttention(const Model& model,
   return result;
 }
 
+// `arguments` with each floating-point element changed by up to one rounding.
+ValueList Rounded(const ValueList& arguments, at::Generator& generator) {
+  std::vector<c10::IValue> rounded;
+  for (const c10::IValue& value : arguments.values()) {
+    rounded.push_back(MapTensors(value, [&](const at::Tensor& tensor, int) {
+      if (!tensor.is_floating_point()) return tensor;
+      const double unit = tensor.scalar_type() == at::kDouble  ? 0x1p-53
+                          : tensor.scalar_type() == at::kFloat ? 0x1p-24
+                          : tensor.scalar_type() == at::kHalf  ? 0x1p-11
+                                                               : 0x1p-8;
+      const at::Tensor change = at::rand(tensor.sizes(), generator,
+                                         at::TensorOptions().dtype(at::kDouble))
+                                    .mul(2 * unit)
+                                    .add(1 - unit);
+      return tensor.to(at::kDouble)
+          .mul(change.to(tensor.device()))
+          .to(tensor.scalar_type());
+    }));
+  }
+  return ValueList(std::move(rounded));
+}
+
+// Runs eager again where ours does not agree: with inputs that differ by
+// roundings, and with LibTorch's own convolutions and products in place of
+// oneDNN's. Where these differ from `truth` as much as ours does, the input is
+// ill-conditioned: no float arithmetic computes it.
+void ExcuseIllConditioned(const Model& model, const ValueList& arguments,
+                          const c10::IValue& eager, const c10::IValue& truth,
+                          std::vector<Comparison>& outputs) {
+  constexpr int kRuns = 5;
+  at::Context& context = at::globalContext();
+  const bool onednn = context.userEnabledMkldnn();
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(1);
+  for (int run = 0; run < kRuns && !AllAgree(outputs); ++run) {
+    context.setUserEnabledMkldnn(onednn && run % 2 == 1);
+    const absl::StatusOr<c10::IValue> other =
+        OnCpu(model.RunEager(Rounded(arguments, generator)));
+    context.setUserEnabledMkldnn(onednn);
+    if (!other.ok()) return;
+    const std::vector<Comparison> others =
+        CompareResults(*other, eager, &truth);
+    if (others.size() != outputs.size()) return;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (others[i].our_reference_error)
+        Excuse(*others[i].our_reference_error, outputs[i]);
+    }
+  }
+}
+
 CaseResult CheckCase(const CompiledModel& compiled, const Model& model,
                      const InputCase& input, const CheckOptions& options,
                      CheckReport& report) {
@@ -157,6 +207,10 @@ CaseResult CheckCase(const CompiledModel& compiled, const Model& model,
         result.plain_attention = AllAgree(outputs);
         if (result.plain_attention) result.outputs = std::move(outputs);
       }
+    }
+    if (!AllAgree(result.outputs) && truth != nullptr && !options.tolerance) {
+      ExcuseIllConditioned(model, arguments, *eager, *truth, result.outputs);
+      result.ill_conditioned = AllAgree(result.outputs);
     }
   }
 

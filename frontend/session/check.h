@@ -28,6 +28,9 @@ struct CaseResult {
   // Eager's fused attention lost the NaN of an input; ours was compared with
   // its plain attention, which keeps it.
   bool plain_attention = false;
+  // Ours is farther from the reference than eager's run, but not than other
+  // runs of eager with roundings of their own.
+  bool ill_conditioned = false;
 
   bool agrees() const;  // true for a skipped one
 };

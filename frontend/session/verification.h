@@ -12,7 +12,9 @@
 // output is right when it is not farther from the reference than a small
 // factor of eager's own distance, plus a few units in the last place. The
 // reference also decides where float32 exceeds its tolerance (in float64 then):
-// an ill-conditioned input is not the compiler's fault.
+// an ill-conditioned input is not the compiler's fault. How far eager is from
+// the reference on one input is a matter of luck, then; Excuse takes more runs
+// of eager into account, that round otherwise.
 //
 //   dtype      tolerance   of the reference (factor, floor)
 //   float64    1e-9        2, 1e-12
@@ -57,8 +59,8 @@ struct Comparison {
                        // lone tensor
   bool agrees = false;
   double max_error =
-      0;  // to eager, relative as above; infinity when NaNs differ
-  double tolerance = 0;  // what max_error was held against
+      0;             // to eager, relative as above; infinity when NaNs differ
+  Tolerance limits;  // what the errors were held against
   // To the reference, where there is one.
   std::optional<double> our_reference_error, eager_reference_error;
   std::string problem;  // empty when it agrees
@@ -69,6 +71,11 @@ struct Comparison {
 Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
                           const at::Tensor* reference,
                           std::optional<double> relative = std::nullopt);
+
+// Judges `ours`, which has a reference and does not agree, again by
+// `other_eager_error`, the distance to the reference of another run of eager,
+// if that is larger than the one known.
+void Excuse(double other_eager_error, Comparison& ours);
 
 // Compares results of any nesting, one Comparison a leaf; other leaves than
 // tensors must be equal. A different structure gives one failed Comparison.

@@ -93,6 +93,28 @@ TEST(CompareTensors, ReferenceExcusesAnIllConditionedFloat32Model) {
   EXPECT_TRUE(CompareTensors(ours, eager, &reference).agrees);
 }
 
+TEST(Excuse, TakesTheWorstOfEagersRunsAndNoMore) {
+  at::Tensor reference = at::randn({256}, at::kDouble);
+  at::Tensor eager = (reference * 1.0001).to(at::kFloat);
+  at::Tensor ours = (reference * 1.002).to(at::kFloat);
+  Comparison result = CompareTensors(ours, eager, &reference);
+  ASSERT_FALSE(result.agrees);
+  const std::string problem = result.problem;
+  Excuse(0.00005, result);  // nearer than the run that is known
+  EXPECT_EQ(result.problem, problem);
+  Excuse(0.0008, result);  // less than half of ours
+  EXPECT_FALSE(result.agrees);
+  EXPECT_THAT(result.problem, HasSubstr("eager's is 0.0008"));
+  Excuse(0.0012, result);
+  EXPECT_TRUE(result.agrees);
+  EXPECT_EQ(result.problem, "");
+
+  // Without a reference there is nothing to judge by.
+  Comparison plain = CompareTensors(ours, eager, nullptr);
+  Excuse(1, plain);
+  EXPECT_FALSE(plain.agrees);
+}
+
 TEST(CompareTensors, IntegersAndBoolsMustBeEqual) {
   at::Tensor eager = at::arange(6).view({2, 3});
   EXPECT_TRUE(CompareTensors(eager.clone(), eager, nullptr).agrees);

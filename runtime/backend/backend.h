@@ -2,15 +2,15 @@
 // through: built, deactivated to give its memory back, activated again, loaded
 // from a checkpoint, deployed for good.
 //
-// | call       | INIT      | ACTIVE      | INACTIVE  | CHECKPOINT_LOADED |
-// DEPLOYED |
+// clang-format off
+// | call       | INIT      | ACTIVE      | INACTIVE  | CHECKPOINT_LOADED | DEPLOYED |
 // |------------|-----------|-------------|-----------|-------------------|----------|
-// | Build      | -> ACTIVE | error       | error     | error             |
-// error    | | Activate   | error     | nothing     | -> ACTIVE | -> ACTIVE |
-// error    | | Deactivate | error     | -> INACTIVE | nothing   | error | error
-// | | Deploy     | error     | error       | error     | -> DEPLOYED       |
-// error    | | Infer      | error     | runs        | error     | error | runs
-// |
+// | Build      | -> ACTIVE | error       | error     | error             | error    |
+// | Activate   | error     | nothing     | -> ACTIVE | -> ACTIVE         | error    |
+// | Deactivate | error     | -> INACTIVE | nothing   | error             | error    |
+// | Deploy     | error     | error       | error     | -> DEPLOYED       | error    |
+// | Infer      | error     | runs        | error     | error             | runs     |
+// clang-format on
 //
 // A call that fails leaves the state as it was, so that it can be tried again.
 // Every call is thread-safe: calls of Infer run at the same time, changes of

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <utility>
 #include <vector>
 
@@ -269,6 +270,15 @@ absl::StatusOr<std::string> WriteBundle(const fs::path& path,
     return status;
   }
   return Sha256Hex(index);
+}
+
+bool IsBundle(const fs::path& path) {
+  std::error_code error;
+  const bool folder = fs::is_directory(path, error);
+  char magic[kMagicBytes] = {};
+  std::ifstream file(folder ? path / kIndexFile : path, std::ios::binary);
+  return file.read(magic, kMagicBytes) &&
+         std::string_view(magic, kMagicBytes) == kMagic;
 }
 
 absl::StatusOr<Blobs> ReadBundle(const fs::path& path,

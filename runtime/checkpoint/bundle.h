@@ -43,6 +43,9 @@ absl::StatusOr<std::string> WriteBundle(const std::filesystem::path& path,
 absl::StatusOr<Blobs> ReadBundle(const std::filesystem::path& path,
                                  std::string_view digest = "");
 
+// Whether there is a bundle at `path`, by its first bytes alone.
+bool IsBundle(const std::filesystem::path& path);
+
 // Whether a bundle may have a blob of this name.
 bool IsBlobName(std::string_view name);
 

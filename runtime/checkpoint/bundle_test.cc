@@ -57,6 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, BundleTest,
 
 TEST_P(BundleTest, ComesBack) {
   const std::string digest = Write();
+  EXPECT_TRUE(IsBundle(path_));
   EXPECT_EQ(digest.size(), 64u);
   auto blobs = ReadBundle(path_, digest);
   ASSERT_TRUE(blobs.ok()) << blobs.status();
@@ -154,12 +155,14 @@ TEST_P(BundleTest, LinksAreRefused) {
 
 TEST_P(BundleTest, MissingAndForeignFiles) {
   EXPECT_EQ(ReadBundle(path_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(IsBundle(path_));
   if (folder()) fs::create_directories(path_);
   Overwrite(IndexFile(),
             "PK\x03\x04 something else altogether, and longer "
             "than a header is");
   EXPECT_EQ(ReadBundle(path_).status().code(),
             absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(IsBundle(path_));
 }
 
 TEST_P(BundleTest, WhatIsThereIsReplacedOrKept) {

@@ -1,7 +1,5 @@
-// The program itself: what it prints, writes and returns. The first argument
-// is its path.
+// The program itself: what it prints, writes and returns.
 #include <caffe2/serialize/inline_container.h>
-#include <sys/wait.h>
 #include <torch/script.h>
 
 #include <cmath>
@@ -15,6 +13,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/end_to_end/program.h"
 
 namespace aitune {
 namespace {
@@ -23,46 +22,6 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-
-std::string* program = nullptr;
-
-struct Outcome {
-  int code = 0;
-  std::string out, err;
-};
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::string Path(const std::string& name) {
-  return testing::TempDir() + "/" + name;
-}
-
-// Runs a command in the tests' folder.
-Outcome Shell(const std::string& command) {
-  const std::string out = Path("stdout"), err = Path("stderr");
-  const int status = std::system(("{ cd " + testing::TempDir() + "; " +
-                                  command + "; } >" + out + " 2>" + err)
-                                     .c_str());
-  EXPECT_TRUE(WIFEXITED(status)) << "crashed: " << command;
-  return {WEXITSTATUS(status), ReadFile(out), ReadFile(err)};
-}
-
-Outcome Aitune(const std::string& arguments) {
-  return Shell("unset BUILD_WORKING_DIRECTORY; " + *program + " " + arguments);
-}
-
-// The last line of stderr: progress comes before it.
-std::string ErrorLine(const Outcome& outcome) {
-  std::istringstream lines(outcome.err);
-  std::string line, last;
-  while (std::getline(lines, line)) last = line;
-  return last;
-}
 
 // Copies a model, with other text in its source.
 void WriteWithOtherSource(const std::string& from, const std::string& to,
@@ -318,9 +277,9 @@ TEST(CommandLine, WhatCannotBeComparedIsNotSuccess) {
 
 TEST(CommandLine, PathsAreRelativeToTheUsersDirectory) {
   const std::string command =
-      "cd / && BUILD_WORKING_DIRECTORY=" + testing::TempDir() + " " + *program +
-      " run tiny.pt --inputs samples.pt >" + Path("stdout") + " 2>" +
-      Path("stderr");
+      "cd / && BUILD_WORKING_DIRECTORY=" + testing::TempDir() + " " +
+      ProgramPath() + " run tiny.pt --inputs samples.pt >" + Path("stdout") +
+      " 2>" + Path("stderr");
   EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 0)
       << ReadFile(Path("stderr"));
 }
@@ -440,22 +399,8 @@ INSTANTIATE_TEST_SUITE_P(
       return std::string(info.param.name);
     });
 
+const testing::Environment* const kFiles =
+    testing::AddGlobalTestEnvironment(new Files);
+
 }  // namespace
 }  // namespace aitune
-
-int main(int argc, char** argv) {
-  testing::InitGoogleTest(&argc, argv);
-  if (argc < 2) {
-    std::cerr << "give the path of aitune\n";
-    return 1;
-  }
-  char* path = realpath(argv[1], nullptr);
-  if (path == nullptr) {
-    std::cerr << argv[1] << " is not there\n";
-    return 1;
-  }
-  aitune::program = new std::string(path);
-  free(path);
-  testing::AddGlobalTestEnvironment(new aitune::Files);
-  return RUN_ALL_TESTS();
-}

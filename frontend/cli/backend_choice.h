@@ -1,0 +1,24 @@
+// A backend's kind and configuration, as a user writes them and as reports
+// print them: "TorchInductorBackend(mode=max-autotune, fullgraph=True)".
+#ifndef AITUNE_FRONTEND_CLI_BACKEND_CHOICE_H_
+#define AITUNE_FRONTEND_CLI_BACKEND_CHOICE_H_
+
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "runtime/backend/config_value.h"
+
+namespace aitune::cli {
+
+// The kind and the configuration. Values are None, true or false (True or
+// False), integers, numbers, dtypes (float16, bfloat16) or else strings; a name
+// with a dot, as in "options.max_autotune=true", is one of a dict. Which kinds,
+// names and values there are, CreateBackend checks. kInvalidArgument says where
+// the text is no such thing.
+absl::StatusOr<std::pair<std::string, ConfigDict>> ParseBackendChoice(
+    const std::string& text);
+
+}  // namespace aitune::cli
+
+#endif  // AITUNE_FRONTEND_CLI_BACKEND_CHOICE_H_

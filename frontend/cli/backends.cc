@@ -1,0 +1,73 @@
+// aitune backends: the kinds of backends, their modes and options.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/cli/commands.h"
+#include "frontend/cli/output_files.h"
+#include "runtime/backend/registry.h"
+#include "runtime/backend/torch_inductor_config.h"
+
+namespace aitune::cli {
+namespace {
+
+using nlohmann::json;
+
+// A name, and what it means in the line below.
+std::string Entry(const std::string& name, const std::string& help) {
+  return absl::StrCat("  ", name, "\n      ", help, "\n");
+}
+
+json ToJson(const ConfigValue& value) {
+  return json::parse(ToPythonJson(value), nullptr, /*allow_exceptions=*/false);
+}
+
+}  // namespace
+
+absl::StatusOr<int> ShowBackends(const Options& options) {
+  json object = {{"schema", 1},
+                 {"backends", json::array()},
+                 {"modes", json::array()},
+                 {"options", json::array()}};
+  std::string text = "Backends\n";
+  for (const BackendDescription& backend : ListBackends()) {
+    absl::StrAppend(&text, Entry(backend.name, backend.help));
+    object["backends"].push_back(
+        {{"name", backend.name}, {"help", backend.help}});
+  }
+  absl::StrAppend(&text, "\nModes of TorchInductorBackend(mode=...)\n");
+  for (const ModeDescription& mode : ListModeOptions()) {
+    const ConfigValue settings(mode.options);
+    absl::StrAppend(
+        &text,
+        Entry(absl::StrCat(mode.name, "  ", ToPythonStr(settings)), mode.help));
+    object["modes"].push_back({{"name", mode.name},
+                               {"options", ToJson(settings)},
+                               {"help", mode.help}});
+  }
+  absl::StrAppend(&text, "\nOptions of TorchInductorBackend(options.NAME=...)",
+                  "\n");
+  for (const OptionDescription& option : ListOptions()) {
+    absl::StrAppend(
+        &text,
+        Entry(absl::StrCat(option.name, "=", ToPythonStr(option.default_value)),
+              option.help));
+    object["options"].push_back({{"name", option.name},
+                                 {"default", ToJson(option.default_value)},
+                                 {"help", option.help}});
+  }
+  const std::string machine_text = object.dump(1) + "\n";
+  if (options.json == "-") {
+    std::cout << machine_text << std::flush;
+    return kSuccess;
+  }
+  std::cout << text << std::flush;
+  if (options.json.empty()) return kSuccess;
+  if (absl::Status status =
+          WriteOutputFile("--json", options.json, machine_text);
+      !status.ok())
+    return status;
+  return kSuccess;
+}
+
+}  // namespace aitune::cli

@@ -1,0 +1,172 @@
+// aitune deploy: times backends, chooses one by a strategy, saves it.
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "frontend/cli/backend_choice.h"
+#include "frontend/cli/commands.h"
+#include "frontend/cli/output_files.h"
+#include "frontend/cli/table.h"
+#include "frontend/module/module.h"
+#include "frontend/torchscript/input_spec.h"
+#include "runtime/cache/default_folder.h"
+#include "runtime/executable/status_macros.h"
+#include "runtime/strategy/strategy.h"
+
+namespace aitune::cli {
+namespace {
+
+constexpr size_t kShownSubmodules = 10;
+
+std::unique_ptr<Strategy> StrategyOf(const Options& options) {
+  if (options.latency_budget > 0) return LatencyBudget(options.latency_budget);
+  if (options.strategy == "OneBackend") return OneBackend();
+  if (options.strategy == "FirstWins") return FirstWins();
+  if (options.strategy == "MinLatency") return MinLatency();
+  return MaxThroughput();
+}
+
+// With dynamic axes two samples, at their smallest and their largest sizes,
+// from which the module learns the axes; the first of them is the batch.
+absl::Status Record(const Options& options, const frontend::ModelInputs& inputs,
+                    ait::Module& module) {
+  AITUNE_ASSIGN_OR_RETURN(const frontend::SymbolAssignment assignment,
+                          frontend::AssignSymbols(inputs.specs));
+  if (assignment.symbols.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(const frontend::ValueList arguments,
+                            frontend::TypicalArguments(inputs, options.seed));
+    return module.Record(arguments, 1);
+  }
+  for (const bool largest : {false, true}) {
+    std::vector<int64_t> sizes;
+    for (const frontend::SymbolSpec& symbol : assignment.symbols)
+      sizes.push_back(largest ? symbol.max : symbol.min);
+    AITUNE_ASSIGN_OR_RETURN(
+        const frontend::ValueList arguments,
+        frontend::MakeInputs(inputs.specs, sizes, options.seed));
+    AITUNE_RETURN_IF_ERROR(module.Record(arguments, sizes[0]));
+  }
+  return absl::OkStatus();
+}
+
+std::string NameOf(const BackendReport& backend) {
+  return backend.is_eager ? "eager" : backend.description;
+}
+
+std::string ReportText(const ait::TuneReport& report) {
+  std::string text = absl::StrFormat("model      %s\ninputs     %s\n",
+                                     report.module, report.inputs);
+  absl::StrAppend(&text, "strategy   ", report.strategy, "\n\n");
+  Table timings({"backend", ">batch", ">median ms", ">95 % interval", ">p99 ms",
+                 ">items/s"});
+  std::string reasons;
+  for (const BackendReport& backend : report.backends) {
+    std::string name = NameOf(backend);
+    if (!backend.reason.empty())
+      absl::StrAppend(&reasons, "  ", name, ": ", backend.reason, "\n");
+    for (const std::string& note : backend.notes)
+      absl::StrAppend(&reasons, "  ", name, ": ", note, "\n");
+    for (const TimedBatch& timing : backend.timings) {
+      timings.AddRow({name, absl::StrCat(timing.batch),
+                      absl::StrFormat("%.3f", timing.latency.median),
+                      absl::StrFormat("%.3f .. %.3f", timing.latency.median_low,
+                                      timing.latency.median_high),
+                      absl::StrFormat("%.3f", timing.latency.p99),
+                      absl::StrFormat("%.1f", timing.throughput())});
+      name.clear();
+    }
+  }
+  if (!timings.empty()) absl::StrAppend(&text, timings.ToString(), "\n");
+  absl::StrAppend(&text, reasons);
+  Table submodules({"submodule", "class", ">ms in eager", ">share"});
+  for (size_t i = 0; i < std::min(kShownSubmodules, report.submodules.size());
+       ++i) {
+    const frontend::SubmoduleTime& time = report.submodules[i];
+    submodules.AddRow({time.path.empty() ? "(model)" : time.path, time.type,
+                       absl::StrFormat("%.3f", time.milliseconds),
+                       absl::StrFormat("%.0f %%", 100 * time.share)});
+  }
+  if (!submodules.empty())
+    absl::StrAppend(&text, "\n", submodules.ToString(), "\n");
+  return text;
+}
+
+// The report in the forms that the options ask for, with `outcome` after the
+// text.
+absl::Status PublishReport(const Options& options,
+                           const ait::TuneReport& report,
+                           const std::string& outcome) {
+  if (!options.html.empty()) {
+    AITUNE_RETURN_IF_ERROR(
+        WriteOutputFile("--html", options.html, ait::ReportHtml(report)));
+  }
+  const bool json_to_stdout = options.json == "-";
+  (json_to_stdout ? std::cerr : std::cout)
+      << ReportText(report) << outcome << std::flush;
+  if (options.json.empty()) return absl::OkStatus();
+  const std::string json = ait::ReportJson(report) + "\n";
+  if (!json_to_stdout) return WriteOutputFile("--json", options.json, json);
+  std::cout << json << std::flush;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> Save(const Options& options,
+                                 const ait::Module& module) {
+  const bool folder = absl::EndsWith(options.save, "/");
+  AITUNE_ASSIGN_OR_RETURN(
+      const std::string digest,
+      module.Save(options.save,
+                  folder ? BundleFormat::kFolder : BundleFormat::kFile));
+  return absl::StrCat("saved      ", options.save, "\ndigest     ", digest,
+                      "\n");
+}
+
+}  // namespace
+
+absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
+  ait::TuneOptions tuning;
+  for (const std::string& text : options.backends) {
+    AITUNE_ASSIGN_OR_RETURN(ait::BackendChoice choice,
+                            ParseBackendChoice(text));
+    tuning.backends.push_back(std::move(choice));
+  }
+  tuning.batches = options.batches;
+  tuning.timing.milliseconds = 1000 * options.seconds;
+  AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
+  ait::ModuleOptions module_options;
+  module_options.name = std::filesystem::path(options.model).stem().string();
+  if (options.use_cache) {
+    module_options.cache_dir = options.cache_folder;
+    if (options.cache_folder.empty()) {
+      // Without a home there is no default cache, which is no reason to fail.
+      absl::StatusOr<std::filesystem::path> folder = DefaultCacheFolder();
+      if (folder.ok()) module_options.cache_dir = *folder;
+    }
+  }
+  std::unique_ptr<ait::Module> module = ait::Module::Wrap(
+      std::make_shared<const frontend::Model>(std::move(subject.model)),
+      std::move(module_options));
+  AITUNE_RETURN_IF_ERROR(Record(options, subject.inputs, *module));
+  progress.Update("time submodules", 0, 0);
+  AITUNE_RETURN_IF_ERROR(module->Inspect().status());
+  progress.Update("build and time backends", 0, 0);
+  const absl::Status tuned = module->Tune(*StrategyOf(options), tuning);
+  std::string outcome;
+  if (tuned.ok()) {
+    absl::StrAppend(&outcome, "chosen     ", module->Describe(), "\n");
+    if (!options.save.empty()) {
+      progress.Update("save", 0, 0);
+      AITUNE_ASSIGN_OR_RETURN(const std::string saved, Save(options, *module));
+      absl::StrAppend(&outcome, saved);
+    }
+  }
+  progress.Finish();
+  AITUNE_RETURN_IF_ERROR(PublishReport(options, module->report(), outcome));
+  if (!tuned.ok()) return tuned;
+  return kSuccess;
+}
+
+}  // namespace aitune::cli

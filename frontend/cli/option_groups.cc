@@ -1,0 +1,214 @@
+#include "frontend/cli/option_groups.h"
+
+#include <algorithm>
+#include <sstream>
+
+namespace aitune::cli {
+namespace {
+
+constexpr char kInputsHelp[] = R"(
+Inputs:
+  --input "float32[1,3,224,224]"        one for each argument, in order
+  --input "int64[1..32,128]{0..30000}"  a range is a dynamic axis, compiled once
+                                        for all its sizes; braces give values
+  --input "float32[n=1..8,m=2..64,16]"  axes of one name have one size
+  --inputs samples.pt                   saved with torch.save: a tensor, or the
+                                        arguments as a list, tuple or dict
+  With both, the file gives values and --input the dynamic axes. Without either
+  aitune takes the inputs recorded in the model, or NAME.inputs.pt beside NAME.pt.)";
+
+// Types and descriptions only: CLI11 would add the validators' names. Long
+// descriptions are wrapped to the terminal's usual width.
+class Formatter : public CLI::Formatter {
+ public:
+  Formatter() { column_width(26); }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    return type.empty() || option->get_positional() ? "" : " " + type;
+  }
+
+  std::string make_option_desc(const CLI::Option* option) const override {
+    constexpr size_t kWidth = 54;
+    std::istringstream words(option->get_description());
+    std::string text, word;
+    size_t column = 0;
+    while (words >> word) {
+      if (column > 0 && column + 1 + word.size() > kWidth) {
+        text += '\n';
+        column = 0;
+      } else if (column > 0) {
+        text += ' ';
+        ++column;
+      }
+      text += word;
+      column += word.size();
+    }
+    return text;
+  }
+};
+
+// Refuses what `accepts` does not, saying what `expected` is.
+template <typename Accepts>
+CLI::Validator Check(const std::string& expected, Accepts accepts) {
+  return CLI::Validator(
+      [expected, accepts](std::string& text) {
+        return accepts(text) ? std::string()
+                             : "\"" + text + "\" is not " + expected;
+      },
+      "");
+}
+
+}  // namespace
+
+std::shared_ptr<CLI::Formatter> MakeFormatter() {
+  return std::make_shared<Formatter>();
+}
+
+CLI::Validator NumberFrom(double least, const std::string& expected) {
+  return Check(expected, [least](const std::string& text) {
+    double number = 0;
+    return CLI::detail::lexical_cast(text, number) && number >= least;
+  });
+}
+
+CLI::Validator OneOf(const std::vector<std::string>& names) {
+  return Check("one of " + CLI::detail::join(names, ", "),
+               [names](const std::string& text) {
+                 return std::find(names.begin(), names.end(), text) !=
+                        names.end();
+               });
+}
+
+void AddJson(CLI::App& app, Options& options) {
+  app.add_option("--json", options.json,
+                 "Write the report as JSON to FILE, or to stdout if -")
+      ->type_name("FILE")
+      ->group("Report");
+}
+
+void AddModelOptions(CLI::App& app, Options& options) {
+  app.add_option("MODEL", options.model,
+                 "TorchScript file (torch.jit.save), traced or scripted")
+      ->required();
+  app.add_option("--input", options.inputs,
+                 "An argument of forward, DTYPE[SIZES]; once for each")
+      ->type_name("SPEC")
+      ->allow_extra_args(false)
+      ->group(kInputGroup);
+  app.add_option("--inputs", options.inputs_file,
+                 "Sample arguments saved with torch.save")
+      ->type_name("FILE")
+      ->group(kInputGroup);
+  app.add_option("--dtype", options.dtype,
+                 "Convert the model and its floating-point inputs first: "
+                 "float32 (fp32), bfloat16 (bf16), float16 (fp16), float64")
+      ->type_name("DTYPE")
+      ->group(kInputGroup);
+  app.add_option("--threads", options.threads,
+                 "Threads of every implementation; default: LibTorch's")
+      ->type_name("N")
+      ->check(NumberFrom(1, "a number of threads"))
+      ->group(kInputGroup);
+  app.add_option("--seed", options.seed, "Seed of random inputs; default: 0")
+      ->type_name("N")
+      ->group(kInputGroup);
+  AddJson(app, options);
+  app.footer(kInputsHelp);
+}
+
+void AddSubmoduleOptions(CLI::App& app, Options& options) {
+  app.add_option("--disable", options.disabled,
+                 "Submodule, such as encoder.layer.0, that LibTorch is to run; "
+                 "may be given again")
+      ->allow_extra_args(false)
+      ->type_name("PATH")
+      ->group(kCompileGroup);
+  app.add_option("--substitute", options.substitutes,
+                 "Compile the TorchScript function in FILE in place of an "
+                 "operator (aten::hardswish), or the method in it in place of "
+                 "a submodule's forward; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("NAME=FILE")
+      ->check(Check("NAME=FILE",
+                    [](const std::string& text) {
+                      const size_t equals = text.find('=');
+                      return equals != std::string::npos && equals > 0 &&
+                             equals + 1 < text.size();
+                    }))
+      ->group(kCompileGroup);
+}
+
+void AddPlugins(CLI::App& app, Options& options) {
+  app.add_option("--plugin", options.plugins,
+                 "Shared library that adds passes, schedules, cost models or "
+                 "search strategies; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("FILE")
+      ->group(kCompileGroup);
+}
+
+void AddCompileOptions(CLI::App& app, Options& options) {
+  app.add_option("--device", options.device,
+                 "Compile for and run on cpu (default), cuda or cuda:N, the "
+                 "GPU number N")
+      ->type_name("NAME")
+      ->check(Check("cpu, cuda or cuda:N",
+                    [](const std::string& text) {
+                      return text == "cpu" || text == "cuda" ||
+                             (text.rfind("cuda:", 0) == 0 && text.size() > 5 &&
+                              text.find_first_not_of("0123456789", 5) ==
+                                  std::string::npos);
+                    }))
+      ->group(kCompileGroup);
+  app.add_flag("--emulate-eager-casts", options.emulate_eager_casts,
+               "Round after every operation where eager does, instead of once "
+               "a fused kernel")
+      ->group(kCompileGroup);
+  app.add_flag_callback(
+         "--no-measure", [&options] { options.measure_candidates = false; },
+         "Choose between library and generated kernels by rule, not by "
+         "measuring")
+      ->group(kCompileGroup);
+  app.add_option("--target", options.target,
+                 "Generate for avx2, avx512 or amx instead of all that this "
+                 "CPU has")
+      ->type_name("NAME")
+      ->check(OneOf({"avx2", "avx512", "amx"}))
+      ->group(kCompileGroup);
+  app.add_option("--dump", options.dump_directory,
+                 "Write the IR after each phase, object code and one "
+                 "standalone benchmark a kernel into DIR")
+      ->type_name("DIR")
+      ->group(kCompileGroup);
+  AddSubmoduleOptions(app, options);
+  AddPlugins(app, options);
+}
+
+void AddCacheFolder(CLI::App& app, Options& options) {
+  app.add_option("--cache", options.cache_folder,
+                 "Folder of compiled models; default: aitune/models in "
+                 "$XDG_CACHE_HOME or ~/.cache")
+      ->type_name("DIR")
+      ->group("Cache");
+}
+
+void AddCacheOptions(CLI::App& app, Options& options) {
+  AddCacheFolder(app, options);
+  app.add_flag_callback(
+         "--no-cache", [&options] { options.use_cache = false; },
+         "Compile whatever the cache has, and keep nothing")
+      ->group("Cache");
+}
+
+void AddTuningDatabase(CLI::App& app, Options& options) {
+  app.add_option(
+         "--tuning-database", options.tuning_database,
+         "File with what searches found: schedules in it are used, and "
+         "--tune-budget adds to it; default: aitune/schedules.db beside "
+         "the default cache, none with --cache or --no-cache")
+      ->type_name("FILE")
+      ->group("Schedule search");
+}
+
+}  // namespace aitune::cli

@@ -1,0 +1,45 @@
+// Groups of options that several commands have, and how they are checked and
+// printed.
+#ifndef AITUNE_FRONTEND_CLI_OPTION_GROUPS_H_
+#define AITUNE_FRONTEND_CLI_OPTION_GROUPS_H_
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/cli/options.h"
+
+namespace aitune::cli {
+
+// Headings of the help.
+inline constexpr char kInputGroup[] = "Model and inputs";
+inline constexpr char kCompileGroup[] = "Compiling";
+
+// How `--help` prints: types and descriptions, wrapped to the usual width of a
+// terminal.
+std::shared_ptr<CLI::Formatter> MakeFormatter();
+
+// Accepts numbers from `least`; the error says that the text is no `expected`,
+// such as "a number of threads".
+CLI::Validator NumberFrom(double least, const std::string& expected);
+CLI::Validator OneOf(const std::vector<std::string>& names);
+
+// Add options to the command `app`, which write to `options`; both must live
+// until the command line is parsed.
+void AddJson(CLI::App& app, Options& options);
+// MODEL, its inputs, threads and --json.
+void AddModelOptions(CLI::App& app, Options& options);
+// --disable and --substitute.
+void AddSubmoduleOptions(CLI::App& app, Options& options);
+void AddPlugins(CLI::App& app, Options& options);
+// AddSubmoduleOptions, AddPlugins, and for what and how to compile.
+void AddCompileOptions(CLI::App& app, Options& options);
+void AddCacheFolder(CLI::App& app, Options& options);
+// AddCacheFolder and --no-cache.
+void AddCacheOptions(CLI::App& app, Options& options);
+void AddTuningDatabase(CLI::App& app, Options& options);
+
+}  // namespace aitune::cli
+
+#endif  // AITUNE_FRONTEND_CLI_OPTION_GROUPS_H_

@@ -1,0 +1,152 @@
+// What `aitune deploy` chooses, reports and saves, and that `aitune run` runs
+// it.
+#include <torch/script.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/end_to_end/program.h"
+
+namespace aitune {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Not;
+
+class Files : public testing::Environment {
+ public:
+  void SetUp() override {
+    torch::manual_seed(0);
+    torch::jit::Module part("__torch__.Part");
+    part.register_parameter("weight", torch::randn({16, 8}), false);
+    part.define(
+        "def forward(self, x: Tensor):\n"
+        "    return torch.relu(torch.linear(x, self.weight))\n");
+    torch::jit::Module model("__torch__.Net");
+    model.register_module("part", part);
+    model.define(
+        "def forward(self, x: Tensor):\n"
+        "    return torch.softmax(self.part.forward(x), 1)\n");
+    model.save(Path("net.pt"));
+    const std::vector<char> samples = torch::jit::pickle_save(
+        c10::ivalue::Tuple::create({torch::ones({3, 8})}));
+    std::ofstream(Path("samples.pt"), std::ios::binary)
+        .write(samples.data(), samples.size());
+  }
+};
+const testing::Environment* const kFiles =
+    testing::AddGlobalTestEnvironment(new Files);
+
+std::vector<std::string> Names(const json& list) {
+  std::vector<std::string> names;
+  for (const json& item : list) names.push_back(item["name"]);
+  return names;
+}
+
+TEST(BackendsCommand, ListsKindsModesAndOptions) {
+  const Outcome outcome = Aitune("backends --json -");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  EXPECT_THAT(Names(report["backends"]),
+              IsSupersetOf({"TorchEagerBackend", "TorchInductorBackend",
+                            "TorchScriptBackend"}));
+  EXPECT_THAT(Names(report["modes"]),
+              IsSupersetOf({"default", "reduce-overhead", "max-autotune"}));
+  EXPECT_THAT(Names(report["options"]), IsSupersetOf({"max_autotune"}));
+  for (const char* list : {"backends", "modes", "options"})
+    for (const json& item : report[list]) EXPECT_NE(item["help"], "") << item;
+  EXPECT_THAT(Aitune("backends").out, HasSubstr("TorchInductorBackend"));
+}
+
+TEST(DeployCommand, SavesWhatRunRuns) {
+  for (const char* path : {"net.aitune", "net.folder/"}) {
+    const Outcome deployed = Aitune(
+        std::string("deploy net.pt --input 'float32[1..4,8]' --no-cache "
+                    "--seconds 0.02 --strategy OneBackend --backend "
+                    "'TorchInductorBackend(mode=max-autotune)' --save ") +
+        path + " --html page.html --json report.json");
+    ASSERT_EQ(deployed.code, 0) << deployed.err;
+    EXPECT_THAT(deployed.out, HasSubstr("inputs     float32[batch0, 8]"));
+    EXPECT_THAT(
+        deployed.out,
+        HasSubstr("chosen     TorchInductorBackend(mode=max-autotune)"));
+    EXPECT_THAT(deployed.out, HasSubstr("part"));
+    EXPECT_THAT(ReadFile(Path("page.html")), HasSubstr("<h1>net</h1>"));
+    const json report = json::parse(ReadFile(Path("report.json")));
+    EXPECT_EQ(report["module"], "net");
+    EXPECT_EQ(report["strategy"], "OneBackend");
+
+    const std::string run = std::string("run ") + path + " --inputs samples.pt";
+    const Outcome ours = Aitune(run);
+    ASSERT_EQ(ours.code, 0) << ours.err;
+    EXPECT_THAT(ours.out, HasSubstr("output Float[3,16]"));
+    ASSERT_EQ(Aitune(run + " --output out.pt").code, 0);
+    const std::string bytes = ReadFile(Path("out.pt"));
+    EXPECT_TRUE(torch::allclose(
+        torch::jit::pickle_load(std::vector<char>(bytes.begin(), bytes.end()))
+            .toTensor(),
+        torch::jit::load(Path("net.pt"))
+            .forward({torch::ones({3, 8})})
+            .toTensor()));
+  }
+}
+
+TEST(DeployCommand, TimesBackendsAtEachBatchSize) {
+  const Outcome outcome = Aitune(
+      "deploy net.pt --input 'float32[1..4,8]' --no-cache --seconds 0.02 "
+      "--batches 2,4 --json -");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  ASSERT_EQ(report["backends"].size(), 3u);
+  for (const json& backend : report["backends"]) {
+    ASSERT_EQ(backend["timings"].size(), 2u) << backend;
+    EXPECT_EQ(backend["timings"][0]["batch"], 2);
+    EXPECT_EQ(backend["timings"][1]["batch"], 4);
+  }
+  EXPECT_EQ(report["submodules"][1]["path"], "part");
+  EXPECT_THAT(outcome.err, HasSubstr("chosen     "));
+}
+
+TEST(DeployCommand, SaysWhatIsWrong) {
+  const std::string deploy = "deploy net.pt --input 'float32[1..4,8]' ";
+  for (const auto& [arguments, code, text] :
+       {std::tuple("--backend 'Nothing()'", 1, "Nothing"),
+        {"--backend 'TorchInductorBackend(mode)'", 1, "NAME=VALUE"},
+        {"--backend 'TorchInductorBackend(mode=fast)'", 1, "fast"},
+        {"--strategy Fastest", 2, "Fastest"},
+        {"--strategy MinLatency --latency-budget 3", 2, "--strategy"},
+        {"--latency-budget 1e-5 --seconds 0.02 --no-cache", 1,
+         "No backend satisfied latency budget"},
+        {"--html /nowhere/x", 1, "/nowhere/x"}}) {
+    const Outcome outcome = Aitune(deploy + arguments);
+    EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
+    EXPECT_THAT(ErrorLine(outcome), HasSubstr(text));
+  }
+}
+
+TEST(DeployCommand, RunRefusesDamageAndOptionsOfCompiling) {
+  ASSERT_EQ(Aitune("deploy net.pt --input 'float32[1..4,8]' --no-cache "
+                   "--seconds 0.02 --strategy OneBackend --backend "
+                   "TorchInductorBackend --save damaged.aitune")
+                .code,
+            0);
+  const Outcome converted =
+      Aitune("run damaged.aitune --inputs samples.pt --dtype bf16");
+  EXPECT_EQ(converted.code, 1);
+  EXPECT_THAT(ErrorLine(converted), HasSubstr("--dtype has no effect"));
+  const std::string path = Path("damaged.aitune");
+  std::string bytes = ReadFile(path);
+  bytes[bytes.size() / 2] ^= 1;
+  std::ofstream(path, std::ios::binary) << bytes;
+  const Outcome outcome = Aitune("run damaged.aitune --inputs samples.pt");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(ErrorLine(outcome), HasSubstr("damaged.aitune"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("output")));
+}
+
+}  // namespace
+}  // namespace aitune

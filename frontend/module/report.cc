@@ -81,7 +81,7 @@ std::string TimingPlot(const std::vector<BackendReport>& backends) {
             "<text x='%d' y='%d' text-anchor='end'%s>%s</text>"
             "<rect x='%d' y='%d' width='%.1f' height='12' fill='%s'/>"
             "<line x1='%.1f' x2='%.1f' y1='%d' y2='%d' stroke='#222'/>"
-            "<text x='%.1f' y='%d'>%s%.3g ms</text>",
+            "<text x='%.1f' y='%d'>%s%.4g ms</text>",
             kLeft - 8, y + 14, backends[i].chosen ? " font-weight='600'" : "",
             ShortName(backends[i]), kLeft, y + 4,
             x(timing.latency.median) - kLeft, kColors[i % std::size(kColors)],

@@ -10,6 +10,7 @@
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/torchscript/print_trace.h"
+#include "frontend/torchscript/submodule_times.h"
 #include "frontend/torchscript/trace_test_util.h"
 
 namespace aitune::frontend {
@@ -17,6 +18,32 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+// outer.inner, each called through the forward of what holds it.
+Model Nested() {
+  auto unit = std::make_shared<torch::jit::CompilationUnit>();
+  const auto hold = [&](const std::string& type, const char* member,
+                        const torch::jit::Module& held, const char* forward) {
+    torch::jit::Module module("__torch__." + type, unit);
+    module.register_attribute("training", c10::BoolType::get(), true);
+    module.register_module(member, held);
+    module.define(forward);
+    return module;
+  };
+  torch::jit::Module inner("__torch__.Inner", unit);
+  inner.register_attribute("training", c10::BoolType::get(), true);
+  inner.define("def forward(self, x: Tensor):\n    return torch.tanh(x)\n");
+  const torch::jit::Module outer =
+      hold("Outer", "inner", inner,
+           "def forward(self, x: Tensor):\n"
+           "    return torch.exp(self.inner.forward(x))\n");
+  auto model =
+      Model::FromModule(hold("Root", "outer", outer,
+                             "def forward(self, x: Tensor):\n"
+                             "    return torch.relu(self.outer.forward(x))\n"));
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *std::move(model);
+}
 
 // encoder.{0,1} and decoder.{0,1}: layers of one type in lists that no call
 // names.
@@ -77,6 +104,21 @@ TEST(Disable, LeavesOneSubmoduleToLibTorch) {
   auto result = RunTrace(*trace, inputs);
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(Difference(*result, *model.RunEager(inputs)), "");
+}
+
+TEST(Disable, FindsCallsWithinCalls) {
+  Model model = Nested();
+  ASSERT_TRUE(model.Disable("outer.inner").ok());
+  const ValueList inputs({at::randn({2, 4})});
+  auto trace = BuildTrace(model, inputs, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(Disabled(*trace),
+              ElementsAre("aten::tanh disabled", "aten::exp ", "aten::relu "));
+  auto times = TimeSubmodules(Nested(), inputs, 1);
+  ASSERT_TRUE(times.ok()) << times.status();
+  std::vector<std::string> paths;
+  for (const SubmoduleTime& time : *times) paths.push_back(time.path);
+  EXPECT_THAT(paths, ElementsAre("", "outer", "outer.inner"));
 }
 
 TEST(Disable, HoldsForWhatIsInside) {
@@ -151,6 +193,17 @@ TEST(Substitute, TwoOfOneType) {
   EXPECT_THAT(Names(model),
               ElementsAre("aten::mul", "aten::sigmoid", "aten::mul",
                           "aten::tanh", "aten::cos", "aten::relu"));
+}
+
+TEST(Substitute, FindsCallsWithinCalls) {
+  Model model = Nested();
+  ASSERT_TRUE(model
+                  .Substitute("outer.inner",
+                              "def forward(self, x: Tensor):\n"
+                              "    return torch.sigmoid(x)\n")
+                  .ok());
+  EXPECT_THAT(Names(model),
+              ElementsAre("aten::sigmoid", "aten::exp", "aten::relu"));
 }
 
 TEST(Substitute, IsPartOfTheModelsIdentityAndIsSaved) {

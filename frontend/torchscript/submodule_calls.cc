@@ -72,7 +72,7 @@ void InlineBlock(Block* block, const Value* root,
     if (!is_method) node->removeInput(0);
     Node* const before = node->prev();
     Node* const after = node->next();
-    torch::jit::inlineCallTo(node, callee);
+    torch::jit::inlineCallTo(node, callee, callee->graph().get());
     for (Node* made = before->next(); made != after; made = made->next())
       Mark(made, path);
     // The calls inside are next.

@@ -6,6 +6,8 @@
 #include "compiler/codegen/cpu/Attention.h"
 #include "compiler/codegen/cpu/Convolution.h"
 #include "compiler/codegen/cpu/Matmul.h"
+#include "compiler/codegen/cpu/Winograd.h"
+#include "compiler/codegen/cpu/loops/LoopSpace.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -53,7 +55,57 @@ std::vector<double> getFeatures(const MatmulSchedule &schedule,
           log2Of(steps * schedule.nr * shape.rhsBytes),
           log2Of(schedule.mc * steps * 4),
           std::log2(std::max(units, 1.0)),
-          schedule.panelsOuter ? 1.0 : 0.0};
+          schedule.panelsOuter ? 1.0 : 0.0,
+          double(schedule.mr * schedule.nr) / 16,
+          schedule.grain == kSerialGrain ? 1.0 : 0.0};
+}
+
+std::vector<double> getFeatures(const ConvolutionSchedule &schedule,
+                                const ConvolutionProblem &problem) {
+  // Winograd's algorithms: fewer multiplications, of which the first number is
+  // the logarithm, more filters to read, and transforms.
+  const int64_t size = getWinogradOutputs(schedule.algorithm);
+  MatmulShape shape = problem.shape;
+  double multiplications = 0, filters = 0, transforms = 0;
+  if (size > 0) {
+    auto tiles = dyn_cast<AffineConstantExpr>(
+        getWinogradTiles(problem, schedule.algorithm));
+    shape.m = tiles ? tiles.getValue() : -1;
+    shape.k = problem.inputs;
+    const double positions = double((size + 2) * (size + 2));
+    const double direct = double(known(problem.shape.m)) * 9;
+    multiplications = std::log2(direct / (positions * double(known(shape.m))));
+    filters = std::log2(positions / 9);
+    const int64_t groups = llvm::divideCeil(
+        llvm::divideCeil(problem.outputs, schedule.nr), schedule.panels);
+    transforms = std::log2(1.0 + double(problem.inputs * groups) /
+                                     double(problem.outputs)) +
+                 100.0 / double(problem.inputs);
+  }
+  // The kernel's own sizes come first whatever the algorithm.
+  std::vector<double> features =
+      getFeatures(static_cast<const MatmulSchedule &>(schedule), problem.shape);
+  if (size > 0) {
+    std::vector<double> products =
+        getFeatures(static_cast<const MatmulSchedule &>(schedule), shape);
+    std::copy(products.begin() + 3, products.end(), features.begin() + 3);
+  }
+  features.insert(features.end(),
+                  {double(size) / 2, multiplications, filters, transforms,
+                   filters * log2Of(problem.inputs * problem.outputs)});
+  return features;
+}
+
+std::vector<double> getFeatures(const LoopKernelSchedule &schedule,
+                                const LoopKernelShape &shape) {
+  return {std::log2(shape.resultElements),
+          std::log2(shape.bytes + 1),
+          std::log2(shape.operandElements / shape.resultElements),
+          std::log2(shape.operations + 1),
+          log2Of(schedule.lanes),
+          log2Of(schedule.unitWork),
+          schedule.grain == kSerialGrain ? 1.0 : 0.0,
+          schedule.grain == kSerialGrain ? std::log2(shape.bytes + 1) : 0.0};
 }
 
 std::vector<double> getFeatures(const AttentionSchedule &schedule,
@@ -106,7 +158,7 @@ FailureOr<KernelSpace> listSchedules(func::FuncOp kernel, const Target &target,
     if (failed(problem))
       return failure();
     space.form = nameOf(problem->form);
-    append(space, listConvolutionSchedules(*problem, target), problem->shape,
+    append(space, listConvolutionSchedules(*problem, target), *problem,
            context);
   } else if (kind == "attention") {
     FailureOr<AttentionProblem> problem = analyzeAttention(kernel, reason);
@@ -114,6 +166,10 @@ FailureOr<KernelSpace> listSchedules(func::FuncOp kernel, const Target &target,
       return failure();
     space.form = "attention";
     append(space, listAttentionSchedules(*problem, target), *problem, context);
+  } else if (kind == "loop") {
+    const LoopKernelShape shape = describeLoopKernel(kernel, kTypicalSize);
+    space.form = shape.hasReductions ? "loop with reductions" : "loop";
+    append(space, listLoopSchedules(kernel, target), shape, context);
   } else {
     reason = "a " + kind.str() + " kernel has no parameters";
     return failure();

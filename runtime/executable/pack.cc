@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/executable/pack_winograd.h"
 #include "runtime/executable/plan.h"
 #include "runtime/executable/status_macros.h"
 #include "runtime/executable/thread_pool.h"
@@ -185,6 +186,7 @@ void Fill(const Panels& panels, const void* source, void* packed) {
 absl::StatusOr<int64_t> PackedBytes(const PackingProto& packing, DataType dtype,
                                     absl::Span<const int64_t> sizes) {
   if (packing.kind() == PackingProto::NONE) return TensorBytes(dtype, sizes);
+  if (IsWinograd(packing)) return WinogradBytes(packing, dtype, sizes);
   AITUNE_ASSIGN_OR_RETURN(const Panels panels,
                           MakePanels(packing, dtype, sizes));
   return panels.packed_bytes;
@@ -198,6 +200,7 @@ absl::Status Pack(const PackingProto& packing, const TensorView& source,
     if (bytes > 0) std::memcpy(packed, source.data, bytes);
     return absl::OkStatus();
   }
+  if (IsWinograd(packing)) return PackWinograd(packing, source, packed);
   AITUNE_ASSIGN_OR_RETURN(const Panels panels,
                           MakePanels(packing, source.dtype, source.sizes));
   if (panels.packed_bytes == 0) return absl::OkStatus();

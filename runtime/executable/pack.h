@@ -4,7 +4,8 @@
 // constant.
 //
 // The layouts move elements of any dtype without changing them (the pair
-// layouts take 2-byte elements: bf16 or f16). With B = block_n:
+// layouts take 2-byte elements: bf16 or f16), but for Winograd's, which are of
+// transformed filters (pack_winograd.h). With B = block_n:
 //
 // MATMUL_PANELS, from [batch..., K, N] (or [batch..., N, K] if transposed):
 //   packed[b][n / B][k][n % B]               = source[b][k][n]
@@ -21,6 +22,10 @@
 //   of the sizes [ceil(O / B)][S][ceil(I / 2)][B][2]
 // DEPTHWISE, from [C, 1, spatial...]:
 //   packed[s][c]                             = source[c][0][s]
+// WINOGRAD_2X2, WINOGRAD_4X4, from [O, I, 3, 3] of float32 (x a position in the
+// transformed T x T filter, T = 4 or 6, row-major):
+//   packed[o / B][x][i][o % B]               = transformed(source[o][i])[x]
+//   of the sizes [ceil(O / B)][T * T][I][B]
 //
 // What no source element is mapped to is zero. With groups, a panel holds
 // filters of one group only if B divides the output channels of a group.
@@ -39,8 +44,8 @@ namespace aitune {
 
 // Bytes of a tensor of this dtype and these sizes once packed; those of the
 // dense tensor for NONE. kInvalidArgument when the layout does not fit (rank,
-// block_n, element size, a DEPTHWISE filter whose second axis is not 1) or on
-// overflow.
+// block_n, element size, a DEPTHWISE filter whose second axis is not 1, a
+// filter of Winograd's that is not 3x3 of float32) or on overflow.
 absl::StatusOr<int64_t> PackedBytes(const PackingProto& packing, DataType dtype,
                                     absl::Span<const int64_t> sizes);
 

@@ -1,5 +1,6 @@
 #include "runtime/executable/pack.h"
 
+#include <cmath>
 #include <numeric>
 
 #include "gmock/gmock.h"
@@ -163,6 +164,74 @@ TEST(PackTest, DepthwisePutsChannelsLast) {
             (std::vector<uint32_t>{1, 3, 5, 2, 4, 6}));
 }
 
+// The matrices of the paper that read the filter (B^T) and the sums (A^T).
+std::vector<std::vector<double>> InputTransform(int tile) {
+  if (tile == 4)
+    return {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
+  return {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
+          {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
+}
+std::vector<std::vector<double>> OutputTransform(int tile) {
+  if (tile == 4) return {{1, 1, 1, 0}, {0, 1, -1, -1}};
+  return {{1, 1, 1, 1, 1, 0},
+          {0, 1, -1, 2, -2, 0},
+          {0, 1, 1, 4, 4, 0},
+          {0, 1, -1, 8, -8, 1}};
+}
+
+// Packed filters, multiplied by transformed inputs, give the convolution.
+TEST(PackTest, WinogradFiltersConvolve) {
+  for (const auto kind :
+       {PackingProto::WINOGRAD_2X2, PackingProto::WINOGRAD_4X4}) {
+    const int tile = kind == PackingProto::WINOGRAD_2X2 ? 4 : 6;
+    const int outputs = 19, inputs = 5, block = 16;
+    std::vector<float> filters(outputs * inputs * 9);
+    for (size_t i = 0; i < filters.size(); ++i)
+      filters[i] = float(int(i * 37 % 101) - 50) / 50;
+    const std::vector<int64_t> sizes = {outputs, inputs, 3, 3};
+    const TensorView view{filters.data(), DataType::kFloat32, sizes};
+    const auto bytes = PackedBytes(Packing(kind, block), view.dtype, sizes);
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    ASSERT_EQ(*bytes, 2 * tile * tile * inputs * block * 4);
+    std::vector<float> packed(*bytes / 4, NAN);
+    ASSERT_EQ(Pack(Packing(kind, block), view, packed.data()),
+              absl::OkStatus());
+    const auto bt = InputTransform(tile), at = OutputTransform(tile);
+    std::vector<double> image(tile * tile);
+    for (int i = 0; i < tile * tile; ++i) image[i] = (i * 29 % 31) - 15;
+    for (int o = 0; o < 2 * block; ++o) {
+      for (int i = 0; i < inputs; ++i) {
+        std::vector<double> product(tile * tile, 0);
+        for (int y = 0; y < tile; ++y)
+          for (int x = 0; x < tile; ++x) {
+            double transformed = 0;
+            for (int a = 0; a < tile; ++a)
+              for (int b = 0; b < tile; ++b)
+                transformed += bt[y][a] * image[a * tile + b] * bt[x][b];
+            product[y * tile + x] =
+                transformed *
+                packed[(((o / block) * tile * tile + y * tile + x) * inputs +
+                        i) *
+                           block +
+                       o % block];
+          }
+        for (int y = 0; y < tile - 2; ++y)
+          for (int x = 0; x < tile - 2; ++x) {
+            double result = 0, expected = 0;
+            for (int a = 0; a < tile; ++a)
+              for (int b = 0; b < tile; ++b)
+                result += at[y][a] * product[a * tile + b] * at[x][b];
+            for (int a = 0; a < 3 && o < outputs; ++a)
+              for (int b = 0; b < 3; ++b)
+                expected += image[(y + a) * tile + x + b] *
+                            filters[(o * inputs + i) * 9 + a * 3 + b];
+            EXPECT_NEAR(result, expected, 1e-4) << tile << " " << o << " " << i;
+          }
+      }
+    }
+  }
+}
+
 TEST(PackTest, NoneCopiesAndEmptyIsEmpty) {
   EXPECT_EQ(Packed<uint16_t>(PackingProto(), {1, 2, 3}, {3}),
             (std::vector<uint16_t>{1, 2, 3}));
@@ -188,6 +257,13 @@ TEST(PackTest, RefusesWhatDoesNotFit) {
               HasSubstr("rank 3"));
   EXPECT_THAT(error(Packing(PackingProto::DEPTHWISE, 0), f32, {4, 2, 3, 3}),
               HasSubstr("[C, 1, ...]"));
+  EXPECT_THAT(error(Packing(PackingProto::WINOGRAD_2X2, 16), f32, {4, 2, 5, 5}),
+              HasSubstr("[O, I, 3, 3] of float32"));
+  EXPECT_THAT(error(Packing(PackingProto::WINOGRAD_4X4, 16),
+                    DataType::kBFloat16, {4, 2, 3, 3}),
+              HasSubstr("not [4, 2, 3, 3] of bfloat16"));
+  EXPECT_THAT(error(Packing(PackingProto::WINOGRAD_4X4, 0), f32, {4, 2, 3, 3}),
+              HasSubstr("block_n = 0"));
   EXPECT_THAT(
       error(Packing(static_cast<PackingProto::Kind>(77), 1), f32, {4, 4}),
       HasSubstr("unknown"));

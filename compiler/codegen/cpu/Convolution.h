@@ -52,20 +52,40 @@ mlir::FailureOr<ConvolutionProblem>
 analyzeConvolution(mlir::func::FuncOp kernel, const Target &target,
                    std::string &reason);
 
+/// How a 3x3 convolution is computed: as it is written, or by an algorithm of
+/// Winograd's with tiles of 2x2 or 4x4 results (Winograd.h).
+enum class ConvolutionAlgorithm { Direct, Winograd2x2, Winograd4x4 };
+
+struct ConvolutionSchedule : MatmulSchedule {
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::Direct;
+
+  mlir::DictionaryAttr toConfig(mlir::MLIRContext *context) const;
+  std::string toString() const;
+};
+
+/// The schedule that a kernel's ait.config sets: what it does not name comes
+/// from the choice without measuring for the algorithm that it names. Fails,
+/// with `reason`, if there is no such algorithm.
+mlir::FailureOr<ConvolutionSchedule>
+readConvolutionSchedule(mlir::DictionaryAttr config,
+                        const ConvolutionProblem &problem, const Target &target,
+                        std::string &reason);
+
 /// The choice made without measuring. A schedule means what a matmul's does; of
 /// a tap form, kc != 0 keeps one row of the filter at a time in the cache; of a
 /// segment form, mc is the pixels of a segment; of a depthwise one, mr is the
-/// pixels of a tile and nr the channels of a unit.
-MatmulSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
-                                         const Target &target);
+/// pixels of a tile and nr the channels of a unit; for an algorithm of
+/// Winograd's, mc counts tiles.
+ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
+                                              const Target &target);
 
 /// Why the schedule cannot be generated; empty if it can.
-std::string rejectConvolutionSchedule(const MatmulSchedule &schedule,
+std::string rejectConvolutionSchedule(const ConvolutionSchedule &schedule,
                                       const ConvolutionProblem &problem,
                                       const Target &target);
 
 /// Legal schedules worth measuring, the default choice first. Never empty.
-std::vector<MatmulSchedule>
+std::vector<ConvolutionSchedule>
 listConvolutionSchedules(const ConvolutionProblem &problem,
                          const Target &target);
 
@@ -74,7 +94,7 @@ listConvolutionSchedules(const ConvolutionProblem &problem,
 /// contraction has no code.
 mlir::LogicalResult emitConvolution(mlir::func::FuncOp kernel,
                                     const ConvolutionProblem &problem,
-                                    const MatmulSchedule &schedule,
+                                    const ConvolutionSchedule &schedule,
                                     const Target &target, std::string &reason);
 
 /// analyzeConvolution and emitConvolution with the schedule of ait.config.

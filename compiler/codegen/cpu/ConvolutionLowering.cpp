@@ -1,7 +1,7 @@
 // Writes the loops of a convolution kernel around the microkernel.
 #include <algorithm>
 
-#include "compiler/codegen/cpu/Convolution.h"
+#include "compiler/codegen/cpu/Winograd.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -523,14 +523,18 @@ SmallVector<Value> ConvolutionEmitter::emitSegmentTile(const TileShape &tile,
 }
 
 int64_t getGrain(const ConvolutionProblem &problem,
-                 const MatmulSchedule &schedule) {
+                 const ConvolutionSchedule &schedule) {
+  if (schedule.grain > 0)
+    return schedule.grain;
   bool depthwise = problem.form == ConvolutionForm::Depthwise;
   double columns =
       problem.form == ConvolutionForm::Segments ? problem.outputs : schedule.nr;
   // A depthwise unit is a whole output row, and far from the peak.
   double microseconds =
-      depthwise ? 56.0 * schedule.nr * problem.shape.k / 10e3
-                : 2.0 * schedule.mc * columns * problem.shape.k / 100e3;
+      schedule.algorithm != ConvolutionAlgorithm::Direct
+          ? 2.0 * getWinogradUnitWork(problem, schedule) / 100e3
+      : depthwise ? 56.0 * schedule.nr * problem.shape.k / 10e3
+                  : 2.0 * schedule.mc * columns * problem.shape.k / 100e3;
   return std::max<int64_t>(1, 4.0 / microseconds);
 }
 
@@ -538,7 +542,7 @@ int64_t getGrain(const ConvolutionProblem &problem,
 
 LogicalResult emitConvolution(func::FuncOp kernel,
                               const ConvolutionProblem &problem,
-                              const MatmulSchedule &schedule,
+                              const ConvolutionSchedule &schedule,
                               const Target &target, std::string &reason) {
   reason = rejectConvolutionSchedule(schedule, problem, target);
   if (!reason.empty())
@@ -556,11 +560,15 @@ LogicalResult emitConvolution(func::FuncOp kernel,
              "number of vectors";
     return failure();
   }
+  bool winograd = schedule.algorithm != ConvolutionAlgorithm::Direct;
   Builder builder(kernel.getContext());
   SmallVector<NamedAttribute> packing{
       builder.getNamedAttr("argument",
                            builder.getI64IntegerAttr(problem.filter.argument)),
-      builder.getNamedAttr("kind", builder.getStringAttr(problem.packing))};
+      builder.getNamedAttr("kind",
+                           builder.getStringAttr(
+                               winograd ? getWinogradPacking(schedule.algorithm)
+                                        : StringRef(problem.packing)))};
   if (problem.form != ConvolutionForm::Depthwise)
     packing.push_back(builder.getNamedAttr(
         "block_n", builder.getI64IntegerAttr(schedule.nr)));
@@ -568,11 +576,16 @@ LogicalResult emitConvolution(func::FuncOp kernel,
                   builder.getArrayAttr({builder.getDictionaryAttr(packing)}));
   kernel->setAttr("ait.config", schedule.toConfig(kernel.getContext()));
   bool depthwise = problem.form == ConvolutionForm::Depthwise;
-  AffineExpr grid = depthwise ? getDepthwiseGrid(problem, schedule)
-                              : ConvolutionEmitter::getGrid(problem, schedule);
+  AffineExpr grid = winograd ? getWinogradGrid(problem, schedule)
+                    : depthwise
+                        ? getDepthwiseGrid(problem, schedule)
+                        : ConvolutionEmitter::getGrid(problem, schedule);
   return rewriteToAbi(
       kernel, target, grid, getGrain(problem, schedule),
       [&](KernelBuilder &kernelBuilder, Value begin, Value end) {
+        if (winograd)
+          return emitWinograd(kernelBuilder, problem, schedule, *epilogue,
+                              begin, end);
         if (depthwise)
           return emitDepthwise(kernelBuilder, problem, schedule, *epilogue,
                                begin, end);
@@ -587,10 +600,12 @@ LogicalResult lowerConvolution(func::FuncOp kernel, const Target &target,
       analyzeConvolution(kernel, target, reason);
   if (failed(problem))
     return failure();
-  MatmulSchedule schedule =
-      readMatmulSchedule(kernel->getAttrOfType<DictionaryAttr>("ait.config"),
-                         chooseConvolutionSchedule(*problem, target));
-  return emitConvolution(kernel, *problem, schedule, target, reason);
+  FailureOr<ConvolutionSchedule> schedule = readConvolutionSchedule(
+      kernel->getAttrOfType<DictionaryAttr>("ait.config"), *problem, target,
+      reason);
+  if (failed(schedule))
+    return failure();
+  return emitConvolution(kernel, *problem, *schedule, target, reason);
 }
 
 } // namespace aitune

@@ -1,6 +1,8 @@
 #include <algorithm>
 
-#include "compiler/codegen/cpu/Convolution.h"
+#include "compiler/codegen/cpu/Winograd.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -68,11 +70,11 @@ void chooseSegments(const ConvolutionProblem &problem,
 
 } // namespace
 
-MatmulSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
-                                         const Target &target) {
+ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
+                                              const Target &target) {
   int64_t lanes = getLanes(problem, target);
+  ConvolutionSchedule schedule;
   if (problem.form == ConvolutionForm::Depthwise) {
-    MatmulSchedule schedule;
     schedule.mr = std::min<int64_t>(
         {getOutputWidth(problem), target.vectorRegisters == 32 ? 8 : 4});
     schedule.mc = schedule.mr;
@@ -87,7 +89,7 @@ MatmulSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
     shape.m = getOutputWidth(problem);
     shape.copiesLhs = false;
   }
-  MatmulSchedule schedule = chooseMatmulSchedule(shape, target);
+  static_cast<MatmulSchedule &>(schedule) = chooseMatmulSchedule(shape, target);
   if (problem.form == ConvolutionForm::Matmul)
     return schedule;
   fitGroups(problem, lanes, schedule);
@@ -100,9 +102,11 @@ MatmulSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
   return schedule;
 }
 
-std::string rejectConvolutionSchedule(const MatmulSchedule &schedule,
+std::string rejectConvolutionSchedule(const ConvolutionSchedule &schedule,
                                       const ConvolutionProblem &problem,
                                       const Target &target) {
+  if (schedule.algorithm != ConvolutionAlgorithm::Direct)
+    return rejectWinogradSchedule(schedule, problem, target);
   int64_t lanes = getLanes(problem, target);
   if (problem.form == ConvolutionForm::Depthwise) {
     if (schedule.mr < 1 || schedule.mr > target.vectorRegisters / 2)
@@ -144,14 +148,14 @@ std::string rejectConvolutionSchedule(const MatmulSchedule &schedule,
   return rejectMatmulSchedule(whole, shape, target);
 }
 
-std::vector<MatmulSchedule>
+std::vector<ConvolutionSchedule>
 listConvolutionSchedules(const ConvolutionProblem &problem,
                          const Target &target) {
-  std::vector<MatmulSchedule> schedules{
+  std::vector<ConvolutionSchedule> schedules{
       chooseConvolutionSchedule(problem, target)};
   int64_t lanes = getLanes(problem, target);
-  auto addIfNew = [&](const MatmulSchedule &schedule) {
-    bool known = llvm::any_of(schedules, [&](const MatmulSchedule &other) {
+  auto addIfNew = [&](const ConvolutionSchedule &schedule) {
+    bool known = llvm::any_of(schedules, [&](const ConvolutionSchedule &other) {
       return other.toString() == schedule.toString();
     });
     if (!known && rejectConvolutionSchedule(schedule, problem, target).empty())
@@ -160,14 +164,17 @@ listConvolutionSchedules(const ConvolutionProblem &problem,
   if (problem.form == ConvolutionForm::Depthwise) {
     for (int64_t mr : {2, 4, 6, 8, 12})
       for (int64_t vectors : {2, 4, 8, 16}) {
-        MatmulSchedule schedule = schedules.front();
+        ConvolutionSchedule schedule = schedules.front();
         schedule.mr = schedule.mc = mr;
         schedule.nr = vectors * lanes;
         addIfNew(schedule);
       }
     return schedules;
   }
-  for (MatmulSchedule schedule : listMatmulSchedules(problem.shape, target)) {
+  for (const MatmulSchedule &matmul :
+       listMatmulSchedules(problem.shape, target)) {
+    ConvolutionSchedule schedule;
+    static_cast<MatmulSchedule &>(schedule) = matmul;
     if (problem.form != ConvolutionForm::Matmul) {
       schedule.panels = 1;
       fitGroups(problem, lanes, schedule);
@@ -176,7 +183,56 @@ listConvolutionSchedules(const ConvolutionProblem &problem,
       chooseSegments(problem, schedule);
     addIfNew(schedule);
   }
+  llvm::append_range(schedules, listWinogradSchedules(problem, target));
   return schedules;
+}
+
+static StringRef nameOf(ConvolutionAlgorithm algorithm) {
+  return algorithm == ConvolutionAlgorithm::Direct
+             ? "direct"
+             : getWinogradPacking(algorithm);
+}
+
+DictionaryAttr ConvolutionSchedule::toConfig(MLIRContext *context) const {
+  Builder builder(context);
+  NamedAttrList config(MatmulSchedule::toConfig(context));
+  config.set("algorithm", builder.getStringAttr(nameOf(algorithm)));
+  return config.getDictionary(context);
+}
+
+std::string ConvolutionSchedule::toString() const {
+  std::string tiles = MatmulSchedule::toString();
+  return algorithm == ConvolutionAlgorithm::Direct
+             ? tiles
+             : (nameOf(algorithm) + " " + tiles).str();
+}
+
+FailureOr<ConvolutionSchedule>
+readConvolutionSchedule(DictionaryAttr config,
+                        const ConvolutionProblem &problem, const Target &target,
+                        std::string &reason) {
+  StringRef name = nameOf(ConvolutionAlgorithm::Direct);
+  if (auto attribute =
+          config ? config.getAs<StringAttr>("algorithm") : StringAttr())
+    name = attribute.getValue();
+  auto algorithm = llvm::StringSwitch<std::optional<ConvolutionAlgorithm>>(name)
+                       .Case("direct", ConvolutionAlgorithm::Direct)
+                       .Case("winograd_2x2", ConvolutionAlgorithm::Winograd2x2)
+                       .Case("winograd_4x4", ConvolutionAlgorithm::Winograd4x4)
+                       .Default(std::nullopt);
+  if (!algorithm) {
+    reason = llvm::formatv("algorithm must be direct, winograd_2x2 or "
+                           "winograd_4x4, not {0}",
+                           name);
+    return failure();
+  }
+  ConvolutionSchedule schedule =
+      *algorithm == ConvolutionAlgorithm::Direct
+          ? chooseConvolutionSchedule(problem, target)
+          : chooseWinogradSchedule(problem, *algorithm, target);
+  static_cast<MatmulSchedule &>(schedule) =
+      readMatmulSchedule(config, schedule);
+  return schedule;
 }
 
 } // namespace aitune

@@ -115,9 +115,12 @@ TEST_P(ConvolutionTest, MatchesReference) {
     for (float &value : expected.values)
       value = std::tanh(value);
   int64_t steps = c.inputs / c.groups * c.kernel * c.kernel;
+  // Winograd's transforms add up to 10 times as much as they leave.
+  double rounding =
+      c.config.find("winograd") == std::string::npos ? 1e-6 : 1e-5;
   EXPECT_LE(
       getMaximalError(kernel.run({input, filter, bias, other})[0], expected),
-      1e-6 * std::sqrt(double(steps) + 1));
+      rounding * std::sqrt(double(steps) + 1));
 }
 
 std::vector<Case> getCases() {
@@ -156,6 +159,23 @@ std::vector<Case> getCases() {
         "{kc = 0 : i64, mc = 14 : i64, mr = 14 : i64, nr = 16 : i64, "
         "panels_outer = false}"})
     cases.push_back({2, 7, 9, 20, 70, 3, 1, 1, 1, 1, "f32", "host", config});
+  // Sizes that no tile divides, every padding, channels that fill no vector,
+  // more than one block and more than one group of panels.
+  for (std::string algorithm : {"winograd_2x2", "winograd_4x4"}) {
+    std::string chosen = "{algorithm = \"" + algorithm + "\"}";
+    cases.push_back({1, 8, 8, 16, 16, 3, 1, 1, 1, 1, "f32", "host", chosen});
+    cases.push_back({2, 7, 9, 20, 70, 3, 1, 1, 1, 1, "f32", "host", chosen});
+    cases.push_back({3, 5, 6, 9, 33, 3, 1, 0, 1, 1, "f32", "host", chosen});
+    cases.push_back({1, 3, 3, 64, 48, 3, 1, 0, 1, 1, "f32", "host", chosen});
+    cases.push_back({2, 1, 13, 24, 32, 3, 1, 2, 1, 1, "f32", "host", chosen});
+    cases.push_back({1, 4, 1, 8, 8, 3, 1, 4, 1, 1, "f32", "host", chosen});
+    cases.push_back({1, 30, 31, 17, 40, 3, 1, 1, 1, 1, "f32", "host",
+                     "{algorithm = \"" + algorithm +
+                         "\", mr = 4 : i64, nr = 16 : i64, mc = 8 : i64, "
+                         "panels = 2 : i64, panels_outer = false}"});
+    for (const char *target : {"avx2", "avx512"})
+      cases.push_back({1, 9, 7, 12, 20, 3, 1, 1, 1, 1, "f32", target, chosen});
+  }
   return cases;
 }
 
@@ -164,31 +184,34 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionTest,
 
 TEST(ConvolutionKernelTest, SizesFromSymbols) {
   // Batch, height and width from symbols; one kernel of each form.
-  for (auto [inputs, outputs, groups] :
-       {std::tuple(16, 20, 1), std::tuple(3, 20, 1), std::tuple(20, 20, 20)}) {
+  for (auto [inputs, outputs, groups, stride, config] :
+       {std::tuple(16, 20, 1, 2, "{}"), std::tuple(3, 20, 1, 2, "{}"),
+        std::tuple(20, 20, 20, 2, "{}"),
+        std::tuple(16, 20, 1, 1, "{algorithm = \"winograd_2x2\"}"),
+        std::tuple(16, 20, 1, 1, "{algorithm = \"winograd_4x4\"}")}) {
     std::string text = llvm::formatv(
         R"(
       #in = affine_map<()[s0, s1, s2] -> (s0, s1, s2, {0})>
-      #out = affine_map<()[s0, s1, s2] -> (s0, (s1 - 1) floordiv 2 + 1, (s2 - 1) floordiv 2 + 1, {1})>
+      #out = affine_map<()[s0, s1, s2] -> (s0, (s1 - 1) floordiv {4} + 1, (s2 - 1) floordiv {4} + 1, {1})>
       func.func private @kernel(%x: tensor<?x?x?x{0}xf32, #in>, %f: tensor<{1}x{2}x3x3xf32> {{ait.constant})
-          -> tensor<?x?x?x{1}xf32, #out> attributes {{ait.kind = "convolution"} {{
-        %0 = ait.convolution %x, %f {{stride = array<i64: 2, 2>, padding = array<i64: 1, 1>,
+          -> tensor<?x?x?x{1}xf32, #out> attributes {{ait.kind = "convolution", ait.config = {5}} {{
+        %0 = ait.convolution %x, %f {{stride = array<i64: {4}, {4}>, padding = array<i64: 1, 1>,
           dilation = array<i64: 1, 1>, groups = {3} : i64, channels_last}
           : (tensor<?x?x?x{0}xf32, #in>, tensor<{1}x{2}x3x3xf32>) -> tensor<?x?x?x{1}xf32, #out>
         return %0 : tensor<?x?x?x{1}xf32, #out>
       })",
-        inputs, outputs, inputs / groups, groups);
+        inputs, outputs, inputs / groups, groups, stride, config);
     TestKernel kernel(text, lowerConvolution);
     ASSERT_EQ(kernel.error(), "");
     for (auto [batch, height, width] :
          {std::tuple(1, 1, 1), std::tuple(2, 8, 5), std::tuple(1, 13, 40)}) {
-      Case c{batch, height, width, inputs, outputs, 3, 2, 1, 1, groups};
+      Case c{batch, height, width, inputs, outputs, 3, stride, 1, 1, groups};
       TestTensor input = makeRandom({batch, height, width, inputs}, 1),
                  filter = makeRandom({outputs, inputs / groups, 3, 3}, 2);
       EXPECT_LE(getMaximalError(
                     kernel.run({input, filter}, {batch, height, width})[0],
                     convolve(c, input, filter)),
-                1e-5)
+                5e-5)
           << c;
     }
   }
@@ -221,7 +244,7 @@ TEST(ConvolutionKernelTest, EveryListedScheduleIsRight) {
             analyzeConvolution(function, target, reason);
         if (mlir::failed(problem))
           return mlir::failure();
-        std::vector<MatmulSchedule> schedules =
+        std::vector<ConvolutionSchedule> schedules =
             listConvolutionSchedules(*problem, target);
         // Every third: each is compiled.
         count = (schedules.size() + 2) / 3;
@@ -231,7 +254,7 @@ TEST(ConvolutionKernelTest, EveryListedScheduleIsRight) {
       };
       TestKernel kernel(text, lower);
       ASSERT_EQ(kernel.error(), "") << c << " " << name;
-      EXPECT_LE(getMaximalError(kernel.run({input, filter})[0], expected), 1e-5)
+      EXPECT_LE(getMaximalError(kernel.run({input, filter})[0], expected), 5e-5)
           << c << " " << name;
     }
     EXPECT_GT(count, 1u);
@@ -239,23 +262,32 @@ TEST(ConvolutionKernelTest, EveryListedScheduleIsRight) {
 }
 
 TEST(ConvolutionKernelTest, SaysWhyNot) {
-  auto getError = [](const std::string &flags, const std::string &argument) {
+  auto getError = [](const std::string &flags, const std::string &argument,
+                     const std::string &config = "{}") {
     std::string text = llvm::formatv(
         R"(
       func.func private @kernel(%x: tensor<1x4x4x16xf32>, %f: tensor<16x16x1x1xf32> {1}) -> tensor<1x4x4x16xf32>
-          attributes {{ait.kind = "convolution"} {{
+          attributes {{ait.kind = "convolution", ait.config = {2}} {{
         %0 = ait.convolution %x, %f {{stride = array<i64: 1, 1>, padding = array<i64: 0, 0>,
           dilation = array<i64: 1, 1>, groups = 1 : i64, {0}}
           : (tensor<1x4x4x16xf32>, tensor<16x16x1x1xf32>) -> tensor<1x4x4x16xf32>
         return %0 : tensor<1x4x4x16xf32>
       })",
-        flags, argument);
+        flags, argument, config);
     return TestKernel(text, lowerConvolution, "avx512").error();
   };
   EXPECT_EQ(getError("channels_last, transposed", "{ait.constant}"),
             "no generated code for transposed convolutions");
   EXPECT_EQ(getError("channels_last", ""),
             "the filter is not a constant of the model");
+  EXPECT_EQ(getError("channels_last", "{ait.constant}",
+                     "{algorithm = \"winograd_4x4\"}"),
+            "Winograd's algorithms are for 3x3 convolutions of stride 1, "
+            "dilation 1 and one group, of 8 channels or more");
+  EXPECT_EQ(getError("channels_last", "{ait.constant}",
+                     "{algorithm = \"winograd_6x6\"}"),
+            "algorithm must be direct, winograd_2x2 or winograd_4x4, not "
+            "winograd_6x6");
 }
 
 } // namespace

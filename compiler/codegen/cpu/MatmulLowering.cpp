@@ -369,6 +369,8 @@ LogicalResult MatmulEmitter::emitSums(Value panel, Value slot) {
 
 /// Units worth a thread of their own: a thread takes some microseconds to wake.
 int64_t getGrain(const MatmulProblem &problem, const MatmulSchedule &schedule) {
+  if (schedule.grain > 0)
+    return schedule.grain;
   double k = problem.shape.k < 0 ? 256 : problem.shape.k;
   double rows = problem.shape.m < 0 ? schedule.mc
                                     : std::min(schedule.mc, problem.shape.m);

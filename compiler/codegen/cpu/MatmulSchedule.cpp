@@ -184,6 +184,9 @@ std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
   if (schedule.kc < 0 || schedule.kc % 2 != 0)
     return llvm::formatv("kc must be even and not negative, not {0}",
                          schedule.kc);
+  if (schedule.grain < 0)
+    return llvm::formatv("grain must not be negative, but is {0}",
+                         schedule.grain);
   if (schedule.panels < 1)
     return llvm::formatv("panels must be positive, not {0}", schedule.panels);
   int64_t steps = schedule.kc ? schedule.kc : shape.k;
@@ -267,14 +270,20 @@ DictionaryAttr MatmulSchedule::toConfig(MLIRContext *context) const {
     return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
   };
   return builder.getDictionaryAttr(
-      {number("kc", kc), number("mc", mc), number("mr", mr), number("nr", nr),
-       number("panels", panels),
+      {number("grain", grain), number("kc", kc), number("mc", mc),
+       number("mr", mr), number("nr", nr), number("panels", panels),
        builder.getNamedAttr("panels_outer", builder.getBoolAttr(panelsOuter))});
 }
 
 std::string MatmulSchedule::toString() const {
-  return llvm::formatv("{0}x{1} kc{2} mc{3} panels{4} {5}", mr, nr, kc, mc,
-                       panels, panelsOuter ? "panels-outer" : "rows-outer");
+  std::string text =
+      llvm::formatv("{0}x{1} kc{2} mc{3} panels{4} {5}", mr, nr, kc, mc, panels,
+                    panelsOuter ? "panels-outer" : "rows-outer");
+  if (grain == kSerialGrain)
+    text += " one thread";
+  else if (grain > 0)
+    text += llvm::formatv(" grain{0}", grain);
+  return text;
 }
 
 MatmulSchedule readMatmulSchedule(DictionaryAttr config,
@@ -286,6 +295,7 @@ MatmulSchedule readMatmulSchedule(DictionaryAttr config,
     if (auto attribute = config.getAs<IntegerAttr>(name))
       value = attribute.getInt();
   };
+  read("grain", schedule.grain);
   read("kc", schedule.kc);
   read("mc", schedule.mc);
   read("mr", schedule.mr);

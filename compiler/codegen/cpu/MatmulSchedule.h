@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/codegen/cpu/Grain.h"
 #include "compiler/codegen/cpu/Microkernel.h"
 #include "compiler/codegen/cpu/Target.h"
 #include "mlir/IR/BuiltinAttributes.h"
@@ -49,6 +50,9 @@ struct MatmulSchedule {
   /// true where the right side is larger than the cache, so that it is read
   /// once.
   bool panelsOuter = true;
+  /// Units that a thread takes at least, so that a kernel of less than twice as
+  /// many runs on one thread; 0: judged from their work.
+  int64_t grain = 0;
 
   mlir::DictionaryAttr toConfig(mlir::MLIRContext *context) const;
   std::string toString() const;

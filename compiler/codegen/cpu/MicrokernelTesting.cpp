@@ -5,7 +5,6 @@
 #include <ctime>
 
 #include "compiler/codegen/cpu/EmitObject.h"
-#include "runtime/executable/kernel_loader.h"
 #include "compiler/codegen/cpu/LowerToLLVM.h"
 #include "compiler/codegen/cpu/MicrokernelBuilder.h"
 #include "compiler/dialect/Ait.h"
@@ -16,6 +15,8 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/executable/kernel_loader.h"
+#include "runtime/executable/pack.h"
 #include "llvm/ADT/APFloat.h"
 
 using namespace mlir;
@@ -106,6 +107,24 @@ packPanels(int64_t batch, int64_t outer, int64_t steps, int64_t columns,
   return packed;
 }
 
+/// By the runtime: the kernel must match what that makes of a filter.
+TestTensor packWinograd(StringRef kind, int64_t block,
+                        const TestTensor &tensor) {
+  PackingProto packing;
+  packing.set_kind(kind == "winograd_2x2" ? PackingProto::WINOGRAD_2X2
+                                          : PackingProto::WINOGRAD_4X4);
+  packing.set_block_n(block);
+  TensorView view{const_cast<float *>(tensor.values.data()), DataType::kFloat32,
+                  tensor.sizes};
+  auto bytes = PackedBytes(packing, view.dtype, view.sizes);
+  if (!bytes.ok())
+    llvm::report_fatal_error(bytes.status().ToString().c_str());
+  TestTensor packed({*bytes / int64_t(sizeof(float))});
+  if (!Pack(packing, view, packed.values.data()).ok())
+    llvm_unreachable("the packing was looked at above");
+  return packed;
+}
+
 TestTensor pack(DictionaryAttr packing, const TestTensor &tensor) {
   StringRef kind = packing.getAs<StringAttr>("kind").getValue();
   const std::vector<int64_t> &sizes = tensor.sizes;
@@ -119,6 +138,8 @@ TestTensor pack(DictionaryAttr packing, const TestTensor &tensor) {
     return packed;
   }
   int64_t block = packing.getAs<IntegerAttr>("block_n").getInt();
+  if (kind.starts_with("winograd"))
+    return packWinograd(kind, block, tensor);
   if (kind.starts_with("convolution_panels")) {
     int64_t inputs = sizes[1],
             taps = product(ArrayRef<int64_t>(sizes).drop_front(2));

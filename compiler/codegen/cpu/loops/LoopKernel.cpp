@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "compiler/codegen/cpu/loops/LoopSchedule.h"
+#include "compiler/codegen/cpu/loops/LoopSpace.h"
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 #include "compiler/codegen/cpu/loops/RowBuffers.h"
 #include "compiler/dialect/Ait.h"
@@ -38,27 +39,6 @@ bool isEmpty(const KernelOutput &output) {
       cast<RankedTensorType>(output.value.getType()).getShape(), 0);
 }
 
-/// Lanes of the widest type computed with.
-int64_t findLanes(func::FuncOp function, const Target &target) {
-  int64_t floatBits = 0, integerBits = 8;
-  auto note = [&](Type type) {
-    type = getElementTypeOrSelf(type);
-    if (isa<FloatType>(type))
-      floatBits = std::max<int64_t>(floatBits, type.getIntOrFloatBitWidth());
-    else if (type.isInteger())
-      integerBits =
-          std::max<int64_t>(integerBits, type.getIntOrFloatBitWidth());
-  };
-  for (Type type : function.getArgumentTypes())
-    note(type);
-  function.walk([&](Operation *op) {
-    for (Type type : op->getResultTypes())
-      note(type);
-  });
-  // Integers beside floats are indices, mostly; wider ones take two registers.
-  return target.vectorBits / (floatBits ? floatBits : integerBits);
-}
-
 LogicalResult verifyForm(func::FuncOp function) {
   WalkResult result = function.getBody().walk([&](Operation *op) {
     bool known =
@@ -79,10 +59,9 @@ LogicalResult verifyForm(func::FuncOp function) {
 
 class KernelBuilder {
 public:
-  KernelBuilder(func::FuncOp function, const Target &target)
-      : function(function), builder(function.getContext()),
-        emitter(builder, function.getLoc(), dims, findLanes(function, target)) {
-  }
+  KernelBuilder(func::FuncOp function, const LoopKernelSchedule &schedule)
+      : function(function), schedule(schedule), builder(function.getContext()),
+        emitter(builder, function.getLoc(), dims, schedule.lanes) {}
 
   FailureOr<func::FuncOp> run() {
     if (failed(verifyForm(function)))
@@ -99,7 +78,7 @@ public:
     for (LoopNest &nest : nests) {
       if (llvm::all_of(nest.outputs, isEmpty))
         continue;
-      scheduleNest(nest, dims, emitter.maxLanes);
+      scheduleNest(nest, dims, emitter.maxLanes, double(schedule.unitWork));
       EmissionScope root;
       emitter.current = &root;
       allocateBuffers(nest);
@@ -425,12 +404,16 @@ private:
     AffineMap grid = AffineMap::get(0, symbolCount,
                                     simplifyAffineExpr(units, 0, symbolCount));
     kernel->setAttr("ait.grid", AffineMapAttr::get(grid));
-    int64_t grain = std::max<int64_t>(1, std::llround(kThreadWork / unitCost));
+    int64_t grain =
+        schedule.grain > 0
+            ? schedule.grain
+            : std::max<int64_t>(1, std::llround(kThreadWork / unitCost));
     kernel->setAttr("ait.grain", builder.getI64IntegerAttr(grain));
     function.erase();
   }
 
   func::FuncOp function, kernel;
+  const LoopKernelSchedule schedule;
   OpBuilder builder;
   DimTable dims;
   PointEmitter emitter;
@@ -444,7 +427,11 @@ private:
 
 FailureOr<func::FuncOp> lowerLoopKernel(func::FuncOp function,
                                         const Target &target) {
-  return KernelBuilder(function, target).run();
+  LoopKernelSchedule schedule = readLoopSchedule(function, target);
+  if (std::string reason = rejectLoopSchedule(schedule, function, target);
+      !reason.empty())
+    return function.emitError() << reason;
+  return KernelBuilder(function, schedule).run();
 }
 
 } // namespace aitune

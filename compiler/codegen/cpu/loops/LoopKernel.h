@@ -10,8 +10,9 @@ namespace aitune {
 
 /// Replaces `function`, in the form ait-lower-to-linalg leaves, by a public ABI
 /// function of the same name with the attributes ait.grid and ait.grain, its
-/// other `ait.` attributes kept. Fails, with a diagnostic, for an operation
-/// that does not belong into that form.
+/// other `ait.` attributes kept, by the schedule of its ait.config
+/// (LoopSpace.h). Fails, with a diagnostic, for a schedule that is not legal or
+/// an operation that does not belong into that form.
 mlir::FailureOr<mlir::func::FuncOp> lowerLoopKernel(mlir::func::FuncOp function,
                                                     const Target &target);
 

@@ -9,9 +9,10 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// Simple operations a unit should have, so that finding its place costs
-/// nothing; and how many units a kernel should have for threads to share.
-constexpr double kUnitWork = 16384, kLeastUnitWork = 2048;
+/// Simple operations that a unit should have at least, so that finding its
+/// place costs nothing; and how many units a kernel should have for threads to
+/// share.
+constexpr double kLeastUnitWork = 2048;
 constexpr int64_t kWantedUnits = 16;
 /// What an unknown size counts as in estimates.
 constexpr int64_t kTypicalSize = 64;
@@ -40,12 +41,13 @@ bool readsReductionsAcross(const LoopAnalysis &analysis, const DimTable &dims,
 }
 
 struct Scheduler {
-  Scheduler(LoopNest &nest, DimTable &dims, int64_t maxLanes)
-      : nest(nest), dims(dims), maxLanes(maxLanes) {}
+  Scheduler(LoopNest &nest, DimTable &dims, int64_t maxLanes, double unitWork)
+      : nest(nest), dims(dims), maxLanes(maxLanes), unitWork(unitWork) {}
 
   LoopNest &nest;
   DimTable &dims;
   int64_t maxLanes;
+  double unitWork;
   LoopAnalysis analysis{dims};
   SmallVector<unsigned> domain; ///< dims of size other than 1
   llvm::DenseSet<unsigned> inner;
@@ -171,7 +173,7 @@ struct Scheduler {
         total *= estimate(group.size);
       double wanted =
           std::max(kLeastUnitWork,
-                   std::min(kUnitWork, total * elementCost / kWantedUnits)) /
+                   std::min(unitWork, total * elementCost / kWantedUnits)) /
           elementCost;
       bool full = false;
       for (LoopGroup &group : llvm::reverse(groups)) {
@@ -214,7 +216,7 @@ struct Scheduler {
         } else if (isLaneGroup) {
           double column = rowCost + elements * elementCost;
           group.block =
-              roundToLanes(static_cast<int64_t>(kUnitWork / 4 / column));
+              roundToLanes(static_cast<int64_t>(unitWork / 4 / column));
           nest.unitLoops.push_back(group);
           nest.unitInner.insert(nest.unitInner.begin(), group);
           elements *= static_cast<double>(*group.block);
@@ -314,11 +316,12 @@ std::vector<LoopNest> groupOutputs(ArrayRef<KernelOutput> outputs) {
   return nests;
 }
 
-void scheduleNest(LoopNest &nest, DimTable &dims, int64_t maxLanes) {
+void scheduleNest(LoopNest &nest, DimTable &dims, int64_t maxLanes,
+                  double unitWork) {
   for (AffineExpr size : nest.sizes)
     nest.index.push_back(size == 1 ? getAffineConstantExpr(0, size.getContext())
                                    : dims.make(size));
-  Scheduler(nest, dims, maxLanes).run();
+  Scheduler(nest, dims, maxLanes, unitWork).run();
 }
 
 } // namespace aitune

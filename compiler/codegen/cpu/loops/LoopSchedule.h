@@ -66,8 +66,10 @@ struct LoopNest {
 std::vector<LoopNest> groupOutputs(llvm::ArrayRef<KernelOutput> outputs);
 
 /// Fills in the schedule of a nest. `maxLanes`: elements of the kernel's
-/// arithmetic in a vector register.
-void scheduleNest(LoopNest &nest, DimTable &dims, int64_t maxLanes);
+/// arithmetic that one operation covers; `unitWork`: simple operations that a
+/// unit should have.
+void scheduleNest(LoopNest &nest, DimTable &dims, int64_t maxLanes,
+                  double unitWork);
 
 } // namespace aitune
 

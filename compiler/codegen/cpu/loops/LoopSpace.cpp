@@ -1,0 +1,149 @@
+#include "compiler/codegen/cpu/loops/LoopSpace.h"
+
+#include <algorithm>
+
+#include "compiler/codegen/cpu/Grain.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Registers that one operation may take.
+constexpr int64_t kMostVectors = 4;
+/// Bytes below which it is worth asking whether one thread is enough.
+constexpr double kSmallBytes = 512 * 1024;
+constexpr int64_t kTypicalSize = 64;
+
+/// Lanes of the widest type computed with.
+int64_t findLanes(func::FuncOp function, const Target &target) {
+  int64_t floatBits = 0, integerBits = 8;
+  auto note = [&](Type type) {
+    type = getElementTypeOrSelf(type);
+    if (isa<FloatType>(type))
+      floatBits = std::max<int64_t>(floatBits, type.getIntOrFloatBitWidth());
+    else if (type.isInteger())
+      integerBits =
+          std::max<int64_t>(integerBits, type.getIntOrFloatBitWidth());
+  };
+  for (Type type : function.getArgumentTypes())
+    note(type);
+  function.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      note(type);
+  });
+  // Integers beside floats are indices, mostly; wider ones take two registers.
+  return target.vectorBits / (floatBits ? floatBits : integerBits);
+}
+
+} // namespace
+
+LoopKernelSchedule chooseLoopSchedule(func::FuncOp kernel,
+                                      const Target &target) {
+  LoopKernelSchedule schedule;
+  schedule.lanes = findLanes(kernel, target);
+  return schedule;
+}
+
+std::string rejectLoopSchedule(const LoopKernelSchedule &schedule,
+                               func::FuncOp kernel, const Target &target) {
+  const int64_t lanes = findLanes(kernel, target);
+  if (schedule.lanes < 1 || !llvm::isPowerOf2_64(schedule.lanes) ||
+      schedule.lanes > kMostVectors * lanes)
+    return llvm::formatv("lanes must be a power of two in [1, {0}], not {1}",
+                         kMostVectors * lanes, schedule.lanes);
+  if (schedule.unitWork < 1)
+    return llvm::formatv("unit_work must be positive, not {0}",
+                         schedule.unitWork);
+  if (schedule.grain < 0)
+    return llvm::formatv("grain must not be negative, but is {0}",
+                         schedule.grain);
+  return "";
+}
+
+std::vector<LoopKernelSchedule> listLoopSchedules(func::FuncOp kernel,
+                                                  const Target &target) {
+  const LoopKernelSchedule chosen = chooseLoopSchedule(kernel, target);
+  std::vector<LoopKernelSchedule> schedules{chosen};
+  auto add = [&](int64_t lanes, int64_t unitWork, int64_t grain) {
+    LoopKernelSchedule schedule{lanes, unitWork, grain};
+    bool known = llvm::any_of(schedules, [&](const LoopKernelSchedule &other) {
+      return other.toString() == schedule.toString();
+    });
+    if (!known && rejectLoopSchedule(schedule, kernel, target).empty())
+      schedules.push_back(schedule);
+  };
+  const bool isSmall =
+      describeLoopKernel(kernel, kTypicalSize).bytes < kSmallBytes;
+  for (int64_t unitWork : {16384, 4096, 65536})
+    for (int64_t halves : {2, 4, 1, 8}) {
+      add(chosen.lanes * halves / 2, unitWork, 0);
+      if (isSmall && unitWork == 16384)
+        add(chosen.lanes * halves / 2, unitWork, kSerialGrain);
+    }
+  return schedules;
+}
+
+LoopKernelSchedule readLoopSchedule(func::FuncOp kernel, const Target &target) {
+  LoopKernelSchedule schedule = chooseLoopSchedule(kernel, target);
+  auto config = kernel->getAttrOfType<DictionaryAttr>("ait.config");
+  if (!config)
+    return schedule;
+  auto read = [&](StringRef name, int64_t &value) {
+    if (auto attribute = config.getAs<IntegerAttr>(name))
+      value = attribute.getInt();
+  };
+  read("lanes", schedule.lanes);
+  read("unit_work", schedule.unitWork);
+  read("grain", schedule.grain);
+  return schedule;
+}
+
+DictionaryAttr LoopKernelSchedule::toConfig(MLIRContext *context) const {
+  Builder builder(context);
+  auto number = [&](StringRef name, int64_t value) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+  };
+  return builder.getDictionaryAttr({number("grain", grain),
+                                    number("lanes", lanes),
+                                    number("unit_work", unitWork)});
+}
+
+std::string LoopKernelSchedule::toString() const {
+  std::string text = llvm::formatv("lanes{0} work{1}", lanes, unitWork);
+  if (grain == kSerialGrain)
+    text += " one thread";
+  else if (grain > 0)
+    text += llvm::formatv(" grain{0}", grain);
+  return text;
+}
+
+LoopKernelShape describeLoopKernel(func::FuncOp kernel, int64_t typicalSize) {
+  LoopKernelShape shape;
+  auto add = [&](Type type, double &most) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      return;
+    double elements = 1;
+    for (int64_t size : tensor.getShape())
+      elements *= double(ShapedType::isDynamic(size) ? typicalSize : size);
+    most = std::max(most, elements);
+    shape.bytes += elements * std::max(tensor.getElementTypeBitWidth() / 8, 1u);
+  };
+  for (Type type : kernel.getArgumentTypes())
+    add(type, shape.operandElements);
+  for (Type type : kernel.getResultTypes())
+    add(type, shape.resultElements);
+  kernel.walk([&](linalg::GenericOp generic) {
+    shape.operations += double(generic.getBody()->getOperations().size());
+    shape.hasReductions |= generic.getNumReductionLoops() > 0;
+  });
+  return shape;
+}
+
+} // namespace aitune

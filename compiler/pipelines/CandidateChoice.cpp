@@ -64,12 +64,13 @@ func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   return wrapper;
 }
 
-size_t chooseByMeasurement(ModuleOp module, ait::LaunchOp launch,
-                           const std::vector<KernelImplementation> &candidates,
-                           absl::Span<const ConstantTensor> constants,
-                           CompileResult &result) {
+KernelChoice
+chooseByMeasurement(ModuleOp module, ait::LaunchOp launch,
+                    const std::vector<KernelImplementation> &candidates,
+                    absl::Span<const ConstantTensor> constants,
+                    CompileResult &result) {
   if (candidates.size() == 1)
-    return 0;
+    return {};
   func::FuncOp wrapper = wrapLaunch(module, launch);
   std::vector<std::unique_ptr<Executable>> executables;
   std::vector<size_t> positions;
@@ -93,25 +94,32 @@ size_t chooseByMeasurement(ModuleOp module, ait::LaunchOp launch,
     loaded.push_back(executable.get());
   const std::vector<Measurement> measurements =
       measureCandidates(loaded, {kBudgetSeconds});
-  size_t best = positions.empty() ? 0 : positions.front();
   // A later candidate must be faster than the interval that the best one's
   // median lies in: the generated kernel, which comes first, wins ties.
-  double bestLow = -1;
-  for (size_t i = 0; i < measurements.size(); ++i)
-    if (measurements[i].microseconds >= 0 &&
-        (bestLow < 0 || measurements[i].microseconds < bestLow)) {
-      best = positions[i];
-      bestLow = measurements[i].low;
+  auto fastest = [&](bool searchedToo) {
+    size_t best = positions.empty() ? 0 : positions.front();
+    double bestLow = -1;
+    for (size_t i = 0; i < measurements.size(); ++i) {
+      if (measurements[i].microseconds < 0 ||
+          (candidates[positions[i]].isSearched && !searchedToo))
+        continue;
+      if (bestLow < 0 || measurements[i].microseconds < bestLow) {
+        best = positions[i];
+        bestLow = measurements[i].low;
+      }
     }
+    return best;
+  };
+  const KernelChoice choice{fastest(true), fastest(false)};
   for (size_t i = 0; i < measurements.size(); ++i)
-    result.candidates.push_back({launch.getKernel().str(),
-                                 candidates[positions[i]].name,
-                                 measurements[i].microseconds,
-                                 positions[i] == best, measurements[i].note});
+    result.candidates.push_back(
+        {launch.getKernel().str(), candidates[positions[i]].name,
+         measurements[i].microseconds, positions[i] == choice.best,
+         measurements[i].note});
   // The weights that candidates packed are most of the compiler's memory.
   executables.clear();
   malloc_trim(0);
-  return best;
+  return choice;
 }
 
 } // namespace aitune

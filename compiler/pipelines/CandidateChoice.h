@@ -16,15 +16,23 @@
 
 namespace aitune {
 
-/// The position of the fastest correct candidate, measured on a model that is
-/// `launch` alone, with the real constants; the earlier one where confidence
-/// intervals leave it open. One candidate is taken unmeasured.
-/// What was measured is appended to result.candidates. If none can be loaded
-/// the first is returned, and the plan's own loading will say why.
-size_t chooseByMeasurement(mlir::ModuleOp module, mlir::ait::LaunchOp launch,
-                           const std::vector<KernelImplementation> &candidates,
-                           absl::Span<const ConstantTensor> constants,
-                           CompileResult &result);
+/// Positions among a kernel's candidates.
+struct KernelChoice {
+  size_t best = 0;
+  /// The best of those that no search found (isSearched).
+  size_t unsearched = 0;
+};
+
+/// The fastest correct candidate, measured on a model that is `launch` alone,
+/// with the real constants; the earlier one where confidence intervals leave it
+/// open. One candidate is taken unmeasured. What was measured is appended to
+/// result.candidates. If none can be loaded the first is returned, and the
+/// plan's own loading will say why.
+KernelChoice
+chooseByMeasurement(mlir::ModuleOp module, mlir::ait::LaunchOp launch,
+                    const std::vector<KernelImplementation> &candidates,
+                    absl::Span<const ConstantTensor> constants,
+                    CompileResult &result);
 
 /// `wrapper`, whose one launch is of `kernel`, as a model that implements it
 /// with `candidate`. `symbols` is the module's ait.symbols.

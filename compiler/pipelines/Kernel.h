@@ -27,6 +27,9 @@ struct Kernel {
   std::vector<int> cuts;
   std::vector<CutKernel> parts;
   int chosenCut = 0;
+  /// The config of the schedule taken without a search, where a search chose
+  /// another: what a build would be without it is compiled beside it.
+  std::string defaultConfig;
 };
 
 /// `function` as the text of a module of its own, with the ranges of the

@@ -34,6 +34,8 @@ struct KernelImplementation {
   std::string description;
   std::vector<ImplementationStep> steps;
   std::vector<mlir::RankedTensorType> temporaries;
+  /// Found by a search: a build without one would not have it.
+  bool isSearched = false;
   /// Where the kernel was cut in two; 0: it was not.
   int cut = 0;
   /// The objects that its generated steps need.

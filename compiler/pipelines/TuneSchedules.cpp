@@ -6,18 +6,12 @@
 #include <ctime>
 #include <map>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "compiler/codegen/cpu/Target.h"
 #include "compiler/pipelines/KernelCompiler.h"
 #include "compiler/tune/CostModel.h"
 #include "compiler/tune/KernelMeasurer.h"
 #include "compiler/tune/Search.h"
-#include "compiler/tune/TuningDatabase.h"
 #include "mlir/AsmParser/AsmParser.h"
-#include "runtime/executable/thread_pool.h"
-#include "runtime/hash/sha256.h"
-#include "llvm/Config/llvm-config.h"
 
 using namespace mlir;
 
@@ -26,10 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Of the templates: raise it when they generate other code for a schedule.
-constexpr char kTemplateVersion[] = "2";
-/// Weights of this size do not stay in any CPU's last cache.
-constexpr int64_t kCacheBytes = int64_t{48} << 20;
 /// Seconds for the first measurement of each default schedule.
 constexpr double kDefaultSeconds = 0.04;
 /// Records that a cost model learns from.
@@ -37,8 +27,6 @@ constexpr int kTrainingRecords = 4000;
 /// Kernels that are cut in two for each second of the budget: to compile and
 /// measure one takes about 0.1 s.
 constexpr double kCutsASecond = 2;
-/// After a kernel's key, that of where it is best cut.
-constexpr char kCutKey[] = " cut";
 /// The first features of a schedule are its kernel's (Schedule.cpp).
 constexpr size_t kShapeFeatures = 3;
 
@@ -67,17 +55,15 @@ struct FormKnowledge {
 class ScheduleTuner {
 public:
   ScheduleTuner(std::vector<Kernel> &kernels, ArrayAttr symbols,
-                int64_t constantBytes, const CompileOptions &options,
+                const TuningChoices &choices, const CompileOptions &options,
                 CompileResult &result)
-      : kernels(kernels), symbols(symbols), options(options),
-        result(result.tuning), progress(options.progress),
-        coldCache(constantBytes > kCacheBytes), start(Clock::now()) {}
+      : kernels(kernels), symbols(symbols), choices(choices), options(options),
+        result(result.tuning), progress(options.progress), start(Clock::now()) {
+  }
 
   absl::Status run();
-  absl::Status keepCuts();
 
 private:
-  absl::Status open();
   void listKernelCuts();
   const TuningOptions &tuning() const { return options.tuning; }
   double seconds() const {
@@ -87,7 +73,6 @@ private:
     return seconds() >= tuning().budgetSeconds ||
            (tuning().stop && tuning().stop());
   }
-  absl::Status takeChoices();
   absl::Status collectTasks();
   absl::StatusOr<const FormKnowledge *> knowledgeOf(const std::string &form);
   absl::Status readDatabase(Task &task);
@@ -98,53 +83,19 @@ private:
   absl::Status searchAll();
   absl::Status finish();
   void report();
-  std::string keyOf(func::FuncOp kernel) const;
+  TuningDatabase *database() const { return choices.database(); }
 
   std::vector<Kernel> &kernels;
   const ArrayAttr symbols;
+  const TuningChoices &choices;
   const CompileOptions &options;
   TuningResult &result;
   const std::function<void(const std::string &, int, int)> &progress;
-  const bool coldCache;
   const Clock::time_point start;
-  std::string target, version;
-  std::unique_ptr<TuningDatabase> database; ///< null: none was named
   std::unique_ptr<KernelMeasurer> measurer;
   std::vector<std::unique_ptr<Task>> tasks;
   std::map<std::string, FormKnowledge> forms;
 };
-
-std::string ScheduleTuner::keyOf(func::FuncOp kernel) const {
-  OwningOpRef<func::FuncOp> copy(kernel.clone());
-  copy->setSymName("kernel");
-  (*copy)->removeAttr("ait.config");
-  return Sha256Hex(moduleText(*copy, symbols));
-}
-
-absl::Status ScheduleTuner::takeChoices() {
-  for (Kernel &kernel : kernels) {
-    if (kernel.launches.empty())
-      continue;
-    const std::string key = keyOf(kernel.function);
-    absl::StatusOr<std::string> cut =
-        database->chosen(key + kCutKey, target, version);
-    if (!cut.ok())
-      return cut.status();
-    if (int place; absl::SimpleAtoi(*cut, &place))
-      kernel.cuts = {place};
-    absl::StatusOr<std::string> config = database->chosen(key, target, version);
-    if (!config.ok())
-      return config.status();
-    if (config->empty())
-      continue;
-    if (Attribute attribute =
-            parseAttribute(*config, kernel.function->getContext())) {
-      kernel.function->setAttr("ait.config", attribute);
-      ++result.reused;
-    }
-  }
-  return absl::OkStatus();
-}
 
 absl::Status ScheduleTuner::collectTasks() {
   KernelCompilerOptions compilerOptions;
@@ -160,11 +111,11 @@ absl::Status ScheduleTuner::collectTasks() {
         listKernelSchedules(task->request.module(), compilerOptions);
     if (!space.ok() || space->schedules.size() < 2)
       continue;
-    task->key = keyOf(kernel.function);
+    task->key = choices.keyOf(kernel.function);
     task->request.set_target(options.target);
     task->request.set_emulate_eager_casts(options.emulateEagerCasts);
     task->request.set_threads(options.threads);
-    task->request.set_cold_cache(coldCache);
+    task->request.set_cold_cache(choices.coldCache());
     task->request.set_memory_limit(tuning().candidateBytes);
     task->space = *std::move(space);
     task->work = {double(evaluateFlops(kernel.function, symbols)),
@@ -233,12 +184,16 @@ ScheduleTuner::knowledgeOf(const std::string &form) {
       createCostModel(tuning().costModel, Roofline());
   if (!model.ok())
     return model.status();
-  if (database) {
+  if (database()) {
     absl::StatusOr<std::vector<TuningRecord>> records =
-        database->findForm(form, target, kTrainingRecords);
+        database()->findForm(form, choices.target(), kTrainingRecords);
     if (!records.ok())
       return records.status();
     knowledge.records = *std::move(records);
+    // Others' features may mean something else.
+    llvm::erase_if(knowledge.records, [&](const TuningRecord &record) {
+      return record.version != choices.version();
+    });
     (*model)->fit(knowledge.records);
   }
   knowledge.model = *std::move(model);
@@ -252,16 +207,16 @@ absl::Status ScheduleTuner::readDatabase(Task &task) {
     return knowledge.status();
   task.problem.predictions =
       (*knowledge)->model->predict(task.space, task.work);
-  if (!database)
+  if (!database())
     return absl::OkStatus();
   absl::StatusOr<std::vector<TuningRecord>> records =
-      database->find(task.key, target);
+      database()->find(task.key, choices.target());
   if (!records.ok())
     return records.status();
   for (const TuningRecord &record : *records)
     for (size_t i = 0; i < task.space.schedules.size(); ++i)
       if (record.config == task.space.schedules[i].config &&
-          record.version == version) {
+          record.version == choices.version()) {
         task.problem.known[i] = {record.microseconds, record.low, record.high,
                                  record.note};
         ++task.summary.known;
@@ -298,14 +253,21 @@ ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
     task.problem.known[schedules[i]] = outcome;
     ++task.summary.measured;
     task.summary.failed += outcome.microseconds < 0;
-    records.push_back({task.key, target, task.space.form, schedule.config,
-                       schedule.features, task.work.flops, task.work.bytes,
-                       outcome.microseconds, outcome.low, outcome.high,
-                       outcome.note, version, std::time(nullptr)});
+    records.push_back({task.key, choices.target(), task.space.form,
+                       schedule.config, schedule.features, task.work.flops,
+                       task.work.bytes, outcome.microseconds, outcome.low,
+                       outcome.high, outcome.note, choices.version(),
+                       std::time(nullptr)});
   }
-  if (database)
-    if (absl::Status status = database->record(records); !status.ok())
+  if (database())
+    if (absl::Status status = database()->record(records); !status.ok())
       return status;
+  // What was learned just now tells more of this kernel than all others do.
+  FormKnowledge &knowledge = forms[task.space.form];
+  knowledge.records.insert(knowledge.records.end(), records.begin(),
+                           records.end());
+  knowledge.model->fit(knowledge.records);
+  task.problem.predictions = knowledge.model->predict(task.space, task.work);
   report();
   return measured;
 }
@@ -400,9 +362,11 @@ absl::Status ScheduleTuner::finish() {
     func::FuncOp function = task->kernel->function;
     function->setAttr("ait.config",
                       parseAttribute(schedule.config, function.getContext()));
-    if (database && known[choice].microseconds >= 0)
+    if (choice != 0)
+      task->kernel->defaultConfig = task->space.schedules[0].config;
+    if (known[choice].microseconds >= 0)
       if (absl::Status status =
-              database->choose(task->key, target, version, schedule.config);
+              choices.keepSchedule(task->key, schedule.config);
           !status.ok())
         return status;
   }
@@ -424,48 +388,7 @@ void ScheduleTuner::listKernelCuts() {
       kernel->cuts = listCuts(kernel->function);
 }
 
-absl::Status ScheduleTuner::keepCuts() {
-  if (tuning().database.empty())
-    return absl::OkStatus();
-  if (absl::Status status = open(); !status.ok())
-    return status;
-  for (const Kernel &kernel : kernels)
-    if (!kernel.parts.empty())
-      if (absl::Status status = database->choose(
-              keyOf(kernel.function) + kCutKey, target, version,
-              kernel.chosenCut > 0 ? absl::StrCat(kernel.chosenCut) : "whole");
-          !status.ok())
-        return status;
-  return absl::OkStatus();
-}
-
-/// Says what machine and generator results belong to, and opens the database.
-absl::Status ScheduleTuner::open() {
-  absl::StatusOr<Target> cpu = findTarget(options.target);
-  if (!cpu.ok())
-    return cpu.status();
-  const int threads = options.threads > 0 ? options.threads : ThreadCount();
-  target =
-      absl::StrCat(cpu->cpu, " ", Sha256Hex(cpu->features).substr(0, 8), ", ",
-                   threads, " threads", coldCache ? ", cold caches" : "");
-  version = absl::StrCat(kTemplateVersion, ", LLVM ", LLVM_VERSION_STRING);
-  if (!tuning().database.empty()) {
-    absl::StatusOr<std::unique_ptr<TuningDatabase>> opened =
-        TuningDatabase::open(tuning().database);
-    if (!opened.ok())
-      return opened.status();
-    database = *std::move(opened);
-  }
-  return absl::OkStatus();
-}
-
 absl::Status ScheduleTuner::run() {
-  if (tuning().database.empty() && tuning().budgetSeconds <= 0)
-    return absl::OkStatus();
-  if (absl::Status status = open(); !status.ok())
-    return status;
-  if (tuning().budgetSeconds <= 0)
-    return takeChoices();
   if (tuning().worker.empty())
     return absl::InvalidArgumentError(
         "no program to measure schedules with was named");
@@ -485,26 +408,11 @@ absl::Status ScheduleTuner::run() {
 
 } // namespace
 
-void tuneSchedules(std::vector<Kernel> &kernels, ArrayAttr symbols,
-                   int64_t constantBytes, const CompileOptions &options,
-                   CompileResult &result) {
-  const auto start = Clock::now();
-  if (absl::Status status =
-          ScheduleTuner(kernels, symbols, constantBytes, options, result).run();
-      !status.ok())
-    result.tuning.note = std::string(status.message());
-  result.tuning.seconds =
-      std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-void keepCuts(std::vector<Kernel> &kernels, ArrayAttr symbols,
-              int64_t constantBytes, const CompileOptions &options,
-              CompileResult &result) {
-  if (absl::Status status =
-          ScheduleTuner(kernels, symbols, constantBytes, options, result)
-              .keepCuts();
-      !status.ok())
-    result.tuning.note = std::string(status.message());
+absl::Status tuneSchedules(std::vector<Kernel> &kernels, ArrayAttr symbols,
+                           const TuningChoices &choices,
+                           const CompileOptions &options,
+                           CompileResult &result) {
+  return ScheduleTuner(kernels, symbols, choices, options, result).run();
 }
 
 } // namespace aitune

@@ -16,6 +16,8 @@ namespace {
 /// Weight of the regularisation against one record, on features of unit
 /// variance.
 constexpr double kRidge = 3.0;
+/// The first features of a schedule are its kernel's (Schedule.cpp).
+constexpr size_t kShapeFeatures = 3;
 /// Records without which the list's own order is the better guess.
 constexpr size_t kFewestRecords = 12;
 
@@ -33,7 +35,7 @@ public:
     if (usable.size() < kFewestRecords)
       return;
     const Eigen::Index rows = usable.size(),
-                       columns = usable.front()->features.size() * 2;
+                       columns = expand(usable.front()->features).size();
     Eigen::MatrixXd inputs(rows, columns);
     Eigen::VectorXd outputs(rows);
     for (Eigen::Index i = 0; i < rows; ++i) {
@@ -43,11 +45,10 @@ public:
                    roofline.microseconds({usable[i]->flops, usable[i]->bytes}));
     }
     means = inputs.colwise().mean();
-    inputs.rowwise() -= means;
+    intercept = outputs.mean();
+    centreByKernel(usable, inputs, outputs);
     scales = (inputs.array().square().colwise().mean()).sqrt().max(1e-6);
     inputs.array().rowwise() /= scales.array();
-    intercept = outputs.mean();
-    outputs.array() -= intercept;
     Eigen::MatrixXd normal = inputs.transpose() * inputs;
     normal.diagonal().array() += kRidge;
     weights = normal.ldlt().solve(inputs.transpose() * outputs);
@@ -59,7 +60,7 @@ public:
     std::vector<double> times;
     for (size_t i = 0; i < space.schedules.size(); ++i) {
       const std::vector<double> &features = space.schedules[i].features;
-      if (static_cast<Eigen::Index>(features.size()) * 2 != weights.size()) {
+      if (weights.size() == 0 || expand(features).size() != weights.size()) {
         times.push_back(bound * (1.0 + 0.01 * double(i)));
         continue;
       }
@@ -71,13 +72,40 @@ public:
   }
 
 private:
+  /// The features, their squares, and the products of those that are the
+  /// schedule's with those that are the kernel's.
   static Eigen::RowVectorXd expand(const std::vector<double> &features) {
-    Eigen::RowVectorXd row(features.size() * 2);
-    for (size_t i = 0; i < features.size(); ++i) {
-      row(i) = features[i];
-      row(features.size() + i) = features[i] * features[i];
+    const size_t own =
+        features.size() > kShapeFeatures ? features.size() - kShapeFeatures : 0;
+    Eigen::RowVectorXd row(features.size() * 2 + own * kShapeFeatures);
+    Eigen::Index next = 0;
+    for (double feature : features) {
+      row(next++) = feature;
+      row(next++) = feature * feature;
     }
+    for (size_t i = kShapeFeatures; i < features.size(); ++i)
+      for (size_t shape = 0; shape < kShapeFeatures; ++shape)
+        row(next++) = features[i] * features[shape];
     return row;
+  }
+
+  /// Takes the mean of its kernel from each record: what is left is how
+  /// schedules of one kernel compare, which is what is asked.
+  static void centreByKernel(const std::vector<const TuningRecord *> &records,
+                             Eigen::MatrixXd &inputs,
+                             Eigen::VectorXd &outputs) {
+    std::map<std::string, std::vector<Eigen::Index>> kernels;
+    for (size_t i = 0; i < records.size(); ++i)
+      kernels[records[i]->kernel].push_back(i);
+    for (const auto &[kernel, rows] : kernels) {
+      const Eigen::RowVectorXd input =
+          inputs(rows, Eigen::all).colwise().mean();
+      const double output = outputs(rows).mean();
+      for (Eigen::Index row : rows) {
+        inputs.row(row) -= input;
+        outputs(row) -= output;
+      }
+    }
   }
 
   const Roofline roofline;

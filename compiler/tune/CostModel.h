@@ -2,9 +2,11 @@
 //
 // A roofline gives the time that no schedule can beat; how far above it one
 // ends is learned from the tuning database, by ridge regression (Hoerl and
-// Kennard, 1970) of the logarithm of that factor on the schedule's features and
-// their squares. With few records the regularisation leaves hardly more than
-// the average, and the order of the template's own list decides.
+// Kennard, 1970) of the logarithm of that factor on the schedule's features,
+// their squares and their products with the kernel's sizes, within kernels: the
+// differences between kernels are not what a search asks for. With few records
+// the regularisation leaves hardly more than the average, and the order of the
+// template's own list decides.
 #ifndef AITUNE_COMPILER_TUNE_COSTMODEL_H
 #define AITUNE_COMPILER_TUNE_COSTMODEL_H
 

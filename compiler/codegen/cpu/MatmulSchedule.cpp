@@ -17,6 +17,8 @@ constexpr int64_t kTypicalRows = 128, kTypicalSteps = 256;
 /// Units that a few threads can share.
 constexpr int64_t kUsefulUnits = 16;
 constexpr int64_t kMaximalRows = 16;
+/// Multiply-adds below which one thread may be as fast as several.
+constexpr int64_t kSmallWork = 4 << 20;
 /// Bytes of the stack a kernel may take for copies of its operands.
 constexpr int64_t kCopyBytes = 256 * 1024;
 
@@ -234,6 +236,14 @@ std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
       }
     return schedules;
   }
+  const bool isSmall = shape.m >= 0 && shape.n >= 0 && shape.k >= 0 &&
+                       shape.batch * shape.m * shape.n * shape.k < kSmallWork;
+  auto addSerial = [&](MatmulSchedule schedule) {
+    schedule.grain = kSerialGrain;
+    if (isSmall)
+      addIfNew(schedule);
+  };
+  addSerial(schedules.front());
   for (int64_t vectors = 1; vectors <= 4; ++vectors) {
     int64_t most = std::min(kMaximalRows,
                             (target.vectorRegisters - vectors - 1) / vectors);
@@ -245,6 +255,7 @@ std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
       schedule.nr = vectors * lanes;
       chooseBlocks(shape, target, schedule);
       addIfNew(schedule);
+      addSerial(schedule);
       for (int64_t factor : {2, 4}) {
         MatmulSchedule smaller = schedule;
         smaller.mc = std::max(mr, schedule.mc / factor / mr * mr);

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -19,8 +20,11 @@ namespace aitune {
 namespace {
 
 using testing::Contains;
+using testing::Ge;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
 using testing::Not;
+using testing::SizeIs;
 using testing::StartsWith;
 
 // Copies a model, with other text in its source.
@@ -309,6 +313,8 @@ TEST(CommandLine, ASearchIsKeptAndUsed) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("agrees with eager"));
   EXPECT_THAT(candidates("searched.json"), Contains(StartsWith("cut before")));
+  EXPECT_THAT(candidates("searched.json"),
+              IsSupersetOf({"default", "tuned", "tuned on one thread"}));
 
   // What was found is used without a search, and its build is kept.
   for (const char* cache : {"miss", "hit"}) {
@@ -323,6 +329,37 @@ TEST(CommandLine, ASearchIsKeptAndUsed) {
   outcome = Aitune("tuning stats --tuning-database missing.db");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(ErrorLine(outcome), HasSubstr("missing.db"));
+}
+
+TEST(CommandLine, ASearchTriesWinogradsAlgorithms) {
+  torch::jit::Module model("__torch__.Convolution");
+  model.register_parameter("weight", torch::randn({40, 24, 3, 3}) / 15, false);
+  model.define(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.relu(torch.conv2d(x, self.weight, padding=[1, 1]))\n");
+  model.save(Path("winograd.pt"));
+  Outcome outcome = Aitune(
+      "tune winograd.pt --input 'float32[2,24,19,21]' --seconds 0.1 --no-cache "
+      "--tuning-database winograd.db --tune-budget 6s");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("agrees with eager"));
+  outcome =
+      Aitune("tuning export winograd.jsonl --tuning-database winograd.db");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  // What failed or was wrong would have a note that says so.
+  std::istringstream lines(ReadFile(Path("winograd.jsonl")));
+  std::map<std::string, int> measured;
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json record = nlohmann::json::parse(line);
+    for (const char* name : {"winograd_2x2", "winograd_4x4"}) {
+      if (record["config"].get<std::string>().find(name) == std::string::npos)
+        continue;
+      EXPECT_EQ(record["note"], "") << line;
+      EXPECT_GT(record["microseconds"], 0) << line;
+      ++measured[name];
+    }
+  }
+  EXPECT_THAT(measured, SizeIs(Ge(1))) << "none was tried";
 }
 
 struct BadCall {

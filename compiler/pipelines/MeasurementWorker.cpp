@@ -149,7 +149,9 @@ absl::StatusOr<WorkerReply> Subject::prepare(const WorkerPrepare &request) {
   options.emulateEagerCasts = description.emulate_eager_casts();
   options.target = description.target();
   const std::vector<absl::StatusOr<CompiledKernel>> outcomes = compileKernels(
-      texts, options, std::max(description.threads(), 1), nullptr);
+      texts, options,
+      description.threads() > 0 ? description.threads() : ThreadCount(),
+      nullptr);
   WorkerReply reply;
   for (const absl::StatusOr<CompiledKernel> &compiled : outcomes) {
     absl::StatusOr<std::unique_ptr<Executable>> executable =

@@ -22,6 +22,9 @@ using Clock = std::chrono::steady_clock;
 
 /// Seconds for the first measurement of each default schedule.
 constexpr double kDefaultSeconds = 0.04;
+/// Kernels that are searched: for each second of the budget, and of a run's
+/// time as the roofline gives it. The others would gain too little.
+constexpr double kTasksASecond = 2, kSearchedShare = 0.99;
 /// Records that a cost model learns from.
 constexpr int kTrainingRecords = 4000;
 /// Kernels that are cut in two for each second of the budget: to compile and
@@ -74,6 +77,7 @@ private:
            (tuning().stop && tuning().stop());
   }
   absl::Status collectTasks();
+  void dropSmallTasks();
   absl::StatusOr<const FormKnowledge *> knowledgeOf(const std::string &form);
   absl::Status readDatabase(Task &task);
   void addHints(Task &task, const std::vector<TuningRecord> &records);
@@ -129,6 +133,28 @@ absl::Status ScheduleTuner::collectTasks() {
     tasks.push_back(std::move(task));
   }
   return absl::OkStatus();
+}
+
+/// Leaves the kernels that a run spends most of its time in, by what is known
+/// before anything was measured.
+void ScheduleTuner::dropSmallTasks() {
+  auto cost = [](const Task &task) {
+    return task.launches() * Roofline().microseconds(task.work);
+  };
+  double all = 0, kept = 0;
+  for (const std::unique_ptr<Task> &task : tasks)
+    all += cost(*task);
+  std::sort(
+      tasks.begin(), tasks.end(),
+      [&](const std::unique_ptr<Task> &a, const std::unique_ptr<Task> &b) {
+        return cost(*a) > cost(*b);
+      });
+  const auto most = static_cast<size_t>(
+      std::max(4.0, kTasksASecond * tuning().budgetSeconds));
+  size_t count = 0;
+  while (count < std::min(most, tasks.size()) && kept < kSearchedShare * all)
+    kept += cost(*tasks[count++]);
+  tasks.resize(count);
 }
 
 /// A neighbour is a kernel of the same template; its best schedule's parameters
@@ -396,6 +422,7 @@ absl::Status ScheduleTuner::run() {
                                               tuning().candidateSeconds);
   if (absl::Status status = collectTasks(); !status.ok())
     return status;
+  dropSmallTasks();
   absl::Status searched = measureDefaults();
   if (searched.ok())
     searched = searchAll();

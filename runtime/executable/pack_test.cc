@@ -164,19 +164,41 @@ TEST(PackTest, DepthwisePutsChannelsLast) {
             (std::vector<uint32_t>{1, 3, 5, 2, 4, 6}));
 }
 
-// The matrices of the paper that read the filter (B^T) and the sums (A^T).
+// The matrices that transform the inputs (B^T) and the sums (A^T): those of the
+// paper for 4; for 6 by the Toom-Cook method from the points.
+const std::vector<double>& Points() {
+  static const std::vector<double> points = {0, std::sqrt(0.5), -std::sqrt(0.5),
+                                             std::sqrt(2.0), -std::sqrt(2.0)};
+  return points;
+}
 std::vector<std::vector<double>> InputTransform(int tile) {
   if (tile == 4)
     return {{1, 0, -1, 0}, {0, 1, 1, 0}, {0, -1, 1, 0}, {0, 1, 0, -1}};
-  return {{4, 0, -5, 0, 1, 0},  {0, -4, -4, 1, 1, 0}, {0, 4, -4, -1, 1, 0},
-          {0, -2, -1, 2, 1, 0}, {0, 2, -1, -2, 1, 0}, {0, 4, 0, -5, 0, 1}};
+  // A row has the coefficients of the product of all x - p but for its own.
+  std::vector<std::vector<double>> rows;
+  for (size_t own = 0; own <= Points().size(); ++own) {
+    std::vector<double> row(tile, 0);
+    row[0] = 1;
+    for (size_t i = 0; i < Points().size(); ++i) {
+      if (i == own) continue;
+      for (int power = tile - 1; power >= 0; --power)
+        row[power] =
+            (power > 0 ? row[power - 1] : 0) - Points()[i] * row[power];
+    }
+    rows.push_back(row);
+  }
+  return rows;
 }
 std::vector<std::vector<double>> OutputTransform(int tile) {
   if (tile == 4) return {{1, 1, 1, 0}, {0, 1, -1, -1}};
-  return {{1, 1, 1, 1, 1, 0},
-          {0, 1, -1, 2, -2, 0},
-          {0, 1, 1, 4, 4, 0},
-          {0, 1, -1, 8, -8, 1}};
+  std::vector<std::vector<double>> rows;
+  for (int power = 0; power < 4; ++power) {
+    std::vector<double> row;
+    for (double point : Points()) row.push_back(std::pow(point, power));
+    row.push_back(power == 3);
+    rows.push_back(row);
+  }
+  return rows;
 }
 
 // Packed filters, multiplied by transformed inputs, give the convolution.

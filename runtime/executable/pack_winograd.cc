@@ -13,17 +13,21 @@ namespace {
 
 constexpr int kTaps = 3;
 constexpr int kMaxTile = 6;
+constexpr double kPointA = 0.70710678118654752, kPointB = 1.4142135623730951;
 
-// G of F(2x2, 3x3) and of F(4x4, 3x3): a row for each interpolation point, the
-// last one for infinity.
+// G of F(2x2, 3x3) and of F(4x4, 3x3): a row for each interpolation point x,
+// (1, x, x * x) over the product of its distances to the others, and the last
+// one for infinity. (The first row of F(2x2, 3x3) has the other sign, as the
+// inputs' transform has.)
 constexpr double kTransform2[4][kTaps] = {
     {1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
-constexpr double kTransform4[kMaxTile][kTaps] = {{1.0 / 4, 0, 0},
-                                                 {-1.0 / 6, -1.0 / 6, -1.0 / 6},
-                                                 {-1.0 / 6, 1.0 / 6, -1.0 / 6},
-                                                 {1.0 / 24, 1.0 / 12, 1.0 / 6},
-                                                 {1.0 / 24, -1.0 / 12, 1.0 / 6},
-                                                 {0, 0, 1}};
+constexpr double kTransform4[kMaxTile][kTaps] = {
+    {1, 0, 0},
+    {-2.0 / 3, -2.0 / 3 * kPointA, -1.0 / 3},
+    {-2.0 / 3, 2.0 / 3 * kPointA, -1.0 / 3},
+    {1.0 / 6, 1.0 / 6 * kPointB, 1.0 / 3},
+    {1.0 / 6, -1.0 / 6 * kPointB, 1.0 / 3},
+    {0, 0, 1}};
 
 int TileSize(const PackingProto& packing) {
   return packing.kind() == PackingProto::WINOGRAD_2X2 ? 4 : 6;

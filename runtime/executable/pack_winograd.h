@@ -6,8 +6,9 @@
 // sums over input channels are products of T * T numbers in place of 9 * m * m:
 // 2.25 times fewer for m = 2, 4 times fewer for m = 4. The kernels that read
 // these filters transform the inputs and the sums (Winograd.h in
-// compiler/codegen/cpu); both sides use the interpolation points 0, 1, -1 (and
-// 2, -2 for m = 4).
+// compiler/codegen/cpu). The interpolation points on both sides: 0, 1 and -1 for
+// m = 2; 0, 1/sqrt(2), sqrt(2) and their negatives for m = 4, which round three
+// times less than the 0, 1, -1, 2, -2 of the paper; and infinity.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_PACK_WINOGRAD_H_
 #define AITUNE_RUNTIME_EXECUTABLE_PACK_WINOGRAD_H_
 

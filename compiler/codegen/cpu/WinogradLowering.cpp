@@ -10,6 +10,10 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
+/// The points of F(4x4, 3x3) other than 0 and infinity are these and their
+/// negatives: a * b = 1, a * a = 1 / 2.
+constexpr double kPointA = 0.70710678118654752, kPointB = 1.4142135623730951;
+
 class WinogradEmitter {
 public:
   WinogradEmitter(KernelBuilder &builder, const ConvolutionProblem &problem,
@@ -51,14 +55,20 @@ private:
   Value minus(Value lhs, Value rhs) {
     return arith::SubFOp::create(builder.ops(), builder.loc(), lhs, rhs);
   }
+  Value splat(double number, Value like) {
+    return arith::ConstantOp::create(
+        builder.ops(), builder.loc(),
+        DenseElementsAttr::get(cast<VectorType>(like.getType()),
+                               builder.ops().getFloatAttr(type, number)));
+  }
+  Value times(double factor, Value value) {
+    return arith::MulFOp::create(builder.ops(), builder.loc(),
+                                 splat(factor, value), value);
+  }
   /// factor * lhs + rhs
   Value scaledPlus(double factor, Value lhs, Value rhs) {
-    Value splat = arith::ConstantOp::create(
-        builder.ops(), builder.loc(),
-        DenseElementsAttr::get(cast<VectorType>(lhs.getType()),
-                               builder.ops().getFloatAttr(type, factor)));
     return LLVM::FMAOp::create(builder.ops(), builder.loc(), lhs.getType(),
-                               splat, lhs, rhs);
+                               splat(factor, lhs), lhs, rhs);
   }
   Value inputsAt(Value position, Value tile) {
     Value row =
@@ -176,27 +186,28 @@ SmallVector<Value> WinogradEmitter::transformInput(ArrayRef<Value> d) {
     return {minus(d[0], d[2]), plus(d[1], d[2]), minus(d[2], d[1]),
             minus(d[1], d[3])};
   // The points x and -x share their even and their odd terms.
-  Value evenOfOne = scaledPlus(-4, d[2], d[4]),
-        oddOfOne = scaledPlus(-4, d[1], d[3]);
-  Value evenOfTwo = minus(d[4], d[2]), oddOfTwo = minus(d[3], d[1]);
-  return {scaledPlus(4, d[0], scaledPlus(-5, d[2], d[4])),
-          plus(evenOfOne, oddOfOne),
-          minus(evenOfOne, oddOfOne),
-          scaledPlus(2, oddOfTwo, evenOfTwo),
-          scaledPlus(-2, oddOfTwo, evenOfTwo),
-          scaledPlus(4, d[1], scaledPlus(-5, d[3], d[5]))};
+  Value evenOfA = scaledPlus(-2, d[2], d[4]),
+        oddOfA = scaledPlus(-2, d[1], d[3]);
+  Value evenOfB = scaledPlus(-0.5, d[2], d[4]),
+        oddOfB = scaledPlus(-0.5, d[1], d[3]);
+  return {scaledPlus(-2.5, d[2], plus(d[0], d[4])),
+          scaledPlus(kPointA, oddOfA, evenOfA),
+          scaledPlus(-kPointA, oddOfA, evenOfA),
+          scaledPlus(kPointB, oddOfB, evenOfB),
+          scaledPlus(-kPointB, oddOfB, evenOfB),
+          scaledPlus(-2.5, d[3], plus(d[1], d[5]))};
 }
 
 /// A^T m.
 SmallVector<Value> WinogradEmitter::transformOutput(ArrayRef<Value> m) {
-  Value evenOfOne = plus(m[1], m[2]), oddOfOne = minus(m[1], m[2]);
   if (size == 2)
-    return {plus(m[0], evenOfOne), minus(oddOfOne, m[3])};
-  Value evenOfTwo = plus(m[3], m[4]), oddOfTwo = minus(m[3], m[4]);
-  return {plus(plus(m[0], evenOfOne), evenOfTwo),
-          scaledPlus(2, oddOfTwo, oddOfOne),
-          scaledPlus(4, evenOfTwo, evenOfOne),
-          plus(scaledPlus(8, oddOfTwo, oddOfOne), m[5])};
+    return {plus(m[0], plus(m[1], m[2])), minus(minus(m[1], m[2]), m[3])};
+  Value evenOfA = plus(m[1], m[2]), evenOfB = plus(m[3], m[4]);
+  Value oddOfA = times(kPointA, minus(m[1], m[2])),
+        oddOfB = times(kPointB, minus(m[3], m[4]));
+  return {plus(plus(m[0], evenOfA), evenOfB), plus(oddOfA, oddOfB),
+          scaledPlus(0.5, evenOfA, times(2, evenOfB)),
+          scaledPlus(0.5, oddOfA, scaledPlus(2, oddOfB, m[5]))};
 }
 
 void WinogradEmitter::emitInputTransform(Value firstTile, Value tiles) {

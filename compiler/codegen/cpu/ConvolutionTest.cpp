@@ -261,6 +261,53 @@ TEST(ConvolutionKernelTest, EveryListedScheduleIsRight) {
   }
 }
 
+/// NaNs and infinities reach the results whose windows have them, no others.
+TEST(ConvolutionKernelTest, WinogradKeepsWhatIsNotFiniteInItsPlace) {
+  for (const char *algorithm : {"winograd_2x2", "winograd_4x4"}) {
+    Case c{2, 11, 13, 20, 40, 3, 1, 1};
+    std::string text = llvm::formatv(
+        R"(
+      func.func private @kernel(%x: tensor<2x11x13x20xf32>, %f: tensor<40x20x3x3xf32> {{ait.constant})
+          -> tensor<2x11x13x40xf32> attributes {{ait.kind = "convolution", ait.config = {{algorithm = "{0}", nr = 32 : i64, mr = 4 : i64, mc = 8 : i64}} {{
+        %0 = ait.convolution %x, %f {1} : (tensor<2x11x13x20xf32>, tensor<40x20x3x3xf32>)
+          -> tensor<2x11x13x40xf32>
+        return %0 : tensor<2x11x13x40xf32>
+      })",
+        algorithm, attributes(c));
+    TestKernel kernel(text, lowerConvolution);
+    ASSERT_EQ(kernel.error(), "");
+    TestTensor input = makeRandom({2, 11, 13, 20}, 1),
+               filter = makeRandom({40, 20, 3, 3}, 2);
+    // A tap of zero would make a NaN of an infinity.
+    for (float &tap : filter.values)
+      tap = tap == 0 ? 0.5f : tap;
+    auto at = [&](int64_t n, int64_t y, int64_t x, int64_t i) -> float & {
+      return input.values[((n * 11 + y) * 13 + x) * 20 + i];
+    };
+    at(0, 0, 0, 0) = NAN;
+    at(0, 6, 7, 19) = INFINITY;
+    at(0, 9, 3, 4) = -INFINITY;
+    at(1, 10, 12, 17) = NAN;
+    // Cancels within one window.
+    at(1, 3, 3, 2) = INFINITY;
+    at(1, 5, 5, 2) = -INFINITY;
+    TestTensor expected = convolve(c, input, filter),
+               actual = kernel.run({input, filter})[0];
+    int64_t special = 0;
+    for (int64_t i = 0; i < expected.count(); ++i) {
+      float e = expected.values[i], a = actual.values[i];
+      special += !std::isfinite(e);
+      if (std::isnan(e))
+        EXPECT_TRUE(std::isnan(a)) << algorithm << " " << i << ": " << a;
+      else if (std::isinf(e))
+        EXPECT_EQ(a, e) << algorithm << " " << i;
+      else
+        EXPECT_NEAR(a, e, 1e-4) << algorithm << " " << i;
+    }
+    EXPECT_EQ(special, (4 + 9 + 9 + 4 + 9 + 9 - 1) * 40);
+  }
+}
+
 TEST(ConvolutionKernelTest, SaysWhyNot) {
   auto getError = [](const std::string &flags, const std::string &argument,
                      const std::string &config = "{}") {

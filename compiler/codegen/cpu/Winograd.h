@@ -11,11 +11,13 @@
 // the stack, sized for the L2 cache, so that nothing but results is written to
 // memory.
 //
-// Only of f32. The transforms add and subtract what is larger than their result:
-// in f32 the error is up to twice the direct form's with the points chosen for
-// m = 4 (0, 1/sqrt(2), sqrt(2) and their negatives; 0, 1, 2 and theirs, as in
-// the paper, would make it seven times), in bf16 it would be seen. A NaN or an infinity in the input
-// reaches all results of its tiles, not only those whose window has it.
+// Only of f32. The transforms add and subtract what is larger than their
+// result: in f32 the error is up to twice the direct form's with the points
+// chosen for m = 4 (0, 1/sqrt(2), sqrt(2) and their negatives; 0, 1, 2 and
+// theirs, as in the paper, would make it seven times), in bf16 it would be
+// seen. NaNs and infinities of the input are left out of the transforms, where
+// they would reach all results of their tiles, and added to the results whose
+// windows have them.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_WINOGRAD_H
 #define AITUNE_COMPILER_CODEGEN_CPU_WINOGRAD_H
 

@@ -3,6 +3,7 @@
 #include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -38,7 +39,11 @@ private:
 
   LogicalResult emitUnit(Value unit);
   Tile locate(Value tile);
+  SmallVector<Value> getInputs(const Tile &place);
+  Value emitTileTransform(Value tile, ArrayRef<Value> pointers,
+                          bool finiteOnly);
   void emitInputTransform(Value firstTile, Value tiles);
+  void emitSpecials(Value panel, const Tile &place);
   void emitProducts(Value panel, Value tiles, std::optional<int64_t> rest);
   LogicalResult emitOutputTransform(Value panel, Value firstTile, Value tiles);
   SmallVector<Value> transformInput(ArrayRef<Value> d);
@@ -70,6 +75,13 @@ private:
     return LLVM::FMAOp::create(builder.ops(), builder.loc(), lhs.getType(),
                                splat(factor, lhs), lhs, rhs);
   }
+  /// Of a scalar or a vector: its difference to itself is no NaN.
+  Value isFinite(Value value) {
+    Value difference = minus(value, value);
+    return arith::CmpFOp::create(builder.ops(), builder.loc(),
+                                 arith::CmpFPredicate::ORD, difference,
+                                 difference);
+  }
   Value inputsAt(Value position, Value tile) {
     Value row =
         builder.add(builder.mul(position, builder.constant(schedule.mc)), tile);
@@ -96,6 +108,8 @@ private:
   Value batchStride, rowStride, columnStride;
   /// [positions][mc][rowLength], [positions][mc][nr] and [size * size][nr].
   Value input, zeros, transformed, sums, results;
+  /// A byte for each tile of a block: an input of it is not finite.
+  Value specials;
 };
 
 LogicalResult WinogradEmitter::emit(Value begin, Value end) {
@@ -114,6 +128,7 @@ LogicalResult WinogradEmitter::emit(Value begin, Value end) {
   transformed = builder.stack(type, positions * schedule.mc * rowLength);
   sums = builder.stack(type, positions * schedule.mc * schedule.nr);
   results = builder.stack(type, size * size * schedule.nr);
+  specials = builder.stack(builder.ops().getI8Type(), schedule.mc);
   LogicalResult result = success();
   builder.loop(begin, end, 1, [&](Value unit) { result = emitUnit(unit); });
   return result;
@@ -210,50 +225,155 @@ SmallVector<Value> WinogradEmitter::transformOutput(ArrayRef<Value> m) {
           scaledPlus(0.5, oddOfA, scaledPlus(2, oddOfB, m[5]))};
 }
 
+SmallVector<Value> WinogradEmitter::getInputs(const Tile &place) {
+  Value imageOffset = builder.mul(place.image, batchStride);
+  SmallVector<Value> columns, columnOffsets, pointers;
+  for (int64_t i = 0; i < tileSize; ++i) {
+    Value column =
+        builder.add(place.column, builder.constant(i - problem.padding[1]));
+    columns.push_back(builder.unsignedLessThan(column, width));
+    columnOffsets.push_back(builder.mul(column, columnStride));
+  }
+  for (int64_t i = 0; i < tileSize; ++i) {
+    Value row =
+        builder.add(place.row, builder.constant(i - problem.padding[0]));
+    Value inside = builder.unsignedLessThan(row, height);
+    Value offset = builder.add(imageOffset, builder.mul(row, rowStride));
+    for (int64_t j = 0; j < tileSize; ++j)
+      pointers.push_back(builder.select(
+          builder.both(inside, columns[j]),
+          builder.advance(input, type, builder.add(offset, columnOffsets[j])),
+          zeros));
+  }
+  return pointers;
+}
+
+/// Transforms all channels of a tile. Returns a vector with a NaN in a lane
+/// where an input is not finite. `finiteOnly` takes such inputs as zeros.
+Value WinogradEmitter::emitTileTransform(Value tile, ArrayRef<Value> pointers,
+                                         bool finiteOnly) {
+  Value none = builder.zeroVector(type, lanes);
+  auto body = [&](Value channel, ValueRange carried) -> SmallVector<Value> {
+    Value mask;
+    if (problem.inputs % lanes != 0)
+      mask = builder.maskBelow(
+          builder.sub(builder.constant(problem.inputs), channel), lanes);
+    SmallVector<Value> square;
+    for (Value pointer : pointers) {
+      Value value = builder.loadVector(
+          type, lanes, builder.advance(pointer, type, channel), mask);
+      square.push_back(finiteOnly ? builder.select(isFinite(value), value, none)
+                                  : value);
+    }
+    square = transformSquare(
+        square, tileSize, [&](ArrayRef<Value> d) { return transformInput(d); });
+    for (auto [position, value] : llvm::enumerate(square))
+      builder.storeVector(
+          value, builder.advance(inputsAt(builder.constant(position), tile),
+                                 type, channel));
+    // The first and the last row of B^T have all inputs between them.
+    Value seen = carried.front();
+    for (int64_t row : {int64_t{0}, tileSize - 1})
+      for (int64_t column : {int64_t{0}, tileSize - 1})
+        seen = scaledPlus(0, square[row * tileSize + column], seen);
+    return {seen};
+  };
+  return builder
+      .loop(builder.constant(0), builder.constant(problem.inputs), lanes, none,
+            body)
+      .front();
+}
+
 void WinogradEmitter::emitInputTransform(Value firstTile, Value tiles) {
-  Value zero = builder.constant(0);
-  builder.loop(zero, tiles, 1, [&](Value tile) {
-    Tile place = locate(builder.add(firstTile, tile));
-    Value firstRow =
-        builder.sub(place.row, builder.constant(problem.padding[0]));
-    Value firstColumn =
-        builder.sub(place.column, builder.constant(problem.padding[1]));
-    Value imageOffset = builder.mul(place.image, batchStride);
-    SmallVector<Value> columns, columnOffsets, pointers;
-    for (int64_t i = 0; i < tileSize; ++i) {
-      Value column = builder.add(firstColumn, builder.constant(i));
-      columns.push_back(builder.unsignedLessThan(column, width));
-      columnOffsets.push_back(builder.mul(column, columnStride));
-    }
-    for (int64_t i = 0; i < tileSize; ++i) {
-      Value row = builder.add(firstRow, builder.constant(i));
-      Value inside = builder.unsignedLessThan(row, height);
-      Value offset = builder.add(imageOffset, builder.mul(row, rowStride));
-      for (int64_t j = 0; j < tileSize; ++j)
-        pointers.push_back(builder.select(
-            builder.both(inside, columns[j]),
-            builder.advance(input, type, builder.add(offset, columnOffsets[j])),
-            zeros));
-    }
-    builder.loop(
-        zero, builder.constant(problem.inputs), lanes, [&](Value channel) {
-          Value mask;
-          if (problem.inputs % lanes != 0)
-            mask = builder.maskBelow(
-                builder.sub(builder.constant(problem.inputs), channel), lanes);
-          SmallVector<Value> square;
-          for (Value pointer : pointers)
-            square.push_back(builder.loadVector(
-                type, lanes, builder.advance(pointer, type, channel), mask));
-          square = transformSquare(square, tileSize, [&](ArrayRef<Value> d) {
-            return transformInput(d);
-          });
-          for (auto [position, value] : llvm::enumerate(square))
-            builder.storeVector(
-                value,
-                builder.advance(inputsAt(builder.constant(position), tile),
-                                type, channel));
-        });
+  Type flag = builder.ops().getI8Type();
+  builder.loop(builder.constant(0), tiles, 1, [&](Value tile) {
+    SmallVector<Value> pointers =
+        getInputs(locate(builder.add(firstTile, tile)));
+    Value seen = emitTileTransform(tile, pointers, /*finiteOnly=*/false);
+    Value isNan = arith::CmpFOp::create(builder.ops(), builder.loc(),
+                                        arith::CmpFPredicate::UNO, seen, seen);
+    Value special = vector::ReductionOp::create(
+        builder.ops(), builder.loc(), vector::CombiningKind::OR, isNan);
+    builder.store(
+        arith::ExtUIOp::create(builder.ops(), builder.loc(), flag, special),
+        builder.advance(specials, flag, tile));
+    builder.ifThen(special, [&] {
+      emitTileTransform(tile, pointers, /*finiteOnly=*/true);
+    });
+  });
+}
+
+/// Adds to a tile's results what inputs that are not finite contribute: as the
+/// direct algorithm does, and only to results whose window has them.
+void WinogradEmitter::emitSpecials(Value panel, const Tile &place) {
+  Value zero = builder.constant(0), extent = builder.constant(size);
+  auto filterAt = [&](int64_t row, int64_t column, Value channel,
+                      Value output) {
+    Value offset = builder.add(builder.mul(panel, builder.constant(positions)),
+                               builder.constant(row * tileSize + column));
+    offset = builder.add(builder.mul(offset, builder.constant(problem.inputs)),
+                         channel);
+    offset =
+        builder.add(builder.mul(offset, builder.constant(schedule.nr)), output);
+    return builder.loadVector(
+        type, lanes,
+        builder.advance(builder.buffer(problem.filter.argument), type, offset));
+  };
+  // The filter, from where it is seen in its transform: its first and last row
+  // as they are, the middle one as a difference.
+  const double middle = size == 2 ? 1 : -0.75 / kPointA;
+  using Term = std::pair<int64_t, double>;
+  const SmallVector<Term> terms[] = {
+      {{0, 1}}, {{1, middle}, {2, -middle}}, {{tileSize - 1, 1}}};
+  auto emitTap = [&](Value pixelRow, Value pixelColumn, int64_t tapRow,
+                     int64_t tapColumn) {
+    Value row = builder.add(builder.add(place.row, pixelRow),
+                            builder.constant(tapRow - problem.padding[0]));
+    Value column =
+        builder.add(builder.add(place.column, pixelColumn),
+                    builder.constant(tapColumn - problem.padding[1]));
+    Value inside = builder.both(builder.unsignedLessThan(row, height),
+                                builder.unsignedLessThan(column, width));
+    Value offset = builder.add(builder.mul(place.image, batchStride),
+                               builder.add(builder.mul(row, rowStride),
+                                           builder.mul(column, columnStride)));
+    Value source =
+        builder.select(inside, builder.advance(input, type, offset), zeros);
+    Value result = builder.advance(
+        results, type,
+        builder.mul(builder.add(builder.mul(pixelRow, extent), pixelColumn),
+                    builder.constant(schedule.nr)));
+    builder.loop(zero, builder.constant(problem.inputs), 1, [&](Value channel) {
+      Value value = builder.load(type, builder.advance(source, type, channel));
+      Value difference = minus(value, value);
+      Value special = arith::CmpFOp::create(builder.ops(), builder.loc(),
+                                            arith::CmpFPredicate::UNO,
+                                            difference, difference);
+      builder.ifThen(special, [&] {
+        Value values = builder.splat(value, lanes);
+        builder.loop(
+            zero, builder.constant(schedule.nr), lanes, [&](Value output) {
+              Value tap = builder.zeroVector(type, lanes);
+              for (auto [i, rowFactor] : terms[tapRow])
+                for (auto [j, columnFactor] : terms[tapColumn])
+                  tap = scaledPlus(rowFactor * columnFactor,
+                                   filterAt(i, j, channel, output), tap);
+              Value pointer = builder.advance(result, type, output);
+              Value sum = builder.loadVector(type, lanes, pointer);
+              builder.storeVector(
+                  LLVM::FMAOp::create(builder.ops(), builder.loc(),
+                                      sum.getType(), values, tap, sum),
+                  pointer);
+            });
+      });
+    });
+  };
+  builder.loop(zero, extent, 1, [&](Value pixelRow) {
+    builder.loop(zero, extent, 1, [&](Value pixelColumn) {
+      for (int64_t tapRow = 0; tapRow < 3; ++tapRow)
+        for (int64_t tapColumn = 0; tapColumn < 3; ++tapColumn)
+          emitTap(pixelRow, pixelColumn, tapRow, tapColumn);
+    });
   });
 }
 
@@ -317,8 +437,16 @@ LogicalResult WinogradEmitter::emitOutputTransform(Value panel, Value firstTile,
                 results, type,
                 builder.add(builder.constant(pixel * schedule.nr), column)));
     });
-    // Tiles at the edge have results outside of the image.
     Tile place = locate(builder.add(firstTile, tile));
+    Type flag = builder.ops().getI8Type();
+    Value special = builder.load(flag, builder.advance(specials, flag, tile));
+    Value none =
+        arith::ConstantIntOp::create(builder.ops(), builder.loc(), flag, 0);
+    builder.ifThen(arith::CmpIOp::create(builder.ops(), builder.loc(),
+                                         arith::CmpIPredicate::ne, special,
+                                         none),
+                   [&] { emitSpecials(panel, place); });
+    // Tiles at the edge have results outside of the image.
     auto inside = [&](AffineExpr extent, Value all, Value first) {
       auto constant = dyn_cast<AffineConstantExpr>(extent);
       Value most = builder.constant(size);

@@ -63,26 +63,32 @@ func.func private @depthwise(%x: tensor<1x28x28x64xf32>, %f: tensor<64x1x3x3xf32
 
 // -----
 
-// Winograd with tiles of 4x4 results: 36 inputs of a tile are transformed with
-// 12 sets of one-dimensional operations, 36 matmuls follow, and 16 results of a
-// tile are made of their sums. A unit is all 196 tiles in 14 blocks.
+// Winograd with tiles of 4x4 results: 36 inputs of a tile are transformed, 36
+// matmuls follow, and 16 results of a tile are made of their sums. The 196 tiles
+// are 14 units.
 // CHECK-LABEL: func.func @winograd(
 // CHECK-SAME: ait.config = {algorithm = "winograd_4x4"
 // CHECK-SAME: ait.grid = affine_map<() -> (14)>
 // CHECK-SAME: kind = "winograd_4x4"
 // The inputs of the padding come from zeros, chosen once a tile.
 // CHECK-COUNT-36: arith.select {{.*}} : !llvm.ptr
-// CHECK-NOT: arith.select
 // CHECK: scf.for
 // CHECK-COUNT-36: llvm.load {{.*}} -> vector<16xf32>
+// CHECK-NOT: arith.select
 // CHECK-COUNT-36: llvm.store {{.*}} : vector<16xf32>
-// CHECK: arith.constant 36 : i64
-// CHECK: scf.for
-// CHECK: llvm.intr.fma
+// A tile with inputs that are not finite is transformed again without them.
+// CHECK: vector.reduction <or>
+// CHECK: scf.if
+// CHECK-COUNT-36: arith.select {{.*}} : vector<16xi1>, vector<16xf32>
+// The matmuls: 7 rows of two vectors.
+// CHECK: iter_args
+// CHECK-COUNT-14: llvm.intr.fma
+// CHECK: scf.yield
+// CHECK-COUNT-14: llvm.store
 // CHECK-COUNT-36: llvm.load {{.*}} -> vector<16xf32>
 // CHECK-COUNT-16: llvm.store {{.*}} : vector<16xf32>
 func.func private @winograd(%x: tensor<1x56x56x64xf32>, %f: tensor<64x64x3x3xf32> {ait.constant}) -> tensor<1x56x56x64xf32>
-    attributes {ait.kind = "convolution", ait.config = {algorithm = "winograd_4x4", mr = 7 : i64, nr = 64 : i64, mc = 14 : i64, panels = 1 : i64}} {
+    attributes {ait.kind = "convolution", ait.config = {algorithm = "winograd_4x4", mr = 7 : i64, nr = 32 : i64, mc = 14 : i64, panels = 2 : i64}} {
   %0 = ait.convolution %x, %f {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last}
     : (tensor<1x56x56x64xf32>, tensor<64x64x3x3xf32>) -> tensor<1x56x56x64xf32>
   return %0 : tensor<1x56x56x64xf32>

@@ -6,7 +6,7 @@
 // the rows, which divide evenly: one microkernel, no rest.
 // CHECK-LABEL: func.func @constant_rhs(
 // CHECK-SAME: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
-// CHECK-SAME: ait.config = {kc = 0 : i64, mc = 128 : i64, mr = 8 : i64, nr = 48 : i64
+// CHECK-SAME: ait.config = {grain = 0 : i64, kc = 0 : i64, mc = 128 : i64, mr = 8 : i64, nr = 48 : i64
 // CHECK-SAME: ait.grid = affine_map<() -> (16)>
 // CHECK-SAME: ait.packings = [{argument = 1 : i64, block_n = 48 : i64, kind = "matmul_panels"}]
 // CHECK: llvm.alloca %{{.*}} x f32 {alignment = 64 : i64}

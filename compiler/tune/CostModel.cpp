@@ -56,10 +56,13 @@ public:
 
   std::vector<double> predict(const KernelSpace &space,
                               const KernelWork &work) const override {
-    const double bound = roofline.microseconds(work);
     std::vector<double> times;
     for (size_t i = 0; i < space.schedules.size(); ++i) {
       const std::vector<double> &features = space.schedules[i].features;
+      const double bound = roofline.microseconds(
+          {work.flops *
+               (weights.size() > 0 ? 1 : space.schedules[i].operations),
+           work.bytes});
       if (weights.size() == 0 || expand(features).size() != weights.size()) {
         times.push_back(bound * (1.0 + 0.01 * double(i)));
         continue;

@@ -37,6 +37,27 @@ double padding(int64_t size, int64_t tile) {
   return double(llvm::alignTo(size, tile)) / double(size);
 }
 
+template <typename ScheduleT, typename Problem>
+double getOperations(const ScheduleT &, const Problem &) {
+  return 1;
+}
+
+/// Multiplications of Winograd's algorithms for each of the direct one's.
+double getOperations(const ConvolutionSchedule &schedule,
+                     const ConvolutionProblem &problem) {
+  const int64_t size = getWinogradOutputs(schedule.algorithm);
+  if (size == 0)
+    return 1;
+  auto tiles = dyn_cast<AffineConstantExpr>(
+      getWinogradTiles(problem, schedule.algorithm));
+  const double direct =
+      double(std::max<int64_t>(known(problem.shape.m), 1)) * 9;
+  const double perTile = double((size + 2) * (size + 2));
+  return tiles
+             ? perTile * double(std::max<int64_t>(tiles.getValue(), 1)) / direct
+             : perTile / double(9 * size * size);
+}
+
 std::vector<double> getFeatures(const MatmulSchedule &schedule,
                                 const MatmulShape &shape) {
   const int64_t m = known(shape.m), n = known(shape.n), k = known(shape.k);
@@ -73,8 +94,7 @@ std::vector<double> getFeatures(const ConvolutionSchedule &schedule,
     shape.m = tiles ? tiles.getValue() : -1;
     shape.k = problem.inputs;
     const double positions = double((size + 2) * (size + 2));
-    const double direct = double(known(problem.shape.m)) * 9;
-    multiplications = std::log2(direct / (positions * double(known(shape.m))));
+    multiplications = std::log2(getOperations(schedule, problem));
     filters = std::log2(positions / 9);
     const int64_t groups = llvm::divideCeil(
         llvm::divideCeil(problem.outputs, schedule.nr), schedule.panels);
@@ -118,9 +138,9 @@ template <typename ScheduleT, typename Problem>
 void append(KernelSpace &space, const std::vector<ScheduleT> &schedules,
             const Problem &problem, MLIRContext *context) {
   for (const ScheduleT &schedule : schedules)
-    space.schedules.push_back({printed(schedule.toConfig(context)),
-                               schedule.toString(),
-                               getFeatures(schedule, problem)});
+    space.schedules.push_back(
+        {printed(schedule.toConfig(context)), schedule.toString(),
+         getFeatures(schedule, problem), getOperations(schedule, problem)});
 }
 
 const char *nameOf(ConvolutionForm form) {

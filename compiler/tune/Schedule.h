@@ -22,6 +22,9 @@ struct Schedule {
   std::string description;
   /// What a cost model sees of it, in one order for all schedules of a form.
   std::vector<double> features;
+  /// Operations done for each of the kernel's: less than one for an algorithm
+  /// that needs fewer. What a roofline sees of a schedule.
+  double operations = 1;
 };
 
 struct KernelSpace {

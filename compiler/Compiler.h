@@ -73,6 +73,9 @@ struct CompileOptions {
   /// Generate code for this target instead of the host: "avx2", "avx512",
   /// "amx"; empty: the host with all it has.
   std::string target;
+  /// Whether products and convolutions of fp32 may round their operands to tf32
+  /// on a GPU; the defaults are eager's (torch.backends).
+  bool tf32Matmul = false, tf32Convolution = true;
   TuningOptions tuning;
   /// Called at phase and kernel boundaries: phase name, done, total.
   std::function<void(const std::string &, int, int)> progress;
@@ -156,9 +159,9 @@ absl::StatusOr<int> cudaOrdinal(const std::string &device);
 /// What this process has compiled so far: a process that found everything in a
 /// cache has all zero.
 struct CompileCounts {
-  int64_t graphs = 0;        ///< calls of compile
-  int64_t kernels = 0;       ///< kernels that code was generated for
-  int64_t measurements = 0;  ///< kernels whose candidates were measured
+  int64_t graphs = 0;       ///< calls of compile
+  int64_t kernels = 0;      ///< kernels that code was generated for
+  int64_t measurements = 0; ///< kernels whose candidates were measured
 };
 
 /// Thread-safe.

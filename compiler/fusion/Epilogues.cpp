@@ -14,8 +14,9 @@ namespace aitune {
 namespace {
 
 /// How far to look for the end of a chain that forks and joins again, such as
-/// x * sigmoid(x) written out.
-constexpr unsigned maxUnjoined = 12;
+/// x * sigmoid(x) written out, or a GELU of halves with a rounding after each
+/// operation.
+constexpr unsigned maxUnjoined = 24;
 
 class EpilogueBuilder {
 public:

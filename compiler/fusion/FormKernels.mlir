@@ -288,3 +288,17 @@ func.func @views_in_memory(%q: tensor<6x5x8xf32>, %k: tensor<7x6x8xf32>) -> (ten
   %1 = ait.matmul %q, %0 {transpose_rhs} : (tensor<6x5x8xf32>, tensor<6x7x8xf32>) -> tensor<6x5x7xf32>
   return %1, %0 : tensor<6x5x7xf32>, tensor<6x7x8xf32>
 }
+
+// Rows made of pieces of 8 bytes are copied once.
+// CHECK-LABEL: func @patches
+// CHECK: ait.kernel "loop"
+// CHECK: ait.permute
+// CHECK: ait.kernel "matmul"
+// CHECK-NOT: ait.permute
+// CHECK: return
+func.func @patches(%x: tensor<1x3x2x4x3x4xf16>, %w: tensor<5x48xf16>) -> tensor<1x6x5xf16> {
+  %0 = ait.permute %x {permutation = array<i64: 0, 2, 4, 1, 3, 5>} : tensor<1x3x2x4x3x4xf16> -> tensor<1x2x3x3x4x4xf16>
+  %1 = ait.reshape %0 : tensor<1x2x3x3x4x4xf16> -> tensor<1x6x48xf16>
+  %2 = ait.matmul %1, %w {transpose_rhs} : (tensor<1x6x48xf16>, tensor<5x48xf16>) -> tensor<1x6x5xf16>
+  return %2 : tensor<1x6x5xf16>
+}

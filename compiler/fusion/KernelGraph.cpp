@@ -95,6 +95,31 @@ static bool onlyMergesAxes(ReshapeOp op) {
          });
 }
 
+/// Whether a row of `op`, which merges axes of a permute, is made of pieces of
+/// memory that are shorter than a sector of a cache: copying it once is better
+/// than gathering it in every tile.
+static bool isScattered(ReshapeOp op) {
+  auto permute = op.getInput().getDefiningOp<PermuteOp>();
+  auto blocks = findReshapeBlocks(getSymbolicSizes(op.getInput().getType()),
+                                  getSymbolicSizes(op.getType()));
+  if (!permute || !blocks || blocks->empty())
+    return false;
+  ArrayRef<int64_t> order = permute.getPermutation();
+  RankedTensorType type = permute.getType();
+  const unsigned begin = blocks->back().fromBegin;
+  unsigned axis = type.getRank() - 1;
+  int64_t bits = type.getElementTypeBitWidth();
+  for (;; --axis) {
+    if (type.isDynamicDim(axis))
+      return false;
+    bits *= type.getDimSize(axis);
+    if (axis <= begin)
+      return false;
+    if (order[axis - 1] != order[axis] - 1)
+      return bits < 64 * 8;
+  }
+}
+
 /// The permute of an attention's result: its kernel writes through strides, so
 /// that the matmul after it has plain operands and library candidates.
 static bool isWrittenInPlace(Operation *op) {
@@ -132,7 +157,7 @@ static void findReadInPlace(Block &block,
       // A reshape of memory is free where it is.
       if (!source || !isa<PermuteOp, SliceOp, ExpandOp>(source) ||
           isWrittenInPlace(source) || !source->hasOneUse() || merged ||
-          sliced || !onlyMergesAxes(reshape))
+          sliced || !onlyMergesAxes(reshape) || isScattered(reshape))
         continue;
     }
     readInPlace.insert(&op);

@@ -97,6 +97,8 @@ absl::Status Compilation::findCudaImplementations() {
   target.sharedMemoryPerBlock = (*device)->shared_memory_per_block();
   CudaCandidateOptions cudaOptions;
   cudaOptions.emulateEagerCasts = options.emulateEagerCasts;
+  cudaOptions.tf32Matmul = options.tf32Matmul;
+  cudaOptions.tf32Convolution = options.tf32Convolution;
   cudaOptions.dumpDirectory = options.dumpDirectory;
   cudaOptions.threads = threads();
   cudaOptions.progress = [this](const char *phase, int done, int total) {

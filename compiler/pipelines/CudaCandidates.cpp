@@ -33,7 +33,11 @@ struct TextCandidate {
 
 using TextCandidates = absl::StatusOr<std::vector<TextCandidate>>;
 
-TextCandidates generateText(const std::string &module, const GpuTarget &target,
+bool isConvolution(func::FuncOp function) {
+  return !function.getOps<ait::ConvolutionOp>().empty();
+}
+
+TextCandidates generateText(const std::string &module, GpuTarget target,
                             const CudaCandidateOptions &options) {
   DialectRegistry dialects;
   registerCompilerDialects(dialects);
@@ -52,6 +56,9 @@ TextCandidates generateText(const std::string &module, const GpuTarget &target,
       "kernels/" +
           (*parsed->getOps<func::FuncOp>().begin()).getSymName().str());
   dump.write("0-ait.mlir", *parsed);
+  target.allowTf32 = llvm::any_of(parsed->getOps<func::FuncOp>(), isConvolution)
+                         ? options.tf32Convolution
+                         : options.tf32Matmul;
   PassManager passes(&context);
   buildKernelToLinalgPipeline(passes, options.emulateEagerCasts);
   if (failed(passes.run(*parsed)))
@@ -195,10 +202,6 @@ struct CudaLibraryMatch {
   LibraryMatch match;
 };
 
-bool isConvolution(func::FuncOp function) {
-  return !function.getOps<ait::ConvolutionOp>().empty();
-}
-
 /// The library with as many post-operations as it takes and, since cuDNN has
 /// its fastest algorithms for the bare convolution, with none. The bare one is
 /// first: what follows it is ours, which the others are compared with.
@@ -226,6 +229,7 @@ void matchLibraries(Kernel &kernel, const CudaCandidateOptions &options,
 }
 
 absl::Status addLibraryCandidates(const CudaLibraryMatch &found,
+                                  const CudaCandidateOptions &options,
                                   const Generator &generator) {
   Kernel &kernel = *found.kernel;
   const LibraryMatch &match = found.match;
@@ -238,6 +242,10 @@ absl::Status addLibraryCandidates(const CudaLibraryMatch &found,
   call.outputs = {inputs};
   const bool convolution = match.call.has_convolution();
   implementation.name = convolution ? "cudnn" : "cublaslt";
+  if (convolution)
+    call.call.mutable_convolution()->set_allow_tf32(options.tf32Convolution);
+  else
+    call.call.mutable_matmul()->set_allow_tf32(options.tf32Matmul);
   const int postOps = convolution ? match.call.convolution().post_ops_size()
                                   : match.call.matmul().post_ops_size();
   if (convolution &&
@@ -345,7 +353,7 @@ void addCudaCandidates(MutableArrayRef<Kernel> kernels, ModuleOp module,
   for (Kernel &kernel : kernels)
     addGeneratedCandidates(kernel, generator, result);
   for (const CudaLibraryMatch &match : matches)
-    if (absl::Status status = addLibraryCandidates(match, generator);
+    if (absl::Status status = addLibraryCandidates(match, options, generator);
         !status.ok())
       result.rejections.push_back({"library",
                                    match.kernel->function.getSymName().str(),

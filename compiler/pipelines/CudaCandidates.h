@@ -19,6 +19,8 @@ namespace aitune {
 
 struct CudaCandidateOptions {
   bool emulateEagerCasts = false;
+  /// As in CompileOptions.
+  bool tf32Matmul = false, tf32Convolution = true;
   std::string dumpDirectory;
   int threads = 1;
   /// Called with the number done and of all.

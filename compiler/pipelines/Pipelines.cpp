@@ -38,6 +38,9 @@ void buildTransformPipeline(OpPassManager &passManager, bool onCuda) {
   // Fusion then sees only pointwise operations, reductions and data movement
   // beside the contractions.
   functions.addPass(createDecompose());
+  // On a GPU alone: oneDNN has kernels for few channels.
+  if (onCuda)
+    functions.addPass(createPatchesToMatmul());
   // After decomposition, so that permutes sink through what normalisations are
   // made of.
   functions.addPass(createLayout());

@@ -45,6 +45,15 @@ def MergeMatmuls : Pass<"ait-merge-matmuls", "mlir::func::FuncOp"> {
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
+def PatchesToMatmul : Pass<"ait-patches-to-matmul", "mlir::func::FuncOp"> {
+  let summary = "convolutions of patches that do not overlap as matmuls";
+  let description = [{
+    The first layer of a vision transformer: its few channels do not fill what
+    convolution kernels read at once, while whole patches do.
+  }];
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
 def Layout : Pass<"ait-layout", "mlir::func::FuncOp"> {
   let summary = "gives convolutions and their neighbours channels-last axes, the order their kernels read";
   let description = [{

@@ -14,6 +14,7 @@
 #include "frontend/session/compiled_model.h"
 #include "runtime/backend/registry.h"
 #include "runtime/control/control.h"
+#include "runtime/cuda/device.h"
 #include "runtime/logging/logging.h"
 
 namespace aitune::frontend {
@@ -58,6 +59,37 @@ TEST_F(BackendsTest, GiveEagersResults) {
     EXPECT_FALSE(Call(*source, *backend, x).ok());
     ASSERT_TRUE(backend->Activate().ok());
     ExpectAgrees(*source, *backend, x);
+  }
+}
+
+TEST_F(BackendsTest, AGpuThatThereIsNotIsAnErrorAndTheCpuStillWorks) {
+  if (cuda::Device::Open(0).ok()) GTEST_SKIP() << "there is a GPU";
+  for (const char* name :
+       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+    auto source = SourceOf(kNet);
+    auto backend = BackendOf(name);
+    const at::Tensor x = at::randn({2, 3});
+    BuildRequest request = Request(source, {x});
+    request.device = *Device::Parse("cuda:0");
+    EXPECT_EQ(backend->Build(request), cuda::Device::Open(0).status()) << name;
+    EXPECT_EQ(backend->state(), BackendState::kInit);
+    request.device = *Device::Parse("cpu");
+    ASSERT_TRUE(backend->Build(request).ok()) << name;
+    ExpectAgrees(*source, *backend, x);
+  }
+}
+
+TEST_F(BackendsTest, WhatOnlyAGpuHasIsRefusedOnACpu) {
+  for (const ConfigDict& options :
+       {ConfigDict{{"backends.cuda.matmul.allow_tf32", true}},
+        ConfigDict{{"backends.cudnn.allow_tf32", false}},
+        ConfigDict{{"triton.cudagraphs", true}}}) {
+    auto backend = BackendOf("TorchInductorBackend", {{"options", options}});
+    const absl::Status status =
+        backend->Build(Request(SourceOf(kNet), {at::randn({2, 3})}));
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr(options.begin()->first));
   }
 }
 

@@ -3,9 +3,11 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/session/gpu.h"
 #include "frontend/session/pytree.h"
 #include "frontend/torchscript/autocast.h"
 #include "frontend/torchscript/torch_util.h"
@@ -24,8 +26,7 @@ absl::StatusOr<std::shared_ptr<TorchScriptSource>> AsTorchScript(
 }
 
 TorchBackend::TorchBackend(bool autocast_enabled, std::optional<DataType> dtype)
-    : autocast_enabled_(autocast_enabled),
-      autocast_dtype_(dtype.value_or(DataType::kBFloat16)) {}
+    : autocast_enabled_(autocast_enabled), autocast_dtype_(dtype) {}
 
 absl::Status TorchBackend::Build(BuildContext& context) {
   AITUNE_ASSIGN_OR_RETURN(source_, AsTorchScript(context.model()));
@@ -38,43 +39,86 @@ absl::Status TorchBackend::Build(BuildContext& context) {
     AITUNE_ASSIGN_OR_RETURN(const std::vector<OwnedValue> outputs,
                             context.CallSample(0));
     for (const OwnedValue& output : outputs) {
-      const auto* view = std::get_if<TensorView>(&output.value);
-      output_dtypes_.push_back(
-          view == nullptr ? 0 : static_cast<int32_t>(view->dtype));
+      const c10::IValue value = ToIValue(output.value, output.owner);
+      const std::optional<DataType> dtype =
+          value.isTensor() ? FromScalarType(value.toTensor().scalar_type())
+                           : std::nullopt;
+      output_dtypes_.push_back(dtype ? static_cast<int32_t>(*dtype) : 0);
     }
   }
-  return Ready(&context);
+  return Ready(context.device(), &context);
 }
 
-absl::Status TorchBackend::Ready(BuildContext* context) {
-  model_ = source_->shared_model();
-  if (autocast_enabled_) {
-    AITUNE_ASSIGN_OR_RETURN(Model changed,
-                            WithAutocast(source_->model(), autocast_dtype_));
-    model_ = std::make_shared<const Model>(std::move(changed));
-  }
+absl::Status TorchBackend::Ready(const Device& device, BuildContext* context) {
+  const int gpu = GpuOf(device);
+  if (gpu >= 0) AITUNE_RETURN_IF_ERROR(StartLibTorchCuda(gpu));
+  gpu_ = gpu;
+  AITUNE_ASSIGN_OR_RETURN(model_, ModelOn(runs_model() ? gpu : -1));
   absl::Status status = Prepare(context);
   if (!status.ok()) model_ = nullptr;
   return status;
+}
+
+DataType TorchBackend::autocast_dtype() const {
+  return autocast_dtype_.value_or(gpu_ < 0 ? DataType::kBFloat16
+                                           : DataType::kFloat16);
+}
+
+absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::ModelOn(
+    int gpu) const {
+  AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,
+                          source_->ModelOn(gpu));
+  if (!autocast_enabled_) return model;
+  AITUNE_ASSIGN_OR_RETURN(Model changed,
+                          WithAutocast(*model, autocast_dtype()));
+  return std::make_shared<const Model>(std::move(changed));
+}
+
+absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::EagerModel() const {
+  if (gpu_ < 0 || runs_model()) return model_;
+  std::lock_guard<std::mutex> lock(eager_mutex_);
+  if (eager_ == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(eager_, ModelOn(gpu_));
+  }
+  return eager_;
 }
 
 std::string TorchBackend::model_id() const {
   const absl::StatusOr<std::string> hash = source_->Sha256();
   if (!hash.ok()) return "";
   if (!autocast_enabled_) return *hash;
-  return absl::StrCat(*hash, " autocast ", std::string(Name(autocast_dtype_)));
+  return absl::StrCat(*hash, " autocast ", std::string(Name(autocast_dtype())));
 }
 
-absl::Status TorchBackend::Activate(const Device&) { return Ready(nullptr); }
-absl::Status TorchBackend::Deploy(const Device&) { return Ready(nullptr); }
+absl::Status TorchBackend::Activate(const Device& device) {
+  return Ready(device, nullptr);
+}
+absl::Status TorchBackend::Deploy(const Device& device) {
+  return Ready(device, nullptr);
+}
 
 absl::Status TorchBackend::Deactivate() {
   Release();
   model_ = nullptr;
+  eager_ = nullptr;
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<OwnedValue>> TorchBackend::Infer(
+    absl::Span<const RegionValue> inputs) const {
+  const auto is_on_cpu = [](const RegionValue& input) {
+    return std::holds_alternative<TensorView>(input);
+  };
+  if (gpu_ < 0 || std::none_of(inputs.begin(), inputs.end(), is_on_cpu))
+    return InferThere(inputs);
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          source_->Unflatten(inputs));
+  AITUNE_ASSIGN_OR_RETURN(const Sample there,
+                          source_->Flatten(ToGpu(arguments, gpu_)));
+  return InferThere(Values(there));
+}
+
+absl::StatusOr<std::vector<OwnedValue>> TorchBackend::InferThere(
     absl::Span<const RegionValue> inputs) const {
   AITUNE_ASSIGN_OR_RETURN(c10::IValue result, Run(inputs));
   if (autocast_enabled_) {

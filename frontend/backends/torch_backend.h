@@ -4,6 +4,7 @@
 #define AITUNE_FRONTEND_BACKENDS_TORCH_BACKEND_H_
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -17,7 +18,8 @@
 namespace aitune::frontend {
 
 // With autocast the model is run with its casts written in (autocast.h), and
-// outputs are given back in the dtypes that they have without it.
+// outputs are given back in the dtypes that they have without it. On a GPU,
+// inputs that are not there are copied, and outputs stay there.
 class TorchBackend : public BackendImplementation {
  public:
   absl::Status Build(BuildContext& context) final;
@@ -31,8 +33,12 @@ class TorchBackend : public BackendImplementation {
                     const BackendStateProto& state) final;
 
  protected:
-  // `dtype` of autocast; nothing: bfloat16, PyTorch's choice on a CPU.
+  // `dtype` of autocast; nothing: PyTorch's choice, bfloat16 on a CPU and
+  // float16 on a GPU.
   TorchBackend(bool autocast_enabled, std::optional<DataType> dtype);
+
+  // Whether model() is to be on the device, to be run by LibTorch.
+  virtual bool runs_model() const { return true; }
 
   // The steps of a kind of backend. Prepare gets ready to run: after a build
   // with its context, later (null) from what is kept. Release gives memory
@@ -51,17 +57,28 @@ class TorchBackend : public BackendImplementation {
   // The model to be run, with autocast's casts. Not null between Prepare and
   // Release.
   const std::shared_ptr<const Model>& model() const { return model_; }
+  // The same on the device, whatever runs_model() says.
+  absl::StatusOr<std::shared_ptr<const Model>> EagerModel() const;
+  // The GPU that it runs on; -1: the CPU.
+  int gpu() const { return gpu_; }
   // What names model() in caches and checkpoints; empty when nothing does.
   std::string model_id() const;
 
  private:
-  absl::Status Ready(BuildContext* context);
+  absl::Status Ready(const Device& device, BuildContext* context);
+  DataType autocast_dtype() const;
+  absl::StatusOr<std::shared_ptr<const Model>> ModelOn(int gpu) const;
+  absl::StatusOr<std::vector<OwnedValue>> InferThere(
+      absl::Span<const RegionValue> inputs) const;
   absl::StatusOr<c10::IValue> RestoreDtypes(c10::IValue result) const;
 
   const bool autocast_enabled_;
-  const DataType autocast_dtype_;
+  const std::optional<DataType> autocast_dtype_;
   std::shared_ptr<TorchScriptSource> source_;
   std::shared_ptr<const Model> model_;
+  int gpu_ = -1;
+  mutable std::mutex eager_mutex_;
+  mutable std::shared_ptr<const Model> eager_;  // made when it is first run
   std::vector<int32_t> output_dtypes_;
 };
 

@@ -32,6 +32,7 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
                           TorchEagerBackendConfig::FromDict(dict));
   BackendTraits traits;
   traits.name = kName;
+  traits.devices = {"cpu", "cuda"};
   auto implementation = std::make_unique<TorchEager>(config);
   return Backend::Create(
       std::move(traits),

@@ -12,10 +12,12 @@
 #include "frontend/backends/version_inputs.h"
 #include "frontend/session/compile_trace.h"
 #include "frontend/session/compiled_model.h"
+#include "frontend/session/gpu.h"
 #include "runtime/backend/registry.h"
 #include "runtime/backend/torch_inductor_config.h"
 #include "runtime/checkpoint/bundle.h"
 #include "runtime/control/control.h"
+#include "runtime/cuda/gpu_target.h"
 #include "runtime/executable/status_macros.h"
 #include "runtime/executable/thread_pool.h"
 #include "runtime/guards/dispatch_table.h"
@@ -41,6 +43,11 @@ struct KeptVersion {
 // values, which guards do not have.
 thread_local const ValueList* compiled_call = nullptr;
 
+// "cpu" or "cuda:0".
+std::string DeviceName(int gpu) {
+  return gpu < 0 ? "cpu" : absl::StrCat("cuda:", gpu);
+}
+
 class TorchInductor : public TorchBackend {
  public:
   TorchInductor(TorchInductorBackendConfig config, InductorOptions options)
@@ -49,6 +56,7 @@ class TorchInductor : public TorchBackend {
         options_(std::move(options)) {}
 
  protected:
+  bool runs_model() const override { return false; }
   absl::Status Prepare(BuildContext* context) override;
   void Release() override {
     reset_ = nullptr;
@@ -73,6 +81,7 @@ class TorchInductor : public TorchBackend {
   std::vector<InputDescription> WithoutFixedAxes(
       absl::Span<const InputDescription> wanted,
       const ValueList& arguments) const;
+  absl::StatusOr<c10::IValue> RunEager(const ValueList& arguments) const;
   absl::Status CheckGraph(const CompiledModel& compiled);
   // The option cpp.threads, for as long as the result lives.
   ScopedThreadCount Threads() const;
@@ -96,12 +105,16 @@ class TorchInductor : public TorchBackend {
 
 absl::Status TorchInductor::Prepare(BuildContext* context) {
   if (context != nullptr) {
-    if (config_.options.has_value() && options_.cudagraphs)
+    if (config_.options.has_value() && options_.cudagraphs && gpu() < 0)
       return absl::InvalidArgumentError(
           "the option triton.cudagraphs has no effect on a CPU; leave it out, "
           "or use mode='reduce-overhead', which asks for it where there is a "
           "GPU");
-    if (options_.cudagraphs)
+    if (gpu() < 0 && (options_.tf32_matmul || !options_.tf32_convolution))
+      return absl::InvalidArgumentError(
+          "the options backends.cuda.matmul.allow_tf32 and "
+          "backends.cudnn.allow_tf32 have no effect on a CPU; leave them out");
+    if (options_.cudagraphs && gpu() < 0)
       Log(LogChannel::kPerfHints,
           "CUDA graphs are not used: the model runs on a CPU");
     folder_ = context->cache_dir();
@@ -168,14 +181,14 @@ absl::StatusOr<c10::IValue> TorchInductor::Run(
                           source()->Unflatten(inputs));
   const ScopedThreadCount threads = Threads();
   const Stance stance = CurrentStance();
-  if (stance == Stance::kForceEager) return model()->RunEager(arguments);
+  if (stance == Stance::kForceEager) return RunEager(arguments);
   const auto compiled =
       Find(inputs, arguments,
            stance == Stance::kDefault ? OnMiss::kCompile : OnMiss::kFail);
   if (!compiled.ok()) {
     if (stance == Stance::kEagerOnRecompile &&
         absl::IsFailedPrecondition(compiled.status()))
-      return model()->RunEager(arguments);
+      return RunEager(arguments);
     return compiled.status();
   }
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
@@ -183,6 +196,13 @@ absl::StatusOr<c10::IValue> TorchInductor::Run(
   return (*compiled)->Run(arguments, options_.guard_filter_fn.empty()
                                          ? ConstantCheck::kCheck
                                          : ConstantCheck::kTakeConstants);
+}
+
+absl::StatusOr<c10::IValue> TorchInductor::RunEager(
+    const ValueList& arguments) const {
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
+                          EagerModel());
+  return model->RunEager(arguments);
 }
 
 ScopedThreadCount TorchInductor::Threads() const {
@@ -198,7 +218,11 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> TorchInductor::BuildVersion(
   build.compile.emulateEagerCasts = options_.emulate_precision_casts;
   build.compile.threads =
       options_.cpp_threads > 0 ? static_cast<int>(options_.cpp_threads) : 0;
+  build.compile.tf32Matmul = options_.tf32_matmul;
+  build.compile.tf32Convolution = options_.tf32_convolution;
   build.compile.dumpDirectory = options_.debug_dir;
+  build.compile.device = DeviceName(gpu());
+  build.cuda_graphs = options_.cudagraphs;
   build.cache = cache_.get();
   build.keep_artifact = true;
   build.model_sha256 = model_id_;
@@ -257,12 +281,19 @@ std::vector<InputDescription> TorchInductor::WithoutFixedAxes(
 absl::StatusOr<Table::Version> TorchInductor::Compile(
     const CompileRequest& request) {
   const ScopedActivity activity(ScopedActivity::Kind::kCompile);
-  const ValueList& arguments = *compiled_call;
   std::vector<InputDescription> wanted = request.inputs;
-  AITUNE_ASSIGN_OR_RETURN(const Sample leaves, source()->Flatten(arguments));
+  AITUNE_ASSIGN_OR_RETURN(const Sample leaves,
+                          source()->Flatten(*compiled_call));
   const std::vector<RegionValue> values = Values(leaves);
   AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
                           CallInputsOf(values));
+  if (const int there = GpuOf(values); there >= 0 && there != gpu())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "an input is on ", DeviceName(there), ", the model runs on ",
+        DeviceName(gpu()), "; move it there, or build for its device"));
+  // Traced on the CPU, whatever it is compiled for.
+  const ValueList arguments =
+      gpu() < 0 ? *compiled_call : ToCpu(*compiled_call);
   absl::StatusOr<std::unique_ptr<CompiledModel>> compiled =
       BuildVersion(wanted, arguments);
   std::vector<InputDescription> inputs;
@@ -284,6 +315,9 @@ absl::StatusOr<Table::Version> TorchInductor::Compile(
   }
   if (!compiled.ok()) return compiled.status();
   AITUNE_RETURN_IF_ERROR(CheckGraph(**compiled));
+  if (const std::string reason = (*compiled)->GraphReason();
+      options_.cudagraphs && !reason.empty())
+    Log(LogChannel::kPerfHints, absl::StrCat(source()->name(), ": ", reason));
   {
     std::lock_guard<std::mutex> lock(kept_mutex_);
     kept_.push_back(
@@ -342,10 +376,14 @@ absl::StatusOr<ArtifactBlobs> TorchInductor::BlobsOf(
 absl::Status TorchInductor::LoadKept() {
   std::lock_guard<std::mutex> lock(kept_mutex_);
   std::vector<Table::Version> versions;
+  std::string target;
+  if (gpu() >= 0 && !kept_.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(target, cuda::GpuTarget(gpu()));
+  }
   for (const KeptVersion& kept : kept_) {
     AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept));
     absl::StatusOr<CompiledParts> parts = ReadArtifact(
-        blobs.model, std::move(blobs.constants), *model(), model_id_);
+        blobs.model, std::move(blobs.constants), *model(), model_id_, target);
     if (absl::IsFailedPrecondition(parts.status()) && HasTraceCompiler()) {
       Log(LogChannel::kWarning,
           absl::StrCat(source()->name(), " is compiled anew: ",
@@ -357,8 +395,13 @@ absl::Status TorchInductor::LoadKept() {
     if (!parts.ok()) return parts.status();
     AITUNE_ASSIGN_OR_RETURN(
         std::unique_ptr<CompiledModel> loaded,
-        CompiledModel::FromParts(*model(), *std::move(parts), nullptr));
-    versions.push_back({std::move(loaded), kept.inputs});
+        CompiledModel::FromParts(*model(), *std::move(parts), nullptr, gpu(),
+                                 options_.cudagraphs));
+    std::vector<InputDescription> inputs = kept.inputs;
+    for (InputDescription& input : inputs) {
+      if (input.kind == InputKind::kTensor) input.device = DeviceName(gpu());
+    }
+    versions.push_back({std::move(loaded), std::move(inputs)});
   }
   for (Table::Version& version : versions) table_->Insert(std::move(version));
   return absl::OkStatus();
@@ -422,6 +465,7 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
   AITUNE_ASSIGN_OR_RETURN(InductorOptions options, ResolveOptions(config));
   BackendTraits traits;
   traits.name = kName;
+  traits.devices = {"cpu", "cuda"};
   traits.is_jit = true;
   auto implementation =
       std::make_unique<TorchInductor>(config, std::move(options));

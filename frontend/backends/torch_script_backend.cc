@@ -42,6 +42,7 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
                           TorchScriptBackendConfig::FromDict(dict));
   BackendTraits traits;
   traits.name = kName;
+  traits.devices = {"cpu", "cuda"};
   traits.is_jit = true;
   auto implementation = std::make_unique<TorchScript>(config);
   return Backend::Create(

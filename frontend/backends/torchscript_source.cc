@@ -4,16 +4,29 @@
 #include <ATen/core/ivalue.h>
 
 #include <atomic>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/session/pytree.h"
+#include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/torchscript/torch_util.h"
 #include "runtime/executable/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
+
+// "cuda:0", for as long as the process lives.
+std::string_view GpuName(int gpu) {
+  static const auto* const names = [] {
+    auto* made = new std::vector<std::string>;
+    for (int i = 0; i <= std::numeric_limits<c10::DeviceIndex>::max(); ++i)
+      made->push_back(absl::StrCat("cuda:", i));
+    return made;
+  }();
+  return (*names)[gpu];
+}
 
 bool IsContainer(const c10::IValue& value) {
   return value.isTuple() || value.isList() || value.isGenericDict();
@@ -131,6 +144,22 @@ absl::StatusOr<std::string> TorchScriptSource::Sha256() const {
   return sha256_;
 }
 
+absl::StatusOr<std::shared_ptr<const Model>> TorchScriptSource::ModelOn(
+    int gpu) const {
+  if (gpu < 0) return model_;
+  std::lock_guard<std::mutex> lock(copies_mutex_);
+  std::weak_ptr<const Model>& copy = copies_[gpu];
+  if (std::shared_ptr<const Model> made = copy.lock()) return made;
+  // Through bytes: LibTorch's own copies share the code, which names devices.
+  AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ModelBytes(*model_));
+  LoadOptions options;
+  options.gpu = gpu;
+  AITUNE_ASSIGN_OR_RETURN(Model moved, ModelFromBytes(bytes, options));
+  auto made = std::make_shared<const Model>(std::move(moved));
+  copy = made;
+  return std::shared_ptr<const Model>(std::move(made));
+}
+
 absl::StatusOr<Sample> TorchScriptSource::Flatten(
     const ValueList& arguments) const {
   return arguments_->Flatten(arguments.values());
@@ -166,8 +195,9 @@ absl::StatusOr<c10::IValue> TorchScriptSource::UnflattenResult(
 absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Infer(
     absl::Span<const RegionValue> inputs) {
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, Unflatten(inputs));
-  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
-                          model_->RunEager(arguments));
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
+                          ModelOn(GpuOf(inputs)));
+  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, model->RunEager(arguments));
   return FlattenResult(result);
 }
 
@@ -193,6 +223,17 @@ c10::IValue ToIValue(const RegionValue& leaf,
       at::TensorOptions().dtype(ToScalarType(view.dtype)));
 }
 
+int GpuOf(absl::Span<const RegionValue> inputs) {
+  for (const RegionValue& input : inputs) {
+    const auto* opaque = std::get_if<OpaqueValue>(&input);
+    if (opaque == nullptr || *opaque == nullptr) continue;
+    const auto* value = static_cast<const c10::IValue*>(opaque->get());
+    if (value->isTensor() && value->toTensor().is_cuda())
+      return value->toTensor().get_device();
+  }
+  return -1;
+}
+
 absl::StatusOr<std::vector<CallInput>> CallInputsOf(
     absl::Span<const RegionValue> inputs) {
   std::vector<CallInput> call;
@@ -215,10 +256,20 @@ absl::StatusOr<std::vector<CallInput>> CallInputsOf(
     } else if (value->isString()) {
       const std::string& text = value->toStringRef();
       call.push_back(CallInput::String(text));
+    } else if (value->isTensor() && value->toTensor().is_cuda() &&
+               IsPlainTensor(value->toTensor(),
+                             value->toTensor().get_device())) {
+      const at::Tensor& tensor = value->toTensor();
+      CallInput described;
+      described.dtype = *FromScalarType(tensor.scalar_type());
+      // Whatever the layout: compiled code is given a contiguous copy.
+      described.device = GpuName(tensor.get_device());
+      described.sizes = {tensor.sizes().data(), tensor.sizes().size()};
+      call.push_back(described);
     } else {
       return absl::InvalidArgumentError(absl::StrCat(
           "input ", call.size(), " is ", Describe(*value),
-          ", which no compiled code takes; only dense CPU tensors, numbers, "
+          ", which no compiled code takes; only dense tensors, numbers, "
           "strings and None can be inputs"));
     }
   }

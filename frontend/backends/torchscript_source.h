@@ -4,11 +4,12 @@
 // Backends, guards and strategies see tensors by reference and nothing of
 // LibTorch. The nesting of arguments and results is the source's: it is that of
 // the first call (or of the example it was made with), and calls of another
-// nesting are refused. A leaf that is no tensor is an opaque value that holds
-// an IValue.
+// nesting are refused. A leaf that is no tensor, or one of a GPU, is an opaque
+// value that holds an IValue.
 #ifndef AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
 #define AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,6 +43,11 @@ class TorchScriptSource : public SourceModel {
   // one.
   absl::StatusOr<std::string> Sha256() const;
 
+  // The model with its weights on GPU `gpu`, shared while somebody has it; -1:
+  // on the CPU, as it is. Errors: kUnimplemented when LibTorch can't save the
+  // model, and LibTorch's own.
+  absl::StatusOr<std::shared_ptr<const Model>> ModelOn(int gpu) const;
+
   // The leaves of arguments. Tensors are made contiguous where they are not.
   // kInvalidArgument for another nesting than before.
   absl::StatusOr<Sample> Flatten(const ValueList& arguments) const;
@@ -57,7 +63,7 @@ class TorchScriptSource : public SourceModel {
   absl::StatusOr<c10::IValue> UnflattenResult(
       absl::Span<const OwnedValue> outputs) const;
 
-  // In eager.
+  // In eager, on the GPU if one of the inputs is there.
   absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) override;
 
@@ -68,6 +74,8 @@ class TorchScriptSource : public SourceModel {
   const std::shared_ptr<const Model> model_;
   const std::string name_;
   const std::shared_ptr<Nesting> arguments_, result_;
+  mutable std::mutex copies_mutex_;
+  mutable std::map<int, std::weak_ptr<const Model>> copies_;  // by GPU
   mutable std::once_flag hashed_;
   mutable absl::StatusOr<std::string> sha256_;
 };
@@ -78,6 +86,9 @@ OwnedValue ToOwned(const c10::IValue& leaf);
 // The IValue of a leaf; a tensor refers to the memory, and keeps `owner`.
 c10::IValue ToIValue(const RegionValue& leaf,
                      std::shared_ptr<const void> owner = nullptr);
+
+// The GPU of the first of `inputs` that is on one; -1: none is.
+int GpuOf(absl::Span<const RegionValue> inputs);
 
 // The inputs of a call as guards see them; they refer to `inputs`.
 // kInvalidArgument for leaves that no guard can compare.

@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/module/module.h"
+#include "frontend/session/gpu.h"
 #include "frontend/session/pytree.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/torchscript/torch_util.h"
@@ -125,12 +126,20 @@ ait_error* ait_module_load(const char* path, const char* cache_dir,
 ait_error* ait_module_load_changed(const char* path, const char* cache_dir,
                                    const ait_submodule_change* changes,
                                    size_t count, ait_module** module) {
+  return ait_module_load_on(nullptr, path, cache_dir, changes, count, module);
+}
+
+ait_error* ait_module_load_on(const char* device, const char* path,
+                              const char* cache_dir,
+                              const ait_submodule_change* changes, size_t count,
+                              ait_module** module) {
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(path, "path"));
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     if (count > 0) AITUNE_RETURN_IF_ERROR(Need(changes, "changes"));
     ait::ModuleOptions options;
     if (cache_dir != nullptr) options.cache_dir = cache_dir;
+    if (device != nullptr) options.device = device;
     for (size_t i = 0; i < count; ++i) {
       AITUNE_RETURN_IF_ERROR(
           Need(changes[i].submodule, "a change's submodule"));
@@ -156,12 +165,19 @@ ait_error* ait_substitute_in_graph(const char* op, const char* source) {
 
 ait_error* ait_module_load_checkpoint(const char* path, const char* digest,
                                       ait_module** module) {
+  return ait_module_load_checkpoint_on(nullptr, path, digest, module);
+}
+
+ait_error* ait_module_load_checkpoint_on(const char* device, const char* path,
+                                         const char* digest,
+                                         ait_module** module) {
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(path, "path"));
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_ASSIGN_OR_RETURN(
         auto loaded,
-        ait::Module::LoadCheckpoint(path, digest == nullptr ? "" : digest));
+        ait::Module::LoadCheckpoint(path, digest == nullptr ? "" : digest,
+                                    device == nullptr ? "" : device));
     *module = new ait_module{std::move(loaded)};
     return absl::OkStatus();
   });
@@ -201,7 +217,8 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
     AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
                             module->module->Run(arguments));
     auto made = std::make_unique<ait_result>();
-    for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(value)) {
+    for (const at::Tensor& tensor :
+         aitune::frontend::TensorLeaves(aitune::frontend::ToCpu(value))) {
       if (!aitune::frontend::IsPlainTensor(tensor))
         return absl::UnimplementedError(absl::StrCat(
             "an output is ", aitune::frontend::Describe(c10::IValue(tensor)),

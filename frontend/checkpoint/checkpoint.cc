@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/checkpoint/checkpoint.pb.h"
+#include "frontend/session/gpu.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/substitution.h"
 #include "runtime/backend/registry.h"
@@ -111,6 +112,11 @@ absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const fs::path& path,
         absl::StrCat(path.string(), ": was saved by another version (",
                      proto.version(), "; this is ", kVersion, ")"));
   AITUNE_RETURN_IF_ERROR(CheckSubstitutions(proto, path));
+  // LibTorch looks for CUDA once, before the first tensor. Without the GPU it
+  // can still be deployed elsewhere; deploying it there says what is missing.
+  const absl::StatusOr<Device> device = Device::Parse(proto.backend().device());
+  if (device.ok() && GpuOf(*device) >= 0)
+    StartLibTorchCuda(GpuOf(*device)).IgnoreError();
   AITUNE_ASSIGN_OR_RETURN(Model model, ModelFromBytes(blobs[kModel]));
   // Read by the backend while it is loaded, and not after.
   AITUNE_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder,

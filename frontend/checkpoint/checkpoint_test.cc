@@ -14,6 +14,7 @@
 #include "frontend/testing/backends.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/substitution.h"
+#include "runtime/cuda/device.h"
 
 namespace aitune::frontend {
 namespace {
@@ -181,6 +182,18 @@ TEST_P(CheckpointTest, AnotherMachineIsTold) {
   while (fgets(line, sizeof(line), pipe) != nullptr) text += line;
   EXPECT_NE(pclose(pipe), 0);
   EXPECT_THAT(text, HasSubstr("the architecture is x86_64, not riscv6"));
+}
+
+TEST_P(CheckpointTest, AGpuThatThereIsNotIsAnErrorAndTheCpuStillWorks) {
+  if (cuda::Device::Open(0).ok()) GTEST_SKIP() << "there is a GPU";
+  Save("TorchInductorBackend");
+  auto loaded = LoadCheckpoint(path_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->backend->Deploy(Device::Parse("cuda").value()),
+            cuda::Device::Open(0).status());
+  EXPECT_EQ(loaded->backend->state(), BackendState::kCheckpointLoaded);
+  ASSERT_TRUE(loaded->backend->Deploy(std::nullopt).ok());
+  ExpectAgrees(*loaded->source, *loaded->backend, at::ones({2, 3}));
 }
 
 // What is compiled after loading would compute something else.

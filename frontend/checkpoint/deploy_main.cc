@@ -2,13 +2,17 @@
 // does. Prints the result's elements, and the libraries of LLVM that are in the
 // process, of which there must be none.
 //
-//   deploy CHECKPOINT ROWS COLUMNS   (calls with a matrix of ones)
+//   deploy CHECKPOINT ROWS COLUMNS [DEVICE]
+//
+// calls with a matrix of ones; DEVICE is "cpu" or "cuda:N", and where it was
+// saved if it is left out.
 #include <ATen/Functions.h>
 #include <ATen/core/ivalue.h>
 #include <link.h>
 
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "frontend/checkpoint/checkpoint.h"
@@ -39,10 +43,16 @@ int Fail(const absl::Status& status) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 4 && argc != 5) return 2;
+  std::optional<Device> device;
+  if (argc == 5) {
+    auto parsed = Device::Parse(argv[4]);
+    if (!parsed.ok()) return Fail(parsed.status());
+    device = *std::move(parsed);
+  }
   auto loaded = LoadCheckpoint(argv[1]);
   if (!loaded.ok()) return Fail(loaded.status());
-  if (absl::Status status = loaded->backend->Deploy(std::nullopt); !status.ok())
+  if (absl::Status status = loaded->backend->Deploy(device); !status.ok())
     return Fail(status);
   auto inputs = loaded->source->Flatten(
       ValueList({at::ones({std::atol(argv[2]), std::atol(argv[3])})}));
@@ -51,7 +61,7 @@ int Main(int argc, char** argv) {
   if (!outputs.ok()) return Fail(outputs.status());
   auto result = loaded->source->UnflattenResult(*outputs);
   if (!result.ok()) return Fail(result.status());
-  const at::Tensor flat = result->toTensor().flatten();
+  const at::Tensor flat = result->toTensor().cpu().flatten();
   for (int64_t i = 0; i < flat.numel(); ++i)
     std::cout << flat[i].item<float>() << "\n";
   std::cout << "compiler " << (HasTraceCompiler() ? "yes" : "no") << "\n";

@@ -1,5 +1,6 @@
 #include "frontend/cli/commands.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 
@@ -129,6 +130,8 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
     gpu = *ordinal;
     absl::Status started = frontend::StartLibTorchCuda(gpu);
     if (!started.ok()) return started;
+    at::globalContext().setAllowTF32CuBLAS(options.tf32_matmul);
+    at::globalContext().setAllowTF32CuDNN(options.tf32_convolution);
   }
   if (options.threads > 0) at::set_num_threads(options.threads);
   MemoryInfo memory;
@@ -208,6 +211,8 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
   build.compile.compileTo = options.compile_to;
   build.compile.measureCandidates = options.measure_candidates;
   build.compile.emulateEagerCasts = options.emulate_eager_casts;
+  build.compile.tf32Matmul = options.tf32_matmul;
+  build.compile.tf32Convolution = options.tf32_convolution;
   build.compile.threads = options.threads;
   build.compile.dumpDirectory = options.dump_directory;
   build.compile.target = options.target;

@@ -138,6 +138,7 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
   AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
   ait::ModuleOptions module_options;
   module_options.name = std::filesystem::path(options.model).stem().string();
+  module_options.device = options.device;
   if (options.use_cache) {
     module_options.cache_dir = options.cache_folder;
     if (options.cache_folder.empty()) {

@@ -148,10 +148,15 @@ void AddPlugins(CLI::App& app, Options& options) {
       ->group(kCompileGroup);
 }
 
-void AddCompileOptions(CLI::App& app, Options& options) {
-  app.add_option("--device", options.device,
-                 "Compile for and run on cpu (default), cuda or cuda:N, the "
-                 "GPU number N")
+void AddDevice(CLI::App& app, Options& options) {
+  app.add_option_function<std::string>(
+         "--device",
+         [&options](const std::string& name) {
+           options.device = name;
+           options.device_given = true;
+         },
+         "Compile for and run on cpu (default), cuda or cuda:N, the GPU number "
+         "N; what deploy saved runs where it was saved by default")
       ->type_name("NAME")
       ->check(Check("cpu, cuda or cuda:N",
                     [](const std::string& text) {
@@ -160,6 +165,21 @@ void AddCompileOptions(CLI::App& app, Options& options) {
                               text.find_first_not_of("0123456789", 5) ==
                                   std::string::npos);
                     }))
+      ->group(kCompileGroup);
+}
+
+void AddCompileOptions(CLI::App& app, Options& options) {
+  AddDevice(app, options);
+  app.add_option_function<std::string>(
+         "--tf32",
+         [&options](const std::string& name) {
+           options.tf32_matmul = name == "all";
+           options.tf32_convolution = name != "none";
+         },
+         "What may round float32 operands to tf32 on a GPU, ours and "
+         "LibTorch's: none, convolutions (default) or all")
+      ->type_name("NAME")
+      ->check(OneOf({"none", "convolutions", "all"}))
       ->group(kCompileGroup);
   app.add_flag("--emulate-eager-casts", options.emulate_eager_casts,
                "Round after every operation where eager does, instead of once "

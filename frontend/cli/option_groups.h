@@ -32,6 +32,7 @@ void AddJson(CLI::App& app, Options& options);
 void AddModelOptions(CLI::App& app, Options& options);
 // --disable and --substitute.
 void AddSubmoduleOptions(CLI::App& app, Options& options);
+void AddDevice(CLI::App& app, Options& options);
 void AddPlugins(CLI::App& app, Options& options);
 // AddSubmoduleOptions, AddPlugins, and for what and how to compile.
 void AddCompileOptions(CLI::App& app, Options& options);

@@ -231,6 +231,7 @@ void AddDeploy(CLI::App& root, Options& options) {
       "deploy",
       "Time backends, choose one by a strategy, save it for programs");
   AddModelOptions(*app, options);
+  AddDevice(*app, options);
   AddSubmoduleOptions(*app, options);
   AddCacheOptions(*app, options);
   const char* group = "Choice";

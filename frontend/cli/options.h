@@ -52,6 +52,8 @@ struct Options {
   std::string dump_directory;
   std::string target;
   std::string device = "cpu";
+  bool device_given = false;
+  bool tf32_matmul = false, tf32_convolution = true;  // --tf32
   std::vector<std::string> plugins;      // files, loaded in this order
   std::vector<std::string> disabled;     // --disable, paths of submodules
   std::vector<std::string> substitutes;  // --substitute NAME=FILE, as written

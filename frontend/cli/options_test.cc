@@ -32,6 +32,26 @@ TEST(ParseCommandLine, Tune) {
   EXPECT_FALSE(options.measure_candidates);
 }
 
+TEST(ParseCommandLine, Device) {
+  Options options;
+  EXPECT_EQ(Parse({"deploy", "m.pt"}, options), std::nullopt);
+  EXPECT_EQ(options.device, "cpu");
+  EXPECT_FALSE(options.device_given);
+  EXPECT_TRUE(options.tf32_convolution);
+  for (const char* command : {"deploy", "run", "tune"}) {
+    Options chosen;
+    EXPECT_EQ(Parse({command, "m.pt", "--device", "cuda:1"}, chosen),
+              std::nullopt);
+    EXPECT_EQ(chosen.device, "cuda:1");
+    EXPECT_TRUE(chosen.device_given);
+    EXPECT_EQ(Parse({command, "m.pt", "--device", "cuda:x"}, chosen), kUsage);
+  }
+  EXPECT_EQ(Parse({"tune", "m.pt", "--tf32", "all"}, options), std::nullopt);
+  EXPECT_TRUE(options.tf32_matmul);
+  EXPECT_EQ(Parse({"tune", "m.pt", "--tf32=none"}, options), std::nullopt);
+  EXPECT_FALSE(options.tf32_matmul || options.tf32_convolution);
+}
+
 TEST(ParseCommandLine, SubmodulesAndSubstitutes) {
   Options options;
   EXPECT_EQ(Parse({"tune", "--disable", "a.0", "--disable", "a.1",

@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <iostream>
+#include <optional>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
@@ -70,6 +71,7 @@ absl::Status RefuseCompileOptions(const Options& options) {
         {!options.dump_directory.empty(), "--dump"},
         {!options.target.empty(), "--target"},
         {options.emulate_eager_casts, "--emulate-eager-casts"},
+        {options.tf32_matmul || !options.tf32_convolution, "--tf32"},
         {!options.disabled.empty(), "--disable"},
         {!options.json.empty(), "--json"}}) {
     if (given) {
@@ -86,12 +88,18 @@ absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
                                           Progress& progress) {
   AITUNE_RETURN_IF_ERROR(RefuseCompileOptions(options));
   AITUNE_RETURN_IF_ERROR(CheckOutputFiles(options));
+  std::optional<Device> device;
+  if (options.device_given) {
+    AITUNE_ASSIGN_OR_RETURN(device, Device::Parse(options.device));
+    if (const int gpu = frontend::GpuOf(*device); gpu >= 0)
+      AITUNE_RETURN_IF_ERROR(frontend::StartLibTorchCuda(gpu));
+  }
   if (options.threads > 0) at::set_num_threads(options.threads);
   AITUNE_RETURN_IF_ERROR(SubstituteOperators(options));
   progress.Update("load", 0, 0);
   AITUNE_ASSIGN_OR_RETURN(const frontend::LoadedCheckpoint loaded,
                           frontend::LoadCheckpoint(options.model));
-  AITUNE_RETURN_IF_ERROR(loaded.backend->Deploy(std::nullopt));
+  AITUNE_RETURN_IF_ERROR(loaded.backend->Deploy(device));
   frontend::InputChoice choice;
   choice.specs = options.inputs;
   choice.samples_file = options.inputs_file;
@@ -107,7 +115,9 @@ absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
   AITUNE_ASSIGN_OR_RETURN(const std::vector<OwnedValue> outputs,
                           loaded.backend->Infer(Values(sample)));
   progress.Finish();
-  return loaded.source->UnflattenResult(outputs);
+  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                          loaded.source->UnflattenResult(outputs));
+  return frontend::ToCpu(result);
 }
 
 }  // namespace

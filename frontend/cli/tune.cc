@@ -72,7 +72,10 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   }
   // Again: its arenas and graphs are made by its first calls.
   report->memory->executable = (*compiled)->MemoryInBytes();
-  if (report->gpu) report->gpu->memory = (*compiled)->MemoryInBytes();
+  if (report->gpu) {
+    report->gpu->memory = (*compiled)->MemoryInBytes();
+    report->gpu->graph_reason = (*compiled)->GraphReason();
+  }
   progress.Finish();
   absl::Status published =
       Publish(options, *report, options.explain ? ExplainText(*report) : "");

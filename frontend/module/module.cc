@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/checkpoint/checkpoint.h"
+#include "frontend/session/gpu.h"
 #include "frontend/session/verification.h"
 #include "runtime/backend/registry.h"
 #include "runtime/executable/status_macros.h"
@@ -24,6 +25,16 @@ std::vector<BackendChoice> DefaultBackends() {
           {"TorchScriptBackend", {}}};
 }
 
+// -1 for the CPU.
+absl::StatusOr<int> GpuOf(const std::string& device) {
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Device parsed,
+                          aitune::Device::Parse(device));
+  if (parsed.type != "cpu" && parsed.type != "cuda")
+    return absl::InvalidArgumentError(
+        absl::StrCat("the device is '", device, "'; there are cpu and cuda"));
+  return aitune::frontend::GpuOf(parsed);
+}
+
 // Outputs within the tolerance of their dtype.
 absl::Status CheckOutputs(absl::Span<const aitune::OwnedValue> expected,
                           absl::Span<const aitune::OwnedValue> actual) {
@@ -31,7 +42,9 @@ absl::Status CheckOutputs(absl::Span<const aitune::OwnedValue> expected,
     const c10::IValue wanted = ToIValue(expected[i].value, expected[i].owner);
     const c10::IValue given = ToIValue(actual[i].value, actual[i].owner);
     for (const aitune::frontend::Comparison& comparison :
-         aitune::frontend::CompareResults(given, wanted, nullptr)) {
+         aitune::frontend::CompareResults(aitune::frontend::ToCpu(given),
+                                          aitune::frontend::ToCpu(wanted),
+                                          nullptr)) {
       if (!comparison.agrees)
         return absl::FailedPreconditionError(
             absl::StrCat("output ", i, ": ", comparison.problem));
@@ -50,6 +63,9 @@ Module::Module(std::shared_ptr<TorchScriptSource> source, ModuleOptions options)
 
 absl::StatusOr<std::unique_ptr<Module>> Module::Load(
     const std::filesystem::path& path, ModuleOptions options) {
+  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options.device));
+  if (gpu >= 0)
+    AITUNE_RETURN_IF_ERROR(aitune::frontend::StartLibTorchCuda(gpu));
   AITUNE_ASSIGN_OR_RETURN(aitune::frontend::Model model,
                           aitune::frontend::Model::Load(path.string()));
   for (const std::string& submodule : options.disabled)
@@ -72,11 +88,19 @@ std::unique_ptr<Module> Module::Wrap(
 }
 
 absl::StatusOr<std::unique_ptr<Module>> Module::LoadCheckpoint(
-    const std::filesystem::path& path, std::string_view digest) {
+    const std::filesystem::path& path, std::string_view digest,
+    std::string_view device) {
+  std::optional<aitune::Device> where;
+  if (!device.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(where, aitune::Device::Parse(device));
+    if (const int gpu = aitune::frontend::GpuOf(*where); gpu >= 0)
+      AITUNE_RETURN_IF_ERROR(aitune::frontend::StartLibTorchCuda(gpu));
+  }
   AITUNE_ASSIGN_OR_RETURN(aitune::frontend::LoadedCheckpoint loaded,
                           aitune::frontend::LoadCheckpoint(path, digest));
-  AITUNE_RETURN_IF_ERROR(loaded.backend->Deploy(std::nullopt));
+  AITUNE_RETURN_IF_ERROR(loaded.backend->Deploy(where));
   ModuleOptions options;
+  options.device = loaded.backend->device()->ToString();
   options.name = loaded.source->name();
   std::unique_ptr<Module> module(
       new Module(std::move(loaded.source), std::move(options)));
@@ -86,7 +110,9 @@ absl::StatusOr<std::unique_ptr<Module>> Module::LoadCheckpoint(
 }
 
 absl::Status Module::Record(const ValueList& arguments, int64_t batch) {
-  AITUNE_ASSIGN_OR_RETURN(aitune::Sample sample, source_->Flatten(arguments));
+  // On a CPU, where their elements are read.
+  AITUNE_ASSIGN_OR_RETURN(aitune::Sample sample,
+                          source_->Flatten(aitune::frontend::ToCpu(arguments)));
   std::lock_guard<std::mutex> lock(mutex_);
   samples_.push_back({batch, std::move(sample)});
   return absl::OkStatus();
@@ -110,20 +136,35 @@ absl::StatusOr<aitune::GraphSpec> Module::Spec() const {
   return aitune::DetectAxes(samples);
 }
 
+absl::StatusOr<aitune::Sample> Module::OnDevice(
+    const aitune::Sample& sample) const {
+  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options_.device));
+  if (gpu < 0) return sample;
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          source_->Unflatten(Values(sample)));
+  return source_->Flatten(aitune::frontend::ToGpu(arguments, gpu));
+}
+
 absl::StatusOr<aitune::TuneResult> Module::Choose(
     const aitune::Strategy& strategy, const TuneOptions& options) {
   aitune::TuneRequest request;
   request.module_name = name();
   request.build.model = source_;
-  request.build.device = *aitune::Device::Parse("cpu");
+  AITUNE_ASSIGN_OR_RETURN(request.build.device,
+                          aitune::Device::Parse(options_.device));
+  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options_.device));
   request.build.cache_dir = options_.cache_dir;
+  aitune::Sample first;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (samples_.empty())
       return absl::FailedPreconditionError(absl::StrCat(
           name(), " can't be tuned without samples; call Record first"));
-    for (const aitune::BatchedSample& sample : samples_)
-      request.build.samples.push_back(sample.inputs);
+    for (const aitune::BatchedSample& sample : samples_) {
+      AITUNE_ASSIGN_OR_RETURN(aitune::Sample there, OnDevice(sample.inputs));
+      request.build.samples.push_back(std::move(there));
+    }
+    first = samples_.front().inputs;
   }
   AITUNE_ASSIGN_OR_RETURN(request.build.graph_spec, Spec());
   {
@@ -140,6 +181,22 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   request.check = CheckOutputs;
   request.batches = options.batches;
   request.timing = options.timing;
+  std::unique_ptr<aitune::frontend::GpuClock> clock;
+  if (gpu >= 0) {
+    AITUNE_ASSIGN_OR_RETURN(clock, aitune::frontend::GpuClock::Create(gpu));
+    request.timing.clock = [&](const std::function<absl::Status()>& call) {
+      return clock->Time(call);
+    };
+    if (request.build.graph_spec.has_batch_axis()) {
+      request.make_batch =
+          [&, spec = request.build.graph_spec](
+              int64_t batch) -> absl::StatusOr<aitune::Sample> {
+        AITUNE_ASSIGN_OR_RETURN(const aitune::Sample repeated,
+                                aitune::RepeatToBatch(first, spec, batch));
+        return OnDevice(repeated);
+      };
+    }
+  }
   return strategy.Tune(std::move(request));
 }
 
@@ -158,6 +215,7 @@ absl::Status Module::Tune(const aitune::Strategy& strategy,
   report_.error.clear();
   report_.backends = std::move(result->backends);
   backend_ = std::move(result->backend);
+  eager_ = nullptr;
   return absl::OkStatus();
 }
 
@@ -166,9 +224,25 @@ std::shared_ptr<aitune::Backend> Module::backend() const {
   return disabled_ ? nullptr : backend_;
 }
 
+absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Module::Eager(
+    int gpu) const {
+  if (gpu < 0) return source_->shared_model();
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (eager_ == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(eager_, source_->ModelOn(gpu));
+  }
+  return eager_;
+}
+
 absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
   const std::shared_ptr<aitune::Backend> backend = this->backend();
-  if (backend == nullptr) return source_->model().RunEager(arguments);
+  if (backend == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options_.device));
+    AITUNE_ASSIGN_OR_RETURN(
+        const std::shared_ptr<const aitune::frontend::Model> model, Eager(gpu));
+    return model->RunEager(gpu < 0 ? arguments
+                                   : aitune::frontend::ToGpu(arguments, gpu));
+  }
   AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
                           source_->Flatten(arguments));
   AITUNE_ASSIGN_OR_RETURN(const std::vector<aitune::OwnedValue> outputs,

@@ -42,6 +42,11 @@ struct ModuleOptions {
   // the source of a method by submodule.
   std::vector<std::string> disabled = {};
   std::map<std::string, std::string> substitutes = {};
+  // "cpu", or "cuda" or "cuda:N" for a GPU: arguments are copied there where
+  // they are elsewhere, results are there. LibTorch looks for CUDA once: load
+  // the module before the process makes its first tensor, or link LibTorch's
+  // CUDA library.
+  std::string device = "cpu";
 };
 
 // A kind of backend by name, and its configuration.
@@ -81,10 +86,11 @@ class Module {
   static std::unique_ptr<Module> Wrap(
       std::shared_ptr<const aitune::frontend::Model> model,
       ModuleOptions options);
-  // A module that was saved, deployed. Errors: those of LoadCheckpoint and
-  // Backend::Deploy.
+  // A module that was saved, deployed on `device`; empty: where it was saved.
+  // Errors: those of LoadCheckpoint and Backend::Deploy.
   static absl::StatusOr<std::unique_ptr<Module>> LoadCheckpoint(
-      const std::filesystem::path& path, std::string_view digest = "");
+      const std::filesystem::path& path, std::string_view digest = "",
+      std::string_view device = "");
 
   const std::string& name() const { return options_.name; }
 
@@ -131,6 +137,11 @@ class Module {
   Module(std::shared_ptr<aitune::frontend::TorchScriptSource> source,
          ModuleOptions options);
   std::shared_ptr<aitune::Backend> backend() const;
+  // The model on the module's device, to be run in eager.
+  absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Eager(
+      int gpu) const;
+  // `sample` on the module's device.
+  absl::StatusOr<aitune::Sample> OnDevice(const aitune::Sample& sample) const;
   absl::StatusOr<aitune::TuneResult> Choose(const aitune::Strategy& strategy,
                                             const TuneOptions& options);
 
@@ -139,8 +150,10 @@ class Module {
 
   std::mutex tune_mutex_;  // one tuning at a time; taken before mutex_
   mutable std::mutex mutex_;
-  std::vector<aitune::BatchedSample> samples_;
+  std::vector<aitune::BatchedSample> samples_;  // on the CPU
   std::shared_ptr<aitune::Backend> backend_;
+  // On a GPU, once it was run there in eager and until it is tuned.
+  mutable std::shared_ptr<const aitune::frontend::Model> eager_;
   bool disabled_ = false;
   TuneReport report_;
 };

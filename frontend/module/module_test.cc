@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "frontend/testing/models.h"
+#include "runtime/cuda/device.h"
 
 namespace ait {
 namespace {
@@ -128,6 +129,17 @@ TEST_F(ModuleTest, FailuresLeaveItInEagerWithTheReason) {
   EXPECT_THAT(capture_.lines(),
               testing::Contains(HasSubstr("net is not tuned")));
   ExpectAgrees(*module, at::randn({2, 3}));
+}
+
+TEST_F(ModuleTest, ADeviceThatThereIsNotIsAnError) {
+  ModuleOptions options;
+  options.device = "xpu";
+  EXPECT_THAT(std::string(Module::Load("net.pt", options).status().message()),
+              HasSubstr("'xpu'; there are cpu and cuda"));
+  const absl::Status gpu = aitune::cuda::Device::Open(0).status();
+  if (gpu.ok()) GTEST_SKIP() << "there is a GPU";
+  options.device = "cuda";
+  EXPECT_EQ(Module::Load("net.pt", options).status(), gpu);
 }
 
 TEST_F(ModuleTest, ComesBackFromACheckpoint) {

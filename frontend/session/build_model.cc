@@ -11,6 +11,7 @@
 #include "frontend/session/cache_key.h"
 #include "frontend/session/compile_trace.h"
 #include "frontend/session/compiled_model.h"
+#include "frontend/session/gpu.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "runtime/backend/device.h"
 #include "runtime/cuda/gpu_target.h"
@@ -63,14 +64,6 @@ class CachedBuild {
       }
       gpu_ = *std::move(target);
     }
-    if (options.compile.tuning.budgetSeconds > 0) {
-      report.detail = "schedules are to be searched";
-      return;
-    }
-    if (!options.compile.dumpDirectory.empty()) {
-      report.detail = "files are to be dumped on the way";
-      return;
-    }
     absl::StatusOr<std::string> hash = options.model_sha256.empty()
                                            ? ModelSha256(model)
                                            : options.model_sha256;
@@ -79,6 +72,14 @@ class CachedBuild {
       return;
     }
     model_sha256_ = *std::move(hash);
+    if (options.compile.tuning.budgetSeconds > 0) {
+      report.detail = "schedules are to be searched";
+      return;
+    }
+    if (!options.compile.dumpDirectory.empty()) {
+      report.detail = "files are to be dumped on the way";
+      return;
+    }
     if (cache_ == nullptr) return;
     key_ =
         KeyOfBuild(model_sha256_, inputs, options.compile, options.trace, gpu_);
@@ -133,6 +134,10 @@ class CachedBuild {
     return std::make_shared<const ArtifactBlobs>(*std::move(artifact));
   }
 
+  // Whether a build has a stored form: it is known which model it is of and,
+  // on a GPU, which one that is.
+  bool storable() const { return !model_sha256_.empty(); }
+
   // The GPU that is compiled for; empty for the CPU.
   const std::string& gpu() const { return gpu_; }
 
@@ -179,7 +184,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
     const BuildOptions& options) {
   AITUNE_ASSIGN_OR_RETURN(const Device device,
                           Device::Parse(options.compile.device));
-  const int gpu = device.type == "cuda" ? std::max(device.index, 0) : -1;
+  const int gpu = GpuOf(device);
   Phases phases;
   CachedBuild cached(model, inputs, options, gpu);
   std::optional<Trace> trace;
@@ -198,8 +203,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
         phases.Lap("trace");
       }
       if (status.ok())
-        loaded =
-            FromParts(model, *std::move(parts), trace ? &*trace : nullptr, gpu);
+        loaded = FromParts(model, *std::move(parts), trace ? &*trace : nullptr,
+                           gpu, options.cuda_graphs);
       if (status.ok()) status = loaded.status();
       if (status.ok()) {
         phases.Lap("load");
@@ -227,7 +232,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   CompiledParts parts = PartsOf(*trace, std::move(compiled), inputs);
   parts.gpu = cached.gpu();
   std::shared_ptr<const ArtifactBlobs> artifact;
-  if (cached.possible() || (options.keep_artifact && gpu < 0)) {
+  if (cached.possible() || (options.keep_artifact && cached.storable())) {
     artifact = cached.Store(parts);
     phases.Lap("cache write");
   }
@@ -235,8 +240,9 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   if (options.compile.progress) options.compile.progress("load", 0, 0);
   // From here on only what runs holds constants: packing then frees them.
   if (parts.regions.empty()) trace->make_fallback_region = nullptr;
-  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CompiledModel> built,
-                          FromParts(model, std::move(parts), &*trace, gpu));
+  AITUNE_ASSIGN_OR_RETURN(
+      std::unique_ptr<CompiledModel> built,
+      FromParts(model, std::move(parts), &*trace, gpu, options.cuda_graphs));
   phases.Lap("load");
   built->cache_ = std::move(cached.report);
   if (options.keep_artifact) built->artifact_ = std::move(artifact);

@@ -40,11 +40,12 @@ std::string TextOf(const TuningOptions& options) {
 
 std::string TextOf(const CompileOptions& options) {
   const auto& [compile_to, measure, emulate, device, threads, dump, target,
-               tuning, progress] = options;
+               tf32_matmul, tf32_convolution, tuning, progress] = options;
   return absl::StrCat("to=", static_cast<int>(compile_to), " measure=", measure,
                       " emulate=", emulate, " device=", device, " threads=",
                       threads > 0 ? threads : at::get_num_threads(),
-                      " dump=", dump, " target=", target, TextOf(tuning));
+                      " dump=", dump, " target=", target, " tf32=", tf32_matmul,
+                      tf32_convolution, TextOf(tuning));
 }
 
 std::string TextOf(const TraceOptions& options) {

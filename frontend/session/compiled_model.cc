@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/session/gpu.h"
+#include "frontend/session/gpu_region_recorder.h"
 #include "frontend/torchscript/print_trace.h"
 #include "frontend/torchscript/structure.h"
 #include "runtime/executable/kernel_loader.h"
@@ -73,7 +74,8 @@ std::string TraceSha256(const Trace& trace) {
 }
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
-    const Model& model, CompiledParts parts, const Trace* trace, int gpu) {
+    const Model& model, CompiledParts parts, const Trace* trace, int gpu,
+    bool cuda_graphs) {
   std::unique_ptr<CompiledModel> loaded(new CompiledModel());
   if (parts.plan.device() == "cuda") loaded->gpu_ = std::max(gpu, 0);
   std::vector<std::unique_ptr<FallbackRegion>> regions;
@@ -102,11 +104,18 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   } else {
     AITUNE_ASSIGN_OR_RETURN(const cuda::Device* device,
                             cuda::Device::Open(loaded->gpu_));
+    cuda::CudaExecutable::Options options;
+    options.graphs = cuda_graphs;
+    if (cuda_graphs && !regions.empty()) {
+      // Without one the regions run beside graphs, which GraphReason tells.
+      auto recorder = LibTorchRegionRecorder(loaded->gpu_);
+      if (recorder.ok()) options.recorder = *std::move(recorder);
+    }
     AITUNE_ASSIGN_OR_RETURN(
         loaded->cuda_executable_,
         cuda::CudaExecutable::Load(*device, std::move(parts.plan),
                                    parts.objects, std::move(parts.constants),
-                                   std::move(regions), {}));
+                                   std::move(regions), options));
   }
   loaded->input_structure_ = std::move(parts.input_structure);
   loaded->output_structure_ = std::move(parts.output_structure);

@@ -34,6 +34,8 @@ struct BuildOptions {
   // Where builds are looked up and kept; null: nowhere. Not used when there is
   // something to be dumped or printed on the way.
   Cache* cache = nullptr;
+  // On a GPU: record calls as CUDA graphs.
+  bool cuda_graphs = true;
   // Keep the artifact in memory when it is not in the cache.
   bool keep_artifact = false;
   // ModelSha256 of the model if it is known already, to hash it once for many
@@ -59,8 +61,8 @@ class CompiledModel {
   // Errors: those of Executable::Load, and kFailedPrecondition when the trace
   // is another one than the artifact was made from.
   static absl::StatusOr<std::unique_ptr<CompiledModel>> FromParts(
-      const Model& model, CompiledParts parts, const Trace* trace,
-      int gpu = -1);
+      const Model& model, CompiledParts parts, const Trace* trace, int gpu = -1,
+      bool cuda_graphs = true);
 
   // Runs the model on tensors of the device that it was compiled for (on a GPU
   // queued on LibTorch's current stream) in the nesting and dtypes it was built

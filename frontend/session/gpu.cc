@@ -5,6 +5,8 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/session/pytree.h"
 #include "runtime/cuda/device.h"
@@ -18,6 +20,10 @@ c10::Device Gpu(int gpu) {
 }
 
 }  // namespace
+
+int GpuOf(const Device& device) {
+  return device.type == "cuda" ? std::max(device.index, 0) : -1;
+}
 
 absl::Status StartLibTorchCuda(int gpu) {
   // First ours, whose errors name the driver or the GPU.
@@ -54,6 +60,13 @@ c10::IValue ToCpu(const c10::IValue& value) {
   return MapTensors(value, [](const at::Tensor& tensor, int) {
     return tensor.defined() ? tensor.cpu() : tensor;
   });
+}
+
+ValueList ToCpu(const ValueList& values) {
+  std::vector<c10::IValue> moved;
+  for (const c10::IValue& value : values.values())
+    moved.push_back(ToCpu(value));
+  return ValueList(std::move(moved));
 }
 
 void* CurrentStream(int gpu) {

@@ -9,8 +9,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontend/torchscript/value_list.h"
+#include "runtime/backend/device.h"
 
 namespace aitune::frontend {
+
+// The GPU that `device` names: N for "cuda:N", 0 for "cuda", -1 for the CPU.
+int GpuOf(const Device& device);
 
 // Loads LibTorch's CUDA library, which this program does not link, and checks
 // that GPU `gpu` works with it. Must come before the first use of a tensor:
@@ -19,6 +23,7 @@ absl::Status StartLibTorchCuda(int gpu);
 
 // The same values with every tensor on GPU `gpu`, or on the CPU.
 ValueList ToGpu(const ValueList& values, int gpu);
+ValueList ToCpu(const ValueList& values);
 c10::IValue ToCpu(const c10::IValue& value);
 
 // The stream that LibTorch queues work on in this thread, as CUstream.

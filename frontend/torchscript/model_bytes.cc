@@ -33,7 +33,8 @@ absl::StatusOr<std::string> ModelBytes(const Model& model) {
   return std::move(stream).str();
 }
 
-absl::StatusOr<Model> ModelFromBytes(const std::string& bytes) {
+absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
+                                     const LoadOptions& options) {
   std::optional<torch::jit::Module> module;
   torch::jit::ExtraFilesMap files = {{kChangesFile, ""}};
   SubmoduleChanges changes;
@@ -48,7 +49,8 @@ absl::StatusOr<Model> ModelFromBytes(const std::string& bytes) {
         return absl::OkStatus();
       });
   if (!status.ok()) return status;
-  AITUNE_ASSIGN_OR_RETURN(Model model, Model::FromModule(*std::move(module)));
+  AITUNE_ASSIGN_OR_RETURN(Model model,
+                          Model::FromModule(*std::move(module), options));
   for (const std::string& name : changes.disabled)
     AITUNE_RETURN_IF_ERROR(model.Disable(name));
   for (const auto& [name, source] : changes.substitutes)

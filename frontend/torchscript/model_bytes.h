@@ -14,7 +14,8 @@ namespace aitune::frontend {
 absl::StatusOr<std::string> ModelBytes(const Model& model);
 
 // Errors as Model::Load.
-absl::StatusOr<Model> ModelFromBytes(const std::string& bytes);
+absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
+                                     const LoadOptions& options = {});
 
 }  // namespace aitune::frontend
 

@@ -105,6 +105,8 @@ TEST(TorchInductorConfigTest, OptionsReachTheResult) {
   config.options = ConfigDict{{"triton.cudagraphs", true},
                               {"max_autotune", true},
                               {"emulate_precision_casts", true},
+                              {"backends.cuda.matmul.allow_tf32", true},
+                              {"backends.cudnn.allow_tf32", false},
                               {"cpp.threads", 3},
                               {"recompile_limit", 5},
                               {"guard_filter_fn", "keep_tensor_guards_unsafe"},
@@ -114,6 +116,8 @@ TEST(TorchInductorConfigTest, OptionsReachTheResult) {
   EXPECT_TRUE(options->cudagraphs);
   EXPECT_TRUE(options->max_autotune);
   EXPECT_TRUE(options->emulate_precision_casts);
+  EXPECT_TRUE(options->tf32_matmul);
+  EXPECT_FALSE(options->tf32_convolution);
   EXPECT_EQ(options->cpp_threads, 3);
   EXPECT_EQ(options->recompile_limit, 5);
   EXPECT_EQ(options->guard_filter_fn, "keep_tensor_guards_unsafe");
@@ -123,7 +127,7 @@ TEST(TorchInductorConfigTest, OptionsReachTheResult) {
 TEST(TorchInductorConfigTest, AnOptionThatThereIsNotIsRefused) {
   EXPECT_THAT(std::string(Validate({{"cudagraphs", true}}).message()),
               HasSubstr("Unexpected optimization option cudagraphs, known "
-                        "options are cpp.threads, "));
+                        "options are backends.cuda.matmul.allow_tf32, "));
   EXPECT_THAT(
       std::string(Validate({{"coordinate_descent_tuning", true}}).message()),
       HasSubstr("not supported: the schedules of kernels are searched by"));

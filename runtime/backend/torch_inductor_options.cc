@@ -70,6 +70,14 @@ bool IsGuardFilter(const std::string& name) {
 
 const std::vector<Option>& Options() {
   static const auto* const options = new std::vector<Option>{
+      BoolOption("backends.cuda.matmul.allow_tf32",
+                 &InductorOptions::tf32_matmul,
+                 "On a GPU, round the operands of float32 matrix products to "
+                 "tf32: several times faster, 10 bits of mantissa."),
+      BoolOption("backends.cudnn.allow_tf32",
+                 &InductorOptions::tf32_convolution,
+                 "On a GPU, round the operands of float32 convolutions to "
+                 "tf32, as eager does."),
       IntOption(
           "cpp.threads", &InductorOptions::cpp_threads,
           [](int64_t threads) {

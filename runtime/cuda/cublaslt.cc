@@ -89,14 +89,16 @@ struct Types {
   cublasComputeType_t compute;
 };
 
-absl::StatusOr<Types> TypesOf(DataType dtype) {
+absl::StatusOr<Types> TypesOf(DataType dtype, bool allow_tf32) {
   switch (dtype) {
     case DataType::kFloat16:
       return Types{CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case DataType::kBFloat16:
       return Types{CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
     case DataType::kFloat32:
-      return Types{CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+      return Types{
+          CUDA_R_32F, CUDA_R_32F,
+          allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
     case DataType::kFloat64:
       return Types{CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
     default:
@@ -241,7 +243,7 @@ absl::Status Matmul::Prepare(const MatmulCall& call,
       return absl::UnimplementedError("cuBLASLt: the operands' dtypes differ");
     }
   }
-  AITUNE_ASSIGN_OR_RETURN(types_, TypesOf(output.dtype));
+  AITUNE_ASSIGN_OR_RETURN(types_, TypesOf(output.dtype, call.allow_tf32()));
   AITUNE_ASSIGN_OR_RETURN(const Problem problem,
                           MakeProblem(call, inputs[0], inputs[1], output));
   output_ = static_cast<int>(inputs.size());

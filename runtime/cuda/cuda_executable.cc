@@ -41,13 +41,21 @@ class OwnMemory : public DeviceMemory {
   const Device& device_;
 };
 
-std::string FindGraphReason(const ExecutablePlan& plan) {
-  for (const Step& step : plan.steps()) {
-    if (step.has_fallback()) {
-      return absl::StrCat(
-          "skipping CUDA graphs due to unsupported operations: ",
-          step.fallback().operator_(), " runs in LibTorch (",
-          step.fallback().reason(), ")");
+std::string Skipped(const Step& step, std::string_view more) {
+  return absl::StrCat("skipping CUDA graphs due to unsupported operations: ",
+                      step.fallback().operator_(), " runs in LibTorch (",
+                      step.fallback().reason(), ")", std::string(more));
+}
+
+// Why no graph is even tried; empty when one is.
+std::string FindGraphReason(const LoadedPlan& loaded, bool records_regions) {
+  for (const Step& step : loaded.plan().steps()) {
+    if (!step.has_fallback()) continue;
+    if (!records_regions) return Skipped(step, "");
+    // A graph gives the same objects each time.
+    for (int32_t value : loaded.output_values()) {
+      if (loaded.values()[value].storage == ValueProto::OPAQUE)
+        return Skipped(step, ", and an output is not a tensor of known size");
     }
   }
   return "";
@@ -87,6 +95,16 @@ struct CudaExecutable::Impl {
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs, CUstream stream,
                    bool with_graph);
+  // Queues each step; `context` is of this instance.
+  absl::Status RunSteps(const CudaInstance& instance,
+                        CudaInstance::Context& context,
+                        absl::Span<void* const> from,
+                        absl::Span<void* const> to,
+                        absl::Span<RegionValue> outputs, CUstream stream);
+  std::string GraphReason() {
+    std::lock_guard<std::mutex> lock(mutex);
+    return graph_reason;
+  }
 
   const Device& device;
   const std::unique_ptr<LoadedPlan> plan;
@@ -95,9 +113,10 @@ struct CudaExecutable::Impl {
   Kernels kernels;
   std::shared_ptr<DeviceMemory> memory;
   int64_t constant_bytes = 0;
-  std::string graph_reason;
+  std::shared_ptr<RegionRecorder> region_recorder;  // null without regions
 
   std::mutex mutex;  // held for a search only
+  std::string graph_reason;
   std::vector<Entry> entries;
   uint64_t uses = 0;
   std::mutex creation_mutex;   // held while an instance is made
@@ -165,14 +184,38 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
   // recording does not allow.
   if (with_graph && context->ran) {
     std::lock_guard<std::mutex> lock(recording_mutex);
-    status = instance->RunGraph(*context, from, to, stream, recorder.get());
+    CudaInstance::Recording recording;
+    recording.regions = region_recorder.get();
+    recording.stream =
+        region_recorder ? region_recorder->stream() : recorder.get();
+    status = instance->RunGraph(*context, from, to, stream, recording);
+    if (recording.refused) {
+      {
+        std::lock_guard<std::mutex> reason_lock(mutex);
+        graph_reason = absl::StrCat(
+            "skipping CUDA graphs due to unsupported operations: LibTorch runs "
+            "some that can't be recorded: ",
+            std::string(status.message()));
+      }
+      status = RunSteps(*instance, *context, from, to, outputs, stream);
+    }
   } else {
-    instance->Patch(*context, from, to);
-    status = instance->Enqueue(*context, stream);
-    if (status.ok()) status = instance->Copies(*context, to, stream);
-    instance->TakeOpaqueOutputs(*context, outputs);
+    status = RunSteps(*instance, *context, from, to, outputs, stream);
   }
   instance->Return(std::move(context), stream);
+  return status;
+}
+
+absl::Status CudaExecutable::Impl::RunSteps(const CudaInstance& instance,
+                                            CudaInstance::Context& context,
+                                            absl::Span<void* const> from,
+                                            absl::Span<void* const> to,
+                                            absl::Span<RegionValue> outputs,
+                                            CUstream stream) {
+  instance.Patch(context, from, to);
+  absl::Status status = instance.Enqueue(context, stream);
+  if (status.ok()) status = instance.Copies(context, to, stream);
+  instance.TakeOpaqueOutputs(context, outputs);
   return status;
 }
 
@@ -218,8 +261,14 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
   };
   find(impl->plan->initialization());
   find(impl->plan->steps());
-  impl->graph_reason = options.graphs ? FindGraphReason(impl->plan->plan())
-                                      : "CUDA graphs are switched off";
+  const auto& steps = impl->plan->plan().steps();
+  if (std::any_of(steps.begin(), steps.end(),
+                  [](const Step& step) { return step.has_fallback(); }))
+    impl->region_recorder = options.recorder;
+  impl->graph_reason =
+      options.graphs
+          ? FindGraphReason(*impl->plan, impl->region_recorder != nullptr)
+          : "CUDA graphs are switched off";
   AITUNE_ASSIGN_OR_RETURN(impl->recorder, Stream::Create(device));
   if (!impl->plan->initialization().empty()) {
     AITUNE_ASSIGN_OR_RETURN(
@@ -256,7 +305,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> CudaExecutable::OutputSizes(
 absl::Status CudaExecutable::Run(absl::Span<const TensorView> inputs,
                                  absl::Span<RegionValue> outputs,
                                  CUstream stream) const {
-  bool graph = impl_->graph_reason.empty();
+  bool graph = impl_->GraphReason().empty();
   CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
   if (graph) {
     // A graph cannot be launched into another that is being recorded.
@@ -322,7 +371,7 @@ absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
   return profiles;
 }
 
-std::string CudaExecutable::GraphReason() const { return impl_->graph_reason; }
+std::string CudaExecutable::GraphReason() const { return impl_->GraphReason(); }
 
 const ExecutablePlan& CudaExecutable::plan() const {
   return impl_->plan->plan();

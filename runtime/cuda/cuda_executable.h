@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/region_recorder.h"
 #include "runtime/executable/executable.h"
 #include "runtime/executable/loaded_plan.h"
 
@@ -32,6 +33,8 @@ class CudaExecutable {
     bool graphs = true;
     // Where constants are put; null: in memory of the executable's own.
     std::shared_ptr<DeviceMemory> memory;
+    // Null: a plan with fallback regions runs without graphs.
+    std::shared_ptr<RegionRecorder> recorder;
   };
 
   // As Executable::Load; `cubins` define the plan's kernels, and fallback
@@ -66,6 +69,7 @@ class CudaExecutable {
       int repeats) const;
 
   // Why this model runs without a CUDA graph; empty when it runs with one.
+  // Whether a fallback region can be recorded is known after the second call.
   std::string GraphReason() const;
 
   const ExecutablePlan& plan() const;

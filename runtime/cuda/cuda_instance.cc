@@ -350,10 +350,50 @@ absl::Status CudaInstance::Stage(Context& context) const {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Graph> CudaInstance::Record(Context& context,
+                                           absl::Span<void* const> inputs,
+                                           absl::Span<void* const> outputs,
+                                           CUstream stream,
+                                           Recording& recording) const {
+  Patch(context, inputs, outputs);
+  const CUstream recorder = recording.stream;
+  auto enqueue = [&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Enqueue(context, recorder));
+    return Copies(context, outputs, recorder);
+  };
+  if (recording.regions == nullptr)
+    return Graph::Capture(device_, recorder, enqueue);
+  const Driver& driver = device_.driver();
+  auto record = [&]() -> absl::StatusOr<Graph> {
+    if (context.pool == nullptr) {
+      AITUNE_ASSIGN_OR_RETURN(context.pool, recording.regions->NewPool());
+    }
+    // Once as it is: LibTorch makes what it keeps for each stream, which a
+    // recording does not allow and which shall not come from the pool.
+    AITUNE_RETURN_IF_ERROR(driver.Check(driver.cuStreamSynchronize(stream),
+                                        "waiting for the inputs"));
+    AITUNE_RETURN_IF_ERROR(recording.regions->Within(nullptr, enqueue));
+    AITUNE_RETURN_IF_ERROR(driver.Check(driver.cuStreamSynchronize(recorder),
+                                        "running what is to be recorded"));
+    Graph graph;
+    AITUNE_RETURN_IF_ERROR(recording.regions->Within(context.pool, [&] {
+      absl::StatusOr<Graph> made = Graph::Capture(device_, recorder, enqueue);
+      if (made.ok()) graph = *std::move(made);
+      return made.status();
+    }));
+    return graph;
+  };
+  absl::StatusOr<Graph> graph = record();
+  for (OpaqueValue& value : context.opaques) value.reset();
+  recording.refused = !graph.ok();
+  return graph;
+}
+
 absl::Status CudaInstance::RunGraph(Context& context,
                                     absl::Span<void* const> inputs,
                                     absl::Span<void* const> outputs,
-                                    CUstream stream, CUstream recorder) const {
+                                    CUstream stream,
+                                    Recording& recording) const {
   auto same = [&](const Context::Recorded& recorded) {
     return std::equal(inputs.begin(), inputs.end(),
                       recorded.addresses.begin()) &&
@@ -363,15 +403,9 @@ absl::Status CudaInstance::RunGraph(Context& context,
   for (const Context::Recorded& recorded : context.graphs) {
     if (same(recorded)) return recorded.graph.Launch(stream);
   }
-  auto record = [&](absl::Span<void* const> from, absl::Span<void* const> to) {
-    Patch(context, from, to);
-    return Graph::Capture(device_, recorder, [&]() -> absl::Status {
-      AITUNE_RETURN_IF_ERROR(Enqueue(context, recorder));
-      return Copies(context, to, recorder);
-    });
-  };
   if (context.graphs.size() < kMostRecorded) {
-    AITUNE_ASSIGN_OR_RETURN(Graph graph, record(inputs, outputs));
+    AITUNE_ASSIGN_OR_RETURN(
+        Graph graph, Record(context, inputs, outputs, stream, recording));
     Context::Recorded recorded;
     recorded.addresses.assign(inputs.begin(), inputs.end());
     recorded.addresses.insert(recorded.addresses.end(), outputs.begin(),
@@ -389,8 +423,9 @@ absl::Status CudaInstance::RunGraph(Context& context,
   const auto staged_outputs =
       absl::MakeConstSpan(staged).subspan(inputs.size());
   if (!context.staged) {
-    AITUNE_ASSIGN_OR_RETURN(context.staged,
-                            record(staged_inputs, staged_outputs));
+    AITUNE_ASSIGN_OR_RETURN(
+        context.staged,
+        Record(context, staged_inputs, staged_outputs, stream, recording));
   }
   auto copy = [&](void* to, const void* from, int64_t bytes) -> absl::Status {
     if (bytes == 0) return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library_call.h"
+#include "runtime/cuda/region_recorder.h"
 #include "runtime/executable/buffer_slots.h"
 #include "runtime/executable/instance_layout.h"
 #include "runtime/executable/loaded_plan.h"
@@ -29,6 +30,7 @@ class CudaInstance {
 
   // Memory, addresses and graphs of calls that do not overlap.
   struct Context {
+    std::shared_ptr<void> pool;  // of regions in graphs; freed after them
     DeviceBuffer arena;
     // Of each step, its inputs' and outputs' addresses, one step after another.
     std::vector<void*> buffers;
@@ -61,11 +63,18 @@ class CudaInstance {
                       CUstream stream) const;
   absl::Status EnqueueStep(int step, Context& context, CUstream stream) const;
 
-  // Queues a run through a graph, recorded on `recorder` where there is none
-  // for these addresses.
+  // What records: a stream, and for plans with regions LibTorch's half.
+  struct Recording {
+    CUstream stream = nullptr;
+    RegionRecorder* regions = nullptr;
+    // Set when a region could not be recorded.
+    bool refused = false;
+  };
+  // Queues a run through a graph, recorded where there is none for these
+  // addresses.
   absl::Status RunGraph(Context& context, absl::Span<void* const> inputs,
                         absl::Span<void* const> outputs, CUstream stream,
-                        CUstream recorder) const;
+                        Recording& recording) const;
 
   // After Enqueue: moves opaque outputs to the caller's.
   void TakeOpaqueOutputs(Context& context,
@@ -93,6 +102,10 @@ class CudaInstance {
   absl::Status PrepareLibraryCall(int step);
   void CountBytes();
   absl::Status RunRegion(int step, Context& context) const;
+  // Records a run on these addresses, whose inputs `stream` computes.
+  absl::StatusOr<Graph> Record(Context& context, absl::Span<void* const> inputs,
+                               absl::Span<void* const> outputs, CUstream stream,
+                               Recording& recording) const;
   absl::Status Stage(Context& context) const;
 
   const Device& device_;

@@ -97,6 +97,8 @@ class Convolution : public LibraryCall {
                             const CudnnDescriptor* operand,
                             const CudnnDescriptor& output);
   absl::Status ChooseAlgorithm(int algorithm);
+  // Whether it computes products of fp32 on tensor cores, in tf32.
+  absl::StatusOr<bool> Rounds(const CudnnDescriptor& configuration) const;
   absl::Status TryHeuristics(cudnnBackendHeurMode_t mode,
                              const CudnnDescriptor& graph, int algorithm,
                              int& position);
@@ -108,6 +110,7 @@ class Convolution : public LibraryCall {
   std::vector<int64_t> ids_;
   int64_t virtual_ids_ = 0;
   CudnnDescriptor configuration_, plan_;
+  bool exact_ = false;  // fp32 that may not be rounded
   int64_t scratch_bytes_ = 0;
 };
 
@@ -295,6 +298,7 @@ absl::Status Convolution::Prepare(const ConvolutionCall& call,
     }
   }
   AITUNE_ASSIGN_OR_RETURN(const cudnnDataType_t type, TypeOf(output.dtype));
+  exact_ = output.dtype == DataType::kFloat32 && !call.allow_tf32();
 
   auto add_of_type = [&](int64_t id, cudnnDataType_t of,
                          const std::vector<int64_t>& sizes) {
@@ -365,6 +369,29 @@ absl::Status Convolution::ChooseAlgorithm(int algorithm) {
   return status;
 }
 
+absl::StatusOr<bool> Convolution::Rounds(
+    const CudnnDescriptor& configuration) const {
+  AITUNE_ASSIGN_OR_RETURN(
+      CudnnDescriptor engine,
+      CudnnDescriptor::Create(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR));
+  cudnnBackendDescriptor_t handle = engine.get();
+  int64_t count = 0;
+  AITUNE_RETURN_IF_ERROR(
+      library_.Check(library_.cudnnBackendGetAttribute(
+                         configuration.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
+                         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &handle),
+                     "reading an algorithm's engine"));
+  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
+  AITUNE_RETURN_IF_ERROR(
+      library_.Check(library_.cudnnBackendGetAttribute(
+                         engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                         CUDNN_TYPE_NUMERICAL_NOTE,
+                         CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes),
+                     "reading an algorithm's notes"));
+  return std::find(notes, notes + count, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) !=
+         notes + count;
+}
+
 absl::Status Convolution::TryHeuristics(cudnnBackendHeurMode_t mode,
                                         const CudnnDescriptor& graph,
                                         int algorithm, int& position) {
@@ -395,6 +422,10 @@ absl::Status Convolution::TryHeuristics(cudnnBackendHeurMode_t mode,
   AITUNE_ASSIGN_OR_RETURN(const cudnnHandle_t handle,
                           ThreadHandle(library_, device_));
   for (int64_t i = 0; i < std::min<int64_t>(count, handles.size()); ++i) {
+    if (exact_) {
+      AITUNE_ASSIGN_OR_RETURN(const bool rounds, Rounds(configurations[i]));
+      if (rounds) continue;
+    }
     // Positions count what the library lists, built or not, so that asking for
     // one does not build those before it.
     if (position++ != algorithm) continue;

@@ -2,9 +2,9 @@
 """Measures AITune and Inductor on a GPU, side by side.
 
     run_gpu_benchmarks.py AITUNE [MODEL:BATCH[:DTYPE]...] [--modes MODE,...]
-                          [--gpus N] [--check] [--profile] [--json FILE]
-                          [--rounds N] [--models FOLDER] [--make-only]
-                          [--options ARGS]
+                          [--gpus N | --together N] [--check] [--profile]
+                          [--json FILE] [--rounds N] [--models FOLDER]
+                          [--make-only] [--options ARGS]
 
 Modes: eager, default, reduce-overhead, max-autotune (which compiles for
 minutes). Ours (`aitune bench --paced --device cuda`) and each mode run in a
@@ -13,7 +13,9 @@ one call of each in turn, round after round, each timed on the GPU with events
 around the call while the stream is idle, so that the time a host takes to
 launch counts, as for a caller who waits for each result. With --gpus N, rows
 compile on N GPUs at once (their seconds then count what they take from each
-other), and are timed after that, one at a time.
+other), and are timed after that, one at a time. With --together N, N rows
+share a GPU: ours and max-autotune, which measure there, compile alone, the other
+modes of these rows at once.
 
 The table gives medians in milliseconds; how many times as long as ours the
 fastest Inductor mode takes; the physical limit and the share of it that ours
@@ -286,7 +288,8 @@ def bytes_of(type_text):
 
 
 class Row:
-    """One row: its contestants compile on GPU `gpu`, then wait to be timed."""
+    """One row: its contestants start on GPU `gpu`, compile, then wait to be
+    timed."""
 
     def __init__(self, spec, gpu, options):
         self.spec, self.options = spec, options
@@ -303,20 +306,33 @@ class Row:
         for text in self.inputs:
             self.command += ["--input", text]
         self.contestants = {}
-        peers = {}
+        self.peers = {}
         for mode in modes_of(options):
             command = [sys.executable, os.path.abspath(__file__), options.aitune, spec, "--peer", mode]
             folder = os.path.join(self.folder, mode)
-            peers[mode] = Contestant(command, dict(self.environment, TORCHINDUCTOR_CACHE_DIR=folder,
-                                                   TRITON_CACHE_DIR=os.path.join(folder, "triton")))
-        # Their models are loaded while none compiles.
-        for mode, peer in list(peers.items()):
+            self.peers[mode] = Contestant(command, dict(self.environment, TORCHINDUCTOR_CACHE_DIR=folder,
+                                                        TRITON_CACHE_DIR=os.path.join(folder, "triton")))
+
+    def load_peers(self):
+        """Before any compiles."""
+        for mode, peer in self.peers.items():
             self.attempt(mode, peer.read)
-        self.await_report("ours", lambda: Contestant([options.aitune, "bench", *self.command, "--paced"],
+
+    def compile_ours(self):
+        self.await_report("ours", lambda: Contestant([self.options.aitune, "bench", *self.command, "--paced"],
                                                      self.environment))
-        for mode, peer in peers.items():
-            if mode not in self.result["errors"]:
+
+    def compile_peers(self, measuring):
+        """Those that measure on the GPU, or the others."""
+        for mode, peer in self.peers.items():
+            if mode not in self.result["errors"] and mode.startswith("max-autotune") == measuring:
                 self.await_report(mode, lambda: peer)
+
+    def compile(self):
+        self.load_peers()
+        self.compile_ours()
+        self.compile_peers(measuring=False)
+        self.compile_peers(measuring=True)
 
     def attempt(self, key, call):
         try:
@@ -405,13 +421,25 @@ def measure(options):
     def compile_row(spec):
         gpu = gpus.get()
         try:
-            return Row(spec, gpu, options)
+            row = Row(spec, gpu, options)
+            row.compile()
+            return row
         finally:
             gpus.put(gpu)
 
     if options.gpus == 1:
-        for spec in options.rows:
-            yield compile_row(spec).time()
+        for first in range(0, len(options.rows), options.together):
+            rows = [Row(spec, 0, options) for spec in options.rows[first:first + options.together]]
+            for row in rows:
+                row.load_peers()
+            for row in rows:
+                row.compile_ours()
+            with concurrent.futures.ThreadPoolExecutor(len(rows)) as pool:
+                list(pool.map(lambda row: row.compile_peers(measuring=False), rows))
+            for row in rows:
+                row.compile_peers(measuring=True)
+            for row in rows:
+                yield row.time()
         return
     with concurrent.futures.ThreadPoolExecutor(options.gpus) as pool:
         rows = list(pool.map(compile_row, options.rows))
@@ -429,6 +457,7 @@ def main():
     parser.add_argument("rows", nargs="*", default=ROWS)
     parser.add_argument("--modes", default="eager,reduce-overhead")
     parser.add_argument("--gpus", type=int, default=1)
+    parser.add_argument("--together", type=int, default=1)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--json")

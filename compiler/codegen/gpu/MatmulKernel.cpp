@@ -20,7 +20,9 @@ namespace {
 constexpr int64_t kFewRows = 4;
 /// Rows from which on arithmetic, not the weight's memory, takes the time.
 constexpr int64_t kManyRows = 1024;
-constexpr size_t kMostTiles = 8;
+/// Candidates to be measured; of few rows more, where waiting for memory and
+/// for other blocks is hard to foretell.
+constexpr size_t kMostTiles = 8, kMostTilesOfFewRows = 10;
 
 /// The matmul's axes as dims, and the indices of its operands.
 struct MatmulIndices {
@@ -227,7 +229,10 @@ generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
       reason = std::string(prepared.message());
     else {
       std::vector<TileConfig> configs = chooseStreams(problem, target);
-      llvm::append_range(configs, chooseTiles(problem, target, kMostTiles));
+      llvm::append_range(configs, chooseTiles(problem, target,
+                                              problem.m > kManyRows / 2
+                                                  ? kMostTiles
+                                                  : kMostTilesOfFewRows));
       for (const TileConfig &config : configs) {
         absl::StatusOr<GeneratedCandidate> candidate =
             writer.write(kernel.getName(), config);

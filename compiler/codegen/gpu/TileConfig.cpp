@@ -15,6 +15,9 @@ namespace {
 
 /// Bytes of a row of a stage.
 constexpr int64_t kStageBytes = 128;
+/// Shared memory of a block that leaves as much for one of the next kernel,
+/// which brings its weights while it waits for this one.
+constexpr int64_t kHalfShared = 112 << 10;
 /// What a warp reads of a row of B at once in a stream, and the most rows of A.
 constexpr int64_t kStreamStep = 512, kMostStreamRows = 4;
 
@@ -32,7 +35,7 @@ const TileConfig kTensorTiles[] = {
 const TileConfig kGroupTiles[] = {
     {128, 128, 64, 128, 1, 3, 1, true}, {128, 192, 64, 192, 1, 5, 1, true},
     {128, 256, 64, 256, 1, 4, 1, true}, {64, 128, 64, 128, 1, 4, 1, true},
-    {64, 256, 64, 256, 1, 4, 1, true},
+    {64, 256, 64, 256, 1, 4, 1, true},  {64, 64, 64, 64, 1, 4, 1, true},
 };
 const TileConfig kSimtTiles[] = {
     {128, 64, 0, 0, 1, 3},
@@ -80,12 +83,29 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
   else if (!tile.isSimt())
     compute = std::max(compute, operations / (elementBytes == 4 ? 1.5e6 : 3e6));
   double bytes = (tile.m + tile.n) * kStageBytes;
-  double transfer = bytes / std::min(60e3, 6e6 / busy * together);
-  double latency = 0.9 / tile.stages;
+  double transfer = bytes / std::min(80e3 / together, 9e6 / busy);
+  double latency = 0.9 / (tile.byGroups ? tile.stages - 1 : tile.stages);
   double step = std::max({compute * together, transfer, latency});
   double epilogue = 1.2 + (tile.splits > 1 ? 1.0 + 0.6 * tile.splits : 0) +
                     0.2 * tile.slices / 4;
   return waves * (steps * step + epilogue);
+}
+
+/// The tile with more stages under way, where each multiprocessor has two
+/// blocks at most: a step waits for memory then, not for arithmetic.
+TileConfig deepen(TileConfig tile, const TileProblem &problem,
+                  const GpuTarget &target, int64_t elementBytes) {
+  const int64_t blocks = llvm::divideCeil(problem.m, tile.m) *
+                         llvm::divideCeil(problem.n, tile.n) * problem.batch *
+                         tile.splits;
+  if (tile.isPacked || tile.isSimt() || blocks > 2 * target.multiprocessors)
+    return tile;
+  const int64_t steps =
+      llvm::divideCeil(problem.k, kStageBytes / elementBytes * tile.splits);
+  tile.stages = std::max(
+      tile.stages,
+      std::min(steps + 1, kHalfShared / ((tile.m + tile.n) * kStageBytes)));
+  return tile;
 }
 
 } // namespace
@@ -193,13 +213,17 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
         tile.splits = splits;
         int64_t depth = kStageBytes / elementBytes;
         if (splits > 1 &&
-            (tile.byGroups || !problem.reducedIsStatic || target.major < 9 ||
+            (tile.isPacked || !problem.reducedIsStatic || target.major < 9 ||
              target.major >= 12 || problem.k < splits * depth * 2))
           continue;
         if (tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
           continue;
         ranked.emplace_back(estimate(tile, problem, target, elementBytes),
                             tile);
+        if (TileConfig deep = deepen(tile, problem, target, elementBytes);
+            deep.stages > tile.stages)
+          ranked.emplace_back(estimate(deep, problem, target, elementBytes),
+                              deep);
       }
     }
   };
@@ -212,9 +236,9 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
   // Equal estimates: in the order of the tables, whatever the sort.
   llvm::sort(ranked, [](const auto &a, const auto &b) {
     return std::make_tuple(a.first, -a.second.m, -a.second.n, a.second.splits,
-                           a.second.byGroups) <
+                           -a.second.stages, a.second.byGroups) <
            std::make_tuple(b.first, -b.second.m, -b.second.n, b.second.splits,
-                           b.second.byGroups);
+                           -b.second.stages, b.second.byGroups);
   });
   // The best of each tile first, since they differ most; no more than half of
   // them split, as what a cluster costs is the least certain.
@@ -250,9 +274,11 @@ std::vector<TileConfig> chooseStreams(const TileProblem &problem,
     return {};
   int64_t elementBytes = isHalf ? 2 : 4, step = kStreamStep / elementBytes;
   // Two blocks share a multiprocessor. More and smaller ones are slower: they
-  // settle unevenly beside those of the kernel before.
+  // settle unevenly beside those of the kernel before. With few stages, blocks
+  // of the next kernel find room beside them.
   std::vector<TileConfig> chosen;
-  for (auto [n, stages] : {std::pair(16, 12), {8, 12}, {32, 6}}) {
+  for (auto [n, stages] :
+       {std::pair(16, 12), {16, 6}, {16, 8}, {8, 12}, {32, 6}}) {
     TileConfig tile{problem.m, n, 0, 0, 1, stages};
     tile.streamDepth = llvm::alignTo(problem.k, step);
     tile.stages = std::min(tile.stages, tile.streamDepth / step);

@@ -262,6 +262,16 @@ template <int BM, int BN> struct SimtCore {
   }
 };
 
+// Leaves the sums in `shared` once all copies and all reads of it are over.
+template <int BN, typename Core> __device__ __forceinline__ float *finishTile(const Core &core, unsigned char *shared) {
+  waitCopies<0>();
+  __syncthreads();
+  float *tile = reinterpret_cast<float *>(shared);
+  core.template write<BN + 4>(tile);
+  __syncthreads();
+  return tile;
+}
+
 // Leaves the BM x BN product over k in [first, last) in `shared`, as floats in
 // rows of BN + 4, a tile for each slice. B is read before the wait for the
 // kernel before when it is a constant.
@@ -278,9 +288,9 @@ __device__ __forceinline__ float *multiplyTile(const A &a, const B &b, int first
   for (int s = 0; s < Stages - 1; ++s)
     if (s < steps)
       fillB.fill(b, base + s * bytes + bytesA);
+  TileFill<A, BM, 8, Core::threads, Core::depth> fillA(a, first);
   if constexpr (ConstantB)
     waitForPrevious();
-  TileFill<A, BM, 8, Core::threads, Core::depth> fillA(a, first);
 #pragma unroll
   for (int s = 0; s < Stages - 1; ++s) {
     if (s < steps)
@@ -301,12 +311,7 @@ __device__ __forceinline__ float *multiplyTile(const A &a, const B &b, int first
     read = read + 1 == Stages ? 0 : read + 1;
     written = written + 1 == Stages ? 0 : written + 1;
   }
-  waitCopies<0>();
-  __syncthreads();
-  float *tile = reinterpret_cast<float *>(shared);
-  core.template write<BN + 4>(tile);
-  __syncthreads();
-  return tile;
+  return finishTile<BN>(core, shared);
 }
 
 // Sends for from[first] and the N - 1 elements behind it.

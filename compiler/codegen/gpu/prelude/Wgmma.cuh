@@ -46,9 +46,9 @@ __device__ __forceinline__ float *multiplyTileByGroups(const A &a, const B &b, i
   for (int s = 0; s < ahead; ++s)
     if (s < steps)
       fillB.fill(b, base + s * bytes + bytesA);
+  TileFill<A, BM, 8, Core::threads, Core::depth> fillA(a, first);
   if constexpr (ConstantB)
     waitForPrevious();
-  TileFill<A, BM, 8, Core::threads, Core::depth> fillA(a, first);
 #pragma unroll
   for (int s = 0; s < ahead; ++s) {
     if (s < steps)
@@ -72,12 +72,7 @@ __device__ __forceinline__ float *multiplyTileByGroups(const A &a, const B &b, i
     written = written + 1 == Stages ? 0 : written + 1;
   }
   waitGroups<0>();
-  waitCopies<0>();
-  __syncthreads();
-  float *tile = reinterpret_cast<float *>(shared);
-  core.template write<BN + 4>(tile);
-  __syncthreads();
-  return tile;
+  return finishTile<BN>(core, shared);
 }
 
 // Barriers of the copy engine.
@@ -116,8 +111,8 @@ __device__ __forceinline__ float *multiplyTileByPackedGroups(const A &a, const T
       if (s < steps)
         fillB(s, s);
   }
-  waitForPrevious();
   TileFill<A, BM, 8, Core::threads, Core::depth> fillA(a, 0);
+  waitForPrevious();
 #pragma unroll
   for (int s = 0; s < ahead; ++s) {
     if (s < steps)
@@ -148,12 +143,7 @@ __device__ __forceinline__ float *multiplyTileByPackedGroups(const A &a, const T
     written = written + 1 == Stages ? 0 : written + 1;
   }
   waitGroups<0>();
-  waitCopies<0>();
-  __syncthreads();
-  float *tile = reinterpret_cast<float *>(shared);
-  core.template write<BN + 4>(tile);
-  __syncthreads();
-  return tile;
+  return finishTile<BN>(core, shared);
 }
 
 // B [columns, k] in pieces of BN columns and 64 elements of k, each as TileFill

@@ -67,8 +67,17 @@ func.func private @residual(%x: tensor<128x3072xbf16>, %weight: tensor<3072x768x
   return %1 : tensor<128x768xbf16>
 }
 
+// Columns of the constant pool become rows at load, for warpgroups.
+// CHECK-LABEL: === transposed: wgmma
+// CHECK: const Rows<half> b{in1, 3072, n0, 768, 3072};
+// CHECK-LABEL: === one_row
+func.func private @transposed(%x: tensor<192x3072xf16>, %weight: tensor<3072x768xf16> {ait.constant}) -> tensor<192x768xf16> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %weight : (tensor<192x3072xf16>, tensor<3072x768xf16>) -> tensor<192x768xf16>
+  return %0 : tensor<192x768xf16>
+}
+
 // One row: a warp a result.
-// CHECK-LABEL: === one_row: dots: rows, 4 x 32 threads, packs of 8
+// CHECK-SAME: : dots: rows, 4 x 32 threads, packs of 8
 // CHECK: reduceGroup<Sum, 32>
 // CHECK: tanhf
 func.func private @one_row(%x: tensor<1x128x768xf16>, %weight: tensor<768x768xf16>) -> tensor<1x1x768xf16> attributes {ait.kind = "matmul"} {

@@ -22,7 +22,7 @@ constexpr int64_t kFewRows = 4;
 constexpr int64_t kManyRows = 1024;
 /// Candidates to be measured; of few rows more, where waiting for memory and
 /// for other blocks is hard to foretell.
-constexpr size_t kMostTiles = 8, kMostTilesOfFewRows = 10;
+constexpr size_t kMostTiles = 8, kMostTilesOfFewRows = 12;
 
 /// The matmul's axes as dims, and the indices of its operands.
 struct MatmulIndices {
@@ -99,9 +99,33 @@ generateDots(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
   return candidate;
 }
 
+/// Whether the columns of B can be made rows when the model is loaded: it is a
+/// whole matrix [k, columns] of the constant pool. Warpgroups multiply with
+/// rows alone.
+bool mayTransposeB(const ContractionParts &parts, const TileKernel &tiles,
+                   const GpuTarget &target) {
+  const OperandView &b = tiles.b;
+  if (tiles.rowsOfB || !target.hasWgmma() || cudaBytes(tiles.element) != 2 ||
+      !const_cast<func::FuncOp &>(parts.function)
+           .getArgAttr(b.argument.getArgNumber(), "ait.constant"))
+    return false;
+  auto type = cast<RankedTensorType>(b.argument.getType());
+  auto isZero = [](AffineExpr expr) {
+    auto constant = dyn_cast<AffineConstantExpr>(expr);
+    return constant && constant.getValue() == 0;
+  };
+  return type.getRank() == 2 && type.hasStaticShape() &&
+         mlir::ait::getSymbolicSizes(type) ==
+             SmallVector<AffineExpr>{tiles.reducedSize, tiles.columnSize} &&
+         tiles.columnStride == tiles.columnSize && isZero(b.address.constant) &&
+         llvm::all_of(tiles.batchDims, [&](AffineExpr dim) {
+           return isZero(b.coefficient(dim));
+         });
+}
+
 /// The matmul in tiles: what TileWriter needs to know.
-absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
-                                        DimTable &dims) {
+absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
+                                        const GpuTarget &target) {
   MatmulIndices indices = indexMatmul(parts, dims);
   absl::StatusOr<OperandView> lhs =
       followView(parts.operand(0), indices.lhs, dims);
@@ -181,6 +205,13 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
         "a matmul whose rows are not whole chunks of 16 bytes");
   tiles.a = *lhs;
   tiles.b = *rhs;
+  if (mayTransposeB(parts, tiles, target) && isWhole(tiles.reducedSize)) {
+    // Panels of one column each are the columns as rows.
+    tiles.packingOfB.set_kind(PackingProto::MATMUL_PANELS);
+    tiles.packingOfB.set_block_n(1);
+    tiles.rowsOfB = true;
+    tiles.columnStride = tiles.reducedSize;
+  }
   return tiles;
 }
 
@@ -207,7 +238,7 @@ generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
   if (!parts.ok())
     return parts.status();
   DimTable dims;
-  absl::StatusOr<TileKernel> tiles = analyzeTiles(*parts, dims);
+  absl::StatusOr<TileKernel> tiles = analyzeTiles(*parts, dims, target);
   std::string reason = tiles.ok() ? "" : std::string(tiles.status().message());
   int64_t rows = 1 << 20;
   if (tiles.ok()) {
@@ -221,7 +252,8 @@ generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
                         tiles->element,
                         tiles->rowsOfB,
                         isa<AffineConstantExpr>(tiles->reducedSize)};
-    problem.mayPackB = mayPackB(kernel, *tiles, problem.m);
+    problem.mayPackB = tiles->packingOfB.kind() == PackingProto::NONE &&
+                       mayPackB(kernel, *tiles, problem.m);
     rows = problem.m * problem.batch;
     TileWriter writer(*parts, dims, *tiles, symbols, target);
     absl::Status prepared = writer.prepare();

@@ -13,6 +13,11 @@ namespace {
 
 /// Bytes of the stack a copied segment may take.
 constexpr int64_t kSegmentBytes = 192 * 1024;
+/// Bytes of transformed filters up to which, and tiles and channels from which,
+/// the choice without measuring is an algorithm of Winograd's: more bytes would
+/// be felt in a model's memory, and fewer tiles would not pay for reading them.
+constexpr int64_t kWinogradFilterBytes = 1024 * 1024;
+constexpr int64_t kWinogradTiles = 32, kWinogradChannels = 32;
 /// Pixels assumed in an output row of unknown length.
 constexpr int64_t kTypicalWidth = 56;
 
@@ -68,10 +73,9 @@ void chooseSegments(const ConvolutionProblem &problem,
   schedule.panels = 1;
 }
 
-} // namespace
-
-ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
-                                              const Target &target) {
+/// The choice without measuring for the direct algorithm.
+ConvolutionSchedule chooseDirectSchedule(const ConvolutionProblem &problem,
+                                         const Target &target) {
   int64_t lanes = getLanes(problem, target);
   ConvolutionSchedule schedule;
   if (problem.form == ConvolutionForm::Depthwise) {
@@ -100,6 +104,35 @@ ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
   if (problem.kernelHeight == 1)
     schedule.kc = 0;
   return schedule;
+}
+
+/// Whether F(4x4, 3x3) is sure to be faster, and its filters are small.
+bool prefersWinograd(const ConvolutionProblem &problem,
+                     const ConvolutionSchedule &schedule,
+                     const Target &target) {
+  auto tiles = dyn_cast<AffineConstantExpr>(
+      getWinogradTiles(problem, schedule.algorithm));
+  int64_t side = getWinogradOutputs(schedule.algorithm) + 2;
+  return tiles && tiles.getValue() >= kWinogradTiles &&
+         problem.inputs >= kWinogradChannels &&
+         problem.outputs >= kWinogradChannels &&
+         side * side * problem.inputs * problem.outputs *
+                 int64_t(sizeof(float)) <=
+             kWinogradFilterBytes &&
+         rejectWinogradSchedule(schedule, problem, target).empty();
+}
+
+} // namespace
+
+ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
+                                              const Target &target) {
+  if (problem.form == ConvolutionForm::Taps) {
+    ConvolutionSchedule schedule = chooseWinogradSchedule(
+        problem, ConvolutionAlgorithm::Winograd4x4, target);
+    if (prefersWinograd(problem, schedule, target))
+      return schedule;
+  }
+  return chooseDirectSchedule(problem, target);
 }
 
 std::string rejectConvolutionSchedule(const ConvolutionSchedule &schedule,
@@ -161,6 +194,7 @@ listConvolutionSchedules(const ConvolutionProblem &problem,
     if (!known && rejectConvolutionSchedule(schedule, problem, target).empty())
       schedules.push_back(schedule);
   };
+  addIfNew(chooseDirectSchedule(problem, target));
   if (problem.form == ConvolutionForm::Depthwise) {
     for (int64_t mr : {2, 4, 6, 8, 12})
       for (int64_t vectors : {2, 4, 8, 16}) {
@@ -211,7 +245,8 @@ FailureOr<ConvolutionSchedule>
 readConvolutionSchedule(DictionaryAttr config,
                         const ConvolutionProblem &problem, const Target &target,
                         std::string &reason) {
-  StringRef name = nameOf(ConvolutionAlgorithm::Direct);
+  ConvolutionSchedule schedule = chooseConvolutionSchedule(problem, target);
+  StringRef name = nameOf(schedule.algorithm);
   if (auto attribute =
           config ? config.getAs<StringAttr>("algorithm") : StringAttr())
     name = attribute.getValue();
@@ -226,10 +261,10 @@ readConvolutionSchedule(DictionaryAttr config,
                            name);
     return failure();
   }
-  ConvolutionSchedule schedule =
-      *algorithm == ConvolutionAlgorithm::Direct
-          ? chooseConvolutionSchedule(problem, target)
-          : chooseWinogradSchedule(problem, *algorithm, target);
+  if (*algorithm != schedule.algorithm)
+    schedule = *algorithm == ConvolutionAlgorithm::Direct
+                   ? chooseDirectSchedule(problem, target)
+                   : chooseWinogradSchedule(problem, *algorithm, target);
   static_cast<MatmulSchedule &>(schedule) =
       readMatmulSchedule(config, schedule);
   return schedule;

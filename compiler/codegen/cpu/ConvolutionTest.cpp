@@ -261,6 +261,42 @@ TEST(ConvolutionKernelTest, EveryListedScheduleIsRight) {
   }
 }
 
+/// Without a search Winograd's algorithm is taken where it is sure to pay and
+/// its filters are small.
+TEST(ConvolutionKernelTest, WinogradWithoutASearch) {
+  auto choose = [](int64_t size, int64_t channels, const std::string &type) {
+    std::string text = llvm::formatv(
+        R"(
+      func.func private @kernel(%x: tensor<1x{0}x{0}x{1}x{2}>, %f: tensor<{1}x{1}x3x3x{2}> {{ait.constant})
+          -> tensor<1x{0}x{0}x{1}xf32> attributes {{ait.kind = "convolution"} {{
+        %0 = ait.convolution %x, %f {{stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last}
+          : (tensor<1x{0}x{0}x{1}x{2}>, tensor<{1}x{1}x3x3x{2}>) -> tensor<1x{0}x{0}x{1}xf32>
+        return %0 : tensor<1x{0}x{0}x{1}xf32>
+      })",
+        size, channels, type);
+    std::string chosen;
+    auto lower = [&](mlir::func::FuncOp function, const Target &target,
+                     std::string &reason) -> mlir::LogicalResult {
+      mlir::FailureOr<ConvolutionProblem> problem =
+          analyzeConvolution(function, target, reason);
+      if (mlir::failed(problem))
+        return mlir::failure();
+      chosen = chooseConvolutionSchedule(*problem, target).toString();
+      return lowerConvolution(function, target, reason);
+    };
+    TestKernel kernel(text, lower, "avx512");
+    EXPECT_EQ(kernel.error(), "");
+    bool packed = kernel.ir().find("winograd_4x4") != std::string::npos;
+    EXPECT_EQ(packed, chosen.find("winograd_4x4") == 0) << chosen;
+    return packed;
+  };
+  EXPECT_TRUE(choose(28, 64, "f32"));
+  EXPECT_FALSE(choose(28, 64, "bf16"));
+  EXPECT_FALSE(choose(28, 256, "f32")) << "9 MiB of filters";
+  EXPECT_FALSE(choose(12, 64, "f32")) << "9 tiles";
+  EXPECT_FALSE(choose(28, 16, "f32"));
+}
+
 /// NaNs and infinities reach the results whose windows have them, no others.
 TEST(ConvolutionKernelTest, WinogradKeepsWhatIsNotFiniteInItsPlace) {
   for (const char *algorithm : {"winograd_2x2", "winograd_4x4"}) {

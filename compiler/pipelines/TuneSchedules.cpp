@@ -24,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kDefaultSeconds = 0.04;
 /// Kernels that are searched: for each second of the budget, and of a run's
 /// time as the roofline gives it. The others would gain too little.
-constexpr double kTasksASecond = 2, kSearchedShare = 0.99;
+constexpr double kTasksASecond = 1, kSearchedShare = 0.98;
 /// Records that a cost model learns from.
 constexpr int kTrainingRecords = 4000;
 /// Kernels that are cut in two for each second of the budget: to compile and

@@ -13,7 +13,7 @@ namespace aitune {
 namespace {
 
 /// Schedules that a round of successive halving starts with.
-constexpr size_t kRungSize = 12;
+constexpr size_t kRungSize = 8;
 /// Seconds that the first rung takes for each schedule.
 constexpr double kFirstRungSeconds = 0.02;
 /// Schedules that random search measures at once, beside the default.

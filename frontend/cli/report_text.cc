@@ -160,8 +160,8 @@ std::string CheckText(const frontend::CheckReport& check) {
     }
     if (result.ill_conditioned) {
       notes += Line("", absl::StrCat(result.name,
-                                     ": ill-conditioned: eager with other "
-                                     "roundings is about as far from float64"));
+                                     ": ill-conditioned: eager itself differs "
+                                     "about as much with other roundings"));
     }
     for (const frontend::Comparison& output : result.outputs) {
       if (output.agrees) continue;

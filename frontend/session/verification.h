@@ -72,10 +72,10 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
                           const at::Tensor* reference,
                           std::optional<double> relative = std::nullopt);
 
-// Judges `ours`, which has a reference and does not agree, again by
-// `other_eager_error`, the distance to the reference of another run of eager,
-// if that is larger than the one known.
-void Excuse(double other_eager_error, Comparison& ours);
+// Judges `ours`, which does not agree, again by another run of eager: by its
+// distance to the reference, if that is larger than the one known, and without
+// a reference by its distance to the first run.
+void Excuse(const Comparison& other_eager, Comparison& ours);
 
 // Compares results of any nesting, one Comparison a leaf; other leaves than
 // tensors must be equal. A different structure gives one failed Comparison.

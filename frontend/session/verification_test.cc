@@ -97,22 +97,32 @@ TEST(Excuse, TakesTheWorstOfEagersRunsAndNoMore) {
   at::Tensor reference = at::randn({256}, at::kDouble);
   at::Tensor eager = (reference * 1.0001).to(at::kFloat);
   at::Tensor ours = (reference * 1.002).to(at::kFloat);
+  const auto run = [&](double factor, const at::Tensor* truth) {
+    return CompareTensors((reference * factor).to(at::kFloat), eager, truth);
+  };
   Comparison result = CompareTensors(ours, eager, &reference);
   ASSERT_FALSE(result.agrees);
   const std::string problem = result.problem;
-  Excuse(0.00005, result);  // nearer than the run that is known
+  Excuse(run(1.00005, &reference), result);  // nearer than the run known
   EXPECT_EQ(result.problem, problem);
-  Excuse(0.0008, result);  // less than half of ours
+  Excuse(run(1.0008, &reference), result);  // less than half of ours
   EXPECT_FALSE(result.agrees);
   EXPECT_THAT(result.problem, HasSubstr("eager's is 0.0008"));
-  Excuse(0.0012, result);
+  Excuse(run(0.9988, &reference), result);
   EXPECT_TRUE(result.agrees);
   EXPECT_EQ(result.problem, "");
 
-  // Without a reference there is nothing to judge by.
+  // Without a reference, by eager's distance to itself: ours is off by 0.0019.
   Comparison plain = CompareTensors(ours, eager, nullptr);
-  Excuse(1, plain);
+  Excuse(run(1.0008, nullptr), plain);
   EXPECT_FALSE(plain.agrees);
+  Excuse(run(1.0012, nullptr), plain);
+  EXPECT_TRUE(plain.agrees);
+
+  // NaNs are no matter of rounding.
+  Comparison nan = CompareTensors(at::full_like(ours, NAN), eager, &reference);
+  Excuse(nan, nan);
+  EXPECT_FALSE(nan.agrees);
 }
 
 TEST(CompareTensors, IntegersAndBoolsMustBeEqual) {

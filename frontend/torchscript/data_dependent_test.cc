@@ -61,13 +61,33 @@ TEST(DataDependentNumbers, OnlyScaleElements) {
   EXPECT_TRUE(trace->ops.back().must_fall_back.empty()) << PrintTrace(*trace);
 }
 
-TEST(DataDependentNumbers, UnknownOperatorsOfComplexNumbers) {
+// What comes after complex numbers is compiled again.
+TEST(ComplexNumbers, SizesStayKnown) {
   const auto trace = TraceAndCompare(
-      "def forward(self, x: Tensor):\n  return torch.fft_rfft(x).abs() + 1",
-      {"float32[4,6]"});
+      "def forward(self, x: Tensor):\n"
+      "  z = torch.fft_rfft(torch.relu(x))\n"
+      "  return torch.real(z) * 2 + z.abs()",
+      {"float32[2..5,6]"});
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_THAT(PrintTrace(*trace),
               HasSubstr("a dtype or layout that compiled code has not"));
+  EXPECT_EQ(FallbackCount(*trace), 3) << PrintTrace(*trace);
+  EXPECT_TRUE(trace->ops.back().must_fall_back.empty()) << PrintTrace(*trace);
+}
+
+TEST(ComplexNumbers, AViewOfThemIsNotWritten) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n"
+      "  z = torch.fft_rfft(x)\n"
+      "  y = torch.real(z)\n"
+      "  y.add_(1)\n"
+      "  return z.abs() + 1",
+      {"float32[4,6]"});
+  // LibTorch runs the whole model.
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->ops.size(), 1u) << PrintTrace(*trace);
+  EXPECT_THAT(trace->ops[0].must_fall_back,
+              HasSubstr("shares memory with one that only LibTorch knows"));
 }
 
 }  // namespace

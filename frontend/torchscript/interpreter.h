@@ -35,6 +35,10 @@ namespace aitune::frontend {
 inline constexpr char kUnknownResult[] =
     "it depends on a value that only LibTorch knows";
 
+// Why operators fall back that read tensors without a type.
+inline constexpr char kUntypedArgument[] =
+    "it reads a dtype or layout that compiled code has not";
+
 class Interpreter {
  public:
   // `fitter` must outlive this. The graph is inlined; it is only read.
@@ -81,7 +85,8 @@ class Interpreter {
     std::vector<SizeExpression> sources;  // sizes that the results' come from
     std::vector<int64_t> strides;
     const Invocation* call = nullptr;
-    std::vector<ProbedRef> tensors;  // of the arguments
+    std::vector<ProbedRef> tensors;         // of the arguments
+    std::vector<ProbedRef> opaque_tensors;  // of the arguments, with sizes
     std::vector<ArgumentTemplate> templates;
   };
 
@@ -128,6 +133,8 @@ class Interpreter {
   absl::StatusOr<ProbedRef> ConvertTensor(std::vector<c10::IValue> probes,
                                           const ResultTraits& traits,
                                           ResultTemplate* result);
+  std::optional<std::vector<SizeExpression>> FindSizes(
+      const ProbedValue& tensor, const ResultTraits& traits) const;
   absl::StatusOr<bool> FindType(ProbedValue& tensor,
                                 const ResultTraits& traits);
   ProbedRef MakeOpaque(std::vector<c10::IValue> probes, const std::string& why,

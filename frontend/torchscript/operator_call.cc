@@ -172,6 +172,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     opaque = opaque || HasOpaque(*argument);
     traits.tainted = traits.tainted || IsTainted(*argument);
     CollectTensors(argument, traits.tensors);
+    CollectOpaqueTensors(argument, traits.opaque_tensors);
     if (std::optional<SizeExpression> size = SizeOf(argument);
         size && !size->constant()) {
       traits.sources.push_back(*size);
@@ -183,9 +184,12 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       }
     }
   }
-  for (const ProbedRef& tensor : traits.tensors) {
-    traits.sources.insert(traits.sources.end(), tensor->type.sizes.begin(),
-                          tensor->type.sizes.end());
+  for (const std::vector<ProbedRef>* tensors :
+       {&traits.tensors, &traits.opaque_tensors}) {
+    for (const ProbedRef& tensor : *tensors) {
+      traits.sources.insert(traits.sources.end(), tensor->type.sizes.begin(),
+                            tensor->type.sizes.end());
+    }
   }
   const bool uniform =
       std::all_of(call.arguments.begin(), call.arguments.end(),
@@ -210,7 +214,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   if (traits.tainted && HasDataDependentSizes(*call.schema, call.arguments)) {
     traits.opaque = "its size depends on data";
   } else if (opaque) {
-    must_fall_back = kUnknownResult;
+    const bool has_sizes = std::none_of(
+        call.arguments.begin(), call.arguments.end(),
+        [](const ProbedRef& argument) { return HasUnknownSizes(*argument); });
+    must_fall_back = has_sizes ? kUntypedArgument : kUnknownResult;
     // A number that only scales elements leaves the sizes known.
     bool only_scalars = true;
     for (size_t i = 0;
@@ -223,7 +230,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
                       type == c10::TypeKind::FloatType) &&
                      !traits.tensors.empty();
     }
-    if (!only_scalars || call.schema->name() == "aten::arange")
+    if (!has_sizes && (!only_scalars || call.schema->name() == "aten::arange"))
       traits.opaque = kUnknownResult;
   }
   traits.strides = SizeDivisors(*call.schema, call.arguments);

@@ -13,6 +13,12 @@ bool HasOpaque(const ProbedValue& value) {
                      [](const ProbedRef& e) { return HasOpaque(*e); });
 }
 
+bool HasUnknownSizes(const ProbedValue& value) {
+  if (value.kind == ProbedValue::Kind::kOpaque) return !value.has_sizes;
+  return std::any_of(value.elements.begin(), value.elements.end(),
+                     [](const ProbedRef& e) { return HasUnknownSizes(*e); });
+}
+
 bool IsTainted(const ProbedValue& value) {
   if (value.kind == ProbedValue::Kind::kOpaque) return true;
   if (value.IsTensor())
@@ -71,6 +77,13 @@ void CollectTensors(const ProbedRef& value, std::vector<ProbedRef>& tensors) {
   if (value->IsTensor()) tensors.push_back(value);
   for (const ProbedRef& element : value->elements)
     CollectTensors(element, tensors);
+}
+
+void CollectOpaqueTensors(const ProbedRef& value,
+                          std::vector<ProbedRef>& tensors) {
+  if (value->has_sizes) tensors.push_back(value);
+  for (const ProbedRef& element : value->elements)
+    CollectOpaqueTensors(element, tensors);
 }
 
 }  // namespace aitune::frontend

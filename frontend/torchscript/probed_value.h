@@ -63,6 +63,10 @@ struct ProbedValue {
   // kPlain integers and kTensor integers of rank 0: their expression, if known.
   std::optional<SizeExpression> size;
 
+  // kOpaque: a tensor, such as one of complex numbers, whose sizes do not
+  // depend on data; type.sizes are they.
+  bool has_sizes = false;
+
   // kTensor
   TensorType type;
   bool has_type = false;  // false: a dtype or layout that traces have not
@@ -91,6 +95,8 @@ struct ProbedValue {
 
 // Whether the value or a part of it is opaque.
 bool HasOpaque(const ProbedValue& value);
+// Whether an opaque part has sizes that are not known.
+bool HasUnknownSizes(const ProbedValue& value);
 // Whether the value or a part of it depends on input data.
 bool IsTainted(const ProbedValue& value);
 // Whether all parts are the same in all probes and independent of input data.
@@ -101,6 +107,9 @@ c10::IValue ValueInProbe(const ProbedValue& value, size_t probe);
 
 // Appends the tensors in the value, depth first.
 void CollectTensors(const ProbedRef& value, std::vector<ProbedRef>& tensors);
+// The same of the opaque ones with sizes.
+void CollectOpaqueTensors(const ProbedRef& value,
+                          std::vector<ProbedRef>& tensors);
 
 }  // namespace aitune::frontend
 

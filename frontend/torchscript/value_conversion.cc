@@ -106,6 +106,31 @@ ProbedRef Interpreter::MakeOpaque(std::vector<c10::IValue> probes,
   return opaque;
 }
 
+// The sizes of a tensor that the trace has no type for; nothing when they are
+// not known.
+std::optional<std::vector<SizeExpression>> Interpreter::FindSizes(
+    const ProbedValue& tensor, const ResultTraits& traits) const {
+  const at::Tensor& first = tensor.tensor();
+  for (size_t probe = 0; probe < tensor.probes.size(); ++probe) {
+    const at::Tensor& other = tensor.tensor(probe);
+    if (!other.defined() || other.is_nested() ||
+        other.layout() != c10::kStrided || other.dim() != first.dim() ||
+        other.scalar_type() != first.scalar_type())
+      return std::nullopt;
+  }
+  std::vector<SizeExpression> found;
+  for (int64_t axis = 0; axis < first.dim(); ++axis) {
+    std::vector<int64_t> sizes;
+    for (size_t probe = 0; probe < tensor.probes.size(); ++probe)
+      sizes.push_back(tensor.tensor(probe).size(axis));
+    std::optional<SizeExpression> size =
+        fitter_.Fit(sizes, traits.sources, traits.strides);
+    if (!size) return std::nullopt;
+    found.push_back(*std::move(size));
+  }
+  return found;
+}
+
 // False when the trace has no type for the tensor.
 absl::StatusOr<bool> Interpreter::FindType(ProbedValue& tensor,
                                            const ResultTraits& traits) {
@@ -183,9 +208,14 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
     absl::StatusOr<bool> typed = FindType(*tensor, traits);
     if (!typed.ok()) return typed.status();
     if (!*typed) {
-      return MakeOpaque(std::move(tensor->probes),
-                        "it has a dtype or layout that compiled code has not",
-                        result);
+      std::optional<std::vector<SizeExpression>> sizes =
+          FindSizes(*tensor, traits);
+      ProbedRef opaque = MakeOpaque(
+          std::move(tensor->probes),
+          "it has a dtype or layout that compiled code has not", result);
+      opaque->has_sizes = sizes.has_value();
+      if (sizes) opaque->type.sizes = *std::move(sizes);
+      return opaque;
     }
     tensor->id = builder_.AddTensor(tensor->type);
     result->value = tensor->id;
@@ -204,7 +234,16 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
     }
     functionalizer_.ShareStorage(tensor, *source, std::move(step));
   } else {
-    functionalizer_.OwnStorage(tensor, traits.tainted, tensor->uniform, "");
+    const bool shared =
+        std::any_of(traits.opaque_tensors.begin(), traits.opaque_tensors.end(),
+                    [&](const ProbedRef& opaque) {
+                      return ShareMemory(tensor->tensor(), opaque->tensor());
+                    });
+    functionalizer_.OwnStorage(tensor, traits.tainted, tensor->uniform,
+                               shared ? "a tensor is written that shares "
+                                        "memory with one that only LibTorch "
+                                        "knows"
+                                      : "");
   }
   return tensor;
 }

@@ -41,6 +41,14 @@ def forward(self, x: Tensor):
     return torch.linear(x, self.weight(2048, [64, 32]), self.weight(64, [64]))
 )",
      {"float32[10,32]"}},
+    {"linear_of_one_feature",
+     R"(
+def forward(self, x: Tensor):
+    y = torch.linear(x, self.weight(1, [1, 1]), self.weight(1, [1]))
+    z = torch.linear(y, self.weight(19, [19, 1]), self.weight(19, [19]))
+    return y, z, torch.linear(torch.relu(z), self.weight(19, [1, 19])), torch.linear(y, self.weight(64, [64, 1]))
+)",
+     {"float32[49,1]"}},
     {"linear_without_bias",
      R"(
 def forward(self, x: Tensor):

@@ -13,9 +13,10 @@ int64_t getConstantOr(AffineExpr expr, int64_t otherwise) {
 }
 
 /// Whether [batch..., K, N] or its transpose lies dense in the buffer, as the
-/// packing at load expects it.
-bool isDenseMatrix(const Layout &layout, AffineExpr k, AffineExpr n,
-                   bool &transposed) {
+/// packing at load expects it: it knows K and N from the argument's last sizes.
+/// With K or N of 1 the strides alone do not tell one from the other.
+bool isDenseMatrix(const Layout &layout, RankedTensorType argument,
+                   AffineExpr k, AffineExpr n, bool &transposed) {
   MLIRContext *context = k.getContext();
   unsigned rank = layout.axes.size();
   if (layout.offset != getAffineConstantExpr(0, context))
@@ -28,8 +29,14 @@ bool isDenseMatrix(const Layout &layout, AffineExpr k, AffineExpr n,
   };
   const LayoutAxis &steps = layout.axes[rank - 2],
                    &columns = layout.axes[rank - 1];
-  transposed = !dense(steps, k, columns, n);
-  if (transposed && !dense(columns, n, steps, k))
+  auto hasSizes = [&](AffineExpr outerSize, AffineExpr innerSize) {
+    return argument.getRank() >= 2 &&
+           argument.getShape().take_back(2) ==
+               ArrayRef<int64_t>({getConstantOr(outerSize, -1),
+                                  getConstantOr(innerSize, -1)});
+  };
+  transposed = !hasSizes(k, n) || !dense(steps, k, columns, n);
+  if (transposed && (!hasSizes(n, k) || !dense(columns, n, steps, k)))
     return false;
   LayoutAxis batch = layout.collapse(0, rank - 2);
   return batch.empty() ||
@@ -112,7 +119,10 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
   bool packed =
       kernel.getArgAttr(rhs->argument, "ait.constant") &&
       getConstantOr(problem.n, -1) > 0 && getConstantOr(problem.k, -1) > 0 &&
-      isDenseMatrix(right, problem.k, problem.n, problem.packingTransposed);
+      isDenseMatrix(
+          right,
+          cast<RankedTensorType>(kernel.getArgument(rhs->argument).getType()),
+          problem.k, problem.n, problem.packingTransposed);
   // Another reader of the argument would find it packed.
   packed = packed && kernel.getArgument(rhs->argument).hasOneUse();
   if (packed && target.hasAvx512Bf16 && target.vectorBits == 512 &&

@@ -140,6 +140,12 @@ void AddSubmoduleOptions(CLI::App& app, Options& options) {
 }
 
 void AddPlugins(CLI::App& app, Options& options) {
+  app.add_option("--library", options.libraries,
+                 "Shared library that registers operators of the model with "
+                 "LibTorch; may be given again")
+      ->allow_extra_args(false)
+      ->type_name("FILE")
+      ->group(kCompileGroup);
   app.add_option("--plugin", options.plugins,
                  "Shared library that adds passes, schedules, cost models or "
                  "search strategies; may be given again")

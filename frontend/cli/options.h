@@ -54,7 +54,8 @@ struct Options {
   std::string device = "cpu";
   bool device_given = false;
   bool tf32_matmul = false, tf32_convolution = true;  // --tf32
-  std::vector<std::string> plugins;      // files, loaded in this order
+  std::vector<std::string> libraries;    // files, loaded in this order
+  std::vector<std::string> plugins;      // the same, after them
   std::vector<std::string> disabled;     // --disable, paths of submodules
   std::vector<std::string> substitutes;  // --substitute NAME=FILE, as written
 

@@ -1,4 +1,4 @@
-// What --plugin names, loaded before a command starts.
+// What --library and --plugin name, loaded before a command starts.
 #ifndef AITUNE_FRONTEND_CLI_PLUGINS_H_
 #define AITUNE_FRONTEND_CLI_PLUGINS_H_
 
@@ -7,10 +7,12 @@
 
 namespace aitune::cli {
 
-// Loads the plug-ins, then checks that the search strategy and the cost model
-// asked for are there: a plug-in may have brought them. Errors: those of
-// loadPlugin (compiler/plugin/LoadPlugin.h); kInvalidArgument for a name that
-// nobody registered, with those that there are.
+// Loads the libraries and the plug-ins, then checks that the search strategy
+// and the cost model asked for are there: a plug-in may have brought them.
+// Errors: those of LoadOperatorLibrary
+// (frontend/torchscript/operator_library.h) and of loadPlugin
+// (compiler/plugin/LoadPlugin.h); kInvalidArgument for a name that nobody
+// registered, with those that there are.
 absl::Status LoadPlugins(const Options& options);
 
 }  // namespace aitune::cli

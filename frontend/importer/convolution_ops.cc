@@ -50,8 +50,9 @@ Value Convolve1d(OpImporter& call, Convolution convolution) {
   return call.Squeeze(Convolve2d(call, convolution), {2});
 }
 
-// One two-dimensional convolution for each tap of the filter along depth,
-// added up; positions along depth are a part of the batch.
+// Of two dimensions: positions along depth are a part of the batch, and the
+// channels under all taps along depth are those of one pixel. Of groups, whose
+// channels must stay together, one convolution for each tap, added up.
 absl::StatusOr<Value> Convolve3d(OpImporter& call, Convolution convolution) {
   if (convolution.transposed)
     return Reject(
@@ -71,14 +72,25 @@ absl::StatusOr<Value> Convolve3d(OpImporter& call, Convolution convolution) {
     numbers->erase(numbers->begin());
   }
   plane.result_spatial.erase(plane.result_spatial.begin());
-  Value sum;
+  SmallVector<Value> planes;
   for (int64_t tap = 0; tap < *taps; ++tap) {
     Value taken =
         call.Slice(input, 2, call.Constant(tap * dilation), depth, stride);
-    plane.input = call.Flatten(call.Transpose(taken, 1, 2), 0, 1);
-    plane.filter = call.Squeeze(call.Slice(convolution.filter, 2, tap, 1), {2});
-    Value part = Convolve2d(call, plane);
-    sum = sum ? call.Add(sum, part) : part;
+    planes.push_back(call.Flatten(call.Transpose(taken, 1, 2), 0, 1));
+  }
+  Value sum;
+  if (convolution.groups == 1) {
+    plane.input = *taps == 1 ? planes[0] : call.Concat(planes, 1);
+    plane.filter = call.Flatten(call.Transpose(convolution.filter, 1, 2), 1, 2);
+    sum = Convolve2d(call, plane);
+  } else {
+    for (int64_t tap = 0; tap < *taps; ++tap) {
+      plane.input = planes[tap];
+      plane.filter =
+          call.Squeeze(call.Slice(convolution.filter, 2, tap, 1), {2});
+      Value part = Convolve2d(call, plane);
+      sum = sum ? call.Add(sum, part) : part;
+    }
   }
   Sizes sizes = call.SizesOf(sum);
   const AffineExpr batch = call.SizesOf(convolution.input)[0];

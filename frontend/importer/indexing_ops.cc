@@ -175,6 +175,34 @@ absl::Status BuildIndex(OpImporter& call) {
   return call.SetResult(call.Permute(result, back));
 }
 
+// x[mask] = values, where all chosen elements, or rows, get the same.
+absl::Status BuildIndexPut(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(SmallVector<Value> given, call.Tensors("indices"));
+  ASSIGN_OR_RETURN(Value values, call.Tensor("values"));
+  ASSIGN_OR_RETURN(const bool accumulate, call.Bool("accumulate"));
+  if (accumulate) return Reject("accumulate=True is not supported");
+  // Axes before the mask's are taken whole.
+  int64_t before = 0;
+  while (before < static_cast<int64_t>(given.size()) && !given[before])
+    ++before;
+  if (before + 1 != static_cast<int64_t>(given.size()) ||
+      call.DataTypeOf(given[before]) != DataType::kBool)
+    return Reject("only one mask can say what is written");
+  Value mask = given[before];
+  const int64_t after = call.RankOf(self) - before - call.RankOf(mask);
+  if (after < 0) return Reject("the mask has more axes than the tensor");
+  if (call.RankOf(values) > after &&
+      call.StaticSize(call.Product(call.SizesOf(values))) != 1)
+    return Reject("what is written differs from one place to the next");
+  if (call.RankOf(values) > after) values = call.Reshape(values, {});
+  Sizes sizes = call.SizesOf(mask);
+  sizes.append(after, call.Constant(1));
+  return call.SetResult(call.Where(call.Reshape(mask, sizes),
+                                   call.Convert(values, call.DataTypeOf(self)),
+                                   self));
+}
+
 absl::Status BuildTake(OpImporter& call) {
   ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   ASSIGN_OR_RETURN(Value raw, call.Tensor("index"));
@@ -219,6 +247,7 @@ void RegisterIndexingOps(Registry& registry) {
   registry.Add({"gather"}, BuildGather);
   registry.Add({"take_along_dim"}, BuildTakeAlongDim);
   registry.Add({"index", "_unsafe_index"}, BuildIndex);
+  registry.Add({"index_put"}, BuildIndexPut);
   registry.Add({"take"}, BuildTake);
   registry.Add({"one_hot"}, BuildOneHot);
   registry.Add({"triu"}, BuildTriangle<true>);

@@ -87,14 +87,14 @@ TEST(Contraction, EinsumBecomesAMatmul) {
 }
 
 std::vector<std::pair<std::string, Argument>> ConvolutionArguments(
-    ValueId input, ValueId weight, Argument padding) {
+    ValueId input, ValueId weight, Argument padding, int64_t groups = 1) {
   return {{"input", input},
           {"weight", weight},
           {"bias", NoneArgument()},
           {"stride", IntList({1})},
           {"padding", std::move(padding)},
           {"dilation", IntList({1})},
-          {"groups", SizeExpression(1)}};
+          {"groups", SizeExpression(groups)}};
 }
 
 TEST(Convolution, OneDimensionIsARowOfHeightOne) {
@@ -124,13 +124,26 @@ TEST(Convolution, SamePaddingOfEvenKernelsPadsFirst) {
   EXPECT_THAT(text, HasSubstr("padding = array<i64: 0, 1>"));
 }
 
-TEST(Convolution, ThreeDimensionsAreASumOverDepth) {
+TEST(Convolution, TapsAlongDepthAreChannelsOfOneConvolution) {
   TraceMaker maker;
   ValueId x = maker.Input(kF32, {2, 3, 5, 6, 6}),
           weight = maker.Weight(kF32, {4, 3, 3, 1, 1});
   maker.Output(maker.Call("aten::conv3d",
                           ConvolutionArguments(x, weight, IntList({0})), kF32,
                           {2, 4, 3, 6, 6}));
+  EXPECT_THAT(maker.Import(),
+              HasSubstr("(tensor<6x9x6x6xf32>, tensor<4x9x1x1xf32>) -> "
+                        "tensor<6x4x6x6xf32>"));
+  EXPECT_EQ(maker.Reason(), "");
+}
+
+TEST(Convolution, ThreeDimensionsOfGroupsAreASumOverDepth) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {2, 4, 5, 6, 6}),
+          weight = maker.Weight(kF32, {4, 1, 3, 1, 1});
+  maker.Output(maker.Call("aten::conv3d",
+                          ConvolutionArguments(x, weight, IntList({0}), 4),
+                          kF32, {2, 4, 3, 6, 6}));
   EXPECT_EQ(Count(maker.Import(), "ait.convolution"), 3);
   EXPECT_EQ(maker.Reason(), "");
 }

@@ -187,6 +187,24 @@ TEST(Indexing, SeveralIndicesMergeTheirAxes) {
   EXPECT_EQ(maker.Reason(), "");
 }
 
+TEST(Indexing, WritingOneValueUnderAMaskIsAWhere) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {5, 4, 3}),
+          mask = maker.Input(DataType::kBool, {4}),
+          value = maker.Input(kF32, {1, 1, 1});
+  maker.Output(maker.Call("aten::index_put",
+                          {{"self", x},
+                           {"indices", std::vector<ValueId>{-1, mask}},
+                           {"values", value},
+                           {"accumulate", false}},
+                          kF32, {5, 4, 3}));
+  const std::string text = maker.Import();
+  EXPECT_THAT(text, HasSubstr("ait.reshape %arg1 : tensor<4xi1> -> "
+                              "tensor<4x1xi1>"));
+  EXPECT_THAT(text, HasSubstr("ait.where"));
+  EXPECT_EQ(maker.Reason(), "");
+}
+
 TEST(Indexing, TriangleIsAComparisonOfPositions) {
   TraceMaker maker;
   SizeExpression n = maker.Symbol(1, 64);

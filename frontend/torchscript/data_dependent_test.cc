@@ -48,6 +48,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"  i = x.argmax(1)\n  return x.gather(1, i.unsqueeze(1))",
              "aten::gather", 0},
         Case{"  return torch.where(x > 0, x, x * 2)", "aten::where.self", 0},
+        // Written under a mask: as large as before.
+        Case{"  y = x + 1\n  y[x > 0] = 3.0\n  return y * 2", "aten::index_put",
+             0},
+        Case{"  y = x + 1\n  y[x > 0] = (x * 2)[x > 0]\n  return y * 2",
+             "its size depends on data", 2},
         Case{"  y = x.nonzero()\n  return y.dtype == torch.ones([1]).dtype, "
              "y.dim()",
              "return", 0}));

@@ -63,6 +63,14 @@ absl::Status ExplainLoadError(const std::string& path,
                      ": holds data but no TorchScript code (written by "
                      "torch.save?); save the model with torch.jit.save"));
   }
+  if (absl::StrContains(text, "Unknown builtin op")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path,
+        ": calls an operator that LibTorch does not have; give the "
+        "shared library that registers it with --library, or to "
+        "LoadOperatorLibrary (",
+        text, ")"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(path, ": LibTorch cannot load it: ", text));
 }

@@ -230,7 +230,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
                       type == c10::TypeKind::FloatType) &&
                      !traits.tensors.empty();
     }
-    if (!has_sizes && (!only_scalars || call.schema->name() == "aten::arange"))
+    const bool like_self =
+        KeepsSizesOfSelf(*call.schema) && !HasOpaque(*call.arguments[0]);
+    if (!has_sizes && !like_self &&
+        (!only_scalars || call.schema->name() == "aten::arange"))
       traits.opaque = kUnknownResult;
   }
   traits.strides = SizeDivisors(*call.schema, call.arguments);

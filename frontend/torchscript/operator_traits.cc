@@ -97,6 +97,11 @@ bool IsTypeQuery(const c10::FunctionSchema& schema) {
   return kNames->count(schema.name()) > 0;
 }
 
+bool KeepsSizesOfSelf(const c10::FunctionSchema& schema) {
+  return schema.name() == "aten::index_put" ||
+         schema.name() == "aten::masked_scatter";
+}
+
 bool HasDataDependentSizes(const c10::FunctionSchema& schema,
                            const std::vector<ProbedRef>& arguments) {
   static const auto* const kNames =
@@ -124,6 +129,7 @@ bool HasDataDependentSizes(const c10::FunctionSchema& schema,
     return arguments.size() < 2 ||
            UniformNumber(*arguments[1]).value_or(-1) < 0;
   }
+  if (KeepsSizesOfSelf(schema)) return false;
   if (name.rfind("aten::index", 0) == 0 && arguments.size() > 1 &&
       arguments[1]->kind == ProbedValue::Kind::kList) {
     // Only masks select a number of elements that depends on their content.

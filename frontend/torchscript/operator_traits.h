@@ -19,6 +19,10 @@ bool IsMetadataQuery(const c10::FunctionSchema& schema);
 // A metadata query that even a tensor of unknown sizes answers.
 bool IsTypeQuery(const c10::FunctionSchema& schema);
 
+// Its result has the sizes and dtype of its first argument, whatever the others
+// are.
+bool KeepsSizesOfSelf(const c10::FunctionSchema& schema);
+
 // The sizes of its results depend on the elements of these arguments.
 bool HasDataDependentSizes(const c10::FunctionSchema& schema,
                            const std::vector<ProbedRef>& arguments);

@@ -183,6 +183,18 @@ def forward(self, x: Tensor):
     return torch.conv3d(x, self.weight(432, [8, 2, 3, 3, 3]), self.weight(8, [8]))
 )",
      {"float32[1,2,6,7,8]"}},
+    {"conv3d_stride_padding_dilation",
+     R"(
+def forward(self, x: Tensor):
+    return torch.conv3d(x, self.weight(864, [16, 6, 3, 1, 3]), None, [2, 1, 2], [2, 0, 1], [2, 1, 1])
+)",
+     {"float32[2,6,7,8,9]"}},
+    {"conv3d_groups",
+     R"(
+def forward(self, x: Tensor):
+    return torch.conv3d(x, self.weight(216, [8, 1, 3, 3, 3]), self.weight(8, [8]), [1], [1], [1], 8)
+)",
+     {"float32[1,8,5,7,8]"}},
     {"conv_transpose2d",
      R"(
 def forward(self, x: Tensor):

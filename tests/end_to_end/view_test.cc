@@ -176,6 +176,21 @@ def forward(self, x: Tensor, i: Tensor, j: Tensor):
     return torch.index_select(x, 1, i), torch.gather(x, 1, j)
 )",
      {"float32[4,9]", "int64[5]{0..8}", "int64[4,3]{0..8}"}},
+    {"write_under_mask",
+     R"(
+def forward(self, x: Tensor, rows: Tensor, v: Tensor):
+    y = x * 2
+    y[x > 0] = 3.0
+    z = x + 1
+    z[rows] = v
+    w = x - 1
+    w[:, v > 0] = 0
+    u = x + 2
+    u[x > 0] = (x * 3)[x > 0]
+    return y + 1, z, w, u * 2
+)",
+     {"float32[5,7]", "bool[5]", "float32[7]"},
+     {"aten::index", "aten::index_put"}},
     {"index_by_tensor",
      R"(
 def forward(self, x: Tensor, i: Tensor):

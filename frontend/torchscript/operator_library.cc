@@ -1,0 +1,32 @@
+#include "frontend/torchscript/operator_library.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/torch_util.h"
+
+namespace aitune::frontend {
+
+absl::Status LoadOperatorLibrary(const std::string& path) {
+  // A path without a slash would be looked for among the system's libraries.
+  std::error_code error;
+  const std::filesystem::path absolute =
+      std::filesystem::canonical(path, error);
+  if (error)
+    return absl::NotFoundError(
+        absl::StrCat("library ", path, ": ", error.message()));
+  // What registers operators throws when they are there already.
+  return CatchExceptions(
+      absl::StatusCode::kInvalidArgument, absl::StrCat("library ", path), [&] {
+        if (dlopen(absolute.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr)
+          return absl::OkStatus();
+        return absl::InvalidArgumentError(
+            absl::StrCat("library ", path,
+                         ": it cannot be loaded: ", std::string(dlerror())));
+      });
+}
+
+}  // namespace aitune::frontend

@@ -36,7 +36,16 @@ objectsOf(llvm::ArrayRef<Kernel> kernels,
 } // namespace
 
 absl::Status Compilation::chooseImplementations() {
-  const auto start = std::chrono::steady_clock::now();
+  chooseCandidates();
+  if (isSearching())
+    if (absl::Status status = chooseModel(); !status.ok())
+      return status;
+  result.objects = objectsOf(kernels, implementations);
+  return absl::OkStatus();
+}
+
+void Compilation::chooseCandidates() {
+  const PhaseTimer timer(result, "candidate choice");
   int done = 0;
   for (Kernel &kernel : kernels) {
     if (kernel.launches.empty() || kernel.candidates.empty())
@@ -56,15 +65,6 @@ absl::Status Compilation::chooseImplementations() {
     kernel.candidates.clear();
     report("choosing candidates", ++done, static_cast<int>(kernels.size()));
   }
-  result.phaseSeconds.emplace_back(
-      "candidate choice",
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count());
-  if (isSearching())
-    if (absl::Status status = chooseModel(); !status.ok())
-      return status;
-  result.objects = objectsOf(kernels, implementations);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<ExecutablePlan> Compilation::planOf(
@@ -78,7 +78,7 @@ absl::StatusOr<ExecutablePlan> Compilation::planOf(
 /// The whole model with what the search found, and without; a small one also on
 /// one thread.
 absl::Status Compilation::chooseModel() {
-  const auto start = std::chrono::steady_clock::now();
+  const PhaseTimer timer(result, "model comparison");
   report("comparing the model with its default", 0, 1);
   std::vector<ModelVariant> variants;
   auto add = [&](const std::string &name,
@@ -140,10 +140,6 @@ absl::Status Compilation::chooseModel() {
           (*measured)[kTuned].microseconds / 1e3, " ms with those found, ",
           milliseconds, " ms with the default ones");
   }
-  result.phaseSeconds.emplace_back(
-      "model comparison",
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count());
   return absl::OkStatus();
 }
 
@@ -152,7 +148,7 @@ absl::Status Compilation::chooseModel() {
 absl::Status Compilation::tune() {
   if (options.tuning.database.empty() && !isSearching())
     return absl::OkStatus();
-  const auto start = std::chrono::steady_clock::now();
+  const PhaseTimer timer(result, "tuning");
   absl::StatusOr<TuningChoices> opened =
       TuningChoices::open(options, symbols(), constantBytes());
   if (!opened.ok())
@@ -172,10 +168,7 @@ absl::Status Compilation::tune() {
       runsOnOneThread = *oneThread;
     }
   }
-  const std::chrono::duration<double> seconds =
-      std::chrono::steady_clock::now() - start;
-  result.tuning.seconds = seconds.count();
-  result.phaseSeconds.emplace_back("tuning", seconds.count());
+  result.tuning.seconds = timer.seconds();
   return status;
 }
 

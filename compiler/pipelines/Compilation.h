@@ -4,6 +4,7 @@
 #define AITUNE_COMPILER_PIPELINES_COMPILATION_H
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -28,6 +29,26 @@ struct CompileCounters {
 };
 CompileCounters &compileCounters();
 
+/// Adds the seconds from its making to its end to a result's phases.
+class PhaseTimer {
+public:
+  PhaseTimer(CompileResult &result, const char *phase)
+      : result(result), phase(phase), start(std::chrono::steady_clock::now()) {}
+  PhaseTimer(const PhaseTimer &) = delete;
+  PhaseTimer &operator=(const PhaseTimer &) = delete;
+  ~PhaseTimer() { result.phaseSeconds.emplace_back(phase, seconds()); }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         start)
+        .count();
+  }
+
+private:
+  CompileResult &result;
+  const char *const phase;
+  const std::chrono::steady_clock::time_point start;
+};
+
 class Compilation {
 public:
   Compilation(mlir::ModuleOp module, absl::Span<const ConstantTensor> constants,
@@ -51,6 +72,7 @@ private:
   addLibraryCandidate(Kernel &kernel,
                       const std::map<std::string, CompiledKernel> &compiled);
   absl::Status chooseImplementations();
+  void chooseCandidates();
   absl::StatusOr<ExecutablePlan>
   planOf(const llvm::StringMap<KernelImplementation> &implementations);
   absl::Status tune();

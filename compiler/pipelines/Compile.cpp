@@ -1,7 +1,5 @@
 // The whole compiler, top to bottom.
 
-#include <chrono>
-
 #include "absl/strings/str_cat.h"
 #include "compiler/pipelines/Compilation.h"
 #include "compiler/pipelines/CudaCandidates.h"
@@ -32,15 +30,13 @@ Compilation::runPasses(const char *phase,
         return success();
       });
   report(phase, 0, 1);
-  const auto start = std::chrono::steady_clock::now();
-  PassManager passManager(module.getContext());
-  build(passManager);
-  if (failed(passManager.run(module)))
-    return absl::InternalError(absl::StrCat(phase, ": ", errors));
-  result.phaseSeconds.emplace_back(
-      phase,
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count());
+  {
+    const PhaseTimer timer(result, phase);
+    PassManager passManager(module.getContext());
+    build(passManager);
+    if (failed(passManager.run(module)))
+      return absl::InternalError(absl::StrCat(phase, ": ", errors));
+  }
   dump.write(absl::StrCat(result.phaseSeconds.size(), "-", phase, ".mlir"),
              module);
   report(phase, 1, 1);
@@ -104,27 +100,21 @@ absl::Status Compilation::findCudaImplementations() {
   cudaOptions.progress = [this](const char *phase, int done, int total) {
     report(phase, done, total);
   };
-  auto timed = [&](const char *phase, llvm::function_ref<void()> work) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    const std::chrono::duration<double> time =
-        std::chrono::steady_clock::now() - start;
-    result.phaseSeconds.emplace_back(phase, time.count());
-  };
-  timed("code generation", [&] {
+  {
+    const PhaseTimer timer(result, "code generation");
     addCudaCandidates(kernels, module, target, cudaOptions, result);
     compileCounters().kernels += static_cast<int64_t>(kernels.size());
-  });
+  }
   std::vector<int> choices(kernels.size(), 0);
-  if (options.measureCandidates)
-    timed("candidate choice", [&] {
-      choices = chooseCudaCandidates(kernels, module, **device, constants,
-                                     cudaOptions, result);
-      compileCounters().measurements +=
-          llvm::count_if(kernels, [](const Kernel &kernel) {
-            return kernel.candidates.size() > 1;
-          });
-    });
+  if (options.measureCandidates) {
+    const PhaseTimer timer(result, "candidate choice");
+    choices = chooseCudaCandidates(kernels, module, **device, constants,
+                                   cudaOptions, result);
+    compileCounters().measurements +=
+        llvm::count_if(kernels, [](const Kernel &kernel) {
+          return kernel.candidates.size() > 1;
+        });
+  }
   for (auto [kernel, choice] : llvm::zip_equal(kernels, choices)) {
     if (kernel.launches.empty())
       continue;

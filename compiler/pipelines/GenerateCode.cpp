@@ -127,15 +127,13 @@ absl::Status Compilation::generateCode() {
       }
   }
   compileCounters().kernels += texts.size();
-  const auto start = std::chrono::steady_clock::now();
-  std::vector<absl::StatusOr<CompiledKernel>> outcomes =
-      compileKernels(texts, kernelOptions(), threads(), [&](int done) {
-        report("generating code", done, static_cast<int>(texts.size()));
-      });
-  result.phaseSeconds.emplace_back(
-      "code generation",
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count());
+  std::vector<absl::StatusOr<CompiledKernel>> outcomes;
+  {
+    const PhaseTimer timer(result, "code generation");
+    outcomes = compileKernels(texts, kernelOptions(), threads(), [&](int done) {
+      report("generating code", done, static_cast<int>(texts.size()));
+    });
+  }
 
   std::map<std::string, CompiledKernel> compiled;
   std::map<std::string, std::string> failures;

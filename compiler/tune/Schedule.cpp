@@ -48,14 +48,12 @@ double getOperations(const ConvolutionSchedule &schedule,
   const int64_t size = getWinogradOutputs(schedule.algorithm);
   if (size == 0)
     return 1;
-  auto tiles = dyn_cast<AffineConstantExpr>(
-      getWinogradTiles(problem, schedule.algorithm));
+  const int64_t tiles = getWinogradTileCount(problem, schedule.algorithm);
   const double direct =
       double(std::max<int64_t>(known(problem.shape.m), 1)) * 9;
-  const double perTile = double((size + 2) * (size + 2));
-  return tiles
-             ? perTile * double(std::max<int64_t>(tiles.getValue(), 1)) / direct
-             : perTile / double(9 * size * size);
+  const double perTile = double(getWinogradPositions(schedule.algorithm));
+  return tiles >= 0 ? perTile * double(std::max<int64_t>(tiles, 1)) / direct
+                    : perTile / double(9 * size * size);
 }
 
 std::vector<double> getFeatures(const MatmulSchedule &schedule,
@@ -89,11 +87,9 @@ std::vector<double> getFeatures(const ConvolutionSchedule &schedule,
   MatmulShape shape = problem.shape;
   double multiplications = 0, filters = 0, transforms = 0;
   if (size > 0) {
-    auto tiles = dyn_cast<AffineConstantExpr>(
-        getWinogradTiles(problem, schedule.algorithm));
-    shape.m = tiles ? tiles.getValue() : -1;
+    shape.m = getWinogradTileCount(problem, schedule.algorithm);
     shape.k = problem.inputs;
-    const double positions = double((size + 2) * (size + 2));
+    const double positions = double(getWinogradPositions(schedule.algorithm));
     multiplications = std::log2(getOperations(schedule, problem));
     filters = std::log2(positions / 9);
     const int64_t groups = llvm::divideCeil(

@@ -95,19 +95,6 @@ absl::Status Give(const std::string& text, char** out) {
   return absl::ResourceExhaustedError("out of memory");
 }
 
-absl::StatusOr<std::unique_ptr<aitune::Strategy>> StrategyOf(
-    const std::string& name, double milliseconds) {
-  if (name == "OneBackend") return aitune::OneBackend();
-  if (name == "FirstWins") return aitune::FirstWins();
-  if (name == "MaxThroughput") return aitune::MaxThroughput();
-  if (name == "MinLatency") return aitune::MinLatency();
-  if (name == "LatencyBudget") return aitune::LatencyBudget(milliseconds);
-  return absl::InvalidArgumentError(
-      absl::StrCat("there is no strategy '", name,
-                   "'; there are OneBackend, FirstWins, MaxThroughput, "
-                   "MinLatency and LatencyBudget"));
-}
-
 }  // namespace
 
 int ait_api_version(void) { return AIT_API_VERSION; }
@@ -200,7 +187,8 @@ ait_error* ait_module_tune(ait_module* module, const char* strategy,
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_RETURN_IF_ERROR(Need(strategy, "strategy"));
-    AITUNE_ASSIGN_OR_RETURN(auto chosen, StrategyOf(strategy, milliseconds));
+    AITUNE_ASSIGN_OR_RETURN(auto chosen,
+                            aitune::StrategyByName(strategy, milliseconds));
     ait::TuneOptions options;
     if (chosen->name() == "OneBackend")
       options.backends = {{"TorchInductorBackend", {{"mode", "max-autotune"}}}};

@@ -1,5 +1,4 @@
 // aitune backends: the kinds of backends, their modes and options.
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -56,15 +55,7 @@ absl::StatusOr<int> ShowBackends(const Options& options) {
                                  {"default", ToJson(option.default_value)},
                                  {"help", option.help}});
   }
-  const std::string machine_text = object.dump(1) + "\n";
-  if (options.json == "-") {
-    std::cout << machine_text << std::flush;
-    return kSuccess;
-  }
-  std::cout << text << std::flush;
-  if (options.json.empty()) return kSuccess;
-  if (absl::Status status =
-          WriteOutputFile("--json", options.json, machine_text);
+  if (absl::Status status = PublishText(options, text, object.dump(1));
       !status.ok())
     return status;
   return kSuccess;

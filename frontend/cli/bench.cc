@@ -58,6 +58,8 @@ absl::StatusOr<int> Bench(const Options& options, Progress& progress) {
     progress.Finish();
     return RunPaced(options, *subject, **compiled, *report);
   }
+  if (absl::Status loaded = LoadPeer(options, *subject); !loaded.ok())
+    return loaded;
   progress.Update("time", 0, 0);
   absl::StatusOr<std::vector<TimingRow>> rows =
       TimeSubject(options, *subject, **compiled, options.against);

@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <ctime>
-#include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "frontend/cli/commands.h"
+#include "frontend/cli/output_files.h"
 #include "frontend/cli/table.h"
 
 namespace aitune::cli {
@@ -155,19 +154,11 @@ absl::StatusOr<int> ManageCache(const Options& options) {
   if (!cache.ok()) return cache.status();
   absl::StatusOr<Outcome> outcome = Act(options, **cache);
   if (!outcome.ok()) return outcome.status();
-  if (options.json != "-") std::cout << outcome->text << std::flush;
-  if (options.json.empty()) return outcome->code;
-  const std::string text = outcome->object.dump(
+  const std::string json = outcome->object.dump(
       1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (options.json == "-") {
-    std::cout << text << std::endl;
-    return outcome->code;
-  }
-  std::ofstream file(options.json);
-  file << text << std::endl;
-  if (!file)
-    return absl::PermissionDeniedError(
-        absl::StrCat("--json ", options.json, ": cannot be written"));
+  if (absl::Status status = PublishText(options, outcome->text, json);
+      !status.ok())
+    return status;
   return outcome->code;
 }
 

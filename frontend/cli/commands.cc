@@ -157,12 +157,6 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
   Subject subject{
       *std::move(model), *std::move(inputs), *dtype, memory, gpu, std::nullopt,
       nullptr,           "--no-cache"};
-  if (gpu >= 0 && options.compile_to == CompilePhase::Executable) {
-    load.gpu = gpu;
-    absl::StatusOr<frontend::Model> on_gpu = LoadChanged(options, load);
-    if (!on_gpu.ok()) return on_gpu.status();
-    subject.on_gpu = *std::move(on_gpu);
-  }
   if (!options.use_cache) return subject;
   // A cache that can't be opened is no reason not to work.
   absl::StatusOr<std::unique_ptr<Cache>> cache = OpenCache(options);
@@ -172,6 +166,17 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
     subject.no_cache = std::string(cache.status().message());
   }
   return subject;
+}
+
+absl::Status LoadPeer(const Options& options, Subject& subject) {
+  if (subject.gpu < 0) return absl::OkStatus();
+  frontend::LoadOptions load;
+  load.dtype = subject.dtype;
+  load.gpu = subject.gpu;
+  absl::StatusOr<frontend::Model> on_gpu = LoadChanged(options, load);
+  if (!on_gpu.ok()) return on_gpu.status();
+  subject.on_gpu = *std::move(on_gpu);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<frontend::ValueList> TypicalCall(const Options& options,
@@ -334,17 +339,10 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
 
 absl::Status Publish(const Options& options, const Report& report,
                      const std::string& extra) {
-  const bool json_on_stdout = options.json == "-";
-  std::ostream& text = json_on_stdout ? std::cerr : std::cout;
-  text << SummaryText(report) << extra << std::flush;
-  if (options.json.empty()) return absl::OkStatus();
-  const std::string json = ToJson(report).dump(
-      1, ' ', false, nlohmann::json::error_handler_t::replace);
-  if (json_on_stdout) {
-    std::cout << json << std::endl;
-    return absl::OkStatus();
-  }
-  return WriteOutputFile("--json", options.json, json + "\n");
+  return PublishText(
+      options, SummaryText(report) + extra,
+      ToJson(report).dump(1, ' ', false,
+                          nlohmann::json::error_handler_t::replace));
 }
 
 }  // namespace aitune::cli

@@ -22,10 +22,10 @@ struct Subject {
   std::optional<DataType> dtype;  // --dtype
   MemoryInfo memory;
   int gpu = -1;  // --device; -1: the CPU
-  // On a GPU: the model there, for LibTorch to run.
+  // On a GPU, after LoadPeer: the model there, for LibTorch to run.
   std::optional<frontend::Model> on_gpu;
 
-  // What compiled code is compared and timed with.
+  // What compiled code is compared and timed with; needs LoadPeer.
   const frontend::Model& peer() const { return on_gpu ? *on_gpu : model; }
   std::unique_ptr<Cache> cache;  // null when there is none
   std::string no_cache;          // why
@@ -38,6 +38,9 @@ absl::StatusOr<frontend::ValueList> TypicalCall(const Options& options,
 // Reads options.model and settles its inputs. Sets LibTorch's threads. Fails
 // too where the command could not write its files.
 absl::StatusOr<Subject> LoadSubject(const Options& options, Progress& progress);
+
+// Makes `subject.peer()` ready. Errors: those of Model::Load.
+absl::Status LoadPeer(const Options& options, Subject& subject);
 
 // Makes the operators known that --substitute replaces. Errors: a file that
 // can't be read, those of SubstituteInGraph.
@@ -58,15 +61,14 @@ absl::StatusOr<Report> StartReport(const Options& options,
                                    const Subject& subject,
                                    const frontend::CompiledModel& compiled);
 
-// Times ours, then each of `peers` ("eager", "torchscript"), in turn.
+// Times ours, then each of `peers` ("eager", "torchscript"), in turn. Needs
+// LoadPeer.
 absl::StatusOr<std::vector<TimingRow>> TimeSubject(
     const Options& options, const Subject& subject,
     const frontend::CompiledModel& compiled,
     const std::vector<std::string>& peers);
 
-// Prints the report's text, `extra` after it, and writes the JSON where
-// options.json says. With --json - the JSON alone is on stdout and the text on
-// stderr.
+// The report by PublishText, `extra` after its text.
 absl::Status Publish(const Options& options, const Report& report,
                      const std::string& extra);
 

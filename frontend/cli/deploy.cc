@@ -12,7 +12,6 @@
 #include "frontend/cli/table.h"
 #include "frontend/module/module.h"
 #include "frontend/torchscript/input_spec.h"
-#include "runtime/cache/default_folder.h"
 #include "runtime/executable/status_macros.h"
 #include "runtime/strategy/strategy.h"
 
@@ -20,14 +19,6 @@ namespace aitune::cli {
 namespace {
 
 constexpr size_t kShownSubmodules = 10;
-
-std::unique_ptr<Strategy> StrategyOf(const Options& options) {
-  if (options.latency_budget > 0) return LatencyBudget(options.latency_budget);
-  if (options.strategy == "OneBackend") return OneBackend();
-  if (options.strategy == "FirstWins") return FirstWins();
-  if (options.strategy == "MinLatency") return MinLatency();
-  return MaxThroughput();
-}
 
 // With dynamic axes two samples, at their smallest and their largest sizes,
 // from which the module learns the axes; the first of them is the batch.
@@ -52,10 +43,6 @@ absl::Status Record(const Options& options, const frontend::ModelInputs& inputs,
   return absl::OkStatus();
 }
 
-std::string NameOf(const BackendReport& backend) {
-  return backend.is_eager ? "eager" : backend.description;
-}
-
 std::string ReportText(const ait::TuneReport& report) {
   std::string text = absl::StrFormat("model      %s\ninputs     %s\n",
                                      report.module, report.inputs);
@@ -64,7 +51,7 @@ std::string ReportText(const ait::TuneReport& report) {
                  ">items/s"});
   std::string reasons;
   for (const BackendReport& backend : report.backends) {
-    std::string name = NameOf(backend);
+    std::string name = backend.name();
     if (!backend.reason.empty())
       absl::StrAppend(&reasons, "  ", name, ": ", backend.reason, "\n");
     for (const std::string& note : backend.notes)
@@ -103,14 +90,8 @@ absl::Status PublishReport(const Options& options,
     AITUNE_RETURN_IF_ERROR(
         WriteOutputFile("--html", options.html, ait::ReportHtml(report)));
   }
-  const bool json_to_stdout = options.json == "-";
-  (json_to_stdout ? std::cerr : std::cout)
-      << ReportText(report) << outcome << std::flush;
-  if (options.json.empty()) return absl::OkStatus();
-  const std::string json = ait::ReportJson(report) + "\n";
-  if (!json_to_stdout) return WriteOutputFile("--json", options.json, json);
-  std::cout << json << std::flush;
-  return absl::OkStatus();
+  return PublishText(options, ReportText(report) + outcome,
+                     ait::ReportJson(report));
 }
 
 absl::StatusOr<std::string> Save(const Options& options,
@@ -127,6 +108,11 @@ absl::StatusOr<std::string> Save(const Options& options,
 }  // namespace
 
 absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
+  AITUNE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Strategy> strategy,
+      StrategyByName(
+          options.latency_budget > 0 ? "LatencyBudget" : options.strategy,
+          options.latency_budget));
   ait::TuneOptions tuning;
   for (const std::string& text : options.backends) {
     AITUNE_ASSIGN_OR_RETURN(ait::BackendChoice choice,
@@ -139,14 +125,8 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
   ait::ModuleOptions module_options;
   module_options.name = std::filesystem::path(options.model).stem().string();
   module_options.device = options.device;
-  if (options.use_cache) {
-    module_options.cache_dir = options.cache_folder;
-    if (options.cache_folder.empty()) {
-      // Without a home there is no default cache, which is no reason to fail.
-      absl::StatusOr<std::filesystem::path> folder = DefaultCacheFolder();
-      if (folder.ok()) module_options.cache_dir = *folder;
-    }
-  }
+  if (subject.cache != nullptr)
+    module_options.cache_dir = subject.cache->folder();
   std::unique_ptr<ait::Module> module = ait::Module::Wrap(
       std::make_shared<const frontend::Model>(std::move(subject.model)),
       std::move(module_options));
@@ -154,7 +134,7 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
   progress.Update("time submodules", 0, 0);
   AITUNE_RETURN_IF_ERROR(module->Inspect().status());
   progress.Update("build and time backends", 0, 0);
-  const absl::Status tuned = module->Tune(*StrategyOf(options), tuning);
+  const absl::Status tuned = module->Tune(*strategy, tuning);
   std::string outcome;
   if (tuned.ok()) {
     absl::StrAppend(&outcome, "chosen     ", module->Describe(), "\n");

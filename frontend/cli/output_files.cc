@@ -4,6 +4,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 
 #include "absl/strings/str_cat.h"
 
@@ -61,6 +62,18 @@ absl::Status WriteOutputFile(const std::string& option, const std::string& path,
   if (file) return absl::OkStatus();
   return CannotWrite(option, path,
                      errno != 0 ? std::strerror(errno) : "unknown error");
+}
+
+absl::Status PublishText(const Options& options, absl::string_view text,
+                         absl::string_view json) {
+  const bool json_on_stdout = options.json == "-";
+  (json_on_stdout ? std::cerr : std::cout) << text << std::flush;
+  if (json_on_stdout) {
+    std::cout << json << std::endl;
+    return absl::OkStatus();
+  }
+  if (options.json.empty()) return absl::OkStatus();
+  return WriteOutputFile("--json", options.json, absl::StrCat(json, "\n"));
 }
 
 }  // namespace aitune::cli

@@ -19,6 +19,12 @@ absl::Status CheckOutputFiles(const Options& options);
 absl::Status WriteOutputFile(const std::string& option, const std::string& path,
                              absl::string_view contents);
 
+// What a command says: prints `text`, and writes `json`, without the last
+// newline, where options.json says. With --json - that alone is on stdout and
+// the text on stderr.
+absl::Status PublishText(const Options& options, absl::string_view text,
+                         absl::string_view json);
+
 }  // namespace aitune::cli
 
 #endif  // AITUNE_FRONTEND_CLI_OUTPUT_FILES_H_

@@ -4,15 +4,15 @@
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <iostream>
-#include <optional>
+#include <memory>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "frontend/checkpoint/checkpoint.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
+#include "frontend/module/module.h"
 #include "frontend/session/gpu.h"
 #include "frontend/session/pytree.h"
 #include "runtime/checkpoint/bundle.h"
@@ -88,35 +88,24 @@ absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
                                           Progress& progress) {
   AITUNE_RETURN_IF_ERROR(RefuseCompileOptions(options));
   AITUNE_RETURN_IF_ERROR(CheckOutputFiles(options));
-  std::optional<Device> device;
-  if (options.device_given) {
-    AITUNE_ASSIGN_OR_RETURN(device, Device::Parse(options.device));
-    if (const int gpu = frontend::GpuOf(*device); gpu >= 0)
-      AITUNE_RETURN_IF_ERROR(frontend::StartLibTorchCuda(gpu));
-  }
   if (options.threads > 0) at::set_num_threads(options.threads);
   AITUNE_RETURN_IF_ERROR(SubstituteOperators(options));
   progress.Update("load", 0, 0);
-  AITUNE_ASSIGN_OR_RETURN(const frontend::LoadedCheckpoint loaded,
-                          frontend::LoadCheckpoint(options.model));
-  AITUNE_RETURN_IF_ERROR(loaded.backend->Deploy(device));
+  AITUNE_ASSIGN_OR_RETURN(
+      const std::unique_ptr<ait::Module> module,
+      ait::Module::LoadCheckpoint(options.model, /*digest=*/"",
+                                  options.device_given ? options.device : ""));
   frontend::InputChoice choice;
   choice.specs = options.inputs;
   choice.samples_file = options.inputs_file;
   choice.model_file = options.model;
-  AITUNE_ASSIGN_OR_RETURN(
-      const frontend::ModelInputs inputs,
-      frontend::ChooseInputs(loaded.source->model(), choice));
+  AITUNE_ASSIGN_OR_RETURN(const frontend::ModelInputs inputs,
+                          frontend::ChooseInputs(module->model(), choice));
   AITUNE_ASSIGN_OR_RETURN(const frontend::ValueList arguments,
                           frontend::TypicalArguments(inputs, options.seed));
-  AITUNE_ASSIGN_OR_RETURN(const Sample sample,
-                          loaded.source->Flatten(arguments));
   progress.Update("run", 0, 0);
-  AITUNE_ASSIGN_OR_RETURN(const std::vector<OwnedValue> outputs,
-                          loaded.backend->Infer(Values(sample)));
+  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, module->Run(arguments));
   progress.Finish();
-  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
-                          loaded.source->UnflattenResult(outputs));
   return frontend::ToCpu(result);
 }
 

@@ -45,6 +45,8 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
     std::cout << *ir << std::flush;
     return kSuccess;
   }
+  if (absl::Status loaded = LoadPeer(options, *subject); !loaded.ok())
+    return loaded;
   auto compiled = BuildSubject(options, *subject, progress);
   if (!compiled.ok()) return compiled.status();
   absl::StatusOr<Report> report = StartReport(options, *subject, **compiled);

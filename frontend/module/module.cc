@@ -25,14 +25,27 @@ std::vector<BackendChoice> DefaultBackends() {
           {"TorchScriptBackend", {}}};
 }
 
+absl::StatusOr<aitune::Device> ParseDevice(std::string_view device) {
+  AITUNE_ASSIGN_OR_RETURN(aitune::Device parsed,
+                          aitune::Device::Parse(std::string(device)));
+  if (parsed.type != "cpu" && parsed.type != "cuda")
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the device is '", parsed.ToString(), "'; there are cpu and cuda"));
+  return parsed;
+}
+
 // -1 for the CPU.
 absl::StatusOr<int> GpuOf(const std::string& device) {
-  AITUNE_ASSIGN_OR_RETURN(const aitune::Device parsed,
-                          aitune::Device::Parse(device));
-  if (parsed.type != "cpu" && parsed.type != "cuda")
-    return absl::InvalidArgumentError(
-        absl::StrCat("the device is '", device, "'; there are cpu and cuda"));
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Device parsed, ParseDevice(device));
   return aitune::frontend::GpuOf(parsed);
+}
+
+// The device, with LibTorch ready for it.
+absl::StatusOr<aitune::Device> StartDevice(std::string_view device) {
+  AITUNE_ASSIGN_OR_RETURN(aitune::Device parsed, ParseDevice(device));
+  if (const int gpu = aitune::frontend::GpuOf(parsed); gpu >= 0)
+    AITUNE_RETURN_IF_ERROR(aitune::frontend::StartLibTorchCuda(gpu));
+  return parsed;
 }
 
 // Outputs within the tolerance of their dtype.
@@ -63,9 +76,7 @@ Module::Module(std::shared_ptr<TorchScriptSource> source, ModuleOptions options)
 
 absl::StatusOr<std::unique_ptr<Module>> Module::Load(
     const std::filesystem::path& path, ModuleOptions options) {
-  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options.device));
-  if (gpu >= 0)
-    AITUNE_RETURN_IF_ERROR(aitune::frontend::StartLibTorchCuda(gpu));
+  AITUNE_RETURN_IF_ERROR(StartDevice(options.device).status());
   AITUNE_ASSIGN_OR_RETURN(aitune::frontend::Model model,
                           aitune::frontend::Model::Load(path.string()));
   for (const std::string& submodule : options.disabled)
@@ -92,9 +103,7 @@ absl::StatusOr<std::unique_ptr<Module>> Module::LoadCheckpoint(
     std::string_view device) {
   std::optional<aitune::Device> where;
   if (!device.empty()) {
-    AITUNE_ASSIGN_OR_RETURN(where, aitune::Device::Parse(device));
-    if (const int gpu = aitune::frontend::GpuOf(*where); gpu >= 0)
-      AITUNE_RETURN_IF_ERROR(aitune::frontend::StartLibTorchCuda(gpu));
+    AITUNE_ASSIGN_OR_RETURN(where, StartDevice(device));
   }
   AITUNE_ASSIGN_OR_RETURN(aitune::frontend::LoadedCheckpoint loaded,
                           aitune::frontend::LoadCheckpoint(path, digest));
@@ -154,17 +163,17 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
                           aitune::Device::Parse(options_.device));
   AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options_.device));
   request.build.cache_dir = options_.cache_dir;
-  aitune::Sample first;
+  std::vector<aitune::BatchedSample> samples;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    if (samples_.empty())
-      return absl::FailedPreconditionError(absl::StrCat(
-          name(), " can't be tuned without samples; call Record first"));
-    for (const aitune::BatchedSample& sample : samples_) {
-      AITUNE_ASSIGN_OR_RETURN(aitune::Sample there, OnDevice(sample.inputs));
-      request.build.samples.push_back(std::move(there));
-    }
-    first = samples_.front().inputs;
+    samples = samples_;
+  }
+  if (samples.empty())
+    return absl::FailedPreconditionError(absl::StrCat(
+        name(), " can't be tuned without samples; call Record first"));
+  for (const aitune::BatchedSample& sample : samples) {
+    AITUNE_ASSIGN_OR_RETURN(aitune::Sample there, OnDevice(sample.inputs));
+    request.build.samples.push_back(std::move(there));
   }
   AITUNE_ASSIGN_OR_RETURN(request.build.graph_spec, Spec());
   {
@@ -191,8 +200,9 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
       request.make_batch =
           [&, spec = request.build.graph_spec](
               int64_t batch) -> absl::StatusOr<aitune::Sample> {
-        AITUNE_ASSIGN_OR_RETURN(const aitune::Sample repeated,
-                                aitune::RepeatToBatch(first, spec, batch));
+        AITUNE_ASSIGN_OR_RETURN(
+            const aitune::Sample repeated,
+            aitune::RepeatToBatch(samples.front().inputs, spec, batch));
         return OnDevice(repeated);
       };
     }

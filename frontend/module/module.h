@@ -93,6 +93,8 @@ class Module {
       std::string_view device = "");
 
   const std::string& name() const { return options_.name; }
+  // As it is on the CPU.
+  const aitune::frontend::Model& model() const { return source_->model(); }
 
   // Keeps `arguments`, which hold `batch` items, as a sample to tune with. From
   // samples of several batch sizes the module learns which axes are the batch

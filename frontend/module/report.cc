@@ -19,10 +19,6 @@ std::string Escaped(const std::string& text) {
       text, {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}, {"\"", "&quot;"}});
 }
 
-std::string NameOf(const BackendReport& backend) {
-  return backend.is_eager ? "eager" : backend.description;
-}
-
 constexpr char kStyle[] =
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;"
     "padding:0 1em;color:#222}table{border-collapse:collapse;margin:1em 0}"
@@ -38,7 +34,7 @@ constexpr const char* kColors[] = {"#999",    "#2a6fb0", "#c8692b",
 // What fits beside a bar.
 std::string ShortName(const BackendReport& backend) {
   constexpr size_t kMost = 40;
-  std::string name = NameOf(backend);
+  std::string name = backend.name();
   if (name.size() > kMost) name = name.substr(0, kMost - 3) + "...";
   return Escaped(name);
 }
@@ -108,7 +104,7 @@ std::string BackendTable(const std::vector<BackendReport>& backends) {
   for (const BackendReport& backend : backends) {
     const std::string name = absl::StrCat(
         "<td rowspan='", std::max<size_t>(1, backend.timings.size()), "'",
-        backend.chosen ? " class='chosen'" : "", ">", Escaped(NameOf(backend)),
+        backend.chosen ? " class='chosen'" : "", ">", Escaped(backend.name()),
         "<br>", backend.chosen ? "chosen" : "", "<span class='reason'>",
         Escaped(backend.reason), "</span></td>");
     if (backend.timings.empty())
@@ -141,7 +137,7 @@ std::string NoteLists(const std::vector<BackendReport>& backends) {
   std::string lists;
   for (const BackendReport& backend : backends) {
     if (backend.notes.empty()) continue;
-    absl::StrAppend(&lists, "<p>", Escaped(NameOf(backend)), "</p><ul>");
+    absl::StrAppend(&lists, "<p>", Escaped(backend.name()), "</p><ul>");
     for (const std::string& note : backend.notes)
       absl::StrAppend(&lists, "<li>", Escaped(note), "</li>");
     absl::StrAppend(&lists, "</ul>");

@@ -133,6 +133,11 @@ class Interpreter {
   absl::StatusOr<ProbedRef> ConvertTensor(std::vector<c10::IValue> probes,
                                           const ResultTraits& traits,
                                           ResultTemplate* result);
+  // The size of each axis of a tensor whose rank is the same in all probes;
+  // none if an axis has no formula. Its sizes are then in `unexplained`.
+  std::optional<std::vector<SizeExpression>> FitSizes(
+      const ProbedValue& tensor, const ResultTraits& traits,
+      std::vector<int64_t>& unexplained) const;
   std::optional<std::vector<SizeExpression>> FindSizes(
       const ProbedValue& tensor, const ResultTraits& traits) const;
   absl::StatusOr<bool> FindType(ProbedValue& tensor,

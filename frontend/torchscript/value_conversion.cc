@@ -108,6 +108,25 @@ ProbedRef Interpreter::MakeOpaque(std::vector<c10::IValue> probes,
 
 // The sizes of a tensor that the trace has no type for; nothing when they are
 // not known.
+std::optional<std::vector<SizeExpression>> Interpreter::FitSizes(
+    const ProbedValue& tensor, const ResultTraits& traits,
+    std::vector<int64_t>& unexplained) const {
+  std::vector<SizeExpression> found;
+  for (int64_t axis = 0; axis < tensor.tensor().dim(); ++axis) {
+    std::vector<int64_t> sizes;
+    for (size_t probe = 0; probe < tensor.probes.size(); ++probe)
+      sizes.push_back(tensor.tensor(probe).size(axis));
+    std::optional<SizeExpression> size =
+        fitter_.Fit(sizes, traits.sources, traits.strides);
+    if (!size) {
+      unexplained = std::move(sizes);
+      return std::nullopt;
+    }
+    found.push_back(*std::move(size));
+  }
+  return found;
+}
+
 std::optional<std::vector<SizeExpression>> Interpreter::FindSizes(
     const ProbedValue& tensor, const ResultTraits& traits) const {
   const at::Tensor& first = tensor.tensor();
@@ -118,17 +137,8 @@ std::optional<std::vector<SizeExpression>> Interpreter::FindSizes(
         other.scalar_type() != first.scalar_type())
       return std::nullopt;
   }
-  std::vector<SizeExpression> found;
-  for (int64_t axis = 0; axis < first.dim(); ++axis) {
-    std::vector<int64_t> sizes;
-    for (size_t probe = 0; probe < tensor.probes.size(); ++probe)
-      sizes.push_back(tensor.tensor(probe).size(axis));
-    std::optional<SizeExpression> size =
-        fitter_.Fit(sizes, traits.sources, traits.strides);
-    if (!size) return std::nullopt;
-    found.push_back(*std::move(size));
-  }
-  return found;
+  std::vector<int64_t> unexplained;
+  return FitSizes(tensor, traits, unexplained);
 }
 
 // False when the trace has no type for the tensor.
@@ -149,15 +159,11 @@ absl::StatusOr<bool> Interpreter::FindType(ProbedValue& tensor,
       return Divergence(ranks, "the rank or dtype of a tensor");
     }
   }
-  for (int64_t axis = 0; axis < first.dim(); ++axis) {
-    std::vector<int64_t> sizes;
-    for (size_t probe = 0; probe < tensor.probes.size(); ++probe)
-      sizes.push_back(tensor.tensor(probe).size(axis));
-    const std::optional<SizeExpression> size =
-        fitter_.Fit(sizes, traits.sources, traits.strides);
-    if (!size) return Divergence(sizes, "the size of a tensor");
-    tensor.type.sizes.push_back(*size);
-  }
+  std::vector<int64_t> unexplained;
+  std::optional<std::vector<SizeExpression>> sizes =
+      FitSizes(tensor, traits, unexplained);
+  if (!sizes) return Divergence(unexplained, "the size of a tensor");
+  tensor.type.sizes = *std::move(sizes);
   tensor.has_type = true;
   return true;
 }

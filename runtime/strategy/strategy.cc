@@ -203,4 +203,17 @@ std::unique_ptr<Strategy> LatencyBudget(double milliseconds) {
   return std::make_unique<LatencyBudgetStrategy>(milliseconds);
 }
 
+absl::StatusOr<std::unique_ptr<Strategy>> StrategyByName(std::string_view name,
+                                                         double milliseconds) {
+  if (name == "OneBackend") return OneBackend();
+  if (name == "FirstWins") return FirstWins();
+  if (name == "MaxThroughput") return MaxThroughput();
+  if (name == "MinLatency") return MinLatency();
+  if (name == "LatencyBudget") return LatencyBudget(milliseconds);
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no strategy '", std::string(name),
+                   "'; there are OneBackend, FirstWins, MaxThroughput, "
+                   "MinLatency and LatencyBudget"));
+}
+
 }  // namespace aitune

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -65,6 +66,9 @@ struct TimedBatch {
 
 // What became of one backend.
 struct BackendReport {
+  // What reports call it.
+  std::string name() const { return is_eager ? "eager" : description; }
+
   std::string description;  // Backend::Describe()
   std::string key;
   bool is_eager = false;
@@ -114,6 +118,11 @@ std::unique_ptr<Strategy> MinLatency();
 // eager keeps the budget does not hide that no backend does: the error is then
 // kNotFound, "No backend satisfied latency budget 5.000 ms".
 std::unique_ptr<Strategy> LatencyBudget(double milliseconds);
+
+// One of the above, by the name of its function; `milliseconds` is
+// LatencyBudget's. kInvalidArgument, with the names there are, for another one.
+absl::StatusOr<std::unique_ptr<Strategy>> StrategyByName(
+    std::string_view name, double milliseconds = 0);
 
 }  // namespace aitune
 

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "compiler/codegen/cpu/Attention.h"
+#include "compiler/codegen/cpu/ScheduleConfig.h"
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -542,16 +543,11 @@ LogicalResult lowerAttention(func::FuncOp kernel, const Target &target,
   if (failed(problem))
     return failure();
   AttentionSchedule schedule = chooseAttentionSchedule(*problem, target);
-  if (auto config = kernel->getAttrOfType<DictionaryAttr>("ait.config")) {
-    auto read = [&](StringRef name, int64_t &value) {
-      if (auto attribute = config.getAs<IntegerAttr>(name))
-        value = attribute.getInt();
-    };
-    read("key_block", schedule.keyBlock);
-    read("mr", schedule.mr);
-    read("nr", schedule.nr);
-    read("query_block", schedule.queryBlock);
-  }
+  readNumbers(kernel->getAttrOfType<DictionaryAttr>("ait.config"),
+              {{"key_block", &schedule.keyBlock},
+               {"mr", &schedule.mr},
+               {"nr", &schedule.nr},
+               {"query_block", &schedule.queryBlock}});
   return emitAttention(kernel, *problem, schedule, target, reason);
 }
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/cpu/Attention.h"
+#include "compiler/codegen/cpu/ScheduleConfig.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -110,23 +111,24 @@ listAttentionSchedules(const AttentionProblem &problem, const Target &target) {
           std::max<int64_t>(chosen.keyBlock / schedule.nr, 1) * schedule.nr;
       schedule.queryBlock = llvm::alignTo(
           llvm::divideCeil(std::max<int64_t>(queries, 1), blocks), schedule.mr);
-      bool known = llvm::any_of(schedules, [&](const AttentionSchedule &other) {
-        return other.toString() == schedule.toString();
-      });
-      if (!known && rejectAttentionSchedule(schedule, problem, target).empty())
-        schedules.push_back(schedule);
+      addIfNew<AttentionSchedule>(
+          schedules, schedule, [&](const AttentionSchedule &schedule) {
+            return rejectAttentionSchedule(schedule, problem, target);
+          });
     }
   return schedules;
 }
 
 DictionaryAttr AttentionSchedule::toConfig(MLIRContext *context) const {
   Builder builder(context);
-  auto number = [&](StringRef name, int64_t value) {
-    return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
-  };
-  return builder.getDictionaryAttr({number("key_block", keyBlock),
-                                    number("mr", mr), number("nr", nr),
-                                    number("query_block", queryBlock)});
+  NamedAttrList config;
+  writeNumbers(builder,
+               {{"key_block", keyBlock},
+                {"mr", mr},
+                {"nr", nr},
+                {"query_block", queryBlock}},
+               config);
+  return config.getDictionary(context);
 }
 
 std::string AttentionSchedule::toString() const {

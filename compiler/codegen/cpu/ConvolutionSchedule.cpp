@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compiler/codegen/cpu/ScheduleConfig.h"
 #include "compiler/codegen/cpu/Winograd.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -110,14 +111,11 @@ ConvolutionSchedule chooseDirectSchedule(const ConvolutionProblem &problem,
 bool prefersWinograd(const ConvolutionProblem &problem,
                      const ConvolutionSchedule &schedule,
                      const Target &target) {
-  auto tiles = dyn_cast<AffineConstantExpr>(
-      getWinogradTiles(problem, schedule.algorithm));
-  int64_t side = getWinogradOutputs(schedule.algorithm) + 2;
-  return tiles && tiles.getValue() >= kWinogradTiles &&
+  return getWinogradTileCount(problem, schedule.algorithm) >= kWinogradTiles &&
          problem.inputs >= kWinogradChannels &&
          problem.outputs >= kWinogradChannels &&
-         side * side * problem.inputs * problem.outputs *
-                 int64_t(sizeof(float)) <=
+         getWinogradPositions(schedule.algorithm) * problem.inputs *
+                 problem.outputs * int64_t(sizeof(float)) <=
              kWinogradFilterBytes &&
          rejectWinogradSchedule(schedule, problem, target).empty();
 }
@@ -187,21 +185,20 @@ listConvolutionSchedules(const ConvolutionProblem &problem,
   std::vector<ConvolutionSchedule> schedules{
       chooseConvolutionSchedule(problem, target)};
   int64_t lanes = getLanes(problem, target);
-  auto addIfNew = [&](const ConvolutionSchedule &schedule) {
-    bool known = llvm::any_of(schedules, [&](const ConvolutionSchedule &other) {
-      return other.toString() == schedule.toString();
-    });
-    if (!known && rejectConvolutionSchedule(schedule, problem, target).empty())
-      schedules.push_back(schedule);
+  auto add = [&](const ConvolutionSchedule &schedule) {
+    addIfNew<ConvolutionSchedule>(
+        schedules, schedule, [&](const ConvolutionSchedule &schedule) {
+          return rejectConvolutionSchedule(schedule, problem, target);
+        });
   };
-  addIfNew(chooseDirectSchedule(problem, target));
+  add(chooseDirectSchedule(problem, target));
   if (problem.form == ConvolutionForm::Depthwise) {
     for (int64_t mr : {2, 4, 6, 8, 12})
       for (int64_t vectors : {2, 4, 8, 16}) {
         ConvolutionSchedule schedule = schedules.front();
         schedule.mr = schedule.mc = mr;
         schedule.nr = vectors * lanes;
-        addIfNew(schedule);
+        add(schedule);
       }
     return schedules;
   }
@@ -215,9 +212,11 @@ listConvolutionSchedules(const ConvolutionProblem &problem,
     }
     if (problem.form == ConvolutionForm::Segments)
       chooseSegments(problem, schedule);
-    addIfNew(schedule);
+    add(schedule);
   }
-  llvm::append_range(schedules, listWinogradSchedules(problem, target));
+  for (const ConvolutionSchedule &schedule :
+       listWinogradSchedules(problem, target))
+    add(schedule);
   return schedules;
 }
 

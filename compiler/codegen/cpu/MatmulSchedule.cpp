@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/MatmulSchedule.h"
+#include "compiler/codegen/cpu/ScheduleConfig.h"
 
 #include <algorithm>
 #include <cmath>
@@ -218,12 +219,11 @@ std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
                                                 const Target &target) {
   std::vector<MatmulSchedule> schedules{chooseMatmulSchedule(shape, target)};
   int64_t lanes = getLanes(shape, target);
-  auto addIfNew = [&](const MatmulSchedule &schedule) {
-    bool known = llvm::any_of(schedules, [&](const MatmulSchedule &other) {
-      return other.toString() == schedule.toString();
-    });
-    if (!known && rejectMatmulSchedule(schedule, shape, target).empty())
-      schedules.push_back(schedule);
+  auto add = [&](const MatmulSchedule &schedule) {
+    addIfNew<MatmulSchedule>(
+        schedules, schedule, [&](const MatmulSchedule &schedule) {
+          return rejectMatmulSchedule(schedule, shape, target);
+        });
   };
   if (shape.kind == MicrokernelKind::AmxBf16) {
     for (int64_t mr : {16, 32})
@@ -232,7 +232,7 @@ std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
         schedule.mr = mr;
         schedule.nr = nr;
         chooseBlocks(shape, target, schedule);
-        addIfNew(schedule);
+        add(schedule);
       }
     return schedules;
   }
@@ -241,7 +241,7 @@ std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
   auto addSerial = [&](MatmulSchedule schedule) {
     schedule.grain = kSerialGrain;
     if (isSmall)
-      addIfNew(schedule);
+      add(schedule);
   };
   addSerial(schedules.front());
   for (int64_t vectors = 1; vectors <= 4; ++vectors) {
@@ -254,21 +254,21 @@ std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
       schedule.mr = mr;
       schedule.nr = vectors * lanes;
       chooseBlocks(shape, target, schedule);
-      addIfNew(schedule);
+      add(schedule);
       addSerial(schedule);
       for (int64_t factor : {2, 4}) {
         MatmulSchedule smaller = schedule;
         smaller.mc = std::max(mr, schedule.mc / factor / mr * mr);
-        addIfNew(smaller);
+        add(smaller);
       }
       MatmulSchedule other = schedule;
       other.panelsOuter = !schedule.panelsOuter;
-      addIfNew(other);
+      add(other);
       if (shape.k > 512) {
         MatmulSchedule split = schedule;
         split.kc =
             llvm::alignTo(llvm::divideCeil(shape.k, schedule.kc ? 4 : 2), 32);
-        addIfNew(split);
+        add(split);
       }
     }
   }
@@ -277,24 +277,23 @@ std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
 
 DictionaryAttr MatmulSchedule::toConfig(MLIRContext *context) const {
   Builder builder(context);
-  auto number = [&](StringRef name, int64_t value) {
-    return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
-  };
-  return builder.getDictionaryAttr(
-      {number("grain", grain), number("kc", kc), number("mc", mc),
-       number("mr", mr), number("nr", nr), number("panels", panels),
-       builder.getNamedAttr("panels_outer", builder.getBoolAttr(panelsOuter))});
+  NamedAttrList config;
+  writeNumbers(builder,
+               {{"grain", grain},
+                {"kc", kc},
+                {"mc", mc},
+                {"mr", mr},
+                {"nr", nr},
+                {"panels", panels}},
+               config);
+  config.set("panels_outer", builder.getBoolAttr(panelsOuter));
+  return config.getDictionary(context);
 }
 
 std::string MatmulSchedule::toString() const {
-  std::string text =
-      llvm::formatv("{0}x{1} kc{2} mc{3} panels{4} {5}", mr, nr, kc, mc, panels,
-                    panelsOuter ? "panels-outer" : "rows-outer");
-  if (grain == kSerialGrain)
-    text += " one thread";
-  else if (grain > 0)
-    text += llvm::formatv(" grain{0}", grain);
-  return text;
+  return llvm::formatv("{0}x{1} kc{2} mc{3} panels{4} {5}{6}", mr, nr, kc, mc,
+                       panels, panelsOuter ? "panels-outer" : "rows-outer",
+                       describeGrain(grain));
 }
 
 MatmulSchedule readMatmulSchedule(DictionaryAttr config,
@@ -302,16 +301,12 @@ MatmulSchedule readMatmulSchedule(DictionaryAttr config,
   MatmulSchedule schedule = fallback;
   if (!config)
     return schedule;
-  auto read = [&](StringRef name, int64_t &value) {
-    if (auto attribute = config.getAs<IntegerAttr>(name))
-      value = attribute.getInt();
-  };
-  read("grain", schedule.grain);
-  read("kc", schedule.kc);
-  read("mc", schedule.mc);
-  read("mr", schedule.mr);
-  read("nr", schedule.nr);
-  read("panels", schedule.panels);
+  readNumbers(config, {{"grain", &schedule.grain},
+                       {"kc", &schedule.kc},
+                       {"mc", &schedule.mc},
+                       {"mr", &schedule.mr},
+                       {"nr", &schedule.nr},
+                       {"panels", &schedule.panels}});
   if (auto outer = config.getAs<BoolAttr>("panels_outer"))
     schedule.panelsOuter = outer.getValue();
   return schedule;

@@ -28,12 +28,19 @@ namespace aitune {
 /// m of F(m x m, 3 x 3); 0 for the direct algorithm.
 int64_t getWinogradOutputs(ConvolutionAlgorithm algorithm);
 
+/// T * T: the products of a tile, for each input and output channel.
+int64_t getWinogradPositions(ConvolutionAlgorithm algorithm);
+
 /// How the filter is packed for it (PackingProto's names, in lower case).
 llvm::StringRef getWinogradPacking(ConvolutionAlgorithm algorithm);
 
 /// Tiles of the results of all images.
 mlir::AffineExpr getWinogradTiles(const ConvolutionProblem &problem,
                                   ConvolutionAlgorithm algorithm);
+
+/// The same as a number; -1 where it depends on sizes known at run time.
+int64_t getWinogradTileCount(const ConvolutionProblem &problem,
+                             ConvolutionAlgorithm algorithm);
 
 /// Elements between the rows (one a tile) of transformed inputs.
 int64_t getWinogradRow(int64_t inputs, int64_t lanes);

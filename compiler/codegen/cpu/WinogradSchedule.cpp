@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "compiler/codegen/cpu/ScheduleConfig.h"
 #include "compiler/codegen/cpu/Winograd.h"
 #include "compiler/dialect/Ait.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -17,23 +18,11 @@ constexpr int64_t kStackBytes = 1024 * 1024;
 /// Units that a few threads can share.
 constexpr int64_t kUsefulUnits = 8;
 
-int64_t getPositions(ConvolutionAlgorithm algorithm) {
-  int64_t tile = getWinogradOutputs(algorithm) + 2;
-  return tile * tile;
-}
-
-int64_t getTileCount(const ConvolutionProblem &problem,
-                     ConvolutionAlgorithm algorithm) {
-  auto constant =
-      dyn_cast<AffineConstantExpr>(getWinogradTiles(problem, algorithm));
-  return constant ? constant.getValue() : -1;
-}
-
 /// One of the T * T matmuls.
 MatmulShape getProductShape(const ConvolutionProblem &problem,
                             ConvolutionAlgorithm algorithm) {
   MatmulShape shape;
-  shape.m = getTileCount(problem, algorithm);
+  shape.m = getWinogradTileCount(problem, algorithm);
   shape.n = problem.outputs;
   shape.k = problem.inputs;
   return shape;
@@ -43,7 +32,7 @@ MatmulShape getProductShape(const ConvolutionProblem &problem,
 int64_t getTileBytes(const ConvolutionProblem &problem,
                      ConvolutionAlgorithm algorithm, int64_t nr,
                      int64_t lanes) {
-  return getPositions(algorithm) *
+  return getWinogradPositions(algorithm) *
          (getWinogradRow(problem.inputs, lanes) + nr) * int64_t(sizeof(float));
 }
 
@@ -77,6 +66,11 @@ int64_t getWinogradOutputs(ConvolutionAlgorithm algorithm) {
   llvm_unreachable("all algorithms are listed");
 }
 
+int64_t getWinogradPositions(ConvolutionAlgorithm algorithm) {
+  int64_t tile = getWinogradOutputs(algorithm) + 2;
+  return tile * tile;
+}
+
 StringRef getWinogradPacking(ConvolutionAlgorithm algorithm) {
   return algorithm == ConvolutionAlgorithm::Winograd2x2 ? "winograd_2x2"
                                                         : "winograd_4x4";
@@ -95,6 +89,13 @@ AffineExpr getWinogradTiles(const ConvolutionProblem &problem,
                                problem.outputWidth.ceilDiv(outputs));
 }
 
+int64_t getWinogradTileCount(const ConvolutionProblem &problem,
+                             ConvolutionAlgorithm algorithm) {
+  auto constant =
+      dyn_cast<AffineConstantExpr>(getWinogradTiles(problem, algorithm));
+  return constant ? constant.getValue() : -1;
+}
+
 AffineExpr getWinogradGrid(const ConvolutionProblem &problem,
                            const ConvolutionSchedule &schedule) {
   int64_t panels = llvm::divideCeil(problem.outputs, schedule.nr);
@@ -105,8 +106,8 @@ AffineExpr getWinogradGrid(const ConvolutionProblem &problem,
 
 double getWinogradUnitWork(const ConvolutionProblem &problem,
                            const ConvolutionSchedule &schedule) {
-  return double(getPositions(schedule.algorithm)) * schedule.mc * schedule.nr *
-         schedule.panels * problem.inputs;
+  return double(getWinogradPositions(schedule.algorithm)) * schedule.mc *
+         schedule.nr * schedule.panels * problem.inputs;
 }
 
 std::string rejectWinogradSchedule(const ConvolutionSchedule &schedule,
@@ -153,7 +154,7 @@ ConvolutionSchedule chooseWinogradSchedule(const ConvolutionProblem &problem,
       chooseMatmulSchedule(getProductShape(problem, algorithm), target);
   schedule.algorithm = algorithm;
   schedule.kc = 0;
-  int64_t tiles = getTileCount(problem, algorithm);
+  int64_t tiles = getWinogradTileCount(problem, algorithm);
   if (tiles < 0)
     tiles = kTypicalTiles;
   int64_t bytes = getTileBytes(problem, algorithm, schedule.nr, lanes);
@@ -167,19 +168,18 @@ ConvolutionSchedule chooseWinogradSchedule(const ConvolutionProblem &problem,
 std::vector<ConvolutionSchedule>
 listWinogradSchedules(const ConvolutionProblem &problem, const Target &target) {
   std::vector<ConvolutionSchedule> schedules;
-  auto addIfNew = [&](const ConvolutionSchedule &schedule) {
-    bool known = llvm::any_of(schedules, [&](const ConvolutionSchedule &other) {
-      return other.toString() == schedule.toString();
-    });
-    if (!known && rejectWinogradSchedule(schedule, problem, target).empty())
-      schedules.push_back(schedule);
+  auto add = [&](const ConvolutionSchedule &schedule) {
+    addIfNew<ConvolutionSchedule>(
+        schedules, schedule, [&](const ConvolutionSchedule &schedule) {
+          return rejectWinogradSchedule(schedule, problem, target);
+        });
   };
   int64_t lanes = target.vectorBits / 32;
   for (ConvolutionAlgorithm algorithm :
        {ConvolutionAlgorithm::Winograd4x4, ConvolutionAlgorithm::Winograd2x2}) {
     ConvolutionSchedule chosen =
         chooseWinogradSchedule(problem, algorithm, target);
-    addIfNew(chosen);
+    add(chosen);
     MatmulShape shape = getProductShape(problem, algorithm);
     int64_t tiles = shape.m < 0 ? kTypicalTiles : shape.m;
     for (int64_t vectors = 1; vectors <= 4; ++vectors) {
@@ -200,9 +200,9 @@ listWinogradSchedules(const ConvolutionProblem &problem, const Target &target) {
              {target.l2Bytes / 2, target.l2Bytes / 4, target.l2Bytes}) {
           schedule.mc = getBlock(tiles, mr, bytes, stack);
           schedule.panels = getPanels(tiles, panels, schedule.mc);
-          addIfNew(schedule);
+          add(schedule);
           schedule.panels = panels;
-          addIfNew(schedule);
+          add(schedule);
         }
       }
     }

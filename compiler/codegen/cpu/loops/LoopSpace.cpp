@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/cpu/Grain.h"
+#include "compiler/codegen/cpu/ScheduleConfig.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -71,12 +72,11 @@ std::vector<LoopKernelSchedule> listLoopSchedules(func::FuncOp kernel,
   const LoopKernelSchedule chosen = chooseLoopSchedule(kernel, target);
   std::vector<LoopKernelSchedule> schedules{chosen};
   auto add = [&](int64_t lanes, int64_t unitWork, int64_t grain) {
-    LoopKernelSchedule schedule{lanes, unitWork, grain};
-    bool known = llvm::any_of(schedules, [&](const LoopKernelSchedule &other) {
-      return other.toString() == schedule.toString();
-    });
-    if (!known && rejectLoopSchedule(schedule, kernel, target).empty())
-      schedules.push_back(schedule);
+    addIfNew<LoopKernelSchedule>(schedules, {lanes, unitWork, grain},
+                                 [&](const LoopKernelSchedule &schedule) {
+                                   return rejectLoopSchedule(schedule, kernel,
+                                                             target);
+                                 });
   };
   const bool isSmall =
       describeLoopKernel(kernel, kTypicalSize).bytes < kSmallBytes;
@@ -91,36 +91,25 @@ std::vector<LoopKernelSchedule> listLoopSchedules(func::FuncOp kernel,
 
 LoopKernelSchedule readLoopSchedule(func::FuncOp kernel, const Target &target) {
   LoopKernelSchedule schedule = chooseLoopSchedule(kernel, target);
-  auto config = kernel->getAttrOfType<DictionaryAttr>("ait.config");
-  if (!config)
-    return schedule;
-  auto read = [&](StringRef name, int64_t &value) {
-    if (auto attribute = config.getAs<IntegerAttr>(name))
-      value = attribute.getInt();
-  };
-  read("lanes", schedule.lanes);
-  read("unit_work", schedule.unitWork);
-  read("grain", schedule.grain);
+  readNumbers(kernel->getAttrOfType<DictionaryAttr>("ait.config"),
+              {{"lanes", &schedule.lanes},
+               {"unit_work", &schedule.unitWork},
+               {"grain", &schedule.grain}});
   return schedule;
 }
 
 DictionaryAttr LoopKernelSchedule::toConfig(MLIRContext *context) const {
   Builder builder(context);
-  auto number = [&](StringRef name, int64_t value) {
-    return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
-  };
-  return builder.getDictionaryAttr({number("grain", grain),
-                                    number("lanes", lanes),
-                                    number("unit_work", unitWork)});
+  NamedAttrList config;
+  writeNumbers(builder,
+               {{"grain", grain}, {"lanes", lanes}, {"unit_work", unitWork}},
+               config);
+  return config.getDictionary(context);
 }
 
 std::string LoopKernelSchedule::toString() const {
-  std::string text = llvm::formatv("lanes{0} work{1}", lanes, unitWork);
-  if (grain == kSerialGrain)
-    text += " one thread";
-  else if (grain > 0)
-    text += llvm::formatv(" grain{0}", grain);
-  return text;
+  return llvm::formatv("lanes{0} work{1}{2}", lanes, unitWork,
+                       describeGrain(grain));
 }
 
 LoopKernelShape describeLoopKernel(func::FuncOp kernel, int64_t typicalSize) {

@@ -132,7 +132,7 @@ ValueList Rounded(const ValueList& arguments, at::Generator& generator) {
 void ExcuseIllConditioned(const Model& model, const ValueList& arguments,
                           const c10::IValue& eager, const c10::IValue* truth,
                           std::vector<Comparison>& outputs) {
-  constexpr int kRuns = 5;
+  constexpr int kRuns = 20;
   at::Context& context = at::globalContext();
   const bool onednn = context.userEnabledMkldnn();
   auto generator = at::make_generator<at::CPUGeneratorImpl>(1);

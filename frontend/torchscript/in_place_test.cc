@@ -72,6 +72,26 @@ TEST(InPlaceRejections, WritingAnInputIsLibTorchs) {
   EXPECT_THAT(trace->notes.back(), HasSubstr("writes to one of its inputs"));
 }
 
+TEST(InPlaceRejections, WritesBesideAStridedViewAreLibTorchs) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n  y = x + 1\n"
+      "  z = torch.as_strided(y, [4], [2])\n  y.add_(1)\n  return z",
+      {"float32[3,4]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
+  EXPECT_THAT(trace->ops[0].must_fall_back, HasSubstr("unknown origin"));
+}
+
+TEST(InPlaceRejections, MemoryBeyondATensorIsLibTorchs) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n  y = x + 1\n"
+      "  return torch.as_strided(y[:, :2], [6], [2]) * 2",
+      {"float32[3,4]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
+  EXPECT_THAT(trace->ops[0].must_fall_back, HasSubstr("reaches memory"));
+}
+
 TEST(InPlaceRejections, RandomNumbersAreLibTorchs) {
   const auto trace = TraceSource(
       "def forward(self, x: Tensor):\n  y = x + 1\n  y.bernoulli_(0.5)\n  "

@@ -126,6 +126,9 @@ class Interpreter {
       const Invocation& call);
   absl::StatusOr<Results> EmitSlices(const Invocation& call);
 
+  // strided_view.cc
+  absl::StatusOr<Results> EmitStridedView(const Invocation& call);
+
   // value_conversion.cc: IValues of all probes as values of the interpreter.
   absl::StatusOr<ProbedRef> Convert(std::vector<c10::IValue> probes,
                                     const ResultTraits& traits,

@@ -200,6 +200,9 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       !HasDataDependentSizes(*call.schema, call.arguments)) {
     return EmitSlices(call);
   }
+  if (!uniform && call.schema->name() == "aten::as_strided" &&
+      call.arguments[0]->IsTensor() && call.arguments[0]->has_type)
+    return EmitStridedView(call);
 
   std::string must_fall_back;
   const bool query = IsMetadataQuery(*call.schema);

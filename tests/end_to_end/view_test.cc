@@ -176,6 +176,14 @@ def forward(self, x: Tensor, i: Tensor, j: Tensor):
     return torch.index_select(x, 1, i), torch.gather(x, 1, j)
 )",
      {"float32[4,9]", "int64[5]{0..8}", "int64[4,3]{0..8}"}},
+    {"overlapping_chunks",
+     R"(
+def forward(self, x: Tensor):
+    y = (x * 2).transpose(0, 1)
+    z = torch.as_strided(y, [3, 2, 4], [2, 1, 3])
+    return z + 1, torch.as_strided(y, [4], [5], 2) * y[0, 0]
+)",
+     {"float32[6,4]"}},
     {"write_under_mask",
      R"(
 def forward(self, x: Tensor, rows: Tensor, v: Tensor):

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/torchscript/argument_types.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/torchscript/torch_util.h"
@@ -131,13 +132,18 @@ absl::StatusOr<torch::jit::Stack> Model::Impl::MakeStack(
     const ValueList& inputs) const {
   torch::jit::Stack stack;
   stack.emplace_back(module._ivalue());
-  stack.insert(stack.end(), inputs.values().begin(), inputs.values().end());
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-        module.get_method("forward")
-            .function()
-            .getSchema()
-            .checkAndNormalizeInputs(stack, {});
+        const c10::FunctionSchema& schema =
+            module.get_method("forward").function().getSchema();
+        for (const c10::IValue& value : inputs.values()) {
+          const size_t position = stack.size();
+          stack.push_back(position < schema.arguments().size()
+                              ? WithContainerTypes(
+                                    value, schema.arguments()[position].type())
+                              : value);
+        }
+        schema.checkAndNormalizeInputs(stack, {});
         return absl::OkStatus();
       });
   if (!status.ok()) return status;

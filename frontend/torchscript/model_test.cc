@@ -175,6 +175,29 @@ TEST(Samples, ReadsWhatTorchSaveWrites) {
       HasSubstr("written by torch.save"));
 }
 
+// A file keeps lists and dicts of anything.
+TEST(Samples, ContainersTakeTheTypesOfForwardsParameters) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: List[Tensor], y: Dict[str, List[Tensor]], z: "
+      "Optional[List[int]]):\n"
+      "    return x[0] + y['a'][0]\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const c10::TypePtr any = c10::AnyType::get();
+  c10::impl::GenericList tensors(any), numbers(any), mixed(any);
+  tensors.push_back(at::ones({2}));
+  numbers.push_back(3);
+  mixed.push_back(at::ones({2}));
+  mixed.push_back(3);
+  c10::impl::GenericDict dict(any, any);
+  dict.insert("a", tensors);
+  const absl::StatusOr<c10::IValue> result =
+      model->RunEager(ValueList({tensors, dict, numbers}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->toTensor().sum().item<float>(), 4);
+  EXPECT_EQ(model->RunEager(ValueList({mixed, dict, numbers})).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Model, FrozenModelsLoadTraceAndRun) {
   torch::jit::Module module = MakeModule();
   module.eval();

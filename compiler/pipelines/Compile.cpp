@@ -8,6 +8,7 @@
 #include "compiler/pipelines/PlanBuilder.h"
 #include "compiler/pipelines/Provenance.h"
 #include "mlir/IR/Diagnostics.h"
+#include "runtime/cuda/library_call.h"
 
 using namespace mlir;
 
@@ -97,6 +98,7 @@ absl::Status Compilation::findCudaImplementations() {
   cudaOptions.tf32Convolution = options.tf32Convolution;
   cudaOptions.dumpDirectory = options.dumpDirectory;
   cudaOptions.threads = threads();
+  cudaOptions.meanwhile = [&] { cuda::LoadMatmulLibrary(**device); };
   cudaOptions.progress = [this](const char *phase, int done, int total) {
     report(phase, done, total);
   };

@@ -23,6 +23,8 @@ namespace aitune {
 namespace {
 
 constexpr int kConvolutionAlgorithms = 4;
+/// Of a convolution alone. Beyond the first ones none was seen to win.
+constexpr int kBareConvolutionAlgorithms = 2;
 
 /// A generated candidate without types of the context it was made in.
 struct TextCandidate {
@@ -106,7 +108,8 @@ public:
         moduleText(function, module->getAttrOfType<ArrayAttr>("ait.symbols")));
   }
 
-  void run();
+  /// `hasMatmulCalls`: of a library, which options.meanwhile loads.
+  void run(bool hasMatmulCalls);
   const TextCandidates &candidates(func::FuncOp function) const {
     return generated.at(function.getSymName().str());
   }
@@ -138,7 +141,7 @@ private:
   std::mutex progressMutex;
 };
 
-void Generator::run() {
+void Generator::run(bool hasMatmulCalls) {
   std::vector<TextCandidates> outcomes(texts.size(),
                                        absl::UnknownError("not generated"));
   std::atomic<int> done{0};
@@ -157,8 +160,12 @@ void Generator::run() {
     generated.emplace(names[i], std::move(outcomes[i]));
   }
   done = 0;
-  inParallel(work.size(), options.threads, [&](size_t i) {
-    work[i]->second = compileToCubin(work[i]->first, target);
+  const size_t calls = options.meanwhile && hasMatmulCalls ? 1 : 0;
+  inParallel(calls + work.size(), options.threads, [&](size_t i) {
+    if (i < calls)
+      return options.meanwhile();
+    auto &[text, cubin] = *work[i - calls];
+    cubin = compileToCubin(text, target);
     report("compiling kernels", done, work.size());
   });
 }
@@ -276,8 +283,9 @@ absl::Status addLibraryCandidates(const CudaLibraryMatch &found,
   }
   // Each algorithm is a candidate; the library says which there are.
   // cuDNN compiles some of them, and its list starts with the best.
-  const int algorithms =
-      convolution ? kConvolutionAlgorithms : cuda::kMostAlgorithms;
+  const int algorithms = !convolution  ? cuda::kMostAlgorithms
+                         : postOps > 0 ? kConvolutionAlgorithms
+                                       : kBareConvolutionAlgorithms;
   for (int algorithm = 0; algorithm < algorithms; ++algorithm) {
     KernelImplementation candidate = implementation;
     Step &step = candidate.steps.front().call;
@@ -349,7 +357,9 @@ void addCudaCandidates(MutableArrayRef<Kernel> kernels, ModuleOp module,
   for (CudaLibraryMatch &match : matches)
     if (match.match.rest)
       generator.add(match.match.rest);
-  generator.run();
+  generator.run(llvm::any_of(matches, [](const CudaLibraryMatch &match) {
+    return match.match.call.has_matmul();
+  }));
   for (Kernel &kernel : kernels)
     addGeneratedCandidates(kernel, generator, result);
   for (const CudaLibraryMatch &match : matches)

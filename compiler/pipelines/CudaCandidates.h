@@ -23,6 +23,9 @@ struct CudaCandidateOptions {
   bool tf32Matmul = false, tf32Convolution = true;
   std::string dumpDirectory;
   int threads = 1;
+  /// Called once while kernels are compiled, if there are matmuls: loads the
+  /// library that is to be measured beside them.
+  std::function<void()> meanwhile;
   /// Called with the number done and of all.
   std::function<void(const char *phase, int done, int total)> progress;
 };

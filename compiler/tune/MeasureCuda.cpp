@@ -261,7 +261,8 @@ absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
       const double one = microseconds / kLaunches;
       best = best < 0 ? one : std::min(best, one);
       Timed entry{i, kLaunches, std::move(graph), {one}};
-      if (microseconds < kGraphMicroseconds || bench.copies() > kLaunches) {
+      if (one <= 2 * best &&
+          (microseconds < kGraphMicroseconds || bench.copies() > kLaunches)) {
         const int wanted =
             static_cast<int>(kGraphMicroseconds / std::max(one, 0.5)) + 1;
         entry.launches = std::max({kLaunches, wanted, bench.copies()});

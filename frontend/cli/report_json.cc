@@ -31,6 +31,8 @@ json ToJson(const frontend::Comparison& comparison) {
   if (comparison.our_reference_error) {
     object["our_reference_error"] = *comparison.our_reference_error;
     object["eager_reference_error"] = *comparison.eager_reference_error;
+    object["our_reference_rms"] = *comparison.our_reference_rms;
+    object["eager_reference_rms"] = *comparison.eager_reference_rms;
   }
   if (!comparison.problem.empty()) object["problem"] = comparison.problem;
   return object;

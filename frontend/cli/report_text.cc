@@ -187,8 +187,11 @@ std::string CheckText(const frontend::CheckReport& check) {
     const frontend::Comparison& worst = output.worst;
     std::string reference;
     if (worst.our_reference_error) {
-      reference = absl::StrCat(ErrorText(*worst.our_reference_error), ", ",
-                               ErrorText(*worst.eager_reference_error));
+      reference =
+          absl::StrCat(ErrorText(*worst.our_reference_error), ", ",
+                       ErrorText(*worst.eager_reference_error), " (rms ",
+                       ErrorText(*worst.our_reference_rms), ", ",
+                       ErrorText(*worst.eager_reference_rms), ")");
     }
     table.AddRow({OutputName(output.output), output.type,
                   ErrorText(worst.max_error), ErrorText(worst.limits.relative),

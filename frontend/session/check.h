@@ -63,8 +63,8 @@ struct CheckOptions {
 };
 
 // Runs each case on both and compares. The reference is run for float16 and
-// bfloat16 outputs (in float32), and for the others only where their tolerance
-// is exceeded (in float64).
+// bfloat16 outputs (in float32, on a GPU in float64), and for the others only
+// where their tolerance is exceeded (in float64).
 CheckReport CheckAgainstEager(const CompiledModel& compiled, const Model& model,
                               absl::Span<const InputCase> cases,
                               const CheckOptions& options);

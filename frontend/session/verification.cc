@@ -55,6 +55,18 @@ double RelativeError(const at::Tensor& a, const at::Tensor& b) {
       .item<double>();
 }
 
+// The root mean square of a - b relative to that of b, where both are finite.
+double RelativeRms(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor finite = a.isfinite().logical_and(b.isfinite());
+  const at::Tensor expected = b.masked_select(finite);
+  if (expected.numel() == 0) return 0;
+  const double scale = expected.square().mean().item<double>();
+  const double error =
+      a.masked_select(finite).sub(expected).square().mean().item<double>();
+  // As above.
+  return std::sqrt(error / (scale > 0 ? scale : 1.0));
+}
+
 // Describes the first element where `wrong` holds.
 std::string DescribeFirst(const at::Tensor& wrong, const at::Tensor& ours,
                           const at::Tensor& eager) {
@@ -175,6 +187,9 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
   if (c.defined()) {
     result.our_reference_error = RelativeError(a, c);
     result.eager_reference_error = RelativeError(b, c);
+    const at::Tensor exact = reference->to(at::kDouble);
+    result.our_reference_rms = RelativeRms(a, exact);
+    result.eager_reference_rms = RelativeRms(b, exact);
     // A tolerance that the user gave is strict.
     if (!relative) {
       result.agrees = IsClose(result) || (result.agrees && !low_precision);

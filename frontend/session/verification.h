@@ -8,8 +8,8 @@
 // float32 and float64 are right when they are within a tolerance of eager.
 // float16 and bfloat16 are not: eager itself rounds after every operation, so
 // that a correct compiler differs from it by as much as eager differs from the
-// truth. There a run of the same model in float32 is the reference, and an
-// output is right when it is not farther from the reference than a small
+// truth. There a run of the same model in float32 (on a GPU float64: its float32
+// may round to tf32) is the reference, and an output is right when it is not farther from the reference than a small
 // factor of eager's own distance, plus a few units in the last place. The
 // reference also decides where float32 exceeds its tolerance (in float64 then):
 // an ill-conditioned input is not the compiler's fault. How far eager is from
@@ -61,8 +61,11 @@ struct Comparison {
   double max_error =
       0;             // to eager, relative as above; infinity when NaNs differ
   Tolerance limits;  // what the errors were held against
-  // To the reference, where there is one.
+  // To the reference, where there is one, rounded to the output's dtype.
   std::optional<double> our_reference_error, eager_reference_error;
+  // Root mean square of the errors to the reference as it is, relative to that
+  // of the reference: the largest error of one run is a matter of luck.
+  std::optional<double> our_reference_rms, eager_reference_rms;
   std::string problem;  // empty when it agrees
 };
 

@@ -85,6 +85,20 @@ TEST(CompareTensors, LowPrecisionIsMeasuredByEagersOwnDistance) {
           .agrees);
 }
 
+TEST(CompareTensors, RootMeanSquareIsOfAllErrorsToTheExactReference) {
+  // Halves of 2048 and above have no fractions: eager is off by 0.25 each.
+  at::Tensor reference = at::full({100}, 2048.25, at::kDouble);
+  at::Tensor eager = at::full({100}, 2048, at::kHalf);
+  at::Tensor ours = eager.clone();
+  ours[7].fill_(2058);
+  Comparison result = CompareTensors(ours, eager, &reference);
+  EXPECT_NEAR(*result.eager_reference_rms, 0.25 / 2048.25, 1e-9);
+  EXPECT_NEAR(*result.our_reference_rms,
+              std::sqrt((99 * 0.25 * 0.25 + 9.75 * 9.75) / 100) / 2048.25,
+              1e-9);
+  EXPECT_FALSE(CompareTensors(ours, eager, nullptr).our_reference_rms);
+}
+
 TEST(CompareTensors, ReferenceExcusesAnIllConditionedFloat32Model) {
   at::Tensor reference = at::randn({256}, at::kDouble);
   at::Tensor eager = (reference * 1.001).to(at::kFloat);

@@ -303,6 +303,11 @@ absl::Status Matmul::ChooseAlgorithm(int algorithm) {
   library_.cublasLtMatmulPreferenceSetAttribute(
       preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &scratch,
       sizeof(scratch));
+  // Parts of a split sum are added up in float32, never in the output's dtype.
+  const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  library_.cublasLtMatmulPreferenceSetAttribute(
+      preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
+      sizeof(reductions));
   // A caller's tensor may start at any element; LibTorch's, and views of one,
   // in practice at multiples of 16 bytes.
   const uint32_t alignment = 16;
@@ -377,6 +382,13 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareMatmul(
   auto matmul = std::make_unique<Matmul>(*library);
   AITUNE_RETURN_IF_ERROR(matmul->Prepare(call, inputs, output, algorithm));
   return std::unique_ptr<LibraryCall>(std::move(matmul));
+}
+
+void LoadMatmulLibrary(const Device& device) {
+  const Operand square{DataType::kFloat16, {1024, 1024}, false};
+  PrepareMatmul(device, MatmulCall(), {square, square}, square, 0)
+      .status()
+      .IgnoreError();
 }
 
 }  // namespace aitune::cuda

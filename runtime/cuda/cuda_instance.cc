@@ -14,6 +14,10 @@ absl::Status InStep(const LoadedStep& step, const absl::Status& status) {
                                                   "': ", status.message()));
 }
 
+bool IsLibraryCall(const Step& step) {
+  return step.has_matmul() || step.has_convolution();
+}
+
 }  // namespace
 
 CudaInstance::CudaInstance(const Device& device, const LoadedPlan& plan,
@@ -36,19 +40,19 @@ absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
       instance->layout_,
       InstanceLayout::Analyze(plan, steps, symbols, initialization));
   instance->launches_.resize(steps.size());
-  instance->libraries_.resize(steps.size());
-  std::vector<int64_t> scratch_bytes(steps.size(), 0);
   for (size_t s = 0; s < steps.size(); ++s) {
     const Step& step = *steps[s].proto;
     absl::Status status;
     if (step.has_cuda_kernel()) {
       status = instance->PrepareKernel(static_cast<int>(s), kernels);
-    } else if (step.has_matmul() || step.has_convolution()) {
-      status = instance->PrepareLibraryCall(static_cast<int>(s));
-    } else if (!step.has_fallback()) {
+    } else if (!IsLibraryCall(step) && !step.has_fallback()) {
       status = absl::InvalidArgumentError("it has no code for a GPU");
     }
     if (!status.ok()) return InStep(steps[s], status);
+  }
+  AITUNE_RETURN_IF_ERROR(instance->PrepareLibraryCalls());
+  std::vector<int64_t> scratch_bytes(steps.size(), 0);
+  for (size_t s = 0; s < steps.size(); ++s) {
     if (instance->libraries_[s] != nullptr) {
       scratch_bytes[s] = instance->libraries_[s]->scratch_bytes();
     }
@@ -115,7 +119,38 @@ absl::Status CudaInstance::PrepareKernel(int step, const Kernels& kernels) {
   return absl::OkStatus();
 }
 
-absl::Status CudaInstance::PrepareLibraryCall(int step) {
+std::string CudaInstance::LibraryCallKey(int step) const {
+  const LoadedStep& loaded = steps_[step];
+  std::string key = loaded.proto->has_matmul()
+                        ? loaded.proto->matmul().SerializeAsString()
+                        : loaded.proto->convolution().SerializeAsString();
+  auto add = [&](int32_t value) {
+    absl::StrAppend(&key, ";",
+                    static_cast<int>(plan_.values()[value].type.dtype),
+                    SizesToString(layout_.sizes(value)),
+                    plan_.plan().values(value).packing().kind());
+  };
+  for (int32_t value : loaded.inputs) add(value);
+  add(loaded.outputs[0]);
+  return key;
+}
+
+absl::Status CudaInstance::PrepareLibraryCalls() {
+  std::vector<std::string> keys(steps_.size());
+  for (int s = 0; s < step_count(); ++s) {
+    const Step& step = *steps_[s].proto;
+    if (IsLibraryCall(step)) keys[s] = LibraryCallKey(s);
+    // cuDNN does not promise that it reads a residual before it overwrites it.
+    if (step.has_convolution()) layout_.KeepApart(s);
+  }
+  size_t failed = 0;
+  const absl::Status status = PrepareCalls(
+      keys, [&](size_t step) { return PrepareLibraryCall(step); }, libraries_,
+      failed);
+  return status.ok() ? status : InStep(steps_[failed], status);
+}
+
+absl::StatusOr<SharedCall> CudaInstance::PrepareLibraryCall(int step) const {
   const LoadedStep& loaded = steps_[step];
   auto operand = [&](int32_t value) {
     Operand result;
@@ -131,18 +166,10 @@ absl::Status CudaInstance::PrepareLibraryCall(int step) {
   const Operand output = operand(loaded.outputs[0]);
   if (loaded.proto->has_matmul()) {
     const MatmulCall& call = loaded.proto->matmul();
-    AITUNE_ASSIGN_OR_RETURN(
-        libraries_[step],
-        PrepareMatmul(device_, call, inputs, output, call.algorithm()));
-  } else {
-    // cuDNN does not promise that it reads a residual before it overwrites it.
-    layout_.KeepApart(step);
-    const ConvolutionCall& call = loaded.proto->convolution();
-    AITUNE_ASSIGN_OR_RETURN(
-        libraries_[step],
-        PrepareConvolution(device_, call, inputs, output, call.algorithm()));
+    return PrepareMatmul(device_, call, inputs, output, call.algorithm());
   }
-  return absl::OkStatus();
+  const ConvolutionCall& call = loaded.proto->convolution();
+  return PrepareConvolution(device_, call, inputs, output, call.algorithm());
 }
 
 // Of what a graph stages: the caller's inputs and outputs.

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library_call.h"
+#include "runtime/cuda/prepare_calls.h"
 #include "runtime/cuda/region_recorder.h"
 #include "runtime/executable/buffer_slots.h"
 #include "runtime/executable/instance_layout.h"
@@ -99,7 +100,10 @@ class CudaInstance {
     int32_t first_parameter = 0;
   };
   absl::Status PrepareKernel(int step, const Kernels& kernels);
-  absl::Status PrepareLibraryCall(int step);
+  absl::Status PrepareLibraryCalls();
+  absl::StatusOr<SharedCall> PrepareLibraryCall(int step) const;
+  // What PrepareLibraryCall depends on, as text.
+  std::string LibraryCallKey(int step) const;
   void CountBytes();
   absl::Status RunRegion(int step, Context& context) const;
   // Records a run on these addresses, whose inputs `stream` computes.
@@ -114,8 +118,8 @@ class CudaInstance {
   const std::vector<LoadedStep>& steps_;
   std::vector<int64_t> symbols_;
   InstanceLayout layout_;
-  std::vector<Launch> launches_;                         // by step
-  std::vector<std::unique_ptr<LibraryCall>> libraries_;  // by step
+  std::vector<Launch> launches_;       // by step
+  std::vector<SharedCall> libraries_;  // by step
   BufferSlots slots_;
   std::vector<int64_t> input_bytes_, output_bytes_;
   int32_t parameter_count_ = 0;

@@ -1,6 +1,7 @@
 #include "runtime/cuda/cudnn_api.h"
 
 #include <map>
+#include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/executable/status_macros.h"
@@ -48,17 +49,43 @@ absl::StatusOr<const Cudnn*> GetCudnn() {
   return &**library;
 }
 
-absl::StatusOr<cudnnHandle_t> ThreadHandle(const Cudnn& library,
-                                           const Device& device) {
-  // Never destroyed: a thread may end after the driver has shut down.
-  thread_local auto* handles = new std::map<const Device*, cudnnHandle_t>();
+namespace {
+
+// Never destroyed: what runs last may do so after the driver has shut down.
+struct HandlePool {
+  std::mutex mutex;
+  std::map<const Device*, std::vector<cudnnHandle_t>> free;
+};
+
+HandlePool& Handles() {
+  static auto* const pool = new HandlePool;
+  return *pool;
+}
+
+}  // namespace
+
+absl::StatusOr<CudnnHandle> CudnnHandle::Take(const Cudnn& library,
+                                              const Device& device) {
   AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
-  cudnnHandle_t& handle = (*handles)[&device];
-  if (handle == nullptr) {
-    AITUNE_RETURN_IF_ERROR(
-        library.Check(library.cudnnCreate(&handle), "starting"));
+  {
+    std::lock_guard<std::mutex> lock(Handles().mutex);
+    std::vector<cudnnHandle_t>& free = Handles().free[&device];
+    if (!free.empty()) {
+      const cudnnHandle_t handle = free.back();
+      free.pop_back();
+      return CudnnHandle(device, handle);
+    }
   }
-  return handle;
+  cudnnHandle_t handle = nullptr;
+  AITUNE_RETURN_IF_ERROR(
+      library.Check(library.cudnnCreate(&handle), "starting"));
+  return CudnnHandle(device, handle);
+}
+
+CudnnHandle::~CudnnHandle() {
+  if (handle_ == nullptr) return;
+  std::lock_guard<std::mutex> lock(Handles().mutex);
+  Handles().free[device_].push_back(handle_);
 }
 
 absl::StatusOr<CudnnDescriptor> CudnnDescriptor::Create(

@@ -38,10 +38,27 @@ struct Cudnn {
 // The library, loaded on first use; kNotFound when it is not installed.
 absl::StatusOr<const Cudnn*> GetCudnn();
 
-// A handle of this thread for `device`: cuDNN's hold a stream and may not be
-// shared. It stays.
-absl::StatusOr<cudnnHandle_t> ThreadHandle(const Cudnn& library,
-                                           const Device& device);
+// A handle for `device` that nobody else uses: cuDNN's hold a stream and may
+// not be shared. Taken from a pool, which it goes back to: making one takes
+// long, and it holds memory of the GPU.
+class CudnnHandle {
+ public:
+  static absl::StatusOr<CudnnHandle> Take(const Cudnn& library,
+                                          const Device& device);
+  CudnnHandle(CudnnHandle&& other) noexcept
+      : device_(other.device_),
+        handle_(std::exchange(other.handle_, nullptr)) {}
+  CudnnHandle& operator=(CudnnHandle&&) = delete;
+  ~CudnnHandle();
+  cudnnHandle_t get() const { return handle_; }
+
+ private:
+  CudnnHandle(const Device& device, cudnnHandle_t handle)
+      : device_(&device), handle_(handle) {}
+
+  const Device* device_;
+  cudnnHandle_t handle_;
+};
 
 class CudnnDescriptor {
  public:

@@ -61,8 +61,9 @@ class Convolution : public LibraryCall {
 
   absl::Status Run(void* const* buffers, void* scratch,
                    CUstream stream) const override {
-    AITUNE_ASSIGN_OR_RETURN(const cudnnHandle_t handle,
-                            ThreadHandle(library_, device_));
+    AITUNE_ASSIGN_OR_RETURN(const CudnnHandle owned,
+                            CudnnHandle::Take(library_, device_));
+    const cudnnHandle_t handle = owned.get();
     AITUNE_RETURN_IF_ERROR(library_.Check(
         library_.cudnnSetStream(handle, reinterpret_cast<cudaStream_t>(stream)),
         "setting the stream"));
@@ -343,8 +344,9 @@ absl::Status Convolution::Prepare(const ConvolutionCall& call,
 }
 
 absl::Status Convolution::ChooseAlgorithm(int algorithm) {
-  AITUNE_ASSIGN_OR_RETURN(const cudnnHandle_t handle,
-                          ThreadHandle(library_, device_));
+  AITUNE_ASSIGN_OR_RETURN(const CudnnHandle owned,
+                          CudnnHandle::Take(library_, device_));
+  const cudnnHandle_t handle = owned.get();
   AITUNE_ASSIGN_OR_RETURN(
       CudnnDescriptor graph,
       CudnnDescriptor::Create(library_,
@@ -419,8 +421,9 @@ absl::Status Convolution::TryHeuristics(cudnnBackendHeurMode_t mode,
                                         CUDNN_TYPE_BACKEND_DESCRIPTOR,
                                         handles.size(), &count, handles.data()),
       "choosing an algorithm"));
-  AITUNE_ASSIGN_OR_RETURN(const cudnnHandle_t handle,
-                          ThreadHandle(library_, device_));
+  AITUNE_ASSIGN_OR_RETURN(const CudnnHandle owned,
+                          CudnnHandle::Take(library_, device_));
+  const cudnnHandle_t handle = owned.get();
   for (int64_t i = 0; i < std::min<int64_t>(count, handles.size()); ++i) {
     if (exact_) {
       AITUNE_ASSIGN_OR_RETURN(const bool rounds, Rounds(configurations[i]));

@@ -56,6 +56,10 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareConvolution(
     const Device& device, const ConvolutionCall& call,
     absl::Span<const Operand> inputs, const Operand& output, int algorithm);
 
+// Loads what the first matmul would wait for: cuBLASLt, and the tables that it
+// chooses algorithms by. Errors are left to that matmul. Thread-safe.
+void LoadMatmulLibrary(const Device& device);
+
 // Why cuBLASLt, or cuDNN, cannot apply these post-ops in one call; empty when
 // it can. The names of both libraries for plans: "cublaslt" and "cudnn".
 std::string RejectMatmulPostOps(absl::Span<const PostOp* const> post_ops);

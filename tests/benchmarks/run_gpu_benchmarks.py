@@ -3,8 +3,9 @@
 
     run_gpu_benchmarks.py AITUNE [MODEL:BATCH[:DTYPE]...] [--modes MODE,...]
                           [--gpus N | --together N] [--check] [--profile]
-                          [--json FILE] [--rounds N] [--models FOLDER]
-                          [--make-only] [--options ARGS]
+                          [--caches FOLDER [--fill N]] [--json FILE]
+                          [--rounds N] [--models FOLDER] [--make-only]
+                          [--options ARGS]
 
 Modes: eager, default, reduce-overhead, max-autotune (which compiles for
 minutes). Ours (`aitune bench --paced --device cuda`) and each mode run in a
@@ -17,26 +18,33 @@ other), and are timed after that, one at a time. With --together N, N rows
 share a GPU: ours and max-autotune, which measure there, compile alone, the other
 modes of these rows at once.
 
+With --caches, Inductor's caches stay in a folder a row and mode, so that a later
+run compiles in seconds. --fill N fills them, N at a time (each measures on the
+GPU only while no other does), times nothing and keeps the seconds of the first
+compilation beside them: these stand in the table of later runs.
+
 The table gives medians in milliseconds; how many times as long as ours the
 fastest Inductor mode takes; the physical limit and the share of it that ours
-reaches; the seconds until ours is ready (of the whole process, with LibTorch
-and the model loaded) and for each mode's compilation and first call. The limit
+reaches; and the seconds from the model in memory and a started GPU to the first
+result, which for ours is tracing, compiling, measuring and loading. `ready s` is
+the whole process of ours, with LibTorch and the model loaded. The limit
 is the larger of two times: FLOPs over 989 TFLOP/s (dense fp16 and bf16; 67 of
 fp32), and the bytes of weights, inputs and outputs, each moved once, over 4.8
 TB/s: the peaks of NVIDIA's data sheet of the H200 SXM. A product of large
 random matrices reaches 80 % of the one, a copy 90 % of the other.
 
---check adds the largest errors over random and boundary inputs: ours to eager,
-and of both to the same model in fp32, relative to the larger of an element and
-the root mean square (`aitune tune`). --profile adds the kernels that most of the
+--check adds errors over random and boundary inputs (`aitune tune`): the largest
+of ours to eager and of both to the same model in fp64, relative to the larger of
+an element and the root mean square; and the root mean square of all errors to
+fp64, relative to that of the output, in which chance has less part. --profile adds the kernels that most of the
 time goes to (`aitune inspect`).
 
-Models are random (weights do not change the time), with the shapes of the
-real ones, made from Python definitions and traced on the CPU.
+The models (gpu_models.py) are traced on the CPU.
 """
 
 import argparse
 import concurrent.futures
+import fcntl
 import json
 import math
 import os
@@ -52,7 +60,8 @@ import warnings
 warnings.filterwarnings("ignore")
 
 import torch
-from torch import nn
+
+from gpu_models import make, make_inputs, parse, sample, save, specs
 
 ROWS = [
     "resnet50:1", "resnet50:32", "bert:1", "bert:32", "gpt2:1", "gpt2:8",
@@ -61,124 +70,6 @@ ROWS = [
 ]
 FLOPS_PER_SECOND = {torch.float16: 989e12, torch.bfloat16: 989e12, torch.float32: 67e12}
 BYTES_PER_SECOND = 4.8e12
-DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}
-NAMES = {torch.float16: "float16", torch.bfloat16: "bfloat16",
-         torch.float32: "float32"}
-
-
-class RmsNorm(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.weight = nn.Parameter(torch.ones(width))
-
-    def forward(self, x):
-        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * self.weight
-
-
-class DecoderBlock(nn.Module):
-    def __init__(self, width=4096, heads=32, hidden=11008):
-        super().__init__()
-        self.heads = heads
-        self.norm1, self.norm2 = RmsNorm(width), RmsNorm(width)
-        self.qkv = nn.Linear(width, 3 * width, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
-        self.gate = nn.Linear(width, hidden, bias=False)
-        self.up = nn.Linear(width, hidden, bias=False)
-        self.down = nn.Linear(hidden, width, bias=False)
-
-    def forward(self, x):
-        batch, length, width = x.shape
-        q, k, v = [
-            part.view(batch, length, self.heads, width // self.heads).transpose(1, 2)
-            for part in self.qkv(self.norm1(x)).chunk(3, -1)
-        ]
-        a = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(a.transpose(1, 2).reshape(batch, length, width))
-        y = self.norm2(x)
-        return x + self.down(nn.functional.silu(self.gate(y)) * self.up(y))
-
-
-class FirstOutput(nn.Module):
-    """The last hidden states alone, of a model of transformers."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def forward(self, *inputs):
-        return self.model(*inputs)[0]
-
-
-def make_inputs(name):
-    """Of each input the sizes after the batch, and the largest integer (0: all
-    are 1); None for floating point."""
-    if name in ("resnet50", "mobilenet_v3_large", "convnext_tiny", "vit_b_16"):
-        return [((3, 224, 224), None)]
-    known = {"bert": [((128,), 30000), ((128,), 0)], "gpt2": [((128,), 50000)],
-             "llama_block": [((512, 4096), None)], "mlp": [((4096,), None)]}
-    if name not in known:
-        raise SystemExit(f"unknown model {name}")
-    return known[name]
-
-
-def make(name):
-    torch.manual_seed(0)
-    if name in ("resnet50", "mobilenet_v3_large", "convnext_tiny", "vit_b_16"):
-        import torchvision
-
-        module = getattr(torchvision.models, name)(weights=None)
-        for parameter in module.parameters():
-            # Heads of zeros and scales of 1e-6 would hide every error before them.
-            if parameter.dim() > 1 and parameter.abs().max() < 1e-4:
-                nn.init.normal_(parameter, std=0.02 if parameter.dim() == 2 else 0.5)
-        return module
-    if name == "bert":
-        from transformers import BertConfig, BertModel
-
-        return FirstOutput(BertModel(BertConfig(return_dict=False, attn_implementation="sdpa")))
-    if name == "gpt2":
-        from transformers import GPT2Config, GPT2Model
-
-        return FirstOutput(GPT2Model(GPT2Config(use_cache=False, return_dict=False, attn_implementation="sdpa")))
-    if name == "llama_block":
-        return nn.Sequential(*[DecoderBlock() for _ in range(4)])
-    return nn.Sequential(*[l for _ in range(8) for l in (nn.Linear(4096, 4096), nn.GELU())])
-
-
-def sample(inputs, batch, dtype, device, shorten=False):
-    values = []
-    for sizes, most in inputs:
-        if shorten and len(sizes) == 2:
-            sizes = (8, sizes[1])
-        if most is None:
-            values.append(torch.randn(batch, *sizes, dtype=dtype, device=device))
-        elif most == 0:
-            values.append(torch.ones(batch, *sizes, dtype=torch.long, device=device))
-        else:
-            values.append(torch.randint(0, most, (batch, *sizes), device=device))
-    return values
-
-
-def save(folder, name, batch, dtype):
-    # Some traces hold the batch that they were made with; a large one takes long.
-    batch = batch if batch <= 8 else 1
-    path = os.path.join(folder, f"{name}_{batch}_{NAMES[dtype]}.pt")
-    if not os.path.exists(path):
-        module, inputs = make(name).eval().to(dtype), make_inputs(name)
-        with torch.inference_mode(False), torch.no_grad():
-            traced = torch.jit.trace(
-                module, tuple(sample(inputs, batch, dtype, "cpu", shorten=True)),
-                check_trace=False, strict=False)
-        torch.jit.save(traced, path)
-    return path
-
-
-def specs(inputs, batch, dtype):
-    for sizes, most in inputs:
-        text = ",".join(str(size) for size in (batch, *sizes))
-        kind = NAMES[dtype] if most is None else "int64"
-        values = "" if most is None else "{1..1}" if most == 0 else "{0..%d}" % (most - 1)
-        yield f"{kind}[{text}]{values}"
 
 
 class Contestant:
@@ -215,8 +106,37 @@ class Contestant:
         self.process.wait()
 
 
-def serve_peer(spec, mode):
+def take_turns(path):
+    """Inductor measures candidates only while no other process here does."""
+    from torch._inductor.runtime import benchmarking
+
+    lock, depth = open(path, "w"), 0
+
+    def exclusive(method):
+        def measure(*args, **keywords):
+            nonlocal depth
+            if depth == 0:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            depth += 1
+            try:
+                return method(*args, **keywords)
+            finally:
+                depth -= 1
+                if depth == 0:
+                    torch.cuda.synchronize()
+                    fcntl.flock(lock, fcntl.LOCK_UN)
+
+        return measure
+
+    for kind in (benchmarking.Benchmarker, benchmarking.TritonBenchmarker, benchmarking.InductorBenchmarker):
+        if "benchmark_gpu" in vars(kind):
+            kind.benchmark_gpu = exclusive(kind.benchmark_gpu)
+
+
+def serve_peer(spec, mode, lock):
     """The process of one of PyTorch's modes."""
+    if lock:
+        take_turns(lock)
     name, batch, dtype = parse(spec)
     module = make(name).eval().to("cuda").to(dtype)
     values = sample(make_inputs(name), batch, dtype, "cuda")
@@ -237,11 +157,6 @@ def serve_peer(spec, mode):
         print(start.elapsed_time(end), flush=True)
 
 
-def parse(spec):
-    name, batch, *rest = spec.split(":")
-    return name, int(batch), DTYPES[rest[0] if rest else "fp16"]
-
-
 def call_aitune(command, environment):
     """The JSON report of one call."""
     with tempfile.NamedTemporaryFile("r", suffix=".json") as file:
@@ -257,6 +172,11 @@ def worst(outputs, key):
     return max(values) if values else None
 
 
+def mean_square(outputs, key):
+    values = [output[key] for output in outputs if key in output]
+    return math.sqrt(statistics.mean(value**2 for value in values)) if values else None
+
+
 def check(command, environment):
     """Errors over all inputs that were compared, and the case of the largest."""
     report = call_aitune([command[0], "tune", *command[1:], "--seconds", "0"], environment)["check"]
@@ -264,8 +184,12 @@ def check(command, environment):
     outputs = [output for case in cases for output in case["outputs"]]
     return {"agrees": report["agrees"], "cases": [case["name"] for case in cases],
             "to_eager": worst(outputs, "max_error"),
-            "ours_to_fp32": worst(outputs, "our_reference_error"),
-            "eager_to_fp32": worst(outputs, "eager_reference_error"),
+            "ours_to_fp64": worst(outputs, "our_reference_error"),
+            "eager_to_fp64": worst(outputs, "eager_reference_error"),
+            "ours_to_fp64_rms": mean_square(outputs, "our_reference_rms"),
+            "eager_to_fp64_rms": mean_square(outputs, "eager_reference_rms"),
+            "rms_by_case": {case["name"]: [[output.get("our_reference_rms"), output.get("eager_reference_rms")]
+                                           for output in case["outputs"]] for case in cases},
             "worst_case": max(cases, key=lambda case: worst(case["outputs"], "max_error") or 0)["name"],
             "types": [output["type"] for output in report["outputs"]]}
 
@@ -285,6 +209,50 @@ def bytes_of(type_text):
     kind, sizes = type_text.rstrip("]").split("[")
     bits = int("".join(filter(str.isdigit, kind)) or 8)
     return math.prod(int(size) for size in sizes.split(",") if size) * bits // 8
+
+
+def start_peer(spec, mode, cache, environment, lock=""):
+    command = [sys.executable, os.path.abspath(__file__), "", spec, "--peer", mode, "--lock", lock]
+    return Contestant(command, dict(environment, TORCHINDUCTOR_CACHE_DIR=cache,
+                                    TRITON_CACHE_DIR=os.path.join(cache, "triton")))
+
+
+def cache_of(options, spec, mode):
+    return options.caches and os.path.join(options.caches, f"{spec}-{mode}".replace(":", "_"))
+
+
+def first_seconds(options, spec, mode):
+    """Of the compilation that filled the row's cache; None without one."""
+    path = options.caches and os.path.join(cache_of(options, spec, mode), "seconds")
+    if not path or not os.path.exists(path):
+        return None
+    with open(path) as file:
+        return float(file.read())
+
+
+def fill_caches(options):
+    """Compiles each row in each mode once, several at a time."""
+
+    def fill(job):
+        spec, mode = job
+        cache = cache_of(options, spec, mode)
+        os.makedirs(cache, exist_ok=True)
+        try:
+            peer = start_peer(spec, mode, cache, os.environ, os.path.join(options.caches, "measuring"))
+            peer.read()
+            seconds = peer.await_report(is_peer=True)
+            peer.time()
+            peer.close()
+            with open(os.path.join(cache, "seconds"), "w") as file:
+                file.write(f"{seconds:.2f}")
+            print(f"{spec:21}{mode:17}{seconds:9.1f} s", flush=True)
+        except RuntimeError as error:
+            print(f"{spec:21}{mode:17} {error}", flush=True)
+
+    jobs = [(spec, mode) for spec in options.rows for mode in modes_of(options)
+            if first_seconds(options, spec, mode) is None]
+    with concurrent.futures.ThreadPoolExecutor(options.fill) as pool:
+        list(pool.map(fill, jobs))
 
 
 class Row:
@@ -308,10 +276,8 @@ class Row:
         self.contestants = {}
         self.peers = {}
         for mode in modes_of(options):
-            command = [sys.executable, os.path.abspath(__file__), options.aitune, spec, "--peer", mode]
-            folder = os.path.join(self.folder, mode)
-            self.peers[mode] = Contestant(command, dict(self.environment, TORCHINDUCTOR_CACHE_DIR=folder,
-                                                        TRITON_CACHE_DIR=os.path.join(folder, "triton")))
+            self.peers[mode] = start_peer(spec, mode, cache_of(options, spec, mode) or os.path.join(self.folder, mode),
+                                          self.environment)
 
     def load_peers(self):
         """Before any compiles."""
@@ -343,7 +309,20 @@ class Row:
     def await_report(self, key, make_contestant):
         def call():
             contestant = make_contestant()
-            self.result["build_seconds"][key] = round(contestant.await_report(key != "ours"), 2)
+            seconds = contestant.await_report(key != "ours")
+            if key == "ours":
+                self.result["ready_seconds"] = round(seconds, 2)
+                start = time.time()
+                contestant.time()
+                seconds = contestant.report["compile"]["seconds"] + time.time() - start
+                self.result["phases"] = {phase["name"]: round(phase["seconds"], 3)
+                                         for phase in contestant.report["compile"]["phases"]}
+            else:
+                cold = first_seconds(self.options, self.spec, key)
+                if cold is not None:
+                    self.result.setdefault("warm_seconds", {})[key] = round(seconds, 2)
+                    seconds = cold
+            self.result["build_seconds"][key] = round(seconds, 2)
             self.contestants[key] = contestant
 
         self.attempt(key, call)
@@ -385,7 +364,7 @@ class Row:
 
 def show(rows, modes):
     print(f"{'row':21}{'ours':>9}" + "".join(f"{m:>17}" for m in modes) +
-          f"{'ahead':>7}{'limit':>8}{'share':>7}{'ready s':>9}" + "".join(f"{m + ' s':>19}" for m in modes if m != "eager"))
+          f"{'ahead':>7}{'limit':>8}{'share':>7}{'ready s':>9}{'ours s':>8}" + "".join(f"{m + ' s':>19}" for m in modes if m != "eager"))
     nan = float("nan")
     for row in rows:
         ms, seconds = row.get("ms", {}), row["build_seconds"]
@@ -394,13 +373,15 @@ def show(rows, modes):
                            for m in modes if m != "eager")
         print(f"{row['row']:21}{ms.get('ours', nan):9.4f}{cells}{row.get('ahead', nan):7.2f}"
               f"{row.get('limit_ms', nan):8.4f}{row.get('share_of_limit', nan):7.2f}"
-              f"{seconds.get('ours', nan):9.1f}{compiled}")
+              f"{row.get('ready_seconds', nan):9.1f}{seconds.get('ours', nan):8.1f}{compiled}")
         if "check" in row:
             errors = row["check"]
             print("    " + ("agrees" if errors["agrees"] else "DIFFERS") +
                   f" over {len(errors['cases'])} inputs: ours to eager {errors['to_eager']:.1e} ({errors['worst_case']})" +
-                  (f"; to fp32: ours {errors['ours_to_fp32']:.1e}, eager {errors['eager_to_fp32']:.1e}"
-                   if errors["ours_to_fp32"] is not None else ""))
+                  (f"; to fp64: ours {errors['ours_to_fp64']:.1e}, eager {errors['eager_to_fp64']:.1e}"
+                   if errors["ours_to_fp64"] is not None else "") +
+                  (f", root mean square {errors['ours_to_fp64_rms']:.2e}, {errors['eager_to_fp64_rms']:.2e}"
+                   if errors["ours_to_fp64_rms"] is not None else ""))
         for kernel, microseconds, launches, implementation in row.get("profile", [])[:4]:
             print(f"    {microseconds:9.1f} us  {launches:3} x {kernel} ({implementation})")
         for key, error in row["errors"].items():
@@ -458,6 +439,8 @@ def main():
     parser.add_argument("--modes", default="eager,reduce-overhead")
     parser.add_argument("--gpus", type=int, default=1)
     parser.add_argument("--together", type=int, default=1)
+    parser.add_argument("--caches", default="")
+    parser.add_argument("--fill", type=int, default=0)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--json")
@@ -466,11 +449,15 @@ def main():
     parser.add_argument("--make-only", action="store_true")
     parser.add_argument("--options", default="", help="more options of aitune's")
     parser.add_argument("--peer", help=argparse.SUPPRESS)
+    parser.add_argument("--lock", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()
     os.makedirs(options.models, exist_ok=True)
     if options.peer:
         with torch.inference_mode():
-            serve_peer(options.rows[0], options.peer)
+            serve_peer(options.rows[0], options.peer, options.lock)
+        return
+    if options.fill:
+        fill_caches(options)
         return
     if options.make_only:
         for spec in options.rows:

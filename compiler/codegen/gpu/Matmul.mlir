@@ -4,6 +4,12 @@
 // RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_100 compile=1 quiet=1 most=1 allow-tf32=1" -o /dev/null
 // RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_120 compile=1 quiet=1 most=1" -o /dev/null
 // RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_80 quiet=1" -o /dev/null | FileCheck %s --check-prefix=AMPERE
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda -o /dev/null | FileCheck %s --check-prefix=LARGE
+
+// Large products are by warpgroups alone.
+// LARGE: === many_rows: wgmma
+// LARGE-NOT: === many_rows: mma
+// LARGE: === computed: wgmma
 
 // No clusters before Hopper.
 // AMPERE-NOT: splits

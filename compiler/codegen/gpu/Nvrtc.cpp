@@ -147,8 +147,10 @@ absl::StatusOr<std::string> compileToCubin(const std::string &text,
     return absl::FailedPreconditionError(
         std::string("NVRTC cannot take a program: ") + nvrtc.errorText(error));
   std::string architecture = "--gpu-architecture=" + target.architecture();
-  const char *options[] = {architecture.c_str(), "--std=c++17"};
-  int error = nvrtc.compileProgram(owned.program, 2, options);
+  // Without declarations of textures and the like: programs take turns at being
+  // read, whatever the number of threads.
+  const char *options[] = {architecture.c_str(), "--std=c++17", "--minimal"};
+  int error = nvrtc.compileProgram(owned.program, 3, options);
   if (error == kSuccess) {
     size_t size = 0;
     error = nvrtc.getCubinSize(owned.program, &size);

@@ -272,6 +272,30 @@ template <int BN, typename Core> __device__ __forceinline__ float *finishTile(co
   return tile;
 }
 
+// The stages of a pipeline: the one that is read and, `ahead` of it, the one that
+// is filled.
+template <int Stages> struct Ring {
+  int read = 0, written;
+  __device__ __forceinline__ explicit Ring(int ahead) : written(ahead) {}
+  // Whether the one that is read is the first again.
+  __device__ __forceinline__ bool advance() {
+    written = written + 1 == Stages ? 0 : written + 1;
+    read = read + 1 == Stages ? 0 : read + 1;
+    return read == 0;
+  }
+};
+
+// Sends for A's part of the first stages; one group of copies each.
+template <int Ahead, typename Fill, typename A>
+__device__ __forceinline__ void sendFirst(Fill &fill, const A &a, unsigned base, int bytes, int steps) {
+#pragma unroll
+  for (int s = 0; s < Ahead; ++s) {
+    if (s < steps)
+      fill.fill(a, base + s * bytes);
+    commitCopies();
+  }
+}
+
 // Leaves the BM x BN product over k in [first, last) in `shared`, as floats in
 // rows of BN + 4, a tile for each slice. B is read before the wait for the
 // kernel before when it is a constant.
@@ -291,25 +315,19 @@ __device__ __forceinline__ float *multiplyTile(const A &a, const B &b, int first
   TileFill<A, BM, 8, Core::threads, Core::depth> fillA(a, first);
   if constexpr (ConstantB)
     waitForPrevious();
-#pragma unroll
-  for (int s = 0; s < Stages - 1; ++s) {
-    if (s < steps)
-      fillA.fill(a, base + s * bytes);
-    commitCopies();
-  }
+  sendFirst<Stages - 1>(fillA, a, base, bytes, steps);
   Core core;
-  int read = 0, written = Stages - 1;
+  Ring<Stages> ring(Stages - 1);
   for (int s = 0; s < steps; ++s) {
     waitCopies<Stages - 2>();
     __syncthreads();
     if (s + Stages - 1 < steps) {
-      fillA.fill(a, base + written * bytes);
-      fillB.fill(b, base + written * bytes + bytesA);
+      fillA.fill(a, base + ring.written * bytes);
+      fillB.fill(b, base + ring.written * bytes + bytesA);
     }
     commitCopies();
-    core.step(base + read * bytes, base + read * bytes + bytesA);
-    read = read + 1 == Stages ? 0 : read + 1;
-    written = written + 1 == Stages ? 0 : written + 1;
+    core.step(base + ring.read * bytes, base + ring.read * bytes + bytesA);
+    ring.advance();
   }
   return finishTile<BN>(core, shared);
 }

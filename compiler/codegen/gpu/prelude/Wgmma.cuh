@@ -49,27 +49,21 @@ __device__ __forceinline__ float *multiplyTileByGroups(const A &a, const B &b, i
   TileFill<A, BM, 8, Core::threads, Core::depth> fillA(a, first);
   if constexpr (ConstantB)
     waitForPrevious();
-#pragma unroll
-  for (int s = 0; s < ahead; ++s) {
-    if (s < steps)
-      fillA.fill(a, base + s * bytes);
-    commitCopies();
-  }
+  sendFirst<ahead>(fillA, a, base, bytes, steps);
   Core core;
-  int read = 0, written = ahead;
+  Ring<Stages> ring(ahead);
   for (int s = 0; s < steps; ++s) {
     waitCopies<ahead - 1>();
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
-    core.start(base + read * bytes, base + read * bytes + bytesA, s == 0);
+    core.start(base + ring.read * bytes, base + ring.read * bytes + bytesA, s == 0);
     if (s + ahead < steps) {
-      fillA.fill(a, base + written * bytes);
-      fillB.fill(b, base + written * bytes + bytesA);
+      fillA.fill(a, base + ring.written * bytes);
+      fillB.fill(b, base + ring.written * bytes + bytesA);
     }
     commitCopies();
     waitGroups<1>();
-    read = read + 1 == Stages ? 0 : read + 1;
-    written = written + 1 == Stages ? 0 : written + 1;
+    ring.advance();
   }
   waitGroups<0>();
   return finishTile<BN>(core, shared);
@@ -113,34 +107,25 @@ __device__ __forceinline__ float *multiplyTileByPackedGroups(const A &a, const T
   }
   TileFill<A, BM, 8, Core::threads, Core::depth> fillA(a, 0);
   waitForPrevious();
-#pragma unroll
-  for (int s = 0; s < ahead; ++s) {
-    if (s < steps)
-      fillA.fill(a, base + s * bytes);
-    commitCopies();
-  }
+  sendFirst<ahead>(fillA, a, base, bytes, steps);
   __syncthreads();
   Core core;
-  int read = 0, written = ahead;
+  Ring<Stages> ring(ahead);
   unsigned parity = 0;
   for (int s = 0; s < steps; ++s) {
     waitCopies<ahead - 1>();
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-    awaitBarrier(barriers + read * 8, parity);
+    awaitBarrier(barriers + ring.read * 8, parity);
     __syncthreads();
-    core.start(base + read * bytes, base + read * bytes + bytesA, s == 0);
+    core.start(base + ring.read * bytes, base + ring.read * bytes + bytesA, s == 0);
     if (s + ahead < steps) {
       if (threadIdx.x == 0)
-        fillB(s + ahead, written);
-      fillA.fill(a, base + written * bytes);
+        fillB(s + ahead, ring.written);
+      fillA.fill(a, base + ring.written * bytes);
     }
     commitCopies();
     waitGroups<1>();
-    if (++read == Stages) {
-      read = 0;
-      parity ^= 1;
-    }
-    written = written + 1 == Stages ? 0 : written + 1;
+    parity ^= ring.advance();
   }
   waitGroups<0>();
   return finishTile<BN>(core, shared);

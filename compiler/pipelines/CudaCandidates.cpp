@@ -23,8 +23,8 @@ namespace aitune {
 namespace {
 
 constexpr int kConvolutionAlgorithms = 4;
-/// Of a convolution alone. Beyond the first ones none was seen to win.
-constexpr int kBareConvolutionAlgorithms = 2;
+/// Of a convolution alone. Beyond the first none was seen to win.
+constexpr int kBareConvolutionAlgorithms = 1;
 
 /// A generated candidate without types of the context it was made in.
 struct TextCandidate {

@@ -21,7 +21,8 @@ modes of these rows at once.
 With --caches, Inductor's caches stay in a folder a row and mode, so that a later
 run compiles in seconds. --fill N fills them, N at a time (each measures on the
 GPU only while no other does), times nothing and keeps the seconds of the first
-compilation beside them: these stand in the table of later runs.
+compilation beside them: these stand in the table of later runs, which leave
+max-autotune out of rows that were not filled.
 
 The table gives medians in milliseconds; how many times as long as ours the
 fastest Inductor mode takes; the physical limit and the share of it that ours
@@ -217,6 +218,11 @@ def start_peer(spec, mode, cache, environment, lock=""):
                                     TRITON_CACHE_DIR=os.path.join(cache, "triton")))
 
 
+def measures(mode):
+    """Whether compiling takes the GPU."""
+    return mode.startswith("max-autotune")
+
+
 def cache_of(options, spec, mode):
     return options.caches and os.path.join(options.caches, f"{spec}-{mode}".replace(":", "_"))
 
@@ -264,7 +270,8 @@ class Row:
         name, batch, self.dtype = parse(spec)
         path = save(options.models, name, batch, self.dtype)
         self.folder = tempfile.mkdtemp(prefix="aitune-gpu-row-")
-        self.environment = dict(os.environ)
+        # NVRTC keeps what it compiled, too.
+        self.environment = dict(os.environ, CUDA_CACHE_PATH=os.path.join(self.folder, "cuda"))
         if options.gpus > 1:
             self.environment["CUDA_VISIBLE_DEVICES"] = str(gpu)
         self.result = {"row": spec, "ms": {}, "errors": {}, "build_seconds": {}}
@@ -276,6 +283,8 @@ class Row:
         self.contestants = {}
         self.peers = {}
         for mode in modes_of(options):
+            if options.caches and measures(mode) and first_seconds(options, spec, mode) is None:
+                continue
             self.peers[mode] = start_peer(spec, mode, cache_of(options, spec, mode) or os.path.join(self.folder, mode),
                                           self.environment)
 
@@ -288,17 +297,19 @@ class Row:
         self.await_report("ours", lambda: Contestant([self.options.aitune, "bench", *self.command, "--paced"],
                                                      self.environment))
 
-    def compile_peers(self, measuring):
-        """Those that measure on the GPU, or the others."""
-        for mode, peer in self.peers.items():
-            if mode not in self.result["errors"] and mode.startswith("max-autotune") == measuring:
-                self.await_report(mode, lambda: peer)
+    def modes(self, alone):
+        """Those that compile while nothing else does, or the others."""
+        return [mode for mode in self.peers if mode not in self.result["errors"]
+                and (measures(mode) and not self.options.caches) == alone]
+
+    def compile_peer(self, mode):
+        self.await_report(mode, lambda: self.peers[mode])
 
     def compile(self):
         self.load_peers()
         self.compile_ours()
-        self.compile_peers(measuring=False)
-        self.compile_peers(measuring=True)
+        for mode in self.modes(alone=False) + self.modes(alone=True):
+            self.compile_peer(mode)
 
     def attempt(self, key, call):
         try:
@@ -415,10 +426,12 @@ def measure(options):
                 row.load_peers()
             for row in rows:
                 row.compile_ours()
-            with concurrent.futures.ThreadPoolExecutor(len(rows)) as pool:
-                list(pool.map(lambda row: row.compile_peers(measuring=False), rows))
+            jobs = [(row, mode) for row in rows for mode in row.modes(alone=False)]
+            with concurrent.futures.ThreadPoolExecutor(max(1, len(jobs))) as pool:
+                list(pool.map(lambda job: job[0].compile_peer(job[1]), jobs))
             for row in rows:
-                row.compile_peers(measuring=True)
+                for mode in row.modes(alone=True):
+                    row.compile_peer(mode)
             for row in rows:
                 yield row.time()
         return

@@ -32,6 +32,17 @@ TEST(Nvrtc, AnErrorShowsItsLineAndKeepsTheText) {
   std::remove(path.c_str());
 }
 
+TEST(Nvrtc, EachCompilationGivesTheSameCode) {
+  const std::string text =
+      "extern \"C\" __global__ void kernel(float *x) {\n"
+      "  x[threadIdx.x] = x[threadIdx.x] * 3.0f + rsqrtf(x[0]);\n"
+      "}\n";
+  auto first = compileToCubin(text, *GpuTarget::named("sm_90"));
+  ASSERT_TRUE(first.ok()) << first.status();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(*compileToCubin(text, *GpuTarget::named("sm_90")), *first);
+}
+
 TEST(Nvrtc, AChipThatItDoesNotKnowIsNamed) {
   GpuTarget target;
   target.major = 7;

@@ -38,7 +38,7 @@ const TileConfig kTensorTiles[] = {
 const TileConfig kGroupTiles[] = {
     {128, 128, 64, 128, 1, 3, 1, true}, {128, 192, 64, 192, 1, 5, 1, true},
     {128, 256, 64, 256, 1, 4, 1, true}, {64, 128, 64, 128, 1, 4, 1, true},
-    {64, 256, 64, 256, 1, 4, 1, true},  {64, 64, 64, 64, 1, 4, 1, true},
+    {64, 64, 64, 64, 1, 4, 1, true},
 };
 const TileConfig kSimtTiles[] = {
     {128, 64, 0, 0, 1, 3},

@@ -11,6 +11,7 @@
 #include "compiler/Compiler.h"
 #include "compiler/codegen/gpu/GpuTarget.h"
 #include "compiler/pipelines/Kernel.h"
+#include "compiler/tune/Measure.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/cuda/device.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -37,6 +38,13 @@ void addCudaCandidates(llvm::MutableArrayRef<Kernel> kernels,
                        mlir::ModuleOp module, const GpuTarget &target,
                        const CudaCandidateOptions &options,
                        CompileResult &result);
+
+/// The position of the fastest candidate; -1 if none was right.
+int fastest(absl::Span<const Measurement> measured);
+
+/// Whether cuDNN's convolutions may be faster than all of these, so that making
+/// them ready, a third of a second each, is worth it.
+bool mayLoseToCudnn(absl::Span<const Measurement> measured);
 
 /// For each kernel the position of its fastest correct candidate, measured on
 /// `device`; what was measured is appended to result.candidates. A kernel whose

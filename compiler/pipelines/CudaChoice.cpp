@@ -18,8 +18,7 @@ namespace aitune {
 namespace {
 
 /// Microseconds that no convolution of cuDNN was seen to stay below, on an
-/// H200: a kernel of ours that does is not compared with them. Making one ready
-/// takes a third of a second.
+/// H200: a kernel of ours that does is not compared with them.
 constexpr double kLeastConvolution = 2.2;
 
 /// The constants that `launch` reads, each once.
@@ -94,16 +93,6 @@ struct Contest {
   std::vector<absl::StatusOr<ExecutablePlan>> plans;
   std::vector<std::unique_ptr<cuda::CudaExecutable>> executables;
   std::vector<Measurement> results;
-
-  /// The position of the fastest so far; -1 if none was right.
-  int best() const {
-    int best = -1;
-    for (size_t i = 0; i < results.size(); ++i)
-      if (results[i].microseconds >= 0 &&
-          (best < 0 || results[i].microseconds < results[best].microseconds))
-        best = static_cast<int>(i);
-    return best;
-  }
 };
 
 Contest makeContest(Kernel &kernel, ModuleOp module) {
@@ -199,9 +188,7 @@ void tryConvolutionCalls(std::vector<Contest> &contests,
   Work work;
   std::vector<Contest *> open;
   for (Contest &contest : contests) {
-    const int best = contest.best();
-    const bool isOpen =
-        best < 0 || contest.results[best].microseconds > kLeastConvolution;
+    const bool isOpen = mayLoseToCudnn(contest.results);
     const size_t before = work.size();
     for (size_t i = 0; i < contest.plans.size(); ++i) {
       if (!isConvolutionCall(contest.kernel->candidates[i]))
@@ -230,7 +217,7 @@ void tryConvolutionCalls(std::vector<Contest> &contests,
 /// The choice, which is reported.
 int decide(const Contest &contest, CompileResult &result) {
   Kernel &kernel = *contest.kernel;
-  const int best = contest.best();
+  const int best = fastest(contest.results);
   for (size_t i = 0; i < contest.results.size(); ++i) {
     const Measurement &measured = contest.results[i];
     // An algorithm beyond the end of a library's list is none.
@@ -249,6 +236,20 @@ int decide(const Contest &contest, CompileResult &result) {
 }
 
 } // namespace
+
+int fastest(absl::Span<const Measurement> measured) {
+  int best = -1;
+  for (size_t i = 0; i < measured.size(); ++i)
+    if (measured[i].microseconds >= 0 &&
+        (best < 0 || measured[i].microseconds < measured[best].microseconds))
+      best = static_cast<int>(i);
+  return best;
+}
+
+bool mayLoseToCudnn(absl::Span<const Measurement> measured) {
+  const int best = fastest(measured);
+  return best < 0 || measured[best].microseconds > kLeastConvolution;
+}
 
 std::vector<int> chooseCudaCandidates(
     MutableArrayRef<Kernel> kernels, ModuleOp module,
@@ -271,7 +272,7 @@ std::vector<int> chooseCudaCandidates(
   for (auto [index, contest] : llvm::enumerate(contests)) {
     measure(contest, device);
     // Only the best meets cuDNN's.
-    const int best = contest.best();
+    const int best = fastest(contest.results);
     for (size_t i = 0; i < contest.executables.size(); ++i)
       if (static_cast<int>(i) != best)
         contest.executables[i].reset();

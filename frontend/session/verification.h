@@ -8,13 +8,14 @@
 // float32 and float64 are right when they are within a tolerance of eager.
 // float16 and bfloat16 are not: eager itself rounds after every operation, so
 // that a correct compiler differs from it by as much as eager differs from the
-// truth. There a run of the same model in float32 (on a GPU float64: its float32
-// may round to tf32) is the reference, and an output is right when it is not farther from the reference than a small
-// factor of eager's own distance, plus a few units in the last place. The
-// reference also decides where float32 exceeds its tolerance (in float64 then):
-// an ill-conditioned input is not the compiler's fault. How far eager is from
-// the reference on one input is a matter of luck, then; Excuse takes more runs
-// of eager into account, that round otherwise.
+// truth. There a run of the same model in float32 (on a GPU float64: its
+// float32 may round to tf32) is the reference, and an output is right when it
+// is not farther from the reference than a small factor of eager's own
+// distance, plus a few units in the last place. The reference also decides
+// where float32 exceeds its tolerance (in float64 then): an ill-conditioned
+// input is not the compiler's fault. How far eager is from the reference on one
+// input is a matter of luck, then; Excuse takes more runs of eager into
+// account, that round otherwise.
 //
 //   dtype      tolerance   of the reference (factor, floor)
 //   float64    1e-9        2, 1e-12
@@ -60,6 +61,8 @@ struct Comparison {
   bool agrees = false;
   double max_error =
       0;             // to eager, relative as above; infinity when NaNs differ
+  // Elements of integers or booleans that are not eager's.
+  int64_t differing = 0;
   Tolerance limits;  // what the errors were held against
   // To the reference, where there is one, rounded to the output's dtype.
   std::optional<double> our_reference_error, eager_reference_error;
@@ -77,7 +80,8 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
 
 // Judges `ours`, which does not agree, again by another run of eager: by its
 // distance to the reference, if that is larger than the one known, and without
-// a reference by its distance to the first run.
+// a reference by its distance to the first run. Integers, such as the labels of
+// what was found in an order of scores, by how many differ from the first run's.
 void Excuse(const Comparison& other_eager, Comparison& ours);
 
 // Compares results of any nesting, one Comparison a leaf; other leaves than

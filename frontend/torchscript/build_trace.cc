@@ -178,6 +178,9 @@ absl::Status BuildOutput(Interpreter& interpreter, const ProbedRef& value,
           ContainerStructure(kind, std::move(children), std::move(info));
       return absl::OkStatus();
     }
+    case Kind::kObject:
+      return absl::UnimplementedError(
+          "the model returns an object of the program's own classes");
   }
   return absl::OkStatus();
 }
@@ -274,10 +277,13 @@ struct Outcome {
   std::vector<int> divergent;  // symbols, when the status is kOutOfRange
 };
 
-Outcome TraceOnce(const Model& model, const PreparedGraph& prepared,
+// `state`: of the modules before the call, then after it.
+Outcome TraceCall(const Model& model, const PreparedGraph& prepared,
                   const Attempt& attempt, const SizeFitter& fitter,
-                  const TraceOptions& options, std::vector<std::string> notes) {
+                  const TraceOptions& options, std::vector<std::string> notes,
+                  ModuleState& state) {
   Interpreter interpreter(prepared.graph, &fitter, options);
+  interpreter.set_state(state);
   absl::Status status =
       CatchExceptions(absl::StatusCode::kUnimplemented, "", [&] {
         const c10::InferenceMode inference;
@@ -292,7 +298,32 @@ Outcome TraceOnce(const Model& model, const PreparedGraph& prepared,
   if (!status.ok()) return {status, interpreter.divergent_symbols()};
   notes.insert(notes.end(), interpreter.notes().begin(),
                interpreter.notes().end());
+  state = interpreter.StateAfter();
   return {Finish(interpreter.builder(), attempt, std::move(notes)), {}};
+}
+
+// A trace of any call: one that sets attributes is followed by a second, which
+// must find and compute the same as the first.
+Outcome TraceOnce(const Model& model, const PreparedGraph& prepared,
+                  const Attempt& attempt, const SizeFitter& fitter,
+                  const TraceOptions& options,
+                  const std::vector<std::string>& notes) {
+  ModuleState state;
+  Outcome first =
+      TraceCall(model, prepared, attempt, fitter, options, notes, state);
+  if (!first.trace.ok()) return first;
+  const std::string changed = ChangedAttribute({}, state);
+  if (changed.empty()) return first;
+  ModuleState after = state;
+  Outcome second =
+      TraceCall(model, prepared, attempt, fitter, options, notes, after);
+  if (second.trace.ok() && ChangedAttribute(state, after).empty() &&
+      ComputeTheSame(*first.trace, *second.trace))
+    return first;
+  return {absl::UnimplementedError(
+              absl::StrCat("what the model computes depends on its attribute ",
+                           changed, ", which it changes")),
+          {}};
 }
 
 }  // namespace

@@ -44,12 +44,27 @@ std::string WeightName(const Node* node) {
   return std::string(absl::StripPrefix(output->debugName(), "self."));
 }
 
+// Of an object; null when it was not set.
+ProbedRef* FindAttribute(ProbedValue& object, const std::string& name) {
+  for (size_t i = 0; i < object.keys.size(); ++i) {
+    if (object.keys[i].toStringRef() == name) return &object.elements[i];
+  }
+  return nullptr;
+}
+
 absl::Status OutOfRange() {
   return absl::InvalidArgumentError(
       "the model reads a list or tuple out of its range");
 }
 
 }  // namespace
+
+ModuleState Interpreter::StateAfter() const {
+  ModuleState state;
+  for (const auto& [key, value] : attributes_set_)
+    state.emplace(key, ValueInProbe(*value, 0));
+  return state;
+}
 
 ProbedRef Interpreter::MakePlain(std::vector<c10::IValue> probes) {
   auto plain = std::make_shared<ProbedValue>();
@@ -155,27 +170,60 @@ Interpreter::RunContainerNode(Node* node) {
       }
       return Optional({constant});
     }
+    case c10::prim::CreateObject:
+      return Optional(
+          {MakeContainer(Kind::kObject, {}, node->output()->type())});
     case c10::prim::GetAttr: {
+      if (inputs[0]->kind == Kind::kObject) {
+        if (const ProbedRef* attribute =
+                FindAttribute(*inputs[0], node->s(c10::attr::name)))
+          return Optional({*attribute});
+        return absl::InvalidArgumentError(
+            absl::StrCat("the model reads the attribute ",
+                         node->s(c10::attr::name), " before it is set"));
+      }
       if (opaque || inputs[0]->kind != Kind::kPlain ||
           !inputs[0]->probes[0].isObject()) {
         return absl::UnimplementedError(
             "an attribute of something that is no module");
       }
+      const std::string& name = node->s(c10::attr::name);
+      const c10::ivalue::Object& object = inputs[0]->probes[0].toObjectRef();
+      const ModuleState::key_type key(&object, name);
+      if (const auto set = attributes_set_.find(key);
+          set != attributes_set_.end())
+        return Optional({set->second});
       ProbedRef& attribute = constants_[node];
       if (attribute == nullptr || attribute->IsContainer()) {
-        const std::string& name = node->s(c10::attr::name);
         const std::string path = inputs[0]->name.empty()
                                      ? name
                                      : absl::StrCat(inputs[0]->name, ".", name);
+        const auto held = state_.find(key);
         attribute = MakeModelConstant(
-            inputs[0]->probes[0].toObjectRef().getAttr(name), path);
+            held != state_.end() ? held->second : object.getAttr(name), path);
         if (attribute->kind == Kind::kPlain) attribute->name = path;
       }
       return Optional({attribute});
     }
     case c10::prim::SetAttr:
-      return absl::UnimplementedError(absl::StrCat(
-          "the model changes its own attribute ", node->s(c10::attr::name)));
+      if (inputs[0]->kind == Kind::kObject) {
+        const std::string& name = node->s(c10::attr::name);
+        if (ProbedRef* attribute = FindAttribute(*inputs[0], name)) {
+          *attribute = inputs[1];
+        } else {
+          inputs[0]->keys.emplace_back(name);
+          inputs[0]->elements.push_back(inputs[1]);
+        }
+        return Optional(Results());
+      }
+      if (!IsUniform(*inputs[1]) || IsTainted(*inputs[1]) ||
+          inputs[0]->kind != Kind::kPlain || !inputs[0]->probes[0].isObject())
+        return absl::UnimplementedError(
+            absl::StrCat("the model sets its own attribute ",
+                         node->s(c10::attr::name), " to what depends on data"));
+      attributes_set_[{&inputs[0]->probes[0].toObjectRef(),
+                       node->s(c10::attr::name)}] = inputs[1];
+      return Optional(Results());
     case c10::prim::ListConstruct:
       return Optional(
           {MakeContainer(Kind::kList, inputs, node->output()->type())});

@@ -41,6 +41,28 @@ std::shared_ptr<ProbedValue> MakeList(std::vector<ProbedRef> elements,
   return list;
 }
 
+// dict([(key, value), ...]).
+absl::StatusOr<std::optional<std::vector<ProbedRef>>> DictOfPairs(
+    const ProbedValue& list, const torch::jit::Node& node) {
+  auto dict = std::make_shared<ProbedValue>();
+  dict->kind = Kind::kDict;
+  dict->type_hint = node.output()->type();
+  for (const ProbedRef& pair : list.elements) {
+    if (pair->kind != Kind::kTuple || pair->elements.size() != 2 ||
+        pair->elements[0]->kind != Kind::kPlain || !pair->elements[0]->uniform)
+      return absl::UnimplementedError(
+          "a dict whose keys are not known without data");
+    const c10::IValue& key = pair->elements[0]->probes[0];
+    if (const std::optional<size_t> known = FindKey(*dict, key)) {
+      dict->elements[*known] = pair->elements[1];
+    } else {
+      dict->keys.push_back(key);
+      dict->elements.push_back(pair->elements[1]);
+    }
+  }
+  return std::vector<ProbedRef>{std::move(dict)};
+}
+
 }  // namespace
 
 absl::StatusOr<std::optional<Interpreter::Results>>
@@ -171,6 +193,7 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
       }
       return Optional({MakeList(std::move(slice), self->type_hint)});
     }
+    if (name == "aten::dict") return DictOfPairs(*self, *node);
     return Optional();
   }
 

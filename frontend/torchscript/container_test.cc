@@ -37,6 +37,9 @@ INSTANTIATE_TEST_SUITE_P(
         "  y = (x, (x + 1, 3))\n  a, b = y\n  c, d = b\n  return c * d, y",
         "  return {'out': x + 1, 'shape': torch.tensor(x.size())}",
         "  return [x, x + 1], 'name', 2.5, None",
+        "  pairs = [('a', x), ('b', x + 1), ('a', x * 2)]\n"
+        "  y: Dict[str, Tensor] = dict(pairs)\n  return y['a'] + y['b'], "
+        "len(y)",
         "  sizes = [x.size(0), x.size(1) // 2]\n  a, b = torch.split(x, [2, "
         "4], 1)\n  return torch.cat([a, b], 1).reshape([sizes[0] * 2, "
         "sizes[1]])",

@@ -65,7 +65,71 @@ std::optional<c10::OperatorHandle> FindFunctional(
   return std::nullopt;
 }
 
+// Whether a part of `value`, other than `tensor` itself, sees what is written
+// to it.
+bool SharesMemory(const ProbedValue& value, const ProbedValue& tensor) {
+  if (&value == &tensor) return false;
+  if (value.IsTensor() || value.kind == Kind::kOpaque) {
+    for (size_t probe = 0; probe < tensor.probes.size(); ++probe) {
+      if (value.probes[probe].overlaps(tensor.probes[probe])) return true;
+    }
+  }
+  return std::any_of(
+      value.elements.begin(), value.elements.end(),
+      [&](const ProbedRef& element) { return SharesMemory(*element, tensor); });
+}
+
 }  // namespace
+
+absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
+    const Invocation& call, size_t written, ValueId value,
+    const std::string& reason) {
+  std::vector<ArgumentTemplate> recipes;
+  for (const ProbedRef& argument : call.arguments) {
+    absl::StatusOr<ArgumentTemplate> recipe = ToTemplate(argument);
+    if (!recipe.ok()) return recipe.status();
+    recipes.push_back(*std::move(recipe));
+  }
+  const RecordedFunction on_copy = [run = call.run,
+                                    written](std::vector<c10::IValue>& stack) {
+    const at::Tensor copy = stack.at(written).toTensor().clone();
+    stack[written] = copy;
+    run(stack);
+    stack.assign(1, copy);
+  };
+  Invocation direct = call;
+  direct.run = on_copy;
+  direct.result_count = 1;
+  absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
+      Execute(direct);
+  if (!executed.ok()) return executed.status();
+  std::vector<c10::IValue> probes;
+  for (const std::vector<c10::IValue>& probe : *executed)
+    probes.push_back(probe[0]);
+  ResultTemplate result;
+  result.value = value;
+  builder_.AddRegion(call.schema->name(), on_copy, std::move(recipes), {result},
+                     reason, /*has_side_effects=*/false);
+  return probes;
+}
+
+absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
+    const Invocation& call, size_t written) {
+  const ProbedRef target = call.arguments[written];
+  for (const auto& [name, content] : environment_) {
+    if (content != nullptr && SharesMemory(*content, *target))
+      return absl::UnimplementedError(absl::StrCat(
+          call.schema->name(),
+          " writes to a tensor that only LibTorch knows and another one sees"));
+  }
+  const ValueId written_value = builder_.AddOpaque(kUnknownResult);
+  absl::StatusOr<std::vector<c10::IValue>> probes =
+      RunOnCopy(call, written, written_value, kUnknownResult);
+  if (!probes.ok()) return probes.status();
+  target->probes = *std::move(probes);
+  target->id = written_value;
+  return call.result_count == 0 ? Results() : Results({target});
+}
 
 absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
     const Invocation& call) {
@@ -77,6 +141,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
        ++i) {
     if (IsWritten(schema.arguments()[i])) written.push_back(i);
   }
+  if (written.size() == 1 &&
+      call.arguments[written[0]]->kind == Kind::kOpaque &&
+      call.arguments[written[0]]->probes[0].isTensor())
+    return WriteOpaque(call, written[0]);
   if (written.size() != 1 || !call.arguments[written[0]]->IsTensor() ||
       !call.arguments[written[0]]->has_type) {
     return absl::UnimplementedError(absl::StrCat(
@@ -153,40 +221,17 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
     if (!computed.ok()) return computed;
     value = computed->at(0);
   } else {
-    // LibTorch runs the operator itself on a copy.
-    std::vector<ArgumentTemplate> recipes;
-    for (const ProbedRef& argument : call.arguments) {
-      absl::StatusOr<ArgumentTemplate> recipe = ToTemplate(argument);
-      if (!recipe.ok()) return recipe.status();
-      recipes.push_back(*std::move(recipe));
-    }
-    RecordedFunction on_copy = [run = call.run, position = written[0]](
-                                   std::vector<c10::IValue>& stack) {
-      const at::Tensor copy = stack.at(position).toTensor().clone();
-      stack[position] = copy;
-      run(stack);
-      stack.assign(1, copy);
-    };
-    Invocation direct = call;
-    direct.run = on_copy;
-    direct.result_count = 1;
-    absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
-        Execute(direct);
-    if (!executed.ok()) return executed.status();
     value = std::make_shared<ProbedValue>();
     value->kind = Kind::kTensor;
-    for (const std::vector<c10::IValue>& probe : *executed)
-      value->probes.push_back(probe[0]);
     value->type = target->type;
     value->has_type = true;
     value->id = builder_.AddTensor(value->type);
+    absl::StatusOr<std::vector<c10::IValue>> probes = RunOnCopy(
+        call, written[0], value->id,
+        random ? "it draws random numbers" : "it has no functional form");
+    if (!probes.ok()) return probes.status();
+    value->probes = *std::move(probes);
     functionalizer_.OwnStorage(value, /*tainted=*/true, /*constant=*/false, "");
-    ResultTemplate result;
-    result.value = value->id;
-    builder_.AddRegion(
-        name, std::move(on_copy), std::move(recipes), {result},
-        random ? "it draws random numbers" : "it has no functional form",
-        /*has_side_effects=*/false);
   }
   if (!value->IsTensor() || !value->has_type) {
     return absl::UnimplementedError(

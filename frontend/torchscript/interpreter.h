@@ -14,6 +14,7 @@
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -25,6 +26,7 @@
 #include "absl/strings/string_view.h"
 #include "frontend/torchscript/build_trace.h"
 #include "frontend/torchscript/functionalizer.h"
+#include "frontend/torchscript/module_state.h"
 #include "frontend/torchscript/probed_value.h"
 #include "frontend/torchscript/size_fit.h"
 #include "frontend/torchscript/trace_builder.h"
@@ -44,6 +46,12 @@ class Interpreter {
   // `fitter` must outlive this. The graph is inlined; it is only read.
   Interpreter(std::shared_ptr<torch::jit::Graph> graph,
               const SizeFitter* fitter, const TraceOptions& options);
+
+  // What attributes of modules hold before the program runs, where that is not
+  // what the modules hold.
+  void set_state(ModuleState state) { state_ = std::move(state); }
+  // What the program has set.
+  ModuleState StateAfter() const;
 
   // Runs the graph with these arguments, self included where it has one.
   absl::StatusOr<ProbedRef> Run(const std::vector<ProbedRef>& arguments);
@@ -151,6 +159,15 @@ class Interpreter {
 
   // in_place_call.cc
   absl::StatusOr<Results> InvokeInPlace(const Invocation& call);
+  // Of a tensor that is opaque.
+  absl::StatusOr<Results> WriteOpaque(const Invocation& call, size_t written);
+  // LibTorch runs the operator itself, in the trace too, with a copy of the
+  // argument that it writes: what the copy then holds, in all probes, is
+  // `value` of the trace.
+  absl::StatusOr<std::vector<c10::IValue>> RunOnCopy(const Invocation& call,
+                                                     size_t written,
+                                                     ValueId value,
+                                                     const std::string& reason);
 
   // number_node.cc: integers that stand for sizes.
   std::optional<SizeExpression> SizeOf(const ProbedRef& value);
@@ -170,6 +187,8 @@ class Interpreter {
       last_uses_;
   std::unordered_map<torch::jit::Node*, RecordedFunction> operations_;
   std::unordered_map<torch::jit::Node*, ProbedRef> constants_;
+  ModuleState state_;
+  std::map<ModuleState::key_type, ProbedRef> attributes_set_;
   std::unique_ptr<torch::jit::AliasDb> aliases_;
   int64_t iterations_ = 0;
   int nodes_done_ = 0, nodes_total_ = 0;

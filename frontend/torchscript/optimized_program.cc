@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/torch_util.h"
 
@@ -30,6 +31,7 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
           impl->module = torch::jit::freeze(impl->module);
         if (options.optimize_for_inference)
           impl->module = torch::jit::optimize_for_inference(impl->module);
+        AnchorCallStacks(*impl->module.get_method("forward").graph());
         return absl::OkStatus();
       });
   if (!status.ok()) return status;

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/torchscript/torch_util.h"
@@ -124,6 +125,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
         torch::jit::Inline(*prepared.graph);
         torch::jit::InlineForkWait(prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);
+        AnchorCallStacks(*prepared.graph);
         prepared.graph->lint();
         return absl::OkStatus();
       });

@@ -2,6 +2,8 @@
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
+#include <ATen/core/class_type.h>
+#include <ATen/core/jit_type.h>
 
 #include <algorithm>
 
@@ -67,6 +69,17 @@ c10::IValue ValueInProbe(const ProbedValue& value, size_t probe) {
       for (size_t i = 0; i < value.keys.size(); ++i)
         dict.insert(value.keys[i], ValueInProbe(*value.elements[i], probe));
       return dict;
+    }
+    case ProbedValue::Kind::kObject: {
+      const auto type = value.type_hint->expect<c10::ClassType>();
+      const c10::intrusive_ptr<c10::ivalue::Object> object =
+          c10::ivalue::Object::create(
+              c10::StrongTypePtr(type->compilation_unit(), type),
+              type->numAttributes());
+      for (size_t i = 0; i < value.keys.size(); ++i)
+        object->setAttr(value.keys[i].toStringRef(),
+                        ValueInProbe(*value.elements[i], probe));
+      return object;
     }
     default:
       return value.probes[probe];

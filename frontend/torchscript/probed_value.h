@@ -51,6 +51,7 @@ struct ProbedValue {
     kList,
     kTuple,
     kDict,
+    kObject,  // of a class that is no module, made by the program itself
     kOpaque,  // anything that depends on data in a way the trace cannot follow
   };
   Kind kind = Kind::kPlain;
@@ -79,14 +80,15 @@ struct ProbedValue {
   std::string
       name;  // of a weight or submodule, such as "layer1.0.conv1.weight"
 
-  // kList, kTuple, kDict
+  // kList, kTuple, kDict, kObject
   std::vector<ProbedRef> elements;
-  std::vector<c10::IValue> keys;  // kDict
-  c10::TypePtr type_hint;         // static type: of the list, tuple or dict
+  std::vector<c10::IValue> keys;  // kDict; kObject: the attributes' names
+  c10::TypePtr type_hint;         // static type: of the list, tuple, ...
 
   bool IsTensor() const { return kind == Kind::kTensor; }
   bool IsContainer() const {
-    return kind == Kind::kList || kind == Kind::kTuple || kind == Kind::kDict;
+    return kind == Kind::kList || kind == Kind::kTuple || kind == Kind::kDict ||
+           kind == Kind::kObject;
   }
   const at::Tensor& tensor(size_t probe = 0) const {
     return probes[probe].toTensor();

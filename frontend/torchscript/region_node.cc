@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/interpreter.h"
+#include "frontend/torchscript/operator_traits.h"
 #include "frontend/torchscript/torch_util.h"
 
 namespace aitune::frontend {
@@ -63,6 +64,35 @@ bool ContainsKind(Block* block, const std::vector<c10::Symbol>& kinds) {
 bool Contains(Node* node, const std::vector<c10::Symbol>& kinds) {
   return std::any_of(node->blocks().begin(), node->blocks().end(),
                      [&](Block* block) { return ContainsKind(block, kinds); });
+}
+
+// Whether a value that only LibTorch knows is a tensor of unknown sizes, or a
+// number that may become a size.
+bool BringsSizes(const ProbedValue& value) {
+  if (value.kind == Kind::kOpaque && !value.has_sizes)
+    return !value.probes[0].isBool() && !value.probes[0].isDouble();
+  return std::any_of(value.elements.begin(), value.elements.end(),
+                     [](const ProbedRef& e) { return BringsSizes(*e); });
+}
+
+// Whether the sizes of what the block computes may depend on data that chooses
+// no way through it: elements that a mask picks, lengths read from tensors.
+bool MayPickSizes(Block* block) {
+  for (Node* node : block->nodes()) {
+    if (const c10::FunctionSchema* schema = node->maybeSchema()) {
+      const std::string& name = schema->name();
+      if (name == "aten::index" || name == "aten::Int" ||
+          name == "aten::IntImplicit" || name == "aten::item" ||
+          HasDataDependentSizes(
+              *schema, std::vector<ProbedRef>(node->inputs().size(),
+                                              std::make_shared<ProbedValue>())))
+        return true;
+    }
+    for (Block* inner : node->blocks()) {
+      if (MayPickSizes(inner)) return true;
+    }
+  }
+  return false;
 }
 
 bool SameType(const c10::IValue& a, const c10::IValue& b) {
@@ -155,10 +185,15 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   };
 
   // Run it: as it goes, and as it might go with other data. A tensor whose type
-  // is the same in all ways has this type; other results stay LibTorch's.
+  // is the same in all ways, in which no sizes come from data, has this type;
+  // other results stay LibTorch's.
   const size_t output_count = node->outputs().size();
   std::vector<std::vector<c10::IValue>> outputs;
-  std::vector<bool> stable(output_count, is_if || is_loop);
+  const bool sizes_known =
+      std::none_of(contents.begin(), contents.end(),
+                   [](const ProbedRef& c) { return BringsSizes(*c); }) &&
+      std::none_of(node->blocks().begin(), node->blocks().end(), MayPickSizes);
+  std::vector<bool> stable(output_count, (is_if || is_loop) && sizes_known);
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
     const auto attempt = [&](const std::vector<c10::IValue>& control,
                              std::vector<c10::IValue>* stack) {

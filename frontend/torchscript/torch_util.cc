@@ -5,6 +5,7 @@
 #include <ATen/core/List.h>
 #include <c10/util/Exception.h>
 
+#include <cstring>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -184,6 +185,18 @@ absl::Status CatchExceptions(absl::StatusCode code, std::string_view context,
     return absl::Status(code, absl::StrCat(prefix, prefix.empty() ? "" : ": ",
                                            "an unknown C++ exception"));
   }
+}
+
+bool SameContent(const at::Tensor& a, const at::Tensor& b) {
+  if (a.is_same(b)) return true;
+  if (!IsPlainTensor(a) || !IsPlainTensor(b) ||
+      a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) {
+    return false;
+  }
+  const at::Tensor dense_a = a.contiguous(), dense_b = b.contiguous();
+  return dense_a.numel() == 0 ||
+         std::memcmp(dense_a.data_ptr(), dense_b.data_ptr(),
+                     dense_a.nbytes()) == 0;
 }
 
 }  // namespace aitune::frontend

@@ -27,6 +27,10 @@ c10::ScalarType ToScalarType(DataType dtype);
 // or negative bits.
 bool IsPlainTensor(const at::Tensor& tensor, int gpu = -1);
 
+// Two plain tensors of one dtype and sizes with the same bits as elements: NaNs
+// equal themselves. On the CPU.
+bool SameContent(const at::Tensor& a, const at::Tensor& b);
+
 // Precondition: plain and contiguous. The view refers to the tensor's memory.
 TensorView ViewOf(const at::Tensor& tensor);
 // A tensor on the view's memory, which is the GPU's with `gpu` >= 0.

@@ -2,7 +2,6 @@
 #include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <cstring>
 #include <utility>
 
 #include "frontend/torchscript/interpreter.h"
@@ -24,19 +23,6 @@ bool SameGeometry(const at::Tensor& a, const at::Tensor& b) {
 bool ShareMemory(const at::Tensor& a, const at::Tensor& b) {
   return a.has_storage() && b.has_storage() &&
          a.storage().is_alias_of(b.storage());
-}
-
-// Bitwise, so that NaNs equal themselves.
-bool SameContent(const at::Tensor& a, const at::Tensor& b) {
-  if (a.is_same(b)) return true;
-  if (!IsPlainTensor(a) || !IsPlainTensor(b) ||
-      a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) {
-    return false;
-  }
-  const at::Tensor dense_a = a.contiguous(), dense_b = b.contiguous();
-  return dense_a.numel() == 0 ||
-         std::memcmp(dense_a.data_ptr(), dense_b.data_ptr(),
-                     dense_a.nbytes()) == 0;
 }
 
 }  // namespace
@@ -91,8 +77,11 @@ absl::StatusOr<ArgumentTemplate> Interpreter::ToTemplate(
       }
       return recipe;
     }
+    case Kind::kObject:
+      break;
   }
-  return absl::InternalError("a value of unknown kind");
+  return absl::UnimplementedError(
+      "an object of the program's own classes is an argument of an operator");
 }
 
 ProbedRef Interpreter::MakeOpaque(std::vector<c10::IValue> probes,

@@ -22,7 +22,9 @@
 //   float32    1e-4        2, 1e-5
 //   float16    1e-2        2, 2^-9
 //   bfloat16   8e-2        2, 2^-6
-//   integers and bool must be equal.
+//   integers and bool must be equal, or, where there is a reference, differ
+//   from it in at most twice as many elements as eager does: what is found in
+//   an order of scores changes with their last bits.
 //
 // NaN and infinity: where eager and the reference are not finite, ours must be
 // the same; where eager is finite, ours must be. (An overflow of eager alone,
@@ -60,7 +62,7 @@ struct Comparison {
                        // lone tensor
   bool agrees = false;
   double max_error =
-      0;             // to eager, relative as above; infinity when NaNs differ
+      0;  // to eager, relative as above; infinity when NaNs differ
   // Elements of integers or booleans that are not eager's.
   int64_t differing = 0;
   Tolerance limits;  // what the errors were held against
@@ -81,7 +83,8 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
 // Judges `ours`, which does not agree, again by another run of eager: by its
 // distance to the reference, if that is larger than the one known, and without
 // a reference by its distance to the first run. Integers, such as the labels of
-// what was found in an order of scores, by how many differ from the first run's.
+// what was found in an order of scores, by how many differ from the first
+// run's.
 void Excuse(const Comparison& other_eager, Comparison& ours);
 
 // Compares results of any nesting, one Comparison a leaf; other leaves than

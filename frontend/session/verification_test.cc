@@ -107,6 +107,18 @@ TEST(CompareTensors, ReferenceExcusesAnIllConditionedFloat32Model) {
   EXPECT_TRUE(CompareTensors(ours, eager, &reference).agrees);
 }
 
+TEST(CompareTensors, IntegersAreAsNearToTheReferenceAsEager) {
+  const at::Tensor reference = at::arange(10);
+  at::Tensor eager = reference.clone(), ours = reference.clone();
+  eager[3].fill_(7);
+  ours[5].fill_(7);
+  EXPECT_FALSE(CompareTensors(ours, eager, nullptr).agrees);
+  EXPECT_TRUE(CompareTensors(ours, eager, &reference).agrees);
+  ours.slice(0, 0, 3).fill_(7);
+  EXPECT_FALSE(CompareTensors(ours, eager, &reference).agrees);
+  EXPECT_FALSE(CompareTensors(ours, reference, &reference).agrees);
+}
+
 TEST(Excuse, IntegersDifferWhereEagersRunsDo) {
   const at::Tensor eager = at::arange(10), once = eager.clone();
   at::Tensor ours = eager.clone();

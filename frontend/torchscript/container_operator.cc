@@ -32,6 +32,15 @@ std::optional<size_t> FindKey(const ProbedValue& dict, const c10::IValue& key) {
   return std::nullopt;
 }
 
+void SetKey(ProbedValue& dict, const c10::IValue& key, ProbedRef value) {
+  if (const std::optional<size_t> known = FindKey(dict, key)) {
+    dict.elements[*known] = std::move(value);
+    return;
+  }
+  dict.keys.push_back(key);
+  dict.elements.push_back(std::move(value));
+}
+
 std::shared_ptr<ProbedValue> MakeList(std::vector<ProbedRef> elements,
                                       c10::TypePtr type) {
   auto list = std::make_shared<ProbedValue>();
@@ -52,13 +61,7 @@ absl::StatusOr<std::optional<std::vector<ProbedRef>>> DictOfPairs(
         pair->elements[0]->kind != Kind::kPlain || !pair->elements[0]->uniform)
       return absl::UnimplementedError(
           "a dict whose keys are not known without data");
-    const c10::IValue& key = pair->elements[0]->probes[0];
-    if (const std::optional<size_t> known = FindKey(*dict, key)) {
-      dict->elements[*known] = pair->elements[1];
-    } else {
-      dict->keys.push_back(key);
-      dict->elements.push_back(pair->elements[1]);
-    }
+    SetKey(*dict, pair->elements[0]->probes[0], pair->elements[1]);
   }
   return std::vector<ProbedRef>{std::move(dict)};
 }
@@ -230,6 +233,12 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
       ProbedRef copy = std::make_shared<ProbedValue>(*self);
       return Optional({copy});
     }
+    if (name == "aten::update" && inputs.at(1)->kind == Kind::kDict) {
+      const ProbedValue added = *inputs[1];
+      for (size_t i = 0; i < added.keys.size(); ++i)
+        SetKey(*self, added.keys[i], added.elements[i]);
+      return Optional(Results());
+    }
     if (name == "aten::clear") {
       self->keys.clear();
       elements.clear();
@@ -241,22 +250,14 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
   if (!key.ok()) return key.status();
   const std::optional<size_t> position = FindKey(*self, *key);
   if (name == "aten::__contains__") return plain(position.has_value());
-  const auto set = [&](const ProbedRef& value) {
-    if (position) {
-      elements[*position] = value;
-    } else {
-      self->keys.push_back(*key);
-      elements.push_back(value);
-    }
-  };
   if (name == "aten::_set_item") {
-    set(inputs.at(2));
+    SetKey(*self, *key, inputs.at(2));
     return Optional(Results());
   }
   if (name == "aten::get" || name == "aten::setdefault" ||
       (name == "aten::pop" && inputs.size() > 2)) {
     if (!position) {
-      if (name == "aten::setdefault") set(inputs.at(2));
+      if (name == "aten::setdefault") SetKey(*self, *key, inputs.at(2));
       if (inputs.size() > 2) return Optional({inputs[2]});
       return plain(c10::IValue());
     }

@@ -37,6 +37,8 @@ INSTANTIATE_TEST_SUITE_P(
         "  y = (x, (x + 1, 3))\n  a, b = y\n  c, d = b\n  return c * d, y",
         "  return {'out': x + 1, 'shape': torch.tensor(x.size())}",
         "  return [x, x + 1], 'name', 2.5, None",
+        "  y = {'a': x, 'b': x + 1}\n  y.update({'b': x * 2, 'c': x - 1})\n"
+        "  return y['a'] + y['b'] * y['c'], len(y)",
         "  pairs = [('a', x), ('b', x + 1), ('a', x * 2)]\n"
         "  y: Dict[str, Tensor] = dict(pairs)\n  return y['a'] + y['b'], "
         "len(y)",

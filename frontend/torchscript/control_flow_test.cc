@@ -140,6 +140,22 @@ def forward(self, x: Tensor) -> Tensor:
   EXPECT_THAT(std::string(bad.status().message()), HasSubstr("too small"));
 }
 
+TEST(ControlFlow, DataDependentLoopsChangeLists) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, int]:
+  parts = [x]
+  names = parts
+  while bool(parts[len(parts) - 1].sum() < 100):
+    parts.append(parts[len(parts) - 1] * 2 + 1)
+  parts.append(x + 3)
+  return torch.relu(x), torch.cat(names), len(parts)
+)",
+                                     {"float32[4]{1..2}"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ::testing::Contains("prim::Loop"));
+  EXPECT_THAT(PrintTrace(*trace), HasSubstr("float32[4] = aten::relu"));
+}
+
 // What a branch picks by data differs in size though both ways pick as much
 // from the sample.
 TEST(ControlFlow, SizesThatABranchPicksByDataAreOpaque) {

@@ -65,18 +65,22 @@ std::optional<c10::OperatorHandle> FindFunctional(
   return std::nullopt;
 }
 
-// Whether a part of `value`, other than `tensor` itself, sees what is written
+// Whether a part of `value`, other than `written` itself, sees what is written
 // to it.
-bool SharesMemory(const ProbedValue& value, const ProbedValue& tensor) {
-  if (&value == &tensor) return false;
-  if (value.IsTensor() || value.kind == Kind::kOpaque) {
-    for (size_t probe = 0; probe < tensor.probes.size(); ++probe) {
-      if (value.probes[probe].overlaps(tensor.probes[probe])) return true;
+bool SharesMemory(const ProbedValue& value, const ProbedValue& written) {
+  if (&value == &written) return false;
+  // A list is seen by what holds it, not by its elements.
+  const bool list = written.probes[0].isList();
+  if ((value.IsTensor() && !list) ||
+      (value.kind == Kind::kOpaque && !(list && value.probes[0].isTensor()))) {
+    for (size_t probe = 0; probe < written.probes.size(); ++probe) {
+      if (value.probes[probe].overlaps(written.probes[probe])) return true;
     }
   }
-  return std::any_of(
-      value.elements.begin(), value.elements.end(),
-      [&](const ProbedRef& element) { return SharesMemory(*element, tensor); });
+  return std::any_of(value.elements.begin(), value.elements.end(),
+                     [&](const ProbedRef& element) {
+                       return SharesMemory(*element, written);
+                     });
 }
 
 }  // namespace
@@ -92,7 +96,10 @@ absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
   }
   const RecordedFunction on_copy = [run = call.run,
                                     written](std::vector<c10::IValue>& stack) {
-    const at::Tensor copy = stack.at(written).toTensor().clone();
+    const c10::IValue& given = stack.at(written);
+    const c10::IValue copy = given.isTensor()
+                                 ? c10::IValue(given.toTensor().clone())
+                                 : c10::IValue(given.toList().copy());
     stack[written] = copy;
     run(stack);
     stack.assign(1, copy);
@@ -120,7 +127,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
     if (content != nullptr && SharesMemory(*content, *target))
       return absl::UnimplementedError(absl::StrCat(
           call.schema->name(),
-          " writes to a tensor that only LibTorch knows and another one sees"));
+          " writes to what only LibTorch knows and another one sees"));
   }
   const ValueId written_value = builder_.AddOpaque(kUnknownResult);
   absl::StatusOr<std::vector<c10::IValue>> probes =
@@ -143,7 +150,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
   }
   if (written.size() == 1 &&
       call.arguments[written[0]]->kind == Kind::kOpaque &&
-      call.arguments[written[0]]->probes[0].isTensor())
+      (call.arguments[written[0]]->probes[0].isTensor() ||
+       call.arguments[written[0]]->probes[0].isList()))
     return WriteOpaque(call, written[0]);
   if (written.size() != 1 || !call.arguments[written[0]]->IsTensor() ||
       !call.arguments[written[0]]->has_type) {

@@ -159,7 +159,7 @@ class Interpreter {
 
   // in_place_call.cc
   absl::StatusOr<Results> InvokeInPlace(const Invocation& call);
-  // Of a tensor that is opaque.
+  // Of a tensor or list that is opaque.
   absl::StatusOr<Results> WriteOpaque(const Invocation& call, size_t written);
   // LibTorch runs the operator itself, in the trace too, with a copy of the
   // argument that it writes: what the copy then holds, in all probes, is

@@ -95,6 +95,18 @@ bool MayPickSizes(Block* block) {
   return false;
 }
 
+bool IsList(const ProbedValue& value) {
+  return value.kind == Kind::kList ||
+         (value.kind == Kind::kOpaque && value.probes[0].isList());
+}
+
+// Whether `value` is `list` or has it as a part.
+bool Holds(const ProbedValue& value, const ProbedValue& list) {
+  return &value == &list ||
+         std::any_of(value.elements.begin(), value.elements.end(),
+                     [&](const ProbedRef& e) { return Holds(*e, list); });
+}
+
 bool SameType(const c10::IValue& a, const c10::IValue& b) {
   return a.isTensor() && b.isTensor() && IsPlainTensor(a.toTensor()) &&
          IsPlainTensor(b.toTensor()) &&
@@ -115,11 +127,11 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   const bool is_if = node->kind() == c10::prim::If,
              is_loop = node->kind() == c10::prim::Loop;
 
-  // A graph of the node alone. Tensors that it writes are copied first, and the
-  // copies are results too.
+  // A graph of the node alone. Tensors and lists that it writes are copied
+  // first, and the copies are results too.
   auto graph = std::make_shared<Graph>();
   std::unordered_map<Value*, Value*> inner;
-  std::vector<size_t> written;
+  std::vector<size_t> written, lists;
   std::vector<ProbedRef> contents;
   if (aliases_ == nullptr && !node->blocks().empty() &&
       node->owningGraph() == graph_.get()) {
@@ -138,9 +150,13 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
       return absl::UnimplementedError(
           "control flow on data inside a decomposed operator");
     if (!aliases_->writesToAlias(node, {free[i]})) continue;
+    if (IsList(*content)) {
+      lists.push_back(i);
+      continue;
+    }
     if (!content->IsTensor()) {
       return absl::UnimplementedError(
-          absl::StrCat("a list, dict or attribute is changed where ", reason));
+          absl::StrCat("a dict or attribute is changed where ", reason));
     }
     if (absl::Status status =
             functionalizer_.PrepareWrite(*content, /*separate_probes=*/true);
@@ -148,6 +164,16 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
       return status;
     }
     written.push_back(i);
+  }
+  for (const size_t i : lists) {
+    Value* copy = graph->insert(c10::aten::list, {inner[free[i]]});
+    copy->setType(free[i]->type());
+    inner[free[i]] = copy;
+    for (size_t other = 0; other < contents.size(); ++other) {
+      if (other != i && Holds(*contents[other], *contents[i]))
+        return absl::UnimplementedError(
+            absl::StrCat("two names of a list that is changed where ", reason));
+    }
   }
   for (const size_t i : written) {
     Value* copy = graph->insert(c10::aten::clone, {inner[free[i]]});
@@ -173,6 +199,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   }
   for (Value* output : clone->outputs()) graph->registerOutput(output);
   for (const size_t i : written) graph->registerOutput(inner[free[i]]);
+  for (const size_t i : lists) graph->registerOutput(inner[free[i]]);
   std::shared_ptr<torch::jit::Code> code;
   const absl::Status compiled = CatchExceptions(
       absl::StatusCode::kUnimplemented, node->kind().toQualString(), [&] {
@@ -234,7 +261,8 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     if (!recipe.ok()) return recipe.status();
     recipes.push_back(*std::move(recipe));
   }
-  std::vector<ResultTemplate> templates(output_count + written.size());
+  const size_t first_list = output_count + written.size();
+  std::vector<ResultTemplate> templates(first_list + lists.size());
   for (size_t i = 0; i < output_count; ++i) {
     std::vector<c10::IValue> probes;
     for (const std::vector<c10::IValue>& probe : outputs)
@@ -272,6 +300,17 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   std::vector<ValueId> new_values;
   for (size_t i = 0; i < written.size(); ++i)
     new_values.push_back(templates[output_count + i].value);
+  for (size_t i = 0; i < lists.size(); ++i) {
+    // What it held is in it still, and must not be written.
+    ProbedRef& list = contents[lists[i]];
+    std::vector<ProbedRef> held;
+    CollectTensors(list, held);
+    for (const ProbedRef& tensor : held) tensor->storage->unknown_views = true;
+    std::vector<c10::IValue> probes;
+    for (const std::vector<c10::IValue>& probe : outputs)
+      probes.push_back(probe[first_list + i]);
+    *list = *MakeOpaque(std::move(probes), reason, &templates[first_list + i]);
+  }
   builder_.AddRegion(
       node->kind().toQualString(), run, std::move(recipes),
       std::move(templates), reason,

@@ -1,8 +1,5 @@
 // Control flow: decided where it is static, LibTorch's where it depends on
 // data.
-#include <ATen/Functions.h>
-#include <torch/csrc/jit/api/module.h>
-
 #include "frontend/torchscript/print_trace.h"
 #include "frontend/torchscript/trace_test_util.h"
 #include "gmock/gmock.h"
@@ -171,38 +168,6 @@ def forward(self, x: Tensor) -> Tensor:
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_EQ(trace->values[static_cast<size_t>(trace->outputs[0])].kind,
             TraceValue::Kind::kOpaque);
-}
-
-// The functions that an inlined program's call stacks name are gone once it is
-// frozen.
-TEST(ControlFlow, AFrozenProgramThatRaisesIsAnError) {
-  torch::jit::Module inner("Inner"), outer("Outer");
-  for (torch::jit::Module* module : {&inner, &outer})
-    module->register_attribute("training", c10::BoolType::get(), true);
-  inner.define(R"(
-def check(self, x: Tensor) -> Tensor:
-  assert bool(x.sum() > -1000), "too small"
-  return x + 1
-def forward(self, x: Tensor) -> Tensor:
-  return self.check(x) * 2
-)");
-  outer.register_module("inner", inner);
-  outer.define(
-      "def forward(self, x: Tensor) -> Tensor:\n  return self.inner.forward(x) "
-      "- 1\n");
-  std::optional<Trace> trace;
-  {
-    const auto model = Model::FromModule(outer);
-    ASSERT_TRUE(model.ok()) << model.status();
-    auto made = BuildTrace(*model, ValueList({at::ones({4})}), {});
-    ASSERT_TRUE(made.ok()) << made.status();
-    trace = *std::move(made);
-  }
-  ASSERT_THAT(OpNames(*trace), ::testing::Contains("prim::If"));
-  EXPECT_TRUE(RunTrace(*trace, ValueList({at::ones({4})})).ok());
-  const auto bad = RunTrace(*trace, ValueList({at::full({4}, -1e6)}));
-  ASSERT_FALSE(bad.ok());
-  EXPECT_THAT(std::string(bad.status().message()), HasSubstr("too small"));
 }
 
 TEST(ControlFlow, AModelThatRaisesIsAnError) {

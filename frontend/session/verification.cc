@@ -137,7 +137,7 @@ Tolerance DefaultTolerance(DataType dtype) {
     case DataType::kFloat64:
       return {1e-9, 2, 1e-12};
     case DataType::kFloat32:
-      return {1e-4, 2, 1e-5};
+      return {1e-4, 4, 1e-5};
     case DataType::kFloat16:
       return {1e-2, 2, std::ldexp(1.0, -9)};
     case DataType::kBFloat16:

@@ -153,6 +153,24 @@ def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, int]:
   EXPECT_THAT(PrintTrace(*trace), HasSubstr("float32[4] = aten::relu"));
 }
 
+TEST(ControlFlow, ListsWhoseElementsAreWrittenAreLibTorchs) {
+  for (const char* write : {"parts[0].add_(1)", "parts[0][0] = 1.0"}) {
+    const auto trace =
+        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor) -> Tensor:\n"
+                                     "  y = x * 2\n"
+                                     "  parts = [y]\n"
+                                     "  if bool(x.sum() < 100):\n    ",
+                                     write,
+                                     "\n    parts.append(x)\n"
+                                     "  return y + parts[len(parts) - 1]\n"),
+                        {"float32[4]"});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
+    EXPECT_THAT(trace->ops[0].must_fall_back,
+                HasSubstr("the elements of a list are written"));
+  }
+}
+
 // What a branch picks by data differs in size though both ways pick as much
 // from the sample.
 TEST(ControlFlow, SizesThatABranchPicksByDataAreOpaque) {

@@ -100,6 +100,30 @@ bool IsList(const ProbedValue& value) {
          (value.kind == Kind::kOpaque && value.probes[0].isList());
 }
 
+// Whether the block writes a tensor that may be in `list`, or a dict if
+// `dicts`.
+bool WritesElements(Block* block, Value* list, bool dicts,
+                    torch::jit::AliasDb& aliases) {
+  for (Node* node : block->nodes()) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    for (size_t i = 0; schema != nullptr && i < node->inputs().size() &&
+                       i < schema->arguments().size();
+         ++i) {
+      const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+      const c10::TypeKind kind = node->input(i)->type()->kind();
+      if (alias != nullptr && alias->isWrite() &&
+          (kind == c10::TypeKind::TensorType ||
+           (dicts && kind == c10::TypeKind::DictType)) &&
+          aliases.mayContainAlias(node->input(i), list))
+        return true;
+    }
+    for (Block* inner : node->blocks()) {
+      if (WritesElements(inner, list, dicts, aliases)) return true;
+    }
+  }
+  return false;
+}
+
 // Whether `value` is `list` or has it as a part.
 bool Holds(const ProbedValue& value, const ProbedValue& list) {
   return &value == &list ||
@@ -151,6 +175,12 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
           "control flow on data inside a decomposed operator");
     if (!aliases_->writesToAlias(node, {free[i]})) continue;
     if (IsList(*content)) {
+      const bool known = content->kind == Kind::kList;
+      for (Block* block : node->blocks()) {
+        if (WritesElements(block, free[i], known, *aliases_))
+          return absl::UnimplementedError(absl::StrCat(
+              "the elements of a list are written where ", reason));
+      }
       lists.push_back(i);
       continue;
     }

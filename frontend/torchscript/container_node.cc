@@ -44,14 +44,6 @@ std::string WeightName(const Node* node) {
   return std::string(absl::StripPrefix(output->debugName(), "self."));
 }
 
-// Of an object; null when it was not set.
-ProbedRef* FindAttribute(ProbedValue& object, const std::string& name) {
-  for (size_t i = 0; i < object.keys.size(); ++i) {
-    if (object.keys[i].toStringRef() == name) return &object.elements[i];
-  }
-  return nullptr;
-}
-
 absl::Status OutOfRange() {
   return absl::InvalidArgumentError(
       "the model reads a list or tuple out of its range");
@@ -175,9 +167,9 @@ Interpreter::RunContainerNode(Node* node) {
           {MakeContainer(Kind::kObject, {}, node->output()->type())});
     case c10::prim::GetAttr: {
       if (inputs[0]->kind == Kind::kObject) {
-        if (const ProbedRef* attribute =
-                FindAttribute(*inputs[0], node->s(c10::attr::name)))
-          return Optional({*attribute});
+        if (const std::optional<size_t> position =
+                FindKey(*inputs[0], node->s(c10::attr::name)))
+          return Optional({inputs[0]->elements[*position]});
         return absl::InvalidArgumentError(
             absl::StrCat("the model reads the attribute ",
                          node->s(c10::attr::name), " before it is set"));
@@ -207,13 +199,7 @@ Interpreter::RunContainerNode(Node* node) {
     }
     case c10::prim::SetAttr:
       if (inputs[0]->kind == Kind::kObject) {
-        const std::string& name = node->s(c10::attr::name);
-        if (ProbedRef* attribute = FindAttribute(*inputs[0], name)) {
-          *attribute = inputs[1];
-        } else {
-          inputs[0]->keys.emplace_back(name);
-          inputs[0]->elements.push_back(inputs[1]);
-        }
+        SetKey(*inputs[0], node->s(c10::attr::name), inputs[1]);
         return Optional(Results());
       }
       if (!IsUniform(*inputs[1]) || IsTainted(*inputs[1]) ||

@@ -17,30 +17,6 @@ std::optional<size_t> Position(int64_t index, size_t size) {
   return static_cast<size_t>(index);
 }
 
-bool EqualKeys(const c10::IValue& a, const c10::IValue& b) {
-  if (a.isString() && b.isString()) return a.toStringRef() == b.toStringRef();
-  if (a.isInt() && b.isInt()) return a.toInt() == b.toInt();
-  if (a.isDouble() && b.isDouble()) return a.toDouble() == b.toDouble();
-  if (a.isBool() && b.isBool()) return a.toBool() == b.toBool();
-  return a.is(b);
-}
-
-std::optional<size_t> FindKey(const ProbedValue& dict, const c10::IValue& key) {
-  for (size_t i = 0; i < dict.keys.size(); ++i) {
-    if (EqualKeys(dict.keys[i], key)) return i;
-  }
-  return std::nullopt;
-}
-
-void SetKey(ProbedValue& dict, const c10::IValue& key, ProbedRef value) {
-  if (const std::optional<size_t> known = FindKey(dict, key)) {
-    dict.elements[*known] = std::move(value);
-    return;
-  }
-  dict.keys.push_back(key);
-  dict.elements.push_back(std::move(value));
-}
-
 std::shared_ptr<ProbedValue> MakeList(std::vector<ProbedRef> elements,
                                       c10::TypePtr type) {
   auto list = std::make_shared<ProbedValue>();

@@ -1,7 +1,6 @@
-// Programs that set attributes of their modules, and make objects.
+// Programs that set attributes of their modules.
 #include <ATen/Functions.h>
 #include <torch/csrc/jit/api/module.h>
-#include <torch/csrc/jit/frontend/resolver.h>
 
 #include "frontend/torchscript/print_trace.h"
 #include "frontend/torchscript/trace_test_util.h"

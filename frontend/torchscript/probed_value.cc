@@ -8,6 +8,17 @@
 #include <algorithm>
 
 namespace aitune::frontend {
+namespace {
+
+bool EqualKeys(const c10::IValue& a, const c10::IValue& b) {
+  if (a.isString() && b.isString()) return a.toStringRef() == b.toStringRef();
+  if (a.isInt() && b.isInt()) return a.toInt() == b.toInt();
+  if (a.isDouble() && b.isDouble()) return a.toDouble() == b.toDouble();
+  if (a.isBool() && b.isBool()) return a.toBool() == b.toBool();
+  return a.is(b);
+}
+
+}  // namespace
 
 bool HasOpaque(const ProbedValue& value) {
   if (value.kind == ProbedValue::Kind::kOpaque) return true;
@@ -97,6 +108,23 @@ void CollectOpaqueTensors(const ProbedRef& value,
   if (value->has_sizes) tensors.push_back(value);
   for (const ProbedRef& element : value->elements)
     CollectOpaqueTensors(element, tensors);
+}
+
+std::optional<size_t> FindKey(const ProbedValue& value,
+                              const c10::IValue& key) {
+  for (size_t i = 0; i < value.keys.size(); ++i) {
+    if (EqualKeys(value.keys[i], key)) return i;
+  }
+  return std::nullopt;
+}
+
+void SetKey(ProbedValue& value, const c10::IValue& key, ProbedRef element) {
+  if (const std::optional<size_t> known = FindKey(value, key)) {
+    value.elements[*known] = std::move(element);
+    return;
+  }
+  value.keys.push_back(key);
+  value.elements.push_back(std::move(element));
 }
 
 }  // namespace aitune::frontend

@@ -107,6 +107,12 @@ bool IsUniform(const ProbedValue& value);
 // The IValue of one probe; containers are built anew.
 c10::IValue ValueInProbe(const ProbedValue& value, size_t probe);
 
+// Of a dict, or of an object by the name of an attribute: the position among
+// its elements; nothing if there is none.
+std::optional<size_t> FindKey(const ProbedValue& value, const c10::IValue& key);
+// Puts `element` in place of the key's, or after all others.
+void SetKey(ProbedValue& value, const c10::IValue& key, ProbedRef element);
+
 // Appends the tensors in the value, depth first.
 void CollectTensors(const ProbedRef& value, std::vector<ProbedRef>& tensors);
 // The same of the opaque ones with sizes.

@@ -233,14 +233,24 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> TorchInductor::BuildVersion(
     absl::StatusOr<std::string> code = CompileToIr(*model(), inputs, print);
     if (code.ok()) Log(LogChannel::kOutputCode, *code);
   }
-  auto compiled = CompiledModel::Build(*model(), inputs, build);
+  // The version must be right for this call, whatever else it is right for.
+  const auto build_for = [&](const ModelInputs& wanted_inputs)
+      -> absl::StatusOr<std::unique_ptr<CompiledModel>> {
+    BuildOptions around = build;
+    if (!wanted_inputs.samples.has_value()) {
+      AITUNE_ASSIGN_OR_RETURN(around.trace.anchor,
+                              SymbolSizes(wanted_inputs.specs, arguments));
+    }
+    return CompiledModel::Build(*model(), wanted_inputs, around);
+  };
+  auto compiled = build_for(inputs);
   if (compiled.ok() || inputs.samples.has_value() ||
       !absl::IsInvalidArgument(compiled.status()))
     return compiled;
   // The model itself refuses sizes beyond those it was called with (a table of
   // positions, say): at most the call's own then.
   const ModelInputs nearer = InputsToBuild(wanted, arguments, 1);
-  compiled = CompiledModel::Build(*model(), nearer, build);
+  compiled = build_for(nearer);
   if (compiled.ok() || !absl::IsInvalidArgument(compiled.status()))
     return compiled;
   // Or an axis must have the size it has (that of a weight, say).
@@ -249,8 +259,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> TorchInductor::BuildVersion(
   Log(LogChannel::kDynamic,
       absl::StrCat(source()->name(), ": not every axis can be dynamic: ",
                    std::string(compiled.status().message())));
-  return CompiledModel::Build(
-      *model(), InputsToBuild(possible, arguments, kReach), build);
+  return build_for(InputsToBuild(possible, arguments, kReach));
 }
 
 std::vector<InputDescription> TorchInductor::WithoutFixedAxes(
@@ -323,8 +332,10 @@ absl::StatusOr<Table::Version> TorchInductor::Compile(
     kept_.push_back(
         {(*compiled)->cache().key, (*compiled)->artifact(), inputs});
   }
+  std::vector<SizeConstraint> constraints =
+      ConstraintsOfVersion((*compiled)->plan());
   return Table::Version{std::shared_ptr<CompiledModel>(*std::move(compiled)),
-                        std::move(inputs)};
+                        std::move(inputs), std::move(constraints)};
 }
 
 absl::Status TorchInductor::CheckGraph(const CompiledModel& compiled) {
@@ -401,7 +412,10 @@ absl::Status TorchInductor::LoadKept() {
     for (InputDescription& input : inputs) {
       if (input.kind == InputKind::kTensor) input.device = DeviceName(gpu());
     }
-    versions.push_back({std::move(loaded), std::move(inputs)});
+    std::vector<SizeConstraint> constraints =
+        ConstraintsOfVersion(loaded->plan());
+    versions.push_back(
+        {std::move(loaded), std::move(inputs), std::move(constraints)});
   }
   for (Table::Version& version : versions) table_->Insert(std::move(version));
   return absl::OkStatus();

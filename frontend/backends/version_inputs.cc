@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/session/pytree.h"
+#include "runtime/executable/plan.h"
 
 namespace aitune::frontend {
 namespace {
@@ -92,6 +93,17 @@ std::vector<InputDescription> InputsOfVersion(
     }
   }
   return wanted;
+}
+
+std::vector<SizeConstraint> ConstraintsOfVersion(const ExecutablePlan& plan) {
+  std::vector<SizeConstraint> constraints;
+  for (const SizeConstraintProto& proto : plan.constraints()) {
+    absl::StatusOr<SizeConstraint> constraint =
+        FromProto(proto, plan.symbols_size());
+    // A loaded plan is valid.
+    if (constraint.ok()) constraints.push_back(*std::move(constraint));
+  }
+  return constraints;
 }
 
 void ForEachDynamicAxis(

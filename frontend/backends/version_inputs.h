@@ -12,6 +12,7 @@
 #include "frontend/session/model_inputs.h"
 #include "runtime/executable/plan.pb.h"
 #include "runtime/guards/input_description.h"
+#include "runtime/tensor/size_constraint.h"
 
 namespace aitune::frontend {
 
@@ -27,6 +28,9 @@ ModelInputs InputsToBuild(absl::Span<const InputDescription> wanted,
 // `plan` has them.
 std::vector<InputDescription> InputsOfVersion(
     std::vector<InputDescription> wanted, const ExecutablePlan& plan);
+
+// The conditions of `plan` on the symbols of InputsOfVersion.
+std::vector<SizeConstraint> ConstraintsOfVersion(const ExecutablePlan& plan);
 
 // Calls `visit` with each dynamic axis of `inputs` and its size in a call with
 // `arguments`, of which `inputs` are the leaves.

@@ -252,6 +252,7 @@ absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
   ResetPeakBytes();
   frontend::BuildOptions build = MakeBuildOptions(options, progress);
   build.cache = subject.cache.get();
+  build.all_sizes = true;
   auto compiled =
       frontend::CompiledModel::Build(subject.model, subject.inputs, build);
   subject.memory.peak_compiling = PeakBytes();

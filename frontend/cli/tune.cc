@@ -3,8 +3,10 @@
 #include <iostream>
 #include <map>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/cli/commands.h"
 #include "frontend/session/check.h"
+#include "frontend/session/model_versions.h"
 
 namespace aitune::cli {
 namespace {
@@ -32,6 +34,16 @@ class References {
   std::map<DataType, absl::StatusOr<frontend::Model>> models_;
 };
 
+// What the versions are for that sizes of the check made necessary.
+void AddVersions(const frontend::CompiledModel& compiled, Report& report) {
+  const std::vector<const frontend::CompiledModel*> versions =
+      compiled.versions();
+  for (size_t i = 1; i < versions.size(); ++i) {
+    for (const std::string& note : versions[i]->report().notes)
+      report.compile->notes.push_back(absl::StrCat("version ", i, ": ", note));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
@@ -52,8 +64,11 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   absl::StatusOr<Report> report = StartReport(options, *subject, **compiled);
   if (!report.ok()) return report.status();
 
+  absl::StatusOr<std::vector<std::vector<int64_t>>> sizes =
+      frontend::SizesToCheck(**compiled, subject->inputs, options.seed);
+  if (!sizes.ok()) return sizes.status();
   absl::StatusOr<std::vector<frontend::InputCase>> cases =
-      frontend::CheckCases(subject->inputs, options.seed);
+      frontend::CheckCases(subject->inputs, options.seed, *sizes);
   if (!cases.ok()) return cases.status();
   References references(options.model, subject->gpu);
   frontend::CheckOptions check;
@@ -64,6 +79,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   };
   report->check =
       frontend::CheckAgainstEager(**compiled, subject->peer(), *cases, check);
+  AddVersions(**compiled, *report);
   const bool agrees = report->check->agrees();
   if (agrees && options.seconds > 0) {
     progress.Update("time", 0, 0);

@@ -171,6 +171,8 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
   }
   proto.set_trace_sha256(parts.trace_sha256);
   for (const std::string& spec : parts.input_specs) proto.add_input_specs(spec);
+  proto.mutable_trace_anchor()->Assign(parts.trace_anchor.begin(),
+                                       parts.trace_anchor.end());
   *proto.mutable_report() = ToProto(parts.report);
 
   ArtifactBlobs blobs;
@@ -232,6 +234,8 @@ absl::StatusOr<CompiledParts> ReadArtifact(std::string_view model_blob,
   parts.trace_sha256 = proto.trace_sha256();
   parts.input_specs.assign(proto.input_specs().begin(),
                            proto.input_specs().end());
+  parts.trace_anchor.assign(proto.trace_anchor().begin(),
+                            proto.trace_anchor().end());
   parts.report = FromProto(proto.report());
   const TensorsByName tensors = ByName(ModelTensors(model));
   const auto data = std::make_shared<std::string>(std::move(constants));

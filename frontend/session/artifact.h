@@ -36,6 +36,7 @@ struct CompiledParts {
   // the model with to have it again. Empty without regions.
   std::string trace_sha256;
   std::vector<std::string> input_specs;
+  std::vector<int64_t> trace_anchor;  // TraceOptions::anchor of that trace
   // cuda::GpuTarget of the GPU that the plan was made for; empty for a CPU.
   std::string gpu;
   BuildReport report;

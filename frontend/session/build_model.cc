@@ -12,6 +12,7 @@
 #include "frontend/session/compile_trace.h"
 #include "frontend/session/compiled_model.h"
 #include "frontend/session/gpu.h"
+#include "frontend/session/model_versions.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "runtime/backend/device.h"
 #include "runtime/cuda/gpu_target.h"
@@ -151,7 +152,8 @@ class CachedBuild {
 };
 
 CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
-                      const ModelInputs& inputs) {
+                      const ModelInputs& inputs,
+                      const std::vector<int64_t>& anchor) {
   CompiledParts parts;
   CompileResult& result = compiled.result;
   DescribeTrace(trace, std::move(compiled.fallbacks), &parts.report);
@@ -168,7 +170,10 @@ CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
     parts.trace_sha256 = TraceSha256(trace);
     for (const InputSpec& spec : inputs.specs)
       parts.input_specs.push_back(ToString(spec));
+    parts.trace_anchor = anchor;
   }
+  for (const SizeConstraint& constraint : trace.constraints)
+    *parts.plan.add_constraints() = ToProto(constraint);
   parts.input_structure = trace.input_structure;
   parts.output_structure = trace.output_structure;
   parts.constants = std::move(trace.constants);
@@ -180,8 +185,15 @@ CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
-    const Model& model, const ModelInputs& inputs,
-    const BuildOptions& options) {
+    const Model& model, const ModelInputs& inputs, const BuildOptions& asked) {
+  BuildOptions options = asked;
+  AITUNE_ASSIGN_OR_RETURN(const SymbolAssignment assignment,
+                          AssignSymbols(inputs.specs));
+  const bool dynamic = !assignment.symbols.empty();
+  if (dynamic && inputs.samples && options.trace.anchor.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(options.trace.anchor,
+                            SymbolSizes(inputs.specs, *inputs.samples));
+  }
   AITUNE_ASSIGN_OR_RETURN(const Device device,
                           Device::Parse(options.compile.device));
   const int gpu = GpuOf(device);
@@ -211,6 +223,9 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
         (*loaded)->cache_ = cached.report;
         (*loaded)->cache_.outcome = CacheReport::Outcome::kHit;
         (*loaded)->phase_seconds_ = std::move(phases.laps);
+        if (dynamic && options.all_sizes)
+          (*loaded)->others_ =
+              std::make_unique<ModelVersions>(model, inputs, options);
         return loaded;
       }
       cached.Missed(status);
@@ -229,7 +244,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   phases.laps.insert(phases.laps.end(), compiled.result.phaseSeconds.begin(),
                      compiled.result.phaseSeconds.end());
   phases.Skip();
-  CompiledParts parts = PartsOf(*trace, std::move(compiled), inputs);
+  CompiledParts parts =
+      PartsOf(*trace, std::move(compiled), inputs, options.trace.anchor);
   parts.gpu = cached.gpu();
   std::shared_ptr<const ArtifactBlobs> artifact;
   if (cached.possible() || (options.keep_artifact && cached.storable())) {
@@ -247,6 +263,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   built->cache_ = std::move(cached.report);
   if (options.keep_artifact) built->artifact_ = std::move(artifact);
   built->phase_seconds_ = std::move(phases.laps);
+  if (dynamic && options.all_sizes)
+    built->others_ = std::make_unique<ModelVersions>(model, inputs, options);
   return built;
 }
 

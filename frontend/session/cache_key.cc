@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "compiler/plugin/LoadedPlugins.h"
 #include "frontend/session/artifact.h"
 #include "frontend/session/pytree.h"
@@ -49,8 +50,9 @@ std::string TextOf(const CompileOptions& options) {
 }
 
 std::string TextOf(const TraceOptions& options) {
-  const auto& [iterations, ops, seed, progress] = options;
-  return absl::StrCat(" iterations=", iterations, " ops=", ops, " seed=", seed);
+  const auto& [iterations, ops, seed, anchor, progress] = options;
+  return absl::StrCat(" iterations=", iterations, " ops=", ops, " seed=", seed,
+                      " anchor=", absl::StrJoin(anchor, ","));
 }
 
 // Numbers to the last bit, which their descriptions round.

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/session/gpu.h"
 #include "frontend/session/gpu_region_recorder.h"
+#include "frontend/session/model_versions.h"
 #include "frontend/torchscript/print_trace.h"
 #include "frontend/torchscript/structure.h"
 #include "runtime/executable/kernel_loader.h"
@@ -29,7 +30,9 @@ absl::StatusOr<Trace> TraceAgain(const Model& model,
     return absl::FailedPreconditionError(
         "LibTorch runs a part of this model, and its inputs can't be described "
         "well enough to find that part again");
-  return MakeTrace(model, inputs, TraceOptions());
+  TraceOptions options;
+  options.anchor = parts.trace_anchor;
+  return MakeTrace(model, inputs, options);
 }
 
 bool IsOpaque(const ExecutablePlan& plan, int output) {
@@ -56,6 +59,8 @@ absl::StatusOr<OutputBuffers> Allocate(const AnyExecutable& executable,
 }
 
 }  // namespace
+
+CompiledModel::~CompiledModel() = default;
 
 absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
                                 const TraceOptions& options) {
@@ -135,9 +140,30 @@ absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
   return call;
 }
 
+bool CompiledModel::Fits(const ValueList& arguments) const {
+  return Prepare(arguments, ConstantCheck::kCheck).ok();
+}
+
+std::vector<const CompiledModel*> CompiledModel::versions() const {
+  std::vector<const CompiledModel*> versions = {this};
+  if (others_ == nullptr) return versions;
+  for (const CompiledModel* other : others_->all()) versions.push_back(other);
+  return versions;
+}
+
 absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
                                                ConstantCheck check) const {
-  AITUNE_ASSIGN_OR_RETURN(Call call, Prepare(arguments, check));
+  absl::StatusOr<Call> prepared = Prepare(arguments, check);
+  if (others_ != nullptr && absl::IsInvalidArgument(prepared.status())) {
+    absl::StatusOr<const CompiledModel*> other = others_->Find(arguments);
+    if (other.ok()) return (*other)->Run(arguments, check);
+    // The model itself may refuse these sizes; others were not asked for.
+    return absl::Status(other.status().code(),
+                        absl::StrCat(other.status().message(), " (",
+                                     prepared.status().message(), ")"));
+  }
+  if (!prepared.ok()) return prepared.status();
+  Call& call = *prepared;
   const auto outputs = absl::MakeSpan(call.outputs.values);
   AITUNE_RETURN_IF_ERROR(
       cuda_executable_

@@ -34,6 +34,9 @@ struct BuildOptions {
   // Where builds are looked up and kept; null: nowhere. Not used when there is
   // something to be dumped or printed on the way.
   Cache* cache = nullptr;
+  // Whether Run compiles further versions for sizes in the ranges asked for
+  // that the first one is not right for (model_versions.h).
+  bool all_sizes = false;
   // On a GPU: record calls as CUDA graphs.
   bool cuda_graphs = true;
   // Keep the artifact in memory when it is not in the cache.
@@ -43,8 +46,12 @@ struct BuildOptions {
   std::string model_sha256;
 };
 
+class ModelVersions;
+
 class CompiledModel {
  public:
+  ~CompiledModel();
+
   // Traces, compiles and loads `model` for inputs of these kinds, or takes what
   // the cache has of exactly that; the model is only read, and must stay.
   // Whatever the cache has that does not fit or can't be loaded is compiled
@@ -69,11 +76,18 @@ class CompiledModel {
   // for, with dynamic axes in their ranges. Inputs are read in place when they
   // are contiguous; the result is freshly allocated. kInvalidArgument names
   // what does not fit; with kTakeConstants numbers and strings are those that
-  // it was built for, whatever is given. Thread-safe; concurrent calls run
+  // it was built for, whatever is given. With all_sizes a call may take the
+  // seconds that a further version needs. Thread-safe; concurrent calls run
   // concurrently.
   absl::StatusOr<c10::IValue> Run(
       const ValueList& arguments,
       ConstantCheck check = ConstantCheck::kCheck) const;
+
+  // Whether this version is right for the sizes and dtypes of `arguments`.
+  bool Fits(const ValueList& arguments) const;
+
+  // This version and those made since for other sizes, in that order.
+  std::vector<const CompiledModel*> versions() const;
 
   // The median time of each step over `repeats` runs, in the plan's order.
   absl::StatusOr<std::vector<StepProfile>> Profile(const ValueList& arguments,
@@ -129,6 +143,7 @@ class CompiledModel {
   BuildReport report_;
   CacheReport cache_;
   std::shared_ptr<const ArtifactBlobs> artifact_;
+  std::unique_ptr<ModelVersions> others_;  // null without all_sizes
   std::vector<std::pair<std::string, double>> phase_seconds_;
 };
 

@@ -199,8 +199,37 @@ absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
                     seed);
 }
 
-absl::StatusOr<std::vector<InputCase>> CheckCases(const ModelInputs& inputs,
-                                                  uint64_t seed) {
+absl::StatusOr<std::vector<int64_t>> SymbolSizes(
+    absl::Span<const InputSpec> specs, const ValueList& arguments) {
+  absl::StatusOr<SymbolAssignment> assignment = AssignSymbols(specs);
+  if (!assignment.ok()) return assignment.status();
+  std::vector<at::Tensor> tensors;
+  for (const c10::IValue& value : arguments.values()) {
+    for (const at::Tensor& tensor : TensorLeaves(value))
+      tensors.push_back(tensor);
+  }
+  std::vector<int64_t> sizes;
+  for (const SymbolSpec& symbol : assignment->symbols) {
+    const auto input = static_cast<size_t>(symbol.input);
+    if (input >= tensors.size() || !tensors[input].defined() ||
+        tensors[input].dim() <= symbol.axis) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the arguments have no axis ", symbol.axis,
+                       " of tensor input ", symbol.input));
+    }
+    sizes.push_back(tensors[input].size(symbol.axis));
+    if (sizes.back() < symbol.min || sizes.back() > symbol.max) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "axis ", symbol.axis, " of input ", symbol.input, " must be in ",
+          symbol.min, "..", symbol.max, ", got ", sizes.back()));
+    }
+  }
+  return sizes;
+}
+
+absl::StatusOr<std::vector<InputCase>> CheckCases(
+    const ModelInputs& inputs, uint64_t seed,
+    absl::Span<const std::vector<int64_t>> more_sizes) {
   std::vector<InputCase> cases;
   if (inputs.samples) cases.push_back({"sample", *inputs.samples});
   absl::StatusOr<ValueList> base = TypicalArguments(inputs, seed);
@@ -228,6 +257,15 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(const ModelInputs& inputs,
           return (symbol.min + symbol.max) / 2;
         });
       }
+    }
+    for (size_t i = 0; i < more_sizes.size() && status.ok(); ++i) {
+      absl::StatusOr<ValueList> arguments =
+          MakeInputs(inputs.specs, more_sizes[i], seed + 5 + i);
+      status = arguments.status();
+      if (status.ok())
+        cases.push_back(
+            {absl::StrCat("sizes ", absl::StrJoin(more_sizes[i], ", ")),
+             *std::move(arguments)});
     }
     if (!status.ok()) return status;
   } else {

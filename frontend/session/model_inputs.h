@@ -45,6 +45,12 @@ absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
 absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
                                            uint64_t seed);
 
+// The sizes of the symbols of AssignSymbols(specs) in `arguments`.
+// kInvalidArgument when these are other tensors than the specs describe, or
+// sizes outside of their ranges.
+absl::StatusOr<std::vector<int64_t>> SymbolSizes(
+    absl::Span<const InputSpec> specs, const ValueList& arguments);
+
 // Named arguments to compare with eager on: the samples, random ones (at the
 // smallest, the largest and a middle size of each dynamic axis), zeros, ones,
 // large magnitudes, and some NaN.
@@ -52,8 +58,11 @@ struct InputCase {
   std::string name;
   ValueList arguments;
 };
-absl::StatusOr<std::vector<InputCase>> CheckCases(const ModelInputs& inputs,
-                                                  uint64_t seed);
+// `more_sizes`: further combinations of sizes, one for each symbol of
+// AssignSymbols(inputs.specs), each with random elements.
+absl::StatusOr<std::vector<InputCase>> CheckCases(
+    const ModelInputs& inputs, uint64_t seed,
+    absl::Span<const std::vector<int64_t>> more_sizes = {});
 
 }  // namespace aitune::frontend
 

@@ -2,8 +2,11 @@
 
 #include <ATen/Functions.h>
 #include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +15,7 @@
 #include "frontend/torchscript/interpreter.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/prepare.h"
+#include "frontend/torchscript/size_region.h"
 #include "frontend/torchscript/structure_internal.h"
 #include "frontend/torchscript/torch_util.h"
 
@@ -138,12 +142,12 @@ absl::Status BuildOutput(Interpreter& interpreter, const ProbedRef& value,
       structure->type_name = value->probes[0].type()->annotation_str();
       return absl::OkStatus();
     case Kind::kPlain: {
+      absl::StatusOr<ArgumentTemplate> recipe = interpreter.ToTemplate(value);
+      if (!recipe.ok()) return recipe.status();
       if (value->uniform) {
         *structure = ConstantStructure(value->probes[0]);
         return absl::OkStatus();
       }
-      absl::StatusOr<ArgumentTemplate> recipe = interpreter.ToTemplate(value);
-      if (!recipe.ok()) return recipe.status();
       ResultTemplate result;
       result.value = builder.AddOpaque("it is a size as a number");
       builder.AddRegion(
@@ -244,9 +248,9 @@ std::string DescribeInputs(const Attempt& attempt) {
 // The whole model as one operator that LibTorch runs.
 absl::StatusOr<Trace> TraceWhole(
     const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
-    const SizeFitter& fitter, const TraceOptions& options,
+    const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     const std::string& reason, std::vector<std::string> notes) {
-  Interpreter interpreter(prepared.graph, &fitter, options);
+  Interpreter interpreter(prepared.graph, &fitter, &region, options);
   absl::StatusOr<std::vector<ProbedRef>> arguments =
       BuildArguments(model, prepared, attempt, interpreter);
   if (!arguments.ok()) return arguments.status();
@@ -272,17 +276,12 @@ absl::StatusOr<Trace> TraceWhole(
   return Finish(builder, attempt, std::move(notes));
 }
 
-struct Outcome {
-  absl::StatusOr<Trace> trace;
-  std::vector<int> divergent;  // symbols, when the status is kOutOfRange
-};
-
 // `state`: of the modules before the call, then after it.
-Outcome TraceCall(const Model& model, const PreparedGraph& prepared,
-                  const Attempt& attempt, const SizeFitter& fitter,
-                  const TraceOptions& options, std::vector<std::string> notes,
-                  ModuleState& state) {
-  Interpreter interpreter(prepared.graph, &fitter, options);
+absl::StatusOr<Trace> TraceCall(
+    const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
+    const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
+    std::vector<std::string> notes, ModuleState& state) {
+  Interpreter interpreter(prepared.graph, &fitter, &region, options);
   interpreter.set_state(state);
   absl::Status status =
       CatchExceptions(absl::StatusCode::kUnimplemented, "", [&] {
@@ -295,35 +294,235 @@ Outcome TraceCall(const Model& model, const PreparedGraph& prepared,
         return BuildOutput(interpreter, *result,
                            &interpreter.builder().trace().output_structure);
       });
-  if (!status.ok()) return {status, interpreter.divergent_symbols()};
+  if (!status.ok()) return status;
   notes.insert(notes.end(), interpreter.notes().begin(),
                interpreter.notes().end());
   state = interpreter.StateAfter();
-  return {Finish(interpreter.builder(), attempt, std::move(notes)), {}};
+  return Finish(interpreter.builder(), attempt, std::move(notes));
 }
 
 // A trace of any call: one that sets attributes is followed by a second, which
 // must find and compute the same as the first.
-Outcome TraceOnce(const Model& model, const PreparedGraph& prepared,
-                  const Attempt& attempt, const SizeFitter& fitter,
-                  const TraceOptions& options,
-                  const std::vector<std::string>& notes) {
+absl::StatusOr<Trace> TraceOnce(const Model& model,
+                                const PreparedGraph& prepared,
+                                const Attempt& attempt,
+                                const SizeFitter& fitter, SizeRegion& region,
+                                const TraceOptions& options,
+                                const std::vector<std::string>& notes) {
   ModuleState state;
-  Outcome first =
-      TraceCall(model, prepared, attempt, fitter, options, notes, state);
-  if (!first.trace.ok()) return first;
+  absl::StatusOr<Trace> first = TraceCall(model, prepared, attempt, fitter,
+                                          region, options, notes, state);
+  if (!first.ok()) return first;
   const std::string changed = ChangedAttribute({}, state);
   if (changed.empty()) return first;
   ModuleState after = state;
-  Outcome second =
-      TraceCall(model, prepared, attempt, fitter, options, notes, after);
-  if (second.trace.ok() && ChangedAttribute(state, after).empty() &&
-      ComputeTheSame(*first.trace, *second.trace))
+  absl::StatusOr<Trace> second = TraceCall(model, prepared, attempt, fitter,
+                                           region, options, notes, after);
+  if (second.ok() && ChangedAttribute(state, after).empty() &&
+      ComputeTheSame(*first, *second))
     return first;
-  return {absl::UnimplementedError(
-              absl::StrCat("what the model computes depends on its attribute ",
-                           changed, ", which it changes")),
-          {}};
+  if (absl::IsOutOfRange(second.status())) return second;
+  return absl::UnimplementedError(
+      absl::StrCat("what the model computes depends on its attribute ", changed,
+                   ", which it changes"));
+}
+
+// Integers that the program names: sizes at which it may do something else.
+void CollectIntegers(torch::jit::Block* block, SizeRegion& region) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks())
+      CollectIntegers(inner, region);
+    if (node->kind() != c10::prim::Constant) continue;
+    const std::optional<c10::IValue> value =
+        torch::jit::toIValue(node->output());
+    if (value && value->isInt() && value->toInt() > 1 &&
+        value->toInt() < INT32_MAX)
+      region.AddCriticalSize(value->toInt());
+  }
+}
+
+// The dynamic symbols of a region as the symbols of a trace, numbered anew.
+class RegionOfTrace {
+ public:
+  RegionOfTrace(SizeRegion* whole, const SymbolAssignment& assignment)
+      : whole_(*whole), number_(whole->ranges().size(), -1) {
+    const std::vector<SymbolRange>& ranges = whole_.ranges();
+    std::vector<SymbolRange> dynamic;
+    SizePoint anchor;
+    for (size_t s = 0; s < ranges.size(); ++s) {
+      to_whole_of_.push_back(SizeExpression(whole_.anchor()[s]));
+      if (ranges[s].min == ranges[s].max) continue;
+      number_[s] = static_cast<int>(of_.size());
+      to_whole_of_.back() = SizeExpression::Symbol(number_[s]);
+      of_.push_back(s);
+      dynamic.push_back(ranges[s]);
+      anchor.push_back(whole_.anchor()[s]);
+      TraceSymbol symbol;
+      symbol.name = absl::StrCat("s", number_[s]);
+      symbol.input = assignment.symbols[s].input;
+      symbol.axis = assignment.symbols[s].axis;
+      symbols_.push_back(std::move(symbol));
+    }
+    region_ =
+        std::make_unique<SizeRegion>(std::move(dynamic), std::move(anchor));
+    for (const SizeConstraint& constraint : whole_.constraints())
+      region_->Add({Substitute(constraint.expression, to_whole_of_),
+                    constraint.relation});
+  }
+
+  SizeRegion& region() { return *region_; }
+
+  // The symbols with the ranges that the region has now.
+  std::vector<TraceSymbol> Symbols() const {
+    std::vector<TraceSymbol> symbols = symbols_;
+    for (size_t i = 0; i < symbols.size(); ++i) {
+      symbols[i].min = region_->ranges()[i].min;
+      symbols[i].max = region_->ranges()[i].max;
+    }
+    return symbols;
+  }
+
+  // The trace's symbol for each axis of `axes`; -1: fixed.
+  std::vector<int> Numbers(const std::vector<int>& axes) const {
+    std::vector<int> numbers;
+    for (const int symbol : axes)
+      numbers.push_back(symbol < 0 ? -1 : number_[static_cast<size_t>(symbol)]);
+    return numbers;
+  }
+
+  // The sizes of all symbols at a point of region().
+  SizePoint Whole(const SizePoint& point) const {
+    SizePoint sizes = whole_.anchor();
+    for (size_t i = 0; i < of_.size(); ++i) sizes[of_[i]] = point[i];
+    return sizes;
+  }
+
+  // Takes over what region() has lost since.
+  void Merge() {
+    std::vector<SizeExpression> back;
+    for (const size_t symbol : of_)
+      back.push_back(SizeExpression::Symbol(static_cast<int>(symbol)));
+    for (size_t i = 0; i < of_.size(); ++i)
+      whole_.Narrow(static_cast<int>(of_[i]), region_->ranges()[i]);
+    for (const SizeConstraint& constraint : region_->constraints())
+      whole_.Add(
+          {Substitute(constraint.expression, back), constraint.relation});
+    for (const std::string& reason : region_->reasons())
+      whole_.AddReason(reason);
+  }
+
+ private:
+  SizeRegion& whole_;
+  std::vector<int> number_;  // of each symbol of the whole; -1: fixed
+  std::vector<size_t> of_;   // the whole's symbol of each of the trace's
+  std::vector<SizeExpression> to_whole_of_;  // in the trace's symbols
+  std::vector<TraceSymbol> symbols_;
+  std::unique_ptr<SizeRegion> region_;
+};
+
+std::string RangeText(const TraceSymbol& symbol) {
+  return symbol.min == symbol.max ? absl::StrCat(symbol.min)
+                                  : absl::StrCat(symbol.min, "..", symbol.max);
+}
+
+// What the trace is right for, where that is less than was asked for.
+void DescribeRegion(const SizeRegion& region,
+                    const std::vector<SymbolSpec>& asked, Trace& trace) {
+  std::vector<std::string> texts;
+  for (size_t s = 0; s < asked.size(); ++s) {
+    TraceSymbol left;
+    left.min = region.ranges()[s].min;
+    left.max = region.ranges()[s].max;
+    if (left.min != asked[s].min || left.max != asked[s].max)
+      texts.push_back(absl::StrCat("axis ", asked[s].axis, " of input ",
+                                   asked[s].input, " is ", RangeText(left)));
+  }
+  for (const SizeConstraint& constraint : trace.constraints)
+    texts.push_back(constraint.ToString());
+  if (texts.empty()) return;
+  trace.notes.push_back(absl::StrCat("right for sizes where ",
+                                     absl::StrJoin(texts, " and "), ": ",
+                                     absl::StrJoin(region.reasons(), "; ")));
+}
+
+// Traces for the part of `region` around its anchor, which is what is left of
+// it in the end.
+absl::StatusOr<Trace> TraceRegion(const Model& model,
+                                  absl::Span<const InputSpec> specs,
+                                  const SymbolAssignment& assignment,
+                                  const PreparedGraph& prepared,
+                                  const TraceOptions& options,
+                                  const std::vector<std::string>& notes,
+                                  SizeRegion& region) {
+  const SizeRegion whole_region = region;
+  const auto prepare = [&](const RegionOfTrace& of_trace,
+                           const SizeFitter& fitter,
+                           Attempt& attempt) -> absl::Status {
+    attempt.symbols = of_trace.Symbols();
+    for (const std::vector<int>& axes : assignment.of)
+      attempt.axis_symbols.push_back(of_trace.Numbers(axes));
+    for (const SizePoint& probe : fitter.probes()) {
+      absl::StatusOr<ValueList> inputs =
+          MakeInputs(specs, of_trace.Whole(probe), options.seed);
+      if (!inputs.ok()) return inputs.status();
+      attempt.inputs.push_back(inputs->values());
+    }
+    return absl::OkStatus();
+  };
+  for (;;) {
+    RegionOfTrace of_trace(&region, assignment);
+    CollectIntegers(prepared.graph->block(), of_trace.region());
+    const SizeFitter fitter(of_trace.region(), ChooseProbes(of_trace.region()));
+    Attempt attempt;
+    absl::Status status = prepare(of_trace, fitter, attempt);
+    if (!status.ok()) return status;
+    absl::StatusOr<Trace> trace = TraceOnce(model, prepared, attempt, fitter,
+                                            of_trace.region(), options, notes);
+    of_trace.Merge();
+    if (trace.ok()) {
+      trace->symbols = of_trace.Symbols();
+      trace->constraints = of_trace.region().constraints();
+      DescribeRegion(region, assignment.symbols, *trace);
+      return trace;
+    }
+    switch (trace.status().code()) {
+      case absl::StatusCode::kOutOfRange:
+        continue;
+      case absl::StatusCode::kUnimplemented: {
+        // LibTorch takes all sizes as they come.
+        SizeRegion all = whole_region;
+        RegionOfTrace of_all(&all, assignment);
+        const SizeFitter few(of_all.region(), ChooseProbes(of_all.region()));
+        Attempt whole;
+        status = prepare(of_all, few, whole);
+        if (!status.ok()) return status;
+        return TraceWhole(model, prepared, whole, few, of_all.region(), options,
+                          std::string(trace.status().message()), notes);
+      }
+      default:
+        break;
+    }
+    // A size of 1 may be the only trouble: it broadcasts.
+    if (fitter.probes().size() > 1 &&
+        region.ExcludeOnes(std::string(trace.status().message())))
+      continue;
+    return absl::Status(trace.status().code(),
+                        absl::StrCat(trace.status().message(), " (with inputs ",
+                                     DescribeInputs(attempt), ")"));
+  }
+}
+
+// The largest sizes, then others that the model may take if it raises for them.
+std::vector<SizePoint> Anchors(const std::vector<SymbolSpec>& symbols) {
+  std::vector<SizePoint> anchors(4);
+  for (const SymbolSpec& symbol : symbols) {
+    anchors[0].push_back(symbol.max);
+    anchors[1].push_back(symbol.min + (symbol.max - symbol.min) / 2);
+    anchors[2].push_back(std::clamp<int64_t>(2, symbol.min, symbol.max));
+    anchors[3].push_back(symbol.min);
+  }
+  anchors.erase(std::unique(anchors.begin(), anchors.end()), anchors.end());
+  return anchors;
 }
 
 }  // namespace
@@ -338,88 +537,30 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
       PrepareGraph(model.impl().module, model.impl().changes, notes);
   if (!prepared.ok()) return prepared.status();
 
-  const std::vector<SymbolSpec>& all = assignment->symbols;
-  std::vector<bool> fixed(all.size(), false);
-  bool include_ones =
-      std::any_of(all.begin(), all.end(),
-                  [](const SymbolSpec& s) { return s.min <= 1 && s.max > 1; });
-  bool exclude_ones = false;
-  std::string ones_reason;
-  for (;;) {
-    // The symbols that are still dynamic, numbered anew.
-    Attempt attempt;
-    std::vector<SymbolRange> ranges;
-    std::vector<int> number(all.size(), -1);
-    for (size_t s = 0; s < all.size(); ++s) {
-      if (fixed[s] || all[s].min == all[s].max) continue;
-      number[s] = static_cast<int>(attempt.symbols.size());
-      TraceSymbol symbol;
-      symbol.name = absl::StrCat("s", attempt.symbols.size());
-      symbol.min = exclude_ones ? std::max<int64_t>(all[s].min, 2) : all[s].min;
-      symbol.max = all[s].max;
-      symbol.input = all[s].input;
-      symbol.axis = all[s].axis;
-      ranges.push_back({symbol.min, symbol.max});
-      attempt.symbols.push_back(std::move(symbol));
-    }
-    for (const std::vector<int>& axes : assignment->of) {
-      std::vector<int>& mapped = attempt.axis_symbols.emplace_back();
-      for (const int symbol : axes)
-        mapped.push_back(symbol < 0 ? -1 : number[static_cast<size_t>(symbol)]);
-    }
-    const SizeFitter fitter(
-        ranges, ChooseProbes(ranges, include_ones && !exclude_ones));
-    for (const std::vector<int64_t>& probe : fitter.probes()) {
-      std::vector<int64_t> sizes;
-      for (size_t s = 0; s < all.size(); ++s) {
-        sizes.push_back(number[s] < 0 ? all[s].max
-                                      : probe[static_cast<size_t>(number[s])]);
-      }
-      absl::StatusOr<ValueList> inputs = MakeInputs(specs, sizes, options.seed);
-      if (!inputs.ok()) return inputs.status();
-      attempt.inputs.push_back(inputs->values());
-    }
-
-    Outcome outcome =
-        TraceOnce(model, *prepared, attempt, fitter, options, notes);
-    const absl::Status& status = outcome.trace.status();
-    if (status.ok()) {
-      for (const TraceSymbol& symbol : outcome.trace->symbols) {
-        if (!exclude_ones || symbol.min != 2) continue;
-        outcome.trace->notes.push_back(
-            absl::StrCat("size 1 is left out of axis ", symbol.axis,
-                         " of input ", symbol.input, ": ", ones_reason));
-      }
-      return std::move(outcome.trace);
-    }
-    if (status.code() == absl::StatusCode::kUnimplemented) {
-      return TraceWhole(model, *prepared, attempt, fitter, options,
-                        std::string(status.message()), notes);
-    }
-    // A size of 1 may be the only trouble: it broadcasts.
-    if (include_ones && !exclude_ones) {
-      exclude_ones = true;
-      ones_reason = std::string(status.message());
-      continue;
-    }
-    if (status.code() != absl::StatusCode::kOutOfRange) {
-      return absl::Status(status.code(),
-                          absl::StrCat(status.message(), " (with inputs ",
-                                       DescribeInputs(attempt), ")"));
-    }
-    std::vector<int> divergent = outcome.divergent;
-    for (size_t s = 0; s < all.size(); ++s) {
-      if (number[s] < 0) continue;
-      if (!divergent.empty() && std::find(divergent.begin(), divergent.end(),
-                                          number[s]) == divergent.end())
-        continue;
-      fixed[s] = true;
-      notes.push_back(absl::StrCat("axis ", all[s].axis, " of input ",
-                                   all[s].input, " is fixed at ", all[s].max,
-                                   ": ", status.message()));
-    }
-    exclude_ones = false;
+  std::vector<SymbolRange> ranges;
+  for (const SymbolSpec& symbol : assignment->symbols)
+    ranges.push_back({symbol.min, symbol.max});
+  std::vector<SizePoint> anchors = Anchors(assignment->symbols);
+  if (!options.anchor.empty()) {
+    anchors = {options.anchor};
+    if (options.anchor.size() != ranges.size() ||
+        !SizeRegion(ranges, options.anchor).Contains(options.anchor))
+      return absl::InvalidArgumentError(
+          absl::StrCat("the sizes ", absl::StrJoin(options.anchor, ", "),
+                       " are not in the ranges of the inputs"));
   }
+  absl::Status first_error;
+  for (const SizePoint& anchor : anchors) {
+    SizeRegion region(ranges, anchor);
+    absl::StatusOr<Trace> trace = TraceRegion(
+        model, specs, *assignment, *prepared, options, notes, region);
+    if (trace.ok() && !first_error.ok())
+      trace->notes.push_back(absl::StrCat("the model refuses larger sizes: ",
+                                          first_error.message()));
+    if (trace.ok() || !absl::IsInvalidArgument(trace.status())) return trace;
+    if (first_error.ok()) first_error = trace.status();
+  }
+  return first_error;
 }
 
 absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
@@ -428,16 +569,17 @@ absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
   absl::StatusOr<PreparedGraph> prepared =
       PrepareGraph(model.impl().module, model.impl().changes, notes);
   if (!prepared.ok()) return prepared.status();
-  const SizeFitter fitter({}, ChooseProbes({}, false));
+  SizeRegion region({}, {});
+  const SizeFitter fitter(region, ChooseProbes(region));
   Attempt attempt;
   attempt.inputs = {samples.values()};
-  Outcome outcome =
-      TraceOnce(model, *prepared, attempt, fitter, options, notes);
-  const absl::Status& status = outcome.trace.status();
-  if (status.ok()) return std::move(outcome.trace);
+  absl::StatusOr<Trace> trace =
+      TraceOnce(model, *prepared, attempt, fitter, region, options, notes);
+  const absl::Status& status = trace.status();
+  if (status.ok()) return trace;
   if (status.code() == absl::StatusCode::kUnimplemented ||
       status.code() == absl::StatusCode::kOutOfRange) {
-    return TraceWhole(model, *prepared, attempt, fitter, options,
+    return TraceWhole(model, *prepared, attempt, fitter, region, options,
                       std::string(status.message()), notes);
   }
   return absl::Status(status.code(),

@@ -27,16 +27,23 @@ struct TraceOptions {
   int64_t max_loop_iterations = 4096;
   int64_t max_ops = 200000;
   uint64_t seed = 0;
+  // The sizes that the trace must be right for, one for each symbol of
+  // AssignSymbols(specs): where the program decides by sizes, it is traced as
+  // it goes for these. Empty: the largest.
+  std::vector<int64_t> anchor;
   // Operators run so far (all probes count once) and the number expected,
   // loops unknown.
   std::function<void(int done, int total)> progress;
 };
 
-// Traces `model` for inputs of these kinds. A dynamic axis whose sizes cannot
-// be expressed is specialised (to the size of its `max`) with a note; a model
-// that cannot be traced at all becomes one operator "aitune::model" with
-// must_fall_back. kInvalidArgument: the inputs do not fit forward, or the model
-// itself raises for them (its message, and the sizes that it was called with).
+// Traces `model` for inputs of these kinds. Where it decides by the sizes of
+// dynamic axes the trace is for those that decide as the anchor does: its
+// symbols have shorter ranges then, or one size, and there are constraints,
+// each with a note. Without an anchor of the caller's others than the largest
+// sizes are tried where the model raises for these. A model that cannot be
+// traced at all becomes one operator "aitune::model" with must_fall_back.
+// kInvalidArgument: the inputs do not fit forward, or the model itself raises
+// for them (its message, and the sizes that it was called with).
 absl::StatusOr<Trace> BuildTrace(const Model& model,
                                  absl::Span<const InputSpec> specs,
                                  const TraceOptions& options);

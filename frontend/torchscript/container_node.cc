@@ -202,6 +202,8 @@ Interpreter::RunContainerNode(Node* node) {
         SetKey(*inputs[0], node->s(c10::attr::name), inputs[1]);
         return Optional(Results());
       }
+      if (absl::Status status = Settle(inputs[1], "an attribute"); !status.ok())
+        return status;
       if (!IsUniform(*inputs[1]) || IsTainted(*inputs[1]) ||
           inputs[0]->kind != Kind::kPlain || !inputs[0]->probes[0].isObject())
         return absl::UnimplementedError(
@@ -219,10 +221,13 @@ Interpreter::RunContainerNode(Node* node) {
     case c10::prim::DictConstruct: {
       ProbedRef dict = MakeContainer(Kind::kDict, {}, node->output()->type());
       for (size_t i = 0; i + 1 < inputs.size(); i += 2) {
-        if (inputs[i]->kind != Kind::kPlain || !inputs[i]->uniform) {
+        if (inputs[i]->kind != Kind::kPlain) {
           return absl::UnimplementedError(
               "a dict whose keys are not known without data");
         }
+        if (absl::Status status = Settle(inputs[i], "the key of a dict");
+            !status.ok())
+          return status;
         dict->keys.push_back(inputs[i]->probes[0]);
         dict->elements.push_back(inputs[i + 1]);
       }

@@ -179,10 +179,12 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
   // Dicts. Values are known by keys, which are never data dependent.
   const auto key_of = [&](size_t argument) -> absl::StatusOr<c10::IValue> {
     const ProbedRef& key = inputs.at(argument);
-    if (key->kind != Kind::kPlain || !key->uniform) {
+    if (key->kind != Kind::kPlain) {
       return absl::UnimplementedError(
           "the key of a dict is not known without data");
     }
+    if (absl::Status status = Settle(key, "the key of a dict"); !status.ok())
+      return status;
     return key->probes[0];
   };
   if (name == "aten::keys" || name == "aten::values" || name == "aten::items") {

@@ -119,9 +119,11 @@ bool MayDependOnData(Node* node, const std::unordered_set<Value*>& tainted) {
 }  // namespace
 
 Interpreter::Interpreter(std::shared_ptr<torch::jit::Graph> graph,
-                         const SizeFitter* fitter, const TraceOptions& options)
+                         const SizeFitter* fitter, SizeRegion* region,
+                         const TraceOptions& options)
     : graph_(std::move(graph)),
       fitter_(*fitter),
+      region_(*region),
       options_(options),
       functionalizer_(&builder_) {
   FindLastUses(graph_->block(), last_uses_);
@@ -135,14 +137,6 @@ absl::Status Interpreter::Located(const absl::Status& status) const {
     return status;
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), " (at ", location, ")"));
-}
-
-absl::Status Interpreter::Divergence(const std::vector<int64_t>& values,
-                                     absl::string_view what) {
-  divergent_symbols_ = fitter_.DependsOn(values);
-  return absl::OutOfRangeError(
-      absl::StrCat(what, " depends on the size in a way that has no formula (",
-                   absl::StrJoin(values, ", "), ")"));
 }
 
 const ProbedRef& Interpreter::Get(Value* value) {
@@ -166,22 +160,19 @@ absl::StatusOr<bool> Interpreter::UniformBool(const ProbedRef& value,
 
 absl::StatusOr<int64_t> Interpreter::UniformInt(const ProbedRef& value,
                                                 absl::string_view what) {
-  std::vector<int64_t> numbers;
+  if (value->probes.empty())
+    return absl::UnimplementedError(absl::StrCat(what, " has no value"));
   for (const c10::IValue& probe : value->probes) {
     if (value->kind != ProbedValue::Kind::kPlain ||
         (!probe.isInt() && !probe.isBool())) {
       return absl::UnimplementedError(
           absl::StrCat(what, " is no number that is known without data"));
     }
-    numbers.push_back(probe.isBool() ? static_cast<int64_t>(probe.toBool())
-                                     : probe.toInt());
   }
-  if (numbers.empty())
-    return absl::UnimplementedError(absl::StrCat(what, " has no value"));
-  for (const int64_t number : numbers) {
-    if (number != numbers[0]) return Divergence(numbers, what);
-  }
-  return numbers[0];
+  if (absl::Status status = Settle(value, what); !status.ok()) return status;
+  const c10::IValue& settled = value->probes[0];
+  return settled.isBool() ? static_cast<int64_t>(settled.toBool())
+                          : settled.toInt();
 }
 
 void Interpreter::EnterSite(Node* node) {

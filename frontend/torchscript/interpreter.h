@@ -3,8 +3,8 @@
 //
 // Errors tell build_trace.cc what to do next:
 //   kUnimplemented    a trace cannot express the program: LibTorch runs it all
-//   kOutOfRange       the program differs between sizes: fix those of
-//                     `divergent_symbols()` and trace again
+//   kOutOfRange       the program differs between sizes: the region has become
+//                     smaller than the probes, trace again with others
 //   kInvalidArgument  the model itself fails for these inputs
 // Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_INTERPRETER_H_
@@ -16,9 +16,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,6 +31,7 @@
 #include "frontend/torchscript/module_state.h"
 #include "frontend/torchscript/probed_value.h"
 #include "frontend/torchscript/size_fit.h"
+#include "frontend/torchscript/size_region.h"
 #include "frontend/torchscript/trace_builder.h"
 
 namespace aitune::frontend {
@@ -43,9 +46,12 @@ inline constexpr char kUntypedArgument[] =
 
 class Interpreter {
  public:
-  // `fitter` must outlive this. The graph is inlined; it is only read.
+  // `fitter` and `region` must outlive this; the fitter's probes are points of
+  // the region, which shrinks as the program decides by sizes. The graph is
+  // inlined; it is only read.
   Interpreter(std::shared_ptr<torch::jit::Graph> graph,
-              const SizeFitter* fitter, const TraceOptions& options);
+              const SizeFitter* fitter, SizeRegion* region,
+              const TraceOptions& options);
 
   // What attributes of modules hold before the program runs, where that is not
   // what the modules hold.
@@ -59,9 +65,6 @@ class Interpreter {
   TraceBuilder& builder() { return builder_; }
   Functionalizer& functionalizer() { return functionalizer_; }
   std::vector<std::string>& notes() { return notes_; }
-  const std::vector<int>& divergent_symbols() const {
-    return divergent_symbols_;
-  }
 
   // A value of no tensor; one IValue a probe. Equal ones make it uniform.
   ProbedRef MakePlain(std::vector<c10::IValue> probes);
@@ -71,6 +74,11 @@ class Interpreter {
                               const std::string& name);
   // A tensor input, whose value `id` has the type `type`.
   ProbedRef MakeInput(std::vector<c10::IValue> probes, TensorType type);
+
+  // Makes sure that a number or string is the same in the whole region, which
+  // becomes smaller where it is not: then its value is that of the anchor.
+  // `what` names it in texts.
+  absl::Status Settle(const ProbedRef& value, absl::string_view what);
 
   // The recipe of a value as an argument: constants made, tensors read.
   absl::StatusOr<ArgumentTemplate> ToTemplate(const ProbedRef& value);
@@ -90,7 +98,10 @@ class Interpreter {
     bool tainted = false;
     bool emit = false;   // the trace gets an operator
     std::string opaque;  // why results that depend on data are opaque
+    bool uniform_arguments = false;
     std::vector<SizeExpression> sources;  // sizes that the results' come from
+    // The size of one axis of a slice.
+    std::optional<std::pair<int64_t, SizeExpression>> sliced;
     std::vector<int64_t> strides;
     const Invocation* call = nullptr;
     std::vector<ProbedRef> tensors;         // of the arguments
@@ -114,8 +125,6 @@ class Interpreter {
   }
   std::vector<ProbedRef> GetAll(at::ArrayRef<torch::jit::Value*> values);
   void EnterSite(torch::jit::Node* node);
-  absl::Status Divergence(const std::vector<int64_t>& values,
-                          absl::string_view what);
   absl::Status Located(const absl::Status& status) const;
 
   // container_node.cc: nodes without an operator, and operators on containers.
@@ -133,6 +142,10 @@ class Interpreter {
   absl::StatusOr<std::vector<std::vector<c10::IValue>>> Execute(
       const Invocation& call);
   absl::StatusOr<Results> EmitSlices(const Invocation& call);
+  // Puts the bounds of a slice between 0 and the size of its axis, and gives
+  // the axis and its new size; nothing when that depends on data.
+  absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>> ClampSlice(
+      Invocation& call);
 
   // strided_view.cc
   absl::StatusOr<Results> EmitStridedView(const Invocation& call);
@@ -171,15 +184,74 @@ class Interpreter {
 
   // number_node.cc: integers that stand for sizes.
   std::optional<SizeExpression> SizeOf(const ProbedRef& value);
-  void InferSizes(const Invocation& call, const Results& results);
+  absl::Status InferSizes(const Invocation& call, const Results& results);
+  // Of prim::min and prim::max.
+  absl::Status InferExtremum(const Invocation& call, ProbedValue& result);
+
+  // size_decision.cc
+  SizeFunctionRef FunctionOf(const ProbedRef& value) const;
+  // One for each result of a call whose arguments depend on sizes alone, or
+  // that asks for sizes; null where it is not known.
+  std::vector<SizeFunctionRef> ResultFunctions(const Invocation& call) const;
+  void MarkDerived(const ProbedRef& result, const SizeFunctionRef& function);
+  absl::Status SettleLength(const SizeFunctionRef& function);
+  // An integer formula of `function`, which has these values at the probes,
+  // that was compared at many points of the region.
+  std::optional<SizeExpression> FormulaOf(const SizeFunctionRef& function,
+                                          const std::vector<int64_t>& values);
+  // Whether size >= 0 in what is left of the region.
+  absl::StatusOr<bool> IsNonNegative(const SizeExpression& size,
+                                     absl::string_view what);
+  ProbedRef MakeSize(const SizeExpression& size);
+  // kOutOfRange when a probe is no longer in the region.
+  absl::Status KeepProbes(absl::string_view what);
+  // Leaves the anchor's sizes alone where nothing better is known.
+  absl::Status Divergence(const std::vector<int64_t>& values,
+                          absl::string_view what);
+  std::string Reason(absl::string_view what) const;
+  std::vector<int> AllSymbols() const;
+
+  // shape_check.cc: the sizes of a call's results at other points.
+  struct ShapeQuery {
+    const c10::FunctionSchema* schema = nullptr;
+    RecordedFunction run;
+    std::vector<SizeFunctionRef> shapes;  // arguments, tensors by their sizes
+    std::vector<SizeFunctionRef>
+        contents;  // with elements where these are known
+    std::vector<int> symbols;
+  };
+  struct ShapesAt {
+    bool known = false;  // false: it would take too long to find out
+    bool raises = false;
+    bool real = false;                        // found by running the operator
+    int64_t elements = 0;                     // of all arguments
+    std::vector<std::vector<int64_t>> sizes;  // of each tensor of the results
+  };
+  SizeFunctionRef ShapeOf(const ProbedRef& value) const;
+  // Without contents; nothing when no size can be told.
+  std::optional<ShapeQuery> MakeShapeQuery(const Invocation& call) const;
+  void AddContents(const Invocation& call, ShapeQuery& query) const;
+  ShapesAt FindShapes(const ShapeQuery& query, absl::Span<const int64_t> point);
+  // Compares with `expected`, the sizes of each tensor of the results.
+  absl::Status CheckSizes(
+      const Invocation& call,
+      const std::vector<std::vector<SizeExpression>>& expected);
+  // The number of tensors that a call gives is that at the anchor.
+  absl::Status SettlePartCount(const Invocation& call);
+  // Where a call raises at a probe: leaves such sizes out if the anchor's work,
+  // otherwise returns `error`.
+  absl::Status RestrictToWorking(const Invocation& call,
+                                 const absl::Status& error);
 
   std::shared_ptr<torch::jit::Graph> graph_;
   const SizeFitter& fitter_;
+  SizeRegion& region_;
   const TraceOptions& options_;
   TraceBuilder builder_;
   Functionalizer functionalizer_;
   std::vector<std::string> notes_;
-  std::vector<int> divergent_symbols_;
+  std::unordered_set<std::string> checked_calls_;
+  std::unordered_set<std::string> no_meta_;  // operators
 
   std::unordered_map<torch::jit::Value*, ProbedRef> environment_;
   // What to forget after a node: the last use of each value of its block.

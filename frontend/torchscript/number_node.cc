@@ -41,6 +41,16 @@ std::optional<SizeExpression> Arithmetic(
   return std::nullopt;
 }
 
+// Division of tensors rounds as an argument says.
+bool RoundsOtherwise(const std::string& name) {
+  return name == "aten::div" || name == "aten::floor_divide";
+}
+
+void SetSize(ProbedValue& value, const SizeExpression& size) {
+  value.size = size;
+  if (size.constant() && value.kind == Kind::kPlain) value.uniform = true;
+}
+
 // The integer in each probe, if the value is one and known without data.
 std::optional<std::vector<int64_t>> Integers(const ProbedValue& value) {
   std::vector<int64_t> integers;
@@ -66,38 +76,41 @@ std::optional<SizeExpression> Interpreter::SizeOf(const ProbedRef& value) {
   if (value->size) return value->size;
   const std::optional<std::vector<int64_t>> integers = Integers(*value);
   if (!integers) return std::nullopt;
-  if (value->IsTensor() && !value->uniform) return std::nullopt;
-  // The number itself when it is the same everywhere.
-  std::optional<SizeExpression> size =
-      value->uniform ? SizeExpression((*integers)[0]) : fitter_.Fit(*integers);
-  if (value->kind == Kind::kPlain) value->size = size;
-  return size;
+  if (value->uniform) return SizeExpression((*integers)[0]);
+  if (value->IsTensor()) return std::nullopt;
+  value->size = FormulaOf(value->function, *integers);
+  if (value->size && value->size->constant()) value->uniform = true;
+  return value->size;
 }
 
-void Interpreter::InferSizes(const Invocation& call, const Results& results) {
-  if (results.size() != 1) return;
+absl::Status Interpreter::InferSizes(const Invocation& call,
+                                     const Results& results) {
+  if (results.size() != 1) return absl::OkStatus();
   const ProbedRef& result = results[0];
   // Tensors and lists of sizes: their formulas are the tensor's own.
   if (call.schema->name() == "aten::size" && !call.arguments.empty() &&
-      call.arguments[0]->IsTensor() && call.arguments[0]->has_type) {
+      ((call.arguments[0]->IsTensor() && call.arguments[0]->has_type) ||
+       call.arguments[0]->has_sizes)) {
     const std::vector<SizeExpression>& sizes = call.arguments[0]->type.sizes;
     if (result->kind == Kind::kList &&
         result->elements.size() == sizes.size()) {
       for (size_t axis = 0; axis < sizes.size(); ++axis)
-        result->elements[axis]->size = sizes[axis];
+        SetSize(*result->elements[axis], sizes[axis]);
     } else if (result->kind == Kind::kPlain && call.arguments.size() == 2 &&
                call.arguments[1]->uniform &&
                call.arguments[1]->probes[0].isInt()) {
       int64_t axis = call.arguments[1]->probes[0].toInt();
       if (axis < 0) axis += static_cast<int64_t>(sizes.size());
       if (axis >= 0 && axis < static_cast<int64_t>(sizes.size()))
-        result->size = sizes[static_cast<size_t>(axis)];
+        SetSize(*result, sizes[static_cast<size_t>(axis)]);
     }
-    return;
+    return absl::OkStatus();
   }
-  if (result->uniform || result->size) return;
+  if (result->uniform || result->size) return absl::OkStatus();
   const std::optional<std::vector<int64_t>> values = Integers(*result);
-  if (!values) return;
+  if (!values) return absl::OkStatus();
+  if (call.schema->name() == "prim::min" || call.schema->name() == "prim::max")
+    return InferExtremum(call, *result);
   std::vector<SizeExpression> operands;
   for (const ProbedRef& argument : call.arguments) {
     const std::optional<SizeExpression> size = SizeOf(argument);
@@ -106,11 +119,36 @@ void Interpreter::InferSizes(const Invocation& call, const Results& results) {
   }
   std::optional<SizeExpression> size =
       Arithmetic(call.schema->name(), operands);
-  if (size && fitter_.Matches(*size, *values)) {
-    result->size = fitter_.Simplify(*size);
-  } else {
-    result->size = fitter_.Fit(*values);
+  if (size && !RoundsOtherwise(call.schema->name()) &&
+      fitter_.Matches(*size, *values)) {
+    SetSize(*result, fitter_.Simplify(*size));
+  } else if (std::optional<SizeExpression> formula =
+                 FormulaOf(result->function, *values)) {
+    SetSize(*result, *formula);
   }
+  return absl::OkStatus();
+}
+
+absl::Status Interpreter::InferExtremum(const Invocation& call,
+                                        ProbedValue& result) {
+  const std::vector<ProbedRef>& operands =
+      call.arguments.size() == 1 ? call.arguments[0]->elements : call.arguments;
+  std::optional<SizeExpression> extremum;
+  for (const ProbedRef& operand : operands) {
+    const std::optional<SizeExpression> size = SizeOf(operand);
+    if (!size) return absl::OkStatus();
+    if (!extremum) {
+      extremum = size;
+      continue;
+    }
+    absl::StatusOr<bool> larger =
+        IsNonNegative(fitter_.Simplify(*size + *extremum * -1),
+                      "which of two sizes is larger");
+    if (!larger.ok()) return larger.status();
+    if (*larger == (call.schema->name() == "prim::max")) extremum = size;
+  }
+  if (extremum) SetSize(result, *extremum);
+  return absl::OkStatus();
 }
 
 }  // namespace aitune::frontend

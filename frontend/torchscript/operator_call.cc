@@ -74,9 +74,10 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
         if (texts.size() < 6)
           texts.push_back(Describe(ValueInProbe(*argument, probe)));
       }
-      return absl::InvalidArgumentError(
-          absl::StrCat(call.schema->name(), "(", absl::StrJoin(texts, ", "),
-                       ") fails: ", status.message()));
+      return RestrictToWorking(
+          call, absl::InvalidArgumentError(absl::StrCat(
+                    call.schema->name(), "(", absl::StrJoin(texts, ", "),
+                    ") fails: ", status.message())));
     }
     if (stack.size() != call.result_count) {
       return absl::UnimplementedError(
@@ -111,11 +112,13 @@ absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(
   std::vector<int64_t> counts;
   for (const auto& results : *executed)
     counts.push_back(static_cast<int64_t>(results[0].toTensorVector().size()));
+  if (absl::Status status = SettlePartCount(call); !status.ok()) return status;
   for (const int64_t count : counts) {
     if (count != counts[0])
       return Divergence(counts, "the number of parts of a tensor");
   }
   SizeExpression start;
+  std::vector<std::vector<SizeExpression>> expected;
   for (int64_t part = 0; part < counts[0]; ++part) {
     const auto operation = c10::Dispatcher::singleton().findSchemaOrThrow(
         select ? "aten::select" : "aten::slice", select ? "int" : "Tensor");
@@ -137,37 +140,96 @@ absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(
       if (!size) return Divergence(sizes, "the size of a part of a tensor");
       end = fitter_.Simplify(start + *size);
     }
-    const auto number = [&](const SizeExpression& size) {
-      std::vector<c10::IValue> probes;
-      for (const int64_t value : fitter_.Evaluate(size))
-        probes.emplace_back(value);
-      ProbedRef plain = MakePlain(std::move(probes));
-      plain->size = size;
-      return plain;
-    };
     slice.run = [operation](std::vector<c10::IValue>& stack) {
       operation.callBoxed(stack);
     };
-    slice.arguments = {source, number(axis), number(start)};
+    slice.arguments = {source, MakeSize(axis), MakeSize(start)};
     if (!select) {
-      slice.arguments.push_back(number(end));
-      slice.arguments.push_back(number(1));
+      slice.arguments.push_back(MakeSize(end));
+      slice.arguments.push_back(MakeSize(1));
     }
     absl::StatusOr<Results> made = Invoke(slice);
     if (!made.ok()) return made;
     list->elements.push_back(made->at(0));
+    expected.push_back(made->at(0)->type.sizes);
     start = end;
   }
+  if (absl::Status status = CheckSizes(call, expected); !status.ok())
+    return status;
   return Results({list});
 }
 
+absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>>
+Interpreter::ClampSlice(Invocation& call) {
+  using Sliced = std::optional<std::pair<int64_t, SizeExpression>>;
+  const ProbedRef& self = call.arguments[0];
+  if (call.arguments.size() != 5 || !self->IsTensor() || !self->has_type ||
+      std::any_of(call.arguments.begin() + 1, call.arguments.end(),
+                  [](const ProbedRef& a) { return a->kind != Kind::kPlain; }))
+    return Sliced();
+  const char* const what = "where a slice ends";
+  absl::StatusOr<int64_t> dim = UniformInt(call.arguments[1], "an axis");
+  if (!dim.ok()) return dim.status();
+  absl::StatusOr<int64_t> step =
+      UniformInt(call.arguments[4], "the step of a slice");
+  if (!step.ok()) return step.status();
+  const auto rank = static_cast<int64_t>(self->type.sizes.size());
+  const int64_t axis = *dim < 0 ? *dim + rank : *dim;
+  if (axis < 0 || axis >= rank || *step < 1) return Sliced();
+  const SizeExpression size = self->type.sizes[static_cast<size_t>(axis)];
+  // Between `low` and the size; a negative one counts from the end.
+  const auto clamp =
+      [&](const ProbedRef& bound, const SizeExpression& otherwise,
+          const SizeExpression& low) -> absl::StatusOr<SizeExpression> {
+    if (bound->probes[0].isNone()) return otherwise;
+    std::optional<SizeExpression> at = SizeOf(bound);
+    if (!at) {
+      if (absl::Status status = Settle(bound, what); !status.ok())
+        return status;
+      at = SizeExpression(bound->probes[0].toInt());
+    }
+    // The usual spelling of "to the end".
+    if (at->constant() == INT64_MAX) return size;
+    absl::StatusOr<bool> counts_from_start = IsNonNegative(*at, what);
+    if (!counts_from_start.ok()) return counts_from_start.status();
+    if (!*counts_from_start) at = *at + size;
+    absl::StatusOr<bool> above =
+        IsNonNegative(fitter_.Simplify(*at + low * -1), what);
+    if (!above.ok()) return above.status();
+    if (!*above) return low;
+    absl::StatusOr<bool> inside =
+        IsNonNegative(fitter_.Simplify(size + *at * -1), what);
+    if (!inside.ok()) return inside.status();
+    return *inside ? fitter_.Simplify(*at) : size;
+  };
+  absl::StatusOr<SizeExpression> start = clamp(call.arguments[2], 0, 0);
+  if (!start.ok()) return start.status();
+  absl::StatusOr<SizeExpression> end = clamp(call.arguments[3], size, *start);
+  if (!end.ok()) return end.status();
+  call.arguments[2] = MakeSize(*start);
+  call.arguments[3] = MakeSize(*end);
+  SizeExpression length = *end + *start * -1;
+  if (*step > 1)
+    length = SizeExpression::Binary(SizeExpression::Kind::kFloorDivide,
+                                    length + (*step - 1), *step);
+  return Sliced({axis, fitter_.Simplify(length)});
+}
+
 absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
-    const Invocation& call) {
-  if (WritesTensors(*call.schema)) return InvokeInPlace(call);
+    const Invocation& given) {
+  if (WritesTensors(*given.schema)) return InvokeInPlace(given);
   const c10::InferenceMode inference;
   bool opaque = false;
+  Invocation call = given;
   ResultTraits traits;
   traits.call = &call;
+  if (call.schema->name() == "aten::slice" &&
+      !std::all_of(call.arguments.begin(), call.arguments.end(),
+                   [](const ProbedRef& a) { return IsUniform(*a); })) {
+    auto sliced = ClampSlice(call);
+    if (!sliced.ok()) return sliced.status();
+    traits.sliced = *std::move(sliced);
+  }
   for (const ProbedRef& argument : call.arguments) {
     opaque = opaque || HasOpaque(*argument);
     traits.tainted = traits.tainted || IsTainted(*argument);
@@ -194,6 +256,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   const bool uniform =
       std::all_of(call.arguments.begin(), call.arguments.end(),
                   [](const ProbedRef& a) { return IsUniform(*a); });
+  traits.uniform_arguments = uniform;
   if (!opaque && !uniform && !call.arguments.empty() &&
       call.arguments[0]->IsTensor() &&
       (IsSplit(call.schema->name()) || call.schema->name() == "aten::unbind") &&
@@ -245,6 +308,20 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       Execute(call);
   if (!executed.ok()) return executed.status();
 
+  const bool derived = !uniform && !traits.tainted && !opaque &&
+                       !region_.ranges().empty() && !IsTypeQuery(*call.schema);
+  std::vector<SizeFunctionRef> functions(call.result_count);
+  if (derived) {
+    functions = ResultFunctions(call);
+    for (size_t i = 0; i < call.result_count; ++i) {
+      if (functions[i] == nullptr || !executed->at(0)[i].isList() ||
+          IsSizeQuery(*call.schema))
+        continue;
+      if (absl::Status status = SettleLength(functions[i]); !status.ok())
+        return status;
+    }
+  }
+
   // Recipes are needed where an operator may be recorded, and for views.
   const bool may_emit = traits.tainted || (!uniform && !query);
   bool gives_tensors = false;
@@ -278,7 +355,29 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     if (!result.ok()) return result.status();
     results.push_back(*std::move(result));
   }
-  InferSizes(call, results);
+  for (size_t i = 0; derived && i < results.size(); ++i) {
+    if (std::find(call.arguments.begin(), call.arguments.end(), results[i]) ==
+        call.arguments.end())
+      MarkDerived(results[i], functions[i]);
+  }
+  if (absl::Status status = InferSizes(call, results); !status.ok())
+    return status;
+  if (!uniform && gives_tensors) {
+    std::vector<ProbedRef> tensors;
+    for (const ProbedRef& result : results) CollectTensors(result, tensors);
+    std::vector<std::vector<SizeExpression>> expected;
+    bool typed = std::none_of(
+        results.begin(), results.end(),
+        [](const ProbedRef& result) { return HasOpaque(*result); });
+    for (const ProbedRef& tensor : tensors) {
+      typed = typed && tensor->has_type;
+      expected.push_back(tensor->type.sizes);
+    }
+    if (typed) {
+      if (absl::Status status = CheckSizes(call, expected); !status.ok())
+        return status;
+    }
+  }
 
   const std::vector<ValueId> made = Flatten(templates);
   if (!traits.emit ||

@@ -97,6 +97,14 @@ bool IsTypeQuery(const c10::FunctionSchema& schema) {
   return kNames->count(schema.name()) > 0;
 }
 
+bool IsSizeQuery(const c10::FunctionSchema& schema) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::size",      "aten::sym_size", "aten::dim", "aten::ndimension",
+      "aten::numel",     "prim::shape",    "aten::len", "aten::is_same_size",
+      "aten::sym_numel", "prim::nbytes"};
+  return kNames->count(schema.name()) > 0;
+}
+
 bool KeepsSizesOfSelf(const c10::FunctionSchema& schema) {
   return schema.name() == "aten::index_put" ||
          schema.name() == "aten::masked_scatter";

@@ -19,6 +19,9 @@ bool IsMetadataQuery(const c10::FunctionSchema& schema);
 // A metadata query that even a tensor of unknown sizes answers.
 bool IsTypeQuery(const c10::FunctionSchema& schema);
 
+// A metadata query whose answer is the same for every memory layout.
+bool IsSizeQuery(const c10::FunctionSchema& schema);
+
 // Its result has the sizes and dtype of its first argument, whatever the others
 // are.
 bool KeepsSizesOfSelf(const c10::FunctionSchema& schema);

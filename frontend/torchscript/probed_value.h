@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "frontend/torchscript/recorded_op.h"
+#include "frontend/torchscript/size_function.h"
 #include "frontend/torchscript/trace.h"
 
 namespace aitune::frontend {
@@ -58,11 +59,16 @@ struct ProbedValue {
 
   // kPlain, kTensor, kOpaque: one a probe.
   std::vector<c10::IValue> probes;
-  // The probes hold the very same value.
+  // The value is the same at all sizes that the trace is made for.
   bool uniform = false;
 
   // kPlain integers and kTensor integers of rank 0: their expression, if known.
   std::optional<SizeExpression> size;
+
+  // kPlain and kTensor, not uniform: the value as a function of the sizes; null
+  // where it is not known, as after writes.
+  SizeFunctionRef function;
+  int function_version = 0;  // kTensor: of the storage that it is right for
 
   // kOpaque: a tensor, such as one of complex numbers, whose sizes do not
   // depend on data; type.sizes are they.

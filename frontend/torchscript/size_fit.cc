@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 namespace aitune::frontend {
 namespace {
@@ -11,6 +10,11 @@ using Kind = SizeExpression::Kind;
 
 // What sizes are divided by when nothing says by what.
 constexpr int64_t kDivisors[] = {2, 3, 4, 5, 6, 7, 8, 16, 32, 64};
+
+// Sizes of one symbol that are tried where constraints leave some out.
+constexpr int64_t kMaxSearch = 4096;
+// Points at which expressions are compared.
+constexpr size_t kSamples = 4096;
 
 bool AllEqual(absl::Span<const int64_t> values) {
   return std::all_of(values.begin(), values.end(),
@@ -48,74 +52,94 @@ std::vector<double> Solve(std::vector<std::vector<double>> rows,
   return solution;
 }
 
+// The smallest point of the region without sizes below 2, if it has one that
+// can be found.
+SizePoint SmallPoint(const SizeRegion& region) {
+  std::vector<int> symbols;
+  for (size_t s = 0; s < region.ranges().size(); ++s)
+    symbols.push_back(static_cast<int>(s));
+  const auto cost = [](const SizePoint& point) {
+    int64_t sum = 0;
+    for (const int64_t size : point) sum += size < 2 ? kMaxSearch : size;
+    return sum;
+  };
+  SizePoint best = region.anchor();
+  for (const SizePoint& point : region.Points(symbols, kSamples, nullptr)) {
+    if (cost(point) < cost(best)) best = point;
+  }
+  return best;
+}
+
 }  // namespace
 
-std::vector<std::vector<int64_t>> ChooseProbes(
-    absl::Span<const SymbolRange> ranges, bool include_ones) {
-  std::vector<std::vector<int64_t>> probes;
-  std::vector<int64_t> base;
-  for (const SymbolRange& range : ranges)
+std::vector<SizePoint> ChooseProbes(const SizeRegion& region) {
+  const std::vector<SymbolRange>& ranges = region.ranges();
+  SizePoint base, ones;
+  for (const SymbolRange& range : ranges) {
     base.push_back(std::min(std::max<int64_t>(range.min, 2), range.max));
-  probes.push_back(base);
-  const auto moved = [&](size_t symbol, int64_t by) {
-    return std::min(base[symbol] + by, ranges[symbol].max);
+    ones.push_back(std::min(base.back(), std::max<int64_t>(range.min, 1)));
+  }
+  if (!region.Contains(base)) base = SmallPoint(region);
+  std::vector<SizePoint> probes = {base};
+  const auto add = [&](const SizePoint& probe) {
+    const bool added =
+        region.Contains(probe) &&
+        std::find(probes.begin(), probes.end(), probe) == probes.end();
+    if (added) probes.push_back(probe);
+    return added;
   };
-  const auto add = [&](std::vector<int64_t> probe) {
-    if (std::find(probes.begin(), probes.end(), probe) == probes.end())
-      probes.push_back(std::move(probe));
+  // Moves a symbol, and with it those of the same size where that is needed.
+  const auto move = [&](SizePoint probe, size_t symbol, int64_t size) {
+    const int64_t before = probe[symbol];
+    probe[symbol] = size;
+    if (region.Contains(probe)) return probe;
+    for (int64_t& other : probe) {
+      if (other == before) other = size;
+    }
+    return probe;
   };
   for (size_t s = 0; s < ranges.size(); ++s) {
+    size_t wanted = probes.size();
     for (const int64_t step : {1, 2, 5, 12}) {
-      std::vector<int64_t> probe = base;
-      probe[s] = moved(s, step);
-      add(std::move(probe));
+      ++wanted;
+      if (base[s] + step <= ranges[s].max)
+        add(move(base, s, base[s] + step));
+      else
+        add(move(base, s, ranges[s].max));
+    }
+    // Where constraints leave none of them out of reach.
+    for (int64_t size = ranges[s].min;
+         size <= ranges[s].max && size < ranges[s].min + kMaxSearch &&
+         probes.size() < wanted;
+         ++size) {
+      if (size > 1) add(move(base, s, size));
     }
   }
   // Products show only where two symbols move together.
   for (size_t a = 0; a < ranges.size(); ++a) {
-    for (size_t b = a + 1; b < ranges.size(); ++b) {
-      std::vector<int64_t> probe = base;
-      probe[a] = moved(a, 1);
-      probe[b] = moved(b, 3);
-      add(std::move(probe));
-    }
+    for (size_t b = a + 1; b < ranges.size(); ++b)
+      add(move(move(base, a, std::min(base[a] + 1, ranges[a].max)), b,
+               std::min(base[b] + 3, ranges[b].max)));
   }
   if (ranges.size() > 1) {
-    std::vector<int64_t> probe = base;
+    SizePoint probe = base;
     for (size_t s = 0; s < ranges.size(); ++s)
-      probe[s] = moved(s, static_cast<int64_t>(s) + 2);
-    add(std::move(probe));
+      probe[s] = std::min(base[s] + static_cast<int64_t>(s) + 2, ranges[s].max);
+    add(probe);
   }
-  if (include_ones) {
-    std::vector<int64_t> probe = base;
-    for (size_t s = 0; s < ranges.size(); ++s)
-      probe[s] = std::min(probe[s], std::max<int64_t>(ranges[s].min, 1));
-    add(std::move(probe));
-  }
+  add(ones);
   return probes;
 }
 
-SizeFitter::SizeFitter(std::vector<SymbolRange> ranges,
-                       std::vector<std::vector<int64_t>> probes)
-    : ranges_(std::move(ranges)),
+SizeFitter::SizeFitter(const SizeRegion& region, std::vector<SizePoint> probes)
+    : symbol_count_(region.ranges().size()),
       probes_(std::move(probes)),
       samples_(probes_) {
-  if (ranges_.empty()) return;
-  std::mt19937_64 random(0);
-  for (int i = 0; i < 64; ++i) {
-    std::vector<int64_t> sample;
-    for (const SymbolRange& range : ranges_) {
-      sample.push_back(
-          std::uniform_int_distribution<int64_t>(range.min, range.max)(random));
-    }
-    samples_.push_back(std::move(sample));
-  }
-  for (const bool high : {false, true}) {
-    std::vector<int64_t> sample;
-    for (const SymbolRange& range : ranges_)
-      sample.push_back(high ? range.max : range.min);
-    samples_.push_back(std::move(sample));
-  }
+  std::vector<int> symbols;
+  for (size_t s = 0; s < symbol_count_; ++s)
+    symbols.push_back(static_cast<int>(s));
+  for (SizePoint& point : region.Points(symbols, kSamples, nullptr))
+    samples_.push_back(std::move(point));
 }
 
 std::vector<int64_t> SizeFitter::Evaluate(
@@ -140,7 +164,7 @@ std::optional<SizeExpression> SizeFitter::FitPolynomial(
   // The monomials 1, s_i, s_i * s_j. Squares come last: they are rare, and a
   // linear fit must win.
   std::vector<SizeExpression> monomials = {SizeExpression(1)};
-  const int count = static_cast<int>(ranges_.size());
+  const int count = static_cast<int>(symbol_count_);
   for (int a = 0; a < count; ++a)
     monomials.push_back(SizeExpression::Symbol(a));
   const auto attempt = [&]() -> std::optional<SizeExpression> {
@@ -222,7 +246,7 @@ std::optional<SizeExpression> SizeFitter::Fit(
     absl::Span<const int64_t> values) const {
   if (std::optional<SizeExpression> polynomial = FitPolynomial(values))
     return polynomial;
-  for (int s = 0; s < static_cast<int>(ranges_.size()); ++s) {
+  for (int s = 0; s < static_cast<int>(symbol_count_); ++s) {
     if (std::optional<SizeExpression> quotient =
             FitQuotient(values, SizeExpression::Symbol(s), kDivisors)) {
       return quotient;
@@ -277,11 +301,11 @@ SizeExpression SizeFitter::Simplify(const SizeExpression& expression) const {
 
 std::vector<int> SizeFitter::DependsOn(absl::Span<const int64_t> values) const {
   std::vector<int> symbols;
-  for (size_t s = 0; s < ranges_.size(); ++s) {
+  for (size_t s = 0; s < symbol_count_; ++s) {
     bool varies = false;
     for (size_t p = 0; p < probes_.size(); ++p) {
       bool only_this = true;
-      for (size_t o = 0; o < ranges_.size(); ++o)
+      for (size_t o = 0; o < symbol_count_; ++o)
         only_this &= o == s || probes_[p][o] == probes_[0][o];
       varies |= only_this && values[p] != values[0];
     }

@@ -3,7 +3,8 @@
 // The interpreter runs the model for several combinations of sizes (probes)
 // and sees numbers; compiled code needs formulas. Most sizes are polynomials
 // of the symbols (batch * length), the rest divide once (a strided window).
-// A formula is only accepted when the probes leave no other choice.
+// What fits there is a proposal: shape_check.cc and size_decision.cc compare it
+// at other sizes.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_SIZE_FIT_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_SIZE_FIT_H_
 
@@ -13,28 +14,22 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "frontend/torchscript/size_region.h"
 #include "runtime/tensor/size_expression.h"
 
 namespace aitune::frontend {
 
-// The inclusive range of a symbol.
-struct SymbolRange {
-  int64_t min = 1, max = 1;
-};
-
-// Points to run the model at: probes[p][s] is the size of symbol s. Sizes of 1
-// broadcast and are avoided where the range allows; with `include_ones` the
-// last probe has every symbol that may be 1 at 1. One empty point when there
-// are no symbols.
-std::vector<std::vector<int64_t>> ChooseProbes(
-    absl::Span<const SymbolRange> ranges, bool include_ones);
+// Points of `region` to run the model at: small ones, since operators really
+// run. Sizes of 1 broadcast and are avoided where the region allows; the last
+// probe has every symbol that may be 1 at 1. One empty point when there are no
+// symbols.
+std::vector<SizePoint> ChooseProbes(const SizeRegion& region);
 
 // Thread-safe: immutable.
 class SizeFitter {
  public:
-  // All probes give every symbol a size.
-  SizeFitter(std::vector<SymbolRange> ranges,
-             std::vector<std::vector<int64_t>> probes);
+  // For sizes of `region`; the probes are points of it.
+  SizeFitter(const SizeRegion& region, std::vector<SizePoint> probes);
 
   int probe_count() const { return static_cast<int>(probes_.size()); }
   const std::vector<std::vector<int64_t>>& probes() const { return probes_; }
@@ -69,7 +64,7 @@ class SizeFitter {
       absl::Span<const int64_t> values, const SizeExpression& source,
       absl::Span<const int64_t> divisors) const;
 
-  std::vector<SymbolRange> ranges_;
+  size_t symbol_count_;
   std::vector<std::vector<int64_t>> probes_;
   std::vector<std::vector<int64_t>>
       samples_;  // of the whole range, to compare expressions

@@ -7,8 +7,16 @@ namespace {
 
 using Kind = SizeExpression::Kind;
 
+// All sizes of these ranges, around the largest.
+SizeRegion RegionOf(const std::vector<SymbolRange>& ranges) {
+  SizePoint anchor;
+  for (const SymbolRange& range : ranges) anchor.push_back(range.max);
+  return SizeRegion(ranges, std::move(anchor));
+}
+
 SizeFitter MakeFitter(const std::vector<SymbolRange>& ranges) {
-  return SizeFitter(ranges, ChooseProbes(ranges, /*include_ones=*/false));
+  const SizeRegion region = RegionOf(ranges);
+  return SizeFitter(region, ChooseProbes(region));
 }
 
 const SizeExpression s0 = SizeExpression::Symbol(0),
@@ -21,13 +29,13 @@ TEST(SizeFit, StaticModelsHaveOneProbe) {
 }
 
 TEST(SizeFit, ProbesStayInRangeAndAvoidOnes) {
-  for (const auto& probe : ChooseProbes({{1, 3}, {100, 101}}, false)) {
+  for (const auto& probe : ChooseProbes(RegionOf({{2, 3}, {100, 101}}))) {
     EXPECT_GE(probe[0], 2);
     EXPECT_LE(probe[0], 3);
     EXPECT_GE(probe[1], 100);
     EXPECT_LE(probe[1], 101);
   }
-  EXPECT_EQ(ChooseProbes({{1, 3}, {5, 9}}, true).back(),
+  EXPECT_EQ(ChooseProbes(RegionOf({{1, 3}, {5, 9}})).back(),
             (std::vector<int64_t>{1, 5}));
 }
 

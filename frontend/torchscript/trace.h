@@ -23,6 +23,7 @@
 
 #include "runtime/executable/fallback_region.h"
 #include "runtime/tensor/data_type.h"
+#include "runtime/tensor/size_constraint.h"
 #include "runtime/tensor/size_expression.h"
 #include "runtime/tensor/tensor_view.h"
 
@@ -93,6 +94,9 @@ struct Structure {
 
 struct Trace {
   std::vector<TraceSymbol> symbols;
+  // What sizes must fulfil beside the symbols' ranges: another trace is needed
+  // for others.
+  std::vector<SizeConstraint> constraints;
   std::vector<TraceValue> values;
   std::vector<TraceOp> ops;
   std::vector<ConstantTensor> constants;

@@ -34,15 +34,9 @@ absl::StatusOr<ArgumentTemplate> Interpreter::ToTemplate(
       if (value->uniform) return ArgumentTemplate::Fixed(value->probes[0]);
       if (std::optional<SizeExpression> size = SizeOf(value))
         return ArgumentTemplate::Size(*size);
-      std::vector<int64_t> varying;
-      for (size_t probe = 0; probe < value->probes.size(); ++probe) {
-        const c10::IValue& content = value->probes[probe];
-        // Only which probes differ matters for other types.
-        varying.push_back(content.isInt()               ? content.toInt()
-                          : content == value->probes[0] ? 0
-                                                        : 1);
-      }
-      return Divergence(varying, "a number");
+      if (absl::Status status = Settle(value, "a number"); !status.ok())
+        return status;
+      return ArgumentTemplate::Fixed(value->probes[0]);
     }
     case Kind::kTensor: {
       if (!value->has_type && value->storage->constant)
@@ -102,6 +96,10 @@ std::optional<std::vector<SizeExpression>> Interpreter::FitSizes(
     std::vector<int64_t>& unexplained) const {
   std::vector<SizeExpression> found;
   for (int64_t axis = 0; axis < tensor.tensor().dim(); ++axis) {
+    if (traits.sliced && traits.sliced->first == axis) {
+      found.push_back(traits.sliced->second);
+      continue;
+    }
     std::vector<int64_t> sizes;
     for (size_t probe = 0; probe < tensor.probes.size(); ++probe)
       sizes.push_back(tensor.tensor(probe).size(axis));
@@ -181,10 +179,10 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
   }
 
   if (!traits.tainted) {
-    bool equal = true;
-    for (size_t probe = 1; probe < tensor->probes.size(); ++probe) {
-      equal = equal && SameContent(first, tensor->tensor(probe));
-    }
+    // What is alike in the probes need not be alike at other sizes.
+    bool equal = traits.uniform_arguments;
+    for (size_t probe = 1; equal && probe < tensor->probes.size(); ++probe)
+      equal = SameContent(first, tensor->tensor(probe));
     // A view into memory that varies follows that memory.
     if (source != nullptr) equal = equal && source->storage->constant;
     tensor->uniform = equal;

@@ -29,6 +29,8 @@ InputBinding::InputBinding(const ExecutablePlan& plan)
     }
     inputs_.push_back(std::move(input));
   }
+  for (const SizeConstraintProto& proto : plan.constraints())
+    constraints_.push_back(*FromProto(proto, plan.symbols_size()));
 }
 
 absl::Status InputBinding::Bind(absl::Span<const TensorView> inputs,
@@ -62,6 +64,16 @@ absl::Status InputBinding::Bind(absl::Span<const TensorView> inputs,
           "; the sizes are ", SizesToString(inputs[symbol.input()].sizes)));
     }
     symbols[i] = value;
+  }
+  for (const SizeConstraint& constraint : constraints_) {
+    if (constraint.Holds(symbols)) continue;
+    std::string sizes;
+    for (size_t i = 0; i < symbols_.size(); ++i)
+      absl::StrAppend(&sizes, i == 0 ? "" : ", ", "s", i, " (axis ",
+                      symbols_[i].axis(), " of input ", symbols_[i].input(),
+                      ") is ", symbols[i]);
+    return absl::InvalidArgumentError(absl::StrCat(
+        "compiled for sizes where ", constraint.ToString(), ", but ", sizes));
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     for (size_t a = 0; a < inputs_[i].axes.size(); ++a) {

@@ -21,7 +21,8 @@ class InputBinding {
   int symbol_count() const { return static_cast<int>(symbols_.size()); }
 
   // Writes symbols[i] for each symbol. kInvalidArgument when the inputs do not
-  // fit: the text names the input, what was expected and what was given.
+  // fit: the text names the input, what was expected and what was given; or
+  // the constraint of the plan that the sizes do not fulfil.
   // Allocates nothing unless it fails. Thread-safe.
   absl::Status Bind(absl::Span<const TensorView> inputs,
                     absl::Span<int64_t> symbols) const;
@@ -42,6 +43,7 @@ class InputBinding {
 
   std::vector<Input> inputs_;
   std::vector<SymbolProto> symbols_;
+  std::vector<SizeConstraint> constraints_;
 };
 
 }  // namespace aitune

@@ -180,6 +180,38 @@ absl::StatusOr<PlanTensorType> FromProto(const TensorTypeProto& proto,
   return type;
 }
 
+SizeConstraintProto ToProto(const SizeConstraint& constraint) {
+  using Relation = SizeConstraint::Relation;
+  SizeConstraintProto proto;
+  *proto.mutable_expression() = ToProto(constraint.expression);
+  proto.set_relation(constraint.relation == Relation::kZero
+                         ? SizeConstraintProto::ZERO
+                     : constraint.relation == Relation::kNonZero
+                         ? SizeConstraintProto::NON_ZERO
+                         : SizeConstraintProto::NON_NEGATIVE);
+  return proto;
+}
+
+absl::StatusOr<SizeConstraint> FromProto(const SizeConstraintProto& proto,
+                                         int symbol_count) {
+  using Relation = SizeConstraint::Relation;
+  absl::StatusOr<SizeExpression> expression =
+      FromProto(proto.expression(), symbol_count);
+  if (!expression.ok()) return expression.status();
+  switch (proto.relation()) {
+    case SizeConstraintProto::NON_NEGATIVE:
+      return SizeConstraint{*std::move(expression), Relation::kNonNegative};
+    case SizeConstraintProto::ZERO:
+      return SizeConstraint{*std::move(expression), Relation::kZero};
+    case SizeConstraintProto::NON_ZERO:
+      return SizeConstraint{*std::move(expression), Relation::kNonZero};
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown relation ", static_cast<int>(proto.relation()),
+                       " of a constraint"));
+  }
+}
+
 TensorTypeProto ToProto(const PlanTensorType& type) {
   TensorTypeProto proto;
   proto.set_dtype(static_cast<int>(type.dtype));

@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "runtime/executable/plan.pb.h"
 #include "runtime/tensor/data_type.h"
+#include "runtime/tensor/size_constraint.h"
 #include "runtime/tensor/size_expression.h"
 
 namespace aitune {
@@ -41,6 +42,13 @@ absl::StatusOr<SizeExpression> FromProto(const SizeExpressionProto& proto,
 // The type that `proto` stores. kInvalidArgument for an unknown dtype, a
 // constant size below 0 or an expression that FromProto refuses.
 absl::StatusOr<PlanTensorType> FromProto(const TensorTypeProto& proto,
+                                         int symbol_count);
+
+// The stored form of a constraint, and the constraint that `proto` stores.
+// kInvalidArgument for an unknown relation or an expression that FromProto
+// refuses.
+SizeConstraintProto ToProto(const SizeConstraint& constraint);
+absl::StatusOr<SizeConstraint> FromProto(const SizeConstraintProto& proto,
                                          int symbol_count);
 
 // The stored form of a type.

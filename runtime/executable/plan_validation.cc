@@ -51,6 +51,11 @@ class PlanValidator {
       if (!type.ok()) return In(absl::StrCat("output ", i), type.status());
       outputs_.back() = *std::move(type);
     }
+    for (int i = 0; i < plan_.constraints_size(); ++i) {
+      AITUNE_RETURN_IF_ERROR(
+          In(absl::StrCat("constraint ", i),
+             FromProto(plan_.constraints(i), symbol_count()).status()));
+    }
     for (int i = 0; i < symbol_count(); ++i) {
       const SymbolProto& symbol = plan_.symbols(i);
       const std::string where = absl::StrCat("symbol ", i, " (s", i, ")");

@@ -125,7 +125,8 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
   if (version->executable == nullptr)
     return absl::InternalError(
         absl::StrCat("the compiler gave nothing for ", options_.name));
-  GuardSet guards(std::move(version->inputs), options_.guard_filter);
+  GuardSet guards(std::move(version->inputs), options_.guard_filter,
+                  std::move(version->constraints));
   // Otherwise every such call would compile again.
   if (const std::optional<GuardFailure> failure = guards.Explain(inputs))
     return absl::InternalError(
@@ -136,7 +137,8 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
 }
 
 void DispatchTableBase::Insert(Version version) {
-  Add(GuardSet(std::move(version.inputs), options_.guard_filter),
+  Add(GuardSet(std::move(version.inputs), options_.guard_filter,
+               std::move(version.constraints)),
       std::move(version.executable), absl::OkStatus());
 }
 

@@ -59,6 +59,7 @@ class DispatchTableBase {
   struct Version {
     std::shared_ptr<void> executable;
     std::vector<InputDescription> inputs;
+    std::vector<SizeConstraint> constraints;  // on the symbols of the inputs
   };
   using Compile =
       std::function<absl::StatusOr<Version>(const CompileRequest& request)>;
@@ -107,6 +108,7 @@ class DispatchTable {
   struct Version {
     std::shared_ptr<T> executable;
     std::vector<InputDescription> inputs;
+    std::vector<SizeConstraint> constraints;  // on the symbols of the inputs
   };
   using Compile =
       std::function<absl::StatusOr<Version>(const CompileRequest& request)>;
@@ -119,7 +121,8 @@ class DispatchTable {
                 absl::StatusOr<Version> version = compile(request);
                 if (!version.ok()) return version.status();
                 return DispatchTableBase::Version{
-                    std::move(version->executable), std::move(version->inputs)};
+                    std::move(version->executable), std::move(version->inputs),
+                    std::move(version->constraints)};
               }) {}
 
   // The version for a call with these inputs, compiled if there is none.
@@ -137,7 +140,8 @@ class DispatchTable {
 
   // Adds a version that was compiled before. It is behind those there are.
   void Insert(Version version) {
-    base_.Insert({std::move(version.executable), std::move(version.inputs)});
+    base_.Insert({std::move(version.executable), std::move(version.inputs),
+                  std::move(version.constraints)});
   }
 
   // Versions compiled and kept, failures included.

@@ -4,7 +4,9 @@
 #include <map>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace aitune {
 namespace {
@@ -72,7 +74,8 @@ GuardFilter FindGuardFilter(std::string_view name) {
 }
 
 GuardSet::GuardSet(std::vector<InputDescription> inputs,
-                   const GuardFilter& filter)
+                   const GuardFilter& filter,
+                   std::vector<SizeConstraint> constraints)
     : inputs_(std::move(inputs)) {
   // Where a symbol was first seen.
   std::map<int, std::pair<int16_t, int16_t>> symbols;
@@ -117,6 +120,43 @@ GuardSet::GuardSet(std::vector<InputDescription> inputs,
         add(GuardKind::kEqualSizes, 0, number, 0, 0, first->second);
     }
   }
+  for (SizeConstraint& constraint : constraints) {
+    Constraint bound;
+    bool known = true;
+    const std::vector<int> read = SymbolsOf(constraint.expression);
+    std::vector<SizeExpression> numbers(
+        read.empty() ? 0 : static_cast<size_t>(read.back()) + 1);
+    for (const int symbol : read) {
+      numbers[static_cast<size_t>(symbol)] =
+          SizeExpression::Symbol(static_cast<int>(bound.axes.size()));
+      const auto axis = symbols.find(symbol);
+      known = known && axis != symbols.end();
+      if (known) bound.axes.push_back(axis->second);
+    }
+    // What can't be tested does not hold.
+    if (!known) {
+      bound.axes.clear();
+      guards_.push_back({GuardKind::kConstraint, 0, 0, -1, -1, -1,
+                         static_cast<int64_t>(constraints_.size()), 0});
+      constraints_.push_back({{1, SizeConstraint::Relation::kZero}, {}});
+      continue;
+    }
+    bound.condition = {Substitute(constraint.expression, numbers),
+                       constraint.relation};
+    if (bound.axes.empty()) continue;
+    guards_.push_back({GuardKind::kConstraint, 0, bound.axes[0].first,
+                       bound.axes[0].second, -1, -1,
+                       static_cast<int64_t>(constraints_.size()), 0});
+    constraints_.push_back(std::move(bound));
+  }
+}
+
+bool GuardSet::ConstraintHolds(const Constraint& constraint,
+                               absl::Span<const CallInput> inputs) const {
+  absl::InlinedVector<int64_t, 8> sizes;
+  for (const auto& [input, axis] : constraint.axes)
+    sizes.push_back(inputs[input].sizes[axis]);
+  return constraint.condition.Holds(sizes);
 }
 
 bool GuardSet::Holds(const Guard& guard,
@@ -144,6 +184,9 @@ bool GuardSet::Holds(const Guard& guard,
              inputs[guard.other_input].sizes[guard.other_axis];
     case GuardKind::kConstant:
       return SameConstant(inputs_[guard.input], given);
+    case GuardKind::kConstraint:
+      return ConstraintHolds(constraints_[static_cast<size_t>(guard.min)],
+                             inputs);
   }
   return true;
 }
@@ -246,6 +289,24 @@ std::optional<GuardFailure> GuardSet::Explain(
                                   ", compiled for ", ToString(expected));
       failure.advice = "pass it as a tensor if it changes from call to call";
       break;
+    case GuardKind::kConstraint: {
+      const Constraint& constraint =
+          constraints_[static_cast<size_t>(guard.min)];
+      std::vector<std::string> sizes;
+      for (size_t i = 0; i < constraint.axes.size(); ++i) {
+        const auto& [of_input, of_axis] = constraint.axes[i];
+        sizes.push_back(absl::StrCat("s", i, ", the size of axis ", of_axis,
+                                     " of ", InputText(of_input), ", is ",
+                                     inputs[of_input].sizes[of_axis]));
+      }
+      failure.text = absl::StrCat(absl::StrJoin(sizes, ", "),
+                                  ", compiled for sizes where ",
+                                  constraint.condition.ToString());
+      failure.advice =
+          "nothing: the model itself decides by this, and has a version for "
+          "each way";
+      break;
+    }
   }
   return failure;
 }

@@ -13,10 +13,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "runtime/guards/input_description.h"
+#include "runtime/tensor/size_constraint.h"
 
 namespace aitune {
 
@@ -30,6 +32,7 @@ enum class GuardKind : uint8_t {
   kSize,        // of one axis, in a range
   kEqualSizes,  // of two axes
   kConstant,    // the value of an input that is no tensor
+  kConstraint,  // a condition on the sizes of several axes
 };
 
 // One guard as a filter sees it.
@@ -67,9 +70,13 @@ class GuardSet {
   // Guards that exactly the inputs that `inputs` describes pass. The number and
   // the kinds of inputs, and the ranks of tensors, are always guarded, as is
   // what is needed to read the others safely; `filter` (null: all) decides over
-  // the rest. Axes with the same symbol must have equal sizes.
+  // the rest. Axes with the same symbol must have equal sizes. `constraints`
+  // are conditions on the sizes of symbols, where AxisRange::symbol is the
+  // number of a symbol; all of them are guarded. One on a symbol that no axis
+  // has never holds.
   explicit GuardSet(std::vector<InputDescription> inputs,
-                    const GuardFilter& filter = nullptr);
+                    const GuardFilter& filter = nullptr,
+                    std::vector<SizeConstraint> constraints = {});
 
   // Whether all guards hold. Allocates nothing.
   bool Check(absl::Span<const CallInput> inputs) const {
@@ -89,7 +96,8 @@ class GuardSet {
     int16_t input;
     int16_t axis;
     int16_t other_input, other_axis;  // of kEqualSizes
-    int64_t min, max;                 // of kSize; min alone of kRank
+    int64_t min, max;  // of kSize; min alone of kRank, and the position among
+                       // constraints_ of kConstraint
   };
 
   // Of guards_, -1 if all hold.
@@ -97,7 +105,17 @@ class GuardSet {
   bool Holds(const Guard& guard, absl::Span<const CallInput> inputs) const;
   std::string InputText(int input) const;
 
+  // A constraint whose symbol i is the size of axis axes[i].second of input
+  // axes[i].first.
+  struct Constraint {
+    SizeConstraint condition;
+    std::vector<std::pair<int16_t, int16_t>> axes;
+  };
+  bool ConstraintHolds(const Constraint& constraint,
+                       absl::Span<const CallInput> inputs) const;
+
   std::vector<InputDescription> inputs_;
+  std::vector<Constraint> constraints_;
   std::vector<Guard> guards_;
 };
 

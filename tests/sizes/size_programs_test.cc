@@ -1,0 +1,202 @@
+// Programs that decide by sizes agree with eager at every size of the range
+// that was asked for, whichever way they are run; where eager raises, so do
+// they.
+//
+// AITUNE_SIZE_PROGRAMS=200 tests so many generated programs, each at all sizes.
+#include "tests/sizes/size_programs.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "frontend/module/module.h"
+#include "frontend/session/compiled_model.h"
+#include "frontend/session/pytree.h"
+#include "frontend/testing/models.h"
+
+namespace aitune::sizes {
+namespace {
+
+using frontend::BuildOptions;
+using frontend::CompiledModel;
+using frontend::EmptyFolder;
+using frontend::Leaf;
+using frontend::Model;
+using frontend::ModelInputs;
+using frontend::ModelOf;
+using frontend::ParseInputSpec;
+using frontend::ValueList;
+
+constexpr int64_t kLargest = 130;
+
+at::Tensor InputOf(int64_t rows) {
+  at::manual_seed(static_cast<uint64_t>(rows));
+  return at::randn({rows, 4});
+}
+
+// Why they differ; empty if they agree.
+std::string Difference(const absl::StatusOr<c10::IValue>& ours,
+                       const absl::StatusOr<c10::IValue>& eager) {
+  if (!eager.ok()) return ours.ok() ? "eager raises, ours does not" : "";
+  if (!ours.ok()) return ours.status().ToString();
+  const std::vector<Leaf> a = frontend::Leaves(*ours),
+                          b = frontend::Leaves(*eager);
+  if (a.size() != b.size()) return "another number of results";
+  for (size_t i = 0; i < a.size(); ++i) {
+    const at::Tensor x = a[i].value->toTensor(), y = b[i].value->toTensor();
+    if (x.sizes() != y.sizes())
+      return absl::StrCat("sizes ", x.dim() > 0 ? x.size(0) : -1,
+                          " instead of ", y.dim() > 0 ? y.size(0) : -1);
+    if (!at::allclose(x, y, 1e-4, 1e-5, /*equal_nan=*/true))
+      return absl::StrCat("off by ", (x - y).abs().max().item<double>());
+  }
+  return "";
+}
+
+std::unique_ptr<CompiledModel> Compile(const Model& model, const char* spec) {
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec(spec)};
+  BuildOptions options;
+  options.all_sizes = true;
+  auto compiled = CompiledModel::Build(model, inputs, options);
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  return compiled.ok() ? *std::move(compiled) : nullptr;
+}
+
+// Compares at all sizes, in an order that jumps. Returns the number of
+// versions.
+size_t CompareAtAllSizes(const SizeProgram& program) {
+  const Model model = ModelOf(program.source);
+  const auto compiled =
+      Compile(model, absl::StrCat("float32[1..", kLargest, ",4]").c_str());
+  if (compiled == nullptr) {
+    ADD_FAILURE() << program.name << "\n" << program.source;
+    return 0;
+  }
+  int failures = 0;
+  for (int64_t i = 0; i < kLargest && failures < 3; ++i) {
+    const int64_t rows = i * 37 % kLargest + 1;
+    const ValueList arguments({InputOf(rows)});
+    const std::string difference =
+        Difference(compiled->Run(arguments), model.RunEager(arguments));
+    if (difference.empty()) continue;
+    ++failures;
+    ADD_FAILURE() << program.name << " at " << rows << ": " << difference
+                  << "\n"
+                  << program.source;
+  }
+  return compiled->versions().size();
+}
+
+class Written : public testing::TestWithParam<SizeProgram> {};
+
+TEST_P(Written, AgreesAtEverySize) { CompareAtAllSizes(GetParam()); }
+
+TEST_P(Written, AgreesAsAModuleAndAsACheckpoint) {
+  auto model = std::make_shared<const Model>(ModelOf(GetParam().source));
+  const auto folder = EmptyFolder();
+  const auto module = ait::Module::Wrap(model, {"net", folder / "cache"});
+  for (const int64_t rows : {5, 9}) {
+    ASSERT_TRUE(module->Record(ValueList({InputOf(rows)}), rows).ok());
+  }
+  ait::TuneOptions options;
+  options.backends = {{"TorchInductorBackend", {}}};
+  options.timing.warmup_rounds = 1;
+  options.timing.min_rounds = options.timing.max_rounds = 1;
+  const absl::Status tuned = module->Tune(*aitune::OneBackend(), options);
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  const auto file = folder / "net.aitune";
+  ASSERT_TRUE(module->Save(file, BundleFormat::kFile).ok());
+  const auto loaded = ait::Module::LoadCheckpoint(file);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  for (const int64_t rows :
+       {1, 2, 7, 16, 20, 21, 24, 40, 41, 64, 65, 99, 130}) {
+    const ValueList arguments({InputOf(rows)});
+    const auto eager = model->RunEager(arguments);
+    EXPECT_EQ(Difference(module->Run(arguments), eager), "")
+        << GetParam().name << " as a module at " << rows;
+    EXPECT_EQ(Difference((*loaded)->Run(arguments), eager), "")
+        << GetParam().name << " as a checkpoint at " << rows;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, Written,
+                         testing::ValuesIn(WrittenPrograms()),
+                         [](const auto& info) {
+                           std::string name = info.param.name;
+                           for (char& c : name)
+                             if (c == ' ') c = '_';
+                           return name;
+                         });
+
+TEST(SizeProgramsTest, GeneratedOnesAgreeAtEverySize) {
+  const char* const asked = std::getenv("AITUNE_SIZE_PROGRAMS");
+  const int programs = asked != nullptr ? std::atoi(asked) : 12;
+  const char* const first = std::getenv("AITUNE_FIRST_PROGRAM");
+  const int start = first != nullptr ? std::atoi(first) : 0;
+  size_t versions = 0;
+  int failed = 0;
+  for (int i = start; i < start + programs && failed < 10; ++i) {
+    const bool before = HasFailure();
+    versions += CompareAtAllSizes(GeneratedProgram(static_cast<uint64_t>(i)));
+    failed += !before && HasFailure();
+  }
+  std::printf("%d programs, %zu versions\n", programs, versions);
+}
+
+TEST(SizeProgramsTest, OneVersionServesWhatDecidesAlike) {
+  const Model model = ModelOf(WrittenPrograms()[0].source);
+  const auto compiled = Compile(model, "float32[1..128,4]");
+  ASSERT_NE(compiled, nullptr);
+  for (int64_t rows = 128; rows > 20; --rows)
+    ASSERT_TRUE(compiled->Run(ValueList({InputOf(rows)})).ok());
+  EXPECT_EQ(compiled->versions().size(), 1);
+  for (int64_t rows = 20; rows > 0; --rows)
+    ASSERT_TRUE(compiled->Run(ValueList({InputOf(rows)})).ok());
+  EXPECT_EQ(compiled->versions().size(), 2);
+}
+
+TEST(SizeProgramsTest, AModelWithoutDecisionsHasOneVersion) {
+  const Model model = ModelOf(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.relu(x.view([-1, 2])) * x.size(0)\n");
+  const auto compiled = Compile(model, "float32[1..7,4]");
+  ASSERT_NE(compiled, nullptr);
+  for (int64_t rows = 1; rows <= 7; ++rows) {
+    const ValueList arguments({InputOf(rows)});
+    EXPECT_EQ(Difference(compiled->Run(arguments), model.RunEager(arguments)),
+              "");
+  }
+  EXPECT_EQ(compiled->versions().size(), 1);
+}
+
+TEST(SizeProgramsTest, TwoSymbols) {
+  const Model model = ModelOf(R"(
+def forward(self, x: Tensor, y: Tensor):
+    if x.size(0) > y.size(0):
+        return x[:y.size(0)] + y
+    return x + y[:x.size(0)]
+)");
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec("float32[a=1..40,4]"),
+                  *ParseInputSpec("float32[b=1..50,4]")};
+  BuildOptions options;
+  options.all_sizes = true;
+  auto compiled = CompiledModel::Build(model, inputs, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  for (const auto& [a, b] : std::vector<std::pair<int64_t, int64_t>>{
+           {40, 50}, {40, 3}, {1, 1}, {7, 7}, {8, 7}, {2, 50}, {40, 1}}) {
+    const ValueList arguments({InputOf(a), InputOf(b)});
+    EXPECT_EQ(
+        Difference((*compiled)->Run(arguments), model.RunEager(arguments)), "")
+        << a << ", " << b;
+  }
+  EXPECT_LE((*compiled)->versions().size(), 4);
+}
+
+}  // namespace
+}  // namespace aitune::sizes

@@ -111,6 +111,16 @@ absl::Status Interpreter::InferSizes(const Invocation& call,
   if (!values) return absl::OkStatus();
   if (call.schema->name() == "prim::min" || call.schema->name() == "prim::max")
     return InferExtremum(call, *result);
+  if (call.schema->name() == "prim::abs" ||
+      call.schema->name() == "aten::abs") {
+    const std::optional<SizeExpression> of = SizeOf(call.arguments[0]);
+    if (!of) return absl::OkStatus();
+    absl::StatusOr<bool> positive =
+        IsNonNegative(*of, "the sign of a difference of sizes");
+    if (!positive.ok()) return positive.status();
+    SetSize(*result, *positive ? *of : fitter_.Simplify(*of * -1));
+    return absl::OkStatus();
+  }
   std::vector<SizeExpression> operands;
   for (const ProbedRef& argument : call.arguments) {
     const std::optional<SizeExpression> size = SizeOf(argument);

@@ -262,6 +262,27 @@ absl::Status Interpreter::CheckSizes(
   if (!fits(at_anchor, region_.anchor())) {
     // Where it raises at the anchor, made-up elements are the reason.
     if (at_anchor.raises) return absl::OkStatus();
+    // What the formula misses may be the same around the anchor.
+    const auto as_at_anchor = [&](absl::Span<const int64_t> point) {
+      const ShapesAt there = FindShapes(*query, point);
+      if (!there.known) return true;
+      if (there.raises || there.sizes.size() != at_anchor.sizes.size())
+        return false;
+      for (size_t i = 0; i < there.sizes.size(); ++i) {
+        const std::vector<int64_t>& wanted = at_anchor.sizes[i];
+        if (there.sizes[i].size() != wanted.size()) return false;
+        for (size_t axis = 0; axis < wanted.size(); ++axis) {
+          const bool missed =
+              i >= expected.size() || axis >= expected[i].size() ||
+              expected[i][axis].Evaluate(region_.anchor()) != wanted[axis];
+          if (missed && there.sizes[i][axis] != wanted[axis]) return false;
+        }
+      }
+      return true;
+    };
+    if (region_.Restrict(query->symbols, as_at_anchor, {},
+                         Reason(absl::StrCat(what, " depends on the size"))))
+      return KeepProbes(what);
     for (const int symbol : query->symbols)
       region_.Fix(symbol, Reason(absl::StrCat(what,
                                               " depends on the size in a way "

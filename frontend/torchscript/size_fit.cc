@@ -52,6 +52,19 @@ std::vector<double> Solve(std::vector<std::vector<double>> rows,
   return solution;
 }
 
+bool HasDivision(const SizeExpression& expression) {
+  switch (expression.kind()) {
+    case Kind::kConstant:
+    case Kind::kSymbol:
+      return false;
+    case Kind::kAdd:
+    case Kind::kMultiply:
+      return HasDivision(expression.lhs()) || HasDivision(expression.rhs());
+    default:
+      return true;
+  }
+}
+
 // The smallest point of the region without sizes below 2, if it has one that
 // can be found.
 SizePoint SmallPoint(const SizeRegion& region) {
@@ -265,6 +278,14 @@ std::optional<SizeExpression> SizeFitter::Fit(
   }
   for (const SizeExpression& source : sources) {
     if (!source.constant() && Matches(source, values)) return source;
+  }
+  // Padding to a multiple: a remainder is added to a size.
+  for (const SizeExpression& first : sources) {
+    if (!HasDivision(first)) continue;
+    for (const SizeExpression& second : sources) {
+      const SizeExpression sum = second + first;
+      if (!sum.constant() && Matches(sum, values)) return Simplify(sum);
+    }
   }
   if (std::optional<SizeExpression> polynomial = FitPolynomial(values))
     return polynomial;

@@ -4,6 +4,8 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "nlohmann/json.hpp"
 #include "sqlite3.h"
 
@@ -16,17 +18,19 @@ constexpr int kBusyMilliseconds = 10000;
 constexpr int kApplicationId = 0x41495454;
 
 constexpr char kSchema[] = R"(
-  CREATE TABLE IF NOT EXISTS records (
+  CREATE TABLE records (
     kernel TEXT NOT NULL, target TEXT NOT NULL, config TEXT NOT NULL,
     form TEXT NOT NULL, features TEXT NOT NULL, flops REAL NOT NULL,
     bytes REAL NOT NULL, microseconds REAL NOT NULL, low REAL NOT NULL,
     high REAL NOT NULL, note TEXT NOT NULL, version TEXT NOT NULL,
     time INTEGER NOT NULL, PRIMARY KEY (kernel, target, config));
-  CREATE TABLE IF NOT EXISTS choices (
+  CREATE TABLE choices (
     kernel TEXT NOT NULL, target TEXT NOT NULL, version TEXT NOT NULL,
     config TEXT NOT NULL, PRIMARY KEY (kernel, target));
-  CREATE INDEX IF NOT EXISTS records_form ON records (form, target, time);
+  CREATE INDEX records_form ON records (form, target, time);
 )";
+
+constexpr char kReadApplicationId[] = "PRAGMA application_id";
 
 constexpr char kColumns[] = "kernel, target, config, form, features, flops, "
                             "bytes, microseconds, low, high, note, version, "
@@ -129,32 +133,74 @@ TuningDatabase::open(const std::string &path) {
   if (opened != SQLITE_OK)
     return database->error("open");
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
-  int id = 0;
-  {
-    Statement application(handle, "PRAGMA application_id");
-    if (!application || application.step() != SQLITE_ROW)
-      return database->error("read");
-    id = application.integer(0);
-    Statement tables(handle, "SELECT count(*) FROM sqlite_master");
-    if (!tables || tables.step() != SQLITE_ROW)
-      return database->error("read");
-    if (id != kApplicationId && tables.integer(0) != 0)
-      return absl::FailedPreconditionError(
-          absl::StrCat("'", path,
-                       "' is a database of another program; name "
-                       "another file for tuning results"));
-  }
-  // Readers and a writer do not wait for each other.
-  for (const char *sql :
-       {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL", kSchema})
-    if (absl::Status status = database->execute(sql); !status.ok())
+  absl::StatusOr<int64_t> id = database->number(kReadApplicationId);
+  if (!id.ok())
+    return id.status();
+  // The identifier comes with the tables, in one transaction.
+  if (*id != kApplicationId)
+    if (absl::Status status = database->create(); !status.ok())
       return status;
-  if (id != kApplicationId)
-    if (absl::Status status = database->execute(
-            absl::StrCat("PRAGMA application_id = ", kApplicationId).c_str());
-        !status.ok())
-      return status;
+  if (absl::Status status = database->useWriteAheadLog(); !status.ok())
+    return status;
+  if (absl::Status status = database->execute("PRAGMA synchronous = NORMAL");
+      !status.ok())
+    return status;
   return database;
+}
+
+absl::Status TuningDatabase::create() {
+  // Waits for another that creates it, too.
+  if (absl::Status status = execute("BEGIN IMMEDIATE"); !status.ok())
+    return status;
+  absl::Status status = createLocked();
+  if (status.ok())
+    status = execute("COMMIT");
+  if (!status.ok())
+    sqlite3_exec(handle, "ROLLBACK", nullptr, nullptr, nullptr);
+  return status;
+}
+
+absl::Status TuningDatabase::createLocked() {
+  const absl::StatusOr<int64_t> id = number(kReadApplicationId);
+  if (!id.ok())
+    return id.status();
+  if (*id == kApplicationId)
+    return absl::OkStatus();
+  const absl::StatusOr<int64_t> tables =
+      number("SELECT count(*) FROM sqlite_master");
+  if (!tables.ok())
+    return tables.status();
+  if (*tables != 0)
+    return absl::FailedPreconditionError(
+        absl::StrCat("'", path,
+                     "' is a database of another program; name another file "
+                     "for tuning results"));
+  if (absl::Status status = execute(kSchema); !status.ok())
+    return status;
+  return execute(
+      absl::StrCat("PRAGMA application_id = ", kApplicationId).c_str());
+}
+
+absl::Status TuningDatabase::useWriteAheadLog() {
+  // The first to change the mode needs the file alone, and SQLite does not wait
+  // for that: whoever reads meanwhile would wait for us in turn.
+  const absl::Time end = absl::Now() + absl::Milliseconds(kBusyMilliseconds);
+  for (;;) {
+    const int code = sqlite3_exec(handle, "PRAGMA journal_mode = WAL", nullptr,
+                                  nullptr, nullptr);
+    if (code == SQLITE_OK)
+      return absl::OkStatus();
+    if (code != SQLITE_BUSY || absl::Now() > end)
+      return error("write");
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+}
+
+absl::StatusOr<int64_t> TuningDatabase::number(const char *sql) {
+  Statement statement(handle, sql);
+  if (!statement || statement.step() != SQLITE_ROW)
+    return error("read");
+  return statement.integer(0);
 }
 
 TuningDatabase::~TuningDatabase() { sqlite3_close(handle); }

@@ -37,7 +37,8 @@ struct TuningRecord {
 
 class TuningDatabase {
 public:
-  /// Opens or creates the file; its folder is created too. kFailedPrecondition
+  /// Opens or creates the file; its folder is created too. Any number of
+  /// processes and threads may open a new file at once. kFailedPrecondition
   /// when it is no database of this kind, kPermissionDenied or kUnavailable
   /// when it can't be opened; the text names the file.
   static absl::StatusOr<std::unique_ptr<TuningDatabase>>
@@ -79,6 +80,15 @@ public:
 private:
   TuningDatabase(sqlite3 *handle, std::string path)
       : handle(handle), path(std::move(path)) {}
+  /// Makes the tables of a new file, unless another process or thread does;
+  /// kFailedPrecondition when the tables are another program's.
+  absl::Status create();
+  /// The same, within a transaction that writes.
+  absl::Status createLocked();
+  /// Lets readers and a writer not wait for each other.
+  absl::Status useWriteAheadLog();
+  /// The first column of the first row that a statement gives.
+  absl::StatusOr<int64_t> number(const char *sql);
   absl::Status execute(const char *sql);
   absl::Status error(const char *doing) const;
   absl::StatusOr<std::vector<TuningRecord>>

@@ -1,9 +1,15 @@
 #include "compiler/tune/TuningDatabase.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <thread>
 
+#include "sqlite3.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -108,6 +114,73 @@ TEST(TuningDatabase, RefusesFilesOfOthers) {
   EXPECT_EQ(TuningDatabase::open(path).status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_FALSE(TuningDatabase::open("/proc/nowhere/tuning").ok());
+}
+
+TEST(TuningDatabase, RefusesDatabasesOfOthersAndLeavesThemAlone) {
+  const std::string path = freshPath("other_program");
+  sqlite3 *other = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(other, "CREATE TABLE theirs (x)", nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  const absl::Status refused = TuningDatabase::open(path).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("another program"));
+  // No lock is left behind.
+  EXPECT_EQ(sqlite3_exec(other, "INSERT INTO theirs VALUES (1)", nullptr,
+                         nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(other);
+}
+
+/// Opens a database from several threads at once, as soon as `start` has no
+/// writer any more; returns how many failed.
+int openFromThreads(const std::string &path, int start) {
+  std::atomic<int> failed{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 3; ++thread)
+    threads.emplace_back([&] {
+      char none;
+      if (read(start, &none, 1) != 0)
+        ++failed;
+      auto database = TuningDatabase::open(path);
+      absl::Status status = database.status();
+      if (status.ok())
+        status = (*database)->record({makeRecord("k", "c", 1)});
+      if (!status.ok()) {
+        ++failed;
+        std::cerr << status << std::endl;
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  return failed;
+}
+
+TEST(TuningDatabase, ManyOpenANewFileAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    const std::string path = freshPath("opened_at_once");
+    int start[2];
+    ASSERT_EQ(pipe(start), 0);
+    std::vector<pid_t> children;
+    for (int child = 0; child < 4; ++child) {
+      const pid_t pid = fork();
+      ASSERT_GE(pid, 0);
+      if (pid == 0) {
+        close(start[1]);
+        _exit(openFromThreads(path, start[0]));
+      }
+      children.push_back(pid);
+    }
+    close(start[1]);
+    for (pid_t child : children) {
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      EXPECT_EQ(status, 0) << "in round " << round;
+    }
+    close(start[0]);
+    EXPECT_EQ(open(path)->summarize()->records, 1);
+  }
 }
 
 TEST(TuningDatabase, WritersDoNotLoseEachOthersRecords) {

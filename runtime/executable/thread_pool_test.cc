@@ -2,8 +2,10 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -139,6 +141,32 @@ TEST_F(ThreadPoolTest, RegionsCoverEachUnitOfEachTaskOnce) {
     EXPECT_EQ(done[0], 300);
     EXPECT_EQ(done[999], 900);
     EXPECT_EQ(done[1000], 1200);
+  }
+}
+
+// Steps of one part a thread and of many in turn, with more threads than cores:
+// AITUNE_STRESS_STEPS of them, by default what takes well under a second.
+TEST_F(ThreadPoolTest, ShortAndLongStepsAlternate) {
+  const char* const wanted = std::getenv("AITUNE_STRESS_STEPS");
+  const int64_t steps = wanted != nullptr ? std::atoll(wanted) : 20000;
+  constexpr int64_t kUnits = 64;
+  for (int threads : {2, 4}) {
+    at::set_num_threads(threads);
+    std::vector<int> done(kUnits);
+    int64_t wrong = 0;
+    for (int64_t step = 0; step < steps / 2;) {
+      ParallelRegion([&] {
+        for (int i = 0; i < 1000 && step < steps / 2; ++i, ++step) {
+          const int64_t grid = step % 2 == 0 ? threads : kUnits;
+          std::fill(done.begin(), done.end(), 0);
+          ParallelFor(grid, 1, [&](int64_t begin, int64_t end) {
+            for (int64_t unit = begin; unit < end; ++unit) ++done[unit];
+          });
+          wrong += std::count(done.begin(), done.begin() + grid, 1) != grid;
+        }
+      });
+    }
+    EXPECT_EQ(wrong, 0) << "of " << steps / 2 << " steps";
   }
 }
 

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 
@@ -328,6 +329,10 @@ bool LoopAnalysis::canMerge(unsigned outer, unsigned inner) const {
            canonical(address.coefficientOf(inner) * size) ==
                canonical(address.coefficientOf(outer));
   });
+}
+
+int64_t chooseLanes(std::optional<int64_t> steps, int64_t most) {
+  return std::clamp<int64_t>(llvm::PowerOf2Ceil(steps.value_or(most)), 1, most);
 }
 
 } // namespace aitune

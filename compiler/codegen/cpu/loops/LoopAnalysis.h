@@ -131,6 +131,10 @@ private:
 /// Simple operations that one scalar operation costs.
 double getCost(mlir::Operation *op);
 
+/// Vector lanes for a loop of `steps` steps (nothing: known at a call only): a
+/// power of two from 1, for a loop without steps too, to `most`, itself one.
+int64_t chooseLanes(std::optional<int64_t> steps, int64_t most);
+
 } // namespace aitune
 
 #endif // AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPANALYSIS_H

@@ -151,8 +151,7 @@ struct Scheduler {
     if (!nest.laneDim)
       return;
     std::optional<int64_t> size = getConstant(groups.back().size);
-    nest.lanes = std::min<int64_t>(maxLanes,
-                                   llvm::PowerOf2Ceil(size.value_or(maxLanes)));
+    nest.lanes = aitune::chooseLanes(size, maxLanes);
     if (nest.lanes == 1)
       nest.laneDim.reset();
   }

@@ -62,8 +62,13 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   check.progress = [&](int done, int total) {
     progress.Update("check against eager", done, total);
   };
-  report->check =
-      frontend::CheckAgainstEager(**compiled, subject->peer(), *cases, check);
+  check.gpu = subject->gpu;
+  check.source = &subject->model;
+  report->check = frontend::CheckAgainstEager(
+      [&](const frontend::ValueList& arguments) {
+        return (*compiled)->Run(arguments);
+      },
+      subject->peer(), *cases, check);
   const bool agrees = report->check->agrees();
   if (agrees && options.seconds > 0) {
     progress.Update("time", 0, 0);

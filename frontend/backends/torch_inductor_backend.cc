@@ -65,6 +65,11 @@ class TorchInductor : public TorchBackend {
   absl::StatusOr<c10::IValue> Run(
       absl::Span<const RegionValue> inputs) const override;
   std::vector<std::string> Notes() const override;
+  std::optional<DataType> narrowed_to() const override {
+    if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
+    if (options_.tf32_matmul) return DataType::kFloat16;
+    return std::nullopt;
+  }
   absl::Status SaveMore(BackendStateProto* state,
                         TorchBackendStateProto* more) const override;
   absl::Status LoadMore(const BackendStateProto& state,

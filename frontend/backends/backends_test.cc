@@ -24,6 +24,7 @@ namespace fs = std::filesystem;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class BackendsTest : public testing::Test {
  protected:
@@ -174,17 +175,26 @@ TEST_F(BackendsTest, TrueDynamicDoesNotRecompile) {
   EXPECT_EQ(compileCounts().graphs, graphs);
 }
 
-TEST_F(BackendsTest, TheRecompileLimitIsAnErrorNotSilentEager) {
+TEST_F(BackendsTest, BeyondTheRecompileLimitLibTorchRunsTheCall) {
   auto source = SourceOf(kNet);
   auto backend = BackendOf(
       "TorchInductorBackend",
       {{"dynamic", false}, {"options", ConfigDict{{"recompile_limit", 2}}}});
   ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
+  // Sizes that the model itself refuses are no versions.
+  for (int64_t columns = 4; columns < 8; ++columns)
+    EXPECT_FALSE(Call(*source, *backend, at::randn({4, columns})).ok());
   ExpectAgrees(*source, *backend, at::randn({5, 3}));
-  auto refused = Call(*source, *backend, at::randn({6, 3}));
-  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(backend->Notes(), Not(Contains(HasSubstr("beyond the limit"))));
+  const int64_t graphs = compileCounts().graphs;
+  ExpectAgrees(*source, *backend, at::randn({6, 3}));
+  ExpectAgrees(*source, *backend, at::randn({7, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs);
   EXPECT_THAT(logs(), Contains(HasSubstr("warning: net has reached the limit "
                                          "of 2 compiled versions")));
+  EXPECT_THAT(backend->Notes(),
+              Contains(HasSubstr("LibTorch ran 2 calls of sizes beyond the "
+                                 "limit of 2 compiled versions")));
   ExpectAgrees(*source, *backend, at::randn({4, 3}));
 }
 

@@ -64,6 +64,11 @@ DataType TorchBackend::autocast_dtype() const {
                                            : DataType::kFloat16);
 }
 
+std::optional<DataType> TorchBackend::narrowed_to() const {
+  if (!autocast_enabled_) return std::nullopt;
+  return autocast_dtype();
+}
+
 absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::ModelOn(
     int gpu) const {
   AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,

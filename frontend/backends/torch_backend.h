@@ -31,6 +31,7 @@ class TorchBackend : public BackendImplementation {
   absl::Status Save(BackendStateProto* state) const final;
   absl::Status Load(std::shared_ptr<SourceModel> source,
                     const BackendStateProto& state) final;
+  std::optional<DataType> narrowed_to() const override;
 
  protected:
   // `dtype` of autocast; nothing: PyTorch's choice, bfloat16 on a CPU and

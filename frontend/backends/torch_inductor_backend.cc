@@ -65,12 +65,18 @@ class TorchInductor : public TorchBackend {
   absl::StatusOr<c10::IValue> Run(
       absl::Span<const RegionValue> inputs) const override;
   std::vector<std::string> Notes() const override;
+  std::optional<DataType> narrowed_to() const override {
+    if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
+    if (options_.tf32_matmul) return DataType::kFloat16;
+    return std::nullopt;
+  }
   absl::Status SaveMore(BackendStateProto* state,
                         TorchBackendStateProto* more) const override;
   absl::Status LoadMore(const BackendStateProto& state,
                         const TorchBackendStateProto& more) override;
 
  private:
+  // Null beyond the limit of versions.
   absl::StatusOr<std::shared_ptr<CompiledModel>> Find(
       absl::Span<const RegionValue> inputs, const ValueList& arguments,
       OnMiss on_miss) const;
@@ -191,6 +197,7 @@ absl::StatusOr<c10::IValue> TorchInductor::Run(
       return RunEager(arguments);
     return compiled.status();
   }
+  if (*compiled == nullptr) return RunEager(arguments);
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
   // A guard on a constant that is not checked means the compiled one.
   return (*compiled)->Run(arguments, options_.guard_filter_fn.empty()
@@ -363,7 +370,14 @@ absl::Status TorchInductor::CheckGraph(const CompiledModel& compiled) {
 
 std::vector<std::string> TorchInductor::Notes() const {
   std::lock_guard<std::mutex> lock(kept_mutex_);
-  return {notes_.begin(), notes_.end()};
+  std::vector<std::string> notes(notes_.begin(), notes_.end());
+  const int64_t calls = table_ == nullptr ? 0 : table_->calls_beyond_limit();
+  if (calls > 0)
+    notes.push_back(absl::StrCat(
+        "LibTorch ran ", calls, calls == 1 ? " call" : " calls",
+        " of sizes beyond the limit of ", options_.recompile_limit,
+        " compiled versions; raise recompile_limit, or set dynamic to True"));
+  return notes;
 }
 
 absl::StatusOr<ArtifactBlobs> TorchInductor::BlobsOf(

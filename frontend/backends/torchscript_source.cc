@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/session/pytree.h"
 #include "frontend/torchscript/model_bytes.h"
+#include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/torchscript/torch_util.h"
 #include "runtime/executable/status_macros.h"
@@ -199,6 +200,41 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Infer(
                           ModelOn(GpuOf(inputs)));
   AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, model->RunEager(arguments));
   return FlattenResult(result);
+}
+
+absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
+  struct Saved {
+    std::vector<std::shared_ptr<const Model>> models;
+    std::vector<std::unique_ptr<ModelState>> states;
+  };
+  auto saved = std::make_shared<Saved>();
+  saved->models.push_back(model_);
+  {
+    std::lock_guard<std::mutex> lock(copies_mutex_);
+    for (const auto& [gpu, copy] : copies_) {
+      if (std::shared_ptr<const Model> made = copy.lock())
+        saved->models.push_back(std::move(made));
+    }
+  }
+  bool any = false;
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInternal, "saving the state", [&] {
+        for (const std::shared_ptr<const Model>& model : saved->models) {
+          saved->states.push_back(std::make_unique<ModelState>(*model));
+          saved->states.back()->Save();
+          any = any || saved->states.back()->exists();
+        }
+        return absl::OkStatus();
+      }));
+  if (!any) return std::function<absl::Status()>();
+  return std::function<absl::Status()>([saved] {
+    return CatchExceptions(absl::StatusCode::kInternal,
+                           "putting back the state", [&] {
+                             for (const auto& state : saved->states)
+                               state->Restore();
+                             return absl::OkStatus();
+                           });
+  });
 }
 
 OwnedValue ToOwned(const c10::IValue& leaf) {

@@ -9,6 +9,7 @@
 #ifndef AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
 #define AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -66,6 +67,9 @@ class TorchScriptSource : public SourceModel {
   // In eager, on the GPU if one of the inputs is there.
   absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) override;
+
+  // Of the model, and of its copies on GPUs that somebody has.
+  absl::StatusOr<std::function<absl::Status()>> SaveState() override;
 
  private:
   // A nesting: nothing until the first value was seen.

@@ -184,12 +184,18 @@ ait_error* ait_module_record(ait_module* module, const ait_tensor* inputs,
 
 ait_error* ait_module_tune(ait_module* module, const char* strategy,
                            double milliseconds) {
+  return ait_module_tune_within(module, strategy, milliseconds, -1);
+}
+
+ait_error* ait_module_tune_within(ait_module* module, const char* strategy,
+                                  double milliseconds, double tolerance) {
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_RETURN_IF_ERROR(Need(strategy, "strategy"));
     AITUNE_ASSIGN_OR_RETURN(auto chosen,
                             aitune::StrategyByName(strategy, milliseconds));
     ait::TuneOptions options;
+    if (!(tolerance < 0)) options.tolerance = tolerance;
     if (chosen->name() == "OneBackend")
       options.backends = {{"TorchInductorBackend", {{"mode", "max-autotune"}}}};
     return module->module->Tune(*chosen, options);

@@ -120,6 +120,14 @@ AIT_API ait_error* ait_module_record(ait_module* module,
 AIT_API ait_error* ait_module_tune(ait_module* module, const char* strategy,
                                    double milliseconds);
 
+/* The same with a bound of the caller's: the largest error to eager, relative
+ * to the output's scale, that an output may have. Below 0: what the backends'
+ * configurations promise, as above. */
+AIT_API ait_error* ait_module_tune_within(ait_module* module,
+                                          const char* strategy,
+                                          double milliseconds,
+                                          double tolerance);
+
 /* Runs the module. The result is to be freed. */
 AIT_API ait_error* ait_module_run(const ait_module* module,
                                   const ait_tensor* inputs, size_t count,

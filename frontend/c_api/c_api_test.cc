@@ -110,6 +110,17 @@ TEST_F(CApi, LoadsTunesSavesAndServes) {
   ait_module_free(loaded);
 }
 
+TEST_F(CApi, CallersMayGiveTheBoundOfErrors) {
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  ASSERT_EQ(Record(module, 2), "");
+  EXPECT_THAT(Take(ait_module_tune_within(module, "OneBackend", 0, NAN)),
+              HasSubstr("the tolerance is nan"));
+  EXPECT_EQ(Take(ait_module_tune_within(module, "OneBackend", 0, 0.5)), "");
+  EXPECT_EQ(Take(ait_module_tune_within(module, "OneBackend", 0, -1)), "");
+  ait_module_free(module);
+}
+
 TEST_F(CApi, ChangesSubmodulesAndOperators) {
   torch::jit::Module part("Part");
   part.define("def forward(self, x: Tensor):\n    return torch.tanh(x)\n");

@@ -120,6 +120,7 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
     tuning.backends.push_back(std::move(choice));
   }
   tuning.batches = options.batches;
+  tuning.tolerance = options.tolerance;
   tuning.timing.milliseconds = 1000 * options.seconds;
   AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
   ait::ModuleOptions module_options;

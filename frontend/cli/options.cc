@@ -127,6 +127,17 @@ void AddMeasure(CLI::App& root, Options& options) {
   app->callback([&options] { options.command = Command::kMeasure; });
 }
 
+void AddTolerance(CLI::App& app, Options& options, const std::string& group) {
+  app.add_option("--tolerance", options.tolerance,
+                 "Largest error to eager, relative to the output's scale. "
+                 "Default, by the dtypes that it is computed in: float32 1e-4, "
+                 "float64 1e-9; float16 and bfloat16 twice eager's own "
+                 "distance to a float32 run")
+      ->type_name("X")
+      ->check(NumberFrom(0, "a tolerance"))
+      ->group(group);
+}
+
 void AddTune(CLI::App& root, Options& options) {
   CLI::App* app = root.add_subcommand(
       "tune", "Compile a model, compare it with eager, time it, report");
@@ -143,13 +154,7 @@ void AddTune(CLI::App& root, Options& options) {
       ->type_name("PHASE")
       ->check(OneOf({"import", "transformed", "fused", "linalg", "llvm"}))
       ->group(kCompileGroup);
-  app->add_option("--tolerance", options.tolerance,
-                  "Largest error to eager, relative to the output's scale. "
-                  "Default: float32 1e-4, float64 1e-9; float16 and bfloat16 "
-                  "twice eager's own distance to a float32 run")
-      ->type_name("X")
-      ->check(NumberFrom(0, "a tolerance"))
-      ->group("Report");
+  AddTolerance(*app, options, "Report");
   app->add_option("--seconds", options.seconds,
                   "Time to spend on timing; 0: none; default: 6")
       ->type_name("S")
@@ -258,6 +263,7 @@ void AddDeploy(CLI::App& root, Options& options) {
       ->allow_extra_args(false)
       ->type_name("TEXT")
       ->group(group);
+  AddTolerance(*app, options, group);
   app->add_option("--batches", options.batches,
                   "Batch sizes to time, separated by commas; default: powers "
                   "of two within the range of the first dynamic axis")

@@ -81,7 +81,7 @@ struct Options {
   std::string cost_model = "roofline";
   bool transfer = false;
   bool explain = false;
-  std::optional<double> tolerance;
+  std::optional<double> tolerance;  // tune and deploy; nothing: the default
   double seconds = 6;  // tune and bench; 0: no timing
 
   // run

@@ -132,5 +132,12 @@ TEST(ParseCommandLine, HelpOfACommandListsItsOptions) {
   }
 }
 
+TEST(ParseCommandLine, DeployTakesAToleranceToo) {
+  Options options;
+  EXPECT_EQ(Parse({"deploy", "m.pt", "--tolerance", "0.25"}, options),
+            kSuccess);
+  EXPECT_EQ(options.tolerance, 0.25);
+}
+
 }  // namespace
 }  // namespace aitune::cli

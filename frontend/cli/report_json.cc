@@ -50,6 +50,7 @@ json ToJson(const frontend::CheckReport& check) {
                    {"skipped", result.skipped},
                    {"outputs", comparisons}};
     if (!result.note.empty()) object["note"] = result.note;
+    if (!result.both_raise.empty()) object["both_raise"] = result.both_raise;
     if (result.own_nans_of_eager > 0) {
       object["own_nans_of_eager"] = result.own_nans_of_eager;
     }

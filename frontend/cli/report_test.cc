@@ -40,8 +40,9 @@ Report Example() {
   comparison.agrees = true;
   comparison.max_error = 2e-6;
   comparison.limits.relative = 1e-4;
-  check.cases = {{"random", false, "", {comparison}},
-                 {"ones", true, "eager raises: index", {}}};
+  check.cases = {{"random", false, "", "", {comparison}},
+                 {"zeros", false, "index out of range", "", {}},
+                 {"ones", true, "", "draws random numbers", {}}};
   check.outputs = {{"", "float32[1,8]", comparison, "random"}};
   report.check = check;
   report.timing = {{"ours", {10, 2, 3, 2, 2, 1.9, 2.1}},
@@ -58,7 +59,9 @@ TEST(SummaryText, TellsEveryPart) {
   EXPECT_THAT(text, HasSubstr("12, of which 5 distinct; built in 1.8 s "
                               "(import 0.8, fuse 1.0)"));
   EXPECT_THAT(text, HasSubstr("agrees with eager on 1 inputs"));
-  EXPECT_THAT(text, HasSubstr("ones skipped, eager raises: index"));
+  EXPECT_THAT(text, HasSubstr("ones skipped, draws random numbers"));
+  EXPECT_THAT(text,
+              HasSubstr("zeros: eager raises, and ours: index out of range"));
   EXPECT_THAT(text, HasSubstr("2.50x"));
   EXPECT_THAT(text, HasSubstr("peak 250 MB (2.5x the weights)"));
 }
@@ -90,17 +93,19 @@ TEST(SummaryText, SaysWhereItDiffers) {
   wrong.output = "[1]";
   wrong.problem = "error 0.5 exceeds 0.0001";
   wrong.max_error = 0.5;
-  report.check->cases.push_back({"NaN", false, "", {wrong}});
+  report.check->cases.push_back({"NaN", false, "", "", {wrong}});
   EXPECT_FALSE(report.check->agrees());
   const std::string text = SummaryText(report);
-  EXPECT_THAT(text, HasSubstr("DIFFERS from eager on 1 of 2 inputs"));
+  EXPECT_THAT(text, HasSubstr("DIFFERS from eager on 1 of 4 inputs"));
   EXPECT_THAT(text, HasSubstr("NaN: output[1] error 0.5 exceeds 0.0001"));
 }
 
 TEST(CheckReport, NothingComparedIsNoAgreement) {
   frontend::CheckReport check;
   EXPECT_FALSE(check.agrees());
-  check.cases = {{"ones", true, "eager raises", {}}};
+  check.cases = {{"ones", true, "", "draws random numbers", {}}};
+  EXPECT_FALSE(check.agrees());
+  check.cases.push_back({"zeros", false, "index out of range", "", {}});
   EXPECT_FALSE(check.agrees());
 }
 

@@ -137,8 +137,12 @@ std::string CheckText(const frontend::CheckReport& check) {
   int compared = 0, failed = 0;
   std::string notes;
   for (const frontend::CaseResult& result : check.cases) {
-    compared += !result.skipped;
+    compared += !result.skipped && result.both_raise.empty();
     failed += !result.agrees();
+    if (!result.both_raise.empty()) {
+      notes += Line("", absl::StrCat(result.name, ": eager raises, and ours: ",
+                                     result.both_raise));
+    }
     if (!result.note.empty()) {
       notes += Line(
           "", absl::StrCat(
@@ -172,15 +176,15 @@ std::string CheckText(const frontend::CheckReport& check) {
   }
   std::string text = Line(
       "checked",
-      compared == 0 ? "no input could be compared with eager"
-      : failed == 0
-          ? absl::StrFormat("agrees with eager on %d inputs (%s)", compared,
+      failed > 0 ? absl::StrFormat("DIFFERS from eager on %d of %d inputs",
+                                   failed, check.cases.size())
+      : compared == 0
+          ? "no input could be compared with eager"
+          : absl::StrFormat("agrees with eager on %d inputs (%s)", compared,
                             absl::StrJoin(check.cases, ", ",
                                           [](std::string* out, const auto& c) {
                                             absl::StrAppend(out, c.name);
-                                          }))
-          : absl::StrFormat("DIFFERS from eager on %d of %d inputs", failed,
-                            compared));
+                                          })));
   Table table({"output", "type", ">max error", ">allowed", "worst input",
                "to float32/64: ours, eager's"});
   for (const frontend::OutputSummary& output : check.outputs) {

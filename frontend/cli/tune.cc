@@ -65,7 +65,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   if (!report.ok()) return report.status();
 
   absl::StatusOr<std::vector<std::vector<int64_t>>> sizes =
-      frontend::SizesToCheck(**compiled, subject->inputs, options.seed);
+      frontend::BoundarySizes(**compiled, subject->inputs, options.seed);
   if (!sizes.ok()) return sizes.status();
   absl::StatusOr<std::vector<frontend::InputCase>> cases =
       frontend::CheckCases(subject->inputs, options.seed, *sizes);
@@ -77,8 +77,13 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   check.progress = [&](int done, int total) {
     progress.Update("check against eager", done, total);
   };
-  report->check =
-      frontend::CheckAgainstEager(**compiled, subject->peer(), *cases, check);
+  check.gpu = subject->gpu;
+  check.source = &subject->model;
+  report->check = frontend::CheckAgainstEager(
+      [&](const frontend::ValueList& arguments) {
+        return (*compiled)->Run(arguments);
+      },
+      subject->peer(), *cases, check);
   AddVersions(**compiled, *report);
   const bool agrees = report->check->agrees();
   if (agrees && options.seconds > 0) {

@@ -3,10 +3,12 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/checkpoint/checkpoint.h"
+#include "frontend/module/backend_checker.h"
 #include "frontend/session/gpu.h"
-#include "frontend/session/verification.h"
 #include "runtime/backend/registry.h"
 #include "runtime/executable/status_macros.h"
 #include "runtime/logging/logging.h"
@@ -14,7 +16,6 @@
 namespace ait {
 namespace {
 
-using aitune::frontend::ToIValue;
 using aitune::frontend::TorchScriptSource;
 using aitune::frontend::ValueList;
 
@@ -46,24 +47,6 @@ absl::StatusOr<aitune::Device> StartDevice(std::string_view device) {
   if (const int gpu = aitune::frontend::GpuOf(parsed); gpu >= 0)
     AITUNE_RETURN_IF_ERROR(aitune::frontend::StartLibTorchCuda(gpu));
   return parsed;
-}
-
-// Outputs within the tolerance of their dtype.
-absl::Status CheckOutputs(absl::Span<const aitune::OwnedValue> expected,
-                          absl::Span<const aitune::OwnedValue> actual) {
-  for (size_t i = 0; i < expected.size(); ++i) {
-    const c10::IValue wanted = ToIValue(expected[i].value, expected[i].owner);
-    const c10::IValue given = ToIValue(actual[i].value, actual[i].owner);
-    for (const aitune::frontend::Comparison& comparison :
-         aitune::frontend::CompareResults(aitune::frontend::ToCpu(given),
-                                          aitune::frontend::ToCpu(wanted),
-                                          nullptr)) {
-      if (!comparison.agrees)
-        return absl::FailedPreconditionError(
-            absl::StrCat("output ", i, ": ", comparison.problem));
-    }
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -156,6 +139,12 @@ absl::StatusOr<aitune::Sample> Module::OnDevice(
 
 absl::StatusOr<aitune::TuneResult> Module::Choose(
     const aitune::Strategy& strategy, const TuneOptions& options) {
+  if (options.tolerance &&
+      !(*options.tolerance >= 0 && std::isfinite(*options.tolerance)))
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the tolerance is ", *options.tolerance,
+        "; give a number of 0 or more, or none for what the backend's "
+        "configuration promises"));
   aitune::TuneRequest request;
   request.module_name = name();
   request.build.model = source_;
@@ -187,7 +176,11 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
                             aitune::CreateBackend(kind, config));
     request.backends.push_back(std::move(backend));
   }
-  request.check = CheckOutputs;
+  BackendChecker checker(source_, gpu, options.tolerance);
+  request.check = [&](const aitune::Backend& backend,
+                      const aitune::Sample& sample) {
+    return checker.Check(backend, sample);
+  };
   request.batches = options.batches;
   request.timing = options.timing;
   std::unique_ptr<aitune::frontend::GpuClock> clock;
@@ -293,8 +286,18 @@ std::string Module::Describe() const {
 }
 
 TuneReport Module::report() const {
-  std::lock_guard<std::mutex> lock(mutex_);
-  return report_;
+  TuneReport report;
+  std::shared_ptr<aitune::Backend> backend;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    report = report_;
+    backend = backend_;
+  }
+  // What it has run since it was built, too.
+  for (aitune::BackendReport& entrant : report.backends) {
+    if (entrant.chosen && backend != nullptr) entrant.notes = backend->Notes();
+  }
+  return report;
 }
 
 absl::StatusOr<std::string> Module::Save(const std::filesystem::path& path,

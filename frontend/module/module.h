@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,6 +59,11 @@ struct TuneOptions {
   std::vector<BackendChoice> backends;
   std::vector<int64_t> batches;  // see TuneRequest
   aitune::TimingOptions timing;
+  // The largest error to eager, relative to the output's scale, that an output
+  // of a backend may have. Nothing: what its configuration promises, which is
+  // the tolerance of the model's own dtypes, or of autocast's dtype
+  // (frontend/session/verification.h has them).
+  std::optional<double> tolerance;
 };
 
 // What became of tuning.
@@ -106,8 +112,10 @@ class Module {
   absl::StatusOr<aitune::GraphSpec> Spec() const;
 
   // Builds the backends, checks each against eager on the samples and takes the
-  // one that `strategy` chooses. On an error the module goes on as before.
-  // kFailedPrecondition without samples; else the strategy's.
+  // one that `strategy` chooses. On an error the module goes on as before. A
+  // model with state has the same afterwards; nobody may call it meanwhile.
+  // kFailedPrecondition without samples, kInvalidArgument for a tolerance that
+  // is none; else the strategy's.
   absl::Status Tune(const aitune::Strategy& strategy,
                     const TuneOptions& options);
 

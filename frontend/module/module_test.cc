@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -129,6 +130,70 @@ TEST_F(ModuleTest, FailuresLeaveItInEagerWithTheReason) {
   EXPECT_THAT(capture_.lines(),
               testing::Contains(HasSubstr("net is not tuned")));
   ExpectAgrees(*module, at::randn({2, 3}));
+}
+
+// Counts its calls in a buffer, or in an attribute.
+std::shared_ptr<const Model> Counter(const std::string& body) {
+  torch::jit::Module module("Counter");
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_buffer("count", at::zeros({1}));
+  module.register_attribute("calls", c10::IntType::get(), 0);
+  module.define("def forward(self, x: Tensor) -> Tensor:\n" + body);
+  auto model = Model::FromModule(module);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return std::make_shared<const Model>(*std::move(model));
+}
+
+TEST_F(ModuleTest, ModelsWithStateAreTunedOnCopiesOfIt) {
+  for (const char* body :
+       {"  self.count.add_(1)\n  return x * self.count\n",
+        "  self.calls = self.calls + 1\n  return x * self.calls\n"}) {
+    for (const char* backend : {"TorchInductorBackend", "TorchScriptBackend"}) {
+      model_ = Counter(body);
+      auto module = Module::Wrap(model_, {"counter", folder_ / "cache"});
+      for (const int64_t batch : {1, 4})
+        ASSERT_TRUE(
+            module->Record(ValueList({at::ones({batch, 3})}), batch).ok());
+      ASSERT_TRUE(module->Tune(*aitune::MaxThroughput(), Quick(backend)).ok());
+      for (const aitune::BackendReport& report : module->report().backends) {
+        EXPECT_THAT(report.reason, Not(HasSubstr("differs")));
+        EXPECT_FALSE(report.timings.empty());
+      }
+      // The first call is the first.
+      EXPECT_EQ(module->Run(ValueList({at::ones({1, 3})}))
+                    ->toTensor()
+                    .sum()
+                    .item<float>(),
+                3)
+          << body << backend;
+    }
+  }
+}
+
+TEST_F(ModuleTest, EachConfigurationHasTheBoundThatItPromises) {
+  for (const aitune::DataType dtype :
+       {aitune::DataType::kBFloat16, aitune::DataType::kFloat16}) {
+    auto module = Wrap(
+        "def forward(self, x: Tensor):\n"
+        "    w = torch.sin(torch.arange(4096, dtype=6)).view([64, 64])\n"
+        "    for i in range(4):\n"
+        "        x = torch.relu(torch.matmul(x, w) * 0.2)\n"
+        "    return x\n");
+    ASSERT_TRUE(module->Record(ValueList({at::randn({8, 64})})).ok());
+    TuneOptions options = Quick("TorchInductorBackend");
+    options.backends[0].second = {{"autocast_enabled", true},
+                                  {"autocast_dtype", dtype}};
+    const absl::Status tuned = module->Tune(*aitune::OneBackend(), options);
+    EXPECT_TRUE(tuned.ok()) << tuned;
+    // The caller's bound goes before it.
+    options.tolerance = 1e-6;
+    const absl::Status refused = module->Tune(*aitune::OneBackend(), options);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("exceeds 1e-06"));
+    options.tolerance = -1;
+    EXPECT_EQ(module->Tune(*aitune::OneBackend(), options).code(),
+              absl::StatusCode::kInvalidArgument);
+  }
 }
 
 TEST_F(ModuleTest, ADeviceThatThereIsNotIsAnError) {

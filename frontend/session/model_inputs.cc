@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -227,6 +228,40 @@ absl::StatusOr<std::vector<int64_t>> SymbolSizes(
   return sizes;
 }
 
+std::vector<SizeCombination> SizesToCheck(
+    absl::Span<const SymbolSpec> symbols) {
+  const auto combination = [&](const std::string& name, const auto& size) {
+    SizeCombination made;
+    made.name = name;
+    for (const SymbolSpec& symbol : symbols) made.sizes.push_back(size(symbol));
+    return made;
+  };
+  const auto largest = [](const SymbolSpec& symbol) { return symbol.max; };
+  std::vector<SizeCombination> combinations = {
+      combination("random", largest), combination("random 2", largest)};
+  if (symbols.empty()) return combinations;
+  combinations.push_back(combination(
+      "smallest sizes", [](const SymbolSpec& symbol) { return symbol.min; }));
+  combinations.push_back(combination(
+      "middle sizes",
+      [](const SymbolSpec& symbol) { return (symbol.min + symbol.max) / 2; }));
+  return combinations;
+}
+
+absl::StatusOr<std::vector<InputCase>> RandomCases(
+    const ModelInputs& inputs, absl::Span<const SizeCombination> combinations,
+    uint64_t seed) {
+  std::vector<InputCase> cases;
+  for (const SizeCombination& combination : combinations) {
+    // Elements of their own for each.
+    absl::StatusOr<ValueList> arguments =
+        MakeInputs(inputs.specs, combination.sizes, ++seed);
+    if (!arguments.ok()) return arguments.status();
+    cases.push_back({combination.name, *std::move(arguments)});
+  }
+  return cases;
+}
+
 absl::StatusOr<std::vector<InputCase>> CheckCases(
     const ModelInputs& inputs, uint64_t seed,
     absl::Span<const std::vector<int64_t>> more_sizes) {
@@ -239,35 +274,14 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(
   if (!inputs.specs.empty()) {
     absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(inputs.specs);
     if (!symbols.ok()) return symbols.status();
-    auto random = [&](const std::string& name, uint64_t offset,
-                      const std::function<int64_t(const SymbolSpec&)>& size) {
-      absl::StatusOr<ValueList> arguments = MakeInputs(
-          inputs.specs, Sizes(symbols->symbols, size), seed + offset);
-      if (arguments.ok()) cases.push_back({name, *std::move(arguments)});
-      return arguments.status();
-    };
-    auto largest = [](const SymbolSpec& symbol) { return symbol.max; };
-    absl::Status status = random("random", 1, largest);
-    if (status.ok()) status = random("random 2", 2, largest);
-    if (status.ok() && !symbols->symbols.empty()) {
-      status = random("smallest sizes", 3,
-                      [](const SymbolSpec& symbol) { return symbol.min; });
-      if (status.ok()) {
-        status = random("middle sizes", 4, [](const SymbolSpec& symbol) {
-          return (symbol.min + symbol.max) / 2;
-        });
-      }
-    }
-    for (size_t i = 0; i < more_sizes.size() && status.ok(); ++i) {
-      absl::StatusOr<ValueList> arguments =
-          MakeInputs(inputs.specs, more_sizes[i], seed + 5 + i);
-      status = arguments.status();
-      if (status.ok())
-        cases.push_back(
-            {absl::StrCat("sizes ", absl::StrJoin(more_sizes[i], ", ")),
-             *std::move(arguments)});
-    }
-    if (!status.ok()) return status;
+    std::vector<SizeCombination> combinations = SizesToCheck(symbols->symbols);
+    for (const std::vector<int64_t>& sizes : more_sizes)
+      combinations.push_back(
+          {absl::StrCat("sizes ", absl::StrJoin(sizes, ", ")), sizes});
+    absl::StatusOr<std::vector<InputCase>> random =
+        RandomCases(inputs, combinations, seed);
+    if (!random.ok()) return random.status();
+    std::move(random->begin(), random->end(), std::back_inserter(cases));
   } else {
     for (const char* name : {"random", "random 2"}) {
       cases.push_back({name, Map(*base, [&](const at::Tensor& tensor, int) {

@@ -64,6 +64,22 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(
     const ModelInputs& inputs, uint64_t seed,
     absl::Span<const std::vector<int64_t>> more_sizes = {});
 
+// One size for each dynamic axis of the inputs, by its symbol.
+struct SizeCombination {
+  std::string name;  // of its case, such as "smallest sizes"
+  std::vector<int64_t> sizes;
+};
+
+// Those that CheckCases takes: the largest twice, with other elements, and with
+// dynamic axes the smallest and the middle ones.
+std::vector<SizeCombination> SizesToCheck(absl::Span<const SymbolSpec> symbols);
+
+// A case of random elements for each of `combinations`, in order. Errors: those
+// of MakeInputs.
+absl::StatusOr<std::vector<InputCase>> RandomCases(
+    const ModelInputs& inputs, absl::Span<const SizeCombination> combinations,
+    uint64_t seed);
+
 }  // namespace aitune::frontend
 
 #endif  // AITUNE_FRONTEND_SESSION_MODEL_INPUTS_H_

@@ -97,6 +97,17 @@ TEST(CheckCases, ZerosAndOnesStayInTheRangesThatAUserGives) {
   EXPECT_EQ(found, 2);
 }
 
+TEST(RandomCases, AreOfTheCombinationsThatAreAskedFor) {
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec("float32[1..9,3]")};
+  auto cases = RandomCases(inputs, {{"one", {1}}, {"seven", {7}}}, 0);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  ASSERT_EQ(cases->size(), 2u);
+  EXPECT_EQ((*cases)[1].name, "seven");
+  EXPECT_EQ((*cases)[0].arguments.values()[0].toTensor().size(0), 1);
+  EXPECT_EQ((*cases)[1].arguments.values()[0].toTensor().size(0), 7);
+}
+
 TEST(CheckCases, NanCaseHasNanAndKeepsTheSample) {
   ModelInputs inputs;
   inputs.samples = ValueList({at::ones({4}), at::ones({4})});

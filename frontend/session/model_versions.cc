@@ -92,7 +92,7 @@ std::vector<const CompiledModel*> ModelVersions::all() const {
   return versions;
 }
 
-absl::StatusOr<std::vector<std::vector<int64_t>>> SizesToCheck(
+absl::StatusOr<std::vector<std::vector<int64_t>>> BoundarySizes(
     const CompiledModel& compiled, const ModelInputs& inputs, uint64_t seed) {
   if (inputs.specs.empty()) return std::vector<std::vector<int64_t>>();
   AITUNE_ASSIGN_OR_RETURN(const SymbolAssignment assignment,

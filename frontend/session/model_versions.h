@@ -49,7 +49,7 @@ class ModelVersions {
 // Combinations of sizes to compare with eager on, one size for each symbol of
 // AssignSymbols(inputs.specs): both sides of each boundary of what `compiled`
 // holds, and random ones between. Those of CheckCases are not among them.
-absl::StatusOr<std::vector<std::vector<int64_t>>> SizesToCheck(
+absl::StatusOr<std::vector<std::vector<int64_t>>> BoundarySizes(
     const CompiledModel& compiled, const ModelInputs& inputs, uint64_t seed);
 
 }  // namespace aitune::frontend

@@ -11,7 +11,7 @@
 namespace aitune::frontend {
 namespace {
 
-absl::StatusOr<c10::IValue> RunWith(const Model& model,
+absl::StatusOr<c10::IValue> RunWith(const RunFunction& run_eager,
                                     const ValueList& arguments,
                                     double in_place_of_nan) {
   std::vector<c10::IValue> changed;
@@ -22,17 +22,17 @@ absl::StatusOr<c10::IValue> RunWith(const Model& model,
           return tensor.masked_fill(tensor.isnan(), in_place_of_nan);
         }));
   }
-  return model.RunEager(ValueList(std::move(changed)));
+  return run_eager(ValueList(std::move(changed)));
 }
 
 }  // namespace
 
 absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
-    const Model& model, const ValueList& arguments, const c10::IValue& eager,
-    const c10::IValue& ours) {
-  absl::StatusOr<c10::IValue> zero = RunWith(model, arguments, 0);
+    const RunFunction& run_eager, const ValueList& arguments,
+    const c10::IValue& eager, const c10::IValue& ours) {
+  absl::StatusOr<c10::IValue> zero = RunWith(run_eager, arguments, 0);
   if (!zero.ok()) return zero.status();
-  absl::StatusOr<c10::IValue> one = RunWith(model, arguments, 1);
+  absl::StatusOr<c10::IValue> one = RunWith(run_eager, arguments, 1);
   if (!one.ok()) return one.status();
   const std::vector<at::Tensor> with_zero = TensorLeaves(*zero),
                                 with_one = TensorLeaves(*one),
@@ -55,6 +55,16 @@ absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
         return at::where(own, with_zero[i], tensor);
       }));
   return without;
+}
+
+absl::StatusOr<c10::IValue> WithPlainAttention(const RunFunction& run_eager,
+                                               const ValueList& arguments) {
+  at::Context& context = at::globalContext();
+  const bool fused = context.userEnabledFlashSDP();
+  context.setSDPUseFlash(false);
+  absl::StatusOr<c10::IValue> result = run_eager(arguments);
+  context.setSDPUseFlash(fused);
+  return result;
 }
 
 bool HasNan(const ValueList& arguments) {

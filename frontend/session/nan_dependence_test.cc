@@ -26,6 +26,12 @@ ValueList Arguments(const at::Tensor& tensor) {
   return ValueList({c10::IValue(tensor)});
 }
 
+RunFunction Eager(const Model& model) {
+  return [&model](const ValueList& arguments) {
+    return model.RunEager(arguments);
+  };
+}
+
 TEST(NanDependence, FindsNan) {
   EXPECT_TRUE(HasNan(Arguments(at::tensor({1.f, kNan}))));
   EXPECT_FALSE(HasNan(Arguments(at::tensor({1.f, 2.f}))));
@@ -39,8 +45,8 @@ TEST(NanDependence, ReplacesOnlyWhatDoesNotDependOnIt) {
   ASSERT_TRUE(eager.ok()) << eager.status();
   ASSERT_TRUE(eager->toTensor().isnan().all().item<bool>());
   // Ours lost both NaN; only the first rightly so.
-  auto expected =
-      ReplaceIndependentNans(model, arguments, *eager, at::tensor({3.f, 3.f}));
+  auto expected = ReplaceIndependentNans(Eager(model), arguments, *eager,
+                                         at::tensor({3.f, 3.f}));
   ASSERT_TRUE(expected.ok()) << expected.status();
   EXPECT_EQ(expected->replaced, 1);
   const at::Tensor result = expected->result->toTensor();
@@ -53,7 +59,7 @@ TEST(NanDependence, LeavesNanThatOursHasToo) {
   const Model model = Masking();
   auto eager = model.RunEager(arguments);
   ASSERT_TRUE(eager.ok()) << eager.status();
-  auto expected = ReplaceIndependentNans(model, arguments, *eager,
+  auto expected = ReplaceIndependentNans(Eager(model), arguments, *eager,
                                          at::tensor({kNan, kNan}));
   ASSERT_TRUE(expected.ok()) << expected.status();
   EXPECT_EQ(expected->replaced, 0);
@@ -64,7 +70,7 @@ TEST(NanDependence, OtherShapesReplaceNothing) {
   const Model model = Masking();
   auto eager = model.RunEager(arguments);
   ASSERT_TRUE(eager.ok()) << eager.status();
-  auto expected = ReplaceIndependentNans(model, arguments, *eager,
+  auto expected = ReplaceIndependentNans(Eager(model), arguments, *eager,
                                          at::tensor({3.f, 3.f, 3.f}));
   ASSERT_TRUE(expected.ok()) << expected.status();
   EXPECT_EQ(expected->replaced, 0);

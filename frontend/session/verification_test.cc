@@ -41,8 +41,8 @@ TEST(CompareTensors, ErrorIsRelativeToTheScaleOfTheOutput) {
 
 TEST(CompareTensors, GivenToleranceReplacesTheDefault) {
   at::Tensor eager = at::ones({4});
-  EXPECT_TRUE(CompareTensors(eager * 1.01, eager, nullptr, 0.1).agrees);
-  EXPECT_FALSE(CompareTensors(eager * 1.01, eager, nullptr, 0.001).agrees);
+  EXPECT_TRUE(CompareTensors(eager * 1.01, eager, nullptr, {0.1}).agrees);
+  EXPECT_FALSE(CompareTensors(eager * 1.01, eager, nullptr, {0.001}).agrees);
 }
 
 TEST(CompareTensors, NanAndInfinityMustBeTheSame) {
@@ -107,30 +107,42 @@ TEST(CompareTensors, ReferenceExcusesAnIllConditionedFloat32Model) {
   EXPECT_TRUE(CompareTensors(ours, eager, &reference).agrees);
 }
 
-TEST(CompareTensors, IntegersAreAsNearToTheReferenceAsEager) {
+TEST(CompareTensors, IntegersMayDifferOnlyWhereTheReferenceDoes) {
   const at::Tensor reference = at::arange(10);
   at::Tensor eager = reference.clone(), ours = reference.clone();
   eager[3].fill_(7);
-  ours[5].fill_(7);
   EXPECT_FALSE(CompareTensors(ours, eager, nullptr).agrees);
   EXPECT_TRUE(CompareTensors(ours, eager, &reference).agrees);
-  ours.slice(0, 0, 3).fill_(7);
-  EXPECT_FALSE(CompareTensors(ours, eager, &reference).agrees);
-  EXPECT_FALSE(CompareTensors(ours, reference, &reference).agrees);
+  // As many elements, but others.
+  ours[3].fill_(7);
+  ours[5].fill_(7);
+  const Comparison result = CompareTensors(ours, eager, &reference);
+  EXPECT_FALSE(result.agrees);
+  EXPECT_EQ(result.differing, 1);
+  EXPECT_THAT(result.problem, HasSubstr("first at [5]: 7, eager 5"));
 }
 
-TEST(Excuse, IntegersDifferWhereEagersRunsDo) {
-  const at::Tensor eager = at::arange(10), once = eager.clone();
-  at::Tensor ours = eager.clone();
-  once[3].fill_(7);
-  ours.slice(0, 0, 3).fill_(7);
+TEST(Excuse, IntegersOnlyWhereEagersRunsChange) {
+  const at::Tensor eager = at::arange(10);
+  at::Tensor once = eager.clone(), ours = eager.clone();
+  ours.slice(0, 2, 4).fill_(7);
   Comparison result = CompareTensors(ours, eager, nullptr);
   ASSERT_FALSE(result.agrees);
-  Excuse(CompareTensors(eager, eager, nullptr), result);
-  Excuse(CompareTensors(once, eager, nullptr), result);
-  EXPECT_FALSE(result.agrees);  // 3 of ours against 1
-  once[4].fill_(7);
-  Excuse(CompareTensors(once, eager, nullptr), result);
+  const auto excuse = [&](const at::Tensor& other, bool ties_kept) {
+    Excuse(CompareTensors(other, eager, nullptr), ties_kept, result);
+  };
+  once.slice(0, 5, 9).fill_(1);
+  excuse(once, true);
+  EXPECT_EQ(result.differing, 2) << "eager changes elsewhere";
+  once[3].fill_(5);
+  excuse(once, false);
+  EXPECT_EQ(result.differing, 2) << "a run that breaks ties";
+  excuse(once, true);
+  EXPECT_FALSE(result.agrees);
+  EXPECT_EQ(result.differing, 1);
+  EXPECT_THAT(result.problem, HasSubstr("first at [2]"));
+  once[2].fill_(5);
+  excuse(once, true);
   EXPECT_TRUE(result.agrees);
   EXPECT_EQ(result.problem, "");
 }
@@ -145,26 +157,135 @@ TEST(Excuse, TakesTheWorstOfEagersRunsAndNoMore) {
   Comparison result = CompareTensors(ours, eager, &reference);
   ASSERT_FALSE(result.agrees);
   const std::string problem = result.problem;
-  Excuse(run(1.00005, &reference), result);  // nearer than the run known
+  Excuse(run(1.00005, &reference), true, result);  // nearer than the run known
   EXPECT_EQ(result.problem, problem);
-  Excuse(run(1.0008, &reference), result);  // less than a quarter of ours
+  Excuse(run(1.0008, &reference), true, result);  // less than a quarter of ours
   EXPECT_FALSE(result.agrees);
   EXPECT_THAT(result.problem, HasSubstr("eager's is 0.0008"));
-  Excuse(run(0.9988, &reference), result);
+  Excuse(run(0.9988, &reference), false, result);
   EXPECT_TRUE(result.agrees);
   EXPECT_EQ(result.problem, "");
 
   // Without a reference, by eager's distance to itself: ours is off by 0.0019.
   Comparison plain = CompareTensors(ours, eager, nullptr);
-  Excuse(run(1.0008, nullptr), plain);
+  Excuse(run(1.0008, nullptr), true, plain);
   EXPECT_FALSE(plain.agrees);
-  Excuse(run(1.0012, nullptr), plain);
+  Excuse(run(1.0012, nullptr), true, plain);
   EXPECT_TRUE(plain.agrees);
 
   // NaNs are no matter of rounding.
   Comparison nan = CompareTensors(at::full_like(ours, NAN), eager, &reference);
-  Excuse(nan, nan);
+  Excuse(nan, true, nan);
   EXPECT_FALSE(nan.agrees);
+}
+
+// 1024 elements near 1e6, and 1024 near 1: off by half, one of the latter is
+// far off, but small beside the root mean square.
+TEST(CompareTensors, OneElementFarOffIsSeenBesideLargeOnes) {
+  const at::Tensor exact =
+      at::cat({at::randn({4, 256}) * 1e6, at::randn({4, 256})}).to(at::kDouble);
+  const at::Tensor eager = exact.to(at::kFloat);
+  at::Tensor ours = (exact * (1 + 1e-6)).to(at::kFloat);
+  EXPECT_TRUE(CompareTensors(ours, eager, nullptr).agrees);
+  ours[6][17].add_(0.5);
+  for (const at::Tensor* reference : {(const at::Tensor*)nullptr, &exact}) {
+    const Comparison result = CompareTensors(ours, eager, reference);
+    EXPECT_FALSE(result.agrees);
+    EXPECT_LT(result.max_error, 1e-4) << "the whole hides it";
+    EXPECT_THAT(result.problem, HasSubstr("far off in 1 of 8 neighbourhoods"));
+    EXPECT_THAT(result.problem, HasSubstr("first at [6,17]"));
+  }
+  // Eager is as far off there in another run: nothing is known about it.
+  Comparison result = CompareTensors(ours, eager, &exact);
+  at::Tensor other = eager.clone();
+  other[5][17].sub_(0.5);
+  Excuse(CompareTensors(other, eager, &exact), true, result);
+  EXPECT_FALSE(result.agrees) << "another neighbourhood";
+  other[6][90].sub_(0.5);
+  Excuse(CompareTensors(other, eager, &exact), true, result);
+  EXPECT_TRUE(result.agrees) << result.problem;
+}
+
+TEST(CompareTensors, OneElementFarOffIsSeenInLowPrecision) {
+  const at::Tensor exact =
+      at::cat({at::randn({4, 256}) * 1000, at::randn({4, 256})});
+  const at::Tensor eager = (exact * (1 + 1e-3)).to(at::kHalf);
+  at::Tensor ours = (exact * (1 - 1e-3)).to(at::kHalf);
+  EXPECT_TRUE(CompareTensors(ours, eager, &exact).agrees);
+  ours[6][17].add_(0.5);
+  EXPECT_FALSE(CompareTensors(ours, eager, &exact).agrees);
+}
+
+// What a correct compiler gives must pass however its roundings fall.
+TEST(CompareTensors, RoundingsOfSingleElementsAreNoErrors) {
+  at::manual_seed(3);
+  for (int run = 0; run < 20; ++run) {
+    const at::Tensor x = at::randn({64, 512}, at::kDouble),
+                     w = at::randn({512, 512}, at::kDouble);
+    // Elements that are small by cancellation, and zeros beside them.
+    const at::Tensor exact = at::relu(x.matmul(w));
+    const auto rounded = [&](double unit) {
+      return exact + exact.gt(0).to(at::kDouble) *
+                         at::randn(exact.sizes(), at::kDouble) * unit * 22;
+    };
+    for (const auto& [dtype, unit] : {std::pair(at::kFloat, 0x1p-24),
+                                      {at::kHalf, 0x1p-11},
+                                      {at::kBFloat16, 0x1p-8}}) {
+      const Comparison result = CompareTensors(rounded(unit).to(dtype),
+                                               rounded(unit).to(dtype), &exact);
+      EXPECT_TRUE(result.agrees) << dtype << " " << result.problem;
+    }
+  }
+}
+
+TEST(CompareTensors, EqualToTheBitIsNeverWrong) {
+  const at::Tensor reference = at::randn({256});
+  at::Tensor eager = (reference * 1.5).to(at::kHalf);
+  eager[3].fill_(kNan);
+  eager[4].fill_(kInf);
+  EXPECT_TRUE(CompareTensors(eager.clone(), eager, &reference).agrees);
+}
+
+// Scores that overflow in float16 make eager's rows NaN: where it is not
+// finite it has no distance to the reference, which is not a distance of 0.
+TEST(CompareTensors, WhereEagerAloneIsNotFiniteTheToleranceDecides) {
+  const at::Tensor reference = at::rand({4, 64}) + 1;
+  const at::Tensor eager = at::full({4, 64}, kNan).to(at::kHalf);
+  const Comparison near =
+      CompareTensors((reference * 1.004).to(at::kHalf), eager, &reference);
+  EXPECT_TRUE(near.agrees) << near.problem;
+  const Comparison far =
+      CompareTensors((reference * 1.04).to(at::kHalf), eager, &reference);
+  EXPECT_FALSE(far.agrees);
+  EXPECT_THAT(far.problem, HasSubstr("where eager alone is not finite"));
+}
+
+TEST(CompareTensors, TheNarrowestArithmeticDecides) {
+  const at::Tensor reference = at::randn({256}, at::kDouble);
+  const at::Tensor eager = (reference * 1.002).to(at::kFloat);
+  const at::Tensor ours = (reference * 0.997).to(at::kFloat);
+  EXPECT_FALSE(CompareTensors(ours, eager, nullptr).agrees);
+  ComparisonOptions options;
+  options.arithmetic = DataType::kFloat16;
+  EXPECT_TRUE(CompareTensors(ours, eager, nullptr, options).agrees);
+  EXPECT_TRUE(CompareTensors(ours, eager, &reference, options).agrees);
+  EXPECT_FALSE(CompareTensors((reference * 0.98).to(at::kFloat), eager,
+                              &reference, options)
+                   .agrees);
+  // A wider one changes nothing.
+  options.arithmetic = DataType::kFloat64;
+  EXPECT_TRUE(
+      CompareTensors((eager * (1 + 1e-5)), eager, nullptr, options).agrees);
+}
+
+TEST(CompareTensors, OverflowMayBeRefusedWhereTheReferenceIsFinite) {
+  const at::Tensor reference = at::ones({4});
+  const at::Tensor overflow = at::full({4}, kInf);
+  ComparisonOptions options;
+  options.arithmetic = DataType::kFloat16;
+  EXPECT_TRUE(CompareTensors(overflow, overflow, &reference, options).agrees);
+  options.finite_as_reference = true;
+  EXPECT_FALSE(CompareTensors(overflow, overflow, &reference, options).agrees);
 }
 
 TEST(CompareTensors, IntegersAndBoolsMustBeEqual) {
@@ -205,6 +326,21 @@ TEST(CompareResults, NamesTheLeafThatDiffers) {
   EXPECT_EQ(results[1].output, "[1]['x']");
   EXPECT_TRUE(results[2].agrees);
   results = CompareResults(Nested(3, 4), Nested(3, 5), nullptr);
+  EXPECT_TRUE(results[1].agrees);
+  EXPECT_FALSE(results[2].agrees);
+}
+
+TEST(CompareResults, EachTensorHasItsArithmetic) {
+  const auto pair = [](double factor) -> c10::IValue {
+    return c10::ivalue::Tuple::create(
+        {at::full({3}, factor), 5, at::full({3}, factor)});
+  };
+  const std::optional<DataType> arithmetic[] = {DataType::kFloat16,
+                                                DataType::kFloat32};
+  const auto results =
+      CompareResults(pair(1.005), pair(1), nullptr, {}, arithmetic);
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_TRUE(results[0].agrees) << results[0].problem;
   EXPECT_TRUE(results[1].agrees);
   EXPECT_FALSE(results[2].agrees);
 }

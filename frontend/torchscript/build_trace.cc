@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include "frontend/torchscript/fallback.h"
 #include "frontend/torchscript/interpreter.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/torchscript/size_region.h"
 #include "frontend/torchscript/structure_internal.h"
@@ -245,11 +247,23 @@ std::string DescribeInputs(const Attempt& attempt) {
   return ValueList(attempt.inputs[0]).Describe();
 }
 
+// The program as it is, on the model's own attributes. A frozen module has
+// attributes of its own, whose state would not be the model's.
+PreparedGraph AsItIs(const Model& model) {
+  PreparedGraph graph;
+  graph.module = model.impl().module;
+  graph.graph = graph.module.get_method("forward").graph()->copy();
+  torch::jit::Inline(*graph.graph);
+  return graph;
+}
+
 // The whole model as one operator that LibTorch runs.
 absl::StatusOr<Trace> TraceWhole(
-    const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
+    const Model& model, const PreparedGraph& frozen, const Attempt& attempt,
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     const std::string& reason, std::vector<std::string> notes) {
+  const PreparedGraph prepared =
+      ModelState(model).exists() ? AsItIs(model) : frozen;
   Interpreter interpreter(prepared.graph, &fitter, &region, options);
   absl::StatusOr<std::vector<ProbedRef>> arguments =
       BuildArguments(model, prepared, attempt, interpreter);

@@ -29,6 +29,13 @@ absl::Status CheckFile(const std::string& path) {
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": is a directory, not a TorchScript file"));
   }
+  // Opening a pipe would wait for its other end.
+  if (!std::filesystem::is_regular_file(status)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path,
+                     ": is a pipe, a socket or a device, not a regular file; "
+                     "save the model to a file"));
+  }
   std::ifstream file(path, std::ios::binary);
   if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
   std::array<char, 4> magic = {};

@@ -2,9 +2,11 @@
 #include "frontend/torchscript/model.h"
 
 #include <ATen/ATen.h>
+#include <sys/stat.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -109,6 +111,17 @@ TEST(Model, MissingFile) {
               AllOf(HasSubstr("NOT_FOUND"), HasSubstr("no such file")));
   EXPECT_THAT(std::string(LoadError(::testing::TempDir()).message()),
               HasSubstr("is a directory"));
+}
+
+// Opening a pipe would wait for somebody who writes to it.
+TEST(Model, APipeIsRefusedAndNotWaitedFor) {
+  const std::string pipe = TempFile("pipe.pt");
+  std::remove(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(std::string(LoadError(pipe).message()),
+              HasSubstr("not a regular file"));
+  EXPECT_THAT(std::string(LoadSamples(pipe).status().message()),
+              HasSubstr("not a regular file"));
 }
 
 TEST(Model, NoTorchScriptFile) {

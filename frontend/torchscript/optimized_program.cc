@@ -1,17 +1,23 @@
 #include "frontend/torchscript/optimized_program.h"
 
 #include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include <utility>
 
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/torch_util.h"
 
 namespace aitune::frontend {
 
 struct OptimizedProgram::Impl {
   mutable torch::jit::Module module;
+  // Of a model with state its program, run on `module`, the model's own: a
+  // frozen copy has attributes, and so a state, of its own.
+  std::unique_ptr<torch::jit::GraphExecutor> on_own_state;
 };
 
 OptimizedProgram::OptimizedProgram(std::unique_ptr<Impl> impl)
@@ -23,6 +29,15 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
   auto impl = std::make_unique<Impl>();
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInternal, "TorchScript", [&] {
+        if (ModelState(model).exists()) {
+          impl->module = model.impl().module;
+          auto graph = impl->module.get_method("forward").graph()->copy();
+          torch::jit::Inline(*graph);
+          AnchorCallStacks(*graph);
+          impl->on_own_state =
+              std::make_unique<torch::jit::GraphExecutor>(graph, "forward");
+          return absl::OkStatus();
+        }
         // Another program on the same tensors: optimisation changes it in
         // place.
         impl->module = model.impl().module.clone(/*inplace=*/true);
@@ -45,6 +60,16 @@ absl::StatusOr<c10::IValue> OptimizedProgram::Run(
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
         const c10::InferenceMode inference;
+        if (impl_->on_own_state != nullptr) {
+          torch::jit::Stack stack = inputs.values();
+          stack.insert(stack.begin(), impl_->module._ivalue());
+          const c10::FunctionSchema& schema =
+              impl_->module.get_method("forward").function().getSchema();
+          schema.checkAndNormalizeInputs(stack, {});
+          impl_->on_own_state->run(stack);
+          if (!stack.empty()) result = std::move(stack.front());
+          return absl::OkStatus();
+        }
         result = impl_->module.get_method("forward")(inputs.values());
         return absl::OkStatus();
       });

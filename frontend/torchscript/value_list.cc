@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -47,6 +48,13 @@ std::string ValueList::Describe() const {
 }
 
 absl::StatusOr<ValueList> LoadSamples(const std::string& path) {
+  // Opening a pipe would wait for its other end.
+  std::error_code error;
+  const auto file_status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(file_status) &&
+      !std::filesystem::is_regular_file(file_status))
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is not a regular file; save the samples to one"));
   std::ifstream file(path, std::ios::binary);
   if (!file)
     return absl::NotFoundError(

@@ -199,6 +199,12 @@ std::vector<std::string> Backend::Notes() const {
   return implementation_->Notes();
 }
 
+std::optional<DataType> Backend::narrowed_to() const {
+  std::shared_lock<StateLock> lock(lock_);
+  if (state() == BackendState::kInit) return std::nullopt;
+  return implementation_->narrowed_to();
+}
+
 absl::StatusOr<BackendStateProto> Backend::ToDict() const {
   std::shared_lock<StateLock> lock(lock_);
   if (state() == BackendState::kInit)

@@ -97,6 +97,13 @@ class Backend {
   // aten::bincount: ...". Nothing before Build.
   std::vector<std::string> Notes() const;
 
+  // The floating-point dtype that the configuration asks to compute in where
+  // the model computes in a wider one, as autocast does: outputs have the
+  // errors of that dtype then, and are to be judged by it. TF32 counts as
+  // float16, whose significand it has. Nothing: the model's dtypes, and before
+  // Build.
+  std::optional<DataType> narrowed_to() const;
+
   // What a checkpoint keeps. Files are artifacts: paths, which the checkpoint
   // bundles. kFailedPrecondition before Build.
   absl::StatusOr<BackendStateProto> ToDict() const;

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "runtime/backend/device.h"
 #include "runtime/backend/graph_spec.h"
 #include "runtime/backend/source_model.h"
+#include "runtime/tensor/data_type.h"
 
 namespace aitune {
 
@@ -86,6 +88,9 @@ class BackendImplementation {
   // What a report tells of the built model, a line each, such as what another
   // runs and why. Thread-safe.
   virtual std::vector<std::string> Notes() const { return {}; }
+
+  // See Backend::narrowed_to. Thread-safe.
+  virtual std::optional<DataType> narrowed_to() const { return std::nullopt; }
 
   // Adds artifacts and `implementation` to `state`; the rest is set already.
   // Called in any state but INIT.

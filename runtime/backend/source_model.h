@@ -5,10 +5,12 @@
 #ifndef AITUNE_RUNTIME_BACKEND_SOURCE_MODEL_H_
 #define AITUNE_RUNTIME_BACKEND_SOURCE_MODEL_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/executable/fallback_region.h"
@@ -39,6 +41,13 @@ class SourceModel {
   // keep state between calls. Thread-safe where the model is.
   virtual absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) = 0;
+
+  // Saves what calls of the model, and of backends made from it, may change. A
+  // call of the result puts it back, any number of times, while nobody else
+  // calls the model; null when there is no state. Not thread-safe.
+  virtual absl::StatusOr<std::function<absl::Status()>> SaveState() {
+    return std::function<absl::Status()>();
+  }
 };
 
 }  // namespace aitune

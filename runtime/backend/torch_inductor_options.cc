@@ -104,8 +104,8 @@ const std::vector<Option>& Options() {
       IntOption(
           "recompile_limit", &InductorOptions::recompile_limit,
           [](int64_t limit) { return limit > 0; }, "a positive number",
-          "How many versions of a graph may be compiled before a further one "
-          "is refused."),
+          "How many versions of a graph may be compiled; LibTorch runs what "
+          "they don't fit then."),
       TextOption(
           "trace.debug_dir", &InductorOptions::debug_dir,
           [](const std::string&) { return true; }, "",

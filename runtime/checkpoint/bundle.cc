@@ -98,12 +98,15 @@ absl::Status WriteFile(const fs::path& path,
 }
 
 absl::StatusOr<std::string> ReadFile(const fs::path& path) {
-  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  // Opening a pipe waits for its other end but for O_NONBLOCK, which changes
+  // nothing for regular files.
+  const File file(
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.descriptor() < 0) return SystemError(path, "can't be read", errno);
   struct stat status = {};
   if (fstat(file.descriptor(), &status) != 0)
     return SystemError(path, "can't be read", errno);
-  if (!S_ISREG(status.st_mode)) return NoBundle(path, "it is no file");
+  if (!S_ISREG(status.st_mode)) return NoBundle(path, "it is no regular file");
   std::string bytes(status.st_size, '\0');
   size_t done = 0;
   while (done < bytes.size()) {
@@ -275,8 +278,10 @@ absl::StatusOr<std::string> WriteBundle(const fs::path& path,
 bool IsBundle(const fs::path& path) {
   std::error_code error;
   const bool folder = fs::is_directory(path, error);
+  const fs::path head = folder ? path / kIndexFile : path;
+  if (!fs::is_regular_file(head, error)) return false;
   char magic[kMagicBytes] = {};
-  std::ifstream file(folder ? path / kIndexFile : path, std::ios::binary);
+  std::ifstream file(head, std::ios::binary);
   return file.read(magic, kMagicBytes) &&
          std::string_view(magic, kMagicBytes) == kMagic;
 }

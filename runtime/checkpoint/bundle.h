@@ -43,7 +43,8 @@ absl::StatusOr<std::string> WriteBundle(const std::filesystem::path& path,
 absl::StatusOr<Blobs> ReadBundle(const std::filesystem::path& path,
                                  std::string_view digest = "");
 
-// Whether there is a bundle at `path`, by its first bytes alone.
+// Whether there is a bundle at `path`, by its first bytes alone. Pipes, sockets
+// and devices are none, and are not opened.
 bool IsBundle(const std::filesystem::path& path);
 
 // Whether a bundle may have a blob of this name.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 #include <iterator>
@@ -163,6 +164,16 @@ TEST_P(BundleTest, MissingAndForeignFiles) {
   EXPECT_EQ(ReadBundle(path_).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(IsBundle(path_));
+}
+
+// Opening a pipe would wait for somebody who writes to it.
+TEST_P(BundleTest, APipeIsNoBundleAndIsNotWaitedFor) {
+  if (folder()) fs::create_directories(path_);
+  ASSERT_EQ(mkfifo(IndexFile().c_str(), 0600), 0);
+  EXPECT_FALSE(IsBundle(path_));
+  const absl::Status status = ReadBundle(path_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(status), HasSubstr("it is no regular file"));
 }
 
 TEST_P(BundleTest, WhatIsThereIsReplacedOrKept) {

@@ -1,6 +1,7 @@
 #include "runtime/guards/dispatch_table.h"
 
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -50,10 +51,7 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::Find(
     absl::Span<const CallInput> inputs, OnMiss on_miss) {
   {
     std::shared_lock<std::shared_mutex> lock(mutex_);
-    if (const Entry* entry = Match(inputs)) {
-      if (entry->executable == nullptr) return entry->error;
-      return entry->executable;
-    }
+    if (auto known = Known(inputs)) return *std::move(known);
     if (on_miss == OnMiss::kFail)
       return absl::FailedPreconditionError(absl::StrCat(
           options_.name, " would have to be compiled: ", ExplainMiss(inputs)));
@@ -61,12 +59,17 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::Find(
   return CompileFor(inputs);
 }
 
-const DispatchTableBase::Entry* DispatchTableBase::Match(
+std::optional<absl::StatusOr<std::shared_ptr<void>>> DispatchTableBase::Known(
     absl::Span<const CallInput> inputs) const {
   for (const std::unique_ptr<const Entry>& entry : entries_) {
-    if (entry->guards.Check(inputs)) return entry.get();
+    if (entry->guards.Check(inputs))
+      return absl::StatusOr<std::shared_ptr<void>>(entry->executable);
   }
-  return nullptr;
+  for (const Failure& failure : failures_) {
+    if (failure.guards.Check(inputs))
+      return absl::StatusOr<std::shared_ptr<void>>(failure.error);
+  }
+  return std::nullopt;
 }
 
 std::string DispatchTableBase::ExplainMiss(
@@ -90,21 +93,20 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
   {
     std::shared_lock<std::shared_mutex> lock(mutex_);
     // Another thread may have compiled it meanwhile.
-    if (const Entry* entry = Match(inputs)) {
-      if (entry->executable == nullptr) return entry->error;
-      return entry->executable;
-    }
+    if (auto known = Known(inputs)) return *std::move(known);
     request.version = static_cast<int>(entries_.size());
     if (request.version > 0) request.reason = ExplainMiss(inputs);
   }
   if (request.version >= options_.recompile_limit) {
     const std::string text = absl::StrCat(
         options_.name, " has reached the limit of ", options_.recompile_limit,
-        " compiled versions and is not compiled again (recompile_limit). ",
+        " compiled versions (recompile_limit): LibTorch runs what they don't "
+        "fit. ",
         request.reason);
-    if (!limit_was_told_) Log(LogChannel::kWarning, text);
-    limit_was_told_ = true;
-    return absl::ResourceExhaustedError(text);
+    // Warned of once; which calls they are is the channel's.
+    const bool first = calls_beyond_limit_++ == 0;
+    Log(first ? LogChannel::kWarning : LogChannel::kRecompiles, text);
+    return std::shared_ptr<void>();
   }
   std::vector<std::string> notes;
   request.inputs = history_.Next(inputs, &notes);
@@ -119,7 +121,7 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
   absl::StatusOr<Version> version = compile_(request);
   if (!version.ok()) {
     if (!MayPass(version.status()))
-      Add(GuardSet(ExactInputs(inputs)), nullptr, version.status());
+      AddFailure(GuardSet(ExactInputs(inputs)), version.status());
     return version.status();
   }
   if (version->executable == nullptr)
@@ -132,22 +134,27 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
     return absl::InternalError(
         absl::StrCat("the compiler gave a version of ", options_.name,
                      " that does not fit the call: ", failure->text));
-  Add(std::move(guards), version->executable, absl::OkStatus());
+  Add(std::move(guards), version->executable);
   return std::move(version->executable);
 }
 
 void DispatchTableBase::Insert(Version version) {
   Add(GuardSet(std::move(version.inputs), options_.guard_filter,
                std::move(version.constraints)),
-      std::move(version.executable), absl::OkStatus());
+      std::move(version.executable));
 }
 
-void DispatchTableBase::Add(GuardSet guards, std::shared_ptr<void> executable,
-                            absl::Status error) {
-  auto entry = std::make_unique<Entry>(
-      Entry{std::move(guards), std::move(executable), std::move(error)});
+void DispatchTableBase::Add(GuardSet guards, std::shared_ptr<void> executable) {
+  auto entry =
+      std::make_unique<Entry>(Entry{std::move(guards), std::move(executable)});
   std::unique_lock<std::shared_mutex> lock(mutex_);
   entries_.push_back(std::move(entry));
+}
+
+void DispatchTableBase::AddFailure(GuardSet guards, absl::Status error) {
+  std::unique_lock<std::shared_mutex> lock(mutex_);
+  if (failures_.size() == kRememberedFailures) failures_.pop_front();
+  failures_.push_back({std::move(guards), std::move(error)});
 }
 
 int DispatchTableBase::version_count() const {
@@ -159,8 +166,9 @@ void DispatchTableBase::Reset() {
   std::lock_guard<std::mutex> compile_lock(compile_mutex_);
   std::unique_lock<std::shared_mutex> lock(mutex_);
   entries_.clear();
+  failures_.clear();
   history_ = SizeHistory(options_.sizes);
-  limit_was_told_ = false;
+  calls_beyond_limit_ = 0;
 }
 
 }  // namespace aitune

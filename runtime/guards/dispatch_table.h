@@ -5,15 +5,20 @@
 // always run the same code. If none does, the graph is compiled once more, for
 // ranges that size_history.h decides; the log channel "recompiles" says which
 // guard failed, with the values, and what would avoid it. There is a limit to
-// that: beyond it a call is an error with the same text, never something slower
-// in silence.
+// that: beyond it nothing is compiled, which the log says loudly, the table
+// counts, and the caller serves with LibTorch. Only versions count against the
+// limit. Inputs that can't be compiled for are remembered apart, and only the
+// latest: who sends bad sizes uses up neither versions nor memory.
 #ifndef AITUNE_RUNTIME_GUARDS_DISPATCH_TABLE_H_
 #define AITUNE_RUNTIME_GUARDS_DISPATCH_TABLE_H_
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <utility>
@@ -31,7 +36,7 @@ namespace aitune {
 struct DispatchOptions {
   std::string name;  // of the graph, for texts
   DynamicOptions sizes;
-  // How many versions there may be.
+  // How many versions there may be; failures are none.
   int recompile_limit = 8;
   // Which guards are checked; null: all.
   GuardFilter guard_filter;
@@ -49,6 +54,10 @@ enum class OnMiss {
   kCompile,
   kFail,  // kFailedPrecondition with the reason
 };
+
+// How many inputs that can't be compiled for are remembered: an attempt costs
+// seconds, a call looks through all that are kept where no version fits.
+inline constexpr int kRememberedFailures = 32;
 
 // DispatchTable without the type of what it holds. Thread-safe.
 class DispatchTableBase {
@@ -70,34 +79,41 @@ class DispatchTableBase {
                                              OnMiss on_miss);
   void Insert(Version version);
   int version_count() const;
+  int64_t calls_beyond_limit() const { return calls_beyond_limit_; }
   void Reset();
 
  private:
   struct Entry {
     GuardSet guards;
-    std::shared_ptr<void> executable;  // null: compiling it failed
+    std::shared_ptr<void> executable;
+  };
+  struct Failure {
+    GuardSet guards;  // of exactly the inputs of the call
     absl::Status error;
   };
 
-  // The entry whose guards hold, or null. With the lock held.
-  const Entry* Match(absl::Span<const CallInput> inputs) const;
+  // What is known for these inputs: a version, the error of compiling one, or
+  // nothing. With the lock held.
+  std::optional<absl::StatusOr<std::shared_ptr<void>>> Known(
+      absl::Span<const CallInput> inputs) const;
   // Why no version fits, and what would avoid it. With the lock held.
   std::string ExplainMiss(absl::Span<const CallInput> inputs) const;
   absl::StatusOr<std::shared_ptr<void>> CompileFor(
       absl::Span<const CallInput> inputs);
-  void Add(GuardSet guards, std::shared_ptr<void> executable,
-           absl::Status error);
+  void Add(GuardSet guards, std::shared_ptr<void> executable);
+  void AddFailure(GuardSet guards, absl::Status error);
 
   const DispatchOptions options_;
   const Compile compile_;
 
   // Held while compiling: one version at a time. Taken before mutex_.
   std::mutex compile_mutex_;
-  SizeHistory history_;          // with compile_mutex_
-  bool limit_was_told_ = false;  // with compile_mutex_
+  SizeHistory history_;  // with compile_mutex_
 
   mutable std::shared_mutex mutex_;
   std::vector<std::unique_ptr<const Entry>> entries_;
+  std::deque<Failure> failures_;  // the oldest first
+  std::atomic<int64_t> calls_beyond_limit_{0};
 };
 
 // Holds versions of type T. Thread-safe: calls that find a version run at the
@@ -125,12 +141,13 @@ class DispatchTable {
                     std::move(version->constraints)};
               }) {}
 
-  // The version for a call with these inputs, compiled if there is none.
-  // Errors: the compiler's, which is remembered, so that inputs that can't be
-  // compiled for cost one attempt (unless it may pass: kUnavailable,
-  // kResourceExhausted, kCancelled, kDeadlineExceeded, kAborted);
-  // kResourceExhausted at the limit; kFailedPrecondition with OnMiss::kFail;
-  // kInternal if the compiler's version does not fit the call.
+  // The version for a call with these inputs, compiled if there is none; null
+  // where there would be too many: the call is LibTorch's then.
+  // Errors: the compiler's, which is remembered for the latest
+  // kRememberedFailures inputs, so that those cost one attempt (unless it may
+  // pass: kUnavailable, kResourceExhausted, kCancelled, kDeadlineExceeded,
+  // kAborted); kFailedPrecondition with OnMiss::kFail; kInternal if the
+  // compiler's version does not fit the call.
   absl::StatusOr<std::shared_ptr<T>> Find(absl::Span<const CallInput> inputs,
                                           OnMiss on_miss = OnMiss::kCompile) {
     absl::StatusOr<std::shared_ptr<void>> found = base_.Find(inputs, on_miss);
@@ -144,8 +161,11 @@ class DispatchTable {
                   std::move(version.constraints)});
   }
 
-  // Versions compiled and kept, failures included.
+  // Versions compiled and kept.
   int version_count() const { return base_.version_count(); }
+  // Calls that got none since the table was made or reset, because of the
+  // limit.
+  int64_t calls_beyond_limit() const { return base_.calls_beyond_limit(); }
 
   // Forgets all versions and sizes, as when new.
   void Reset() { base_.Reset(); }

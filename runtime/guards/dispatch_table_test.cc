@@ -47,6 +47,8 @@ class DispatchTableTest : public testing::Test {
         });
   }
 
+  static constexpr int kNoVersion = -2;
+
   // The version that a tensor of these sizes gets, -1 for an error.
   int Run(Table& table, std::vector<int64_t> sizes,
           OnMiss on_miss = OnMiss::kCompile) {
@@ -55,7 +57,8 @@ class DispatchTableTest : public testing::Test {
     const absl::StatusOr<std::shared_ptr<Executable>> found =
         table.Find({input}, on_miss);
     status_ = found.status();
-    return found.ok() ? (*found)->version : -1;
+    if (!found.ok()) return -1;
+    return *found == nullptr ? kNoVersion : (*found)->version;
   }
 
   DispatchOptions options_;
@@ -113,25 +116,60 @@ TEST_F(DispatchTableTest, ARecompileTellsTheGuardTheValuesAndTheRemedy) {
   EXPECT_THAT(requests_[1].reason, HasSubstr("compiled for 8"));
 }
 
-TEST_F(DispatchTableTest, ALimitWithALoudMessageNeverSilence) {
+TEST_F(DispatchTableTest, BeyondTheLimitCallsAreLibTorchsLoudAndCounted) {
   options_.sizes.dynamic = false;
   options_.recompile_limit = 2;
   SetEnabled(LogChannel::kRecompiles, false);
   Table table = MakeTable();
   EXPECT_EQ(Run(table, {1}), 0);
   EXPECT_EQ(Run(table, {2}), 1);
-  EXPECT_EQ(Run(table, {3}), -1);
-  EXPECT_EQ(status_.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(status_.message()),
-              HasSubstr("bert has reached the limit of 2 compiled versions "
-                        "and is not compiled again (recompile_limit). version "
-                        "0: the size of axis 0 of input 0 is 3"));
-  EXPECT_THAT(log_, SizeIs(1));
-  EXPECT_THAT(log_[0], HasSubstr("warning: bert has reached the limit"));
-  EXPECT_EQ(Run(table, {4}), -1);
+  EXPECT_EQ(table.calls_beyond_limit(), 0);
+  EXPECT_EQ(Run(table, {3}), kNoVersion);
+  EXPECT_THAT(log_,
+              ElementsAre(HasSubstr(
+                  "warning: bert has reached the limit of 2 compiled versions "
+                  "(recompile_limit): LibTorch runs what they don't fit. "
+                  "version 0: the size of axis 0 of input 0 is 3")));
+  EXPECT_EQ(Run(table, {4}), kNoVersion);
   EXPECT_EQ(Run(table, {2}), 1);
   EXPECT_THAT(requests_, SizeIs(2));
+  EXPECT_EQ(table.calls_beyond_limit(), 2);
   EXPECT_THAT(log_, SizeIs(1)) << "it is told once";
+  SetEnabled(LogChannel::kRecompiles, true);
+  Run(table, {4});
+  EXPECT_THAT(log_, SizeIs(2));
+  EXPECT_EQ(Run(table, {4}, OnMiss::kFail), -1);
+  EXPECT_EQ(status_.code(), absl::StatusCode::kFailedPrecondition);
+  table.Reset();
+  EXPECT_EQ(table.calls_beyond_limit(), 0);
+  EXPECT_EQ(Run(table, {4}), 0);
+}
+
+TEST_F(DispatchTableTest, FailuresDoNotCountAgainstTheLimit) {
+  options_.sizes.dynamic = false;
+  options_.recompile_limit = 2;
+  Table table = MakeTable();
+  error_ = absl::InvalidArgumentError("the model raises");
+  for (int64_t size = 1; size <= 3 * kRememberedFailures; ++size)
+    EXPECT_EQ(Run(table, {size}), -1);
+  EXPECT_EQ(table.version_count(), 0);
+  error_ = absl::OkStatus();
+  EXPECT_EQ(Run(table, {1000}), 0);
+  EXPECT_EQ(Run(table, {1001}), 1);
+}
+
+TEST_F(DispatchTableTest, OnlyTheLatestFailuresAreRemembered) {
+  options_.sizes.dynamic = false;
+  Table table = MakeTable();
+  error_ = absl::InvalidArgumentError("the model raises");
+  for (int64_t size = 0; size <= kRememberedFailures; ++size)
+    Run(table, {size});
+  requests_.clear();
+  Run(table, {kRememberedFailures});
+  Run(table, {1});
+  EXPECT_THAT(requests_, IsEmpty());
+  Run(table, {0});
+  EXPECT_THAT(requests_, SizeIs(1)) << "the oldest is forgotten";
 }
 
 TEST_F(DispatchTableTest, OnMissFailCompilesNothing) {
@@ -181,8 +219,10 @@ TEST_F(DispatchTableTest, AFailureIsRememberedForItsInputs) {
   EXPECT_EQ(status_, error_);
   EXPECT_THAT(requests_, SizeIs(1));
   error_ = absl::OkStatus();
-  EXPECT_EQ(Run(table, {9}), 1);
   EXPECT_EQ(Run(table, {8}), -1);
+  EXPECT_EQ(Run(table, {9}), 0);
+  // Until there is a version that fits.
+  EXPECT_EQ(Run(table, {8}), 0);
 }
 
 TEST_F(DispatchTableTest, AFailureThatMayPassIsTriedAgain) {

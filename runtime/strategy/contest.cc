@@ -58,7 +58,8 @@ absl::Status Contest::Build(int number) {
   Entrant& entrant = entrants_[number];
   BuildRequest request = request_.build;
   if (!request.cache_dir.empty()) request.cache_dir /= entrant.backend->Key();
-  const absl::Status status = entrant.backend->Build(request);
+  const absl::Status status =
+      OnSavedState([&] { return entrant.backend->Build(request); });
   entrant.built = entrant.in_race = status.ok();
   if (status.ok()) {
     entrant.report.notes = entrant.backend->Notes();
@@ -75,22 +76,42 @@ absl::Status Contest::BuildEager() {
   return Build(0);
 }
 
+absl::StatusOr<std::function<absl::Status()>> Contest::SaveState() const {
+  if (request_.build.model == nullptr) return std::function<absl::Status()>();
+  return request_.build.model->SaveState();
+}
+
+absl::Status Contest::OnSavedState(
+    const std::function<absl::Status()>& body) const {
+  AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> restore,
+                          SaveState());
+  absl::Status status = body();
+  if (restore) status.Update(restore());
+  return status;
+}
+
+absl::Status Contest::CheckSample(const Backend& backend, size_t number) {
+  const Sample& sample = request_.build.samples[number];
+  if (request_.check) return request_.check(backend, sample);
+  const std::vector<RegionValue> inputs = Values(sample);
+  if (expected_.size() == number) {
+    AITUNE_RETURN_IF_ERROR(OnSavedState([&] {
+      absl::StatusOr<std::vector<OwnedValue>> outputs =
+          request_.build.model->Infer(inputs);
+      if (outputs.ok()) expected_.push_back(*std::move(outputs));
+      return outputs.status();
+    }));
+  }
+  return OnSavedState([&]() -> absl::Status {
+    AITUNE_ASSIGN_OR_RETURN(const std::vector<OwnedValue> actual,
+                            backend.Infer(inputs));
+    return CheckOutputTypes(expected_[number], actual);
+  });
+}
+
 absl::Status Contest::Check(int number) {
-  Entrant& entrant = entrants_[number];
-  const std::vector<Sample>& samples = request_.build.samples;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    const std::vector<RegionValue> inputs = Values(samples[i]);
-    if (expected_.size() == i) {
-      AITUNE_ASSIGN_OR_RETURN(std::vector<OwnedValue> outputs,
-                              request_.build.model->Infer(inputs));
-      expected_.push_back(std::move(outputs));
-    }
-    const absl::StatusOr<std::vector<OwnedValue>> actual =
-        entrant.backend->Infer(inputs);
-    absl::Status status = actual.status();
-    if (status.ok()) status = CheckOutputTypes(expected_[i], *actual);
-    if (status.ok() && request_.check)
-      status = request_.check(expected_[i], *actual);
+  for (size_t i = 0; i < request_.build.samples.size(); ++i) {
+    absl::Status status = CheckSample(*entrants_[number].backend, i);
     if (status.ok()) continue;
     status = WithPrefix(absl::StrCat("sample ", i, ": "), status);
     Drop(number, absl::StrCat("differs from eager: ", status.ToString()));
@@ -133,7 +154,11 @@ absl::Status Contest::Time(const std::vector<int>& entrants,
         return backend->Infer(inputs).status();
       });
     }
-    const auto summaries = TimeInterleaved(runs, request_.timing);
+    // Each call starts from the same state: a cache fills up otherwise.
+    TimingOptions timing = request_.timing;
+    AITUNE_ASSIGN_OR_RETURN(timing.before_call, SaveState());
+    const auto summaries = TimeInterleaved(runs, timing);
+    if (timing.before_call) AITUNE_RETURN_IF_ERROR(timing.before_call());
     for (size_t i = 0; i < racing.size(); ++i) {
       if (summaries[i].ok()) {
         entrants_[racing[i]].report.timings.push_back({batch, *summaries[i]});

@@ -4,6 +4,7 @@
 #define AITUNE_RUNTIME_STRATEGY_CONTEST_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,10 +61,15 @@ class Contest {
   };
 
   absl::StatusOr<Sample> MakeBatch(int64_t batch) const;
+  // SourceModel::SaveState; null without a model.
+  absl::StatusOr<std::function<absl::Status()>> SaveState() const;
+  // Runs `body` and puts back the model's state.
+  absl::Status OnSavedState(const std::function<absl::Status()>& body) const;
+  absl::Status CheckSample(const Backend& backend, size_t sample);
 
   TuneRequest request_;
   std::vector<Entrant> entrants_;
-  // The model's outputs for each sample, made once: a model may have state.
+  // The model's outputs for each sample, where no other check was given.
   std::vector<std::vector<OwnedValue>> expected_;
 };
 

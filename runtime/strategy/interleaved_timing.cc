@@ -60,6 +60,8 @@ std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
        ++round) {
     for (size_t i = 0; i < runs.size(); ++i) {
       if (!statuses[i].ok()) continue;
+      if (options.before_call) statuses[i] = options.before_call();
+      if (!statuses[i].ok()) continue;
       const absl::StatusOr<double> duration = clock(runs[i]);
       statuses[i] = duration.status();
       if (round < 0 || !duration.ok()) continue;

@@ -43,6 +43,9 @@ struct TimingOptions {
   // system's steady clock around it.
   std::function<absl::StatusOr<double>(const std::function<absl::Status()>&)>
       clock;
+  // Called before each call and not timed, such as to put back what the last
+  // call changed; its error is the call's. Null: nothing.
+  std::function<absl::Status()> before_call;
 };
 
 // The summary of each run, in order, or the error of its first call that

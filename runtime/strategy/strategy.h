@@ -5,7 +5,8 @@
 // backend, and returns one of them, active. The others are deactivated. The
 // eager backend wins ties: what is not clearly faster is not worth a compiler's
 // risk. "Clearly" is decided by the confidence intervals of the medians; where
-// they overlap it is a tie.
+// they overlap it is a tie. A model with state (a counter, a cache of keys and
+// values) is run on the same state each time, and has it back at the end.
 #ifndef AITUNE_RUNTIME_STRATEGY_STRATEGY_H_
 #define AITUNE_RUNTIME_STRATEGY_STRATEGY_H_
 
@@ -24,11 +25,11 @@
 
 namespace aitune {
 
-// Whether the outputs of a backend are those of eager, within a tolerance. An
-// error says which output differs and how.
-using OutputCheck =
-    std::function<absl::Status(absl::Span<const OwnedValue> expected,
-                               absl::Span<const OwnedValue> actual)>;
+// Whether a built backend computes what the model does for a sample. It calls
+// both, and leaves the model's state as it was. An error says which output
+// differs and how.
+using BackendCheck =
+    std::function<absl::Status(const Backend& backend, const Sample& sample)>;
 
 // The check of number, dtypes and sizes alone.
 absl::Status CheckOutputTypes(absl::Span<const OwnedValue> expected,
@@ -43,8 +44,8 @@ struct TuneRequest {
   std::unique_ptr<Backend> eager;
   // In state INIT, in order of preference.
   std::vector<std::unique_ptr<Backend>> backends;
-  // Besides CheckOutputTypes; null: nothing else.
-  OutputCheck check;
+  // Null: CheckOutputTypes of one call alone.
+  BackendCheck check;
   // A sample with this many items; null: RepeatToBatch of the first sample.
   std::function<absl::StatusOr<Sample>(int64_t batch)> make_batch;
   // The batch sizes that are swept; empty: 1, 2, 4, ... up to the spec's

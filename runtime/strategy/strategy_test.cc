@@ -154,9 +154,8 @@ TEST_F(StrategyTest, TheCallersCheckCounts) {
   Add("A", 1);
   Add("B", 2);
   int checks = 0;
-  request_.check = [&](absl::Span<const OwnedValue> expected,
-                       absl::Span<const OwnedValue> actual) {
-    EXPECT_EQ(Elements(expected[0].value), Elements(actual[0].value));
+  request_.check = [&](const Backend& backend, const Sample& sample) {
+    EXPECT_TRUE(backend.Infer(Values(sample)).ok());
     return ++checks == 2 ? absl::DataLossError("NaN") : absl::OkStatus();
   };
   EXPECT_EQ(Tune(*FirstWins()), "B");
@@ -170,6 +169,51 @@ TEST_F(StrategyTest, EagersOutputsAreMadeOnce) {
   const auto model = request_.build.model;
   Tune(*MinLatency());
   EXPECT_EQ(static_cast<FakeModel&>(*model).calls, 2);
+}
+
+// Counts its calls and those of backends, which must all see the state of the
+// beginning.
+class CountingModel : public FakeModel {
+ public:
+  absl::StatusOr<std::vector<OwnedValue>> Infer(
+      absl::Span<const RegionValue> inputs) override {
+    Count();
+    return FakeModel::Infer(inputs);
+  }
+  absl::StatusOr<std::function<absl::Status()>> SaveState() override {
+    return std::function<absl::Status()>([this, saved = count] {
+      count = saved;
+      return absl::OkStatus();
+    });
+  }
+  void Count() { most = std::max(most, ++count); }
+
+  int count = 0, most = 0;
+};
+
+TEST_F(StrategyTest, EveryCallStartsFromTheSameState) {
+  const TimingOptions timing = request_.timing;
+  for (const auto& strategy : {FirstWins(), MinLatency(), MaxThroughput()}) {
+    auto model = std::make_shared<CountingModel>();
+    request_.timing = timing;
+    request_.build = MakeFakeRequest(2);
+    request_.build.model = model;
+    request_.eager = Make("TorchEagerBackend", [&](int64_t) {
+      model->Count();
+      return 10;
+    });
+    request_.backends.clear();
+    Add("Fast", [&](int64_t) {
+      model->Count();
+      return 1;
+    });
+    behaviors_["Fast"]->build = [&](BuildContext& context) {
+      return context.CallSample(0).status();
+    };
+    EXPECT_EQ(Tune(*strategy), "Fast");
+    EXPECT_EQ(model->count, 0) << strategy->name();
+    EXPECT_EQ(model->most, 1) << strategy->name();
+  }
 }
 
 TEST_F(StrategyTest, EachBackendHasAFolderOfItsOwn) {

@@ -73,8 +73,11 @@ void CheckCase(const Case& c) {
     // There are no parameters: the source itself runs in any precision.
     return &*model;
   };
-  const frontend::CheckReport report =
-      frontend::CheckAgainstEager(**compiled, *model, *cases, options);
+  const frontend::CheckReport report = frontend::CheckAgainstEager(
+      [&](const frontend::ValueList& arguments) {
+        return (*compiled)->Run(arguments);
+      },
+      *model, *cases, options);
   for (const frontend::CaseResult& result : report.cases) {
     EXPECT_TRUE(result.agrees()) << result.name << " " << result.note;
     for (const frontend::Comparison& output : result.outputs) {

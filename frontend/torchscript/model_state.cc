@@ -1,0 +1,287 @@
+#include "frontend/torchscript/model_state.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "frontend/torchscript/model_internal.h"
+
+namespace aitune::frontend {
+namespace {
+
+using torch::jit::Block;
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+
+// What a program may write.
+class Writes {
+ public:
+  explicit Writes(const torch::jit::Module& module)
+      : self_(module._ivalue()),
+        graph_(module.get_method("forward").graph()->copy()) {
+    torch::jit::Inline(*graph_);
+    VisitBlock(*graph_->block());
+  }
+
+  bool any() const { return any_; }
+  bool Has(const at::Tensor& tensor) const {
+    return all_tensors_ || tensors_.count(tensor.unsafeGetTensorImpl()) > 0;
+  }
+  // The tensors that may be written and are no attributes but constants of the
+  // program.
+  const std::vector<at::Tensor>& constants() const { return constants_; }
+
+ private:
+  void VisitBlock(const Block& block) {
+    for (const Node* node : block.nodes()) {
+      for (const Block* inner : node->blocks()) VisitBlock(*inner);
+      VisitNode(*node);
+    }
+  }
+
+  void VisitNode(const Node& node) {
+    const c10::Symbol kind = node.kind();
+    if (kind == c10::prim::SetAttr) {
+      any_ = true;
+      return;
+    }
+    // Programs that are bound at run time can't be looked into.
+    if (kind == c10::prim::CallMethod || kind == c10::prim::CallFunction ||
+        kind == c10::prim::fork || kind == c10::aten::wait) {
+      any_ = all_tensors_ = true;
+      return;
+    }
+    const c10::FunctionSchema* schema = node.maybeSchema();
+    if (schema == nullptr) return;
+    for (size_t i = 0; i < schema->arguments().size(); ++i) {
+      const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+      if (alias != nullptr && alias->isWrite() && i < node.inputs().size())
+        Follow(node.inputs()[i]);
+    }
+  }
+
+  // Marks what `written` may be a part of.
+  void Follow(const Value* written) {
+    if (!followed_.insert(written).second) return;
+    const Node& node = *written->node();
+    if (node.kind() == c10::prim::Param) {
+      // A block of a loop or a branch gets its values from the node around it;
+      // the arguments of forward are the caller's.
+      const Block& block = *node.owningBlock();
+      if (const Node* around = block.owningNode()) {
+        FollowAll(around->inputs());
+        FollowAll(block.outputs());
+      }
+      return;
+    }
+    if (node.kind() == c10::prim::GetAttr) {
+      MarkAttribute(node);
+      return;
+    }
+    if (node.kind() == c10::prim::Constant) {
+      if (node.hasAttribute(c10::attr::value) &&
+          node.kindOf(c10::attr::value) == torch::jit::AttributeKind::t) {
+        any_ = true;
+        const at::Tensor& constant = node.t(c10::attr::value);
+        if (tensors_.insert(constant.unsafeGetTensorImpl()).second)
+          constants_.push_back(constant);
+      }
+      return;
+    }
+    const c10::FunctionSchema* schema = node.maybeSchema();
+    if (schema == nullptr || node.kind().is_prim()) {
+      // Containers, branches, loops: of any of the values that go in.
+      FollowAll(node.inputs());
+      for (const Block* block : node.blocks()) FollowAll(block->outputs());
+      return;
+    }
+    for (size_t i = 0; i < schema->arguments().size(); ++i) {
+      if (schema->arguments()[i].alias_info() != nullptr &&
+          i < node.inputs().size())
+        Follow(node.inputs()[i]);
+    }
+  }
+
+  void FollowAll(at::ArrayRef<const Value*> values) {
+    for (const Value* value : values) Follow(value);
+  }
+
+  // The value of a chain of attributes of the module.
+  std::optional<c10::IValue> ValueOf(const Value* value) const {
+    if (value == graph_->inputs()[0]) return self_;
+    const Node& node = *value->node();
+    if (node.kind() != c10::prim::GetAttr) return std::nullopt;
+    const std::optional<c10::IValue> object = ValueOf(node.input());
+    if (!object || !object->isObject()) return std::nullopt;
+    const c10::ivalue::Object& holder = object->toObjectRef();
+    const std::string& name = node.s(c10::attr::name);
+    if (!holder.type()->findAttributeSlot(name)) return std::nullopt;
+    return holder.getAttr(name);
+  }
+
+  void MarkAttribute(const Node& node) {
+    any_ = true;
+    const std::optional<c10::IValue> value = ValueOf(node.output());
+    if (!value) {
+      all_tensors_ = true;
+    } else {
+      MarkTensors(*value);
+    }
+  }
+
+  void MarkTensors(const c10::IValue& value) {
+    if (value.isTensor()) {
+      if (value.toTensor().defined())
+        tensors_.insert(value.toTensor().unsafeGetTensorImpl());
+    } else if (value.isList()) {
+      for (const c10::IValue& element : value.toListRef()) MarkTensors(element);
+    } else if (value.isTuple()) {
+      for (const c10::IValue& element : value.toTupleRef().elements())
+        MarkTensors(element);
+    } else if (value.isGenericDict()) {
+      for (const auto& entry : value.toGenericDict())
+        MarkTensors(entry.value());
+    } else if (value.isObject()) {
+      all_tensors_ = true;
+    }
+  }
+
+  const c10::IValue self_;
+  const std::shared_ptr<Graph> graph_;
+  bool any_ = false, all_tensors_ = false;
+  std::unordered_set<const c10::TensorImpl*> tensors_;
+  std::vector<at::Tensor> constants_;
+  std::unordered_set<const Value*> followed_;
+};
+
+struct SavedTensor {
+  at::Tensor tensor;
+  at::Tensor place;  // its memory, with the sizes it had
+  at::Tensor content;
+};
+struct SavedObject {
+  c10::intrusive_ptr<c10::ivalue::Object> object;
+  std::vector<c10::IValue> slots;
+};
+struct SavedList {
+  c10::impl::GenericList list;
+  std::vector<c10::IValue> elements;
+};
+struct SavedDict {
+  c10::impl::GenericDict dict;
+  std::vector<std::pair<c10::IValue, c10::IValue>> entries;
+};
+
+bool SamePlace(const at::Tensor& a, const at::Tensor& b) {
+  return a.sizes() == b.sizes() && a.strides() == b.strides() &&
+         a.storage_offset() == b.storage_offset() &&
+         a.storage().is_alias_of(b.storage());
+}
+
+}  // namespace
+
+struct ModelState::Impl {
+  explicit Impl(const Model& model)
+      : module(model.impl().module), writes(module) {}
+
+  void Save(const c10::IValue& value) {
+    if (value.isTensor()) {
+      Save(value.toTensor());
+    } else if (value.isTuple()) {
+      for (const c10::IValue& element : value.toTupleRef().elements())
+        Save(element);
+    } else if (value.isList()) {
+      const c10::impl::GenericList list = value.toList();
+      if (!seen.insert(value.internalToPointer()).second) return;
+      std::vector<c10::IValue> elements = list.vec();
+      for (const c10::IValue& element : elements) Save(element);
+      lists.push_back({list, std::move(elements)});
+    } else if (value.isGenericDict()) {
+      const c10::impl::GenericDict dict = value.toGenericDict();
+      if (!seen.insert(value.internalToPointer()).second) return;
+      std::vector<std::pair<c10::IValue, c10::IValue>> entries;
+      for (const auto& entry : dict)
+        entries.emplace_back(entry.key(), entry.value());
+      for (const auto& [key, element] : entries) Save(element);
+      dicts.push_back({dict, std::move(entries)});
+    } else if (value.isObject()) {
+      c10::intrusive_ptr<c10::ivalue::Object> object = value.toObject();
+      if (!seen.insert(object.get()).second) return;
+      std::vector<c10::IValue> slots = object->slots();
+      for (const c10::IValue& slot : slots) Save(slot);
+      objects.push_back({std::move(object), std::move(slots)});
+    }
+  }
+
+  void Save(const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.has_storage() || !writes.Has(tensor) ||
+        !seen.insert(tensor.unsafeGetTensorImpl()).second)
+      return;
+    tensors.push_back({tensor, tensor.detach(), tensor.clone()});
+  }
+
+  const torch::jit::Module module;
+  const Writes writes;
+  std::unordered_set<const void*> seen;
+  std::vector<SavedTensor> tensors;
+  std::vector<SavedObject> objects;
+  std::vector<SavedList> lists;
+  std::vector<SavedDict> dicts;
+};
+
+ModelState::ModelState(const Model& model)
+    : impl_(std::make_unique<Impl>(model)) {}
+ModelState::~ModelState() = default;
+
+bool ModelState::exists() const { return impl_->writes.any(); }
+
+void ModelState::Save() {
+  if (!exists()) return;
+  const c10::InferenceMode inference;
+  impl_->seen.clear();
+  impl_->tensors.clear();
+  impl_->objects.clear();
+  impl_->lists.clear();
+  impl_->dicts.clear();
+  impl_->Save(impl_->module._ivalue());
+  for (const at::Tensor& constant : impl_->writes.constants())
+    impl_->Save(constant);
+}
+
+void ModelState::Restore() const {
+  // The mode of runs: what they made can't be written in another.
+  const c10::InferenceMode inference;
+  for (const SavedObject& saved : impl_->objects) {
+    for (size_t i = 0; i < saved.slots.size(); ++i)
+      saved.object->setSlot(i, saved.slots[i]);
+  }
+  for (const SavedList& saved : impl_->lists) {
+    c10::impl::GenericList list = saved.list;
+    list.clear();
+    for (const c10::IValue& element : saved.elements) list.push_back(element);
+  }
+  for (const SavedDict& saved : impl_->dicts) {
+    c10::impl::GenericDict dict = saved.dict;
+    dict.clear();
+    for (const auto& [key, value] : saved.entries) dict.insert(key, value);
+  }
+  for (const SavedTensor& saved : impl_->tensors) {
+    // The memory first: a tensor may have been pointed to another since.
+    at::Tensor place = saved.place;
+    place.copy_(saved.content);
+    at::Tensor tensor = saved.tensor;
+    if (!SamePlace(tensor, place)) tensor.set_(place);
+  }
+}
+
+}  // namespace aitune::frontend

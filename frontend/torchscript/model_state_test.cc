@@ -1,0 +1,122 @@
+// The state of models is found, saved and put back; what runs a model works on
+// the same state.
+#include "frontend/torchscript/model_state.h"
+
+#include <ATen/Functions.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include "frontend/torchscript/optimized_program.h"
+#include "frontend/torchscript/trace_test_util.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+// With a buffer, a number, a list and a dict that a program may change.
+Model StatefulModel(const std::string& source) {
+  torch::jit::Module module("Stateful");
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_buffer("count", at::zeros({1}));
+  module.register_buffer("cache", at::zeros({4, 2}));
+  module.register_parameter("weight", at::ones({2}), /*is_buffer=*/false);
+  module.register_attribute("calls", c10::IntType::get(), 0);
+  module.register_attribute("seen", c10::ListType::ofTensors(),
+                            c10::List<at::Tensor>());
+  module.register_attribute(
+      "by_name",
+      c10::DictType::create(c10::StringType::get(), c10::IntType::get()),
+      c10::Dict<std::string, int64_t>());
+  module.define(source);
+  auto model = Model::FromModule(module);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *std::move(model);
+}
+
+at::Tensor Call(const Model& model) {
+  const auto result = model.RunEager(ValueList({at::ones({2})}));
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result->toTensor().clone();
+}
+
+class Stateful : public testing::TestWithParam<const char*> {};
+
+TEST_P(Stateful, StartsFromWhereItWasSaved) {
+  const Model model = StatefulModel(GetParam());
+  ModelState state(model);
+  ASSERT_TRUE(state.exists());
+  Call(model);  // not from the state when it was loaded
+  state.Save();
+  const at::Tensor first = Call(model), second = Call(model);
+  EXPECT_FALSE(first.equal(second));
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    state.Restore();
+    EXPECT_TRUE(Call(model).equal(first));
+    EXPECT_TRUE(Call(model).equal(second));
+  }
+}
+
+// What LibTorch runs of a compiled model, and its optimised program, count on
+// where eager stopped.
+TEST_P(Stateful, AllProgramsOfAModelShareIt) {
+  const Model model = StatefulModel(GetParam());
+  ModelState state(model);
+  state.Save();
+  const at::Tensor first = Call(model), second = Call(model);
+  state.Restore();
+  const ValueList arguments({at::ones({2})});
+  const auto trace = BuildTrace(model, arguments, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const auto optimized = OptimizedProgram::Make(model, {});
+  ASSERT_TRUE(optimized.ok()) << optimized.status();
+  const auto traced = RunTrace(*trace, arguments);
+  ASSERT_TRUE(traced.ok()) << traced.status();
+  EXPECT_TRUE(traced->toTensor().equal(first));
+  EXPECT_TRUE(Call(model).equal(second));
+  state.Restore();
+  EXPECT_TRUE((*optimized)->Run(arguments)->toTensor().equal(first));
+  EXPECT_TRUE(Call(model).equal(second));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, Stateful,
+    testing::Values("def forward(self, x: Tensor) -> Tensor:\n"
+                    "  self.count.add_(1)\n  return x * self.count\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  self.count = self.count + 1\n  return x * self.count\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  self.calls = self.calls + 1\n  return x * self.calls\n",
+                    // Through views, in a branch.
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  if bool(x.sum() > 0):\n"
+                    "    self.cache[self.calls % 4, :] = x + self.calls\n"
+                    "  self.calls = self.calls + 1\n  return self.cache * 1\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  self.cache.view([8]).narrow(0, 2, 4).mul_(2).add_(1)\n"
+                    "  return self.cache * 1\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  self.count.resize_([self.count.size(0) + 1]).fill_(1)\n"
+                    "  return self.count.sum() * x\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  self.seen.append(x)\n  return x * len(self.seen)\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  if len(self.seen) == 0:\n    self.seen.append(x * 0)\n"
+                    "  self.seen[0].add_(1)\n  return self.seen[0] * 1\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  self.by_name[str(len(self.by_name))] = 1\n"
+                    "  return x * len(self.by_name)\n"));
+
+TEST(ModelState, ProgramsThatWriteOnlyWhatTheyMadeHaveNone) {
+  for (const char* body :
+       {"  return x * self.weight\n",
+        "  y = x * self.weight\n  y.add_(1)\n  y[0] = 3\n  return y\n",
+        "  x.add_(1)\n  return x\n",
+        "  parts = [x + 1, x + 2]\n  parts.append(self.count)\n"
+        "  return torch.stack([parts[0], parts[1]])\n"}) {
+    const Model model = StatefulModel(
+        std::string("def forward(self, x: Tensor) -> Tensor:\n") + body);
+    EXPECT_FALSE(ModelState(model).exists()) << body;
+  }
+}
+
+}  // namespace
+}  // namespace aitune::frontend

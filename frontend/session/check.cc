@@ -163,6 +163,11 @@ CaseResult CheckCase(const CompiledModel& compiled, const Model& model,
     return result;
   }
   absl::StatusOr<c10::IValue> ours = OnCpu(compiled.Run(arguments));
+  if (ours.ok()) {
+    // The copy waited for what the GPU may have found.
+    const absl::Status failed = compiled.TakeFailedCheck();
+    if (!failed.ok()) ours = failed;
+  }
   if (!ours.ok()) {
     result.note = std::string(ours.status().message());
     return result;

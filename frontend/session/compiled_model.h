@@ -75,6 +75,15 @@ class CompiledModel {
       const ValueList& arguments,
       ConstantCheck check = ConstantCheck::kCheck) const;
 
+  // The error of an earlier call on a GPU, for which Run has returned before
+  // the GPU found an index out of range: sure to be known once the result was
+  // waited for. The next Run gives it otherwise. OK on the CPU, where Run
+  // itself gives it. Thread-safe.
+  absl::Status TakeFailedCheck() const {
+    return cuda_executable_ ? cuda_executable_->TakeFailedCheck()
+                            : absl::OkStatus();
+  }
+
   // The median time of each step over `repeats` runs, in the plan's order.
   absl::StatusOr<std::vector<StepProfile>> Profile(const ValueList& arguments,
                                                    int repeats) const;

@@ -62,6 +62,9 @@ struct CompileOptions {
   /// Round to the tensor's dtype after every operation as eager does, instead
   /// of once at the end of a fused group.
   bool emulateEagerCasts = false;
+  /// Indices out of range and divisions of integers by 0 give some result, of
+  /// memory that is the tensor's own, instead of the error that eager raises.
+  bool uncheckedIndices = false;
   /// What runs the model: "cpu", or "cuda" or "cuda:N" for a GPU, which must be
   /// there.
   std::string device = "cpu";

@@ -50,6 +50,19 @@ def Ait_SymbolOp : Ait_Op<"symbol", [Pure]> {
   let assemblyFormat = "$index attr-dict";
 }
 
+def Ait_ReportOp : Ait_Op<"report", [Pure, AllTypesMatch<["value", "result"]>]> {
+  let summary = "the value, after telling the runtime about it if it failed";
+  let description = [{
+    What of an ait.check is left once its arithmetic is scalar
+    (ait-lower-to-linalg). Entry `check` of the kernel's checks, which the
+    function's `ait.checks` describes in this order, then holds `shown`. Pure,
+    as the same value tells the same: it stands wherever the value is needed.
+  }];
+  let arguments = (ins AnySignlessInteger:$value, I1:$failed, I64:$shown, I64Attr:$check);
+  let results = (outs AnySignlessInteger:$result);
+  let assemblyFormat = "$value `if` $failed `of` $shown attr-dict `:` type($value)";
+}
+
 //===-- Views: no arithmetic, often free ---------------------------------===//
 
 def Ait_ReshapeOp : Ait_Op<"reshape", [Pure]> {
@@ -316,9 +329,12 @@ def Ait_LaunchOp : Ait_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserO
   let description = [{
     `kernel` is a private func.func of the module with the attributes ait.kind
     (as ait.kernel's), ait.implementation ("generated" or a library's name) and
-    ait.config (a dictionary, the schedule's parameters).
+    ait.config (a dictionary, the schedule's parameters). `check_locations` are
+    the TorchScript sources of its checks, by their number: launches of one
+    kernel differ in them.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Ait_Tensor>:$inputs);
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Ait_Tensor>:$inputs,
+                       OptionalAttr<StrArrayAttr>:$check_locations);
   let results = (outs Variadic<Ait_Tensor>:$results);
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
 }

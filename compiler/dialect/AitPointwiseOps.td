@@ -80,6 +80,24 @@ def Ait_ConvertOp : Ait_PredicateOp<"convert"> {
   let hasFolder = 1;
 }
 
+def Ait_CheckOp : Ait_SameTypeUnaryOp<"check", (ins OptionalAttr<AffineMapAttr>:$size, UnitAttr:$from_end,
+    UnitAttr:$silent, StrAttr:$operator_name, OptionalAttr<I64Attr>:$number)> {
+  let summary = "integers for which eager raises unless they are in range";
+  let description = [{
+    With `size`, a map of the module's symbols to one number, the elements are
+    indices of an axis of that size: in [0, size), or with `from_end` in
+    [-size, size), of which negative ones count from the end. Without, they are
+    divisors: not 0. The result is in range whatever the input is: an index in
+    [0, size), a divisor that is not 0.
+
+    A kernel says which check failed, and of which value
+    (runtime/executable/kernel_abi.h), unless the check is `silent`.
+    `operator_name` is the operator that the error names; `number` is given by
+    outline-kernels: the check's place among those of its kernel.
+  }];
+  let hasVerifier = 1;
+}
+
 //===-- Two and three operands -------------------------------------------===//
 
 class Ait_BinaryOp<string mnemonic> : Ait_Op<mnemonic, [Pure, Ait_Pointwise, SameOperandsAndResultType]> {

@@ -340,6 +340,18 @@ LogicalResult GatherOp::verify() {
   return success();
 }
 
+LogicalResult CheckOp::verify() {
+  auto integer = dyn_cast<IntegerType>(getType().getElementType());
+  if (!integer || integer.getWidth() == 1)
+    return emitOpError("checks integers, not ") << getType();
+  if (std::optional<AffineMap> size = getSize();
+      size && (size->getNumDims() != 0 || size->getNumResults() != 1))
+    return emitOpError("size ") << getSizeAttr() << " is not one number of symbols";
+  if (!getSize() && getFromEnd())
+    return emitOpError("a divisor does not count from the end");
+  return success();
+}
+
 LogicalResult FlipOp::verify() {
   if (getInput().getType() != getType())
     return emitOpError("changes the type ") << getInput().getType();

@@ -91,3 +91,27 @@ func.func @missing_function(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = ait.launch @nowhere(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+func.func @checks_floats(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{checks integers, not 'tensor<4xf32>'}}
+  %0 = ait.check %x {operator_name = "aten::fmod"} : tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @check_size(%x: tensor<4xi64>) -> tensor<4xi64> {
+  // expected-error @+1 {{is not one number of symbols}}
+  %0 = ait.check %x {size = affine_map<(d0) -> (d0)>, operator_name = "aten::index"} : tensor<4xi64>
+  return %0 : tensor<4xi64>
+}
+
+// -----
+
+func.func @divisor_from_end(%x: tensor<4xi64>) -> tensor<4xi64> {
+  // expected-error @+1 {{a divisor does not count from the end}}
+  %0 = ait.check %x {from_end, operator_name = "aten::fmod"} : tensor<4xi64>
+  return %0 : tensor<4xi64>
+}

@@ -116,16 +116,16 @@ private:
         return "another operand depends on the contraction's result through "
                "other kernels";
       if (!canRecompute(producer))
-        return "an operand is an index sequence";
+        return "an operand is an index sequence or is checked";
     }
     return "";
   }
 
-  /// An iota cannot be read as a tensor by an epilogue; recomputed values may
-  /// only lead to memory or a fill.
+  /// An iota cannot be read as a tensor by an epilogue, and only loops check;
+  /// recomputed values may only lead to memory or a fill.
   static bool canRecompute(Operation *op) {
     while (op && isRecomputed(op) && !isa<FullOp>(op)) {
-      if (isa<IotaOp>(op))
+      if (isa<IotaOp, CheckOp>(op))
         return false;
       op = op->getOperand(0).getDefiningOp();
     }

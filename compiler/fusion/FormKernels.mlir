@@ -302,3 +302,36 @@ func.func @patches(%x: tensor<1x3x2x4x3x4xf16>, %w: tensor<5x48xf16>) -> tensor<
   %2 = ait.matmul %1, %w {transpose_rhs} : (tensor<1x6x48xf16>, tensor<5x48xf16>) -> tensor<1x6x5xf16>
   return %2 : tensor<1x6x5xf16>
 }
+
+// A checked index is checked again by each kernel that reads it: none is
+// launched for the check alone, and memory holds the unchecked one.
+// CHECK-LABEL: func @checked_index
+// CHECK-SAME: %[[W:[^:]*]]: tensor<10x64xf32>, %[[V:[^:]*]]: tensor<10x48xf32>, %[[I:[^:]*]]: tensor<5xi64>
+// CHECK: ait.kernel "loop"(%[[W]], %[[I]])
+// CHECK: ait.check
+// CHECK: ait.embedding
+// CHECK: ait.kernel "loop"(%[[V]], %[[I]])
+// CHECK: ait.check
+// CHECK: ait.embedding
+// CHECK-NOT: ait.kernel
+// CHECK: return
+func.func @checked_index(%w: tensor<10x64xf32>, %v: tensor<10x48xf32>, %i: tensor<5xi64>) -> (tensor<5x64xf32>, tensor<5x48xf32>) {
+  %c = ait.check %i {size = affine_map<()[] -> (10)>, operator_name = "aten::embedding"} : tensor<5xi64>
+  %0 = ait.embedding %w, %c : (tensor<10x64xf32>, tensor<5xi64>) -> tensor<5x64xf32>
+  %1 = ait.embedding %v, %c : (tensor<10x48xf32>, tensor<5xi64>) -> tensor<5x48xf32>
+  return %0, %1 : tensor<5x64xf32>, tensor<5x48xf32>
+}
+
+// The epilogue of a contraction does not check: a loop after it does.
+// CHECK-LABEL: func @checked_divisor
+// CHECK: ait.kernel "matmul"
+// CHECK-NOT: ait.check
+// CHECK: ait.kernel "loop"
+// CHECK: ait.check
+// CHECK: ait.remainder
+func.func @checked_divisor(%a: tensor<4x8xi64>, %b: tensor<8x4xi64>, %d: tensor<4x4xi64>) -> tensor<4x4xi64> {
+  %0 = ait.matmul %a, %b : (tensor<4x8xi64>, tensor<8x4xi64>) -> tensor<4x4xi64>
+  %c = ait.check %d {operator_name = "aten::remainder"} : tensor<4x4xi64>
+  %1 = ait.remainder %0, %c : tensor<4x4xi64>
+  return %1 : tensor<4x4xi64>
+}

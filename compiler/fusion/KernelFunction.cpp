@@ -1,5 +1,7 @@
 #include "compiler/fusion/KernelFunction.h"
 
+#include "llvm/Support/raw_ostream.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -15,6 +17,19 @@ func::FuncOp createKernelFunction(OpBuilder &builder, Location location,
   function->setAttr("ait.implementation", builder.getStringAttr("generated"));
   function->setAttr("ait.config", builder.getDictionaryAttr({}));
   return function;
+}
+
+std::string describeSource(Location location) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  location->walk([&](Location inner) {
+    if (auto file = dyn_cast<FileLineColLoc>(inner)) {
+      stream << file.getFilename().getValue() << ":" << file.getLine();
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return text;
 }
 
 double estimateBytes(RankedTensorType type) {

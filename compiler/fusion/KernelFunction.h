@@ -5,6 +5,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 
+#include <string>
+
 namespace aitune {
 
 /// A private function without a body at `builder`'s insertion point: a kernel
@@ -14,6 +16,10 @@ mlir::func::FuncOp createKernelFunction(mlir::OpBuilder &builder,
                                         llvm::StringRef name,
                                         mlir::FunctionType type,
                                         llvm::StringRef kind);
+
+/// The TorchScript source that a location is of, as "model.py:12"; empty if it
+/// names none.
+std::string describeSource(mlir::Location location);
 
 /// Bytes of a tensor of `type`, a dynamic size being what the others are like.
 double estimateBytes(mlir::RankedTensorType type);

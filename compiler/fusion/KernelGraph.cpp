@@ -22,7 +22,7 @@ static bool isConstantView(Value value) {
 }
 
 bool isRecomputed(Operation *op) {
-  if (isa<FullOp, IotaOp, ExpandOp>(op))
+  if (isa<FullOp, IotaOp, ExpandOp, CheckOp>(op))
     return true;
   if (auto convert = dyn_cast<ConvertOp>(op))
     return isConstantView(convert.getInput()) &&

@@ -18,7 +18,8 @@ template <typename... Ops> bool contains(Block &body) {
 
 /// Operations that say nothing about what a kernel is for.
 bool isIncidental(Operation &op) {
-  return isa<ConvertOp, ExpandOp, ReshapeOp, FullOp, IotaOp, YieldOp>(op);
+  return isa<ConvertOp, ExpandOp, ReshapeOp, FullOp, IotaOp, CheckOp, YieldOp>(
+      op);
 }
 
 /// The primitives that a normalisation or softmax was made of, as one word.

@@ -33,6 +33,17 @@ OwningOpRef<func::FuncOp> makeFunction(KernelOp kernel) {
   return function;
 }
 
+/// Numbers the function's checks, in order. Their locations, by number.
+SmallVector<std::string> numberChecks(func::FuncOp function) {
+  SmallVector<std::string> locations;
+  OpBuilder builder(function.getContext());
+  function.walk([&](CheckOp check) {
+    check.setNumberAttr(builder.getI64IntegerAttr(locations.size()));
+    locations.push_back(aitune::describeSource(check.getLoc()));
+  });
+  return locations;
+}
+
 /// Equal exactly for functions that compute the same in the same way:
 /// attributes, types and operations in order, without locations.
 std::string getStructure(func::FuncOp function) {
@@ -56,6 +67,7 @@ struct OutlineKernels : aitune::impl::OutlineKernelsBase<OutlineKernels> {
                              ? aitune::describeKernel(kernel.getBody().front())
                              : kernel.getName().str();
       OwningOpRef<func::FuncOp> candidate = makeFunction(kernel);
+      SmallVector<std::string> checks = numberChecks(*candidate);
       func::FuncOp &function = functionOfStructure[getStructure(*candidate)];
       if (!function) {
         std::string unique;
@@ -69,7 +81,12 @@ struct OutlineKernels : aitune::impl::OutlineKernelsBase<OutlineKernels> {
       OpBuilder builder(kernel);
       auto launch =
           LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(),
-                           function.getSymName(), kernel.getInputs());
+                           function.getSymName(), kernel.getInputs(),
+                           /*check_locations=*/ArrayAttr());
+      if (!checks.empty()) {
+        SmallVector<StringRef> locations(checks.begin(), checks.end());
+        launch.setCheckLocationsAttr(builder.getStrArrayAttr(locations));
+      }
       kernel.replaceAllUsesWith(launch.getResults());
       kernel.erase();
     }

@@ -50,3 +50,28 @@ func.func @main(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>, %w: tensor<4x4xf32>)
 // CHECK: func.func private @matmul_gelu_1(%arg0: tensor<3x4xf32>
 // CHECK: func.func private @softmax_0
 // CHECK-SAME: ait.kind = "loop"
+
+// Launches of one kernel differ in where their checks stand, by number.
+// CHECK-LABEL: func @checks
+func.func @checks(%i: tensor<5xi64>, %j: tensor<5xi64>) -> (tensor<5xi64>, tensor<5xi64>) {
+  // CHECK-NEXT: ait.launch @[[K:.*]](%arg0) {check_locations = ["model.py:3", "model.py:4"]}
+  // CHECK-NEXT: ait.launch @[[K]](%arg1) {check_locations = ["model.py:7", ""]}
+  %0 = ait.kernel "loop"(%i) : (tensor<5xi64>) -> tensor<5xi64> {
+  ^bb0(%a: tensor<5xi64>):
+    %1 = ait.check %a {operator_name = "aten::fmod"} : tensor<5xi64> loc("model.py":3:1)
+    %2 = ait.check %1 {operator_name = "aten::remainder"} : tensor<5xi64> loc("model.py":4:1)
+    %3 = ait.fmod %1, %2 : tensor<5xi64>
+    ait.yield %3 : tensor<5xi64>
+  }
+  %4 = ait.kernel "loop"(%j) : (tensor<5xi64>) -> tensor<5xi64> {
+  ^bb0(%a: tensor<5xi64>):
+    %5 = ait.check %a {operator_name = "aten::fmod"} : tensor<5xi64> loc("model.py":7:1)
+    %6 = ait.check %5 {operator_name = "aten::remainder"} : tensor<5xi64> loc(unknown)
+    %7 = ait.fmod %5, %6 : tensor<5xi64>
+    ait.yield %7 : tensor<5xi64>
+  }
+  return %0, %4 : tensor<5xi64>, tensor<5xi64>
+}
+// CHECK: func.func private @[[K]]
+// CHECK: ait.check %{{.*}} {number = 0 : i64, operator_name = "aten::fmod"}
+// CHECK: ait.check %{{.*}} {number = 1 : i64, operator_name = "aten::remainder"}

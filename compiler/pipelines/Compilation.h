@@ -62,6 +62,8 @@ private:
   absl::Status runPasses(const char *phase,
                          llvm::function_ref<void(mlir::OpPassManager &)> build);
   void collectKernels();
+  /// The least and greatest element of an integer constant of the pool.
+  std::optional<std::pair<int64_t, int64_t>> rangeOf(int64_t constant) const;
   absl::Status generateCode();
   void dumpBenchmark(mlir::func::FuncOp function,
                      const CompiledKernel &compiled) const;

@@ -1,5 +1,7 @@
 // The whole compiler, top to bottom.
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "compiler/pipelines/Compilation.h"
 #include "compiler/pipelines/CudaCandidates.h"
@@ -80,6 +82,34 @@ void Compilation::collectKernels() {
     }
 }
 
+std::optional<std::pair<int64_t, int64_t>>
+Compilation::rangeOf(int64_t constant) const {
+  if (constant < 0 || constant >= static_cast<int64_t>(constants.size()))
+    return std::nullopt;
+  const TensorView &view = constants[constant].view;
+  const int64_t count = ElementCount(view.sizes);
+  if (count == 0 || view.data == nullptr)
+    return std::nullopt;
+  auto find = [&](const auto *data) {
+    const auto [least, greatest] = std::minmax_element(data, data + count);
+    return std::pair<int64_t, int64_t>(*least, *greatest);
+  };
+  switch (view.dtype) {
+  case DataType::kInt64:
+    return find(static_cast<const int64_t *>(view.data));
+  case DataType::kInt32:
+    return find(static_cast<const int32_t *>(view.data));
+  case DataType::kInt16:
+    return find(static_cast<const int16_t *>(view.data));
+  case DataType::kInt8:
+    return find(static_cast<const int8_t *>(view.data));
+  case DataType::kUInt8:
+    return find(static_cast<const uint8_t *>(view.data));
+  default:
+    return std::nullopt;
+  }
+}
+
 absl::Status Compilation::findCudaImplementations() {
   absl::StatusOr<int> ordinal = cudaOrdinal(options.device);
   if (!ordinal.ok())
@@ -148,11 +178,15 @@ absl::StatusOr<CompileResult> Compilation::run() {
   if (stopAfter(CompilePhase::Import))
     return std::move(result);
   const bool onCuda = options.device != "cpu";
-  if (absl::Status status = runPasses("transforms",
-                                      [&](OpPassManager &passManager) {
-                                        buildTransformPipeline(passManager,
-                                                               onCuda);
-                                      });
+  if (absl::Status status =
+          runPasses("transforms",
+                    [&](OpPassManager &passManager) {
+                      buildTransformPipeline(passManager,
+                                             {onCuda, options.uncheckedIndices,
+                                              [this](int64_t constant) {
+                                                return rangeOf(constant);
+                                              }});
+                    });
       !status.ok())
     return status;
   if (stopAfter(CompilePhase::Transformed))

@@ -196,6 +196,7 @@ absl::Status Generator::append(const TextCandidate &candidate,
     for (int output : step.outputs)
       result.outputs.push_back(number(output));
     *result.call.mutable_cuda_kernel() = step.launch;
+    result.call.mutable_checks()->Add(step.checks.begin(), step.checks.end());
     result.packings = step.packings;
     implementation.steps.push_back(std::move(result));
   }

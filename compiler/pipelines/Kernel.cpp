@@ -51,6 +51,8 @@ KernelImplementation generatedImplementation(func::FuncOp function,
   implementation.name = "generated";
   ImplementationStep step;
   *step.call.mutable_kernel() = compiled.launch;
+  step.call.mutable_checks()->Add(compiled.checks.begin(),
+                                  compiled.checks.end());
   step.packings = compiled.packings;
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     step.inputs.push_back(i);

@@ -7,6 +7,7 @@
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "compiler/pipelines/Kernel.h"
+#include "runtime/executable/kernel_abi.h"
 #include "runtime/executable/pack.h"
 #include "runtime/executable/plan.h"
 
@@ -82,6 +83,10 @@ std::string writeKernelBenchmark(func::FuncOp kernel,
     addBuffer(type, compiled.packings[index]);
   for (Type type : kernel.getResultTypes())
     addBuffer(type, PackingProto());
+  if (!compiled.checks.empty()) {
+    bytes.push_back(compiled.checks.size() * sizeof(KernelCheck));
+    fill.push_back(0);
+  }
   const auto grid = FromProto(compiled.launch.grid(), values.size());
   return absl::StrReplaceAll(
       kProgram,

@@ -6,6 +6,7 @@
 #include "compiler/codegen/cpu/EmitObject.h"
 #include "compiler/codegen/cpu/LowerToLLVM.h"
 #include "compiler/codegen/cpu/Target.h"
+#include "compiler/codegen/linalg/DescribeChecks.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "compiler/pipelines/Dump.h"
@@ -75,6 +76,7 @@ absl::Status readAttributes(func::FuncOp kernel, size_t inputs,
   *compiled.launch.mutable_grid() =
       ToProto(ait::toSizeExpression(grid.getValue().getResult(0)));
   compiled.launch.set_grain(grain.getInt());
+  compiled.checks = describeChecks(kernel);
   compiled.packings.resize(inputs);
   auto packings = kernel->getAttrOfType<ArrayAttr>("ait.packings");
   if (!packings)

@@ -30,6 +30,8 @@ struct KernelCompilerOptions {
 struct CompiledKernel {
   KernelObject object;
   KernelLaunch launch;
+  /// What it checks; locations are the launches'.
+  std::vector<CheckProto> checks;
   /// How the kernel wants each of its inputs packed (kind NONE: as it is).
   std::vector<PackingProto> packings;
   std::string ir;

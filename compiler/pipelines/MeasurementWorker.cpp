@@ -127,7 +127,8 @@ absl::Status Subject::load(const WorkerKernel &request) {
   }
   auto launch =
       ait::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(),
-                            kernel.getSymName(), operands);
+                            kernel.getSymName(), operands,
+                            /*check_locations=*/ArrayAttr());
   func::ReturnOp::create(builder, kernel.getLoc(), launch->getResults());
   return absl::OkStatus();
 }

@@ -6,7 +6,6 @@
 #include "compiler/dialect/Ait.h"
 #include "compiler/fusion/Passes.h"
 #include "compiler/plugin/Plugin.h"
-#include "compiler/transforms/Passes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -23,13 +22,18 @@ void registerCompilerDialects(DialectRegistry &registry) {
                   tensor::TensorDialect, vector::VectorDialect>();
 }
 
-void buildTransformPipeline(OpPassManager &passManager, bool onCuda) {
+void buildTransformPipeline(OpPassManager &passManager,
+                            const TransformOptions &options) {
   addRegisteredPasses(PassPoint::AfterImport, passManager);
   OpPassManager &functions = passManager.nest<func::FuncOp>();
   // The import is verbose on purpose: what folds away here need not be matched
   // by any later pattern.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
+  // Eager on a GPU divides integers by 0 without an error.
+  functions.addPass(createRelaxChecks(
+      {options.uncheckedIndices, options.uncheckedIndices || options.onCuda},
+      options.constants));
   // Before attention is looked for: its scale and mask stand at the scores
   // then, not behind reshapes and broadcasts.
   functions.addPass(createSimplify());
@@ -39,7 +43,7 @@ void buildTransformPipeline(OpPassManager &passManager, bool onCuda) {
   // beside the contractions.
   functions.addPass(createDecompose());
   // On a GPU alone: oneDNN has kernels for few channels.
-  if (onCuda)
+  if (options.onCuda)
     functions.addPass(createPatchesToMatmul());
   // After decomposition, so that permutes sink through what normalisations are
   // made of.
@@ -47,7 +51,7 @@ void buildTransformPipeline(OpPassManager &passManager, bool onCuda) {
   // On a GPU alone, most of which one matmul of these leaves idle. It would
   // fill a CPU's cores, whose kernels pack constants of the pool, not joined
   // ones.
-  if (onCuda)
+  if (options.onCuda)
     functions.addPass(createMergeMatmuls());
   // Reshapes and broadcasts that would part a contraction from its epilogue
   // move below it.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "compiler/fusion/FormKernels.h"
+#include "compiler/transforms/Passes.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -13,9 +14,18 @@ namespace aitune {
 /// Every dialect that a module of any phase may hold.
 void registerCompilerDialects(mlir::DialectRegistry &registry);
 
+struct TransformOptions {
+  bool onCuda = false;
+  /// As CompileOptions'.
+  bool uncheckedIndices = false;
+  /// What checks of indices may know of the pool; may be null.
+  ConstantRange constants;
+};
+
 /// Phase 1, on the imported module: fewer and simpler operations, layouts that
 /// the kernels like.
-void buildTransformPipeline(mlir::OpPassManager &passManager, bool onCuda);
+void buildTransformPipeline(mlir::OpPassManager &passManager,
+                            const TransformOptions &options);
 
 /// Phase 2: the graph cut into kernels, each a function. `reject`, if set, is
 /// told of each operation that a neighbour could not take in, and why.

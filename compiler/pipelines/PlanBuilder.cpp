@@ -6,6 +6,7 @@
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/SizeExpressions.h"
+#include "compiler/fusion/KernelFunction.h"
 #include "runtime/executable/plan.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringSet.h"
@@ -43,19 +44,6 @@ private:
   llvm::StringMap<int> launches;
   int regions = 0;
 };
-
-std::string locationText(Location location) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  location->walk([&](Location inner) {
-    if (auto file = dyn_cast<FileLineColLoc>(inner)) {
-      stream << file.getFilename().getValue() << ":" << file.getLine();
-      return WalkResult::interrupt();
-    }
-    return WalkResult::advance();
-  });
-  return text;
-}
 
 bool usesSymbols(func::FuncOp kernel) {
   return kernel
@@ -184,7 +172,11 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
     if (index == firstStep)
       *call.mutable_flops() =
           ToProto(ait::toSizeExpression(countFlops(kernel)));
-    call.set_location(locationText(launch.getLoc()));
+    call.set_location(describeSource(launch.getLoc()));
+    if (ArrayAttr sources = launch.getCheckLocationsAttr())
+      for (CheckProto &check : *call.mutable_checks())
+        if (check.number() < static_cast<int>(sources.size()))
+          check.set_location(cast<StringAttr>(sources[check.number()]).str());
     if (call.kind().empty())
       call.set_kind(kernel->getAttrOfType<StringAttr>("ait.kind").str());
     call.set_implementation(implementation.name);
@@ -197,7 +189,7 @@ void PlanBuilder::addFallback(ait::FallbackOp fallback) {
   step.set_name(absl::StrCat("fallback#", regions));
   step.set_kind("fallback");
   step.set_implementation("libtorch");
-  step.set_location(locationText(fallback.getLoc()));
+  step.set_location(describeSource(fallback.getLoc()));
   for (Value input : fallback.getInputs())
     step.add_inputs(lookUp(input, PackingProto()));
   for (Value result : fallback.getResults()) {

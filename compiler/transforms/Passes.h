@@ -5,7 +5,10 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
 
 namespace mlir {
 namespace ait {
@@ -20,6 +23,15 @@ namespace aitune {
 
 #define GEN_PASS_DECL
 #include "compiler/transforms/Passes.h.inc"
+
+/// The least and greatest element of integer constant `index` of the pool;
+/// nothing for one without elements or that is not known.
+using ConstantRange =
+    std::function<std::optional<std::pair<int64_t, int64_t>>(int64_t index)>;
+
+/// As createRelaxChecks with options, knowing the pool's constants.
+std::unique_ptr<mlir::Pass> createRelaxChecks(RelaxChecksOptions options,
+                                              ConstantRange constants);
 
 /// Makes the passes of this folder known by their arguments (`-ait-...`).
 void registerTransformsPasses();

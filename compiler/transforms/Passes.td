@@ -79,6 +79,22 @@ def PromoteKernelArithmetic : Pass<"ait-promote-kernel-arithmetic", "mlir::func:
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
+def RelaxChecks : Pass<"ait-relax-checks", "mlir::func::FuncOp"> {
+  let summary = "drops ait.checks that no data can fail, and silences those that are not wanted";
+  let description = [{
+    Ranges of integers are found from index sequences, fills, constants of the
+    pool, symbols' ranges and what is computed of them. A check that counts from
+    the end and can't fail is silent, as negative indices still need it.
+  }];
+  let options = [
+    Option<"silenceIndices", "silence-indices", "bool", "false",
+           "indices out of range are limited without an error">,
+    Option<"silenceDivisors", "silence-divisors", "bool", "false",
+           "divisions of integers by 0 give any number without an error">,
+  ];
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
 def MergeFallbacks : Pass<"ait-merge-fallbacks", "mlir::func::FuncOp"> {
   let summary = "joins neighbouring fallbacks, so that one call of LibTorch runs them";
   let dependentDialects = ["mlir::ait::AitDialect"];

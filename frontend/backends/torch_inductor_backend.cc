@@ -223,6 +223,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> TorchInductor::BuildVersion(
   BuildOptions build;
   build.compile.measureCandidates = options_.max_autotune;
   build.compile.emulateEagerCasts = options_.emulate_precision_casts;
+  build.compile.uncheckedIndices = options_.unchecked_indices;
   build.compile.threads =
       options_.cpp_threads > 0 ? static_cast<int>(options_.cpp_threads) : 0;
   build.compile.tf32Matmul = options_.tf32_matmul;

@@ -216,6 +216,7 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
   build.compile.compileTo = options.compile_to;
   build.compile.measureCandidates = options.measure_candidates;
   build.compile.emulateEagerCasts = options.emulate_eager_casts;
+  build.compile.uncheckedIndices = options.unchecked_indices;
   build.compile.tf32Matmul = options.tf32_matmul;
   build.compile.tf32Convolution = options.tf32_convolution;
   build.compile.threads = options.threads;

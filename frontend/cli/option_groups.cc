@@ -191,6 +191,11 @@ void AddCompileOptions(CLI::App& app, Options& options) {
                "Round after every operation where eager does, instead of once "
                "a fused kernel")
       ->group(kCompileGroup);
+  app.add_flag(
+         "--unchecked-indices", options.unchecked_indices,
+         "Give some result of the tensor's own memory for an index out of "
+         "range or an integer divided by 0, instead of eager's error")
+      ->group(kCompileGroup);
   app.add_flag_callback(
          "--no-measure", [&options] { options.measure_candidates = false; },
          "Choose between library and generated kernels by rule, not by "

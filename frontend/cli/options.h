@@ -47,6 +47,7 @@ struct Options {
 
   // How to compile.
   bool emulate_eager_casts = false;
+  bool unchecked_indices = false;
   bool measure_candidates = true;
   CompilePhase compile_to = CompilePhase::Executable;
   std::string dump_directory;

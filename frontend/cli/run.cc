@@ -71,6 +71,7 @@ absl::Status RefuseCompileOptions(const Options& options) {
         {!options.dump_directory.empty(), "--dump"},
         {!options.target.empty(), "--target"},
         {options.emulate_eager_casts, "--emulate-eager-casts"},
+        {options.unchecked_indices, "--unchecked-indices"},
         {options.tf32_matmul || !options.tf32_convolution, "--tf32"},
         {!options.disabled.empty(), "--disable"},
         {!options.json.empty(), "--json"}}) {
@@ -133,7 +134,11 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
   absl::StatusOr<c10::IValue> result = (*compiled)->Run(*arguments);
   progress.Finish();
   if (!result.ok()) return result.status();
-  if (subject->gpu >= 0) result = frontend::ToCpu(*result);
+  if (subject->gpu >= 0) {
+    // The copy waits for what the GPU may have found.
+    result = frontend::ToCpu(*result);
+    AITUNE_RETURN_IF_ERROR((*compiled)->TakeFailedCheck());
+  }
 
   if (!options.output_file.empty()) {
     absl::Status saved = Save(options.output_file, *result);

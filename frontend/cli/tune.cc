@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/cli/commands.h"
 #include "frontend/session/check.h"
+#include "frontend/session/gpu.h"
 #include "frontend/session/model_versions.h"
 
 namespace aitune::cli {
@@ -33,6 +34,18 @@ class References {
   int gpu_;
   std::map<DataType, absl::StatusOr<frontend::Model>> models_;
 };
+
+// A call and all that it finds: on a GPU an index out of range is known when the
+// result was waited for.
+absl::StatusOr<c10::IValue> RunToTheEnd(const frontend::CompiledModel& compiled,
+                                        const frontend::ValueList& arguments) {
+  absl::StatusOr<c10::IValue> result = compiled.Run(arguments);
+  if (!result.ok() || compiled.gpu() < 0) return result;
+  c10::IValue on_cpu = frontend::ToCpu(*result);
+  if (absl::Status failed = compiled.TakeFailedCheck(); !failed.ok())
+    return failed;
+  return on_cpu;
+}
 
 // What the versions are for that sizes of the check made necessary.
 void AddVersions(const frontend::CompiledModel& compiled, Report& report) {
@@ -81,7 +94,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   check.source = &subject->model;
   report->check = frontend::CheckAgainstEager(
       [&](const frontend::ValueList& arguments) {
-        return (*compiled)->Run(arguments);
+        return RunToTheEnd(**compiled, arguments);
       },
       subject->peer(), *cases, check);
   AddVersions(**compiled, *report);

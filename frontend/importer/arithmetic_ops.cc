@@ -21,6 +21,18 @@ absl::Status BuildBinary(OpImporter& call) {
   return call.SetResult(call.Binary<Op>(lhs, operands.Tensor(1, dtype)));
 }
 
+// As BuildBinary, for divisions of integers too.
+template <typename Op>
+absl::Status BuildQuotient(OpImporter& call) {
+  ASSIGN_OR_RETURN(PointwiseOperands operands,
+                   PointwiseOperands::Read(call, {"self", "other"}));
+  const DataType dtype = operands.ComputeType(call.ResultDataType());
+  if (dtype == DataType::kBool) return Reject("not defined on bool");
+  Value lhs = operands.Tensor(0, dtype);
+  return call.SetResult(
+      call.Binary<Op>(lhs, call.CheckDivisor(operands.Tensor(1, dtype))));
+}
+
 // As BuildBinary; on bool the operator is `BoolOp`.
 template <typename Op, typename BoolOp>
 absl::Status BuildBinaryOrBool(OpImporter& call) {
@@ -72,7 +84,7 @@ absl::Status BuildDivide(OpImporter& call) {
   if (dtype == DataType::kBool)
     return Reject("division is not defined on bool");
   Value lhs = operands.Tensor(0, dtype);
-  Value rhs = operands.Tensor(1, dtype);
+  Value rhs = call.CheckDivisor(operands.Tensor(1, dtype));
   if (rounding == "floor")
     return call.SetResult(call.Binary<ait::FloorDivideOp>(lhs, rhs));
   if (!rounding.empty() && rounding != "trunc")
@@ -308,9 +320,9 @@ void RegisterArithmeticOps(Registry& registry) {
   registry.Add({"mul", "multiply"},
                BuildBinaryOrBool<ait::MulOp, ait::BitwiseAndOp>);
   registry.Add({"div", "divide", "true_divide"}, BuildDivide);
-  registry.Add({"floor_divide"}, BuildBinary<ait::FloorDivideOp>);
-  registry.Add({"remainder"}, BuildBinary<ait::RemainderOp>);
-  registry.Add({"fmod"}, BuildBinary<ait::FmodOp>);
+  registry.Add({"floor_divide"}, BuildQuotient<ait::FloorDivideOp>);
+  registry.Add({"remainder"}, BuildQuotient<ait::RemainderOp>);
+  registry.Add({"fmod"}, BuildQuotient<ait::FmodOp>);
   registry.Add({"pow"}, BuildPower);
   registry.Add({"atan2", "arctan2"}, BuildBinary<ait::Atan2Op>);
   registry.Add({"maximum"},

@@ -28,6 +28,7 @@ absl::Status BuildEmbedding(OpImporter& call) {
   ASSIGN_OR_RETURN(Value raw, call.Tensor("indices"));
   ASSIGN_OR_RETURN(Value indices, ToIndex(call, raw));
   if (call.RankOf(weight) != 2) return Reject("the weight is not a matrix");
+  indices = call.CheckIndex(indices, call.SizesOf(weight)[0]);
   Sizes sizes = call.SizesOf(indices);
   sizes.push_back(call.SizesOf(weight)[1]);
   return call.SetResult(ait::EmbeddingOp::create(
@@ -43,10 +44,13 @@ absl::Status BuildIndexSelect(OpImporter& call) {
     return Reject("a tensor of rank 0 has no axis to pick along");
   ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
   if (call.RankOf(index) == 0) index = call.Unsqueeze(index, 0);
+  index = call.CheckIndex(index, call.SizesOf(self)[dim]);
   return call.SetResult(call.IndexSelect(self, dim, index));
 }
 
-absl::Status SetGather(OpImporter& call, Value self, Value index, int64_t dim) {
+// `from_end`: eager takes negative indices too.
+absl::Status SetGather(OpImporter& call, Value self, Value index, int64_t dim,
+                       bool from_end) {
   // Along the other axes only the index's part of the input is read.
   const Sizes sizes = call.SizesOf(index);
   for (int64_t axis = 0; axis < call.RankOf(self); ++axis) {
@@ -54,6 +58,7 @@ absl::Status SetGather(OpImporter& call, Value self, Value index, int64_t dim) {
       self = call.Slice(self, axis, call.Constant(0), sizes[axis]);
   }
   RETURN_IF_ERROR(call.status());
+  index = call.CheckIndex(index, call.SizesOf(self)[dim], from_end);
   return call.SetResult(ait::GatherOp::create(
       call.builder(), call.location(),
       call.TypeOf(sizes, call.DataTypeOf(self)), self, index, dim));
@@ -67,7 +72,7 @@ absl::Status BuildGather(OpImporter& call) {
   if (rank == 0 || call.RankOf(index) != rank)
     return Reject("input and index differ in rank");
   ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
-  return SetGather(call, self, index, dim);
+  return SetGather(call, self, index, dim, /*from_end=*/false);
 }
 
 absl::Status BuildTakeAlongDim(OpImporter& call) {
@@ -94,7 +99,8 @@ absl::Status BuildTakeAlongDim(OpImporter& call) {
     return call.Expand(value, sizes);
   };
   self = expand(self);
-  return SetGather(call, self, expand(index), dim);
+  return SetGather(call, self, expand(index), dim,
+                   /*from_end=*/!call.IsNone("dim"));
 }
 
 // Entries of `self` along its first `indices.size()` axes, one of each index a
@@ -109,18 +115,13 @@ Value PickFromFront(OpImporter& call, Value self,
   Value position;
   for (size_t i = 0; i < indices.size(); ++i) {
     Value index = indices[i];
-    if (indices.size() > 1) {
-      index = call.Convert(index, DataType::kInt64);
-      // Counted from the end; index_select does that only for the merged axis.
-      Value size =
-          call.Full(Scalar(sizes[i]), call.SizesOf(index), DataType::kInt64);
-      index = call.Where(call.Compare<ait::LtOp>(index, Scalar(0)),
-                         call.Add(index, size), index);
-      if (position) {
-        Value scale = call.Full(Scalar(sizes[i]), call.SizesOf(position),
-                                DataType::kInt64);
-        index = call.Add(call.Multiply(position, scale), index);
-      }
+    // Each in its own axis: the merged one would take an index that is too
+    // great for another row's.
+    index = call.CheckIndex(index, sizes[i], /*from_end=*/true);
+    if (position) {
+      Value scale =
+          call.Full(Scalar(sizes[i]), call.SizesOf(position), DataType::kInt64);
+      index = call.Add(call.Multiply(position, scale), index);
     }
     position = index;
   }
@@ -147,6 +148,8 @@ absl::Status BuildIndex(OpImporter& call) {
       others.push_back(axis);
       continue;
     }
+    if (call.DataTypeOf(given[axis]) == DataType::kUInt8)
+      return Reject("a tensor of uint8 is a mask");
     ASSIGN_OR_RETURN(Value index, ToIndex(call, given[axis]));
     indexed.push_back(axis);
     indices.push_back(index);
@@ -155,6 +158,8 @@ absl::Status BuildIndex(OpImporter& call) {
   if (indexed.size() == 1 && call.RankOf(indices[0]) <= 1) {
     const bool drop = call.RankOf(indices[0]) == 0;
     Value index = drop ? call.Unsqueeze(indices[0], 0) : indices[0];
+    index = call.CheckIndex(index, call.SizesOf(self)[indexed[0]],
+                            /*from_end=*/true);
     Value picked = call.IndexSelect(self, indexed[0], index);
     return call.SetResult(drop ? call.Squeeze(picked, {indexed[0]}) : picked);
   }
@@ -219,6 +224,7 @@ absl::Status BuildOneHot(OpImporter& call) {
   sizes.push_back(call.Constant(classes));
   Value classes_along =
       call.Iota(sizes, call.RankOf(self), 0, 1, call.DataTypeOf(self));
+  self = call.CheckIndex(self, call.Constant(classes));
   Value index = call.Expand(call.Unsqueeze(self, call.RankOf(self)), sizes);
   return call.SetResult(call.Compare<ait::EqOp>(index, classes_along));
 }

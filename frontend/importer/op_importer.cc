@@ -345,6 +345,27 @@ Value OpImporter::IndexSelect(Value value, int64_t dim, Value indices) {
                                     indices, dim);
 }
 
+Value OpImporter::CheckIndex(Value indices, AffineExpr size, bool from_end) {
+  // What counts from the end may need more bits than the index has.
+  if (from_end) indices = Convert(indices, DataType::kInt64);
+  unsigned symbols = 0;
+  size.walk([&](AffineExpr part) {
+    if (auto symbol = mlir::dyn_cast<mlir::AffineSymbolExpr>(part))
+      symbols = std::max(symbols, symbol.getPosition() + 1);
+  });
+  return ait::CheckOp::create(
+      builder(), location_, indices.getType(), indices,
+      mlir::AffineMapAttr::get(mlir::AffineMap::get(0, symbols, size)),
+      from_end, /*silent=*/false, op_.name, mlir::IntegerAttr());
+}
+
+Value OpImporter::CheckDivisor(Value divisor) {
+  if (IsFloatingPoint(DataTypeOf(divisor))) return divisor;
+  return ait::CheckOp::create(builder(), location_, divisor.getType(), divisor,
+                              mlir::AffineMapAttr(), /*from_end=*/false,
+                              /*silent=*/false, op_.name, mlir::IntegerAttr());
+}
+
 // ---- Arithmetic ----
 
 void OpImporter::Unify(Value& a, Value& b) {

@@ -173,6 +173,13 @@ class OpImporter {
   // `indices` of rank 1 and int dtype; negative ones count from the end.
   mlir::Value IndexSelect(mlir::Value value, int64_t dim, mlir::Value indices);
 
+  // The indices of an axis of `size`, integers, limited to it: negative ones
+  // count from the end if `from_end`. Others are the error that eager raises.
+  mlir::Value CheckIndex(mlir::Value indices, mlir::AffineExpr size,
+                         bool from_end = false);
+  // The same for the divisor of a division: integers must not be 0.
+  mlir::Value CheckDivisor(mlir::Value divisor);
+
   // ---- Arithmetic: operands broadcast and promote ----
   template <typename Op, typename... Attributes>
   mlir::Value Unary(mlir::Value value, Attributes... attributes) {

@@ -40,13 +40,15 @@ std::string TextOf(const TuningOptions& options) {
 }
 
 std::string TextOf(const CompileOptions& options) {
-  const auto& [compile_to, measure, emulate, device, threads, dump, target,
-               tf32_matmul, tf32_convolution, tuning, progress] = options;
-  return absl::StrCat("to=", static_cast<int>(compile_to), " measure=", measure,
-                      " emulate=", emulate, " device=", device, " threads=",
-                      threads > 0 ? threads : at::get_num_threads(),
-                      " dump=", dump, " target=", target, " tf32=", tf32_matmul,
-                      tf32_convolution, TextOf(tuning));
+  const auto& [compile_to, measure, emulate, unchecked, device, threads, dump,
+               target, tf32_matmul, tf32_convolution, tuning, progress] =
+      options;
+  return absl::StrCat(
+      "to=", static_cast<int>(compile_to), " measure=", measure,
+      " emulate=", emulate, " unchecked=", unchecked, " device=", device,
+      " threads=", threads > 0 ? threads : at::get_num_threads(),
+      " dump=", dump, " target=", target, " tf32=", tf32_matmul,
+      tf32_convolution, TextOf(tuning));
 }
 
 std::string TextOf(const TraceOptions& options) {

@@ -144,6 +144,15 @@ bool CompiledModel::Fits(const ValueList& arguments) const {
   return Prepare(arguments, ConstantCheck::kCheck).ok();
 }
 
+absl::Status CompiledModel::TakeFailedCheck() const {
+  if (cuda_executable_ == nullptr) return absl::OkStatus();
+  AITUNE_RETURN_IF_ERROR(cuda_executable_->TakeFailedCheck());
+  if (others_ == nullptr) return absl::OkStatus();
+  for (const CompiledModel* other : others_->all())
+    AITUNE_RETURN_IF_ERROR(other->TakeFailedCheck());
+  return absl::OkStatus();
+}
+
 std::vector<const CompiledModel*> CompiledModel::versions() const {
   std::vector<const CompiledModel*> versions = {this};
   if (others_ == nullptr) return versions;

@@ -89,6 +89,12 @@ class CompiledModel {
   // This version and those made since for other sizes, in that order.
   std::vector<const CompiledModel*> versions() const;
 
+  // The error of an earlier call on a GPU, for which Run has returned before
+  // the GPU found an index out of range: sure to be known once the result was
+  // waited for. The next Run gives it otherwise. OK on the CPU, where Run
+  // itself gives it. Thread-safe.
+  absl::Status TakeFailedCheck() const;
+
   // The median time of each step over `repeats` runs, in the plan's order.
   absl::StatusOr<std::vector<StepProfile>> Profile(const ValueList& arguments,
                                                    int repeats) const;

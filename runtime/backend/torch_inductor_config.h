@@ -64,6 +64,7 @@ struct InductorOptions {
   bool max_autotune = false;
   bool cudagraphs = false;
   bool emulate_precision_casts = false;
+  bool unchecked_indices = false;
   bool tf32_matmul = false, tf32_convolution = true;
   int64_t cpp_threads = -1;
   int64_t recompile_limit = 8;

@@ -110,12 +110,14 @@ TEST(TorchInductorConfigTest, OptionsReachTheResult) {
                               {"cpp.threads", 3},
                               {"recompile_limit", 5},
                               {"guard_filter_fn", "keep_tensor_guards_unsafe"},
-                              {"trace.debug_dir", "/dumps"}};
+                              {"trace.debug_dir", "/dumps"},
+                              {"unchecked_indices", true}};
   const absl::StatusOr<InductorOptions> options = ResolveOptions(config);
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_TRUE(options->cudagraphs);
   EXPECT_TRUE(options->max_autotune);
   EXPECT_TRUE(options->emulate_precision_casts);
+  EXPECT_TRUE(options->unchecked_indices);
   EXPECT_TRUE(options->tf32_matmul);
   EXPECT_FALSE(options->tf32_convolution);
   EXPECT_EQ(options->cpp_threads, 3);
@@ -139,8 +141,9 @@ TEST(TorchInductorConfigTest, AnOptionOfAnotherTypeIsRefused) {
 }
 
 TEST(TorchInductorConfigTest, AnOptionOutOfItsRangeIsRefused) {
-  EXPECT_EQ(Validate({{"cpp.threads", 0}}).message(),
-            "Invalid value of option cpp.threads: 0; it must be -1 or 1 to 1024");
+  EXPECT_EQ(
+      Validate({{"cpp.threads", 0}}).message(),
+      "Invalid value of option cpp.threads: 0; it must be -1 or 1 to 1024");
   EXPECT_FALSE(Validate({{"recompile_limit", 0}}).ok());
   EXPECT_FALSE(Validate({{"guard_filter_fn", "none"}}).ok());
 }

@@ -113,7 +113,11 @@ const std::vector<Option>& Options() {
           "benchmark of each kernel; '' writes none."),
       BoolOption("triton.cudagraphs", &InductorOptions::cudagraphs,
                  "Record a GPU's launches once as a CUDA graph and replay "
-                 "them, at the price of memory that stays allocated.")};
+                 "them, at the price of memory that stays allocated."),
+      BoolOption("unchecked_indices", &InductorOptions::unchecked_indices,
+                 "Give some result of the tensor's own memory for an index out "
+                 "of range or an integer divided by 0, instead of eager's "
+                 "error.")};
   return *options;
 }
 

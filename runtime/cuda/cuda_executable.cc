@@ -9,6 +9,7 @@
 #include "runtime/cuda/cuda_instance.h"
 #include "runtime/executable/input_binding.h"
 #include "runtime/executable/status_macros.h"
+#include "runtime/logging/logging.h"
 
 namespace aitune::cuda {
 namespace {
@@ -95,6 +96,7 @@ struct CudaExecutable::Impl {
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs, CUstream stream,
                    bool with_graph);
+  absl::Status TakeFailedCheck();
   // Queues each step; `context` is of this instance.
   absl::Status RunSteps(const CudaInstance& instance,
                         CudaInstance::Context& context,
@@ -115,7 +117,10 @@ struct CudaExecutable::Impl {
   int64_t constant_bytes = 0;
   std::shared_ptr<RegionRecorder> region_recorder;  // null without regions
 
-  std::mutex mutex;  // held for a search only
+  bool has_checks = false;  // some step has
+
+  std::mutex mutex;              // held for a search only
+  absl::Status evicted_failure;  // of an instance that is gone
   std::string graph_reason;
   std::vector<Entry> entries;
   uint64_t uses = 0;
@@ -153,6 +158,13 @@ absl::StatusOr<std::shared_ptr<const CudaInstance>> CudaExecutable::Impl::Get(
       entries.erase(oldest);
     }
   }
+  if (evicted != nullptr && has_checks) {
+    // What its calls find is not lost with it.
+    device.driver().cuCtxSynchronize();
+    absl::Status failure = evicted->TakeFailedCheck();
+    std::lock_guard<std::mutex> lock(mutex);
+    if (evicted_failure.ok()) evicted_failure = std::move(failure);
+  }
   evicted.reset();
   AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const CudaInstance> instance,
                           CudaInstance::Create(device, *plan, kernels,
@@ -169,10 +181,23 @@ absl::StatusOr<std::shared_ptr<const CudaInstance>> CudaExecutable::Impl::Get(
   return Get(key);
 }
 
+absl::Status CudaExecutable::Impl::TakeFailedCheck() {
+  if (!has_checks) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!evicted_failure.ok()) {
+    return std::exchange(evicted_failure, absl::OkStatus());
+  }
+  for (const Entry& entry : entries) {
+    AITUNE_RETURN_IF_ERROR(entry.instance->TakeFailedCheck());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
                                        absl::Span<RegionValue> outputs,
                                        CUstream stream, bool with_graph) {
   AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_RETURN_IF_ERROR(TakeFailedCheck());
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
                           Get(inputs));
   AITUNE_RETURN_IF_ERROR(instance->CheckOutputs(outputs));
@@ -224,8 +249,14 @@ CudaExecutable::CudaExecutable(std::unique_ptr<Impl> impl)
 
 CudaExecutable::~CudaExecutable() {
   // Queued work may still use the memory.
-  if (impl_->device.MakeCurrent().ok())
-    impl_->device.driver().cuCtxSynchronize();
+  if (!impl_->device.MakeCurrent().ok()) return;
+  impl_->device.driver().cuCtxSynchronize();
+  const absl::Status failure = impl_->TakeFailedCheck();
+  if (!failure.ok()) {
+    Log(LogChannel::kError,
+        absl::StrCat("the results of an earlier call on a GPU are wrong: ",
+                     failure.message()));
+  }
 }
 
 absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
@@ -262,6 +293,9 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
   find(impl->plan->initialization());
   find(impl->plan->steps());
   const auto& steps = impl->plan->plan().steps();
+  impl->has_checks =
+      std::any_of(steps.begin(), steps.end(),
+                  [](const Step& step) { return !step.checks().empty(); });
   if (std::any_of(steps.begin(), steps.end(),
                   [](const Step& step) { return step.has_fallback(); }))
     impl->region_recorder = options.recorder;
@@ -284,6 +318,7 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
     AITUNE_RETURN_IF_ERROR(
         initialization->Enqueue(*context, impl->recorder.get()));
     AITUNE_RETURN_IF_ERROR(impl->recorder.Synchronize());
+    AITUNE_RETURN_IF_ERROR(initialization->TakeFailedCheck(*context));
   }
   AITUNE_RETURN_IF_ERROR(device.driver().Check(
       device.driver().cuCtxSynchronize(), "loading the model"));
@@ -314,6 +349,10 @@ absl::Status CudaExecutable::Run(absl::Span<const TensorView> inputs,
     graph = capturing == CU_STREAM_CAPTURE_STATUS_NONE;
   }
   return impl_->Run(inputs, outputs, stream, graph);
+}
+
+absl::Status CudaExecutable::TakeFailedCheck() const {
+  return impl_->TakeFailedCheck();
 }
 
 absl::Status CudaExecutable::Enqueue(absl::Span<const TensorView> inputs,

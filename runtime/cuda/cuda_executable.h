@@ -9,6 +9,13 @@
 // for each of the few combinations of addresses that a caller's allocator
 // hands out in turn; a caller that never repeats itself gets a graph on buffers
 // of ours, with copies around it. No graph is used where GraphReason says so.
+//
+// An index out of range is found when the GPU gets there, after Run has
+// returned; the results are then of no use, and nothing beyond a tensor was
+// read. The error surfaces where the caller asks (TakeFailedCheck, after it has
+// waited for the stream), else at the next call, which is then not run, else in
+// the log when the executable goes. In a CUDA graph of the caller's it is the
+// same.
 #ifndef AITUNE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_
 #define AITUNE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_
 
@@ -54,9 +61,16 @@ class CudaExecutable {
   // Queues one run of the model on `stream`. Inputs and outputs are the GPU's
   // memory, aligned to 16 bytes, and must stay until the stream has got there;
   // otherwise as Executable::Run. kResourceExhausted when memory is short: the
-  // executable stays usable. Thread-safe, also on several streams.
+  // executable stays usable. kInvalidArgument also for what TakeFailedCheck
+  // gives: this call then queued nothing. Thread-safe, also on several streams.
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs, CUstream stream) const;
+
+  // kInvalidArgument when a kernel of an earlier call found an index out of
+  // range: the text names the operator, where it is and the bound. Sure to know
+  // of calls whose stream was waited for. Each failure is told once.
+  // Thread-safe.
+  absl::Status TakeFailedCheck() const;
 
   // Queues each step, without a graph: for a stream that records one.
   absl::Status Enqueue(absl::Span<const TensorView> inputs,

@@ -12,6 +12,7 @@
 
 #include "runtime/cuda/gpu_target.h"
 #include "runtime/executable/test_plan.h"
+#include "runtime/logging/logging.h"
 
 namespace aitune::cuda {
 namespace {
@@ -28,7 +29,9 @@ struct FakeGpu {
   size_t used = 0;
   CUresult launch = CUDA_SUCCESS, load = CUDA_SUCCESS, graph = CUDA_SUCCESS;
   int launches = 0, graph_launches = 0, recorded = 0;
-  int64_t symbol = -1;  // of the last launch
+  int64_t symbol = -1;          // of the last launch
+  bool has_checks = false;      // kernels have, and refuse negative floats
+  void** parameters = nullptr;  // of the last launch that was recorded
   bool recording = false;
 } gpu;
 
@@ -84,17 +87,36 @@ CUresult FindFunction(CUfunction* function, CUmodule, const char* name) {
   *function = Handle<CUfunction>();
   return CUDA_SUCCESS;
 }
+void RunKernel(void** parameters) {
+  gpu.symbol = *static_cast<int64_t*>(parameters[gpu.has_checks ? 3 : 2]);
+  const float* from = *static_cast<float**>(parameters[0]);
+  float* to = *static_cast<float**>(parameters[1]);
+  for (int64_t i = 0; i < gpu.symbol; ++i) {
+    to[i] = from[i] * 2;
+    if (!gpu.has_checks || from[i] >= 0) continue;
+    auto* check = *static_cast<KernelCheck**>(parameters[2]);
+    *check = {/*failed=*/1, static_cast<int64_t>(from[i])};
+  }
+}
 CUresult Launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
   if (gpu.launch != CUDA_SUCCESS) return gpu.launch;
   if (gpu.recording) {
     ++gpu.recorded;
+    gpu.parameters = parameters;
     return CUDA_SUCCESS;
   }
   ++gpu.launches;
-  gpu.symbol = *static_cast<int64_t*>(parameters[2]);
-  const float* from = *static_cast<float**>(parameters[0]);
-  float* to = *static_cast<float**>(parameters[1]);
-  for (int64_t i = 0; i < gpu.symbol; ++i) to[i] = from[i] * 2;
+  RunKernel(parameters);
+  return CUDA_SUCCESS;
+}
+CUresult AllocateHost(void** address, size_t bytes, unsigned flags) {
+  EXPECT_EQ(flags, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
+  *address = std::malloc(bytes);
+  std::memset(*address, 0xff, bytes);
+  return CUDA_SUCCESS;
+}
+CUresult FreeHost(void* address) {
+  std::free(address);
   return CUDA_SUCCESS;
 }
 CUresult NewStream(CUstream* stream, unsigned) {
@@ -124,6 +146,7 @@ CUresult Instantiate(CUgraphExec* graph, CUgraph, unsigned long long) {
 }
 CUresult LaunchGraph(CUgraphExec, CUstream) {
   ++gpu.graph_launches;
+  if (gpu.has_checks) RunKernel(gpu.parameters);
   return CUDA_SUCCESS;
 }
 CUresult ErrorName(CUresult, const char** text) {
@@ -149,6 +172,8 @@ const Driver& FakeDriver() {
       AITUNE_FAKE(cuMemAlloc_v2, Allocate),
       AITUNE_FAKE(cuMemFree_v2, Free),
       AITUNE_FAKE(cuMemGetInfo_v2, MemoryInfo),
+      AITUNE_FAKE(cuMemHostAlloc, AllocateHost),
+      AITUNE_FAKE(cuMemFreeHost, FreeHost),
       AITUNE_FAKE(cuMemcpyHtoD_v2, ToDevice),
       AITUNE_FAKE(cuModuleLoadData, LoadModule),
       AITUNE_FAKE(cuModuleGetFunction, FindFunction),
@@ -363,6 +388,71 @@ TEST_F(RegionTest, WithoutARecorderRunsWithoutAGraph) {
   EXPECT_THAT(executable_->GraphReason(),
               AllOf(HasSubstr("mylib::add_one"), HasSubstr("not imported")));
   EXPECT_EQ(gpu.graph_launches, 0);
+}
+
+// Twice, of what is not negative.
+class CheckTest : public CudaExecutableTest {
+ protected:
+  void LoadChecked() {
+    gpu.has_checks = true;
+    TestPlan plan;
+    const SizeExpression n = plan.Symbol(1, 64, 0, 0);
+    const int x = plan.Input({n}), y = plan.Output({n});
+    Step* step = plan.AddStep({x}, {y});
+    step->mutable_cuda_kernel()->set_symbol("twice");
+    step->mutable_cuda_kernel()->set_block_x(32);
+    CheckProto* check = step->add_checks();
+    check->set_operator_("aten::gather");
+    check->set_location("model.py:4");
+    *check->mutable_size() = ToProto(n);
+    plan.plan.add_output_values(y);
+    plan.plan.set_device("cuda");
+    auto loaded = CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"}, {},
+                                       {}, CudaExecutable::Options());
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    executable_ = *std::move(loaded);
+  }
+  static void ExpectNamed(const absl::Status& status) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("aten::gather at model.py:4: index -5 is out of "
+                          "range for 3 entries"));
+  }
+  std::vector<float> bad_ = {1, -5, 3};
+};
+
+TEST_F(CheckTest, AFailureIsToldToWhoAsks) {
+  LoadChecked();
+  // Once by itself, then in a graph.
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(Run(x_, y_).ok());
+    EXPECT_TRUE(executable_->TakeFailedCheck().ok());
+    EXPECT_TRUE(Run(bad_, y_).ok());
+    ExpectNamed(executable_->TakeFailedCheck());
+    EXPECT_TRUE(executable_->TakeFailedCheck().ok()) << "told once";
+  }
+  EXPECT_EQ(gpu.graph_launches, 5);
+}
+
+TEST_F(CheckTest, AFailureThatNobodyAskedForIsTheNextCallsError) {
+  LoadChecked();
+  EXPECT_TRUE(Run(bad_, y_).ok());
+  std::vector<float> other_sizes(5);
+  ExpectNamed(Run(other_sizes, y_));
+  EXPECT_EQ(gpu.launches, 1) << "that call is not run";
+  EXPECT_TRUE(Run(x_, y_).ok());
+  EXPECT_TRUE(executable_->TakeFailedCheck().ok());
+}
+
+TEST_F(CheckTest, TheLastFailureIsInTheLog) {
+  LoadChecked();
+  EXPECT_TRUE(Run(bad_, y_).ok());
+  std::string log;
+  const LogSink before =
+      SetLogSink([&log](LogChannel, std::string_view text) { log += text; });
+  executable_.reset();
+  SetLogSink(before);
+  EXPECT_THAT(log, HasSubstr("aten::gather at model.py:4"));
 }
 
 TEST_F(CudaExecutableTest, WithoutGraphsSaysWhy) {

@@ -60,6 +60,7 @@ absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
   instance->layout_.Place(scratch_bytes);
   instance->slots_ =
       BufferSlots::Number(plan, instance->steps_, instance->layout_);
+  instance->checks_ = KernelChecks(plan, steps);
   instance->CountBytes();
   return instance;
 }
@@ -113,9 +114,9 @@ absl::Status CudaInstance::PrepareKernel(int step, const Kernels& kernels) {
                      device_.shared_memory_per_block(), " are possible)")));
   }
   launch.first_parameter = parameter_count_;
-  parameter_count_ +=
-      static_cast<int32_t>(steps_[step].inputs.size() +
-                           steps_[step].outputs.size() + symbols_.size());
+  parameter_count_ += static_cast<int32_t>(
+      steps_[step].inputs.size() + steps_[step].outputs.size() +
+      (steps_[step].proto->checks().empty() ? 0 : 1) + symbols_.size());
   return absl::OkStatus();
 }
 
@@ -198,8 +199,17 @@ CudaInstance::NewContext() const {
   AITUNE_ASSIGN_OR_RETURN(
       context->arena, DeviceBuffer::Allocate(device_, layout_.arena_bytes()));
   AITUNE_ASSIGN_OR_RETURN(context->done, Event::Create(device_, false));
+  AITUNE_ASSIGN_OR_RETURN(
+      context->checks,
+      MappedBuffer::Allocate(
+          device_,
+          checks_.count() * static_cast<int64_t>(sizeof(KernelCheck))));
   memory_bytes_ += context->arena.bytes();
   context->buffers = slots_.fixed;
+  for (const BufferSlots::Patch& slot : slots_.checks) {
+    context->buffers[slot.slot] =
+        static_cast<KernelCheck*>(context->checks.data()) + slot.index;
+  }
   for (const BufferSlots::Patch& slot : slots_.arena) {
     context->buffers[slot.slot] = context->arena.data() + slot.offset;
   }
@@ -354,6 +364,21 @@ absl::Status CudaInstance::Copies(Context& context,
                 context.buffers[slots_.first.back() + c]),
             copy.bytes, stream),
         "copying an output"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CudaInstance::TakeFailedCheck(const Context& context) const {
+  return checks_.Take({static_cast<KernelCheck*>(context.checks.data()),
+                       static_cast<size_t>(checks_.count())},
+                      symbols_);
+}
+
+absl::Status CudaInstance::TakeFailedCheck() const {
+  if (checks_.count() == 0) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::unique_ptr<Context>& context : free_) {
+    AITUNE_RETURN_IF_ERROR(TakeFailedCheck(*context));
   }
   return absl::OkStatus();
 }

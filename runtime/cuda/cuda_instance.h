@@ -15,6 +15,7 @@
 #include "runtime/cuda/region_recorder.h"
 #include "runtime/executable/buffer_slots.h"
 #include "runtime/executable/instance_layout.h"
+#include "runtime/executable/kernel_checks.h"
 #include "runtime/executable/loaded_plan.h"
 
 namespace aitune::cuda {
@@ -33,6 +34,7 @@ class CudaInstance {
   struct Context {
     std::shared_ptr<void> pool;  // of regions in graphs; freed after them
     DeviceBuffer arena;
+    MappedBuffer checks;  // KernelCheck[]
     // Of each step, its inputs' and outputs' addresses, one step after another.
     std::vector<void*> buffers;
     // Of each kernel, the addresses of its parameters.
@@ -86,6 +88,12 @@ class CudaInstance {
   absl::StatusOr<std::unique_ptr<Context>> Take(CUstream stream) const;
   void Return(std::unique_ptr<Context> context, CUstream stream) const;
 
+  // What kernels found in calls that are over, as KernelChecks::Take; in calls
+  // that the GPU still works on, perhaps not yet. Thread-safe.
+  absl::Status TakeFailedCheck() const;
+  // The same of one context that is not free.
+  absl::Status TakeFailedCheck(const Context& context) const;
+
   int step_count() const { return static_cast<int>(steps_.size()); }
   int64_t MemoryInBytes() const { return memory_bytes_; }
 
@@ -121,6 +129,7 @@ class CudaInstance {
   std::vector<Launch> launches_;       // by step
   std::vector<SharedCall> libraries_;  // by step
   BufferSlots slots_;
+  KernelChecks checks_;
   std::vector<int64_t> input_bytes_, output_bytes_;
   int32_t parameter_count_ = 0;
 

@@ -1,5 +1,6 @@
 #include "runtime/cuda/device.h"
 
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -99,6 +100,29 @@ absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(const Device& device,
       result, absl::StrCat("allocating ", bytes, " bytes")));
   buffer.device_ = &device;
   buffer.bytes_ = bytes;
+  return buffer;
+}
+
+MappedBuffer::~MappedBuffer() {
+  if (data_ == nullptr || !device_->MakeCurrent().ok()) return;
+  device_->driver().cuCtxSynchronize();
+  device_->driver().cuMemFreeHost(data_);
+}
+
+absl::StatusOr<MappedBuffer> MappedBuffer::Allocate(const Device& device,
+                                                    int64_t bytes) {
+  MappedBuffer buffer;
+  if (bytes == 0) return buffer;
+  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  const auto size = static_cast<size_t>(bytes);
+  // Any context may use it, and with unified addresses the GPU's is ours.
+  AITUNE_RETURN_IF_ERROR(device.driver().Check(
+      device.driver().cuMemHostAlloc(
+          &buffer.data_, size,
+          CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP),
+      absl::StrCat("allocating ", bytes, " bytes of the host's memory")));
+  buffer.device_ = &device;
+  std::memset(buffer.data_, 0, size);
   return buffer;
 }
 

@@ -76,6 +76,32 @@ class DeviceBuffer {
   int64_t bytes_ = 0;
 };
 
+// Memory of the host that the GPU reads and writes in place, at the same
+// address, without a copy. Zeros at first. Movable; a default one holds
+// nothing.
+class MappedBuffer {
+ public:
+  MappedBuffer() = default;
+  MappedBuffer(MappedBuffer&& other) noexcept { *this = std::move(other); }
+  MappedBuffer& operator=(MappedBuffer&& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(data_, other.data_);
+    return *this;
+  }
+  // Waits for all that the GPU does, which might write to it.
+  ~MappedBuffer();
+
+  // 0 bytes give an empty buffer. kResourceExhausted when memory is short.
+  static absl::StatusOr<MappedBuffer> Allocate(const Device& device,
+                                               int64_t bytes);
+
+  void* data() const { return data_; }
+
+ private:
+  const Device* device_ = nullptr;
+  void* data_ = nullptr;
+};
+
 // A stream of ours, for work at load and for measuring; calls of a model run on
 // the caller's.
 class Stream {

@@ -33,6 +33,8 @@ constexpr int kOldestDriver = 12000;
   X(cuMemAlloc)                         \
   X(cuMemFree)                          \
   X(cuMemGetInfo)                       \
+  X(cuMemHostAlloc)                     \
+  X(cuMemFreeHost)                      \
   X(cuMemcpyHtoD)                       \
   X(cuMemcpyDtoH)                       \
   X(cuMemcpyDtoDAsync)                  \

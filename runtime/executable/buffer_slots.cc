@@ -27,10 +27,16 @@ BufferSlots BufferSlots::Number(const LoadedPlan& plan,
         break;
     }
   };
+  int32_t checks = 0;
   for (const LoadedStep& step : steps) {
     slots.first.push_back(static_cast<int32_t>(slots.fixed.size()));
     for (int32_t value : step.inputs) add(value);
     for (int32_t value : step.outputs) add(value);
+    if (step.proto->checks().empty()) continue;
+    slots.checks.push_back(
+        {static_cast<int32_t>(slots.fixed.size()), checks, 0});
+    slots.fixed.push_back(nullptr);
+    checks += step.proto->checks_size();
   }
   slots.first.push_back(static_cast<int32_t>(slots.fixed.size()));
   for (const OutputCopy& copy : layout.copies()) add(copy.value);

@@ -53,7 +53,9 @@ class Executable {
   // OutputSizes, memory of the caller) or an empty OpaqueValue where the plan's
   // output is opaque; outputs overlap neither each other nor the inputs, and
   // hold anything after an error. Errors as OutputSizes, kResourceExhausted
-  // when memory is short, or a fallback region's.
+  // when memory is short, a fallback region's, or kInvalidArgument for an index
+  // out of range or an integer divided by 0: the text names the operator, where
+  // it is and the bound.
   // Thread-safe; concurrent calls run concurrently.
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs) const;

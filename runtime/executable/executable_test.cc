@@ -37,9 +37,22 @@ void RowSum(void* const* b, const int64_t* symbols, int64_t begin,
   }
 }
 
+// Half of each element; odd ones fail the step's second check.
+void HalveEven(void* const* b, const int64_t*, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    const auto value = static_cast<int64_t>(In(b, 0)[i]);
+    if (value % 2 != 0)
+      static_cast<KernelCheck*>(b[2])[1] = {/*failed=*/1, value};
+    static_cast<float*>(b[1])[i] = static_cast<float>(value / 2);
+  }
+}
+
 std::shared_ptr<const KernelLibrary> Kernels() {
-  return std::make_shared<FakeKernels>(std::map<std::string, KernelFunction>{
-      {"add_one", AddOne}, {"multiply", Multiply}, {"row_sum", RowSum}});
+  return std::make_shared<FakeKernels>(
+      std::map<std::string, KernelFunction>{{"add_one", AddOne},
+                                            {"halve_even", HalveEven},
+                                            {"multiply", Multiply},
+                                            {"row_sum", RowSum}});
 }
 
 std::unique_ptr<Executable> Load(
@@ -249,6 +262,71 @@ TEST(ExecutableTest, OpaqueValuesPassThroughFallbackRegions) {
   EXPECT_THAT(
       std::string(executable->Run({input}, absl::MakeSpan(outputs)).message()),
       HasSubstr("output 1 is opaque"));
+}
+
+// Halves x twice; what is odd is an index out of range.
+TestPlan Quarter() {
+  TestPlan t;
+  const SizeExpression s0 = t.Symbol(1, 64, 0, 0);
+  const int x = t.Input({s0}), half = t.Arena({s0}), y = t.Output({s0});
+  int line = 7;
+  for (const auto& [from, to] : {std::pair(x, half), std::pair(half, y)}) {
+    Step* step = t.Kernel("halve_even", {from}, {to}, s0);
+    for (const char* name : {"aten::gather", "aten::take"}) {
+      CheckProto* check = step->add_checks();
+      check->set_operator_(name);
+      check->set_location("model.py:" + std::to_string(line++));
+      *check->mutable_size() = ToProto(s0 * 2);
+    }
+  }
+  return t;
+}
+
+TEST(ExecutableTest, AFailedCheckIsAnErrorOfItsCallAlone) {
+  auto executable = Load(Quarter());
+  auto run = [&](std::vector<float> x) {
+    std::vector<float> y(x.size());
+    const auto size = static_cast<int64_t>(x.size());
+    std::vector<RegionValue> outputs = {View(y, {size})};
+    return executable->Run({View(x, {size})}, absl::MakeSpan(outputs));
+  };
+  EXPECT_EQ(run({4, 8}), absl::OkStatus());
+  const absl::Status first = run({4, 8, 9});
+  EXPECT_EQ(first.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(first.message()),
+            "aten::take at model.py:8: index 9 is out of range for 6 entries: "
+            "give indices from 0 to 5");
+  EXPECT_EQ(run({4, 8, 0}), absl::OkStatus());
+  EXPECT_EQ(std::string(run({8, 6}).message()),
+            "aten::take at model.py:10: index 3 is out of range for 4 entries: "
+            "give indices from 0 to 3");
+  EXPECT_EQ(run({4, 8}), absl::OkStatus());
+}
+
+TEST(ExecutableTest, AFailedCheckSaysWhatIsInRange) {
+  TestPlan t = Quarter();
+  CheckProto* check = t.plan.mutable_steps(0)->mutable_checks(1);
+  auto error = [&] {
+    auto executable = Load(t);
+    std::vector<float> x = {5}, y = {0};
+    std::vector<RegionValue> outputs = {View(y, {1})};
+    return std::string(
+        executable->Run({View(x, {1})}, absl::MakeSpan(outputs)).message());
+  };
+  check->set_from_end(true);
+  EXPECT_EQ(error(),
+            "aten::take at model.py:8: index 5 is out of range for 2 entries: "
+            "give indices from -2 to 1");
+  *check->mutable_size() = ToProto(SizeExpression(0));
+  EXPECT_EQ(error(),
+            "aten::take at model.py:8: index 5 is out of range for 0 entries");
+  check->clear_size();
+  check->clear_location();
+  EXPECT_EQ(error(),
+            "aten::take: an integer is divided by 0: keep zeros out of the "
+            "divisor");
+  t.plan.set_ignores_checks(true);
+  EXPECT_EQ(error(), "");
 }
 
 TEST(ExecutableTest, SaysWhatIsWrongWithTheInputs) {

@@ -38,8 +38,9 @@ struct Instance::Context {
   std::vector<std::unique_ptr<LibraryCall::Binding>> bindings;  // by step
   std::vector<Region> regions;                                  // by step
   std::vector<OpaqueValue> opaques;                             // by value
-  AlignedBuffer arena;                                          // during a call
-  char* patched_for = nullptr;  // the arena that `buffers` point into
+  std::vector<KernelCheck> checks;  // clear between calls
+  AlignedBuffer arena;              // during a call
+  char* patched_for = nullptr;      // the arena that `buffers` point into
 };
 
 // A context, with an arena, for the time of a call.
@@ -88,6 +89,7 @@ absl::StatusOr<std::unique_ptr<Instance>> Instance::Create(
   }
   instance->layout_.Place(scratch_bytes);
   instance->slots_ = BufferSlots::Number(plan, steps, instance->layout_);
+  instance->checks_ = KernelChecks(plan, steps);
   return instance;
 }
 
@@ -155,6 +157,10 @@ absl::Status Instance::PrepareLibraryCall(int step, int threads) {
 std::unique_ptr<Instance::Context> Instance::NewContext() const {
   auto context = std::make_unique<Context>();
   context->buffers = slots_.fixed;
+  context->checks.resize(checks_.count());
+  for (const BufferSlots::Patch& patch : slots_.checks) {
+    context->buffers[patch.slot] = context->checks.data() + patch.index;
+  }
   context->bindings.resize(steps_.size());
   context->regions.resize(steps_.size());
   bool has_opaque = false;
@@ -279,6 +285,9 @@ absl::Status Instance::Run(absl::Span<const TensorView> inputs,
       run_until(s + 1);
     }
   }
+  // First: what failed later may have failed because of it.
+  AITUNE_RETURN_IF_ERROR(
+      checks_.Take(absl::MakeSpan(context.checks), symbols_));
   AITUNE_RETURN_IF_ERROR(status);
 
   for (size_t c = 0; c < layout_.copies().size(); ++c) {

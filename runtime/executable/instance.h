@@ -15,6 +15,7 @@
 #include "runtime/executable/buffer_slots.h"
 #include "runtime/executable/executable.h"
 #include "runtime/executable/instance_layout.h"
+#include "runtime/executable/kernel_checks.h"
 #include "runtime/executable/loaded_plan.h"
 
 namespace aitune {
@@ -30,9 +31,9 @@ class Instance {
   ~Instance();
 
   // Runs the steps. `inputs` were checked by InputBinding; `outputs` are
-  // checked here. With `step_microseconds`, one element a step, adds what each
-  // step took. Thread-safe. Allocates nothing when as many calls ran at once
-  // before.
+  // checked here; what kernels check of elements is an error at the end. With
+  // `step_microseconds`, one element a step, adds what each step took.
+  // Thread-safe. Allocates nothing when as many calls ran at once before.
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs,
                    double* step_microseconds) const;
@@ -63,6 +64,7 @@ class Instance {
   // is worth a parallel region; 0 for others.
   std::vector<int> region_ends_;
   BufferSlots slots_;
+  KernelChecks checks_;
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Context>> free_contexts_;

@@ -208,6 +208,15 @@ TEST(ValidatePlanTest, NamesWhatIsWrong) {
       {"does nothing", [](auto& p) { p.mutable_steps(1)->clear_what(); }},
       {"calls fallback region -1",
        [](auto& p) { p.mutable_steps(2)->mutable_fallback()->set_region(-1); }},
+      {"has checks, but launches no kernel",
+       [](auto& p) { p.mutable_steps(0)->add_checks(); }},
+      {"(check): a size expression uses symbol 4",
+       [](auto& p) {
+         SizeExpressionProto* size =
+             p.mutable_steps(1)->add_checks()->mutable_size();
+         size->set_kind(SizeExpressionProto::SYMBOL);
+         size->set_value(4);
+       }},
       {"1 output values are given for 2 outputs",
        [](auto& p) { p.mutable_output_values()->Truncate(1); }},
       {"output 0 is no value", [](auto& p) { p.set_output_values(0, 70); }},

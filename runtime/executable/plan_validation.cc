@@ -309,11 +309,26 @@ class PlanValidator {
     return absl::OkStatus();
   }
 
+  absl::Status CheckChecks(const Step& step, int symbols,
+                           const std::string& where) {
+    if (!step.checks().empty() && !step.has_kernel() &&
+        !step.has_cuda_kernel()) {
+      return Error(where, " has checks, but launches no kernel");
+    }
+    for (const CheckProto& check : step.checks()) {
+      if (!check.has_size()) continue;
+      AITUNE_RETURN_IF_ERROR(
+          In(where + " (check)", FromProto(check.size(), symbols).status()));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status CheckCall(const Step& step, bool initialization,
                          const std::string& where) {
     const int symbols = initialization ? 0 : symbol_count();
     AITUNE_RETURN_IF_ERROR(
         In(where + " (flops)", FromProto(step.flops(), symbols).status()));
+    AITUNE_RETURN_IF_ERROR(CheckChecks(step, symbols, where));
     switch (step.what_case()) {
       case Step::kKernel: {
         const KernelLaunch& kernel = step.kernel();

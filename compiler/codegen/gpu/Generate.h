@@ -16,12 +16,14 @@ namespace aitune {
 
 /// One launch. Operands are numbered: the kernel's inputs, then its results,
 /// then the candidate's temporaries. The launch's parameters are a pointer for
-/// each input, one for each output, then one `long long` for each symbol.
+/// each input, one for each output, one to the checks if it has any, then one
+/// `long long` for each symbol.
 struct GeneratedStep {
   /// extern "C" name in the text; also launch.symbol().
   std::string symbol;
   std::vector<int> inputs, outputs;
   CudaKernelLaunch launch;
+  std::vector<CheckProto> checks;
   /// Empty, or for each input how it is packed at load (kind NONE: as it is);
   /// only inputs that carry `ait.constant` are.
   std::vector<PackingProto> packings;

@@ -5,6 +5,7 @@
 #include "compiler/codegen/gpu/KernelText.h"
 #include "compiler/codegen/gpu/LoopSchedule.h"
 #include "compiler/codegen/gpu/PointPrinter.h"
+#include "compiler/codegen/linalg/DescribeChecks.h"
 #include "compiler/dialect/Ait.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -54,6 +55,9 @@ public:
       return absl::UnimplementedError(printer.error);
     return root.text;
   }
+
+  /// Whether the kernel has the parameter `checks`.
+  bool reports() const { return printer.reports; }
 
   /// Blocks of the launch.
   AffineExpr blocks() const {
@@ -426,6 +430,11 @@ absl::StatusOr<GeneratedCandidate> generateLoopKernel(func::FuncOp function,
       parameters.push_back(
           {outputName(output.number), type.getElementType(), true});
       step.outputs.push_back(static_cast<int>(inputs + output.number));
+    }
+    if (writer.reports()) {
+      parameters.push_back(
+          {"checks", IntegerType::get(function.getContext(), 64), true});
+      step.checks = describeChecks(function);
     }
     std::string what = llvm::formatv(
         "{0}, {1} x {2} threads, packs of {3}", describe(schedule.kind),

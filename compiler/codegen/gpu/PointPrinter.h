@@ -74,6 +74,8 @@ public:
   DimTable &dims;
   PrintScope *current = nullptr;
   RowCache cache;
+  /// Something printed writes to the parameter `checks`.
+  bool reports = false;
   /// The first reason why the text is not complete; empty if it is.
   std::string error;
 

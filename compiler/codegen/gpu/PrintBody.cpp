@@ -139,6 +139,14 @@ std::string PointPrinter::evaluate(Value value, Body &body) {
       for (Value at : extract.getIndices())
         exprs.push_back(indexOf(at, body));
       result = pull(extract.getTensor(), exprs);
+    } else if (auto report = dyn_cast<mlir::ait::ReportOp>(op)) {
+      result = evaluate(report.getValue(), body);
+      std::string failed = evaluate(report.getFailed(), body),
+                  shown = evaluate(report.getShown(), body);
+      line("if (" + failed + ")");
+      line("  reportFailure(checks, " + std::to_string(report.getCheck()) +
+           ", " + shown + ");");
+      reports = true;
     } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
       result =
           evaluateBranch(branch, cast<OpResult>(value).getResultNumber(), body);

@@ -31,9 +31,10 @@ LogicalResult KernelToLinalg::run() {
   }
   using Lowering = LogicalResult (KernelToLinalg::*)(Operation *);
   const Lowering families[] = {
-      &KernelToLinalg::lowerPointwise,    &KernelToLinalg::lowerReduction,
-      &KernelToLinalg::lowerView,         &KernelToLinalg::lowerSource,
-      &KernelToLinalg::lowerDataMovement, &KernelToLinalg::lowerWindow};
+      &KernelToLinalg::lowerCheck,     &KernelToLinalg::lowerPointwise,
+      &KernelToLinalg::lowerReduction, &KernelToLinalg::lowerView,
+      &KernelToLinalg::lowerSource,    &KernelToLinalg::lowerDataMovement,
+      &KernelToLinalg::lowerWindow};
   for (Operation *op : operations) {
     bool done = llvm::any_of(families, [&](Lowering lower) {
       return succeeded((this->*lower)(op));
@@ -42,6 +43,8 @@ LogicalResult KernelToLinalg::run() {
       return op->emitOpError("has no lowering inside a loop kernel; decompose "
                              "it or keep it out of the kernel");
   }
+  if (!checks.empty())
+    function->setAttr("ait.checks", builder.getArrayAttr(checks));
   for (OpOperand &result : terminator->getOpOperands()) {
     Value value = lowered(result.get());
     if (value.getType() != result.get().getType())

@@ -46,6 +46,8 @@ private:
   mlir::LogicalResult lowerWindow(mlir::Operation *op); // LowerWindows.cpp
   mlir::LogicalResult lowerPointwise(mlir::Operation *op); // KernelToLinalg.cpp
 
+  mlir::LogicalResult lowerCheck(mlir::Operation *op); // LowerChecks.cpp
+
   void lowerFull(mlir::ait::FullOp op);
   void lowerIota(mlir::ait::IotaOp op);
   void lowerReshape(mlir::ait::ReshapeOp op);
@@ -116,11 +118,22 @@ private:
   /// index limited to [0, size), after adding size to negatives if `wrap`.
   Value clampIndex(mlir::OpBuilder &b, Location location, Value index,
                    AffineExpr size, bool wrap);
+  /// Whether `size` is at least 1 for all values of the symbols.
+  bool isNeverEmpty(AffineExpr size);
+  /// The element at `indices`, one of which clampIndex gave for an axis of
+  /// `size`; 0 when that axis has no entries.
+  Value readWithin(mlir::OpBuilder &b, Location location, Value tensor,
+                   llvm::ArrayRef<Value> indices, AffineExpr size);
+  /// `value`, after telling the runtime of `shown` (i64) if `failed`.
+  Value report(mlir::OpBuilder &b, mlir::ait::CheckOp op, Value value,
+               Value failed, Value shown);
 
   mlir::func::FuncOp function;
   mlir::OpBuilder builder;
   llvm::DenseMap<Value, Value> values;
   llvm::DenseMap<unsigned, Value> symbols;
+  /// Of the checks that report, in order: ait.checks.
+  llvm::SmallVector<mlir::Attribute> checks;
   /// Sizes of the dims of the generic being made; for inBounds.
   llvm::SmallVector<AffineExpr> domain;
 };

@@ -65,13 +65,57 @@ Value KernelToLinalg::clampIndex(OpBuilder &b, Location location, Value index,
     Value wrapped = arith::AddIOp::create(b, location, index, sizeInteger);
     index = arith::SelectOp::create(b, location, negative, wrapped, index);
   }
-  // Eager raises for an index out of range; here it must at least not read
-  // beyond the tensor.
+  // Nothing beyond the tensor is read, whatever the data is: ait.check may be
+  // silent, and others need none.
   Value one = arith::ConstantIntOp::create(b, location, 1, 64);
   Value last = arith::SubIOp::create(b, location, sizeInteger, one);
   index = arith::MaxSIOp::create(
       b, location, arith::MinSIOp::create(b, location, index, last), zero);
   return arith::IndexCastOp::create(b, location, b.getIndexType(), index);
+}
+
+bool KernelToLinalg::isNeverEmpty(AffineExpr size) {
+  auto symbolRanges =
+      function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(
+          "ait.symbols");
+  // Sizes are not negative, so what is not known adds nothing.
+  auto least = [&](auto &self, AffineExpr expr) -> int64_t {
+    if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+      return constant.getValue();
+    if (auto symbolExpr = dyn_cast<AffineSymbolExpr>(expr)) {
+      if (!symbolRanges || symbolExpr.getPosition() >= symbolRanges.size())
+        return 0;
+      auto min = cast<DictionaryAttr>(symbolRanges[symbolExpr.getPosition()])
+                     .getAs<IntegerAttr>("min");
+      return min ? min.getInt() : 0;
+    }
+    auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!binary)
+      return 0;
+    int64_t lhs = self(self, binary.getLHS()),
+            rhs = self(self, binary.getRHS());
+    if (expr.getKind() == AffineExprKind::Add)
+      return lhs + rhs;
+    // Of factors it matters only whether they are positive.
+    return expr.getKind() == AffineExprKind::Mul && lhs > 0 && rhs > 0 ? 1 : 0;
+  };
+  return least(least, size) > 0;
+}
+
+Value KernelToLinalg::readWithin(OpBuilder &b, Location location, Value tensor,
+                                 ArrayRef<Value> indices, AffineExpr size) {
+  auto read = [&](OpBuilder &at) -> Value {
+    return tensor::ExtractOp::create(at, location, tensor, indices);
+  };
+  if (isNeverEmpty(size))
+    return read(b);
+  Type element = cast<RankedTensorType>(tensor.getType()).getElementType();
+  Value isThere = arith::CmpIOp::create(
+      b, location, arith::CmpIPredicate::sge, indexValue(b, location, size),
+      arith::ConstantIndexOp::create(b, location, 1));
+  return choose(b, location, isThere, element, read, [&](OpBuilder &at) {
+    return emitConstant(at, location, element, 0);
+  });
 }
 
 namespace {
@@ -209,15 +253,15 @@ void KernelToLinalg::lowerEmbedding(mlir::ait::EmbeddingOp op) {
     leading.push_back(dim(axis));
   AffineMap map = AffineMap::get(type.getRank(), 0, leading, type.getContext());
   define(op.getResult(),
-         generic(op.getLoc(), type, {lowered(op.getIndices())}, {map},
-                 [&](OpBuilder &b, Location l, ValueRange arguments) {
-                   Value row =
-                       clampIndex(b, l, arguments[0], rows, /*wrap=*/false);
-                   Value column = indexValue(b, l, dim(type.getRank() - 1));
-                   linalg::YieldOp::create(
-                       b, l,
-                       extractAt(b, l, lowered(op.getWeight()), {row, column}));
-                 }));
+         generic(
+             op.getLoc(), type, {lowered(op.getIndices())}, {map},
+             [&](OpBuilder &b, Location l, ValueRange arguments) {
+               Value row = clampIndex(b, l, arguments[0], rows, /*wrap=*/false);
+               Value column = indexValue(b, l, dim(type.getRank() - 1));
+               linalg::YieldOp::create(b, l,
+                                       readWithin(b, l, lowered(op.getWeight()),
+                                                  {row, column}, rows));
+             }));
 }
 
 void KernelToLinalg::lowerIndexSelect(mlir::ait::IndexSelectOp op) {
@@ -236,7 +280,8 @@ void KernelToLinalg::lowerIndexSelect(mlir::ait::IndexSelectOp op) {
                                                         size, /*wrap=*/true)
                                            : indexValue(b, l, dim(axis)));
                    linalg::YieldOp::create(
-                       b, l, extractAt(b, l, lowered(op.getInput()), indices));
+                       b, l,
+                       readWithin(b, l, lowered(op.getInput()), indices, size));
                  }));
 }
 
@@ -256,7 +301,8 @@ void KernelToLinalg::lowerGather(mlir::ait::GatherOp op) {
                                                         size, /*wrap=*/true)
                                            : indexValue(b, l, dim(axis)));
                    linalg::YieldOp::create(
-                       b, l, extractAt(b, l, lowered(op.getInput()), indices));
+                       b, l,
+                       readWithin(b, l, lowered(op.getInput()), indices, size));
                  }));
 }
 

@@ -99,3 +99,42 @@ func.func private @refused(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {a
   %0 = ait.softmax %x {dim = 1} : tensor<4x4xf32> -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 }
+
+// -----
+
+// An index is limited whatever it is, and the one that failed is reported. A
+// silent check only limits.
+// CHECK-LABEL: func.func private @checks
+// CHECK-SAME: ait.checks = [{number = 0 : i64, operator = "aten::index", size = #{{.*}}}, {number = 2 : i64, operator = "aten::fmod"}]
+// CHECK: linalg.generic
+// CHECK: ^bb0(%[[X:.*]]: i32
+// CHECK: %[[WIDE:.*]] = arith.extsi %[[X]] : i32 to i64
+// CHECK: %[[BAD:.*]] = arith.cmpi uge, %[[WIDE]]
+// CHECK: %[[R:.*]] = ait.report %[[WIDE]] if %[[BAD]] of %[[WIDE]] {check = 0 : i64} : i64
+// CHECK: arith.minsi %[[R]]
+// CHECK: arith.maxsi
+// CHECK: linalg.generic
+// CHECK: arith.addi
+// CHECK-NOT: ait.report
+// CHECK: linalg.generic
+// CHECK: %[[ZERO:.*]] = arith.cmpi eq
+// CHECK: ait.report %{{.*}} if %[[ZERO]] of %{{.*}} {check = 1 : i64} : i32
+// CHECK: arith.select %[[ZERO]]
+func.func private @checks(%x: tensor<8xi32>) -> (tensor<8xi32>, tensor<8xi32>, tensor<8xi32>) attributes {ait.kind = "loop"} {
+  %0 = ait.check %x {size = affine_map<()[] -> (10)>, operator_name = "aten::index", number = 0 : i64} : tensor<8xi32>
+  %1 = ait.check %x {size = affine_map<()[] -> (10)>, from_end, silent, operator_name = "aten::take", number = 1 : i64} : tensor<8xi32>
+  %2 = ait.check %x {operator_name = "aten::fmod", number = 2 : i64} : tensor<8xi32>
+  return %0, %1, %2 : tensor<8xi32>, tensor<8xi32>, tensor<8xi32>
+}
+
+// -----
+
+// A table that may have no rows is not read then.
+// CHECK-LABEL: func.func private @empty_table
+// CHECK: scf.if
+// CHECK: tensor.extract
+// CHECK: } else {
+func.func private @empty_table(%w: tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>, %i: tensor<3xi64>) -> tensor<3x4xf32> attributes {ait.kind = "loop"} {
+  %0 = ait.embedding %w, %i : (tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>, tensor<3xi64>) -> tensor<3x4xf32>
+  return %0 : tensor<3x4xf32>
+}

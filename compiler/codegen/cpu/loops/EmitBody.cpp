@@ -6,6 +6,10 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "runtime/executable/kernel_abi.h"
+
+#include <cstddef>
+#include <limits>
 
 using namespace mlir;
 
@@ -103,6 +107,49 @@ Value PointEmitter::evaluateExtract(tensor::ExtractOp op, Body &body) {
   return pull(op.getTensor(), exprs);
 }
 
+Value PointEmitter::evaluateReport(mlir::ait::ReportOp op, Body &body) {
+  Value value = evaluate(op.getValue(), body),
+        failed = evaluate(op.getFailed(), body),
+        shown = evaluate(op.getShown(), body);
+  // What is evaluated for lanes beyond the row, or of the other branch, is of
+  // no concern.
+  Value lanes = failed;
+  if (Value mask = activeMask()) {
+    lanes = broadcast(failed, cast<VectorType>(mask.getType()).getDimSize(0));
+    lanes = arith::AndIOp::create(b, location, lanes, mask);
+  }
+  auto vector = dyn_cast<VectorType>(lanes.getType());
+  Value any = vector ? Value(vector::ReductionOp::create(
+                           b, location, vector::CombiningKind::OR, lanes))
+                     : lanes;
+  auto branch = scf::IfOp::create(b, location, any, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  if (vector) {
+    // One of those that failed.
+    int64_t count = vector.getDimSize(0);
+    Value least = broadcast(i64(std::numeric_limits<int64_t>::min()), count);
+    shown = vector::ReductionOp::create(
+        b, location, vector::CombiningKind::MAXSI,
+        arith::SelectOp::create(b, location, lanes, broadcast(shown, count),
+                                least));
+  }
+  auto store = [&](Value word, size_t offset) {
+    Value at = LLVM::GEPOp::create(
+        b, location, checks.getType(), b.getI8Type(), checks,
+        ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(static_cast<int32_t>(
+            op.getCheck() * sizeof(KernelCheck) + offset))});
+    // Other threads may store there too.
+    LLVM::StoreOp::create(b, location, word, at, /*alignment=*/8,
+                          /*isVolatile=*/false, /*isNonTemporal=*/false,
+                          /*isInvariantGroup=*/false,
+                          LLVM::AtomicOrdering::monotonic);
+  };
+  store(shown, offsetof(KernelCheck, value));
+  store(i64(1), offsetof(KernelCheck, failed));
+  return value;
+}
+
 Value PointEmitter::evaluateElementwise(Operation *op, unsigned result,
                                         Body &body) {
   SmallVector<Value> operands;
@@ -167,6 +214,8 @@ Value PointEmitter::evaluate(Value value, Body &body) {
       result = evaluateExtract(extract, body);
     else if (auto branch = dyn_cast<scf::IfOp>(op))
       result = evaluateBranch(branch, number, body);
+    else if (auto report = dyn_cast<mlir::ait::ReportOp>(op))
+      result = evaluateReport(report, body);
     else
       result = evaluateElementwise(op, number, body);
   }

@@ -1,5 +1,6 @@
 // Generated kernels that move data (views, gathers, windows) against plain C++.
 #include "compiler/codegen/cpu/loops/LoopKernelTesting.h"
+#include "runtime/executable/kernel_abi.h"
 
 namespace aitune {
 namespace testing {
@@ -137,6 +138,54 @@ func.func private @g(%x: tensor<4x19xf32>, %i: tensor<21xi64>, %j: tensor<4x5xi6
   }
   expectNear(selected, expectedSelected, 0, "index_select");
   expectNear(gathered, expectedGathered, 0, "gather");
+}
+
+TEST_P(LoopDataMovementTest, ReportsIndicesOutOfRange) {
+  RunnableKernel kernel = compile(R"(
+func.func private @rows(%w: tensor<10x19xf32>, %i: tensor<6xi64>) -> tensor<6x19xf32> attributes {ait.kind = "loop"} {
+  %c = ait.check %i {size = affine_map<()[] -> (10)>, operator_name = "op"} : tensor<6xi64>
+  %e = ait.embedding %w, %c : (tensor<10x19xf32>, tensor<6xi64>) -> tensor<6x19xf32>
+  return %e : tensor<6x19xf32>
+}
+func.func private @elements(%x: tensor<4x19xf32>, %i: tensor<4x37xi32>) -> tensor<4x40xf32> attributes {ait.kind = "loop"} {
+  %c = ait.check %i {size = affine_map<()[] -> (19)>, from_end, operator_name = "op"} : tensor<4x37xi32>
+  %g = ait.gather %x, %c {dim = 1} : (tensor<4x19xf32>, tensor<4x37xi32>) -> tensor<4x37xf32>
+  %p = ait.pad %g {low = array<i64: 0, 1>, high = array<i64: 0, 2>, value = 9.0} : tensor<4x37xf32> -> tensor<4x40xf32>
+  return %p : tensor<4x40xf32>
+})");
+  KernelCheck check;
+  Floats w = random(190), rows(114), x = random(76), elements(160);
+  for (int64_t bad : {int64_t(-1), int64_t(10), int64_t(1) << 40,
+                      std::numeric_limits<int64_t>::min()})
+    for (int place = 0; place < 6; ++place) {
+      std::vector<int64_t> i = {0, 9, 3, 3, 7, 1};
+      ASSERT_TRUE(
+          kernel.run("rows", {data(w), data(i), data(rows), &check}, {}, 2));
+      EXPECT_EQ(check.failed, 0);
+      i[place] = bad;
+      ASSERT_TRUE(
+          kernel.run("rows", {data(w), data(i), data(rows), &check}, {}, 2));
+      EXPECT_EQ(check.failed, 1);
+      EXPECT_EQ(check.value, bad);
+      check = {};
+    }
+  for (int bad : {-20, 19, std::numeric_limits<int32_t>::min()})
+    for (int place = 0; place < 4 * 37; ++place) {
+      std::vector<int32_t> i(4 * 37);
+      for (size_t n = 0; n < i.size(); ++n)
+        i[n] = n % 2 ? n % 19 : -1 - int(n % 19);
+      ASSERT_TRUE(kernel.run(
+          "elements", {data(x), data(i), data(elements), &check}, {}, 2));
+      EXPECT_EQ(check.failed, 0);
+      for (int n = 0; n < 37; ++n)
+        EXPECT_EQ(elements[41 + n], x[19 + (i[37 + n] + 19) % 19]);
+      i[place] = bad;
+      ASSERT_TRUE(kernel.run(
+          "elements", {data(x), data(i), data(elements), &check}, {}, 2));
+      EXPECT_EQ(check.failed, 1) << bad << " at " << place;
+      EXPECT_EQ(check.value, bad);
+      check = {};
+    }
 }
 
 TEST_P(LoopDataMovementTest, PoolsChannelsLastAndFirst) {

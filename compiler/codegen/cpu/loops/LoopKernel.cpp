@@ -46,7 +46,7 @@ LogicalResult verifyForm(func::FuncOp function) {
             tensor::EmptyOp, tensor::ExtractOp, tensor::BitcastOp,
             tensor::CollapseShapeOp, tensor::ExpandShapeOp, scf::IfOp,
             scf::YieldOp, affine::AffineApplyOp, mlir::ait::SymbolOp,
-            func::ReturnOp>(op) ||
+            mlir::ait::ReportOp, func::ReturnOp>(op) ||
         isa<arith::ArithDialect, math::MathDialect>(op->getDialect());
     if (known)
       return WalkResult::advance();
@@ -109,6 +109,8 @@ private:
       emitter.pointers[argument] = loadPointer(number++);
     for (unsigned i = 0; i < function.getNumResults(); ++i)
       outputPointers.push_back(loadPointer(number++));
+    if (function->hasAttr("ait.checks"))
+      emitter.checks = loadPointer(number);
     function.walk([&](mlir::ait::SymbolOp op) { loadSymbol(op.getIndex()); });
     auto loadOf = [&](RankedTensorType type) {
       for (AffineExpr size : mlir::ait::getSymbolicSizes(type))

@@ -14,6 +14,7 @@
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_POINTEMITTER_H
 
 #include "compiler/codegen/cpu/loops/LoopAnalysis.h"
+#include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -78,6 +79,7 @@ public:
   llvm::DenseMap<mlir::Value, mlir::Value>
       pointers; ///< function argument -> pointer
   std::function<mlir::Value(unsigned)> symbolValue;
+  mlir::Value checks; ///< pointer to the KernelChecks, if the kernel has any
   llvm::DenseMap<mlir::Value, RowBuffer> rowBuffers;
 
   std::optional<unsigned> scanDim;
@@ -154,6 +156,7 @@ private:
   mlir::Value evaluateExtract(mlir::tensor::ExtractOp op, Body &body);
   mlir::Value evaluateElementwise(mlir::Operation *op, unsigned result,
                                   Body &body);
+  mlir::Value evaluateReport(mlir::ait::ReportOp op, Body &body);
   mlir::AffineExpr indexOf(mlir::Value value, Body &body);
   std::optional<bool> decide(mlir::Value condition, Body &body);
 

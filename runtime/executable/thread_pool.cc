@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 
+#include "runtime/executable/crowding.h"
 #include "runtime/executable/work_sharing.h"
 
 #if defined(__has_feature)
@@ -66,6 +67,12 @@ struct StandardAtomics {
       }
     } while (std::chrono::steady_clock::now() - start < kSpin);
     value.wait(old, std::memory_order_acquire);
+    Slept() += std::chrono::steady_clock::now() - start;
+  }
+  // How long the calling thread has slept, in all.
+  static std::chrono::steady_clock::duration& Slept() {
+    thread_local std::chrono::steady_clock::duration slept{0};
+    return slept;
   }
   static void NotifyAll(std::atomic<uint32_t>& value) { value.notify_all(); }
 };
@@ -81,7 +88,8 @@ Team*& CurrentTeam() {
 struct Region {
   absl::FunctionRef<void()> f;
   Team team;
-  char fork = 0, join = 0;  // addresses for the sanitizer
+  Crowding::Duration working{0};  // time of the first thread
+  char fork = 0, join = 0;        // addresses for the sanitizer
 
   static void RunThread(void* data) {
     Region& region = *static_cast<Region*>(data);
@@ -89,7 +97,11 @@ struct Region {
     const int thread = omp_get_thread_num();
     if (thread == 0) {
       CurrentTeam() = &region.team;
+      const auto start = std::chrono::steady_clock::now();
+      const auto slept = StandardAtomics::Slept();
       region.f();
+      region.working = (std::chrono::steady_clock::now() - start) -
+                       (StandardAtomics::Slept() - slept);
       CurrentTeam() = nullptr;
       // libgomp's barrier, which comes next, is then short.
       region.team.End(omp_get_num_threads() - 1);
@@ -101,10 +113,22 @@ struct Region {
 };
 
 void Run(int threads, absl::FunctionRef<void()> f) {
+  thread_local Crowding crowding;
+  threads = crowding.Threads(threads);
   Region region{f, Team(threads)};
+  if (threads == 1) {
+    // Steps run inline, as within a task.
+    CurrentTeam() = &region.team;
+    f();
+    CurrentTeam() = nullptr;
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
   Release(&region.fork);
   GOMP_parallel(Region::RunThread, &region, static_cast<unsigned>(threads), 0);
   Acquire(&region.join);
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  crowding.Add(elapsed, elapsed - region.working);
 }
 
 }  // namespace
@@ -141,7 +165,7 @@ void ParallelFor(int64_t grid, int64_t grain,
   } else if (team != nullptr) {
     team->Share(grid, threads, f);
   } else {
-    Run(threads, [&] { CurrentTeam()->Share(grid, threads, f); });
+    Run(threads, [&] { ParallelFor(grid, grain, f); });
   }
 }
 

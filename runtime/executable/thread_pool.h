@@ -11,7 +11,9 @@
 // sleep, and each waits for every thread: beside another busy process, or where
 // the scheduler puts two of the threads on one core, a step then costs a time
 // slice. So a whole sequence of steps is one parallel region of libgomp, and
-// within it the threads share work in a way of their own.
+// within it the threads share work in a way of their own (work_sharing.h).
+// Where the threads of a region do not get their cores, the next ones have
+// fewer (crowding.h).
 #ifndef AITUNE_RUNTIME_EXECUTABLE_THREAD_POOL_H_
 #define AITUNE_RUNTIME_EXECUTABLE_THREAD_POOL_H_
 
@@ -26,8 +28,8 @@ namespace aitune {
 int ThreadCount();
 
 // Calls f on the calling thread. Until it returns, the ParallelFor calls that
-// it makes from this thread share one set of ThreadCount() threads: each then
-// costs well under a microsecond to begin and to end, and waits only for
+// it makes from this thread share one set of up to ThreadCount() threads: each
+// then costs well under a microsecond to begin and to end, and waits only for
 // threads that have taken a part of its work. A thread without work spins for
 // some microseconds, then sleeps.
 //

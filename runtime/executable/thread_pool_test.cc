@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -51,6 +52,10 @@ TEST_F(ThreadPoolTest, NothingForNegativeGrids) {
   ParallelFor(-5, 1, [](int64_t, int64_t) { FAIL(); });
 }
 
+// Calls f on a thread whose regions have not been kept from their cores yet, so
+// that they get all threads.
+void OnANewThread(const std::function<void()>& f) { std::thread(f).join(); }
+
 // The threads that take part in a ParallelFor. Each unit lasts until `expected`
 // of them have come, or for ten seconds.
 size_t ThreadsOf(int64_t grid, int64_t grain, size_t expected) {
@@ -70,32 +75,33 @@ size_t ThreadsOf(int64_t grid, int64_t grain, size_t expected) {
 TEST_F(ThreadPoolTest, UsesLibTorchsNumberOfThreads) {
   at::set_num_threads(3);
   EXPECT_EQ(ThreadCount(), 3);
-  EXPECT_EQ(ThreadsOf(12, 1, 3), 3u);
   // A thread that LibTorch has not seen follows too.
-  std::thread([] {
+  OnANewThread([] {
     EXPECT_EQ(ThreadCount(), 3);
     EXPECT_EQ(ThreadsOf(12, 1, 3), 3u);
-  }).join();
+  });
   at::set_num_threads(1);
   EXPECT_EQ(ThreadsOf(12, 1, 1), 1u);
 }
 
 TEST_F(ThreadPoolTest, GivesNoThreadLessThanAGrain) {
   at::set_num_threads(4);
-  EXPECT_EQ(ThreadsOf(19, 10, 1), 1u);
-  EXPECT_EQ(ThreadsOf(20, 10, 2), 2u);
+  OnANewThread([] { EXPECT_EQ(ThreadsOf(19, 10, 1), 1u); });
+  OnANewThread([] { EXPECT_EQ(ThreadsOf(20, 10, 2), 2u); });
 }
 
 TEST_F(ThreadPoolTest, NestedCallsRunInline) {
   at::set_num_threads(2);
   std::atomic<int> inner{0};
-  ParallelFor(2, 1, [&](int64_t, int64_t) {
-    EXPECT_EQ(ThreadCount(), 1);
-    const std::thread::id self = std::this_thread::get_id();
-    ParallelFor(100, 1, [&](int64_t begin, int64_t end) {
-      EXPECT_EQ(std::this_thread::get_id(), self);
-      EXPECT_EQ(end - begin, 100);
-      ++inner;
+  OnANewThread([&] {
+    ParallelFor(2, 1, [&](int64_t, int64_t) {
+      EXPECT_EQ(ThreadCount(), 1);
+      const std::thread::id self = std::this_thread::get_id();
+      ParallelFor(100, 1, [&](int64_t begin, int64_t end) {
+        EXPECT_EQ(std::this_thread::get_id(), self);
+        EXPECT_EQ(end - begin, 100);
+        ++inner;
+      });
     });
   });
   EXPECT_EQ(inner, 2);
@@ -108,13 +114,15 @@ TEST_F(ThreadPoolTest, OthersTakeOverTheWorkOfASlowThread) {
   constexpr int kUnits = 64;
   std::atomic<int> done{0};
   std::atomic<int> by_other{0};
-  ParallelFor(kUnits, 1, [&](int64_t begin, int64_t end) {
-    if (begin == 0) {
-      while (done < kUnits - end) std::this_thread::yield();
-    } else {
-      by_other += static_cast<int>(end - begin);
-    }
-    done += static_cast<int>(end - begin);
+  OnANewThread([&] {
+    ParallelFor(kUnits, 1, [&](int64_t begin, int64_t end) {
+      if (begin == 0) {
+        while (done < kUnits - end) std::this_thread::yield();
+      } else {
+        by_other += static_cast<int>(end - begin);
+      }
+      done += static_cast<int>(end - begin);
+    });
   });
   EXPECT_EQ(done, kUnits);
   EXPECT_GT(by_other, kUnits / 2);
@@ -154,18 +162,18 @@ TEST_F(ThreadPoolTest, ShortAndLongStepsAlternate) {
     at::set_num_threads(threads);
     std::vector<int> done(kUnits);
     int64_t wrong = 0;
-    for (int64_t step = 0; step < steps / 2;) {
-      ParallelRegion([&] {
-        for (int i = 0; i < 1000 && step < steps / 2; ++i, ++step) {
-          const int64_t grid = step % 2 == 0 ? threads : kUnits;
-          std::fill(done.begin(), done.end(), 0);
-          ParallelFor(grid, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t unit = begin; unit < end; ++unit) ++done[unit];
-          });
-          wrong += std::count(done.begin(), done.begin() + grid, 1) != grid;
-        }
-      });
-    }
+    int64_t step = 0;
+    auto region = [&] {
+      for (int i = 0; i < 1000 && step < steps / 2; ++i, ++step) {
+        const int64_t grid = step % 2 == 0 ? threads : kUnits;
+        std::fill(done.begin(), done.end(), 0);
+        ParallelFor(grid, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t unit = begin; unit < end; ++unit) ++done[unit];
+        });
+        wrong += std::count(done.begin(), done.begin() + grid, 1) != grid;
+      }
+    };
+    while (step < steps / 2) OnANewThread([&] { ParallelRegion(region); });
     EXPECT_EQ(wrong, 0) << "of " << steps / 2 << " steps";
   }
 }
@@ -173,7 +181,7 @@ TEST_F(ThreadPoolTest, ShortAndLongStepsAlternate) {
 TEST_F(ThreadPoolTest, RegionsKeepSleepingThreadsAndNestedCallsApart) {
   at::set_num_threads(3);
   std::atomic<int> units{0}, nested{0};
-  ParallelRegion([&] {
+  auto region = [&] {
     for (int round = 0; round < 3; ++round) {
       // Longer than threads spin.
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -190,7 +198,8 @@ TEST_F(ThreadPoolTest, RegionsKeepSleepingThreadsAndNestedCallsApart) {
         units += static_cast<int>(end - begin);
       });
     });
-  });
+  };
+  OnANewThread([&] { ParallelRegion(region); });
   EXPECT_EQ(units, 43);
   EXPECT_EQ(nested, 5 * 36);
 }
@@ -198,7 +207,7 @@ TEST_F(ThreadPoolTest, RegionsKeepSleepingThreadsAndNestedCallsApart) {
 TEST_F(ThreadPoolTest, RegionsShareWorkAmongAllThreads) {
   at::set_num_threads(3);
   size_t threads = 0;
-  ParallelRegion([&] { threads = ThreadsOf(12, 1, 3); });
+  OnANewThread([&] { ParallelRegion([&] { threads = ThreadsOf(12, 1, 3); }); });
   EXPECT_EQ(threads, 3u);
 }
 

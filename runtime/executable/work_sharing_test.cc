@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Configuration{kX86, 2, {1}}, Configuration{kX86, 2, {2}},
                       Configuration{kX86, 2, {2, 3}},
                       Configuration{kNone, 2, {2, 3, 2}},
-                      Configuration{kNone, 3, {3}}),
+                      Configuration{kNone, 3, {2}}),
     [](const ::testing::TestParamInfo<Configuration>& info) {
       return absl::StrCat(info.param.buffers == kX86 ? "Buffers_" : "",
                           info.param.threads, "Threads_",

@@ -80,6 +80,7 @@ Loaded loadCandidate(const cuda::Device &device, ExecutablePlan plan,
     cubins.push_back(object.object);
   cuda::CudaExecutable::Options options;
   options.graphs = false;
+  options.next = cuda::AfterCall::kSameCall;
   return cuda::CudaExecutable::Load(device, std::move(plan), cubins,
                                     {constants.begin(), constants.end()}, {},
                                     options);

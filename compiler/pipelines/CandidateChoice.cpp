@@ -28,6 +28,7 @@ loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
       buildPlan(wrapper, symbols, implementations);
   if (!plan.ok())
     return plan.status();
+  readSymbolsFromInputs(*plan);
   std::vector<std::string> objects;
   for (const KernelObject &object : candidate.objects)
     objects.push_back(object.object);

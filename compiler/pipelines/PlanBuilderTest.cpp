@@ -185,5 +185,30 @@ func.func @main(%x: tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>) -> tensor<?x
   EXPECT_EQ(flops->Evaluate({5}), 20);
 }
 
+// Parts of a model are measured alone: their inputs are others than its own.
+TEST_F(PlanBuilderTest, APartOfAModelReadsItsSymbolsFromItsOwnInputs) {
+  auto plan = build(R"(
+module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 8 : i64, input = 2 : i64, axis = 3 : i64},
+                                  {name = "s1", min = 2 : i64, max = 9 : i64, input = 0 : i64, axis = 0 : i64}]} {
+func.func private @relu(%x: tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>> attributes {ait.kind = "loop"} {
+  %0 = ait.relu %x : tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
+  return %0 : tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
+}
+func.func @main(%x: tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>> {
+  %0 = ait.launch @relu(%x) : (tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
+  return %0 : tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
+}})");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(ValidatePlan(*plan).ok());
+  readSymbolsFromInputs(*plan);
+  EXPECT_TRUE(ValidatePlan(*plan).ok()) << ValidatePlan(*plan);
+  EXPECT_EQ(plan->symbols(0).input(), 0);
+  EXPECT_EQ(plan->symbols(0).axis(), 1);
+  ASSERT_EQ(plan->inputs_size(), 2);
+  EXPECT_EQ(plan->symbols(1).input(), 1);
+  EXPECT_EQ(plan->symbols(1).axis(), 0);
+  EXPECT_EQ(plan->inputs(1).sizes_size(), 1);
+}
+
 } // namespace
 } // namespace aitune

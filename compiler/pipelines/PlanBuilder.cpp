@@ -202,7 +202,10 @@ void PlanBuilder::addFallback(ait::FallbackOp fallback) {
     step.add_inputs(lookUp(input, PackingProto()));
   for (Value result : fallback.getResults()) {
     ValueProto value;
-    if (auto type = dyn_cast<RankedTensorType>(result.getType())) {
+    // What nothing reads needs no memory, and may have other sizes each time:
+    // some of LibTorch's kernels for a GPU give other sizes than for a CPU.
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (type && !result.use_empty()) {
       value.set_storage(ValueProto::ARENA);
       *value.mutable_type() = toProto(type);
     } else {

@@ -166,6 +166,21 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
             ValueProto::OPAQUE);
 }
 
+TEST_F(PlanBuilderTest, AResultOfAFallbackThatNothingReadsHasNoSizes) {
+  auto plan = build(R"(
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0:2 = ait.fallback %x {trace_ops = array<i64: 3>, operators = ["aten::foo"], reasons = ["nobody knows it"]} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<0xi64>)
+  return %0#0 : tensor<4xf32>
+})");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(ValidatePlan(*plan).ok()) << ValidatePlan(*plan);
+  ASSERT_EQ(plan->steps(0).outputs_size(), 2);
+  EXPECT_EQ(plan->values(plan->steps(0).outputs(0)).storage(),
+            ValueProto::OUTPUT);
+  EXPECT_EQ(plan->values(plan->steps(0).outputs(1)).storage(),
+            ValueProto::OPAQUE);
+}
+
 TEST_F(PlanBuilderTest, SymbolsAndSizesReachThePlan) {
   auto plan = build(R"(
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 8 : i64, input = 0 : i64, axis = 0 : i64}]} {

@@ -29,6 +29,7 @@ loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
   if (!plan.ok())
     return plan.status();
   plan->set_ignores_checks(true);
+  readSymbolsFromInputs(*plan);
   std::vector<std::string> objects;
   for (const KernelObject &object : candidate.objects)
     objects.push_back(object.object);

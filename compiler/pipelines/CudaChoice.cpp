@@ -80,6 +80,7 @@ Loaded loadCandidate(const cuda::Device &device, ExecutablePlan plan,
     cubins.push_back(object.object);
   cuda::CudaExecutable::Options options;
   options.graphs = false;
+  options.next = cuda::AfterCall::kSameCall;
   return cuda::CudaExecutable::Load(device, std::move(plan), cubins,
                                     {constants.begin(), constants.end()}, {},
                                     options);
@@ -115,6 +116,7 @@ Contest makeContest(Kernel &kernel, ModuleOp module) {
                   implementations));
     if (!contest.plans.back().ok())
       continue;
+    readSymbolsFromInputs(*contest.plans.back());
     contest.plans.back()->set_device("cuda");
     contest.plans.back()->set_ignores_checks(true);
     collectPrepared(*contest.plans.back(), prepared);
@@ -124,11 +126,14 @@ Contest makeContest(Kernel &kernel, ModuleOp module) {
   // compared with each other.
   std::vector<int> weights = constantsOf(launch);
   llvm::erase_if(weights, [&](int index) { return prepared.count(index) > 0; });
-  for (size_t i = 0; i < weights.size(); ++i)
-    contest.weights.insert(argument + static_cast<int>(i));
-  for (absl::StatusOr<ExecutablePlan> &plan : contest.plans)
-    if (plan.ok())
-      makeConstantsInputs(launch, weights, *plan);
+  for (absl::StatusOr<ExecutablePlan> &plan : contest.plans) {
+    if (!plan.ok())
+      continue;
+    // The same inputs in every candidate's plan.
+    for (size_t i = 0; i < weights.size(); ++i)
+      contest.weights.insert(plan->inputs_size() + static_cast<int>(i));
+    makeConstantsInputs(launch, weights, *plan);
+  }
   contest.executables.resize(contest.plans.size());
   contest.results.resize(contest.plans.size());
   return contest;

@@ -194,7 +194,10 @@ void PlanBuilder::addFallback(ait::FallbackOp fallback) {
     step.add_inputs(lookUp(input, PackingProto()));
   for (Value result : fallback.getResults()) {
     ValueProto value;
-    if (auto type = dyn_cast<RankedTensorType>(result.getType())) {
+    // What nothing reads needs no memory, and may have other sizes each time:
+    // some of LibTorch's kernels for a GPU give other sizes than for a CPU.
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (type && !result.use_empty()) {
       value.set_storage(ValueProto::ARENA);
       *value.mutable_type() = toProto(type);
     } else {
@@ -359,6 +362,29 @@ absl::StatusOr<ExecutablePlan>
 buildPlan(func::FuncOp main, ArrayAttr symbols,
           const llvm::StringMap<KernelImplementation> &implementations) {
   return PlanBuilder(main, symbols, implementations).build();
+}
+
+void readSymbolsFromInputs(ExecutablePlan &plan) {
+  for (int s = 0; s < plan.symbols_size(); ++s) {
+    const SizeExpressionProto wanted = ToProto(SizeExpression::Symbol(s));
+    SymbolProto &symbol = *plan.mutable_symbols(s);
+    symbol.set_input(-1);
+    for (int i = 0; i < plan.inputs_size() && symbol.input() < 0; ++i)
+      for (int axis = 0; axis < plan.inputs(i).sizes_size(); ++axis)
+        if (plan.inputs(i).sizes(axis).SerializeAsString() ==
+            wanted.SerializeAsString()) {
+          symbol.set_input(i);
+          symbol.set_axis(axis);
+          break;
+        }
+    if (symbol.input() >= 0)
+      continue;
+    symbol.set_input(plan.inputs_size());
+    symbol.set_axis(0);
+    TensorTypeProto &input = *plan.add_inputs();
+    input.set_dtype(static_cast<int>(DataType::kBool));
+    *input.add_sizes() = wanted;
+  }
 }
 
 } // namespace aitune

@@ -26,6 +26,12 @@ absl::StatusOr<ExecutablePlan>
 buildPlan(mlir::func::FuncOp main, mlir::ArrayAttr symbols,
           const llvm::StringMap<KernelImplementation> &implementations);
 
+/// Makes the plan of a part of a model complete in itself: reads each symbol
+/// from an input that has it as an axis, wherever the model reads it. A symbol
+/// that no input has as an axis gets an input of its own, bool[symbol], behind
+/// the others; no step reads that.
+void readSymbolsFromInputs(ExecutablePlan &plan);
+
 /// The values of `main` that are constants or computed of constants alone: the
 /// plan has them from its load on.
 llvm::DenseSet<mlir::Value> findKnownAtLoad(mlir::func::FuncOp main);

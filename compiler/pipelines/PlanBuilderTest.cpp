@@ -166,6 +166,21 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
             ValueProto::OPAQUE);
 }
 
+TEST_F(PlanBuilderTest, AResultOfAFallbackThatNothingReadsHasNoSizes) {
+  auto plan = build(R"(
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0:2 = ait.fallback %x {trace_ops = array<i64: 3>, operators = ["aten::foo"], reasons = ["nobody knows it"]} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<0xi64>)
+  return %0#0 : tensor<4xf32>
+})");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(ValidatePlan(*plan).ok()) << ValidatePlan(*plan);
+  ASSERT_EQ(plan->steps(0).outputs_size(), 2);
+  EXPECT_EQ(plan->values(plan->steps(0).outputs(0)).storage(),
+            ValueProto::OUTPUT);
+  EXPECT_EQ(plan->values(plan->steps(0).outputs(1)).storage(),
+            ValueProto::OPAQUE);
+}
+
 TEST_F(PlanBuilderTest, SymbolsAndSizesReachThePlan) {
   auto plan = build(R"(
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 8 : i64, input = 0 : i64, axis = 0 : i64}]} {
@@ -183,6 +198,31 @@ func.func @main(%x: tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>) -> tensor<?x
   auto flops = FromProto(plan->steps(0).flops(), 1);
   ASSERT_TRUE(flops.ok());
   EXPECT_EQ(flops->Evaluate({5}), 20);
+}
+
+// Parts of a model are measured alone: their inputs are others than its own.
+TEST_F(PlanBuilderTest, APartOfAModelReadsItsSymbolsFromItsOwnInputs) {
+  auto plan = build(R"(
+module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 8 : i64, input = 2 : i64, axis = 3 : i64},
+                                  {name = "s1", min = 2 : i64, max = 9 : i64, input = 0 : i64, axis = 0 : i64}]} {
+func.func private @relu(%x: tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>> attributes {ait.kind = "loop"} {
+  %0 = ait.relu %x : tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
+  return %0 : tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
+}
+func.func @main(%x: tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>> {
+  %0 = ait.launch @relu(%x) : (tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
+  return %0 : tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
+}})");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(ValidatePlan(*plan).ok());
+  readSymbolsFromInputs(*plan);
+  EXPECT_TRUE(ValidatePlan(*plan).ok()) << ValidatePlan(*plan);
+  EXPECT_EQ(plan->symbols(0).input(), 0);
+  EXPECT_EQ(plan->symbols(0).axis(), 1);
+  ASSERT_EQ(plan->inputs_size(), 2);
+  EXPECT_EQ(plan->symbols(1).input(), 1);
+  EXPECT_EQ(plan->symbols(1).axis(), 0);
+  EXPECT_EQ(plan->inputs(1).sizes_size(), 1);
 }
 
 } // namespace

@@ -257,6 +257,17 @@ absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
   auto compiled =
       frontend::CompiledModel::Build(subject.model, subject.inputs, build);
   subject.memory.peak_compiling = PeakBytes();
+  // Eager's own error, of operands of two dtypes.
+  if (subject.dtype && (absl::IsInvalidArgument(compiled.status()) ||
+                        absl::IsInternal(compiled.status()))) {
+    return absl::Status(
+        compiled.status().code(),
+        absl::StrCat(compiled.status().message(), ". --dtype ", options.dtype,
+                     " converts weights and inputs, not the casts that are "
+                     "written in a trace: if it is these that fail, trace the "
+                     "model in ",
+                     options.dtype));
+  }
   return compiled;
 }
 

@@ -76,6 +76,9 @@ struct Report {
   std::string command;
   ModelInfo model;
   std::optional<frontend::Coverage> coverage;
+  // Of the time of all steps, each run alone: those that this library compiled.
+  // In [0, 1]; nothing where it was not measured or LibTorch runs no step.
+  std::optional<double> compiled_time_share;
   std::optional<frontend::CheckReport> check;
   std::vector<TimingRow> timing;  // ours first
   std::optional<CompileInfo> compile;

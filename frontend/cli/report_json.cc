@@ -158,6 +158,8 @@ json ToJson(const Report& report) {
                  {"inputs_source", report.model.inputs_source},
                  {"threads", report.model.threads}};
   if (report.coverage) object["coverage"] = ToJson(*report.coverage);
+  if (report.compiled_time_share)
+    object["coverage"]["time_share"] = *report.compiled_time_share;
   if (report.check) object["check"] = ToJson(*report.check);
   for (const TimingRow& row : report.timing) {
     object["timing"][row.name] = ToJson(row.time);

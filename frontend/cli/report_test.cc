@@ -24,6 +24,7 @@ Report Example() {
   coverage.compiled_flops = 0.999999e9;
   coverage.fallbacks = {{"aten::topk", "no builder", "m.py:3", 1, 1e3}};
   report.coverage = coverage;
+  report.compiled_time_share = 0.625;
   report.compile = CompileInfo{{{"import", 0.25}, {"fuse", 1}, {"import", 0.5}},
                                12,
                                5,
@@ -53,7 +54,8 @@ Report Example() {
 
 TEST(SummaryText, TellsEveryPart) {
   const std::string text = SummaryText(Example());
-  EXPECT_THAT(text, HasSubstr("9 of 10 operators, 99.99 % of 1 GFLOP"));
+  EXPECT_THAT(text, HasSubstr("9 of 10 operators, 99.99 % of 1 GFLOP of "
+                              "contractions, 62.5 % of the time"));
   EXPECT_THAT(text, HasSubstr("aten::topk"));
   EXPECT_THAT(text, HasSubstr("no builder"));
   EXPECT_THAT(text, HasSubstr("12, of which 5 distinct; built in 1.8 s "

@@ -47,15 +47,18 @@ std::string OutputName(const std::string& path) {
   return path.empty() ? "output" : "output" + path;
 }
 
-std::string CoverageText(const frontend::Coverage& coverage) {
-  std::string flops;
+std::string CoverageText(const frontend::Coverage& coverage,
+                         const std::optional<double>& time_share) {
+  std::string shares;
   if (coverage.flops > 0) {
-    flops = absl::StrCat(", ", Percent(coverage.FlopShare()), " of ",
-                         FlopText(coverage.flops));
+    shares = absl::StrCat(", ", Percent(coverage.FlopShare()), " of ",
+                          FlopText(coverage.flops), " of contractions");
   }
+  if (time_share)
+    absl::StrAppend(&shares, ", ", Percent(*time_share), " of the time");
   std::string text = Line(
       "compiled", absl::StrFormat("%d of %d operators%s", coverage.compiled_ops,
-                                  coverage.ops, flops));
+                                  coverage.ops, shares));
   if (coverage.fallbacks.empty()) return text;
   Table table({">calls", ">FLOP", "LibTorch runs", "why", "first at"});
   for (const frontend::FallbackGroup& group : coverage.fallbacks) {
@@ -279,7 +282,8 @@ std::string SummaryText(const Report& report) {
         Line("inputs", absl::StrCat(absl::StrJoin(report.model.inputs, ", "),
                                     " (", report.model.inputs_source, ")"));
   }
-  if (report.coverage) text += CoverageText(*report.coverage);
+  if (report.coverage)
+    text += CoverageText(*report.coverage, report.compiled_time_share);
   if (report.compile) {
     text += CompileText(*report.compile) + TuningText(report.compile->tuning) +
             CacheText(*report.compile);

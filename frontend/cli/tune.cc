@@ -1,7 +1,10 @@
 #include <ATen/core/ivalue.h>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/cli/commands.h"
@@ -57,6 +60,30 @@ void AddVersions(const frontend::CompiledModel& compiled, Report& report) {
   }
 }
 
+// The share of the steps' time that is not LibTorch's; nothing where LibTorch
+// runs none.
+absl::StatusOr<std::optional<double>> MeasureCompiledShare(
+    const Options& options, const Subject& subject,
+    const frontend::CompiledModel& compiled) {
+  // Of each step: a share needs no more.
+  constexpr int kRepeats = 3;
+  const auto& steps = compiled.plan().steps();
+  if (std::none_of(steps.begin(), steps.end(),
+                   [](const Step& step) { return step.has_fallback(); }))
+    return std::nullopt;
+  absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
+  if (!arguments.ok()) return arguments.status();
+  absl::StatusOr<std::vector<StepProfile>> profile =
+      compiled.Profile(*arguments, kRepeats);
+  if (!profile.ok()) return profile.status();
+  double ours = 0, all = 0;
+  for (int i = 0; i < steps.size(); ++i) {
+    all += (*profile)[i].microseconds;
+    if (!steps[i].has_fallback()) ours += (*profile)[i].microseconds;
+  }
+  return all > 0 ? std::optional<double>(ours / all) : std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
@@ -105,6 +132,10 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
         TimeSubject(options, *subject, **compiled, {"eager", "torchscript"});
     if (!rows.ok()) return rows.status();
     report->timing = *std::move(rows);
+    absl::StatusOr<std::optional<double>> share =
+        MeasureCompiledShare(options, *subject, **compiled);
+    if (!share.ok()) return share.status();
+    report->compiled_time_share = *share;
   }
   // Again: its arenas and graphs are made by its first calls.
   report->memory->executable = (*compiled)->MemoryInBytes();

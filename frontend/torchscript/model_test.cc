@@ -2,6 +2,7 @@
 #include "frontend/torchscript/model.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 #include <sys/stat.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/pickle.h>
@@ -228,6 +229,40 @@ TEST(Model, FrozenModelsLoadTraceAndRun) {
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_TRUE(result->toTensor().equal(at::full({2, 3}, 3.0)));
   }
+}
+
+// Keeps the texts of LibTorch's warnings.
+struct Warnings : c10::WarningHandler {
+  void process(const c10::Warning& warning) override { text += warning.msg(); }
+  std::string text;
+};
+
+// LibTorch's folding of what is added into a convolution's bias fails an
+// internal assertion where it cannot add the two, as on a branch never taken.
+TEST(Model, WhatOfLibTorchsOptimiserFailsIsLeftOut) {
+  torch::jit::Module module("__torch__.Shift");
+  module.register_buffer("weight", at::ones({2, 2, 1, 1}));
+  module.register_buffer("bias", at::ones({2}));
+  module.register_buffer("shift",
+                         at::ones({1, 2, 1, 1}).to(at::kFloat8_e4m3fn));
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.define(R"(
+def forward(self, x: Tensor, shifts: bool = False) -> Tensor:
+  y = torch.conv2d(x, self.weight, self.bias)
+  if shifts:
+    y = torch.conv2d(x + 1.0, self.weight, self.bias) + self.shift
+  return y
+)");
+  const auto model = Model::FromModule(module, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  Warnings warnings;
+  const c10::WarningUtils::WarningHandlerGuard guard(&warnings);
+  const auto result = model->RunOptimized(ValueList({at::ones({1, 2, 3, 3})}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->toTensor().equal(at::full({1, 2, 3, 3}, 3.0)));
+  EXPECT_THAT(warnings.text,
+              AllOf(HasSubstr("without freeze's folding of numbers"),
+                    HasSubstr("frozen_conv_folding")));
 }
 
 // A module that changes itself cannot be compiled, and still runs.

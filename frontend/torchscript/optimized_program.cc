@@ -1,10 +1,13 @@
 #include "frontend/torchscript/optimized_program.h"
 
 #include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/model_internal.h"
@@ -26,29 +29,55 @@ OptimizedProgram::~OptimizedProgram() = default;
 
 absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
     const Model& model, const OptimizedProgramOptions& options) {
+  // A module without the attribute `training` was frozen before.
+  const bool freeze = options.freeze && model.impl().module.hasattr("training");
   auto impl = std::make_unique<Impl>();
-  const absl::Status status =
-      CatchExceptions(absl::StatusCode::kInternal, "TorchScript", [&] {
-        if (ModelState(model).exists()) {
-          impl->module = model.impl().module;
-          auto graph = impl->module.get_method("forward").graph()->copy();
-          torch::jit::Inline(*graph);
-          AnchorCallStacks(*graph);
-          impl->on_own_state =
-              std::make_unique<torch::jit::GraphExecutor>(graph, "forward");
-          return absl::OkStatus();
-        }
-        // Another program on the same tensors: optimisation changes it in
-        // place.
-        impl->module = model.impl().module.clone(/*inplace=*/true);
-        // A module without the attribute `training` was frozen before.
-        if (options.freeze && impl->module.hasattr("training"))
-          impl->module = torch::jit::freeze(impl->module);
-        if (options.optimize_for_inference)
-          impl->module = torch::jit::optimize_for_inference(impl->module);
-        AnchorCallStacks(*impl->module.get_method("forward").graph());
+  auto make = [&](bool fold_numbers, bool optimize) {
+    return CatchExceptions(absl::StatusCode::kInternal, "TorchScript", [&] {
+      if (ModelState(model).exists()) {
+        impl->module = model.impl().module;
+        auto graph = impl->module.get_method("forward").graph()->copy();
+        torch::jit::Inline(*graph);
+        AnchorCallStacks(*graph);
+        impl->on_own_state =
+            std::make_unique<torch::jit::GraphExecutor>(graph, "forward");
         return absl::OkStatus();
-      });
+      }
+      // Another program on the same tensors: optimisation changes it in
+      // place, also where it fails.
+      impl->module = model.impl().module.clone(/*inplace=*/true);
+      if (freeze) {
+        impl->module = torch::jit::freeze(impl->module, /*preserved_attrs=*/{},
+                                          fold_numbers);
+      }
+      if (optimize)
+        impl->module = torch::jit::optimize_for_inference(impl->module);
+      AnchorCallStacks(*impl->module.get_method("forward").graph());
+      return absl::OkStatus();
+    });
+  };
+  struct Attempt {
+    bool fold_numbers, optimize;
+    const char* left_out;
+  };
+  const bool optimize = options.optimize_for_inference;
+  std::vector<Attempt> attempts;
+  if (freeze)
+    attempts.push_back({false, optimize, "freeze's folding of numbers"});
+  if (optimize) attempts.push_back({freeze, false, "optimize_for_inference"});
+  if (freeze && optimize)
+    attempts.push_back({false, false,
+                        "freeze's folding of numbers and "
+                        "optimize_for_inference"});
+  absl::Status status = make(freeze, optimize);
+  const std::string failure(status.message());
+  for (const Attempt& attempt : attempts) {
+    if (status.ok()) break;
+    status = make(attempt.fold_numbers, attempt.optimize);
+    if (!status.ok()) continue;
+    TORCH_WARN("TorchScript runs without ", attempt.left_out,
+               ", which fails on this model: ", failure);
+  }
   if (!status.ok()) return status;
   return std::unique_ptr<OptimizedProgram>(
       new OptimizedProgram(std::move(impl)));

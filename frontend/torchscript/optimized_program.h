@@ -19,7 +19,9 @@ struct OptimizedProgramOptions {
 // Thread-safe.
 class OptimizedProgram {
  public:
-  // kInternal with LibTorch's text when it can't be frozen or optimised.
+  // What fails on this model is left out, with a warning: freeze's folding of
+  // numbers into weights, optimize_for_inference, or both. kInternal with
+  // LibTorch's text when the model can't be frozen at all.
   static absl::StatusOr<std::unique_ptr<OptimizedProgram>> Make(
       const Model& model, const OptimizedProgramOptions& options);
   ~OptimizedProgram();

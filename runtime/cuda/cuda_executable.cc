@@ -111,6 +111,7 @@ struct CudaExecutable::Impl {
   const Device& device;
   const std::unique_ptr<LoadedPlan> plan;
   const InputBinding binding;
+  AfterCall next = AfterCall::kAnything;
   std::vector<Module> modules;
   Kernels kernels;
   std::shared_ptr<DeviceMemory> memory;
@@ -166,9 +167,10 @@ absl::StatusOr<std::shared_ptr<const CudaInstance>> CudaExecutable::Impl::Get(
     if (evicted_failure.ok()) evicted_failure = std::move(failure);
   }
   evicted.reset();
-  AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const CudaInstance> instance,
-                          CudaInstance::Create(device, *plan, kernels,
-                                               /*initialization=*/false, key));
+  AITUNE_ASSIGN_OR_RETURN(
+      std::shared_ptr<const CudaInstance> instance,
+      CudaInstance::Create(device, *plan, kernels,
+                           /*initialization=*/false, next, key));
   std::lock_guard<std::mutex> lock(mutex);
   entries.push_back({key, instance, ++uses});
   return instance;
@@ -274,6 +276,7 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
                        std::move(regions), memory.get()));
   auto impl = std::make_unique<Impl>(device, std::move(loaded));
   impl->memory = std::move(memory);
+  impl->next = options.next;
   for (const std::string& cubin : cubins) {
     AITUNE_ASSIGN_OR_RETURN(Module module, Module::Load(device, cubin));
     impl->modules.push_back(std::move(module));
@@ -308,7 +311,8 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
     AITUNE_ASSIGN_OR_RETURN(
         const std::unique_ptr<CudaInstance> initialization,
         CudaInstance::Create(device, *impl->plan, impl->kernels,
-                             /*initialization=*/true, {}));
+                             /*initialization=*/true, AfterCall::kAnything,
+                             {}));
     AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                             initialization->NewContext());
     // A copy of a small constant may still be under way, and our stream does

@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/cuda/after_call.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/region_recorder.h"
 #include "runtime/executable/executable.h"
@@ -42,6 +43,7 @@ class CudaExecutable {
     std::shared_ptr<DeviceMemory> memory;
     // Null: a plan with fallback regions runs without graphs.
     std::shared_ptr<RegionRecorder> recorder;
+    AfterCall next = AfterCall::kAnything;
   };
 
   // As Executable::Load; `cubins` define the plan's kernels, and fallback

@@ -29,7 +29,8 @@ struct FakeGpu {
   size_t used = 0;
   CUresult launch = CUDA_SUCCESS, load = CUDA_SUCCESS, graph = CUDA_SUCCESS;
   int launches = 0, graph_launches = 0, recorded = 0;
-  int64_t symbol = -1;          // of the last launch
+  int64_t symbol = -1;              // of the last launch
+  std::vector<int32_t> next_waits;  // of each launch: its last parameter
   bool has_checks = false;      // kernels have, and refuse negative floats
   void** parameters = nullptr;  // of the last launch that was recorded
   bool recording = false;
@@ -88,7 +89,9 @@ CUresult FindFunction(CUfunction* function, CUmodule, const char* name) {
   return CUDA_SUCCESS;
 }
 void RunKernel(void** parameters) {
-  gpu.symbol = *static_cast<int64_t*>(parameters[gpu.has_checks ? 3 : 2]);
+  const int symbol = gpu.has_checks ? 3 : 2;
+  gpu.symbol = *static_cast<int64_t*>(parameters[symbol]);
+  gpu.next_waits.push_back(*static_cast<int32_t*>(parameters[symbol + 1]));
   const float* from = *static_cast<float**>(parameters[0]);
   float* to = *static_cast<float**>(parameters[1]);
   for (int64_t i = 0; i < gpu.symbol; ++i) {
@@ -273,6 +276,45 @@ TEST_F(CudaExecutableTest, AKernelAtLoadHasParametersForSizesToo) {
   EXPECT_THAT(y_, ElementsAre(4, 8, 12));
 }
 
+// FourTimes with kernels that wait by themselves, or do not, and, before each
+// of them, one whose grid has no blocks.
+ExecutablePlan FourTimes(bool first_waits, bool second_waits) {
+  ExecutablePlan plan = FourTimes();
+  ExecutablePlan result = plan;
+  result.clear_steps();
+  for (int s = 0; s < 2; ++s) {
+    Step step = plan.steps(s);
+    step.mutable_cuda_kernel()->set_programmatic(s == 0 ? first_waits
+                                                        : second_waits);
+    Step empty = step;
+    empty.set_name(absl::StrCat("empty ", s));
+    *empty.mutable_cuda_kernel()->mutable_grid_y() = ToProto(SizeExpression(0));
+    *result.add_steps() = empty;
+    *result.add_steps() = step;
+  }
+  return result;
+}
+
+TEST_F(CudaExecutableTest, AKernelLetsTheNextStartEarlyIfThatOneWaits) {
+  auto next_waits = [&](bool first_waits, bool second_waits, AfterCall next) {
+    CudaExecutable::Options options;
+    options.next = next;
+    auto loaded =
+        CudaExecutable::Load(FakeDevice(), FourTimes(first_waits, second_waits),
+                             {"cubin"}, {}, {}, options);
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    if (!loaded.ok()) return std::vector<int32_t>();
+    executable_ = *std::move(loaded);
+    gpu.next_waits.clear();
+    EXPECT_TRUE(Run(x_, y_).ok());
+    return gpu.next_waits;
+  };
+  EXPECT_THAT(next_waits(true, true, AfterCall::kAnything), ElementsAre(1, 0));
+  EXPECT_THAT(next_waits(true, true, AfterCall::kSameCall), ElementsAre(1, 1));
+  EXPECT_THAT(next_waits(true, false, AfterCall::kSameCall), ElementsAre(0, 1));
+  EXPECT_THAT(next_waits(false, true, AfterCall::kSameCall), ElementsAre(1, 0));
+}
+
 TEST_F(CudaExecutableTest, RunsStepsOnceAndThenAGraph) {
   ASSERT_TRUE(Load().ok());
   EXPECT_EQ(executable_->GraphReason(), "");
@@ -350,6 +392,13 @@ class RegionTest : public CudaExecutableTest {
   }
   std::shared_ptr<FakeRecorder> recorder_ = std::make_shared<FakeRecorder>();
 };
+
+// LibTorch's kernels need not wait, nor those of a library.
+TEST_F(RegionTest, DoesNotStartBeforeTheKernelBeforeItEnds) {
+  LoadRegion(/*recordable=*/true);
+  ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_THAT(gpu.next_waits, ElementsAre(0));
+}
 
 TEST_F(RegionTest, IsRecordedWithMemoryOfItsOwnAfterAWarmUp) {
   LoadRegion(/*recordable=*/true);

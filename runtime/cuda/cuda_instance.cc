@@ -29,7 +29,7 @@ CudaInstance::CudaInstance(const Device& device, const LoadedPlan& plan,
 
 absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
     const Device& device, const LoadedPlan& plan, const Kernels& kernels,
-    bool initialization, absl::Span<const int64_t> symbols) {
+    bool initialization, AfterCall next, absl::Span<const int64_t> symbols) {
   std::unique_ptr<CudaInstance> instance(
       new CudaInstance(device, plan, initialization));
   const std::vector<LoadedStep>& steps = instance->steps_;
@@ -50,6 +50,7 @@ absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
     }
     if (!status.ok()) return InStep(steps[s], status);
   }
+  instance->FindWaits(next);
   AITUNE_RETURN_IF_ERROR(instance->PrepareLibraryCalls());
   std::vector<int64_t> scratch_bytes(steps.size(), 0);
   for (size_t s = 0; s < steps.size(); ++s) {
@@ -116,8 +117,32 @@ absl::Status CudaInstance::PrepareKernel(int step, const Kernels& kernels) {
   launch.first_parameter = parameter_count_;
   parameter_count_ += static_cast<int32_t>(
       steps_[step].inputs.size() + steps_[step].outputs.size() +
-      (steps_[step].proto->checks().empty() ? 0 : 1) + symbols_.size());
+      (steps_[step].proto->checks().empty() ? 0 : 1) + symbols_.size() + 1);
   return absl::OkStatus();
+}
+
+// A kernel may let the next one start early only if that one waits before it
+// touches memory, as ours do. cuDNN launches kernels of its own in the same way,
+// some of which read operands of fused operations before they wait: behind a
+// kernel that had let them start early they read old values (cuDNN 9, H200).
+void CudaInstance::FindWaits(AfterCall next) {
+  auto waits = [&](size_t step) { return launches_[step].config.numAttrs > 0; };
+  auto runs = [&](size_t step) {
+    return launches_[step].function == nullptr || launches_[step].HasBlocks();
+  };
+  int32_t next_waits = 0;
+  if (next == AfterCall::kSameCall) {
+    for (size_t s = 0; s < steps_.size(); ++s) {
+      if (!runs(s)) continue;
+      next_waits = waits(s);
+      break;
+    }
+  }
+  for (size_t s = steps_.size(); s-- > 0;) {
+    if (!runs(s)) continue;
+    launches_[s].next_waits = next_waits;
+    next_waits = waits(s);
+  }
 }
 
 std::string CudaInstance::LibraryCallKey(int step) const {
@@ -224,6 +249,7 @@ CudaInstance::NewContext() const {
     for (const int64_t& symbol : symbols_) {
       *parameter++ = const_cast<int64_t*>(&symbol);
     }
+    *parameter = const_cast<int32_t*>(&launches_[s].next_waits);
   }
   for (const LoadedValue& value : plan_.values()) {
     if (value.storage != ValueProto::OPAQUE) continue;
@@ -278,10 +304,7 @@ absl::Status CudaInstance::EnqueueStep(int step, Context& context,
   const LoadedStep& loaded = steps_[step];
   if (const Launch& launch = launches_[step]; launch.function != nullptr) {
     // A grid without blocks has nothing to do, and cannot be launched.
-    if (launch.config.gridDimX == 0 || launch.config.gridDimY == 0 ||
-        launch.config.gridDimZ == 0) {
-      return absl::OkStatus();
-    }
+    if (!launch.HasBlocks()) return absl::OkStatus();
     CUlaunchConfig config = launch.config;
     CUlaunchAttribute attribute = launch.attribute;
     config.attrs = &attribute;

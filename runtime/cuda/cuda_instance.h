@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "runtime/cuda/after_call.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library_call.h"
 #include "runtime/cuda/prepare_calls.h"
@@ -25,10 +26,11 @@ using Kernels = absl::flat_hash_map<std::string, CUfunction>;
 
 class CudaInstance {
  public:
-  // As Instance::Create. `plan` and `kernels` must outlive the instance.
+  // As Instance::Create. `plan` and `kernels` must outlive the instance;
+  // `next` is what is queued after a call.
   static absl::StatusOr<std::unique_ptr<CudaInstance>> Create(
       const Device& device, const LoadedPlan& plan, const Kernels& kernels,
-      bool initialization, absl::Span<const int64_t> symbols);
+      bool initialization, AfterCall next, absl::Span<const int64_t> symbols);
 
   // Memory, addresses and graphs of calls that do not overlap.
   struct Context {
@@ -106,8 +108,14 @@ class CudaInstance {
     CUlaunchConfig config{};
     CUlaunchAttribute attribute{};
     int32_t first_parameter = 0;
+    // The kernel's last parameter: whether the launch after it waits by itself.
+    int32_t next_waits = 0;
+    bool HasBlocks() const {
+      return config.gridDimX > 0 && config.gridDimY > 0 && config.gridDimZ > 0;
+    }
   };
   absl::Status PrepareKernel(int step, const Kernels& kernels);
+  void FindWaits(AfterCall next);
   absl::Status PrepareLibraryCalls();
   absl::StatusOr<SharedCall> PrepareLibraryCall(int step) const;
   // What PrepareLibraryCall depends on, as text.

@@ -222,7 +222,7 @@ absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
   epilogue->setUp(printer);
   std::string element = cudaType(q.view.elementType);
   printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
-  printer.line("launchNext();");
+  printer.line("launchNext(nextWaits);");
   printer.line("waitForPrevious();");
   printer.line(
       llvm::formatv("const Index t0 = blockIdx.x * {0};", shape.queries()));

@@ -15,9 +15,8 @@
 namespace aitune {
 
 /// One launch. Operands are numbered: the kernel's inputs, then its results,
-/// then the candidate's temporaries. The launch's parameters are a pointer for
-/// each input, one for each output, one to the checks if it has any, then one
-/// `long long` for each symbol.
+/// then the candidate's temporaries. The launch's parameters are those of
+/// CudaKernelLaunch (plan.proto).
 struct GeneratedStep {
   /// extern "C" name in the text; also launch.symbol().
   std::string symbol;
@@ -58,7 +57,9 @@ struct GeneratedCandidate {
 ///   itself (griddepcontrol.wait): it may be launched with or without the
 ///   attribute for programmatic stream serialisation. Inputs that carry the
 ///   argument attribute `ait.constant` or `ait.initialized` may be read before
-///   that wait.
+///   that wait;
+/// - the last parameter is 1 only where what runs next waits likewise: the
+///   kernel then lets it start early.
 ///
 /// kUnimplemented names the operation or form that has no generator. No other
 /// errors for well-formed kernels.

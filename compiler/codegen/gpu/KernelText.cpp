@@ -79,6 +79,7 @@ std::string kernelHead(StringRef name, int64_t threads,
   size_t count = symbols ? symbols.size() : 0;
   for (size_t i = 0; i < count; ++i)
     list.push_back("long long symbol" + std::to_string(i));
+  list.push_back("int nextWaits");
   std::string text = llvm::formatv(
       "extern \"C\" __global__ void __launch_bounds__({0}) {1}({2}) {{\n",
       threads, name, llvm::join(list, ", "));

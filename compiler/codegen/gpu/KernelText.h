@@ -26,7 +26,7 @@ struct KernelParameter {
 };
 
 /// `extern "C" __global__ ...(parameters) {` and the declaration of the symbols
-/// s0, s1, ... as Index.
+/// s0, s1, ... as Index. The last parameter, `nextWaits`, is for launchNext.
 std::string kernelHead(llvm::StringRef name, int64_t threads,
                        llvm::ArrayRef<KernelParameter> parameters,
                        mlir::ArrayAttr symbols);

@@ -38,7 +38,7 @@ public:
 
   /// The body of the kernel.
   absl::StatusOr<std::string> run() {
-    printer.line("launchNext();");
+    printer.line("launchNext(nextWaits);");
     printer.line("waitForPrevious();");
     switch (schedule.kind) {
     case GpuScheduleKind::Elementwise:

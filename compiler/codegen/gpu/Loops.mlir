@@ -11,8 +11,9 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, i
 // A row of 1024 is read once, 16 bytes a thread, and kept in registers.
 // CHECK-LABEL: === rms_norm: rows, 1 x 128 threads, packs of 8
 // CHECK-NEXT: launch symbol: "rms_norm" grid_x { value: 128 } block_x: 128 programmatic: true
-// CHECK: __launch_bounds__(128) rms_norm(const bfloat *in0, const bfloat *in1, bfloat *out0, long long symbol0)
-// CHECK: waitForPrevious();
+// CHECK: __launch_bounds__(128) rms_norm(const bfloat *in0, const bfloat *in1, bfloat *out0, long long symbol0, int nextWaits)
+// CHECK: launchNext(nextWaits);
+// CHECK-NEXT: waitForPrevious();
 // CHECK: Pack<bfloat, 8> [[X:x[0-9]+]][1];
 // CHECK: [[X]][c] = load<8>(in0 + row * 1024 + i);
 // CHECK: toFloat([[X]][c][j])

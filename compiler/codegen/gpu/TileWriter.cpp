@@ -39,7 +39,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   if (!config.isStream())
     printer.line("using Core = " + config.core(element, kernel.rowsOfB) + ";");
   printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
-  printer.line("launchNext();");
+  printer.line("launchNext(nextWaits);");
   printer.line(
       llvm::formatv("const Index m0 = blockIdx.x * {0}, n0 = blockIdx.y "
                     "* {1};",

@@ -111,11 +111,12 @@ template <typename T, int N> __device__ __forceinline__ void store(T *to, const 
     reinterpret_cast<Word *>(to)[i] = reinterpret_cast<const Word *>(&pack)[i];
 }
 
-// Programmatic dependent launch: the next kernel may start its blocks; what
-// the one before wrote may be read.
-__device__ __forceinline__ void launchNext() {
+// Programmatic dependent launch: the next kernel may start its blocks, if it
+// waits before it touches memory; what the one before wrote may be read.
+__device__ __forceinline__ void launchNext(int nextWaits) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  if (nextWaits)
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 __device__ __forceinline__ void waitForPrevious() {

@@ -58,6 +58,8 @@ def pack(t, kind):
 def launch(step, symbols):
     operands = step["operands"]
     values = [ctypes.c_void_p(t.data_ptr()) for t in operands] + [ctypes.c_longlong(s) for s in symbols]
+    # Whether the next kernel waits: unknown, it may be PyTorch's.
+    values.append(ctypes.c_int(0))
     parameters = (ctypes.c_void_p * len(values))(*[ctypes.cast(ctypes.pointer(v), ctypes.c_void_p) for v in values])
     attribute = LaunchAttribute(6, 0, 1)
     config = LaunchConfig(*step["grid"], step["block"], 1, 1, step["shared"],

@@ -72,6 +72,42 @@ def forward(self, x: Tensor, y: Tensor):
   std::string folder_, model_;
 };
 
+TEST_F(CApi, AModelThatDecidesBySizesIsRightAtEachOfThem) {
+  torch::jit::Module branching("Branching");
+  branching.define(R"(
+def forward(self, x: Tensor):
+    if x.size(0) > 20:
+        return x[:64] * 2
+    return x + 1
+)");
+  const std::string file = folder_ + "/branching.pt";
+  branching.save(file);
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(file.c_str(), nullptr, &module)), "");
+  std::vector<float> x(130, 3.f);
+  const auto tensor = [&](const int64_t* rows) {
+    return ait_tensor{AIT_FLOAT32, 1, rows, x.data()};
+  };
+  for (const int64_t rows : {5, 9}) {
+    const ait_tensor sample = tensor(&rows);
+    ASSERT_EQ(Take(ait_module_record(module, &sample, 1, rows)), "");
+  }
+  ASSERT_EQ(Take(ait_module_tune(module, "OneBackend", 0)), "");
+  for (const int64_t rows : {1, 19, 20, 21, 22, 63, 64, 65, 130, 20, 130}) {
+    const ait_tensor input = tensor(&rows);
+    ait_result* result = nullptr;
+    ASSERT_EQ(Take(ait_module_run(module, &input, 1, &result)), "") << rows;
+    const ait_tensor output = ait_result_tensor(result, 0);
+    ASSERT_EQ(output.rank, 1);
+    EXPECT_EQ(output.sizes[0], rows > 64 ? 64 : rows);
+    for (int64_t i = 0; i < output.sizes[0]; ++i)
+      ASSERT_EQ(static_cast<float*>(output.data)[i], rows > 20 ? 6.f : 4.f)
+          << rows;
+    ait_result_free(result);
+  }
+  ait_module_free(module);
+}
+
 TEST_F(CApi, LoadsTunesSavesAndServes) {
   ASSERT_EQ(ait_api_version(), AIT_API_VERSION);
   ait_module* module = nullptr;

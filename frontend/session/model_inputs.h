@@ -51,15 +51,15 @@ absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
 absl::StatusOr<std::vector<int64_t>> SymbolSizes(
     absl::Span<const InputSpec> specs, const ValueList& arguments);
 
-// Named arguments to compare with eager on: the samples, random ones (at the
-// smallest, the largest and a middle size of each dynamic axis), zeros, ones,
-// large magnitudes, and some NaN.
+// Arguments to compare with eager on.
 struct InputCase {
   std::string name;
   ValueList arguments;
 };
-// `more_sizes`: further combinations of sizes, one for each symbol of
-// AssignSymbols(inputs.specs), each with random elements.
+
+// The samples, random ones (at the smallest, the largest and a middle size of
+// each dynamic axis, and at `more_sizes`: one size for each symbol of
+// AssignSymbols(inputs.specs)), zeros, ones, large magnitudes, and some NaN.
 absl::StatusOr<std::vector<InputCase>> CheckCases(
     const ModelInputs& inputs, uint64_t seed,
     absl::Span<const std::vector<int64_t>> more_sizes = {});

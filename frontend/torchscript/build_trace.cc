@@ -17,6 +17,7 @@
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/prepare.h"
+#include "frontend/torchscript/region_of_trace.h"
 #include "frontend/torchscript/size_region.h"
 #include "frontend/torchscript/structure_internal.h"
 #include "frontend/torchscript/torch_util.h"
@@ -355,110 +356,6 @@ void CollectIntegers(torch::jit::Block* block, SizeRegion& region) {
   }
 }
 
-// The dynamic symbols of a region as the symbols of a trace, numbered anew.
-class RegionOfTrace {
- public:
-  RegionOfTrace(SizeRegion* whole, const SymbolAssignment& assignment)
-      : whole_(*whole), number_(whole->ranges().size(), -1) {
-    const std::vector<SymbolRange>& ranges = whole_.ranges();
-    std::vector<SymbolRange> dynamic;
-    SizePoint anchor;
-    for (size_t s = 0; s < ranges.size(); ++s) {
-      to_whole_of_.push_back(SizeExpression(whole_.anchor()[s]));
-      if (ranges[s].min == ranges[s].max) continue;
-      number_[s] = static_cast<int>(of_.size());
-      to_whole_of_.back() = SizeExpression::Symbol(number_[s]);
-      of_.push_back(s);
-      dynamic.push_back(ranges[s]);
-      anchor.push_back(whole_.anchor()[s]);
-      TraceSymbol symbol;
-      symbol.name = absl::StrCat("s", number_[s]);
-      symbol.input = assignment.symbols[s].input;
-      symbol.axis = assignment.symbols[s].axis;
-      symbols_.push_back(std::move(symbol));
-    }
-    region_ =
-        std::make_unique<SizeRegion>(std::move(dynamic), std::move(anchor));
-    for (const SizeConstraint& constraint : whole_.constraints())
-      region_->Add({Substitute(constraint.expression, to_whole_of_),
-                    constraint.relation});
-  }
-
-  SizeRegion& region() { return *region_; }
-
-  // The symbols with the ranges that the region has now.
-  std::vector<TraceSymbol> Symbols() const {
-    std::vector<TraceSymbol> symbols = symbols_;
-    for (size_t i = 0; i < symbols.size(); ++i) {
-      symbols[i].min = region_->ranges()[i].min;
-      symbols[i].max = region_->ranges()[i].max;
-    }
-    return symbols;
-  }
-
-  // The trace's symbol for each axis of `axes`; -1: fixed.
-  std::vector<int> Numbers(const std::vector<int>& axes) const {
-    std::vector<int> numbers;
-    for (const int symbol : axes)
-      numbers.push_back(symbol < 0 ? -1 : number_[static_cast<size_t>(symbol)]);
-    return numbers;
-  }
-
-  // The sizes of all symbols at a point of region().
-  SizePoint Whole(const SizePoint& point) const {
-    SizePoint sizes = whole_.anchor();
-    for (size_t i = 0; i < of_.size(); ++i) sizes[of_[i]] = point[i];
-    return sizes;
-  }
-
-  // Takes over what region() has lost since.
-  void Merge() {
-    std::vector<SizeExpression> back;
-    for (const size_t symbol : of_)
-      back.push_back(SizeExpression::Symbol(static_cast<int>(symbol)));
-    for (size_t i = 0; i < of_.size(); ++i)
-      whole_.Narrow(static_cast<int>(of_[i]), region_->ranges()[i]);
-    for (const SizeConstraint& constraint : region_->constraints())
-      whole_.Add(
-          {Substitute(constraint.expression, back), constraint.relation});
-    for (const std::string& reason : region_->reasons())
-      whole_.AddReason(reason);
-  }
-
- private:
-  SizeRegion& whole_;
-  std::vector<int> number_;  // of each symbol of the whole; -1: fixed
-  std::vector<size_t> of_;   // the whole's symbol of each of the trace's
-  std::vector<SizeExpression> to_whole_of_;  // in the trace's symbols
-  std::vector<TraceSymbol> symbols_;
-  std::unique_ptr<SizeRegion> region_;
-};
-
-std::string RangeText(const TraceSymbol& symbol) {
-  return symbol.min == symbol.max ? absl::StrCat(symbol.min)
-                                  : absl::StrCat(symbol.min, "..", symbol.max);
-}
-
-// What the trace is right for, where that is less than was asked for.
-void DescribeRegion(const SizeRegion& region,
-                    const std::vector<SymbolSpec>& asked, Trace& trace) {
-  std::vector<std::string> texts;
-  for (size_t s = 0; s < asked.size(); ++s) {
-    TraceSymbol left;
-    left.min = region.ranges()[s].min;
-    left.max = region.ranges()[s].max;
-    if (left.min != asked[s].min || left.max != asked[s].max)
-      texts.push_back(absl::StrCat("axis ", asked[s].axis, " of input ",
-                                   asked[s].input, " is ", RangeText(left)));
-  }
-  for (const SizeConstraint& constraint : trace.constraints)
-    texts.push_back(constraint.ToString());
-  if (texts.empty()) return;
-  trace.notes.push_back(absl::StrCat("right for sizes where ",
-                                     absl::StrJoin(texts, " and "), ": ",
-                                     absl::StrJoin(region.reasons(), "; ")));
-}
-
 // Traces for the part of `region` around its anchor, which is what is left of
 // it in the end.
 absl::StatusOr<Trace> TraceRegion(const Model& model,
@@ -524,19 +421,6 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
                         absl::StrCat(trace.status().message(), " (with inputs ",
                                      DescribeInputs(attempt), ")"));
   }
-}
-
-// The largest sizes, then others that the model may take if it raises for them.
-std::vector<SizePoint> Anchors(const std::vector<SymbolSpec>& symbols) {
-  std::vector<SizePoint> anchors(4);
-  for (const SymbolSpec& symbol : symbols) {
-    anchors[0].push_back(symbol.max);
-    anchors[1].push_back(symbol.min + (symbol.max - symbol.min) / 2);
-    anchors[2].push_back(std::clamp<int64_t>(2, symbol.min, symbol.max));
-    anchors[3].push_back(symbol.min);
-  }
-  anchors.erase(std::unique(anchors.begin(), anchors.end()), anchors.end());
-  return anchors;
 }
 
 }  // namespace

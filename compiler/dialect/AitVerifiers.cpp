@@ -346,7 +346,8 @@ LogicalResult CheckOp::verify() {
     return emitOpError("checks integers, not ") << getType();
   if (std::optional<AffineMap> size = getSize();
       size && (size->getNumDims() != 0 || size->getNumResults() != 1))
-    return emitOpError("size ") << getSizeAttr() << " is not one number of symbols";
+    return emitOpError("size ")
+           << getSizeAttr() << " is not one number of symbols";
   if (!getSize() && getFromEnd())
     return emitOpError("a divisor does not count from the end");
   return success();

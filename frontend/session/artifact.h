@@ -23,7 +23,7 @@ namespace aitune::frontend {
 
 // Of the meaning of a stored plan, its kernels' calling convention and the
 // constants' packed layouts. Increase it when any of them changes.
-constexpr int kArtifactVersion = 2;
+constexpr int kArtifactVersion = 3;
 
 // What an executable is loaded from.
 struct CompiledParts {

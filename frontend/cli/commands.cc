@@ -55,6 +55,8 @@ std::string CommandName(Command command) {
       return "cache";
     case Command::kTuning:
       return "tuning";
+    case Command::kReduce:
+      return "reduce";
     case Command::kMeasure:
       return "measure-schedules";
   }

@@ -78,6 +78,7 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress);
 absl::StatusOr<int> Bench(const Options& options, Progress& progress);
 absl::StatusOr<int> Inspect(const Options& options, Progress& progress);
 absl::StatusOr<int> Deploy(const Options& options, Progress& progress);
+absl::StatusOr<int> Reduce(const Options& options, Progress& progress);
 absl::StatusOr<int> ShowBackends(const Options& options);
 absl::StatusOr<int> ManageCache(const Options& options);
 absl::StatusOr<int> ManageTuning(const Options& options);

@@ -50,6 +50,8 @@ absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
       return ManageCache(options);
     case Command::kTuning:
       return ManageTuning(options);
+    case Command::kReduce:
+      return Reduce(options, progress);
     case Command::kMeasure:
       return serveMeasurements(STDIN_FILENO, STDOUT_FILENO);
   }

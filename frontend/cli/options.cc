@@ -24,12 +24,14 @@ Examples:
   aitune inspect model.pt --top 10
   aitune deploy model.pt --input "float32[1..32,3,224,224]" --save model.aitune
   aitune run model.aitune --inputs samples.pt
+  aitune reduce model.pt --inputs samples.pt --output smallest
 
 Exit codes:
   0  success
   1  the model, its inputs, a file or the compiler failed
   2  the command line is wrong
   3  compiled, but outputs differ from eager
+  4  reduce: the model does not fail
 
 `aitune COMMAND --help` lists the options of a command.)";
 
@@ -295,6 +297,49 @@ void AddBackends(CLI::App& root, Options& options) {
   app->callback([&options] { options.command = Command::kBackends; });
 }
 
+void AddReduce(CLI::App& root, Options& options) {
+  CLI::App* app = root.add_subcommand(
+      "reduce",
+      "Make of a model that fails the smallest one that fails like it");
+  AddModelOptions(*app, options);
+  AddCompileOptions(*app, options);
+  const char* group = "Reduction";
+  app->add_option("--failure", options.failure,
+                  "What to look for: wrong, crash, hang, error or slow; "
+                  "default: what the model shows, which is never slow")
+      ->type_name("KIND")
+      ->check(OneOf({"wrong", "crash", "hang", "error", "slow"}))
+      ->group(group);
+  app->add_option("--factor", options.slow_factor,
+                  "With --failure slow: times eager's time from which a model "
+                  "is slow; default: 1.5")
+      ->type_name("X")
+      ->check(NumberFrom(0, "a factor"))
+      ->group(group);
+  app->add_option("--limit", options.hang_seconds,
+                  "Time after which a compilation hangs; default: 120")
+      ->type_name("S")
+      ->check(NumberFrom(0.1, "a number of seconds from 0.1"))
+      ->group(group);
+  app->add_option("--tolerance", options.tolerance,
+                  "Largest error to eager, as of tune")
+      ->type_name("X")
+      ->check(NumberFrom(0, "a tolerance"))
+      ->group(group);
+  app->add_option("--seconds", options.reduce_seconds,
+                  "Time to spend, after which the best so far stays; 0, the "
+                  "default: until nothing helps. Ctrl-C does the same")
+      ->type_name("S")
+      ->check(NumberFrom(0, "a number of seconds"))
+      ->group(group);
+  app->add_option("--output", options.output_file,
+                  "Folder for model.pt, model.inputs.pt and model.txt, or "
+                  "FILE.pt with the two others beside it; default: reduced")
+      ->type_name("PATH")
+      ->group("Report");
+  app->callback([&options] { options.command = Command::kReduce; });
+}
+
 }  // namespace
 
 std::optional<int> ParseCommandLine(int argc, const char* const* argv,
@@ -308,6 +353,7 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
   AddBench(app, options);
   AddInspect(app, options);
   AddDeploy(app, options);
+  AddReduce(app, options);
   AddBackends(app, options);
   AddCache(app, options);
   AddTuning(app, options);
@@ -324,8 +370,8 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
       text = argc > 1 ? std::string("\"") + argv[1] + "\" is not a command"
                       : "no command given";
       text +=
-          "; there are tune, run, bench, inspect, deploy, backends, cache and "
-          "tuning";
+          "; there are tune, run, bench, inspect, deploy, reduce, backends, "
+          "cache and tuning";
     }
     std::cerr << "aitune: " << text << "; see `aitune --help`\n";
     return kUsage;

@@ -17,6 +17,7 @@ enum ExitCode {
   kFailure = 1,      // the model, its inputs, a file or the compiler failed
   kUsage = 2,        // the command line is wrong
   kWrongResult = 3,  // compiled, but outputs differ from eager
+  kNoFailure = 4,    // reduce: the model does not fail
 };
 
 enum class Command {
@@ -28,6 +29,7 @@ enum class Command {
   kBackends,
   kCache,
   kTuning,
+  kReduce,
   kMeasure,
 };
 enum class CacheAction { kList, kVerify, kPrune, kStats };
@@ -85,8 +87,14 @@ struct Options {
   std::optional<double> tolerance;  // tune and deploy; nothing: the default
   double seconds = 6;  // tune and bench; 0: no timing
 
-  // run
+  // run: file; reduce: folder or FILE.pt
   std::string output_file;
+
+  // reduce
+  std::string failure;        // kind; empty: the one that the model shows
+  double slow_factor = 1.5;   // of eager's time, above which a model is slow
+  double hang_seconds = 120;  // a compilation that takes longer hangs
+  double reduce_seconds = 0;  // of the whole search; 0: until nothing helps
 
   // bench
   std::vector<std::string> against = {"eager", "torchscript"};

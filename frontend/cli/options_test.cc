@@ -91,7 +91,7 @@ TEST(ParseCommandLine, ErrorsAreOneLine) {
   for (const Case& c :
        std::vector<Case>{{{},
                           "no command given; there are tune, run, bench, "
-                          "inspect, deploy, backends, cache and tuning"},
+                          "inspect, deploy, reduce, backends, cache and tuning"},
                          {{"tune"}, "MODEL is required"},
                          {{"tune", "m.pt", "--thread"}, "--thread"},
                          {{"tune", "m.pt", "--threads", "0"}, "--threads"},

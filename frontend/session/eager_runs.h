@@ -4,6 +4,8 @@
 #ifndef AITUNE_FRONTEND_SESSION_EAGER_RUNS_H_
 #define AITUNE_FRONTEND_SESSION_EAGER_RUNS_H_
 
+#include <ATen/core/ivalue.h>
+
 #include <memory>
 #include <vector>
 

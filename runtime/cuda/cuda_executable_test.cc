@@ -31,8 +31,8 @@ struct FakeGpu {
   int launches = 0, graph_launches = 0, recorded = 0;
   int64_t symbol = -1;              // of the last launch
   std::vector<int32_t> next_waits;  // of each launch: its last parameter
-  bool has_checks = false;      // kernels have, and refuse negative floats
-  void** parameters = nullptr;  // of the last launch that was recorded
+  bool has_checks = false;          // kernels have, and refuse negative floats
+  void** parameters = nullptr;      // of the last launch that was recorded
   bool recording = false;
 } gpu;
 
@@ -279,20 +279,29 @@ TEST_F(CudaExecutableTest, AKernelAtLoadHasParametersForSizesToo) {
 // FourTimes with kernels that wait by themselves, or do not, and, before each
 // of them, one whose grid has no blocks.
 ExecutablePlan FourTimes(bool first_waits, bool second_waits) {
-  ExecutablePlan plan = FourTimes();
-  ExecutablePlan result = plan;
-  result.clear_steps();
-  for (int s = 0; s < 2; ++s) {
-    Step step = plan.steps(s);
-    step.mutable_cuda_kernel()->set_programmatic(s == 0 ? first_waits
-                                                        : second_waits);
-    Step empty = step;
-    empty.set_name(absl::StrCat("empty ", s));
-    *empty.mutable_cuda_kernel()->mutable_grid_y() = ToProto(SizeExpression(0));
-    *result.add_steps() = empty;
-    *result.add_steps() = step;
-  }
-  return result;
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
+  const int x = plan.Input({n}), t = plan.Arena({n}), y = plan.Output({n});
+  auto add = [&](int from, int to, bool waits) {
+    CudaKernelLaunch* launch =
+        plan.AddStep({from}, {to})->mutable_cuda_kernel();
+    launch->set_symbol("twice");
+    *launch->mutable_grid_x() = ToProto(n);
+    launch->set_block_x(32);
+    launch->set_programmatic(waits);
+    return launch;
+  };
+  auto add_empty = [&](int from, bool waits) {
+    *add(from, plan.Arena({n}), waits)->mutable_grid_y() =
+        ToProto(SizeExpression(0));
+  };
+  add_empty(x, !first_waits);
+  add(x, t, first_waits);
+  add_empty(t, !second_waits);
+  add(t, y, second_waits);
+  plan.plan.add_output_values(y);
+  plan.plan.set_device("cuda");
+  return plan.plan;
 }
 
 TEST_F(CudaExecutableTest, AKernelLetsTheNextStartEarlyIfThatOneWaits) {

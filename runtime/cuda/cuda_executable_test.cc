@@ -25,6 +25,14 @@ constexpr size_t kMemory = 1 << 20;
 
 // The GPU: its memory is the host's, its kernel doubles `symbol 0` floats.
 struct FakeGpu {
+  // Of a launch: the values of its parameters.
+  struct Arguments {
+    const float* from = nullptr;
+    float* to = nullptr;
+    KernelCheck* check = nullptr;
+    int64_t symbol = -1;
+    int32_t next_waits = -1;
+  };
   std::map<CUdeviceptr, size_t> blocks;
   size_t used = 0;
   CUresult launch = CUDA_SUCCESS, load = CUDA_SUCCESS, graph = CUDA_SUCCESS;
@@ -32,7 +40,8 @@ struct FakeGpu {
   int64_t symbol = -1;              // of the last launch
   std::vector<int32_t> next_waits;  // of each launch: its last parameter
   bool has_checks = false;          // kernels have, and refuse negative floats
-  void** parameters = nullptr;      // of the last launch that was recorded
+  Arguments last_recorded;
+  std::vector<Arguments> graphs;  // of each graph, its last launch
   bool recording = false;
 } gpu;
 
@@ -88,28 +97,35 @@ CUresult FindFunction(CUfunction* function, CUmodule, const char* name) {
   *function = Handle<CUfunction>();
   return CUDA_SUCCESS;
 }
-void RunKernel(void** parameters) {
-  const int symbol = gpu.has_checks ? 3 : 2;
-  gpu.symbol = *static_cast<int64_t*>(parameters[symbol]);
-  gpu.next_waits.push_back(*static_cast<int32_t*>(parameters[symbol + 1]));
-  const float* from = *static_cast<float**>(parameters[0]);
-  float* to = *static_cast<float**>(parameters[1]);
+FakeGpu::Arguments Read(void** parameters) {
+  FakeGpu::Arguments arguments;
+  arguments.from = *static_cast<float**>(*parameters++);
+  arguments.to = *static_cast<float**>(*parameters++);
+  if (gpu.has_checks)
+    arguments.check = *static_cast<KernelCheck**>(*parameters++);
+  arguments.symbol = *static_cast<int64_t*>(*parameters++);
+  arguments.next_waits = *static_cast<int32_t*>(*parameters);
+  return arguments;
+}
+void RunKernel(const FakeGpu::Arguments& arguments) {
+  gpu.symbol = arguments.symbol;
+  gpu.next_waits.push_back(arguments.next_waits);
   for (int64_t i = 0; i < gpu.symbol; ++i) {
-    to[i] = from[i] * 2;
-    if (!gpu.has_checks || from[i] >= 0) continue;
-    auto* check = *static_cast<KernelCheck**>(parameters[2]);
-    *check = {/*failed=*/1, static_cast<int64_t>(from[i])};
+    const float x = arguments.from[i];
+    arguments.to[i] = x * 2;
+    if (arguments.check != nullptr && x < 0)
+      *arguments.check = {/*failed=*/1, static_cast<int64_t>(x)};
   }
 }
 CUresult Launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
   if (gpu.launch != CUDA_SUCCESS) return gpu.launch;
   if (gpu.recording) {
     ++gpu.recorded;
-    gpu.parameters = parameters;
+    gpu.last_recorded = Read(parameters);
     return CUDA_SUCCESS;
   }
   ++gpu.launches;
-  RunKernel(parameters);
+  RunKernel(Read(parameters));
   return CUDA_SUCCESS;
 }
 CUresult AllocateHost(void** address, size_t bytes, unsigned flags) {
@@ -144,12 +160,15 @@ CUresult IsCapturing(CUstream, CUstreamCaptureStatus* status) {
   return CUDA_SUCCESS;
 }
 CUresult Instantiate(CUgraphExec* graph, CUgraph, unsigned long long) {
-  if (gpu.graph == CUDA_SUCCESS) *graph = Handle<CUgraphExec>();
-  return gpu.graph;
+  if (gpu.graph != CUDA_SUCCESS) return gpu.graph;
+  gpu.graphs.push_back(gpu.last_recorded);
+  *graph = reinterpret_cast<CUgraphExec>(gpu.graphs.size());
+  return CUDA_SUCCESS;
 }
-CUresult LaunchGraph(CUgraphExec, CUstream) {
+CUresult LaunchGraph(CUgraphExec graph, CUstream) {
   ++gpu.graph_launches;
-  if (gpu.has_checks) RunKernel(gpu.parameters);
+  if (gpu.has_checks)
+    RunKernel(gpu.graphs[reinterpret_cast<uintptr_t>(graph) - 1]);
   return CUDA_SUCCESS;
 }
 CUresult ErrorName(CUresult, const char** text) {
@@ -457,8 +476,10 @@ class CheckTest : public CudaExecutableTest {
     const SizeExpression n = plan.Symbol(1, 64, 0, 0);
     const int x = plan.Input({n}), y = plan.Output({n});
     Step* step = plan.AddStep({x}, {y});
-    step->mutable_cuda_kernel()->set_symbol("twice");
-    step->mutable_cuda_kernel()->set_block_x(32);
+    CudaKernelLaunch* launch = step->mutable_cuda_kernel();
+    launch->set_symbol("twice");
+    *launch->mutable_grid_x() = ToProto(n);
+    launch->set_block_x(32);
     CheckProto* check = step->add_checks();
     check->set_operator_("aten::gather");
     check->set_location("model.py:4");

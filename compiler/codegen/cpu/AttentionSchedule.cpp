@@ -43,7 +43,8 @@ AttentionSchedule chooseAttentionSchedule(const AttentionProblem &problem,
   AttentionSchedule schedule;
   int64_t vectors = target.vectorRegisters == 32 ? 3 : 2;
   schedule.nr = vectors * lanes;
-  int64_t queries = getConstantOr(problem.queries, kTypicalQueries);
+  int64_t queries =
+      std::max<int64_t>(getConstantOr(problem.queries, kTypicalQueries), 1);
   int64_t most = (target.vectorRegisters - vectors - 1) / vectors;
   schedule.mr = std::clamp<int64_t>(queries, 1, std::min<int64_t>(most, 8));
   // A block of keys, and of values, in half of the L2 cache each at most.
@@ -61,8 +62,8 @@ AttentionSchedule chooseAttentionSchedule(const AttentionProblem &problem,
   int64_t blocks = llvm::divideCeil(queries, 256);
   while (blocks * heads < 8 && queries > 4 * schedule.mr * blocks)
     ++blocks;
-  schedule.queryBlock = llvm::alignTo(
-      llvm::divideCeil(std::max<int64_t>(queries, 1), blocks), schedule.mr);
+  schedule.queryBlock =
+      llvm::alignTo(llvm::divideCeil(queries, blocks), schedule.mr);
   return schedule;
 }
 
@@ -99,7 +100,8 @@ listAttentionSchedules(const AttentionProblem &problem, const Target &target) {
   AttentionSchedule chosen = chooseAttentionSchedule(problem, target);
   std::vector<AttentionSchedule> schedules{chosen};
   int64_t lanes = getLanes(target);
-  int64_t queries = getConstantOr(problem.queries, kTypicalQueries);
+  int64_t queries =
+      std::max<int64_t>(getConstantOr(problem.queries, kTypicalQueries), 1);
   for (int64_t vectors = 1; vectors <= 4; ++vectors)
     for (int64_t blocks : {1, 2, 4}) {
       AttentionSchedule schedule = chosen;
@@ -109,8 +111,8 @@ listAttentionSchedules(const AttentionProblem &problem, const Target &target) {
           std::clamp<int64_t>(queries, 1, std::min<int64_t>(most, 12));
       schedule.keyBlock =
           std::max<int64_t>(chosen.keyBlock / schedule.nr, 1) * schedule.nr;
-      schedule.queryBlock = llvm::alignTo(
-          llvm::divideCeil(std::max<int64_t>(queries, 1), blocks), schedule.mr);
+      schedule.queryBlock =
+          llvm::alignTo(llvm::divideCeil(queries, blocks), schedule.mr);
       addIfNew<AttentionSchedule>(
           schedules, schedule, [&](const AttentionSchedule &schedule) {
             return rejectAttentionSchedule(schedule, problem, target);

@@ -108,8 +108,10 @@ void chooseBlocks(const MatmulShape &shape, const Target &target,
   int64_t most = 256;
   if (shape.copiesLhs)
     most = std::max<int64_t>(
-        schedule.mr, kCopyBytes / (shape.accumulatorBytes *
-                                   (schedule.kc ? schedule.kc : shape.k)));
+        schedule.mr,
+        kCopyBytes /
+            (shape.accumulatorBytes *
+             std::max<int64_t>(schedule.kc ? schedule.kc : shape.k, 1)));
   most = std::max(schedule.mr, most / schedule.mr * schedule.mr);
   // Blocks as large as leave units enough, and evenly many for a few threads.
   int64_t others = panels * std::max<int64_t>(shape.batch, 1);

@@ -155,8 +155,7 @@ ConvolutionSchedule chooseWinogradSchedule(const ConvolutionProblem &problem,
   schedule.algorithm = algorithm;
   schedule.kc = 0;
   int64_t tiles = getWinogradTileCount(problem, algorithm);
-  if (tiles < 0)
-    tiles = kTypicalTiles;
+  tiles = tiles < 0 ? kTypicalTiles : std::max<int64_t>(tiles, 1);
   int64_t bytes = getTileBytes(problem, algorithm, schedule.nr, lanes);
   schedule.mc = getBlock(tiles, schedule.mr, bytes, target.l2Bytes / 2);
   schedule.panels = getPanels(

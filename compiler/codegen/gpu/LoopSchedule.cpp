@@ -51,8 +51,10 @@ struct Scheduler {
     return std::move(schedule);
   }
 
+  /// At least 1: empty axes are scheduled as those of one step.
   int64_t estimate(AffineExpr size) {
-    return largestValue(size, symbols).value_or(kTypicalSize);
+    return std::max<int64_t>(largestValue(size, symbols).value_or(kTypicalSize),
+                             1);
   }
 
   void analyze() {

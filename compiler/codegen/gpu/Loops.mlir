@@ -73,6 +73,33 @@ func.func private @cumsum(%x: tensor<4x100xi64>) -> tensor<4x100xi64> attributes
   return %0 : tensor<4x100xi64>
 }
 
+// Reductions over no elements, and rows without any.
+// CHECK-LABEL: === empty_rows
+func.func private @empty_rows(%x: tensor<4x0xf32>) -> tensor<4x1xf32> attributes {ait.kind = "loop"} {
+  %0 = ait.sum %x {dims = array<i64: 1>} : tensor<4x0xf32> -> tensor<4x1xf32>
+  return %0 : tensor<4x1xf32>
+}
+
+// CHECK-LABEL: === empty_columns
+func.func private @empty_columns(%x: tensor<0x64xf32>) -> tensor<1x64xf32> attributes {ait.kind = "loop"} {
+  %0 = ait.sum %x {dims = array<i64: 0>} : tensor<0x64xf32> -> tensor<1x64xf32>
+  return %0 : tensor<1x64xf32>
+}
+
+// CHECK-LABEL: === columns_of_nothing
+func.func private @columns_of_nothing(%x: tensor<64x0xf32>) -> tensor<1x0xf32> attributes {ait.kind = "loop"} {
+  %0 = ait.sum %x {dims = array<i64: 0>} : tensor<64x0xf32> -> tensor<1x0xf32>
+  return %0 : tensor<1x0xf32>
+}
+
+// CHECK-LABEL: === empty_softmax
+func.func private @empty_softmax(%x: tensor<4x0xf32>) -> tensor<4x0xf32> attributes {ait.kind = "loop"} {
+  %0 = ait.amax %x {dims = array<i64: 1>} : tensor<4x0xf32> -> tensor<4x1xf32>
+  %1 = ait.expand %0 : tensor<4x1xf32> -> tensor<4x0xf32>
+  %2 = ait.sub %x, %1 : tensor<4x0xf32>
+  return %2 : tensor<4x0xf32>
+}
+
 // Rows with a softmax of their own: a warp and less for a row.
 // CHECK-LABEL: === softmax: rows
 // CHECK: reduceGroup<Maximum

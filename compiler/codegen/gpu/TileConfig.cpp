@@ -46,8 +46,10 @@ const TileConfig kSimtTiles[] = {
     {32, 32, 0, 0, 1, 4},
 };
 
+/// Of an empty matrix too there is a smallest tile.
 int64_t roundUp(int64_t size) {
-  return static_cast<int64_t>(llvm::PowerOf2Ceil(static_cast<uint64_t>(size)));
+  return static_cast<int64_t>(
+      llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(size, 1))));
 }
 
 /// Microseconds, for ranking alone: figures of an H200, others scale alike.

@@ -92,17 +92,6 @@ absl::Status BuildSoftplus(OpImporter& call) {
       call.Unary<ait::SoftplusOp>(self, APFloat(beta), APFloat(threshold)));
 }
 
-absl::Status BuildSoftsign(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  return call.SetResult(
-      call.Divide(self, call.Add(call.Unary<ait::AbsOp>(self), 1)));
-}
-
-absl::Status BuildTanhshrink(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  return call.SetResult(call.Subtract(self, call.Unary<ait::TanhOp>(self)));
-}
-
 // softshrink moves what it keeps toward 0; hardshrink doesn't.
 template <bool kSoft>
 absl::Status BuildShrink(OpImporter& call) {
@@ -182,8 +171,6 @@ void RegisterActivationOps(Registry& registry) {
   registry.Add({"leaky_relu"}, BuildLeakyRelu);
   registry.Add({"rrelu"}, BuildRandomizedRelu);
   registry.Add({"softplus"}, BuildSoftplus);
-  registry.Add({"softsign"}, BuildSoftsign);
-  registry.Add({"tanhshrink"}, BuildTanhshrink);
   registry.Add({"softshrink"}, BuildShrink<true>);
   registry.Add({"hardshrink"}, BuildShrink<false>);
   registry.Add({"threshold"}, BuildThreshold);

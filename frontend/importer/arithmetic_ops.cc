@@ -1,5 +1,5 @@
 // Pointwise arithmetic of two and three operands.
-#include <cmath>
+#include <limits>
 
 #include "frontend/importer/pointwise_operands.h"
 #include "frontend/importer/registry.h"
@@ -154,13 +154,28 @@ absl::Status BuildIgnoringNan(OpImporter& call) {
   return call.SetResult(result);
 }
 
+// sqrt(x^2 + y^2) as greater * sqrt(1 + (lesser / greater)^2): no square is out
+// of range where the result is in it.
 absl::Status BuildHypot(OpImporter& call) {
   ASSIGN_OR_RETURN(PointwiseOperands operands,
                    PointwiseOperands::Read(call, {"self", "other"}));
-  Value x = call.ToComputeType(operands.Tensor(0, call.ResultDataType()));
-  Value y = call.ToComputeType(operands.Tensor(1, call.ResultDataType()));
-  return call.SetResult(call.Unary<ait::SqrtOp>(
-      call.Add(call.Multiply(x, x), call.Multiply(y, y))));
+  auto magnitude = [&](int index) {
+    return call.Unary<ait::AbsOp>(
+        call.ToComputeType(operands.Tensor(index, call.ResultDataType())));
+  };
+  Value x = magnitude(0), y = magnitude(1);
+  Value greater = call.Binary<ait::MaximumOp>(x, y);
+  Value ratio = call.Divide(call.Binary<ait::MinimumOp>(x, y), greater);
+  Value length = call.Multiply(greater, call.Unary<ait::SqrtOp>(call.Add(
+                                            call.Multiply(ratio, ratio), 1.0)));
+  length =
+      call.Where(call.Compare<ait::EqOp>(greater, Scalar(0)), greater, length);
+  // An infinity is as long beside NaN.
+  Value infinite = call.Binary<ait::BitwiseOrOp>(
+      call.Predicate<ait::IsInfOp>(x), call.Predicate<ait::IsInfOp>(y));
+  return call.SetResult(call.Where(
+      infinite, call.FullLike(std::numeric_limits<double>::infinity(), length),
+      length));
 }
 
 absl::Status BuildXLogY(OpImporter& call) {
@@ -189,16 +204,30 @@ absl::Status BuildLogAddExp(OpImporter& call) {
   return call.SetResult(call.Where(same, x, sum));
 }
 
-// Shifts by a constant: products and floor divisions by a power of two.
+// Shifts by a constant: products with a power of two and floor divisions by
+// one.
 template <bool kLeft>
 absl::Status BuildShift(OpImporter& call) {
   ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   ASSIGN_OR_RETURN(int64_t bits, call.Int("other"));
-  if (IsFloatingPoint(call.ResultDataType()) || bits < 0 || bits > 62) {
-    return Reject("shifts are supported for integers by 0 to 62 bits");
+  const DataType dtype = call.ResultDataType();
+  if (IsFloatingPoint(dtype) || dtype == DataType::kBool)
+    return Reject("shifts are supported for integers only");
+  Value value = call.Convert(self, dtype);
+  const int width = 8 * static_cast<int>(SizeInBytes(dtype));
+  // The amount is a number of that dtype too: a multiple of 2^width is none.
+  if (width < 64) bits &= (int64_t{1} << width) - 1;
+  const bool is_signed = dtype != DataType::kUInt8;
+  // The sign stays when all other bits are shifted out. What is too large here
+  // is negative to ATen, which shifts everything out for that as well.
+  const int most = kLeft || !is_signed ? width : width - 1;
+  if (bits < 0 || bits >= most) {
+    Value zero = call.FullLike(0, value);
+    if (kLeft || !is_signed) return call.SetResult(zero);
+    return call.SetResult(call.Where(call.Compare<ait::LtOp>(value, Scalar(0)),
+                                     call.FullLike(-1, value), zero));
   }
-  Value value = call.Convert(self, call.ResultDataType());
-  const int64_t factor = int64_t{1} << bits;
+  const auto factor = static_cast<int64_t>(uint64_t{1} << bits);
   return call.SetResult(kLeft ? call.Multiply(value, factor)
                               : call.Binary<ait::FloorDivideOp>(value, factor));
 }

@@ -188,11 +188,58 @@ absl::Status BuildSquare(OpImporter& call) {
   return call.SetResult(call.Multiply(self, self));
 }
 
+// erfc(z) for z >= 0 is t * Q(t) * exp(-z^2) with t = 1 / (1 + z / 2), where Q
+// is smooth. It is given by a polynomial in 2 t - 1, highest power first:
+// Chebyshev interpolation at 200 nodes, computed with 40 digits. Relative
+// errors: 4e-7 in float32 and 1e-15 in float64.
+constexpr double kFloatCoefficients[] = {
+    -8.508869900319127e-06, -1.327395517676192e-06, 6.768780689734518e-05,
+    -3.295153927018533e-05, -0.0003281001479851415, 0.0004270201507622499,
+    0.0015440476830892505,  -0.0032418548953675043, -0.01075511615275464,
+    0.018221384245757106,   0.13973603266188656,    0.3435803329700964,
+    0.5107913527612236};
+constexpr double kDoubleCoefficients[] = {
+    -1.911173728607894e-09, 6.597367302900275e-09,   6.52043461440154e-09,
+    -5.145629434357736e-08, 3.6000845292079935e-08,  1.497143526022312e-07,
+    -3.262460935296672e-07, 1.5720540066794157e-08,  1.0305699215291105e-06,
+    -1.835078540898153e-06, -5.776423611511427e-07,  8.06710621122023e-06,
+    -1.084298532996441e-05, -1.7076638145079572e-05, 7.223418829504806e-05,
+    -1.71852541704069e-05,  -0.0003315365766901461,  0.0004186479710660508,
+    0.0015453060141013286,  -0.0032395925295271534,  -0.010755330944036532,
+    0.01822111575329492,    0.13973604627801475,     0.3435803422069067,
+    0.5107913526210115};
+
 absl::Status BuildErfc(OpImporter& call) {
   ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   Value x = call.ToComputeType(call.Convert(self, call.ResultDataType()));
-  return call.SetResult(
-      call.Subtract(call.FullLike(1, x), call.Unary<ait::ErfOp>(x)));
+  // Beyond 30 it is 0 in every dtype; infinity has no difference from itself.
+  Value z =
+      call.Binary<ait::MinimumOp>(call.Unary<ait::AbsOp>(x), Scalar(30.0));
+  Value one = call.FullLike(1, x);
+  Value t = call.Divide(one, call.Add(call.Multiply(z, 0.5), one));
+  Value u = call.Subtract(call.Add(t, t), one);
+  Value q;
+  const auto append = [&](double coefficient) {
+    q = q ? call.Add(call.Multiply(q, u), coefficient)
+          : call.FullLike(coefficient, x);
+  };
+  if (call.DataTypeOf(x) == DataType::kFloat64) {
+    for (const double coefficient : kDoubleCoefficients) append(coefficient);
+  } else {
+    for (const double coefficient : kFloatCoefficients) append(coefficient);
+  }
+  // z^2 = head^2 + (z - head) (z + head), where head^2 is exact.
+  Value head =
+      call.Multiply(call.Unary<ait::TruncOp>(call.Multiply(z, 16.0)), 1.0 / 16);
+  const auto decay = [&](Value square) {
+    return call.Unary<ait::ExpOp>(call.Unary<ait::NegOp>(square));
+  };
+  Value tail = call.Multiply(
+      call.Multiply(call.Multiply(t, q), decay(call.Multiply(head, head))),
+      decay(call.Multiply(call.Subtract(z, head), call.Add(z, head))));
+  return call.SetResult(call.Where(call.Compare<ait::LtOp>(x, Scalar(0.0)),
+                                   call.Subtract(call.FullLike(2, x), tail),
+                                   tail));
 }
 
 absl::Status BuildFrac(OpImporter& call) {
@@ -265,13 +312,6 @@ void RegisterPointwiseOps(Registry& registry) {
                 "lift_fresh_copy",
                 "positive",
                 "cpu",
-                "float",
-                "double",
-                "half",
-                "bfloat16",
-                "int",
-                "long",
-                "bool",
                 "_autocast_to_full_precision",
                 "_autocast_to_reduced_precision",
                 "resolve_conj",

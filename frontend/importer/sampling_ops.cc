@@ -66,26 +66,28 @@ class GridSampler {
         call_.Reshape(call_.Slice(grid_, 2, index, 1), positions_);
     Value extent =
         call_.Full(Scalar(size), positions_, call_.DataTypeOf(coordinate));
-    Value pixels;
-    if (align_corners) {
-      pixels = call_.Multiply(call_.Multiply(call_.Add(coordinate, 1.0), 0.5),
-                              call_.Subtract(extent, 1.0));
-    } else {
-      pixels = call_.Multiply(
-          call_.Subtract(call_.Multiply(call_.Add(coordinate, 1.0), extent),
-                         1.0),
-          0.5);
-    }
+    // Half of the extent first: the product of a large coordinate stays finite.
+    Value from_edge = call_.Add(coordinate, 1.0);
+    Value pixels =
+        align_corners
+            ? call_.Multiply(from_edge,
+                             call_.Multiply(call_.Subtract(extent, 1.0), 0.5))
+            : call_.Subtract(
+                  call_.Multiply(from_edge, call_.Multiply(extent, 0.5)), 0.5);
     return padding_ == kBorder ? Limit(pixels, call_.Subtract(extent, 1.0))
                                : pixels;
   }
 
+  // NaN is the first pixel.
   Value Limit(Value value, Value last) {
+    Value number = call_.Where(call_.Predicate<ait::IsNanOp>(value),
+                               call_.FullLike(0, value), value);
     return call_.Binary<ait::MinimumOp>(
-        call_.Binary<ait::MaximumOp>(value, Scalar(0.0)), last);
+        call_.Binary<ait::MaximumOp>(number, Scalar(0.0)), last);
   }
 
-  // The pixels at whole positions times `weight` (null: 1), 0 outside.
+  // The pixels at whole positions, 0 outside, times `weight` (null: 1), which
+  // may be NaN.
   Value Corner(Value x, Value y, Value weight) {
     auto last = [&](AffineExpr size) {
       return call_.Full(Scalar(size - 1), positions_, call_.DataTypeOf(x));
@@ -109,8 +111,8 @@ class GridSampler {
     Value pixels = ait::GatherOp::create(
         call_.builder(), call_.location(),
         call_.TypeOf(sampled_, call_.DataTypeOf(image_)), image_, index, 2);
-    if (weight) pixels = call_.Multiply(pixels, weight);
-    return call_.Where(valid, pixels, call_.FullLike(0, pixels));
+    pixels = call_.Where(valid, pixels, call_.FullLike(0, pixels));
+    return weight ? call_.Multiply(pixels, weight) : pixels;
   }
 
   OpImporter& call_;

@@ -173,8 +173,13 @@ void KernelToLinalg::lowerCumsum(mlir::ait::CumsumOp op) {
   Value input = lowered(op.getInput());
   RankedTensorType type = registerTensor(op.getType());
   int64_t rank = type.getRank();
-  Type wide = isHalf(type.getElementType()) ? Type(builder.getF32Type())
-                                            : type.getElementType();
+  // One chain of additions: in the element's own precision the sum of millions
+  // of numbers would have few correct digits.
+  Type wide = type.getElementType();
+  if (isHalf(wide))
+    wide = builder.getF32Type();
+  else if (wide.isF32())
+    wide = builder.getF64Type();
   SmallVector<AffineExpr> sizes = mlir::ait::getSymbolicSizes(type),
                           accumulatorSizes = sizes, exprs;
   SmallVector<utils::IteratorType> iterators(rank,

@@ -1,0 +1,30 @@
+// What the sweep may find: differences from eager that are known, each with the
+// reason why it stays.
+#ifndef AITUNE_TESTS_OPERATORS_ACCEPTED_DIFFERENCES_H_
+#define AITUNE_TESTS_OPERATORS_ACCEPTED_DIFFERENCES_H_
+
+#include <vector>
+
+#include "tests/operators/sweep.h"
+
+namespace aitune {
+
+// Empty fields fit everything; lists are separated by spaces.
+struct AcceptedDifference {
+  const char* ops;     // names of operators, as in OperatorCall
+  const char* calls;   // a part of the call
+  const char* dtypes;  // as LibTorch prints them: "Float Half"
+  const char* sets;    // of values
+  bool only_sums;      // calls of OperatorCall::Kind::kSum alone
+  const char* reason;  // why it stays
+};
+
+const std::vector<AcceptedDifference>& AcceptedDifferences();
+
+// The first that fits a result that differs; -1: none.
+int FindAcceptedDifference(const Combination& combination,
+                           const OperatorCall& call, const CallResult& result);
+
+}  // namespace aitune
+
+#endif  // AITUNE_TESTS_OPERATORS_ACCEPTED_DIFFERENCES_H_

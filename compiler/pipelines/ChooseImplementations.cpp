@@ -7,6 +7,7 @@
 #include "compiler/pipelines/Compilation.h"
 #include "compiler/pipelines/ModelChoice.h"
 #include "compiler/pipelines/PlanBuilder.h"
+#include "compiler/pipelines/Provenance.h"
 #include "compiler/pipelines/TuneSchedules.h"
 
 using namespace mlir;
@@ -18,6 +19,34 @@ namespace {
 constexpr double kModelSeconds = 2;
 /// Milliseconds of a run below which one thread may be enough.
 constexpr double kSmallMilliseconds = 4;
+
+/// Removes candidates from the front that a library has no code for on this
+/// machine; what was generated stays. The reason of the last that was removed,
+/// empty if none was.
+std::string dropUnsupported(ModuleOp module, Kernel &kernel,
+                            absl::Span<const ConstantTensor> constants) {
+  auto callsLibrary = [](const ImplementationStep &step) {
+    return step.call.has_matmul() || step.call.has_convolution();
+  };
+  std::string reason;
+  func::FuncOp wrapper;
+  while (!kernel.candidates.empty() &&
+         llvm::any_of(kernel.candidates.front().steps, callsLibrary)) {
+    ait::LaunchOp launch = kernel.launches.front();
+    if (!wrapper)
+      wrapper = wrapLaunch(module, launch);
+    auto loaded =
+        loadCandidate(wrapper, module->getAttrOfType<ArrayAttr>("ait.symbols"),
+                      launch.getKernel(), kernel.candidates.front(), constants);
+    if (loaded.ok())
+      break;
+    reason = std::string(loaded.status().message());
+    kernel.candidates.erase(kernel.candidates.begin());
+  }
+  if (wrapper)
+    wrapper.erase();
+  return reason;
+}
 
 /// The objects of the kernels' implementations, in the kernels' order.
 std::vector<KernelObject>
@@ -37,6 +66,8 @@ objectsOf(llvm::ArrayRef<Kernel> kernels,
 
 absl::Status Compilation::chooseImplementations() {
   chooseCandidates();
+  if (!result.failures.empty())
+    return absl::OkStatus();
   if (isSearching())
     if (absl::Status status = chooseModel(); !status.ok())
       return status;
@@ -50,6 +81,13 @@ void Compilation::chooseCandidates() {
   for (Kernel &kernel : kernels) {
     if (kernel.launches.empty() || kernel.candidates.empty())
       continue;
+    const std::string unsupported = dropUnsupported(module, kernel, constants);
+    if (kernel.candidates.empty()) {
+      result.failures.push_back({kernel.function.getSymName().str(),
+                                 unsupported,
+                                 traceOps(kernel.function, kernel.launches)});
+      continue;
+    }
     compileCounters().measurements +=
         options.measureCandidates && kernel.candidates.size() > 1;
     const KernelChoice choice =

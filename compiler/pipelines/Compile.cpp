@@ -220,6 +220,8 @@ absl::StatusOr<CompileResult> Compilation::run() {
   if (!onCuda)
     if (absl::Status status = chooseImplementations(); !status.ok())
       return status;
+  if (!result.failures.empty())
+    return std::move(result);
   absl::StatusOr<ExecutablePlan> plan = planOf(implementations);
   if (!plan.ok())
     return plan.status();

@@ -19,6 +19,7 @@ struct Resize {
                               // result, one a spatial axis
   Sizes sizes;                // of the result's spatial axes
   bool align_corners = false;
+  DataType position_type = DataType::kFloat32;  // of places in the source
 };
 
 // The scale factor the caller gave for a spatial axis; nothing where ATen takes
@@ -49,6 +50,10 @@ absl::StatusOr<Resize> ReadResize(OpImporter& call, int64_t spatial) {
     return Reject("an input with batch and channels is expected");
   if (!IsFloatingPoint(call.DataTypeOf(resize.input)))
     return Reject("interpolation of integers is not supported");
+  // Nearest neighbours, which have no align_corners, are found in float32.
+  if (call.Find("align_corners") &&
+      call.DataTypeOf(resize.input) == DataType::kFloat64)
+    resize.position_type = DataType::kFloat64;
   if (call.Find("align_corners")) {
     ASSIGN_OR_RETURN(resize.align_corners, call.Bool("align_corners"));
   }
@@ -85,16 +90,18 @@ absl::StatusOr<Resize> ReadResize(OpImporter& call, int64_t spatial) {
       return Reject(
           "a scale that depends on the sizes of the inputs is not supported");
     }
-    // ATen keeps scales as float32.
-    resize.scale.push_back(static_cast<float>(scale));
+    // ATen keeps scales in the type that it computes in.
+    resize.scale.push_back(resize.position_type == DataType::kFloat64
+                               ? scale
+                               : static_cast<float>(scale));
   }
   return resize;
 }
 
-// The source positions of one axis's entries, in float32 of rank 1.
+// The source positions of one axis's entries, of rank 1.
 Value SourcePositions(OpImporter& call, const Resize& resize, int64_t axis,
                       bool clamp) {
-  Value position = call.Iota(resize.sizes[axis], 0, 1, DataType::kFloat32);
+  Value position = call.Iota(resize.sizes[axis], 0, 1, resize.position_type);
   if (resize.align_corners) return call.Multiply(position, resize.scale[axis]);
   position = call.Subtract(
       call.Multiply(call.Add(position, 0.5), resize.scale[axis]), 0.5);
@@ -164,6 +171,10 @@ absl::Status BuildLinearResize(OpImporter& call, int64_t spatial) {
   }
   Value value = call.ToComputeType(resize.input);
   for (int64_t axis = 0; axis < spatial; ++axis) {
+    // A weight of 0 would make NaN of a neighbour's NaN.
+    if (resize.scale[axis] == 1 &&
+        call.SameSize(resize.sizes[axis], call.SizesOf(value)[2 + axis]))
+      continue;
     Value position = SourcePositions(call, resize, axis, /*clamp=*/true);
     Value fraction = Fraction(call, position);
     Value rest = call.Subtract(call.FullLike(1, fraction), fraction);

@@ -66,16 +66,14 @@ class GridSampler {
         call_.Reshape(call_.Slice(grid_, 2, index, 1), positions_);
     Value extent =
         call_.Full(Scalar(size), positions_, call_.DataTypeOf(coordinate));
-    Value pixels;
-    if (align_corners) {
-      pixels = call_.Multiply(call_.Multiply(call_.Add(coordinate, 1.0), 0.5),
-                              call_.Subtract(extent, 1.0));
-    } else {
-      pixels = call_.Multiply(
-          call_.Subtract(call_.Multiply(call_.Add(coordinate, 1.0), extent),
-                         1.0),
-          0.5);
-    }
+    // Half of the extent first: the product of a large coordinate stays finite.
+    Value from_edge = call_.Add(coordinate, 1.0);
+    Value pixels =
+        align_corners
+            ? call_.Multiply(from_edge,
+                             call_.Multiply(call_.Subtract(extent, 1.0), 0.5))
+            : call_.Subtract(
+                  call_.Multiply(from_edge, call_.Multiply(extent, 0.5)), 0.5);
     return padding_ == kBorder ? Limit(pixels, call_.Subtract(extent, 1.0))
                                : pixels;
   }

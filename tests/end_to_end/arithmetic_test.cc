@@ -6,29 +6,28 @@ namespace aitune {
 namespace {
 
 constexpr char kShifts[] = R"(
-def forward(self, x: Tensor, y: Tensor):
-    by_numbers = (x >> 1, x >> 7, x >> 8, x >> 15, x >> 31, x >> 63, x >> 300, x << 1, x << 7, x << 31, x << 63, x << 64)
-    return by_numbers, x >> y, x << y, torch.bitwise_right_shift(x, y), torch.bitwise_left_shift(x, y), x.__rshift__(-1), x.__lshift__(-1)
+def forward(self, x: Tensor):
+    right = (x >> 0, x >> 1, x >> 7, x >> 8, x >> 15, x >> 31, x >> 63, x >> 64, x >> 300, x >> 256, x.__rshift__(-1))
+    left = (x << 1, x << 7, x << 8, x << 31, x << 63, x << 64, x << 300, x << 256, x.__lshift__(-1))
+    return right, left, torch.bitwise_right_shift(x, 7), torch.bitwise_left_shift(x, 7)
 )";
 
 constexpr char kSampleAtNan[] = R"(
+def sample(self, x: Tensor, grid: Tensor) -> List[Tensor]:
+    return [torch.grid_sampler(x, grid, 0, 0, False), torch.grid_sampler(x, grid, 1, 0, False), torch.grid_sampler(x, grid, 0, 1, True), torch.grid_sampler(x, grid, 1, 1, True)]
 def forward(self, x: Tensor, grid: Tensor):
-    one_nan = torch.where(grid > 0.9, torch.log(-grid), grid)
+    nan = torch.where(grid > 0.7, torch.log(-torch.abs(grid)), grid)
     far = torch.where(grid > 0.5, grid * 1e30, grid)
     infinite = torch.where(grid < -0.8, grid / 0., grid)
-    return [torch.grid_sampler(x, g, mode, padding, False) for g in [one_nan, far, infinite] for mode in [0, 1] for padding in [0, 1]]
+    return self.sample(x, nan), self.sample(x, far), self.sample(x, infinite)
 )";
 
 const Case kCases[] = {
-    {"int8_shifts", kShifts, {"int8[64]{-128..127}", "int8[64]{-3..10}"}},
-    {"uint8_shifts", kShifts, {"uint8[64]{0..255}", "uint8[64]{0..10}"}},
-    {"int16_shifts",
-     kShifts,
-     {"int16[64]{-32768..32767}", "int16[64]{-3..20}"}},
-    {"int32_shifts",
-     kShifts,
-     {"int32[64]{-2000000000..2000000000}", "int32[64]{-3..40}"}},
-    {"int64_shifts", kShifts, {"int64[64]{-9e15..9e15}", "int64[64]{-3..70}"}},
+    {"int8_shifts", kShifts, {"int8[64]{-128..127}"}},
+    {"uint8_shifts", kShifts, {"uint8[64]{0..255}"}},
+    {"int16_shifts", kShifts, {"int16[64]{-32768..32767}"}},
+    {"int32_shifts", kShifts, {"int32[64]{-2000000000..2000000000}"}},
+    {"int64_shifts", kShifts, {"int64[64]{-9e15..9e15}"}},
     {"hypot_of_squares_out_of_range",
      R"(
 def forward(self, x: Tensor, y: Tensor):

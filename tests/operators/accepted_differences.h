@@ -15,13 +15,13 @@ struct AcceptedDifference {
   const char* calls;   // a part of the call
   const char* dtypes;  // as LibTorch prints them: "Float Half"
   const char* sets;    // of values
-  Outcome outcome;     // kDiffers, or what else is accepted
-  const char* reason;
+  bool only_sums;      // calls of OperatorCall::Kind::kSum alone
+  const char* reason;  // why it stays
 };
 
 const std::vector<AcceptedDifference>& AcceptedDifferences();
 
-// The first that fits; -1: none.
+// The first that fits a result that differs; -1: none.
 int FindAcceptedDifference(const Combination& combination,
                            const OperatorCall& call, const CallResult& result);
 

@@ -56,8 +56,8 @@ std::string Floats(const at::Tensor& ours, const at::Tensor& eager,
   at::Tensor exact;
   if (reference && reference->sizes() == eager.sizes())
     exact = reference->to(eager.scalar_type()).to(at::kDouble).contiguous();
-  const double *x = a.const_data_ptr<double>(), *y = b.const_data_ptr<double>(),
-               *z = exact.defined() ? exact.const_data_ptr<double>() : nullptr;
+  const double *x = a.data_ptr<double>(), *y = b.data_ptr<double>(),
+               *z = exact.defined() ? exact.data_ptr<double>() : nullptr;
   const bool is_sum = kind == OperatorCall::Kind::kSum;
   double scale = 0;
   for (int64_t i = 0; i < b.numel(); ++i) {

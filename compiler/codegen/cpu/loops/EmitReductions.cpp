@@ -313,7 +313,9 @@ void PointEmitter::reduce(linalg::GenericOp generic, unsigned result,
         (isContiguous ? contiguous : strided)++;
       }
       if (contiguous >= strided)
-        loops.lanes = chooseLanes(size, maxLanes);
+        // A reduction over nothing has one lane.
+        loops.lanes = std::clamp<int64_t>(
+            llvm::PowerOf2Ceil(size.value_or(maxLanes)), 1, maxLanes);
     }
     int64_t steps = size.value_or(1 << 20) / loops.lanes;
     int64_t wanted = analysis.cost > 12 ? 2 : 4;

@@ -151,7 +151,9 @@ struct Scheduler {
     if (!nest.laneDim)
       return;
     std::optional<int64_t> size = getConstant(groups.back().size);
-    nest.lanes = aitune::chooseLanes(size, maxLanes);
+    // An empty axis has one lane.
+    nest.lanes = std::clamp<int64_t>(
+        llvm::PowerOf2Ceil(size.value_or(maxLanes)), 1, maxLanes);
     if (nest.lanes == 1)
       nest.laneDim.reset();
   }

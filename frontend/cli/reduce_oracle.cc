@@ -29,6 +29,7 @@ std::vector<std::string> SharedArguments(const Options& options) {
   if (!options.tf32_convolution) add("--tf32", "none");
   if (options.emulate_eager_casts) arguments.push_back("--emulate-eager-casts");
   if (!options.measure_candidates) arguments.push_back("--no-measure");
+  if (options.unchecked_indices) arguments.push_back("--unchecked-indices");
   if (!options.target.empty()) add("--target", options.target);
   if (options.tolerance) add("--tolerance", absl::StrCat(*options.tolerance));
   for (const std::string& text : options.substitutes) add("--substitute", text);

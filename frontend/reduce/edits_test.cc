@@ -48,7 +48,7 @@ TEST(Program, IsFlatAndSavedAsItIs) {
   whole.register_module("part", part);
   whole.define(
       "def forward(self, x: Tensor, scale: float = 2.0):\n"
-      "    return self.part(x) * scale\n");
+      "    return self.part.forward(x) * scale\n");
   const at::Tensor x = at::randn({3, 4});
   const at::Tensor expected = whole.forward({x}).toTensor();
   const auto program = Flatten(whole, {x});

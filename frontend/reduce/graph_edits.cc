@@ -168,6 +168,7 @@ Value* Operand(const Draft& draft, Node* node, const Value* output,
 
 // Whether the results of `node` have been replaced; if not, some may be.
 bool ReplaceResults(Draft& draft, Node* node, bool inside, Filling filling) {
+  if (inside && filling != Filling::kOperand) return false;
   for (Value* output : node->outputs()) {
     if (!output->hasUses()) continue;
     Value* replacement = nullptr;

@@ -24,6 +24,9 @@ namespace {
 using torch::jit::Block;
 using torch::jit::Node;
 
+// Of a loop in eager mode: about a second.
+constexpr int64_t kMostIterations = 100000;
+
 torch::jit::Module ModuleOf(const Program& program) {
   torch::jit::Module module("__torch__.Reduced");
   const std::shared_ptr<torch::jit::Graph> graph = program.graph->copy();
@@ -82,6 +85,25 @@ void AddConstants(const Block& block, std::string& text) {
   }
 }
 
+// Makes loops of the block raise that do not end in time: a condition may have
+// become one that is always true.
+void BoundLoops(Block* block, torch::jit::Graph& graph) {
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) BoundLoops(inner, graph);
+    if (node->kind() != c10::prim::Loop) continue;
+    Block* body = node->blocks()[0];
+    const torch::jit::WithInsertPoint at_start(*body->nodes().begin());
+    torch::jit::Value* over =
+        graph.insert(c10::aten::ge, {body->inputs()[0], kMostIterations});
+    Node* check = graph.insertNode(graph.create(c10::prim::If, {over}, 0));
+    Block* raises = check->addBlock();
+    check->addBlock();
+    const torch::jit::WithInsertPoint in_branch(raises);
+    graph.insert(c10::prim::RaiseException,
+                 {std::string("a loop runs too often to be reduced")});
+  }
+}
+
 absl::Status WriteBytes(const std::string& path, std::string_view bytes) {
   errno = 0;
   std::ofstream file(path, std::ios::binary);
@@ -110,6 +132,7 @@ absl::StatusOr<Recording> RunEager(const Program& program) {
           }
           ++twin;
         }
+        BoundLoops(graph->block(), *graph);
         torch::jit::Stack stack;
         for (size_t i = 0; i < program.inputs.size(); ++i) {
           stack.push_back(program.inputs[i].deepcopy());

@@ -161,6 +161,23 @@ TEST(Reduce, SeesInsideOfControlFlow) {
   EXPECT_EQ(OperatorCount(Reduced(program, options).program), 2);
 }
 
+TEST(Reduce, LoopsThatWouldNotEndAreNoCandidates) {
+  const Program program = ProgramOf(
+      "def forward(self, x: Tensor):\n"
+      "    while bool(x.sum() < 100.):\n"
+      "        x = torch.relu(x) + x\n"
+      "    return x\n",
+      {at::ones({3})});
+  SearchOptions options;
+  options.fails = [](const Program& candidate) {
+    return !NodesOf(candidate, "prim::Loop").empty() &&
+           !NodesOf(candidate, "aten::add").empty();
+  };
+  const SearchResult result = Reduced(program, options);
+  EXPECT_TRUE(RunEager(result.program).ok());
+  EXPECT_TRUE(NodesOf(result.program, "aten::relu").empty());
+}
+
 TEST(Reduce, WhatOnlyTheWholeShowsStays) {
   const Program program =
       ProgramOf(LongProgram(), {at::randn({6, 8}), at::randn({6, 8})});

@@ -205,9 +205,9 @@ TEST_F(PlanBuilderTest, APartOfAModelReadsItsSymbolsFromItsOwnInputs) {
   auto plan = build(R"(
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 8 : i64, input = 2 : i64, axis = 3 : i64},
                                   {name = "s1", min = 2 : i64, max = 9 : i64, input = 0 : i64, axis = 0 : i64}]} {
-func.func private @relu(%x: tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>> attributes {ait.kind = "loop"} {
-  %0 = ait.relu %x : tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
-  return %0 : tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
+func.func private @relu(%x: tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>> attributes {ait.kind = "loop"} {
+  %0 = ait.relu %x : tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>
+  return %0 : tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>
 }
 func.func @main(%x: tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>> {
   %0 = ait.launch @relu(%x) : (tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>

@@ -169,7 +169,7 @@ TEST(Indexing, OneIndexIsIndexSelect) {
                  {{"self", x}, {"indices", std::vector<ValueId>{-1, index}}},
                  kF32, {5, 3}));
   EXPECT_THAT(maker.Import(),
-              HasSubstr("ait.index_select %arg0, %arg1 {dim = 1 : i64}"));
+              HasSubstr("ait.index_select %arg0, %0 {dim = 1 : i64}"));
 }
 
 TEST(Indexing, SeveralIndicesMergeTheirAxes) {

@@ -44,6 +44,11 @@ std::string WeightName(const Node* node) {
   return std::string(absl::StripPrefix(output->debugName(), "self."));
 }
 
+void MarkKept(ProbedValue& value) {
+  value.kept_by_module = value.IsContainer();
+  for (const ProbedRef& element : value.elements) MarkKept(*element);
+}
+
 absl::Status OutOfRange() {
   return absl::InvalidArgumentError(
       "the model reads a list or tuple out of its range");
@@ -194,6 +199,7 @@ Interpreter::RunContainerNode(Node* node) {
         attribute = MakeModelConstant(
             held != state_.end() ? held->second : object.getAttr(name), path);
         if (attribute->kind == Kind::kPlain) attribute->name = path;
+        MarkKept(*attribute);
       }
       return Optional({attribute});
     }

@@ -56,6 +56,11 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
   const std::string& name = schema->name();
   ProbedRef self = inputs[0];
   std::vector<ProbedRef>& elements = self->elements;
+  // The next call finds it changed.
+  if (self->kept_by_module && schema->arguments()[0].alias_info() != nullptr &&
+      schema->arguments()[0].alias_info()->isWrite())
+    return absl::UnimplementedError(
+        absl::StrCat(name, " changes a list or dict that the model keeps"));
   const auto plain = [&](c10::IValue value) {
     return Optional({MakePlain(
         std::vector<c10::IValue>(fitter_.probes().size(), std::move(value)))});

@@ -159,6 +159,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
         name, " writes to something else than one tensor of known type"));
   }
   const ProbedRef target = call.arguments[written[0]];
+  if (name == "aten::resize_" || name == "aten::resize_as_" ||
+      name == "aten::set_")
+    return absl::UnimplementedError(
+        absl::StrCat(name, " changes the memory behind a tensor"));
   const auto returned = [&] {
     return call.result_count == 0 ? Results() : Results({target});
   };

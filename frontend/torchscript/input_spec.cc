@@ -112,7 +112,6 @@ class Parser {
       if (!max.ok()) return max.status();
       axis.max = *max;
       if (axis.max < axis.min) return Error("the range of an axis is empty");
-      if (axis.min < 1) return Error("a dynamic axis must be at least 1");
     } else if (named) {
       return Error("a named axis needs a range, such as batch=1..8");
     }

@@ -143,15 +143,11 @@ class Writes {
     if (value.isTensor()) {
       if (value.toTensor().defined())
         tensors_.insert(value.toTensor().unsafeGetTensorImpl());
-    } else if (value.isList()) {
-      for (const c10::IValue& element : value.toListRef()) MarkTensors(element);
     } else if (value.isTuple()) {
       for (const c10::IValue& element : value.toTupleRef().elements())
         MarkTensors(element);
-    } else if (value.isGenericDict()) {
-      for (const auto& entry : value.toGenericDict())
-        MarkTensors(entry.value());
-    } else if (value.isObject()) {
+    } else if (value.isList() || value.isGenericDict() || value.isObject()) {
+      // They may come to hold other tensors, which are then written.
       all_tensors_ = true;
     }
   }

@@ -33,6 +33,30 @@ bool IsSplit(const std::string& name) {
   return kNames->count(name) > 0;
 }
 
+bool IsReshape(const std::string& name) {
+  return name == "aten::view" || name == "aten::reshape" ||
+         name == "aten::_unsafe_view" || name == "aten::unflatten";
+}
+
+// What an axis of size -1 comes from: all elements, divided by the other sizes.
+void AddElementCounts(const std::vector<ProbedRef>& arguments,
+                      std::vector<SizeExpression>& sources,
+                      std::vector<int64_t>& divisors) {
+  SizeExpression elements = 1;
+  for (const SizeExpression& size : arguments[0]->type.sizes)
+    elements = elements * size;
+  sources.push_back(elements);
+  int64_t product = 1;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    for (const ProbedRef& size : arguments[i]->elements) {
+      if (size->kind == Kind::kPlain && size->uniform &&
+          size->probes[0].isInt() && size->probes[0].toInt() > 1)
+        product *= size->probes[0].toInt();
+    }
+  }
+  if (product > 1) divisors.push_back(product);
+}
+
 bool IsAutocast(const std::string& name) {
   return name == "aten::_autocast_to_reduced_precision" ||
          name == "aten::_autocast_to_full_precision";
@@ -303,6 +327,9 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       traits.opaque = kUnknownResult;
   }
   traits.strides = SizeDivisors(*call.schema, call.arguments);
+  if (IsReshape(call.schema->name()) && call.arguments[0]->IsTensor() &&
+      call.arguments[0]->has_type)
+    AddElementCounts(call.arguments, traits.sources, traits.strides);
 
   absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
       Execute(call);

@@ -88,6 +88,7 @@ struct ProbedValue {
 
   // kList, kTuple, kDict, kObject
   std::vector<ProbedRef> elements;
+  bool kept_by_module = false;    // it is what a module's attribute holds
   std::vector<c10::IValue> keys;  // kDict; kObject: the attributes' names
   c10::TypePtr type_hint;         // static type: of the list, tuple, ...
 

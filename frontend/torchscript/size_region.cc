@@ -307,6 +307,18 @@ bool SizeRegion::Restrict(const std::vector<int>& symbols,
       return true;
     }
   }
+  // One of the symbols alone may decide.
+  for (const int symbol : dynamic) {
+    SizeRegion narrowed = *this;
+    narrowed.RestrictOne(symbol, holds, {}, reason);
+    const std::vector<SizePoint> left =
+        narrowed.Points(dynamic, kMaxPoints, nullptr);
+    if (!std::all_of(left.begin(), left.end(),
+                     [&](const SizePoint& point) { return holds(point); }))
+      continue;
+    *this = std::move(narrowed);
+    return true;
+  }
   for (size_t i = 0; i + 1 < dynamic.size(); ++i) Fix(dynamic[i], reason);
   RestrictOne(dynamic.back(), holds, forms, reason);
   return true;

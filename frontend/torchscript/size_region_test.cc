@@ -75,6 +75,15 @@ TEST(SizeRegion, SeveralSymbolsNeedAForm) {
   EXPECT_FALSE(without.Contains({9, 9}));
 }
 
+TEST(SizeRegion, OneOfSeveralSymbolsMayDecide) {
+  SizeRegion region({{1, 64}, {1, 64}}, {9, 3});
+  EXPECT_TRUE(region.Restrict(
+      {0, 1}, [](auto point) { return point[1] == 3; }, {}, "it"));
+  EXPECT_EQ(region.ranges()[0].max, 64);
+  EXPECT_EQ(region.ranges()[1].min, 3);
+  EXPECT_EQ(region.ranges()[1].max, 3);
+}
+
 TEST(SizeRegion, EqualSizesAreFound) {
   SizeRegion region({{1, 64}, {1, 64}}, {9, 9});
   EXPECT_TRUE(region.Restrict(

@@ -274,6 +274,12 @@ std::vector<SizeProgram> WrittenPrograms() {
       program("root", R"(
     return x[:int(float(x.size(0)) ** 0.5)] + 1
 )"),
+      program("remainders", R"(
+    x = x[::4]
+    x = torch.constant_pad_nd(x, [0, 0, 0, (5 - x.size(0) % 5) % 5])
+    few = (torch.arange(x.size(0)) < x.size(0) * 2 - 9).unsqueeze(1)
+    return torch.where(few, x, x * 0.5)
+)"),
       program("nested slices", "    return x[3:][:50][-20:] * 2\n"),
   };
 }

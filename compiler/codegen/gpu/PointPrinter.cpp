@@ -1,5 +1,6 @@
 #include "compiler/codegen/gpu/PointPrinter.h"
 
+#include "compiler/codegen/cpu/loops/IndexMath.h"
 #include "compiler/codegen/gpu/CudaScalar.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/IR/Matchers.h"
@@ -14,6 +15,14 @@ constexpr unsigned kAllDims = 4096, kAllSymbols = 64;
 
 AffineMap toKey(ArrayRef<AffineExpr> exprs, MLIRContext *context) {
   return AffineMap::get(kAllDims, kAllSymbols, exprs, context);
+}
+
+// Rounded down, as affine expressions are.
+std::string remainder(const std::string &lhs, const std::string &rhs) {
+  return "((" + lhs + " % " + rhs + " + " + rhs + ") % " + rhs + ")";
+}
+std::string quotient(const std::string &lhs, const std::string &rhs) {
+  return "((" + lhs + " - " + remainder(lhs, rhs) + ") / " + rhs + ")";
 }
 
 } // namespace
@@ -151,13 +160,21 @@ std::string PointPrinter::index(AffineExpr expr) {
   case AffineExprKind::Mod:
     if (lhs == "0")
       return lhs;
+    if (mayBeNegative(binary.getLHS()))
+      return remainder(lhs, index(right));
     return group(lhs + " % " + index(right));
   case AffineExprKind::FloorDiv:
     if (lhs == "0")
       return lhs;
+    if (mayBeNegative(binary.getLHS()))
+      return quotient(lhs, index(right));
     return group(lhs + " / " + index(right));
-  case AffineExprKind::CeilDiv:
-    return group("(" + lhs + " + " + index(right) + " - 1) / " + index(right));
+  case AffineExprKind::CeilDiv: {
+    std::string above = group(lhs + " + " + index(right) + " - 1");
+    if (mayBeNegative(binary.getLHS()))
+      return quotient(above, index(right));
+    return group(above + " / " + index(right));
+  }
   default:
     return fail("an index expression of an unknown kind");
   }

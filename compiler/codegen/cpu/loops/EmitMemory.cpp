@@ -1,4 +1,5 @@
 // Index arithmetic and memory access of PointEmitter.
+#include "compiler/codegen/cpu/loops/IndexMath.h"
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
@@ -26,6 +27,25 @@ Value PointEmitter::materialize(AffineExpr expr) {
                              : materializeUniform(expr);
 }
 
+Value PointEmitter::divide(Value lhs, Value rhs, bool wantRemainder,
+                           bool mayBeNegative) {
+  if (!mayBeNegative)
+    return wantRemainder ? b.createOrFold<arith::RemUIOp>(location, lhs, rhs)
+                         : b.createOrFold<arith::DivUIOp>(location, lhs, rhs);
+  // Rounded down, as affine expressions are.
+  Value rest = arith::RemSIOp::create(b, location, lhs, rhs);
+  Value zero =
+      arith::ConstantOp::create(b, location, b.getZeroAttr(rest.getType()));
+  Value below =
+      arith::CmpIOp::create(b, location, arith::CmpIPredicate::slt, rest, zero);
+  Value remainder = arith::SelectOp::create(
+      b, location, below, arith::AddIOp::create(b, location, rest, rhs), rest);
+  if (wantRemainder)
+    return remainder;
+  return arith::DivSIOp::create(
+      b, location, arith::SubIOp::create(b, location, lhs, remainder), rhs);
+}
+
 Value PointEmitter::materializeUniform(AffineExpr expr) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return i64(constant.getValue());
@@ -42,21 +62,20 @@ Value PointEmitter::materializeUniform(AffineExpr expr) {
   if (expr.getKind() == AffineExprKind::Mul && binary.getRHS() == -1)
     return arith::SubIOp::create(b, location, i64(0), lhs);
   Value rhs = materializeUniform(binary.getRHS());
-  // Indices and sizes are not negative where they are used, so unsigned
-  // division, the cheaper one, is exact.
   switch (expr.getKind()) {
   case AffineExprKind::Add:
     return b.createOrFold<arith::AddIOp>(location, lhs, rhs);
   case AffineExprKind::Mul:
     return b.createOrFold<arith::MulIOp>(location, lhs, rhs);
   case AffineExprKind::Mod:
-    return b.createOrFold<arith::RemUIOp>(location, lhs, rhs);
   case AffineExprKind::FloorDiv:
-    return b.createOrFold<arith::DivUIOp>(location, lhs, rhs);
+    return divide(lhs, rhs, expr.getKind() == AffineExprKind::Mod,
+                  mayBeNegative(binary.getLHS()));
   case AffineExprKind::CeilDiv: {
     Value above = arith::SubIOp::create(
         b, location, arith::AddIOp::create(b, location, lhs, rhs), i64(1));
-    return arith::DivUIOp::create(b, location, above, rhs);
+    return divide(above, rhs, /*wantRemainder=*/false,
+                  mayBeNegative(binary.getLHS()));
   }
   default:
     llvm_unreachable("leaves are handled above");
@@ -90,14 +109,15 @@ Value PointEmitter::materializeLanes(AffineExpr expr) {
   case AffineExprKind::Mul:
     return arith::MulIOp::create(b, location, lhs, rhs);
   case AffineExprKind::Mod:
-    return arith::RemUIOp::create(b, location, lhs, rhs);
   case AffineExprKind::FloorDiv:
-    return arith::DivUIOp::create(b, location, lhs, rhs);
+    return divide(lhs, rhs, expr.getKind() == AffineExprKind::Mod,
+                  mayBeNegative(binary.getLHS()));
   case AffineExprKind::CeilDiv: {
     Value one = broadcast(i64(1), lanes);
     Value above = arith::SubIOp::create(
         b, location, arith::AddIOp::create(b, location, lhs, rhs), one);
-    return arith::DivUIOp::create(b, location, above, rhs);
+    return divide(above, rhs, /*wantRemainder=*/false,
+                  mayBeNegative(binary.getLHS()));
   }
   default:
     llvm_unreachable("leaves are handled above");

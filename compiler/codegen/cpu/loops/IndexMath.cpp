@@ -131,6 +131,16 @@ SmallVector<unsigned, 4> dimsOf(AffineExpr expr) {
   return dims;
 }
 
+bool mayBeNegative(AffineExpr expr) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue() < 0;
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  // A remainder has the sign of its divisor, which is positive.
+  if (!binary || expr.getKind() == AffineExprKind::Mod)
+    return false;
+  return mayBeNegative(binary.getLHS()) || mayBeNegative(binary.getRHS());
+}
+
 bool hasDims(AffineExpr expr) {
   if (isa<AffineDimExpr>(expr))
     return true;

@@ -59,6 +59,10 @@ mlir::AffineExpr canonical(mlir::AffineExpr size);
 /// Dims that occur in the expression, ascending.
 llvm::SmallVector<unsigned, 4> dimsOf(mlir::AffineExpr expr);
 bool hasDims(mlir::AffineExpr expr);
+/// Whether the value may be below 0 though no dim or symbol is: it decides
+/// between unsigned division, the cheaper one, and affine expressions' own,
+/// which rounds down.
+bool mayBeNegative(mlir::AffineExpr expr);
 
 } // namespace aitune
 

@@ -106,6 +106,9 @@ public:
   mlir::Value materialize(mlir::AffineExpr expr);
   /// The same for lane 0.
   mlir::Value materializeUniform(mlir::AffineExpr expr);
+  /// lhs / rhs rounded down, or what is left; rhs is positive.
+  mlir::Value divide(mlir::Value lhs, mlir::Value rhs, bool wantRemainder,
+                     bool mayBeNegative);
 
   /// The innermost scope with lanes, or null.
   EmissionScope *laneScope() const;

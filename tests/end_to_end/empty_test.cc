@@ -25,7 +25,7 @@ def forward(self, x: Tensor):
 
 constexpr char kProducts[] = R"(
 def forward(self, x: Tensor, y: Tensor):
-    return torch.matmul(x, y), torch.addmm(torch.ones([1]), x, y), torch.einsum("ij,jk->ik", [x, y]), torch.linear(x, y.t())
+    return torch.matmul(x, y), torch.addmm(x.new_ones([1]), x, y), torch.einsum("ij,jk->ik", [x, y]), torch.linear(x, y.t())
 )";
 
 constexpr char kMovement[] = R"(

@@ -27,6 +27,10 @@ const std::vector<AcceptedDifference>& AcceptedDifferences() {
        "the order of equal elements is not specified"},
       {"", "", "BFloat16", "extreme", false,
        "the CPU's conversions to bfloat16 give 0 for denormal results"},
+      {"upsample_trilinear3d", "[4, 3, 5]", "Float Double Half BFloat16",
+       "infinite", false,
+       "ours does not interpolate an axis that keeps its size; eager adds 0 "
+       "times each element, NaN for an infinite one"},
       {"remainder fmod floor_divide", "", "Float Double Half BFloat16",
        "extreme", false,
        "eager's vectors have no remainder for quotients beyond the mantissa; "

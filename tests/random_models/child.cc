@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +10,21 @@
 #include "absl/strings/str_split.h"
 
 namespace aitune::random_models {
+namespace {
+
+// A busy machine may give a process a small part of a processor.
+constexpr unsigned kWaitFactor = 20;
+
+// SIGPROF ends the process after that much of processors' time, SIGALRM one
+// that hangs.
+void SetLimit(unsigned limit_s) {
+  itimerval timer = {};
+  timer.it_value.tv_sec = limit_s;
+  setitimer(ITIMER_PROF, &timer, nullptr);
+  alarm(kWaitFactor * limit_s);
+}
+
+}  // namespace
 
 ChildLines RunInChild(const std::function<void(const TellFunction&)>& work,
                       unsigned limit_s) {
@@ -18,7 +34,7 @@ ChildLines RunInChild(const std::function<void(const TellFunction&)>& work,
   if (child < 0) abort();
   if (child == 0) {
     close(pipes[0]);
-    alarm(limit_s);
+    SetLimit(limit_s);
     work([&](const std::string& line) {
       const std::string text = line + "\n";
       for (size_t done = 0; done < text.size();) {
@@ -27,7 +43,7 @@ ChildLines RunInChild(const std::function<void(const TellFunction&)>& work,
         if (written <= 0) _exit(2);
         done += static_cast<size_t>(written);
       }
-      alarm(limit_s);
+      SetLimit(limit_s);
     });
     _exit(0);
   }

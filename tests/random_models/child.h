@@ -17,8 +17,8 @@ struct ChildLines {
 };
 
 // Runs `work` in a forked process until it returns, or dies, or tells nothing
-// for `limit_s` seconds. The parent must have no threads, and so not have run
-// LibTorch's operators.
+// for `limit_s` seconds of processors' time, or twenty times as long. The
+// parent must have no threads, and so not have run LibTorch's operators.
 ChildLines RunInChild(const std::function<void(const TellFunction&)>& work,
                       unsigned limit_s);
 

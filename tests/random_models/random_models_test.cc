@@ -37,8 +37,8 @@ constexpr int kModels = 240;
 constexpr int kShards = 2;
 // Models of one process: what a new one costs is spread, and memory is freed.
 constexpr int kModelsOfAChild = 40;
-// Seconds for a model; on a busy machine some take ten.
-constexpr unsigned kTimeLimit = 120;
+// Seconds of processors' time for a model; most take half of one.
+constexpr unsigned kTimeLimit = 60;
 // Failures that are made smaller and printed in full.
 constexpr int kReduced = 20;
 

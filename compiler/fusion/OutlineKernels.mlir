@@ -1,4 +1,4 @@
-// RUN: aitune-opt %s -ait-outline-kernels | FileCheck %s
+// RUN: aitune-opt %s -split-input-file -ait-outline-kernels | FileCheck %s
 
 // Two equal kernels share a function, one of another size does not.
 // CHECK-LABEL: func @main
@@ -50,6 +50,8 @@ func.func @main(%x: tensor<2x4xf32>, %y: tensor<3x4xf32>, %w: tensor<4x4xf32>)
 // CHECK: func.func private @matmul_gelu_1(%arg0: tensor<3x4xf32>
 // CHECK: func.func private @softmax_0
 // CHECK-SAME: ait.kind = "loop"
+
+// -----
 
 // Launches of one kernel differ in where their checks stand, by number.
 // CHECK-LABEL: func @checks

@@ -47,7 +47,7 @@ func.func private @add_relu(%x: tensor<?x4096xf16, #batch>, %bias: tensor<4096xf
 // An index out of range is told by a parameter before the symbols, and the row
 // is one of the table's all the same.
 // CHECK-LABEL: === embedding: elementwise
-// CHECK: embedding(const float *in0, const long long *in1, float *out0, long long *checks, long long symbol0)
+// CHECK: embedding(const float *in0, const long long *in1, float *out0, long long *checks, long long symbol0,
 // CHECK: if ([[BAD:v[0-9]+]])
 // CHECK-NEXT: reportFailure(checks, 0, {{[xv][0-9]+}});
 // CHECK: in0
@@ -59,7 +59,7 @@ func.func private @embedding(%w: tensor<100x64xf32>, %i: tensor<300xi64>) -> ten
 
 // No parameter where nothing is reported.
 // CHECK-LABEL: === unchecked: elementwise
-// CHECK: unchecked(const float *in0, const long long *in1, float *out0, long long symbol0)
+// CHECK: unchecked(const float *in0, const long long *in1, float *out0, long long symbol0,
 // CHECK-NOT: reportFailure
 func.func private @unchecked(%w: tensor<100x64xf32>, %i: tensor<300xi64>) -> tensor<300x64xf32> attributes {ait.kind = "loop"} {
   %0 = ait.check %i {size = affine_map<()[] -> (100)>, silent, operator_name = "aten::embedding", number = 0 : i64} : tensor<300xi64>

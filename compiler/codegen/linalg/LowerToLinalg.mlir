@@ -107,7 +107,7 @@ func.func private @refused(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {a
 // CHECK-LABEL: func.func private @checks
 // CHECK-SAME: ait.checks = [{number = 0 : i64, operator = "aten::index", size = #{{.*}}}, {number = 2 : i64, operator = "aten::fmod"}]
 // CHECK: linalg.generic
-// CHECK: ^bb0(%[[X:.*]]: i32
+// CHECK: ^bb0(%[[X:[a-z0-9_]+]]: i32
 // CHECK: %[[WIDE:.*]] = arith.extsi %[[X]] : i32 to i64
 // CHECK: %[[BAD:.*]] = arith.cmpi uge, %[[WIDE]]
 // CHECK: %[[R:.*]] = ait.report %[[WIDE]] if %[[BAD]] of %[[WIDE]] {check = 0 : i64} : i64

@@ -40,12 +40,28 @@ loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
                           {constants.begin(), constants.end()}, {});
 }
 
+/// Whether a value is a constant of the model, perhaps reshaped.
+static bool isConstant(Value value) {
+  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
+    return isConstant(reshape->getOperand(0));
+  return value.getDefiningOp<ait::ConstantOp>() != nullptr;
+}
+
+/// Copies what a constant comes from to where `builder` is.
+static void cloneConstant(OpBuilder &builder, Value value, IRMapping &mapping) {
+  if (mapping.contains(value))
+    return;
+  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
+    cloneConstant(builder, reshape->getOperand(0), mapping);
+  builder.clone(*value.getDefiningOp(), mapping);
+}
+
 func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   OpBuilder builder(module.getContext());
   builder.setInsertionPointToEnd(module.getBody());
   SmallVector<Type> inputTypes;
   for (Value input : launch.getInputs())
-    if (!input.getDefiningOp<ait::ConstantOp>())
+    if (!isConstant(input))
       inputTypes.push_back(input.getType());
   auto wrapper = func::FuncOp::create(
       builder, launch.getLoc(), "measured_launch",
@@ -55,8 +71,8 @@ func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   IRMapping mapping;
   unsigned argument = 0;
   for (Value input : launch.getInputs()) {
-    if (auto constant = input.getDefiningOp<ait::ConstantOp>())
-      builder.clone(*constant, mapping);
+    if (isConstant(input))
+      cloneConstant(builder, input, mapping);
     else
       // An input that the launch reads twice needs one argument for each read.
       mapping.map(input, body->getArgument(argument++));

@@ -218,6 +218,14 @@ std::optional<SizeExpression> SizeFitter::FitPolynomial(
   return attempt();
 }
 
+bool SizeFitter::SameOnSamples(const SizeExpression& a,
+                               const SizeExpression& b) const {
+  return std::all_of(samples_.begin(), samples_.end(),
+                     [&](const SizePoint& sample) {
+                       return a.Evaluate(sample) == b.Evaluate(sample);
+                     });
+}
+
 std::optional<SizeExpression> SizeFitter::FitQuotient(
     absl::Span<const int64_t> values, const SizeExpression& source,
     absl::Span<const int64_t> divisors) const {
@@ -232,10 +240,15 @@ std::optional<SizeExpression> SizeFitter::FitQuotient(
       high = std::min(high, values[p] * divisor + divisor - 1 - inputs[p]);
     }
     if (low > high) continue;
-    const SizeExpression choice = SizeExpression::Binary(
-        Kind::kFloorDivide, source + SizeExpression(low), divisor);
-    if (low != high || (found && *found != choice))
-      return std::nullopt;  // more than one choice
+    const auto with = [&](int64_t added) {
+      return SizeExpression::Binary(Kind::kFloorDivide,
+                                    source + SizeExpression(added), divisor);
+    };
+    const SizeExpression choice = with(low);
+    // More than one choice, unless constraints on sizes make them the same.
+    if ((low != high && !SameOnSamples(choice, with(high))) ||
+        (found && *found != choice && !SameOnSamples(*found, choice)))
+      return std::nullopt;
     found = choice;
   }
   return found;

@@ -60,6 +60,8 @@ class SizeFitter {
       absl::Span<const int64_t> values) const;
   std::optional<SizeExpression> FitAffine(absl::Span<const int64_t> values,
                                           const SizeExpression& source) const;
+  // Whether both are equal at the points of the region that are looked at.
+  bool SameOnSamples(const SizeExpression& a, const SizeExpression& b) const;
   std::optional<SizeExpression> FitQuotient(
       absl::Span<const int64_t> values, const SizeExpression& source,
       absl::Span<const int64_t> divisors) const;

@@ -209,9 +209,9 @@ func.func private @relu(%x: tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>) -> t
   %0 = ait.relu %x : tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>
   return %0 : tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>
 }
-func.func @main(%x: tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>> {
-  %0 = ait.launch @relu(%x) : (tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
-  return %0 : tensor<4x?xf32, affine_map<()[s0, s1] -> (4, s0)>>
+func.func @main(%x: tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>> {
+  %0 = ait.launch @relu(%x) : (tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>
+  return %0 : tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>
 }})");
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_FALSE(ValidatePlan(*plan).ok());

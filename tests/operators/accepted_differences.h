@@ -21,7 +21,8 @@ struct AcceptedDifference {
 
 const std::vector<AcceptedDifference>& AcceptedDifferences();
 
-// The first that fits a result that differs; -1: none.
+// The first that fits a result that differs or was refused; -1: none, as for
+// what ends by a signal.
 int FindAcceptedDifference(const Combination& combination,
                            const OperatorCall& call, const CallResult& result);
 

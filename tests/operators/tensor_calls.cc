@@ -273,7 +273,7 @@ std::vector<OperatorCall> TensorCalls() {
       {"addbmm", "torch.addbmm(s, v[0], v[0])", kSum},
       {"outer", "torch.outer(x, y)"},
       {"ger", "torch.ger(x, y)"},
-      {"addr", "torch.addr(s, x, y)"},
+      {"addr", "torch.addr(s, x, y)", kSum},
       {"tensordot", "torch.tensordot(m, s, [1], [0])", kSum},
       {"einsum", "torch.einsum('i,i', [x, y])", kSum},
       {"einsum", "torch.einsum('ij,jk->ik', [m, s])", kSum},

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/session/pytree.h"
+#include "frontend/torchscript/layout_queries.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/model_tensors.h"
@@ -133,6 +134,7 @@ TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
                                      std::string sha256)
     : model_(std::move(model)),
       name_(std::move(name)),
+      layout_query_(FindLayoutQuery(*model_)),
       arguments_(std::make_shared<Nesting>("arguments")),
       result_(std::make_shared<Nesting>("outputs")) {
   if (example) arguments_->Learn(example->values());
@@ -163,6 +165,7 @@ absl::StatusOr<std::shared_ptr<const Model>> TorchScriptSource::ModelOn(
 
 absl::StatusOr<Sample> TorchScriptSource::Flatten(
     const ValueList& arguments) const {
+  AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
   return arguments_->Flatten(arguments.values());
 }
 

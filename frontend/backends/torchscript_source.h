@@ -50,7 +50,8 @@ class TorchScriptSource : public SourceModel {
   absl::StatusOr<std::shared_ptr<const Model>> ModelOn(int gpu) const;
 
   // The leaves of arguments. Tensors are made contiguous where they are not.
-  // kInvalidArgument for another nesting than before.
+  // kInvalidArgument for another nesting than before, and for tensors that are
+  // not contiguous where the program asks how they lie in memory.
   absl::StatusOr<Sample> Flatten(const ValueList& arguments) const;
   // The inverse. The values refer to the memory of `inputs`.
   // kInvalidArgument for another number of leaves; kFailedPrecondition before
@@ -77,6 +78,7 @@ class TorchScriptSource : public SourceModel {
 
   const std::shared_ptr<const Model> model_;
   const std::string name_;
+  const std::string layout_query_;  // of FindLayoutQuery
   const std::shared_ptr<Nesting> arguments_, result_;
   mutable std::mutex copies_mutex_;
   mutable std::map<int, std::weak_ptr<const Model>> copies_;  // by GPU

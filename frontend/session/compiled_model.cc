@@ -9,6 +9,7 @@
 #include "frontend/session/gpu.h"
 #include "frontend/session/gpu_region_recorder.h"
 #include "frontend/session/model_versions.h"
+#include "frontend/torchscript/layout_queries.h"
 #include "frontend/torchscript/print_trace.h"
 #include "frontend/torchscript/structure.h"
 #include "runtime/executable/kernel_loader.h"
@@ -70,8 +71,10 @@ absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
     if (!symbols.ok()) return symbols.status();
     dynamic = !symbols->symbols.empty();
   }
-  return dynamic ? BuildTrace(model, inputs.specs, options)
-                 : BuildTrace(model, *inputs.samples, options);
+  if (dynamic) return BuildTrace(model, inputs.specs, options);
+  AITUNE_RETURN_IF_ERROR(
+      CheckContiguous(FindLayoutQuery(model), *inputs.samples));
+  return BuildTrace(model, *inputs.samples, options);
 }
 
 std::string TraceSha256(const Trace& trace) {
@@ -125,11 +128,13 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   loaded->input_structure_ = std::move(parts.input_structure);
   loaded->output_structure_ = std::move(parts.output_structure);
   loaded->report_ = std::move(parts.report);
+  loaded->layout_query_ = FindLayoutQuery(model);
   return loaded;
 }
 
 absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
     const ValueList& arguments, ConstantCheck check) const {
+  AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
   Call call;
   AITUNE_ASSIGN_OR_RETURN(
       call.inputs, FlattenInputs(input_structure_, arguments, gpu_, check));

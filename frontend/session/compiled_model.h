@@ -76,8 +76,9 @@ class CompiledModel {
   // for, with dynamic axes in their ranges. Inputs are read in place when they
   // are contiguous; the result is freshly allocated. kInvalidArgument names
   // what does not fit; with kTakeConstants numbers and strings are those that
-  // it was built for, whatever is given. With all_sizes a call may take the
-  // seconds that a further version needs. Thread-safe; concurrent calls run
+  // it was built for, whatever is given. A program that asks for strides or
+  // contiguity takes contiguous tensors only. With all_sizes a call may take
+  // the seconds that a further version needs. Thread-safe; concurrent calls run
   // concurrently.
   absl::StatusOr<c10::IValue> Run(
       const ValueList& arguments,
@@ -142,6 +143,7 @@ class CompiledModel {
                                ConstantCheck check) const;
 
   Structure input_structure_, output_structure_;
+  std::string layout_query_;  // of FindLayoutQuery
   // One of both.
   std::unique_ptr<Executable> executable_;
   std::unique_ptr<cuda::CudaExecutable> cuda_executable_;

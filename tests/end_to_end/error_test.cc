@@ -140,6 +140,44 @@ TEST(BuildErrors, SourceThatDoesNotParse) {
             "");
 }
 
+// `forward` on x of 2 x 3, given as the transpose of another.
+absl::StatusOr<c10::IValue> OnTranspose(const std::string& forward) {
+  auto model = frontend::Model::FromSource(forward);
+  if (!model.ok()) return model.status();
+  frontend::ModelInputs inputs;
+  inputs.samples = ValueList({at::ones({2, 3})});
+  frontend::BuildOptions options;
+  options.compile.measureCandidates = false;
+  auto compiled = CompiledModel::Build(*model, inputs, options);
+  if (!compiled.ok()) return compiled.status();
+  auto contiguous = (*compiled)->Run(*inputs.samples);
+  if (!contiguous.ok()) return contiguous.status();
+  return (*compiled)->Run(ValueList({at::ones({3, 2}).t()}));
+}
+
+TEST(CallsWithStrides, ProgramsThatAskForStrides) {
+  for (const char* forward :
+       {"def forward(self, x: Tensor):\n    return x + x.stride(0)\n",
+        "def forward(self, x: Tensor):\n"
+        "    if x.is_contiguous():\n"
+        "        x = x + 1\n"
+        "    return x * 2\n",
+        "def forward(self, x: Tensor):\n"
+        "    return torch.as_strided(x, [3], [1]) + 1\n"}) {
+    auto result = OnTranspose(forward);
+    EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(std::string(result.status().message()),
+                AllOf(HasSubstr("argument 0"), HasSubstr("aten::"),
+                      HasSubstr(".contiguous()")));
+  }
+}
+
+TEST(CallsWithStrides, AllOtherPrograms) {
+  auto result =
+      OnTranspose("def forward(self, x: Tensor):\n    return x + 1\n");
+  EXPECT_TRUE(result.ok()) << result.status();
+}
+
 TEST(BuildErrors, IndexOutOfTheTable) {
   // Data, not shapes: known only when the model runs.
   EXPECT_NE(

@@ -1,0 +1,26 @@
+// Programs that ask how their inputs lie in memory. Compiled code is given
+// contiguous copies, of which the answers are others.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_LAYOUT_QUERIES_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_LAYOUT_QUERIES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "frontend/torchscript/model.h"
+#include "frontend/torchscript/value_list.h"
+
+namespace aitune::frontend {
+
+// The first call in the program that asks for strides, contiguity or the offset
+// in the memory, or that views memory by strides: "aten::stride at
+// model.py:12". Empty if there is none.
+std::string FindLayoutQuery(const Model& model);
+
+// kInvalidArgument names the first tensor among `arguments` that is not
+// contiguous, when `query`, of FindLayoutQuery, is not empty.
+absl::Status CheckContiguous(const std::string& query,
+                             const ValueList& arguments);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_LAYOUT_QUERIES_H_

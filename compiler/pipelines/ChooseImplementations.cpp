@@ -2,6 +2,7 @@
 // measuring, or in the tuning database.
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/pipelines/CandidateChoice.h"
 #include "compiler/pipelines/Compilation.h"
@@ -38,7 +39,10 @@ std::string dropUnsupported(ModuleOp module, Kernel &kernel,
     auto loaded =
         loadCandidate(wrapper, module->getAttrOfType<ArrayAttr>("ait.symbols"),
                       launch.getKernel(), kernel.candidates.front(), constants);
-    if (loaded.ok())
+    // What is computed once at load is no constant of the kernel alone, so that
+    // nothing is known of it here.
+    if (loaded.ok() ||
+        absl::StrContains(loaded.status().message(), "is no constant"))
       break;
     reason = std::string(loaded.status().message());
     kernel.candidates.erase(kernel.candidates.begin());

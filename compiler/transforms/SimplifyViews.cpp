@@ -237,7 +237,8 @@ struct SinkSliceBelowReshape : OpRewritePattern<ReshapeOp> {
       ++target;
     int64_t partSize = part.getDimSize(*axis);
     int64_t outerSize = op.getType().getDimSize(target);
-    if (ShapedType::isDynamic(outerSize) || partSize % outerSize)
+    if (ShapedType::isDynamic(outerSize) || outerSize == 0 ||
+        partSize % outerSize)
       return failure();
     int64_t unit = partSize / outerSize;
     int64_t start = slice.getStarts()[*axis];

@@ -129,6 +129,14 @@ absl::Status BuildPrelu(OpImporter& call) {
       call.Where(call.Compare<ait::GtOp>(self, Scalar(0)), self, scaled));
 }
 
+// The weight is broadcast as any operand.
+absl::Status BuildPreluKernel(OpImporter& call) {
+  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
+  return call.SetResult(call.Where(call.Compare<ait::GtOp>(self, Scalar(0)),
+                                   self, call.Multiply(self, weight)));
+}
+
 absl::Status BuildGlu(OpImporter& call) {
   ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
@@ -174,7 +182,8 @@ void RegisterActivationOps(Registry& registry) {
   registry.Add({"softshrink"}, BuildShrink<true>);
   registry.Add({"hardshrink"}, BuildShrink<false>);
   registry.Add({"threshold"}, BuildThreshold);
-  registry.Add({"prelu", "_prelu_kernel"}, BuildPrelu);
+  registry.Add({"prelu"}, BuildPrelu);
+  registry.Add({"_prelu_kernel"}, BuildPreluKernel);
   registry.Add({"glu"}, BuildGlu);
   registry.Add({"logit", "special_logit"}, BuildLogit);
 }

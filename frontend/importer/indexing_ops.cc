@@ -48,9 +48,7 @@ absl::Status BuildIndexSelect(OpImporter& call) {
   return call.SetResult(call.IndexSelect(self, dim, index));
 }
 
-// `from_end`: eager takes negative indices too.
-absl::Status SetGather(OpImporter& call, Value self, Value index, int64_t dim,
-                       bool from_end) {
+absl::Status SetGather(OpImporter& call, Value self, Value index, int64_t dim) {
   // Along the other axes only the index's part of the input is read.
   const Sizes sizes = call.SizesOf(index);
   for (int64_t axis = 0; axis < call.RankOf(self); ++axis) {
@@ -58,7 +56,7 @@ absl::Status SetGather(OpImporter& call, Value self, Value index, int64_t dim,
       self = call.Slice(self, axis, call.Constant(0), sizes[axis]);
   }
   RETURN_IF_ERROR(call.status());
-  index = call.CheckIndex(index, call.SizesOf(self)[dim], from_end);
+  index = call.CheckIndex(index, call.SizesOf(self)[dim]);
   return call.SetResult(ait::GatherOp::create(
       call.builder(), call.location(),
       call.TypeOf(sizes, call.DataTypeOf(self)), self, index, dim));
@@ -72,7 +70,7 @@ absl::Status BuildGather(OpImporter& call) {
   if (rank == 0 || call.RankOf(index) != rank)
     return Reject("input and index differ in rank");
   ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
-  return SetGather(call, self, index, dim, /*from_end=*/false);
+  return SetGather(call, self, index, dim);
 }
 
 absl::Status BuildTakeAlongDim(OpImporter& call) {
@@ -98,9 +96,16 @@ absl::Status BuildTakeAlongDim(OpImporter& call) {
     sizes[dim] = call.SizesOf(value)[dim];
     return call.Expand(value, sizes);
   };
+  if (!call.IsNone("dim")) {
+    // Along an axis eager takes indices modulo its size.
+    const Sizes sizes = call.SizesOf(index);
+    index = call.Convert(index, DataType::kInt64);
+    index = call.Binary<ait::RemainderOp>(
+        index, call.CheckDivisor(call.Full(Scalar(call.SizesOf(self)[dim]),
+                                           sizes, DataType::kInt64)));
+  }
   self = expand(self);
-  return SetGather(call, self, expand(index), dim,
-                   /*from_end=*/!call.IsNone("dim"));
+  return SetGather(call, self, expand(index), dim);
 }
 
 // Entries of `self` along its first `indices.size()` axes, one of each index a

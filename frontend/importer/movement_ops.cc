@@ -319,7 +319,8 @@ absl::Status BuildSliceScatter(OpImporter& call) {
         "supported");
   Sizes part = call.SizesOf(self);
   part[dim] = (end - start).ceilDiv(step);
-  if (call.StaticSize(part[dim]) <= 0) return call.SetResult(self);
+  const std::optional<int64_t> count = call.StaticSize(part[dim]);
+  if (count && *count <= 0) return call.SetResult(self);
   return call.SetResult(
       ScatterSlice(call, self, call.Expand(source, part), dim, *first, step));
 }

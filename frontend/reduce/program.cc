@@ -24,8 +24,8 @@ namespace {
 using torch::jit::Block;
 using torch::jit::Node;
 
-// Of a loop in eager mode: about a second.
-constexpr int64_t kMostIterations = 100000;
+// Of a loop in eager mode: a fraction of a second.
+constexpr int64_t kMostIterations = 10000;
 
 torch::jit::Module ModuleOf(const Program& program) {
   torch::jit::Module module("__torch__.Reduced");
@@ -99,8 +99,10 @@ void BoundLoops(Block* block, torch::jit::Graph& graph) {
     Block* raises = check->addBlock();
     check->addBlock();
     const torch::jit::WithInsertPoint in_branch(raises);
-    graph.insert(c10::prim::RaiseException,
-                 {std::string("a loop runs too often to be reduced")});
+    graph.insert(
+        c10::prim::RaiseException,
+        {std::string(
+            "a loop runs more than 10000 times, too often to be reduced")});
   }
 }
 

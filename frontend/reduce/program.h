@@ -43,8 +43,8 @@ absl::StatusOr<Program> FlattenModel(const frontend::Model& model,
                                      uint64_t seed);
 
 // Runs the program in LibTorch's interpreter on copies of its inputs, in this
-// process, on the CPU. kInternal with LibTorch's message when it raises, and for
-// loops that run more than 100000 times.
+// process, on the CPU. kInternal with LibTorch's message when it raises, and
+// for loops that run more than 10000 times.
 absl::StatusOr<Recording> RunEager(const Program& program);
 
 // Nodes of all blocks but constants and those that only put values into lists,

@@ -392,6 +392,10 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
     of_trace.Merge();
     if (trace.ok()) {
       trace->symbols = of_trace.Symbols();
+      // What came down to one size on the way is no symbol.
+      if (std::any_of(trace->symbols.begin(), trace->symbols.end(),
+                      [](const TraceSymbol& s) { return s.min == s.max; }))
+        continue;
       trace->constraints = of_trace.region().constraints();
       DescribeRegion(region, assignment.symbols, *trace);
       return trace;

@@ -68,7 +68,7 @@ class DispatchTableBase {
   struct Version {
     std::shared_ptr<void> executable;
     std::vector<InputDescription> inputs;
-    std::vector<SizeConstraint> constraints;  // on the symbols of the inputs
+    std::vector<SizeConstraint> constraints = {};  // on the inputs' symbols
   };
   using Compile =
       std::function<absl::StatusOr<Version>(const CompileRequest& request)>;
@@ -124,7 +124,7 @@ class DispatchTable {
   struct Version {
     std::shared_ptr<T> executable;
     std::vector<InputDescription> inputs;
-    std::vector<SizeConstraint> constraints;  // on the symbols of the inputs
+    std::vector<SizeConstraint> constraints = {};  // on the inputs' symbols
   };
   using Compile =
       std::function<absl::StatusOr<Version>(const CompileRequest& request)>;

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "runtime/executable/plan.pb.h"
+#include "runtime/plan/plan.pb.h"
 #include "runtime/tensor/tensor_view.h"
 
 namespace mlir {
@@ -42,8 +42,8 @@ struct TuningOptions {
   /// Start from the best schedules of similar kernels in the database.
   bool transfer = false;
   /// The program that measures, with its arguments: one that calls
-  /// serveMeasurements (compiler/pipelines/MeasurementWorker.h) on its standard
-  /// input and output.
+  /// serveMeasurements (compiler/candidates/MeasurementWorker.h) on its
+  /// standard input and output.
   std::vector<std::string> worker;
   /// Seconds that a candidate may take to generate or run, and bytes of data it
   /// may allocate.
@@ -119,7 +119,7 @@ struct TuningResult {
 };
 
 /// The machine code of one generated kernel. On the CPU an ELF relocatable
-/// object that defines `symbol` (runtime/executable/kernel_abi.h) and needs at
+/// object that defines `symbol` (runtime/cpu/kernel_abi.h) and needs at
 /// most libm; on a GPU a cubin that defines `symbol` and perhaps more.
 struct KernelObject {
   std::string symbol;

@@ -91,7 +91,7 @@ def Ait_CheckOp : Ait_SameTypeUnaryOp<"check", (ins OptionalAttr<AffineMapAttr>:
     [0, size), a divisor that is not 0.
 
     A kernel says which check failed, and of which value
-    (runtime/executable/kernel_abi.h), unless the check is `silent`.
+    (runtime/cpu/kernel_abi.h), unless the check is `silent`.
     `operator_name` is the operator that the error names; `number` is given by
     outline-kernels: the check's place among those of its kernel.
   }];

@@ -45,7 +45,8 @@ std::optional<DataType> toDataType(Type type) {
   if (!integer)
     return std::nullopt;
   if (integer.isUnsigned())
-    return integer.getWidth() == 8 ? std::optional(DataType::kUInt8) : std::nullopt;
+    return integer.getWidth() == 8 ? std::optional(DataType::kUInt8)
+                                   : std::nullopt;
   switch (integer.getWidth()) {
   case 64:
     return DataType::kInt64;

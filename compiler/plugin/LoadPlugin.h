@@ -10,7 +10,7 @@
 namespace aitune {
 
 /// Raised when a header that plug-ins include changes.
-inline constexpr int kPluginVersion = 1;
+inline constexpr int kPluginVersion = 2;
 
 /// What AITUNE_PLUGIN defines, as the C symbol aitunePlugin.
 struct PluginEntry {

@@ -1,6 +1,7 @@
 // aitune-opt: runs passes over MLIR text, for FileCheck tests and by hand.
-#include "compiler/codegen/cpu/MicrokernelPasses.h"
-#include "compiler/codegen/cpu/Passes.h"
+#include "compiler/codegen/cpu/contraction/Passes.h"
+#include "compiler/codegen/cpu/llvm/Passes.h"
+#include "compiler/codegen/cpu/loops/Passes.h"
 #include "compiler/codegen/gpu/Passes.h"
 #include "compiler/codegen/linalg/Passes.h"
 #include "compiler/dialect/Ait.h"
@@ -36,7 +37,8 @@ int main(int argc, char **argv) {
   aitune::registerTransformsPasses();
   aitune::registerFusionPasses();
   aitune::registerCodegenLinalgPasses();
-  aitune::registerCodegenCpuPasses();
+  aitune::registerCpuLLVMPasses();
+  aitune::registerCpuLoopPasses();
   aitune::registerCpuContractionPasses();
   aitune::registerCodegenGpuPasses();
   return mlir::asMainReturnCode(

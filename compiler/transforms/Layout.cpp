@@ -24,8 +24,8 @@ Value permute(OpBuilder &builder, Location location, Value input,
               ArrayRef<int64_t> permutation) {
   auto type = cast<RankedTensorType>(input.getType());
   SmallVector<AffineExpr> sizes = getSymbolicSizes(type);
-  SmallVector<AffineExpr> permuted =
-      llvm::map_to_vector(permutation, [&](int64_t axis) { return sizes[axis]; });
+  SmallVector<AffineExpr> permuted = llvm::map_to_vector(
+      permutation, [&](int64_t axis) { return sizes[axis]; });
   return PermuteOp::create(builder, location,
                            getTensorType(permuted, type.getElementType()),
                            input, permutation);
@@ -35,7 +35,8 @@ RankedTensorType toChannelsLast(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   SmallVector<AffineExpr> sizes = getSymbolicSizes(tensor);
   return getTensorType(
-      llvm::map_to_vector(kToChannelsLast, [&](int64_t axis) { return sizes[axis]; }),
+      llvm::map_to_vector(kToChannelsLast,
+                          [&](int64_t axis) { return sizes[axis]; }),
       tensor.getElementType());
 }
 
@@ -143,8 +144,8 @@ private:
       attributes.set(name, builder.getDenseI64ArrayAttr(numbers));
     };
     if (auto concat = dyn_cast<ConcatOp>(op)) {
-      attributes.set("dim", builder.getI64IntegerAttr(
-                                channelsLastAxis(concat.getDim())));
+      attributes.set(
+          "dim", builder.getI64IntegerAttr(channelsLastAxis(concat.getDim())));
     } else if (auto pad = dyn_cast<PadOp>(op)) {
       set("low", permuteNumbers(pad.getLow()));
       set("high", permuteNumbers(pad.getHigh()));

@@ -181,9 +181,8 @@ struct ConvertOfLosslessConvert : OpRewritePattern<ConvertOp> {
     Type through = op.getInput().getType().getElementType();
     if (!isLossless(from, through))
       return failure();
-    rewriter.modifyOpInPlace(op, [&] {
-      op.getInputMutable().assign(previous.getInput());
-    });
+    rewriter.modifyOpInPlace(
+        op, [&] { op.getInputMutable().assign(previous.getInput()); });
     return success();
   }
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/tune/Schedule.h"
+#include "compiler/schedule/Schedule.h"
 #include "compiler/tune/TuningDatabase.h"
 
 namespace aitune {

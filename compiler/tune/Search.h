@@ -14,8 +14,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "compiler/tune/Measure.h"
-#include "compiler/tune/Schedule.h"
+#include "compiler/measure/Measure.h"
+#include "compiler/schedule/Schedule.h"
 
 namespace aitune {
 

@@ -11,7 +11,7 @@ name=$1
 shift
 # bazelw makes the models that the arguments of what it runs name.
 ../../bazelw run //frontend:aitune -- --help "../../.models/$name.pt" >/dev/null
-../../bazelw build //frontend/c_api:libaitune.so
+../../bazelw build //frontend/api:libaitune.so
 make
 ./tune "../../.models/$name.pt" "../../.models/$name.inputs.pt" served.aitune
 ./serve -n 20 -j serving.json served.aitune "$@"

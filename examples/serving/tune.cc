@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/module/module.h"
+#include "frontend/api/module.h"
 #include "runtime/control/control.h"
 
 namespace {

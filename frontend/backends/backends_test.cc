@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "compiler/Compiler.h"
-#include "frontend/session/compiled_model.h"
+#include "frontend/compiled_model/compiled_model.h"
 #include "runtime/backend/registry.h"
 #include "runtime/control/control.h"
 #include "runtime/cuda/device.h"

@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/session/gpu.h"
-#include "frontend/session/pytree.h"
 #include "frontend/torchscript/autocast.h"
-#include "frontend/torchscript/torch_util.h"
-#include "runtime/executable/status_macros.h"
+#include "frontend/values/gpu.h"
+#include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 

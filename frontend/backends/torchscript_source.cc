@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/session/pytree.h"
 #include "frontend/torchscript/layout_queries.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/model_tensors.h"
-#include "frontend/torchscript/torch_util.h"
-#include "runtime/executable/status_macros.h"
+#include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {

@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/torchscript/model.h"
-#include "frontend/torchscript/value_list.h"
+#include "frontend/values/value_list.h"
 #include "runtime/backend/source_model.h"
 #include "runtime/guards/input_description.h"
 

@@ -9,12 +9,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/checkpoint/checkpoint.pb.h"
-#include "frontend/session/gpu.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/substitution.h"
+#include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
 #include "runtime/control/control.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {

@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/backends/torchscript_source.h"
 #include "runtime/backend/backend.h"
-#include "runtime/checkpoint/bundle.h"
+#include "runtime/bundle/bundle.h"
 
 namespace aitune::frontend {
 
@@ -40,8 +40,8 @@ struct LoadedCheckpoint {
 // Loads a checkpoint; `digest` is what SaveCheckpoint returned, empty: it is
 // not compared. Errors: those of ReadBundle and BackendFromDict,
 // kInvalidArgument for another version, kFailedPrecondition when it was made
-// with a replacement of an operator (SubstituteInGraph) that this process lacks:
-// what is compiled after loading would compute something else.
+// with a replacement of an operator (SubstituteInGraph) that this process
+// lacks: what is compiled after loading would compute something else.
 absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
     const std::filesystem::path& path, std::string_view digest = "");
 

@@ -16,7 +16,7 @@
 #include <string>
 
 #include "frontend/checkpoint/checkpoint.h"
-#include "frontend/session/compile_trace.h"
+#include "frontend/compiled_model/compile_trace.h"
 
 namespace aitune::frontend {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "frontend/cli/commands.h"
-#include "frontend/session/gpu.h"
+#include "frontend/values/gpu.h"
 
 namespace aitune::cli {
 namespace {

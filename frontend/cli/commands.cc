@@ -13,8 +13,8 @@
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
-#include "frontend/session/gpu.h"
 #include "frontend/torchscript/substitution.h"
+#include "frontend/values/gpu.h"
 #include "runtime/cache/default_folder.h"
 #include "runtime/strategy/interleaved_timing.h"
 

@@ -9,8 +9,8 @@
 #include "frontend/cli/options.h"
 #include "frontend/cli/progress.h"
 #include "frontend/cli/report.h"
-#include "frontend/session/compiled_model.h"
-#include "frontend/session/model_inputs.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
 
 namespace aitune::cli {

@@ -6,13 +6,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "frontend/api/module.h"
 #include "frontend/cli/backend_choice.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/table.h"
-#include "frontend/module/module.h"
 #include "frontend/torchscript/input_spec.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 #include "runtime/strategy/strategy.h"
 
 namespace aitune::cli {

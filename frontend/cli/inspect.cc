@@ -1,7 +1,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/table.h"
-#include "runtime/executable/plan.h"
+#include "runtime/plan/plan.h"
 
 namespace aitune::cli {
 namespace {

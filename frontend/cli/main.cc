@@ -7,7 +7,7 @@
 #include <iostream>
 #include <string>
 
-#include "compiler/pipelines/MeasurementWorker.h"
+#include "compiler/candidates/MeasurementWorker.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/options.h"
 #include "frontend/cli/plugins.h"

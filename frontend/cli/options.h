@@ -85,7 +85,7 @@ struct Options {
   bool transfer = false;
   bool explain = false;
   std::optional<double> tolerance;  // tune and deploy; nothing: the default
-  double seconds = 6;  // tune and bench; 0: no timing
+  double seconds = 6;               // tune and bench; 0: no timing
 
   // run: file; reduce: folder or FILE.pt
   std::string output_file;

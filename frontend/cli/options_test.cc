@@ -88,17 +88,17 @@ TEST(ParseCommandLine, ErrorsAreOneLine) {
     std::vector<const char*> arguments;
     const char* text;
   };
-  for (const Case& c :
-       std::vector<Case>{{{},
-                          "no command given; there are tune, run, bench, "
-                          "inspect, deploy, reduce, backends, cache and tuning"},
-                         {{"tune"}, "MODEL is required"},
-                         {{"tune", "m.pt", "--thread"}, "--thread"},
-                         {{"tune", "m.pt", "--threads", "0"}, "--threads"},
-                         {{"tune", "m.pt", "--compile-to=asm"}, "--compile-to"},
-                         {{"bench", "m.pt", "--against", "onnx"}, "--against"},
-                         {{"tune", "m.pt", "--tolerance", "-1"}, "--tolerance"},
-                         {{"make", "m.pt"}, "\"make\" is not a command"}}) {
+  for (const Case& c : std::vector<Case>{
+           {{},
+            "no command given; there are tune, run, bench, "
+            "inspect, deploy, reduce, backends, cache and tuning"},
+           {{"tune"}, "MODEL is required"},
+           {{"tune", "m.pt", "--thread"}, "--thread"},
+           {{"tune", "m.pt", "--threads", "0"}, "--threads"},
+           {{"tune", "m.pt", "--compile-to=asm"}, "--compile-to"},
+           {{"bench", "m.pt", "--against", "onnx"}, "--against"},
+           {{"tune", "m.pt", "--tolerance", "-1"}, "--tolerance"},
+           {{"make", "m.pt"}, "\"make\" is not a command"}}) {
     Options options;
     testing::internal::CaptureStderr();
     EXPECT_EQ(Parse(c.arguments, options), kUsage);

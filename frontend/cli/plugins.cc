@@ -4,7 +4,7 @@
 #include "compiler/tune/CostModel.h"
 #include "compiler/tune/Search.h"
 #include "frontend/torchscript/operator_library.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 

@@ -18,8 +18,8 @@
 #include "frontend/reduce/failure.h"
 #include "frontend/reduce/program.h"
 #include "frontend/reduce/search.h"
-#include "frontend/session/gpu.h"
-#include "runtime/executable/status_macros.h"
+#include "frontend/values/gpu.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {

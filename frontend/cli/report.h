@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "compiler/Compiler.h"
-#include "frontend/session/build_report.h"
-#include "frontend/session/check.h"
-#include "frontend/session/coverage.h"
+#include "frontend/check/check.h"
+#include "frontend/compiled_model/build_report.h"
+#include "frontend/compiled_model/coverage.h"
 #include "runtime/strategy/interleaved_timing.h"
 
 namespace aitune::cli {

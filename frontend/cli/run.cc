@@ -10,13 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "frontend/api/module.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
-#include "frontend/module/module.h"
-#include "frontend/session/gpu.h"
-#include "frontend/session/pytree.h"
-#include "runtime/checkpoint/bundle.h"
-#include "runtime/executable/status_macros.h"
+#include "frontend/values/gpu.h"
+#include "frontend/values/pytree.h"
+#include "runtime/bundle/bundle.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/check/check.h"
 #include "frontend/cli/commands.h"
-#include "frontend/session/check.h"
-#include "frontend/session/gpu.h"
-#include "frontend/session/model_versions.h"
+#include "frontend/compiled_model/model_versions.h"
+#include "frontend/values/gpu.h"
 
 namespace aitune::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "frontend/importer/scalar.h"
 #include "frontend/importer/symbolic_sizes.h"
-#include "frontend/torchscript/trace.h"
+#include "frontend/trace/trace.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
 

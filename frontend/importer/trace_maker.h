@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "frontend/importer/importer.h"
-#include "frontend/torchscript/trace.h"
+#include "frontend/trace/trace.h"
 
 namespace aitune::frontend {
 

@@ -5,7 +5,7 @@
 
 #include <random>
 
-#include "frontend/torchscript/trace.h"
+#include "frontend/trace/trace.h"
 
 namespace aitune::frontend {
 

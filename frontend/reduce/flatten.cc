@@ -17,8 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/reduce/program.h"
 #include "frontend/torchscript/model_bytes.h"
-#include "frontend/torchscript/torch_util.h"
-#include "runtime/executable/status_macros.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::reduce {
 namespace {

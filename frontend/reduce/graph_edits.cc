@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::reduce {
 namespace {

@@ -15,8 +15,8 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/torchscript/torch_util.h"
-#include "runtime/executable/status_macros.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::reduce {
 namespace {

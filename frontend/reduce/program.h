@@ -15,7 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "frontend/session/model_inputs.h"
+#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/input_spec.h"
 #include "frontend/torchscript/model.h"
 

@@ -9,7 +9,7 @@
 #include "frontend/reduce/graph_edits.h"
 #include "frontend/reduce/subset.h"
 #include "frontend/reduce/tensor_edits.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::reduce {
 namespace {

@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::reduce {
 namespace {

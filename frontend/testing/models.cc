@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "frontend/session/pytree.h"
+#include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
 

@@ -28,7 +28,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "frontend/torchscript/value_list.h"
+#include "frontend/values/value_list.h"
 #include "runtime/tensor/data_type.h"
 
 namespace aitune::frontend {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/input_spec.h"
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {

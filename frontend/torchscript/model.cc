@@ -12,7 +12,7 @@
 #include "frontend/torchscript/argument_types.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/prepare.h"
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "frontend/torchscript/value_list.h"
+#include "frontend/values/value_list.h"
 #include "runtime/tensor/data_type.h"
 
 namespace torch::jit {

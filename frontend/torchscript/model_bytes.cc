@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "frontend/torchscript/model_internal.h"
-#include "frontend/torchscript/torch_util.h"
-#include "runtime/executable/status_macros.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {

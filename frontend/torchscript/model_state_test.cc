@@ -6,7 +6,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include "frontend/torchscript/optimized_program.h"
-#include "frontend/torchscript/trace_test_util.h"
+#include "frontend/tracing/trace_test_util.h"
 #include "gtest/gtest.h"
 
 namespace aitune::frontend {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/model_internal.h"
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 #include "runtime/hash/sha256.h"
 
 namespace aitune::frontend {

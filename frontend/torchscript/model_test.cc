@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "frontend/torchscript/trace_test_util.h"
+#include "frontend/tracing/trace_test_util.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 

@@ -12,7 +12,7 @@
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 

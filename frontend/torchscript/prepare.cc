@@ -14,8 +14,8 @@
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/substitution.h"
-#include "frontend/torchscript/torch_util.h"
-#include "runtime/executable/status_macros.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {

@@ -4,7 +4,7 @@
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/import_read.h>
 
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/submodule_calls.h"
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "frontend/torchscript/model.h"
-#include "frontend/torchscript/value_list.h"
+#include "frontend/values/value_list.h"
 
 namespace aitune::frontend {
 

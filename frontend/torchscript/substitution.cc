@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/model_internal.h"
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {

@@ -5,8 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "frontend/torchscript/build_trace.h"
-#include "frontend/torchscript/print_trace.h"
+#include "frontend/trace/print_trace.h"
+#include "frontend/tracing/build_trace.h"
 
 namespace aitune::frontend {
 namespace {

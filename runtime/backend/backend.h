@@ -34,8 +34,8 @@
 #include "runtime/backend/backend_config.h"
 #include "runtime/backend/backend_implementation.h"
 #include "runtime/backend/backend_state.pb.h"
-#include "runtime/backend/device.h"
 #include "runtime/backend/state_lock.h"
+#include "runtime/device/device.h"
 
 namespace aitune {
 

@@ -16,9 +16,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/backend/backend_state.pb.h"
-#include "runtime/backend/device.h"
 #include "runtime/backend/graph_spec.h"
 #include "runtime/backend/source_model.h"
+#include "runtime/device/device.h"
 #include "runtime/tensor/data_type.h"
 
 namespace aitune {

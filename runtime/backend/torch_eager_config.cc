@@ -2,7 +2,7 @@
 
 #include "runtime/backend/config_reader.h"
 #include "runtime/backend/torch_inductor_config.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 

@@ -18,7 +18,7 @@
 #include "runtime/cache/file_lock.h"
 #include "runtime/cache/posix_file.h"
 #include "runtime/cache/staging_directory.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {

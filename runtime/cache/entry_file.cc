@@ -11,8 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/cache/manifest.pb.h"
 #include "runtime/cache/posix_file.h"
-#include "runtime/executable/status_macros.h"
 #include "runtime/hash/sha256.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {

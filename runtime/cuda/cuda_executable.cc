@@ -8,8 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/cuda_instance.h"
 #include "runtime/executable/input_binding.h"
-#include "runtime/executable/status_macros.h"
 #include "runtime/logging/logging.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cuda {
 namespace {

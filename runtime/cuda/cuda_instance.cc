@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cuda {
 namespace {
@@ -122,9 +122,9 @@ absl::Status CudaInstance::PrepareKernel(int step, const Kernels& kernels) {
 }
 
 // A kernel may let the next one start early only if that one waits before it
-// touches memory, as ours do. cuDNN launches kernels of its own in the same way,
-// some of which read operands of fused operations before they wait: behind a
-// kernel that had let them start early they read old values (cuDNN 9, H200).
+// touches memory, as ours do. cuDNN launches kernels of its own in the same
+// way, some of which read operands of fused operations before they wait: behind
+// a kernel that had let them start early they read old values (cuDNN 9, H200).
 void CudaInstance::FindWaits(AfterCall next) {
   auto waits = [&](size_t step) { return launches_[step].config.numAttrs > 0; };
   auto runs = [&](size_t step) {

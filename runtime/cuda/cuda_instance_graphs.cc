@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/cuda/cuda_instance.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cuda {
 namespace {

@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/cudnn_api.h"
 #include "runtime/cuda/library_call.h"
-#include "runtime/executable/plan.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cuda {
 namespace {

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/shared_library.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::cuda {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/cuda/device.h"
-#include "runtime/executable/plan.pb.h"
+#include "runtime/plan/plan.pb.h"
 #include "runtime/tensor/tensor_view.h"
 
 namespace aitune::cuda {

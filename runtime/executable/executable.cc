@@ -6,11 +6,11 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/executable/input_binding.h"
 #include "runtime/executable/instance.h"
 #include "runtime/executable/loaded_plan.h"
-#include "runtime/executable/status_macros.h"
-#include "runtime/executable/thread_pool.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {

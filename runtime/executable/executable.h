@@ -17,9 +17,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "runtime/cpu/kernel_library.h"
 #include "runtime/executable/fallback_region.h"
-#include "runtime/executable/kernel_library.h"
-#include "runtime/executable/plan.pb.h"
+#include "runtime/plan/plan.pb.h"
 #include "runtime/tensor/tensor_view.h"
 
 namespace aitune {

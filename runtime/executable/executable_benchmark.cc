@@ -6,9 +6,9 @@
 
 #include <string>
 
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/executable/executable.h"
 #include "runtime/executable/test_plan.h"
-#include "runtime/executable/thread_pool.h"
 
 namespace aitune {
 namespace {

@@ -2,9 +2,9 @@
 // operands taken over in place, chains as in a residual network.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/cpu/onednn_test_util.h"
 #include "runtime/executable/executable.h"
 #include "runtime/executable/instance_layout.h"
-#include "runtime/executable/onednn_test_util.h"
 #include "runtime/executable/test_plan.h"
 
 namespace aitune {

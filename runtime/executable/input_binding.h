@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "runtime/executable/plan.h"
+#include "runtime/plan/plan.h"
 #include "runtime/tensor/tensor_view.h"
 
 namespace aitune {

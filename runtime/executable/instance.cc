@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/executable/status_macros.h"
-#include "runtime/executable/thread_pool.h"
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {

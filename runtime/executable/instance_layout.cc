@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/executable/memory_plan.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "runtime/executable/kernel_abi.h"
+#include "runtime/cpu/kernel_abi.h"
 #include "runtime/executable/loaded_plan.h"
 
 namespace aitune {

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/executable/pack.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/cpu/pack.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "runtime/executable/aligned_buffer.h"
+#include "runtime/cpu/aligned_buffer.h"
+#include "runtime/cpu/onednn_library.h"
 #include "runtime/executable/executable.h"
-#include "runtime/executable/onednn_library.h"
-#include "runtime/executable/plan.h"
+#include "runtime/plan/plan.h"
 
 namespace aitune {
 

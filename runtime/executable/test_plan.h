@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/executable/executable.h"
-#include "runtime/executable/plan.h"
+#include "runtime/plan/plan.h"
 
 namespace aitune {
 

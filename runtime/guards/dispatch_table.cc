@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime/executable/status_macros.h"
 #include "runtime/logging/logging.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 namespace {

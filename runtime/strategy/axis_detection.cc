@@ -8,7 +8,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 #include "runtime/tensor/data_type.h"
 
 namespace aitune {

@@ -5,8 +5,8 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/executable/status_macros.h"
 #include "runtime/logging/logging.h"
+#include "runtime/status/status_macros.h"
 #include "runtime/strategy/axis_detection.h"
 
 namespace aitune {

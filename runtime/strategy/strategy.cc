@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 #include "runtime/strategy/contest.h"
 
 namespace aitune {

@@ -25,9 +25,9 @@ bool ConcernsCode(const std::string& flag) {
   for (const char* prefix : {"sse", "ssse", "avx", "amx", "bmi"}) {
     if (absl::StartsWith(flag, prefix)) return true;
   }
-  static const auto* const others = new std::set<std::string>{
-      "fma", "f16c", "popcnt", "abm", "adx", "movbe", "gfni", "vaes",
-      "vpclmulqdq"};
+  static const auto* const others =
+      new std::set<std::string>{"fma",   "f16c", "popcnt", "abm",       "adx",
+                                "movbe", "gfni", "vaes",   "vpclmulqdq"};
   return others->count(flag) > 0;
 }
 

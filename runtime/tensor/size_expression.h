@@ -19,7 +19,15 @@ namespace aitune {
 
 class SizeExpression {
  public:
-  enum class Kind { kConstant, kSymbol, kAdd, kMultiply, kFloorDivide, kCeilDivide, kModulo };
+  enum class Kind {
+    kConstant,
+    kSymbol,
+    kAdd,
+    kMultiply,
+    kFloorDivide,
+    kCeilDivide,
+    kModulo
+  };
 
   // The constant 0.
   SizeExpression();
@@ -29,7 +37,8 @@ class SizeExpression {
   static SizeExpression Symbol(int index);
   // kind is one of the five binary kinds. Constants fold; the divisor of
   // kFloorDivide, kCeilDivide and kModulo must not be the constant 0.
-  static SizeExpression Binary(Kind kind, SizeExpression lhs, SizeExpression rhs);
+  static SizeExpression Binary(Kind kind, SizeExpression lhs,
+                               SizeExpression rhs);
 
   Kind kind() const;
   // The value when the expression is a constant, nothing otherwise.
@@ -51,11 +60,15 @@ class SizeExpression {
 
   // Structural equality (after folding), not mathematical equality.
   friend bool operator==(const SizeExpression& a, const SizeExpression& b);
-  friend bool operator!=(const SizeExpression& a, const SizeExpression& b) { return !(a == b); }
-  friend SizeExpression operator+(const SizeExpression& a, const SizeExpression& b) {
+  friend bool operator!=(const SizeExpression& a, const SizeExpression& b) {
+    return !(a == b);
+  }
+  friend SizeExpression operator+(const SizeExpression& a,
+                                  const SizeExpression& b) {
     return Binary(Kind::kAdd, a, b);
   }
-  friend SizeExpression operator*(const SizeExpression& a, const SizeExpression& b) {
+  friend SizeExpression operator*(const SizeExpression& a,
+                                  const SizeExpression& b) {
     return Binary(Kind::kMultiply, a, b);
   }
 

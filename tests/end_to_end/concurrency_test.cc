@@ -5,8 +5,8 @@
 #include <atomic>
 #include <thread>
 
-#include "frontend/session/compiled_model.h"
-#include "frontend/session/model_inputs.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
 #include "gtest/gtest.h"
 

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "frontend/session/check.h"
-#include "frontend/session/compiled_model.h"
-#include "frontend/session/model_inputs.h"
+#include "frontend/check/check.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
 
 namespace aitune {

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "frontend/session/compiled_model.h"
-#include "frontend/session/model_inputs.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
 #include "gmock/gmock.h"
 #include "tests/end_to_end/end_to_end.h"

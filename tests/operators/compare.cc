@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/session/pytree.h"
+#include "frontend/values/pytree.h"
 
 namespace aitune {
 namespace {

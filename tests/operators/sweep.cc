@@ -18,7 +18,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "frontend/session/compiled_model.h"
+#include "frontend/compiled_model/compiled_model.h"
 #include "frontend/torchscript/model.h"
 #include "tests/operators/compare.h"
 #include "tests/operators/values.h"

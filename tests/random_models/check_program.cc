@@ -12,11 +12,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/session/check.h"
-#include "frontend/session/compiled_model.h"
-#include "frontend/session/gpu.h"
+#include "frontend/check/check.h"
+#include "frontend/compiled_model/compiled_model.h"
 #include "frontend/torchscript/input_spec.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/values/gpu.h"
 
 namespace aitune::random_models {
 namespace {

@@ -29,7 +29,7 @@ struct ProgramResult {
 
 // Compiles for all sizes of the inputs' ranges, and compares at the largest,
 // the smallest and several others, each twice, as `aitune tune` does
-// (frontend/session/check.h). `device` is "cpu" or "cuda": then LibTorch's CUDA
+// (frontend/check/check.h). `device` is "cpu" or "cuda": then LibTorch's CUDA
 // library was started.
 ProgramResult CheckProgram(const Program& program, const std::string& device);
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "frontend/torchscript/model.h"
-#include "frontend/torchscript/value_list.h"
+#include "frontend/values/value_list.h"
 #include "tests/random_models/program.h"
 
 namespace aitune::random_models {

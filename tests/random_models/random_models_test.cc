@@ -23,7 +23,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
-#include "frontend/session/gpu.h"
+#include "frontend/values/gpu.h"
 #include "gtest/gtest.h"
 #include "tests/random_models/check_program.h"
 #include "tests/random_models/child.h"

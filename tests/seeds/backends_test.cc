@@ -120,8 +120,9 @@ TEST_F(SeedsTest, TheDeviceIsOneThatTheBackendRunsOn) {
   for (const char* name : kBackends) {
     BuildRequest request = RequestOf(SourceOf(kNet), {at::randn({2, 3})});
     request.device = *Device::Parse("xpu");
-    EXPECT_EQ(BackendOf(name)->Build(request).message(),
-              std::string("Device xpu is not supported by the backend ") + name);
+    EXPECT_EQ(
+        BackendOf(name)->Build(request).message(),
+        std::string("Device xpu is not supported by the backend ") + name);
   }
 }
 

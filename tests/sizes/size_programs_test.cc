@@ -13,10 +13,10 @@
 #include <memory>
 #include <string>
 
-#include "frontend/module/module.h"
-#include "frontend/session/compiled_model.h"
-#include "frontend/session/pytree.h"
+#include "frontend/api/module.h"
+#include "frontend/compiled_model/compiled_model.h"
 #include "frontend/testing/models.h"
+#include "frontend/values/pytree.h"
 
 namespace aitune::sizes {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/torchscript/build_trace.h"
-#include "frontend/torchscript/trace_test_util.h"
+#include "frontend/tracing/build_trace.h"
+#include "frontend/tracing/trace_test_util.h"
 #include "tests/sizes/size_programs.h"
 
 namespace aitune::sizes {

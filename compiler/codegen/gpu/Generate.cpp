@@ -1,10 +1,10 @@
 #include "compiler/codegen/gpu/Generate.h"
 
 #include "absl/status/status.h"
-#include "compiler/codegen/gpu/AttentionKernel.h"
-#include "compiler/codegen/gpu/ConvolutionKernel.h"
-#include "compiler/codegen/gpu/LoopKernel.h"
-#include "compiler/codegen/gpu/MatmulKernel.h"
+#include "compiler/codegen/gpu/contraction/AttentionKernel.h"
+#include "compiler/codegen/gpu/contraction/ConvolutionKernel.h"
+#include "compiler/codegen/gpu/contraction/MatmulKernel.h"
+#include "compiler/codegen/gpu/loops/LoopKernel.h"
 
 using namespace mlir;
 

@@ -1,10 +1,10 @@
 // The pass that prints what generateCuda makes.
 #include "compiler/codegen/gpu/Generate.h"
-#include "compiler/codegen/gpu/Nvrtc.h"
 #include "compiler/codegen/gpu/Passes.h"
+#include "compiler/codegen/gpu/target/Nvrtc.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "runtime/executable/plan.h"
+#include "runtime/plan/plan.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"

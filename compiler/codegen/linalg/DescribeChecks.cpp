@@ -2,7 +2,7 @@
 
 #include "compiler/dialect/SizeExpressions.h"
 #include "mlir/IR/AffineMap.h"
-#include "runtime/executable/plan.h"
+#include "runtime/plan/plan.h"
 
 using namespace mlir;
 

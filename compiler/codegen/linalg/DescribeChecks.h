@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "runtime/executable/plan.pb.h"
+#include "runtime/plan/plan.pb.h"
 
 namespace aitune {
 

@@ -6,7 +6,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
-#include "runtime/executable/kernel_abi.h"
+#include "runtime/cpu/kernel_abi.h"
 
 #include <cstddef>
 #include <limits>

@@ -1,6 +1,6 @@
 // Index arithmetic and memory access of PointEmitter.
-#include "compiler/codegen/cpu/loops/IndexMath.h"
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
+#include "compiler/codegen/loops/IndexMath.h"
 
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
 

@@ -1,6 +1,6 @@
 // Generated kernels that move data (views, gathers, windows) against plain C++.
 #include "compiler/codegen/cpu/loops/LoopKernelTesting.h"
-#include "runtime/executable/kernel_abi.h"
+#include "runtime/cpu/kernel_abi.h"
 
 namespace aitune {
 namespace testing {

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "compiler/codegen/cpu/loops/LoopSchedule.h"
 #include "compiler/codegen/cpu/loops/LoopSpace.h"
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 #include "compiler/codegen/cpu/loops/RowBuffers.h"
+#include "compiler/codegen/loops/LoopNest.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

@@ -1,9 +1,9 @@
 // From a linalg kernel function to an ABI function
-// (runtime/executable/kernel_abi.h).
+// (runtime/cpu/kernel_abi.h).
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPKERNEL_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPKERNEL_H
 
-#include "compiler/codegen/cpu/Target.h"
+#include "compiler/codegen/cpu/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace aitune {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/cpu/Grain.h"
-#include "compiler/codegen/cpu/ScheduleConfig.h"
+#include "compiler/codegen/cpu/target/Grain.h"
+#include "compiler/codegen/cpu/target/ScheduleConfig.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"

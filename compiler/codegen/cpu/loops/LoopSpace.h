@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/codegen/cpu/Target.h"
+#include "compiler/codegen/cpu/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace aitune {

@@ -3,8 +3,8 @@
 
 #include <set>
 
-#include "compiler/codegen/cpu/Grain.h"
 #include "compiler/codegen/cpu/loops/LoopKernelTesting.h"
+#include "compiler/codegen/cpu/target/Grain.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"

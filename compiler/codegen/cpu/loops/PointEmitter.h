@@ -13,7 +13,7 @@
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_POINTEMITTER_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_POINTEMITTER_H
 
-#include "compiler/codegen/cpu/loops/LoopAnalysis.h"
+#include "compiler/codegen/loops/LoopAnalysis.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

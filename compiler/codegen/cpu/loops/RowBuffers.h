@@ -4,7 +4,7 @@
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_ROWBUFFERS_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_ROWBUFFERS_H
 
-#include "compiler/codegen/cpu/loops/LoopSchedule.h"
+#include "compiler/codegen/loops/LoopNest.h"
 
 namespace aitune {
 

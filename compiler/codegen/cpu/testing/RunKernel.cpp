@@ -2,10 +2,9 @@
 
 #include <map>
 
-#include "compiler/codegen/cpu/EmitObject.h"
-#include "runtime/executable/kernel_loader.h"
-#include "compiler/codegen/cpu/LowerToLLVM.h"
-#include "compiler/codegen/cpu/Passes.h"
+#include "compiler/codegen/cpu/llvm/EmitObject.h"
+#include "compiler/codegen/cpu/llvm/LowerToLLVM.h"
+#include "compiler/codegen/cpu/loops/Passes.h"
 #include "compiler/codegen/linalg/Passes.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -13,6 +12,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "runtime/cpu/kernel_loader.h"
 
 using namespace mlir;
 

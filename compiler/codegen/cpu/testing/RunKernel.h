@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/executable/kernel_library.h"
+#include "runtime/cpu/kernel_library.h"
 
 namespace aitune {
 namespace testing {

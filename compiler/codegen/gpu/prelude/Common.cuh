@@ -38,7 +38,7 @@ template <> struct Convert<bfloat> {
 };
 template <typename T, typename S> __device__ __forceinline__ T to(S x) { return Convert<T>::from(x); }
 
-// Entry `number` of the launch's KernelChecks (runtime/executable/kernel_abi.h).
+// Entry `number` of the launch's KernelChecks (runtime/cpu/kernel_abi.h).
 __device__ __forceinline__ void reportFailure(long long *checks, int number, long long value) {
   checks[2 * number + 1] = value;
   checks[2 * number] = 1;

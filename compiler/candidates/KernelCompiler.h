@@ -1,0 +1,66 @@
+// Turns one outlined kernel into machine code.
+//
+// A kernel travels as text and is compiled in an MLIR context of its own: the
+// kernels of a model are then independent, compile on as many threads as there
+// are, can be dumped and compiled again alone, and a crash of a pass can be
+// reproduced from what --dump wrote.
+#ifndef AITUNE_COMPILER_CANDIDATES_KERNELCOMPILER_H
+#define AITUNE_COMPILER_CANDIDATES_KERNELCOMPILER_H
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/Compiler.h"
+#include "compiler/schedule/Schedule.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace aitune {
+
+struct KernelCompilerOptions {
+  /// As CompileOptions'.
+  bool emulateEagerCasts = false;
+  std::string target;
+  std::string dumpDirectory;
+  /// Linalg or LLVM: stop after that phase with the IR in CompiledKernel::ir.
+  CompilePhase compileTo = CompilePhase::Executable;
+};
+
+struct CompiledKernel {
+  KernelObject object;
+  KernelLaunch launch;
+  /// What it checks; locations are the launches'.
+  std::vector<CheckProto> checks;
+  /// How the kernel wants each of its inputs packed (kind NONE: as it is).
+  std::vector<PackingProto> packings;
+  std::string ir;
+};
+
+/// The target of CompileOptions::target; empty: this machine. An error names
+/// those that there are.
+absl::StatusOr<Target> findTarget(const std::string &name);
+
+/// Compiles `text`, a module with one outlined kernel function (its kind in
+/// the attribute ait.kind, its schedule in ait.config). The error's message is
+/// what the passes said. Thread-safe.
+absl::StatusOr<CompiledKernel>
+compileKernel(const std::string &text, const KernelCompilerOptions &options);
+
+/// The schedules that the kernel of `text` can be generated with; an error
+/// says why it has none. Thread-safe.
+absl::StatusOr<KernelSpace>
+listKernelSchedules(const std::string &text,
+                    const KernelCompilerOptions &options);
+
+/// Compiles all of `texts` on `threads` threads; results in order. `progress`,
+/// if set, is called after each with the number done, from any thread but never
+/// from two at once.
+std::vector<absl::StatusOr<CompiledKernel>>
+compileKernels(const std::vector<std::string> &texts,
+               const KernelCompilerOptions &options, int threads,
+               const std::function<void(int)> &progress);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CANDIDATES_KERNELCOMPILER_H

@@ -1,0 +1,254 @@
+#include "compiler/candidates/MeasurementWorker.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/candidates/CandidateChoice.h"
+#include "compiler/candidates/Kernel.h"
+#include "compiler/candidates/KernelCompiler.h"
+#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/ElementTypes.h"
+#include "compiler/measure/Measure.h"
+#include "compiler/measure/TestData.h"
+#include "compiler/measure/worker.pb.h"
+#include "compiler/pipelines/Pipelines.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/cpu/kernel_loader.h"
+#include "runtime/cpu/thread_pool.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Calls read or write until all bytes are through; false if they end before.
+template <typename Data>
+bool transferAll(ssize_t (*transfer)(int, Data *, size_t), int descriptor,
+                 void *bytes, size_t size) {
+  char *data = static_cast<char *>(bytes);
+  while (size > 0) {
+    const ssize_t count = transfer(descriptor, data, size);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return false;
+    data += count;
+    size -= count;
+  }
+  return true;
+}
+
+/// One kernel: its module with a launch of it, random constants, and what was
+/// prepared of it.
+class Subject {
+public:
+  absl::Status load(const WorkerKernel &request);
+  absl::StatusOr<WorkerReply> prepare(const WorkerPrepare &request);
+  absl::StatusOr<WorkerReply> measure(const WorkerMeasure &request);
+
+private:
+  void addConstant(RankedTensorType type);
+
+  WorkerKernel description;
+  std::optional<ScopedThreadCount> threads;
+  std::unique_ptr<MLIRContext> context;
+  OwningOpRef<ModuleOp> module;
+  func::FuncOp kernel, wrapper;
+  std::vector<ConstantTensor> constants;
+  std::vector<std::unique_ptr<Executable>> candidates; ///< null: failed
+};
+
+void Subject::addConstant(RankedTensorType type) {
+  ConstantTensor constant;
+  constant.view.dtype = *ait::toDataType(type.getElementType());
+  constant.view.sizes.assign(type.getShape().begin(), type.getShape().end());
+  const size_t bytes = std::max<int64_t>(
+      ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype), 64);
+  std::shared_ptr<void> memory(std::aligned_alloc(64, (bytes + 63) / 64 * 64),
+                               &std::free);
+  constant.view.data = memory.get();
+  constant.owner = memory;
+  std::mt19937 generator(constants.size() + 2);
+  fillRandom(constant.view, generator);
+  constants.push_back(std::move(constant));
+}
+
+absl::Status Subject::load(const WorkerKernel &request) {
+  description = request;
+  if (request.memory_limit() > 0) {
+    const rlimit limit{static_cast<rlim_t>(request.memory_limit()),
+                       static_cast<rlim_t>(request.memory_limit())};
+    setrlimit(RLIMIT_DATA, &limit);
+  }
+  if (request.threads() > 0)
+    threads.emplace(request.threads());
+  DialectRegistry dialects;
+  registerCompilerDialects(dialects);
+  context =
+      std::make_unique<MLIRContext>(dialects, MLIRContext::Threading::DISABLED);
+  module = parseSourceString<ModuleOp>(request.module(), context.get());
+  if (!module)
+    return absl::InvalidArgumentError("the kernel's text is no module");
+  for (auto function : module->getOps<func::FuncOp>())
+    if (function->hasAttr("ait.kind"))
+      kernel = function;
+  if (!kernel)
+    return absl::InvalidArgumentError(
+        "the kernel's text has no function with the attribute ait.kind");
+
+  OpBuilder builder(context.get());
+  builder.setInsertionPointToEnd(module->getBody());
+  SmallVector<Type> inputs;
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+    if (!kernel.getArgAttr(i, "ait.constant"))
+      inputs.push_back(kernel.getArgumentTypes()[i]);
+  wrapper = func::FuncOp::create(
+      builder, kernel.getLoc(), "measured_launch",
+      builder.getFunctionType(inputs, kernel.getResultTypes()));
+  Block *body = wrapper.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  SmallVector<Value> operands;
+  unsigned argument = 0;
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
+    if (!kernel.getArgAttr(i, "ait.constant")) {
+      operands.push_back(body->getArgument(argument++));
+      continue;
+    }
+    auto type = cast<RankedTensorType>(kernel.getArgumentTypes()[i]);
+    operands.push_back(ait::ConstantOp::create(builder, kernel.getLoc(), type,
+                                               constants.size(), ""));
+    addConstant(type);
+  }
+  auto launch =
+      ait::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(),
+                            kernel.getSymName(), operands,
+                            /*check_locations=*/ArrayAttr());
+  func::ReturnOp::create(builder, kernel.getLoc(), launch->getResults());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<WorkerReply> Subject::prepare(const WorkerPrepare &request) {
+  if (!module)
+    return absl::FailedPreconditionError("no kernel was given");
+  std::vector<std::string> texts;
+  for (const std::string &config : request.configs()) {
+    Attribute attribute = parseAttribute(config, context.get());
+    if (!attribute)
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", config, "' is no attribute"));
+    kernel->setAttr("ait.config", attribute);
+    texts.push_back(
+        moduleText(kernel, (*module)->getAttrOfType<ArrayAttr>("ait.symbols")));
+  }
+  KernelCompilerOptions options;
+  options.emulateEagerCasts = description.emulate_eager_casts();
+  options.target = description.target();
+  const std::vector<absl::StatusOr<CompiledKernel>> outcomes = compileKernels(
+      texts, options,
+      description.threads() > 0 ? description.threads() : ThreadCount(),
+      nullptr);
+  WorkerReply reply;
+  for (const absl::StatusOr<CompiledKernel> &compiled : outcomes) {
+    absl::StatusOr<std::unique_ptr<Executable>> executable =
+        compiled.ok()
+            ? loadCandidate(
+                  wrapper, (*module)->getAttrOfType<ArrayAttr>("ait.symbols"),
+                  kernel.getSymName(),
+                  generatedImplementation(kernel, *compiled), constants)
+            : compiled.status();
+    WorkerResult &result = *reply.add_results();
+    result.set_microseconds(-1);
+    if (!executable.ok())
+      result.set_note(std::string(executable.status().message()));
+    candidates.push_back(executable.ok() ? *std::move(executable) : nullptr);
+    // The first one ever prepared stands for what is right.
+    if (candidates.back() && candidates.front())
+      result.set_note(
+          measureCandidates({candidates.front().get(), candidates.back().get()},
+                            {/*seconds=*/0})
+              .back()
+              .note);
+    if (!result.note().empty())
+      candidates.back() = nullptr;
+  }
+  return reply;
+}
+
+absl::StatusOr<WorkerReply> Subject::measure(const WorkerMeasure &request) {
+  std::vector<const Executable *> measured;
+  for (int candidate : request.candidates()) {
+    if (candidate < 0 || static_cast<size_t>(candidate) >= candidates.size() ||
+        !candidates[candidate])
+      return absl::InvalidArgumentError(
+          absl::StrCat("candidate ", candidate, " was not prepared"));
+    measured.push_back(candidates[candidate].get());
+  }
+  WorkerReply reply;
+  for (const Measurement &measurement : measureCandidates(
+           measured, {request.seconds(), description.cold_cache()})) {
+    WorkerResult &result = *reply.add_results();
+    result.set_microseconds(measurement.microseconds);
+    result.set_low(measurement.low);
+    result.set_high(measurement.high);
+    result.set_note(measurement.note);
+  }
+  return reply;
+}
+
+absl::StatusOr<WorkerReply> answer(const WorkerRequest &request,
+                                   std::unique_ptr<Subject> &subject) {
+  switch (request.what_case()) {
+  case WorkerRequest::kKernel: {
+    subject = std::make_unique<Subject>();
+    if (absl::Status status = subject->load(request.kernel()); !status.ok())
+      return status;
+    return WorkerReply();
+  }
+  case WorkerRequest::kPrepare:
+  case WorkerRequest::kMeasure:
+    if (!subject)
+      return absl::FailedPreconditionError("no kernel was given");
+    return request.has_prepare() ? subject->prepare(request.prepare())
+                                 : subject->measure(request.measure());
+  case WorkerRequest::WHAT_NOT_SET:
+    break;
+  }
+  return absl::InvalidArgumentError("an empty request");
+}
+
+} // namespace
+
+int serveMeasurements(int input, int output) {
+  // A candidate that crashes is a result, not something to look into.
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+  std::unique_ptr<Subject> subject;
+  uint64_t size = 0;
+  while (transferAll(read, input, &size, sizeof size)) {
+    std::string bytes(size, '\0');
+    WorkerRequest request;
+    if (!transferAll(read, input, bytes.data(), size) ||
+        !request.ParseFromString(bytes))
+      return 1;
+    absl::StatusOr<WorkerReply> reply = answer(request, subject);
+    WorkerReply message;
+    if (reply.ok())
+      message = *std::move(reply);
+    else
+      message.set_error(std::string(reply.status().message()));
+    bytes = message.SerializeAsString();
+    size = bytes.size();
+    if (!transferAll(write, output, &size, sizeof size) ||
+        !transferAll(write, output, bytes.data(), bytes.size()))
+      return 1;
+  }
+  return 0;
+}
+
+} // namespace aitune

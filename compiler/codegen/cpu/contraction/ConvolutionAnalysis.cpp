@@ -1,0 +1,194 @@
+#include "compiler/codegen/cpu/contraction/Convolution.h"
+
+#include "compiler/dialect/Ait.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Channels below which the inner loop over one tap is too short.
+constexpr int64_t kFewInputs = 8;
+
+int64_t getConstantOr(AffineExpr expr, int64_t otherwise) {
+  auto constant = dyn_cast<AffineConstantExpr>(expr);
+  return constant ? constant.getValue() : otherwise;
+}
+
+/// The stride of an axis that is one run; fails for others.
+FailureOr<AffineExpr> getStride(const LayoutAxis &axis, MLIRContext *context,
+                                std::string &reason) {
+  if (axis.empty())
+    return getAffineConstantExpr(0, context);
+  if (axis.size() > 1) {
+    reason = "the convolution's input is a view with no single stride an axis";
+    return failure();
+  }
+  return axis.front().stride;
+}
+
+LogicalResult readSizes(ait::ConvolutionOp op, ConvolutionProblem &problem,
+                        std::string &reason) {
+  auto inputType = cast<RankedTensorType>(op.getInput().getType());
+  auto filterType = cast<RankedTensorType>(op.getFilter().getType());
+  auto resultType = cast<RankedTensorType>(op.getType());
+  if (op.getTransposed()) {
+    reason = "no generated code for transposed convolutions";
+    return failure();
+  }
+  if (!op.getChannelsLast() || inputType.getRank() != 4) {
+    reason = "generated convolutions are two-dimensional and channels_last";
+    return failure();
+  }
+  if (!filterType.hasStaticShape()) {
+    reason = "the filter's sizes depend on the input";
+    return failure();
+  }
+  SmallVector<AffineExpr> inputSizes = ait::getSymbolicSizes(inputType),
+                          outputSizes = ait::getSymbolicSizes(resultType);
+  problem.batch = inputSizes[0];
+  problem.height = inputSizes[1];
+  problem.width = inputSizes[2];
+  problem.outputHeight = ait::canonicalizeSize(outputSizes[1]);
+  problem.outputWidth = ait::canonicalizeSize(outputSizes[2]);
+  problem.groups = op.getGroups();
+  problem.outputs = filterType.getDimSize(0) / problem.groups;
+  problem.inputs = filterType.getDimSize(1);
+  problem.kernelHeight = filterType.getDimSize(2);
+  problem.kernelWidth = filterType.getDimSize(3);
+  for (int axis = 0; axis < 2; ++axis) {
+    problem.stride[axis] = op.getStride()[axis];
+    problem.padding[axis] = op.getPadding()[axis];
+    problem.dilation[axis] = op.getDilation()[axis];
+  }
+  return success();
+}
+
+/// The matmul that a 1x1 convolution of stride 1 is.
+MatmulProblem makeMatmul(const ConvolutionProblem &problem,
+                         const Target &target, MLIRContext *context) {
+  MatmulProblem matmul;
+  matmul.result = problem.result;
+  matmul.batch = getAffineConstantExpr(1, context);
+  matmul.m = ait::canonicalizeSize(problem.batch * problem.outputHeight *
+                                   problem.outputWidth);
+  matmul.n = getAffineConstantExpr(problem.outputs, context);
+  matmul.k = getAffineConstantExpr(problem.inputs, context);
+  matmul.lhs = problem.input;
+  matmul.rhs = problem.filter;
+  matmul.lhsRows = problem.input.layout.collapse(0, 3);
+  matmul.lhsSteps = problem.input.layout.axes[3];
+  matmul.accumulatorType = problem.accumulatorType;
+  matmul.packing = problem.packing;
+  matmul.shape = problem.shape;
+  useAmxWhereItFits(matmul, target);
+  return matmul;
+}
+
+} // namespace
+
+FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
+                                                 const Target &target,
+                                                 std::string &reason) {
+  ait::ConvolutionOp op;
+  for (auto found : kernel.getOps<ait::ConvolutionOp>()) {
+    if (op) {
+      reason = "the kernel has more than one convolution";
+      return failure();
+    }
+    op = found;
+  }
+  if (!op) {
+    reason = "the kernel has no convolution";
+    return failure();
+  }
+  ConvolutionProblem problem;
+  problem.result = op.getResult();
+  if (failed(readSizes(op, problem, reason)))
+    return failure();
+  FailureOr<OperandAccess> input = getOperandAccess(op.getInput(), reason);
+  if (failed(input))
+    return failure();
+  FailureOr<OperandAccess> filter = getOperandAccess(op.getFilter(), reason);
+  if (failed(filter))
+    return failure();
+  auto filterType = cast<RankedTensorType>(op.getFilter().getType());
+  if (!kernel.getArgAttr(filter->argument, "ait.constant") ||
+      !kernel.getArgument(filter->argument).hasOneUse() ||
+      !(filter->layout == getDenseLayout(filterType))) {
+    reason = "the filter is not a constant of the model";
+    return failure();
+  }
+  auto isFloat = [](Type type) {
+    return type.isF32() || type.isF64() || type.isF16() || type.isBF16();
+  };
+  if (!isFloat(input->storedType) || !isFloat(filter->storedType)) {
+    reason = "generated convolutions are of f32, f64, f16 or bf16";
+    return failure();
+  }
+  problem.input = *input;
+  problem.filter = *filter;
+  MLIRContext *context = kernel.getContext();
+  bool isDouble = cast<RankedTensorType>(op.getType()).getElementType().isF64();
+  problem.accumulatorType = isDouble ? Type(Float64Type::get(context))
+                                     : Type(Float32Type::get(context));
+  AffineExpr *strides[] = {&problem.batchStride, &problem.rowStride,
+                           &problem.columnStride};
+  for (auto [axis, stride] : llvm::enumerate(strides)) {
+    FailureOr<AffineExpr> found =
+        getStride(input->layout.axes[axis], context, reason);
+    if (failed(found))
+      return failure();
+    *stride = *found;
+  }
+  if (!isContiguous(input->layout.axes[3])) {
+    reason = "the channels of the convolution's input are not contiguous";
+    return failure();
+  }
+
+  int64_t lanes =
+      target.vectorBits / problem.accumulatorType.getIntOrFloatBitWidth();
+  MatmulShape &shape = problem.shape;
+  bool depthwise =
+      problem.groups > 1 && problem.inputs == 1 && problem.outputs == 1;
+  bool pairs = !depthwise && target.hasAvx512Bf16 && target.vectorBits == 512 &&
+               input->storedType.isBF16() && filter->storedType.isBF16() &&
+               (problem.groups == 1 || problem.outputs % lanes == 0);
+  shape.kind =
+      pairs ? MicrokernelKind::Bf16Pairs : MicrokernelKind::FusedMultiplyAdd;
+  shape.copiesLhs = !pairs && input->storedType != problem.accumulatorType;
+  bool pointwise = problem.kernelHeight == 1 && problem.kernelWidth == 1 &&
+                   problem.stride[0] == 1 && problem.stride[1] == 1 &&
+                   problem.padding[0] == 0 && problem.padding[1] == 0 &&
+                   problem.groups == 1;
+  if (depthwise)
+    problem.form = ConvolutionForm::Depthwise;
+  else if (pointwise)
+    problem.form = ConvolutionForm::Matmul;
+  else if (shape.copiesLhs || problem.inputs < kFewInputs)
+    problem.form = ConvolutionForm::Segments;
+  else
+    problem.form = ConvolutionForm::Taps;
+  problem.packing = depthwise ? "depthwise"
+                    : pairs   ? "convolution_panels_bf16_pairs"
+                              : "convolution_panels";
+  problem.tapSteps = pairs ? llvm::alignTo(problem.inputs, 2) : problem.inputs;
+  shape.batch = problem.groups;
+  shape.m =
+      getConstantOr(ait::canonicalizeSize(problem.batch * problem.outputHeight *
+                                          problem.outputWidth),
+                    -1);
+  shape.n = problem.outputs;
+  shape.k = problem.kernelHeight * problem.kernelWidth * problem.inputs;
+  shape.rhsBytes = filter->storedType.getIntOrFloatBitWidth() / 8;
+  shape.accumulatorBytes = isDouble ? 8 : 4;
+  if (pointwise) {
+    problem.matmul = makeMatmul(problem, target, context);
+    shape = problem.matmul.shape;
+  }
+  return problem;
+}
+
+} // namespace aitune

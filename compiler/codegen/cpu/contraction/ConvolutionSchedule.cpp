@@ -1,0 +1,272 @@
+#include <algorithm>
+
+#include "compiler/codegen/cpu/contraction/Winograd.h"
+#include "compiler/codegen/cpu/target/ScheduleConfig.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Bytes of the stack a copied segment may take.
+constexpr int64_t kSegmentBytes = 192 * 1024;
+/// Bytes of transformed filters up to which, and tiles and channels from which,
+/// the choice without measuring is an algorithm of Winograd's: more bytes would
+/// be felt in a model's memory, and fewer tiles would not pay for reading them.
+constexpr int64_t kWinogradFilterBytes = 1024 * 1024;
+constexpr int64_t kWinogradTiles = 32, kWinogradChannels = 32;
+/// Pixels assumed in an output row of unknown length.
+constexpr int64_t kTypicalWidth = 56;
+
+int64_t getLanes(const ConvolutionProblem &problem, const Target &target) {
+  return target.vectorBits / problem.accumulatorType.getIntOrFloatBitWidth();
+}
+
+int64_t getOutputWidth(const ConvolutionProblem &problem) {
+  auto constant = dyn_cast<AffineConstantExpr>(problem.outputWidth);
+  return constant ? std::max<int64_t>(constant.getValue(), 1) : kTypicalWidth;
+}
+
+/// Bytes that the input under `pixels` neighbours of one output row takes.
+int64_t getSegmentBytes(const ConvolutionProblem &problem, int64_t pixels) {
+  int64_t columns = (pixels - 1) * problem.stride[1] +
+                    (problem.kernelWidth - 1) * problem.dilation[1] + 1;
+  int64_t bytes = problem.shape.kind == MicrokernelKind::Bf16Pairs
+                      ? 2
+                      : problem.shape.accumulatorBytes;
+  return problem.kernelHeight * columns * problem.tapSteps * bytes;
+}
+
+/// Panels hold filters of one group: as wide as fit it evenly.
+void fitGroups(const ConvolutionProblem &problem, int64_t lanes,
+               MatmulSchedule &schedule) {
+  if (problem.groups == 1 || problem.outputs % schedule.nr == 0)
+    return;
+  int64_t most = std::min(problem.outputs, schedule.nr);
+  for (int64_t width = most / lanes * lanes; width >= lanes; width -= lanes)
+    if (problem.outputs % width == 0) {
+      schedule.nr = width;
+      return;
+    }
+  schedule.nr = most;
+  while (problem.outputs % schedule.nr != 0)
+    --schedule.nr;
+}
+
+/// Segments of one output row, as few as fit the stack.
+void chooseSegments(const ConvolutionProblem &problem,
+                    MatmulSchedule &schedule) {
+  int64_t width = getOutputWidth(problem);
+  int64_t segments = 1;
+  auto pixels = [&] {
+    return llvm::alignTo(llvm::divideCeil(width, segments), schedule.mr);
+  };
+  while (int64_t(pixels()) > schedule.mr &&
+         (getSegmentBytes(problem, pixels()) > kSegmentBytes ||
+          int64_t(pixels()) > 256))
+    ++segments;
+  schedule.mc = pixels();
+  schedule.kc = 0;
+  schedule.panels = 1;
+}
+
+/// The choice without measuring for the direct algorithm.
+ConvolutionSchedule chooseDirectSchedule(const ConvolutionProblem &problem,
+                                         const Target &target) {
+  int64_t lanes = getLanes(problem, target);
+  ConvolutionSchedule schedule;
+  if (problem.form == ConvolutionForm::Depthwise) {
+    schedule.mr = std::min<int64_t>(
+        {getOutputWidth(problem), target.vectorRegisters == 32 ? 8 : 4});
+    schedule.mc = schedule.mr;
+    schedule.nr =
+        std::min<int64_t>(llvm::alignTo(problem.groups, lanes), 8 * lanes);
+    schedule.panelsOuter = false;
+    return schedule;
+  }
+  MatmulShape shape = problem.shape;
+  if (problem.form == ConvolutionForm::Segments) {
+    // Tiles do not cross the ends of rows, and the copy serves all panels.
+    shape.m = getOutputWidth(problem);
+    shape.copiesLhs = false;
+  }
+  static_cast<MatmulSchedule &>(schedule) = chooseMatmulSchedule(shape, target);
+  if (problem.form == ConvolutionForm::Matmul)
+    return schedule;
+  fitGroups(problem, lanes, schedule);
+  if (problem.form == ConvolutionForm::Segments) {
+    chooseSegments(problem, schedule);
+    return schedule;
+  }
+  if (problem.kernelHeight == 1)
+    schedule.kc = 0;
+  return schedule;
+}
+
+/// Whether F(4x4, 3x3) is sure to be faster, and its filters are small.
+bool prefersWinograd(const ConvolutionProblem &problem,
+                     const ConvolutionSchedule &schedule,
+                     const Target &target) {
+  return getWinogradTileCount(problem, schedule.algorithm) >= kWinogradTiles &&
+         problem.inputs >= kWinogradChannels &&
+         problem.outputs >= kWinogradChannels &&
+         getWinogradPositions(schedule.algorithm) * problem.inputs *
+                 problem.outputs * int64_t(sizeof(float)) <=
+             kWinogradFilterBytes &&
+         rejectWinogradSchedule(schedule, problem, target).empty();
+}
+
+} // namespace
+
+ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
+                                              const Target &target) {
+  if (problem.form == ConvolutionForm::Taps) {
+    ConvolutionSchedule schedule = chooseWinogradSchedule(
+        problem, ConvolutionAlgorithm::Winograd4x4, target);
+    if (prefersWinograd(problem, schedule, target))
+      return schedule;
+  }
+  return chooseDirectSchedule(problem, target);
+}
+
+std::string rejectConvolutionSchedule(const ConvolutionSchedule &schedule,
+                                      const ConvolutionProblem &problem,
+                                      const Target &target) {
+  if (schedule.algorithm != ConvolutionAlgorithm::Direct)
+    return rejectWinogradSchedule(schedule, problem, target);
+  int64_t lanes = getLanes(problem, target);
+  if (problem.form == ConvolutionForm::Depthwise) {
+    if (schedule.mr < 1 || schedule.mr > target.vectorRegisters / 2)
+      return llvm::formatv("mr must be in [1, {0}], not {1}",
+                           target.vectorRegisters / 2, schedule.mr);
+    if (schedule.nr < lanes || schedule.nr % lanes != 0)
+      return llvm::formatv(
+          "nr must be a multiple of the {0} lanes of a vector, not {1}", lanes,
+          schedule.nr);
+    return "";
+  }
+  MatmulSchedule whole = schedule;
+  if (problem.groups > 1) {
+    if (schedule.nr < 1 || problem.outputs % schedule.nr != 0)
+      return llvm::formatv(
+          "nr must divide the {0} output channels of a group, not be {1}",
+          problem.outputs, schedule.nr);
+    if (problem.shape.kind == MicrokernelKind::Bf16Pairs &&
+        schedule.nr % lanes != 0)
+      return llvm::formatv(
+          "nr must be a multiple of the {0} lanes of a vector, not {1}", lanes,
+          schedule.nr);
+    whole.nr = llvm::alignTo(schedule.nr, lanes);
+  }
+  MatmulShape shape = problem.shape;
+  if (problem.form == ConvolutionForm::Segments) {
+    shape.copiesLhs = false;
+    if (schedule.kc != 0 || schedule.panels != 1)
+      return "a segment takes all steps and panels at once: kc must be 0 and "
+             "panels 1";
+    if (getSegmentBytes(problem, schedule.mc) > 2 * kSegmentBytes)
+      return llvm::formatv(
+          "a segment of {0} pixels takes {1} bytes of stack, more than {2}",
+          schedule.mc, getSegmentBytes(problem, schedule.mc),
+          2 * kSegmentBytes);
+  }
+  if (problem.form == ConvolutionForm::Taps && schedule.panels != 1)
+    return "panels must be 1: nothing is copied that more panels could share";
+  return rejectMatmulSchedule(whole, shape, target);
+}
+
+std::vector<ConvolutionSchedule>
+listConvolutionSchedules(const ConvolutionProblem &problem,
+                         const Target &target) {
+  std::vector<ConvolutionSchedule> schedules{
+      chooseConvolutionSchedule(problem, target)};
+  int64_t lanes = getLanes(problem, target);
+  auto add = [&](const ConvolutionSchedule &schedule) {
+    addIfNew<ConvolutionSchedule>(
+        schedules, schedule, [&](const ConvolutionSchedule &schedule) {
+          return rejectConvolutionSchedule(schedule, problem, target);
+        });
+  };
+  add(chooseDirectSchedule(problem, target));
+  if (problem.form == ConvolutionForm::Depthwise) {
+    for (int64_t mr : {2, 4, 6, 8, 12})
+      for (int64_t vectors : {2, 4, 8, 16}) {
+        ConvolutionSchedule schedule = schedules.front();
+        schedule.mr = schedule.mc = mr;
+        schedule.nr = vectors * lanes;
+        add(schedule);
+      }
+    return schedules;
+  }
+  for (const MatmulSchedule &matmul :
+       listMatmulSchedules(problem.shape, target)) {
+    ConvolutionSchedule schedule;
+    static_cast<MatmulSchedule &>(schedule) = matmul;
+    if (problem.form != ConvolutionForm::Matmul) {
+      schedule.panels = 1;
+      fitGroups(problem, lanes, schedule);
+    }
+    if (problem.form == ConvolutionForm::Segments)
+      chooseSegments(problem, schedule);
+    add(schedule);
+  }
+  for (const ConvolutionSchedule &schedule :
+       listWinogradSchedules(problem, target))
+    add(schedule);
+  return schedules;
+}
+
+static StringRef nameOf(ConvolutionAlgorithm algorithm) {
+  return algorithm == ConvolutionAlgorithm::Direct
+             ? "direct"
+             : getWinogradPacking(algorithm);
+}
+
+DictionaryAttr ConvolutionSchedule::toConfig(MLIRContext *context) const {
+  Builder builder(context);
+  NamedAttrList config(MatmulSchedule::toConfig(context));
+  config.set("algorithm", builder.getStringAttr(nameOf(algorithm)));
+  return config.getDictionary(context);
+}
+
+std::string ConvolutionSchedule::toString() const {
+  std::string tiles = MatmulSchedule::toString();
+  return algorithm == ConvolutionAlgorithm::Direct
+             ? tiles
+             : (nameOf(algorithm) + " " + tiles).str();
+}
+
+FailureOr<ConvolutionSchedule>
+readConvolutionSchedule(DictionaryAttr config,
+                        const ConvolutionProblem &problem, const Target &target,
+                        std::string &reason) {
+  ConvolutionSchedule schedule = chooseConvolutionSchedule(problem, target);
+  StringRef name = nameOf(schedule.algorithm);
+  if (auto attribute =
+          config ? config.getAs<StringAttr>("algorithm") : StringAttr())
+    name = attribute.getValue();
+  auto algorithm = llvm::StringSwitch<std::optional<ConvolutionAlgorithm>>(name)
+                       .Case("direct", ConvolutionAlgorithm::Direct)
+                       .Case("winograd_2x2", ConvolutionAlgorithm::Winograd2x2)
+                       .Case("winograd_4x4", ConvolutionAlgorithm::Winograd4x4)
+                       .Default(std::nullopt);
+  if (!algorithm) {
+    reason = llvm::formatv("algorithm must be direct, winograd_2x2 or "
+                           "winograd_4x4, not {0}",
+                           name);
+    return failure();
+  }
+  if (*algorithm != schedule.algorithm)
+    schedule = *algorithm == ConvolutionAlgorithm::Direct
+                   ? chooseDirectSchedule(problem, target)
+                   : chooseWinogradSchedule(problem, *algorithm, target);
+  static_cast<MatmulSchedule &>(schedule) =
+      readMatmulSchedule(config, schedule);
+  return schedule;
+}
+
+} // namespace aitune

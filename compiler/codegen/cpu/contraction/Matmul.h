@@ -1,0 +1,56 @@
+// Matmul kernels: a kernel function of kind "matmul" becomes an ABI function.
+#ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMUL_H
+#define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMUL_H
+
+#include <string>
+
+#include "compiler/codegen/cpu/contraction/MatmulSchedule.h"
+#include "compiler/codegen/cpu/contraction/MicrokernelEpilogue.h"
+#include "compiler/codegen/cpu/contraction/MicrokernelLayout.h"
+
+namespace aitune {
+
+/// A contraction as the emitter sees it. Rows, steps (the contracted axis) and
+/// columns are the axes of the product; leading axes are part of the rows
+/// unless the right side has them too.
+struct MatmulProblem {
+  mlir::Value result; ///< of the contraction, in the kernel's body
+  mlir::AffineExpr batch, m, n, k;
+  OperandAccess lhs, rhs;
+  LayoutAxis lhsBatch, lhsRows, lhsSteps;
+  LayoutAxis rhsBatch, rhsSteps, rhsColumns;
+  mlir::Type accumulatorType;
+  /// How the constant right side is packed at load (PackingProto's names, in
+  /// lower case); empty: it is read as it is.
+  std::string packing;
+  /// The constant is [N, K].
+  bool packingTransposed = false;
+  MatmulShape shape;
+};
+
+/// Reads the matmul of `kernel`, a function of kind "matmul": exactly one
+/// ait.matmul, its operands arguments seen through views. A right side whose
+/// argument has the attribute ait.constant is read packed. Fails with `reason`.
+mlir::FailureOr<MatmulProblem> analyzeMatmul(mlir::func::FuncOp kernel,
+                                             const Target &target,
+                                             std::string &reason);
+
+/// Lets AMX do what was going to be done in pairs of bf16, where the CPU has it
+/// and the sizes fill its tiles: steps a multiple of 32, more than a few rows.
+void useAmxWhereItFits(MatmulProblem &problem, const Target &target);
+
+/// Replaces `kernel` by the ABI function that computes `problem` and the
+/// operations after it. Fails, with `reason` and the kernel unchanged, if the
+/// schedule is not legal or an operation after the contraction has no code.
+mlir::LogicalResult emitMatmul(mlir::func::FuncOp kernel,
+                               const MatmulProblem &problem,
+                               const MatmulSchedule &schedule,
+                               const Target &target, std::string &reason);
+
+/// analyzeMatmul and emitMatmul with the schedule of ait.config.
+mlir::LogicalResult lowerMatmul(mlir::func::FuncOp kernel, const Target &target,
+                                std::string &reason);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMUL_H

@@ -1,0 +1,166 @@
+#include "compiler/codegen/cpu/contraction/Matmul.h"
+
+#include "compiler/dialect/Ait.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+int64_t getConstantOr(AffineExpr expr, int64_t otherwise) {
+  auto constant = dyn_cast<AffineConstantExpr>(expr);
+  return constant ? constant.getValue() : otherwise;
+}
+
+/// Whether [batch..., K, N] or its transpose lies dense in the buffer, as the
+/// packing at load expects it: it knows K and N from the argument's last sizes.
+/// With K or N of 1 the strides alone do not tell one from the other.
+bool isDenseMatrix(const Layout &layout, RankedTensorType argument,
+                   AffineExpr k, AffineExpr n, bool &transposed) {
+  MLIRContext *context = k.getContext();
+  unsigned rank = layout.axes.size();
+  if (layout.offset != getAffineConstantExpr(0, context))
+    return false;
+  AffineExpr one = getAffineConstantExpr(1, context);
+  auto dense = [&](const LayoutAxis &outer, AffineExpr outerSize,
+                   const LayoutAxis &inner, AffineExpr innerSize) {
+    return inner == coalesce({{innerSize, one}}) &&
+           outer == coalesce({{outerSize, innerSize}});
+  };
+  const LayoutAxis &steps = layout.axes[rank - 2],
+                   &columns = layout.axes[rank - 1];
+  auto hasSizes = [&](AffineExpr outerSize, AffineExpr innerSize) {
+    return argument.getRank() >= 2 &&
+           argument.getShape().take_back(2) ==
+               ArrayRef<int64_t>({getConstantOr(outerSize, -1),
+                                  getConstantOr(innerSize, -1)});
+  };
+  transposed = !hasSizes(k, n) || !dense(steps, k, columns, n);
+  if (transposed && (!hasSizes(n, k) || !dense(columns, n, steps, k)))
+    return false;
+  LayoutAxis batch = layout.collapse(0, rank - 2);
+  return batch.empty() ||
+         (batch.size() == 1 &&
+          batch.front().stride == ait::canonicalizeSize(k * n));
+}
+
+} // namespace
+
+FailureOr<MatmulProblem>
+analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
+  ait::MatmulOp matmul;
+  for (auto op : kernel.getOps<ait::MatmulOp>()) {
+    if (matmul) {
+      reason = "the kernel has more than one matmul";
+      return failure();
+    }
+    matmul = op;
+  }
+  if (!matmul) {
+    reason = "the kernel has no matmul";
+    return failure();
+  }
+  FailureOr<OperandAccess> lhs = getOperandAccess(matmul.getLhs(), reason);
+  if (failed(lhs))
+    return failure();
+  FailureOr<OperandAccess> rhs = getOperandAccess(matmul.getRhs(), reason);
+  if (failed(rhs))
+    return failure();
+  auto isFloat = [](Type type) {
+    return type.isF32() || type.isF64() || type.isF16() || type.isBF16();
+  };
+  if (!isFloat(lhs->storedType) || !isFloat(rhs->storedType)) {
+    reason = "generated matmuls are of f32, f64, f16 or bf16";
+    return failure();
+  }
+
+  MatmulProblem problem;
+  problem.result = matmul.getResult();
+  problem.lhs = *lhs;
+  problem.rhs = *rhs;
+  MLIRContext *context = kernel.getContext();
+  bool isDouble =
+      cast<RankedTensorType>(matmul.getType()).getElementType().isF64();
+  problem.accumulatorType = isDouble ? Type(Float64Type::get(context))
+                                     : Type(Float32Type::get(context));
+
+  Layout left = lhs->layout, right = rhs->layout;
+  unsigned rank = left.axes.size(), rightRank = right.axes.size();
+  if (matmul.getTransposeLhs())
+    std::swap(left.axes[rank - 2], left.axes[rank - 1]);
+  if (matmul.getTransposeRhs())
+    std::swap(right.axes[rightRank - 2], right.axes[rightRank - 1]);
+  SmallVector<AffineExpr> sizes =
+      ait::getSymbolicSizes(cast<RankedTensorType>(matmul.getType()));
+  SmallVector<AffineExpr> lhsSizes =
+      ait::getSymbolicSizes(cast<RankedTensorType>(matmul.getLhs().getType()));
+  problem.n = ait::canonicalizeSize(sizes.back());
+  problem.k = ait::canonicalizeSize(
+      lhsSizes[matmul.getTransposeLhs() ? rank - 2 : rank - 1]);
+  problem.lhsSteps = left.axes[rank - 1];
+  problem.rhsSteps = right.axes[rightRank - 2];
+  problem.rhsColumns = right.axes[rightRank - 1];
+  problem.rhsBatch = right.collapse(0, rightRank - 2);
+  // Leading axes that the right side does not have are rows like any other.
+  unsigned batchAxes = isBroadcast(problem.rhsBatch) ? 0 : rank - 2;
+  problem.lhsBatch = left.collapse(0, batchAxes);
+  problem.lhsRows = left.collapse(batchAxes, rank - 1);
+  AffineExpr one = getAffineConstantExpr(1, context);
+  problem.batch = one;
+  problem.m = one;
+  for (unsigned axis = 0; axis + 1 < rank; ++axis) {
+    AffineExpr &product = axis < batchAxes ? problem.batch : problem.m;
+    product = ait::canonicalizeSize(product * sizes[axis]);
+  }
+  if (batchAxes == 0)
+    problem.rhsBatch.clear();
+
+  MatmulShape &shape = problem.shape;
+  bool packed =
+      kernel.getArgAttr(rhs->argument, "ait.constant") &&
+      getConstantOr(problem.n, -1) > 0 && getConstantOr(problem.k, -1) > 0 &&
+      isDenseMatrix(
+          right,
+          cast<RankedTensorType>(kernel.getArgument(rhs->argument).getType()),
+          problem.k, problem.n, problem.packingTransposed);
+  // Another reader of the argument would find it packed.
+  packed = packed && kernel.getArgument(rhs->argument).hasOneUse();
+  if (packed && target.hasAvx512Bf16 && target.vectorBits == 512 &&
+      lhs->storedType.isBF16() && rhs->storedType.isBF16() && !isDouble)
+    shape.kind = MicrokernelKind::Bf16Pairs;
+  if (packed)
+    problem.packing = shape.kind == MicrokernelKind::Bf16Pairs
+                          ? "matmul_panels_bf16_pairs"
+                          : "matmul_panels";
+  shape.batch = getConstantOr(problem.batch, 1);
+  shape.m = getConstantOr(problem.m, -1);
+  shape.n = getConstantOr(problem.n, -1);
+  shape.k = getConstantOr(problem.k, -1);
+  shape.rhsBytes = rhs->storedType.getIntOrFloatBitWidth() / 8;
+  shape.accumulatorBytes = isDouble ? 8 : 4;
+  Type lhsType = shape.kind == MicrokernelKind::FusedMultiplyAdd
+                     ? problem.accumulatorType
+                     : lhs->storedType;
+  shape.copiesLhs =
+      lhs->storedType != lhsType || !isContiguous(problem.lhsSteps);
+  // Few rows do not pay for a copy of the right side.
+  bool fewRows = shape.m >= 0 && shape.m <= 32;
+  shape.copiesRhs = !packed && (!isContiguous(problem.rhsColumns) ||
+                                (problem.rhsSteps.size() > 1) || !fewRows);
+  useAmxWhereItFits(problem, target);
+  return problem;
+}
+
+void useAmxWhereItFits(MatmulProblem &problem, const Target &target) {
+  MatmulShape &shape = problem.shape;
+  bool fits = shape.k % 32 == 0 && (shape.m < 0 || shape.m >= 8);
+  if (!target.hasAmxBf16 || shape.kind != MicrokernelKind::Bf16Pairs || !fits)
+    return;
+  shape.kind = MicrokernelKind::AmxBf16;
+  // Tiles read 16 rows of one stride; a copy has room for rows that do not
+  // exist.
+  if (problem.lhsRows.size() != 1 || shape.m < 0 || shape.m % 16 != 0)
+    shape.copiesLhs = true;
+}
+
+} // namespace aitune

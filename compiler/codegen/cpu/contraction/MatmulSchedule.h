@@ -1,0 +1,82 @@
+// How a generated matmul is cut up: the parameters, which of them are legal,
+// and the choice that is made without measuring.
+#ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMULSCHEDULE_H
+#define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMULSCHEDULE_H
+
+#include <string>
+#include <vector>
+
+#include "compiler/codegen/cpu/contraction/Microkernel.h"
+#include "compiler/codegen/cpu/target/Grain.h"
+#include "compiler/codegen/cpu/target/Target.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+namespace aitune {
+
+/// result[m, n] = sum over k of lhs[m, k] * rhs[k, n], as far as a schedule
+/// needs to know it. Sizes that depend on symbols are -1.
+struct MatmulShape {
+  int64_t batch = 1, m = -1, n = -1, k = -1;
+  MicrokernelKind kind = MicrokernelKind::FusedMultiplyAdd;
+  /// Bytes of an element of the right side in memory.
+  int64_t rhsBytes = 4;
+  /// Bytes of an accumulator.
+  int64_t accumulatorBytes = 4;
+  /// The left side is copied into contiguous rows (its dtype or strides do not
+  /// suit the microkernel); the right side is copied into panels at run time.
+  bool copiesLhs = false, copiesRhs = false;
+};
+
+/// A register tile of mr rows and nr columns sweeps a block of mc rows against
+/// one panel (nr columns) of the right side. The panel, kc steps long, stays in
+/// the L2 cache while the block's rows stream past it. A work unit is one block
+/// and `panels` panels.
+struct MatmulSchedule {
+  /// Rows of the register tile. mr * nr / lanes accumulators and nr / lanes + 1
+  /// more registers must fit; as many as fit hide the multiply-add's latency
+  /// and the loads.
+  int64_t mr = 8;
+  /// Columns of a panel: a multiple of the lanes.
+  int64_t nr = 48;
+  /// Steps of the contracted axis between which sums rest in memory; 0: all at
+  /// once. Only worth it when a panel would not fit the L2 cache. Even.
+  int64_t kc = 0;
+  /// Rows of a block, a multiple of mr.
+  int64_t mc = 128;
+  /// Panels of a work unit: more than one where copying the left side should
+  /// pay off.
+  int64_t panels = 1;
+  /// Neighbouring units share the panel (true) or the block of rows (false):
+  /// true where the right side is larger than the cache, so that it is read
+  /// once.
+  bool panelsOuter = true;
+  /// Units that a thread takes at least, so that a kernel of less than twice as
+  /// many runs on one thread; 0: judged from their work.
+  int64_t grain = 0;
+
+  mlir::DictionaryAttr toConfig(mlir::MLIRContext *context) const;
+  std::string toString() const;
+};
+
+/// Why `schedule` cannot be generated; empty if it can.
+std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
+                                 const MatmulShape &shape,
+                                 const Target &target);
+
+/// The choice made without measuring: the tile with the fewest estimated
+/// cycles, blocks that fit the caches, enough units to share out.
+MatmulSchedule chooseMatmulSchedule(const MatmulShape &shape,
+                                    const Target &target);
+
+/// Legal schedules worth measuring, the default choice first. Never empty.
+std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
+                                                const Target &target);
+
+/// The schedule a kernel's ait.config sets; parameters that it does not name
+/// come from `fallback`.
+MatmulSchedule readMatmulSchedule(mlir::DictionaryAttr config,
+                                  const MatmulSchedule &fallback);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMULSCHEDULE_H

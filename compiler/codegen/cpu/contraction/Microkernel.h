@@ -1,0 +1,104 @@
+// The innermost loop of every contraction: a tile of the result held in vector
+// registers, to which each step adds the product of one column of the left side
+// and one row of the right side.
+//
+// The left side is read one element at a time and broadcast (an operand of the
+// multiply-add on AVX-512), the right side as whole vectors. So the left side
+// needs no packing where its rows are contiguous along the contracted axis, and
+// a tile of `rows` x `vectors` does rows * vectors multiply-adds for rows +
+// vectors loads.
+#ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNEL_H
+#define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNEL_H
+
+#include "compiler/codegen/cpu/contraction/MicrokernelBuilder.h"
+
+namespace aitune {
+
+/// How one multiply-add step is done.
+enum class MicrokernelKind {
+  /// f32 (or f64) multiply-add; narrower right sides are widened as loaded.
+  FusedMultiplyAdd,
+  /// Two steps at once of bf16 with f32 sums (vdpbf16ps): both sides bf16, the
+  /// right side in pairs.
+  Bf16Pairs,
+  /// AMX tiles of bf16 with f32 sums; the right side in the same pairs.
+  AmxBf16,
+};
+
+/// The tile: `rows` rows of `vectors` vectors of `lanes` accumulators.
+struct TileShape {
+  int64_t rows, vectors, lanes;
+  mlir::Type accumulatorType;
+  int64_t columns() const { return vectors * lanes; }
+};
+
+/// The right side of a tile: row k at pointer + k * rowStride, `vectors`
+/// vectors wide. For Bf16Pairs row k holds steps 2k and 2k + 1 interleaved.
+struct TileRhs {
+  mlir::Value pointer;
+  mlir::Value rowStride; ///< in elements
+  mlir::Type elementType;
+  /// One mask a vector where columns past the end must not be read; else empty.
+  llvm::SmallVector<mlir::Value> masks;
+};
+
+/// Zeros for a tile's accumulators, row by row.
+llvm::SmallVector<mlir::Value> emitZeroTile(KernelBuilder &builder,
+                                            const TileShape &tile);
+
+/// accumulators[r][v] += sum over k < count of lhs[r][k] * rhs[k][v].
+/// lhsRows[r] points to `count` contiguous elements: of the accumulator's type,
+/// or bf16 for Bf16Pairs. An odd count is fine: the last pair's second half of
+/// the right side is then read but multiplied by zero.
+llvm::SmallVector<mlir::Value>
+emitMultiplyAccumulate(KernelBuilder &builder, MicrokernelKind kind,
+                       const TileShape &tile, mlir::ValueRange lhsRows,
+                       const TileRhs &rhs, mlir::Value count,
+                       mlir::ValueRange accumulators);
+
+/// The whole of a tile for AmxBf16: sums[r][c] (+)= sum over k < count of
+/// lhs[r][k] * rhs[k][c], for `rows` (16 or 32) rows of bf16 from `lhs` on,
+/// lhsRowStride elements apart, and `columns` (16 or 32) columns; `count` is a
+/// multiple of 32. The sums are stored, rows `sumsRowStride` floats apart.
+void emitAmxTile(KernelBuilder &builder, int64_t rows, int64_t columns,
+                 mlir::Value lhs, mlir::Value lhsRowStride, const TileRhs &rhs,
+                 mlir::Value count, bool startsAtZero, mlir::Value sums,
+                 int64_t sumsRowStride);
+
+/// Stores a tile to, or loads it from, rows of `rowStride` accumulators.
+void emitStoreTile(KernelBuilder &builder, const TileShape &tile,
+                   mlir::ValueRange accumulators, mlir::Value pointer,
+                   int64_t rowStride);
+llvm::SmallVector<mlir::Value> emitLoadTile(KernelBuilder &builder,
+                                            const TileShape &tile,
+                                            mlir::Value pointer,
+                                            int64_t rowStride);
+
+/// Calls `emitTile(row, rows)` with constant `rows` so that the `count` rows
+/// from 0 on are covered: tiles of `tileRows`, then smaller ones for what is
+/// left. `rest` is what is left (count mod tileRows) or 0, where that is known
+/// at compile time: one tile then covers it, else tiles of halving sizes.
+void emitRowTiles(
+    KernelBuilder &builder, int64_t tileRows, mlir::Value count,
+    std::optional<int64_t> rest,
+    const std::function<void(mlir::Value row, int64_t rows)> &emitTile);
+
+/// A right side that was not packed ahead.
+struct PanelSource {
+  mlir::Value pointer;
+  mlir::Type elementType;
+  LayoutAxis stepAxis, columnAxis;
+};
+/// Copies to `target`, as rows of tile.columns() accumulators, one row a step,
+/// the panel of `source` that begins at step `firstStep` and column
+/// `firstColumn`. Columns from `validColumns` (at least 1) on get unspecified
+/// finite or infinite numbers of the source or zeros. `target` has room for
+/// `steps` rows rounded up to a multiple of the lanes.
+void emitPackPanel(KernelBuilder &builder, const TileShape &tile,
+                   const PanelSource &source, mlir::Value firstStep,
+                   mlir::Value steps, mlir::Value firstColumn,
+                   mlir::Value validColumns, mlir::Value target);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNEL_H

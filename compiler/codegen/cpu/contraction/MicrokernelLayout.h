@@ -1,0 +1,104 @@
+// Where the elements of a tensor inside a contraction kernel lie in memory.
+//
+// A kernel body reads its arguments through views (reshape, permute, expand,
+// slice) and writes its results through them. A contraction wants an address
+// for "row r, column c", so views are followed down to the argument once, at
+// compile time. Axes hold a list of modes, not one stride: the T*H rows of a
+// [T, H*D] tensor read as [H, T, D] have no single stride, but two.
+#ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H
+#define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H
+
+#include <string>
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace aitune {
+
+/// `size` steps of `stride` elements; both over the module's symbols.
+struct LayoutMode {
+  mlir::AffineExpr size, stride;
+  bool operator==(const LayoutMode &other) const {
+    return size == other.size && stride == other.stride;
+  }
+};
+
+/// The modes of one axis, outermost first: the axis's index is a number in the
+/// mixed radix of their sizes. No mode has size 1; none at all is an axis of
+/// size 1. Neighbours that could be one mode are one.
+using LayoutAxis = llvm::SmallVector<LayoutMode, 2>;
+
+/// Element (i0, i1, ...) is at offset + sum of the axes' contributions, in
+/// elements from the start of the buffer.
+struct Layout {
+  mlir::AffineExpr offset;
+  llvm::SmallVector<LayoutAxis, 4> axes;
+  bool operator==(const Layout &other) const {
+    return offset == other.offset && axes == other.axes;
+  }
+
+  /// One axis that runs through axes [begin, end), outermost first.
+  LayoutAxis collapse(unsigned begin, unsigned end) const;
+};
+
+/// Joins modes that are one and drops those of size 1.
+LayoutAxis coalesce(llvm::ArrayRef<LayoutMode> modes);
+
+/// The product of the modes' sizes.
+mlir::AffineExpr getAxisSize(const LayoutAxis &axis,
+                             mlir::MLIRContext *context);
+
+/// Whether the axis is never stepped through in memory (broadcast or size 1).
+bool isBroadcast(const LayoutAxis &axis);
+
+/// Whether the axis is of size 1 or one mode of stride 1.
+bool isContiguous(const LayoutAxis &axis);
+
+/// The constant stride of an axis of one mode; nothing otherwise. An axis of
+/// size 1 has stride 0.
+std::optional<int64_t> getConstantStride(const LayoutAxis &axis);
+
+/// A dense row-major buffer of this type.
+Layout getDenseLayout(mlir::RankedTensorType type);
+
+/// A view operation as a change of layout, free of the operation, so that its
+/// inverse is one too.
+struct ViewStep {
+  enum class Kind { Reshape, Permute, Expand, Slice };
+  Kind kind;
+  llvm::SmallVector<mlir::AffineExpr, 4> sizes; // of the result
+  llvm::SmallVector<int64_t, 4> permutation;    // Permute
+  llvm::SmallVector<int64_t, 4> starts, steps;  // Slice
+};
+
+/// The step of ait.reshape, permute, expand or slice; nothing for other
+/// operations.
+std::optional<ViewStep> getViewStep(mlir::Operation *op);
+
+/// The step back from the result of `op` to its input; only reshape and
+/// permute have one.
+std::optional<ViewStep> getInverseViewStep(mlir::Operation *op);
+
+/// The layout of a view of a tensor with this layout. Fails, with `reason`, if
+/// it has none (a reshape across a gap, a slice through several modes).
+mlir::FailureOr<Layout> applyView(const Layout &layout, const ViewStep &step,
+                                  std::string &reason);
+
+/// What a value in a kernel body is when it is an argument seen through views
+/// and widening conversions of floats.
+struct OperandAccess {
+  unsigned argument;
+  Layout layout;
+  /// Of the buffer.
+  mlir::Type storedType;
+};
+
+/// Follows `value` to an argument of `kernel`. Fails, with `reason`, if other
+/// operations are between.
+mlir::FailureOr<OperandAccess> getOperandAccess(mlir::Value value,
+                                                std::string &reason);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H

@@ -1,0 +1,212 @@
+#include <algorithm>
+
+#include "compiler/codegen/cpu/contraction/Winograd.h"
+#include "compiler/codegen/cpu/target/ScheduleConfig.h"
+#include "compiler/dialect/Ait.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Tiles assumed where they are only known at run time.
+constexpr int64_t kTypicalTiles = 64;
+/// Bytes of the stack that a kernel may take.
+constexpr int64_t kStackBytes = 1024 * 1024;
+/// Units that a few threads can share.
+constexpr int64_t kUsefulUnits = 8;
+
+/// One of the T * T matmuls.
+MatmulShape getProductShape(const ConvolutionProblem &problem,
+                            ConvolutionAlgorithm algorithm) {
+  MatmulShape shape;
+  shape.m = getWinogradTileCount(problem, algorithm);
+  shape.n = problem.outputs;
+  shape.k = problem.inputs;
+  return shape;
+}
+
+/// Bytes of transformed inputs and sums for each tile of a block.
+int64_t getTileBytes(const ConvolutionProblem &problem,
+                     ConvolutionAlgorithm algorithm, int64_t nr,
+                     int64_t lanes) {
+  return getWinogradPositions(algorithm) *
+         (getWinogradRow(problem.inputs, lanes) + nr) * int64_t(sizeof(float));
+}
+
+/// As many tiles as `bytes` hold, in evenly many blocks.
+int64_t getBlock(int64_t tiles, int64_t mr, int64_t tileBytes, int64_t bytes) {
+  int64_t most = std::max(mr, bytes / tileBytes / mr * mr);
+  int64_t blocks = llvm::divideCeil(tiles, most);
+  return llvm::alignTo(llvm::divideCeil(tiles, blocks), mr);
+}
+
+/// Panels of a unit: as many as leave units enough, since each unit transforms
+/// its inputs anew.
+int64_t getPanels(int64_t tiles, int64_t panels, int64_t mc) {
+  int64_t blocks = llvm::divideCeil(tiles, mc);
+  int64_t groups =
+      std::clamp<int64_t>(llvm::divideCeil(kUsefulUnits, blocks), 1, panels);
+  return llvm::divideCeil(panels, groups);
+}
+
+} // namespace
+
+int64_t getWinogradOutputs(ConvolutionAlgorithm algorithm) {
+  switch (algorithm) {
+  case ConvolutionAlgorithm::Direct:
+    return 0;
+  case ConvolutionAlgorithm::Winograd2x2:
+    return 2;
+  case ConvolutionAlgorithm::Winograd4x4:
+    return 4;
+  }
+  llvm_unreachable("all algorithms are listed");
+}
+
+int64_t getWinogradPositions(ConvolutionAlgorithm algorithm) {
+  int64_t tile = getWinogradOutputs(algorithm) + 2;
+  return tile * tile;
+}
+
+StringRef getWinogradPacking(ConvolutionAlgorithm algorithm) {
+  return algorithm == ConvolutionAlgorithm::Winograd2x2 ? "winograd_2x2"
+                                                        : "winograd_4x4";
+}
+
+int64_t getWinogradRow(int64_t inputs, int64_t lanes) {
+  // A power of two apart, rows would fight for the same sets of the cache.
+  return llvm::alignTo(inputs, lanes) + lanes;
+}
+
+AffineExpr getWinogradTiles(const ConvolutionProblem &problem,
+                            ConvolutionAlgorithm algorithm) {
+  int64_t outputs = getWinogradOutputs(algorithm);
+  return ait::canonicalizeSize(problem.batch *
+                               problem.outputHeight.ceilDiv(outputs) *
+                               problem.outputWidth.ceilDiv(outputs));
+}
+
+int64_t getWinogradTileCount(const ConvolutionProblem &problem,
+                             ConvolutionAlgorithm algorithm) {
+  auto constant =
+      dyn_cast<AffineConstantExpr>(getWinogradTiles(problem, algorithm));
+  return constant ? constant.getValue() : -1;
+}
+
+AffineExpr getWinogradGrid(const ConvolutionProblem &problem,
+                           const ConvolutionSchedule &schedule) {
+  int64_t panels = llvm::divideCeil(problem.outputs, schedule.nr);
+  return ait::canonicalizeSize(
+      getWinogradTiles(problem, schedule.algorithm).ceilDiv(schedule.mc) *
+      int64_t(llvm::divideCeil(panels, schedule.panels)));
+}
+
+double getWinogradUnitWork(const ConvolutionProblem &problem,
+                           const ConvolutionSchedule &schedule) {
+  return double(getWinogradPositions(schedule.algorithm)) * schedule.mc *
+         schedule.nr * schedule.panels * problem.inputs;
+}
+
+std::string rejectWinogradSchedule(const ConvolutionSchedule &schedule,
+                                   const ConvolutionProblem &problem,
+                                   const Target &target) {
+  if (problem.form != ConvolutionForm::Taps || problem.kernelHeight != 3 ||
+      problem.kernelWidth != 3 || problem.stride[0] != 1 ||
+      problem.stride[1] != 1 || problem.dilation[0] != 1 ||
+      problem.dilation[1] != 1 || problem.groups != 1)
+    return "Winograd's algorithms are for 3x3 convolutions of stride 1, "
+           "dilation 1 and one group, of 8 channels or more";
+  if (!problem.input.storedType.isF32() || !problem.filter.storedType.isF32())
+    return "Winograd's algorithms are for f32: their transforms lose a digit";
+  if (schedule.kc != 0)
+    return "kc must be 0: the matmuls of Winograd's algorithms take all "
+           "channels at once";
+  // Of a matmul only the tile matters here: blocks are others.
+  MatmulSchedule tile = schedule;
+  if (schedule.mr > 0 && schedule.mc % schedule.mr == 0)
+    tile.mc = schedule.mr;
+  if (std::string reason = rejectMatmulSchedule(
+          tile, getProductShape(problem, schedule.algorithm), target);
+      !reason.empty())
+    return reason;
+  int64_t panels = llvm::divideCeil(problem.outputs, schedule.nr);
+  if (schedule.panels > panels)
+    return llvm::formatv("panels must be at most the {0} there are, not {1}",
+                         panels, schedule.panels);
+  int64_t lanes = target.vectorBits / 32;
+  int64_t bytes = schedule.mc *
+                  getTileBytes(problem, schedule.algorithm, schedule.nr, lanes);
+  if (bytes > kStackBytes)
+    return llvm::formatv("its blocks take {0} bytes of stack, more than {1}",
+                         bytes, kStackBytes);
+  return "";
+}
+
+ConvolutionSchedule chooseWinogradSchedule(const ConvolutionProblem &problem,
+                                           ConvolutionAlgorithm algorithm,
+                                           const Target &target) {
+  int64_t lanes = target.vectorBits / 32;
+  ConvolutionSchedule schedule;
+  static_cast<MatmulSchedule &>(schedule) =
+      chooseMatmulSchedule(getProductShape(problem, algorithm), target);
+  schedule.algorithm = algorithm;
+  schedule.kc = 0;
+  int64_t tiles = getWinogradTileCount(problem, algorithm);
+  tiles = tiles < 0 ? kTypicalTiles : std::max<int64_t>(tiles, 1);
+  int64_t bytes = getTileBytes(problem, algorithm, schedule.nr, lanes);
+  schedule.mc = getBlock(tiles, schedule.mr, bytes, target.l2Bytes / 2);
+  schedule.panels = getPanels(
+      tiles, llvm::divideCeil(problem.outputs, schedule.nr), schedule.mc);
+  schedule.panelsOuter = true;
+  return schedule;
+}
+
+std::vector<ConvolutionSchedule>
+listWinogradSchedules(const ConvolutionProblem &problem, const Target &target) {
+  std::vector<ConvolutionSchedule> schedules;
+  auto add = [&](const ConvolutionSchedule &schedule) {
+    addIfNew<ConvolutionSchedule>(
+        schedules, schedule, [&](const ConvolutionSchedule &schedule) {
+          return rejectWinogradSchedule(schedule, problem, target);
+        });
+  };
+  int64_t lanes = target.vectorBits / 32;
+  for (ConvolutionAlgorithm algorithm :
+       {ConvolutionAlgorithm::Winograd4x4, ConvolutionAlgorithm::Winograd2x2}) {
+    ConvolutionSchedule chosen =
+        chooseWinogradSchedule(problem, algorithm, target);
+    add(chosen);
+    MatmulShape shape = getProductShape(problem, algorithm);
+    int64_t tiles = shape.m < 0 ? kTypicalTiles : shape.m;
+    for (int64_t vectors = 1; vectors <= 4; ++vectors) {
+      int64_t most = std::min<int64_t>(
+          14, (target.vectorRegisters - vectors - 1) / vectors);
+      int64_t even =
+          tiles > most ? llvm::divideCeil(tiles, llvm::divideCeil(tiles, most))
+                       : tiles;
+      for (int64_t mr : {most, even, most / 2}) {
+        if (mr < 1 || mr > tiles)
+          continue;
+        ConvolutionSchedule schedule = chosen;
+        schedule.mr = mr;
+        schedule.nr = vectors * lanes;
+        int64_t panels = llvm::divideCeil(problem.outputs, schedule.nr);
+        int64_t bytes = getTileBytes(problem, algorithm, schedule.nr, lanes);
+        for (int64_t stack :
+             {target.l2Bytes / 2, target.l2Bytes / 4, target.l2Bytes}) {
+          schedule.mc = getBlock(tiles, mr, bytes, stack);
+          schedule.panels = getPanels(tiles, panels, schedule.mc);
+          add(schedule);
+          schedule.panels = panels;
+          add(schedule);
+        }
+      }
+    }
+  }
+  return schedules;
+}
+
+} // namespace aitune

@@ -1,0 +1,201 @@
+#include "compiler/codegen/cpu/llvm/ExpandMath.h"
+
+#include "compiler/codegen/cpu/llvm/MathApproximations.h"
+#include "compiler/codegen/cpu/llvm/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace aitune {
+
+#define GEN_PASS_DEF_CPUEXPANDMATHPASS
+#include "compiler/codegen/cpu/llvm/Passes.h.inc"
+
+namespace {
+
+using Approximation = Value (*)(OpBuilder &, Location, Value);
+
+struct Function {
+  /// libm's name for f64; f32's has an "f" after it.
+  const char *libm;
+  /// For f32; null where calls are good enough.
+  Approximation approximation;
+};
+
+/// Nothing for operations that LLVM turns into instructions.
+std::optional<Function> lookUp(Operation *op) {
+  static const llvm::StringMap<Function> functions = {
+      {"math.exp", {"exp", approximateExp}},
+      {"math.exp2", {"exp2", approximateExp2}},
+      {"math.expm1", {"expm1", approximateExpm1}},
+      {"math.log", {"log", approximateLog}},
+      {"math.log2", {"log2", approximateLog2}},
+      {"math.log10", {"log10", approximateLog10}},
+      {"math.log1p", {"log1p", approximateLog1p}},
+      {"math.tanh", {"tanh", approximateTanh}},
+      {"math.erf", {"erf", approximateErf}},
+      {"math.sin", {"sin", nullptr}},
+      {"math.cos", {"cos", nullptr}},
+      {"math.tan", {"tan", nullptr}},
+      {"math.asin", {"asin", nullptr}},
+      {"math.acos", {"acos", nullptr}},
+      {"math.atan", {"atan", nullptr}},
+      {"math.sinh", {"sinh", nullptr}},
+      {"math.cosh", {"cosh", nullptr}},
+      {"math.powf", {"pow", nullptr}},
+      {"math.atan2", {"atan2", nullptr}},
+      {"arith.remf", {"fmod", nullptr}},
+  };
+  auto found = functions.find(op->getName().getStringRef());
+  if (found == functions.end())
+    return std::nullopt;
+  return found->second;
+}
+
+func::FuncOp declare(ModuleOp module, StringRef name, Type type,
+                     unsigned arguments) {
+  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
+    return existing;
+  OpBuilder builder(module.getContext());
+  builder.setInsertionPointToStart(module.getBody());
+  SmallVector<Type> inputs(arguments, type);
+  auto function = func::FuncOp::create(builder, module.getLoc(), name,
+                                       builder.getFunctionType(inputs, type));
+  function.setPrivate();
+  return function;
+}
+
+Value callEachLane(OpBuilder &builder, Operation *op, func::FuncOp callee) {
+  Location location = op->getLoc();
+  auto call = [&](ValueRange operands) {
+    return func::CallOp::create(builder, location, callee, operands)
+        .getResult(0);
+  };
+  auto vector = dyn_cast<VectorType>(op->getResult(0).getType());
+  if (!vector)
+    return call(op->getOperands());
+  Value result =
+      arith::ConstantOp::create(builder, location, builder.getZeroAttr(vector));
+  SmallVector<int64_t> strides(vector.getRank(), 1);
+  for (int64_t i = vector.getRank() - 2; i >= 0; --i)
+    strides[i] = strides[i + 1] * vector.getDimSize(i + 1);
+  for (int64_t lane = 0; lane < vector.getNumElements(); ++lane) {
+    SmallVector<int64_t> position;
+    for (int64_t axis = 0; axis < vector.getRank(); ++axis)
+      position.push_back(lane / strides[axis] % vector.getDimSize(axis));
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(
+          vector::ExtractOp::create(builder, location, operand, position));
+    result = vector::InsertOp::create(builder, location, call(operands), result,
+                                      position);
+  }
+  return result;
+}
+
+/// maximumf and minimumf without the order of zeros that LLVM's intrinsics keep
+/// (at three times the instructions) and PyTorch does not.
+Value expandExtremum(OpBuilder &builder, Operation *op) {
+  Value lhs = op->getOperand(0), rhs = op->getOperand(1);
+  auto predicate = isa<arith::MaximumFOp>(op) ? arith::CmpFPredicate::OLT
+                                              : arith::CmpFPredicate::OGT;
+  auto compare = [&](arith::CmpFPredicate which, Value a, Value b) {
+    return builder.createOrFold<arith::CmpFOp>(op->getLoc(), which, a, b);
+  };
+  Value chosen = arith::SelectOp::create(
+      builder, op->getLoc(), compare(predicate, lhs, rhs), rhs, lhs);
+  return builder.createOrFold<arith::SelectOp>(
+      op->getLoc(), compare(arith::CmpFPredicate::UNO, rhs, rhs), rhs, chosen);
+}
+
+/// Round to nearest even on the bits; NaN stays a quiet NaN.
+Value expandToBfloat16(OpBuilder &builder, Operation *op) {
+  Location location = op->getLoc();
+  Value x = op->getOperand(0);
+  auto shaped = [&](Type element) -> Type {
+    auto vector = dyn_cast<VectorType>(x.getType());
+    return vector ? Type(vector.clone(element)) : element;
+  };
+  Type wide = shaped(builder.getI32Type());
+  auto constant = [&](int32_t number) -> Value {
+    TypedAttr attribute = builder.getI32IntegerAttr(number);
+    if (auto vector = dyn_cast<VectorType>(wide))
+      attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+    return arith::ConstantOp::create(builder, location, attribute);
+  };
+  Value bits = arith::BitcastOp::create(builder, location, wide, x);
+  Value high = arith::ShRUIOp::create(builder, location, bits, constant(16));
+  Value odd = arith::AndIOp::create(builder, location, high, constant(1));
+  Value bias = arith::AddIOp::create(builder, location, odd, constant(0x7fff));
+  Value rounded = arith::ShRUIOp::create(
+      builder, location, arith::AddIOp::create(builder, location, bits, bias),
+      constant(16));
+  Value isNan =
+      arith::CmpFOp::create(builder, location, arith::CmpFPredicate::UNO, x, x);
+  Value quiet = arith::OrIOp::create(builder, location, high, constant(0x40));
+  Value chosen =
+      arith::SelectOp::create(builder, location, isNan, quiet, rounded);
+  Value narrow = arith::TruncIOp::create(builder, location,
+                                         shaped(builder.getI16Type()), chosen);
+  return arith::BitcastOp::create(builder, location, op->getResult(0).getType(),
+                                  narrow);
+}
+
+struct CpuExpandMathPass : impl::CpuExpandMathPassBase<CpuExpandMathPass> {
+  using CpuExpandMathPassBase::CpuExpandMathPassBase;
+
+  void runOnOperation() override {
+    if (failed(expandMath(getOperation(), hasBfloat16)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+
+LogicalResult expandMath(Operation *root, bool hasBfloat16) {
+  ModuleOp module = isa<ModuleOp>(root) ? cast<ModuleOp>(root)
+                                        : root->getParentOfType<ModuleOp>();
+  SmallVector<std::pair<Operation *, Function>> work;
+  root->walk([&](Operation *op) {
+    OpBuilder builder(op);
+    Value replacement;
+    if (isa<arith::MaximumFOp, arith::MinimumFOp>(op))
+      replacement = expandExtremum(builder, op);
+    else if (isa<arith::TruncFOp>(op) && !hasBfloat16 &&
+             getElementTypeOrSelf(op->getResult(0)).isBF16() &&
+             getElementTypeOrSelf(op->getOperand(0)).isF32())
+      replacement = expandToBfloat16(builder, op);
+    if (replacement) {
+      op->getResult(0).replaceAllUsesWith(replacement);
+      op->erase();
+      return;
+    }
+    if (std::optional<Function> function = lookUp(op))
+      work.emplace_back(op, *function);
+  });
+  for (auto [op, function] : work) {
+    Type element = getElementTypeOrSelf(op->getResult(0).getType());
+    OpBuilder builder(op);
+    Value replacement;
+    if (element.isF32() && function.approximation) {
+      replacement =
+          function.approximation(builder, op->getLoc(), op->getOperand(0));
+    } else if ((element.isF32() || element.isF64()) && module) {
+      std::string name =
+          std::string(function.libm) + (element.isF32() ? "f" : "");
+      replacement = callEachLane(
+          builder, op, declare(module, name, element, op->getNumOperands()));
+    } else {
+      return op->emitOpError() << "has no code for elements of " << element
+                               << "; convert to f32 before it";
+    }
+    op->getResult(0).replaceAllUsesWith(replacement);
+    op->erase();
+  }
+  return success();
+}
+
+} // namespace aitune

@@ -1,0 +1,35 @@
+// Approximations of f32 functions as straight-line arithmetic that works on
+// scalars and vectors. The polynomials are minimax fits made for this file;
+// tests hold each function to the stated error against double precision, over
+// the full range with denormals, infinities and NaN.
+#ifndef AITUNE_COMPILER_CODEGEN_CPU_LLVM_MATHAPPROXIMATIONS_H
+#define AITUNE_COMPILER_CODEGEN_CPU_LLVM_MATHAPPROXIMATIONS_H
+
+#include "mlir/IR/Builders.h"
+
+namespace aitune {
+
+/// Each takes f32 or a vector of f32 and gives the same type.
+/// Greatest errors: exp, log and erf 1.5 units in the last place, the others 3.
+mlir::Value approximateExp(mlir::OpBuilder &builder, mlir::Location location,
+                           mlir::Value x);
+mlir::Value approximateExp2(mlir::OpBuilder &builder, mlir::Location location,
+                            mlir::Value x);
+mlir::Value approximateExpm1(mlir::OpBuilder &builder, mlir::Location location,
+                             mlir::Value x);
+mlir::Value approximateLog(mlir::OpBuilder &builder, mlir::Location location,
+                           mlir::Value x);
+mlir::Value approximateLog2(mlir::OpBuilder &builder, mlir::Location location,
+                            mlir::Value x);
+mlir::Value approximateLog10(mlir::OpBuilder &builder, mlir::Location location,
+                             mlir::Value x);
+mlir::Value approximateLog1p(mlir::OpBuilder &builder, mlir::Location location,
+                             mlir::Value x);
+mlir::Value approximateTanh(mlir::OpBuilder &builder, mlir::Location location,
+                            mlir::Value x);
+mlir::Value approximateErf(mlir::OpBuilder &builder, mlir::Location location,
+                           mlir::Value x);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_CPU_LLVM_MATHAPPROXIMATIONS_H

@@ -1,0 +1,57 @@
+// The CPU that code is generated for: what schedules need to know about it.
+//
+// Detected from the machine the compiler runs on, or named, so that tests of
+// passes give the same IR on every machine.
+#ifndef AITUNE_COMPILER_CODEGEN_CPU_TARGET_TARGET_H
+#define AITUNE_COMPILER_CODEGEN_CPU_TARGET_TARGET_H
+
+#include <cstdint>
+#include <string>
+
+#include "mlir/IR/Types.h"
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace aitune {
+
+struct Target {
+  std::string triple;
+  /// LLVM's name for the CPU, for example "znver4".
+  std::string cpu;
+  /// LLVM's feature string, for example "+avx512f,+avx512bw".
+  std::string features;
+  /// Width of the vector registers to use: 512, 256 or 128.
+  int64_t vectorBits = 128;
+  /// Vector registers there are: 32 with AVX-512, else 16.
+  int64_t vectorRegisters = 16;
+  bool hasAvx2 = false;
+  /// AVX-512 F, BW, DQ and VL: masks for elements of every width.
+  bool hasAvx512 = false;
+  bool hasAvx512Bf16 = false;
+  bool hasAvx512Fp16 = false;
+  bool hasAvx512Vnni = false;
+  bool hasAmxBf16 = false;
+  bool hasAmxInt8 = false;
+  /// Data caches of one core, in bytes; typical figures where unknown.
+  int64_t l1DataBytes = 32 * 1024;
+  int64_t l2Bytes = 1024 * 1024;
+
+  /// This machine. Thread-safe.
+  static const Target &host();
+
+  /// "host", or a typical machine: "avx2" (haswell), "avx512" (skylake-avx512
+  /// without AMX or bf16), "avx512bf16" (znver4), "amx" (sapphirerapids).
+  /// Failure for another name.
+  static mlir::FailureOr<Target> named(llvm::StringRef name);
+
+  /// Elements of `elementType` in a vector register; i1 counts as i8.
+  int64_t lanes(mlir::Type elementType) const;
+
+  /// Whether masked loads and stores of elements of `bits` bits are one
+  /// instruction (else tails are scalar loops).
+  bool hasMaskedAccess(int64_t bits) const;
+};
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_CPU_TARGET_TARGET_H

@@ -1,0 +1,22 @@
+// CUDA text for attention kernels: the scores are never stored.
+#ifndef AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_ATTENTIONKERNEL_H
+#define AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_ATTENTIONKERNEL_H
+
+#include "absl/status/statusor.h"
+#include "compiler/codegen/gpu/target/GpuTarget.h"
+#include "compiler/codegen/gpu/text/GeneratedCandidate.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace aitune {
+
+/// Candidates for a kernel around one ait.attention: blocks of queries on
+/// tensor cores (f16 and bf16 with depths that are multiples of 8 up to 128),
+/// or fp32 arithmetic for the rest. The mask may be computed in the kernel.
+/// Errors as generateCuda.
+absl::StatusOr<std::vector<GeneratedCandidate>>
+generateAttention(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
+                  const GpuTarget &target);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_ATTENTIONKERNEL_H

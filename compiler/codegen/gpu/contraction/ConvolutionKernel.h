@@ -1,0 +1,22 @@
+// CUDA text for convolution kernels with their epilogues.
+#ifndef AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_CONVOLUTIONKERNEL_H
+#define AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_CONVOLUTIONKERNEL_H
+
+#include "absl/status/statusor.h"
+#include "compiler/codegen/gpu/target/GpuTarget.h"
+#include "compiler/codegen/gpu/text/GeneratedCandidate.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace aitune {
+
+/// Candidates for a kernel around one ait.convolution: the product of windows
+/// and filters in tiles (channels-last, one group, whole chunks of channels,
+/// constant filters), and plain loops, which also serve depthwise and grouped
+/// convolutions. Errors as generateCuda.
+absl::StatusOr<std::vector<GeneratedCandidate>>
+generateConvolution(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
+                    const GpuTarget &target);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_CONVOLUTIONKERNEL_H

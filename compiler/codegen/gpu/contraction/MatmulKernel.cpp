@@ -1,0 +1,291 @@
+#include "compiler/codegen/gpu/contraction/MatmulKernel.h"
+
+#include "absl/status/status.h"
+#include "compiler/codegen/gpu/contraction/Contraction.h"
+#include "compiler/codegen/gpu/contraction/TileConfig.h"
+#include "compiler/codegen/gpu/contraction/TileWriter.h"
+#include "compiler/codegen/gpu/loops/LoopKernel.h"
+#include "compiler/codegen/gpu/text/CudaScalar.h"
+#include "compiler/dialect/Ait.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Rows up to which a reduction a result is worth measuring.
+constexpr int64_t kFewRows = 4;
+/// Rows from which on arithmetic, not the weight's memory, takes the time.
+constexpr int64_t kManyRows = 1024;
+/// Candidates to be measured; of few rows more, where waiting for memory and
+/// for other blocks is hard to foretell.
+constexpr size_t kMostTiles = 8, kMostTilesOfFewRows = 12;
+
+/// The matmul's axes as dims, and the indices of its operands.
+struct MatmulIndices {
+  SmallVector<AffineExpr> result, lhs, rhs;
+  AffineExpr k, reducedSize;
+  bool sharedRhs;
+};
+
+MatmulIndices indexMatmul(const ContractionParts &parts, DimTable &dims) {
+  MatmulIndices indices;
+  MLIRContext *context = parts.resultType.getContext();
+  AffineExpr zero = getAffineConstantExpr(0, context);
+  SmallVector<AffineExpr> sizes = mlir::ait::getSymbolicSizes(parts.resultType);
+  for (AffineExpr size : sizes)
+    indices.result.push_back(size == 1 ? zero : dims.make(size));
+  bool transposeLhs = parts.attributes.contains("transpose_lhs"),
+       transposeRhs = parts.attributes.contains("transpose_rhs");
+  unsigned rank = sizes.size(), rhsRank = parts.operandTypes[1].getRank();
+  SmallVector<AffineExpr> lhsSizes =
+      mlir::ait::getSymbolicSizes(parts.operandTypes[0]);
+  indices.reducedSize = lhsSizes[transposeLhs ? rank - 2 : rank - 1];
+  indices.k = indices.reducedSize == 1 ? zero : dims.make(indices.reducedSize);
+  AffineExpr m = indices.result[rank - 2], n = indices.result[rank - 1];
+  ArrayRef<AffineExpr> batch(indices.result.begin(), rank - 2);
+  llvm::append_range(indices.lhs, batch);
+  indices.lhs.push_back(transposeLhs ? indices.k : m);
+  indices.lhs.push_back(transposeLhs ? m : indices.k);
+  indices.sharedRhs = rhsRank == 2;
+  if (!indices.sharedRhs)
+    llvm::append_range(indices.rhs, batch);
+  indices.rhs.push_back(transposeRhs ? n : indices.k);
+  indices.rhs.push_back(transposeRhs ? indices.k : n);
+  return indices;
+}
+
+/// The matmul as a loop kernel.
+absl::StatusOr<GeneratedCandidate>
+generateDots(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
+  absl::StatusOr<ContractionParts> parts = takeApart(kernel);
+  if (!parts.ok())
+    return parts.status();
+  MLIRContext *context = kernel.getContext();
+  unsigned rank = parts->resultType.getRank(),
+           rhsRank = parts->operandTypes[1].getRank();
+  auto dim = [&](unsigned i) { return getAffineDimExpr(i, context); };
+  SmallVector<AffineExpr> lhs, rhs;
+  for (unsigned i = 0; i + 2 < rank; ++i) {
+    lhs.push_back(dim(i));
+    if (rhsRank > 2)
+      rhs.push_back(dim(i));
+  }
+  bool transposeLhs = parts->attributes.contains("transpose_lhs"),
+       transposeRhs = parts->attributes.contains("transpose_rhs");
+  lhs.push_back(transposeLhs ? dim(rank) : dim(rank - 2));
+  lhs.push_back(transposeLhs ? dim(rank - 2) : dim(rank));
+  rhs.push_back(transposeRhs ? dim(rank - 1) : dim(rank));
+  rhs.push_back(transposeRhs ? dim(rank) : dim(rank - 1));
+  SmallVector<AffineExpr> lhsSizes =
+      mlir::ait::getSymbolicSizes(parts->operandTypes[0]);
+  Type element = parts->resultType.getElementType();
+  func::FuncOp loops =
+      toLoops(*parts, {lhsSizes[transposeLhs ? rank - 2 : rank - 1]},
+              [&](OpBuilder &b, Location l) -> Value {
+                Value x = readOperand(b, l, parts->operand(0), lhs, element),
+                      y = readOperand(b, l, parts->operand(1), rhs, element);
+                if (isa<FloatType>(element))
+                  return arith::MulFOp::create(b, l, x, y);
+                return arith::MulIOp::create(b, l, x, y);
+              });
+  absl::StatusOr<GeneratedCandidate> candidate =
+      generateLoopKernel(loops, symbols, target);
+  if (candidate.ok())
+    candidate->description = "dots: " + candidate->description;
+  return candidate;
+}
+
+/// Whether the columns of B can be made rows when the model is loaded: it is a
+/// whole matrix [k, columns] of the constant pool. Warpgroups multiply with
+/// rows alone.
+bool mayTransposeB(const ContractionParts &parts, const TileKernel &tiles,
+                   const GpuTarget &target) {
+  const OperandView &b = tiles.b;
+  if (tiles.rowsOfB || !target.hasWgmma() || cudaBytes(tiles.element) != 2 ||
+      !const_cast<func::FuncOp &>(parts.function)
+           .getArgAttr(b.argument.getArgNumber(), "ait.constant"))
+    return false;
+  auto type = cast<RankedTensorType>(b.argument.getType());
+  auto isZero = [](AffineExpr expr) {
+    auto constant = dyn_cast<AffineConstantExpr>(expr);
+    return constant && constant.getValue() == 0;
+  };
+  return type.getRank() == 2 && type.hasStaticShape() &&
+         mlir::ait::getSymbolicSizes(type) ==
+             SmallVector<AffineExpr>{tiles.reducedSize, tiles.columnSize} &&
+         tiles.columnStride == tiles.columnSize && isZero(b.address.constant) &&
+         llvm::all_of(tiles.batchDims, [&](AffineExpr dim) {
+           return isZero(b.coefficient(dim));
+         });
+}
+
+/// The matmul in tiles: what TileWriter needs to know.
+absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
+                                        const GpuTarget &target) {
+  MatmulIndices indices = indexMatmul(parts, dims);
+  absl::StatusOr<OperandView> lhs =
+      followView(parts.operand(0), indices.lhs, dims);
+  if (!lhs.ok())
+    return lhs.status();
+  absl::StatusOr<OperandView> rhs =
+      followView(parts.operand(1), indices.rhs, dims);
+  if (!rhs.ok())
+    return rhs.status();
+  for (const OperandView *view : {&*lhs, &*rhs})
+    for (const LinearForm::Term &term : view->address.terms)
+      if (!isa<AffineDimExpr>(term.term))
+        return absl::UnimplementedError(
+            "a matmul's operand whose place is not linear in its index");
+  if (lhs->elementType != rhs->elementType ||
+      !parts.resultType.getElementType().isF32())
+    return absl::UnimplementedError("a matmul of these element types");
+  TileKernel tiles;
+  MLIRContext *context = parts.resultType.getContext();
+  AffineExpr one = getAffineConstantExpr(1, context);
+  SmallVector<AffineExpr> sizes = mlir::ait::getSymbolicSizes(parts.resultType);
+  unsigned rank = sizes.size();
+  if (!isa<AffineDimExpr>(indices.k))
+    return absl::UnimplementedError("a matmul over one element");
+  if (lhs->coefficient(indices.k) != one)
+    return absl::UnimplementedError(
+        "a left side whose rows are not contiguous");
+
+  // Leading axes that the right side does not have are rows where the left side
+  // has them evenly spaced; the others are one matrix each.
+  SmallVector<AffineExpr> rowDims;
+  for (unsigned i = 0; i + 1 < rank; ++i) {
+    bool isRow = i + 2 == rank || indices.sharedRhs;
+    if (!isa<AffineDimExpr>(indices.result[i]))
+      continue;
+    if (isRow && !rowDims.empty() &&
+        lhs->coefficient(rowDims.back()) !=
+            canonical(lhs->coefficient(indices.result[i]) * sizes[i])) {
+      llvm::append_range(tiles.batchDims, rowDims);
+      rowDims.clear();
+    }
+    (isRow ? rowDims : tiles.batchDims).push_back(indices.result[i]);
+  }
+  tiles.rowDims = rowDims;
+  tiles.rowSize = one;
+  for (AffineExpr dim : rowDims)
+    tiles.rowSize = canonical(
+        tiles.rowSize * dims.size(cast<AffineDimExpr>(dim).getPosition()));
+  tiles.batchSize = one;
+  for (AffineExpr dim : tiles.batchDims)
+    tiles.batchSize = canonical(
+        tiles.batchSize * dims.size(cast<AffineDimExpr>(dim).getPosition()));
+  tiles.resultDims = indices.result;
+  tiles.columnSize = sizes.back();
+  tiles.reducedSize = indices.reducedSize;
+  tiles.element = lhs->elementType;
+  AffineExpr n = indices.result.back();
+  tiles.rowsOfB = rhs->coefficient(indices.k) == one;
+  if (!tiles.rowsOfB && (!isa<AffineDimExpr>(n) || rhs->coefficient(n) != one))
+    return absl::UnimplementedError("a right side that is strided both ways");
+  tiles.rowStride = rowDims.empty() ? getAffineConstantExpr(0, context)
+                                    : lhs->coefficient(rowDims.back());
+  tiles.columnStride =
+      tiles.rowsOfB ? rhs->coefficient(n) : rhs->coefficient(indices.k);
+
+  // Chunks of 16 bytes.
+  int64_t chunk = 16 / cudaBytes(tiles.element);
+  auto isWhole = [&](AffineExpr expr) { return expr.isMultipleOf(chunk); };
+  bool whole = isWhole(tiles.rowStride) && isWhole(tiles.columnStride) &&
+               isWhole(tiles.reducedSize) && isWhole(lhs->address.constant) &&
+               isWhole(rhs->address.constant) &&
+               (tiles.rowsOfB || isWhole(tiles.columnSize));
+  for (AffineExpr dim : tiles.batchDims)
+    whole &= isWhole(lhs->coefficient(dim)) && isWhole(rhs->coefficient(dim));
+  if (!whole)
+    return absl::UnimplementedError(
+        "a matmul whose rows are not whole chunks of 16 bytes");
+  tiles.a = *lhs;
+  tiles.b = *rhs;
+  if (mayTransposeB(parts, tiles, target) && isWhole(tiles.reducedSize)) {
+    // Panels of one column each are the columns as rows.
+    tiles.packingOfB.set_kind(PackingProto::MATMUL_PANELS);
+    tiles.packingOfB.set_block_n(1);
+    tiles.rowsOfB = true;
+    tiles.columnStride = tiles.reducedSize;
+  }
+  return tiles;
+}
+
+/// Whether B is one matrix of the constant pool in a kernel of fixed sizes, so
+/// that it can be packed at load, and large enough for that to matter. What is
+/// computed at load is not there yet when candidates are measured.
+bool mayPackB(func::FuncOp kernel, const TileKernel &tiles, int64_t rows) {
+  auto isStatic = [](Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    return tensor && tensor.hasStaticShape();
+  };
+  return rows >= kManyRows && tiles.rowsOfB && tiles.batchDims.empty() &&
+         llvm::all_of(kernel.getArgumentTypes(), isStatic) &&
+         kernel.getArgAttr(tiles.b.argument.getArgNumber(), "ait.constant");
+}
+
+} // namespace
+
+absl::StatusOr<std::vector<GeneratedCandidate>>
+generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
+               const GpuTarget &target) {
+  std::vector<GeneratedCandidate> candidates;
+  absl::StatusOr<ContractionParts> parts = takeApart(kernel);
+  if (!parts.ok())
+    return parts.status();
+  DimTable dims;
+  absl::StatusOr<TileKernel> tiles = analyzeTiles(*parts, dims, target);
+  std::string reason = tiles.ok() ? "" : std::string(tiles.status().message());
+  int64_t rows = 1 << 20;
+  if (tiles.ok()) {
+    auto estimate = [&](AffineExpr size, int64_t otherwise) {
+      return largestValue(size, symbols).value_or(otherwise);
+    };
+    TileProblem problem{estimate(tiles->batchSize, 8),
+                        estimate(tiles->rowSize, 512),
+                        estimate(tiles->columnSize, 1024),
+                        estimate(tiles->reducedSize, 1024),
+                        tiles->element,
+                        tiles->rowsOfB,
+                        isa<AffineConstantExpr>(tiles->reducedSize)};
+    problem.mayPackB = tiles->packingOfB.kind() == PackingProto::NONE &&
+                       mayPackB(kernel, *tiles, problem.m);
+    rows = problem.m * problem.batch;
+    TileWriter writer(*parts, dims, *tiles, symbols, target);
+    absl::Status prepared = writer.prepare();
+    if (!prepared.ok())
+      reason = std::string(prepared.message());
+    else {
+      std::vector<TileConfig> configs = chooseStreams(problem, target);
+      llvm::append_range(configs, chooseTiles(problem, target,
+                                              problem.m > kManyRows / 2
+                                                  ? kMostTiles
+                                                  : kMostTilesOfFewRows));
+      for (const TileConfig &config : configs) {
+        absl::StatusOr<GeneratedCandidate> candidate =
+            writer.write(kernel.getName(), config);
+        if (!candidate.ok())
+          return candidate.status();
+        candidates.push_back(std::move(*candidate));
+      }
+    }
+  }
+  if (candidates.empty() || rows <= kFewRows) {
+    absl::StatusOr<GeneratedCandidate> dots =
+        generateDots(kernel, symbols, target);
+    if (dots.ok())
+      candidates.insert(rows <= 2 ? candidates.begin() : candidates.end(),
+                        std::move(*dots));
+    else if (candidates.empty())
+      return absl::UnimplementedError(
+          (reason.empty() ? "" : reason + "; as a loop: ") +
+          std::string(dots.status().message()));
+  }
+  return candidates;
+}
+
+} // namespace aitune

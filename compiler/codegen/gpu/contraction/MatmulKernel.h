@@ -1,0 +1,21 @@
+// CUDA text for matmul kernels with their epilogues.
+#ifndef AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_MATMULKERNEL_H
+#define AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_MATMULKERNEL_H
+
+#include "absl/status/statusor.h"
+#include "compiler/codegen/gpu/target/GpuTarget.h"
+#include "compiler/codegen/gpu/text/GeneratedCandidate.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace aitune {
+
+/// Candidates for a kernel around one ait.matmul: tiles on tensor cores (f16,
+/// bf16, tf32 if allowed) or in fp32, and a reduction a result (the way for few
+/// rows, and for forms that tiles do not take). Errors as generateCuda.
+absl::StatusOr<std::vector<GeneratedCandidate>>
+generateMatmul(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
+               const GpuTarget &target);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_MATMULKERNEL_H

@@ -1,0 +1,301 @@
+#include "compiler/codegen/gpu/contraction/TileConfig.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Bytes of a row of a stage.
+constexpr int64_t kStageBytes = 128;
+/// Shared memory of a block that leaves as much for one of the next kernel,
+/// which brings its weights while it waits for this one.
+constexpr int64_t kHalfShared = 112 << 10;
+/// Rows and columns from which on warpgroups were at least 1.17 times as fast
+/// as warps in every product seen: nothing else is worth compiling.
+constexpr int64_t kOnlyGroups = 512;
+/// What a warp reads of a row of B at once in a stream, and the most rows of A.
+constexpr int64_t kStreamStep = 512, kMostStreamRows = 4;
+
+// Eight warps and more where there is work for them: one warp a scheduler waits
+// for each of its own instructions.
+const TileConfig kTensorTiles[] = {
+    // m, n, warp m, warp n, slices, stages
+    {128, 256, 64, 64, 1, 3}, {128, 128, 64, 32, 1, 4}, {128, 64, 32, 32, 1, 4},
+    {64, 128, 32, 32, 1, 4},  {64, 64, 32, 32, 2, 4},   {64, 64, 32, 32, 4, 4},
+    {64, 32, 32, 32, 4, 6},   {32, 64, 32, 32, 4, 6},   {32, 32, 32, 32, 4, 6},
+    {16, 64, 16, 32, 4, 6},   {16, 32, 16, 32, 4, 8},
+};
+// A warpgroup each 64 rows. Two blocks of the first share a multiprocessor, so
+// that one computes while the other stores.
+const TileConfig kGroupTiles[] = {
+    {128, 128, 64, 128, 1, 3, 1, true}, {128, 192, 64, 192, 1, 5, 1, true},
+    {128, 256, 64, 256, 1, 4, 1, true}, {64, 128, 64, 128, 1, 4, 1, true},
+    {64, 64, 64, 64, 1, 4, 1, true},
+};
+const TileConfig kSimtTiles[] = {
+    {128, 64, 0, 0, 1, 3},
+    {64, 64, 0, 0, 1, 3},
+    {32, 32, 0, 0, 1, 4},
+};
+
+/// Of an empty matrix too there is a smallest tile.
+int64_t roundUp(int64_t size) {
+  return static_cast<int64_t>(
+      llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(size, 1))));
+}
+
+/// Microseconds, for ranking alone: figures of an H200, others scale alike.
+double estimate(const TileConfig &tile, const TileProblem &problem,
+                const GpuTarget &target, int64_t elementBytes) {
+  double depth = static_cast<double>(kStageBytes / elementBytes);
+  double steps = std::ceil(problem.k / depth / tile.splits);
+  double blocks = std::ceil(double(problem.m) / tile.m) *
+                  std::ceil(double(problem.n) / tile.n) * problem.batch *
+                  tile.splits;
+  int64_t resident = std::max<int64_t>(
+      1, std::min<int64_t>(2048 / tile.threads(),
+                           target.sharedMemoryPerBlock /
+                               tile.sharedBytes(elementBytes)));
+  resident = std::min<int64_t>(resident, 4);
+  double busy = std::min(blocks, double(target.multiprocessors) * resident);
+  double waves =
+      std::ceil(blocks / (double(target.multiprocessors) * resident));
+  double together =
+      std::min<double>(resident, std::ceil(blocks / target.multiprocessors));
+  // A multiprocessor issues about 2.5 instructions a clock with enough warps;
+  // a warp alone waits some clocks for each of its own.
+  double warps = static_cast<double>(tile.threads()) / 32;
+  double instructions =
+      tile.isSimt() ? depth * (double(tile.m) * tile.n / 256 +
+                               8.0 * (tile.m + tile.n) / 64)
+                    : 4.0 / tile.slices *
+                              (double(tile.warpM) / 16 * tile.warpN / 8 +
+                               2.0 * (tile.warpM + tile.warpN) / 16) +
+                          8.0 * (tile.m + tile.n) * 8 / tile.threads() + 30;
+  double compute =
+      instructions * std::max(warps * together / 2.5, 4.0) / 1700 / together;
+  double operations = 2.0 * tile.m * tile.n * depth;
+  if (tile.byGroups)
+    compute = operations / 4.5e6;
+  else if (!tile.isSimt())
+    compute = std::max(compute, operations / (elementBytes == 4 ? 1.5e6 : 3e6));
+  double bytes = (tile.m + tile.n) * kStageBytes;
+  double transfer = bytes / std::min(80e3 / together, 9e6 / busy);
+  double latency = 0.9 / (tile.byGroups ? tile.stages - 1 : tile.stages);
+  double step = std::max({compute * together, transfer, latency});
+  double epilogue =
+      1.2 + (tile.splits > 1 ? 1.0 + tile.splits : 0) + 0.2 * tile.slices / 4;
+  return waves * (steps * step + epilogue);
+}
+
+/// The tile with more stages under way, where each multiprocessor has two
+/// blocks at most: a step waits for memory then, not for arithmetic.
+TileConfig deepen(TileConfig tile, const TileProblem &problem,
+                  const GpuTarget &target, int64_t elementBytes) {
+  const int64_t blocks = llvm::divideCeil(problem.m, tile.m) *
+                         llvm::divideCeil(problem.n, tile.n) * problem.batch *
+                         tile.splits;
+  if (tile.isPacked || tile.isSimt() || blocks > 2 * target.multiprocessors)
+    return tile;
+  const int64_t steps =
+      llvm::divideCeil(problem.k, kStageBytes / elementBytes * tile.splits);
+  tile.stages = std::max(
+      tile.stages,
+      std::min(steps + 1, kHalfShared / ((tile.m + tile.n) * kStageBytes)));
+  return tile;
+}
+
+} // namespace
+
+int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
+  if (isStream())
+    return stages * n * kStreamStep +
+           m * (streamDepth * elementBytes + (n + 4) * 4);
+  int64_t fill = stages * ((m + n) * kStageBytes + (isPacked ? 8 : 0)),
+          result = slices * m * (n + 4) * 4;
+  return std::max(fill, result);
+}
+
+std::string TileConfig::description() const {
+  std::string text = llvm::formatv("{0} {1}x{2}, {3} stages",
+                                   isSimt()     ? "simt"
+                                   : isStream() ? "stream"
+                                   : byGroups   ? "wgmma"
+                                                : "mma",
+                                   m, n, stages);
+  if (slices > 1)
+    text += llvm::formatv(", {0} slices", slices);
+  if (splits > 1)
+    text += llvm::formatv(", {0} splits", splits);
+  if (isPacked)
+    text += ", packed";
+  return text;
+}
+
+std::string TileConfig::product(const std::string &element, bool constantB,
+                                const std::string &first,
+                                const std::string &last) const {
+  if (isPacked)
+    return llvm::formatv("float *tile = multiplyTileByPackedGroups<Core, {0}, "
+                         "{1}, {2}>(a, packed, {3}, shared);",
+                         m, n, stages, last);
+  const char *constant = constantB ? "true" : "false";
+  std::string call =
+      isStream()
+          ? llvm::formatv("multiplyStream<{0}, {1}, {2}, {3}, {4}, {5}>",
+                          element, m, n, stages, streamDepth, constant)
+                .str()
+          : llvm::formatv("{0}<Core, {1}, {2}, {3}, {4}>",
+                          byGroups ? "multiplyTileByGroups" : "multiplyTile", m,
+                          n, stages, constant)
+                .str();
+  return llvm::formatv("float *tile = {0}(a, b, {1}, {2}, shared);", call,
+                       first, last);
+}
+
+std::string TileConfig::core(const std::string &element, bool rowsOfB) const {
+  if (isSimt())
+    return llvm::formatv("SimtCore<{0}, {1}>", m, n);
+  if (byGroups)
+    return llvm::formatv("WgmmaCore<{0}, {1}, {2}>", element, m, n);
+  return llvm::formatv("MmaCore<{0}, {1}, {2}, {3}, {4}, {5}, {6}>", element, m,
+                       n, warpM, warpN, slices, rowsOfB ? "true" : "false");
+}
+
+std::string TileConfig::groupInstruction(bool isBfloat) const {
+  const int64_t count = n / 2;
+  std::string numbers, operands;
+  for (int64_t i = 0; i < count; ++i) {
+    numbers += llvm::formatv("{0}%{1}", i ? ", " : "", i);
+    operands += llvm::formatv("{0}\"+f\"(sums[{1}])", i ? ", " : "", i);
+  }
+  return llvm::formatv(
+      "__device__ __forceinline__ void multiplyGroup(float (&sums)[{0}], "
+      "unsigned long long a, unsigned long long b, int accumulate) {{\n"
+      "  asm volatile(\"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{1}, 0;\\n\"\n"
+      "               \"wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} "
+      "\"\n"
+      "               \"{{{4}}, %{0}, %{5}, p, 1, 1, 0, 0;\\n}\"\n"
+      "               : {6}\n"
+      "               : \"l\"(a), \"l\"(b), \"r\"(accumulate));\n"
+      "}\n",
+      count, count + 2, n, isBfloat ? "bf16" : "f16", numbers, count + 1,
+      operands);
+}
+
+std::vector<TileConfig> chooseTiles(const TileProblem &problem,
+                                    const GpuTarget &target, size_t most) {
+  Type element = problem.element;
+  bool isHalf = element.isF16() || element.isBF16();
+  if (!isHalf && !element.isF32())
+    return {};
+  if (!isHalf && !problem.rowsOfB)
+    return {};
+  int64_t elementBytes = isHalf ? 2 : 4;
+  std::vector<std::pair<double, TileConfig>> ranked;
+  auto add = [&](ArrayRef<TileConfig> tiles) {
+    for (TileConfig tile : tiles) {
+      // Wider than twice the matrix: wasted.
+      if (tile.m > 16 && tile.m >= 2 * roundUp(problem.m))
+        continue;
+      if (tile.n > 32 && tile.n >= 2 * roundUp(problem.n))
+        continue;
+      // Smaller ones wait for more than their copies.
+      tile.isPacked =
+          tile.byGroups && problem.mayPackB && tile.m >= 128 && tile.n >= 192;
+      while (tile.stages > 2 &&
+             tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
+        --tile.stages;
+      for (int64_t splits : {1, 2, 4, 8}) {
+        tile.splits = splits;
+        int64_t depth = kStageBytes / elementBytes;
+        // Warpgroups' clusters win alone, but among other kernels they wait for
+        // room: 2 to 3 us more in a transformer's layers.
+        if (splits > 1 &&
+            (tile.byGroups || !problem.reducedIsStatic || target.major < 9 ||
+             target.major >= 12 || problem.k < splits * depth * 2))
+          continue;
+        if (tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
+          continue;
+        ranked.emplace_back(estimate(tile, problem, target, elementBytes),
+                            tile);
+        if (TileConfig deep = deepen(tile, problem, target, elementBytes);
+            deep.stages > tile.stages)
+          ranked.emplace_back(estimate(deep, problem, target, elementBytes),
+                              deep);
+      }
+    }
+  };
+  const bool byGroups =
+      isHalf && problem.rowsOfB && target.hasWgmma() && problem.m > 32;
+  if ((isHalf || target.allowTf32) &&
+      !(byGroups && problem.m >= kOnlyGroups && problem.n >= kOnlyGroups))
+    add(kTensorTiles);
+  if (byGroups)
+    add(kGroupTiles);
+  if (!isHalf)
+    add(kSimtTiles);
+  // Equal estimates: in the order of the tables, whatever the sort.
+  llvm::sort(ranked, [](const auto &a, const auto &b) {
+    return std::make_tuple(a.first, -a.second.m, -a.second.n, a.second.splits,
+                           -a.second.stages, a.second.byGroups) <
+           std::make_tuple(b.first, -b.second.m, -b.second.n, b.second.splits,
+                           -b.second.stages, b.second.byGroups);
+  });
+  // The best of each tile first, since they differ most; no more than half of
+  // them split, as what a cluster costs is the least certain.
+  std::vector<TileConfig> chosen;
+  size_t split = 0;
+  for (size_t round = 0; round < 2; ++round)
+    for (const auto &[time, tile] : ranked) {
+      size_t same = 0;
+      for (const TileConfig &other : chosen)
+        same += other.m == tile.m && other.n == tile.n &&
+                other.slices == tile.slices && other.byGroups == tile.byGroups;
+      if (same > round || chosen.size() >= most ||
+          time > 3 * ranked.front().first ||
+          (tile.splits > 1 && split >= most / 2))
+        continue;
+      bool known = false;
+      for (const TileConfig &other : chosen)
+        known |= other.description() == tile.description();
+      if (known)
+        continue;
+      split += tile.splits > 1;
+      chosen.push_back(tile);
+    }
+  return chosen;
+}
+
+std::vector<TileConfig> chooseStreams(const TileProblem &problem,
+                                      const GpuTarget &target) {
+  Type element = problem.element;
+  bool isHalf = element.isF16() || element.isBF16();
+  if ((!isHalf && !element.isF32()) || !problem.rowsOfB ||
+      !problem.reducedIsStatic || problem.m > kMostStreamRows)
+    return {};
+  int64_t elementBytes = isHalf ? 2 : 4, step = kStreamStep / elementBytes;
+  // Two blocks share a multiprocessor. More and smaller ones are slower: they
+  // settle unevenly beside those of the kernel before. With few stages, blocks
+  // of the next kernel find room beside them.
+  std::vector<TileConfig> chosen;
+  for (auto [n, stages] :
+       {std::pair(16, 12), {16, 6}, {16, 8}, {8, 12}, {32, 6}}) {
+    TileConfig tile{problem.m, n, 0, 0, 1, stages};
+    tile.streamDepth = llvm::alignTo(problem.k, step);
+    tile.stages = std::min(tile.stages, tile.streamDepth / step);
+    if (tile.sharedBytes(elementBytes) <= target.sharedMemoryPerBlock)
+      chosen.push_back(tile);
+  }
+  return chosen;
+}
+
+} // namespace aitune

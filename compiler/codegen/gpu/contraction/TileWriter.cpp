@@ -1,0 +1,218 @@
+#include "compiler/codegen/gpu/contraction/TileWriter.h"
+
+#include "absl/status/status.h"
+#include "compiler/codegen/gpu/text/CudaScalar.h"
+#include "compiler/dialect/Ait.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+
+/// "in0 + what batches and slices add".
+std::string TileWriter::offset(PointPrinter &printer, const OperandView &view) {
+  AffineExpr expr = view.address.constant;
+  for (AffineExpr dim : kernel.batchDims)
+    expr = expr + dim * view.coefficient(dim);
+  std::string text = printer.index(expr),
+              name = inputName(view.argument.getArgNumber());
+  return text == "0" ? name : name + " + " + text;
+}
+
+/// How many parts a size has; 0 if it is not known.
+static int64_t countParts(AffineExpr size, int64_t part) {
+  auto constant = dyn_cast<AffineConstantExpr>(size);
+  return constant ? llvm::divideCeil(constant.getValue(), part) : 0;
+}
+
+absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
+                                                     const TileConfig &config) {
+  PrintScope root;
+  PointPrinter printer(dims);
+  printer.current = &root;
+  epilogue.setUp(printer);
+  auto index = [&](AffineExpr expr) { return printer.index(expr); };
+  std::string element = cudaType(kernel.element);
+  int64_t depth = 128 / cudaBytes(kernel.element);
+
+  if (!config.isStream())
+    printer.line("using Core = " + config.core(element, kernel.rowsOfB) + ";");
+  printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
+  printer.line("launchNext(nextWaits);");
+  printer.line(
+      llvm::formatv("const Index m0 = blockIdx.x * {0}, n0 = blockIdx.y "
+                    "* {1};",
+                    config.m, config.n));
+  std::string first = "0", last = index(kernel.reducedSize);
+  if (config.splits > 1) {
+    printer.line(
+        llvm::formatv("const Index split = blockIdx.z % {0};", config.splits));
+    int64_t reduced = cast<AffineConstantExpr>(kernel.reducedSize).getValue();
+    int64_t part =
+        llvm::alignTo(llvm::divideCeil(reduced, config.splits), depth);
+    first = llvm::formatv("split * {0}", part);
+    last = llvm::formatv("split == {0} ? {1} : (split + 1) * {2}",
+                         config.splits - 1, reduced, part);
+  }
+  if (!kernel.batchDims.empty()) {
+    printer.line(config.splits > 1
+                     ? llvm::formatv("const Index batch = blockIdx.z / {0};",
+                                     config.splits)
+                           .str()
+                     : std::string("const Index batch = blockIdx.z;"));
+    SmallVector<AffineExpr> sizes;
+    for (AffineExpr dim : kernel.batchDims)
+      sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
+    bindAxes(printer, kernel.batchDims, sizes, "batch", "b", nullptr);
+  }
+  if (kernel.sourceA.empty())
+    printer.line(llvm::formatv("const Rows<{0}> a{{{1}, {2}, m0, {3}, {4}};",
+                               element, offset(printer, kernel.a),
+                               index(kernel.rowStride), index(kernel.rowSize),
+                               index(kernel.reducedSize)));
+  else
+    printer.line(kernel.sourceA);
+  if (!config.isPacked)
+    printer.line(
+        llvm::formatv("const {0}<{1}> b{{{2}, {3}, n0, {4}, {5}};",
+                      kernel.rowsOfB ? "Rows" : "Columns", element,
+                      offset(printer, kernel.b), index(kernel.columnStride),
+                      index(kernel.columnSize), index(kernel.reducedSize)));
+  const int64_t steps = countParts(kernel.reducedSize, depth);
+  if (config.isPacked)
+    printer.line(
+        llvm::formatv("packed += static_cast<long long>(blockIdx.y) * {0};",
+                      steps * config.n * depth));
+  // What the epilogue reads of constants is as far away as B is.
+  for (BlockArgument argument : parts.function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    unsigned number = argument.getArgNumber();
+    if (type && type.getRank() == 1 && argument != kernel.a.argument &&
+        argument != kernel.b.argument && isThereBefore(argument) &&
+        mlir::ait::getSymbolicSizes(type).front() == kernel.columnSize)
+      printer.line(llvm::formatv("prefetchColumns<{0}>({1}, n0, {2});",
+                                 config.n, inputName(number),
+                                 index(kernel.columnSize)));
+  }
+  printer.line(config.product(element, kernel.b.isConstant, first, last));
+
+  // The epilogue, in packs of the tile's rows.
+  int64_t lanes = epilogue.lanes(kernel.columnSize), threads = config.threads();
+  if (!isa<AffineDimExpr>(kernel.resultDims.back()))
+    lanes = 1;
+  int64_t stride = config.n + 4;
+  if (config.splits > 1) {
+    if (config.slices > 1)
+      printer.line(llvm::formatv("foldSlices<{0}, {1}, {2}>(tile);", threads,
+                                 config.slices, config.m * stride));
+    printer.line("syncCluster();");
+  }
+  std::string start = llvm::formatv("threadIdx.x * {0}", lanes);
+  if (config.splits > 1)
+    start = llvm::formatv("(split * {0} + threadIdx.x) * {1}", threads, lanes);
+  printer.block(
+      llvm::formatv("for (int e = {0}; e < {1}; e += {2})", start,
+                    config.m * config.n, threads * lanes * config.splits),
+      [](PrintScope &) {},
+      [&] {
+        printer.line(
+            llvm::formatv("const Index r = e / {0}, c = e % {0}, m = m0 "
+                          "+ r, n = n0 + c;",
+                          config.n));
+        printer.block(
+            "if (m < " + index(kernel.rowSize) + " && n < " +
+                index(kernel.columnSize) + ")",
+            [](PrintScope &) {},
+            [&] {
+              std::string sum =
+                  config.splits > 1
+                      ? llvm::formatv("sumCluster<{0}, {1}>", lanes,
+                                      config.splits)
+                            .str()
+                      : llvm::formatv("sumSlices<{0}, {1}, {2}>", lanes,
+                                      config.slices, config.m * stride)
+                            .str();
+              printer.line(llvm::formatv(
+                  "const Pack<float, {0}> sum = {1}(tile + r * {2} + c);",
+                  lanes, sum, stride));
+              SmallVector<AffineExpr> sizes;
+              for (AffineExpr dim : kernel.rowDims)
+                sizes.push_back(
+                    dims.size(cast<AffineDimExpr>(dim).getPosition()));
+              bindAxes(printer, kernel.rowDims, sizes, "m", "d", &epilogue);
+              if (auto dim = dyn_cast<AffineDimExpr>(kernel.resultDims.back()))
+                printer.current->bindings[dim.getPosition()] = "n";
+              epilogue.print(printer, lanes, "n", "sum");
+            });
+      });
+  if (config.splits > 1)
+    printer.line("syncCluster();");
+  if (!printer.error.empty())
+    return absl::UnimplementedError(printer.error);
+
+  GeneratedCandidate candidate;
+  GeneratedStep step;
+  SmallVector<KernelParameter> parameters = epilogue.parameters(step);
+  std::string packing;
+  if (config.isPacked) {
+    // One more input: a temporary that a step of its own fills.
+    const int temporary = step.inputs.size() + step.outputs.size();
+    const int64_t tiles = countParts(kernel.columnSize, config.n);
+    candidate.temporaries.push_back(RankedTensorType::get(
+        {tiles * steps * config.n * depth}, kernel.element));
+    parameters.insert(parameters.begin() + step.inputs.size(),
+                      {"packed", kernel.element, false});
+    const unsigned argument = kernel.b.argument.getArgNumber();
+    GeneratedStep pack;
+    pack.inputs = {static_cast<int>(argument)};
+    pack.outputs = {temporary};
+    const std::string symbol = name.str() + "_pack";
+    packing = kernelHead(symbol, 256,
+                         {{inputName(argument), kernel.element, false},
+                          {"packed", kernel.element, true}},
+                         symbols) +
+              "  packColumns<" + std::to_string(config.n) + ">(" +
+              offset(printer, kernel.b) + ", packed, " +
+              index(kernel.columnStride) + ", " + index(kernel.columnSize) +
+              ", " + index(kernel.reducedSize) + ");\n}\n\n";
+    setLaunch(pack, symbol,
+              {getAffineConstantExpr(1024, kernel.element.getContext())}, 256,
+              0, target);
+    pack.launch.set_programmatic(false);
+    candidate.steps.push_back(std::move(pack));
+    step.inputs.push_back(temporary);
+  }
+  candidate.description = config.description();
+  candidate.text =
+      "using Index = " + indexType(parts.function, symbols) + ";\n\n" +
+      preludeText("Common") + "\n" + preludeText("Tile") + "\n" +
+      (config.byGroups     ? config.groupInstruction(kernel.element.isBF16()) +
+                                 "\n" + preludeText("Wgmma") + "\n"
+       : config.isStream() ? std::string(preludeText("Stream")) + "\n"
+                           : "") +
+      "// " + name.str() + ": " + candidate.description + "\n";
+  std::string head = kernelHead(name, threads, parameters, symbols);
+  if (config.residentBlocks() > 1) {
+    std::string bounds = llvm::formatv("__launch_bounds__({0}", threads);
+    head.insert(head.find(bounds) + bounds.size(),
+                llvm::formatv(", {0}", config.residentBlocks()));
+  }
+  if (config.splits > 1)
+    head.insert(head.find("__launch_bounds__"),
+                llvm::formatv("__cluster_dims__(1, 1, {0}) ", config.splits));
+  candidate.text += packing + head + root.text + "}\n";
+  setLaunch(step, name,
+            {kernel.rowSize.ceilDiv(config.m),
+             kernel.columnSize.ceilDiv(config.n),
+             kernel.batchSize * config.splits},
+            threads, config.sharedBytes(cudaBytes(kernel.element)), target);
+  if (kernel.packingOfB.kind() != PackingProto::NONE) {
+    step.packings.resize(step.inputs.size());
+    step.packings[kernel.b.argument.getArgNumber()] = kernel.packingOfB;
+  }
+  candidate.steps.push_back(std::move(step));
+  return candidate;
+}
+
+} // namespace aitune

@@ -1,0 +1,337 @@
+#include "compiler/codegen/gpu/loops/LoopSchedule.h"
+
+#include "compiler/codegen/gpu/loops/PointPrinter.h"
+#include "compiler/codegen/gpu/text/CudaScalar.h"
+#include "compiler/codegen/gpu/text/KernelText.h"
+#include "compiler/dialect/Ait.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Reductions of fewer elements are left to one thread.
+constexpr int64_t kLeastShared = 32;
+constexpr int64_t kElementwiseThreads = 256;
+/// What an unknown size counts as.
+constexpr int64_t kTypicalSize = 512;
+
+struct Scheduler {
+  Scheduler(LoopNest &nest, DimTable &dims, ArrayAttr symbols,
+            int64_t multiprocessors)
+      : nest(nest), dims(dims), symbols(symbols),
+        multiprocessors(multiprocessors),
+        context(nest.outputs.front().value.getContext()) {}
+
+  LoopNest &nest;
+  DimTable &dims;
+  ArrayAttr symbols;
+  int64_t multiprocessors;
+  MLIRContext *context;
+  LoopAnalysis analysis{dims};
+  SmallVector<unsigned> domain; ///< dims of size other than 1
+  llvm::DenseSet<unsigned> inner;
+  /// For each shared reduction, its entry in analysis.reductions.
+  SmallVector<const LoopAnalysis::Reduction *> shared;
+  GpuSchedule schedule;
+
+  GpuSchedule run() {
+    for (AffineExpr size : nest.sizes)
+      nest.index.push_back(size == 1 ? getAffineConstantExpr(0, context)
+                                     : dims.make(size));
+    analyze();
+    findShared();
+    if (shared.empty())
+      scheduleElementwise();
+    else if (readsAlongReduction())
+      scheduleRows();
+    else
+      scheduleColumns();
+    return std::move(schedule);
+  }
+
+  /// At least 1: empty axes are scheduled as those of one step.
+  int64_t estimate(AffineExpr size) {
+    return std::max<int64_t>(largestValue(size, symbols).value_or(kTypicalSize),
+                             1);
+  }
+
+  void analyze() {
+    for (AffineExpr expr : nest.index)
+      if (auto dim = dyn_cast<AffineDimExpr>(expr))
+        domain.push_back(dim.getPosition());
+    for (const KernelOutput &output : nest.outputs) {
+      SmallVector<AffineExpr> exprs = nest.indexOf(output);
+      auto type = cast<RankedTensorType>(output.value.getType());
+      analysis.visit(output.value, exprs);
+      analysis.accesses.push_back(
+          {decompose(linearize(type, exprs)), false,
+           type.getElementType().getIntOrFloatBitWidth()});
+    }
+  }
+
+  bool isOfDomain(ArrayRef<AffineExpr> exprs) {
+    return llvm::all_of(exprs, [&](AffineExpr expr) {
+      return llvm::all_of(dimsOf(expr), [&](unsigned dim) {
+        return llvm::is_contained(domain, dim);
+      });
+    });
+  }
+
+  AffineExpr product(ArrayRef<unsigned> of) {
+    AffineExpr size = getAffineConstantExpr(1, context);
+    for (unsigned dim : of)
+      size = size * dims.size(dim);
+    return canonical(size);
+  }
+
+  static bool dependsOn(ArrayRef<AffineExpr> exprs, unsigned dim) {
+    return llvm::any_of(
+        exprs, [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); });
+  }
+
+  void findShared() {
+    auto isCandidate = [&](const LoopAnalysis::Reduction &reduction) {
+      return isOfDomain(reduction.exprs) &&
+             !PointPrinter::combiner(reduction.generic).empty() &&
+             estimate(product(reduction.reducedDims)) >= kLeastShared;
+    };
+    for (const LoopAnalysis::Reduction &reduction : analysis.reductions)
+      if (isCandidate(reduction))
+        for (unsigned dim : domain)
+          if (!dependsOn(reduction.exprs, dim))
+            inner.insert(dim);
+    for (const LoopAnalysis::Reduction &reduction : analysis.reductions)
+      if (isCandidate(reduction) && llvm::none_of(domain, [&](unsigned dim) {
+            return inner.contains(dim) && dependsOn(reduction.exprs, dim);
+          }))
+        shared.push_back(&reduction);
+    if (shared.empty())
+      inner.clear();
+  }
+
+  /// Whether what reductions read is contiguous along the reduced axes.
+  bool readsAlongReduction() {
+    if (domain.empty() || inner.contains(domain.back()))
+      return true;
+    int along = 0, across = 0;
+    for (const LoopAnalysis::Access &access : analysis.accesses) {
+      if (!access.inReduction)
+        continue;
+      for (const LoopAnalysis::Reduction *reduction : shared)
+        if (!reduction->reducedDims.empty())
+          along +=
+              access.address.coefficientOf(reduction->reducedDims.back()) == 1;
+      across += access.address.coefficientOf(domain.back()) == 1;
+    }
+    return along >= across;
+  }
+
+  FlatAxes merge(ArrayRef<unsigned> of,
+                 llvm::function_ref<bool(unsigned, unsigned)> canMerge) {
+    FlatAxes axes;
+    for (unsigned dim : of) {
+      if (!axes.groups.empty() &&
+          canMerge(axes.groups.back().dims.back(), dim)) {
+        LoopGroup &group = axes.groups.back();
+        group.dims.push_back(dim);
+        group.size = canonical(group.size * dims.size(dim));
+      } else {
+        axes.groups.push_back({{dim}, dims.size(dim), false, std::nullopt});
+      }
+    }
+    axes.size = product(of);
+    return axes;
+  }
+  FlatAxes merge(ArrayRef<unsigned> of) {
+    return merge(of, [&](unsigned outer, unsigned inner) {
+      return analysis.canMerge(outer, inner);
+    });
+  }
+
+  /// Lanes along the last group: neighbours in the outputs, whole packs, and
+  /// not where most of what is read is scattered along them.
+  int64_t chooseLanes(const FlatAxes &axes, unsigned dim) {
+    AffineExpr size = axes.groups.back().size;
+    int64_t widest = 1;
+    for (const KernelOutput &output : nest.outputs)
+      widest = std::max(
+          widest,
+          cudaBytes(
+              cast<RankedTensorType>(output.value.getType()).getElementType()));
+    int packed = 0, scattered = 0;
+    for (const LoopAnalysis::Access &access : analysis.accesses) {
+      if (access.address.isNonlinearIn(dim))
+        ++scattered;
+      else if (access.address.coefficientOf(dim) == 1)
+        ++packed;
+      else if (access.address.coefficientOf(dim) != 0)
+        ++scattered;
+    }
+    int64_t lanes = packed > scattered ? 16 / widest : 1;
+    while (lanes > 1 && !size.isMultipleOf(lanes))
+      lanes /= 2;
+    return lanes;
+  }
+
+  void scheduleElementwise() {
+    schedule.kind = GpuScheduleKind::Elementwise;
+    schedule.rows = merge(domain);
+    schedule.groupsInBlock = kElementwiseThreads;
+    if (domain.empty()) {
+      schedule.groupsInBlock = 32;
+      return;
+    }
+    unsigned last = domain.back();
+    if (analysis.scanned.contains(last))
+      return;
+    schedule.laneDim = last;
+    schedule.lanes = chooseLanes(schedule.rows, last);
+    // Enough threads for every multiprocessor before long packs.
+    int64_t total = estimate(schedule.rows.size);
+    while (schedule.lanes > 1 && total / schedule.lanes < multiprocessors * 128)
+      schedule.lanes /= 2;
+    if (total / schedule.lanes < multiprocessors * kElementwiseThreads)
+      schedule.groupsInBlock = 128;
+  }
+
+  /// The dims of a reduction's loops; those of the inner axes when the sizes
+  /// are the same, so that both loops read the same elements.
+  void addReductions(ArrayRef<unsigned> innerDims, bool mayShare) {
+    for (const LoopAnalysis::Reduction *reduction : shared) {
+      SharedReduction entry;
+      entry.result = reduction->generic->getResult(reduction->result);
+      entry.exprs = reduction->exprs;
+      entry.loops =
+          bindLoops(const_cast<LoopAnalysis::Reduction *>(reduction)->generic,
+                    reduction->result, reduction->exprs);
+      SmallVector<unsigned> own(reduction->reducedDims);
+      entry.sharesInnerAxes =
+          mayShare && own.size() == innerDims.size() &&
+          llvm::all_of(llvm::zip(own, innerDims), [&](auto pair) {
+            return dims.size(std::get<0>(pair)) == dims.size(std::get<1>(pair));
+          });
+      ArrayRef<unsigned> used = entry.sharesInnerAxes ? innerDims : own;
+      auto generic = const_cast<LoopAnalysis::Reduction *>(reduction)->generic;
+      SmallVector<AffineExpr> sizes = getLoopSizes(generic);
+      unsigned next = 0;
+      for (auto [loop, size] : llvm::zip(entry.loops, sizes))
+        if (!loop)
+          loop = size == 1 ? getAffineConstantExpr(0, context)
+                           : getAffineDimExpr(used[next++], context);
+      entry.axes = entry.sharesInnerAxes ? schedule.inner : merge(own);
+      schedule.reductions.push_back(std::move(entry));
+    }
+  }
+
+  void splitDomain(SmallVectorImpl<unsigned> &rowDims,
+                   SmallVectorImpl<unsigned> &innerDims) {
+    for (unsigned dim : domain)
+      (inner.contains(dim) ? innerDims : rowDims).push_back(dim);
+  }
+
+  void scheduleRows() {
+    schedule.kind = GpuScheduleKind::Row;
+    SmallVector<unsigned> rowDims, innerDims;
+    splitDomain(rowDims, innerDims);
+    schedule.rows = merge(rowDims);
+    // Inner axes merge where the reductions that share them merge too.
+    schedule.inner = merge(innerDims, [&](unsigned outer, unsigned in) {
+      if (!analysis.canMerge(outer, in))
+        return false;
+      auto number = [&](unsigned dim) {
+        return llvm::find(innerDims, dim) - innerDims.begin();
+      };
+      return llvm::all_of(
+          shared, [&](const LoopAnalysis::Reduction *reduction) {
+            return reduction->reducedDims.size() != innerDims.size() ||
+                   analysis.canMerge(reduction->reducedDims[number(outer)],
+                                     reduction->reducedDims[number(in)]);
+          });
+    });
+    bool lanesAlongInner = !innerDims.empty() && !domain.empty() &&
+                           innerDims.back() == domain.back();
+    addReductions(innerDims, /*mayShare=*/true);
+    // The loop whose length decides how many threads share a row.
+    const FlatAxes *longest = nullptr;
+    for (const SharedReduction &reduction : schedule.reductions)
+      if (!longest || estimate(reduction.axes.size) > estimate(longest->size))
+        longest = &reduction.axes;
+    if (!innerDims.empty() &&
+        estimate(schedule.inner.size) >= estimate(longest->size))
+      longest = &schedule.inner;
+    unsigned laneDim = longest->groups.back().dims.back();
+    schedule.lanes = chooseLanes(*longest, laneDim);
+    // One number of lanes for every loop.
+    auto limit = [&](const FlatAxes &axes) {
+      while (schedule.lanes > 1 && !axes.groups.empty() &&
+             !axes.groups.back().size.isMultipleOf(schedule.lanes))
+        schedule.lanes /= 2;
+    };
+    for (const SharedReduction &reduction : schedule.reductions)
+      limit(reduction.axes);
+    limit(schedule.inner);
+    if (!lanesAlongInner && !innerDims.empty())
+      schedule.lanes = 1;
+    int64_t packs = llvm::divideCeil(estimate(longest->size), schedule.lanes);
+    int64_t rows = estimate(schedule.rows.size);
+    // Many short reductions without anything after them, as a matrix times a
+    // vector: a warp each, with all its loads under way at once.
+    bool isDot =
+        innerDims.empty() && packs <= 32 * 16 && rows >= multiprocessors * 2;
+    if (isDot || packs <= 32 || (packs <= 64 && rows >= multiprocessors * 32))
+      schedule.groupThreads = std::min<int64_t>(32, llvm::PowerOf2Ceil(packs));
+    else if (packs <= 256)
+      schedule.groupThreads = llvm::alignTo(packs, 32);
+    else
+      schedule.groupThreads =
+          std::min<int64_t>(packs > 4096 ? 1024 : 512,
+                            llvm::alignTo(llvm::divideCeil(packs, 2), 32));
+    if (schedule.groupThreads <= 32 && isDot)
+      schedule.groupsInBlock = 128 / schedule.groupThreads;
+    else if (schedule.groupThreads <= 32)
+      schedule.groupsInBlock = std::max<int64_t>(
+          1, (rows >= multiprocessors * 8 ? 128 : 32) / schedule.groupThreads);
+    if (!schedule.inner.groups.empty())
+      if (std::optional<int64_t> size = getConstant(schedule.inner.size))
+        schedule.chunks =
+            llvm::divideCeil(*size, schedule.lanes * schedule.groupThreads);
+  }
+
+  void scheduleColumns() {
+    schedule.kind = GpuScheduleKind::Column;
+    SmallVector<unsigned> rowDims, innerDims;
+    splitDomain(rowDims, innerDims);
+    schedule.rows = merge(rowDims);
+    schedule.inner = merge(innerDims);
+    schedule.laneDim = rowDims.back();
+    schedule.lanes =
+        std::min<int64_t>(4, chooseLanes(schedule.rows, *schedule.laneDim));
+    addReductions(innerDims, /*mayShare=*/false);
+    int64_t columns = llvm::divideCeil(
+        estimate(schedule.rows.groups.back().size), schedule.lanes);
+    schedule.groupsInBlock = std::min<int64_t>(16, llvm::PowerOf2Ceil(columns));
+    // Few blocks leave most of the chip idle: narrower ones, down to 32 bytes.
+    int64_t outer = estimate(schedule.rows.size) /
+                    estimate(schedule.rows.groups.back().size);
+    while (schedule.groupsInBlock > 4 &&
+           outer * ((columns - 1) / schedule.groupsInBlock + 1) <
+               multiprocessors)
+      schedule.groupsInBlock /= 2;
+    int64_t longest = 1;
+    for (const SharedReduction &reduction : schedule.reductions)
+      longest = std::max(longest, estimate(reduction.axes.size));
+    schedule.groupThreads = std::min<int64_t>(512 / schedule.groupsInBlock,
+                                              llvm::PowerOf2Ceil(longest));
+  }
+};
+
+} // namespace
+
+GpuSchedule scheduleForGpu(LoopNest &nest, DimTable &dims, ArrayAttr symbols,
+                           int64_t multiprocessors) {
+  return Scheduler(nest, dims, symbols, multiprocessors).run();
+}
+
+} // namespace aitune

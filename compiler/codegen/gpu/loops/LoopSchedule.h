@@ -1,0 +1,57 @@
+// How a loop kernel runs on a GPU: what a thread, a group of threads and a
+// block compute.
+//
+// The outputs of a nest share an iteration domain. Without reductions worth
+// sharing, a thread computes a pack of neighbouring elements. Otherwise a group
+// of threads computes a unit together: a point of the row axes (those that the
+// reductions' results depend on), with the group's threads along the reduced
+// axes. In a column schedule the reduced axes are strided in memory and the
+// last row axis is not: a unit is then a pack of neighbouring points of that
+// axis.
+#ifndef AITUNE_COMPILER_CODEGEN_GPU_LOOPS_LOOPSCHEDULE_H
+#define AITUNE_COMPILER_CODEGEN_GPU_LOOPS_LOOPSCHEDULE_H
+
+#include "compiler/codegen/loops/LoopNest.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+namespace aitune {
+
+enum class GpuScheduleKind { Elementwise, Row, Column };
+
+/// Axes that run as one flat index.
+struct FlatAxes {
+  llvm::SmallVector<LoopGroup> groups; ///< outermost first
+  mlir::AffineExpr size;
+};
+
+/// A reduction that a group's threads share.
+struct SharedReduction {
+  mlir::Value result;
+  llvm::SmallVector<mlir::AffineExpr> exprs; ///< of the row axes
+  llvm::SmallVector<mlir::AffineExpr> loops; ///< of the generic
+  FlatAxes axes;                             ///< the reduced ones
+  bool sharesInnerAxes = false;
+};
+
+struct GpuSchedule {
+  GpuScheduleKind kind = GpuScheduleKind::Elementwise;
+  FlatAxes rows;  ///< of the units (all axes, for Elementwise)
+  FlatAxes inner; ///< of the loop over a unit's elements; may be empty
+  std::vector<SharedReduction> reductions; ///< in the order of evaluation
+  int64_t lanes = 1;
+  std::optional<unsigned> laneDim;
+  int64_t groupThreads = 1;  ///< that share a unit
+  int64_t groupsInBlock = 1; ///< of a block
+  /// Trips of a thread's loop over the inner axes, if constant.
+  std::optional<int64_t> chunks;
+
+  int64_t threads() const { return groupThreads * groupsInBlock; }
+};
+
+/// Decides the schedule of a nest from groupOutputs; fills in nest.index.
+GpuSchedule scheduleForGpu(LoopNest &nest, DimTable &dims,
+                           mlir::ArrayAttr symbols, int64_t multiprocessors);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_GPU_LOOPS_LOOPSCHEDULE_H

@@ -1,0 +1,152 @@
+#include "compiler/measure/KernelMeasurer.h"
+
+#include <algorithm>
+
+namespace aitune {
+namespace {
+
+/// Seconds for the process to start and read a kernel.
+constexpr double kStartSeconds = 30;
+
+} // namespace
+
+absl::Status KernelMeasurer::restart() {
+  process.reset();
+  absl::StatusOr<std::unique_ptr<MeasurementProcess>> started =
+      MeasurementProcess::start(command);
+  if (!started.ok())
+    return started.status();
+  process = *std::move(started);
+  prepared.clear();
+  nextNumber = 0;
+  WorkerRequest request;
+  *request.mutable_kernel() = kernel;
+  return process->call(request, kStartSeconds).status();
+}
+
+absl::Status KernelMeasurer::begin(WorkerKernel newKernel,
+                                   const KernelSpace &newSpace) {
+  kernel = std::move(newKernel);
+  space = &newSpace;
+  failed.clear();
+  if (!process)
+    return restart();
+  prepared.clear();
+  nextNumber = 0;
+  WorkerRequest request;
+  *request.mutable_kernel() = kernel;
+  return process->call(request, kStartSeconds).ok() ? absl::OkStatus()
+                                                    : restart();
+}
+
+absl::Status KernelMeasurer::prepare(const std::vector<size_t> &schedules) {
+  WorkerRequest request;
+  for (size_t schedule : schedules)
+    request.mutable_prepare()->add_configs(space->schedules[schedule].config);
+  absl::StatusOr<WorkerReply> reply =
+      process->call(request, candidateSeconds * double(schedules.size()));
+  if (!reply.ok())
+    return reply.status();
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    const int number = nextNumber++;
+    const std::string &note = reply->results(i).note();
+    if (note.empty())
+      prepared[schedules[i]] = number;
+    else
+      failed[schedules[i]] = note;
+  }
+  return absl::OkStatus();
+}
+
+/// After a crash: one at a time, so that the one to blame is known.
+absl::Status KernelMeasurer::prepareEach(const std::vector<size_t> &schedules) {
+  for (size_t schedule : schedules) {
+    absl::Status status = prepare({schedule});
+    if (status.ok())
+      continue;
+    failed[schedule] = std::string(status.message());
+    if (absl::Status restarted = restart(); !restarted.ok())
+      return restarted;
+    // What was prepared before went with the process.
+    std::vector<size_t> again;
+    for (size_t other : schedules)
+      if (other < schedule && !failed.count(other))
+        again.push_back(other);
+    if (again.empty() || prepare(again).ok())
+      continue;
+    return absl::UnavailableError(
+        "the measuring process fails on schedules that it ran before");
+  }
+  return absl::OkStatus();
+}
+
+/// Brings all of `schedules` that have not failed into the process; those that
+/// end it are recorded.
+absl::Status
+KernelMeasurer::prepareMissing(absl::Span<const size_t> schedules) {
+  std::vector<size_t> missing;
+  // The default comes first in a process: others are compared with it.
+  if (!prepared.count(0) && !failed.count(0))
+    missing.push_back(0);
+  for (size_t schedule : schedules)
+    if (schedule != 0 && !prepared.count(schedule) && !failed.count(schedule))
+      missing.push_back(schedule);
+  if (missing.empty() || prepare(missing).ok())
+    return absl::OkStatus();
+  if (absl::Status status = restart(); !status.ok())
+    return status;
+  std::vector<size_t> all{0};
+  for (size_t schedule : schedules)
+    if (schedule != 0 && !failed.count(schedule))
+      all.push_back(schedule);
+  std::sort(all.begin(), all.end());
+  return prepareEach(all);
+}
+
+absl::StatusOr<std::vector<Measurement>>
+KernelMeasurer::measure(absl::Span<const size_t> schedules, double seconds) {
+  if (absl::Status status = prepareMissing(schedules); !status.ok())
+    return status;
+  WorkerRequest request;
+  request.mutable_measure()->set_seconds(seconds);
+  std::vector<Measurement> results(schedules.size());
+  std::vector<size_t> measured;
+  for (size_t i = 0; i < schedules.size(); ++i) {
+    if (auto known = failed.find(schedules[i]); known != failed.end()) {
+      results[i].note = known->second;
+    } else {
+      request.mutable_measure()->add_candidates(prepared.at(schedules[i]));
+      measured.push_back(i);
+    }
+  }
+  if (measured.empty())
+    return results;
+  absl::StatusOr<WorkerReply> reply = process->call(
+      request, candidateSeconds * double(measured.size()) + 3 * seconds);
+  if (reply.ok()) {
+    for (size_t i = 0; i < measured.size(); ++i) {
+      const WorkerResult &result = reply->results(i);
+      results[measured[i]] = {result.microseconds(), result.low(),
+                              result.high(), result.note()};
+    }
+    return results;
+  }
+  if (absl::Status status = restart(); !status.ok())
+    return status;
+  if (measured.size() == 1) {
+    results[measured[0]].note = failed[schedules[measured[0]]] =
+        std::string(reply.status().message());
+    return results;
+  }
+  // One of several ended the process: one at a time, to know which.
+  for (size_t i : measured) {
+    absl::StatusOr<std::vector<Measurement>> alone =
+        measure({schedules[i]}, seconds / double(measured.size()));
+    if (!alone.ok())
+      return alone.status();
+    results[i] = alone->front();
+  }
+  return results;
+}
+
+} // namespace aitune

@@ -1,0 +1,45 @@
+// A child process that generates and measures schedules of one kernel.
+//
+// Generated code may crash, hang or eat all memory; that ends the child, is
+// told from its exit, and the caller goes on with a new one.
+#ifndef AITUNE_COMPILER_MEASURE_MEASUREMENTPROCESS_H
+#define AITUNE_COMPILER_MEASURE_MEASUREMENTPROCESS_H
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "compiler/measure/worker.pb.h"
+
+namespace aitune {
+
+class MeasurementProcess {
+public:
+  /// Starts `command` (a program and its arguments) with our standard error.
+  /// kUnavailable when it can't be started.
+  static absl::StatusOr<std::unique_ptr<MeasurementProcess>>
+  start(const std::vector<std::string> &command);
+  /// Kills the process if it still runs.
+  ~MeasurementProcess();
+
+  /// Sends a request and waits for its reply. kDeadlineExceeded after
+  /// `seconds`, kAborted (with the signal or exit code) when the process ended;
+  /// it is dead after either. kInvalidArgument: the reply's own error.
+  absl::StatusOr<WorkerReply> call(const WorkerRequest &request,
+                                   double seconds);
+
+private:
+  MeasurementProcess(pid_t pid, int input, int output)
+      : pid(pid), input(input), output(output) {}
+  absl::Status ended();
+
+  pid_t pid;
+  int input, output;
+};
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_MEASURE_MEASUREMENTPROCESS_H

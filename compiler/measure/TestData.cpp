@@ -1,0 +1,119 @@
+#include "compiler/measure/TestData.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "absl/strings/str_format.h"
+
+namespace aitune {
+namespace {
+
+/// A bfloat16 is the upper half of a float.
+uint16_t toBFloat16(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits >> 16;
+}
+
+float fromBFloat16(uint16_t value) {
+  const uint32_t bits = static_cast<uint32_t>(value) << 16;
+  float result;
+  std::memcpy(&result, &bits, sizeof bits);
+  return result;
+}
+
+double elementOf(const TensorView &view, int64_t i) {
+  switch (view.dtype) {
+  case DataType::kFloat32:
+    return static_cast<const float *>(view.data)[i];
+  case DataType::kFloat64:
+    return static_cast<const double *>(view.data)[i];
+  case DataType::kFloat16:
+    return static_cast<float>(static_cast<const _Float16 *>(view.data)[i]);
+  case DataType::kBFloat16:
+    return fromBFloat16(static_cast<const uint16_t *>(view.data)[i]);
+  default:
+    return 0;
+  }
+}
+
+/// How far `actual` is from `expected`: the greatest difference over the root
+/// mean square of `expected`. Infinite when only one of a pair is NaN.
+double relativeDifference(const TensorView &expected,
+                          const TensorView &actual) {
+  const int64_t count = ElementCount(expected.sizes);
+  double squares = 0, greatest = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double e = elementOf(expected, i), a = elementOf(actual, i);
+    if (std::isnan(e) != std::isnan(a))
+      return std::numeric_limits<double>::infinity();
+    if (std::isfinite(e))
+      squares += e * e;
+    if (std::isnan(e) || e == a)
+      continue;
+    greatest = std::max(greatest, std::abs(e - a));
+  }
+  const double scale = std::sqrt(squares / std::max<int64_t>(count, 1));
+  return greatest == 0 ? 0 : greatest / std::max(scale, 1e-6);
+}
+
+double tolerance(DataType dtype) {
+  switch (dtype) {
+  case DataType::kFloat64:
+    return 1e-9;
+  case DataType::kFloat32:
+    return 1e-3;
+  default:
+    return 0.1;
+  }
+}
+
+} // namespace
+
+void fillRandom(TensorView &view, std::mt19937 &generator) {
+  std::normal_distribution<float> normal;
+  const int64_t count = ElementCount(view.sizes);
+  for (int64_t i = 0; i < count; ++i) {
+    switch (view.dtype) {
+    case DataType::kFloat32:
+      static_cast<float *>(view.data)[i] = normal(generator);
+      break;
+    case DataType::kFloat64:
+      static_cast<double *>(view.data)[i] = normal(generator);
+      break;
+    case DataType::kFloat16:
+      static_cast<_Float16 *>(view.data)[i] =
+          static_cast<_Float16>(normal(generator));
+      break;
+    case DataType::kBFloat16:
+      static_cast<uint16_t *>(view.data)[i] = toBFloat16(normal(generator));
+      break;
+    case DataType::kInt64:
+      static_cast<int64_t *>(view.data)[i] = generator() & 1;
+      break;
+    case DataType::kInt32:
+      static_cast<int32_t *>(view.data)[i] = generator() & 1;
+      break;
+    case DataType::kInt16:
+      static_cast<int16_t *>(view.data)[i] = generator() & 1;
+      break;
+    default:
+      static_cast<uint8_t *>(view.data)[i] = generator() & 1;
+    }
+  }
+}
+
+std::string compareResults(absl::Span<const TensorView> expected,
+                           absl::Span<const TensorView> actual) {
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const double difference = relativeDifference(expected[i], actual[i]);
+    if (difference > tolerance(expected[i].dtype))
+      return absl::StrFormat(
+          "result %d differs from the first candidate's by %.2g of its scale",
+          i, difference);
+  }
+  return "";
+}
+
+} // namespace aitune

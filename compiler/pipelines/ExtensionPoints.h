@@ -1,0 +1,36 @@
+// Passes from outside: where in the pipelines they run. Plug-ins register them
+// (compiler/plugin/Plugin.h), the pipelines add them.
+//
+// Registering is for a plug-in's function; it is not thread-safe beside a
+// compilation.
+#ifndef AITUNE_COMPILER_PIPELINES_EXTENSIONPOINTS_H
+#define AITUNE_COMPILER_PIPELINES_EXTENSIONPOINTS_H
+
+#include <functional>
+#include <memory>
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace aitune {
+
+/// Where in the compiler a pass runs.
+enum class PassPoint {
+  AfterImport,     ///< the graph in @main, as it was imported
+  AfterTransforms, ///< simplified, normalisations taken apart, layouts chosen
+  AfterFusion,     ///< @main launches kernels, each a function of its own
+  BeforeCodegen,   ///< a module with one kernel, just before its code is made
+};
+
+using PassFactory = std::function<std::unique_ptr<mlir::Pass>()>;
+
+/// Runs the pass at `point` of each compilation, after those registered before
+/// it. A pass on func.func runs on each function.
+void registerPass(PassPoint point, PassFactory factory);
+
+/// For the pipelines: adds what is registered for `point`.
+void addRegisteredPasses(PassPoint point, mlir::OpPassManager &passManager);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_PIPELINES_EXTENSIONPOINTS_H

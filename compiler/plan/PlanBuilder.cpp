@@ -1,0 +1,390 @@
+#include "compiler/plan/PlanBuilder.h"
+
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/SizeExpressions.h"
+#include "compiler/fusion/KernelFunction.h"
+#include "runtime/plan/plan.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+class PlanBuilder {
+public:
+  PlanBuilder(func::FuncOp main, ArrayAttr symbols,
+              const llvm::StringMap<KernelImplementation> &implementations)
+      : main(main), symbols(symbols), implementations(implementations) {}
+
+  absl::StatusOr<ExecutablePlan> build();
+
+private:
+  int addValue(ValueProto value, bool constant);
+  int constantValue(ait::ConstantOp op, const PackingProto &packing);
+  absl::Status addLaunch(ait::LaunchOp launch);
+  void addFallback(ait::FallbackOp fallback);
+  void addOutputs(func::ReturnOp returned);
+  int lookUp(Value value, const PackingProto &packing);
+
+  func::FuncOp main;
+  ArrayAttr symbols;
+  const llvm::StringMap<KernelImplementation> &implementations;
+  ExecutablePlan plan;
+  DenseMap<Value, int> values;
+  std::map<std::pair<int64_t, std::string>, int> constants;
+  /// For each plan value: whether it depends on constants only.
+  std::vector<bool> isConstant;
+  llvm::StringMap<int> launches;
+  int regions = 0;
+};
+
+bool usesSymbols(func::FuncOp kernel) {
+  return kernel
+      .walk([](Operation *op) {
+        const bool isDynamic =
+            llvm::any_of(op->getResultTypes(), [](Type type) {
+              auto tensor = dyn_cast<RankedTensorType>(type);
+              return tensor && !tensor.hasStaticShape();
+            });
+        return isDynamic || isa<ait::SymbolOp>(op) ? WalkResult::interrupt()
+                                                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+int PlanBuilder::addValue(ValueProto value, bool constant) {
+  *plan.add_values() = std::move(value);
+  isConstant.push_back(constant);
+  return plan.values_size() - 1;
+}
+
+int PlanBuilder::constantValue(ait::ConstantOp op,
+                               const PackingProto &packing) {
+  auto [it, inserted] = constants.try_emplace(
+      {static_cast<int64_t>(op.getIndex()), packing.SerializeAsString()}, 0);
+  if (inserted) {
+    ValueProto value;
+    value.set_storage(ValueProto::CONSTANT);
+    value.set_index(op.getIndex());
+    *value.mutable_type() = toProto(cast<RankedTensorType>(op.getType()));
+    if (packing.kind() != PackingProto::NONE)
+      *value.mutable_packing() = packing;
+    it->second = addValue(std::move(value), /*constant=*/true);
+  }
+  return it->second;
+}
+
+int PlanBuilder::lookUp(Value value, const PackingProto &packing) {
+  if (auto constant = value.getDefiningOp<ait::ConstantOp>())
+    return constantValue(constant, packing);
+  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>();
+      reshape && !values.contains(value)) {
+    ValueProto alias;
+    alias.set_storage(ValueProto::ALIAS);
+    alias.set_index(lookUp(reshape.getInput(), PackingProto()));
+    *alias.mutable_type() = toProto(reshape.getType());
+    const bool constant = isConstant[alias.index()];
+    values[value] = addValue(std::move(alias), constant);
+  }
+  return values.lookup(value);
+}
+
+absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
+  auto it = implementations.find(launch.getKernel());
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      launch, launch.getKernelAttr());
+  if (it == implementations.end() || !kernel)
+    return absl::InternalError(absl::StrCat("kernel ", launch.getKernel().str(),
+                                            " has no implementation"));
+  const KernelImplementation &implementation = it->second;
+
+  // Operands by the implementation's numbering; inputs are looked up when a
+  // step reads them, for only then is their packing known.
+  const int inputCount = launch.getInputs().size();
+  std::vector<int> operands(inputCount, -1);
+  // What is known at load, by operand. Without sizes known only at a call:
+  // those of an initialization are fixed.
+  const bool isStatic = !usesSymbols(kernel);
+  std::vector<bool> known;
+  for (Value input : launch.getInputs())
+    known.push_back(input.getDefiningOp<ait::ConstantOp>() ||
+                    isConstant[lookUp(input, PackingProto())]);
+  const bool constant =
+      isStatic && llvm::all_of(known, [](bool is) { return is; });
+  known.resize(inputCount + launch.getNumResults(), constant);
+  const int firstTemporary = static_cast<int>(known.size());
+  known.resize(known.size() + implementation.temporaries.size(), constant);
+  // A step may prepare a temporary of constants alone for the others.
+  std::vector<bool> isAtLoad;
+  for (const ImplementationStep &step : implementation.steps) {
+    isAtLoad.push_back(
+        constant ||
+        (isStatic &&
+         llvm::all_of(step.inputs, [&](int input) { return known[input]; }) &&
+         llvm::all_of(step.outputs,
+                      [&](int output) { return output >= firstTemporary; })));
+    for (int output : step.outputs)
+      if (isAtLoad.back())
+        known[output] = true;
+  }
+  // The one that counts as the kernel: what comes before only prepares.
+  const size_t firstStep =
+      constant ? 0 : llvm::find(isAtLoad, false) - isAtLoad.begin();
+  auto addArena = [&](RankedTensorType type) {
+    const bool isKnown = known[operands.size()];
+    ValueProto value;
+    value.set_storage(ValueProto::ARENA);
+    *value.mutable_type() = toProto(type);
+    value.set_persistent(isKnown);
+    operands.push_back(addValue(std::move(value), isKnown));
+    return operands.back();
+  };
+  for (Value result : launch.getResults())
+    values[result] = addArena(cast<RankedTensorType>(result.getType()));
+  for (RankedTensorType type : implementation.temporaries)
+    addArena(type);
+
+  const int number = launches[launch.getKernel()]++;
+  for (auto [index, step] : llvm::enumerate(implementation.steps)) {
+    Step &call =
+        isAtLoad[index] ? *plan.add_initialization() : *plan.add_steps();
+    call = step.call;
+    call.set_name(absl::StrCat(launch.getKernel().str(),
+                               index ? absl::StrCat(".", index) : "", "#",
+                               number));
+    for (auto [position, operand] : llvm::enumerate(step.inputs)) {
+      PackingProto packing = position < step.packings.size()
+                                 ? step.packings[position]
+                                 : PackingProto();
+      call.add_inputs(operand < inputCount
+                          ? lookUp(launch.getInputs()[operand], packing)
+                          : operands[operand]);
+    }
+    for (int operand : step.outputs)
+      call.add_outputs(operands[operand]);
+    if (index == firstStep)
+      *call.mutable_flops() =
+          ToProto(ait::toSizeExpression(countFlops(kernel)));
+    call.set_location(describeSource(launch.getLoc()));
+    if (ArrayAttr sources = launch.getCheckLocationsAttr())
+      for (CheckProto &check : *call.mutable_checks())
+        if (check.number() < static_cast<int>(sources.size()))
+          check.set_location(cast<StringAttr>(sources[check.number()]).str());
+    if (call.kind().empty())
+      call.set_kind(kernel->getAttrOfType<StringAttr>("ait.kind").str());
+    call.set_implementation(implementation.name);
+  }
+  return absl::OkStatus();
+}
+
+void PlanBuilder::addFallback(ait::FallbackOp fallback) {
+  Step step;
+  step.set_name(absl::StrCat("fallback#", regions));
+  step.set_kind("fallback");
+  step.set_implementation("libtorch");
+  step.set_location(describeSource(fallback.getLoc()));
+  for (Value input : fallback.getInputs())
+    step.add_inputs(lookUp(input, PackingProto()));
+  for (Value result : fallback.getResults()) {
+    ValueProto value;
+    // What nothing reads needs no memory, and may have other sizes each time:
+    // some of LibTorch's kernels for a GPU give other sizes than for a CPU.
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (type && !result.use_empty()) {
+      value.set_storage(ValueProto::ARENA);
+      *value.mutable_type() = toProto(type);
+    } else {
+      value.set_storage(ValueProto::OPAQUE);
+    }
+    values[result] = addValue(std::move(value), /*constant=*/false);
+    step.add_outputs(values[result]);
+  }
+  FallbackCall &call = *step.mutable_fallback();
+  call.set_region(regions++);
+  auto join = [](ArrayAttr texts) {
+    std::string joined;
+    llvm::StringSet<> seen;
+    for (auto text : texts.getAsRange<StringAttr>())
+      if (seen.insert(text.getValue()).second)
+        absl::StrAppend(&joined, joined.empty() ? "" : ", ", text.str());
+    return joined;
+  };
+  call.set_operator_(join(fallback.getOperators()));
+  call.set_reason(join(fallback.getReasons()));
+  *plan.add_steps() = std::move(step);
+}
+
+void PlanBuilder::addOutputs(func::ReturnOp returned) {
+  for (auto [index, result] : llvm::enumerate(returned.getOperands())) {
+    const int id = lookUp(result, PackingProto());
+    TensorTypeProto &type = *plan.add_outputs();
+    if (auto tensor = dyn_cast<RankedTensorType>(result.getType()))
+      type = toProto(tensor);
+    // A step's own result is written where the caller wants it; what is only
+    // another view of a value, or an output twice, is copied at the end.
+    if (ValueProto &value = *plan.mutable_values(id);
+        value.storage() == ValueProto::ARENA && !value.persistent()) {
+      value.set_storage(ValueProto::OUTPUT);
+      value.set_index(index);
+    }
+    plan.add_output_values(id);
+  }
+}
+
+absl::StatusOr<ExecutablePlan> PlanBuilder::build() {
+  for (auto [index, argument] : llvm::enumerate(main.getArguments())) {
+    auto type = toProto(cast<RankedTensorType>(argument.getType()));
+    *plan.add_inputs() = type;
+    ValueProto value;
+    value.set_storage(ValueProto::INPUT);
+    value.set_index(index);
+    *value.mutable_type() = std::move(type);
+    values[argument] = addValue(std::move(value), /*constant=*/false);
+  }
+  if (symbols)
+    for (auto symbol : symbols.getAsRange<DictionaryAttr>()) {
+      SymbolProto &proto = *plan.add_symbols();
+      proto.set_name(symbol.getAs<StringAttr>("name").str());
+      proto.set_min(symbol.getAs<IntegerAttr>("min").getInt());
+      proto.set_max(symbol.getAs<IntegerAttr>("max").getInt());
+      proto.set_input(symbol.getAs<IntegerAttr>("input").getInt());
+      proto.set_axis(symbol.getAs<IntegerAttr>("axis").getInt());
+    }
+  for (Operation &op : main.getBody().front()) {
+    absl::Status status =
+        llvm::TypeSwitch<Operation *, absl::Status>(&op)
+            .Case<ait::ConstantOp, ait::ReshapeOp>(
+                [](auto) { return absl::OkStatus(); })
+            .Case([&](ait::LaunchOp launch) { return addLaunch(launch); })
+            .Case([&](ait::FallbackOp fallback) {
+              addFallback(fallback);
+              return absl::OkStatus();
+            })
+            .Case([&](func::ReturnOp returned) {
+              addOutputs(returned);
+              return absl::OkStatus();
+            })
+            .Default([&](Operation *other) {
+              return absl::InternalError(
+                  absl::StrCat(other->getName().getStringRef().str(),
+                               " is in no kernel after fusion"));
+            });
+    if (!status.ok())
+      return status;
+  }
+  return std::move(plan);
+}
+
+} // namespace
+
+TensorTypeProto toProto(RankedTensorType type) {
+  TensorTypeProto proto;
+  proto.set_dtype(
+      static_cast<int32_t>(*ait::toDataType(type.getElementType())));
+  for (AffineExpr size : ait::getSymbolicSizes(type))
+    *proto.add_sizes() = ToProto(ait::toSizeExpression(size));
+  return proto;
+}
+
+AffineExpr countFlops(func::FuncOp kernel) {
+  AffineExpr total = getAffineConstantExpr(0, kernel.getContext());
+  auto sizes = [](Value value, int fromEnd) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return ait::getSymbolicSizes(type)[type.getRank() - fromEnd];
+  };
+  for (Operation &op : kernel.getBody().front()) {
+    if (op.getNumResults() != 1)
+      continue;
+    AffineExpr elements =
+        ait::getElementCount(cast<RankedTensorType>(op.getResult(0).getType()));
+    AffineExpr flops =
+        llvm::TypeSwitch<Operation *, AffineExpr>(&op)
+            .Case([&](ait::MatmulOp matmul) {
+              return elements *
+                     sizes(matmul.getLhs(), matmul.getTransposeLhs() ? 2 : 1) *
+                     2;
+            })
+            .Case([&](ait::ConvolutionOp convolution) {
+              auto filter =
+                  cast<RankedTensorType>(convolution.getFilter().getType())
+                      .getShape();
+              if (convolution.getTransposed())
+                return ait::getElementCount(cast<RankedTensorType>(
+                           convolution.getInput().getType())) *
+                       (2 * filter[1] * filter[2] * filter[3]);
+              return elements * (2 * filter[1] * filter[2] * filter[3]);
+            })
+            .Case([&](ait::AttentionOp attention) {
+              AffineExpr depth = sizes(attention.getQuery(), 1) +
+                                 sizes(attention.getValue(), 1);
+              AffineExpr rows =
+                  elements.floorDiv(sizes(attention.getValue(), 1));
+              return rows * sizes(attention.getKey(), 2) * depth * 2;
+            })
+            .Default([&](Operation *other) {
+              if (ait::isReduction(other))
+                return ait::getElementCount(
+                    cast<RankedTensorType>(other->getOperand(0).getType()));
+              return ait::isPointwise(other)
+                         ? elements
+                         : getAffineConstantExpr(0, other->getContext());
+            });
+    total = total + flops;
+  }
+  return total;
+}
+
+llvm::DenseSet<Value> findKnownAtLoad(func::FuncOp main) {
+  llvm::DenseSet<Value> known;
+  SymbolTable kernels(main->getParentOfType<ModuleOp>());
+  main.walk([&](Operation *op) {
+    bool isKnown = isa<ait::ConstantOp>(op);
+    if (auto launch = dyn_cast<ait::LaunchOp>(op)) {
+      auto kernel = kernels.lookup<func::FuncOp>(launch.getKernel());
+      isKnown = kernel && !usesSymbols(kernel);
+    }
+    if ((isKnown || isa<ait::ReshapeOp>(op)) &&
+        llvm::all_of(op->getOperands(),
+                     [&](Value input) { return known.contains(input); }))
+      known.insert(op->result_begin(), op->result_end());
+  });
+  return known;
+}
+
+absl::StatusOr<ExecutablePlan>
+buildPlan(func::FuncOp main, ArrayAttr symbols,
+          const llvm::StringMap<KernelImplementation> &implementations) {
+  return PlanBuilder(main, symbols, implementations).build();
+}
+
+void readSymbolsFromInputs(ExecutablePlan &plan) {
+  for (int s = 0; s < plan.symbols_size(); ++s) {
+    const SizeExpressionProto wanted = ToProto(SizeExpression::Symbol(s));
+    SymbolProto &symbol = *plan.mutable_symbols(s);
+    symbol.set_input(-1);
+    for (int i = 0; i < plan.inputs_size() && symbol.input() < 0; ++i)
+      for (int axis = 0; axis < plan.inputs(i).sizes_size(); ++axis)
+        if (plan.inputs(i).sizes(axis).SerializeAsString() ==
+            wanted.SerializeAsString()) {
+          symbol.set_input(i);
+          symbol.set_axis(axis);
+          break;
+        }
+    if (symbol.input() >= 0)
+      continue;
+    symbol.set_input(plan.inputs_size());
+    symbol.set_axis(0);
+    TensorTypeProto &input = *plan.add_inputs();
+    input.set_dtype(static_cast<int>(DataType::kBool));
+    *input.add_sizes() = wanted;
+  }
+}
+
+} // namespace aitune

@@ -1,0 +1,49 @@
+#include "compiler/plan/Provenance.h"
+
+#include "absl/strings/str_cat.h"
+#include "llvm/Support/Path.h"
+
+#include <set>
+
+using namespace mlir;
+
+namespace aitune {
+
+std::vector<int64_t> traceOps(func::FuncOp kernel,
+                              ArrayRef<ait::LaunchOp> launches) {
+  std::set<int64_t> positions;
+  auto collect = [&](Operation *op) {
+    op->getLoc()->walk([&](Location location) {
+      if (auto fused = dyn_cast<FusedLoc>(location))
+        if (auto position = dyn_cast_or_null<IntegerAttr>(fused.getMetadata()))
+          positions.insert(position.getInt());
+      return WalkResult::advance();
+    });
+  };
+  kernel->walk(collect);
+  for (ait::LaunchOp launch : launches)
+    collect(launch);
+  return {positions.begin(), positions.end()};
+}
+
+std::string describe(Operation *op) {
+  std::string text = op->getName().getStringRef().str(), name, place;
+  op->getLoc()->walk([&](Location location) {
+    if (auto named = dyn_cast<NameLoc>(location); named && name.empty())
+      name = named.getName().getValue().rsplit('/').second.empty()
+                 ? named.getName().str()
+                 : named.getName().getValue().rsplit('/').second.str();
+    if (auto file = dyn_cast<FileLineColLoc>(location); file && place.empty())
+      place = absl::StrCat(
+          llvm::sys::path::filename(file.getFilename().getValue()).str(), ":",
+          file.getLine());
+    return WalkResult::advance();
+  });
+  if (!name.empty())
+    absl::StrAppend(&text, " of ", name);
+  if (!place.empty())
+    absl::StrAppend(&text, " at ", place);
+  return text;
+}
+
+} // namespace aitune

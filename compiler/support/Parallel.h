@@ -1,0 +1,17 @@
+// Independent pieces of work on several threads.
+#ifndef AITUNE_COMPILER_SUPPORT_PARALLEL_H
+#define AITUNE_COMPILER_SUPPORT_PARALLEL_H
+
+#include <cstddef>
+#include <functional>
+
+namespace aitune {
+
+/// Calls `work` for 0 ... count - 1, each once, on at most `threads` threads,
+/// the calling one included, and returns when all calls have.
+void inParallel(size_t count, int threads,
+                const std::function<void(size_t)> &work);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_SUPPORT_PARALLEL_H

@@ -1,0 +1,25 @@
+// Searches the schedules of a model's generated kernels within a budget.
+#ifndef AITUNE_COMPILER_TUNE_TUNESCHEDULES_H
+#define AITUNE_COMPILER_TUNE_TUNESCHEDULES_H
+
+#include <vector>
+
+#include "compiler/Compiler.h"
+#include "compiler/candidates/Kernel.h"
+#include "compiler/tune/TuningChoices.h"
+
+namespace aitune {
+
+/// Sets ait.config of the kernels for which a better schedule than the default
+/// is found (and their `defaultConfig`), and fills result.tuning. Sets the
+/// `cuts` of kernels that may be faster as two: those worth measuring. After an
+/// error (no measuring process) what was found until then stands.
+absl::Status tuneSchedules(std::vector<Kernel> &kernels,
+                           mlir::ArrayAttr symbols,
+                           const TuningChoices &choices,
+                           const CompileOptions &options,
+                           CompileResult &result);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_TUNE_TUNESCHEDULES_H

@@ -1,0 +1,138 @@
+#include "compiler/tune/TuningChoices.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "compiler/codegen/cpu/target/Target.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/hash/sha256.h"
+#include "llvm/Config/llvm-config.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Of the templates: raise it when they generate other code for a schedule.
+constexpr char kTemplateVersion[] = "2";
+/// Weights of this size do not stay in any CPU's last cache.
+constexpr int64_t kCacheBytes = int64_t{48} << 20;
+/// After a kernel's key, that of where it is best cut.
+constexpr char kCutKey[] = " cut";
+/// After a model's key, that of its threads.
+constexpr char kThreadsKey[] = " threads";
+
+} // namespace
+
+absl::StatusOr<TuningChoices> TuningChoices::open(const CompileOptions &options,
+                                                  ArrayAttr symbols,
+                                                  int64_t constantBytes) {
+  TuningChoices choices;
+  choices.symbols = symbols;
+  choices.cold = constantBytes > kCacheBytes;
+  absl::StatusOr<Target> cpu = findTarget(options.target);
+  if (!cpu.ok())
+    return cpu.status();
+  const int threads = options.threads > 0 ? options.threads : ThreadCount();
+  choices.machine =
+      absl::StrCat(cpu->cpu, " ", Sha256Hex(cpu->features).substr(0, 8), ", ",
+                   threads, " threads", choices.cold ? ", cold caches" : "");
+  choices.generator =
+      absl::StrCat(kTemplateVersion, ", LLVM ", LLVM_VERSION_STRING);
+  if (options.tuning.database.empty())
+    return choices;
+  absl::StatusOr<std::unique_ptr<TuningDatabase>> opened =
+      TuningDatabase::open(options.tuning.database);
+  if (!opened.ok())
+    return opened.status();
+  choices.store = *std::move(opened);
+  return choices;
+}
+
+std::string TuningChoices::keyOf(func::FuncOp kernel) const {
+  OwningOpRef<func::FuncOp> copy(kernel.clone());
+  copy->setSymName("kernel");
+  (*copy)->removeAttr("ait.config");
+  return Sha256Hex(moduleText(*copy, symbols));
+}
+
+absl::Status TuningChoices::choose(const std::string &key,
+                                   const std::string &value) const {
+  return store ? store->choose(key, machine, generator, value)
+               : absl::OkStatus();
+}
+
+absl::StatusOr<std::string>
+TuningChoices::chosen(const std::string &key) const {
+  return store ? store->chosen(key, machine, generator) : std::string();
+}
+
+absl::StatusOr<int> TuningChoices::apply(std::vector<Kernel> &kernels) const {
+  int reused = 0;
+  for (Kernel &kernel : kernels) {
+    if (kernel.launches.empty())
+      continue;
+    const std::string key = keyOf(kernel.function);
+    absl::StatusOr<std::string> cut = chosen(key + kCutKey);
+    if (!cut.ok())
+      return cut.status();
+    if (int place; absl::SimpleAtoi(*cut, &place))
+      kernel.cuts = {place};
+    absl::StatusOr<std::string> config = chosen(key);
+    if (!config.ok())
+      return config.status();
+    if (config->empty())
+      continue;
+    if (Attribute attribute =
+            parseAttribute(*config, kernel.function->getContext())) {
+      kernel.function->setAttr("ait.config", attribute);
+      ++reused;
+    }
+  }
+  return reused;
+}
+
+absl::Status TuningChoices::keepSchedule(const std::string &key,
+                                         const std::string &config) const {
+  return choose(key, config);
+}
+
+absl::Status TuningChoices::keepCuts(const std::vector<Kernel> &kernels) const {
+  for (const Kernel &kernel : kernels)
+    if (!kernel.parts.empty())
+      if (absl::Status status = choose(
+              keyOf(kernel.function) + kCutKey,
+              kernel.chosenCut > 0 ? absl::StrCat(kernel.chosenCut) : "whole");
+          !status.ok())
+        return status;
+  return absl::OkStatus();
+}
+
+absl::Status
+TuningChoices::keepDefaults(const std::vector<Kernel> &kernels) const {
+  for (const Kernel &kernel : kernels) {
+    const std::string key = keyOf(kernel.function);
+    if (!kernel.defaultConfig.empty())
+      if (absl::Status status = choose(key, kernel.defaultConfig); !status.ok())
+        return status;
+    if (!kernel.parts.empty())
+      if (absl::Status status = choose(key + kCutKey, "whole"); !status.ok())
+        return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TuningChoices::keepThreads(const std::string &model,
+                                        bool oneThread) const {
+  return choose(Sha256Hex(model) + kThreadsKey, oneThread ? "one" : "all");
+}
+
+absl::StatusOr<bool>
+TuningChoices::usesOneThread(const std::string &model) const {
+  absl::StatusOr<std::string> found = chosen(Sha256Hex(model) + kThreadsKey);
+  if (!found.ok())
+    return found.status();
+  return *found == "one";
+}
+
+} // namespace aitune

@@ -1,0 +1,312 @@
+#include "frontend/api/module.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/api/backend_checker.h"
+#include "frontend/checkpoint/checkpoint.h"
+#include "frontend/values/gpu.h"
+#include "runtime/backend/registry.h"
+#include "runtime/logging/logging.h"
+#include "runtime/status/status_macros.h"
+
+namespace ait {
+namespace {
+
+using aitune::frontend::TorchScriptSource;
+using aitune::frontend::ValueList;
+
+constexpr char kEager[] = "TorchEagerBackend";
+
+std::vector<BackendChoice> DefaultBackends() {
+  return {{"TorchInductorBackend", {{"mode", "max-autotune"}}},
+          {"TorchScriptBackend", {}}};
+}
+
+absl::StatusOr<aitune::Device> ParseDevice(std::string_view device) {
+  AITUNE_ASSIGN_OR_RETURN(aitune::Device parsed,
+                          aitune::Device::Parse(std::string(device)));
+  if (parsed.type != "cpu" && parsed.type != "cuda")
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the device is '", parsed.ToString(), "'; there are cpu and cuda"));
+  return parsed;
+}
+
+// -1 for the CPU.
+absl::StatusOr<int> GpuOf(const std::string& device) {
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Device parsed, ParseDevice(device));
+  return aitune::frontend::GpuOf(parsed);
+}
+
+// The device, with LibTorch ready for it.
+absl::StatusOr<aitune::Device> StartDevice(std::string_view device) {
+  AITUNE_ASSIGN_OR_RETURN(aitune::Device parsed, ParseDevice(device));
+  if (const int gpu = aitune::frontend::GpuOf(parsed); gpu >= 0)
+    AITUNE_RETURN_IF_ERROR(aitune::frontend::StartLibTorchCuda(gpu));
+  return parsed;
+}
+
+}  // namespace
+
+Module::Module(std::shared_ptr<TorchScriptSource> source, ModuleOptions options)
+    : options_(std::move(options)), source_(std::move(source)) {
+  report_.module = options_.name;
+  report_.error = "it was not tuned";
+}
+
+absl::StatusOr<std::unique_ptr<Module>> Module::Load(
+    const std::filesystem::path& path, ModuleOptions options) {
+  AITUNE_RETURN_IF_ERROR(StartDevice(options.device).status());
+  AITUNE_ASSIGN_OR_RETURN(aitune::frontend::Model model,
+                          aitune::frontend::Model::Load(path.string()));
+  for (const std::string& submodule : options.disabled)
+    AITUNE_RETURN_IF_ERROR(model.Disable(submodule));
+  for (const auto& [submodule, method] : options.substitutes)
+    AITUNE_RETURN_IF_ERROR(model.Substitute(submodule, method));
+  if (options.name.empty()) options.name = path.stem().string();
+  return Wrap(std::make_shared<const aitune::frontend::Model>(std::move(model)),
+              std::move(options));
+}
+
+std::unique_ptr<Module> Module::Wrap(
+    std::shared_ptr<const aitune::frontend::Model> model,
+    ModuleOptions options) {
+  if (options.name.empty()) options.name = "module";
+  auto source =
+      std::make_shared<TorchScriptSource>(std::move(model), options.name);
+  return std::unique_ptr<Module>(
+      new Module(std::move(source), std::move(options)));
+}
+
+absl::StatusOr<std::unique_ptr<Module>> Module::LoadCheckpoint(
+    const std::filesystem::path& path, std::string_view digest,
+    std::string_view device) {
+  std::optional<aitune::Device> where;
+  if (!device.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(where, StartDevice(device));
+  }
+  AITUNE_ASSIGN_OR_RETURN(aitune::frontend::LoadedCheckpoint loaded,
+                          aitune::frontend::LoadCheckpoint(path, digest));
+  AITUNE_RETURN_IF_ERROR(loaded.backend->Deploy(where));
+  ModuleOptions options;
+  options.device = loaded.backend->device()->ToString();
+  options.name = loaded.source->name();
+  std::unique_ptr<Module> module(
+      new Module(std::move(loaded.source), std::move(options)));
+  module->backend_ = std::move(loaded.backend);
+  module->report_.error.clear();
+  return module;
+}
+
+absl::Status Module::Record(const ValueList& arguments, int64_t batch) {
+  // On a CPU, where their elements are read.
+  AITUNE_ASSIGN_OR_RETURN(aitune::Sample sample,
+                          source_->Flatten(aitune::frontend::ToCpu(arguments)));
+  std::lock_guard<std::mutex> lock(mutex_);
+  samples_.push_back({batch, std::move(sample)});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<aitune::GraphSpec> Module::Spec() const {
+  std::vector<aitune::BatchedSample> samples;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    samples = samples_;
+  }
+  // Numbers and strings have no axes.
+  for (aitune::BatchedSample& sample : samples) {
+    aitune::Sample tensors;
+    for (aitune::OwnedValue& input : sample.inputs) {
+      if (std::holds_alternative<aitune::TensorView>(input.value))
+        tensors.push_back(std::move(input));
+    }
+    sample.inputs = std::move(tensors);
+  }
+  return aitune::DetectAxes(samples);
+}
+
+absl::StatusOr<aitune::Sample> Module::OnDevice(
+    const aitune::Sample& sample) const {
+  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options_.device));
+  if (gpu < 0) return sample;
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          source_->Unflatten(Values(sample)));
+  return source_->Flatten(aitune::frontend::ToGpu(arguments, gpu));
+}
+
+absl::StatusOr<aitune::TuneResult> Module::Choose(
+    const aitune::Strategy& strategy, const TuneOptions& options) {
+  if (options.tolerance &&
+      !(*options.tolerance >= 0 && std::isfinite(*options.tolerance)))
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the tolerance is ", *options.tolerance,
+        "; give a number of 0 or more, or none for what the backend's "
+        "configuration promises"));
+  aitune::TuneRequest request;
+  request.module_name = name();
+  request.build.model = source_;
+  AITUNE_ASSIGN_OR_RETURN(request.build.device,
+                          aitune::Device::Parse(options_.device));
+  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options_.device));
+  request.build.cache_dir = options_.cache_dir;
+  std::vector<aitune::BatchedSample> samples;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    samples = samples_;
+  }
+  if (samples.empty())
+    return absl::FailedPreconditionError(absl::StrCat(
+        name(), " can't be tuned without samples; call Record first"));
+  for (const aitune::BatchedSample& sample : samples) {
+    AITUNE_ASSIGN_OR_RETURN(aitune::Sample there, OnDevice(sample.inputs));
+    request.build.samples.push_back(std::move(there));
+  }
+  AITUNE_ASSIGN_OR_RETURN(request.build.graph_spec, Spec());
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    report_.inputs = request.build.graph_spec.ToString();
+  }
+  AITUNE_ASSIGN_OR_RETURN(request.eager, aitune::CreateBackend(kEager));
+  for (const auto& [kind, config] :
+       options.backends.empty() ? DefaultBackends() : options.backends) {
+    AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<aitune::Backend> backend,
+                            aitune::CreateBackend(kind, config));
+    request.backends.push_back(std::move(backend));
+  }
+  BackendChecker checker(source_, gpu, options.tolerance);
+  request.check = [&](const aitune::Backend& backend,
+                      const aitune::Sample& sample) {
+    return checker.Check(backend, sample);
+  };
+  request.batches = options.batches;
+  request.timing = options.timing;
+  std::unique_ptr<aitune::frontend::GpuClock> clock;
+  if (gpu >= 0) {
+    AITUNE_ASSIGN_OR_RETURN(clock, aitune::frontend::GpuClock::Create(gpu));
+    request.timing.clock = [&](const std::function<absl::Status()>& call) {
+      return clock->Time(call);
+    };
+    if (request.build.graph_spec.has_batch_axis()) {
+      request.make_batch =
+          [&, spec = request.build.graph_spec](
+              int64_t batch) -> absl::StatusOr<aitune::Sample> {
+        AITUNE_ASSIGN_OR_RETURN(
+            const aitune::Sample repeated,
+            aitune::RepeatToBatch(samples.front().inputs, spec, batch));
+        return OnDevice(repeated);
+      };
+    }
+  }
+  return strategy.Tune(std::move(request));
+}
+
+absl::Status Module::Tune(const aitune::Strategy& strategy,
+                          const TuneOptions& options) {
+  std::lock_guard<std::mutex> tuning(tune_mutex_);
+  absl::StatusOr<aitune::TuneResult> result = Choose(strategy, options);
+  std::lock_guard<std::mutex> lock(mutex_);
+  report_.strategy = strategy.name();
+  if (!result.ok()) {
+    report_.error = std::string(result.status().message());
+    aitune::Log(aitune::LogChannel::kWarning,
+                absl::StrCat(name(), " is not tuned: ", report_.error));
+    return result.status();
+  }
+  report_.error.clear();
+  report_.backends = std::move(result->backends);
+  backend_ = std::move(result->backend);
+  eager_ = nullptr;
+  return absl::OkStatus();
+}
+
+std::shared_ptr<aitune::Backend> Module::backend() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return disabled_ ? nullptr : backend_;
+}
+
+absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Module::Eager(
+    int gpu) const {
+  if (gpu < 0) return source_->shared_model();
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (eager_ == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(eager_, source_->ModelOn(gpu));
+  }
+  return eager_;
+}
+
+absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
+  const std::shared_ptr<aitune::Backend> backend = this->backend();
+  if (backend == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options_.device));
+    AITUNE_ASSIGN_OR_RETURN(
+        const std::shared_ptr<const aitune::frontend::Model> model, Eager(gpu));
+    return model->RunEager(gpu < 0 ? arguments
+                                   : aitune::frontend::ToGpu(arguments, gpu));
+  }
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
+                          source_->Flatten(arguments));
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<aitune::OwnedValue> outputs,
+                          backend->Infer(Values(inputs)));
+  return source_->UnflattenResult(outputs);
+}
+
+absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Module::Inspect(
+    int repeats) {
+  aitune::Sample sample;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (samples_.empty())
+      return absl::FailedPreconditionError(absl::StrCat(
+          name(), " can't be inspected without samples; call Record first"));
+    sample = samples_.front().inputs;
+  }
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          source_->Unflatten(Values(sample)));
+  AITUNE_ASSIGN_OR_RETURN(
+      std::vector<aitune::frontend::SubmoduleTime> times,
+      aitune::frontend::TimeSubmodules(source_->model(), arguments, repeats));
+  std::lock_guard<std::mutex> lock(mutex_);
+  report_.submodules = times;
+  return times;
+}
+
+void Module::SetDisabled(bool disabled) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  disabled_ = disabled;
+}
+
+bool Module::is_tuned() const { return backend() != nullptr; }
+
+std::string Module::Describe() const {
+  const std::shared_ptr<aitune::Backend> backend = this->backend();
+  return backend == nullptr ? "eager" : backend->Describe();
+}
+
+TuneReport Module::report() const {
+  TuneReport report;
+  std::shared_ptr<aitune::Backend> backend;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    report = report_;
+    backend = backend_;
+  }
+  // What it has run since it was built, too.
+  for (aitune::BackendReport& entrant : report.backends) {
+    if (entrant.chosen && backend != nullptr) entrant.notes = backend->Notes();
+  }
+  return report;
+}
+
+absl::StatusOr<std::string> Module::Save(const std::filesystem::path& path,
+                                         aitune::BundleFormat format) const {
+  const std::shared_ptr<aitune::Backend> backend = this->backend();
+  if (backend == nullptr)
+    return absl::FailedPreconditionError(
+        absl::StrCat(name(), " is not tuned; there is nothing to save"));
+  return aitune::frontend::SaveCheckpoint(*backend, *source_, path, format);
+}
+
+}  // namespace ait

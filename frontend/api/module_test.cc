@@ -1,0 +1,291 @@
+#include "frontend/api/module.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "frontend/testing/models.h"
+#include "runtime/cuda/device.h"
+
+namespace ait {
+namespace {
+
+namespace fs = std::filesystem;
+using aitune::frontend::EmptyFolder;
+using aitune::frontend::ExpectClose;
+using aitune::frontend::kNet;
+using aitune::frontend::LogCapture;
+using aitune::frontend::Model;
+using aitune::frontend::ModelOf;
+using aitune::frontend::ValueList;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class ModuleTest : public testing::Test {
+ protected:
+  std::unique_ptr<Module> Wrap(const std::string& source = kNet) {
+    model_ = std::make_shared<const Model>(ModelOf(source));
+    return Module::Wrap(model_, {"net", folder_ / "cache"});
+  }
+
+  // One backend, timed briefly.
+  static TuneOptions Quick(const std::string& backend) {
+    TuneOptions options;
+    options.backends = {{backend, {}}};
+    options.timing.warmup_rounds = 1;
+    options.timing.min_rounds = 3;
+    options.timing.max_rounds = 3;
+    return options;
+  }
+
+  void ExpectAgrees(const Module& module, const at::Tensor& x) {
+    auto ours = module.Run(ValueList({x}));
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    ExpectClose(*ours, *model_->RunEager(ValueList({x})));
+  }
+
+  const fs::path folder_ = EmptyFolder();
+  std::shared_ptr<const Model> model_;
+  const LogCapture capture_;
+};
+
+TEST_F(ModuleTest, RunsInEagerUntilItIsTuned) {
+  auto module = Wrap();
+  EXPECT_FALSE(module->is_tuned());
+  EXPECT_EQ(module->Describe(), "eager");
+  EXPECT_EQ(module->report().error, "it was not tuned");
+  ExpectAgrees(*module, at::randn({2, 3}));
+}
+
+TEST_F(ModuleTest, LearnsItsAxesFromSamples) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({1, 2, 3, 4})}), 1).ok());
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 8, 6, 4})}), 2).ok());
+  auto spec = module->Spec();
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_EQ(spec->ToString(), "float32[batch0, dim1, batch2, 4]");
+}
+
+TEST_F(ModuleTest, TunesAndRunsEveryBatchSize) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})}), 2).ok());
+  ASSERT_TRUE(module->Record(ValueList({at::randn({8, 3})}), 8).ok());
+  const absl::Status tuned =
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"));
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  EXPECT_TRUE(module->is_tuned());
+  EXPECT_EQ(module->Describe(), "TorchInductorBackend()");
+  EXPECT_EQ(module->report().error, "");
+  EXPECT_EQ(module->report().inputs, "float32[batch0, 3]");
+  for (const int64_t batch : {2, 3, 8})
+    ExpectAgrees(*module, at::randn({batch, 3}));
+  module->SetDisabled(true);
+  EXPECT_EQ(module->Describe(), "eager");
+  module->SetDisabled(false);
+  EXPECT_TRUE(module->is_tuned());
+}
+
+TEST_F(ModuleTest, StrategiesTimeBackendsAgainstEager) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({1, 3})}), 1).ok());
+  ASSERT_TRUE(module->Record(ValueList({at::randn({4, 3})}), 4).ok());
+  for (const auto& strategy :
+       {aitune::FirstWins(), aitune::MaxThroughput(), aitune::MinLatency(),
+        aitune::LatencyBudget(10000)}) {
+    const absl::Status tuned =
+        module->Tune(*strategy, Quick("TorchInductorBackend"));
+    ASSERT_TRUE(tuned.ok()) << strategy->name() << tuned;
+    const TuneReport report = module->report();
+    EXPECT_EQ(report.strategy, strategy->name());
+    ASSERT_EQ(report.backends.size(), 2u);
+    EXPECT_TRUE(report.backends[0].is_eager);
+    EXPECT_EQ(report.backends[0].chosen + report.backends[1].chosen, 1);
+    EXPECT_FALSE(report.backends[0].timings.empty());
+    ExpectAgrees(*module, at::randn({4, 3}));
+  }
+  EXPECT_EQ(
+      module->Tune(*aitune::LatencyBudget(1e-6), Quick("TorchInductorBackend"))
+          .message(),
+      "No backend satisfied latency budget 0.000 ms");
+  // A failure leaves the module as it was.
+  ExpectAgrees(*module, at::randn({4, 3}));
+}
+
+TEST_F(ModuleTest, FailuresLeaveItInEagerWithTheReason) {
+  auto module = Wrap();
+  EXPECT_EQ(module->Tune(*aitune::OneBackend(), {}).code(),
+            absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  TuneOptions options = Quick("TorchInductorBackend");
+  options.backends[0].second = {
+      {"options", aitune::ConfigDict{{"triton.cudagraphs", true}}}};
+  EXPECT_FALSE(module->Tune(*aitune::OneBackend(), options).ok());
+  EXPECT_FALSE(module->is_tuned());
+  EXPECT_THAT(module->report().error, HasSubstr("triton.cudagraphs"));
+  EXPECT_THAT(capture_.lines(),
+              testing::Contains(HasSubstr("net is not tuned")));
+  ExpectAgrees(*module, at::randn({2, 3}));
+}
+
+// Counts its calls in a buffer, or in an attribute.
+std::shared_ptr<const Model> Counter(const std::string& body) {
+  torch::jit::Module module("Counter");
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_buffer("count", at::zeros({1}));
+  module.register_attribute("calls", c10::IntType::get(), 0);
+  module.define("def forward(self, x: Tensor) -> Tensor:\n" + body);
+  auto model = Model::FromModule(module);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return std::make_shared<const Model>(*std::move(model));
+}
+
+TEST_F(ModuleTest, ModelsWithStateAreTunedOnCopiesOfIt) {
+  for (const char* body :
+       {"  self.count.add_(1)\n  return x * self.count\n",
+        "  self.calls = self.calls + 1\n  return x * self.calls\n"}) {
+    for (const char* backend : {"TorchInductorBackend", "TorchScriptBackend"}) {
+      model_ = Counter(body);
+      auto module = Module::Wrap(model_, {"counter", folder_ / "cache"});
+      for (const int64_t batch : {1, 4})
+        ASSERT_TRUE(
+            module->Record(ValueList({at::ones({batch, 3})}), batch).ok());
+      ASSERT_TRUE(module->Tune(*aitune::MaxThroughput(), Quick(backend)).ok());
+      for (const aitune::BackendReport& report : module->report().backends) {
+        EXPECT_THAT(report.reason, Not(HasSubstr("differs")));
+        EXPECT_FALSE(report.timings.empty());
+      }
+      // The first call is the first.
+      EXPECT_EQ(module->Run(ValueList({at::ones({1, 3})}))
+                    ->toTensor()
+                    .sum()
+                    .item<float>(),
+                3)
+          << body << backend;
+    }
+  }
+}
+
+TEST_F(ModuleTest, EachConfigurationHasTheBoundThatItPromises) {
+  for (const aitune::DataType dtype :
+       {aitune::DataType::kBFloat16, aitune::DataType::kFloat16}) {
+    auto module = Wrap(
+        "def forward(self, x: Tensor):\n"
+        "    w = torch.sin(torch.arange(4096, dtype=6)).view([64, 64])\n"
+        "    for i in range(4):\n"
+        "        x = torch.relu(torch.matmul(x, w) * 0.2)\n"
+        "    return x\n");
+    ASSERT_TRUE(module->Record(ValueList({at::randn({8, 64})})).ok());
+    TuneOptions options = Quick("TorchInductorBackend");
+    options.backends[0].second = {{"autocast_enabled", true},
+                                  {"autocast_dtype", dtype}};
+    const absl::Status tuned = module->Tune(*aitune::OneBackend(), options);
+    EXPECT_TRUE(tuned.ok()) << tuned;
+    // The caller's bound goes before it.
+    options.tolerance = 1e-6;
+    const absl::Status refused = module->Tune(*aitune::OneBackend(), options);
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("exceeds 1e-06"));
+    options.tolerance = -1;
+    EXPECT_EQ(module->Tune(*aitune::OneBackend(), options).code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(ModuleTest, ADeviceThatThereIsNotIsAnError) {
+  ModuleOptions options;
+  options.device = "xpu";
+  EXPECT_THAT(std::string(Module::Load("net.pt", options).status().message()),
+              HasSubstr("'xpu'; there are cpu and cuda"));
+  const absl::Status gpu = aitune::cuda::Device::Open(0).status();
+  if (gpu.ok()) GTEST_SKIP() << "there is a GPU";
+  options.device = "cuda";
+  EXPECT_EQ(Module::Load("net.pt", options).status(), gpu);
+}
+
+TEST_F(ModuleTest, ComesBackFromACheckpoint) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  EXPECT_EQ(module->Save(folder_ / "net.aitune", aitune::BundleFormat::kFile)
+                .status()
+                .code(),
+            absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
+  auto digest =
+      module->Save(folder_ / "net.aitune", aitune::BundleFormat::kFile);
+  ASSERT_TRUE(digest.ok()) << digest.status();
+  auto loaded = Module::LoadCheckpoint(folder_ / "net.aitune", *digest);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ((*loaded)->name(), "net");
+  EXPECT_TRUE((*loaded)->is_tuned());
+  ExpectAgrees(**loaded, at::randn({2, 3}));
+}
+
+TEST_F(ModuleTest, InspectSharesAddUp) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({64, 3})})).ok());
+  auto times = module->Inspect(3);
+  ASSERT_TRUE(times.ok()) << times.status();
+  ASSERT_FALSE(times->empty());
+  EXPECT_EQ(times->front().path, "");
+  EXPECT_EQ(times->front().share, 1);
+  EXPECT_GT(times->front().milliseconds, 0);
+}
+
+TEST_F(ModuleTest, ReportsAreJsonAndOnePage) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  ASSERT_TRUE(
+      module->Tune(*aitune::MinLatency(), Quick("TorchInductorBackend")).ok());
+  ASSERT_TRUE(module->Inspect(1).ok());
+  TuneReport report = module->report();
+  report.module = "<net> & \"more\"";
+  const auto json = nlohmann::json::parse(ReportJson(report));
+  EXPECT_EQ(json["module"], report.module);
+  EXPECT_EQ(json["backends"].size(), 2u);
+  EXPECT_GT(json["backends"][0]["timings"][0]["median_ms"], 0.0);
+  const std::string html = ReportHtml(report);
+  EXPECT_THAT(html, HasSubstr("<h1>&lt;net&gt; &amp; &quot;more&quot;</h1>"));
+  EXPECT_THAT(html, HasSubstr("<svg"));
+  EXPECT_THAT(html, HasSubstr("<br>chosen<"));
+  EXPECT_THAT(html, HasSubstr("(model)"));
+  // Self-contained: nothing is fetched.
+  for (const char* fetch : {"http:", "https:", "src=", "<script", "@import"})
+    EXPECT_THAT(html, Not(HasSubstr(fetch)));
+}
+
+TEST_F(ModuleTest, ReportsTellWhatIsLeftToLibTorch) {
+  auto module = Wrap(aitune::frontend::kNetWithFallback);
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  const absl::Status tuned =
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"));
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  const auto json = nlohmann::json::parse(ReportJson(module->report()));
+  EXPECT_THAT(json["backends"].dump(),
+              HasSubstr("LibTorch runs aten::bincount"));
+  EXPECT_THAT(ReportHtml(module->report()),
+              HasSubstr("<li>LibTorch runs aten::bincount"));
+}
+
+TEST_F(ModuleTest, ThreadsCallWhileAnotherTunes) {
+  auto module = Wrap();
+  ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 50; ++i) ExpectAgrees(*module, at::randn({2, 3}));
+    });
+  }
+  const absl::Status tuned =
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"));
+  EXPECT_TRUE(tuned.ok()) << tuned;
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+}  // namespace ait

@@ -1,0 +1,513 @@
+// TorchInductorBackend: the model compiled by this library, a version for each
+// kind of inputs.
+#include <ATen/core/ivalue.h>
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/backends/compiled/version_inputs.h"
+#include "frontend/backends/torch_backend.h"
+#include "frontend/compiled_model/compile_trace.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/values/gpu.h"
+#include "runtime/backend/registry.h"
+#include "runtime/backend/torch_inductor_config.h"
+#include "runtime/bundle/bundle.h"
+#include "runtime/control/control.h"
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/cuda/gpu_target.h"
+#include "runtime/guards/dispatch_table.h"
+#include "runtime/logging/logging.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+constexpr char kName[] = "TorchInductorBackend";
+// How far beyond a call's size a dynamic axis is compiled for.
+constexpr int kReach = 2;
+
+using Table = DispatchTable<CompiledModel>;
+
+// A version as it is kept without being loaded: in the cache or in memory.
+struct KeptVersion {
+  std::string key;
+  std::shared_ptr<const ArtifactBlobs> artifact;  // null: in the cache
+  std::vector<InputDescription> inputs;
+};
+
+// The arguments of the call that this thread compiles for: a compiler needs
+// values, which guards do not have.
+thread_local const ValueList* compiled_call = nullptr;
+
+// "cpu" or "cuda:0".
+std::string DeviceName(int gpu) {
+  return gpu < 0 ? "cpu" : absl::StrCat("cuda:", gpu);
+}
+
+class TorchInductor : public TorchBackend {
+ public:
+  TorchInductor(TorchInductorBackendConfig config, InductorOptions options)
+      : TorchBackend(config.autocast_enabled, config.autocast_dtype),
+        config_(std::move(config)),
+        options_(std::move(options)) {}
+
+ protected:
+  bool runs_model() const override { return false; }
+  absl::Status Prepare(BuildContext* context) override;
+  void Release() override {
+    reset_ = nullptr;
+    table_ = nullptr;
+  }
+  absl::StatusOr<c10::IValue> Run(
+      absl::Span<const RegionValue> inputs) const override;
+  std::vector<std::string> Notes() const override;
+  std::optional<DataType> narrowed_to() const override {
+    if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
+    if (options_.tf32_matmul) return DataType::kFloat16;
+    return std::nullopt;
+  }
+  absl::Status SaveMore(BackendStateProto* state,
+                        TorchBackendStateProto* more) const override;
+  absl::Status LoadMore(const BackendStateProto& state,
+                        const TorchBackendStateProto& more) override;
+
+ private:
+  // Null beyond the limit of versions.
+  absl::StatusOr<std::shared_ptr<CompiledModel>> Find(
+      absl::Span<const RegionValue> inputs, const ValueList& arguments,
+      OnMiss on_miss) const;
+  absl::StatusOr<Table::Version> Compile(const CompileRequest& request);
+  absl::StatusOr<std::unique_ptr<CompiledModel>> BuildVersion(
+      absl::Span<const InputDescription> wanted, const ValueList& arguments);
+  // `wanted` with fixed sizes where the model takes no others.
+  std::vector<InputDescription> WithoutFixedAxes(
+      absl::Span<const InputDescription> wanted,
+      const ValueList& arguments) const;
+  absl::StatusOr<c10::IValue> RunEager(const ValueList& arguments) const;
+  absl::Status CheckGraph(const CompiledModel& compiled);
+  // The option cpp.threads, for as long as the result lives.
+  ScopedThreadCount Threads() const;
+  absl::StatusOr<ArtifactBlobs> BlobsOf(const KeptVersion& version) const;
+  // Loads what is kept. A machine of another kind compiles anew.
+  absl::Status LoadKept();
+
+  const TorchInductorBackendConfig config_;
+  const InductorOptions options_;
+  std::filesystem::path folder_;
+  std::unique_ptr<Cache> cache_;
+  GraphSpec spec_;
+  std::string model_id_;  // of model(); empty when it has none
+  std::unique_ptr<Table> table_;
+  std::unique_ptr<ResetRegistration> reset_;
+
+  mutable std::mutex kept_mutex_;
+  std::vector<KeptVersion> kept_;
+  std::set<std::string> notes_;
+};
+
+absl::Status TorchInductor::Prepare(BuildContext* context) {
+  if (context != nullptr) {
+    if (config_.options.has_value() && options_.cudagraphs && gpu() < 0)
+      return absl::InvalidArgumentError(
+          "the option triton.cudagraphs has no effect on a CPU; leave it out, "
+          "or use mode='reduce-overhead', which asks for it where there is a "
+          "GPU");
+    if (gpu() < 0 && (options_.tf32_matmul || !options_.tf32_convolution))
+      return absl::InvalidArgumentError(
+          "the options backends.cuda.matmul.allow_tf32 and "
+          "backends.cudnn.allow_tf32 have no effect on a CPU; leave them out");
+    if (options_.cudagraphs && gpu() < 0)
+      Log(LogChannel::kPerfHints,
+          "CUDA graphs are not used: the model runs on a CPU");
+    folder_ = context->cache_dir();
+    spec_ = context->graph_spec();
+    if (!folder_.empty()) {
+      absl::StatusOr<std::unique_ptr<Cache>> cache = Cache::Open(folder_);
+      if (cache.ok()) {
+        cache_ = *std::move(cache);
+      } else {
+        Log(LogChannel::kWarning,
+            absl::StrCat("compiled models are not kept: ",
+                         std::string(cache.status().message())));
+      }
+    }
+  }
+  model_id_ = model_id();
+  const ScopedThreadCount threads = Threads();
+
+  DispatchOptions dispatch;
+  dispatch.name = source()->name();
+  dispatch.sizes.dynamic = config_.dynamic;
+  if (!spec_.inputs.empty()) dispatch.sizes.spec = spec_;
+  dispatch.recompile_limit = static_cast<int>(options_.recompile_limit);
+  if (!options_.guard_filter_fn.empty())
+    dispatch.guard_filter = FindGuardFilter(options_.guard_filter_fn);
+  table_ = std::make_unique<Table>(
+      std::move(dispatch),
+      [this](const CompileRequest& request) { return Compile(request); });
+  if (context == nullptr) {
+    AITUNE_RETURN_IF_ERROR(LoadKept());
+  } else {
+    kept_.clear();
+    notes_.clear();
+    for (const Sample& sample : context->samples()) {
+      const std::vector<RegionValue> inputs = Values(sample);
+      AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                              source()->Unflatten(inputs));
+      AITUNE_RETURN_IF_ERROR(
+          Find(inputs, arguments, OnMiss::kCompile).status());
+    }
+  }
+  reset_ = std::make_unique<ResetRegistration>([this] {
+    table_->Reset();
+    std::lock_guard<std::mutex> lock(kept_mutex_);
+    kept_.clear();
+  });
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<CompiledModel>> TorchInductor::Find(
+    absl::Span<const RegionValue> inputs, const ValueList& arguments,
+    OnMiss on_miss) const {
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
+                          CallInputsOf(inputs));
+  compiled_call = &arguments;
+  auto found = table_->Find(call, on_miss);
+  compiled_call = nullptr;
+  return found;
+}
+
+absl::StatusOr<c10::IValue> TorchInductor::Run(
+    absl::Span<const RegionValue> inputs) const {
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          source()->Unflatten(inputs));
+  const ScopedThreadCount threads = Threads();
+  const Stance stance = CurrentStance();
+  if (stance == Stance::kForceEager) return RunEager(arguments);
+  const auto compiled =
+      Find(inputs, arguments,
+           stance == Stance::kDefault ? OnMiss::kCompile : OnMiss::kFail);
+  if (!compiled.ok()) {
+    if (stance == Stance::kEagerOnRecompile &&
+        absl::IsFailedPrecondition(compiled.status()))
+      return RunEager(arguments);
+    return compiled.status();
+  }
+  if (*compiled == nullptr) return RunEager(arguments);
+  const ScopedActivity activity(ScopedActivity::Kind::kCall);
+  // A guard on a constant that is not checked means the compiled one.
+  return (*compiled)->Run(arguments, options_.guard_filter_fn.empty()
+                                         ? ConstantCheck::kCheck
+                                         : ConstantCheck::kTakeConstants);
+}
+
+absl::StatusOr<c10::IValue> TorchInductor::RunEager(
+    const ValueList& arguments) const {
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
+                          EagerModel());
+  return model->RunEager(arguments);
+}
+
+ScopedThreadCount TorchInductor::Threads() const {
+  return ScopedThreadCount(options_.cpp_threads > 0
+                               ? static_cast<int>(options_.cpp_threads)
+                               : ThreadCount());
+}
+
+absl::StatusOr<std::unique_ptr<CompiledModel>> TorchInductor::BuildVersion(
+    absl::Span<const InputDescription> wanted, const ValueList& arguments) {
+  BuildOptions build;
+  build.compile.measureCandidates = options_.max_autotune;
+  build.compile.emulateEagerCasts = options_.emulate_precision_casts;
+  build.compile.uncheckedIndices = options_.unchecked_indices;
+  build.compile.threads =
+      options_.cpp_threads > 0 ? static_cast<int>(options_.cpp_threads) : 0;
+  build.compile.tf32Matmul = options_.tf32_matmul;
+  build.compile.tf32Convolution = options_.tf32_convolution;
+  build.compile.dumpDirectory = options_.debug_dir;
+  build.compile.device = DeviceName(gpu());
+  build.cuda_graphs = options_.cudagraphs;
+  build.cache = cache_.get();
+  build.keep_artifact = true;
+  build.model_sha256 = model_id_;
+  const ModelInputs inputs = InputsToBuild(wanted, arguments, kReach);
+  if (IsEnabled(LogChannel::kOutputCode)) {
+    BuildOptions print = build;
+    print.compile.compileTo = CompilePhase::LLVM;
+    absl::StatusOr<std::string> code = CompileToIr(*model(), inputs, print);
+    if (code.ok()) Log(LogChannel::kOutputCode, *code);
+  }
+  // The version must be right for this call, whatever else it is right for.
+  const auto build_for = [&](const ModelInputs& wanted_inputs)
+      -> absl::StatusOr<std::unique_ptr<CompiledModel>> {
+    BuildOptions around = build;
+    if (!wanted_inputs.samples.has_value()) {
+      AITUNE_ASSIGN_OR_RETURN(around.trace.anchor,
+                              SymbolSizes(wanted_inputs.specs, arguments));
+    }
+    return CompiledModel::Build(*model(), wanted_inputs, around);
+  };
+  auto compiled = build_for(inputs);
+  if (compiled.ok() || inputs.samples.has_value() ||
+      !absl::IsInvalidArgument(compiled.status()))
+    return compiled;
+  // The model itself refuses sizes beyond those it was called with (a table of
+  // positions, say): at most the call's own then.
+  const ModelInputs nearer = InputsToBuild(wanted, arguments, 1);
+  compiled = build_for(nearer);
+  if (compiled.ok() || !absl::IsInvalidArgument(compiled.status()))
+    return compiled;
+  // Or an axis must have the size it has (that of a weight, say).
+  const std::vector<InputDescription> possible =
+      WithoutFixedAxes(wanted, arguments);
+  Log(LogChannel::kDynamic,
+      absl::StrCat(source()->name(), ": not every axis can be dynamic: ",
+                   std::string(compiled.status().message())));
+  return build_for(InputsToBuild(possible, arguments, kReach));
+}
+
+std::vector<InputDescription> TorchInductor::WithoutFixedAxes(
+    absl::Span<const InputDescription> wanted,
+    const ValueList& arguments) const {
+  // By symbol: whether the model can be traced with it alone dynamic.
+  const auto only = [&](int symbol) {
+    std::vector<InputDescription> inputs(wanted.begin(), wanted.end());
+    ForEachDynamicAxis(inputs, arguments, [&](AxisRange& range, int64_t size) {
+      if (range.symbol != symbol) range = {size, size, -1};
+    });
+    return inputs;
+  };
+  std::map<int, bool> works;
+  std::vector<InputDescription> result(wanted.begin(), wanted.end());
+  ForEachDynamicAxis(result, arguments, [&](AxisRange& range, int64_t size) {
+    auto [known, added] = works.emplace(range.symbol, false);
+    if (added && range.symbol >= 0)
+      known->second =
+          MakeTrace(*model(),
+                    InputsToBuild(only(range.symbol), arguments, kReach), {})
+              .ok();
+    if (!known->second) range = {size, size, -1};
+  });
+  return result;
+}
+
+absl::StatusOr<Table::Version> TorchInductor::Compile(
+    const CompileRequest& request) {
+  const ScopedActivity activity(ScopedActivity::Kind::kCompile);
+  std::vector<InputDescription> wanted = request.inputs;
+  AITUNE_ASSIGN_OR_RETURN(const Sample leaves,
+                          source()->Flatten(*compiled_call));
+  const std::vector<RegionValue> values = Values(leaves);
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
+                          CallInputsOf(values));
+  if (const int there = GpuOf(values); there >= 0 && there != gpu())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "an input is on ", DeviceName(there), ", the model runs on ",
+        DeviceName(gpu()), "; move it there, or build for its device"));
+  // Traced on the CPU, whatever it is compiled for.
+  const ValueList arguments =
+      gpu() < 0 ? *compiled_call : ToCpu(*compiled_call);
+  absl::StatusOr<std::unique_ptr<CompiledModel>> compiled =
+      BuildVersion(wanted, arguments);
+  std::vector<InputDescription> inputs;
+  if (compiled.ok()) {
+    inputs = InputsOfVersion(wanted, (*compiled)->plan());
+    // An axis that could not stay dynamic has one size then, and that need not
+    // be this call's.
+    if (const auto failure = GuardSet(inputs).Explain(call)) {
+      Log(LogChannel::kDynamic,
+          absl::StrCat(source()->name(),
+                       ": compiled for exactly these sizes, because ",
+                       failure->text));
+      wanted.clear();
+      for (const CallInput& input : call)
+        wanted.push_back(InputDescription::Of(input));
+      compiled = BuildVersion(wanted, arguments);
+      inputs = wanted;
+    }
+  }
+  if (!compiled.ok()) return compiled.status();
+  AITUNE_RETURN_IF_ERROR(CheckGraph(**compiled));
+  if (const std::string reason = (*compiled)->GraphReason();
+      options_.cudagraphs && !reason.empty())
+    Log(LogChannel::kPerfHints, absl::StrCat(source()->name(), ": ", reason));
+  {
+    std::lock_guard<std::mutex> lock(kept_mutex_);
+    kept_.push_back(
+        {(*compiled)->cache().key, (*compiled)->artifact(), inputs});
+  }
+  std::vector<SizeConstraint> constraints =
+      ConstraintsOfVersion((*compiled)->plan());
+  return Table::Version{std::shared_ptr<CompiledModel>(*std::move(compiled)),
+                        std::move(inputs), std::move(constraints)};
+}
+
+absl::Status TorchInductor::CheckGraph(const CompiledModel& compiled) {
+  std::string refused;
+  int breaks = 0;
+  for (const FallbackOp& op : compiled.report().fallbacks) {
+    const std::string text = absl::StrCat(
+        op.op, op.location.empty() ? "" : absl::StrCat(" at ", op.location),
+        ": ", op.reason);
+    Log(LogChannel::kGraphBreaks,
+        absl::StrCat(source()->name(), ": LibTorch runs ", text));
+    {
+      std::lock_guard<std::mutex> lock(kept_mutex_);
+      notes_.insert(absl::StrCat("LibTorch runs ", text));
+    }
+    if (IsAllowedInGraph(op.op)) continue;
+    if (breaks++ == 0) refused = text;
+  }
+  if (!config_.fullgraph || breaks == 0) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "fullgraph=True, but LibTorch would have to run ", breaks,
+      breaks == 1 ? " operator: " : " operators, the first ", refused,
+      ". Allow it with allow_in_graph, or set fullgraph to False."));
+}
+
+std::vector<std::string> TorchInductor::Notes() const {
+  std::lock_guard<std::mutex> lock(kept_mutex_);
+  std::vector<std::string> notes(notes_.begin(), notes_.end());
+  const int64_t calls = table_ == nullptr ? 0 : table_->calls_beyond_limit();
+  if (calls > 0)
+    notes.push_back(absl::StrCat(
+        "LibTorch ran ", calls, calls == 1 ? " call" : " calls",
+        " of sizes beyond the limit of ", options_.recompile_limit,
+        " compiled versions; raise recompile_limit, or set dynamic to True"));
+  return notes;
+}
+
+absl::StatusOr<ArtifactBlobs> TorchInductor::BlobsOf(
+    const KeptVersion& version) const {
+  if (version.artifact != nullptr) return *version.artifact;
+  const std::optional<CacheKey> key = CacheKey::Parse(version.key);
+  if (!key || cache_ == nullptr)
+    return absl::FailedPreconditionError(
+        "this model has no stored form: it can't be told from others, or its "
+        "inputs can't be described");
+  CacheLookup found = cache_->Find(*key);
+  if (!found.entry)
+    return absl::DataLossError(absl::StrCat(
+        "the compiled model is no longer in the cache in ", folder_.string(),
+        " (", std::string(Name(found.reason)), "); build it again"));
+  auto& blobs = found.entry->blobs;
+  return ArtifactBlobs{std::move(blobs[kModelBlob]),
+                       std::move(blobs[kConstantsBlob])};
+}
+
+absl::Status TorchInductor::LoadKept() {
+  std::lock_guard<std::mutex> lock(kept_mutex_);
+  std::vector<Table::Version> versions;
+  std::string target;
+  if (gpu() >= 0 && !kept_.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(target, cuda::GpuTarget(gpu()));
+  }
+  for (const KeptVersion& kept : kept_) {
+    AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept));
+    absl::StatusOr<CompiledParts> parts = ReadArtifact(
+        blobs.model, std::move(blobs.constants), *model(), model_id_, target);
+    if (absl::IsFailedPrecondition(parts.status()) && HasTraceCompiler()) {
+      Log(LogChannel::kWarning,
+          absl::StrCat(source()->name(), " is compiled anew: ",
+                       std::string(parts.status().message())));
+      versions.clear();
+      kept_.clear();
+      break;
+    }
+    if (!parts.ok()) return parts.status();
+    AITUNE_ASSIGN_OR_RETURN(
+        std::unique_ptr<CompiledModel> loaded,
+        CompiledModel::FromParts(*model(), *std::move(parts), nullptr, gpu(),
+                                 options_.cudagraphs));
+    std::vector<InputDescription> inputs = kept.inputs;
+    for (InputDescription& input : inputs) {
+      if (input.kind == InputKind::kTensor) input.device = DeviceName(gpu());
+    }
+    std::vector<SizeConstraint> constraints =
+        ConstraintsOfVersion(loaded->plan());
+    versions.push_back(
+        {std::move(loaded), std::move(inputs), std::move(constraints)});
+  }
+  for (Table::Version& version : versions) table_->Insert(std::move(version));
+  return absl::OkStatus();
+}
+
+absl::Status TorchInductor::SaveMore(BackendStateProto* state,
+                                     TorchBackendStateProto* more) const {
+  std::lock_guard<std::mutex> lock(kept_mutex_);
+  const std::filesystem::path folder =
+      (folder_.empty() ? std::filesystem::temp_directory_path() : folder_) /
+      "artifacts";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept_[i]));
+    const std::string name = absl::StrCat("version", i);
+    const std::filesystem::path path =
+        folder / absl::StrCat(model_id_.substr(0, 16), "-",
+                              config_.Key().substr(0, 16), "-", i);
+    AITUNE_RETURN_IF_ERROR(
+        WriteBundle(path,
+                    {{kModelBlob, std::move(blobs.model)},
+                     {kConstantsBlob, std::move(blobs.constants)}},
+                    BundleFormat::kFile)
+            .status());
+    ArtifactProto& artifact = *state->add_artifacts();
+    artifact.set_name(name);
+    artifact.set_path(path.string());
+    VersionProto& version = *more->add_versions();
+    version.set_artifact(name);
+    for (const InputDescription& input : kept_[i].inputs)
+      *version.add_inputs() = ToProto(input);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TorchInductor::LoadMore(const BackendStateProto& state,
+                                     const TorchBackendStateProto& more) {
+  std::map<std::string, std::string> paths;
+  for (const ArtifactProto& artifact : state.artifacts())
+    paths[artifact.name()] = artifact.path();
+  std::vector<KeptVersion> kept;
+  for (const VersionProto& version : more.versions()) {
+    KeptVersion& loaded = kept.emplace_back();
+    for (const InputDescriptionProto& input : version.inputs()) {
+      AITUNE_ASSIGN_OR_RETURN(InputDescription description, FromProto(input));
+      loaded.inputs.push_back(std::move(description));
+    }
+    AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ReadBundle(paths[version.artifact()]));
+    loaded.artifact = std::make_shared<const ArtifactBlobs>(ArtifactBlobs{
+        std::move(blobs[kModelBlob]), std::move(blobs[kConstantsBlob])});
+  }
+  std::lock_guard<std::mutex> lock(kept_mutex_);
+  kept_ = std::move(kept);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
+  AITUNE_ASSIGN_OR_RETURN(TorchInductorBackendConfig config,
+                          TorchInductorBackendConfig::FromDict(dict));
+  AITUNE_ASSIGN_OR_RETURN(InductorOptions options, ResolveOptions(config));
+  BackendTraits traits;
+  traits.name = kName;
+  traits.devices = {"cpu", "cuda"};
+  traits.is_jit = true;
+  auto implementation =
+      std::make_unique<TorchInductor>(config, std::move(options));
+  return Backend::Create(
+      std::move(traits),
+      std::make_unique<TorchInductorBackendConfig>(std::move(config)),
+      std::move(implementation));
+}
+
+[[maybe_unused]] const absl::Status registered = RegisterBackend(
+    kName, {"Compiles the model for this machine, a version for each kind of "
+            "inputs.",
+            Create});
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,47 @@
+// TorchEagerBackend: the model as LibTorch runs it, operator by operator.
+#include <ATen/core/ivalue.h>
+
+#include "frontend/backends/torch_backend.h"
+#include "runtime/backend/registry.h"
+#include "runtime/backend/torch_eager_config.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+constexpr char kName[] = "TorchEagerBackend";
+
+class TorchEager : public TorchBackend {
+ public:
+  explicit TorchEager(const TorchEagerBackendConfig& config)
+      : TorchBackend(config.autocast_enabled, config.autocast_dtype) {}
+
+ protected:
+  absl::Status Prepare(BuildContext*) override { return absl::OkStatus(); }
+  void Release() override {}
+  absl::StatusOr<c10::IValue> Run(
+      absl::Span<const RegionValue> inputs) const override {
+    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                            source()->Unflatten(inputs));
+    return model()->RunEager(arguments);
+  }
+};
+
+absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
+  AITUNE_ASSIGN_OR_RETURN(TorchEagerBackendConfig config,
+                          TorchEagerBackendConfig::FromDict(dict));
+  BackendTraits traits;
+  traits.name = kName;
+  traits.devices = {"cpu", "cuda"};
+  auto implementation = std::make_unique<TorchEager>(config);
+  return Backend::Create(
+      std::move(traits),
+      std::make_unique<TorchEagerBackendConfig>(std::move(config)),
+      std::move(implementation));
+}
+
+[[maybe_unused]] const absl::Status registered = RegisterBackend(
+    kName, {"Runs the model as LibTorch does, operator by operator.", Create});
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,365 @@
+#include "frontend/check/check.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/check/arithmetic.h"
+#include "frontend/check/eager_runs.h"
+#include "frontend/tracing/build_trace.h"
+#include "frontend/values/gpu.h"
+#include "frontend/values/pytree.h"
+
+namespace aitune::frontend {
+namespace {
+
+bool AllAgree(const std::vector<Comparison>& outputs) {
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const Comparison& output) { return output.agrees; });
+}
+
+bool HasLowPrecision(const c10::IValue& result) {
+  for (const at::Tensor& tensor : TensorLeaves(result)) {
+    if (tensor.defined() && (tensor.scalar_type() == at::kHalf ||
+                             tensor.scalar_type() == at::kBFloat16)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string TypeText(const c10::IValue& value) {
+  if (!value.isTensor()) return value.tagKind();
+  const at::Tensor& tensor = value.toTensor();
+  if (!tensor.defined()) return "undefined";
+  std::string dtype = c10::toString(tensor.scalar_type());
+  // The names that users write in --input.
+  static const std::pair<const char*, const char*> kNames[] = {
+      {"Float", "float32"},     {"Double", "float64"}, {"Half", "float16"},
+      {"BFloat16", "bfloat16"}, {"Long", "int64"},     {"Int", "int32"},
+      {"Short", "int16"},       {"Char", "int8"},      {"Byte", "uint8"},
+      {"Bool", "bool"}};
+  for (const auto& [torch, ours] : kNames) {
+    if (dtype == torch) dtype = ours;
+  }
+  return absl::StrCat(dtype, "[", absl::StrJoin(tensor.sizes(), ","), "]");
+}
+
+// One check: the runs that all cases share.
+class Checker {
+ public:
+  Checker(const RunFunction& ours, const Model& model,
+          const CheckOptions& options)
+      : ours_(ours),
+        model_(model),
+        options_(options),
+        eager_(model, options.gpu) {
+    if (options.source != nullptr && options.source != &model)
+      source_state_ = std::make_unique<ModelState>(*options.source);
+    if (options.with_casts != nullptr)
+      with_casts_ =
+          std::make_unique<EagerRuns>(*options.with_casts, options.gpu);
+  }
+
+  CaseResult Check(const InputCase& input);
+  CheckReport TakeReport() { return std::move(report_); }
+
+ private:
+  // What is compared: the result of the `call`th call of a case.
+  struct Subject {
+    const ValueList& arguments;  // on the CPU
+    int call;
+    const c10::IValue& eager;
+    const c10::IValue& ours;
+  };
+
+  // kNotCompared: eager draws random numbers.
+  enum class Outcome { kCompared, kNotCompared };
+  Outcome Judge(const Subject& subject, CaseResult& result,
+                std::vector<Comparison>& outputs);
+  std::vector<Comparison> JudgeNarrowed(const Subject& subject);
+  void JudgeNans(const Subject& subject, const c10::IValue* truth,
+                 CaseResult& result, std::vector<Comparison>& outputs);
+  void ExcuseIllConditioned(const Subject& subject, const c10::IValue* truth,
+                            std::vector<Comparison>& outputs);
+
+  std::vector<Comparison> Compare(const c10::IValue& ours,
+                                  const c10::IValue& eager,
+                                  const c10::IValue* truth) {
+    ComparisonOptions comparison;
+    comparison.relative = options_.tolerance;
+    return CompareResults(ours, eager, truth, comparison, arithmetic_);
+  }
+  absl::StatusOr<c10::IValue> RunReference(const Subject& subject,
+                                           DataType dtype);
+  // Learns the dtypes that outputs are computed in, from the first case that
+  // asks.
+  void LearnArithmetic(const ValueList& arguments);
+  void Summarize(const CaseResult& result, const c10::IValue& eager);
+
+  const RunFunction& ours_;
+  const Model& model_;
+  const CheckOptions& options_;
+  EagerRuns eager_;
+  std::unique_ptr<ModelState> source_state_;
+  std::unique_ptr<EagerRuns> with_casts_;
+  std::map<const Model*, std::unique_ptr<EagerRuns>> references_;
+  bool arithmetic_known_ = false;
+  std::vector<std::optional<DataType>> arithmetic_;
+  CheckReport report_;
+};
+
+absl::StatusOr<c10::IValue> Checker::RunReference(const Subject& subject,
+                                                  DataType dtype) {
+  if (!options_.reference)
+    return absl::UnavailableError("no reference model was given");
+  absl::StatusOr<const Model*> model = options_.reference(dtype);
+  if (!model.ok()) return model.status();
+  std::unique_ptr<EagerRuns>& runs = references_[*model];
+  if (runs == nullptr)
+    runs = std::make_unique<EagerRuns>(**model, options_.gpu);
+  return runs->Run(Converted(subject.arguments, dtype), subject.call);
+}
+
+void Checker::LearnArithmetic(const ValueList& arguments) {
+  if (arithmetic_known_) return;
+  arithmetic_known_ = true;
+  const Model& source = options_.source != nullptr ? *options_.source : model_;
+  ModelState state(source);
+  const ScopedModelState restore(state);
+  const absl::StatusOr<Trace> trace = BuildTrace(source, arguments, {});
+  // Without one outputs are held to their own dtypes.
+  if (trace.ok()) arithmetic_ = ArithmeticOfOutputs(*trace);
+}
+
+std::vector<Comparison> Checker::JudgeNarrowed(const Subject& subject) {
+  ComparisonOptions comparison;
+  comparison.arithmetic = options_.narrowed_to;
+  comparison.finite_as_reference = true;
+  comparison.relative = DefaultTolerance(*options_.narrowed_to).relative;
+  std::vector<Comparison> outputs =
+      CompareResults(subject.ours, subject.eager, nullptr, comparison);
+  if (AllAgree(outputs) || with_casts_ == nullptr) return outputs;
+  const absl::StatusOr<c10::IValue> casts =
+      with_casts_->Run(subject.arguments, subject.call);
+  if (!casts.ok()) return outputs;
+  // In the dtypes that ours is given back in.
+  const std::vector<at::Tensor> wanted = TensorLeaves(subject.eager);
+  const c10::IValue restored =
+      MapTensors(*casts, [&](const at::Tensor& tensor, int index) {
+        return static_cast<size_t>(index) < wanted.size() && tensor.defined() &&
+                       tensor.is_floating_point()
+                   ? tensor.to(wanted[index].scalar_type())
+                   : tensor;
+      });
+  comparison.relative.reset();
+  const std::vector<Comparison> beside =
+      CompareResults(subject.ours, restored, &subject.eager, comparison);
+  for (size_t i = 0; i < outputs.size() && i < beside.size(); ++i) {
+    if (!outputs[i].agrees) outputs[i] = beside[i];
+  }
+  return outputs;
+}
+
+void Checker::JudgeNans(const Subject& subject, const c10::IValue* truth,
+                        CaseResult& result, std::vector<Comparison>& outputs) {
+  const RunFunction run = [&](const ValueList& arguments) {
+    return eager_.Run(arguments, subject.call);
+  };
+  const absl::StatusOr<WithoutOwnNans> expected = ReplaceIndependentNans(
+      run, subject.arguments, subject.eager, subject.ours);
+  if (expected.ok() && expected->replaced > 0) {
+    result.own_nans_of_eager = expected->replaced;
+    outputs = Compare(subject.ours, *expected->result, truth);
+  }
+  if (AllAgree(outputs)) return;
+  const absl::StatusOr<c10::IValue> plain =
+      WithPlainAttention(run, subject.arguments);
+  if (!plain.ok()) return;
+  std::vector<Comparison> beside_plain = Compare(subject.ours, *plain, truth);
+  if (!AllAgree(beside_plain)) return;
+  result.plain_attention = true;
+  outputs = std::move(beside_plain);
+}
+
+// Runs eager again where ours does not agree. Where these runs are as far from
+// `truth`, or without one from eager, the input is ill-conditioned: no float
+// arithmetic computes it. Half of them keep the ties of the inputs, as integers
+// need.
+void Checker::ExcuseIllConditioned(const Subject& subject,
+                                   const c10::IValue* truth,
+                                   std::vector<Comparison>& outputs) {
+  constexpr int kRuns = 20;
+  for (int run = 0; run < kRuns && !AllAgree(outputs); ++run) {
+    const bool keep_ties = run / 2 % 2 == 1;
+    const absl::StatusOr<c10::IValue> other =
+        eager_.RunOtherwise(subject.arguments, subject.call, run, keep_ties);
+    if (!other.ok()) return;
+    const std::vector<Comparison> others =
+        Compare(*other, subject.eager, truth);
+    if (others.size() != outputs.size()) return;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      Excuse(others[i], keep_ties, outputs[i]);
+  }
+}
+
+Checker::Outcome Checker::Judge(const Subject& subject, CaseResult& result,
+                                std::vector<Comparison>& outputs) {
+  outputs = Compare(subject.ours, subject.eager, nullptr);
+  bool agreed = AllAgree(outputs);
+  if (!agreed) {
+    const absl::StatusOr<c10::IValue> again =
+        eager_.Run(subject.arguments, subject.call);
+    if (!again.ok() ||
+        !AllAgree(CompareResults(*again, subject.eager, nullptr)))
+      return Outcome::kNotCompared;
+  }
+  if (options_.narrowed_to && !options_.tolerance) {
+    outputs = JudgeNarrowed(subject);
+    return Outcome::kCompared;
+  }
+  const bool low_precision = HasLowPrecision(subject.eager);
+  if (agreed && !low_precision) return Outcome::kCompared;
+  if (!agreed && !options_.tolerance) LearnArithmetic(subject.arguments);
+  // A GPU's float32 may be tf32, no more exact than float16.
+  const absl::StatusOr<c10::IValue> reference = RunReference(
+      subject, low_precision && options_.gpu < 0 ? DataType::kFloat32
+                                                 : DataType::kFloat64);
+  if (!reference.ok() && report_.no_reference.empty())
+    report_.no_reference = std::string(reference.status().message());
+  const c10::IValue* truth = reference.ok() ? &*reference : nullptr;
+  outputs = Compare(subject.ours, subject.eager, truth);
+  if (!AllAgree(outputs) && options_.gpu < 0 && HasNan(subject.arguments))
+    JudgeNans(subject, truth, result, outputs);
+  if (!AllAgree(outputs) && !options_.tolerance) {
+    ExcuseIllConditioned(subject, truth, outputs);
+    result.ill_conditioned = AllAgree(outputs);
+  }
+  return Outcome::kCompared;
+}
+
+void Checker::Summarize(const CaseResult& result, const c10::IValue& eager) {
+  const std::vector<Leaf> leaves = Leaves(eager);
+  for (size_t i = 0; i < result.outputs.size(); ++i) {
+    const Comparison& comparison = result.outputs[i];
+    if (report_.outputs.size() <= i) {
+      report_.outputs.push_back({comparison.output,
+                                 leaves.size() == result.outputs.size()
+                                     ? TypeText(*leaves[i].value)
+                                     : "",
+                                 comparison, result.name});
+      continue;
+    }
+    OutputSummary& summary = report_.outputs[i];
+    const bool worse = comparison.agrees == summary.worst.agrees
+                           ? comparison.max_error > summary.worst.max_error
+                           : !comparison.agrees;
+    if (worse) {
+      summary.worst = comparison;
+      summary.worst_case = result.name;
+    }
+  }
+}
+
+CaseResult Checker::Check(const InputCase& input) {
+  CaseResult result;
+  result.name = input.name;
+  const TwoCalls eager = eager_.Twice(input.arguments);
+  std::vector<ModelState*> states = {&eager_.state()};
+  if (source_state_ != nullptr) states.push_back(source_state_.get());
+  const TwoCalls ours =
+      CallTwice(ours_, states,
+                options_.gpu < 0 ? input.arguments
+                                 : ToGpu(input.arguments, options_.gpu));
+
+  const std::pair<const absl::StatusOr<c10::IValue>*,
+                  const absl::StatusOr<c10::IValue>*>
+      calls[] = {{&eager.first, &ours.first}, {&eager.second, &ours.second}};
+  for (int call = 1; call <= 2; ++call) {
+    const auto& [expected, actual] = calls[call - 1];
+    const std::string which = call == 1 ? "" : "in the second call ";
+    if (!expected->ok()) {
+      const std::string raised(expected->status().message());
+      if (actual->ok())
+        result.note =
+            absl::StrCat(which, "eager raises, ours does not: ", raised);
+      else if (call == 1)
+        result.both_raise = raised;
+      break;
+    }
+    if (!actual->ok()) {
+      result.note =
+          absl::StrCat(which, std::string(actual->status().message()));
+      break;
+    }
+    // The same again.
+    if (call == 2 && !eager_.state().exists() &&
+        SameTensors(*ours.first, *ours.second))
+      break;
+    std::vector<Comparison> outputs;
+    if (Judge({input.arguments, call, **expected, **actual}, result, outputs) ==
+        Outcome::kNotCompared) {
+      result.skipped = true;
+      result.outputs.clear();
+      result.note = "two runs of eager differ: the model draws random numbers";
+      return result;
+    }
+    if (call == 1) {
+      result.outputs = std::move(outputs);
+      continue;
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].agrees) continue;
+      outputs[i].problem = absl::StrCat(which, outputs[i].problem);
+      if (i >= result.outputs.size())
+        result.outputs.push_back(outputs[i]);
+      else if (result.outputs[i].agrees)
+        result.outputs[i] = outputs[i];
+    }
+  }
+  if (ours.first_changed && !eager.first_changed && result.note.empty())
+    result.note = "the second call changed what the first had returned";
+  if (eager.first.ok()) Summarize(result, *eager.first);
+  return result;
+}
+
+}  // namespace
+
+bool CaseResult::agrees() const {
+  return skipped || (note.empty() && AllAgree(outputs));
+}
+
+bool CheckReport::compared() const {
+  return std::any_of(cases.begin(), cases.end(), [](const CaseResult& result) {
+    return !result.skipped && result.both_raise.empty();
+  });
+}
+
+bool CheckReport::agrees() const {
+  return compared() &&
+         std::all_of(cases.begin(), cases.end(),
+                     [](const CaseResult& result) { return result.agrees(); });
+}
+
+CheckReport CheckAgainstEager(const RunFunction& ours, const Model& model,
+                              absl::Span<const InputCase> cases,
+                              const CheckOptions& options) {
+  Checker checker(ours, model, options);
+  std::vector<CaseResult> results;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    if (options.progress)
+      options.progress(static_cast<int>(i), static_cast<int>(cases.size()));
+    results.push_back(checker.Check(cases[i]));
+  }
+  CheckReport report = checker.TakeReport();
+  report.cases = std::move(results);
+  return report;
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,254 @@
+// The check on runs of a model that are wrong on purpose, or right in a way
+// that is easily taken for wrong.
+#include "frontend/check/check.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::HasSubstr;
+
+Model FromSource(const std::string& source) {
+  auto model = Model::FromSource(source);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *std::move(model);
+}
+
+// Counts its calls in a buffer.
+Model Counter() {
+  torch::jit::Module module("Counter");
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_buffer("count", at::zeros({1}));
+  module.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "  self.count.add_(1)\n  return x * self.count\n");
+  auto model = Model::FromModule(module);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *std::move(model);
+}
+
+RunFunction Eager(const Model& model) {
+  return [&model](const ValueList& arguments) {
+    return model.RunEager(arguments);
+  };
+}
+
+CheckReport Check(const RunFunction& ours, const Model& model,
+                  const std::vector<at::Tensor>& inputs,
+                  CheckOptions options = {}) {
+  std::vector<InputCase> cases;
+  for (const at::Tensor& input : inputs)
+    cases.push_back({"case", ValueList({input})});
+  if (!options.reference)
+    options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
+      return &model;
+    };
+  return CheckAgainstEager(ours, model, cases, options);
+}
+
+constexpr char kLookUp[] =
+    "def forward(self, i: Tensor):\n"
+    "  return torch.arange(4).index_select(0, i)\n";
+
+TEST(CheckAgainstEager, WhereEagerRaisesOursMustRaise) {
+  const Model model = FromSource(kLookUp);
+  const at::Tensor good = at::tensor({1, 2}), bad = at::tensor({1, 9});
+  const CheckReport both = Check(Eager(model), model, {good, bad});
+  EXPECT_TRUE(both.agrees());
+  EXPECT_THAT(both.cases[1].both_raise, HasSubstr("index"));
+  const CheckReport clamps = Check(
+      [&](const ValueList& arguments) {
+        return model.RunEager(
+            ValueList({arguments.values()[0].toTensor().clamp(0, 3)}));
+      },
+      model, {good, bad});
+  EXPECT_FALSE(clamps.agrees());
+  EXPECT_TRUE(clamps.cases[0].agrees());
+  EXPECT_THAT(clamps.cases[1].note, HasSubstr("eager raises, ours does not: "));
+  // Nothing was compared where eager always raises.
+  EXPECT_FALSE(Check(Eager(model), model, {bad}).agrees());
+}
+
+TEST(CheckAgainstEager, StateIsCopiedAndPutBack) {
+  const Model model = Counter();
+  const at::Tensor x = at::ones({2});
+  ASSERT_TRUE(model.RunEager(ValueList({x})).ok());
+  const CheckReport report = Check(Eager(model), model, {x, x + 1});
+  EXPECT_TRUE(report.agrees());
+  EXPECT_FALSE(report.cases[0].skipped) << report.cases[0].note;
+  EXPECT_EQ(model.RunEager(ValueList({x}))->toTensor()[0].item<float>(), 2);
+}
+
+TEST(CheckAgainstEager, LostStateIsSeenInTheSecondCall) {
+  const Model model = Counter();
+  const CheckReport report = Check(
+      [](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+        return arguments.values()[0].toTensor() * 1;
+      },
+      model, {at::ones({2})});
+  EXPECT_FALSE(report.agrees());
+  ASSERT_EQ(report.cases[0].outputs.size(), 1u);
+  EXPECT_THAT(report.cases[0].outputs[0].problem,
+              HasSubstr("in the second call error 0.5"));
+}
+
+TEST(CheckAgainstEager, AWrongSecondCallIsSeen) {
+  const Model model =
+      FromSource("def forward(self, x: Tensor):\n return x + 1");
+  int calls = 0;
+  const CheckReport report = Check(
+      [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+        return arguments.values()[0].toTensor() + (++calls % 2 == 1 ? 1 : 2);
+      },
+      model, {at::ones({2})});
+  EXPECT_FALSE(report.agrees());
+  EXPECT_THAT(report.cases[0].outputs[0].problem,
+              HasSubstr("in the second call"));
+}
+
+TEST(CheckAgainstEager, AResultMustOutliveTheNextCall) {
+  const Model model =
+      FromSource("def forward(self, x: Tensor):\n return x + 1");
+  at::Tensor memory = at::empty({2});
+  int calls = 0;
+  const CheckReport report = Check(
+      [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+        // The first result becomes nonsense, the second is right.
+        if (++calls % 2 == 0) memory.fill_(77);
+        const at::Tensor result = arguments.values()[0].toTensor() + 1;
+        if (calls % 2 == 0) return result;
+        memory.copy_(result);
+        return memory;
+      },
+      model, {at::ones({2})});
+  EXPECT_FALSE(report.agrees());
+  EXPECT_THAT(report.cases[0].note, HasSubstr("second call changed"));
+}
+
+TEST(CheckAgainstEager, InputsThatTheModelWritesAreCopies) {
+  const Model model =
+      FromSource("def forward(self, x: Tensor):\n x.add_(1)\n return x * 2");
+  const at::Tensor x = at::ones({2});
+  EXPECT_TRUE(Check(Eager(model), model, {x}).agrees());
+  EXPECT_TRUE(x.equal(at::ones({2})));
+}
+
+TEST(CheckAgainstEager, RandomNumbersAreSkipped) {
+  const Model model =
+      FromSource("def forward(self, x: Tensor):\n return torch.rand_like(x)");
+  const CheckReport report = Check(Eager(model), model, {at::ones({64})});
+  EXPECT_TRUE(report.cases[0].skipped);
+  EXPECT_FALSE(report.agrees());
+}
+
+// The last of equal elements in place of the first.
+TEST(CheckAgainstEager, AWrongChoiceAmongEqualsIsWrong) {
+  const Model model =
+      FromSource("def forward(self, x: Tensor):\n return torch.argmax(x, 1)");
+  const RunFunction last =
+      [](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+    const at::Tensor x = arguments.values()[0].toTensor();
+    return x.size(1) - 1 - x.flip({1}).argmax(1);
+  };
+  EXPECT_TRUE(Check(last, model, {at::randn({8, 16})}).agrees());
+  at::Tensor ties = at::randn({8, 16});
+  ties.slice(1, 3, 5).fill_(9);
+  EXPECT_FALSE(Check(last, model, {ties}).agrees());
+  EXPECT_FALSE(Check(last, model, {at::ones({8, 16})}).agrees());
+}
+
+// Sums whose last bits decide: eager wavers there too, and only there.
+TEST(CheckAgainstEager, NearlyEqualScoresMayBeOrderedOtherwise) {
+  const Model model = FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  return torch.argmax(torch.stack([x.sum(1), (x * 3).sum(1) / 3]), "
+      "0)\n");
+  at::manual_seed(0);
+  const at::Tensor x = at::randn({64, 1000});
+  const RunFunction other =
+      [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+    const at::Tensor in = arguments.values()[0].toTensor().to(at::kDouble);
+    return at::stack(
+               {in.sum(1).to(at::kFloat), ((in * 3).sum(1) / 3).to(at::kFloat)})
+        .argmax(0);
+  };
+  const CheckReport report = Check(other, model, {x});
+  EXPECT_TRUE(report.agrees()) << report.cases[0].outputs[0].problem;
+}
+
+TEST(CheckAgainstEager, AFloat32OutputOfFloat16ArithmeticIsHeldToFloat16) {
+  const std::string tail =
+      "(torch.softmax(torch.matmul(y, y.t()) * 0.1, 1))\n  return y.float()\n";
+  const Model half =
+      FromSource("def forward(self, x: Tensor):\n  y = x * 1.7\n  y = " + tail);
+  const Model single = FromSource(
+      "def forward(self, x: Tensor):\n  y = x.float() * 1.7\n  y = " + tail);
+  const at::Tensor x = at::randn({64, 64}).to(at::kHalf);
+  // One rounding at the end in place of one after each operator.
+  const RunFunction exact =
+      [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+    return single.RunEager(arguments)->toTensor().to(at::kHalf).to(at::kFloat);
+  };
+  EXPECT_TRUE(Check(exact, half, {x}).agrees());
+  // The same errors where the arithmetic is that of float32.
+  EXPECT_FALSE(Check(exact, single, {x}).agrees());
+}
+
+// Scores beyond float16 are NaN in eager, and finite where they stay in
+// float32.
+TEST(CheckAgainstEager, AnAttentionThatOverflowsInEagerAlone) {
+  const Model model = FromSource(
+      "def forward(self, q: Tensor, k: Tensor, v: Tensor, b: Tensor):\n"
+      "  s = torch.matmul(q, k.transpose(-1, -2)) * 0.125 + b\n"
+      "  return torch.matmul(torch.softmax(s, -1), v)\n");
+  at::manual_seed(1);
+  std::vector<c10::IValue> large;
+  for (const auto& sizes : std::vector<std::vector<int64_t>>{
+           {2, 2, 64, 64}, {2, 2, 64, 64}, {2, 2, 64, 64}, {1, 2, 64, 64}})
+    large.emplace_back((at::randn(sizes) * 100).to(at::kHalf));
+  const RunFunction in_float32 =
+      [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+    std::vector<c10::IValue> wide;
+    for (const c10::IValue& value : arguments.values())
+      wide.emplace_back(value.toTensor().to(at::kFloat));
+    return model.RunEager(ValueList(wide))->toTensor().to(at::kHalf);
+  };
+  CheckOptions options;
+  options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
+    return &model;
+  };
+  const InputCase cases[] = {{"large", ValueList(large)}};
+  for (const RunFunction& ours : {in_float32, Eager(model)}) {
+    const CheckReport report = CheckAgainstEager(ours, model, cases, options);
+    EXPECT_TRUE(report.agrees())
+        << report.cases[0].note << report.cases[0].outputs[0].problem;
+  }
+}
+
+TEST(CheckAgainstEager, ANarrowedModelIsHeldToWhatWasAskedFor) {
+  const Model model = FromSource(
+      "def forward(self, x: Tensor):\n return torch.matmul(x, x.t())");
+  const RunFunction narrow =
+      [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+    const at::Tensor x = arguments.values()[0].toTensor().to(at::kBFloat16);
+    return at::matmul(x, x.t()).to(at::kFloat);
+  };
+  const std::vector<at::Tensor> inputs = {at::randn({64, 64})};
+  EXPECT_FALSE(Check(narrow, model, inputs).agrees());
+  CheckOptions options;
+  options.narrowed_to = DataType::kBFloat16;
+  EXPECT_TRUE(Check(narrow, model, inputs, options).agrees());
+  const RunFunction wrong = [&](const ValueList& arguments) {
+    return narrow(ValueList({arguments.values()[0].toTensor() * 1.2}));
+  };
+  EXPECT_FALSE(Check(wrong, model, inputs, options).agrees());
+}
+
+}  // namespace
+}  // namespace aitune::frontend

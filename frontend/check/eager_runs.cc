@@ -1,0 +1,174 @@
+#include "frontend/check/eager_runs.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/ivalue.h>
+
+#include <cmath>
+#include <functional>
+#include <utility>
+
+#include "frontend/values/gpu.h"
+#include "frontend/values/pytree.h"
+
+namespace aitune::frontend {
+namespace {
+
+ValueList Map(const ValueList& values,
+              const std::function<at::Tensor(const at::Tensor&)>& change) {
+  std::vector<c10::IValue> changed;
+  for (const c10::IValue& value : values.values()) {
+    changed.push_back(MapTensors(value, [&](const at::Tensor& tensor, int) {
+      return tensor.defined() ? change(tensor) : tensor;
+    }));
+  }
+  return ValueList(std::move(changed));
+}
+
+ValueList Copy(const ValueList& values) {
+  return Map(values, [](const at::Tensor& tensor) { return tensor.clone(); });
+}
+
+// On the CPU, in memory of its own.
+absl::StatusOr<c10::IValue> CopyOf(const absl::StatusOr<c10::IValue>& result) {
+  if (!result.ok()) return result;
+  try {
+    return MapTensors(ToCpu(*result), [](const at::Tensor& tensor, int) {
+      return tensor.defined() ? tensor.clone() : tensor;
+    });
+  } catch (const std::exception& error) {
+    // A GPU kernel's failure is found here.
+    return absl::InternalError(error.what());
+  }
+}
+
+bool SameElements(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.defined() || !b.defined()) return a.defined() == b.defined();
+  if (a.layout() != at::kStrided || b.layout() != at::kStrided)
+    return a.layout() == b.layout();
+  return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
+         a.eq(b).logical_or(a.ne(a).logical_and(b.ne(b))).all().item<bool>();
+}
+
+// The largest relative change that rounding to `dtype` makes.
+double UnitRoundoff(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kDouble:
+      return 0x1p-53;
+    case at::kFloat:
+      return 0x1p-24;
+    case at::kHalf:
+      return 0x1p-11;
+    default:
+      return 0x1p-8;
+  }
+}
+
+// Between -1 and 1 for each element, equal for elements of equal size: a hash
+// of the size, as the fraction of a large multiple of a sine.
+at::Tensor HashOfSizes(const at::Tensor& exact, double scale, int seed) {
+  return exact.abs().mul(1e4 / scale).add(seed).sin().mul(43758.5453).frac();
+}
+
+// Each floating-point element changed by up to a rounding of itself or of the
+// tensor's scale, of 1 if that is 0.
+at::Tensor Rounded(const at::Tensor& tensor, bool keep_ties, int seed,
+                   at::Generator& generator) {
+  if (!tensor.is_floating_point() || tensor.numel() == 0) return tensor;
+  const at::Tensor exact = tensor.to(at::kCPU, at::kDouble);
+  const double mean_square = exact.square().nanmean().item<double>();
+  const double scale = std::isfinite(mean_square) && mean_square > 0
+                           ? std::sqrt(mean_square)
+                           : 1;
+  const at::Tensor change =
+      keep_ties ? HashOfSizes(exact, scale, seed).mul(exact.sign())
+                : at::rand(tensor.sizes(), generator,
+                           at::TensorOptions().dtype(at::kDouble))
+                      .sub(0.5)
+                      .mul(2);
+  return exact
+      .add(change.mul(UnitRoundoff(tensor.scalar_type()))
+               .mul(exact.abs().clamp_min(scale)))
+      .to(tensor.options());
+}
+
+}  // namespace
+
+bool SameTensors(const c10::IValue& a, const c10::IValue& b) {
+  const std::vector<at::Tensor> mine = TensorLeaves(a),
+                                theirs = TensorLeaves(b);
+  if (mine.size() != theirs.size()) return false;
+  for (size_t i = 0; i < mine.size(); ++i) {
+    if (!SameElements(mine[i], theirs[i])) return false;
+  }
+  return true;
+}
+
+TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
+                   const ValueList& arguments) {
+  for (ModelState* state : states) state->Save();
+  TwoCalls calls;
+  const absl::StatusOr<c10::IValue> held = run(Copy(arguments));
+  calls.first = CopyOf(held);
+  calls.second = CopyOf(run(Copy(arguments)));
+  if (calls.first.ok()) {
+    const absl::StatusOr<c10::IValue> after = CopyOf(held);
+    calls.first_changed = !after.ok() || !SameTensors(*after, *calls.first);
+  }
+  for (ModelState* state : states) state->Restore();
+  return calls;
+}
+
+EagerRuns::EagerRuns(const Model& model, int gpu)
+    : model_(model), gpu_(gpu), state_(model) {}
+
+TwoCalls EagerRuns::Twice(const ValueList& arguments) {
+  if (state_.exists()) {
+    const ValueList there = gpu_ < 0 ? arguments : ToGpu(arguments, gpu_);
+    ModelState* const states[] = {&state_};
+    return CallTwice(
+        [this](const ValueList& inputs) { return model_.RunEager(inputs); },
+        states, there);
+  }
+  TwoCalls calls;
+  calls.first = calls.second = Run(arguments, 1);
+  return calls;
+}
+
+absl::StatusOr<c10::IValue> EagerRuns::Run(const ValueList& arguments,
+                                           int calls) {
+  const ScopedModelState restore(state_);
+  if (!state_.exists()) calls = 1;
+  absl::StatusOr<c10::IValue> result;
+  for (int call = 0; call < calls; ++call) {
+    result = CopyOf(model_.RunEager(gpu_ < 0 ? Copy(arguments)
+                                             : ToGpu(Copy(arguments), gpu_)));
+    if (!result.ok()) break;
+  }
+  return result;
+}
+
+absl::StatusOr<c10::IValue> EagerRuns::RunOtherwise(const ValueList& arguments,
+                                                    int calls, int number,
+                                                    bool keep_ties) {
+  at::Context& context = at::globalContext();
+  const bool onednn = context.userEnabledMkldnn();
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(number + 1);
+  const ValueList rounded = Map(arguments, [&](const at::Tensor& tensor) {
+    return Rounded(tensor, keep_ties, number, generator);
+  });
+  context.setUserEnabledMkldnn(onednn && number % 2 == 1);
+  absl::StatusOr<c10::IValue> result = Run(rounded, calls);
+  context.setUserEnabledMkldnn(onednn);
+  return result;
+}
+
+ValueList Converted(const ValueList& arguments, DataType dtype) {
+  const at::ScalarType type =
+      dtype == DataType::kFloat64 ? at::kDouble : at::kFloat;
+  return Map(arguments, [type](const at::Tensor& tensor) {
+    return tensor.is_floating_point() ? tensor.to(type) : tensor;
+  });
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,61 @@
+// Where may ours be other than eager in NaN and infinities?
+//
+// Nowhere, but where eager's own result depends on the kernel that LibTorch
+// happens to choose for a device, a vector width or a dtype. This is the whole
+// list; the check makes no other exception:
+//
+//   Masked NaN. Eager multiplies a masked value by the weight 0, and 0 * NaN is
+//     NaN: a NaN in a position that a causal mask hides shows up in outputs
+//     that do not depend on it, where the kernel multiplies instead of leaving
+//     out. Code that never reads a masked value gives the right number. To tell
+//     such an output from a NaN that the compiler lost, the model is asked: an
+//     element depends on the NaN inputs only if it changes when they do
+//     (ReplaceIndependentNans).
+//   Lost NaN. LibTorch's fused attention for CPUs takes a row of scores that
+//     holds a NaN for one that is masked throughout, and gives zeros; its plain
+//     attention, and its GPU's, keep the NaN (WithPlainAttention).
+//   Overflow of eager alone. Eager rounds to the tensor's dtype between two
+//     operators, and its vector kernels overflow earlier than its scalar ones
+//     (cosh, for one). Where the run in higher precision is finite ours may be
+//     too, if it is near that (verification.h).
+#ifndef AITUNE_FRONTEND_CHECK_NAN_DEPENDENCE_H_
+#define AITUNE_FRONTEND_CHECK_NAN_DEPENDENCE_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "frontend/torchscript/model.h"
+
+namespace aitune::frontend {
+
+// One call of a model.
+using RunFunction =
+    std::function<absl::StatusOr<c10::IValue>(const ValueList& arguments)>;
+
+struct WithoutOwnNans {
+  // Eager's result, with a number for each NaN that ours does not have and
+  // that does not depend on the NaN inputs.
+  std::shared_ptr<const c10::IValue> result;
+  int64_t replaced = 0;  // how many
+};
+
+// `eager` and `ours` are results for `arguments`, which hold NaN. Runs the
+// model in eager twice more, with other numbers in place of NaN; its errors are
+// passed on. Results of different structures replace nothing.
+absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
+    const RunFunction& run_eager, const ValueList& arguments,
+    const c10::IValue& eager, const c10::IValue& ours);
+
+// The result of `run_eager` while LibTorch's fused attention is off, in the
+// whole process.
+absl::StatusOr<c10::IValue> WithPlainAttention(const RunFunction& run_eager,
+                                               const ValueList& arguments);
+
+// Whether a floating-point tensor of `arguments` holds NaN.
+bool HasNan(const ValueList& arguments);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_CHECK_NAN_DEPENDENCE_H_

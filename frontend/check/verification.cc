@@ -1,0 +1,482 @@
+#include "frontend/check/verification.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "frontend/values/pytree.h"
+
+namespace aitune::frontend {
+
+struct Evidence {
+  // Integers: what was compared, the elements at which it differs, and those of
+  // them that nothing excuses.
+  at::Tensor ours, eager, differs, wrong;
+
+  // Floating point: whether the output as a whole is right, and by
+  // neighbourhood the largest error of ours and of eager (of eager's first run
+  // without a reference) relative to the local scale.
+  bool whole = true;
+  at::Tensor our_errors, eager_errors;
+  // Neighbourhoods near enough to eager.
+  at::Tensor near;
+  std::string worst;  // where ours is farthest off, for the text
+};
+
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// See the header.
+constexpr int64_t kNeighbourhood = 256;
+constexpr double kElementFactor = 4;
+
+// Significant bits of a floating-point dtype; 0 for others.
+int SignificantBits(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat64:
+      return 53;
+    case DataType::kFloat32:
+      return 24;
+    case DataType::kFloat16:
+      return 11;
+    case DataType::kBFloat16:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+bool IsLowPrecision(DataType dtype) {
+  return dtype == DataType::kFloat16 || dtype == DataType::kBFloat16;
+}
+
+// Where `a` and `b` are not finite in the same way: both NaN, or equal
+// infinities.
+at::Tensor SameNonFinite(const at::Tensor& a, const at::Tensor& b) {
+  return a.isnan().logical_and(b.isnan()).logical_or(
+      a.isinf().logical_and(a.eq(b)));
+}
+
+// max |a - b| / max(|b|, root mean square of b) over the elements of `mask`.
+double RelativeError(const at::Tensor& a, const at::Tensor& b,
+                     const at::Tensor& mask) {
+  const at::Tensor expected = b.masked_select(mask);
+  if (expected.numel() == 0) return 0;
+  const double scale = expected.square().mean().sqrt().item<double>();
+  // An output of zeros is compared as if it were of scale 1.
+  const at::Tensor divisor = expected.abs().clamp_min(scale > 0 ? scale : 1.0);
+  return a.masked_select(mask)
+      .sub(expected)
+      .abs()
+      .div(divisor)
+      .max()
+      .item<double>();
+}
+
+// The root mean square of a - b relative to that of b, over `mask`.
+double RelativeRms(const at::Tensor& a, const at::Tensor& b,
+                   const at::Tensor& mask) {
+  const at::Tensor expected = b.masked_select(mask);
+  if (expected.numel() == 0) return 0;
+  const double scale = expected.square().mean().item<double>();
+  const double error =
+      a.masked_select(mask).sub(expected).square().mean().item<double>();
+  // As above.
+  return std::sqrt(error / (scale > 0 ? scale : 1.0));
+}
+
+// [neighbourhoods, elements] of a tensor.
+at::Tensor InNeighbourhoods(const at::Tensor& tensor) {
+  int64_t elements = 1;
+  int64_t axis = tensor.dim();
+  while (axis > 0 && elements < kNeighbourhood) elements *= tensor.size(--axis);
+  return tensor.reshape({-1, elements});
+}
+
+// Of each element of [neighbourhoods, elements]: its size or the median size of
+// those in its neighbourhood that are not 0, whichever is larger. A
+// neighbourhood of zeros takes the median of all.
+at::Tensor LocalScale(const at::Tensor& truth, const at::Tensor& mask) {
+  const at::Tensor size = truth.abs();
+  const at::Tensor counted =
+      size.masked_fill(mask.logical_and(size.gt(0)).logical_not(), NAN);
+  at::Tensor median = std::get<0>(counted.nanmedian(1, /*keepdim=*/true));
+  const double all = counted.nanmedian().item<double>();
+  median = median.nan_to_num(std::isnan(all) ? 1.0 : all);
+  return at::maximum(size.masked_fill(mask.logical_not(), 0), median);
+}
+
+// Describes the first element where `wrong` holds.
+std::string DescribeFirst(const at::Tensor& wrong, const at::Tensor& ours,
+                          const at::Tensor& eager) {
+  const int64_t first = wrong.flatten().to(at::kByte).argmax().item<int64_t>();
+  std::vector<std::string> index;
+  int64_t rest = first;
+  for (int64_t axis = wrong.dim() - 1; axis >= 0; --axis) {
+    index.insert(index.begin(), std::to_string(rest % wrong.size(axis)));
+    rest /= wrong.size(axis);
+  }
+  return absl::StrFormat("%d of %d elements, first at [%s]: %.9g, eager %.9g",
+                         wrong.to(at::kLong).sum().item<int64_t>(),
+                         wrong.numel(), absl::StrJoin(index, ","),
+                         ours.flatten()[first].item<double>(),
+                         eager.flatten()[first].item<double>());
+}
+
+std::string SizesText(const at::Tensor& tensor) {
+  return absl::StrCat("[", absl::StrJoin(tensor.sizes(), ","), "]");
+}
+
+void Finish(Comparison& result);
+
+Comparison CompareExact(const at::Tensor& ours, const at::Tensor& eager,
+                        const at::Tensor* reference) {
+  Comparison result;
+  auto evidence = std::make_shared<Evidence>();
+  evidence->differs = ours.ne(eager);
+  evidence->wrong = evidence->differs;
+  if (reference != nullptr && reference->sizes() == eager.sizes() &&
+      reference->scalar_type() == eager.scalar_type()) {
+    evidence->wrong =
+        evidence->wrong.logical_and(reference->ne(eager).logical_not());
+  }
+  evidence->ours = ours;
+  evidence->eager = eager;
+  result.evidence = std::move(evidence);
+  Finish(result);
+  return result;
+}
+
+// Whether ours is about as near to the reference as eager.
+bool IsClose(const Comparison& result) {
+  return *result.our_reference_error <=
+         result.limits.reference_factor * *result.eager_reference_error +
+             result.limits.reference_floor;
+}
+
+// Neighbourhoods in which single elements are too far off.
+at::Tensor FarOff(const Evidence& evidence, const Tolerance& limits) {
+  return evidence.our_errors
+      .gt(evidence.eager_errors.mul(kElementFactor * limits.reference_factor)
+              .add(kElementFactor * limits.reference_floor))
+      .logical_and(evidence.near.logical_not());
+}
+
+std::string WholeProblem(const Comparison& result) {
+  if (!result.our_reference_error) {
+    return absl::StrFormat("error %.3g exceeds %.3g", result.max_error,
+                           result.limits.relative);
+  }
+  return absl::StrFormat(
+      "error %.3g (to the higher-precision reference %.3g, eager's is %.3g)",
+      result.max_error, *result.our_reference_error,
+      *result.eager_reference_error);
+}
+
+// Draws the conclusion from the evidence.
+void Finish(Comparison& result) {
+  const Evidence& evidence = *result.evidence;
+  result.problem.clear();
+  if (evidence.wrong.defined()) {
+    result.differing = evidence.wrong.sum().item<int64_t>();
+    result.agrees = result.differing == 0;
+    if (!result.agrees) {
+      result.max_error = kInfinity;
+      const bool excused = !evidence.wrong.equal(evidence.differs);
+      result.problem = absl::StrCat(
+          "differs in ",
+          DescribeFirst(evidence.wrong, evidence.ours, evidence.eager),
+          excused ? "; eager never changes there" : "");
+    } else {
+      result.max_error = 0;
+    }
+    return;
+  }
+  const at::Tensor far_off = FarOff(evidence, result.limits);
+  const bool elements = !far_off.any().item<bool>();
+  result.agrees = evidence.whole && elements;
+  if (!evidence.whole) {
+    result.problem = WholeProblem(result);
+  } else if (!elements) {
+    const at::Tensor errors =
+        evidence.our_errors.masked_fill(far_off.logical_not(), 0);
+    const auto worst = errors.argmax().item<int64_t>();
+    result.problem = absl::StrFormat(
+        "single elements are far off in %d of %d neighbourhoods: error %.3g of "
+        "their size or of the median around them, eager's is %.3g; %s",
+        far_off.sum().item<int64_t>(), far_off.numel(),
+        errors[worst].item<double>(),
+        evidence.eager_errors[worst].item<double>(), evidence.worst);
+  }
+}
+
+DataType DataTypeOf(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kDouble:
+      return DataType::kFloat64;
+    case at::kHalf:
+      return DataType::kFloat16;
+    case at::kBFloat16:
+      return DataType::kBFloat16;
+    default:
+      return DataType::kFloat32;
+  }
+}
+
+// The dtype that decides on the limits of a floating-point output.
+DataType Arithmetic(at::ScalarType dtype, const ComparisonOptions& options) {
+  return *Narrower(DataTypeOf(dtype), options.arithmetic);
+}
+
+// The elements' errors to `truth`: the reference or, without one, eager.
+void MeasureElements(const at::Tensor& ours, const at::Tensor& eager,
+                     const at::Tensor& truth, const at::Tensor& mask,
+                     double near, Evidence& evidence) {
+  const at::Tensor in_mask = InNeighbourhoods(mask);
+  const auto errors = [&](const at::Tensor& a, const at::Tensor& b,
+                          const at::Tensor& scale) {
+    return InNeighbourhoods(a)
+        .sub(InNeighbourhoods(b))
+        .abs()
+        .div(scale)
+        .masked_fill(in_mask.logical_not(), 0);
+  };
+  const at::Tensor scale = LocalScale(InNeighbourhoods(truth), in_mask);
+  const at::Tensor mine = errors(ours, truth, scale);
+  evidence.our_errors = mine.amax(1);
+  evidence.eager_errors = errors(eager, truth, scale).amax(1);
+  evidence.near =
+      errors(ours, eager, LocalScale(InNeighbourhoods(eager), in_mask))
+          .amax(1)
+          .le(near);
+  const at::Tensor first = mine.view({-1}).eq(mine.max());
+  evidence.worst = DescribeFirst(first.view(ours.sizes()), ours, eager);
+}
+
+}  // namespace
+
+std::optional<DataType> Narrower(std::optional<DataType> a,
+                                 std::optional<DataType> b) {
+  const int a_bits = a ? SignificantBits(*a) : 0;
+  const int b_bits = b ? SignificantBits(*b) : 0;
+  if (b_bits == 0) return a_bits == 0 ? std::nullopt : a;
+  return a_bits == 0 || b_bits < a_bits ? b : a;
+}
+
+Tolerance DefaultTolerance(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat64:
+      return {1e-9, 2, 1e-12};
+    case DataType::kFloat32:
+      return {1e-4, 4, 1e-5};
+    case DataType::kFloat16:
+      return {1e-2, 2, std::ldexp(1.0, -9)};
+    case DataType::kBFloat16:
+      return {8e-2, 2, std::ldexp(1.0, -6)};
+    default:
+      return {};
+  }
+}
+
+Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
+                          const at::Tensor* reference,
+                          const ComparisonOptions& options) {
+  Comparison result;
+  result.max_error = kInfinity;
+  if (ours.scalar_type() != eager.scalar_type()) {
+    result.problem =
+        absl::StrCat("dtype ", at::toString(ours.scalar_type()), ", eager ",
+                     at::toString(eager.scalar_type()));
+    return result;
+  }
+  if (ours.sizes() != eager.sizes()) {
+    result.problem =
+        absl::StrCat("shape ", SizesText(ours), ", eager ", SizesText(eager));
+    return result;
+  }
+  if (!at::isFloatingType(eager.scalar_type())) {
+    return at::isComplexType(eager.scalar_type())
+               ? CompareExact(at::view_as_real(ours), at::view_as_real(eager),
+                              nullptr)
+               : CompareExact(ours, eager, reference);
+  }
+
+  const DataType arithmetic = Arithmetic(eager.scalar_type(), options);
+  const bool low_precision = IsLowPrecision(arithmetic);
+  result.limits = DefaultTolerance(arithmetic);
+  result.limits.relative = options.relative.value_or(result.limits.relative);
+  const at::Tensor a = ours.to(at::kDouble), b = eager.to(at::kDouble);
+  at::Tensor exact, c;
+  if (reference != nullptr && reference->sizes() == eager.sizes()) {
+    exact = reference->to(at::kDouble);
+    // Rounded to the output's dtype: both of the others are.
+    c = reference->to(eager.scalar_type()).to(at::kDouble);
+  }
+  const bool equal =
+      a.eq(b).logical_or(a.isnan().logical_and(b.isnan())).all().item<bool>();
+
+  // Non-finite values first: they have no distance.
+  const at::Tensor eager_not_finite = b.isfinite().logical_not();
+  at::Tensor wrong =
+      a.isfinite().logical_not().logical_and(eager_not_finite.logical_not());
+  const at::Tensor must_match =
+      c.defined() ? SameNonFinite(b, c) : eager_not_finite;
+  wrong = wrong.logical_or(
+      must_match.logical_and(SameNonFinite(a, b).logical_not()));
+  if (c.defined() && options.finite_as_reference)
+    wrong =
+        wrong.logical_or(a.isfinite().logical_not().logical_and(c.isfinite()));
+  if (wrong.any().item<bool>()) {
+    result.problem =
+        absl::StrCat("NaN or infinity differs in ", DescribeFirst(wrong, a, b));
+    return result;
+  }
+
+  const at::Tensor both = a.isfinite().logical_and(b.isfinite());
+  const at::Tensor mask = c.defined() ? both.logical_and(c.isfinite()) : both;
+  result.max_error = RelativeError(a, b, both);
+  auto evidence = std::make_shared<Evidence>();
+  evidence->whole = result.max_error <= result.limits.relative;
+  if (c.defined()) {
+    result.our_reference_error = RelativeError(a, c, mask);
+    result.eager_reference_error = RelativeError(b, c, mask);
+    result.our_reference_rms = RelativeRms(a, exact, mask);
+    result.eager_reference_rms = RelativeRms(b, exact, mask);
+    // A tolerance that the user gave is strict.
+    if (!options.relative)
+      evidence->whole = IsClose(result) || (evidence->whole && !low_precision);
+    // Where eager alone is not finite it has no distance that ours could be
+    // measured by.
+    const at::Tensor alone =
+        a.isfinite().logical_and(c.isfinite()).logical_and(eager_not_finite);
+    const double error = RelativeError(a, c, alone);
+    if (error > result.limits.relative) {
+      result.max_error = kInfinity;
+      result.problem = absl::StrFormat(
+          "error %.3g to the higher-precision reference, where eager alone is "
+          "not finite, exceeds %.3g",
+          error, result.limits.relative);
+      return result;
+    }
+  }
+  result.agrees = equal || (options.relative && evidence->whole);
+  if (result.agrees || eager.numel() == 0) {
+    result.agrees = true;
+    return result;
+  }
+  if (options.relative) {
+    result.problem = WholeProblem(result);
+    return result;
+  }
+  // With a reference nearness to eager says nothing in low precision.
+  MeasureElements(a, b, c.defined() ? c : b, mask,
+                  c.defined() && low_precision
+                      ? 0
+                      : kElementFactor * result.limits.relative,
+                  *evidence);
+  result.evidence = std::move(evidence);
+  Finish(result);
+  return result;
+}
+
+void Excuse(const Comparison& other_eager, bool ties_kept, Comparison& ours) {
+  if (ours.agrees || ours.evidence == nullptr) return;
+  auto evidence = std::make_shared<Evidence>(*ours.evidence);
+  const Evidence* other = other_eager.evidence.get();
+  if (evidence->wrong.defined()) {
+    if (!ties_kept || other == nullptr || !other->differs.defined() ||
+        other->differs.sizes() != evidence->wrong.sizes())
+      return;
+    evidence->wrong = evidence->wrong.logical_and(other->differs.logical_not());
+  } else {
+    if (ours.our_reference_error && other_eager.our_reference_error) {
+      if (*other_eager.our_reference_error > *ours.eager_reference_error)
+        ours.eager_reference_error = other_eager.our_reference_error;
+      evidence->whole = evidence->whole || IsClose(ours);
+    } else if (!ours.our_reference_error &&
+               std::isfinite(other_eager.max_error)) {
+      evidence->whole =
+          evidence->whole || ours.max_error <= ours.limits.reference_factor *
+                                                       other_eager.max_error +
+                                                   ours.limits.reference_floor;
+    }
+    if (other != nullptr && other->our_errors.defined() &&
+        other->our_errors.sizes() == evidence->eager_errors.sizes())
+      evidence->eager_errors =
+          at::maximum(evidence->eager_errors, other->our_errors);
+  }
+  ours.evidence = std::move(evidence);
+  Finish(ours);
+}
+
+std::vector<Comparison> CompareResults(
+    const c10::IValue& ours, const c10::IValue& eager,
+    const c10::IValue* reference, const ComparisonOptions& options,
+    absl::Span<const std::optional<DataType>> arithmetic) {
+  const std::vector<Leaf> our_leaves = Leaves(ours),
+                          eager_leaves = Leaves(eager);
+  std::vector<Leaf> reference_leaves;
+  if (reference != nullptr) reference_leaves = Leaves(*reference);
+  Comparison structure;
+  structure.max_error = kInfinity;
+  if (our_leaves.size() != eager_leaves.size()) {
+    structure.problem =
+        absl::StrCat("the result has ", our_leaves.size(),
+                     " leaves, eager's has ", eager_leaves.size());
+    return {structure};
+  }
+  std::optional<DataType> narrowest = options.arithmetic;
+  for (const std::optional<DataType>& dtype : arithmetic)
+    narrowest = Narrower(narrowest, dtype);
+  const auto tensors = static_cast<size_t>(
+      std::count_if(eager_leaves.begin(), eager_leaves.end(),
+                    [](const Leaf& leaf) { return leaf.value->isTensor(); }));
+  size_t tensor = 0;
+  std::vector<Comparison> results;
+  for (size_t i = 0; i < our_leaves.size(); ++i) {
+    const Leaf &mine = our_leaves[i], &theirs = eager_leaves[i];
+    Comparison result;
+    if (mine.path != theirs.path) {
+      result.max_error = kInfinity;
+      result.problem =
+          absl::StrCat("is at ", mine.path, ", eager's is at ", theirs.path);
+    } else if (mine.value->isTensor() && theirs.value->isTensor()) {
+      const at::Tensor* truth = nullptr;
+      if (reference_leaves.size() == eager_leaves.size() &&
+          reference_leaves[i].value->isTensor()) {
+        truth = &reference_leaves[i].value->toTensor();
+      }
+      ComparisonOptions own = options;
+      own.arithmetic = tensors == arithmetic.size()
+                           ? Narrower(options.arithmetic, arithmetic[tensor])
+                           : narrowest;
+      ++tensor;
+      result = CompareTensors(mine.value->toTensor(), theirs.value->toTensor(),
+                              truth, own);
+    } else if (mine.value->isDouble() && theirs.value->isDouble()) {
+      result = CompareTensors(
+          at::scalar_tensor(mine.value->toDouble(), at::kDouble),
+          at::scalar_tensor(theirs.value->toDouble(), at::kDouble), nullptr,
+          {options.relative, Narrower(DataType::kFloat32, narrowest)});
+    } else if (mine.value->tagKind() == theirs.value->tagKind() &&
+               *mine.value == *theirs.value) {
+      result.agrees = true;
+    } else {
+      result.max_error = kInfinity;
+      result.problem =
+          absl::StrCat("is a ", mine.value->tagKind(), ", eager's is a ",
+                       theirs.value->tagKind(), " or another value");
+    }
+    result.output = theirs.path;
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,281 @@
+// CompiledModel::Build: the compiler, with the on-disk cache in front of it.
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/compiled_model/cache_key.h"
+#include "frontend/compiled_model/compile_trace.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/model_versions.h"
+#include "frontend/torchscript/model_tensors.h"
+#include "frontend/values/gpu.h"
+#include "runtime/cuda/gpu_target.h"
+#include "runtime/device/device.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+// Adds the time since the last lap to a list of phases.
+class Phases {
+ public:
+  void Lap(const std::string& name) {
+    const auto now = std::chrono::steady_clock::now();
+    laps.emplace_back(name, std::chrono::duration<double>(now - last_).count());
+    last_ = now;
+  }
+  // Goes on from now without a phase for the time since the last lap.
+  void Skip() { last_ = std::chrono::steady_clock::now(); }
+
+  std::vector<std::pair<std::string, double>> laps;
+
+ private:
+  std::chrono::steady_clock::time_point last_ =
+      std::chrono::steady_clock::now();
+};
+
+TraceOptions WithProgress(const BuildOptions& options) {
+  TraceOptions trace = options.trace;
+  if (!trace.progress && options.compile.progress) {
+    trace.progress = [&options](int done, int total) {
+      options.compile.progress("trace", done, total);
+    };
+  }
+  return trace;
+}
+
+// The build's place in the cache; nothing when it has none, with the reason.
+class CachedBuild {
+ public:
+  CachedBuild(const Model& model, const ModelInputs& inputs,
+              const BuildOptions& options, int gpu)
+      : model_(model), cache_(options.cache) {
+    if (cache_ == nullptr) report.detail = "no cache was given";
+    if (cache_ == nullptr && !options.keep_artifact) return;
+    if (gpu >= 0) {
+      absl::StatusOr<std::string> target = cuda::GpuTarget(gpu);
+      if (!target.ok()) {
+        report.detail = std::string(target.status().message());
+        return;
+      }
+      gpu_ = *std::move(target);
+    }
+    absl::StatusOr<std::string> hash = options.model_sha256.empty()
+                                           ? ModelSha256(model)
+                                           : options.model_sha256;
+    if (!hash.ok()) {
+      report.detail = std::string(hash.status().message());
+      return;
+    }
+    model_sha256_ = *std::move(hash);
+    if (options.compile.tuning.budgetSeconds > 0) {
+      report.detail = "schedules are to be searched";
+      return;
+    }
+    if (!options.compile.dumpDirectory.empty()) {
+      report.detail = "files are to be dumped on the way";
+      return;
+    }
+    if (cache_ == nullptr) return;
+    key_ =
+        KeyOfBuild(model_sha256_, inputs, options.compile, options.trace, gpu_);
+    report.key = key_->hex();
+    report.outcome = CacheReport::Outcome::kMiss;
+  }
+
+  bool possible() const { return key_.has_value(); }
+
+  // The parts of an intact entry that fits; else nothing, and why.
+  std::optional<CompiledParts> Find() {
+    CacheLookup found = cache_->Find(*key_);
+    if (!found.entry) {
+      report.detail = absl::StrCat(
+          std::string(Name(found.reason)),
+          found.detail.empty() ? "" : absl::StrCat(": ", found.detail));
+      return std::nullopt;
+    }
+    auto& blobs = found.entry->blobs;
+    absl::StatusOr<CompiledParts> parts =
+        ReadArtifact(blobs[kModelBlob], std::move(blobs[kConstantsBlob]),
+                     model_, model_sha256_, gpu_);
+    if (!parts.ok()) {
+      Missed(parts.status());
+      return std::nullopt;
+    }
+    return *std::move(parts);
+  }
+
+  // An entry that can't be used, whatever the reason, is compiled again.
+  void Missed(const absl::Status& status) {
+    report.detail = std::string(status.message());
+  }
+
+  // Keeps `parts`. What is not in the cache then, for a caller that wants it.
+  std::shared_ptr<const ArtifactBlobs> Store(const CompiledParts& parts) {
+    absl::StatusOr<ArtifactBlobs> artifact =
+        WriteArtifact(parts, model_, model_sha256_);
+    absl::Status status = artifact.status();
+    if (status.ok() && possible()) {
+      const CacheBlob blobs[] = {{kModelBlob, artifact->model},
+                                 {kConstantsBlob, artifact->constants}};
+      status = cache_->Store(*key_, blobs,
+                             absl::StrCat(model_.Signature(), ", ",
+                                          parts.report.kernels, " kernels"));
+      report.stored = status.ok();
+    }
+    if (!status.ok())
+      report.detail = absl::StrCat(
+          report.detail, "; not stored: ", std::string(status.message()));
+    if (report.stored || !artifact.ok()) return nullptr;
+    return std::make_shared<const ArtifactBlobs>(*std::move(artifact));
+  }
+
+  // Whether a build has a stored form: it is known which model it is of and,
+  // on a GPU, which one that is.
+  bool storable() const { return !model_sha256_.empty(); }
+
+  // The GPU that is compiled for; empty for the CPU.
+  const std::string& gpu() const { return gpu_; }
+
+  CacheReport report;
+
+ private:
+  const Model& model_;
+  Cache* const cache_;
+  std::string model_sha256_, gpu_;
+  std::optional<CacheKey> key_;
+};
+
+CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
+                      const ModelInputs& inputs,
+                      const std::vector<int64_t>& anchor) {
+  CompiledParts parts;
+  CompileResult& result = compiled.result;
+  DescribeTrace(trace, std::move(compiled.fallbacks), &parts.report);
+  parts.report.kernels = result.kernels;
+  parts.report.unique_kernels = result.uniqueKernels;
+  parts.report.candidates = std::move(result.candidates);
+  parts.report.rejections = std::move(result.rejections);
+  parts.report.tuning = std::move(result.tuning);
+  parts.plan = std::move(result.plan);
+  for (KernelObject& kernel : result.objects)
+    parts.objects.push_back(std::move(kernel.object));
+  parts.regions = std::move(compiled.regions);
+  if (!parts.regions.empty()) {
+    parts.trace_sha256 = TraceSha256(trace);
+    for (const InputSpec& spec : inputs.specs)
+      parts.input_specs.push_back(ToString(spec));
+    parts.trace_anchor = anchor;
+  }
+  for (const SizeConstraint& constraint : trace.constraints)
+    *parts.plan.add_constraints() = ToProto(constraint);
+  parts.input_structure = trace.input_structure;
+  parts.output_structure = trace.output_structure;
+  parts.constants = std::move(trace.constants);
+  std::move(result.newConstants.begin(), result.newConstants.end(),
+            std::back_inserter(parts.constants));
+  return parts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
+    const Model& model, const ModelInputs& inputs, const BuildOptions& asked) {
+  BuildOptions options = asked;
+  AITUNE_ASSIGN_OR_RETURN(const SymbolAssignment assignment,
+                          AssignSymbols(inputs.specs));
+  const bool dynamic = !assignment.symbols.empty();
+  if (dynamic && inputs.samples && options.trace.anchor.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(options.trace.anchor,
+                            SymbolSizes(inputs.specs, *inputs.samples));
+  }
+  AITUNE_ASSIGN_OR_RETURN(const Device device,
+                          Device::Parse(options.compile.device));
+  const int gpu = GpuOf(device);
+  Phases phases;
+  CachedBuild cached(model, inputs, options, gpu);
+  std::optional<Trace> trace;
+  if (cached.possible()) {
+    phases.Lap("cache key");
+    std::optional<CompiledParts> parts = cached.Find();
+    phases.Lap("cache read");
+    if (parts) {
+      absl::StatusOr<std::unique_ptr<CompiledModel>> loaded;
+      absl::Status status;
+      if (!parts->regions.empty()) {
+        absl::StatusOr<Trace> made =
+            MakeTrace(model, inputs, WithProgress(options));
+        status = made.status();
+        if (made.ok()) trace = *std::move(made);
+        phases.Lap("trace");
+      }
+      if (status.ok())
+        loaded = FromParts(model, *std::move(parts), trace ? &*trace : nullptr,
+                           gpu, options.cuda_graphs);
+      if (status.ok()) status = loaded.status();
+      if (status.ok()) {
+        phases.Lap("load");
+        (*loaded)->cache_ = cached.report;
+        (*loaded)->cache_.outcome = CacheReport::Outcome::kHit;
+        (*loaded)->phase_seconds_ = std::move(phases.laps);
+        if (dynamic && options.all_sizes)
+          (*loaded)->others_ =
+              std::make_unique<ModelVersions>(model, inputs, options);
+        return loaded;
+      }
+      cached.Missed(status);
+    }
+  }
+
+  if (!trace) {
+    AITUNE_ASSIGN_OR_RETURN(trace,
+                            MakeTrace(model, inputs, WithProgress(options)));
+    phases.Lap("trace");
+  }
+  // What tracing freed would otherwise stay beside the compiler's memory.
+  malloc_trim(0);
+  AITUNE_ASSIGN_OR_RETURN(CompiledTrace compiled,
+                          CompileTrace(*trace, options.compile));
+  phases.laps.insert(phases.laps.end(), compiled.result.phaseSeconds.begin(),
+                     compiled.result.phaseSeconds.end());
+  phases.Skip();
+  CompiledParts parts =
+      PartsOf(*trace, std::move(compiled), inputs, options.trace.anchor);
+  parts.gpu = cached.gpu();
+  std::shared_ptr<const ArtifactBlobs> artifact;
+  if (cached.possible() || (options.keep_artifact && cached.storable())) {
+    artifact = cached.Store(parts);
+    phases.Lap("cache write");
+  }
+  malloc_trim(0);
+  if (options.compile.progress) options.compile.progress("load", 0, 0);
+  // From here on only what runs holds constants: packing then frees them.
+  if (parts.regions.empty()) trace->make_fallback_region = nullptr;
+  AITUNE_ASSIGN_OR_RETURN(
+      std::unique_ptr<CompiledModel> built,
+      FromParts(model, std::move(parts), &*trace, gpu, options.cuda_graphs));
+  phases.Lap("load");
+  built->cache_ = std::move(cached.report);
+  if (options.keep_artifact) built->artifact_ = std::move(artifact);
+  built->phase_seconds_ = std::move(phases.laps);
+  if (dynamic && options.all_sizes)
+    built->others_ = std::make_unique<ModelVersions>(model, inputs, options);
+  return built;
+}
+
+absl::StatusOr<std::string> CompileToIr(const Model& model,
+                                        const ModelInputs& inputs,
+                                        const BuildOptions& options) {
+  AITUNE_ASSIGN_OR_RETURN(Trace trace,
+                          MakeTrace(model, inputs, WithProgress(options)));
+  AITUNE_ASSIGN_OR_RETURN(CompiledTrace compiled,
+                          CompileTrace(trace, options.compile));
+  return std::move(compiled.result.ir);
+}
+
+}  // namespace aitune::frontend

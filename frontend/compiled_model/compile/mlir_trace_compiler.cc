@@ -1,0 +1,104 @@
+// CompileTrace with MLIR: the one place of the session that includes it.
+#include <chrono>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "compiler/dialect/Ait.h"
+#include "frontend/compiled_model/compile_trace.h"
+#include "frontend/importer/importer.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinAttributes.h"
+
+namespace aitune::frontend {
+namespace {
+
+// Each attempt gives at least one more operator to LibTorch, so the limit only
+// bounds the time spent on a model that the compiler hardly supports.
+constexpr int kMaxAttempts = 8;
+
+template <typename T>
+std::vector<T> Integers(llvm::ArrayRef<int64_t> numbers) {
+  return std::vector<T>(numbers.begin(), numbers.end());
+}
+
+std::vector<RegionDefinition> RegionsOf(mlir::ModuleOp module) {
+  std::vector<RegionDefinition> regions;
+  auto main = module.lookupSymbol<mlir::func::FuncOp>("main");
+  if (!main) return regions;
+  main.walk([&](mlir::ait::FallbackOp op) {
+    regions.push_back({Integers<int>(op.getTraceOps()),
+                       Integers<ValueId>(op.getInputValues()),
+                       Integers<ValueId>(op.getOutputValues())});
+  });
+  return regions;
+}
+
+// Adds the operators of `failures` to those that LibTorch runs. Whether there
+// was a new one.
+bool GiveToLibTorch(const std::vector<KernelFailure>& failures,
+                    std::map<int, std::string>& libtorch_ops) {
+  bool added = false;
+  for (const KernelFailure& failure : failures) {
+    for (int64_t op : failure.traceOps) {
+      added |=
+          libtorch_ops.emplace(static_cast<int>(op), failure.reason).second;
+    }
+  }
+  return added;
+}
+
+absl::Status NoCode(const std::vector<KernelFailure>& failures) {
+  return absl::InternalError(
+      absl::StrCat("no code could be generated for ", failures.front().kernel,
+                   ": ", failures.front().reason,
+                   failures.size() > 1
+                       ? absl::StrCat(" (and ", failures.size() - 1, " more)")
+                       : ""));
+}
+
+absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
+                                               const CompileOptions& options) {
+  CompiledTrace compiled;
+  ImportOptions import_options;
+  double import_seconds = 0;
+  for (int attempt = 0;; ++attempt) {
+    mlir::MLIRContext context;
+    ImportReport report;
+    const auto start = std::chrono::steady_clock::now();
+    if (options.progress) options.progress("import", 0, 0);
+    auto module = ImportTrace(trace, context, &report, import_options);
+    if (!module.ok()) return module.status();
+    import_seconds +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+            .count();
+
+    auto result = compile(**module, trace.constants, options);
+    if (!result.ok()) return result.status();
+    if (!result->failures.empty()) {
+      if (attempt + 1 < kMaxAttempts &&
+          GiveToLibTorch(result->failures, import_options.libtorch_ops)) {
+        continue;
+      }
+      return NoCode(result->failures);
+    }
+    compiled.result = *std::move(result);
+    for (ImportReport::Fallback& op : report.fallbacks) {
+      compiled.fallbacks.push_back({op.trace_op, std::move(op.op),
+                                    std::move(op.location), std::move(op.scope),
+                                    std::move(op.reason)});
+    }
+    compiled.regions = RegionsOf(**module);
+    break;
+  }
+  auto& phases = compiled.result.phaseSeconds;
+  phases.insert(phases.begin(), {"import", import_seconds});
+  return compiled;
+}
+
+[[maybe_unused]] const bool registered =
+    RegisterTraceCompiler(&ImportAndCompile);
+
+}  // namespace
+}  // namespace aitune::frontend

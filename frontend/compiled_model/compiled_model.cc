@@ -1,0 +1,215 @@
+#include "frontend/compiled_model/compiled_model.h"
+
+#include <ATen/core/ivalue.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/compiled_model/model_versions.h"
+#include "frontend/torchscript/layout_queries.h"
+#include "frontend/trace/print_trace.h"
+#include "frontend/trace/structure.h"
+#include "frontend/values/gpu.h"
+#include "frontend/values/gpu_region_recorder.h"
+#include "runtime/cpu/kernel_loader.h"
+#include "runtime/hash/sha256.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+// The trace of an artifact made again.
+absl::StatusOr<Trace> TraceAgain(const Model& model,
+                                 const CompiledParts& parts) {
+  ModelInputs inputs;
+  for (const std::string& text : parts.input_specs) {
+    AITUNE_ASSIGN_OR_RETURN(InputSpec spec, ParseInputSpec(text));
+    inputs.specs.push_back(std::move(spec));
+  }
+  if (inputs.specs.empty() && !model.parameters().empty())
+    return absl::FailedPreconditionError(
+        "LibTorch runs a part of this model, and its inputs can't be described "
+        "well enough to find that part again");
+  TraceOptions options;
+  options.anchor = parts.trace_anchor;
+  return MakeTrace(model, inputs, options);
+}
+
+bool IsOpaque(const ExecutablePlan& plan, int output) {
+  if (output >= plan.output_values_size()) return false;
+  return plan.values(plan.output_values(output)).storage() ==
+         ValueProto::OPAQUE;
+}
+
+template <typename AnyExecutable>
+absl::StatusOr<OutputBuffers> Allocate(const AnyExecutable& executable,
+                                       absl::Span<const TensorView> inputs,
+                                       int gpu) {
+  absl::StatusOr<std::vector<std::vector<int64_t>>> sizes =
+      executable.OutputSizes(inputs);
+  if (!sizes.ok()) return sizes.status();
+  const ExecutablePlan& plan = executable.plan();
+  std::vector<DataType> dtypes;
+  std::vector<bool> opaque;
+  for (int i = 0; i < plan.outputs_size(); ++i) {
+    dtypes.push_back(static_cast<DataType>(plan.outputs(i).dtype()));
+    opaque.push_back(IsOpaque(plan, i));
+  }
+  return AllocateOutputs(dtypes, *sizes, opaque, gpu);
+}
+
+}  // namespace
+
+CompiledModel::~CompiledModel() = default;
+
+absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
+                                const TraceOptions& options) {
+  bool dynamic = inputs.samples == std::nullopt;
+  if (!dynamic && !inputs.specs.empty()) {
+    absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(inputs.specs);
+    if (!symbols.ok()) return symbols.status();
+    dynamic = !symbols->symbols.empty();
+  }
+  if (dynamic) return BuildTrace(model, inputs.specs, options);
+  AITUNE_RETURN_IF_ERROR(
+      CheckContiguous(FindLayoutQuery(model), *inputs.samples));
+  return BuildTrace(model, *inputs.samples, options);
+}
+
+std::string TraceSha256(const Trace& trace) {
+  return Sha256Hex(PrintTrace(trace));
+}
+
+absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
+    const Model& model, CompiledParts parts, const Trace* trace, int gpu,
+    bool cuda_graphs) {
+  std::unique_ptr<CompiledModel> loaded(new CompiledModel());
+  if (parts.plan.device() == "cuda") loaded->gpu_ = std::max(gpu, 0);
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  if (!parts.regions.empty()) {
+    Trace again;
+    if (trace == nullptr) {
+      AITUNE_ASSIGN_OR_RETURN(again, TraceAgain(model, parts));
+      if (TraceSha256(again) != parts.trace_sha256)
+        return absl::FailedPreconditionError(
+            "the model's trace is another one than the stored model was made "
+            "from");
+      trace = &again;
+    }
+    *trace->fallback_gpu = loaded->gpu_;
+    for (const RegionDefinition& region : parts.regions)
+      regions.push_back(trace->make_fallback_region(region.ops, region.inputs,
+                                                    region.outputs));
+  }
+  if (loaded->gpu_ < 0) {
+    AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const KernelLibrary> kernels,
+                            LoadKernels(parts.objects));
+    AITUNE_ASSIGN_OR_RETURN(
+        loaded->executable_,
+        Executable::Load(std::move(parts.plan), std::move(kernels),
+                         std::move(parts.constants), std::move(regions)));
+  } else {
+    AITUNE_ASSIGN_OR_RETURN(const cuda::Device* device,
+                            cuda::Device::Open(loaded->gpu_));
+    cuda::CudaExecutable::Options options;
+    options.graphs = cuda_graphs;
+    if (cuda_graphs && !regions.empty()) {
+      // Without one the regions run beside graphs, which GraphReason tells.
+      auto recorder = LibTorchRegionRecorder(loaded->gpu_);
+      if (recorder.ok()) options.recorder = *std::move(recorder);
+    }
+    AITUNE_ASSIGN_OR_RETURN(
+        loaded->cuda_executable_,
+        cuda::CudaExecutable::Load(*device, std::move(parts.plan),
+                                   parts.objects, std::move(parts.constants),
+                                   std::move(regions), options));
+  }
+  loaded->input_structure_ = std::move(parts.input_structure);
+  loaded->output_structure_ = std::move(parts.output_structure);
+  loaded->report_ = std::move(parts.report);
+  loaded->layout_query_ = FindLayoutQuery(model);
+  return loaded;
+}
+
+absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
+    const ValueList& arguments, ConstantCheck check) const {
+  AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
+  Call call;
+  AITUNE_ASSIGN_OR_RETURN(
+      call.inputs, FlattenInputs(input_structure_, arguments, gpu_, check));
+  AITUNE_ASSIGN_OR_RETURN(
+      call.outputs, cuda_executable_
+                        ? Allocate(*cuda_executable_, call.inputs.views, gpu_)
+                        : Allocate(*executable_, call.inputs.views, gpu_));
+  return call;
+}
+
+bool CompiledModel::Fits(const ValueList& arguments) const {
+  return Prepare(arguments, ConstantCheck::kCheck).ok();
+}
+
+absl::Status CompiledModel::TakeFailedCheck() const {
+  if (cuda_executable_ == nullptr) return absl::OkStatus();
+  AITUNE_RETURN_IF_ERROR(cuda_executable_->TakeFailedCheck());
+  if (others_ == nullptr) return absl::OkStatus();
+  for (const CompiledModel* other : others_->all())
+    AITUNE_RETURN_IF_ERROR(other->TakeFailedCheck());
+  return absl::OkStatus();
+}
+
+std::vector<const CompiledModel*> CompiledModel::versions() const {
+  std::vector<const CompiledModel*> versions = {this};
+  if (others_ == nullptr) return versions;
+  for (const CompiledModel* other : others_->all()) versions.push_back(other);
+  return versions;
+}
+
+absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
+                                               ConstantCheck check) const {
+  absl::StatusOr<Call> prepared = Prepare(arguments, check);
+  if (others_ != nullptr && absl::IsInvalidArgument(prepared.status())) {
+    absl::StatusOr<const CompiledModel*> other = others_->Find(arguments);
+    if (other.ok()) return (*other)->Run(arguments, check);
+    // The model itself may refuse these sizes; others were not asked for.
+    return absl::Status(other.status().code(),
+                        absl::StrCat(other.status().message(), " (",
+                                     prepared.status().message(), ")"));
+  }
+  if (!prepared.ok()) return prepared.status();
+  Call& call = *prepared;
+  const auto outputs = absl::MakeSpan(call.outputs.values);
+  AITUNE_RETURN_IF_ERROR(
+      cuda_executable_
+          ? cuda_executable_->Run(call.inputs.views, outputs,
+                                  static_cast<CUstream>(CurrentStream(gpu_)))
+          : executable_->Run(call.inputs.views, outputs));
+  return UnflattenOutputs(output_structure_, call.outputs);
+}
+
+absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
+    const ValueList& arguments, int repeats) const {
+  AITUNE_ASSIGN_OR_RETURN(Call call, Prepare(arguments, ConstantCheck::kCheck));
+  const auto outputs = absl::MakeSpan(call.outputs.values);
+  if (cuda_executable_)
+    return cuda_executable_->Profile(call.inputs.views, outputs, repeats);
+  return executable_->Profile(call.inputs.views, outputs, repeats);
+}
+
+absl::StatusOr<std::vector<int64_t>> CompiledModel::SymbolValues(
+    const ValueList& arguments) const {
+  absl::StatusOr<FlatTensors> inputs =
+      FlattenInputs(input_structure_, arguments, gpu_);
+  if (!inputs.ok()) return inputs.status();
+  std::vector<int64_t> values;
+  for (const SymbolProto& symbol : plan().symbols()) {
+    const TensorView& view = inputs->views[symbol.input()];
+    if (symbol.axis() >= static_cast<int>(view.sizes.size()))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input ", symbol.input(), " has no axis ", symbol.axis()));
+    values.push_back(view.sizes[symbol.axis()]);
+  }
+  return values;
+}
+
+}  // namespace aitune::frontend

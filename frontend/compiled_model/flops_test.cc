@@ -1,0 +1,122 @@
+#include "frontend/compiled_model/flops.h"
+
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+// A trace with one operator, built from sizes.
+class Builder {
+ public:
+  ValueId Tensor(std::vector<SizeExpression> sizes) {
+    TraceValue value;
+    value.type.sizes = std::move(sizes);
+    trace_.values.push_back(value);
+    return static_cast<ValueId>(trace_.values.size() - 1);
+  }
+  double Count(const std::string& name,
+               std::vector<std::pair<std::string, Argument>> arguments,
+               std::vector<SizeExpression> result,
+               std::vector<int64_t> symbols = {}) {
+    TraceOp op;
+    op.name = name;
+    for (auto& [argument, value] : arguments) {
+      op.argument_names.push_back(argument);
+      op.arguments.push_back(value);
+    }
+    op.results = {Tensor(std::move(result))};
+    return CountFlops(trace_, op, symbols);
+  }
+
+ private:
+  Trace trace_;
+};
+
+TEST(CountFlops, LinearWithDynamicBatch) {
+  Builder b;
+  const SizeExpression s0 = SizeExpression::Symbol(0);
+  EXPECT_EQ(
+      b.Count("aten::linear",
+              {{"input", b.Tensor({s0, 8})}, {"weight", b.Tensor({16, 8})}},
+              {s0, 16}, {3}),
+      2.0 * 3 * 16 * 8);
+}
+
+TEST(CountFlops, AddmmUsesTheProductsOperand) {
+  Builder b;
+  EXPECT_EQ(b.Count("aten::addmm",
+                    {{"self", b.Tensor({16})},
+                     {"mat1", b.Tensor({4, 8})},
+                     {"mat2", b.Tensor({8, 16})}},
+                    {4, 16}),
+            2.0 * 4 * 16 * 8);
+}
+
+TEST(CountFlops, GroupedConvolution) {
+  Builder b;
+  EXPECT_EQ(b.Count("aten::_convolution",
+                    {{"input", b.Tensor({1, 8, 6, 6})},
+                     {"weight", b.Tensor({16, 2, 3, 3})},
+                     {"transposed", false}},
+                    {1, 16, 4, 4}),
+            2.0 * 16 * 16 * 2 * 9);
+}
+
+TEST(CountFlops, TransposedConvolution) {
+  Builder b;
+  EXPECT_EQ(b.Count("aten::conv_transpose2d",
+                    {{"input", b.Tensor({1, 8, 4, 4})},
+                     {"weight", b.Tensor({8, 16, 3, 3})}},
+                    {1, 16, 6, 6}),
+            2.0 * 8 * 16 * 16 * 9);
+}
+
+TEST(CountFlops, Attention) {
+  Builder b;
+  const ValueId q = b.Tensor({2, 4, 10, 16}), k = b.Tensor({2, 4, 12, 16}),
+                v = b.Tensor({2, 4, 12, 8});
+  EXPECT_EQ(b.Count("aten::scaled_dot_product_attention",
+                    {{"query", q}, {"key", k}, {"value", v}}, {2, 4, 10, 8}),
+            2.0 * 8 * 10 * 12 * (16 + 8));
+}
+
+TEST(CountFlops, MultiHeadAttentionIsItsParts) {
+  Builder b;
+  const ValueId x = b.Tensor({2, 10, 16});
+  const double projections = 4 * 2.0 * 2 * 10 * 16 * 16;
+  const double attention = 2 * 2.0 * 2 * 10 * 10 * 16;
+  EXPECT_EQ(b.Count("aten::_native_multi_head_attention",
+                    {{"query", x}, {"key", x}, {"value", x}}, {2, 10, 16}),
+            projections + attention);
+}
+
+TEST(CountFlops, Einsum) {
+  Builder b;
+  const std::vector<ValueId> tensors = {b.Tensor({2, 3, 4}),
+                                        b.Tensor({2, 4, 5})};
+  EXPECT_EQ(
+      b.Count("aten::einsum",
+              {{"equation", std::string("bij,bjk->bik")}, {"tensors", tensors}},
+              {2, 3, 5}),
+      2.0 * 2 * 3 * 4 * 5);
+}
+
+TEST(CountFlops, LstmCountsItsWeightsForEachStep) {
+  Builder b;
+  const std::vector<ValueId> params = {b.Tensor({32, 8}), b.Tensor({32, 8}),
+                                       b.Tensor({32}), b.Tensor({32})};
+  EXPECT_EQ(
+      b.Count("aten::lstm",
+              {{"input", b.Tensor({1, 7, 8})}, {"params", params}}, {1, 7, 8}),
+      2.0 * (2 * 32 * 8) * 7);
+}
+
+TEST(CountFlops, PointwiseIsFree) {
+  Builder b;
+  EXPECT_EQ(b.Count("aten::add",
+                    {{"self", b.Tensor({8})}, {"other", b.Tensor({8})}}, {8}),
+            0);
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,339 @@
+#include "frontend/compiled_model/model_inputs.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/ivalue.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "frontend/values/pytree.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Fill = std::function<at::Tensor(const at::Tensor&, int)>;
+
+ValueList Map(const ValueList& values, const Fill& fill) {
+  std::vector<c10::IValue> mapped;
+  int base = 0;
+  for (const c10::IValue& value : values.values()) {
+    int count = 0;
+    mapped.push_back(MapTensors(value, [&](const at::Tensor& tensor, int i) {
+      count = i + 1;
+      return fill(tensor, base + i);
+    }));
+    base += count;
+  }
+  return ValueList(std::move(mapped));
+}
+
+at::ScalarType TorchType(DataType dtype) {
+  switch (dtype) {
+    case DataType::kFloat64:
+      return at::kDouble;
+    case DataType::kFloat16:
+      return at::kHalf;
+    case DataType::kBFloat16:
+      return at::kBFloat16;
+    default:
+      return at::kFloat;
+  }
+}
+
+void ConvertSpec(DataType dtype, InputSpec& spec) {
+  if (spec.kind == InputSpec::Kind::kTensor && IsFloatingPoint(spec.dtype)) {
+    spec.dtype = dtype;
+  }
+  for (InputSpec& child : spec.children) ConvertSpec(dtype, child);
+}
+
+// Takes the range of values that the samples show where the user gave none:
+// indices must stay indices.
+void AdoptValues(const InputSpec& sample, InputSpec& spec) {
+  if (spec.kind == InputSpec::Kind::kTensor &&
+      sample.kind == InputSpec::Kind::kTensor && !spec.values) {
+    spec.values = sample.values;
+  }
+  for (size_t i = 0; i < spec.children.size() && i < sample.children.size();
+       ++i) {
+    AdoptValues(sample.children[i], spec.children[i]);
+  }
+}
+
+bool FileExists(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0;
+}
+
+// The range of elements of each tensor, in the order of Map.
+void CollectRanges(const std::vector<InputSpec>& specs,
+                   std::vector<std::optional<std::pair<double, double>>>& to) {
+  for (const InputSpec& spec : specs) {
+    if (spec.kind == InputSpec::Kind::kTensor) to.push_back(spec.values);
+    CollectRanges(spec.children, to);
+  }
+}
+
+std::string SamplesBeside(const std::string& model_file) {
+  if (!absl::EndsWith(model_file, ".pt")) return "";
+  std::string path = absl::StrCat(
+      absl::StripSuffix(absl::string_view(model_file), ".pt"), ".inputs.pt");
+  return FileExists(path) ? path : "";
+}
+
+absl::Status CheckCount(const Model& model, size_t given,
+                        const std::string& source) {
+  size_t required = 0;
+  for (const Parameter& parameter : model.parameters()) {
+    required += !parameter.has_default;
+  }
+  const size_t most = model.parameters().size();
+  if (given >= required && given <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      source,
+      given == 1 ? " gives 1 input" : absl::StrCat(" gives ", given, " inputs"),
+      ", but the model takes ",
+      required == most ? absl::StrCat(most)
+                       : absl::StrCat(required, " to ", most),
+      ": ", model.Signature()));
+}
+
+// Elements of `tensor` in random order: in its range, and as often.
+at::Tensor Shuffled(const at::Tensor& tensor, at::Generator& generator) {
+  if (tensor.numel() < 2) return tensor;
+  at::Tensor order = at::randperm(tensor.numel(), generator, at::kLong);
+  return tensor.flatten().index_select(0, order).view(tensor.sizes());
+}
+
+std::vector<int64_t> Sizes(const std::vector<SymbolSpec>& symbols,
+                           const std::function<int64_t(const SymbolSpec&)>& f) {
+  std::vector<int64_t> sizes;
+  for (const SymbolSpec& symbol : symbols) sizes.push_back(f(symbol));
+  return sizes;
+}
+
+}  // namespace
+
+absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
+                                         const InputChoice& choice) {
+  ModelInputs inputs;
+  std::string file = choice.samples_file;
+  if (!file.empty()) {
+    inputs.source = file;
+  } else if (!choice.specs.empty()) {
+    inputs.source = "--input";
+  } else {
+    // Recorded inputs have no elements of their own: samples say more.
+    file = SamplesBeside(choice.model_file);
+    inputs.source = file;
+    if (file.empty()) {
+      inputs.samples = model.RecordedInputs();
+      inputs.source = "the inputs recorded in the model";
+    }
+    if (file.empty() && !inputs.samples && !model.parameters().empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "no inputs given for ", model.Signature(),
+          "; add --input \"float32[1,3,224,224]\" (one for each tensor) or "
+          "--inputs FILE"));
+    }
+  }
+  if (!file.empty()) {
+    absl::StatusOr<ValueList> samples = LoadSamples(file);
+    if (!samples.ok()) return samples.status();
+    inputs.samples = *std::move(samples);
+  }
+  if (inputs.samples) {
+    if (auto status =
+            CheckCount(model, inputs.samples->values().size(), inputs.source);
+        !status.ok()) {
+      return status;
+    }
+    if (choice.dtype) {
+      const at::ScalarType dtype = TorchType(*choice.dtype);
+      inputs.samples = Map(*inputs.samples, [&](const at::Tensor& tensor, int) {
+        return tensor.is_floating_point() ? tensor.to(dtype) : tensor;
+      });
+    }
+  }
+  for (const std::string& text : choice.specs) {
+    absl::StatusOr<InputSpec> spec = ParseInputSpec(text);
+    if (!spec.ok()) return spec.status();
+    if (choice.dtype) ConvertSpec(*choice.dtype, *spec);
+    inputs.specs.push_back(*std::move(spec));
+  }
+  if (!inputs.specs.empty()) {
+    if (auto status = CheckCount(model, inputs.specs.size(), "--input");
+        !status.ok()) {
+      return status;
+    }
+  }
+  if (!inputs.samples) return inputs;
+  absl::StatusOr<std::vector<InputSpec>> described = SpecsOf(*inputs.samples);
+  if (inputs.specs.empty()) {
+    // Not every value can be described; samples alone are enough then.
+    if (described.ok()) inputs.specs = *std::move(described);
+  } else if (described.ok()) {
+    for (size_t i = 0; i < inputs.specs.size() && i < described->size(); ++i) {
+      AdoptValues((*described)[i], inputs.specs[i]);
+    }
+  }
+  return inputs;
+}
+
+absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
+                                           uint64_t seed) {
+  if (inputs.samples) return *inputs.samples;
+  absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(inputs.specs);
+  if (!symbols.ok()) return symbols.status();
+  return MakeInputs(inputs.specs,
+                    Sizes(symbols->symbols,
+                          [](const SymbolSpec& symbol) { return symbol.max; }),
+                    seed);
+}
+
+absl::StatusOr<std::vector<int64_t>> SymbolSizes(
+    absl::Span<const InputSpec> specs, const ValueList& arguments) {
+  absl::StatusOr<SymbolAssignment> assignment = AssignSymbols(specs);
+  if (!assignment.ok()) return assignment.status();
+  std::vector<at::Tensor> tensors;
+  for (const c10::IValue& value : arguments.values()) {
+    for (const at::Tensor& tensor : TensorLeaves(value))
+      tensors.push_back(tensor);
+  }
+  std::vector<int64_t> sizes;
+  for (const SymbolSpec& symbol : assignment->symbols) {
+    const auto input = static_cast<size_t>(symbol.input);
+    if (input >= tensors.size() || !tensors[input].defined() ||
+        tensors[input].dim() <= symbol.axis) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the arguments have no axis ", symbol.axis,
+                       " of tensor input ", symbol.input));
+    }
+    sizes.push_back(tensors[input].size(symbol.axis));
+    if (sizes.back() < symbol.min || sizes.back() > symbol.max) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "axis ", symbol.axis, " of input ", symbol.input, " must be in ",
+          symbol.min, "..", symbol.max, ", got ", sizes.back()));
+    }
+  }
+  return sizes;
+}
+
+std::vector<SizeCombination> SizesToCheck(
+    absl::Span<const SymbolSpec> symbols) {
+  const auto combination = [&](const std::string& name, const auto& size) {
+    SizeCombination made;
+    made.name = name;
+    for (const SymbolSpec& symbol : symbols) made.sizes.push_back(size(symbol));
+    return made;
+  };
+  const auto largest = [](const SymbolSpec& symbol) { return symbol.max; };
+  std::vector<SizeCombination> combinations = {
+      combination("random", largest), combination("random 2", largest)};
+  if (symbols.empty()) return combinations;
+  combinations.push_back(combination(
+      "smallest sizes", [](const SymbolSpec& symbol) { return symbol.min; }));
+  combinations.push_back(combination(
+      "middle sizes",
+      [](const SymbolSpec& symbol) { return (symbol.min + symbol.max) / 2; }));
+  return combinations;
+}
+
+absl::StatusOr<std::vector<InputCase>> RandomCases(
+    const ModelInputs& inputs, absl::Span<const SizeCombination> combinations,
+    uint64_t seed) {
+  std::vector<InputCase> cases;
+  for (const SizeCombination& combination : combinations) {
+    // Elements of their own for each.
+    absl::StatusOr<ValueList> arguments =
+        MakeInputs(inputs.specs, combination.sizes, ++seed);
+    if (!arguments.ok()) return arguments.status();
+    cases.push_back({combination.name, *std::move(arguments)});
+  }
+  return cases;
+}
+
+absl::StatusOr<std::vector<InputCase>> CheckCases(
+    const ModelInputs& inputs, uint64_t seed,
+    absl::Span<const std::vector<int64_t>> more_sizes) {
+  std::vector<InputCase> cases;
+  if (inputs.samples) cases.push_back({"sample", *inputs.samples});
+  absl::StatusOr<ValueList> base = TypicalArguments(inputs, seed);
+  if (!base.ok()) return base.status();
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+
+  if (!inputs.specs.empty()) {
+    absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(inputs.specs);
+    if (!symbols.ok()) return symbols.status();
+    std::vector<SizeCombination> combinations = SizesToCheck(symbols->symbols);
+    for (const std::vector<int64_t>& sizes : more_sizes)
+      combinations.push_back(
+          {absl::StrCat("sizes ", absl::StrJoin(sizes, ", ")), sizes});
+    absl::StatusOr<std::vector<InputCase>> random =
+        RandomCases(inputs, combinations, seed);
+    if (!random.ok()) return random.status();
+    std::move(random->begin(), random->end(), std::back_inserter(cases));
+  } else {
+    for (const char* name : {"random", "random 2"}) {
+      cases.push_back({name, Map(*base, [&](const at::Tensor& tensor, int) {
+                         return tensor.is_floating_point()
+                                    ? at::randn(tensor.sizes(), generator,
+                                                tensor.options())
+                                    : Shuffled(tensor, generator);
+                       })});
+    }
+  }
+
+  // What a user says of the elements holds for these too: a mask that is never
+  // 0 would be 0 throughout, where LibTorch's kernels differ from each other.
+  // Of samples it is not known what else there could be.
+  std::vector<std::optional<std::pair<double, double>>> ranges;
+  if (!inputs.samples) CollectRanges(inputs.specs, ranges);
+  for (const auto& [name, value] : {std::pair("zeros", 0.0), {"ones", 1.0}}) {
+    cases.push_back(
+        {name, Map(*base, [&, value = value](const at::Tensor& tensor, int i) {
+           const bool given =
+               i < static_cast<int>(ranges.size()) && ranges[i].has_value();
+           return at::full_like(
+               tensor,
+               given ? std::clamp(value, ranges[i]->first, ranges[i]->second)
+                     : value);
+         })});
+  }
+  bool floating = false;
+  Map(*base, [&](const at::Tensor& tensor, int) {
+    floating |= tensor.is_floating_point() && tensor.numel() > 0;
+    return tensor;
+  });
+  if (!floating) return cases;
+  // Beyond the range of exp, within that of every dtype's products.
+  cases.push_back({"large", Map(*base, [&](const at::Tensor& tensor, int) {
+                     return tensor.is_floating_point()
+                                ? at::randn(tensor.sizes(), generator,
+                                            tensor.options())
+                                      .mul(100)
+                                : tensor;
+                   })});
+  cases.push_back({"NaN", Map(*base, [](const at::Tensor& tensor, int) {
+                     if (!tensor.is_floating_point() || tensor.numel() == 0) {
+                       return tensor;
+                     }
+                     at::Tensor copy =
+                         tensor.clone(at::MemoryFormat::Contiguous);
+                     copy.view({-1})[copy.numel() / 2].fill_(
+                         std::numeric_limits<double>::quiet_NaN());
+                     return copy;
+                   })});
+  return cases;
+}
+
+}  // namespace aitune::frontend

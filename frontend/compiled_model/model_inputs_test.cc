@@ -1,0 +1,141 @@
+#include "frontend/compiled_model/model_inputs.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using testing::HasSubstr;
+
+Model TwoInputs() {
+  auto model = Model::FromSource(
+      "def forward(self, x: Tensor, mask: Tensor):\n    return x * mask\n");
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *std::move(model);
+}
+
+InputChoice Specs(std::vector<std::string> specs) {
+  InputChoice choice;
+  choice.specs = std::move(specs);
+  return choice;
+}
+
+std::string Error(const Model& model, const InputChoice& choice) {
+  return std::string(ChooseInputs(model, choice).status().message());
+}
+
+TEST(ChooseInputs, AsksForInputsWithTheSignature) {
+  const std::string error = Error(TwoInputs(), {});
+  EXPECT_THAT(error, HasSubstr("no inputs given for forward(x: Tensor"));
+  EXPECT_THAT(error, HasSubstr("--input"));
+}
+
+TEST(ChooseInputs, CountMustFit) {
+  EXPECT_THAT(Error(TwoInputs(), Specs({"float32[2]"})),
+              HasSubstr("gives 1 input, but the model takes 2"));
+}
+
+TEST(ChooseInputs, MissingFile) {
+  InputChoice choice;
+  choice.samples_file = "/nowhere/x.pt";
+  EXPECT_THAT(Error(TwoInputs(), choice), HasSubstr("/nowhere/x.pt"));
+}
+
+TEST(ChooseInputs, ConvertsFloatsToTheDtype) {
+  InputChoice choice = Specs({"float32[2]", "int64[2]"});
+  choice.dtype = DataType::kBFloat16;
+  auto inputs = ChooseInputs(TwoInputs(), choice);
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  EXPECT_EQ(inputs->specs[0].dtype, DataType::kBFloat16);
+  EXPECT_EQ(inputs->specs[1].dtype, DataType::kInt64);
+}
+
+std::set<std::string> Names(const std::vector<InputCase>& cases) {
+  std::set<std::string> names;
+  for (const InputCase& c : cases) names.insert(c.name);
+  return names;
+}
+
+TEST(CheckCases, CoverTheRangeOfDynamicAxes) {
+  auto inputs =
+      ChooseInputs(TwoInputs(), Specs({"float32[2..9,3]", "int64[2..9,3]"}));
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  auto cases = CheckCases(*inputs, 0);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  std::set<int64_t> sizes;
+  for (const InputCase& c : *cases) {
+    const at::Tensor& x = c.arguments.values()[0].toTensor();
+    sizes.insert(x.size(0));
+    // One batch: the same size in both.
+    EXPECT_EQ(c.arguments.values()[1].toTensor().sizes(), x.sizes());
+  }
+  EXPECT_THAT(sizes, testing::ElementsAre(2, 5, 9));
+  EXPECT_THAT(Names(*cases),
+              testing::IsSupersetOf({"zeros", "ones", "large", "NaN"}));
+}
+
+TEST(CheckCases, ZerosAndOnesStayInTheRangesThatAUserGives) {
+  auto inputs = ChooseInputs(TwoInputs(),
+                             Specs({"int64[2]{3..7}", "float32[2]{-1..0.5}"}));
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  auto cases = CheckCases(*inputs, 0);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  int found = 0;
+  for (const InputCase& c : *cases) {
+    if (c.name != "zeros" && c.name != "ones") continue;
+    ++found;
+    EXPECT_EQ(c.arguments.values()[0].toTensor()[1].item<int64_t>(), 3);
+    EXPECT_EQ(c.arguments.values()[1].toTensor()[1].item<float>(),
+              c.name == "ones" ? 0.5f : 0.0f);
+  }
+  EXPECT_EQ(found, 2);
+}
+
+TEST(RandomCases, AreOfTheCombinationsThatAreAskedFor) {
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec("float32[1..9,3]")};
+  auto cases = RandomCases(inputs, {{"one", {1}}, {"seven", {7}}}, 0);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  ASSERT_EQ(cases->size(), 2u);
+  EXPECT_EQ((*cases)[1].name, "seven");
+  EXPECT_EQ((*cases)[0].arguments.values()[0].toTensor().size(0), 1);
+  EXPECT_EQ((*cases)[1].arguments.values()[0].toTensor().size(0), 7);
+}
+
+TEST(CheckCases, NanCaseHasNanAndKeepsTheSample) {
+  ModelInputs inputs;
+  inputs.samples = ValueList({at::ones({4}), at::ones({4})});
+  auto cases = CheckCases(inputs, 0);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  bool found = false;
+  for (const InputCase& c : *cases) {
+    if (c.name != "NaN") continue;
+    found = true;
+    EXPECT_EQ(c.arguments.values()[0].toTensor().isnan().sum().item<int>(), 1);
+  }
+  EXPECT_TRUE(found);
+  EXPECT_FALSE(
+      inputs.samples->values()[0].toTensor().isnan().any().item<bool>());
+}
+
+TEST(CheckCases, IntegersWithoutSpecsKeepTheirValues) {
+  ModelInputs inputs;
+  inputs.samples = ValueList({at::arange(100, at::kLong)});
+  auto cases = CheckCases(inputs, 0);
+  ASSERT_TRUE(cases.ok()) << cases.status();
+  for (const InputCase& c : *cases) {
+    const at::Tensor& x = c.arguments.values()[0].toTensor();
+    EXPECT_LT(x.max().item<int64_t>(), 100) << c.name;
+    EXPECT_GE(x.min().item<int64_t>(), 0) << c.name;
+  }
+  EXPECT_EQ(Names(*cases).count("NaN"), 0u);
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,89 @@
+#include "frontend/compiled_model/report_proto.h"
+
+namespace aitune::frontend {
+
+BuildReportProto ToProto(const BuildReport& report) {
+  BuildReportProto proto;
+  proto.set_kernels(report.kernels);
+  proto.set_unique_kernels(report.unique_kernels);
+  for (const CandidateResult& candidate : report.candidates) {
+    CandidateProto& stored = *proto.add_candidates();
+    stored.set_kernel(candidate.kernel);
+    stored.set_candidate(candidate.candidate);
+    stored.set_microseconds(candidate.microseconds);
+    stored.set_chosen(candidate.chosen);
+    stored.set_note(candidate.note);
+  }
+  for (const Rejection& rejection : report.rejections) {
+    RejectionProto& stored = *proto.add_rejections();
+    stored.set_phase(rejection.phase);
+    stored.set_subject(rejection.subject);
+    stored.set_reason(rejection.reason);
+  }
+  for (const std::string& note : report.notes) proto.add_notes(note);
+  for (const FallbackOp& fallback : report.fallbacks) {
+    FallbackProto& stored = *proto.add_fallbacks();
+    stored.set_trace_op(fallback.trace_op);
+    stored.set_op(fallback.op);
+    stored.set_location(fallback.location);
+    stored.set_scope(fallback.scope);
+    stored.set_reason(fallback.reason);
+  }
+  CoverageProto& coverage = *proto.mutable_coverage();
+  coverage.set_ops(report.coverage.ops);
+  coverage.set_compiled_ops(report.coverage.compiled_ops);
+  coverage.set_flops(report.coverage.flops);
+  coverage.set_compiled_flops(report.coverage.compiled_flops);
+  for (const FallbackGroup& group : report.coverage.fallbacks) {
+    FallbackGroupProto& stored = *coverage.add_fallbacks();
+    stored.set_op(group.op);
+    stored.set_reason(group.reason);
+    stored.set_location(group.location);
+    stored.set_count(group.count);
+    stored.set_flops(group.flops);
+  }
+  for (const OperatorCount& count : report.operators) {
+    OperatorProto& stored = *proto.add_operators();
+    stored.set_name(count.name);
+    stored.set_calls(count.calls);
+    stored.set_fallbacks(count.fallbacks);
+  }
+  return proto;
+}
+
+BuildReport FromProto(const BuildReportProto& proto) {
+  BuildReport report;
+  report.kernels = proto.kernels();
+  report.unique_kernels = proto.unique_kernels();
+  for (const CandidateProto& stored : proto.candidates()) {
+    CandidateResult& candidate = report.candidates.emplace_back();
+    candidate.kernel = stored.kernel();
+    candidate.candidate = stored.candidate();
+    candidate.microseconds = stored.microseconds();
+    candidate.chosen = stored.chosen();
+    candidate.note = stored.note();
+  }
+  for (const RejectionProto& stored : proto.rejections())
+    report.rejections.push_back(
+        {stored.phase(), stored.subject(), stored.reason()});
+  report.notes.assign(proto.notes().begin(), proto.notes().end());
+  for (const FallbackProto& stored : proto.fallbacks())
+    report.fallbacks.push_back({stored.trace_op(), stored.op(),
+                                stored.location(), stored.scope(),
+                                stored.reason()});
+  const CoverageProto& coverage = proto.coverage();
+  report.coverage.ops = coverage.ops();
+  report.coverage.compiled_ops = coverage.compiled_ops();
+  report.coverage.flops = coverage.flops();
+  report.coverage.compiled_flops = coverage.compiled_flops();
+  for (const FallbackGroupProto& stored : coverage.fallbacks())
+    report.coverage.fallbacks.push_back({stored.op(), stored.reason(),
+                                         stored.location(), stored.count(),
+                                         stored.flops()});
+  for (const OperatorProto& stored : proto.operators())
+    report.operators.push_back(
+        {stored.name(), stored.calls(), stored.fallbacks()});
+  return report;
+}
+
+}  // namespace aitune::frontend

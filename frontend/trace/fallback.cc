@@ -1,0 +1,231 @@
+#include "frontend/trace/fallback.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+class LibTorchRegion : public FallbackRegion {
+ public:
+  LibTorchRegion(std::shared_ptr<const RecordedTrace> trace,
+                 std::vector<int> ops, std::vector<ValueId> inputs,
+                 std::vector<ValueId> outputs, int gpu)
+      : trace_(std::move(trace)),
+        ops_(std::move(ops)),
+        inputs_(std::move(inputs)),
+        outputs_(std::move(outputs)),
+        gpu_(gpu) {}
+
+  absl::Status Run(absl::Span<const RegionValue> inputs,
+                   absl::Span<const int64_t> symbols,
+                   absl::Span<RegionValue> outputs) const override {
+    if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
+      return absl::InternalError(
+          "a LibTorch region was given another number of inputs or outputs "
+          "than it has");
+    }
+    const c10::InferenceMode inference;
+    std::unordered_map<ValueId, c10::IValue> values;
+    std::vector<at::Tensor> borrowed;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (const auto* view = std::get_if<TensorView>(&inputs[i])) {
+        borrowed.push_back(TensorOn(*view, gpu_));
+        values[inputs_[i]] = borrowed.back();
+        continue;
+      }
+      const OpaqueValue& opaque = std::get<OpaqueValue>(inputs[i]);
+      if (opaque == nullptr)
+        return absl::InternalError(
+            "a LibTorch region reads a value that was not computed");
+      values[inputs_[i]] = *static_cast<const c10::IValue*>(opaque.get());
+    }
+    for (const int index : ops_) {
+      const RecordedOp& op = trace_->ops[static_cast<size_t>(index)];
+      const absl::Status status =
+          CatchExceptions(absl::StatusCode::kInternal, op.name, [&] {
+            RunOne(op, symbols, values);
+            return absl::OkStatus();
+          });
+      if (!status.ok()) return status;
+    }
+    return CatchExceptions(absl::StatusCode::kInternal, Names(),
+                           [&] { return Deliver(values, borrowed, outputs); });
+  }
+
+ private:
+  std::string Names() const {
+    return absl::StrJoin(ops_, ", ", [&](std::string* out, int index) {
+      absl::StrAppend(out, trace_->ops[static_cast<size_t>(index)].name);
+    });
+  }
+
+  void RunOne(const RecordedOp& op, absl::Span<const int64_t> symbols,
+              std::unordered_map<ValueId, c10::IValue>& values) const {
+    const auto read = [&](ValueId id) -> c10::IValue {
+      if (const auto found = values.find(id); found != values.end())
+        return found->second;
+      const TraceValue& value = trace_->values[static_cast<size_t>(id)];
+      if (value.kind != TraceValue::Kind::kConstant)
+        throw std::runtime_error("it reads a value outside its region");
+      return Constant(value.constant);
+    };
+    std::vector<c10::IValue> stack;
+    for (const ArgumentTemplate& argument : op.arguments)
+      stack.push_back(OnDevice(Materialize(argument, symbols, read)));
+    op.run(stack);
+    if (stack.size() < op.results.size())
+      throw std::runtime_error(
+          "it gives fewer results than when it was traced");
+    for (size_t i = 0; i < op.results.size(); ++i)
+      Store(op.results[i], stack[i], values);
+  }
+
+  // Constant number `index`; a GPU's copy is made when it is first read.
+  at::Tensor Constant(int index) const {
+    const TensorView& view = trace_->constants[static_cast<size_t>(index)].view;
+    if (gpu_ < 0) return TensorOn(view);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    at::Tensor& copy = on_gpu_[index];
+    if (!copy.defined()) copy = TensorOn(view).to(DeviceOf(gpu_));
+    return copy;
+  }
+
+  // An argument recorded on the CPU as one for the GPU: tensors of one element
+  // may stay, LibTorch takes them as numbers.
+  c10::IValue OnDevice(c10::IValue value) const {
+    if (gpu_ < 0) return value;
+    if (value.isDevice()) return DeviceOf(gpu_);
+    if (value.isTensor() && value.toTensor().defined() &&
+        value.toTensor().device().is_cpu() && value.toTensor().dim() > 0) {
+      return value.toTensor().to(DeviceOf(gpu_));
+    }
+    return value;
+  }
+
+  static void Store(const ResultTemplate& result, const c10::IValue& value,
+                    std::unordered_map<ValueId, c10::IValue>& values) {
+    if (result.kind == ResultTemplate::Kind::kValue) {
+      if (result.value >= 0) values[result.value] = value;
+      return;
+    }
+    std::vector<c10::IValue> elements;
+    if (value.isTuple()) {
+      elements = value.toTupleRef().elements().vec();
+    } else if (value.isList()) {
+      elements = value.toListRef().vec();
+    } else {
+      for (const auto& entry : value.toGenericDict())
+        elements.push_back(entry.value());
+    }
+    if (elements.size() != result.children.size()) {
+      throw std::runtime_error(
+          "its list of results has another length than when it was traced");
+    }
+    for (size_t i = 0; i < elements.size(); ++i)
+      Store(result.children[i], elements[i], values);
+  }
+
+  absl::Status Deliver(const std::unordered_map<ValueId, c10::IValue>& values,
+                       const std::vector<at::Tensor>& borrowed,
+                       absl::Span<RegionValue> outputs) const {
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      const auto found = values.find(outputs_[i]);
+      if (found == values.end())
+        return absl::InternalError(
+            absl::StrCat(Names(), ": an output is not computed"));
+      auto* view = std::get_if<TensorView>(&outputs[i]);
+      if (view == nullptr) {
+        outputs[i] =
+            std::make_shared<c10::IValue>(Detached(found->second, borrowed));
+        continue;
+      }
+      if (!found->second.isTensor() ||
+          !IsPlainTensor(found->second.toTensor(), gpu_)) {
+        return absl::InternalError(
+            absl::StrCat(Names(), ": gave ", Describe(found->second),
+                         " where the plan expects a tensor"));
+      }
+      const at::Tensor& tensor = found->second.toTensor();
+      if (FromScalarType(tensor.scalar_type()) != view->dtype ||
+          tensor.sizes() != at::IntArrayRef(view->sizes)) {
+        return absl::InternalError(
+            absl::StrCat(Names(), ": gave ", Describe(found->second),
+                         ", the plan expects ", std::string(Name(view->dtype)),
+                         "[", absl::StrJoin(view->sizes, ","), "]"));
+      }
+      if (tensor.numel() > 0) TensorOn(*view, gpu_).copy_(tensor);
+    }
+    return absl::OkStatus();
+  }
+
+  // `value` without references to the plan's memory, which will be reused.
+  static c10::IValue Detached(const c10::IValue& value,
+                              const std::vector<at::Tensor>& borrowed) {
+    if (value.isTensor()) {
+      const at::Tensor& tensor = value.toTensor();
+      const bool shares =
+          tensor.defined() && tensor.has_storage() &&
+          std::any_of(borrowed.begin(), borrowed.end(),
+                      [&](const at::Tensor& other) {
+                        return other.storage().is_alias_of(tensor.storage());
+                      });
+      return shares ? tensor.clone() : tensor;
+    }
+    if (value.isTuple()) {
+      std::vector<c10::IValue> elements;
+      for (const c10::IValue& element : value.toTupleRef().elements())
+        elements.push_back(Detached(element, borrowed));
+      const auto type = value.type()->cast<c10::TupleType>();
+      if (type && type->schema())
+        return c10::ivalue::Tuple::createNamed(std::move(elements), type);
+      return c10::ivalue::Tuple::create(std::move(elements));
+    }
+    if (value.isList()) {
+      c10::impl::GenericList list(
+          value.type()->expect<c10::ListType>()->getElementType());
+      for (const c10::IValue& element : value.toListRef())
+        list.push_back(Detached(element, borrowed));
+      return list;
+    }
+    if (value.isGenericDict()) {
+      const c10::impl::GenericDict dict = value.toGenericDict();
+      c10::impl::GenericDict copy(dict.keyType(), dict.valueType());
+      for (const auto& entry : dict)
+        copy.insert(entry.key(), Detached(entry.value(), borrowed));
+      return copy;
+    }
+    return value;
+  }
+
+  std::shared_ptr<const RecordedTrace> trace_;
+  std::vector<int> ops_;
+  std::vector<ValueId> inputs_, outputs_;
+  const int gpu_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<int, at::Tensor> on_gpu_;  // constants
+};
+
+}  // namespace
+
+std::unique_ptr<FallbackRegion> MakeFallbackRegion(
+    std::shared_ptr<const RecordedTrace> trace,
+    const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
+    const std::vector<ValueId>& outputs, int gpu) {
+  return std::make_unique<LibTorchRegion>(std::move(trace), op_indices, inputs,
+                                          outputs, gpu);
+}
+
+}  // namespace aitune::frontend

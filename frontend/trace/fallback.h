@@ -1,0 +1,34 @@
+// Regions that LibTorch runs: the parts of a trace that compiled code lacks.
+// Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TRACE_FALLBACK_H_
+#define AITUNE_FRONTEND_TRACE_FALLBACK_H_
+
+#include <memory>
+#include <vector>
+
+#include "frontend/trace/recorded_op.h"
+#include "frontend/trace/trace.h"
+#include "runtime/executable/fallback_region.h"
+
+namespace aitune::frontend {
+
+// What regions share with the trace they come from.
+struct RecordedTrace {
+  std::vector<RecordedOp> ops;  // one for each operator of the trace
+  std::vector<TraceValue> values;
+  std::vector<ConstantTensor> constants;
+};
+
+// A region of ops[i] for each i of `op_indices`, in order. Values that are
+// neither inputs nor results of an earlier operator must be constants; reading
+// another is an error when the region runs. With `gpu` >= 0 it runs there:
+// values are that GPU's, and constants and devices among the arguments are
+// moved.
+std::unique_ptr<FallbackRegion> MakeFallbackRegion(
+    std::shared_ptr<const RecordedTrace> trace,
+    const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
+    const std::vector<ValueId>& outputs, int gpu = -1);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TRACE_FALLBACK_H_

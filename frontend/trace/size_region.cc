@@ -1,0 +1,327 @@
+#include "frontend/trace/size_region.h"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Relation = SizeConstraint::Relation;
+
+// Points that are looked at one by one before a predicate counts as proved.
+constexpr size_t kMaxPoints = size_t{1} << 16;
+// How far from the anchor one symbol's sizes are looked at one by one.
+constexpr int64_t kMaxReach = int64_t{1} << 16;
+// Moduli that programs align sizes to.
+constexpr int64_t kMaxModulus = 64;
+constexpr int kRandomPoints = 48;
+
+SizeExpression Modulo(int symbol, int64_t modulus) {
+  return SizeExpression::Binary(SizeExpression::Kind::kModulo,
+                                SizeExpression::Symbol(symbol), modulus);
+}
+
+}  // namespace
+
+SizeRegion::SizeRegion(std::vector<SymbolRange> ranges, SizePoint anchor)
+    : ranges_(std::move(ranges)), anchor_(std::move(anchor)) {}
+
+bool SizeRegion::Contains(absl::Span<const int64_t> point) const {
+  for (size_t s = 0; s < ranges_.size(); ++s) {
+    if (point[s] < ranges_[s].min || point[s] > ranges_[s].max) return false;
+  }
+  return std::all_of(constraints_.begin(), constraints_.end(),
+                     [&](const SizeConstraint& c) { return c.Holds(point); });
+}
+
+bool SizeRegion::Allows(absl::Span<const int64_t> point,
+                        absl::Span<const int> symbols) const {
+  for (size_t s = 0; s < ranges_.size(); ++s) {
+    if (point[s] < ranges_[s].min || point[s] > ranges_[s].max) return false;
+  }
+  return std::all_of(
+      constraints_.begin(), constraints_.end(),
+      [&](const SizeConstraint& constraint) {
+        const std::vector<int> read = Dynamic(SymbolsOf(constraint.expression));
+        const bool of_others =
+            std::any_of(read.begin(), read.end(), [&](int symbol) {
+              return std::find(symbols.begin(), symbols.end(), symbol) ==
+                     symbols.end();
+            });
+        return of_others || constraint.Holds(point);
+      });
+}
+
+void SizeRegion::AddCriticalSize(int64_t size) {
+  if (std::find(critical_sizes_.begin(), critical_sizes_.end(), size) ==
+      critical_sizes_.end())
+    critical_sizes_.push_back(size);
+}
+
+std::vector<int> SizeRegion::Dynamic(absl::Span<const int> symbols) const {
+  std::vector<int> dynamic;
+  for (const int symbol : symbols) {
+    const SymbolRange& range = ranges_[static_cast<size_t>(symbol)];
+    if (range.min < range.max) dynamic.push_back(symbol);
+  }
+  return dynamic;
+}
+
+std::vector<SizePoint> SizeRegion::Points(absl::Span<const int> symbols,
+                                          size_t limit, bool* complete) const {
+  const std::vector<int> dynamic = Dynamic(symbols);
+  size_t count = 1;
+  for (const int symbol : dynamic) {
+    const SymbolRange& range = ranges_[static_cast<size_t>(symbol)];
+    const auto length = static_cast<size_t>(range.max - range.min) + 1;
+    count =
+        length > limit || count * length > limit ? limit + 1 : count * length;
+  }
+  if (complete != nullptr) *complete = count <= limit;
+  std::set<SizePoint> points;
+  const auto add = [&](const SizePoint& point) {
+    if (Allows(point, dynamic)) points.insert(point);
+  };
+  add(anchor_);
+  if (count <= limit) {
+    SizePoint point = anchor_;
+    for (const int symbol : dynamic)
+      point[static_cast<size_t>(symbol)] =
+          ranges_[static_cast<size_t>(symbol)].min;
+    for (size_t done = 0; done < count; ++done) {
+      add(point);
+      for (const int symbol : dynamic) {
+        int64_t& size = point[static_cast<size_t>(symbol)];
+        const SymbolRange& range = ranges_[static_cast<size_t>(symbol)];
+        if (++size <= range.max) break;
+        size = range.min;
+      }
+    }
+    return {points.begin(), points.end()};
+  }
+
+  // One symbol at a time, the others as the anchor has them.
+  for (const int symbol : dynamic) {
+    const SymbolRange& range = ranges_[static_cast<size_t>(symbol)];
+    std::vector<int64_t> sizes = {range.min, range.min + 1, range.min + 2,
+                                  range.max - 1, range.max};
+    for (const int64_t critical : critical_sizes_)
+      sizes.insert(sizes.end(), {critical - 1, critical, critical + 1});
+    for (int64_t power = 4; power <= range.max && power > 0; power *= 2)
+      sizes.insert(sizes.end(), {power - 1, power, power + 1});
+    for (const int64_t size : sizes) {
+      SizePoint point = anchor_;
+      point[static_cast<size_t>(symbol)] = size;
+      add(point);
+    }
+  }
+  // Corners, where they are few.
+  for (size_t corner = 0;
+       dynamic.size() <= 6 && corner < (size_t{1} << dynamic.size());
+       ++corner) {
+    SizePoint point = anchor_;
+    for (size_t i = 0; i < dynamic.size(); ++i) {
+      const SymbolRange& range = ranges_[static_cast<size_t>(dynamic[i])];
+      point[static_cast<size_t>(dynamic[i])] =
+          (corner >> i & 1) != 0 ? range.max : range.min;
+    }
+    add(point);
+  }
+  // Constraints may leave few of the random ones.
+  std::mt19937_64 random(0);
+  const size_t wanted = std::min(limit, points.size() + kRandomPoints);
+  for (int tries = 0; tries < 64 * kRandomPoints && points.size() < wanted;
+       ++tries) {
+    SizePoint point = anchor_;
+    for (const int symbol : dynamic) {
+      const SymbolRange& range = ranges_[static_cast<size_t>(symbol)];
+      point[static_cast<size_t>(symbol)] =
+          std::uniform_int_distribution<int64_t>(range.min, range.max)(random);
+    }
+    // Sizes that must be equal rarely are by chance.
+    if (tries % 2 == 1 && dynamic.size() > 1) {
+      for (const int symbol : dynamic)
+        point[static_cast<size_t>(symbol)] =
+            point[static_cast<size_t>(dynamic[0])];
+    }
+    add(point);
+  }
+  return {points.begin(), points.end()};
+}
+
+void SizeRegion::Narrow(int symbol, SymbolRange range) {
+  ranges_[static_cast<size_t>(symbol)] = range;
+  // What the shorter range implies need not be tested at each call.
+  constraints_.erase(std::remove_if(constraints_.begin(), constraints_.end(),
+                                    [&](const SizeConstraint& constraint) {
+                                      const std::vector<int> symbols =
+                                          SymbolsOf(constraint.expression);
+                                      return Dynamic(symbols).empty();
+                                    }),
+                     constraints_.end());
+}
+
+void SizeRegion::AddReason(const std::string& reason) {
+  if (std::find(reasons_.begin(), reasons_.end(), reason) == reasons_.end())
+    reasons_.push_back(reason);
+}
+
+void SizeRegion::Fix(int symbol, const std::string& reason) {
+  const int64_t size = anchor_[static_cast<size_t>(symbol)];
+  Narrow(symbol, {size, size});
+  AddReason(reason);
+}
+
+bool SizeRegion::ExcludeOnes(const std::string& reason) {
+  bool excluded = false;
+  for (size_t s = 0; s < ranges_.size(); ++s) {
+    if (ranges_[s].min > 1 || ranges_[s].min == ranges_[s].max) continue;
+    if (anchor_[s] < 2) {
+      Fix(static_cast<int>(s), reason);
+    } else {
+      Narrow(static_cast<int>(s), {2, ranges_[s].max});
+      AddReason(reason);
+    }
+    excluded = true;
+  }
+  return excluded;
+}
+
+void SizeRegion::Add(SizeConstraint constraint) {
+  if (std::find(constraints_.begin(), constraints_.end(), constraint) ==
+      constraints_.end())
+    constraints_.push_back(std::move(constraint));
+}
+
+void SizeRegion::RestrictOne(int symbol, const Predicate& holds,
+                             const std::vector<SizeConstraint>& forms,
+                             const std::string& reason) {
+  const auto s = static_cast<size_t>(symbol);
+  SymbolRange range = ranges_[s];
+  range.min = std::max(range.min, anchor_[s] - kMaxReach);
+  range.max = std::min(range.max, anchor_[s] + kMaxReach);
+  // By size: whether it holds; nothing for points outside of the region.
+  std::vector<std::optional<bool>> known;
+  SizePoint point = anchor_;
+  for (int64_t size = range.min; size <= range.max; ++size) {
+    point[s] = size;
+    known.push_back(Allows(point, {symbol}) ? std::optional<bool>(holds(point))
+                                            : std::nullopt);
+  }
+  const auto at = [&](int64_t size) {
+    return known[static_cast<size_t>(size - range.min)];
+  };
+  SymbolRange interval = {anchor_[s], anchor_[s]};
+  while (interval.min > range.min && at(interval.min - 1).value_or(true))
+    --interval.min;
+  while (interval.max < range.max && at(interval.max + 1).value_or(true))
+    ++interval.max;
+  bool others = false;
+  for (int64_t size = range.min; size <= range.max; ++size) {
+    others |= (size < interval.min || size > interval.max) &&
+              at(size).value_or(false);
+  }
+  if (!others) {
+    Narrow(symbol, interval);
+    AddReason(reason);
+    return;
+  }
+  if (!forms.empty()) {
+    for (const SizeConstraint& form : forms) Add(form);
+    AddReason(reason);
+    return;
+  }
+  const auto separates = [&](const SizeConstraint& constraint) {
+    for (int64_t size = range.min; size <= range.max; ++size) {
+      point[s] = size;
+      if (at(size) && *at(size) != constraint.Holds(point)) return false;
+    }
+    return true;
+  };
+  // A program that aligns sizes decides by the remainder.
+  if (range.min == ranges_[s].min && range.max == ranges_[s].max) {
+    for (int64_t modulus = 2; modulus <= kMaxModulus; ++modulus) {
+      for (int64_t remainder = 0; remainder < modulus; ++remainder) {
+        for (const Relation relation : {Relation::kZero, Relation::kNonZero}) {
+          const SizeConstraint constraint = {
+              Modulo(symbol, modulus) + SizeExpression(-remainder), relation};
+          point[s] = anchor_[s];
+          if (!constraint.Holds(point) || !separates(constraint)) continue;
+          Add(constraint);
+          AddReason(reason);
+          return;
+        }
+      }
+    }
+  }
+  Narrow(symbol, interval);
+  AddReason(reason);
+}
+
+bool SizeRegion::Restrict(const std::vector<int>& symbols,
+                          const Predicate& holds,
+                          const std::vector<SizeConstraint>& forms,
+                          const std::string& reason) {
+  std::vector<int> dynamic = Dynamic(symbols);
+  if (dynamic.empty()) return false;
+  bool complete = false;
+  const size_t limit =
+      dynamic.size() == 1 ? 2 * static_cast<size_t>(kMaxReach) : kMaxPoints;
+  const std::vector<SizePoint> points = Points(dynamic, limit, &complete);
+  const bool everywhere =
+      std::all_of(points.begin(), points.end(),
+                  [&](const SizePoint& point) { return holds(point); });
+  if (everywhere && complete) return false;
+  if (everywhere && !forms.empty()) {
+    // Not proved by looking: the constraints are tested at each call.
+    for (const SizeConstraint& form : forms) Add(form);
+    return false;
+  }
+  if (dynamic.size() > 1 && !forms.empty()) {
+    for (const SizeConstraint& form : forms) Add(form);
+    AddReason(reason);
+    return true;
+  }
+  // Two sizes that must be the same.
+  for (size_t a = 0; a < dynamic.size(); ++a) {
+    for (size_t b = a + 1; b < dynamic.size(); ++b) {
+      const SizeConstraint equal = {SizeExpression::Symbol(dynamic[a]) +
+                                        SizeExpression::Symbol(dynamic[b]) * -1,
+                                    Relation::kZero};
+      if (!equal.Holds(anchor_)) continue;
+      size_t kept = 0;
+      const bool suffices = std::all_of(points.begin(), points.end(),
+                                        [&](const SizePoint& point) {
+                                          if (!equal.Holds(point)) return true;
+                                          ++kept;
+                                          return holds(point);
+                                        });
+      if (!suffices || kept < 2) continue;
+      Add(equal);
+      AddReason(reason);
+      return true;
+    }
+  }
+  // One of the symbols alone may decide.
+  for (const int symbol : dynamic) {
+    SizeRegion narrowed = *this;
+    narrowed.RestrictOne(symbol, holds, {}, reason);
+    const std::vector<SizePoint> left =
+        narrowed.Points(dynamic, kMaxPoints, nullptr);
+    if (!std::all_of(left.begin(), left.end(),
+                     [&](const SizePoint& point) { return holds(point); }))
+      continue;
+    *this = std::move(narrowed);
+    return true;
+  }
+  for (size_t i = 0; i + 1 < dynamic.size(); ++i) Fix(dynamic[i], reason);
+  RestrictOne(dynamic.back(), holds, forms, reason);
+  return true;
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,136 @@
+#include "frontend/trace/size_region.h"
+
+#include "frontend/trace/size_fit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Relation = SizeConstraint::Relation;
+
+const SizeExpression s0 = SizeExpression::Symbol(0),
+                     s1 = SizeExpression::Symbol(1);
+
+SizeExpression Modulo(const SizeExpression& a, int64_t b) {
+  return SizeExpression::Binary(SizeExpression::Kind::kModulo, a, b);
+}
+
+TEST(SizeRegion, WhatHoldsEverywhereChangesNothing) {
+  SizeRegion region({{1, 128}}, {100});
+  EXPECT_FALSE(
+      region.Restrict({0}, [](auto point) { return point[0] > 0; }, {}, "it"));
+  EXPECT_EQ(region.ranges()[0].min, 1);
+  EXPECT_EQ(region.ranges()[0].max, 128);
+  EXPECT_THAT(region.reasons(), IsEmpty());
+}
+
+TEST(SizeRegion, AnIntervalNarrowsTheRange) {
+  SizeRegion region({{1, 128}}, {100});
+  EXPECT_TRUE(
+      region.Restrict({0}, [](auto point) { return point[0] > 20; }, {}, "it"));
+  EXPECT_EQ(region.ranges()[0].min, 21);
+  EXPECT_EQ(region.ranges()[0].max, 128);
+  EXPECT_THAT(region.constraints(), IsEmpty());
+  EXPECT_THAT(region.reasons(), ElementsAre("it"));
+}
+
+TEST(SizeRegion, ARemainderIsAConstraint) {
+  const auto aligned = [](auto point) { return point[0] % 8 == 0; };
+  for (const int64_t anchor : {16, 17}) {
+    SizeRegion region({{1, 128}}, {anchor});
+    const bool wanted = anchor % 8 == 0;
+    EXPECT_TRUE(region.Restrict(
+        {0}, [&](auto point) { return aligned(point) == wanted; }, {}, "it"));
+    EXPECT_THAT(region.constraints(), SizeIs(1));
+    for (int64_t size = 1; size <= 128; ++size)
+      EXPECT_EQ(region.Contains({size}), (size % 8 == 0) == wanted) << size;
+  }
+}
+
+TEST(SizeRegion, WhatNothingSeparatesIsLeftOut) {
+  SizeRegion region({{1, 128}}, {100});
+  const auto odd_places = [](auto point) {
+    return point[0] == 3 || (point[0] >= 90 && point[0] < 110);
+  };
+  EXPECT_TRUE(region.Restrict({0}, odd_places, {}, "it"));
+  EXPECT_EQ(region.ranges()[0].min, 90);
+  EXPECT_EQ(region.ranges()[0].max, 109);
+}
+
+TEST(SizeRegion, SeveralSymbolsNeedAForm) {
+  const auto larger = [](auto point) { return point[0] > point[1]; };
+  SizeRegion with({{1, 64}, {1, 64}}, {9, 5});
+  EXPECT_TRUE(with.Restrict(
+      {0, 1}, larger, {{s0 + s1 * -1 + -1, Relation::kNonNegative}}, "it"));
+  EXPECT_TRUE(with.Contains({64, 63}));
+  EXPECT_FALSE(with.Contains({63, 63}));
+  // Without one a symbol is fixed.
+  SizeRegion without({{1, 64}, {1, 64}}, {9, 5});
+  EXPECT_TRUE(without.Restrict({0, 1}, larger, {}, "it"));
+  EXPECT_TRUE(without.Contains({9, 8}));
+  EXPECT_FALSE(without.Contains({9, 9}));
+}
+
+TEST(SizeRegion, OneOfSeveralSymbolsMayDecide) {
+  SizeRegion region({{1, 64}, {1, 64}}, {9, 3});
+  EXPECT_TRUE(region.Restrict(
+      {0, 1}, [](auto point) { return point[1] == 3; }, {}, "it"));
+  EXPECT_EQ(region.ranges()[0].max, 64);
+  EXPECT_EQ(region.ranges()[1].min, 3);
+  EXPECT_EQ(region.ranges()[1].max, 3);
+}
+
+TEST(SizeRegion, EqualSizesAreFound) {
+  SizeRegion region({{1, 64}, {1, 64}}, {9, 9});
+  EXPECT_TRUE(region.Restrict(
+      {0, 1}, [](auto point) { return point[0] == point[1]; }, {}, "it"));
+  EXPECT_TRUE(region.Contains({33, 33}));
+  EXPECT_FALSE(region.Contains({33, 32}));
+}
+
+TEST(SizeRegion, LongRangesAreLookedAtAroundTheAnchor) {
+  SizeRegion region({{1, int64_t{1} << 40}}, {1000});
+  EXPECT_TRUE(region.Restrict(
+      {0}, [](auto point) { return point[0] < 5000; }, {}, "it"));
+  EXPECT_EQ(region.ranges()[0].min, 1);
+  EXPECT_EQ(region.ranges()[0].max, 4999);
+}
+
+TEST(SizeRegion, ConstraintsOnOtherSymbolsProveNothing) {
+  SizeRegion region({{1, 64}, {1, 64}}, {9, 9});
+  region.Add({s0 + s1 * -1, Relation::kZero});
+  // With s1 at its anchor s0 could only be 9; it may be anything.
+  EXPECT_TRUE(
+      region.Restrict({0}, [](auto point) { return point[0] < 30; }, {}, "it"));
+  EXPECT_EQ(region.ranges()[0].max, 29);
+}
+
+TEST(SizeRegion, ProbesArePointsOfIt) {
+  SizeRegion region({{1, 128}}, {64});
+  region.Add({Modulo(s0, 8), Relation::kZero});
+  const std::vector<SizePoint> probes = ChooseProbes(region);
+  EXPECT_GE(probes.size(), 4);
+  for (const SizePoint& probe : probes) EXPECT_TRUE(region.Contains(probe));
+  SizeRegion equal({{1, 64}, {1, 64}}, {9, 9});
+  equal.Add({s0 + s1 * -1, Relation::kZero});
+  const std::vector<SizePoint> together = ChooseProbes(equal);
+  EXPECT_GE(together.size(), 4);
+  for (const SizePoint& probe : together) EXPECT_EQ(probe[0], probe[1]);
+}
+
+TEST(SizeRegion, PointsHaveCriticalSizesAndNeighbours) {
+  SizeRegion region({{1, 100000}}, {1000});
+  region.AddCriticalSize(777);
+  bool complete = true;
+  const std::vector<SizePoint> points = region.Points({0}, 100, &complete);
+  EXPECT_FALSE(complete);
+  for (const int64_t size : {1, 776, 777, 778, 1000, 4096, 100000})
+    EXPECT_THAT(points, testing::Contains(SizePoint{size}));
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,261 @@
+#include "frontend/trace/structure_proto.h"
+
+#include <ATen/core/function_schema.h>
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "frontend/trace/structure_internal.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Kind = Structure::Kind;
+
+constexpr int kDeepest = 64;
+
+absl::Status NotStorable(const std::string& what) {
+  return absl::UnimplementedError(
+      absl::StrCat("the nesting of inputs or outputs can't be stored: ", what));
+}
+
+absl::Status Damaged(const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the stored nesting of inputs or outputs is damaged: ", what));
+}
+
+absl::StatusOr<ScalarProto> ToScalar(const c10::IValue& value) {
+  ScalarProto proto;
+  if (value.isNone()) {
+    proto.set_none(true);
+  } else if (value.isInt()) {
+    proto.set_integer(value.toInt());
+  } else if (value.isDouble()) {
+    proto.set_number(value.toDouble());
+  } else if (value.isBool()) {
+    proto.set_boolean(value.toBool());
+  } else if (value.isString()) {
+    proto.set_text(value.toStringRef());
+  } else {
+    return NotStorable(absl::StrCat("it holds a ", value.tagKind()));
+  }
+  return proto;
+}
+
+absl::StatusOr<c10::IValue> FromScalar(const ScalarProto& proto) {
+  switch (proto.value_case()) {
+    case ScalarProto::kNone:
+      return c10::IValue();
+    case ScalarProto::kInteger:
+      return c10::IValue(proto.integer());
+    case ScalarProto::kNumber:
+      return c10::IValue(proto.number());
+    case ScalarProto::kBoolean:
+      return c10::IValue(proto.boolean());
+    case ScalarProto::kText:
+      return c10::IValue(proto.text());
+    case ScalarProto::VALUE_NOT_SET:
+      break;
+  }
+  return Damaged("a number or string is missing");
+}
+
+// Reads the types that values of a model's inputs and outputs have, as
+// annotation_str writes them.
+class TypeParser {
+ public:
+  explicit TypeParser(absl::string_view text) : rest_(text) {}
+
+  // Null when the text is no such type.
+  c10::TypePtr Parse() {
+    c10::TypePtr type = ParseType(0);
+    return rest_.empty() ? type : nullptr;
+  }
+
+ private:
+  c10::TypePtr ParseType(int depth) {
+    if (depth > kDeepest) return nullptr;
+    size_t length = 0;
+    while (length < rest_.size() && absl::ascii_isalpha(rest_[length]))
+      ++length;
+    const absl::string_view name = rest_.substr(0, length);
+    rest_.remove_prefix(length);
+    if (name == "Tensor") return c10::TensorType::get();
+    if (name == "int") return c10::IntType::get();
+    if (name == "float") return c10::FloatType::get();
+    if (name == "bool") return c10::BoolType::get();
+    if (name == "str") return c10::StringType::get();
+    if (!absl::ConsumePrefix(&rest_, "[")) return nullptr;
+    std::vector<c10::TypePtr> arguments;
+    do {
+      arguments.push_back(ParseType(depth + 1));
+      if (arguments.back() == nullptr) return nullptr;
+    } while (absl::ConsumePrefix(&rest_, ", "));
+    if (!absl::ConsumePrefix(&rest_, "]")) return nullptr;
+    if (name == "Tuple") return c10::TupleType::create(arguments);
+    if (name == "List" && arguments.size() == 1)
+      return c10::ListType::create(arguments[0]);
+    if (name == "Optional" && arguments.size() == 1)
+      return c10::OptionalType::create(arguments[0]);
+    if (name == "Dict" && arguments.size() == 2)
+      return c10::DictType::create(arguments[0], arguments[1]);
+    return nullptr;
+  }
+
+  absl::string_view rest_;
+};
+
+// The type that `text` describes, if it does.
+c10::TypePtr Parse(const std::string& text) {
+  c10::TypePtr type = TypeParser(text).Parse();
+  return type != nullptr && type->annotation_str() == text ? type : nullptr;
+}
+
+absl::Status AddType(const Structure& structure, StructureProto* proto) {
+  const c10::TypePtr& type = InfoOf(structure).type;
+  if (structure.kind != Kind::kTuple) {
+    if (type == nullptr) return NotStorable("a list or dict without a type");
+    proto->set_container_type(type->annotation_str());
+    if (Parse(proto->container_type()) == nullptr)
+      return NotStorable(absl::StrCat("the type ", proto->container_type()));
+    return absl::OkStatus();
+  }
+  if (type == nullptr) return absl::OkStatus();
+  const auto tuple = type->cast<c10::TupleType>();
+  if (tuple == nullptr || !tuple->schema() || !tuple->name())
+    return absl::OkStatus();
+  proto->set_tuple_name(tuple->name()->qualifiedName());
+  for (size_t i = 0; i < tuple->elements().size(); ++i) {
+    proto->add_field_names(tuple->schema()->arguments()[i].name());
+    proto->add_field_types(tuple->elements()[i]->annotation_str());
+    if (Parse(proto->field_types(static_cast<int>(i))) == nullptr)
+      return NotStorable(
+          absl::StrCat("the type ", proto->field_types(static_cast<int>(i))));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Write(const Structure& structure, StructureProto* proto) {
+  proto->set_kind(static_cast<int32_t>(structure.kind));
+  proto->set_type_name(structure.type_name);
+  switch (structure.kind) {
+    case Kind::kTensor:
+      return absl::OkStatus();
+    case Kind::kNone:
+    case Kind::kConstant: {
+      absl::StatusOr<ScalarProto> constant = ToScalar(ConstantOf(structure));
+      if (!constant.ok()) return constant.status();
+      *proto->mutable_constant() = *std::move(constant);
+      return absl::OkStatus();
+    }
+    case Kind::kTuple:
+    case Kind::kList:
+    case Kind::kDict:
+      break;
+  }
+  if (absl::Status status = AddType(structure, proto); !status.ok())
+    return status;
+  for (const c10::IValue& key : InfoOf(structure).keys) {
+    absl::StatusOr<ScalarProto> stored = ToScalar(key);
+    if (!stored.ok()) return stored.status();
+    *proto->add_keys() = *std::move(stored);
+  }
+  for (const Structure& child : structure.children) {
+    if (absl::Status status = Write(child, proto->add_children()); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<c10::TypePtr> ReadType(const StructureProto& proto, Kind kind) {
+  if (kind != Kind::kTuple) {
+    c10::TypePtr type = Parse(proto.container_type());
+    const c10::TypeKind wanted =
+        kind == Kind::kList ? c10::TypeKind::ListType : c10::TypeKind::DictType;
+    if (type == nullptr || type->kind() != wanted)
+      return Damaged(absl::StrCat("the type '", proto.container_type(), "'"));
+    return type;
+  }
+  if (proto.tuple_name().empty()) return c10::TypePtr();
+  std::vector<std::string> names(proto.field_names().begin(),
+                                 proto.field_names().end());
+  std::vector<c10::TypePtr> types;
+  for (const std::string& text : proto.field_types()) {
+    types.push_back(Parse(text));
+    if (types.back() == nullptr)
+      return Damaged(absl::StrCat("the type '", text, "'"));
+  }
+  if (names.size() != types.size() ||
+      static_cast<int>(types.size()) != proto.children_size())
+    return Damaged("a named tuple with other fields than values");
+  return c10::TypePtr(c10::TupleType::createNamed(
+      c10::QualifiedName(proto.tuple_name()), names, types));
+}
+
+absl::StatusOr<Structure> Read(const StructureProto& proto, int depth) {
+  if (depth > kDeepest) return Damaged("it is nested too deeply");
+  if (proto.kind() < 0 || proto.kind() > static_cast<int>(Kind::kDict))
+    return Damaged("an unknown kind");
+  const Kind kind = static_cast<Kind>(proto.kind());
+  Structure structure;
+  switch (kind) {
+    case Kind::kTensor:
+      structure.type_name = proto.type_name();
+      return structure;
+    case Kind::kNone:
+    case Kind::kConstant: {
+      absl::StatusOr<c10::IValue> constant = FromScalar(proto.constant());
+      if (!constant.ok()) return constant.status();
+      return ConstantStructure(*constant);
+    }
+    case Kind::kTuple:
+    case Kind::kList:
+    case Kind::kDict:
+      break;
+  }
+  ContainerInfo info;
+  absl::StatusOr<c10::TypePtr> type = ReadType(proto, kind);
+  if (!type.ok()) return type.status();
+  info.type = *std::move(type);
+  for (const ScalarProto& key : proto.keys()) {
+    absl::StatusOr<c10::IValue> read = FromScalar(key);
+    if (!read.ok()) return read.status();
+    info.keys.push_back(*std::move(read));
+  }
+  if (kind == Kind::kDict && proto.keys_size() != proto.children_size())
+    return Damaged("a dict with other keys than values");
+  std::vector<Structure> children;
+  for (const StructureProto& child : proto.children()) {
+    absl::StatusOr<Structure> read = Read(child, depth + 1);
+    if (!read.ok()) return read;
+    children.push_back(*std::move(read));
+  }
+  return ContainerStructure(kind, std::move(children), std::move(info));
+}
+
+}  // namespace
+
+absl::StatusOr<StructureProto> ToProto(const Structure& structure) {
+  StructureProto proto;
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kUnimplemented, "",
+                      [&] { return Write(structure, &proto); });
+  if (!status.ok()) return status;
+  return proto;
+}
+
+absl::StatusOr<Structure> FromProto(const StructureProto& proto) {
+  absl::StatusOr<Structure> structure;
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+        structure = Read(proto, 0);
+        return structure.status();
+      });
+  if (!status.ok()) return status;
+  return structure;
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,322 @@
+// Nodes that build and take apart values without computing on tensors: they
+// leave no operator in the trace.
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+using torch::jit::Node;
+using Kind = ProbedValue::Kind;
+
+ProbedRef MakeContainer(Kind kind, std::vector<ProbedRef> elements,
+                        c10::TypePtr type) {
+  auto container = std::make_shared<ProbedValue>();
+  container->kind = kind;
+  container->elements = std::move(elements);
+  container->type_hint = std::move(type);
+  return container;
+}
+
+bool IsNone(const ProbedValue& value) {
+  return value.kind == Kind::kPlain && value.probes[0].isNone();
+}
+
+// Python's meaning of an index; nothing when out of range.
+std::optional<size_t> Position(int64_t index, size_t size) {
+  const int64_t signed_size = static_cast<int64_t>(size);
+  if (index < 0) index += signed_size;
+  if (index < 0 || index >= signed_size) return std::nullopt;
+  return static_cast<size_t>(index);
+}
+
+// "layer1.0.conv1.weight" from the value's name "self.layer1.0.conv1.weight".
+std::string WeightName(const Node* node) {
+  const torch::jit::Value* output = node->output();
+  if (!output->hasDebugName()) return "";
+  return std::string(absl::StripPrefix(output->debugName(), "self."));
+}
+
+void MarkKept(ProbedValue& value) {
+  value.kept_by_module = value.IsContainer();
+  for (const ProbedRef& element : value.elements) MarkKept(*element);
+}
+
+absl::Status OutOfRange() {
+  return absl::InvalidArgumentError(
+      "the model reads a list or tuple out of its range");
+}
+
+}  // namespace
+
+ModuleState Interpreter::StateAfter() const {
+  ModuleState state;
+  for (const auto& [key, value] : attributes_set_)
+    state.emplace(key, ValueInProbe(*value, 0));
+  return state;
+}
+
+ProbedRef Interpreter::MakePlain(std::vector<c10::IValue> probes) {
+  auto plain = std::make_shared<ProbedValue>();
+  plain->uniform = true;
+  for (const c10::IValue& probe : probes) {
+    // Objects and the like are compared by identity.
+    const bool number = probe.isInt() || probe.isDouble() || probe.isBool() ||
+                        probe.isString() || probe.isNone() || probe.isDevice();
+    plain->uniform =
+        plain->uniform && (probe.is(probes[0]) ||
+                           (number && probe.tagKind() == probes[0].tagKind() &&
+                            probe == probes[0]));
+  }
+  plain->probes = std::move(probes);
+  return plain;
+}
+
+ProbedRef Interpreter::MakeModelConstant(const c10::IValue& value,
+                                         const std::string& name) {
+  const std::vector<c10::IValue> probes(fitter_.probes().size(), value);
+  if (value.isTensor() && value.toTensor().defined()) {
+    auto tensor = std::make_shared<ProbedValue>();
+    tensor->kind = Kind::kTensor;
+    tensor->probes = probes;
+    tensor->uniform = true;
+    tensor->name = name;
+    tensor->has_type = IsPlainTensor(value.toTensor());
+    if (tensor->has_type) {
+      tensor->type.dtype = *FromScalarType(value.toTensor().scalar_type());
+      tensor->type.sizes.assign(value.toTensor().sizes().begin(),
+                                value.toTensor().sizes().end());
+    }
+    functionalizer_.OwnStorage(
+        tensor, /*tainted=*/false, /*constant=*/true,
+        "the model writes to its own weights or buffers");
+    return tensor;
+  }
+  std::vector<ProbedRef> elements;
+  if (value.isList()) {
+    for (const c10::IValue& item : value.toListRef())
+      elements.push_back(MakeModelConstant(item, name));
+    return MakeContainer(Kind::kList, std::move(elements), value.type());
+  }
+  if (value.isTuple()) {
+    for (const c10::IValue& item : value.toTupleRef().elements())
+      elements.push_back(MakeModelConstant(item, name));
+    return MakeContainer(Kind::kTuple, std::move(elements), value.type());
+  }
+  if (value.isGenericDict()) {
+    std::vector<c10::IValue> keys;
+    for (const auto& entry : value.toGenericDict()) {
+      keys.push_back(entry.key());
+      elements.push_back(MakeModelConstant(entry.value(), name));
+    }
+    ProbedRef dict =
+        MakeContainer(Kind::kDict, std::move(elements), value.type());
+    dict->keys = std::move(keys);
+    return dict;
+  }
+  return MakePlain(probes);
+}
+
+ProbedRef Interpreter::MakeInput(std::vector<c10::IValue> probes,
+                                 TensorType type) {
+  auto tensor = std::make_shared<ProbedValue>();
+  tensor->kind = Kind::kTensor;
+  tensor->probes = std::move(probes);
+  tensor->id = builder_.AddTensor(type);
+  tensor->type = std::move(type);
+  tensor->has_type = true;
+  functionalizer_.OwnStorage(tensor, /*tainted=*/true, /*constant=*/false,
+                             "the model writes to one of its inputs");
+  return tensor;
+}
+
+absl::StatusOr<std::optional<Interpreter::Results>>
+Interpreter::RunContainerNode(Node* node) {
+  using Optional = std::optional<Results>;
+  const std::vector<ProbedRef> inputs = GetAll(node->inputs());
+  const bool opaque = std::any_of(
+      inputs.begin(), inputs.end(),
+      [](const ProbedRef& input) { return input->kind == Kind::kOpaque; });
+  const auto unpack_opaque = [&]() -> absl::StatusOr<Optional> {
+    if (absl::Status status =
+            RunAsRegion(node, "it takes apart a value that depends on data");
+        !status.ok()) {
+      return status;
+    }
+    return Optional(GetAll(node->outputs()));
+  };
+  switch (node->kind()) {
+    case c10::prim::Constant: {
+      ProbedRef& constant = constants_[node];
+      // Lists of constants may be changed by the program: made anew each time.
+      if (constant == nullptr || constant->IsContainer()) {
+        std::optional<c10::IValue> value = torch::jit::toIValue(node->output());
+        // None of an optional type has no attribute at all.
+        if (!value && node->numAttributes() == 0) value = c10::IValue();
+        if (!value)
+          return absl::UnimplementedError(
+              "a constant of a type that LibTorch cannot give");
+        constant = MakeModelConstant(*value, WeightName(node));
+      }
+      return Optional({constant});
+    }
+    case c10::prim::CreateObject:
+      return Optional(
+          {MakeContainer(Kind::kObject, {}, node->output()->type())});
+    case c10::prim::GetAttr: {
+      if (inputs[0]->kind == Kind::kObject) {
+        if (const std::optional<size_t> position =
+                FindKey(*inputs[0], node->s(c10::attr::name)))
+          return Optional({inputs[0]->elements[*position]});
+        return absl::InvalidArgumentError(
+            absl::StrCat("the model reads the attribute ",
+                         node->s(c10::attr::name), " before it is set"));
+      }
+      if (opaque || inputs[0]->kind != Kind::kPlain ||
+          !inputs[0]->probes[0].isObject()) {
+        return absl::UnimplementedError(
+            "an attribute of something that is no module");
+      }
+      const std::string& name = node->s(c10::attr::name);
+      const c10::ivalue::Object& object = inputs[0]->probes[0].toObjectRef();
+      const ModuleState::key_type key(&object, name);
+      if (const auto set = attributes_set_.find(key);
+          set != attributes_set_.end())
+        return Optional({set->second});
+      ProbedRef& attribute = constants_[node];
+      if (attribute == nullptr || attribute->IsContainer()) {
+        const std::string path = inputs[0]->name.empty()
+                                     ? name
+                                     : absl::StrCat(inputs[0]->name, ".", name);
+        const auto held = state_.find(key);
+        attribute = MakeModelConstant(
+            held != state_.end() ? held->second : object.getAttr(name), path);
+        if (attribute->kind == Kind::kPlain) attribute->name = path;
+        MarkKept(*attribute);
+      }
+      return Optional({attribute});
+    }
+    case c10::prim::SetAttr:
+      if (inputs[0]->kind == Kind::kObject) {
+        SetKey(*inputs[0], node->s(c10::attr::name), inputs[1]);
+        return Optional(Results());
+      }
+      if (absl::Status status = Settle(inputs[1], "an attribute"); !status.ok())
+        return status;
+      if (!IsUniform(*inputs[1]) || IsTainted(*inputs[1]) ||
+          inputs[0]->kind != Kind::kPlain || !inputs[0]->probes[0].isObject())
+        return absl::UnimplementedError(
+            absl::StrCat("the model sets its own attribute ",
+                         node->s(c10::attr::name), " to what depends on data"));
+      attributes_set_[{&inputs[0]->probes[0].toObjectRef(),
+                       node->s(c10::attr::name)}] = inputs[1];
+      return Optional(Results());
+    case c10::prim::ListConstruct:
+      return Optional(
+          {MakeContainer(Kind::kList, inputs, node->output()->type())});
+    case c10::prim::TupleConstruct:
+      return Optional(
+          {MakeContainer(Kind::kTuple, inputs, node->output()->type())});
+    case c10::prim::DictConstruct: {
+      ProbedRef dict = MakeContainer(Kind::kDict, {}, node->output()->type());
+      for (size_t i = 0; i + 1 < inputs.size(); i += 2) {
+        if (inputs[i]->kind != Kind::kPlain) {
+          return absl::UnimplementedError(
+              "a dict whose keys are not known without data");
+        }
+        if (absl::Status status = Settle(inputs[i], "the key of a dict");
+            !status.ok())
+          return status;
+        dict->keys.push_back(inputs[i]->probes[0]);
+        dict->elements.push_back(inputs[i + 1]);
+      }
+      return Optional({dict});
+    }
+    case c10::prim::TupleUnpack:
+    case c10::prim::ListUnpack:
+      if (opaque) return unpack_opaque();
+      if (!inputs[0]->IsContainer() ||
+          inputs[0]->elements.size() != node->outputs().size()) {
+        return absl::InvalidArgumentError(
+            "the model unpacks a list or tuple of another length");
+      }
+      return Optional(inputs[0]->elements);
+    case c10::prim::TupleIndex: {
+      if (opaque) return unpack_opaque();
+      absl::StatusOr<int64_t> index =
+          UniformInt(inputs[1], "the index of a tuple");
+      if (!index.ok()) return index.status();
+      const std::optional<size_t> position =
+          Position(*index, inputs[0]->elements.size());
+      if (!position) return OutOfRange();
+      return Optional({inputs[0]->elements[*position]});
+    }
+    case c10::prim::TupleSlice: {
+      if (opaque) return unpack_opaque();
+      const int64_t size = static_cast<int64_t>(inputs[0]->elements.size());
+      const int64_t begin =
+          std::clamp<int64_t>(node->i(c10::attr::beg), 0, size);
+      const int64_t end =
+          std::clamp<int64_t>(node->i(c10::attr::end), begin, size);
+      return Optional({MakeContainer(Kind::kTuple,
+                                     {inputs[0]->elements.begin() + begin,
+                                      inputs[0]->elements.begin() + end},
+                                     nullptr)});
+    }
+    case c10::prim::unchecked_cast:
+      return Optional({inputs[0]});
+    case c10::prim::unchecked_unwrap_optional:
+    case c10::aten::_unwrap_optional:
+      if (IsNone(*inputs[0]))
+        return absl::InvalidArgumentError(
+            "the model unwraps an optional value that is None");
+      return Optional({inputs[0]});
+    case c10::prim::Uninitialized:
+      return Optional(
+          {MakePlain(std::vector<c10::IValue>(fitter_.probes().size()))});
+    case c10::prim::Print:
+    case c10::aten::warn:
+      return Optional(Results());
+    case c10::prim::RaiseException: {
+      const c10::IValue message = ValueInProbe(*inputs[0], 0);
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the model raises: ",
+          message.isString() ? message.toStringRef() : Describe(message)));
+    }
+    case c10::aten::__is__:
+    case c10::aten::__isnot__: {
+      const bool same =
+          inputs[0] == inputs[1] ||
+          (IsNone(*inputs[0]) && IsNone(*inputs[1])) ||
+          (inputs[0]->kind == Kind::kPlain && inputs[1]->kind == Kind::kPlain &&
+           inputs[0]->probes[0].is(inputs[1]->probes[0]));
+      return Optional({MakePlain(std::vector<c10::IValue>(
+          fitter_.probes().size(),
+          c10::IValue(same == (node->kind() == c10::aten::__is__))))});
+    }
+    case c10::prim::isinstance: {
+      const c10::TypePtr type = ValueInProbe(*inputs[0], 0).type();
+      const std::vector<c10::TypePtr>& candidates = node->tys(c10::attr::types);
+      const bool is = std::any_of(candidates.begin(), candidates.end(),
+                                  [&](const c10::TypePtr& candidate) {
+                                    return type->isSubtypeOf(*candidate);
+                                  });
+      return Optional({MakePlain(
+          std::vector<c10::IValue>(fitter_.probes().size(), c10::IValue(is)))});
+    }
+    default:
+      break;
+  }
+  if (node->kind().is_prim() && node->maybeOperator() == nullptr && opaque)
+    return unpack_opaque();
+  return RunContainerOperator(node, inputs);
+}
+
+}  // namespace aitune::frontend

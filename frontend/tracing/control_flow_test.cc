@@ -1,0 +1,235 @@
+// Control flow: decided where it is static, LibTorch's where it depends on
+// data.
+#include "frontend/trace/print_trace.h"
+#include "frontend/tracing/trace_test_util.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(ControlFlow, TakesStaticBranches) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor, flag: bool) -> Tensor:
+  if flag and x.size(0) > 1:
+    y = torch.relu(x)
+  else:
+    y = torch.tanh(x)
+  if x.dim() == 3:
+    y = y + 1
+  return y
+)",
+                                     {"float32[2,3]", "bool=true"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aten::relu"));
+}
+
+TEST(ControlFlow, UnrollsStaticLoops) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tensor:
+  i = 0
+  while i < x.size(0):
+    if i % 2 == 0:
+      x = x * 2
+    i += 1
+  for j in range(2):
+    x = x + j
+  return x
+)",
+                                     {"float32[3,3]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace),
+              ElementsAre("aten::mul.Scalar", "aten::mul.Scalar",
+                          "aten::add.Scalar", "aten::add.Scalar"));
+}
+
+TEST(ControlFlow, DataDependentIfFallsBackWithKnownType) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tensor:
+  if bool(x.sum() > 0):
+    y = x * 2
+  else:
+    y = torch.tanh(x)
+  return torch.relu(y)
+)",
+                                     {"float32[4,5]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(FallbackCount(*trace), 2) << PrintTrace(*trace);  // bool(), the if
+  EXPECT_THAT(PrintTrace(*trace), HasSubstr(": float32[4, 5] = prim::If"));
+}
+
+TEST(ControlFlow, DataDependentIfWithBranchesOfDifferentShapeIsOpaque) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tensor:
+  if bool(x.sum() > 0):
+    y = x[0]
+  else:
+    y = x
+  return y + 1
+)",
+                                     {"float32[4,5]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->values[static_cast<size_t>(trace->outputs[0])].kind,
+            TraceValue::Kind::kOpaque);
+}
+
+TEST(ControlFlow, DataDependentLoop) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tuple[Tensor, int]:
+  steps = 0
+  while bool(x.abs().max() > 0.5) and steps < 8:
+    x = x * 0.5
+    steps += 1
+  return torch.tanh(x), steps
+)",
+                                     {"float32[4,5]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(PrintTrace(*trace),
+              HasSubstr("how often it runs depends on data"));
+  EXPECT_EQ(OpNames(*trace).back(), "aten::tanh");
+  EXPECT_TRUE(trace->ops.back().must_fall_back.empty());
+}
+
+TEST(ControlFlow, LoopThatGrowsATensorIsOpaque) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tensor:
+  while bool(x.sum() < 100):
+    x = torch.cat([x, x + 1])
+  return x
+)",
+                                     {"float32[4]{1..2}"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->values[static_cast<size_t>(trace->outputs[0])].kind,
+            TraceValue::Kind::kOpaque);
+}
+
+TEST(ControlFlow, DataDependentIfThatWritesATensor) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tensor:
+  y = x * 2
+  if bool(x.sum() > 0):
+    y.add_(1)
+  return y * 3
+)",
+                                     {"float32[4]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace),
+              ElementsAre("aten::mul.Scalar", "aten::sum", "aten::gt.Scalar",
+                          "aten::Bool.Tensor", "prim::If", "aten::mul.Scalar"));
+}
+
+TEST(ControlFlow, AssertionsOnDataStay) {
+  const auto trace = TraceSource(R"(
+def forward(self, x: Tensor) -> Tensor:
+  assert bool(x.sum() > -1000), "too small"
+  return x + 1
+)",
+                                 {"float32[4]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ::testing::Contains("prim::If"));
+  const auto good = RunTrace(*trace, ValueList({at::ones({4})}));
+  EXPECT_TRUE(good.ok()) << good.status();
+  const auto bad = RunTrace(*trace, ValueList({at::full({4}, -1e6)}));
+  ASSERT_FALSE(bad.ok());
+  EXPECT_THAT(std::string(bad.status().message()), HasSubstr("too small"));
+}
+
+TEST(ControlFlow, DataDependentLoopsChangeLists) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, int]:
+  parts = [x]
+  names = parts
+  while bool(parts[len(parts) - 1].sum() < 100):
+    parts.append(parts[len(parts) - 1] * 2 + 1)
+  parts.append(x + 3)
+  return torch.relu(x), torch.cat(names), len(parts)
+)",
+                                     {"float32[4]{1..2}"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ::testing::Contains("prim::Loop"));
+  EXPECT_THAT(PrintTrace(*trace), HasSubstr("float32[4] = aten::relu"));
+}
+
+TEST(ControlFlow, ListsWhoseElementsAreWrittenAreLibTorchs) {
+  for (const char* write : {"parts[0].add_(1)", "parts[0][0] = 1.0"}) {
+    const auto trace =
+        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor) -> Tensor:\n"
+                                     "  y = x * 2\n"
+                                     "  parts = [y]\n"
+                                     "  if bool(x.sum() < 100):\n    ",
+                                     write,
+                                     "\n    parts.append(x)\n"
+                                     "  return y + parts[len(parts) - 1]\n"),
+                        {"float32[4]"});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
+    EXPECT_THAT(trace->ops[0].must_fall_back,
+                HasSubstr("the elements of a list are written"));
+  }
+}
+
+// What a branch picks by data differs in size though both ways pick as much
+// from the sample.
+TEST(ControlFlow, SizesThatABranchPicksByDataAreOpaque) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tensor:
+  if bool(x.sum() > 1000):
+    y = torch.masked_select(x, x > 0)
+  else:
+    y = x[x > 0]
+  return y * 2
+)",
+                                     {"float32[40]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->values[static_cast<size_t>(trace->outputs[0])].kind,
+            TraceValue::Kind::kOpaque);
+}
+
+TEST(ControlFlow, AModelThatRaisesIsAnError) {
+  const auto trace = TraceSource(R"(
+def forward(self, x: Tensor) -> Tensor:
+  assert x.dim() == 4, "expected an image"
+  return x
+)",
+                                 {"float32[4]"});
+  ASSERT_FALSE(trace.ok());
+  EXPECT_EQ(trace.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(trace.status().message()),
+              HasSubstr("expected an image"));
+  EXPECT_THAT(std::string(trace.status().message()), HasSubstr("float32[4]"));
+}
+
+TEST(ControlFlow, LongLoopsAreLibTorchs) {
+  TraceOptions options;
+  options.max_loop_iterations = 10;
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tensor:
+  for i in range(100):
+    x = x + 1
+  return x
+)",
+                                     {"float32[4]"}, options);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
+  EXPECT_THAT(trace->notes.back(), HasSubstr("more than 10 times"));
+}
+
+TEST(ControlFlow, EndlessLoopsStop) {
+  TraceOptions options;
+  options.max_loop_iterations = 100;
+  const auto trace = TraceSource(R"(
+def forward(self, x: Tensor) -> Tensor:
+  n = x.size(0)
+  while n > 0:
+    n = n + 1 if n < 1000 else 0
+  return x + n
+)",
+                                 {"float32[4]"}, options);
+  EXPECT_TRUE(trace.ok()) << trace.status();
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,167 @@
+// Dynamic axes: sizes as formulas, or fixed with a note.
+#include "frontend/trace/print_trace.h"
+#include "frontend/tracing/trace_test_util.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+struct Case {
+  const char* body;
+  std::vector<std::string> specs;
+  const char* expected;  // in the printed trace
+};
+
+class DynamicAxes : public ::testing::TestWithParam<Case> {};
+
+TEST_P(DynamicAxes, AgreesWithEager) {
+  const auto trace = TraceAndCompare(
+      absl::StrCat("def forward(self, x: Tensor):\n", GetParam().body),
+      GetParam().specs);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(PrintTrace(*trace), HasSubstr(GetParam().expected));
+  EXPECT_THAT(trace->notes, IsEmpty());
+  EXPECT_EQ(FallbackCount(*trace), 0) << PrintTrace(*trace);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Programs, DynamicAxes,
+    ::testing::Values(
+        Case{"  return x.reshape(x.size(0) * x.size(1), -1)",
+             {"float32[1..8,2..32,6]"},
+             "float32[s0 * s1, 6]"},
+        Case{"  b, n = x.size(0), x.size(1)\n  return x.view(b, n, 2, "
+             "3).transpose(1, 2)",
+             {"float32[1..8,1..16,6]"},
+             "float32[s0, 2, s1, 3]"},
+        Case{
+            "  return x.flatten()", {"float32[1..8,1..9]"}, "float32[s0 * s1]"},
+        Case{"  return torch.cat([x, x, x[:1]])",
+             {"float32[1..8,3]"},
+             "float32[(s0 * 2) + 1, 3]"},
+        Case{"  return x[:, ::2]",
+             {"float32[2,3..40]"},
+             "float32[2, (s0 + 1) floordiv 2]"},
+        Case{"  return x[1:-1]", {"float32[4..40]"}, "float32[s0 + -2]"},
+        Case{"  return torch.max_pool2d(x, [3, 3], [2, 2], [1, 1])",
+             {"float32[1,2,16..64,16..64]"},
+             "floordiv 2"},
+        Case{"  return torch.max_pool2d(torch.max_pool2d(x, [2, 2]), [2, 2])",
+             {"float32[1,2,16..64,16]"},
+             "floordiv 2"},
+        Case{"  return x + torch.arange(x.size(1))",
+             {"float32[2,2..64]"},
+             "aten::arange"},
+        Case{"  m = torch.ones([x.size(1), x.size(1)]).tril()\n  return "
+             "x.matmul(m)",
+             {"float32[1..4,2..64]"},
+             "aten::tril"},
+        Case{"  y = torch.zeros([x.size(0), 8])\n  y[:, :4] = x\n  return y",
+             {"float32[1..8,4]"},
+             "aten::slice_scatter"},
+        Case{"  n = torch.tensor(x.size(0))\n  return x / n",
+             {"float32[1..8,4]"},
+             "aten::div"},
+        Case{"  a, b = x.chunk(2, 1)\n  return a * b",
+             {"float32[2..9,6]"},
+             "float32[s0, 3]"},
+        Case{"  return x.mean(0) * x.size(0)",
+             {"float32[1..16,4]"},
+             "aten::mul"},
+        Case{"  return x[:, -1].expand(x.size(0), x.size(0))",
+             {"float32[1..16,1..16]"},
+             "float32[s0, s0]"},
+        Case{"  return x.unsqueeze(1).expand(-1, 3, -1).reshape(-1, x.size(1))",
+             {"float32[1..8,1..8]"},
+             "float32[s0 * 3, s1]"},
+        Case{"  return x.sum(1, keepdim=True), x.size(0) == x.size(0)",
+             {"float32[1..8,1..8]"},
+             "float32[s0, 1]"}));
+
+TEST(DynamicAxesOfSeveralInputs, ShareSymbols) {
+  const auto trace =
+      TraceAndCompare(R"(
+def forward(self, ids: Tensor, mask: Tensor) -> Tensor:
+  return (ids * mask).float().softmax(-1)
+)",
+                      {"int64[1..4,1..32]{0..50}", "int64[1..4,1..32]{1..1}"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->symbols.size(), 2u);
+  EXPECT_EQ(trace->symbols[1].max, 32);
+}
+
+TEST(DynamicAxesThatCannotStay, AreFixedWithANote) {
+  // The number of operators depends on the size.
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tensor:
+  y = x[0]
+  for i in range(x.size(0)):
+    y = y + x[i]
+  return y
+)",
+                                     {"float32[2..5,1..8]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->symbols.size(), 1u);
+  EXPECT_EQ(trace->symbols[0].axis, 1);
+  EXPECT_THAT(trace->notes,
+              ElementsAre(HasSubstr("axis 0 of input 0 is 5: the length of a "
+                                    "loop depends on the size")));
+}
+
+TEST(DynamicAxesThatCannotStay, SizeOneIsLeftOut) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tensor:
+  y = x.squeeze(0)
+  if y.dim() == 1:
+    return y
+  return y + 1
+)",
+                                     {"float32[1..8,4]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->symbols.size(), 1u);
+  EXPECT_EQ(trace->symbols[0].min, 2);
+  EXPECT_THAT(trace->notes,
+              ElementsAre(HasSubstr("axis 0 of input 0 is 2..8: the rank")));
+}
+
+TEST(DynamicAxesThatCannotStay, SizesAsResults) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n  return x + 1, x.size(0) * 2",
+      {"float32[1..8,4]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), Contains("aitune::size"));
+}
+
+TEST(DynamicAxesThatCannotStay, SizesAtWhichTheModelRaisesAreLeftOut) {
+  const std::string source =
+      "def forward(self, x: Tensor):\n  return x.view(2, -1)";
+  const auto trace = TraceSource(source, {"float32[2..8,3]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->constraints.size(), 1u);
+  EXPECT_EQ(trace->constraints[0].ToString(), "s0 mod 2 == 0");
+  TraceOptions odd;
+  odd.anchor = {5};
+  const auto raised = TraceSource(source, {"float32[2..8,3]"}, odd);
+  ASSERT_FALSE(raised.ok());
+  EXPECT_THAT(std::string(raised.status().message()), HasSubstr("aten::view"));
+}
+
+TEST(DynamicAxesThatCannotStay, AnAnchorOutsideOfTheRangesIsRefused) {
+  TraceOptions options;
+  options.anchor = {9};
+  EXPECT_EQ(TraceSource("def forward(self, x: Tensor):\n  return x + 1",
+                        {"float32[2..8,3]"}, options)
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace aitune::frontend

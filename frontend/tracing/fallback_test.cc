@@ -1,0 +1,136 @@
+// Regions of several operators, their memory and their errors.
+#include <thread>
+
+#include "frontend/tracing/trace_test_util.h"
+#include "frontend/values/torch_util.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Fallback : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto traced = TraceSource(R"(
+def forward(self, x: Tensor):
+  y = torch.relu(x) + torch.ones([3])
+  z = y.t()
+  return y, z, y.nonzero()
+)",
+                              {"float32[2..8,3]"});
+    ASSERT_TRUE(traced.ok()) << traced.status();
+    trace = *std::move(traced);
+    for (size_t i = 0; i < trace.ops.size(); ++i)
+      all.push_back(static_cast<int>(i));
+  }
+
+  Trace trace;
+  std::vector<int> all;
+};
+
+TEST_F(Fallback, RunsSeveralOperatorsIntoThePlansMemory) {
+  const auto region =
+      trace.make_fallback_region(all, trace.inputs, trace.outputs);
+  const at::Tensor x = at::randn({2, 3});
+  at::Tensor y = at::empty({2, 3}), z = at::empty({3, 2});
+  const std::vector<RegionValue> inputs = {ViewOf(x)};
+  std::vector<RegionValue> outputs = {ViewOf(y), ViewOf(z), OpaqueValue()};
+  const absl::Status status = region->Run(inputs, {2}, absl::MakeSpan(outputs));
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_TRUE(y.equal(at::relu(x) + 1));
+  EXPECT_TRUE(z.equal(y.t())) << "a strided result is made dense";
+  ASSERT_NE(std::get<OpaqueValue>(outputs[2]), nullptr);
+  EXPECT_TRUE(static_cast<c10::IValue*>(std::get<OpaqueValue>(outputs[2]).get())
+                  ->toTensor()
+                  .equal(y.nonzero()));
+}
+
+TEST_F(Fallback, ChecksWhatItGives) {
+  const auto region =
+      trace.make_fallback_region(all, trace.inputs, {trace.outputs[0]});
+  const at::Tensor x = at::randn({2, 3});
+  at::Tensor wrong_size = at::empty({3, 3}),
+             wrong_type = at::empty({2, 3}, at::kDouble);
+  for (at::Tensor* wrong : {&wrong_size, &wrong_type}) {
+    std::vector<RegionValue> outputs = {ViewOf(*wrong)};
+    const absl::Status status =
+        region->Run({ViewOf(x)}, {2}, absl::MakeSpan(outputs));
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("gave float32[2,3], the plan expects"));
+  }
+}
+
+TEST_F(Fallback, ReportsLibTorchsErrors) {
+  const auto region =
+      trace.make_fallback_region(all, trace.inputs, {trace.outputs[0]});
+  const at::Tensor x = at::randn({2, 5});
+  at::Tensor y = at::empty({2, 3});
+  std::vector<RegionValue> outputs = {ViewOf(y)};
+  const absl::Status status =
+      region->Run({ViewOf(x)}, {2}, absl::MakeSpan(outputs));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("aten::add.Tensor"));
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("must match the size of tensor"));
+  EXPECT_EQ(status.message().find('\n'), absl::string_view::npos);
+}
+
+TEST_F(Fallback, ValuesFromOutsideAreErrors) {
+  const auto region =
+      trace.make_fallback_region({all.back()}, {}, {trace.outputs[2]});
+  std::vector<RegionValue> outputs = {OpaqueValue()};
+  EXPECT_FALSE(region->Run({}, {2}, absl::MakeSpan(outputs)).ok());
+  EXPECT_FALSE(region->Run({OpaqueValue()}, {2}, absl::MakeSpan(outputs)).ok())
+      << "wrong count";
+}
+
+TEST_F(Fallback, OpaqueResultsDoNotKeepThePlansMemory) {
+  auto identity = TraceSource(R"(
+def forward(self, x: Tensor):
+  y = x
+  if bool(x.sum() > 0):
+    y = x[0]
+  return y
+)",
+                              {"float32[2,3]"});
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  at::Tensor x = at::ones({2, 3});
+  std::vector<int> ops;
+  for (size_t i = 0; i < identity->ops.size(); ++i)
+    ops.push_back(static_cast<int>(i));
+  std::vector<RegionValue> outputs = {OpaqueValue()};
+  const auto region =
+      identity->make_fallback_region(ops, identity->inputs, identity->outputs);
+  ASSERT_TRUE(region->Run({ViewOf(x)}, {}, absl::MakeSpan(outputs)).ok());
+  x.zero_();
+  const at::Tensor& y =
+      static_cast<c10::IValue*>(std::get<OpaqueValue>(outputs[0]).get())
+          ->toTensor();
+  EXPECT_TRUE(y.equal(at::ones({3})));
+}
+
+TEST_F(Fallback, ConcurrentCalls) {
+  const auto region =
+      trace.make_fallback_region(all, trace.inputs, {trace.outputs[0]});
+  std::vector<std::thread> threads;
+  std::vector<int> good(4, 0);
+  for (size_t t = 0; t < good.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i) {
+        const at::Tensor x = at::full({4, 3}, static_cast<double>(t));
+        at::Tensor y = at::empty({4, 3});
+        std::vector<RegionValue> outputs = {ViewOf(y)};
+        good[t] +=
+            region->Run({ViewOf(x)}, {4}, absl::MakeSpan(outputs)).ok() &&
+            y.equal(x + 1);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(good, ::testing::Each(50));
+}
+
+}  // namespace
+}  // namespace aitune::frontend

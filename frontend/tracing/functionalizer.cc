@@ -1,0 +1,261 @@
+#include "frontend/tracing/functionalizer.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+// Views that only regroup axes: undone by reshaping to the old sizes.
+bool IsReshape(const std::string& name) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::view",           "aten::reshape",    "aten::_unsafe_view",
+      "aten::flatten",        "aten::unflatten",  "aten::squeeze",
+      "aten::squeeze_",       "aten::unsqueeze",  "aten::unsqueeze_",
+      "aten::view_as",        "aten::reshape_as", "aten::ravel",
+      "aten::_reshape_alias", "aten::atleast_1d", "aten::atleast_2d",
+      "aten::atleast_3d"};
+  return kNames->count(name) > 0;
+}
+
+// Views that only reorder axes.
+bool IsPermutation(const std::string& name) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::transpose", "aten::transpose_", "aten::t",
+      "aten::t_",        "aten::permute",    "aten::movedim",
+      "aten::moveaxis",  "aten::swapaxes",   "aten::swapaxes_",
+      "aten::swapdims",  "aten::swapdims_",  "aten::numpy_T",
+      "aten::mT",        "aten::adjoint",    "aten::matrix_H"};
+  return kNames->count(name) > 0;
+}
+
+RecordedFunction Runner(const std::string& name, const std::string& overload) {
+  const c10::OperatorHandle handle =
+      c10::Dispatcher::singleton().findSchemaOrThrow(name.c_str(),
+                                                     overload.c_str());
+  return [handle](std::vector<c10::IValue>& stack) { handle.callBoxed(stack); };
+}
+
+// Where each axis of the result comes from, found by running the operator on
+// a small tensor whose sizes all differ.
+std::vector<int64_t> PermutationOf(const ViewStep& step) {
+  std::vector<int64_t> sizes;
+  for (size_t axis = 0; axis < step.type.sizes.size(); ++axis)
+    sizes.push_back(static_cast<int64_t>(axis) + 1);
+  std::vector<c10::IValue> stack;
+  const at::Tensor example =
+      at::empty(sizes, at::TensorOptions().device(c10::kMeta));
+  for (size_t i = 0; i < step.arguments.size(); ++i) {
+    stack.push_back(i == 0 ? c10::IValue(example)
+                           : Materialize(step.arguments[i], {}, nullptr));
+  }
+  Runner(step.name, step.overload)(stack);
+  std::vector<int64_t> permutation;
+  for (const int64_t size : stack.at(0).toTensor().sizes())
+    permutation.push_back(size - 1);
+  return permutation;
+}
+
+// A tensor of the same geometry on another storage.
+at::Tensor OnStorage(const at::Tensor& tensor, const at::Storage& storage) {
+  return at::empty({0}, tensor.options())
+      .set_(storage, tensor.storage_offset(), tensor.sizes(), tensor.strides());
+}
+
+// Gives each probe memory of its own, in every tensor that lives there: a
+// constant is made once for all probes, but writes may differ.
+void SeparateProbes(TracedStorage& storage) {
+  for (size_t probe = 1; probe < storage.base_tensors.size(); ++probe) {
+    at::Tensor& base = storage.base_tensors[probe];
+    if (!base.storage().is_alias_of(storage.base_tensors[0].storage()))
+      continue;
+    const int64_t bytes = static_cast<int64_t>(base.storage().nbytes());
+    const at::Tensor source =
+        at::empty({0}, at::kByte).set_(base.storage(), 0, {bytes}, {1});
+    const at::Tensor copy = source.clone();
+    base = OnStorage(base, copy.storage());
+    for (const std::weak_ptr<ProbedValue>& weak : storage.tensors) {
+      const ProbedRef tensor = weak.lock();
+      if (tensor == nullptr) continue;
+      tensor->uniform = false;
+      tensor->probes[probe] = OnStorage(tensor->tensor(probe), copy.storage());
+    }
+  }
+}
+
+}  // namespace
+
+void Functionalizer::OwnStorage(const ProbedRef& ref, bool tainted,
+                                bool constant, std::string read_only) {
+  ProbedValue& tensor = *ref;
+  auto storage = std::make_shared<TracedStorage>();
+  storage->base = tensor.id;
+  storage->base_type = tensor.type;
+  for (const c10::IValue& probe : tensor.probes)
+    storage->base_tensors.push_back(probe.toTensor());
+  storage->tainted = tainted;
+  storage->constant = constant;
+  storage->read_only = std::move(read_only);
+  storage->tensors.push_back(ref);
+  tensor.storage = std::move(storage);
+  tensor.views.clear();
+  tensor.version = 0;
+}
+
+void Functionalizer::ShareStorage(const ProbedRef& ref,
+                                  const ProbedValue& source, ViewStep step) {
+  ProbedValue& tensor = *ref;
+  tensor.storage = source.storage;
+  tensor.version = source.storage->version;
+  tensor.storage->tensors.push_back(ref);
+  if (step.name.empty()) {
+    tensor.storage->unknown_views = true;
+    return;
+  }
+  tensor.views = source.views;
+  tensor.views.push_back(std::move(step));
+}
+
+ValueId Functionalizer::Apply(const ViewStep& step, ValueId self) {
+  std::vector<ArgumentTemplate> arguments = step.arguments;
+  arguments[0] = ArgumentTemplate::Value(self);
+  return builder_->AddFunctionalCall(step.name, step.overload,
+                                     std::move(arguments), step.type);
+}
+
+absl::StatusOr<ValueId> Functionalizer::ReadBase(TracedStorage& storage,
+                                                 const std::string& name) {
+  if (storage.constant && storage.base < 0) {
+    const at::Tensor& base = storage.base_tensors[0];
+    if (!IsPlainTensor(base))
+      return absl::UnimplementedError(
+          "a constant has a dtype or layout that traces have not");
+    storage.base = builder_->AddConstant(base, name);
+  }
+  if (storage.base < 0)
+    return absl::UnimplementedError(
+        "a tensor is read before it has a value in the trace");
+  return storage.base;
+}
+
+absl::StatusOr<ValueId> Functionalizer::Read(ProbedValue& tensor) {
+  TracedStorage& storage = *tensor.storage;
+  if (tensor.id >= 0 && tensor.version == storage.version) return tensor.id;
+  if (!tensor.has_type) {
+    return absl::UnimplementedError(
+        absl::StrCat("a tensor ", Describe(tensor.probes[0]),
+                     " has a dtype or layout that traces have not"));
+  }
+  if (storage.constant) {
+    tensor.id = builder_->AddConstant(tensor.tensor(), tensor.name);
+  } else {
+    absl::StatusOr<ValueId> value = ReadBase(storage, tensor.name);
+    if (!value.ok()) return value;
+    for (const ViewStep& step : tensor.views) value = Apply(step, *value);
+    tensor.id = *value;
+  }
+  tensor.version = storage.version;
+  return tensor.id;
+}
+
+absl::StatusOr<ValueId> Functionalizer::Undo(const ViewStep& step,
+                                             ValueId parent,
+                                             const TensorType& parent_type,
+                                             ValueId value) {
+  const auto scatter = [&](const std::string& name, size_t from) {
+    std::vector<ArgumentTemplate> arguments = {ArgumentTemplate::Value(parent),
+                                               ArgumentTemplate::Value(value)};
+    arguments.insert(arguments.end(),
+                     step.arguments.begin() + static_cast<std::ptrdiff_t>(from),
+                     step.arguments.end());
+    return builder_->AddFunctionalCall(name, "", std::move(arguments),
+                                       parent_type);
+  };
+  if (step.name == "aten::slice") return scatter("aten::slice_scatter", 1);
+  if (step.name == "aten::select") return scatter("aten::select_scatter", 1);
+  if (step.name == "aten::diagonal")
+    return scatter("aten::diagonal_scatter", 1);
+  if (IsReshape(step.name)) {
+    return builder_->AddFunctionalCall(
+        "aten::reshape", "",
+        {ArgumentTemplate::Value(value),
+         ArgumentTemplate::IntList(parent_type.sizes)},
+        parent_type);
+  }
+  if (IsPermutation(step.name)) {
+    const std::vector<int64_t> permutation = PermutationOf(step);
+    std::vector<SizeExpression> inverse(permutation.size());
+    for (size_t i = 0; i < permutation.size(); ++i) {
+      inverse[static_cast<size_t>(permutation[i])] = static_cast<int64_t>(i);
+    }
+    return builder_->AddFunctionalCall(
+        "aten::permute", "",
+        {ArgumentTemplate::Value(value), ArgumentTemplate::IntList(inverse)},
+        parent_type);
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "a write through a view made by ", step.name, " cannot be undone"));
+}
+
+absl::Status Functionalizer::PrepareWrite(const ProbedValue& tensor,
+                                          bool separate_probes) {
+  TracedStorage& storage = *tensor.storage;
+  if (!storage.read_only.empty())
+    return absl::UnimplementedError(storage.read_only);
+  if (storage.unknown_views) {
+    return absl::UnimplementedError(
+        "a tensor is written that shares memory with a view of unknown origin");
+  }
+  for (const at::Tensor& base : storage.base_tensors)
+    builder_->PreserveConstants(base);
+  if (separate_probes) SeparateProbes(storage);
+  return absl::OkStatus();
+}
+
+void Functionalizer::ConstantOverwritten(ProbedValue& tensor) {
+  tensor.storage->base = -1;
+  ++tensor.storage->version;
+  for (const std::weak_ptr<ProbedValue>& weak : tensor.storage->tensors) {
+    if (const ProbedRef alias = weak.lock()) alias->id = -1;
+  }
+}
+
+absl::Status Functionalizer::Write(ProbedValue& tensor, ValueId value,
+                                   bool tainted) {
+  TracedStorage& storage = *tensor.storage;
+  if (tensor.views.empty()) {
+    storage.base = value;
+  } else {
+    absl::StatusOr<ValueId> parent = ReadBase(storage, tensor.name);
+    if (!parent.ok()) return parent.status();
+    // The values on the way from the base to the tensor, before the write.
+    std::vector<ValueId> path = {*parent};
+    for (size_t i = 0; i + 1 < tensor.views.size(); ++i)
+      path.push_back(Apply(tensor.views[i], path.back()));
+    ValueId written = value;
+    for (size_t i = tensor.views.size(); i-- > 0;) {
+      const TensorType& parent_type =
+          i == 0 ? storage.base_type : tensor.views[i - 1].type;
+      absl::StatusOr<ValueId> undone =
+          Undo(tensor.views[i], path[i], parent_type, written);
+      if (!undone.ok()) return undone.status();
+      written = *undone;
+    }
+    storage.base = written;
+  }
+  ++storage.version;
+  storage.constant = false;
+  storage.tainted |= tainted;
+  tensor.id = value;
+  tensor.version = storage.version;
+  return absl::OkStatus();
+}
+
+}  // namespace aitune::frontend

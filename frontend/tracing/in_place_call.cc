@@ -1,0 +1,290 @@
+// Operators that write to a tensor: computed in functional form, the result
+// written back through the tensor's views.
+#include <ATen/Functions.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Kind = ProbedValue::Kind;
+
+bool IsWritten(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+// "aten::add" from "aten::add_", "aten::__and__" from "aten::__iand__".
+std::string FunctionalName(const std::string& name) {
+  if (absl::StartsWith(name, "aten::__i") && absl::EndsWith(name, "__"))
+    return absl::StrCat("aten::__", name.substr(9));
+  return std::string(absl::StripSuffix(name, "_"));
+}
+
+// The operator that gives what this one writes, with the same arguments but
+// those of kind out=.
+std::optional<c10::OperatorHandle> FindFunctional(
+    const c10::FunctionSchema& schema) {
+  std::vector<c10::Argument> wanted;
+  bool has_out = false;
+  for (const c10::Argument& argument : schema.arguments()) {
+    if (IsWritten(argument) && argument.kwarg_only()) {
+      has_out = true;
+    } else {
+      wanted.push_back(argument);
+    }
+  }
+  const std::string name =
+      has_out ? schema.name() : FunctionalName(schema.name());
+  if (!has_out && name == schema.name()) return std::nullopt;
+  const auto fits = [&](const c10::FunctionSchema& candidate) {
+    if (WritesTensors(candidate) ||
+        candidate.arguments().size() != wanted.size())
+      return false;
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      if (*candidate.arguments()[i].type() != *wanted[i].type()) return false;
+    }
+    return true;
+  };
+  for (const std::shared_ptr<torch::jit::Operator>& candidate :
+       torch::jit::getAllOperatorsFor(c10::Symbol::fromQualString(name))) {
+    if (!fits(candidate->schema())) continue;
+    if (auto handle = c10::Dispatcher::singleton().findSchema(
+            candidate->schema().operator_name()))
+      return handle;
+  }
+  return std::nullopt;
+}
+
+// Whether a part of `value`, other than `written` itself, sees what is written
+// to it.
+bool SharesMemory(const ProbedValue& value, const ProbedValue& written) {
+  if (&value == &written) return false;
+  // A list is seen by what holds it, not by its elements.
+  const bool list = written.probes[0].isList();
+  if ((value.IsTensor() && !list) ||
+      (value.kind == Kind::kOpaque && !(list && value.probes[0].isTensor()))) {
+    for (size_t probe = 0; probe < written.probes.size(); ++probe) {
+      if (value.probes[probe].overlaps(written.probes[probe])) return true;
+    }
+  }
+  return std::any_of(value.elements.begin(), value.elements.end(),
+                     [&](const ProbedRef& element) {
+                       return SharesMemory(*element, written);
+                     });
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
+    const Invocation& call, size_t written, ValueId value,
+    const std::string& reason) {
+  std::vector<ArgumentTemplate> recipes;
+  for (const ProbedRef& argument : call.arguments) {
+    absl::StatusOr<ArgumentTemplate> recipe = ToTemplate(argument);
+    if (!recipe.ok()) return recipe.status();
+    recipes.push_back(*std::move(recipe));
+  }
+  const RecordedFunction on_copy = [run = call.run,
+                                    written](std::vector<c10::IValue>& stack) {
+    const c10::IValue& given = stack.at(written);
+    const c10::IValue copy = given.isTensor()
+                                 ? c10::IValue(given.toTensor().clone())
+                                 : c10::IValue(given.toList().copy());
+    stack[written] = copy;
+    run(stack);
+    stack.assign(1, copy);
+  };
+  Invocation direct = call;
+  direct.run = on_copy;
+  direct.result_count = 1;
+  absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
+      Execute(direct);
+  if (!executed.ok()) return executed.status();
+  std::vector<c10::IValue> probes;
+  for (const std::vector<c10::IValue>& probe : *executed)
+    probes.push_back(probe[0]);
+  ResultTemplate result;
+  result.value = value;
+  builder_.AddRegion(call.schema->name(), on_copy, std::move(recipes), {result},
+                     reason, /*has_side_effects=*/false);
+  return probes;
+}
+
+absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
+    const Invocation& call, size_t written) {
+  const ProbedRef target = call.arguments[written];
+  for (const auto& [name, content] : environment_) {
+    if (content != nullptr && SharesMemory(*content, *target))
+      return absl::UnimplementedError(absl::StrCat(
+          call.schema->name(),
+          " writes to what only LibTorch knows and another one sees"));
+  }
+  const ValueId written_value = builder_.AddOpaque(kUnknownResult);
+  absl::StatusOr<std::vector<c10::IValue>> probes =
+      RunOnCopy(call, written, written_value, kUnknownResult);
+  if (!probes.ok()) return probes.status();
+  target->probes = *std::move(probes);
+  target->id = written_value;
+  return call.result_count == 0 ? Results() : Results({target});
+}
+
+absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
+    const Invocation& call) {
+  const c10::InferenceMode inference;
+  const c10::FunctionSchema& schema = *call.schema;
+  const std::string& name = schema.name();
+  std::vector<size_t> written;
+  for (size_t i = 0; i < schema.arguments().size() && i < call.arguments.size();
+       ++i) {
+    if (IsWritten(schema.arguments()[i])) written.push_back(i);
+  }
+  if (written.size() == 1 &&
+      call.arguments[written[0]]->kind == Kind::kOpaque &&
+      (call.arguments[written[0]]->probes[0].isTensor() ||
+       call.arguments[written[0]]->probes[0].isList()))
+    return WriteOpaque(call, written[0]);
+  if (written.size() != 1 || !call.arguments[written[0]]->IsTensor() ||
+      !call.arguments[written[0]]->has_type) {
+    return absl::UnimplementedError(absl::StrCat(
+        name, " writes to something else than one tensor of known type"));
+  }
+  const ProbedRef target = call.arguments[written[0]];
+  if (name == "aten::resize_" || name == "aten::resize_as_" ||
+      name == "aten::set_")
+    return absl::UnimplementedError(
+        absl::StrCat(name, " changes the memory behind a tensor"));
+  const auto returned = [&] {
+    return call.result_count == 0 ? Results() : Results({target});
+  };
+  const bool random = IsRandom(schema, call.arguments);
+  if (!random && absl::EndsWith(name, "dropout_")) return returned();
+
+  // Views in place (t_, squeeze_): the tensor becomes another view.
+  const auto registered =
+      c10::Dispatcher::singleton().findSchema(schema.operator_name());
+  if (registered && registered->hasTag(at::Tag::inplace_view)) {
+    const std::optional<c10::OperatorHandle> view = FindFunctional(schema);
+    if (!view)
+      return absl::UnimplementedError(
+          absl::StrCat(name, " changes the memory behind a tensor"));
+    Invocation functional = call;
+    functional.schema = &view->schema();
+    functional.run = [view = *view](std::vector<c10::IValue>& stack) {
+      view.callBoxed(stack);
+    };
+    functional.result_count = 1;
+    absl::StatusOr<Results> viewed = Invoke(functional);
+    if (!viewed.ok()) return viewed;
+    if (viewed->at(0) != target) *target = *viewed->at(0);
+    target->storage->tensors.push_back(target);
+    return returned();
+  }
+
+  const bool uniform =
+      std::all_of(call.arguments.begin(), call.arguments.end(),
+                  [](const ProbedRef& a) { return IsUniform(*a); });
+  if (absl::Status status = functionalizer_.PrepareWrite(
+          *target, /*separate_probes=*/!uniform || random);
+      !status.ok()) {
+    return status;
+  }
+  const auto forget_sizes = [&] {
+    for (const std::weak_ptr<ProbedValue>& weak : target->storage->tensors) {
+      if (const ProbedRef alias = weak.lock()) alias->size.reset();
+    }
+  };
+  if (uniform && !random) {
+    absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
+        Execute(call);
+    if (!executed.ok()) return executed.status();
+    functionalizer_.ConstantOverwritten(*target);
+    forget_sizes();
+    return returned();
+  }
+
+  // The functional form as a call of its own.
+  Invocation functional;
+  functional.result_count = 1;
+  const std::optional<c10::OperatorHandle> handle =
+      random ? std::nullopt : FindFunctional(schema);
+  ProbedRef value;
+  if (handle) {
+    functional.schema = &handle->schema();
+    functional.run = [handle = *handle](std::vector<c10::IValue>& stack) {
+      handle.callBoxed(stack);
+    };
+    for (size_t i = 0; i < call.arguments.size(); ++i) {
+      if (!(IsWritten(schema.arguments()[i]) &&
+            schema.arguments()[i].kwarg_only())) {
+        functional.arguments.push_back(call.arguments[i]);
+      }
+    }
+    absl::StatusOr<Results> computed = Invoke(functional);
+    if (!computed.ok()) return computed;
+    value = computed->at(0);
+  } else {
+    value = std::make_shared<ProbedValue>();
+    value->kind = Kind::kTensor;
+    value->type = target->type;
+    value->has_type = true;
+    value->id = builder_.AddTensor(value->type);
+    absl::StatusOr<std::vector<c10::IValue>> probes = RunOnCopy(
+        call, written[0], value->id,
+        random ? "it draws random numbers" : "it has no functional form");
+    if (!probes.ok()) return probes.status();
+    value->probes = *std::move(probes);
+    functionalizer_.OwnStorage(value, /*tainted=*/true, /*constant=*/false, "");
+  }
+  if (!value->IsTensor() || !value->has_type) {
+    return absl::UnimplementedError(
+        absl::StrCat(name, " writes a value that depends on data"));
+  }
+  absl::StatusOr<ValueId> id = functionalizer_.Read(*value);
+  if (!id.ok()) return id.status();
+  if (value->type.sizes != target->type.sizes) {
+    return absl::UnimplementedError(
+        absl::StrCat(name, " changes the sizes of the tensor that it writes"));
+  }
+  // An in-place operator keeps the dtype of its target.
+  if (value->type.dtype != target->type.dtype) {
+    const auto type = static_cast<int64_t>(ToScalarType(target->type.dtype));
+    id = builder_.AddFunctionalCall(
+        "aten::to", "dtype",
+        {ArgumentTemplate::Value(*id), ArgumentTemplate::Fixed(type)},
+        target->type);
+  }
+  const bool tainted =
+      random || std::any_of(call.arguments.begin(), call.arguments.end(),
+                            [](const ProbedRef& a) { return IsTainted(*a); });
+  if (absl::Status status = functionalizer_.Write(*target, *id, tainted);
+      !status.ok())
+    return status;
+  // Reading made constants of the old content.
+  if (absl::Status status =
+          functionalizer_.PrepareWrite(*target, /*separate_probes=*/true);
+      !status.ok())
+    return status;
+  const absl::Status copied =
+      CatchExceptions(absl::StatusCode::kInvalidArgument, name, [&] {
+        for (size_t probe = 0; probe < target->probes.size(); ++probe) {
+          at::Tensor(target->tensor(probe)).copy_(value->tensor(probe));
+        }
+        return absl::OkStatus();
+      });
+  if (!copied.ok()) return copied;
+  target->uniform = false;
+  forget_sizes();
+  return returned();
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,273 @@
+// The probing interpreter: runs a prepared graph node by node, once a probe and
+// all probes in lockstep, and records what it does as a trace.
+//
+// Errors tell build_trace.cc what to do next:
+//   kUnimplemented    a trace cannot express the program: LibTorch runs it all
+//   kOutOfRange       the program differs between sizes: the region has become
+//                     smaller than the probes, trace again with others
+//   kInvalidArgument  the model itself fails for these inputs
+// Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TRACING_INTERPRETER_H_
+#define AITUNE_FRONTEND_TRACING_INTERPRETER_H_
+
+#include <torch/csrc/jit/ir/alias_analysis.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/runtime/operator.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "frontend/trace/size_fit.h"
+#include "frontend/trace/size_region.h"
+#include "frontend/tracing/build_trace.h"
+#include "frontend/tracing/functionalizer.h"
+#include "frontend/tracing/module_state.h"
+#include "frontend/tracing/probed_value.h"
+#include "frontend/tracing/trace_builder.h"
+
+namespace aitune::frontend {
+
+// Why results of operators are opaque that read opaque values.
+inline constexpr char kUnknownResult[] =
+    "it depends on a value that only LibTorch knows";
+
+// Why operators fall back that read tensors without a type.
+inline constexpr char kUntypedArgument[] =
+    "it reads a dtype or layout that compiled code has not";
+
+class Interpreter {
+ public:
+  // `fitter` and `region` must outlive this; the fitter's probes are points of
+  // the region, which shrinks as the program decides by sizes. The graph is
+  // inlined; it is only read.
+  Interpreter(std::shared_ptr<torch::jit::Graph> graph,
+              const SizeFitter* fitter, SizeRegion* region,
+              const TraceOptions& options);
+
+  // What attributes of modules hold before the program runs, where that is not
+  // what the modules hold.
+  void set_state(ModuleState state) { state_ = std::move(state); }
+  // What the program has set.
+  ModuleState StateAfter() const;
+
+  // Runs the graph with these arguments, self included where it has one.
+  absl::StatusOr<ProbedRef> Run(const std::vector<ProbedRef>& arguments);
+
+  TraceBuilder& builder() { return builder_; }
+  Functionalizer& functionalizer() { return functionalizer_; }
+  std::vector<std::string>& notes() { return notes_; }
+
+  // A value of no tensor; one IValue a probe. Equal ones make it uniform.
+  ProbedRef MakePlain(std::vector<c10::IValue> probes);
+  // A tensor of known content: a constant of the model, which nothing may
+  // write.
+  ProbedRef MakeModelConstant(const c10::IValue& value,
+                              const std::string& name);
+  // A tensor input, whose value `id` has the type `type`.
+  ProbedRef MakeInput(std::vector<c10::IValue> probes, TensorType type);
+
+  // Makes sure that a number or string is the same in the whole region, which
+  // becomes smaller where it is not: then its value is that of the anchor.
+  // `what` names it in texts.
+  absl::Status Settle(const ProbedRef& value, absl::string_view what);
+
+  // The recipe of a value as an argument: constants made, tensors read.
+  absl::StatusOr<ArgumentTemplate> ToTemplate(const ProbedRef& value);
+
+ private:
+  using Results = std::vector<ProbedRef>;
+
+  // One call of an operator with a schema.
+  struct Invocation {
+    const c10::FunctionSchema* schema = nullptr;
+    RecordedFunction run;
+    std::vector<ProbedRef> arguments;
+    size_t result_count = 0;
+  };
+  // What is known about the results of a call before they are looked at.
+  struct ResultTraits {
+    bool tainted = false;
+    bool emit = false;   // the trace gets an operator
+    std::string opaque;  // why results that depend on data are opaque
+    bool uniform_arguments = false;
+    std::vector<SizeExpression> sources;  // sizes that the results' come from
+    // The size of one axis of a slice.
+    std::optional<std::pair<int64_t, SizeExpression>> sliced;
+    std::vector<int64_t> strides;
+    const Invocation* call = nullptr;
+    std::vector<ProbedRef> tensors;         // of the arguments
+    std::vector<ProbedRef> opaque_tensors;  // of the arguments, with sizes
+    std::vector<ArgumentTemplate> templates;
+  };
+
+  // interpreter.cc
+  absl::Status RunBlock(torch::jit::Block* block);
+  absl::Status RunNode(torch::jit::Node* node);
+  absl::Status RunIf(torch::jit::Node* node);
+  absl::Status RunLoop(torch::jit::Node* node);
+  absl::StatusOr<bool> UniformBool(const ProbedRef& value,
+                                   absl::string_view what);
+  absl::StatusOr<int64_t> UniformInt(const ProbedRef& value,
+                                     absl::string_view what);
+  bool LoopDependsOnData(torch::jit::Node* node);
+  const ProbedRef& Get(torch::jit::Value* value);
+  void Set(torch::jit::Value* value, ProbedRef content) {
+    environment_[value] = std::move(content);
+  }
+  std::vector<ProbedRef> GetAll(at::ArrayRef<torch::jit::Value*> values);
+  void EnterSite(torch::jit::Node* node);
+  absl::Status Located(const absl::Status& status) const;
+
+  // container_node.cc: nodes without an operator, and operators on containers.
+  // Nothing when the node is not one of them.
+  absl::StatusOr<std::optional<Results>> RunContainerNode(
+      torch::jit::Node* node);
+  absl::StatusOr<std::optional<Results>> RunContainerOperator(
+      torch::jit::Node* node, const std::vector<ProbedRef>& arguments);
+
+  // region_node.cc: runs a node whole in LibTorch, in the trace too.
+  absl::Status RunAsRegion(torch::jit::Node* node, const std::string& reason);
+
+  // operator_call.cc: operators with a schema.
+  absl::StatusOr<Results> Invoke(const Invocation& call);
+  absl::StatusOr<std::vector<std::vector<c10::IValue>>> Execute(
+      const Invocation& call);
+  absl::StatusOr<Results> EmitSlices(const Invocation& call);
+  // Puts the bounds of a slice between 0 and the size of its axis, and gives
+  // the axis and its new size; nothing when that depends on data.
+  absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>> ClampSlice(
+      Invocation& call);
+
+  // strided_view.cc
+  absl::StatusOr<Results> EmitStridedView(const Invocation& call);
+
+  // value_conversion.cc: IValues of all probes as values of the interpreter.
+  absl::StatusOr<ProbedRef> Convert(std::vector<c10::IValue> probes,
+                                    const ResultTraits& traits,
+                                    ResultTemplate* result);
+  absl::StatusOr<ProbedRef> ConvertTensor(std::vector<c10::IValue> probes,
+                                          const ResultTraits& traits,
+                                          ResultTemplate* result);
+  // The size of each axis of a tensor whose rank is the same in all probes;
+  // none if an axis has no formula. Its sizes are then in `unexplained`.
+  std::optional<std::vector<SizeExpression>> FitSizes(
+      const ProbedValue& tensor, const ResultTraits& traits,
+      std::vector<int64_t>& unexplained) const;
+  std::optional<std::vector<SizeExpression>> FindSizes(
+      const ProbedValue& tensor, const ResultTraits& traits) const;
+  absl::StatusOr<bool> FindType(ProbedValue& tensor,
+                                const ResultTraits& traits);
+  ProbedRef MakeOpaque(std::vector<c10::IValue> probes, const std::string& why,
+                       ResultTemplate* result);
+  std::string FallbackReason(const std::vector<ProbedRef>& results) const;
+
+  // in_place_call.cc
+  absl::StatusOr<Results> InvokeInPlace(const Invocation& call);
+  // Of a tensor or list that is opaque.
+  absl::StatusOr<Results> WriteOpaque(const Invocation& call, size_t written);
+  // LibTorch runs the operator itself, in the trace too, with a copy of the
+  // argument that it writes: what the copy then holds, in all probes, is
+  // `value` of the trace.
+  absl::StatusOr<std::vector<c10::IValue>> RunOnCopy(const Invocation& call,
+                                                     size_t written,
+                                                     ValueId value,
+                                                     const std::string& reason);
+
+  // number_node.cc: integers that stand for sizes.
+  std::optional<SizeExpression> SizeOf(const ProbedRef& value);
+  absl::Status InferSizes(const Invocation& call, const Results& results);
+  // Of prim::min and prim::max.
+  absl::Status InferExtremum(const Invocation& call, ProbedValue& result);
+
+  // size_decision.cc
+  SizeFunctionRef FunctionOf(const ProbedRef& value) const;
+  // One for each result of a call whose arguments depend on sizes alone, or
+  // that asks for sizes; null where it is not known.
+  std::vector<SizeFunctionRef> ResultFunctions(const Invocation& call) const;
+  void MarkDerived(const ProbedRef& result, const SizeFunctionRef& function);
+  absl::Status SettleLength(const SizeFunctionRef& function);
+  // An integer formula of `function`, which has these values at the probes,
+  // that was compared at many points of the region.
+  std::optional<SizeExpression> FormulaOf(const SizeFunctionRef& function,
+                                          const std::vector<int64_t>& values);
+  // Whether size >= 0 in what is left of the region.
+  absl::StatusOr<bool> IsNonNegative(const SizeExpression& size,
+                                     absl::string_view what);
+  ProbedRef MakeSize(const SizeExpression& size);
+  // kOutOfRange when a probe is no longer in the region.
+  absl::Status KeepProbes(absl::string_view what);
+  // Leaves the anchor's sizes alone where nothing better is known.
+  absl::Status Divergence(const std::vector<int64_t>& values,
+                          absl::string_view what);
+  std::string Reason(absl::string_view what) const;
+  std::vector<int> AllSymbols() const;
+
+  // shape_check.cc: the sizes of a call's results at other points.
+  struct ShapeQuery {
+    const c10::FunctionSchema* schema = nullptr;
+    RecordedFunction run;
+    std::vector<SizeFunctionRef> shapes;  // arguments, tensors by their sizes
+    std::vector<SizeFunctionRef>
+        contents;  // with elements where these are known
+    std::vector<int> symbols;
+  };
+  struct ShapesAt {
+    bool known = false;  // false: it would take too long to find out
+    bool raises = false;
+    bool real = false;                        // found by running the operator
+    int64_t elements = 0;                     // of all arguments
+    std::vector<std::vector<int64_t>> sizes;  // of each tensor of the results
+  };
+  SizeFunctionRef ShapeOf(const ProbedRef& value) const;
+  // Without contents; nothing when no size can be told.
+  std::optional<ShapeQuery> MakeShapeQuery(const Invocation& call) const;
+  void AddContents(const Invocation& call, ShapeQuery& query) const;
+  ShapesAt FindShapes(const ShapeQuery& query, absl::Span<const int64_t> point);
+  // Compares with `expected`, the sizes of each tensor of the results.
+  absl::Status CheckSizes(
+      const Invocation& call,
+      const std::vector<std::vector<SizeExpression>>& expected);
+  // The number of tensors that a call gives is that at the anchor.
+  absl::Status SettlePartCount(const Invocation& call);
+  // Where a call raises at a probe: leaves such sizes out if the anchor's work,
+  // otherwise returns `error`.
+  absl::Status RestrictToWorking(const Invocation& call,
+                                 const absl::Status& error);
+
+  std::shared_ptr<torch::jit::Graph> graph_;
+  const SizeFitter& fitter_;
+  SizeRegion& region_;
+  const TraceOptions& options_;
+  TraceBuilder builder_;
+  Functionalizer functionalizer_;
+  std::vector<std::string> notes_;
+  std::unordered_set<std::string> checked_calls_;
+  std::unordered_set<std::string> no_meta_;  // operators
+
+  std::unordered_map<torch::jit::Value*, ProbedRef> environment_;
+  // What to forget after a node: the last use of each value of its block.
+  std::unordered_map<torch::jit::Node*, std::vector<torch::jit::Value*>>
+      last_uses_;
+  std::unordered_map<torch::jit::Node*, RecordedFunction> operations_;
+  std::unordered_map<torch::jit::Node*, ProbedRef> constants_;
+  ModuleState state_;
+  std::map<ModuleState::key_type, ProbedRef> attributes_set_;
+  std::unique_ptr<torch::jit::AliasDb> aliases_;
+  int64_t iterations_ = 0;
+  int nodes_done_ = 0, nodes_total_ = 0;
+  int decomposition_depth_ = 0;
+  std::unordered_set<torch::jit::Graph*> decompositions_;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TRACING_INTERPRETER_H_

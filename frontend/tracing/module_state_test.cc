@@ -1,0 +1,79 @@
+// Programs that set attributes of their modules.
+#include <ATen/Functions.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include "frontend/trace/print_trace.h"
+#include "frontend/tracing/trace_test_util.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+absl::StatusOr<Trace> TraceOf(const std::string& source) {
+  torch::jit::Module module("Stateful");
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_attribute("calls", c10::IntType::get(), 0);
+  module.register_attribute("warned", c10::BoolType::get(), false);
+  module.register_attribute("scale", c10::TensorType::get(),
+                            at::full({1}, 2.0));
+  module.define(source);
+  const auto model = Model::FromModule(module);
+  if (!model.ok()) return model.status();
+  return BuildTrace(*model, ValueList({at::ones({3})}), {});
+}
+
+TEST(ModuleState, AFlagThatChangesNoResultIsCompiled) {
+  const auto trace = TraceOf(R"(
+def forward(self, x: Tensor) -> Tensor:
+  if not self.warned:
+    print("once")
+    self.warned = True
+  return torch.relu(x)
+)");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aten::relu"));
+}
+
+TEST(ModuleState, AnAttributeSetToWhatItIsIsCompiled) {
+  const auto trace = TraceOf(R"(
+def forward(self, x: Tensor) -> Tensor:
+  self.scale = self.scale.to(x.dtype)
+  return x * self.scale
+)");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aten::mul.Tensor"));
+}
+
+TEST(ModuleState, ReadAfterItWasSet) {
+  const auto trace = TraceOf(R"(
+def forward(self, x: Tensor) -> Tensor:
+  self.calls = 3
+  return x * self.calls
+)");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const auto result = RunTrace(*trace, ValueList({at::ones({3})}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->toTensor().sum().item<float>(), 9);
+}
+
+TEST(ModuleState, ResultsThatDependOnItAreLibTorchs) {
+  for (const char* source :
+       {"def forward(self, x: Tensor) -> Tensor:\n"
+        "  self.calls = self.calls + 1\n  return x * self.calls\n",
+        "def forward(self, x: Tensor) -> Tensor:\n"
+        "  y = x * self.scale\n  self.scale = torch.ones([1])\n  return y\n",
+        "def forward(self, x: Tensor) -> Tensor:\n"
+        "  self.scale = x\n  return x + 1\n"}) {
+    const auto trace = TraceOf(source);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
+    EXPECT_THAT(trace->ops[0].must_fall_back, HasSubstr("attribute"));
+  }
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -1,0 +1,164 @@
+// Integers that stand for sizes: which formula each one is.
+//
+// TorchScript computes sizes with ordinary integers (scripted) or with tensors
+// of rank 0 (traced). Both are followed symbolically where the operator is
+// arithmetic, and fitted from their values otherwise.
+#include <string>
+#include <utility>
+
+#include "frontend/tracing/interpreter.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Kind = ProbedValue::Kind;
+
+// The formula of arithmetic on formulas; nothing for other operators.
+std::optional<SizeExpression> Arithmetic(
+    const std::string& name, const std::vector<SizeExpression>& operands) {
+  using Operation = SizeExpression::Kind;
+  if (operands.empty()) return std::nullopt;
+  const SizeExpression& a = operands[0];
+  if (name == "prim::NumToTensor" || name == "aten::Int" ||
+      name == "aten::IntImplicit" || name == "aten::item" ||
+      name == "aten::ScalarImplicit" || name == "aten::scalar_tensor" ||
+      name == "aten::tensor" || name == "aten::detach") {
+    return a;
+  }
+  if (name == "aten::neg") return a * -1;
+  if (operands.size() < 2) return std::nullopt;
+  const SizeExpression& b = operands[1];
+  if (name == "aten::add") return a + b;
+  if (name == "aten::sub") return a + b * -1;
+  if (name == "aten::rsub") return b + a * -1;
+  if (name == "aten::mul") return a * b;
+  if (name == "aten::floordiv" || name == "aten::floor_divide" ||
+      name == "aten::div" || name == "aten::__floordiv__") {
+    return SizeExpression::Binary(Operation::kFloorDivide, a, b);
+  }
+  if (name == "aten::remainder")
+    return SizeExpression::Binary(Operation::kModulo, a, b);
+  return std::nullopt;
+}
+
+// Division of tensors rounds as an argument says.
+bool RoundsOtherwise(const std::string& name) {
+  return name == "aten::div" || name == "aten::floor_divide";
+}
+
+void SetSize(ProbedValue& value, const SizeExpression& size) {
+  value.size = size;
+  if (size.constant() && value.kind == Kind::kPlain) value.uniform = true;
+}
+
+// The integer in each probe, if the value is one and known without data.
+std::optional<std::vector<int64_t>> Integers(const ProbedValue& value) {
+  std::vector<int64_t> integers;
+  for (const c10::IValue& probe : value.probes) {
+    if (value.kind == Kind::kPlain && probe.isInt()) {
+      integers.push_back(probe.toInt());
+    } else if (value.IsTensor() && !value.storage->tainted && value.has_type &&
+               value.type.sizes.empty() &&
+               value.type.dtype == DataType::kInt64) {
+      integers.push_back(
+          *static_cast<const int64_t*>(probe.toTensor().const_data_ptr()));
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (integers.empty()) return std::nullopt;
+  return integers;
+}
+
+}  // namespace
+
+std::optional<SizeExpression> Interpreter::SizeOf(const ProbedRef& value) {
+  if (value->size) return value->size;
+  const std::optional<std::vector<int64_t>> integers = Integers(*value);
+  if (!integers) return std::nullopt;
+  if (value->uniform) return SizeExpression((*integers)[0]);
+  if (value->IsTensor()) return std::nullopt;
+  value->size = FormulaOf(value->function, *integers);
+  if (value->size && value->size->constant()) value->uniform = true;
+  return value->size;
+}
+
+absl::Status Interpreter::InferSizes(const Invocation& call,
+                                     const Results& results) {
+  if (results.size() != 1) return absl::OkStatus();
+  const ProbedRef& result = results[0];
+  // Tensors and lists of sizes: their formulas are the tensor's own.
+  if (call.schema->name() == "aten::size" && !call.arguments.empty() &&
+      ((call.arguments[0]->IsTensor() && call.arguments[0]->has_type) ||
+       call.arguments[0]->has_sizes)) {
+    const std::vector<SizeExpression>& sizes = call.arguments[0]->type.sizes;
+    if (result->kind == Kind::kList &&
+        result->elements.size() == sizes.size()) {
+      for (size_t axis = 0; axis < sizes.size(); ++axis)
+        SetSize(*result->elements[axis], sizes[axis]);
+    } else if (result->kind == Kind::kPlain && call.arguments.size() == 2 &&
+               call.arguments[1]->uniform &&
+               call.arguments[1]->probes[0].isInt()) {
+      int64_t axis = call.arguments[1]->probes[0].toInt();
+      if (axis < 0) axis += static_cast<int64_t>(sizes.size());
+      if (axis >= 0 && axis < static_cast<int64_t>(sizes.size()))
+        SetSize(*result, sizes[static_cast<size_t>(axis)]);
+    }
+    return absl::OkStatus();
+  }
+  if (result->uniform || result->size) return absl::OkStatus();
+  const std::optional<std::vector<int64_t>> values = Integers(*result);
+  if (!values) return absl::OkStatus();
+  if (call.schema->name() == "prim::min" || call.schema->name() == "prim::max")
+    return InferExtremum(call, *result);
+  if (call.schema->name() == "prim::abs" ||
+      call.schema->name() == "aten::abs") {
+    const std::optional<SizeExpression> of = SizeOf(call.arguments[0]);
+    if (!of) return absl::OkStatus();
+    absl::StatusOr<bool> positive =
+        IsNonNegative(*of, "the sign of a difference of sizes");
+    if (!positive.ok()) return positive.status();
+    SetSize(*result, *positive ? *of : fitter_.Simplify(*of * -1));
+    return absl::OkStatus();
+  }
+  std::vector<SizeExpression> operands;
+  for (const ProbedRef& argument : call.arguments) {
+    const std::optional<SizeExpression> size = SizeOf(argument);
+    if (!size) break;
+    operands.push_back(*size);
+  }
+  std::optional<SizeExpression> size =
+      Arithmetic(call.schema->name(), operands);
+  if (size && !RoundsOtherwise(call.schema->name()) &&
+      fitter_.Matches(*size, *values)) {
+    SetSize(*result, fitter_.Simplify(*size));
+  } else if (std::optional<SizeExpression> formula =
+                 FormulaOf(result->function, *values)) {
+    SetSize(*result, *formula);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Interpreter::InferExtremum(const Invocation& call,
+                                        ProbedValue& result) {
+  const std::vector<ProbedRef>& operands =
+      call.arguments.size() == 1 ? call.arguments[0]->elements : call.arguments;
+  std::optional<SizeExpression> extremum;
+  for (const ProbedRef& operand : operands) {
+    const std::optional<SizeExpression> size = SizeOf(operand);
+    if (!size) return absl::OkStatus();
+    if (!extremum) {
+      extremum = size;
+      continue;
+    }
+    absl::StatusOr<bool> larger =
+        IsNonNegative(fitter_.Simplify(*size + *extremum * -1),
+                      "which of two sizes is larger");
+    if (!larger.ok()) return larger.status();
+    if (*larger == (call.schema->name() == "prim::max")) extremum = size;
+  }
+  if (extremum) SetSize(result, *extremum);
+  return absl::OkStatus();
+}
+
+}  // namespace aitune::frontend

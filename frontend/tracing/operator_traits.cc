@@ -1,0 +1,214 @@
+#include "frontend/tracing/operator_traits.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+#include <set>
+
+namespace aitune::frontend {
+namespace {
+
+bool HasTag(const c10::FunctionSchema& schema, at::Tag tag) {
+  const auto handle =
+      c10::Dispatcher::singleton().findSchema(schema.operator_name());
+  return handle && handle->hasTag(tag);
+}
+
+// The one boolean or number that an argument holds in all probes.
+std::optional<double> UniformNumber(const ProbedValue& value) {
+  if (value.kind != ProbedValue::Kind::kPlain || !value.uniform)
+    return std::nullopt;
+  const c10::IValue& content = value.probes[0];
+  if (content.isBool()) return content.toBool() ? 1 : 0;
+  if (content.isDouble()) return content.toDouble();
+  if (content.isInt()) return static_cast<double>(content.toInt());
+  return std::nullopt;
+}
+
+void CollectInts(const ProbedValue& value, std::vector<int64_t>& ints) {
+  if (value.kind == ProbedValue::Kind::kPlain && value.uniform &&
+      value.probes[0].isInt()) {
+    ints.push_back(value.probes[0].toInt());
+  }
+  for (const ProbedRef& element : value.elements) CollectInts(*element, ints);
+}
+
+}  // namespace
+
+bool IsMetadataQuery(const c10::FunctionSchema& schema) {
+  static const auto* const kNames =
+      new std::set<std::string>{"aten::size",
+                                "aten::sym_size",
+                                "aten::dim",
+                                "aten::ndimension",
+                                "aten::numel",
+                                "aten::sym_numel",
+                                "aten::stride",
+                                "aten::sym_stride",
+                                "aten::storage_offset",
+                                "aten::is_contiguous",
+                                "aten::is_floating_point",
+                                "aten::is_complex",
+                                "aten::is_signed",
+                                "aten::get_device",
+                                "aten::is_same_size",
+                                "aten::is_inference",
+                                "aten::is_conj",
+                                "aten::is_neg",
+                                "aten::result_type",
+                                "aten::element_size",
+                                "prim::dtype",
+                                "prim::device",
+                                "prim::shape",
+                                "prim::layout",
+                                "prim::is_cuda",
+                                "prim::is_cpu",
+                                "prim::is_sparse",
+                                "prim::is_quantized",
+                                "prim::is_mkldnn",
+                                "prim::is_meta",
+                                "prim::is_nested",
+                                "prim::is_xpu",
+                                "prim::is_mps",
+                                "prim::is_vulkan",
+                                "prim::is_ipu",
+                                "prim::is_maia",
+                                "prim::is_xla",
+                                "prim::is_mtia",
+                                "prim::is_sparse_csr",
+                                "prim::requires_grad",
+                                "prim::itemsize",
+                                "prim::nbytes",
+                                "prim::index",
+                                "aten::requires_grad",
+                                "aten::result_type"};
+  if (kNames->count(schema.name()) > 0) return true;
+  // len(tensor), and containers of tensors.
+  return schema.name() == "aten::len";
+}
+
+bool IsTypeQuery(const c10::FunctionSchema& schema) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::dim",           "aten::ndimension",   "aten::is_floating_point",
+      "aten::is_complex",    "aten::is_signed",    "prim::dtype",
+      "prim::device",        "prim::layout",       "prim::is_cuda",
+      "prim::is_cpu",        "prim::is_sparse",    "prim::is_quantized",
+      "prim::requires_grad", "aten::requires_grad"};
+  return kNames->count(schema.name()) > 0;
+}
+
+bool IsSizeQuery(const c10::FunctionSchema& schema) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::size",      "aten::sym_size", "aten::dim", "aten::ndimension",
+      "aten::numel",     "prim::shape",    "aten::len", "aten::is_same_size",
+      "aten::sym_numel", "prim::nbytes"};
+  return kNames->count(schema.name()) > 0;
+}
+
+bool KeepsSizesOfSelf(const c10::FunctionSchema& schema) {
+  return schema.name() == "aten::index_put" ||
+         schema.name() == "aten::masked_scatter";
+}
+
+bool HasDataDependentSizes(const c10::FunctionSchema& schema,
+                           const std::vector<ProbedRef>& arguments) {
+  static const auto* const kNames =
+      new std::set<std::string>{"aten::nonzero",
+                                "aten::nonzero_numpy",
+                                "aten::argwhere",
+                                "aten::masked_select",
+                                "aten::unique",
+                                "aten::_unique",
+                                "aten::_unique2",
+                                "aten::unique_dim",
+                                "aten::unique_consecutive",
+                                "aten::bincount",
+                                "aten::one_hot",
+                                "aten::boxes_nms",
+                                "torchvision::nms",
+                                "aten::tolist",
+                                "aten::nested_tensor",
+                                "aten::to_sparse",
+                                "aten::linalg_lstsq",
+                                "aten::unique_dim_consecutive"};
+  const std::string& name = schema.name();
+  if (name == "aten::where") return arguments.size() == 1;
+  if (name == "aten::one_hot") {
+    return arguments.size() < 2 ||
+           UniformNumber(*arguments[1]).value_or(-1) < 0;
+  }
+  if (KeepsSizesOfSelf(schema)) return false;
+  if (name.rfind("aten::index", 0) == 0 && arguments.size() > 1 &&
+      arguments[1]->kind == ProbedValue::Kind::kList) {
+    // Only masks select a number of elements that depends on their content.
+    return std::any_of(arguments[1]->elements.begin(),
+                       arguments[1]->elements.end(),
+                       [](const ProbedRef& index) {
+                         return index->IsTensor() && IsTainted(*index) &&
+                                (index->type.dtype == DataType::kBool ||
+                                 index->type.dtype == DataType::kUInt8);
+                       });
+  }
+  if (kNames->count(name) > 0) return true;
+  if (name == "aten::repeat_interleave" || name == "aten::tensor_split") {
+    return std::any_of(
+        arguments.begin() + 1, arguments.end(),
+        [](const ProbedRef& a) { return a->IsTensor() && IsTainted(*a); });
+  }
+  return HasTag(schema, at::Tag::dynamic_output_shape);
+}
+
+bool IsRandom(const c10::FunctionSchema& schema,
+              const std::vector<ProbedRef>& arguments) {
+  if (!HasTag(schema, at::Tag::nondeterministic_seeded)) {
+    static const auto* const kNames = new std::set<std::string>{
+        "aten::dropout_",      "aten::feature_dropout",
+        "aten::alpha_dropout", "aten::feature_alpha_dropout",
+        "aten::lstm",          "aten::gru",
+        "aten::rnn_tanh",      "aten::rnn_relu"};
+    if (kNames->count(schema.name()) == 0) return false;
+  }
+  // Those that drop elements do so only in training or with a probability.
+  for (const char* name : {"train", "training", "dropout_p", "dropout"}) {
+    const std::optional<size_t> position = FindArgument(schema, name);
+    if (position && *position < arguments.size() &&
+        UniformNumber(*arguments[*position]) == 0.0)
+      return false;
+  }
+  return true;
+}
+
+bool WritesTensors(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(),
+                     [](const c10::Argument& argument) {
+                       return argument.alias_info() != nullptr &&
+                              argument.alias_info()->isWrite();
+                     });
+}
+
+std::optional<size_t> FindArgument(const c10::FunctionSchema& schema,
+                                   const std::string& name) {
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    if (schema.arguments()[i].name() == name) return i;
+  }
+  return std::nullopt;
+}
+
+std::vector<int64_t> SizeDivisors(const c10::FunctionSchema& schema,
+                                  const std::vector<ProbedRef>& arguments) {
+  std::vector<int64_t> divisors;
+  for (const char* name : {"stride", "step", "split_size", "chunks",
+                           "downscale_factor", "kernel_size"}) {
+    const std::optional<size_t> position = FindArgument(schema, name);
+    if (!position || *position >= arguments.size()) continue;
+    CollectInts(*arguments[*position], divisors);
+    // Pooling strides by the kernel when no stride is given.
+    if (!divisors.empty()) break;
+  }
+  divisors.erase(std::remove_if(divisors.begin(), divisors.end(),
+                                [](int64_t d) { return d < 2; }),
+                 divisors.end());
+  return divisors;
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,366 @@
+// Nodes that LibTorch runs whole: control flow that depends on data, and what
+// takes apart values that only LibTorch knows.
+#include <ATen/Functions.h>
+#include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/runtime/interpreter.h>
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+using torch::jit::Block;
+using torch::jit::Graph;
+using torch::jit::Node;
+using torch::jit::Value;
+using Kind = ProbedValue::Kind;
+
+// The values that `node` and its blocks read from outside, in order.
+class FreeValues {
+ public:
+  explicit FreeValues(Node* node) {
+    for (Value* input : node->inputs()) Add(input);
+    for (Block* block : node->blocks()) Visit(block);
+  }
+  const std::vector<Value*>& values() const { return values_; }
+
+ private:
+  void Add(Value* value) {
+    if (inside_.count(value) == 0 && seen_.insert(value).second)
+      values_.push_back(value);
+  }
+  void Visit(Block* block) {
+    for (Value* input : block->inputs()) inside_.insert(input);
+    for (Node* node : block->nodes()) {
+      for (Value* input : node->inputs()) Add(input);
+      for (Block* inner : node->blocks()) Visit(inner);
+      for (Value* output : node->outputs()) inside_.insert(output);
+    }
+    for (Value* output : block->outputs()) Add(output);
+  }
+
+  std::vector<Value*> values_;
+  std::unordered_set<Value*> inside_, seen_;
+};
+
+bool ContainsKind(Block* block, const std::vector<c10::Symbol>& kinds) {
+  for (Node* node : block->nodes()) {
+    if (std::find(kinds.begin(), kinds.end(), node->kind()) != kinds.end())
+      return true;
+    for (Block* inner : node->blocks()) {
+      if (ContainsKind(inner, kinds)) return true;
+    }
+  }
+  return false;
+}
+
+bool Contains(Node* node, const std::vector<c10::Symbol>& kinds) {
+  return std::any_of(node->blocks().begin(), node->blocks().end(),
+                     [&](Block* block) { return ContainsKind(block, kinds); });
+}
+
+// Whether a value that only LibTorch knows is a tensor of unknown sizes, or a
+// number that may become a size.
+bool BringsSizes(const ProbedValue& value) {
+  if (value.kind == Kind::kOpaque && !value.has_sizes)
+    return !value.probes[0].isBool() && !value.probes[0].isDouble();
+  return std::any_of(value.elements.begin(), value.elements.end(),
+                     [](const ProbedRef& e) { return BringsSizes(*e); });
+}
+
+// Whether the sizes of what the block computes may depend on data that chooses
+// no way through it: elements that a mask picks, lengths read from tensors.
+bool MayPickSizes(Block* block) {
+  for (Node* node : block->nodes()) {
+    if (const c10::FunctionSchema* schema = node->maybeSchema()) {
+      const std::string& name = schema->name();
+      if (name == "aten::index" || name == "aten::Int" ||
+          name == "aten::IntImplicit" || name == "aten::item" ||
+          HasDataDependentSizes(
+              *schema, std::vector<ProbedRef>(node->inputs().size(),
+                                              std::make_shared<ProbedValue>())))
+        return true;
+    }
+    for (Block* inner : node->blocks()) {
+      if (MayPickSizes(inner)) return true;
+    }
+  }
+  return false;
+}
+
+bool IsList(const ProbedValue& value) {
+  return value.kind == Kind::kList ||
+         (value.kind == Kind::kOpaque && value.probes[0].isList());
+}
+
+// Whether the block writes a tensor that may be in `list`, or a dict if
+// `dicts`.
+bool WritesElements(Block* block, Value* list, bool dicts,
+                    torch::jit::AliasDb& aliases) {
+  for (Node* node : block->nodes()) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    for (size_t i = 0; schema != nullptr && i < node->inputs().size() &&
+                       i < schema->arguments().size();
+         ++i) {
+      const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+      const c10::TypeKind kind = node->input(i)->type()->kind();
+      if (alias != nullptr && alias->isWrite() &&
+          (kind == c10::TypeKind::TensorType ||
+           (dicts && kind == c10::TypeKind::DictType)) &&
+          aliases.mayContainAlias(node->input(i), list))
+        return true;
+    }
+    for (Block* inner : node->blocks()) {
+      if (WritesElements(inner, list, dicts, aliases)) return true;
+    }
+  }
+  return false;
+}
+
+// Whether `value` is `list` or has it as a part.
+bool Holds(const ProbedValue& value, const ProbedValue& list) {
+  return &value == &list ||
+         std::any_of(value.elements.begin(), value.elements.end(),
+                     [&](const ProbedRef& e) { return Holds(*e, list); });
+}
+
+bool SameType(const c10::IValue& a, const c10::IValue& b) {
+  return a.isTensor() && b.isTensor() && IsPlainTensor(a.toTensor()) &&
+         IsPlainTensor(b.toTensor()) &&
+         a.toTensor().scalar_type() == b.toTensor().scalar_type() &&
+         a.toTensor().sizes() == b.toTensor().sizes();
+}
+
+}  // namespace
+
+absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
+  const c10::InferenceMode inference;
+  if (Contains(node, {c10::prim::SetAttr})) {
+    return absl::UnimplementedError(
+        "the model changes its own attributes where control flow depends on "
+        "data");
+  }
+  const std::vector<Value*> free = FreeValues(node).values();
+  const bool is_if = node->kind() == c10::prim::If,
+             is_loop = node->kind() == c10::prim::Loop;
+
+  // A graph of the node alone. Tensors and lists that it writes are copied
+  // first, and the copies are results too.
+  auto graph = std::make_shared<Graph>();
+  std::unordered_map<Value*, Value*> inner;
+  std::vector<size_t> written, lists;
+  std::vector<ProbedRef> contents;
+  if (aliases_ == nullptr && !node->blocks().empty() &&
+      node->owningGraph() == graph_.get()) {
+    aliases_ = std::make_unique<torch::jit::AliasDb>(graph_);
+  }
+  for (size_t i = 0; i < free.size(); ++i) {
+    const ProbedRef content = Get(free[i]);
+    if (content == nullptr)
+      return absl::UnimplementedError("a value is read before it is computed");
+    contents.push_back(content);
+    Value* input = graph->addInput();
+    input->setType(free[i]->type());
+    inner[free[i]] = input;
+    if (node->blocks().empty()) continue;
+    if (aliases_ == nullptr)
+      return absl::UnimplementedError(
+          "control flow on data inside a decomposed operator");
+    if (!aliases_->writesToAlias(node, {free[i]})) continue;
+    if (IsList(*content)) {
+      const bool known = content->kind == Kind::kList;
+      for (Block* block : node->blocks()) {
+        if (WritesElements(block, free[i], known, *aliases_))
+          return absl::UnimplementedError(absl::StrCat(
+              "the elements of a list are written where ", reason));
+      }
+      lists.push_back(i);
+      continue;
+    }
+    if (!content->IsTensor()) {
+      return absl::UnimplementedError(
+          absl::StrCat("a dict or attribute is changed where ", reason));
+    }
+    if (absl::Status status =
+            functionalizer_.PrepareWrite(*content, /*separate_probes=*/true);
+        !status.ok()) {
+      return status;
+    }
+    written.push_back(i);
+  }
+  for (const size_t i : lists) {
+    Value* copy = graph->insert(c10::aten::list, {inner[free[i]]});
+    copy->setType(free[i]->type());
+    inner[free[i]] = copy;
+    for (size_t other = 0; other < contents.size(); ++other) {
+      if (other != i && Holds(*contents[other], *contents[i]))
+        return absl::UnimplementedError(
+            absl::StrCat("two names of a list that is changed where ", reason));
+    }
+  }
+  for (const size_t i : written) {
+    Value* copy = graph->insert(c10::aten::clone, {inner[free[i]]});
+    copy->setType(free[i]->type());
+    inner[free[i]] = copy;
+    for (size_t other = 0; other < contents.size(); ++other) {
+      if (other != i && contents[other]->IsTensor() &&
+          contents[other]->tensor().storage().is_alias_of(
+              contents[i]->tensor().storage())) {
+        return absl::UnimplementedError(absl::StrCat(
+            "two views of a tensor that is written where ", reason));
+      }
+    }
+  }
+  Node* clone = graph->appendNode(
+      graph->createClone(node, [&](Value* value) { return inner.at(value); }));
+  // What controls the node comes in again on its own, to try the other ways.
+  const size_t controls = is_if ? 1 : is_loop ? 2 : 0;
+  for (size_t i = 0; i < controls; ++i) {
+    Value* control = graph->addInput();
+    control->setType(node->input(i)->type());
+    clone->replaceInput(i, control);
+  }
+  for (Value* output : clone->outputs()) graph->registerOutput(output);
+  for (const size_t i : written) graph->registerOutput(inner[free[i]]);
+  for (const size_t i : lists) graph->registerOutput(inner[free[i]]);
+  std::shared_ptr<torch::jit::Code> code;
+  const absl::Status compiled = CatchExceptions(
+      absl::StatusCode::kUnimplemented, node->kind().toQualString(), [&] {
+        code = std::make_shared<torch::jit::Code>(graph, "region");
+        return absl::OkStatus();
+      });
+  if (!compiled.ok()) return compiled;
+  const RecordedFunction run = [code](std::vector<c10::IValue>& stack) {
+    torch::jit::InterpreterState(*code).run(stack);
+  };
+
+  // Run it: as it goes, and as it might go with other data. A tensor whose type
+  // is the same in all ways, in which no sizes come from data, has this type;
+  // other results stay LibTorch's.
+  const size_t output_count = node->outputs().size();
+  std::vector<std::vector<c10::IValue>> outputs;
+  const bool sizes_known =
+      std::none_of(contents.begin(), contents.end(),
+                   [](const ProbedRef& c) { return BringsSizes(*c); }) &&
+      std::none_of(node->blocks().begin(), node->blocks().end(), MayPickSizes);
+  std::vector<bool> stable(output_count, (is_if || is_loop) && sizes_known);
+  for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
+    const auto attempt = [&](const std::vector<c10::IValue>& control,
+                             std::vector<c10::IValue>* stack) {
+      for (const ProbedRef& content : contents)
+        stack->push_back(ValueInProbe(*content, probe));
+      stack->insert(stack->end(), control.begin(), control.end());
+      return CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+        run(*stack);
+        return absl::OkStatus();
+      });
+    };
+    std::vector<c10::IValue> actual;
+    for (size_t i = 0; i < controls; ++i)
+      actual.push_back(ValueInProbe(*Get(node->input(i)), probe));
+    std::vector<c10::IValue>& stack = outputs.emplace_back();
+    if (absl::Status status = attempt(actual, &stack); !status.ok())
+      return status;
+    std::vector<std::vector<c10::IValue>> others;
+    if (is_if) others = {{true}, {false}};
+    if (is_loop) others = {{int64_t{0}, false}, {int64_t{1}, true}};
+    for (const std::vector<c10::IValue>& control : others) {
+      std::vector<c10::IValue> other;
+      // A way that fails gives no result, so it does not matter for the type.
+      if (!attempt(control, &other).ok()) continue;
+      for (size_t i = 0; i < output_count; ++i)
+        stable[i] = stable[i] && SameType(stack[i], other[i]);
+    }
+  }
+
+  std::vector<ArgumentTemplate> recipes;
+  for (const ProbedRef& content : contents) {
+    absl::StatusOr<ArgumentTemplate> recipe = ToTemplate(content);
+    if (!recipe.ok()) return recipe.status();
+    recipes.push_back(*std::move(recipe));
+  }
+  for (size_t i = 0; i < controls; ++i) {
+    absl::StatusOr<ArgumentTemplate> recipe = ToTemplate(Get(node->input(i)));
+    if (!recipe.ok()) return recipe.status();
+    recipes.push_back(*std::move(recipe));
+  }
+  const size_t first_list = output_count + written.size();
+  std::vector<ResultTemplate> templates(first_list + lists.size());
+  for (size_t i = 0; i < output_count; ++i) {
+    std::vector<c10::IValue> probes;
+    for (const std::vector<c10::IValue>& probe : outputs)
+      probes.push_back(probe[i]);
+    ResultTraits traits;
+    traits.tainted = true;
+    if (!stable[i] || !probes[0].isTensor()) traits.opaque = reason;
+    for (const ProbedRef& content : contents) {
+      if (content->IsTensor()) {
+        traits.sources.insert(traits.sources.end(), content->type.sizes.begin(),
+                              content->type.sizes.end());
+      }
+    }
+    absl::StatusOr<ProbedRef> result =
+        traits.opaque.empty()
+            ? Convert(std::move(probes), traits, &templates[i])
+            : MakeOpaque(std::move(probes), reason, &templates[i]);
+    if (!result.ok()) return result.status();
+    // It may be one of the tensors that went in, or not: neither may be
+    // written.
+    for (const ProbedRef& content : contents) {
+      if ((*result)->IsTensor() && content->IsTensor() &&
+          (*result)->tensor().storage().is_alias_of(
+              content->tensor().storage())) {
+        (*result)->storage->unknown_views = content->storage->unknown_views =
+            true;
+      }
+    }
+    Set(node->outputs()[i], *std::move(result));
+  }
+  for (size_t i = 0; i < written.size(); ++i) {
+    templates[output_count + i].value =
+        builder_.AddTensor(contents[written[i]]->type);
+  }
+  std::vector<ValueId> new_values;
+  for (size_t i = 0; i < written.size(); ++i)
+    new_values.push_back(templates[output_count + i].value);
+  for (size_t i = 0; i < lists.size(); ++i) {
+    // What it held is in it still, and must not be written.
+    ProbedRef& list = contents[lists[i]];
+    std::vector<ProbedRef> held;
+    CollectTensors(list, held);
+    for (const ProbedRef& tensor : held) tensor->storage->unknown_views = true;
+    std::vector<c10::IValue> probes;
+    for (const std::vector<c10::IValue>& probe : outputs)
+      probes.push_back(probe[first_list + i]);
+    *list = *MakeOpaque(std::move(probes), reason, &templates[first_list + i]);
+  }
+  builder_.AddRegion(
+      node->kind().toQualString(), run, std::move(recipes),
+      std::move(templates), reason,
+      Contains(node, {c10::prim::RaiseException, c10::prim::Print}));
+  for (size_t i = 0; i < written.size(); ++i) {
+    ProbedValue& target = *contents[written[i]];
+    if (absl::Status status =
+            functionalizer_.Write(target, new_values[i], /*tainted=*/true);
+        !status.ok())
+      return status;
+    if (absl::Status status =
+            functionalizer_.PrepareWrite(target, /*separate_probes=*/true);
+        !status.ok())
+      return status;
+    for (size_t probe = 0; probe < outputs.size(); ++probe) {
+      at::Tensor(target.tensor(probe))
+          .copy_(outputs[probe][output_count + i].toTensor());
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace aitune::frontend

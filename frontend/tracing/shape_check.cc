@@ -1,0 +1,347 @@
+// Whether the sizes that the trace gives a call's results are right at sizes
+// that no probe has: each call is looked at by itself, at many points of the
+// region, without its arithmetic where LibTorch can do that.
+#include <ATen/Functions.h>
+#include <c10/core/InferenceMode.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Kind = ProbedValue::Kind;
+using Sizes = std::vector<std::vector<int64_t>>;
+
+// Points at which results are compared: all of a range up to this length.
+constexpr size_t kCheckedPoints = 160;
+// Elements of all arguments up to which an operator is really run for the sizes
+// of its results, and how many of the points then.
+constexpr int64_t kMaxElements = int64_t{1} << 21;
+constexpr size_t kRealPoints = 12;
+constexpr int64_t kSmallElements = int64_t{1} << 14;
+
+void CollectSizes(const c10::IValue& value, Sizes& sizes) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined())
+      sizes.push_back(value.toTensor().sizes().vec());
+    return;
+  }
+  if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements())
+      CollectSizes(element, sizes);
+  } else if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef())
+      CollectSizes(element, sizes);
+  }
+}
+
+int64_t CountElements(const std::vector<c10::IValue>& stack) {
+  int64_t elements = 0;
+  for (const c10::IValue& value : stack) {
+    Sizes sizes;
+    CollectSizes(value, sizes);
+    for (const std::vector<int64_t>& tensor : sizes) {
+      int64_t product = 1;
+      for (const int64_t size : tensor)
+        product = size != 0 && product > kMaxElements * 4 / size
+                      ? kMaxElements * 4
+                      : product * size;
+      elements += product;
+    }
+  }
+  return elements;
+}
+
+bool IsConvolution(const std::string& name) {
+  return name == "aten::conv1d" || name == "aten::conv2d" ||
+         name == "aten::conv3d" || name == "aten::convolution" ||
+         name == "aten::_convolution" ||
+         absl::StartsWith(name, "aten::conv_transpose");
+}
+
+// The result's sizes of a convolution, whose formula is that of
+// torch.nn.Conv2d's and ConvTranspose2d's documentation; nothing where LibTorch
+// refuses.
+std::optional<Sizes> ConvolutionSizes(const c10::FunctionSchema& schema,
+                                      const std::vector<c10::IValue>& stack) {
+  const auto find = [&](const char* name) -> const c10::IValue* {
+    const std::optional<size_t> position = FindArgument(schema, name);
+    return position && *position < stack.size() ? &stack[*position] : nullptr;
+  };
+  const at::Tensor& input = stack[0].toTensor();
+  const at::Tensor& weight = stack[1].toTensor();
+  const int64_t spatial = weight.dim() - 2;
+  const bool batched = input.dim() == weight.dim();
+  const auto number = [&](const char* name, int64_t axis, int64_t otherwise) {
+    const c10::IValue* value = find(name);
+    if (value == nullptr || !value->isIntList()) return otherwise;
+    const std::vector<int64_t> list = value->toIntVector();
+    if (list.empty()) return otherwise;
+    return list[list.size() == 1 ? 0 : static_cast<size_t>(axis)];
+  };
+  const c10::IValue* padding_mode = find("padding");
+  const bool same = padding_mode != nullptr && padding_mode->isString() &&
+                    padding_mode->toStringRef() == "same";
+  const c10::IValue* flag = find("transposed");
+  const bool transposed = absl::StrContains(schema.name(), "transpose") ||
+                          (flag != nullptr && flag->isBool() && flag->toBool());
+  const c10::IValue* groups_value = find("groups");
+  const int64_t groups = groups_value != nullptr && groups_value->isInt()
+                             ? groups_value->toInt()
+                             : 1;
+  const int64_t channel_axis = batched ? 1 : 0;
+  const int64_t channels = input.size(channel_axis);
+  if (channels != (transposed ? weight.size(0) : weight.size(1) * groups))
+    return std::nullopt;
+  std::vector<int64_t> result = input.sizes().vec();
+  result[static_cast<size_t>(channel_axis)] =
+      transposed ? weight.size(1) * groups : weight.size(0);
+  for (int64_t axis = 0; axis < spatial; ++axis) {
+    int64_t& size = result[static_cast<size_t>(channel_axis + 1 + axis)];
+    const int64_t dilation = number("dilation", axis, 1);
+    const int64_t reach = dilation * (weight.size(axis + 2) - 1) + 1;
+    const int64_t stride = number("stride", axis, 1);
+    const int64_t padding = number("padding", axis, 0);
+    if (transposed) {
+      size = (size - 1) * stride - 2 * padding + reach +
+             number("output_padding", axis, 0);
+    } else if (!same) {
+      if (size + 2 * padding < reach) return std::nullopt;
+      size = (size + 2 * padding - reach) / stride + 1;
+    }
+    if (size < (transposed ? 1 : 0)) return std::nullopt;
+  }
+  return Sizes{result};
+}
+
+bool SaysNotImplemented(absl::string_view message) {
+  return absl::StrContains(message, "Meta") ||
+         absl::StrContains(message, "meta") ||
+         absl::StrContains(message, "not implemented") ||
+         absl::StrContains(message, "Could not run") ||
+         absl::StrContains(message, "data is not allocated") ||
+         absl::StrContains(message, "storage");
+}
+
+}  // namespace
+
+Interpreter::ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
+                                              absl::Span<const int64_t> point) {
+  const c10::InferenceMode inference;
+  ShapesAt found;
+  const auto attempt = [&](bool real) -> absl::Status {
+    SizeEvaluator evaluator(point, real);
+    std::vector<c10::IValue> stack;
+    for (const SizeFunctionRef& function :
+         real ? query.contents : query.shapes) {
+      absl::StatusOr<c10::IValue> value = evaluator.Evaluate(function);
+      if (!value.ok()) return value.status();
+      stack.push_back(*std::move(value));
+    }
+    found.elements = CountElements(stack);
+    if (!real && IsConvolution(query.schema->name())) {
+      if (std::optional<Sizes> sizes = ConvolutionSizes(*query.schema, stack)) {
+        found.sizes = *std::move(sizes);
+        return absl::OkStatus();
+      }
+      return absl::InvalidArgumentError("the convolution has no result");
+    }
+    if (real && found.elements > kMaxElements)
+      return absl::UnavailableError("the operator takes too long");
+    return CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+      if (query.schema->is_vararg())
+        stack.emplace_back(static_cast<int64_t>(stack.size()));
+      query.run(stack);
+      for (const c10::IValue& value : stack) CollectSizes(value, found.sizes);
+      return absl::OkStatus();
+    });
+  };
+  const std::string name =
+      absl::StrCat(query.schema->name(), ".", query.schema->overload_name());
+  absl::Status status = absl::UnavailableError("no shapes without arithmetic");
+  if (no_meta_.count(name) == 0) status = attempt(/*real=*/false);
+  if (!status.ok() && !IsConvolution(query.schema->name())) {
+    if (SaysNotImplemented(status.message())) no_meta_.insert(name);
+    found.sizes.clear();
+    found.real = true;
+    const absl::Status without = status;
+    status = attempt(/*real=*/true);
+    if (absl::IsUnavailable(status) && !SaysNotImplemented(without.message()))
+      status = without;
+  }
+  found.known = !absl::IsUnavailable(status);
+  found.raises = !status.ok();
+  return found;
+}
+
+std::optional<Interpreter::ShapeQuery> Interpreter::MakeShapeQuery(
+    const Invocation& call) const {
+  if (region_.ranges().empty()) return std::nullopt;
+  ShapeQuery query;
+  query.schema = call.schema;
+  query.run = call.run;
+  for (const ProbedRef& argument : call.arguments) {
+    if (HasOpaque(*argument)) return std::nullopt;
+    SizeFunctionRef shape = ShapeOf(argument);
+    if (shape == nullptr) return std::nullopt;
+    query.symbols.insert(query.symbols.end(), shape->symbols.begin(),
+                         shape->symbols.end());
+    query.shapes.push_back(std::move(shape));
+  }
+  std::sort(query.symbols.begin(), query.symbols.end());
+  query.symbols.erase(std::unique(query.symbols.begin(), query.symbols.end()),
+                      query.symbols.end());
+  return query;
+}
+
+void Interpreter::AddContents(const Invocation& call, ShapeQuery& query) const {
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    SizeFunctionRef content = FunctionOf(call.arguments[i]);
+    query.contents.push_back(content != nullptr ? content : query.shapes[i]);
+  }
+}
+
+SizeFunctionRef Interpreter::ShapeOf(const ProbedRef& value) const {
+  if (value->IsTensor() && value->has_type)
+    return SizeFunction::Shape(value->type);
+  if (value->kind == Kind::kList || value->kind == Kind::kTuple) {
+    std::vector<SizeFunctionRef> elements;
+    for (const ProbedRef& element : value->elements) {
+      elements.push_back(ShapeOf(element));
+      if (elements.back() == nullptr) return nullptr;
+    }
+    return SizeFunction::Container(value->kind == Kind::kList
+                                       ? SizeFunction::Kind::kList
+                                       : SizeFunction::Kind::kTuple,
+                                   value->type_hint, {}, std::move(elements));
+  }
+  return FunctionOf(value);
+}
+
+absl::Status Interpreter::CheckSizes(
+    const Invocation& call,
+    const std::vector<std::vector<SizeExpression>>& expected) {
+  std::optional<ShapeQuery> query = MakeShapeQuery(call);
+  if (!query || query->symbols.empty()) return absl::OkStatus();
+  // The same operator on the same sizes was looked at before.
+  std::string key =
+      absl::StrCat(call.schema->name(), ".", call.schema->overload_name());
+  for (const SizeFunctionRef& shape : query->shapes)
+    absl::StrAppend(&key, ";", shape->Describe());
+  for (const std::vector<SizeExpression>& sizes : expected) {
+    absl::StrAppend(&key, "->");
+    for (const SizeExpression& size : sizes)
+      absl::StrAppend(&key, size.ToString(), ",");
+  }
+  if (!checked_calls_.insert(std::move(key)).second) return absl::OkStatus();
+  AddContents(call, *query);
+
+  const auto fits = [&](const ShapesAt& there,
+                        absl::Span<const int64_t> point) {
+    if (!there.known) return true;
+    if (there.raises || there.sizes.size() != expected.size()) return false;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      if (there.sizes[i].size() != expected[i].size()) return false;
+      for (size_t axis = 0; axis < expected[i].size(); ++axis) {
+        if (expected[i][axis].Evaluate(point) != there.sizes[i][axis])
+          return false;
+      }
+    }
+    return true;
+  };
+  const std::string what = absl::StrCat("what ", call.schema->name(), " gives");
+  const ShapesAt at_anchor = FindShapes(*query, region_.anchor());
+  if (!fits(at_anchor, region_.anchor())) {
+    // Where it raises at the anchor, made-up elements are the reason.
+    if (at_anchor.raises) return absl::OkStatus();
+    // What the formula misses may be the same around the anchor.
+    const auto as_at_anchor = [&](absl::Span<const int64_t> point) {
+      const ShapesAt there = FindShapes(*query, point);
+      if (!there.known) return true;
+      if (there.raises || there.sizes.size() != at_anchor.sizes.size())
+        return false;
+      for (size_t i = 0; i < there.sizes.size(); ++i) {
+        const std::vector<int64_t>& wanted = at_anchor.sizes[i];
+        if (there.sizes[i].size() != wanted.size()) return false;
+        for (size_t axis = 0; axis < wanted.size(); ++axis) {
+          const bool missed =
+              i >= expected.size() || axis >= expected[i].size() ||
+              expected[i][axis].Evaluate(region_.anchor()) != wanted[axis];
+          if (missed && there.sizes[i][axis] != wanted[axis]) return false;
+        }
+      }
+      return true;
+    };
+    if (region_.Restrict(query->symbols, as_at_anchor, {},
+                         Reason(absl::StrCat(what, " depends on the size"))))
+      return KeepProbes(what);
+    for (const int symbol : query->symbols)
+      region_.Fix(symbol, Reason(absl::StrCat(what,
+                                              " depends on the size in a way "
+                                              "that has no formula")));
+    return KeepProbes(what);
+  }
+  size_t real_points = 0;
+  for (const SizePoint& point :
+       region_.Points(query->symbols, kCheckedPoints, nullptr)) {
+    const ShapesAt there = FindShapes(*query, point);
+    if (!fits(there, point)) {
+      region_.Restrict(
+          query->symbols,
+          [&](absl::Span<const int64_t> other) {
+            return fits(FindShapes(*query, other), other);
+          },
+          {}, Reason(absl::StrCat(what, " depends on the size")));
+      return KeepProbes(what);
+    }
+    if (there.real && there.elements > kSmallElements &&
+        ++real_points == kRealPoints)
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Interpreter::SettlePartCount(const Invocation& call) {
+  std::optional<ShapeQuery> query = MakeShapeQuery(call);
+  if (!query || query->symbols.empty()) return absl::OkStatus();
+  AddContents(call, *query);
+  const ShapesAt at_anchor = FindShapes(*query, region_.anchor());
+  if (!at_anchor.known || at_anchor.raises) return absl::OkStatus();
+  const char* const what = "the number of parts of a tensor";
+  region_.Restrict(
+      query->symbols,
+      [&](absl::Span<const int64_t> point) {
+        const ShapesAt there = FindShapes(*query, point);
+        return !there.known ||
+               (!there.raises && there.sizes.size() == at_anchor.sizes.size());
+      },
+      {}, Reason(absl::StrCat(what, " depends on the size")));
+  return KeepProbes(what);
+}
+
+absl::Status Interpreter::RestrictToWorking(const Invocation& call,
+                                            const absl::Status& error) {
+  std::optional<ShapeQuery> query = MakeShapeQuery(call);
+  if (!query || query->symbols.empty()) return error;
+  AddContents(call, *query);
+  const auto works = [&](absl::Span<const int64_t> point) {
+    return !FindShapes(*query, point).raises;
+  };
+  if (!works(region_.anchor())) return error;
+  const std::string what =
+      absl::StrCat("whether ", call.schema->name(), " fails");
+  region_.Restrict(query->symbols, works, {},
+                   Reason(absl::StrCat(what, " depends on the size")));
+  absl::Status left = KeepProbes(what);
+  return left.ok() ? error : left;
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,67 @@
+#include "frontend/tracing/shape_only.h"
+
+#include <ATen/Functions.h>
+
+#include <set>
+#include <string>
+
+namespace aitune::frontend {
+namespace {
+
+// Elements of the operands together.
+constexpr int64_t kLarge = int64_t{1} << 20;
+
+}  // namespace
+
+bool IsSlowOnCpu(const c10::FunctionSchema& schema,
+                 const std::vector<c10::IValue>& stack) {
+  static const auto* const kContractions = new std::set<std::string>{
+      "aten::linear",       "aten::matmul",
+      "aten::mm",           "aten::bmm",
+      "aten::addmm",        "aten::baddbmm",
+      "aten::conv1d",       "aten::conv2d",
+      "aten::conv3d",       "aten::convolution",
+      "aten::_convolution", "aten::scaled_dot_product_attention"};
+  if (kContractions->count(schema.name()) == 0) return false;
+  int64_t elements = 0;
+  for (const c10::IValue& value : stack) {
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    const at::Tensor& tensor = value.toTensor();
+    if (tensor.scalar_type() == at::kHalf ||
+        tensor.scalar_type() == at::kBFloat16) {
+      elements += tensor.numel();
+    }
+  }
+  return elements >= kLarge;
+}
+
+void RunForShapes(const c10::FunctionSchema& schema,
+                  const std::function<void(std::vector<c10::IValue>&)>& run,
+                  std::vector<c10::IValue>& stack) {
+  if (schema.name() == "aten::scaled_dot_product_attention") {
+    std::vector<int64_t> sizes = stack[0].toTensor().sizes().vec();
+    sizes.back() = stack[2].toTensor().size(-1);
+    const at::TensorOptions options = stack[0].toTensor().options();
+    stack.assign(1, at::zeros(sizes, options));
+    return;
+  }
+  // LibTorch has no convolution without elements; in float32 it is fast.
+  const bool convolution = schema.name().find("conv") != std::string::npos;
+  c10::ScalarType type = at::kHalf;
+  for (c10::IValue& value : stack) {
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    type = value.toTensor().scalar_type();
+    value = convolution ? value.toTensor().to(at::kFloat)
+                        : value.toTensor().to(at::kMeta);
+  }
+  run(stack);
+  for (c10::IValue& value : stack) {
+    if (!value.isTensor() || !value.toTensor().defined()) continue;
+    value = convolution
+                ? value.toTensor().to(type)
+                : at::zeros(value.toTensor().sizes(),
+                            value.toTensor().options().device(at::kCPU));
+  }
+}
+
+}  // namespace aitune::frontend

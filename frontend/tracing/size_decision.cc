@@ -1,0 +1,348 @@
+// What the program makes of sizes: functions of them, formulas, and decisions,
+// which narrow the region that the trace is right for.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Kind = ProbedValue::Kind;
+using Relation = SizeConstraint::Relation;
+
+// Points at which a formula that was fitted is compared with the function.
+constexpr size_t kFormulaPoints = 4096;
+
+bool IsListOf(const ProbedValue& value) {
+  return value.kind == Kind::kList || value.kind == Kind::kTuple ||
+         value.kind == Kind::kDict;
+}
+
+SizeExpression Difference(const SizeExpression& a, const SizeExpression& b) {
+  return a + b * -1;
+}
+
+// Constraints that hold together only where a < b (or a <= b).
+std::vector<SizeConstraint> Less(const SizeExpression& a,
+                                 const SizeExpression& b, bool or_equal) {
+  return {{Difference(b, a) + (or_equal ? 0 : -1), Relation::kNonNegative}};
+}
+
+// Constraints that all hold only where the truth of `function` is `expected`;
+// none if it is no comparison of formulas.
+std::vector<SizeConstraint> FormsOf(const SizeFunction& function,
+                                    bool expected) {
+  if (const std::optional<SizeExpression> formula = function.Formula())
+    return {{*formula, expected ? Relation::kNonZero : Relation::kZero}};
+  if (function.kind != SizeFunction::Kind::kCall || function.arguments.empty())
+    return {};
+  const std::string& name = function.name;
+  const SizeFunction& first = *function.arguments[0];
+  if (name == "aten::Bool" || name == "aten::is_nonzero" ||
+      name == "aten::item" || name == "aten::Int" ||
+      name == "prim::NumToTensor")
+    return FormsOf(first, expected);
+  if (name == "aten::__not__" || name == "aten::logical_not")
+    return FormsOf(first, !expected);
+  if (function.arguments.size() < 2) return {};
+  const SizeFunction& second = *function.arguments[1];
+  const bool both = name == "aten::__and__" || name == "aten::logical_and";
+  const bool either = name == "aten::__or__" || name == "aten::logical_or";
+  if ((both && expected) || (either && !expected)) {
+    std::vector<SizeConstraint> forms = FormsOf(first, expected);
+    const std::vector<SizeConstraint> others = FormsOf(second, expected);
+    if (forms.empty() || others.empty()) return {};
+    forms.insert(forms.end(), others.begin(), others.end());
+    return forms;
+  }
+  const std::optional<SizeExpression> a = first.Formula();
+  const std::optional<SizeExpression> b = second.Formula();
+  if (!a || !b) return {};
+  if (name == "aten::lt")
+    return expected ? Less(*a, *b, false) : Less(*b, *a, true);
+  if (name == "aten::le")
+    return expected ? Less(*a, *b, true) : Less(*b, *a, false);
+  if (name == "aten::gt")
+    return expected ? Less(*b, *a, false) : Less(*a, *b, true);
+  if (name == "aten::ge")
+    return expected ? Less(*b, *a, true) : Less(*a, *b, false);
+  if (name == "aten::eq" || name == "aten::ne") {
+    const bool equal = (name == "aten::eq") == expected;
+    return {{Difference(*a, *b), equal ? Relation::kZero : Relation::kNonZero}};
+  }
+  return {};
+}
+
+// Those for any value that a decision may have.
+std::vector<SizeConstraint> FormsOf(const SizeFunction& function,
+                                    const c10::IValue& expected) {
+  if (expected.isBool()) return FormsOf(function, expected.toBool());
+  const std::optional<SizeExpression> formula = function.Formula();
+  if (!formula || !expected.isInt()) return {};
+  return {{*formula + SizeExpression(-expected.toInt()), Relation::kZero}};
+}
+
+// (a * symbol + b) floordiv d with these values at these sizes, if there is one
+// with a small d: what the program computes in floating point, such as
+// int(n * 0.3).
+std::optional<SizeExpression> FitRational(int symbol,
+                                          const std::vector<int64_t>& sizes,
+                                          const std::vector<int64_t>& values) {
+  constexpr int64_t kMaxDivisor = 128;
+  const int64_t length = sizes.back() - sizes.front();
+  if (sizes.size() < 8 || length == 0) return std::nullopt;
+  const double slope = static_cast<double>(values.back() - values.front()) /
+                       static_cast<double>(length);
+  for (int64_t divisor = 1; divisor <= kMaxDivisor; ++divisor) {
+    const int64_t near =
+        static_cast<int64_t>(slope * static_cast<double>(divisor));
+    for (int64_t factor = near - 1; factor <= near + 1; ++factor) {
+      if (factor == 0) continue;
+      int64_t low = INT64_MIN, high = INT64_MAX;
+      for (size_t i = 0; i < sizes.size() && low <= high; ++i) {
+        const int64_t rest = values[i] * divisor - factor * sizes[i];
+        low = std::max(low, rest);
+        high = std::min(high, rest + divisor - 1);
+      }
+      if (low > high) continue;
+      return SizeExpression::Binary(
+          SizeExpression::Kind::kFloorDivide,
+          SizeExpression::Symbol(symbol) * factor + SizeExpression(low),
+          divisor);
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+SizeFunctionRef Interpreter::FunctionOf(const ProbedRef& value) const {
+  switch (value->kind) {
+    case Kind::kPlain:
+      if (value->uniform) return SizeFunction::Fixed(value->probes[0]);
+      if (value->size) return SizeFunction::Size(*value->size);
+      return value->function;
+    case Kind::kTensor:
+      if (value->storage->tainted) return nullptr;
+      if (value->uniform && value->storage->constant) {
+        // The program may write to a constant that it made itself.
+        return SizeFunction::Fixed(value->storage->read_only.empty()
+                                       ? c10::IValue(value->tensor().clone())
+                                       : value->probes[0]);
+      }
+      return value->function_version == value->storage->version
+                 ? value->function
+                 : nullptr;
+    case Kind::kList:
+    case Kind::kTuple:
+    case Kind::kDict: {
+      std::vector<SizeFunctionRef> elements;
+      for (const ProbedRef& element : value->elements) {
+        elements.push_back(FunctionOf(element));
+        if (elements.back() == nullptr) return nullptr;
+      }
+      return SizeFunction::Container(
+          value->kind == Kind::kList    ? SizeFunction::Kind::kList
+          : value->kind == Kind::kTuple ? SizeFunction::Kind::kTuple
+                                        : SizeFunction::Kind::kDict,
+          value->type_hint, value->keys, std::move(elements));
+    }
+    default:
+      return nullptr;
+  }
+}
+
+absl::Status Interpreter::KeepProbes(absl::string_view what) {
+  for (const SizePoint& probe : fitter_.probes()) {
+    if (!region_.Contains(probe))
+      return absl::OutOfRangeError(absl::StrCat(what, " depends on the size (",
+                                                absl::StrJoin(probe, ", "),
+                                                " goes another way)"));
+  }
+  return absl::OkStatus();
+}
+
+std::string Interpreter::Reason(absl::string_view what) const {
+  const std::string& location = builder_.site().location;
+  return absl::StrCat(what, location.empty() ? "" : " at ", location);
+}
+
+absl::Status Interpreter::Divergence(const std::vector<int64_t>& values,
+                                     absl::string_view what) {
+  const std::string text = Reason(
+      absl::StrCat(what, " depends on the size in a way that has no formula"));
+  // A size of 1 may be the only trouble: it broadcasts.
+  if (!region_.ExcludeOnes(text)) {
+    std::vector<int> symbols = fitter_.DependsOn(values);
+    if (symbols.empty()) symbols = AllSymbols();
+    for (const int symbol : symbols) region_.Fix(symbol, text);
+  }
+  return absl::OutOfRangeError(
+      absl::StrCat(what, " depends on the size in a way that has no formula (",
+                   absl::StrJoin(values, ", "), ")"));
+}
+
+std::vector<int> Interpreter::AllSymbols() const {
+  std::vector<int> symbols;
+  for (size_t s = 0; s < region_.ranges().size(); ++s)
+    symbols.push_back(static_cast<int>(s));
+  return symbols;
+}
+
+absl::Status Interpreter::Settle(const ProbedRef& value,
+                                 absl::string_view what) {
+  if (value->kind != Kind::kPlain || value->uniform) return absl::OkStatus();
+  const SizeFunctionRef function = FunctionOf(value);
+  if (function == nullptr) {
+    for (const int symbol : AllSymbols()) {
+      if (region_.ranges()[static_cast<size_t>(symbol)].min <
+          region_.ranges()[static_cast<size_t>(symbol)].max)
+        region_.Fix(symbol, Reason(absl::StrCat(what, " depends on the size")));
+    }
+    if (absl::Status status = KeepProbes(what); !status.ok()) return status;
+    value->uniform = true;
+    return absl::OkStatus();
+  }
+  absl::StatusOr<c10::IValue> expected =
+      SizeEvaluator(region_.anchor(), /*real=*/false).Evaluate(function);
+  if (!expected.ok()) return expected.status();
+  const auto holds = [&](absl::Span<const int64_t> point) {
+    const absl::StatusOr<c10::IValue> there =
+        SizeEvaluator(point, /*real=*/false).Evaluate(function);
+    return there.ok() && SamePlainValue(*there, *expected);
+  };
+  region_.Restrict(function->symbols, holds, FormsOf(*function, *expected),
+                   Reason(absl::StrCat(what, " depends on the size")));
+  if (absl::Status status = KeepProbes(what); !status.ok()) return status;
+  for (c10::IValue& probe : value->probes) probe = *expected;
+  value->uniform = true;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> Interpreter::IsNonNegative(const SizeExpression& size,
+                                                absl::string_view what) {
+  if (size.constant()) return *size.constant() >= 0;
+  const bool result = size.Evaluate(region_.anchor()) >= 0;
+  const SizeConstraint constraint = {result ? size : size * -1 + -1,
+                                     Relation::kNonNegative};
+  const std::string reason = Reason(absl::StrCat(what, " depends on the size"));
+  region_.Restrict(
+      SymbolsOf(size),
+      [&](absl::Span<const int64_t> point) { return constraint.Holds(point); },
+      {constraint}, reason);
+  if (absl::Status status = KeepProbes(what); !status.ok()) return status;
+  return result;
+}
+
+ProbedRef Interpreter::MakeSize(const SizeExpression& size) {
+  std::vector<c10::IValue> probes;
+  for (const int64_t value : fitter_.Evaluate(size)) probes.emplace_back(value);
+  ProbedRef plain = MakePlain(std::move(probes));
+  plain->size = size;
+  plain->uniform = size.constant().has_value();
+  return plain;
+}
+
+std::optional<SizeExpression> Interpreter::FormulaOf(
+    const SizeFunctionRef& function, const std::vector<int64_t>& values) {
+  if (function == nullptr) return std::nullopt;
+  if (std::optional<SizeExpression> formula = function->Formula())
+    return formula;
+  bool complete = false;
+  const std::vector<SizePoint> points =
+      region_.Points(function->symbols, kFormulaPoints, &complete);
+  std::vector<int64_t> there;
+  for (const SizePoint& point : points) {
+    const absl::StatusOr<c10::IValue> value =
+        SizeEvaluator(point, /*real=*/false).Evaluate(function);
+    if (!value.ok()) return std::nullopt;
+    if (value->isTensor()) {
+      there.push_back(value->toTensor().item<int64_t>());
+    } else if (value->isInt()) {
+      there.push_back(value->toInt());
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (std::optional<SizeExpression> fitted = fitter_.Fit(values)) {
+    bool matches = true;
+    for (size_t i = 0; i < points.size(); ++i)
+      matches = matches && fitted->Evaluate(points[i]) == there[i];
+    if (matches) return fitted;
+  }
+  if (!complete || function->symbols.size() != 1) return std::nullopt;
+  const int symbol = function->symbols[0];
+  std::vector<int64_t> sizes;
+  for (const SizePoint& point : points)
+    sizes.push_back(point[static_cast<size_t>(symbol)]);
+  return FitRational(symbol, sizes, there);
+}
+
+void Interpreter::MarkDerived(const ProbedRef& result,
+                              const SizeFunctionRef& function) {
+  if (IsListOf(*result)) {
+    for (size_t i = 0; i < result->elements.size(); ++i)
+      MarkDerived(
+          result->elements[i],
+          function == nullptr ? nullptr : SizeFunction::Element(function, i));
+    return;
+  }
+  if (result->kind != Kind::kPlain && !result->IsTensor()) return;
+  if (result->kind == Kind::kPlain && result->probes[0].isNone() &&
+      result->uniform)
+    return;
+  result->uniform = false;
+  result->function = function;
+  if (result->IsTensor()) result->function_version = result->storage->version;
+}
+
+std::vector<SizeFunctionRef> Interpreter::ResultFunctions(
+    const Invocation& call) const {
+  const bool sizes_only = IsSizeQuery(*call.schema);
+  std::vector<SizeFunctionRef> arguments;
+  for (const ProbedRef& argument : call.arguments) {
+    SizeFunctionRef function = FunctionOf(argument);
+    // Of tensors with input data in them only queries are functions.
+    const bool has_sizes =
+        argument->has_sizes || (argument->IsTensor() && argument->has_type);
+    if (function == nullptr && has_sizes && IsMetadataQuery(*call.schema)) {
+      const bool contiguous = std::all_of(
+          argument->probes.begin(), argument->probes.end(),
+          [](const c10::IValue& v) { return v.toTensor().is_contiguous(); });
+      if (sizes_only || (contiguous && argument->IsTensor()))
+        function = SizeFunction::Shape(argument->type);
+    }
+    if (function == nullptr) return {call.result_count, nullptr};
+    arguments.push_back(std::move(function));
+  }
+  std::vector<SizeFunctionRef> functions;
+  for (size_t i = 0; i < call.result_count; ++i)
+    functions.push_back(
+        SizeFunction::Call(*call.schema, call.run, arguments, i));
+  return functions;
+}
+
+absl::Status Interpreter::SettleLength(const SizeFunctionRef& function) {
+  const auto length = [&](absl::Span<const int64_t> point) -> int64_t {
+    const absl::StatusOr<c10::IValue> list =
+        SizeEvaluator(point, /*real=*/false).Evaluate(function);
+    if (!list.ok() || !list->isList()) return -1;
+    return static_cast<int64_t>(list->toListRef().size());
+  };
+  const int64_t expected = length(region_.anchor());
+  const char* const what = "the length of a list";
+  region_.Restrict(
+      function->symbols,
+      [&](absl::Span<const int64_t> point) {
+        return length(point) == expected;
+      },
+      {}, Reason(absl::StrCat(what, " depends on the size")));
+  return KeepProbes(what);
+}
+
+}  // namespace aitune::frontend

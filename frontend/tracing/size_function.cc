@@ -1,0 +1,230 @@
+#include "frontend/tracing/size_function.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
+#include "runtime/tensor/size_constraint.h"
+
+namespace aitune::frontend {
+namespace {
+
+using Kind = SizeFunction::Kind;
+
+std::vector<int> SymbolsOfAll(const std::vector<SizeFunctionRef>& functions) {
+  std::set<int> symbols;
+  for (const SizeFunctionRef& function : functions)
+    symbols.insert(function->symbols.begin(), function->symbols.end());
+  return {symbols.begin(), symbols.end()};
+}
+
+}  // namespace
+
+SizeFunctionRef SizeFunction::Fixed(c10::IValue value) {
+  auto function = std::make_shared<SizeFunction>();
+  function->fixed = std::move(value);
+  return function;
+}
+
+SizeFunctionRef SizeFunction::Size(const SizeExpression& size) {
+  if (size.constant()) return Fixed(*size.constant());
+  auto function = std::make_shared<SizeFunction>();
+  function->kind = Kind::kSize;
+  function->size = size;
+  function->symbols = SymbolsOf(size);
+  return function;
+}
+
+SizeFunctionRef SizeFunction::Shape(TensorType type) {
+  auto function = std::make_shared<SizeFunction>();
+  function->kind = Kind::kShape;
+  std::set<int> symbols;
+  for (const SizeExpression& size : type.sizes) {
+    const std::vector<int> read = SymbolsOf(size);
+    symbols.insert(read.begin(), read.end());
+  }
+  function->symbols.assign(symbols.begin(), symbols.end());
+  function->shape = std::move(type);
+  return function;
+}
+
+SizeFunctionRef SizeFunction::Call(const c10::FunctionSchema& schema,
+                                   RecordedFunction run,
+                                   std::vector<SizeFunctionRef> arguments,
+                                   size_t index) {
+  auto function = std::make_shared<SizeFunction>();
+  function->kind = Kind::kCall;
+  function->name = schema.name();
+  function->run = std::move(run);
+  function->is_vararg = schema.is_vararg();
+  function->symbols = SymbolsOfAll(arguments);
+  function->arguments = std::move(arguments);
+  function->index = index;
+  return function;
+}
+
+SizeFunctionRef SizeFunction::Element(SizeFunctionRef list, size_t index) {
+  auto function = std::make_shared<SizeFunction>();
+  function->kind = Kind::kElement;
+  function->index = index;
+  function->symbols = list->symbols;
+  function->arguments = {std::move(list)};
+  return function;
+}
+
+SizeFunctionRef SizeFunction::Container(Kind kind, c10::TypePtr type,
+                                        std::vector<c10::IValue> keys,
+                                        std::vector<SizeFunctionRef> elements) {
+  auto function = std::make_shared<SizeFunction>();
+  function->kind = kind;
+  function->type = std::move(type);
+  function->keys = std::move(keys);
+  function->symbols = SymbolsOfAll(elements);
+  function->arguments = std::move(elements);
+  return function;
+}
+
+std::optional<SizeExpression> SizeFunction::Formula() const {
+  if (kind == Kind::kSize) return size;
+  if (kind == Kind::kFixed && fixed.isInt())
+    return SizeExpression(fixed.toInt());
+  return std::nullopt;
+}
+
+std::string SizeFunction::Describe() const {
+  switch (kind) {
+    case Kind::kFixed:
+      return frontend::Describe(fixed);
+    case Kind::kSize:
+      return size.ToString();
+    case Kind::kShape: {
+      std::string text = absl::StrCat(static_cast<int>(shape.dtype), "[");
+      for (const SizeExpression& axis : shape.sizes)
+        absl::StrAppend(&text, axis.ToString(), ",");
+      return text + "]";
+    }
+    case Kind::kCall:
+    case Kind::kElement:
+      return absl::StrCat(name, "@", reinterpret_cast<uintptr_t>(this));
+    case Kind::kList:
+    case Kind::kTuple:
+    case Kind::kDict:
+      break;
+  }
+  std::string text = "(";
+  for (const SizeFunctionRef& argument : arguments)
+    absl::StrAppend(&text, argument->Describe(), ",");
+  return text + ")";
+}
+
+absl::StatusOr<c10::IValue> SizeEvaluator::Evaluate(
+    const SizeFunctionRef& function) {
+  switch (function->kind) {
+    case Kind::kFixed:
+      return function->fixed;
+    case Kind::kSize:
+      return c10::IValue(function->size.Evaluate(point_));
+    default:
+      break;
+  }
+  if (const auto known = known_.find(function.get()); known != known_.end())
+    return known->second;
+  AITUNE_ASSIGN_OR_RETURN(c10::IValue value, Make(*function));
+  known_.emplace(function.get(), value);
+  return value;
+}
+
+absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
+  if (function.kind == Kind::kShape) {
+    std::vector<int64_t> sizes;
+    for (const SizeExpression& size : function.shape.sizes)
+      sizes.push_back(size.Evaluate(point_));
+    if (std::any_of(sizes.begin(), sizes.end(),
+                    [](int64_t size) { return size < 0; }))
+      return absl::InvalidArgumentError("a size would be negative");
+    const at::TensorOptions options =
+        at::TensorOptions()
+            .dtype(ToScalarType(function.shape.dtype))
+            .device(real_ ? at::kCPU : at::kMeta);
+    return c10::IValue(real_ ? at::zeros(sizes, options)
+                             : at::empty(sizes, options));
+  }
+  std::vector<c10::IValue> arguments;
+  for (const SizeFunctionRef& argument : function.arguments) {
+    AITUNE_ASSIGN_OR_RETURN(c10::IValue value, Evaluate(argument));
+    arguments.push_back(std::move(value));
+  }
+  switch (function.kind) {
+    case Kind::kCall: {
+      AITUNE_RETURN_IF_ERROR(CatchExceptions(
+          absl::StatusCode::kInvalidArgument, function.name, [&] {
+            if (function.is_vararg)
+              arguments.emplace_back(static_cast<int64_t>(arguments.size()));
+            function.run(arguments);
+            return absl::OkStatus();
+          }));
+      if (function.index >= arguments.size())
+        return absl::InvalidArgumentError(
+            absl::StrCat(function.name, " gives too few results"));
+      return arguments[function.index];
+    }
+    case Kind::kElement: {
+      const c10::IValue& list = arguments[0];
+      const c10::ArrayRef<c10::IValue> elements =
+          list.isTuple()
+              ? c10::ArrayRef<c10::IValue>(list.toTupleRef().elements())
+              : list.toListRef();
+      if (function.index >= elements.size())
+        return absl::InvalidArgumentError("a list would be shorter");
+      return elements[function.index];
+    }
+    case Kind::kList: {
+      c10::impl::GenericList list(
+          function.type->expect<c10::ListType>()->getElementType());
+      for (c10::IValue& element : arguments) list.push_back(std::move(element));
+      return c10::IValue(list);
+    }
+    case Kind::kTuple:
+      return c10::IValue(c10::ivalue::Tuple::create(std::move(arguments)));
+    case Kind::kDict: {
+      const auto type = function.type->expect<c10::DictType>();
+      c10::impl::GenericDict dict(type->getKeyType(), type->getValueType());
+      for (size_t i = 0; i < arguments.size(); ++i)
+        dict.insert(function.keys[i], arguments[i]);
+      return c10::IValue(dict);
+    }
+    default:
+      break;
+  }
+  return absl::InternalError("no such function of sizes");
+}
+
+bool SamePlainValue(const c10::IValue& a, const c10::IValue& b) {
+  if (a.tagKind() != b.tagKind()) return false;
+  if (a.isDouble()) {
+    // NaN equals itself: it was seen, not computed with.
+    return a.toDouble() == b.toDouble() ||
+           (a.toDouble() != a.toDouble() && b.toDouble() != b.toDouble());
+  }
+  if (a.isInt() || a.isBool() || a.isString() || a.isNone() || a.isDevice())
+    return a == b;
+  if (a.isList() || a.isTuple()) {
+    const auto elements = [](const c10::IValue& value) {
+      return value.isTuple() ? value.toTupleRef().elements().vec()
+                             : value.toListRef().vec();
+    };
+    const std::vector<c10::IValue> left = elements(a), right = elements(b);
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                      SamePlainValue);
+  }
+  return a.is(b);
+}
+
+}  // namespace aitune::frontend

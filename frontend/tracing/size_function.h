@@ -1,0 +1,101 @@
+// A value of the program that depends on sizes alone, as a function of them.
+//
+// The interpreter sees such a value at a few combinations of sizes (probes).
+// Whether it is the same at others is not guessed: the operators that made it
+// are kept, and run again for any combination. Leaves are constants, sizes with
+// a formula, and tensors of input data, of which only the sizes are known.
+// Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TRACING_SIZE_FUNCTION_H_
+#define AITUNE_FRONTEND_TRACING_SIZE_FUNCTION_H_
+
+#include <ATen/core/function_schema.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/jit_type.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "frontend/trace/recorded_op.h"
+#include "frontend/trace/trace.h"
+#include "runtime/tensor/size_expression.h"
+
+namespace aitune::frontend {
+
+struct SizeFunction;
+using SizeFunctionRef = std::shared_ptr<const SizeFunction>;
+
+// Immutable once made.
+struct SizeFunction {
+  enum class Kind {
+    kFixed,
+    kSize,
+    kShape,    // a tensor of which only dtype and sizes are known
+    kCall,     // result number `index` of an operator
+    kElement,  // element number `index` of a list or tuple
+    kList,
+    kTuple,
+    kDict,
+  };
+  Kind kind = Kind::kFixed;
+  c10::IValue fixed;                       // kFixed
+  SizeExpression size;                     // kSize
+  TensorType shape;                        // kShape
+  std::string name;                        // kCall: "aten::lt"
+  RecordedFunction run;                    // kCall
+  bool is_vararg = false;                  // kCall
+  size_t index = 0;                        // kCall, kElement
+  c10::TypePtr type;                       // of a list, tuple or dict
+  std::vector<c10::IValue> keys;           // kDict
+  std::vector<SizeFunctionRef> arguments;  // of a call; elements; the list
+  std::vector<int> symbols;                // that it depends on, ascending
+
+  static SizeFunctionRef Fixed(c10::IValue value);
+  static SizeFunctionRef Size(const SizeExpression& size);
+  static SizeFunctionRef Shape(TensorType type);
+  static SizeFunctionRef Call(const c10::FunctionSchema& schema,
+                              RecordedFunction run,
+                              std::vector<SizeFunctionRef> arguments,
+                              size_t index);
+  static SizeFunctionRef Element(SizeFunctionRef list, size_t index);
+  // kind: kList, kTuple or kDict.
+  static SizeFunctionRef Container(Kind kind, c10::TypePtr type,
+                                   std::vector<c10::IValue> keys,
+                                   std::vector<SizeFunctionRef> elements);
+
+  // Tells functions apart by their text: equal texts give equal sizes.
+  std::string Describe() const;
+
+  // The integer formula, if it is one without running anything.
+  std::optional<SizeExpression> Formula() const;
+};
+
+// Evaluates functions at one combination of sizes; parts that functions share
+// are run once. Tensors of which only sizes are known are on the meta device,
+// or, with `real`, zeros. Not thread-safe.
+class SizeEvaluator {
+ public:
+  SizeEvaluator(absl::Span<const int64_t> point, bool real)
+      : point_(point.begin(), point.end()), real_(real) {}
+
+  // kInvalidArgument where an operator raises.
+  absl::StatusOr<c10::IValue> Evaluate(const SizeFunctionRef& function);
+
+ private:
+  absl::StatusOr<c10::IValue> Make(const SizeFunction& function);
+
+  const std::vector<int64_t> point_;
+  const bool real_;
+  std::unordered_map<const SizeFunction*, c10::IValue> known_;
+};
+
+// Whether both hold the same number, string, None, or list of such.
+bool SamePlainValue(const c10::IValue& a, const c10::IValue& b);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TRACING_SIZE_FUNCTION_H_

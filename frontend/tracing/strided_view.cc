@@ -1,0 +1,75 @@
+// aten::as_strided: it speaks of memory, which compiled code and regions lay
+// out otherwise than eager does. In a trace it picks elements by their indices.
+#include <ATen/Functions.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+// For each element of `view`, which shares the memory of `self`, the index of
+// that element in `self`, flattened. Nothing if memory between or beyond the
+// elements of `self` is in it.
+std::optional<at::Tensor> IndicesInto(const at::Tensor& self,
+                                      const at::Tensor& view) {
+  if (view.numel() == 0)
+    return at::empty(view.sizes(), at::TensorOptions().dtype(at::kLong));
+  const int64_t offset = view.storage_offset() - self.storage_offset();
+  int64_t last = offset;
+  for (int64_t axis = 0; axis < view.dim(); ++axis)
+    last += (view.size(axis) - 1) * view.stride(axis);
+  if (!self.is_non_overlapping_and_dense() || offset < 0 ||
+      last >= self.numel())
+    return std::nullopt;
+  const at::Tensor indices = at::empty_strided(
+      self.sizes(), self.strides(), at::TensorOptions().dtype(at::kLong));
+  indices.copy_(at::arange(self.numel()).view(self.sizes()));
+  return indices.as_strided(view.sizes(), view.strides(), offset).contiguous();
+}
+
+}  // namespace
+
+absl::StatusOr<Interpreter::Results> Interpreter::EmitStridedView(
+    const Invocation& call) {
+  const ProbedRef& source = call.arguments[0];
+  absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
+      Execute(call);
+  if (!executed.ok()) return executed.status();
+  auto result = std::make_shared<ProbedValue>();
+  result->kind = ProbedValue::Kind::kTensor;
+  std::optional<at::Tensor> indices;
+  for (size_t probe = 0; probe < executed->size(); ++probe) {
+    const at::Tensor view = executed->at(probe)[0].toTensor();
+    const std::optional<at::Tensor> here =
+        IndicesInto(source->tensor(probe), view);
+    if (!here) {
+      return absl::UnimplementedError(absl::StrCat(
+          call.schema->name(), " reaches memory that is not its tensor's"));
+    }
+    if (indices && !at::equal(*indices, *here)) {
+      return absl::UnimplementedError(absl::StrCat(
+          call.schema->name(), " picks other elements for other sizes"));
+    }
+    indices = here;
+    result->probes.emplace_back(view);
+  }
+  const absl::StatusOr<ValueId> self = functionalizer_.Read(*source);
+  if (!self.ok()) return self.status();
+  result->type.dtype = source->type.dtype;
+  for (const int64_t size : indices->sizes())
+    result->type.sizes.emplace_back(size);
+  result->has_type = true;
+  result->id = builder_.AddFunctionalCall(
+      "aten::take", "",
+      {ArgumentTemplate::Value(*self),
+       ArgumentTemplate::Value(builder_.AddConstant(*indices, ""))},
+      result->type);
+  functionalizer_.ShareStorage(result, *source, ViewStep());
+  return Results({std::move(result)});
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,103 @@
+#include "frontend/values/gpu.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/ivalue.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/values/pytree.h"
+#include "runtime/cuda/device.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+c10::Device Gpu(int gpu) {
+  return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(gpu)};
+}
+
+}  // namespace
+
+int GpuOf(const Device& device) {
+  return device.type == "cuda" ? std::max(device.index, 0) : -1;
+}
+
+absl::Status StartLibTorchCuda(int gpu) {
+  // First ours, whose errors name the driver or the GPU.
+  AITUNE_RETURN_IF_ERROR(cuda::Device::Open(gpu).status());
+  // Its registrations must be seen by the LibTorch in this process.
+  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+    return absl::NotFoundError(absl::StrCat(
+        "LibTorch's libtorch_cuda.so cannot be loaded (", dlerror(),
+        "). It comes with LibTorch for CUDA: add its folder to "
+        "LD_LIBRARY_PATH. --device cpu works without it."));
+  }
+  try {
+    at::empty({1}, at::TensorOptions().device(Gpu(gpu)));
+  } catch (const std::exception& error) {
+    std::string text = error.what();
+    text.erase(std::min(text.find('\n'), text.size()));
+    return absl::FailedPreconditionError(
+        absl::StrCat("LibTorch cannot use cuda:", gpu, ": ", text));
+  }
+  return absl::OkStatus();
+}
+
+ValueList ToGpu(const ValueList& values, int gpu) {
+  std::vector<c10::IValue> moved;
+  for (const c10::IValue& value : values.values()) {
+    moved.push_back(MapTensors(value, [&](const at::Tensor& tensor, int) {
+      return tensor.defined() ? tensor.to(Gpu(gpu)) : tensor;
+    }));
+  }
+  return ValueList(std::move(moved));
+}
+
+c10::IValue ToCpu(const c10::IValue& value) {
+  return MapTensors(value, [](const at::Tensor& tensor, int) {
+    return tensor.defined() ? tensor.cpu() : tensor;
+  });
+}
+
+ValueList ToCpu(const ValueList& values) {
+  std::vector<c10::IValue> moved;
+  for (const c10::IValue& value : values.values())
+    moved.push_back(ToCpu(value));
+  return ValueList(std::move(moved));
+}
+
+void* CurrentStream(int gpu) {
+  const c10::impl::VirtualGuardImpl implementation(c10::DeviceType::CUDA);
+  return implementation.getStream(Gpu(gpu)).native_handle();
+}
+
+struct GpuClock::Impl {
+  int gpu = 0;
+  cuda::Event start, end;
+};
+
+GpuClock::GpuClock(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+GpuClock::~GpuClock() = default;
+
+absl::StatusOr<std::unique_ptr<GpuClock>> GpuClock::Create(int gpu) {
+  AITUNE_ASSIGN_OR_RETURN(const cuda::Device* device, cuda::Device::Open(gpu));
+  auto impl = std::make_unique<Impl>();
+  impl->gpu = gpu;
+  AITUNE_ASSIGN_OR_RETURN(impl->start, cuda::Event::Create(*device, true));
+  AITUNE_ASSIGN_OR_RETURN(impl->end, cuda::Event::Create(*device, true));
+  return std::unique_ptr<GpuClock>(new GpuClock(std::move(impl)));
+}
+
+absl::StatusOr<double> GpuClock::Time(
+    const std::function<absl::Status()>& call) const {
+  const auto stream = static_cast<CUstream>(CurrentStream(impl_->gpu));
+  AITUNE_RETURN_IF_ERROR(impl_->start.Record(stream));
+  AITUNE_RETURN_IF_ERROR(call());
+  AITUNE_RETURN_IF_ERROR(impl_->end.Record(stream));
+  return impl_->end.MillisecondsSince(impl_->start);
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,19 @@
+// LibTorch's stream and memory for regions that are recorded into CUDA graphs.
+#ifndef AITUNE_FRONTEND_VALUES_GPU_REGION_RECORDER_H_
+#define AITUNE_FRONTEND_VALUES_GPU_REGION_RECORDER_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "runtime/cuda/region_recorder.h"
+
+namespace aitune::frontend {
+
+// For GPU `gpu`, after StartLibTorchCuda. kUnimplemented when LibTorch's CUDA
+// library is not one that this was compiled for.
+absl::StatusOr<std::shared_ptr<cuda::RegionRecorder>> LibTorchRegionRecorder(
+    int gpu);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_VALUES_GPU_REGION_RECORDER_H_

@@ -1,0 +1,96 @@
+#include "frontend/values/pytree.h"
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+
+namespace aitune::frontend {
+namespace {
+
+std::string KeyText(const c10::IValue& key) {
+  if (key.isString()) return absl::StrCat("'", key.toStringRef(), "'");
+  std::ostringstream text;
+  text << key;
+  return text.str();
+}
+
+void Walk(const c10::IValue& value, const std::string& path,
+          std::vector<Leaf>& leaves) {
+  if (value.isTuple()) {
+    const auto& elements = value.toTupleRef().elements();
+    for (size_t i = 0; i < elements.size(); ++i)
+      Walk(elements[i], absl::StrCat(path, "[", i, "]"), leaves);
+  } else if (value.isList()) {
+    const auto list = value.toList();
+    for (size_t i = 0; i < list.size(); ++i)
+      Walk(list.get(i), absl::StrCat(path, "[", i, "]"), leaves);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) {
+      Walk(entry.value(), absl::StrCat(path, "[", KeyText(entry.key()), "]"),
+           leaves);
+    }
+  } else {
+    leaves.push_back({path, std::make_shared<c10::IValue>(value)});
+  }
+}
+
+}  // namespace
+
+std::vector<Leaf> Leaves(const c10::IValue& value) {
+  std::vector<Leaf> leaves;
+  Walk(value, "", leaves);
+  return leaves;
+}
+
+std::vector<at::Tensor> TensorLeaves(const c10::IValue& value) {
+  std::vector<at::Tensor> tensors;
+  for (const Leaf& leaf : Leaves(value)) {
+    if (leaf.value->isTensor()) tensors.push_back(leaf.value->toTensor());
+  }
+  return tensors;
+}
+
+c10::IValue MapLeaves(
+    const c10::IValue& value,
+    const std::function<c10::IValue(const c10::IValue&)>& map) {
+  if (value.isTuple()) {
+    std::vector<c10::IValue> elements;
+    for (const c10::IValue& element : value.toTupleRef().elements())
+      elements.push_back(MapLeaves(element, map));
+    auto type = value.type()->cast<c10::TupleType>();
+    if (type && type->schema())
+      return c10::ivalue::Tuple::createNamed(std::move(elements), type);
+    return c10::ivalue::Tuple::create(std::move(elements));
+  }
+  if (value.isList()) {
+    const auto list = value.toList();
+    c10::impl::GenericList copy(list.elementType());
+    for (size_t i = 0; i < list.size(); ++i)
+      copy.push_back(MapLeaves(list.get(i), map));
+    return copy;
+  }
+  if (value.isGenericDict()) {
+    const auto dict = value.toGenericDict();
+    c10::impl::GenericDict copy(dict.keyType(), dict.valueType());
+    for (const auto& entry : dict)
+      copy.insert(entry.key(), MapLeaves(entry.value(), map));
+    return copy;
+  }
+  return map(value);
+}
+
+c10::IValue MapTensors(
+    const c10::IValue& value,
+    const std::function<at::Tensor(const at::Tensor&, int)>& map) {
+  int index = 0;
+  return MapLeaves(value, [&](const c10::IValue& leaf) -> c10::IValue {
+    return leaf.isTensor() ? map(leaf.toTensor(), index++) : leaf;
+  });
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,46 @@
+// Nested TorchScript values (tuples, lists, dicts) seen as leaves with paths.
+#ifndef AITUNE_FRONTEND_VALUES_PYTREE_H_
+#define AITUNE_FRONTEND_VALUES_PYTREE_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace at {
+class Tensor;
+}  // namespace at
+namespace c10 {
+struct IValue;
+}  // namespace c10
+
+namespace aitune::frontend {
+
+struct Leaf {
+  std::string
+      path;  // as Python would index it: "[0]['mask']"; "" for the value itself
+  std::shared_ptr<const c10::IValue> value;
+};
+
+// The leaves of `value` in depth-first order: tensors, numbers, strings, None
+// and objects. Dicts are walked in insertion order.
+std::vector<Leaf> Leaves(const c10::IValue& value);
+
+// The tensors among the leaves.
+std::vector<at::Tensor> TensorLeaves(const c10::IValue& value);
+
+// A copy of `value` with each leaf replaced by `map(leaf)`, in the order of
+// Leaves. Named tuples keep their names.
+c10::IValue MapLeaves(
+    const c10::IValue& value,
+    const std::function<c10::IValue(const c10::IValue&)>& map);
+
+// A copy of `value` with each tensor replaced by `map(tensor, index)`, where
+// index counts the tensors in the order of Leaves. Other leaves are shared.
+c10::IValue MapTensors(
+    const c10::IValue& value,
+    const std::function<at::Tensor(const at::Tensor&, int)>& map);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_VALUES_PYTREE_H_

@@ -1,0 +1,75 @@
+#include "frontend/values/value_list.h"
+
+#include <ATen/core/Dict.h>
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/serialization/pickle.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+// A list, tuple or dict of arguments as the arguments.
+std::vector<c10::IValue> Arguments(const c10::IValue& value) {
+  if (value.isTuple()) return value.toTupleRef().elements();
+  if (value.isList()) return value.toListRef().vec();
+  if (value.isGenericDict()) {
+    std::vector<c10::IValue> values;
+    for (const auto& entry : value.toGenericDict())
+      values.push_back(entry.value());
+    return values;
+  }
+  return {value};
+}
+
+}  // namespace
+
+ValueList::ValueList() : ValueList(std::vector<c10::IValue>()) {}
+
+ValueList::ValueList(std::vector<c10::IValue> values)
+    : values_(
+          std::make_shared<const std::vector<c10::IValue>>(std::move(values))) {
+}
+
+int ValueList::size() const { return static_cast<int>(values_->size()); }
+
+std::string ValueList::Describe() const {
+  return absl::StrJoin(*values_, ", ",
+                       [](std::string* out, const c10::IValue& value) {
+                         absl::StrAppend(out, frontend::Describe(value));
+                       });
+}
+
+absl::StatusOr<ValueList> LoadSamples(const std::string& path) {
+  // Opening a pipe would wait for its other end.
+  std::error_code error;
+  const auto file_status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(file_status) &&
+      !std::filesystem::is_regular_file(file_status))
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": is not a regular file; save the samples to one"));
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return absl::NotFoundError(
+        absl::StrCat(path, ": no such file, or it cannot be read"));
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)),
+                                std::istreambuf_iterator<char>());
+  ValueList samples;
+  const absl::Status status = CatchExceptions(
+      absl::StatusCode::kInvalidArgument,
+      absl::StrCat(path, ": not a list of tensors written by torch.save"), [&] {
+        samples = ValueList(Arguments(torch::jit::pickle_load(bytes)));
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return samples;
+}
+
+}  // namespace aitune::frontend

@@ -1,0 +1,44 @@
+// Arguments or results of a model: a handle on LibTorch values that code
+// without LibTorch's headers can hold, pass on and print.
+#ifndef AITUNE_FRONTEND_VALUES_VALUE_LIST_H_
+#define AITUNE_FRONTEND_VALUES_VALUE_LIST_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace c10 {
+struct IValue;
+}  // namespace c10
+
+namespace aitune::frontend {
+
+// A list of IValues, shared by copies and never changed through them.
+class ValueList {
+ public:
+  // The empty list.
+  ValueList();
+  explicit ValueList(std::vector<c10::IValue> values);
+
+  int size() const;
+  // The values themselves, for code that includes ATen/core/ivalue.h.
+  const std::vector<c10::IValue>& values() const { return *values_; }
+
+  // For example "float32[1,3,224,224], int64=5".
+  std::string Describe() const;
+
+ private:
+  std::shared_ptr<const std::vector<c10::IValue>> values_;
+};
+
+// Reads sample inputs that torch.save wrote: a tensor (one argument), a list
+// or tuple (its elements are the arguments) or a dict (its values, in order).
+// kNotFound, or kInvalidArgument when it is not such a file.
+absl::StatusOr<ValueList> LoadSamples(const std::string& path);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_VALUES_VALUE_LIST_H_

@@ -1,0 +1,324 @@
+#include "runtime/bundle/bundle.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "runtime/bundle/bundle.pb.h"
+#include "runtime/hash/sha256.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A file is: magic, size of the index (8 bytes, little endian), SHA-256 of the
+// index, the index, the blobs at aligned offsets. A folder has the first four
+// in its file "index" and each blob in a file of its own.
+constexpr char kMagic[] = "AITUNEB1";
+constexpr size_t kMagicBytes = 8, kHeaderBytes = kMagicBytes + 8 + 32;
+constexpr size_t kAlignment = 64;
+constexpr char kIndexFile[] = "index";
+constexpr uint64_t kLargestIndex = size_t{64} << 20;
+
+absl::Status SystemError(const fs::path& path, const char* what, int error) {
+  const std::string text =
+      absl::StrCat(path.string(), ": ", what, ": ", std::strerror(error));
+  switch (error) {
+    case ENOENT:
+      return absl::NotFoundError(text);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return absl::PermissionDeniedError(text);
+    case ENOSPC:
+    case EDQUOT:
+      return absl::ResourceExhaustedError(text);
+    case ELOOP:
+      return absl::InvalidArgumentError(absl::StrCat(
+          path.string(), ": is a link, which a bundle can't have"));
+    default:
+      return absl::UnknownError(text);
+  }
+}
+
+absl::Status NoBundle(const fs::path& path, const std::string& why) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(path.string(),
+                   ": not a checkpoint that this version can "
+                   "read: ",
+                   why));
+}
+
+absl::Status Damaged(const fs::path& path, const std::string& why) {
+  return absl::DataLossError(absl::StrCat(path.string(), ": damaged: ", why));
+}
+
+class File {
+ public:
+  explicit File(int descriptor) : descriptor_(descriptor) {}
+  ~File() {
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+  int descriptor() const { return descriptor_; }
+
+ private:
+  const int descriptor_;
+};
+
+absl::Status WriteFile(const fs::path& path,
+                       const std::vector<std::string_view>& parts) {
+  const File file(open(path.c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                       0644));
+  if (file.descriptor() < 0) return SystemError(path, "can't be made", errno);
+  for (std::string_view part : parts) {
+    while (!part.empty()) {
+      const ssize_t written =
+          write(file.descriptor(), part.data(), part.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) return SystemError(path, "can't be written", errno);
+      part.remove_prefix(written);
+    }
+  }
+  if (fsync(file.descriptor()) != 0)
+    return SystemError(path, "can't be written", errno);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ReadFile(const fs::path& path) {
+  // Opening a pipe waits for its other end but for O_NONBLOCK, which changes
+  // nothing for regular files.
+  const File file(
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file.descriptor() < 0) return SystemError(path, "can't be read", errno);
+  struct stat status = {};
+  if (fstat(file.descriptor(), &status) != 0)
+    return SystemError(path, "can't be read", errno);
+  if (!S_ISREG(status.st_mode)) return NoBundle(path, "it is no regular file");
+  std::string bytes(status.st_size, '\0');
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t got =
+        read(file.descriptor(), bytes.data() + done, bytes.size() - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemError(path, "can't be read", errno);
+    if (got == 0) return Damaged(path, "it became shorter");
+    done += got;
+  }
+  return bytes;
+}
+
+std::string Bytes(const Sha256Digest& digest) {
+  return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+size_t AlignUp(size_t value) {
+  return (value + kAlignment - 1) & ~(kAlignment - 1);
+}
+
+// The header and the index after it.
+std::string Head(const std::string& index) {
+  std::string head(kMagic, kMagicBytes);
+  for (int i = 0; i < 8; ++i)
+    head.push_back(static_cast<char>(uint64_t{index.size()} >> (8 * i)));
+  return head + Bytes(Sha256Of(index)) + index;
+}
+
+struct Index {
+  BundleIndexProto proto;
+  size_t bytes = 0;  // of the head
+  std::string digest;
+};
+
+absl::StatusOr<Index> ParseHead(const fs::path& path, std::string_view bytes,
+                                std::string_view digest) {
+  if (bytes.size() < kHeaderBytes ||
+      bytes.substr(0, kMagicBytes) != std::string_view(kMagic, kMagicBytes))
+    return NoBundle(path, "it does not begin like one");
+  uint64_t size = 0;
+  for (int i = 0; i < 8; ++i)
+    size |= uint64_t{static_cast<uint8_t>(bytes[kMagicBytes + i])} << (8 * i);
+  if (size > kLargestIndex || size > bytes.size() - kHeaderBytes)
+    return Damaged(path, "it is too short");
+  const std::string_view text = bytes.substr(kHeaderBytes, size);
+  Index index;
+  const Sha256Digest hash = Sha256Of(text);
+  if (bytes.substr(kMagicBytes + 8, 32) != Bytes(hash))
+    return Damaged(path, "its index does not fit the checksum");
+  index.digest = ToHex(hash);
+  if (!digest.empty() && digest != index.digest)
+    return Damaged(path, absl::StrCat("its digest is ", index.digest, ", not ",
+                                      std::string(digest)));
+  if (!index.proto.ParseFromArray(text.data(), static_cast<int>(text.size())))
+    return Damaged(path, "its index can't be read");
+  index.bytes = kHeaderBytes + size;
+  return index;
+}
+
+absl::Status CheckBlob(const fs::path& path, const BundleEntryProto& entry,
+                       std::string_view bytes) {
+  if (bytes.size() != entry.size())
+    return Damaged(path, absl::StrCat(entry.name(), " has ", bytes.size(),
+                                      " bytes instead of ", entry.size()));
+  if (Bytes(Sha256Of(bytes)) != entry.sha256())
+    return Damaged(path,
+                   absl::StrCat(entry.name(), " does not fit its checksum"));
+  return absl::OkStatus();
+}
+
+// Refuses links among the folders that lead to a blob.
+absl::Status CheckFolders(const fs::path& root, const std::string& name) {
+  fs::path folder = root;
+  for (const fs::path& part : fs::path(name).parent_path()) {
+    folder /= part;
+    std::error_code error;
+    const fs::file_status status = fs::symlink_status(folder, error);
+    if (fs::is_symlink(status))
+      return absl::InvalidArgumentError(absl::StrCat(
+          folder.string(), ": is a link, which a bundle can't have"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> WriteFolder(const fs::path& path,
+                                        const Blobs& blobs,
+                                        const std::string& index) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) return SystemError(path, "can't be made", error.value());
+  if (!fs::is_empty(path, error) || error)
+    return absl::AlreadyExistsError(
+        absl::StrCat(path.string(), ": is not an empty folder"));
+  for (const auto& [name, bytes] : blobs) {
+    const fs::path file = path / name;
+    fs::create_directories(file.parent_path(), error);
+    if (error) return SystemError(file, "can't be made", error.value());
+    AITUNE_RETURN_IF_ERROR(WriteFile(file, {bytes}));
+  }
+  // Last: a folder without an index is no bundle.
+  AITUNE_RETURN_IF_ERROR(WriteFile(path / kIndexFile, {Head(index)}));
+  return Sha256Hex(index);
+}
+
+}  // namespace
+
+bool IsBlobName(std::string_view name) {
+  if (name == kIndexFile || name.size() > 255) return false;
+  for (const char c : name) {
+    const bool allowed = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                         (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+                         c == '-' || c == '/';
+    if (!allowed) return false;
+  }
+  for (absl::string_view part :
+       absl::StrSplit(absl::string_view(name.data(), name.size()), '/')) {
+    if (part.empty() || part == "." || part == "..") return false;
+  }
+  return true;
+}
+
+absl::StatusOr<std::string> WriteBundle(const fs::path& path,
+                                        const Blobs& blobs,
+                                        BundleFormat format) {
+  BundleIndexProto proto;
+  for (const auto& [name, bytes] : blobs) {
+    if (!IsBlobName(name))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a checkpoint can't have a part of the name '", name, "'"));
+    BundleEntryProto& entry = *proto.add_entries();
+    entry.set_name(name);
+    entry.set_size(bytes.size());
+    entry.set_sha256(Bytes(Sha256Of(bytes)));
+  }
+  if (format == BundleFormat::kFolder)
+    return WriteFolder(path, blobs, proto.SerializeAsString());
+  // Offsets count from the end of the index, whose size they would change.
+  size_t offset = 0;
+  for (BundleEntryProto& entry : *proto.mutable_entries()) {
+    entry.set_offset(offset);
+    offset = AlignUp(offset + entry.size());
+  }
+  const std::string index = proto.SerializeAsString();
+  std::string head = Head(index);
+  head.resize(AlignUp(head.size()));
+  const std::string padding(kAlignment, '\0');
+  std::vector<std::string_view> parts = {head};
+  for (const auto& [name, bytes] : blobs) {
+    parts.push_back(bytes);
+    parts.push_back(std::string_view(padding).substr(
+        0, AlignUp(bytes.size()) - bytes.size()));
+  }
+  const fs::path staged = absl::StrCat(path.string(), ".", getpid(), ".tmp");
+  std::error_code error;
+  fs::remove(staged, error);
+  absl::Status status = WriteFile(staged, parts);
+  if (status.ok()) {
+    fs::rename(staged, path, error);
+    if (error) status = SystemError(path, "can't be written", error.value());
+  }
+  if (!status.ok()) {
+    fs::remove(staged, error);
+    return status;
+  }
+  return Sha256Hex(index);
+}
+
+bool IsBundle(const fs::path& path) {
+  std::error_code error;
+  const bool folder = fs::is_directory(path, error);
+  const fs::path head = folder ? path / kIndexFile : path;
+  if (!fs::is_regular_file(head, error)) return false;
+  char magic[kMagicBytes] = {};
+  std::ifstream file(head, std::ios::binary);
+  return file.read(magic, kMagicBytes) &&
+         std::string_view(magic, kMagicBytes) == kMagic;
+}
+
+absl::StatusOr<Blobs> ReadBundle(const fs::path& path,
+                                 std::string_view digest) {
+  std::error_code error;
+  const bool folder = fs::is_directory(path, error);
+  AITUNE_ASSIGN_OR_RETURN(const std::string bytes,
+                          ReadFile(folder ? path / kIndexFile : path));
+  AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(path, bytes, digest));
+  const size_t begin = AlignUp(index.bytes);
+  Blobs blobs;
+  for (const BundleEntryProto& entry : index.proto.entries()) {
+    if (!IsBlobName(entry.name()))
+      return NoBundle(
+          path, absl::StrCat("the name '", entry.name(), "' leads out of it"));
+    if (blobs.count(entry.name()) > 0)
+      return NoBundle(path, absl::StrCat("two parts ", entry.name()));
+    std::string blob;
+    if (folder) {
+      AITUNE_RETURN_IF_ERROR(CheckFolders(path, entry.name()));
+      absl::StatusOr<std::string> read = ReadFile(path / entry.name());
+      if (absl::IsNotFound(read.status()))
+        return Damaged(path, absl::StrCat(entry.name(), " is missing"));
+      if (!read.ok()) return read.status();
+      blob = *std::move(read);
+    } else {
+      if (begin > bytes.size() || entry.offset() > bytes.size() - begin ||
+          entry.size() > bytes.size() - begin - entry.offset())
+        return Damaged(path, absl::StrCat("it ends within ", entry.name()));
+      blob = bytes.substr(begin + entry.offset(), entry.size());
+    }
+    AITUNE_RETURN_IF_ERROR(CheckBlob(path, entry, blob));
+    blobs.emplace(entry.name(), std::move(blob));
+  }
+  return blobs;
+}
+
+}  // namespace aitune

@@ -1,0 +1,55 @@
+// Named blobs in one file or one folder, for checkpoints and the artifacts in
+// them.
+//
+// A bundle may have come from anywhere. Nothing in it is interpreted (there is
+// no pickle), every byte is covered by a checksum, names can't lead out of its
+// folder, links are not followed, and what contradicts itself is refused before
+// any of it is used. Checksums find damage; against somebody who rewrites them
+// too there is the digest, which is to be kept or sent on another way.
+#ifndef AITUNE_RUNTIME_BUNDLE_BUNDLE_H_
+#define AITUNE_RUNTIME_BUNDLE_BUNDLE_H_
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace aitune {
+
+enum class BundleFormat { kFile, kFolder };
+
+// By name: relative paths of letters, digits, '.', '_', '-' and '/', without
+// empty, "." or ".." parts.
+using Blobs = std::map<std::string, std::string, std::less<>>;
+
+// Writes `blobs` to `path`, a file, or a folder that is empty or not there yet.
+// Everything is on the disk when it returns; a file appears at once or not at
+// all. Returns the digest of the bundle: 64 hexadecimal digits that change with
+// any byte or name of it. kInvalidArgument for a name that is not allowed,
+// kAlreadyExists for a folder with something in it; else the system's error,
+// with the path.
+absl::StatusOr<std::string> WriteBundle(const std::filesystem::path& path,
+                                        const Blobs& blobs,
+                                        BundleFormat format);
+
+// The blobs of a bundle, whichever its format. `digest` is what WriteBundle
+// returned; empty: it is not compared. kNotFound; kDataLoss for anything that
+// does not fit its checksum or the digest; kInvalidArgument for what is no
+// bundle, was written by another version, or has names or links that lead out
+// of it. The text says what.
+absl::StatusOr<Blobs> ReadBundle(const std::filesystem::path& path,
+                                 std::string_view digest = "");
+
+// Whether there is a bundle at `path`, by its first bytes alone. Pipes, sockets
+// and devices are none, and are not opened.
+bool IsBundle(const std::filesystem::path& path);
+
+// Whether a bundle may have a blob of this name.
+bool IsBlobName(std::string_view name);
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_BUNDLE_BUNDLE_H_

@@ -1,0 +1,193 @@
+#include "runtime/bundle/bundle.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "runtime/bundle/bundle.pb.h"
+#include "runtime/hash/sha256.h"
+
+namespace aitune {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+const Blobs kBlobs = {{"checkpoint", "first"},
+                      {"artifacts/0", std::string(1000, '\x7f')},
+                      {"empty", ""}};
+
+std::string Message(const absl::Status& status) {
+  return std::string(status.message());
+}
+
+std::string Contents(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void Overwrite(const fs::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+class BundleTest : public testing::TestWithParam<BundleFormat> {
+ protected:
+  void SetUp() override {
+    root_ = fs::path(testing::TempDir()) / "bundle_test";
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+    path_ = root_ / "bundle";
+  }
+  bool folder() const { return GetParam() == BundleFormat::kFolder; }
+  fs::path IndexFile() const { return folder() ? path_ / "index" : path_; }
+
+  std::string Write(const Blobs& blobs = kBlobs) {
+    auto digest = WriteBundle(path_, blobs, GetParam());
+    EXPECT_TRUE(digest.ok()) << digest.status();
+    return digest.ok() ? *digest : "";
+  }
+
+  fs::path root_, path_;
+};
+INSTANTIATE_TEST_SUITE_P(Formats, BundleTest,
+                         testing::Values(BundleFormat::kFile,
+                                         BundleFormat::kFolder));
+
+TEST_P(BundleTest, ComesBack) {
+  const std::string digest = Write();
+  EXPECT_TRUE(IsBundle(path_));
+  EXPECT_EQ(digest.size(), 64u);
+  auto blobs = ReadBundle(path_, digest);
+  ASSERT_TRUE(blobs.ok()) << blobs.status();
+  EXPECT_EQ(*blobs, kBlobs);
+}
+
+TEST_P(BundleTest, EveryChangedByteIsNoticed) {
+  Write();
+  for (const auto& file : fs::recursive_directory_iterator(root_)) {
+    if (!file.is_regular_file()) continue;
+    const std::string bytes = Contents(file.path());
+    for (size_t i = 0; i < bytes.size(); i += i < 300 ? 1 : 11) {
+      std::string damaged = bytes;
+      damaged[i] = static_cast<char>(damaged[i] ^ 0x10);
+      Overwrite(file.path(), damaged);
+      auto blobs = ReadBundle(path_);
+      // Padding between parts is nobody's.
+      if (blobs.ok()) {
+        EXPECT_EQ(*blobs, kBlobs);
+        EXPECT_EQ(bytes[i], '\0') << i;
+      }
+    }
+    Overwrite(file.path(), bytes);
+  }
+  EXPECT_TRUE(ReadBundle(path_).ok());
+}
+
+TEST_P(BundleTest, TruncationIsNoticed) {
+  Write();
+  for (const auto& file : fs::recursive_directory_iterator(root_)) {
+    if (!file.is_regular_file()) continue;
+    const std::string bytes = Contents(file.path());
+    for (size_t size = 0; size < bytes.size(); size += 7) {
+      Overwrite(file.path(), bytes.substr(0, size));
+      auto blobs = ReadBundle(path_);
+      if (blobs.ok()) {  // only the padding at the end was lost
+        EXPECT_EQ(*blobs, kBlobs);
+        EXPECT_GT(size, bytes.size() - 64);
+      }
+    }
+    Overwrite(file.path(), bytes);
+  }
+}
+
+TEST_P(BundleTest, AnotherDigestIsRefused) {
+  const std::string digest = Write();
+  EXPECT_THAT(Message(ReadBundle(path_, std::string(64, '0')).status()),
+              HasSubstr("its digest is " + digest));
+}
+
+// A well-formed bundle with a name that WriteBundle would refuse.
+TEST_P(BundleTest, NamesThatLeadOutAreRefused) {
+  Write();
+  const std::string head = Contents(IndexFile());
+  for (const char* name : {"../outside", "/etc/passwd", "a/../../b", "a//b",
+                           ".", "", "a\\b", "index"}) {
+    EXPECT_FALSE(IsBlobName(name)) << name;
+    EXPECT_FALSE(WriteBundle(root_ / "other", {{name, "x"}}, GetParam()).ok());
+    BundleIndexProto proto;
+    BundleEntryProto& entry = *proto.add_entries();
+    entry.set_name(name);
+    const Sha256Digest empty = Sha256Of("");
+    entry.set_sha256(std::string(empty.begin(), empty.end()));
+    const std::string index = proto.SerializeAsString();
+    const Sha256Digest digest = Sha256Of(index);
+    std::string forged = head.substr(0, 8);
+    for (int i = 0; i < 8; ++i)
+      forged.push_back(static_cast<char>(index.size() >> (8 * i)));
+    forged.append(digest.begin(), digest.end());
+    Overwrite(IndexFile(), forged + index + std::string(64, '\0'));
+    EXPECT_THAT(Message(ReadBundle(path_).status()),
+                HasSubstr("leads out of it"))
+        << name;
+  }
+}
+
+TEST_P(BundleTest, LinksAreRefused) {
+  Write();
+  if (!folder()) {
+    fs::create_symlink(path_, root_ / "link");
+    EXPECT_THAT(Message(ReadBundle(root_ / "link").status()),
+                HasSubstr("is a link"));
+    return;
+  }
+  fs::copy_file(path_ / "artifacts/0", root_ / "elsewhere");
+  fs::remove(path_ / "artifacts/0");
+  fs::create_symlink(root_ / "elsewhere", path_ / "artifacts/0");
+  EXPECT_THAT(Message(ReadBundle(path_).status()), HasSubstr("is a link"));
+  fs::remove_all(path_ / "artifacts");
+  fs::create_directories(root_ / "folder");
+  fs::copy_file(root_ / "elsewhere", root_ / "folder/0");
+  fs::create_directory_symlink(root_ / "folder", path_ / "artifacts");
+  EXPECT_THAT(Message(ReadBundle(path_).status()), HasSubstr("is a link"));
+}
+
+TEST_P(BundleTest, MissingAndForeignFiles) {
+  EXPECT_EQ(ReadBundle(path_).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(IsBundle(path_));
+  if (folder()) fs::create_directories(path_);
+  Overwrite(IndexFile(),
+            "PK\x03\x04 something else altogether, and longer "
+            "than a header is");
+  EXPECT_EQ(ReadBundle(path_).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(IsBundle(path_));
+}
+
+// Opening a pipe would wait for somebody who writes to it.
+TEST_P(BundleTest, APipeIsNoBundleAndIsNotWaitedFor) {
+  if (folder()) fs::create_directories(path_);
+  ASSERT_EQ(mkfifo(IndexFile().c_str(), 0600), 0);
+  EXPECT_FALSE(IsBundle(path_));
+  const absl::Status status = ReadBundle(path_).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(status), HasSubstr("it is no regular file"));
+}
+
+TEST_P(BundleTest, WhatIsThereIsReplacedOrKept) {
+  Write({{"a", "old"}});
+  if (folder()) {
+    EXPECT_EQ(WriteBundle(path_, kBlobs, GetParam()).status().code(),
+              absl::StatusCode::kAlreadyExists);
+    EXPECT_EQ(ReadBundle(path_)->at("a"), "old");
+  } else {
+    Write();
+    EXPECT_EQ(*ReadBundle(path_), kBlobs);
+    EXPECT_EQ(std::distance(fs::directory_iterator(root_), {}), 1);
+  }
+}
+
+}  // namespace
+}  // namespace aitune

@@ -1,0 +1,106 @@
+#include "runtime/cpu/kernel_loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <random>
+
+namespace aitune {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Read(const std::string& name) {
+  std::ifstream file("runtime/cpu/testdata/" + name + ".o", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string Message(const absl::Status& status) {
+  return std::string(status.message());
+}
+
+TEST(LoadKernels, LinksCodeConstantsAndLibm) {
+  auto kernels = LoadKernels({Read("scale")});
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  const KernelFunction scale = (*kernels)->Find("scale");
+  ASSERT_NE(scale, nullptr);
+  float x[5] = {0, 0.25f, -1, 2, 0.5f}, y[5] = {};
+  void* buffers[] = {x, y};
+  const int64_t symbols[] = {10};
+  scale(buffers, symbols, 1, 5);
+  EXPECT_EQ(y[0], 0);  // not in the range
+  const float table[] = {1.5f, 2.5f, 3.5f, 4.5f};
+  for (int i = 1; i < 5; ++i)
+    EXPECT_FLOAT_EQ(y[i], std::erf(x[i]) * table[i % 4] + 2.5f + 10);
+}
+
+TEST(LoadKernels, FindsOnlyFunctions) {
+  auto kernels = LoadKernels({Read("scale")});
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  EXPECT_EQ((*kernels)->Find("scale_table"), nullptr);
+  EXPECT_EQ((*kernels)->Find("kTable"), nullptr);
+  EXPECT_EQ((*kernels)->Find("erff"), nullptr);
+  EXPECT_EQ((*kernels)->Find(""), nullptr);
+}
+
+TEST(LoadKernels, TakesNoObjectsAtAll) {
+  auto kernels = LoadKernels({});
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  EXPECT_EQ((*kernels)->Find("scale"), nullptr);
+}
+
+TEST(LoadKernels, NamesWhatIsMissing) {
+  auto kernels = LoadKernels({Read("scale"), Read("missing")});
+  EXPECT_EQ(kernels.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(Message(kernels.status()), HasSubstr("no_such_function"));
+}
+
+TEST(LoadKernels, RefusesTwoDefinitions) {
+  auto kernels = LoadKernels({Read("scale"), Read("scale")});
+  EXPECT_EQ(kernels.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(kernels.status()), HasSubstr("twice"));
+}
+
+TEST(LoadKernels, RefusesOtherFiles) {
+  EXPECT_THAT(Message(LoadKernels({""}).status()),
+              HasSubstr("not an object file"));
+  EXPECT_THAT(Message(LoadKernels({std::string(4096, 'x')}).status()),
+              HasSubstr("no ELF file"));
+  std::string other = Read("scale");
+  other[18] = 0x28;  // e_machine: ARM
+  EXPECT_THAT(Message(LoadKernels({other}).status()), HasSubstr("x86-64"));
+}
+
+TEST(LoadKernels, SurvivesTruncationAtEveryByte) {
+  const std::string object = Read("scale");
+  ASSERT_GT(object.size(), 0u);
+  for (size_t bytes = 0; bytes < object.size(); ++bytes)
+    EXPECT_FALSE(LoadKernels({object.substr(0, bytes)}).ok()) << bytes;
+}
+
+TEST(LoadKernels, SurvivesDamage) {
+  const std::string object = Read("scale");
+  ASSERT_GT(object.size(), 0u);
+  // Any byte, then several: a status, never a crash. (Damaged code may load;
+  // that is what checksums are for.)
+  for (size_t i = 0; i < object.size(); ++i) {
+    for (const char value : {'\x00', '\xff', '\x80'}) {
+      std::string damaged = object;
+      damaged[i] = value;
+      (void)LoadKernels({damaged});
+    }
+  }
+  std::mt19937 random(1);
+  for (int round = 0; round < 2000; ++round) {
+    std::string damaged = object;
+    for (int change = 0; change < 4; ++change)
+      damaged[random() % damaged.size()] = static_cast<char>(random());
+    (void)LoadKernels({damaged});
+  }
+}
+
+}  // namespace
+}  // namespace aitune

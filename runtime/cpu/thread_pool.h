@@ -1,0 +1,70 @@
+// The threads that compute: LibTorch's own.
+//
+// A process that runs compiled code beside LibTorch must not have two pools
+// fight for the cores, so the threads are those of the libgomp that LibTorch
+// loads (oneDNN uses it as well). The number of threads is LibTorch's
+// (at::set_num_threads, OMP_NUM_THREADS). As everywhere with OpenMP, each
+// calling thread has workers of its own: callers that run concurrently should
+// divide the cores between them.
+//
+// Only the threads are libgomp's. Its barriers spin for about 3 ms before they
+// sleep, and each waits for every thread: beside another busy process, or where
+// the scheduler puts two of the threads on one core, a step then costs a time
+// slice. So a whole sequence of steps is one parallel region of libgomp, and
+// within it the threads share work in a way of their own (work_sharing.h).
+// Where the threads of a region do not get their cores, the next ones have
+// fewer (crowding.h).
+#ifndef AITUNE_RUNTIME_CPU_THREAD_POOL_H_
+#define AITUNE_RUNTIME_CPU_THREAD_POOL_H_
+
+#include <cstdint>
+
+#include "absl/functional/function_ref.h"
+
+namespace aitune {
+
+// Threads that work started on this thread may use, this one included: 1 on a
+// thread that works for another, LibTorch's number otherwise. Thread-safe.
+int ThreadCount();
+
+// Calls f on the calling thread. Until it returns, the ParallelFor calls that
+// it makes from this thread share one set of up to ThreadCount() threads: each
+// then costs well under a microsecond to begin and to end, and waits only for
+// threads that have taken a part of its work. A thread without work spins for
+// some microseconds, then sleeps.
+//
+// f must use OpenMP in no other way: what it calls (oneDNN, LibTorch's
+// operators) would get one thread. Within a region, and with one thread, this
+// is f(). f must not throw. Thread-safe. Allocates nothing.
+void ParallelRegion(absl::FunctionRef<void()> f);
+
+// Calls f(begin, end) with disjoint ranges that cover [0, grid), from up to
+// ThreadCount() threads of which each has at least `grain` units (at least 1),
+// and returns when all calls have. Each thread starts on a part of its own,
+// the same one in every call with the same grid, so that consecutive steps
+// find their data in its caches; a thread that is done takes over parts of the
+// others, so that uneven units and busy cores cost little.
+//
+// Runs f(0, grid) on the calling thread when there is one thread or one grain
+// of work, and when called by f (nested calls). Nothing when grid <= 0. Outside
+// a ParallelRegion it is one of its own. f must not throw. Thread-safe.
+// Allocates nothing.
+void ParallelFor(int64_t grid, int64_t grain,
+                 absl::FunctionRef<void(int64_t begin, int64_t end)> f);
+
+// Sets the number of threads of the parallel regions of the calling thread,
+// until destroyed: oneDNN plans its primitives for that number.
+class ScopedThreadCount {
+ public:
+  explicit ScopedThreadCount(int threads);
+  ~ScopedThreadCount();
+  ScopedThreadCount(const ScopedThreadCount&) = delete;
+  ScopedThreadCount& operator=(const ScopedThreadCount&) = delete;
+
+ private:
+  int previous_;
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_CPU_THREAD_POOL_H_

@@ -1,0 +1,190 @@
+// How the threads of one parallel region share the work of its steps: the
+// algorithm behind thread_pool.h, apart from where the threads come from and
+// from how atomics are implemented, so that work_sharing_test.cc can run it in
+// every order that its atomic steps may take.
+//
+// One thread, the first, shares one task after another; the others serve. Each
+// task is cut into shares, one for a thread, and each share into parts. Whoever
+// is free takes the next part of its own share, then parts of the others: a
+// thread that the system has switched off delays its part and nothing else.
+#ifndef AITUNE_RUNTIME_CPU_WORK_SHARING_H_
+#define AITUNE_RUNTIME_CPU_WORK_SHARING_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <new>
+
+#include "absl/functional/function_ref.h"
+
+namespace aitune {
+
+// `Atomics` gives
+//   Atomic<T>     an atomic with the members load, store, fetch_add, fetch_sub
+//                 and compare_exchange_weak of std::atomic;
+//   Variable<T>   memory that is not atomic: T;
+//   WaitWhile(const Atomic<uint32_t>& value, uint32_t old)
+//                 returns when `value` is no longer `old`; may sleep;
+//   NotifyAll(Atomic<uint32_t>& value)
+//                 wakes who sleeps for `value`, which was changed by a
+//                 read-modify-write or a sequentially consistent store: a
+//                 weaker store may become visible after NotifyAll has found
+//                 nobody asleep.
+template <typename Atomics>
+class WorkSharing {
+ public:
+  using Function = absl::FunctionRef<void(int64_t begin, int64_t end)>;
+
+  static constexpr int kMaxThreads = 256;
+
+  // For up to `threads` threads, at most kMaxThreads.
+  explicit WorkSharing(int threads) : threads_(threads) {
+    for (int i = 0; i < threads; ++i) new (&claims_[i]) Claims;
+  }
+  WorkSharing(const WorkSharing&) = delete;
+  WorkSharing& operator=(const WorkSharing&) = delete;
+
+  // Threads that a task may be shared by now: 1 while one is, so that calls
+  // from within it run inline. For the first thread.
+  int threads() const { return sharing_ ? 1 : threads_; }
+
+  // Calls f with disjoint ranges that cover [0, grid) from up to `threads`
+  // threads, at most threads() and at most `grid`, and returns when all calls
+  // have. For the first thread.
+  void Share(int64_t grid, int threads, Function f) {
+    sharing_ = true;
+    ++number_;
+    const int64_t largest_share = grid / threads + (grid % threads != 0);
+    const Task task{&f, grid, (largest_share - 1) / kPartsAThread + 1, threads};
+    task_ = task;
+    shares_.store(threads, std::memory_order_relaxed);
+    uint32_t parts = 0;
+    for (int i = 0; i < threads; ++i) parts += task.Parts(i);
+    unfinished_.store(parts, std::memory_order_relaxed);
+    for (int i = 0; i < threads; ++i) {
+      claims_[i].parts_left.store(uint64_t{number_} << 32 | task.Parts(i),
+                                  std::memory_order_release);
+    }
+    Publish(number_);
+    Work(0, number_);
+    while (const uint32_t left = unfinished_.load(std::memory_order_acquire)) {
+      Atomics::WaitWhile(unfinished_, left);
+    }
+    sharing_ = false;
+  }
+
+  // Works for Share until End. For each thread but the first; `thread` is from
+  // 1 on, and less than the number given to the constructor.
+  void Serve(int thread) {
+    for (uint32_t seen = 0;;) {
+      Atomics::WaitWhile(current_, seen);
+      seen = current_.load(std::memory_order_acquire);
+      if (seen == kEnd) break;
+      Work(thread, seen);
+    }
+    left_.fetch_add(1, std::memory_order_acq_rel);
+    Atomics::NotifyAll(left_);
+  }
+
+  // Returns when all of the `others` that serve have stopped to. For the first
+  // thread.
+  void End(uint32_t others) {
+    Publish(kEnd);
+    uint32_t left;
+    while ((left = left_.load(std::memory_order_acquire)) != others) {
+      Atomics::WaitWhile(left_, left);
+    }
+  }
+
+ private:
+  template <typename T>
+  using Atomic = typename Atomics::template Atomic<T>;
+  template <typename T>
+  using Variable = typename Atomics::template Variable<T>;
+
+  // In place of a task's number: there are no more.
+  static constexpr uint32_t kEnd = UINT32_MAX;
+  // Parts that a thread's share is cut into, so that others can take some over.
+  static constexpr int64_t kPartsAThread = 4;
+
+  struct Task {
+    const Function* function;
+    int64_t grid;
+    int64_t part;  // units of a part
+    int64_t shares;
+
+    // The first unit of a share.
+    int64_t Begin(int64_t share) const {
+      return grid / shares * share + std::min(share, grid % shares);
+    }
+    uint32_t Parts(int64_t share) const {
+      const int64_t units = Begin(share + 1) - Begin(share);
+      return static_cast<uint32_t>((units + part - 1) / part);
+    }
+    // Runs the part of a share that was taken when so many were left.
+    void Run(int64_t share, uint32_t parts_left) const {
+      const int64_t begin = Begin(share), end = Begin(share + 1);
+      const int64_t from = begin + (Parts(share) - parts_left) * part;
+      (*function)(from, std::min(from + part, end));
+    }
+  };
+
+  // The number of the task, and in the lower half how many parts of one share
+  // of it nobody has taken; on a cache line of its own.
+  //
+  // That both are one word is what keeps tasks apart. A thread that comes late
+  // for task n finds another number, or no parts left, whatever it reads of the
+  // task; while it finds some, n is not finished, so that task_ holds n and
+  // stays until unfinished_ has been told of the part.
+  struct alignas(64) Claims {
+    Atomic<uint64_t> parts_left{0};
+  };
+
+  void Publish(uint32_t number) {
+    current_.store(number, std::memory_order_seq_cst);
+    Atomics::NotifyAll(current_);
+  }
+
+  void Work(int thread, uint32_t number) {
+    // Perhaps those of a later task: then no claim succeeds.
+    const int shares = shares_.load(std::memory_order_relaxed);
+    if (thread >= shares) return;
+    for (int i = 0; i < shares; ++i) {
+      const int share = (thread + i) % shares;
+      Atomic<uint64_t>& parts_left = claims_[share].parts_left;
+      uint64_t claim = parts_left.load(std::memory_order_acquire);
+      while (claim >> 32 == number && static_cast<uint32_t>(claim) != 0) {
+        if (!parts_left.compare_exchange_weak(claim, claim - 1,
+                                              std::memory_order_acquire,
+                                              std::memory_order_acquire)) {
+          continue;
+        }
+        const Task task = task_;
+        task.Run(share, static_cast<uint32_t>(claim));
+        if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+          Atomics::NotifyAll(unfinished_);
+        }
+        claim = parts_left.load(std::memory_order_acquire);
+      }
+    }
+  }
+
+  const int threads_;
+  // Of the first thread.
+  bool sharing_ = false;
+  uint32_t number_ = 0;  // of the last task
+  // Read by those who have claimed a part of it.
+  Variable<Task> task_;
+  Atomic<int> shares_{0};                       // of the last task
+  alignas(64) Atomic<uint32_t> current_{0};     // its number, or kEnd
+  alignas(64) Atomic<uint32_t> unfinished_{0};  // parts of it
+  Atomic<uint32_t> left_{0};  // threads that do not serve any more
+  // Those of threads that there are not stay uninitialized.
+  union {
+    Claims claims_[kMaxThreads];
+  };
+};
+
+}  // namespace aitune
+
+#endif  // AITUNE_RUNTIME_CPU_WORK_SHARING_H_

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/backends/torch_backend.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
-#include "runtime/backend/torch_inductor_config.h"
 #include "runtime/bundle/bundle.h"
 #include "runtime/control/control.h"
 #include "runtime/cpu/thread_pool.h"

@@ -88,7 +88,7 @@ Loaded loadCandidate(const cuda::Device &device, ExecutablePlan plan,
 
 /// The candidates of one kernel, loaded as far as they can be, and what came of
 /// them.
-struct Contest {
+struct CandidateRace {
   Kernel *kernel;
   std::set<int> weights; // inputs that are one launch's own
   std::vector<absl::StatusOr<ExecutablePlan>> plans;
@@ -96,47 +96,47 @@ struct Contest {
   std::vector<Measurement> results;
 };
 
-Contest makeContest(Kernel &kernel, ModuleOp module) {
+CandidateRace makeRace(Kernel &kernel, ModuleOp module) {
   ait::LaunchOp launch = kernel.launches.front();
-  Contest contest{&kernel, {}, {}, {}, {}};
+  CandidateRace race{&kernel, {}, {}, {}, {}};
   func::FuncOp wrapper = wrapLaunch(module, launch);
   int argument = 0;
   for (auto [number, input] : llvm::enumerate(launch.getInputs()))
     if (!input.getDefiningOp<ait::ConstantOp>()) {
       if (kernel.function.getArgAttr(number, "ait.initialized"))
-        contest.weights.insert(argument);
+        race.weights.insert(argument);
       ++argument;
     }
   std::set<int> prepared;
   for (const KernelImplementation &candidate : kernel.candidates) {
     llvm::StringMap<KernelImplementation> implementations;
     implementations[launch.getKernel()] = candidate;
-    contest.plans.push_back(
+    race.plans.push_back(
         buildPlan(wrapper, module->getAttrOfType<ArrayAttr>("ait.symbols"),
                   implementations));
-    if (!contest.plans.back().ok())
+    if (!race.plans.back().ok())
       continue;
-    readSymbolsFromInputs(*contest.plans.back());
-    contest.plans.back()->set_device("cuda");
-    contest.plans.back()->set_ignores_checks(true);
-    collectPrepared(*contest.plans.back(), prepared);
+    readSymbolsFromInputs(*race.plans.back());
+    race.plans.back()->set_device("cuda");
+    race.plans.back()->set_ignores_checks(true);
+    collectPrepared(*race.plans.back(), prepared);
   }
   wrapper.erase();
   // What one candidate prepares is the real constant for all of them: they are
   // compared with each other.
   std::vector<int> weights = constantsOf(launch);
   llvm::erase_if(weights, [&](int index) { return prepared.count(index) > 0; });
-  for (absl::StatusOr<ExecutablePlan> &plan : contest.plans) {
+  for (absl::StatusOr<ExecutablePlan> &plan : race.plans) {
     if (!plan.ok())
       continue;
     // The same inputs in every candidate's plan.
     for (size_t i = 0; i < weights.size(); ++i)
-      contest.weights.insert(plan->inputs_size() + static_cast<int>(i));
+      race.weights.insert(plan->inputs_size() + static_cast<int>(i));
     makeConstantsInputs(launch, weights, *plan);
   }
-  contest.executables.resize(contest.plans.size());
-  contest.results.resize(contest.plans.size());
-  return contest;
+  race.executables.resize(race.plans.size());
+  race.results.resize(race.plans.size());
+  return race;
 }
 
 bool isConvolutionCall(const KernelImplementation &candidate) {
@@ -146,7 +146,7 @@ bool isConvolutionCall(const KernelImplementation &candidate) {
 }
 
 /// Positions of candidates.
-using Work = std::vector<std::pair<Contest *, size_t>>;
+using Work = std::vector<std::pair<CandidateRace *, size_t>>;
 
 /// Loads candidates, where cuDNN compiles, on all threads.
 void load(const Work &work, const cuda::Device &device,
@@ -155,16 +155,15 @@ void load(const Work &work, const cuda::Device &device,
   std::mutex progressMutex;
   int done = 0;
   inParallel(work.size(), options.threads, [&](size_t w) {
-    auto [contest, i] = work[w];
-    Loaded loaded =
-        contest->plans[i].ok()
-            ? loadCandidate(device, *contest->plans[i],
-                            contest->kernel->candidates[i], constants)
-            : Loaded(contest->plans[i].status());
+    auto [race, i] = work[w];
+    Loaded loaded = race->plans[i].ok()
+                        ? loadCandidate(device, *race->plans[i],
+                                        race->kernel->candidates[i], constants)
+                        : Loaded(race->plans[i].status());
     if (loaded.ok())
-      contest->executables[i] = *std::move(loaded);
+      race->executables[i] = *std::move(loaded);
     else
-      contest->results[i].note = std::string(loaded.status().message());
+      race->results[i].note = std::string(loaded.status().message());
     std::lock_guard<std::mutex> lock(progressMutex);
     if (options.progress)
       options.progress("loading candidates", ++done,
@@ -173,47 +172,46 @@ void load(const Work &work, const cuda::Device &device,
 }
 
 /// Measures what is loaded.
-void measure(Contest &contest, const cuda::Device &device) {
-  auto measured =
-      measureCudaCandidates(device, contest.executables, contest.weights);
-  for (size_t i = 0; i < contest.executables.size(); ++i)
-    if (contest.executables[i]) {
+void measure(CandidateRace &race, const cuda::Device &device) {
+  auto measured = measureCudaCandidates(device, race.executables, race.weights);
+  for (size_t i = 0; i < race.executables.size(); ++i)
+    if (race.executables[i]) {
       if (measured.ok())
-        contest.results[i] = (*measured)[i];
+        race.results[i] = (*measured)[i];
       else
-        contest.results[i].note = std::string(measured.status().message());
+        race.results[i].note = std::string(measured.status().message());
     }
 }
 
 /// Loads and measures cuDNN's candidates beside the best of the others, for the
 /// kernels where they may be faster.
-void tryConvolutionCalls(std::vector<Contest> &contests,
+void tryConvolutionCalls(std::vector<CandidateRace> &races,
                          const cuda::Device &device,
                          absl::Span<const ConstantTensor> constants,
                          const CudaCandidateOptions &options) {
   Work work;
-  std::vector<Contest *> open;
-  for (Contest &contest : contests) {
-    const bool isOpen = mayLoseToCudnn(contest.results);
+  std::vector<CandidateRace *> open;
+  for (CandidateRace &race : races) {
+    const bool isOpen = mayLoseToCudnn(race.results);
     const size_t before = work.size();
-    for (size_t i = 0; i < contest.plans.size(); ++i) {
-      if (!isConvolutionCall(contest.kernel->candidates[i]))
+    for (size_t i = 0; i < race.plans.size(); ++i) {
+      if (!isConvolutionCall(race.kernel->candidates[i]))
         continue;
       if (isOpen)
-        work.emplace_back(&contest, i);
+        work.emplace_back(&race, i);
       else
-        contest.results[i].note = "not measured: no convolution of cuDNN takes "
-                                  "as little as a kernel of ours";
+        race.results[i].note = "not measured: no convolution of cuDNN takes "
+                               "as little as a kernel of ours";
     }
     if (work.size() > before)
-      open.push_back(&contest);
+      open.push_back(&race);
     else
-      contest.executables.clear();
+      race.executables.clear();
   }
   load(work, device, constants, options);
-  for (auto [index, contest] : llvm::enumerate(open)) {
-    measure(*contest, device);
-    contest->executables.clear();
+  for (auto [index, race] : llvm::enumerate(open)) {
+    measure(*race, device);
+    race->executables.clear();
     if (options.progress)
       options.progress("choosing candidates", static_cast<int>(index) + 1,
                        static_cast<int>(open.size()));
@@ -221,11 +219,11 @@ void tryConvolutionCalls(std::vector<Contest> &contests,
 }
 
 /// The choice, which is reported.
-int decide(const Contest &contest, CompileResult &result) {
-  Kernel &kernel = *contest.kernel;
-  const int best = fastest(contest.results);
-  for (size_t i = 0; i < contest.results.size(); ++i) {
-    const Measurement &measured = contest.results[i];
+int decide(const CandidateRace &race, CompileResult &result) {
+  Kernel &kernel = *race.kernel;
+  const int best = fastest(race.results);
+  for (size_t i = 0; i < race.results.size(); ++i) {
+    const Measurement &measured = race.results[i];
     // An algorithm beyond the end of a library's list is none.
     if (measured.microseconds < 0 &&
         measured.note.find("algorithms, not ") != std::string::npos)
@@ -262,34 +260,34 @@ std::vector<int> chooseCudaCandidates(
     const cuda::Device &device, absl::Span<const ConstantTensor> constants,
     const CudaCandidateOptions &options, CompileResult &result) {
   // Plans are built here, MLIR being single-threaded.
-  std::vector<Contest> contests;
-  std::vector<int> contestOf(kernels.size(), -1);
+  std::vector<CandidateRace> races;
+  std::vector<int> raceOf(kernels.size(), -1);
   for (auto [index, kernel] : llvm::enumerate(kernels))
     if (!kernel.launches.empty() && !kernel.candidates.empty()) {
-      contestOf[index] = static_cast<int>(contests.size());
-      contests.push_back(makeContest(kernel, module));
+      raceOf[index] = static_cast<int>(races.size());
+      races.push_back(makeRace(kernel, module));
     }
   Work work;
-  for (Contest &contest : contests)
-    for (size_t i = 0; i < contest.plans.size(); ++i)
-      if (!isConvolutionCall(contest.kernel->candidates[i]))
-        work.emplace_back(&contest, i);
+  for (CandidateRace &race : races)
+    for (size_t i = 0; i < race.plans.size(); ++i)
+      if (!isConvolutionCall(race.kernel->candidates[i]))
+        work.emplace_back(&race, i);
   load(work, device, constants, options);
-  for (auto [index, contest] : llvm::enumerate(contests)) {
-    measure(contest, device);
+  for (auto [index, race] : llvm::enumerate(races)) {
+    measure(race, device);
     // Only the best meets cuDNN's.
-    const int best = fastest(contest.results);
-    for (size_t i = 0; i < contest.executables.size(); ++i)
+    const int best = fastest(race.results);
+    for (size_t i = 0; i < race.executables.size(); ++i)
       if (static_cast<int>(i) != best)
-        contest.executables[i].reset();
+        race.executables[i].reset();
     if (options.progress)
       options.progress("choosing candidates", static_cast<int>(index) + 1,
-                       static_cast<int>(contests.size()));
+                       static_cast<int>(races.size()));
   }
-  tryConvolutionCalls(contests, device, constants, options);
+  tryConvolutionCalls(races, device, constants, options);
   std::vector<int> choices;
-  for (int number : contestOf)
-    choices.push_back(number < 0 ? -1 : decide(contests[number], result));
+  for (int number : raceOf)
+    choices.push_back(number < 0 ? -1 : decide(races[number], result));
   return choices;
 }
 

@@ -22,10 +22,10 @@ namespace aitune {
 namespace {
 
 /// Writes one group as a kernel.
-class KernelBuilder {
+class KernelRegionWriter {
 public:
-  KernelBuilder(const KernelGraph &graph, ArrayRef<Operation *> operations,
-                StringRef kind)
+  KernelRegionWriter(const KernelGraph &graph, ArrayRef<Operation *> operations,
+                     StringRef kind)
       : graph(graph), operations(operations), kind(kind),
         members(operations.begin(), operations.end()) {}
 
@@ -136,7 +136,7 @@ void buildRemaining(const KernelGraph &graph, Block &block) {
   }
   for (Operation *op : remaining) {
     if (!op->use_empty())
-      KernelBuilder(graph, op, "loop").build();
+      KernelRegionWriter(graph, op, "loop").build();
     op->erase();
   }
 }
@@ -164,7 +164,7 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
 
     SmallVector<Operation *> replaced;
     for (KernelGraph::GroupId id : graph.getGroups()) {
-      KernelBuilder(graph, graph[id].operations, graph[id].kind).build();
+      KernelRegionWriter(graph, graph[id].operations, graph[id].kind).build();
       llvm::append_range(replaced, graph[id].operations);
     }
     for (Operation *op : replaced)

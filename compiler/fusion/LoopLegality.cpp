@@ -17,10 +17,10 @@ constexpr size_t maxOperations = 96;
 /// More pointers than this in one loop cost more than they save.
 constexpr size_t maxTensors = 24;
 
-class LoopAnalysis {
+class LoopDomainFinder {
 public:
-  LoopAnalysis(ArrayRef<Operation *> operations,
-               function_ref<bool(Value)> escapes, std::string &reason)
+  LoopDomainFinder(ArrayRef<Operation *> operations,
+                   function_ref<bool(Value)> escapes, std::string &reason)
       : operations(operations), escapes(escapes), reason(reason),
         members(operations.begin(), operations.end()) {}
 
@@ -217,7 +217,7 @@ private:
 std::optional<LoopDomain> findLoopDomain(ArrayRef<Operation *> operations,
                                          function_ref<bool(Value)> escapes,
                                          std::string &reason) {
-  return LoopAnalysis(operations, escapes, reason).run();
+  return LoopDomainFinder(operations, escapes, reason).run();
 }
 
 } // namespace aitune

@@ -2,10 +2,10 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
 #include "runtime/backend/registry.h"
-#include "runtime/backend/torch_inductor_config.h"
 
 namespace aitune::cli {
 namespace {
@@ -35,7 +35,7 @@ absl::StatusOr<int> ShowBackends(const Options& options) {
         {{"name", backend.name}, {"help", backend.help}});
   }
   absl::StrAppend(&text, "\nModes of TorchInductorBackend(mode=...)\n");
-  for (const ModeDescription& mode : ListModeOptions()) {
+  for (const frontend::ModeDescription& mode : frontend::ListModeOptions()) {
     const ConfigValue settings(mode.options);
     absl::StrAppend(
         &text,
@@ -46,7 +46,7 @@ absl::StatusOr<int> ShowBackends(const Options& options) {
   }
   absl::StrAppend(&text, "\nOptions of TorchInductorBackend(options.NAME=...)",
                   "\n");
-  for (const OptionDescription& option : ListOptions()) {
+  for (const frontend::OptionDescription& option : frontend::ListOptions()) {
     absl::StrAppend(
         &text,
         Entry(absl::StrCat(option.name, "=", ToPythonStr(option.default_value)),

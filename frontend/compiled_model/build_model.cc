@@ -58,7 +58,7 @@ class CachedBuild {
     if (cache_ == nullptr) report.detail = "no cache was given";
     if (cache_ == nullptr && !options.keep_artifact) return;
     if (gpu >= 0) {
-      absl::StatusOr<std::string> target = cuda::GpuTarget(gpu);
+      absl::StatusOr<std::string> target = cuda::DescribeGpu(gpu);
       if (!target.ok()) {
         report.detail = std::string(target.status().message());
         return;

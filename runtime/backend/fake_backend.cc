@@ -2,6 +2,10 @@
 
 #include <cstdlib>
 
+#include "absl/strings/str_cat.h"
+#include "runtime/backend/config_reader.h"
+#include "runtime/status/status_macros.h"
+
 namespace aitune {
 namespace {
 
@@ -99,20 +103,45 @@ absl::StatusOr<std::vector<OwnedValue>> FakeModel::Infer(
   return Double(inputs);
 }
 
+ConfigDict FakeBackendConfig::ToDict() const {
+  return {{"fullgraph", fullgraph},
+          {"mode", mode.has_value() ? ConfigValue(*mode) : ConfigValue()}};
+}
+
+ConfigDict FakeBackendConfig::DefaultDict() const {
+  return FakeBackendConfig().ToDict();
+}
+
+absl::Status FakeBackendConfig::Validate() const {
+  if (!mode.has_value() || *mode == "max-autotune") return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("Invalid mode: ", *mode, ". It must be max-autotune."));
+}
+
+absl::StatusOr<FakeBackendConfig> FakeBackendConfig::FromDict(
+    const ConfigDict& dict) {
+  FakeBackendConfig config;
+  ConfigReader reader("FakeBackendConfig", dict);
+  reader.Read("fullgraph", &config.fullgraph);
+  reader.Read("mode", &config.mode);
+  AITUNE_RETURN_IF_ERROR(reader.Finish());
+  AITUNE_RETURN_IF_ERROR(config.Validate());
+  return config;
+}
+
 std::unique_ptr<BackendImplementation> MakeFakeImplementation(
     std::shared_ptr<FakeBehavior> behavior) {
   return std::make_unique<FakeImplementation>(std::move(behavior));
 }
 
 std::unique_ptr<Backend> MakeFakeBackend(std::shared_ptr<FakeBehavior> behavior,
-                                         TorchInductorBackendConfig config) {
+                                         FakeBackendConfig config) {
   BackendTraits traits;
   traits.name = "TorchInductorBackend";
   traits.is_jit = true;
   traits.devices = {"cpu", "cuda"};
   auto backend = Backend::Create(
-      std::move(traits),
-      std::make_unique<TorchInductorBackendConfig>(std::move(config)),
+      std::move(traits), std::make_unique<FakeBackendConfig>(std::move(config)),
       MakeFakeImplementation(std::move(behavior)));
   if (!backend.ok()) std::abort();
   return *std::move(backend);
@@ -122,9 +151,9 @@ std::unique_ptr<Backend> MakeFakeBackend(
     std::string name, std::shared_ptr<FakeBehavior> behavior) {
   BackendTraits traits;
   traits.name = std::move(name);
-  auto backend = Backend::Create(std::move(traits),
-                                 std::make_unique<TorchEagerBackendConfig>(),
-                                 MakeFakeImplementation(std::move(behavior)));
+  auto backend =
+      Backend::Create(std::move(traits), std::make_unique<FakeBackendConfig>(),
+                      MakeFakeImplementation(std::move(behavior)));
   if (!backend.ok()) std::abort();
   return *std::move(backend);
 }

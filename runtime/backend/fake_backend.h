@@ -5,13 +5,15 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "runtime/backend/backend.h"
-#include "runtime/backend/torch_eager_config.h"
-#include "runtime/backend/torch_inductor_config.h"
+#include "runtime/backend/backend_config.h"
 
 namespace aitune {
 
@@ -51,18 +53,32 @@ struct FakeBehavior {
   std::atomic<int> overlaps{0};
 };
 
+class FakeBackendConfig : public BackendConfig {
+ public:
+  bool fullgraph = false;
+  std::optional<std::string> mode;  // "max-autotune"
+
+  ConfigDict ToDict() const override;
+  ConfigDict DefaultDict() const override;
+  // Errors: another mode.
+  absl::Status Validate() const override;
+
+  // The inverse of ToDict; fields may be missing. Errors as Validate, and a
+  // field that there is not or of the wrong type.
+  static absl::StatusOr<FakeBackendConfig> FromDict(const ConfigDict& dict);
+};
+
 // Doubles each tensor unless behavior->infer is set. Keeps "artifact" as what
 // a checkpoint stores.
 std::unique_ptr<BackendImplementation> MakeFakeImplementation(
     std::shared_ptr<FakeBehavior> behavior);
 
-// A backend "TorchInductorBackend" with the fake in the place of the compiler,
-// for cpu and cuda.
-std::unique_ptr<Backend> MakeFakeBackend(
-    std::shared_ptr<FakeBehavior> behavior,
-    TorchInductorBackendConfig config = {});
+// A backend with the name of the compiling one, which the errors of the states
+// are known by, for cpu and cuda.
+std::unique_ptr<Backend> MakeFakeBackend(std::shared_ptr<FakeBehavior> behavior,
+                                         FakeBackendConfig config = {});
 
-// Likewise with another name and a TorchEagerBackendConfig.
+// Likewise with another name, for any device.
 std::unique_ptr<Backend> MakeFakeBackend(
     std::string name, std::shared_ptr<FakeBehavior> behavior);
 

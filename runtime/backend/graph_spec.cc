@@ -8,9 +8,9 @@
 namespace aitune {
 namespace {
 
-bool HasAxis(const GraphSpec& spec, AxisSpec::Kind kind) {
-  for (const InputSpec& input : spec.inputs) {
-    for (const AxisSpec& axis : input.axes) {
+bool HasAxis(const GraphSpec& spec, GraphAxis::Kind kind) {
+  for (const GraphInput& input : spec.inputs) {
+    for (const GraphAxis& axis : input.axes) {
       if (axis.kind == kind) return true;
     }
   }
@@ -19,17 +19,17 @@ bool HasAxis(const GraphSpec& spec, AxisSpec::Kind kind) {
 
 }  // namespace
 
-std::string InputSpec::ToString() const {
+std::string GraphInput::ToString() const {
   std::vector<std::string> texts;
   for (size_t i = 0; i < axes.size(); ++i) {
     switch (axes[i].kind) {
-      case AxisSpec::Kind::kFixed:
+      case GraphAxis::Kind::kFixed:
         texts.push_back(absl::StrCat(axes[i].size));
         break;
-      case AxisSpec::Kind::kBatch:
+      case GraphAxis::Kind::kBatch:
         texts.push_back(absl::StrCat("batch", i));
         break;
-      case AxisSpec::Kind::kDynamic:
+      case GraphAxis::Kind::kDynamic:
         texts.push_back(absl::StrCat("dim", i));
         break;
     }
@@ -39,16 +39,16 @@ std::string InputSpec::ToString() const {
 }
 
 bool GraphSpec::has_batch_axis() const {
-  return HasAxis(*this, AxisSpec::Kind::kBatch);
+  return HasAxis(*this, GraphAxis::Kind::kBatch);
 }
 
 bool GraphSpec::has_dynamic_axis() const {
-  return HasAxis(*this, AxisSpec::Kind::kDynamic);
+  return HasAxis(*this, GraphAxis::Kind::kDynamic);
 }
 
 std::string GraphSpec::ToString() const {
   return absl::StrJoin(inputs, ", ",
-                       [](std::string* out, const InputSpec& input) {
+                       [](std::string* out, const GraphInput& input) {
                          absl::StrAppend(out, input.ToString());
                        });
 }

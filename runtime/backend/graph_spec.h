@@ -12,7 +12,7 @@
 namespace aitune {
 
 // One axis of an input.
-struct AxisSpec {
+struct GraphAxis {
   enum class Kind {
     kFixed,    // always `size`
     kBatch,    // always `size` times the batch size, over `divisor`
@@ -24,15 +24,15 @@ struct AxisSpec {
   int64_t max = 0;  // at least; a larger size may be taken too
   int64_t divisor = 1;
 
-  friend bool operator==(const AxisSpec& a, const AxisSpec& b) {
+  friend bool operator==(const GraphAxis& a, const GraphAxis& b) {
     return a.kind == b.kind && a.size == b.size && a.min == b.min &&
            a.max == b.max && a.divisor == b.divisor;
   }
 };
 
-struct InputSpec {
+struct GraphInput {
   DataType dtype = DataType::kFloat32;
-  std::vector<AxisSpec> axes;
+  std::vector<GraphAxis> axes;
 
   // "float32[batch0, dim1, 4]": a batch axis and a dynamic one by their
   // position, a fixed one by its size.
@@ -40,7 +40,7 @@ struct InputSpec {
 };
 
 struct GraphSpec {
-  std::vector<InputSpec> inputs;
+  std::vector<GraphInput> inputs;
   // The batch sizes of the samples it was made from; 1 and 1 without samples.
   int64_t min_batch = 1;
   int64_t max_batch = 1;

@@ -5,7 +5,7 @@
 namespace aitune {
 namespace {
 
-using Kind = AxisSpec::Kind;
+using Kind = GraphAxis::Kind;
 
 TEST(GraphSpecTest, Text) {
   GraphSpec spec;

@@ -12,8 +12,8 @@ BackendFactory MakeFactory() {
   return {
       "Compiles the model.",
       [](const ConfigDict& dict) -> absl::StatusOr<std::unique_ptr<Backend>> {
-        AITUNE_ASSIGN_OR_RETURN(const TorchInductorBackendConfig config,
-                                TorchInductorBackendConfig::FromDict(dict));
+        AITUNE_ASSIGN_OR_RETURN(const FakeBackendConfig config,
+                                FakeBackendConfig::FromDict(dict));
         return MakeFakeBackend(std::make_shared<FakeBehavior>(), config);
       }};
 }
@@ -54,7 +54,7 @@ TEST_F(RegistryTest, AnUnknownNameGetsTheKnownOnes) {
 
 TEST_F(RegistryTest, ACheckpointFindsItsKindAndConfiguration) {
   const auto backend =
-      *CreateBackend("TorchInductorBackend", {{"dynamic", false}});
+      *CreateBackend("TorchInductorBackend", {{"fullgraph", true}});
   ASSERT_TRUE(backend->Build(MakeFakeRequest()).ok());
   const auto loaded =
       BackendFromDict(std::make_shared<FakeModel>(), *backend->ToDict());

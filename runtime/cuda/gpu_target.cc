@@ -41,7 +41,7 @@ std::string ToString(const GpuIdentity& identity) {
       "; cuBLASLt ", identity.cublaslt, ", cuDNN ", identity.cudnn);
 }
 
-absl::StatusOr<std::string> GpuTarget(int ordinal) {
+absl::StatusOr<std::string> DescribeGpu(int ordinal) {
   AITUNE_ASSIGN_OR_RETURN(const Device* device, Device::Open(ordinal));
   GpuIdentity identity;
   identity.name = device->name();

@@ -25,7 +25,7 @@ struct GpuIdentity {
 std::string ToString(const GpuIdentity& identity);
 
 // That of GPU `ordinal`. Errors as Device::Open. Thread-safe.
-absl::StatusOr<std::string> GpuTarget(int ordinal);
+absl::StatusOr<std::string> DescribeGpu(int ordinal);
 
 }  // namespace aitune::cuda
 

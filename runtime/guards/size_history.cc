@@ -43,9 +43,9 @@ bool SizeHistory::IsDynamic(const Group& group, size_t flat_axis, int tensor,
   if (options_.dynamic == true) return true;
   if (options_.spec.has_value() &&
       tensor < static_cast<int>(options_.spec->inputs.size())) {
-    const std::vector<AxisSpec>& axes = options_.spec->inputs[tensor].axes;
+    const std::vector<GraphAxis>& axes = options_.spec->inputs[tensor].axes;
     if (axis < static_cast<int>(axes.size()) &&
-        axes[axis].kind != AxisSpec::Kind::kFixed)
+        axes[axis].kind != GraphAxis::Kind::kFixed)
       return true;
   }
   const int64_t first = group.sizes.front()[flat_axis];

@@ -110,7 +110,7 @@ TEST(SizeHistoryTest, TheRangeIsThatOfTheOptions) {
 
 TEST(SizeHistoryTest, AxesThatSamplesShowedAreDynamicFromTheFirst) {
   DynamicOptions options;
-  using Kind = AxisSpec::Kind;
+  using Kind = GraphAxis::Kind;
   options.spec = GraphSpec{{{DataType::kFloat32,
                              {{Kind::kBatch, 1, 1, 8},
                               {Kind::kDynamic, 0, 2, 9},

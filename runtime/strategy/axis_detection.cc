@@ -25,9 +25,9 @@ absl::StatusOr<const TensorView*> TensorAt(const Sample& sample, size_t input) {
 // The size of one axis and the batch size, in each sample.
 using Observations = std::vector<std::pair<int64_t, int64_t>>;
 
-AxisSpec Classify(const Observations& observations) {
+GraphAxis Classify(const Observations& observations) {
   const auto [first_size, first_batch] = observations.front();
-  AxisSpec axis;
+  GraphAxis axis;
   bool fixed = true, batch = true;
   axis.min = axis.max = first_size;
   for (const auto& [size, count] : observations) {
@@ -37,15 +37,15 @@ AxisSpec Classify(const Observations& observations) {
     axis.max = std::max(axis.max, size);
   }
   if (fixed) {
-    axis.kind = AxisSpec::Kind::kFixed;
+    axis.kind = GraphAxis::Kind::kFixed;
     axis.size = first_size;
   } else if (batch) {
-    axis.kind = AxisSpec::Kind::kBatch;
+    axis.kind = GraphAxis::Kind::kBatch;
     const int64_t divisor = std::gcd(first_size, first_batch);
     axis.size = first_size / divisor;
     axis.divisor = first_batch / divisor;
   } else {
-    axis.kind = AxisSpec::Kind::kDynamic;
+    axis.kind = GraphAxis::Kind::kDynamic;
   }
   return axis;
 }
@@ -64,7 +64,7 @@ std::vector<char> RepeatAxis(const std::vector<char>& from, int64_t outer,
 }
 
 absl::StatusOr<OwnedValue> RepeatTensor(const TensorView& view,
-                                        const InputSpec& spec, size_t input,
+                                        const GraphInput& spec, size_t input,
                                         int64_t batch) {
   if (view.sizes.size() != spec.axes.size())
     return absl::InvalidArgumentError(
@@ -75,8 +75,8 @@ absl::StatusOr<OwnedValue> RepeatTensor(const TensorView& view,
   std::vector<char> contents(data, data + bytes);
   std::vector<int64_t> sizes = view.sizes;
   for (size_t a = 0; a < sizes.size(); ++a) {
-    const AxisSpec& axis = spec.axes[a];
-    if (axis.kind != AxisSpec::Kind::kBatch) continue;
+    const GraphAxis& axis = spec.axes[a];
+    if (axis.kind != GraphAxis::Kind::kBatch) continue;
     const int64_t scaled = axis.size * batch;
     if (scaled % axis.divisor != 0 || sizes[a] == 0)
       return absl::InvalidArgumentError(
@@ -135,7 +135,7 @@ absl::StatusOr<GraphSpec> DetectAxes(absl::Span<const BatchedSample> samples) {
       for (size_t a = 0; a < axes.size(); ++a)
         axes[a].emplace_back(view->sizes[a], sample.batch);
     }
-    InputSpec input;
+    GraphInput input;
     input.dtype = first->dtype;
     for (const Observations& observations : axes)
       input.axes.push_back(Classify(observations));

@@ -8,13 +8,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/backends/torch_backend.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
-#include "runtime/backend/torch_inductor_config.h"
 #include "runtime/bundle/bundle.h"
 #include "runtime/control/control.h"
 #include "runtime/cpu/thread_pool.h"
@@ -48,9 +48,9 @@ std::string DeviceName(int gpu) {
   return gpu < 0 ? "cpu" : absl::StrCat("cuda:", gpu);
 }
 
-class TorchInductor : public TorchBackend {
+class CompiledBackend : public TorchBackend {
  public:
-  TorchInductor(TorchInductorBackendConfig config, InductorOptions options)
+  CompiledBackend(TorchInductorBackendConfig config, InductorOptions options)
       : TorchBackend(config.autocast_enabled, config.autocast_dtype),
         config_(std::move(config)),
         options_(std::move(options)) {}
@@ -109,7 +109,7 @@ class TorchInductor : public TorchBackend {
   std::set<std::string> notes_;
 };
 
-absl::Status TorchInductor::Prepare(BuildContext* context) {
+absl::Status CompiledBackend::Prepare(BuildContext* context) {
   if (context != nullptr) {
     if (config_.options.has_value() && options_.cudagraphs && gpu() < 0)
       return absl::InvalidArgumentError(
@@ -170,7 +170,7 @@ absl::Status TorchInductor::Prepare(BuildContext* context) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<CompiledModel>> TorchInductor::Find(
+absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::Find(
     absl::Span<const RegionValue> inputs, const ValueList& arguments,
     OnMiss on_miss) const {
   AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
@@ -181,7 +181,7 @@ absl::StatusOr<std::shared_ptr<CompiledModel>> TorchInductor::Find(
   return found;
 }
 
-absl::StatusOr<c10::IValue> TorchInductor::Run(
+absl::StatusOr<c10::IValue> CompiledBackend::Run(
     absl::Span<const RegionValue> inputs) const {
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                           source()->Unflatten(inputs));
@@ -205,20 +205,20 @@ absl::StatusOr<c10::IValue> TorchInductor::Run(
                                          : ConstantCheck::kTakeConstants);
 }
 
-absl::StatusOr<c10::IValue> TorchInductor::RunEager(
+absl::StatusOr<c10::IValue> CompiledBackend::RunEager(
     const ValueList& arguments) const {
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
                           EagerModel());
   return model->RunEager(arguments);
 }
 
-ScopedThreadCount TorchInductor::Threads() const {
+ScopedThreadCount CompiledBackend::Threads() const {
   return ScopedThreadCount(options_.cpp_threads > 0
                                ? static_cast<int>(options_.cpp_threads)
                                : ThreadCount());
 }
 
-absl::StatusOr<std::unique_ptr<CompiledModel>> TorchInductor::BuildVersion(
+absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildVersion(
     absl::Span<const InputDescription> wanted, const ValueList& arguments) {
   BuildOptions build;
   build.compile.measureCandidates = options_.max_autotune;
@@ -270,7 +270,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> TorchInductor::BuildVersion(
   return build_for(InputsToBuild(possible, arguments, kReach));
 }
 
-std::vector<InputDescription> TorchInductor::WithoutFixedAxes(
+std::vector<InputDescription> CompiledBackend::WithoutFixedAxes(
     absl::Span<const InputDescription> wanted,
     const ValueList& arguments) const {
   // By symbol: whether the model can be traced with it alone dynamic.
@@ -295,7 +295,7 @@ std::vector<InputDescription> TorchInductor::WithoutFixedAxes(
   return result;
 }
 
-absl::StatusOr<Table::Version> TorchInductor::Compile(
+absl::StatusOr<Table::Version> CompiledBackend::Compile(
     const CompileRequest& request) {
   const ScopedActivity activity(ScopedActivity::Kind::kCompile);
   std::vector<InputDescription> wanted = request.inputs;
@@ -346,7 +346,7 @@ absl::StatusOr<Table::Version> TorchInductor::Compile(
                         std::move(inputs), std::move(constraints)};
 }
 
-absl::Status TorchInductor::CheckGraph(const CompiledModel& compiled) {
+absl::Status CompiledBackend::CheckGraph(const CompiledModel& compiled) {
   std::string refused;
   int breaks = 0;
   for (const FallbackOp& op : compiled.report().fallbacks) {
@@ -369,7 +369,7 @@ absl::Status TorchInductor::CheckGraph(const CompiledModel& compiled) {
       ". Allow it with allow_in_graph, or set fullgraph to False."));
 }
 
-std::vector<std::string> TorchInductor::Notes() const {
+std::vector<std::string> CompiledBackend::Notes() const {
   std::lock_guard<std::mutex> lock(kept_mutex_);
   std::vector<std::string> notes(notes_.begin(), notes_.end());
   const int64_t calls = table_ == nullptr ? 0 : table_->calls_beyond_limit();
@@ -381,7 +381,7 @@ std::vector<std::string> TorchInductor::Notes() const {
   return notes;
 }
 
-absl::StatusOr<ArtifactBlobs> TorchInductor::BlobsOf(
+absl::StatusOr<ArtifactBlobs> CompiledBackend::BlobsOf(
     const KeptVersion& version) const {
   if (version.artifact != nullptr) return *version.artifact;
   const std::optional<CacheKey> key = CacheKey::Parse(version.key);
@@ -399,12 +399,12 @@ absl::StatusOr<ArtifactBlobs> TorchInductor::BlobsOf(
                        std::move(blobs[kConstantsBlob])};
 }
 
-absl::Status TorchInductor::LoadKept() {
+absl::Status CompiledBackend::LoadKept() {
   std::lock_guard<std::mutex> lock(kept_mutex_);
   std::vector<Table::Version> versions;
   std::string target;
   if (gpu() >= 0 && !kept_.empty()) {
-    AITUNE_ASSIGN_OR_RETURN(target, cuda::GpuTarget(gpu()));
+    AITUNE_ASSIGN_OR_RETURN(target, cuda::DescribeGpu(gpu()));
   }
   for (const KeptVersion& kept : kept_) {
     AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept));
@@ -436,8 +436,8 @@ absl::Status TorchInductor::LoadKept() {
   return absl::OkStatus();
 }
 
-absl::Status TorchInductor::SaveMore(BackendStateProto* state,
-                                     TorchBackendStateProto* more) const {
+absl::Status CompiledBackend::SaveMore(BackendStateProto* state,
+                                       TorchBackendStateProto* more) const {
   std::lock_guard<std::mutex> lock(kept_mutex_);
   const std::filesystem::path folder =
       (folder_.empty() ? std::filesystem::temp_directory_path() : folder_) /
@@ -467,8 +467,8 @@ absl::Status TorchInductor::SaveMore(BackendStateProto* state,
   return absl::OkStatus();
 }
 
-absl::Status TorchInductor::LoadMore(const BackendStateProto& state,
-                                     const TorchBackendStateProto& more) {
+absl::Status CompiledBackend::LoadMore(const BackendStateProto& state,
+                                       const TorchBackendStateProto& more) {
   std::map<std::string, std::string> paths;
   for (const ArtifactProto& artifact : state.artifacts())
     paths[artifact.name()] = artifact.path();
@@ -497,7 +497,7 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
   traits.devices = {"cpu", "cuda"};
   traits.is_jit = true;
   auto implementation =
-      std::make_unique<TorchInductor>(config, std::move(options));
+      std::make_unique<CompiledBackend>(config, std::move(options));
   return Backend::Create(
       std::move(traits),
       std::make_unique<TorchInductorBackendConfig>(std::move(config)),

@@ -1,9 +1,9 @@
 // TorchEagerBackend: the model as LibTorch runs it, operator by operator.
 #include <ATen/core/ivalue.h>
 
+#include "frontend/backends/eager/torch_eager_config.h"
 #include "frontend/backends/torch_backend.h"
 #include "runtime/backend/registry.h"
-#include "runtime/backend/torch_eager_config.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {

@@ -2,9 +2,9 @@
 #include <ATen/core/ivalue.h>
 
 #include "frontend/backends/torch_backend.h"
+#include "frontend/backends/torchscript/torch_script_config.h"
 #include "frontend/torchscript/optimized_program.h"
 #include "runtime/backend/registry.h"
-#include "runtime/backend/torch_script_config.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {

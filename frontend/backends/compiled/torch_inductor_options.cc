@@ -2,10 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "runtime/backend/torch_inductor_config.h"
+#include "frontend/backends/autocast_dtype.h"
+#include "frontend/backends/compiled/torch_inductor_config.h"
 #include "runtime/status/status_macros.h"
 
-namespace aitune {
+namespace aitune::frontend {
 namespace {
 
 // The one table of options: what --help prints, and how a value is taken.
@@ -210,4 +211,4 @@ absl::StatusOr<InductorOptions> ResolveOptions(
       "."));
 }
 
-}  // namespace aitune
+}  // namespace aitune::frontend

@@ -1,10 +1,10 @@
-#include "runtime/backend/torch_script_config.h"
+#include "frontend/backends/torchscript/torch_script_config.h"
 
+#include "frontend/backends/autocast_dtype.h"
 #include "runtime/backend/config_reader.h"
-#include "runtime/backend/torch_inductor_config.h"
 #include "runtime/status/status_macros.h"
 
-namespace aitune {
+namespace aitune::frontend {
 
 ConfigDict TorchScriptBackendConfig::ToDict() const {
   return {{"freeze", freeze},
@@ -41,4 +41,4 @@ absl::StatusOr<TorchScriptBackendConfig> TorchScriptBackendConfig::FromDict(
   return config;
 }
 
-}  // namespace aitune
+}  // namespace aitune::frontend

@@ -1,11 +1,11 @@
-#include "runtime/backend/torch_inductor_config.h"
+#include "frontend/backends/compiled/torch_inductor_config.h"
 
 #include <set>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace aitune {
+namespace aitune::frontend {
 namespace {
 
 using testing::ElementsAre;
@@ -164,4 +164,4 @@ TEST(TorchInductorConfigTest, AutocastDtypes) {
 }
 
 }  // namespace
-}  // namespace aitune
+}  // namespace aitune::frontend

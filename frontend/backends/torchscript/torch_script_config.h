@@ -1,7 +1,7 @@
 // The configuration of the backend that runs the model with LibTorch's own
 // TorchScript optimiser: what a service gets without this library.
-#ifndef AITUNE_RUNTIME_BACKEND_TORCH_SCRIPT_CONFIG_H_
-#define AITUNE_RUNTIME_BACKEND_TORCH_SCRIPT_CONFIG_H_
+#ifndef AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_TORCH_SCRIPT_CONFIG_H_
+#define AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_TORCH_SCRIPT_CONFIG_H_
 
 #include <optional>
 
@@ -10,7 +10,7 @@
 #include "runtime/backend/backend_config.h"
 #include "runtime/tensor/data_type.h"
 
-namespace aitune {
+namespace aitune::frontend {
 
 class TorchScriptBackendConfig : public BackendConfig {
  public:
@@ -34,6 +34,6 @@ class TorchScriptBackendConfig : public BackendConfig {
       const ConfigDict& dict);
 };
 
-}  // namespace aitune
+}  // namespace aitune::frontend
 
-#endif  // AITUNE_RUNTIME_BACKEND_TORCH_SCRIPT_CONFIG_H_
+#endif  // AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_TORCH_SCRIPT_CONFIG_H_

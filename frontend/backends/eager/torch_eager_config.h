@@ -1,7 +1,7 @@
 // The configuration of the backend that runs the model as LibTorch does,
 // operator by operator: the baseline of every comparison.
-#ifndef AITUNE_RUNTIME_BACKEND_TORCH_EAGER_CONFIG_H_
-#define AITUNE_RUNTIME_BACKEND_TORCH_EAGER_CONFIG_H_
+#ifndef AITUNE_FRONTEND_BACKENDS_EAGER_TORCH_EAGER_CONFIG_H_
+#define AITUNE_FRONTEND_BACKENDS_EAGER_TORCH_EAGER_CONFIG_H_
 
 #include <optional>
 
@@ -10,7 +10,7 @@
 #include "runtime/backend/backend_config.h"
 #include "runtime/tensor/data_type.h"
 
-namespace aitune {
+namespace aitune::frontend {
 
 class TorchEagerBackendConfig : public BackendConfig {
  public:
@@ -29,6 +29,6 @@ class TorchEagerBackendConfig : public BackendConfig {
       const ConfigDict& dict);
 };
 
-}  // namespace aitune
+}  // namespace aitune::frontend
 
-#endif  // AITUNE_RUNTIME_BACKEND_TORCH_EAGER_CONFIG_H_
+#endif  // AITUNE_FRONTEND_BACKENDS_EAGER_TORCH_EAGER_CONFIG_H_

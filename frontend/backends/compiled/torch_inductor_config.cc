@@ -1,10 +1,9 @@
-#include "runtime/backend/torch_inductor_config.h"
+#include "frontend/backends/compiled/torch_inductor_config.h"
 
-#include "absl/strings/str_cat.h"
 #include "runtime/backend/config_reader.h"
 #include "runtime/status/status_macros.h"
 
-namespace aitune {
+namespace aitune::frontend {
 namespace {
 
 template <typename T>
@@ -46,14 +45,4 @@ absl::StatusOr<TorchInductorBackendConfig> TorchInductorBackendConfig::FromDict(
   return config;
 }
 
-absl::Status ValidateAutocastDtype(const std::optional<DataType>& dtype) {
-  if (!dtype.has_value() || *dtype == DataType::kFloat16 ||
-      *dtype == DataType::kBFloat16)
-    return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("autocast can't compute in ", ToPythonStr(*dtype),
-                   ". Set autocast_dtype to torch.float16, torch.bfloat16 or "
-                   "None (the default of the device)."));
-}
-
-}  // namespace aitune
+}  // namespace aitune::frontend

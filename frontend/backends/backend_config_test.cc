@@ -3,13 +3,13 @@
 #include <fstream>
 #include <sstream>
 
+#include "frontend/backends/compiled/torch_inductor_config.h"
+#include "frontend/backends/eager/torch_eager_config.h"
+#include "frontend/backends/torchscript/torch_script_config.h"
 #include "gtest/gtest.h"
-#include "runtime/backend/torch_eager_config.h"
-#include "runtime/backend/torch_inductor_config.h"
-#include "runtime/backend/torch_script_config.h"
 #include "runtime/hash/sha256.h"
 
-namespace aitune {
+namespace aitune::frontend {
 namespace {
 
 // Keys that AITune's Python gives.
@@ -155,4 +155,4 @@ TEST(TorchScriptBackendConfigTest, OptimizingNeedsFreezing) {
 }
 
 }  // namespace
-}  // namespace aitune
+}  // namespace aitune::frontend

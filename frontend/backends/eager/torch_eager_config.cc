@@ -1,10 +1,10 @@
-#include "runtime/backend/torch_eager_config.h"
+#include "frontend/backends/eager/torch_eager_config.h"
 
+#include "frontend/backends/autocast_dtype.h"
 #include "runtime/backend/config_reader.h"
-#include "runtime/backend/torch_inductor_config.h"
 #include "runtime/status/status_macros.h"
 
-namespace aitune {
+namespace aitune::frontend {
 
 ConfigDict TorchEagerBackendConfig::ToDict() const {
   return {{"autocast_enabled", autocast_enabled},
@@ -32,4 +32,4 @@ absl::StatusOr<TorchEagerBackendConfig> TorchEagerBackendConfig::FromDict(
   return config;
 }
 
-}  // namespace aitune
+}  // namespace aitune::frontend

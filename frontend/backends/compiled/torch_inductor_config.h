@@ -4,8 +4,8 @@
 // Names and defaults are those of torch.compile with backend="inductor", so
 // that a configuration written for it means the same here. An option that would
 // change nothing is not in the list: asking for it is an error, not a wish.
-#ifndef AITUNE_RUNTIME_BACKEND_TORCH_INDUCTOR_CONFIG_H_
-#define AITUNE_RUNTIME_BACKEND_TORCH_INDUCTOR_CONFIG_H_
+#ifndef AITUNE_FRONTEND_BACKENDS_COMPILED_TORCH_INDUCTOR_CONFIG_H_
+#define AITUNE_FRONTEND_BACKENDS_COMPILED_TORCH_INDUCTOR_CONFIG_H_
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@
 #include "runtime/backend/config_value.h"
 #include "runtime/tensor/data_type.h"
 
-namespace aitune {
+namespace aitune::frontend {
 
 class TorchInductorBackendConfig : public BackendConfig {
  public:
@@ -97,10 +97,6 @@ struct ModeDescription {
 // max-autotune.
 std::vector<ModeDescription> ListModeOptions();
 
-// kInvalidArgument unless `dtype` is nothing, float16 or bfloat16: what
-// autocast computes in.
-absl::Status ValidateAutocastDtype(const std::optional<DataType>& dtype);
+}  // namespace aitune::frontend
 
-}  // namespace aitune
-
-#endif  // AITUNE_RUNTIME_BACKEND_TORCH_INDUCTOR_CONFIG_H_
+#endif  // AITUNE_FRONTEND_BACKENDS_COMPILED_TORCH_INDUCTOR_CONFIG_H_

@@ -125,7 +125,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
                                    parts.objects, std::move(parts.constants),
                                    std::move(regions), options));
   }
-  loaded->input_structure_ = std::move(parts.input_structure);
+  loaded->inputs_ = InputNesting(std::move(parts.input_structure));
   loaded->output_structure_ = std::move(parts.output_structure);
   loaded->report_ = std::move(parts.report);
   loaded->layout_query_ = FindLayoutQuery(model);
@@ -133,16 +133,30 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
 }
 
 absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
-    const ValueList& arguments, ConstantCheck check) const {
-  AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
+    FlatTensors inputs) const {
   Call call;
-  AITUNE_ASSIGN_OR_RETURN(
-      call.inputs, FlattenInputs(input_structure_, arguments, gpu_, check));
+  call.inputs = std::move(inputs);
   AITUNE_ASSIGN_OR_RETURN(
       call.outputs, cuda_executable_
                         ? Allocate(*cuda_executable_, call.inputs.views, gpu_)
                         : Allocate(*executable_, call.inputs.views, gpu_));
   return call;
+}
+
+absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
+    const ValueList& arguments, ConstantCheck check) const {
+  AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
+  AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
+                          inputs_.Flatten(arguments, gpu_, check));
+  return Prepare(std::move(inputs));
+}
+
+absl::Status CompiledModel::Execute(Call& call) const {
+  const auto outputs = absl::MakeSpan(call.outputs.values);
+  return cuda_executable_
+             ? cuda_executable_->Run(call.inputs.views, outputs,
+                                     static_cast<CUstream>(CurrentStream(gpu_)))
+             : executable_->Run(call.inputs.views, outputs);
 }
 
 bool CompiledModel::Fits(const ValueList& arguments) const {
@@ -177,14 +191,17 @@ absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
                                      prepared.status().message(), ")"));
   }
   if (!prepared.ok()) return prepared.status();
-  Call& call = *prepared;
-  const auto outputs = absl::MakeSpan(call.outputs.values);
-  AITUNE_RETURN_IF_ERROR(
-      cuda_executable_
-          ? cuda_executable_->Run(call.inputs.views, outputs,
-                                  static_cast<CUstream>(CurrentStream(gpu_)))
-          : executable_->Run(call.inputs.views, outputs));
-  return UnflattenOutputs(output_structure_, call.outputs);
+  AITUNE_RETURN_IF_ERROR(Execute(*prepared));
+  return UnflattenOutputs(output_structure_, prepared->outputs);
+}
+
+absl::StatusOr<std::vector<OwnedValue>> CompiledModel::RunLeaves(
+    absl::Span<const RegionValue> leaves, ConstantCheck check) const {
+  AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
+                          inputs_.TensorsOf(leaves, gpu_, check));
+  AITUNE_ASSIGN_OR_RETURN(Call call, Prepare(std::move(inputs)));
+  AITUNE_RETURN_IF_ERROR(Execute(call));
+  return OutputLeaves(output_structure_, call.outputs);
 }
 
 absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
@@ -198,12 +215,11 @@ absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
 
 absl::StatusOr<std::vector<int64_t>> CompiledModel::SymbolValues(
     const ValueList& arguments) const {
-  absl::StatusOr<FlatTensors> inputs =
-      FlattenInputs(input_structure_, arguments, gpu_);
-  if (!inputs.ok()) return inputs.status();
+  AITUNE_ASSIGN_OR_RETURN(const FlatTensors inputs,
+                          inputs_.Flatten(arguments, gpu_));
   std::vector<int64_t> values;
   for (const SymbolProto& symbol : plan().symbols()) {
-    const TensorView& view = inputs->views[symbol.input()];
+    const TensorView& view = inputs.views[symbol.input()];
     if (symbol.axis() >= static_cast<int>(view.sizes.size()))
       return absl::InvalidArgumentError(absl::StrCat(
           "input ", symbol.input(), " has no axis ", symbol.axis()));

@@ -84,6 +84,15 @@ class CompiledModel {
       const ValueList& arguments,
       ConstantCheck check = ConstantCheck::kCheck) const;
 
+  // As Run, from the leaves of the arguments to those of the result
+  // (frontend/trace/structure.h): what a caller has who took them apart for
+  // guards. A tensor on a GPU is an opaque leaf. Tensors are contiguous if the
+  // program asks for strides. This version alone, whatever all_sizes says.
+  // LibTorch's exceptions may leave it.
+  absl::StatusOr<std::vector<OwnedValue>> RunLeaves(
+      absl::Span<const RegionValue> leaves,
+      ConstantCheck check = ConstantCheck::kCheck) const;
+
   // Whether this version is right for the sizes and dtypes of `arguments`.
   bool Fits(const ValueList& arguments) const;
 
@@ -115,7 +124,8 @@ class CompiledModel {
   std::string GraphReason() const {
     return cuda_executable_ ? cuda_executable_->GraphReason() : "";
   }
-  const Structure& input_structure() const { return input_structure_; }
+  const Structure& input_structure() const { return inputs_.structure(); }
+  const Structure& output_structure() const { return output_structure_; }
   // Arenas, packed constants and library scratch now held; on a GPU its memory.
   int64_t MemoryInBytes() const {
     return cuda_executable_ ? cuda_executable_->MemoryInBytes()
@@ -139,10 +149,13 @@ class CompiledModel {
     FlatTensors inputs;
     OutputBuffers outputs;
   };
+  absl::StatusOr<Call> Prepare(FlatTensors inputs) const;
   absl::StatusOr<Call> Prepare(const ValueList& arguments,
                                ConstantCheck check) const;
+  absl::Status Execute(Call& call) const;
 
-  Structure input_structure_, output_structure_;
+  InputNesting inputs_;
+  Structure output_structure_;
   std::string layout_query_;  // of FindLayoutQuery
   // One of both.
   std::unique_ptr<Executable> executable_;

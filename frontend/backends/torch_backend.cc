@@ -50,7 +50,7 @@ absl::Status TorchBackend::Build(BuildContext& context) {
 }
 
 absl::Status TorchBackend::Ready(const Device& device, BuildContext* context) {
-  const int gpu = GpuOf(device);
+  const int gpu = device.gpu();
   if (gpu >= 0) AITUNE_RETURN_IF_ERROR(StartLibTorchCuda(gpu));
   gpu_ = gpu;
   AITUNE_ASSIGN_OR_RETURN(model_, ModelOn(runs_model() ? gpu : -1));

@@ -39,11 +39,6 @@ struct KeptVersion {
   std::vector<InputDescription> inputs;
 };
 
-// "cpu" or "cuda:0".
-std::string DeviceName(int gpu) {
-  return gpu < 0 ? "cpu" : absl::StrCat("cuda:", gpu);
-}
-
 class CompiledBackend : public TorchBackend {
  public:
   CompiledBackend(TorchInductorBackendConfig config, InductorOptions options)
@@ -229,7 +224,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildVersion(
   build.compile.tf32Matmul = options_.tf32_matmul;
   build.compile.tf32Convolution = options_.tf32_convolution;
   build.compile.dumpDirectory = options_.debug_dir;
-  build.compile.device = DeviceName(gpu());
+  build.compile.device = Device::Gpu(gpu()).ToString();
   build.cuda_graphs = options_.cudagraphs;
   build.cache = cache_.get();
   build.keep_artifact = true;
@@ -301,9 +296,10 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
   const ScopedActivity activity(ScopedActivity::Kind::kCompile);
   std::vector<InputDescription> wanted = request.inputs;
   if (const int there = GpuOf(leaves); there >= 0 && there != gpu())
-    return absl::InvalidArgumentError(absl::StrCat(
-        "an input is on ", DeviceName(there), ", the model runs on ",
-        DeviceName(gpu()), "; move it there, or build for its device"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("an input is on ", Device::Gpu(there).ToString(),
+                     ", the model runs on ", Device::Gpu(gpu()).ToString(),
+                     "; move it there, or build for its device"));
   // Traced on the CPU, whatever it is compiled for.
   AITUNE_ASSIGN_OR_RETURN(ValueList arguments, source()->Unflatten(leaves));
   if (gpu() >= 0) arguments = ToCpu(arguments);
@@ -424,7 +420,8 @@ absl::Status CompiledBackend::LoadKept() {
     AITUNE_RETURN_IF_ERROR(source()->LearnArguments(loaded->input_structure()));
     std::vector<InputDescription> inputs = kept.inputs;
     for (InputDescription& input : inputs) {
-      if (input.kind == InputKind::kTensor) input.device = DeviceName(gpu());
+      if (input.kind == InputKind::kTensor)
+        input.device = Device::Gpu(gpu()).ToString();
     }
     std::vector<SizeConstraint> constraints =
         ConstraintsOfVersion(loaded->plan());

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "runtime/cpu/kernel_loader.h"
+#include "runtime/executable/cpu_executable.h"
 
 #include <malloc.h>
 
@@ -36,8 +37,8 @@ loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
   auto kernels = LoadKernels(objects);
   if (!kernels.ok())
     return kernels.status();
-  return Executable::Load(*std::move(plan), *kernels,
-                          {constants.begin(), constants.end()}, {});
+  return CpuExecutable::Load(*std::move(plan), *kernels,
+                             {constants.begin(), constants.end()}, {});
 }
 
 /// Whether a value is a constant of the model, perhaps reshaped.

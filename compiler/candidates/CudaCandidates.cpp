@@ -4,7 +4,6 @@
 #include <map>
 #include <mutex>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/gpu/Generate.h"
 #include "compiler/codegen/gpu/target/Nvrtc.h"
@@ -16,6 +15,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "runtime/cuda/library_call.h"
+#include "runtime/device/device.h"
 
 using namespace mlir;
 
@@ -336,10 +336,9 @@ void addGeneratedCandidates(Kernel &kernel, const Generator &generator,
 } // namespace
 
 absl::StatusOr<int> cudaOrdinal(const std::string &device) {
-  int ordinal = 0;
-  if (device == "cuda" || (device.rfind("cuda:", 0) == 0 &&
-                           absl::SimpleAtoi(device.substr(5), &ordinal)))
-    return ordinal;
+  absl::StatusOr<Device> parsed = Device::Parse(device);
+  if (parsed.ok() && parsed->gpu() >= 0)
+    return parsed->gpu();
   return absl::InvalidArgumentError(
       absl::StrCat("unknown device '", device,
                    "'; known are cpu, cuda and cuda:N for the GPU number N"));

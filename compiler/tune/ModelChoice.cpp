@@ -6,7 +6,7 @@
 
 #include "compiler/codegen/cpu/target/Grain.h"
 #include "runtime/cpu/kernel_loader.h"
-#include "runtime/executable/executable.h"
+#include "runtime/executable/cpu_executable.h"
 
 namespace aitune {
 
@@ -33,7 +33,7 @@ measureVariants(absl::Span<const ModelVariant> variants,
       return kernels.status();
     ExecutablePlan plan = variant.plan;
     plan.set_ignores_checks(true);
-    auto executable = Executable::Load(
+    auto executable = CpuExecutable::Load(
         std::move(plan), *kernels, {constants.begin(), constants.end()}, {});
     if (!executable.ok())
       return executable.status();

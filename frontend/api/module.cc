@@ -26,25 +26,18 @@ std::vector<BackendChoice> DefaultBackends() {
           {"TorchScriptBackend", {}}};
 }
 
-absl::StatusOr<aitune::Device> ParseDevice(std::string_view device) {
-  AITUNE_ASSIGN_OR_RETURN(aitune::Device parsed,
-                          aitune::Device::Parse(std::string(device)));
-  if (parsed.type != "cpu" && parsed.type != "cuda")
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the device is '", parsed.ToString(), "'; there are cpu and cuda"));
-  return parsed;
-}
-
 // -1 for the CPU.
-absl::StatusOr<int> GpuOf(const std::string& device) {
-  AITUNE_ASSIGN_OR_RETURN(const aitune::Device parsed, ParseDevice(device));
-  return aitune::frontend::GpuOf(parsed);
+absl::StatusOr<int> GpuNamed(const std::string& device) {
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Device parsed,
+                          aitune::Device::ParseCpuOrGpu(device));
+  return parsed.gpu();
 }
 
 // The device, with LibTorch ready for it.
 absl::StatusOr<aitune::Device> StartDevice(std::string_view device) {
-  AITUNE_ASSIGN_OR_RETURN(aitune::Device parsed, ParseDevice(device));
-  if (const int gpu = aitune::frontend::GpuOf(parsed); gpu >= 0)
+  AITUNE_ASSIGN_OR_RETURN(aitune::Device parsed,
+                          aitune::Device::ParseCpuOrGpu(device));
+  if (const int gpu = parsed.gpu(); gpu >= 0)
     AITUNE_RETURN_IF_ERROR(aitune::frontend::StartLibTorchCuda(gpu));
   return parsed;
 }
@@ -130,7 +123,7 @@ absl::StatusOr<aitune::GraphSpec> Module::Spec() const {
 
 absl::StatusOr<aitune::Sample> Module::OnDevice(
     const aitune::Sample& sample) const {
-  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options_.device));
+  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuNamed(options_.device));
   if (gpu < 0) return sample;
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                           source_->Unflatten(Values(sample)));
@@ -150,7 +143,7 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   request.build.model = source_;
   AITUNE_ASSIGN_OR_RETURN(request.build.device,
                           aitune::Device::Parse(options_.device));
-  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options_.device));
+  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuNamed(options_.device));
   request.build.cache_dir = options_.cache_dir;
   std::vector<aitune::BatchedSample> samples;
   {
@@ -240,7 +233,7 @@ absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Module::Eager(
 absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
   const std::shared_ptr<aitune::Backend> backend = this->backend();
   if (backend == nullptr) {
-    AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuOf(options_.device));
+    AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuNamed(options_.device));
     AITUNE_ASSIGN_OR_RETURN(
         const std::shared_ptr<const aitune::frontend::Model> model, Eager(gpu));
     return model->RunEager(gpu < 0 ? arguments

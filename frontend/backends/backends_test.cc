@@ -371,6 +371,69 @@ def forward(self, x: Dict[str, Tensor], k: int) -> Tuple[Tensor, List[Tensor]]:
       HasSubstr("nested in another way"));
 }
 
+TEST_F(BackendsTest, ADictIsReadByItsKeysInWhateverOrder) {
+  auto model = Model::FromSource(R"(
+def forward(self, x: Dict[str, Tensor]) -> Dict[str, Tensor]:
+    return {"a": x["a"] * 2, "b": x["b"] - 1}
+)");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto shared = std::make_shared<const Model>(*std::move(model));
+  const auto arguments = [](const char* first, const char* second) {
+    c10::Dict<std::string, at::Tensor> dict;
+    for (const char* key : {first, second})
+      dict.insert(key, at::full({2}, key[0] == 'a' ? 10. : 20.));
+    return ValueList({dict});
+  };
+  const auto check = [&](const TorchScriptSource& source,
+                         const Backend& backend, const ValueList& given) {
+    auto inputs = source.Flatten(given);
+    ASSERT_TRUE(inputs.ok()) << inputs.status();
+    auto outputs = backend.Infer(Values(*inputs));
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    auto result = source.UnflattenResult(*outputs);
+    ASSERT_TRUE(result.ok()) << result.status();
+    const auto dict = result->toGenericDict();
+    EXPECT_TRUE(at::equal(dict.at("a").toTensor(), at::full({2}, 20.)));
+    EXPECT_TRUE(at::equal(dict.at("b").toTensor(), at::full({2}, 19.)));
+  };
+  auto source = std::make_shared<TorchScriptSource>(shared, "dict");
+  auto backend = BackendOf("TorchInductorBackend");
+  BuildRequest request;
+  request.model = source;
+  request.samples.push_back(*source->Flatten(arguments("a", "b")));
+  const absl::Status built = backend->Build(request);
+  ASSERT_TRUE(built.ok()) << built;
+  check(*source, *backend, arguments("a", "b"));
+  check(*source, *backend, arguments("b", "a"));
+  // What was compiled numbers its inputs, whichever call comes first.
+  const auto state = backend->ToDict();
+  ASSERT_TRUE(state.ok()) << state.status();
+  auto again = std::make_shared<TorchScriptSource>(shared, "dict");
+  auto loaded = BackendOf("TorchInductorBackend");
+  const absl::Status read = loaded->FromDict(again, *state);
+  ASSERT_TRUE(read.ok()) << read;
+  const absl::Status deployed = loaded->Deploy(Device());
+  ASSERT_TRUE(deployed.ok()) << deployed;
+  check(*again, *loaded, arguments("b", "a"));
+}
+
+TEST_F(BackendsTest, AResultThatLibTorchNestsHasItsLeaves) {
+  auto model = Model::FromSource(R"(
+def forward(self, x: Tensor) -> Tuple[Tensor, List[Tensor], int]:
+    return torch.relu(x), x.nonzero().unbind(1), 7
+)");
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto source = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(*std::move(model)), "nests");
+  const std::unique_ptr<Backend> backend = BackendOf("TorchInductorBackend");
+  const at::Tensor x = at::ones({2, 3});
+  ASSERT_TRUE(backend->Build(RequestOf(source, {x})).ok());
+  auto outputs = backend->Infer(Values(*source->Flatten(ValueList({x}))));
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ(outputs->size(), 4u);
+  ExpectAgrees(*source, *backend, x);
+}
+
 TEST_F(BackendsTest, ThreadsShareABackend) {
   auto source = SourceOf(kNet);
   auto backend = BackendOf("TorchInductorBackend");

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/autocast.h"
+#include "frontend/trace/structure.h"
 #include "frontend/values/gpu.h"
-#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -50,7 +50,7 @@ absl::Status TorchBackend::Build(BuildContext& context) {
 }
 
 absl::Status TorchBackend::Ready(const Device& device, BuildContext* context) {
-  const int gpu = GpuOf(device);
+  const int gpu = device.gpu();
   if (gpu >= 0) AITUNE_RETURN_IF_ERROR(StartLibTorchCuda(gpu));
   gpu_ = gpu;
   AITUNE_ASSIGN_OR_RETURN(model_, ModelOn(runs_model() ? gpu : -1));
@@ -116,37 +116,39 @@ absl::StatusOr<std::vector<OwnedValue>> TorchBackend::Infer(
   };
   if (gpu_ < 0 || std::none_of(inputs.begin(), inputs.end(), is_on_cpu))
     return InferThere(inputs);
-  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                          source_->Unflatten(inputs));
-  AITUNE_ASSIGN_OR_RETURN(const Sample there,
-                          source_->Flatten(ToGpu(arguments, gpu_)));
+  Sample there;
+  there.reserve(inputs.size());
+  for (const RegionValue& input : inputs) {
+    const c10::IValue value = ToIValue(input);
+    const bool moves = value.isTensor() && value.toTensor().defined();
+    there.push_back(moves ? ToOwned(value.toTensor().to(DeviceOf(gpu_)))
+                          : OwnedValue{input, nullptr});
+  }
   return InferThere(Values(there));
 }
 
 absl::StatusOr<std::vector<OwnedValue>> TorchBackend::InferThere(
     absl::Span<const RegionValue> inputs) const {
-  AITUNE_ASSIGN_OR_RETURN(c10::IValue result, Run(inputs));
-  if (autocast_enabled_) {
-    AITUNE_ASSIGN_OR_RETURN(result, RestoreDtypes(std::move(result)));
-  }
-  return source_->FlattenResult(result);
+  AITUNE_ASSIGN_OR_RETURN(std::vector<OwnedValue> outputs, Run(inputs));
+  if (!autocast_enabled_) return outputs;
+  return RestoreDtypes(std::move(outputs));
 }
 
-absl::StatusOr<c10::IValue> TorchBackend::RestoreDtypes(
-    c10::IValue result) const {
+absl::StatusOr<std::vector<OwnedValue>> TorchBackend::RestoreDtypes(
+    std::vector<OwnedValue> outputs) const {
   std::vector<DataType> wanted;
   for (const int32_t dtype : output_dtypes_) {
     if (dtype != 0) wanted.push_back(static_cast<DataType>(dtype));
   }
   size_t tensors = 0;
-  c10::IValue restored = MapTensors(result, [&](const at::Tensor& tensor,
-                                                int index) {
-    ++tensors;
-    if (index >= static_cast<int>(wanted.size()) || !tensor.is_floating_point())
-      return tensor;
-    return tensor.to(ToScalarType(wanted[index]));
-  });
-  if (tensors == wanted.size()) return restored;
+  for (OwnedValue& output : outputs) {
+    const c10::IValue value = ToIValue(output.value, output.owner);
+    if (!value.isTensor()) continue;
+    const size_t index = tensors++;
+    if (index < wanted.size() && value.toTensor().is_floating_point())
+      output = ToOwned(value.toTensor().to(ToScalarType(wanted[index])));
+  }
+  if (tensors == wanted.size()) return outputs;
   return absl::FailedPreconditionError(
       absl::StrCat("the model gave ", tensors, " tensors, but ", wanted.size(),
                    " for the sample that autocast was built with"));

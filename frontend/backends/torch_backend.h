@@ -43,10 +43,11 @@ class TorchBackend : public BackendImplementation {
 
   // The steps of a kind of backend. Prepare gets ready to run: after a build
   // with its context, later (null) from what is kept. Release gives memory
-  // back; Prepare comes next. Run is called by many threads at once.
+  // back; Prepare comes next. Run gives the leaves of a result of
+  // source()->FlattenResult, and is called by many threads at once.
   virtual absl::Status Prepare(BuildContext* context) = 0;
   virtual void Release() = 0;
-  virtual absl::StatusOr<c10::IValue> Run(
+  virtual absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const = 0;
   // Adds to what is saved, and takes it.
   virtual absl::Status SaveMore(BackendStateProto* state,
@@ -71,7 +72,8 @@ class TorchBackend : public BackendImplementation {
   absl::StatusOr<std::shared_ptr<const Model>> ModelOn(int gpu) const;
   absl::StatusOr<std::vector<OwnedValue>> InferThere(
       absl::Span<const RegionValue> inputs) const;
-  absl::StatusOr<c10::IValue> RestoreDtypes(c10::IValue result) const;
+  absl::StatusOr<std::vector<OwnedValue>> RestoreDtypes(
+      std::vector<OwnedValue> outputs) const;
 
   const bool autocast_enabled_;
   const std::optional<DataType> autocast_dtype_;

@@ -1,8 +1,8 @@
 #include "frontend/backends/torchscript_source.h"
 
-#include <ATen/Functions.h>
 #include <ATen/core/ivalue.h>
 
+#include <algorithm>
 #include <atomic>
 #include <limits>
 #include <utility>
@@ -12,7 +12,7 @@
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/model_tensors.h"
-#include "frontend/values/pytree.h"
+#include "frontend/trace/structure_internal.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -30,102 +30,63 @@ std::string_view GpuName(int gpu) {
   return (*names)[gpu];
 }
 
-bool IsContainer(const c10::IValue& value) {
-  return value.isTuple() || value.isList() || value.isGenericDict();
-}
-
 }  // namespace
 
-// The first value seen, without its tensors' memory. Values of forward's
-// arguments are nested in one list of values.
-struct TorchScriptSource::Nesting {
-  struct Shape {
-    std::vector<c10::IValue> values;
-    bool flat = true;  // no containers: leaves are the values themselves
-    std::vector<std::string> paths;  // of the leaves, unless flat
-  };
+struct TorchScriptSource::LearnedNesting {
+  explicit LearnedNesting(std::string what) : what(std::move(what)) {}
 
-  explicit Nesting(std::string what) : what(std::move(what)) {}
-
-  static Shape ShapeOf(const std::vector<c10::IValue>& values) {
-    Shape shape;
-    for (const c10::IValue& value : values) {
-      shape.flat = shape.flat && !IsContainer(value);
-      // Placeholders: the weights of a result need not stay.
-      shape.values.push_back(MapTensors(value, [](const at::Tensor&, int) {
-        static const at::Tensor* const none = new at::Tensor(at::empty({0}));
-        return *none;
-      }));
-    }
-    if (!shape.flat) shape.paths = PathsOf(values);
-    return shape;
+  // Null until a nesting was learned; constant afterwards.
+  const Structure* Known() const {
+    return known.load(std::memory_order_acquire) ? &structure : nullptr;
   }
 
-  static std::vector<std::string> PathsOf(
-      const std::vector<c10::IValue>& values) {
-    std::vector<std::string> paths;
-    for (size_t i = 0; i < values.size(); ++i) {
-      for (Leaf& leaf : Leaves(values[i]))
-        paths.push_back(absl::StrCat(i, std::move(leaf.path)));
+  // Takes `seen` unless a nesting is known; the one that is.
+  const Structure& Learn(Structure seen) {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!known.load(std::memory_order_relaxed)) {
+      structure = std::move(seen);
+      known.store(true, std::memory_order_release);
     }
-    return paths;
+    return structure;
+  }
+
+  absl::Status Differs(const std::string& given) const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the ", what, " are nested in another way than before: ", given,
+        "; use a module of its own for each nesting"));
   }
 
   absl::StatusOr<std::vector<OwnedValue>> Flatten(
       const std::vector<c10::IValue>& values) {
-    if (!known.load(std::memory_order_acquire)) Learn(values);
-    std::vector<OwnedValue> leaves;
-    bool fits = values.size() == shape.values.size();
-    if (fits && shape.flat) {
-      for (const c10::IValue& value : values) {
-        fits = fits && !IsContainer(value);
-        leaves.push_back(ToOwned(value));
-      }
-    } else if (fits) {
-      fits = PathsOf(values) == shape.paths;
-      for (const c10::IValue& value : values) {
-        for (const Leaf& leaf : Leaves(value))
-          leaves.push_back(ToOwned(*leaf.value));
-      }
-    }
-    if (fits) return leaves;
-    return absl::InvalidArgumentError(
-        absl::StrCat("the ", what, " are nested in another way than before: ",
-                     ValueList(values).Describe(),
-                     "; use a module of its own "
-                     "for each nesting"));
+    const Structure* nesting = Known();
+    if (nesting == nullptr) nesting = &Learn(NestingOf(values));
+    absl::StatusOr<std::vector<OwnedValue>> leaves =
+        FlattenLeaves(*nesting, values);
+    if (absl::IsInvalidArgument(leaves.status()))
+      return Differs(ValueList(values).Describe());
+    return leaves;
   }
 
+  // One value for each child.
   absl::StatusOr<std::vector<c10::IValue>> Unflatten(
       std::vector<c10::IValue> leaves) const {
-    if (!known.load(std::memory_order_acquire))
+    const Structure* nesting = Known();
+    if (nesting == nullptr)
       return absl::FailedPreconditionError(
           absl::StrCat("the nesting of the ", what, " is not known yet"));
-    const size_t count = shape.flat ? shape.values.size() : shape.paths.size();
-    if (leaves.size() != count)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the ", what, " have ", count, " leaves, not ", leaves.size()));
-    if (shape.flat) return leaves;
-    std::vector<c10::IValue> values;
-    size_t next = 0;
-    for (const c10::IValue& value : shape.values)
-      values.push_back(MapLeaves(value, [&](const c10::IValue&) {
-        return std::move(leaves[next++]);
-      }));
-    return values;
-  }
-
-  void Learn(const std::vector<c10::IValue>& values) {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (known.load(std::memory_order_relaxed)) return;
-    shape = ShapeOf(values);
-    known.store(true, std::memory_order_release);
+    absl::StatusOr<c10::IValue> values =
+        UnflattenLeaves(*nesting, std::move(leaves));
+    if (!values.ok())
+      return absl::Status(
+          values.status().code(),
+          absl::StrCat("the ", what, ": ", values.status().message()));
+    return values->toTupleRef().elements().vec();
   }
 
   const std::string what;
   std::mutex mutex;
   std::atomic<bool> known{false};
-  Shape shape;  // constant once known
+  Structure structure;  // a tuple; constant once known
 };
 
 TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
@@ -135,9 +96,9 @@ TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
     : model_(std::move(model)),
       name_(std::move(name)),
       layout_query_(FindLayoutQuery(*model_)),
-      arguments_(std::make_shared<Nesting>("arguments")),
-      result_(std::make_shared<Nesting>("outputs")) {
-  if (example) arguments_->Learn(example->values());
+      arguments_(std::make_shared<LearnedNesting>("arguments")),
+      result_(std::make_shared<LearnedNesting>("outputs")) {
+  if (example) arguments_->Learn(NestingOf(example->values()));
   if (!sha256.empty())
     std::call_once(hashed_, [&] { sha256_ = std::move(sha256); });
 }
@@ -169,13 +130,20 @@ absl::StatusOr<Sample> TorchScriptSource::Flatten(
   return arguments_->Flatten(arguments.values());
 }
 
+absl::Status TorchScriptSource::LearnArguments(const Structure& inputs) const {
+  const Structure* known = arguments_->Known();
+  if (known == nullptr) known = &arguments_->Learn(inputs);
+  if (SameNesting(*known, inputs)) return absl::OkStatus();
+  return arguments_->Differs("those that it was compiled for");
+}
+
 absl::StatusOr<ValueList> TorchScriptSource::Unflatten(
     absl::Span<const RegionValue> inputs) const {
   std::vector<c10::IValue> leaves;
   leaves.reserve(inputs.size());
   for (const RegionValue& input : inputs) leaves.push_back(ToIValue(input));
   // A model of tensors is called with its leaves from the start.
-  if (!arguments_->known) return ValueList(std::move(leaves));
+  if (arguments_->Known() == nullptr) return ValueList(std::move(leaves));
   AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> values,
                           arguments_->Unflatten(std::move(leaves)));
   return ValueList(std::move(values));
@@ -186,9 +154,31 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::FlattenResult(
   return result_->Flatten({result});
 }
 
+absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::FlattenResult(
+    const Structure& structure, std::vector<OwnedValue> leaves) const {
+  // What LibTorch computed from data may be nested itself.
+  const bool nested = std::any_of(leaves.begin(), leaves.end(), HoldsContainer);
+  if (!nested) {
+    const Structure* known = result_->Known();
+    if (known == nullptr)
+      known = &result_->Learn(
+          ContainerStructure(Structure::Kind::kTuple, {structure}, {}));
+    if (known->children.size() == 1 &&
+        SameNesting(known->children[0], structure))
+      return leaves;
+  }
+  std::vector<c10::IValue> values;
+  for (const OwnedValue& leaf : leaves)
+    values.push_back(ToIValue(leaf.value, leaf.owner));
+  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                          UnflattenLeaves(structure, std::move(values)));
+  return FlattenResult(result);
+}
+
 absl::StatusOr<c10::IValue> TorchScriptSource::UnflattenResult(
     absl::Span<const OwnedValue> outputs) const {
   std::vector<c10::IValue> leaves;
+  leaves.reserve(outputs.size());
   for (const OwnedValue& output : outputs)
     leaves.push_back(ToIValue(output.value, output.owner));
   AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> values,
@@ -238,28 +228,6 @@ absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
                              return absl::OkStatus();
                            });
   });
-}
-
-OwnedValue ToOwned(const c10::IValue& leaf) {
-  if (leaf.isTensor() && IsPlainTensor(leaf.toTensor())) {
-    auto tensor = std::make_shared<at::Tensor>(leaf.toTensor().contiguous());
-    TensorView view = ViewOf(*tensor);
-    return {std::move(view), std::move(tensor)};
-  }
-  return {OpaqueValue(std::make_shared<c10::IValue>(leaf)), nullptr};
-}
-
-c10::IValue ToIValue(const RegionValue& leaf,
-                     std::shared_ptr<const void> owner) {
-  if (const auto* opaque = std::get_if<OpaqueValue>(&leaf)) {
-    return *opaque == nullptr ? c10::IValue()
-                              : *static_cast<const c10::IValue*>(opaque->get());
-  }
-  const TensorView& view = std::get<TensorView>(leaf);
-  if (owner == nullptr || view.data == nullptr) return TensorOn(view);
-  return at::from_blob(
-      view.data, view.sizes, [owner = std::move(owner)](void*) {},
-      at::TensorOptions().dtype(ToScalarType(view.dtype)));
 }
 
 int GpuOf(absl::Span<const RegionValue> inputs) {

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/trace/structure.h"
 #include "frontend/values/value_list.h"
 #include "runtime/backend/source_model.h"
 #include "runtime/guards/input_description.h"
@@ -53,7 +54,11 @@ class TorchScriptSource : public SourceModel {
   // kInvalidArgument for another nesting than before, and for tensors that are
   // not contiguous where the program asks how they lie in memory.
   absl::StatusOr<Sample> Flatten(const ValueList& arguments) const;
-  // The inverse. The values refer to the memory of `inputs`.
+  // Arguments have the nesting of `inputs`, a tuple of one child for each: what
+  // compiled code numbers its leaves by. kInvalidArgument when they are known
+  // to have another one, of which the order of a dict's keys is a part.
+  absl::Status LearnArguments(const Structure& inputs) const;
+  // The inverse of Flatten. The values refer to the memory of `inputs`.
   // kInvalidArgument for another number of leaves; kFailedPrecondition before
   // the nesting is known.
   absl::StatusOr<ValueList> Unflatten(
@@ -62,6 +67,9 @@ class TorchScriptSource : public SourceModel {
   // The leaves of a result, and back. Errors as above.
   absl::StatusOr<std::vector<OwnedValue>> FlattenResult(
       const c10::IValue& result) const;
+  // Likewise of a result that is `leaves` in the nesting of `structure`.
+  absl::StatusOr<std::vector<OwnedValue>> FlattenResult(
+      const Structure& structure, std::vector<OwnedValue> leaves) const;
   absl::StatusOr<c10::IValue> UnflattenResult(
       absl::Span<const OwnedValue> outputs) const;
 
@@ -73,25 +81,18 @@ class TorchScriptSource : public SourceModel {
   absl::StatusOr<std::function<absl::Status()>> SaveState() override;
 
  private:
-  // A nesting: nothing until the first value was seen.
-  struct Nesting;
+  // Nothing until the first value was seen.
+  struct LearnedNesting;
 
   const std::shared_ptr<const Model> model_;
   const std::string name_;
   const std::string layout_query_;  // of FindLayoutQuery
-  const std::shared_ptr<Nesting> arguments_, result_;
+  const std::shared_ptr<LearnedNesting> arguments_, result_;
   mutable std::mutex copies_mutex_;
   mutable std::map<int, std::weak_ptr<const Model>> copies_;  // by GPU
   mutable std::once_flag hashed_;
   mutable absl::StatusOr<std::string> sha256_;
 };
-
-// A tensor's contiguous memory, or an opaque value.
-OwnedValue ToOwned(const c10::IValue& leaf);
-
-// The IValue of a leaf; a tensor refers to the memory, and keeps `owner`.
-c10::IValue ToIValue(const RegionValue& leaf,
-                     std::shared_ptr<const void> owner = nullptr);
 
 // The GPU of the first of `inputs` that is on one; -1: none is.
 int GpuOf(absl::Span<const RegionValue> inputs);

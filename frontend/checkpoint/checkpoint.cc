@@ -14,6 +14,7 @@
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
 #include "runtime/control/control.h"
+#include "runtime/device/device.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -115,8 +116,8 @@ absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const fs::path& path,
   // LibTorch looks for CUDA once, before the first tensor. Without the GPU it
   // can still be deployed elsewhere; deploying it there says what is missing.
   const absl::StatusOr<Device> device = Device::Parse(proto.backend().device());
-  if (device.ok() && GpuOf(*device) >= 0)
-    StartLibTorchCuda(GpuOf(*device)).IgnoreError();
+  if (device.ok() && device->gpu() >= 0)
+    StartLibTorchCuda(device->gpu()).IgnoreError();
   AITUNE_ASSIGN_OR_RETURN(Model model, ModelFromBytes(blobs[kModel]));
   // Read by the backend while it is loaded, and not after.
   AITUNE_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder,

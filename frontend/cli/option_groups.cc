@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "runtime/device/device.h"
+
 namespace aitune::cli {
 namespace {
 
@@ -166,10 +168,7 @@ void AddDevice(CLI::App& app, Options& options) {
       ->type_name("NAME")
       ->check(Check("cpu, cuda or cuda:N",
                     [](const std::string& text) {
-                      return text == "cpu" || text == "cuda" ||
-                             (text.rfind("cuda:", 0) == 0 && text.size() > 5 &&
-                              text.find_first_not_of("0123456789", 5) ==
-                                  std::string::npos);
+                      return Device::ParseCpuOrGpu(text).ok();
                     }))
       ->group(kCompileGroup);
 }

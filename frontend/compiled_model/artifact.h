@@ -37,7 +37,7 @@ struct CompiledParts {
   std::string trace_sha256;
   std::vector<std::string> input_specs;
   std::vector<int64_t> trace_anchor;  // TraceOptions::anchor of that trace
-  // cuda::GpuTarget of the GPU that the plan was made for; empty for a CPU.
+  // cuda::DescribeGpu of the GPU that the plan was made for; empty for a CPU.
   std::string gpu;
   BuildReport report;
 };
@@ -62,7 +62,7 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
                                             std::string_view model_sha256);
 
 // The inverse; constants refer to the model's memory and to `constants`, which
-// they keep. `gpu` is cuda::GpuTarget of the GPU that is to run them, empty for
+// they keep. `gpu` is cuda::DescribeGpu of the GPU that is to run them, empty for
 // the CPU. kFailedPrecondition, saying what differs, when they are for
 // another kind of machine, other libraries, another model or another version;
 // kInvalidArgument when they are damaged. The plan is checked when it is

@@ -195,8 +195,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
                             SymbolSizes(inputs.specs, *inputs.samples));
   }
   AITUNE_ASSIGN_OR_RETURN(const Device device,
-                          Device::Parse(options.compile.device));
-  const int gpu = GpuOf(device);
+                          Device::ParseCpuOrGpu(options.compile.device));
+  const int gpu = device.gpu();
   Phases phases;
   CachedBuild cached(model, inputs, options, gpu);
   std::optional<Trace> trace;

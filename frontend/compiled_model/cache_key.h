@@ -16,7 +16,7 @@ namespace aitune::frontend {
 // The key of a build of the model with the hash `model_sha256` for `inputs`.
 // Inputs count by their kinds, sizes, ranges and constant values, not by the
 // elements of sample tensors, on which a trace does not depend. `gpu` is
-// cuda::GpuTarget of the GPU that is compiled for; empty for the CPU.
+// cuda::DescribeGpu of the GPU that is compiled for; empty for the CPU.
 CacheKey KeyOfBuild(std::string_view model_sha256, const ModelInputs& inputs,
                     const CompileOptions& compile, const TraceOptions& trace,
                     std::string_view gpu = {});

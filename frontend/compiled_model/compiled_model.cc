@@ -13,6 +13,8 @@
 #include "frontend/values/gpu.h"
 #include "frontend/values/gpu_region_recorder.h"
 #include "runtime/cpu/kernel_loader.h"
+#include "runtime/cuda/cuda_executable.h"
+#include "runtime/executable/cpu_executable.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/status/status_macros.h"
 
@@ -42,8 +44,7 @@ bool IsOpaque(const ExecutablePlan& plan, int output) {
          ValueProto::OPAQUE;
 }
 
-template <typename AnyExecutable>
-absl::StatusOr<OutputBuffers> Allocate(const AnyExecutable& executable,
+absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
                                        absl::Span<const TensorView> inputs,
                                        int gpu) {
   absl::StatusOr<std::vector<std::vector<int64_t>>> sizes =
@@ -107,8 +108,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
                             LoadKernels(parts.objects));
     AITUNE_ASSIGN_OR_RETURN(
         loaded->executable_,
-        Executable::Load(std::move(parts.plan), std::move(kernels),
-                         std::move(parts.constants), std::move(regions)));
+        CpuExecutable::Load(std::move(parts.plan), std::move(kernels),
+                            std::move(parts.constants), std::move(regions)));
   } else {
     AITUNE_ASSIGN_OR_RETURN(const cuda::Device* device,
                             cuda::Device::Open(loaded->gpu_));
@@ -120,12 +121,12 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
       if (recorder.ok()) options.recorder = *std::move(recorder);
     }
     AITUNE_ASSIGN_OR_RETURN(
-        loaded->cuda_executable_,
+        loaded->executable_,
         cuda::CudaExecutable::Load(*device, std::move(parts.plan),
                                    parts.objects, std::move(parts.constants),
                                    std::move(regions), options));
   }
-  loaded->input_structure_ = std::move(parts.input_structure);
+  loaded->inputs_ = InputNesting(std::move(parts.input_structure));
   loaded->output_structure_ = std::move(parts.output_structure);
   loaded->report_ = std::move(parts.report);
   loaded->layout_query_ = FindLayoutQuery(model);
@@ -133,16 +134,26 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
 }
 
 absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
+    FlatTensors inputs) const {
+  Call call;
+  call.inputs = std::move(inputs);
+  AITUNE_ASSIGN_OR_RETURN(call.outputs,
+                          Allocate(*executable_, call.inputs.views, gpu_));
+  return call;
+}
+
+absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
     const ValueList& arguments, ConstantCheck check) const {
   AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
-  Call call;
-  AITUNE_ASSIGN_OR_RETURN(
-      call.inputs, FlattenInputs(input_structure_, arguments, gpu_, check));
-  AITUNE_ASSIGN_OR_RETURN(
-      call.outputs, cuda_executable_
-                        ? Allocate(*cuda_executable_, call.inputs.views, gpu_)
-                        : Allocate(*executable_, call.inputs.views, gpu_));
-  return call;
+  AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
+                          inputs_.Flatten(arguments, gpu_, check));
+  return Prepare(std::move(inputs));
+}
+
+absl::Status CompiledModel::Execute(Call& call) const {
+  return executable_->Run(call.inputs.views,
+                          absl::MakeSpan(call.outputs.values),
+                          gpu_ < 0 ? nullptr : CurrentStream(gpu_));
 }
 
 bool CompiledModel::Fits(const ValueList& arguments) const {
@@ -150,8 +161,7 @@ bool CompiledModel::Fits(const ValueList& arguments) const {
 }
 
 absl::Status CompiledModel::TakeFailedCheck() const {
-  if (cuda_executable_ == nullptr) return absl::OkStatus();
-  AITUNE_RETURN_IF_ERROR(cuda_executable_->TakeFailedCheck());
+  AITUNE_RETURN_IF_ERROR(executable_->TakeFailedCheck());
   if (others_ == nullptr) return absl::OkStatus();
   for (const CompiledModel* other : others_->all())
     AITUNE_RETURN_IF_ERROR(other->TakeFailedCheck());
@@ -177,33 +187,33 @@ absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
                                      prepared.status().message(), ")"));
   }
   if (!prepared.ok()) return prepared.status();
-  Call& call = *prepared;
-  const auto outputs = absl::MakeSpan(call.outputs.values);
-  AITUNE_RETURN_IF_ERROR(
-      cuda_executable_
-          ? cuda_executable_->Run(call.inputs.views, outputs,
-                                  static_cast<CUstream>(CurrentStream(gpu_)))
-          : executable_->Run(call.inputs.views, outputs));
-  return UnflattenOutputs(output_structure_, call.outputs);
+  AITUNE_RETURN_IF_ERROR(Execute(*prepared));
+  return UnflattenOutputs(output_structure_, prepared->outputs);
+}
+
+absl::StatusOr<std::vector<OwnedValue>> CompiledModel::RunLeaves(
+    absl::Span<const RegionValue> leaves, ConstantCheck check) const {
+  AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
+                          inputs_.TensorsOf(leaves, gpu_, check));
+  AITUNE_ASSIGN_OR_RETURN(Call call, Prepare(std::move(inputs)));
+  AITUNE_RETURN_IF_ERROR(Execute(call));
+  return OutputLeaves(output_structure_, call.outputs);
 }
 
 absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
     const ValueList& arguments, int repeats) const {
   AITUNE_ASSIGN_OR_RETURN(Call call, Prepare(arguments, ConstantCheck::kCheck));
-  const auto outputs = absl::MakeSpan(call.outputs.values);
-  if (cuda_executable_)
-    return cuda_executable_->Profile(call.inputs.views, outputs, repeats);
-  return executable_->Profile(call.inputs.views, outputs, repeats);
+  return executable_->Profile(call.inputs.views,
+                              absl::MakeSpan(call.outputs.values), repeats);
 }
 
 absl::StatusOr<std::vector<int64_t>> CompiledModel::SymbolValues(
     const ValueList& arguments) const {
-  absl::StatusOr<FlatTensors> inputs =
-      FlattenInputs(input_structure_, arguments, gpu_);
-  if (!inputs.ok()) return inputs.status();
+  AITUNE_ASSIGN_OR_RETURN(const FlatTensors inputs,
+                          inputs_.Flatten(arguments, gpu_));
   std::vector<int64_t> values;
   for (const SymbolProto& symbol : plan().symbols()) {
-    const TensorView& view = inputs->views[symbol.input()];
+    const TensorView& view = inputs.views[symbol.input()];
     if (symbol.axis() >= static_cast<int>(view.sizes.size()))
       return absl::InvalidArgumentError(absl::StrCat(
           "input ", symbol.input(), " has no axis ", symbol.axis()));

@@ -23,7 +23,6 @@
 #include "frontend/trace/structure.h"
 #include "frontend/tracing/build_trace.h"
 #include "runtime/cache/cache.h"
-#include "runtime/cuda/cuda_executable.h"
 #include "runtime/executable/executable.h"
 
 namespace aitune::frontend {
@@ -56,7 +55,7 @@ class CompiledModel {
   // the cache has of exactly that; the model is only read, and must stay.
   // Whatever the cache has that does not fit or can't be loaded is compiled
   // anew. Errors: kInvalidArgument when the inputs do not fit forward or the
-  // model raises for them, and those of CompileTrace and Executable::Load.
+  // model raises for them, and those of CompileTrace and CpuExecutable::Load.
   // Takes seconds; options.compile.progress tells where it is.
   static absl::StatusOr<std::unique_ptr<CompiledModel>> Build(
       const Model& model, const ModelInputs& inputs,
@@ -65,8 +64,8 @@ class CompiledModel {
   // Loads what an artifact holds, for the CPU or, if its plan says so, for the
   // GPU `gpu`. Parts that LibTorch runs are those of
   // `trace`; without it (null) the model is traced again where there are any.
-  // Errors: those of Executable::Load, and kFailedPrecondition when the trace
-  // is another one than the artifact was made from.
+  // Errors: those of CpuExecutable::Load, and kFailedPrecondition when the
+  // trace is another one than the artifact was made from.
   static absl::StatusOr<std::unique_ptr<CompiledModel>> FromParts(
       const Model& model, CompiledParts parts, const Trace* trace, int gpu = -1,
       bool cuda_graphs = true);
@@ -82,6 +81,15 @@ class CompiledModel {
   // concurrently.
   absl::StatusOr<c10::IValue> Run(
       const ValueList& arguments,
+      ConstantCheck check = ConstantCheck::kCheck) const;
+
+  // As Run, from the leaves of the arguments to those of the result
+  // (frontend/trace/structure.h): what a caller has who took them apart for
+  // guards. A tensor on a GPU is an opaque leaf. Tensors are contiguous if the
+  // program asks for strides. This version alone, whatever all_sizes says.
+  // LibTorch's exceptions may leave it.
+  absl::StatusOr<std::vector<OwnedValue>> RunLeaves(
+      absl::Span<const RegionValue> leaves,
       ConstantCheck check = ConstantCheck::kCheck) const;
 
   // Whether this version is right for the sizes and dtypes of `arguments`.
@@ -106,21 +114,15 @@ class CompiledModel {
   const std::shared_ptr<const ArtifactBlobs>& artifact() const {
     return artifact_;
   }
-  const ExecutablePlan& plan() const {
-    return cuda_executable_ ? cuda_executable_->plan() : executable_->plan();
-  }
+  const ExecutablePlan& plan() const { return executable_->plan(); }
   // The GPU that it was compiled for; -1: the CPU.
   int gpu() const { return gpu_; }
   // Why a model on a GPU runs without a CUDA graph; empty when it has one.
-  std::string GraphReason() const {
-    return cuda_executable_ ? cuda_executable_->GraphReason() : "";
-  }
-  const Structure& input_structure() const { return input_structure_; }
+  std::string GraphReason() const { return executable_->GraphReason(); }
+  const Structure& input_structure() const { return inputs_.structure(); }
+  const Structure& output_structure() const { return output_structure_; }
   // Arenas, packed constants and library scratch now held; on a GPU its memory.
-  int64_t MemoryInBytes() const {
-    return cuda_executable_ ? cuda_executable_->MemoryInBytes()
-                            : executable_->MemoryInBytes();
-  }
+  int64_t MemoryInBytes() const { return executable_->MemoryInBytes(); }
   // Phase and seconds, in order: trace, import, the compiler's, load; or those
   // of the cache.
   const std::vector<std::pair<std::string, double>>& phase_seconds() const {
@@ -139,14 +141,15 @@ class CompiledModel {
     FlatTensors inputs;
     OutputBuffers outputs;
   };
+  absl::StatusOr<Call> Prepare(FlatTensors inputs) const;
   absl::StatusOr<Call> Prepare(const ValueList& arguments,
                                ConstantCheck check) const;
+  absl::Status Execute(Call& call) const;
 
-  Structure input_structure_, output_structure_;
+  InputNesting inputs_;
+  Structure output_structure_;
   std::string layout_query_;  // of FindLayoutQuery
-  // One of both.
   std::unique_ptr<Executable> executable_;
-  std::unique_ptr<cuda::CudaExecutable> cuda_executable_;
   int gpu_ = -1;
   BuildReport report_;
   CacheReport cache_;

@@ -4,11 +4,13 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 
+#include <functional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/trace/structure_internal.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -33,107 +35,135 @@ const char* KindName(Kind kind) {
   return "";
 }
 
-absl::Status Mismatch(const std::string& path, const std::string& expected,
+bool IsContainer(const c10::IValue& value) {
+  return value.isTuple() || value.isList() || value.isGenericDict();
+}
+
+bool IsLeaf(const Structure& structure) {
+  return structure.kind != Kind::kTuple && structure.kind != Kind::kList &&
+         structure.kind != Kind::kDict;
+}
+
+// A tensor on the view's memory, which `owner` keeps unless it is null.
+at::Tensor OwnedTensor(const TensorView& view,
+                       std::shared_ptr<const void> owner, int gpu) {
+  if (owner == nullptr || view.data == nullptr) return TensorOn(view, gpu);
+  const auto options =
+      at::TensorOptions().dtype(ToScalarType(view.dtype)).device(DeviceOf(gpu));
+  return at::for_blob(view.data, view.sizes)
+      .deleter([owner = std::move(owner)](void*) {})
+      .options(options)
+      .target_device(options.device())
+      .make_tensor();
+}
+
+// Where a value is nested; its text is only made for errors.
+struct Place {
+  const Place* around;      // null: in the list of inputs
+  size_t child;             // its number in the container
+  const Structure* parent;  // the container
+
+  std::string Text() const {
+    if (around == nullptr) return absl::StrCat("input ", child);
+    return absl::StrCat(
+        around->Text(), "[",
+        parent->kind == Kind::kDict ? parent->keys[child] : absl::StrCat(child),
+        "]");
+  }
+};
+
+absl::Status Mismatch(const std::string& place, const std::string& expected,
                       const c10::IValue& given) {
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": the model was compiled for ", expected,
+      absl::StrCat(place, ": the model was compiled for ", expected,
                    ", given is ", Describe(given)));
 }
 
-class Flattener {
- public:
-  Flattener(int gpu, ConstantCheck check) : gpu_(gpu), check_(check) {}
-
-  absl::Status Flatten(const Structure& structure, const c10::IValue& value,
-                       const std::string& path) {
-    switch (structure.kind) {
-      case Kind::kTensor: {
-        if (!value.isTensor() || !IsPlainTensor(value.toTensor(), gpu_)) {
-          return Mismatch(path,
-                          gpu_ < 0
-                              ? "a dense CPU tensor"
-                              : absl::StrCat("a dense tensor on cuda:", gpu_),
-                          value);
-        }
-        tensors.push_back(value.toTensor().contiguous());
-        return absl::OkStatus();
-      }
-      case Kind::kNone:
-        if (!value.isNone()) return Mismatch(path, "None", value);
-        return absl::OkStatus();
-      case Kind::kConstant: {
-        const c10::IValue& expected = ConstantOf(structure);
-        if (check_ == ConstantCheck::kCheck &&
-            (value.tagKind() != expected.tagKind() || !(value == expected))) {
-          return Mismatch(path, Describe(expected), value);
-        }
-        return absl::OkStatus();
-      }
-      case Kind::kTuple:
-      case Kind::kList: {
-        const bool fits =
-            structure.kind == Kind::kTuple ? value.isTuple() : value.isList();
-        if (!fits) return Mismatch(path, KindName(structure.kind), value);
-        const std::vector<c10::IValue> elements =
-            value.isTuple() ? value.toTupleRef().elements().vec()
-                            : value.toListRef().vec();
-        if (elements.size() != structure.children.size()) {
-          return Mismatch(path,
-                          absl::StrCat(KindName(structure.kind), " of ",
-                                       structure.children.size()),
-                          value);
-        }
-        for (size_t i = 0; i < elements.size(); ++i) {
-          absl::Status status = Flatten(structure.children[i], elements[i],
-                                        absl::StrCat(path, "[", i, "]"));
-          if (!status.ok()) return status;
-        }
-        return absl::OkStatus();
-      }
-      case Kind::kDict: {
-        if (!value.isGenericDict()) return Mismatch(path, "a dict", value);
-        const c10::impl::GenericDict dict = value.toGenericDict();
-        if (dict.size() != structure.children.size()) {
-          return Mismatch(path,
-                          absl::StrCat("a dict of ", structure.children.size()),
-                          value);
-        }
-        for (size_t i = 0; i < structure.children.size(); ++i) {
-          const auto found = dict.find(InfoOf(structure).keys[i]);
-          if (found == dict.end())
-            return Mismatch(
-                path, absl::StrCat("a dict with ", structure.keys[i]), value);
-          absl::Status status =
-              Flatten(structure.children[i], found->value(),
-                      absl::StrCat(path, "[", structure.keys[i], "]"));
-          if (!status.ok()) return status;
-        }
-        return absl::OkStatus();
-      }
+// Appends the leaves of `value`. Calls itself; throws what LibTorch throws.
+absl::Status AddLeaves(const Structure& structure, const c10::IValue& value,
+                       const Place& place, std::vector<OwnedValue>* leaves) {
+  if (IsLeaf(structure)) {
+    if (IsContainer(value))
+      return Mismatch(place.Text(), KindName(structure.kind), value);
+    leaves->push_back(ToOwned(value));
+    return absl::OkStatus();
+  }
+  const size_t count = structure.children.size();
+  if (structure.kind == Kind::kDict) {
+    if (!value.isGenericDict()) return Mismatch(place.Text(), "a dict", value);
+    const c10::impl::GenericDict dict = value.toGenericDict();
+    if (dict.size() != count)
+      return Mismatch(place.Text(), absl::StrCat("a dict of ", count), value);
+    for (size_t i = 0; i < count; ++i) {
+      const auto found = dict.find(InfoOf(structure).keys[i]);
+      if (found == dict.end())
+        return Mismatch(place.Text(),
+                        absl::StrCat("a dict with ", structure.keys[i]), value);
+      AITUNE_RETURN_IF_ERROR(AddLeaves(structure.children[i], found->value(),
+                                       {&place, i, &structure}, leaves));
     }
     return absl::OkStatus();
   }
+  const bool fits =
+      structure.kind == Kind::kTuple ? value.isTuple() : value.isList();
+  if (!fits) return Mismatch(place.Text(), KindName(structure.kind), value);
+  const c10::ArrayRef<c10::IValue> elements =
+      value.isTuple() ? value.toTupleRef().elements().asArrayRef()
+                      : value.toListRef();
+  if (elements.size() != count)
+    return Mismatch(place.Text(),
+                    absl::StrCat(KindName(structure.kind), " of ", count),
+                    value);
+  for (size_t i = 0; i < count; ++i)
+    AITUNE_RETURN_IF_ERROR(AddLeaves(structure.children[i], elements[i],
+                                     {&place, i, &structure}, leaves));
+  return absl::OkStatus();
+}
 
-  std::vector<at::Tensor> tensors;
+Structure NestingOf(const c10::IValue& value) {
+  if (!IsContainer(value)) return Structure();
+  ContainerInfo info;
+  std::vector<Structure> children;
+  if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements())
+      children.push_back(NestingOf(element));
+    const auto type = value.type()->cast<c10::TupleType>();
+    if (type && type->schema()) info.type = type;
+    return ContainerStructure(Kind::kTuple, std::move(children),
+                              std::move(info));
+  }
+  info.type = value.type();
+  if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef())
+      children.push_back(NestingOf(element));
+    return ContainerStructure(Kind::kList, std::move(children),
+                              std::move(info));
+  }
+  for (const auto& entry : value.toGenericDict()) {
+    info.keys.push_back(entry.key());
+    children.push_back(NestingOf(entry.value()));
+  }
+  return ContainerStructure(Kind::kDict, std::move(children), std::move(info));
+}
 
- private:
-  const int gpu_;
-  const ConstantCheck check_;
-};
+void ForEachLeaf(const Structure& structure,
+                 const std::function<void(const Structure&)>& visit) {
+  if (IsLeaf(structure)) return visit(structure);
+  for (const Structure& child : structure.children) ForEachLeaf(child, visit);
+}
 
-// Takes values in order and nests them.
+// Takes leaves in order and nests them.
 class Nester {
  public:
-  explicit Nester(const OutputBuffers& outputs) : outputs_(outputs) {}
+  explicit Nester(std::vector<c10::IValue> leaves)
+      : leaves_(std::move(leaves)) {}
 
   c10::IValue Nest(const Structure& structure) {
     switch (structure.kind) {
       case Kind::kTensor:
-        return Next();
       case Kind::kNone:
-        return {};
       case Kind::kConstant:
-        return ConstantOf(structure);
+        return std::move(leaves_.at(next_++));
       case Kind::kTuple: {
         std::vector<c10::IValue> children = Children(structure);
         const c10::TypePtr& type = InfoOf(structure).type;
@@ -161,44 +191,24 @@ class Nester {
     return {};
   }
 
-  bool complete() const { return next_ == outputs_.values.size() && !failed_; }
-
  private:
   std::vector<c10::IValue> Children(const Structure& structure) {
     std::vector<c10::IValue> children;
+    children.reserve(structure.children.size());
     for (const Structure& child : structure.children)
       children.push_back(Nest(child));
     return children;
   }
 
-  c10::IValue Next() {
-    if (next_ >= outputs_.values.size()) {
-      failed_ = true;
-      return {};
-    }
-    const RegionValue& value = outputs_.values[next_++];
-    if (const auto* opaque = std::get_if<OpaqueValue>(&value)) {
-      failed_ = failed_ || *opaque == nullptr;
-      return *opaque == nullptr
-                 ? c10::IValue()
-                 : *static_cast<const c10::IValue*>(opaque->get());
-    }
-    const TensorView& view = std::get<TensorView>(value);
-    const auto options = at::TensorOptions()
-                             .dtype(ToScalarType(view.dtype))
-                             .device(DeviceOf(outputs_.gpu));
-    if (view.data == nullptr) return at::empty(view.sizes, options);
-    return at::for_blob(view.data, view.sizes)
-        .deleter([owner = outputs_.owner](void*) {})
-        .options(options)
-        .target_device(options.device())
-        .make_tensor();
-  }
-
-  const OutputBuffers& outputs_;
+  std::vector<c10::IValue> leaves_;
   size_t next_ = 0;
-  bool failed_ = false;
 };
+
+int LeafCount(const Structure& structure) {
+  int count = 0;
+  ForEachLeaf(structure, [&](const Structure&) { ++count; });
+  return count;
+}
 
 }  // namespace
 
@@ -233,28 +243,154 @@ const ContainerInfo& InfoOf(const Structure& structure) {
   return *static_cast<const ContainerInfo*>(structure.constant.get());
 }
 
-absl::StatusOr<FlatTensors> FlattenInputs(const Structure& structure,
-                                          const ValueList& inputs, int gpu,
-                                          ConstantCheck check) {
-  Flattener flattener(gpu, check);
-  if (inputs.values().size() != structure.children.size()) {
+OwnedValue ToOwned(const c10::IValue& leaf) {
+  if (leaf.isTensor() && IsPlainTensor(leaf.toTensor())) {
+    auto tensor = std::make_shared<at::Tensor>(leaf.toTensor().contiguous());
+    TensorView view = ViewOf(*tensor);
+    return {std::move(view), std::move(tensor)};
+  }
+  return {OpaqueValue(std::make_shared<c10::IValue>(leaf)), nullptr};
+}
+
+c10::IValue ToIValue(const RegionValue& leaf,
+                     std::shared_ptr<const void> owner) {
+  if (const auto* opaque = std::get_if<OpaqueValue>(&leaf)) {
+    return *opaque == nullptr ? c10::IValue()
+                              : *static_cast<const c10::IValue*>(opaque->get());
+  }
+  return OwnedTensor(std::get<TensorView>(leaf), std::move(owner), -1);
+}
+
+bool HoldsContainer(const OwnedValue& leaf) {
+  const auto* opaque = std::get_if<OpaqueValue>(&leaf.value);
+  return opaque != nullptr && *opaque != nullptr &&
+         IsContainer(*static_cast<const c10::IValue*>(opaque->get()));
+}
+
+Structure NestingOf(const std::vector<c10::IValue>& values) {
+  std::vector<Structure> children;
+  for (const c10::IValue& value : values) children.push_back(NestingOf(value));
+  return ContainerStructure(Kind::kTuple, std::move(children), {});
+}
+
+bool SameNesting(const Structure& a, const Structure& b) {
+  if (IsLeaf(a) || IsLeaf(b)) return IsLeaf(a) && IsLeaf(b);
+  if (a.kind != b.kind || a.children.size() != b.children.size() ||
+      a.keys != b.keys)
+    return false;
+  for (size_t i = 0; i < a.children.size(); ++i) {
+    if (!SameNesting(a.children[i], b.children[i])) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<std::vector<OwnedValue>> FlattenLeaves(
+    const Structure& structure, const std::vector<c10::IValue>& values) {
+  if (values.size() != structure.children.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("the model was compiled for ", structure.children.size(),
-                     " inputs, given are ", inputs.values().size()));
+                     " inputs, given are ", values.size()));
   }
-  for (size_t i = 0; i < structure.children.size(); ++i) {
-    const absl::Status status =
-        CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-          return flattener.Flatten(structure.children[i], inputs.values()[i],
-                                   absl::StrCat("input ", i));
-        });
-    if (!status.ok()) return status;
-  }
+  std::vector<OwnedValue> leaves;
+  leaves.reserve(values.size());
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInternal, "flattening", [&] {
+        for (size_t i = 0; i < values.size(); ++i)
+          AITUNE_RETURN_IF_ERROR(AddLeaves(structure.children[i], values[i],
+                                           {nullptr, i, &structure}, &leaves));
+        return absl::OkStatus();
+      }));
+  return leaves;
+}
+
+absl::StatusOr<c10::IValue> UnflattenLeaves(const Structure& structure,
+                                            std::vector<c10::IValue> leaves) {
+  const int count = LeafCount(structure);
+  if (leaves.size() != static_cast<size_t>(count))
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the values have ", count, " leaves, not ", leaves.size()));
+  c10::IValue result;
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInternal, "nesting", [&] {
+        result = Nester(std::move(leaves)).Nest(structure);
+        return absl::OkStatus();
+      }));
+  return result;
+}
+
+InputNesting::InputNesting(Structure structure)
+    : structure_(std::move(structure)) {
+  const std::function<void(const Structure&, const Place&)> add =
+      [&](const Structure& part, const Place& place) {
+        if (IsLeaf(part)) {
+          leaves_.push_back({part, place.Text()});
+          return;
+        }
+        for (size_t i = 0; i < part.children.size(); ++i)
+          add(part.children[i], {&place, i, &part});
+      };
+  for (size_t i = 0; i < structure_.children.size(); ++i)
+    add(structure_.children[i], {nullptr, i, &structure_});
+}
+
+absl::StatusOr<FlatTensors> InputNesting::TensorsOf(
+    absl::Span<const RegionValue> leaves, int gpu, ConstantCheck check) const {
+  if (leaves.size() != leaves_.size())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the model was compiled for ", leaves_.size(),
+        " tensors, numbers and strings as inputs, given are ", leaves.size()));
   FlatTensors flat;
-  for (const at::Tensor& tensor : flattener.tensors)
-    flat.views.push_back(ViewOf(tensor));
-  flat.owner =
-      std::make_shared<std::vector<at::Tensor>>(std::move(flattener.tensors));
+  flat.views.reserve(leaves.size());
+  std::vector<at::Tensor> copies;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const auto& [expected, place] = leaves_[i];
+    const auto* view = std::get_if<TensorView>(&leaves[i]);
+    if (view != nullptr && expected.kind == Kind::kTensor && gpu < 0) {
+      flat.views.push_back(*view);
+      continue;
+    }
+    const c10::IValue value = ToIValue(leaves[i]);
+    switch (expected.kind) {
+      case Kind::kTensor:
+        if (!value.isTensor() || !IsPlainTensor(value.toTensor(), gpu))
+          return Mismatch(place,
+                          gpu < 0
+                              ? "a dense CPU tensor"
+                              : absl::StrCat("a dense tensor on cuda:", gpu),
+                          value);
+        copies.push_back(value.toTensor().contiguous());
+        flat.views.push_back(ViewOf(copies.back()));
+        break;
+      case Kind::kNone:
+        if (!value.isNone()) return Mismatch(place, "None", value);
+        break;
+      default: {
+        const c10::IValue& constant = ConstantOf(expected);
+        if (check == ConstantCheck::kCheck &&
+            (value.tagKind() != constant.tagKind() || !(value == constant)))
+          return Mismatch(place, Describe(constant), value);
+      }
+    }
+  }
+  if (!copies.empty())
+    flat.owner = std::make_shared<std::vector<at::Tensor>>(std::move(copies));
+  return flat;
+}
+
+absl::StatusOr<FlatTensors> InputNesting::Flatten(const ValueList& arguments,
+                                                  int gpu,
+                                                  ConstantCheck check) const {
+  AITUNE_ASSIGN_OR_RETURN(std::vector<OwnedValue> leaves,
+                          FlattenLeaves(structure_, arguments.values()));
+  FlatTensors flat;
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+        AITUNE_ASSIGN_OR_RETURN(flat, TensorsOf(Values(leaves), gpu, check));
+        return absl::OkStatus();
+      }));
+  flat.owner = std::make_shared<
+      std::pair<std::vector<OwnedValue>, std::shared_ptr<const void>>>(
+      std::move(leaves), std::move(flat.owner));
   return flat;
 }
 
@@ -278,20 +414,51 @@ OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
   return buffers;
 }
 
+absl::StatusOr<std::vector<OwnedValue>> OutputLeaves(
+    const Structure& structure, const OutputBuffers& outputs) {
+  std::vector<OwnedValue> leaves;
+  leaves.reserve(outputs.values.size());
+  size_t next = 0;
+  bool fits = true;
+  ForEachLeaf(structure, [&](const Structure& leaf) {
+    if (leaf.kind != Kind::kTensor) {
+      leaves.push_back({OpaqueValue(leaf.constant), nullptr});
+      return;
+    }
+    if (next >= outputs.values.size()) {
+      fits = false;
+      return;
+    }
+    const RegionValue& value = outputs.values[next++];
+    const auto* view = std::get_if<TensorView>(&value);
+    if (view == nullptr) {
+      fits = fits && std::get<OpaqueValue>(value) != nullptr;
+      leaves.push_back({value, nullptr});
+    } else if (outputs.gpu < 0) {
+      leaves.push_back({value, outputs.owner});
+    } else {
+      leaves.push_back({OpaqueValue(std::make_shared<c10::IValue>(
+                            OwnedTensor(*view, outputs.owner, outputs.gpu))),
+                        nullptr});
+    }
+  });
+  if (fits && next == outputs.values.size()) return leaves;
+  return absl::InternalError("the outputs do not fit the model's result");
+}
+
 absl::StatusOr<c10::IValue> UnflattenOutputs(const Structure& structure,
                                              const OutputBuffers& outputs) {
-  c10::IValue result;
-  const absl::Status status =
+  std::vector<c10::IValue> values;
+  AITUNE_RETURN_IF_ERROR(
       CatchExceptions(absl::StatusCode::kInternal, "outputs", [&] {
-        Nester nester(outputs);
-        result = nester.Nest(structure);
-        if (!nester.complete())
-          return absl::InternalError(
-              "the outputs do not fit the model's result");
+        AITUNE_ASSIGN_OR_RETURN(const std::vector<OwnedValue> leaves,
+                                OutputLeaves(structure, outputs));
+        values.reserve(leaves.size());
+        for (const OwnedValue& leaf : leaves)
+          values.push_back(ToIValue(leaf.value, leaf.owner));
         return absl::OkStatus();
-      });
-  if (!status.ok()) return status;
-  return result;
+      }));
+  return UnflattenLeaves(structure, std::move(values));
 }
 
 }  // namespace aitune::frontend

@@ -78,17 +78,20 @@ def forward(self, x: Tuple[Tensor, List[Tensor]], n: int, mode: str) -> Tensor:
         {c10::ivalue::Tuple::create({t, std::vector<at::Tensor>{t, t}}), n,
          std::string(mode)});
   };
-  EXPECT_TRUE(FlattenInputs(trace->input_structure, arguments(3, "sum")).ok());
-  const auto other = FlattenInputs(trace->input_structure, arguments(4, "sum"));
+  EXPECT_TRUE(
+      InputNesting(trace->input_structure).Flatten(arguments(3, "sum")).ok());
+  const auto other =
+      InputNesting(trace->input_structure).Flatten(arguments(4, "sum"));
   EXPECT_THAT(
       std::string(other.status().message()),
       HasSubstr(
           "input 1: the model was compiled for int64=3, given is int64=4"));
   EXPECT_FALSE(
-      FlattenInputs(trace->input_structure, arguments(3, "mean")).ok());
-  EXPECT_FALSE(FlattenInputs(trace->input_structure, ValueList({t})).ok());
-  EXPECT_FALSE(FlattenInputs(trace->input_structure,
-                             ValueList({t, 3, std::string("sum")}))
+      InputNesting(trace->input_structure).Flatten(arguments(3, "mean")).ok());
+  EXPECT_FALSE(
+      InputNesting(trace->input_structure).Flatten(ValueList({t})).ok());
+  EXPECT_FALSE(InputNesting(trace->input_structure)
+                   .Flatten(ValueList({t, 3, std::string("sum")}))
                    .ok());
 }
 
@@ -112,11 +115,11 @@ def forward(self, x: Dict[str, Tensor], scale: float = 2.0) -> Dict[str, Tensor]
   c10::Dict<std::string, at::Tensor> wrong;
   wrong.insert("a", at::ones({2, 3}));
   wrong.insert("c", at::ones({2, 3}));
-  EXPECT_THAT(
-      std::string(FlattenInputs(trace->input_structure, ValueList({wrong}))
-                      .status()
-                      .message()),
-      HasSubstr("a dict with 'b'"));
+  EXPECT_THAT(std::string(InputNesting(trace->input_structure)
+                              .Flatten(ValueList({wrong}))
+                              .status()
+                              .message()),
+              HasSubstr("a dict with 'b'"));
 }
 
 TEST(ContainerOutputs, ConstantsAndOpaqueLeaves) {

@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<int64_t>> SymbolValues(const Trace& trace,
 absl::StatusOr<c10::IValue> RunTrace(const Trace& trace,
                                      const ValueList& inputs) {
   absl::StatusOr<FlatTensors> flat =
-      FlattenInputs(trace.input_structure, inputs);
+      InputNesting(trace.input_structure).Flatten(inputs);
   if (!flat.ok()) return flat.status();
   absl::StatusOr<std::vector<int64_t>> symbols = SymbolValues(trace, *flat);
   if (!symbols.ok()) return symbols.status();

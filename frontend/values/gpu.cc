@@ -21,10 +21,6 @@ c10::Device Gpu(int gpu) {
 
 }  // namespace
 
-int GpuOf(const Device& device) {
-  return device.type == "cuda" ? std::max(device.index, 0) : -1;
-}
-
 absl::Status StartLibTorchCuda(int gpu) {
   // First ours, whose errors name the driver or the GPU.
   AITUNE_RETURN_IF_ERROR(cuda::Device::Open(gpu).status());

@@ -9,12 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontend/values/value_list.h"
-#include "runtime/device/device.h"
 
 namespace aitune::frontend {
-
-// The GPU that `device` names: N for "cuda:N", 0 for "cuda", -1 for the CPU.
-int GpuOf(const Device& device);
 
 // Loads LibTorch's CUDA library, which this program does not link, and checks
 // that GPU `gpu` works with it. Must come before the first use of a tensor:

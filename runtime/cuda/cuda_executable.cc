@@ -247,7 +247,7 @@ absl::Status CudaExecutable::Impl::RunSteps(const CudaInstance& instance,
 }
 
 CudaExecutable::CudaExecutable(std::unique_ptr<Impl> impl)
-    : impl_(std::move(impl)) {}
+    : Executable(*impl->plan, impl->binding), impl_(std::move(impl)) {}
 
 CudaExecutable::~CudaExecutable() {
   // Queued work may still use the memory.
@@ -334,16 +334,10 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
   return std::unique_ptr<CudaExecutable>(new CudaExecutable(std::move(impl)));
 }
 
-absl::StatusOr<std::vector<std::vector<int64_t>>> CudaExecutable::OutputSizes(
-    absl::Span<const TensorView> inputs) const {
-  Key symbols(impl_->binding.symbol_count());
-  AITUNE_RETURN_IF_ERROR(impl_->binding.Bind(inputs, absl::MakeSpan(symbols)));
-  return impl_->plan->OutputSizes(symbols);
-}
-
 absl::Status CudaExecutable::Run(absl::Span<const TensorView> inputs,
                                  absl::Span<RegionValue> outputs,
-                                 CUstream stream) const {
+                                 void* stream_of_caller) const {
+  const auto stream = static_cast<CUstream>(stream_of_caller);
   bool graph = impl_->GraphReason().empty();
   CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
   if (graph) {
@@ -415,10 +409,6 @@ absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
 }
 
 std::string CudaExecutable::GraphReason() const { return impl_->GraphReason(); }
-
-const ExecutablePlan& CudaExecutable::plan() const {
-  return impl_->plan->plan();
-}
 
 const Device& CudaExecutable::device() const { return impl_->device; }
 

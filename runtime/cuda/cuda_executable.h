@@ -1,5 +1,4 @@
-// A compiled model on a GPU: the counterpart of Executable for plans whose
-// device is "cuda".
+// A compiled model on a GPU: for plans whose device is "cuda".
 //
 // A call queues the model's work on the caller's stream and returns; LibTorch
 // is not involved. All intermediate values live in an arena planned at load.
@@ -34,7 +33,7 @@
 
 namespace aitune::cuda {
 
-class CudaExecutable {
+class CudaExecutable : public Executable {
  public:
   struct Options {
     // False: every call queues each step itself.
@@ -46,7 +45,7 @@ class CudaExecutable {
     AfterCall next = AfterCall::kAnything;
   };
 
-  // As Executable::Load; `cubins` define the plan's kernels, and fallback
+  // As CpuExecutable::Load; `cubins` define the plan's kernels, and fallback
   // regions read and write the GPU's memory on LibTorch's current stream.
   static absl::StatusOr<std::unique_ptr<CudaExecutable>> Load(
       const Device& device, ExecutablePlan plan,
@@ -54,25 +53,23 @@ class CudaExecutable {
       std::vector<ConstantTensor> constants,
       std::vector<std::unique_ptr<FallbackRegion>> regions,
       const Options& options);
-  ~CudaExecutable();
-
-  // As Executable::OutputSizes.
-  absl::StatusOr<std::vector<std::vector<int64_t>>> OutputSizes(
-      absl::Span<const TensorView> inputs) const;
+  ~CudaExecutable() override;
 
   // Queues one run of the model on `stream`. Inputs and outputs are the GPU's
   // memory, aligned to 16 bytes, and must stay until the stream has got there;
   // otherwise as Executable::Run. kResourceExhausted when memory is short: the
   // executable stays usable. kInvalidArgument also for what TakeFailedCheck
   // gives: this call then queued nothing. Thread-safe, also on several streams.
+  using Executable::Run;
   absl::Status Run(absl::Span<const TensorView> inputs,
-                   absl::Span<RegionValue> outputs, CUstream stream) const;
+                   absl::Span<RegionValue> outputs,
+                   void* stream) const override;
 
   // kInvalidArgument when a kernel of an earlier call found an index out of
   // range: the text names the operator, where it is and the bound. Sure to know
   // of calls whose stream was waited for. Each failure is told once.
   // Thread-safe.
-  absl::Status TakeFailedCheck() const;
+  absl::Status TakeFailedCheck() const override;
 
   // Queues each step, without a graph: for a stream that records one.
   absl::Status Enqueue(absl::Span<const TensorView> inputs,
@@ -82,17 +79,16 @@ class CudaExecutable {
   // in the cache where they fit.
   absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
-      int repeats) const;
+      int repeats) const override;
 
   // Why this model runs without a CUDA graph; empty when it runs with one.
   // Whether a fallback region can be recorded is known after the second call.
-  std::string GraphReason() const;
+  std::string GraphReason() const override;
 
-  const ExecutablePlan& plan() const;
   const Device& device() const;
 
   // Bytes of arenas, constants and buffers around graphs now held on the GPU.
-  int64_t MemoryInBytes() const;
+  int64_t MemoryInBytes() const override;
 
  private:
   struct Impl;

@@ -259,36 +259,6 @@ CudaInstance::NewContext() const {
   return context;
 }
 
-absl::Status CudaInstance::CheckOutputs(absl::Span<RegionValue> outputs) const {
-  const std::vector<int32_t>& values = plan_.output_values();
-  if (outputs.size() != values.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the model gives ", values.size(), " outputs, but ",
-                     outputs.size(), " were asked for"));
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const TensorView* tensor = std::get_if<TensorView>(&outputs[i]);
-    const LoadedValue& value = plan_.values()[values[i]];
-    if ((tensor == nullptr) != (value.storage == ValueProto::OPAQUE)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("output ", i,
-                       tensor == nullptr ? " is a tensor: give it memory"
-                                         : " is opaque: give it no tensor"));
-    }
-    if (tensor == nullptr) continue;
-    const std::vector<int64_t>& sizes = layout_.sizes(values[i]);
-    if (tensor->dtype != value.type.dtype || tensor->sizes != sizes ||
-        (tensor->data == nullptr && output_bytes_[i] > 0)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "output ", i, ": expected ", std::string(Name(value.type.dtype)),
-          SizesToString(sizes), " with memory, got ",
-          std::string(Name(tensor->dtype)), SizesToString(tensor->sizes),
-          tensor->data == nullptr ? " without" : ""));
-    }
-  }
-  return absl::OkStatus();
-}
-
 void CudaInstance::Patch(Context& context, absl::Span<void* const> inputs,
                          absl::Span<void* const> outputs) const {
   for (const BufferSlots::Patch& slot : slots_.inputs) {

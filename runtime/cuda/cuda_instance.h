@@ -56,8 +56,9 @@ class CudaInstance {
   };
   absl::StatusOr<std::unique_ptr<Context>> NewContext() const;
 
-  // Checks the outputs' number, types and memory.
-  absl::Status CheckOutputs(absl::Span<RegionValue> outputs) const;
+  absl::Status CheckOutputs(absl::Span<const RegionValue> outputs) const {
+    return aitune::CheckOutputs(plan_, layout_, outputs);
+  }
 
   // Sets the addresses of a call, then queues all steps, or one.
   void Patch(Context& context, absl::Span<void* const> inputs,

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune {
 
@@ -28,6 +29,20 @@ absl::StatusOr<Device> Device::Parse(std::string_view text) {
   return absl::InvalidArgumentError(
       absl::StrCat("Invalid device: '", std::string(text),
                    "'. Write a type and maybe a number, as in cpu or cuda:0."));
+}
+
+absl::StatusOr<Device> Device::ParseCpuOrGpu(std::string_view text) {
+  AITUNE_ASSIGN_OR_RETURN(Device device, Parse(text));
+  if (device == Device() || device.type == "cuda") return device;
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown device '", std::string(text),
+                   "'; there are cpu, cuda and cuda:N for the GPU number N"));
+}
+
+int Device::gpu() const { return type == "cuda" ? std::max(index, 0) : -1; }
+
+Device Device::Gpu(int number) {
+  return number < 0 ? Device() : Device{"cuda", number};
 }
 
 }  // namespace aitune

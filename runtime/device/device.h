@@ -18,6 +18,14 @@ struct Device {
 
   // The inverse of ToString. kInvalidArgument for another form.
   static absl::StatusOr<Device> Parse(std::string_view text);
+  // Likewise, of what compiled models run on: kInvalidArgument for others than
+  // cpu, cuda and cuda:N.
+  static absl::StatusOr<Device> ParseCpuOrGpu(std::string_view text);
+
+  // The number of the GPU that this is: N for "cuda:N", 0 for "cuda", -1 for
+  // other types. Gpu is the inverse; -1 gives the CPU.
+  int gpu() const;
+  static Device Gpu(int number);
 
   friend bool operator==(const Device& a, const Device& b) {
     return a.type == b.type && a.index == b.index;

@@ -29,5 +29,27 @@ TEST(DeviceTest, RefusesOtherForms) {
             "cpu or cuda:0.");
 }
 
+TEST(DeviceTest, CpuOrGpu) {
+  for (const char* text : {"cpu", "cuda", "cuda:2"})
+    EXPECT_EQ(Device::ParseCpuOrGpu(text)->ToString(), text);
+  for (const char* text : {"xpu", "cpu:0", "cuda:02", ""}) {
+    EXPECT_EQ(Device::ParseCpuOrGpu(text).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << text;
+  }
+  EXPECT_EQ(Device::ParseCpuOrGpu("xpu").status().message(),
+            "unknown device 'xpu'; there are cpu, cuda and cuda:N for the GPU "
+            "number N");
+}
+
+TEST(DeviceTest, GpuIsTheNumberAndBack) {
+  EXPECT_EQ(Device().gpu(), -1);
+  EXPECT_EQ(Device::Parse("cuda")->gpu(), 0);
+  EXPECT_EQ(Device::Parse("cuda:3")->gpu(), 3);
+  EXPECT_EQ(Device::Parse("xpu:3")->gpu(), -1);
+  EXPECT_EQ(Device::Gpu(-1), Device());
+  EXPECT_EQ(Device::Gpu(3).ToString(), "cuda:3");
+}
+
 }  // namespace
 }  // namespace aitune

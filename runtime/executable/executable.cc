@@ -1,175 +1,19 @@
 #include "runtime/executable/executable.h"
 
-#include <algorithm>
-#include <mutex>
-#include <utility>
-
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/str_cat.h"
-#include "runtime/cpu/thread_pool.h"
 #include "runtime/executable/input_binding.h"
-#include "runtime/executable/instance.h"
 #include "runtime/executable/loaded_plan.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune {
-namespace {
-
-// Combinations of sizes kept ready. An instance is small beside its memory,
-// which it borrows from the plan's arenas; what it holds is compiled
-// primitives and tables.
-constexpr size_t kMaxInstances = 64;
-
-// The symbols' values, then the number of threads: library primitives are
-// planned for it.
-using Key = absl::InlinedVector<int64_t, 16>;
-
-}  // namespace
-
-struct Executable::Impl {
-  struct Entry {
-    Key key;
-    std::shared_ptr<const Instance> instance;
-    uint64_t last_use = 0;
-  };
-
-  explicit Impl(std::unique_ptr<LoadedPlan> loaded)
-      : plan(std::move(loaded)), binding(plan->plan()) {}
-
-  // The instance for a key, made if there is none.
-  absl::StatusOr<std::shared_ptr<const Instance>> Get(const Key& key);
-  std::shared_ptr<const Instance> Find(const Key& key);
-  // The instance for inputs, which it checks.
-  absl::StatusOr<std::shared_ptr<const Instance>> Get(
-      absl::Span<const TensorView> inputs);
-
-  const std::unique_ptr<LoadedPlan> plan;
-  const InputBinding binding;
-
-  std::mutex mutex;  // held for a search only
-  std::vector<Entry> entries;
-  size_t hint = 0;  // the entry found last
-  uint64_t uses = 0;
-  std::mutex creation_mutex;  // held while an instance is made
-};
-
-std::shared_ptr<const Instance> Executable::Impl::Find(const Key& key) {
-  std::lock_guard<std::mutex> lock(mutex);
-  for (size_t i = 0; i < entries.size(); ++i) {
-    Entry& entry = entries[(hint + i) % entries.size()];
-    if (entry.key != key) continue;
-    hint = (hint + i) % entries.size();
-    entry.last_use = ++uses;
-    return entry.instance;
-  }
-  return nullptr;
-}
-
-absl::StatusOr<std::shared_ptr<const Instance>> Executable::Impl::Get(
-    const Key& key) {
-  if (std::shared_ptr<const Instance> found = Find(key)) return found;
-  std::lock_guard<std::mutex> creation_lock(creation_mutex);
-  // Another caller may have made it in the meantime.
-  if (std::shared_ptr<const Instance> found = Find(key)) return found;
-  AITUNE_ASSIGN_OR_RETURN(
-      std::shared_ptr<const Instance> instance,
-      Instance::Create(*plan, /*initialization=*/false,
-                       absl::MakeConstSpan(key).first(key.size() - 1),
-                       static_cast<int>(key.back())));
-  std::shared_ptr<const Instance> evicted;  // destroyed without the lock
-  std::lock_guard<std::mutex> lock(mutex);
-  if (entries.size() == kMaxInstances) {
-    auto oldest = std::min_element(
-        entries.begin(), entries.end(),
-        [](const Entry& a, const Entry& b) { return a.last_use < b.last_use; });
-    evicted = std::move(oldest->instance);
-    *oldest = Entry{key, instance, ++uses};
-  } else {
-    entries.push_back({key, instance, ++uses});
-  }
-  return instance;
-}
-
-absl::StatusOr<std::shared_ptr<const Instance>> Executable::Impl::Get(
-    absl::Span<const TensorView> inputs) {
-  Key key(binding.symbol_count() + 1);
-  AITUNE_RETURN_IF_ERROR(
-      binding.Bind(inputs, absl::MakeSpan(key).first(key.size() - 1)));
-  key.back() = ThreadCount();
-  return Get(key);
-}
-
-Executable::Executable(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Executable::~Executable() = default;
-
-absl::StatusOr<std::unique_ptr<Executable>> Executable::Load(
-    ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
-    std::vector<ConstantTensor> constants,
-    std::vector<std::unique_ptr<FallbackRegion>> regions) {
-  AITUNE_ASSIGN_OR_RETURN(
-      std::unique_ptr<LoadedPlan> loaded,
-      LoadedPlan::Load(std::move(plan), std::move(kernels),
-                       std::move(constants), std::move(regions)));
-  if (!loaded->initialization().empty()) {
-    AITUNE_ASSIGN_OR_RETURN(
-        const std::unique_ptr<Instance> initialization,
-        Instance::Create(*loaded, /*initialization=*/true, {}, ThreadCount()));
-    AITUNE_RETURN_IF_ERROR(initialization->Run({}, {}, nullptr));
-  }
-  loaded->ReleaseUnusedConstants();
-  auto impl = std::make_unique<Impl>(std::move(loaded));
-  if (impl->binding.symbol_count() == 0) {
-    // The sizes are known: fail now rather than in the first call.
-    const Key key = {ThreadCount()};
-    AITUNE_RETURN_IF_ERROR(impl->Get(key).status());
-  }
-  return std::unique_ptr<Executable>(new Executable(std::move(impl)));
-}
 
 absl::StatusOr<std::vector<std::vector<int64_t>>> Executable::OutputSizes(
     absl::Span<const TensorView> inputs) const {
-  Key symbols(impl_->binding.symbol_count());
-  AITUNE_RETURN_IF_ERROR(impl_->binding.Bind(inputs, absl::MakeSpan(symbols)));
-  return impl_->plan->OutputSizes(symbols);
+  absl::InlinedVector<int64_t, 16> symbols(binding_.symbol_count());
+  AITUNE_RETURN_IF_ERROR(binding_.Bind(inputs, absl::MakeSpan(symbols)));
+  return loaded_plan_.OutputSizes(symbols);
 }
 
-absl::Status Executable::Run(absl::Span<const TensorView> inputs,
-                             absl::Span<RegionValue> outputs) const {
-  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Instance> instance,
-                          impl_->Get(inputs));
-  return instance->Run(inputs, outputs, nullptr);
-}
-
-absl::StatusOr<std::vector<StepProfile>> Executable::Profile(
-    absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
-    int repeats) const {
-  if (repeats < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("profile: at least one run is needed, not ", repeats));
-  }
-  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Instance> instance,
-                          impl_->Get(inputs));
-  const size_t steps = impl_->plan->steps().size();
-  std::vector<double> times(steps * repeats, 0);
-  for (int run = 0; run < repeats; ++run) {
-    AITUNE_RETURN_IF_ERROR(
-        instance->Run(inputs, outputs, times.data() + run * steps));
-  }
-  std::vector<StepProfile> profiles;
-  std::vector<double> own(repeats);
-  for (size_t s = 0; s < steps; ++s) {
-    for (int run = 0; run < repeats; ++run) own[run] = times[run * steps + s];
-    std::nth_element(own.begin(), own.begin() + repeats / 2, own.end());
-    profiles.push_back(
-        {impl_->plan->steps()[s].proto->name(), own[repeats / 2]});
-  }
-  return profiles;
-}
-
-const ExecutablePlan& Executable::plan() const { return impl_->plan->plan(); }
-
-int64_t Executable::MemoryInBytes() const {
-  return impl_->plan->MemoryInBytes();
-}
+const ExecutablePlan& Executable::plan() const { return loaded_plan_.plan(); }
 
 }  // namespace aitune

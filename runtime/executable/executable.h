@@ -1,28 +1,24 @@
 // A compiled model, ready to run: the plan, its kernels, its constants and its
-// fallback regions.
-//
-// The hot path does no allocation and takes no lock that another caller holds
-// while it computes: each concurrent call borrows an execution context (arena,
-// evaluated sizes, library primitives for one combination of sizes) from a
-// free list and returns it. New combinations of sizes make a new instance once.
+// fallback regions. What plans for all devices have in common; cpu_executable.h
+// and runtime/cuda/cuda_executable.h load them.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_EXECUTABLE_H_
 #define AITUNE_RUNTIME_EXECUTABLE_EXECUTABLE_H_
 
-#include <functional>
-#include <memory>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "runtime/cpu/kernel_library.h"
 #include "runtime/executable/fallback_region.h"
 #include "runtime/plan/plan.pb.h"
 #include "runtime/tensor/tensor_view.h"
 
 namespace aitune {
+
+class InputBinding;
+class LoadedPlan;
 
 // What one step of a plan took, for `inspect`.
 struct StepProfile {
@@ -30,16 +26,12 @@ struct StepProfile {
   double microseconds = 0;  // median over the profiled runs
 };
 
+// Thread-safe; concurrent calls run concurrently.
 class Executable {
  public:
-  // Checks the plan (indices, kernels found, constants present), applies the
-  // constants' packings and runs the initialization steps. Errors name what is
-  // missing. `constants` and `regions` are as the plan numbers them.
-  static absl::StatusOr<std::unique_ptr<Executable>> Load(
-      ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
-      std::vector<ConstantTensor> constants,
-      std::vector<std::unique_ptr<FallbackRegion>> regions);
-  ~Executable();
+  virtual ~Executable() = default;
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
 
   // The sizes each output has for inputs of these sizes; empty for outputs
   // that are opaque. kInvalidArgument when the inputs do not fit the plan
@@ -49,32 +41,50 @@ class Executable {
       absl::Span<const TensorView> inputs) const;
 
   // Runs the model. `inputs` are read in place and must stay until the call
-  // returns. outputs[i] holds a TensorView to be filled (sizes from
-  // OutputSizes, memory of the caller) or an empty OpaqueValue where the plan's
-  // output is opaque; outputs overlap neither each other nor the inputs, and
-  // hold anything after an error. Errors as OutputSizes, kResourceExhausted
-  // when memory is short, a fallback region's, or kInvalidArgument for an index
-  // out of range or an integer divided by 0: the text names the operator, where
-  // it is and the bound.
-  // Thread-safe; concurrent calls run concurrently.
+  // returns, or until `stream` has got there. outputs[i] holds a TensorView to
+  // be filled (sizes from OutputSizes, memory of the caller) or an empty
+  // OpaqueValue where the plan's output is opaque; outputs overlap neither each
+  // other nor the inputs, and hold anything after an error. On a GPU the work
+  // is queued on `stream`, a CUstream; a CPU has none (null). Errors as
+  // OutputSizes, kResourceExhausted when memory is short, a fallback region's,
+  // or kInvalidArgument for an index out of range or an integer divided by 0:
+  // the text names the operator, where it is and the bound.
+  virtual absl::Status Run(absl::Span<const TensorView> inputs,
+                           absl::Span<RegionValue> outputs,
+                           void* stream) const = 0;
   absl::Status Run(absl::Span<const TensorView> inputs,
-                   absl::Span<RegionValue> outputs) const;
+                   absl::Span<RegionValue> outputs) const {
+    return Run(inputs, outputs, nullptr);
+  }
 
-  // Runs `repeats` times and reports the median time of each step.
-  absl::StatusOr<std::vector<StepProfile>> Profile(
+  // The median time of each step over `repeats` runs, in the plan's order.
+  virtual absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
-      int repeats) const;
+      int repeats) const = 0;
 
   const ExecutablePlan& plan() const;
 
-  // Bytes of arenas, packed constants and library scratch now held; excludes
-  // the constants that Load was given.
-  int64_t MemoryInBytes() const;
+  // Bytes of arenas, packed constants, library scratch and buffers around
+  // graphs now held on the device; excludes the constants that a CPU's Load was
+  // given.
+  virtual int64_t MemoryInBytes() const = 0;
+
+  // The error of an earlier Run that it could not know yet: see
+  // cuda::CudaExecutable. OK where Run itself gives all.
+  virtual absl::Status TakeFailedCheck() const { return absl::OkStatus(); }
+
+  // Why a model on a GPU runs without a CUDA graph; empty when it has one, and
+  // on a CPU.
+  virtual std::string GraphReason() const { return ""; }
+
+ protected:
+  // Both are the derived class's, which keeps them.
+  Executable(const LoadedPlan& plan, const InputBinding& binding)
+      : loaded_plan_(plan), binding_(binding) {}
 
  private:
-  struct Impl;
-  explicit Executable(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  const LoadedPlan& loaded_plan_;
+  const InputBinding& binding_;
 };
 
 }  // namespace aitune

@@ -4,7 +4,7 @@
 #include <new>
 
 #include "gtest/gtest.h"
-#include "runtime/executable/executable.h"
+#include "runtime/executable/cpu_executable.h"
 #include "runtime/executable/test_plan.h"
 
 namespace {
@@ -68,7 +68,8 @@ TEST(ExecutableAllocationTest, NoneAfterTheFirstCallWithTheSizes) {
           {"nothing", [](void* const*, const int64_t*, int64_t, int64_t) {}}});
   std::vector<std::unique_ptr<FallbackRegion>> regions;
   regions.push_back(std::make_unique<NoRegion>());
-  auto executable = *Executable::Load(t.plan, kernels, {}, std::move(regions));
+  auto executable =
+      *CpuExecutable::Load(t.plan, kernels, {}, std::move(regions));
 
   std::vector<float> data(100 * 64), out(100 * 64);
   std::vector<std::vector<TensorView>> inputs;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "runtime/cpu/thread_pool.h"
-#include "runtime/executable/executable.h"
+#include "runtime/executable/cpu_executable.h"
 #include "runtime/executable/test_plan.h"
 
 namespace aitune {
@@ -30,7 +30,7 @@ void EmptySteps(benchmark::State& state) {
     at = next;
   }
   t.Kernel("nothing", {at}, {t.Output({16})}, 1);
-  auto executable = *Executable::Load(
+  auto executable = *CpuExecutable::Load(
       t.plan,
       std::make_shared<FakeKernels>(std::map<std::string, KernelFunction>{
           {"nothing", [](void* const*, const int64_t*, int64_t, int64_t) {}}}),
@@ -81,7 +81,7 @@ void Fill(Step1& step, TestPlan& t, std::vector<at::Tensor> constants,
     pool.push_back(
         {ViewOf(constant), std::make_shared<at::Tensor>(constant), "constant"});
   }
-  auto loaded = Executable::Load(t.plan, nullptr, std::move(pool), {});
+  auto loaded = CpuExecutable::Load(t.plan, nullptr, std::move(pool), {});
   if (!loaded.ok()) {
     state.SkipWithError(std::string(loaded.status().message()).c_str());
     return;

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "gtest/gtest.h"
-#include "runtime/executable/executable.h"
+#include "runtime/executable/cpu_executable.h"
 #include "runtime/executable/test_plan.h"
 
 namespace aitune {
@@ -62,7 +62,7 @@ TEST(ExecutableConcurrencyTest, CallersGetTheResultsOfOneCaller) {
   for (int i = 0; i < 256; ++i) weights[i] = static_cast<float>(i % 5) / 16;
   std::vector<std::unique_ptr<FallbackRegion>> regions;
   regions.push_back(std::make_unique<Region>());
-  auto executable = *Executable::Load(
+  auto executable = *CpuExecutable::Load(
       MakePlan().plan,
       std::make_shared<FakeKernels>(
           std::map<std::string, KernelFunction>{{"square", Square}}),
@@ -110,7 +110,7 @@ TEST(ExecutableConcurrencyTest, ResultsDoNotDependOnTheNumberOfThreads) {
   TestPlan t;
   const int x = t.Input({10007}), y = t.Output({10007});
   t.Kernel("square", {x}, {y}, 10007, 100);
-  auto executable = *Executable::Load(
+  auto executable = *CpuExecutable::Load(
       t.plan,
       std::make_shared<FakeKernels>(
           std::map<std::string, KernelFunction>{{"square", Square}}),

@@ -3,7 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/cpu/onednn_test_util.h"
-#include "runtime/executable/executable.h"
+#include "runtime/executable/cpu_executable.h"
 #include "runtime/executable/instance_layout.h"
 #include "runtime/executable/test_plan.h"
 
@@ -86,7 +86,7 @@ TEST_F(ExecutableLibraryTest, ResidualChainInPlace) {
   EXPECT_EQ(layout->in_place(kLayers), -1) << "the output is the caller's";
   EXPECT_EQ(layout->arena_bytes(), 4 * kChannels * 4) << "one buffer for all";
 
-  auto executable = Executable::Load(t.plan, Kernels(), Constants(), {});
+  auto executable = CpuExecutable::Load(t.plan, Kernels(), Constants(), {});
   ASSERT_TRUE(executable.ok()) << executable.status();
   for (int64_t rows : {1, 4, 17, 4}) {
     TestTensor input = TestTensor::Random({rows, kChannels}, 3);
@@ -115,7 +115,7 @@ TEST_F(ExecutableLibraryTest, OperandsWithLaterUsesStayIntact) {
   t.Kernel("copy", {skip}, {kept}, 3 * kChannels);
   // The same value twice: multiplied and added.
   Residual(t, y, w, b, y, z);
-  auto executable = Executable::Load(t.plan, Kernels(), Constants(), {});
+  auto executable = CpuExecutable::Load(t.plan, Kernels(), Constants(), {});
   ASSERT_TRUE(executable.ok()) << executable.status();
   TestTensor input = TestTensor::Random({3, kChannels}, 3);
   std::vector<float> kept_out(3 * kChannels), z_out(3 * kChannels);
@@ -141,7 +141,7 @@ TEST_F(ExecutableLibraryTest, FoldedWeightsAreConstants) {
   const int x = t.Input({3, kChannels}), y = t.Output({3, kChannels});
   t.Kernel("copy", {w}, {folded}, kChannels * kChannels, 1, true);
   Residual(t, x, folded, b, x, y);
-  auto executable = Executable::Load(t.plan, Kernels(), Constants(), {});
+  auto executable = CpuExecutable::Load(t.plan, Kernels(), Constants(), {});
   ASSERT_TRUE(executable.ok()) << executable.status();
   TestTensor input = TestTensor::Random({3, kChannels}, 3);
   std::vector<float> out(3 * kChannels);
@@ -160,7 +160,8 @@ TEST_F(ExecutableLibraryTest, WhatTheLibraryRefusesFailsAtLoad) {
   const int w = t.Constant(0, {kChannels, kChannels});
   const int x = t.Input({3, 5}), y = t.Output({3, kChannels});
   t.AddStep({x, w}, {y})->mutable_matmul();
-  const auto executable = Executable::Load(t.plan, Kernels(), Constants(), {});
+  const auto executable =
+      CpuExecutable::Load(t.plan, Kernels(), Constants(), {});
   EXPECT_THAT(std::string(executable.status().message()),
               HasSubstr("step 'step_1': matmul of [3, 5] and [32, 32]"));
 }

@@ -1,9 +1,8 @@
-#include "runtime/executable/executable.h"
-
 #include <ATen/Parallel.h>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/executable/cpu_executable.h"
 #include "runtime/executable/test_plan.h"
 
 namespace aitune {
@@ -58,8 +57,8 @@ std::shared_ptr<const KernelLibrary> Kernels() {
 std::unique_ptr<Executable> Load(
     const TestPlan& t, std::vector<ConstantTensor> constants = {},
     std::vector<std::unique_ptr<FallbackRegion>> regions = {}) {
-  auto loaded = Executable::Load(t.plan, Kernels(), std::move(constants),
-                                 std::move(regions));
+  auto loaded = CpuExecutable::Load(t.plan, Kernels(), std::move(constants),
+                                    std::move(regions));
   EXPECT_TRUE(loaded.ok()) << loaded.status();
   return loaded.ok() ? *std::move(loaded) : nullptr;
 }
@@ -136,7 +135,7 @@ TEST(ExecutableTest, AliasesOfAnotherSizeAreAnError) {
   TestPlan t;
   const int x = t.Input({2, 3}), y = t.Output({4});
   t.Kernel("add_one", {t.Alias(x, {5})}, {y}, 4);
-  const auto loaded = Executable::Load(t.plan, Kernels(), {}, {});
+  const auto loaded = CpuExecutable::Load(t.plan, Kernels(), {}, {});
   EXPECT_THAT(
       std::string(loaded.status().message()),
       HasSubstr("has 20 bytes, but value 0, whose memory it is, has 24"));
@@ -398,7 +397,7 @@ TEST(ExecutableTest, LoadSaysWhatIsMissing) {
   t.Kernel("no_such_kernel", {c}, {y}, 2);
   auto error = [&](std::vector<ConstantTensor> constants) {
     return std::string(
-        Executable::Load(t.plan, Kernels(), std::move(constants), {})
+        CpuExecutable::Load(t.plan, Kernels(), std::move(constants), {})
             .status()
             .message());
   };

@@ -206,43 +206,11 @@ void Instance::ReturnContext(std::unique_ptr<Context> context) const {
   free_contexts_.push_back(std::move(context));
 }
 
-absl::Status Instance::CheckOutputs(absl::Span<RegionValue> outputs) const {
-  if (initialization_) return absl::OkStatus();
-  const std::vector<int32_t>& values = plan_.output_values();
-  if (outputs.size() != values.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the model gives ", values.size(), " outputs, but ",
-                     outputs.size(), " were asked for"));
-  }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const TensorView* tensor = std::get_if<TensorView>(&outputs[i]);
-    const LoadedValue& value = plan_.values()[values[i]];
-    if ((tensor == nullptr) != (value.storage == ValueProto::OPAQUE)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("output ", i,
-                       tensor == nullptr ? " is a tensor: give it memory"
-                                         : " is opaque: give it no tensor"));
-    }
-    if (tensor == nullptr) continue;
-    const std::vector<int64_t>& sizes = layout_.sizes(values[i]);
-    if (tensor->dtype != value.type.dtype || tensor->sizes != sizes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "output ", i, ": expected ", std::string(Name(value.type.dtype)),
-          SizesToString(sizes), ", got ", std::string(Name(tensor->dtype)),
-          SizesToString(tensor->sizes)));
-    }
-    if (tensor->data == nullptr && ElementCount(sizes) > 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("output ", i, ": it has no memory"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status Instance::Run(absl::Span<const TensorView> inputs,
                            absl::Span<RegionValue> outputs,
                            double* step_microseconds) const {
-  AITUNE_RETURN_IF_ERROR(CheckOutputs(outputs));
+  if (!initialization_)
+    AITUNE_RETURN_IF_ERROR(CheckOutputs(plan_, layout_, outputs));
   Borrowed borrowed(*this);
   Context& context = borrowed.context();
   AITUNE_ASSIGN_OR_RETURN(context.arena,

@@ -49,7 +49,6 @@ class Instance {
   std::unique_ptr<Context> NewContext() const;
   std::unique_ptr<Context> TakeContext() const;
   void ReturnContext(std::unique_ptr<Context> context) const;
-  absl::Status CheckOutputs(absl::Span<RegionValue> outputs) const;
   absl::Status RunStep(int step, Context& context) const;
   absl::Status RunRegion(int step, Context& context) const;
 

@@ -221,4 +221,37 @@ void InstanceLayout::Place(absl::Span<const int64_t> scratch_bytes) {
   }
 }
 
+absl::Status CheckOutputs(const LoadedPlan& plan, const InstanceLayout& layout,
+                          absl::Span<const RegionValue> outputs) {
+  const std::vector<int32_t>& values = plan.output_values();
+  if (outputs.size() != values.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the model gives ", values.size(), " outputs, but ",
+                     outputs.size(), " were asked for"));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const TensorView* tensor = std::get_if<TensorView>(&outputs[i]);
+    const LoadedValue& value = plan.values()[values[i]];
+    if ((tensor == nullptr) != (value.storage == ValueProto::OPAQUE)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output ", i,
+                       tensor == nullptr ? " is a tensor: give it memory"
+                                         : " is opaque: give it no tensor"));
+    }
+    if (tensor == nullptr) continue;
+    const std::vector<int64_t>& sizes = layout.sizes(values[i]);
+    if (tensor->dtype != value.type.dtype || tensor->sizes != sizes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output ", i, ": expected ", std::string(Name(value.type.dtype)),
+          SizesToString(sizes), ", got ", std::string(Name(tensor->dtype)),
+          SizesToString(tensor->sizes)));
+    }
+    if (tensor->data == nullptr && ElementCount(sizes) > 0) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("output ", i, ": it has no memory"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace aitune

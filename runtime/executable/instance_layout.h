@@ -96,6 +96,12 @@ class InstanceLayout {
   int64_t arena_bytes_ = 0;
 };
 
+// Whether `outputs` are what a call of `plan` with these sizes may fill: the
+// plan's number of tensors of its dtypes and sizes, with memory, and nothing
+// where an output is opaque. kInvalidArgument names the output.
+absl::Status CheckOutputs(const LoadedPlan& plan, const InstanceLayout& layout,
+                          absl::Span<const RegionValue> outputs);
+
 }  // namespace aitune
 
 #endif  // AITUNE_RUNTIME_EXECUTABLE_INSTANCE_LAYOUT_H_

@@ -11,9 +11,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "runtime/cpu/aligned_buffer.h"
+#include "runtime/cpu/kernel_library.h"
 #include "runtime/cpu/onednn_library.h"
-#include "runtime/executable/executable.h"
+#include "runtime/executable/fallback_region.h"
 #include "runtime/plan/plan.h"
 
 namespace aitune {
@@ -71,7 +73,7 @@ class LoadedPlan {
  public:
   // Checks and loads; does not run the initialization. With `device`, all
   // addresses in the result are its, and the constants' own data is no longer
-  // needed afterwards. Errors as Executable::Load.
+  // needed afterwards. Errors as CpuExecutable::Load.
   static absl::StatusOr<std::unique_ptr<LoadedPlan>> Load(
       ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
       std::vector<ConstantTensor> constants,

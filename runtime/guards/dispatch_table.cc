@@ -42,13 +42,11 @@ std::vector<InputDescription> ExactInputs(absl::Span<const CallInput> inputs) {
 
 }  // namespace
 
-DispatchTableBase::DispatchTableBase(DispatchOptions options, Compile compile)
-    : options_(std::move(options)),
-      compile_(std::move(compile)),
-      history_(options_.sizes) {}
+DispatchTableBase::DispatchTableBase(DispatchOptions options)
+    : options_(std::move(options)), history_(options_.sizes) {}
 
 absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::Find(
-    absl::Span<const CallInput> inputs, OnMiss on_miss) {
+    absl::Span<const CallInput> inputs, Compile compile, OnMiss on_miss) {
   {
     std::shared_lock<std::shared_mutex> lock(mutex_);
     if (auto known = Known(inputs)) return *std::move(known);
@@ -56,7 +54,7 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::Find(
       return absl::FailedPreconditionError(absl::StrCat(
           options_.name, " would have to be compiled: ", ExplainMiss(inputs)));
   }
-  return CompileFor(inputs);
+  return CompileFor(inputs, compile);
 }
 
 std::optional<absl::StatusOr<std::shared_ptr<void>>> DispatchTableBase::Known(
@@ -87,7 +85,7 @@ std::string DispatchTableBase::ExplainMiss(
 }
 
 absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
-    absl::Span<const CallInput> inputs) {
+    absl::Span<const CallInput> inputs, Compile compile) {
   std::lock_guard<std::mutex> compile_lock(compile_mutex_);
   CompileRequest request;
   {
@@ -118,7 +116,7 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
   for (const std::string& note : notes)
     Log(LogChannel::kDynamic, absl::StrCat(options_.name, ": ", note));
 
-  absl::StatusOr<Version> version = compile_(request);
+  absl::StatusOr<Version> version = compile(request);
   if (!version.ok()) {
     if (!MayPass(version.status()))
       AddFailure(GuardSet(ExactInputs(inputs)), version.status());

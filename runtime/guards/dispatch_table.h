@@ -15,7 +15,6 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -71,12 +71,12 @@ class DispatchTableBase {
     std::vector<SizeConstraint> constraints = {};  // on the inputs' symbols
   };
   using Compile =
-      std::function<absl::StatusOr<Version>(const CompileRequest& request)>;
+      absl::FunctionRef<absl::StatusOr<Version>(const CompileRequest& request)>;
 
-  DispatchTableBase(DispatchOptions options, Compile compile);
+  explicit DispatchTableBase(DispatchOptions options);
 
   absl::StatusOr<std::shared_ptr<void>> Find(absl::Span<const CallInput> inputs,
-                                             OnMiss on_miss);
+                                             Compile compile, OnMiss on_miss);
   void Insert(Version version);
   int version_count() const;
   int64_t calls_beyond_limit() const { return calls_beyond_limit_; }
@@ -99,12 +99,11 @@ class DispatchTableBase {
   // Why no version fits, and what would avoid it. With the lock held.
   std::string ExplainMiss(absl::Span<const CallInput> inputs) const;
   absl::StatusOr<std::shared_ptr<void>> CompileFor(
-      absl::Span<const CallInput> inputs);
+      absl::Span<const CallInput> inputs, Compile compile);
   void Add(GuardSet guards, std::shared_ptr<void> executable);
   void AddFailure(GuardSet guards, absl::Status error);
 
   const DispatchOptions options_;
-  const Compile compile_;
 
   // Held while compiling: one version at a time. Taken before mutex_.
   std::mutex compile_mutex_;
@@ -126,31 +125,32 @@ class DispatchTable {
     std::vector<InputDescription> inputs;
     std::vector<SizeConstraint> constraints = {};  // on the inputs' symbols
   };
+  // Knows the call that it is made for, so that it can look at its values.
   using Compile =
-      std::function<absl::StatusOr<Version>(const CompileRequest& request)>;
+      absl::FunctionRef<absl::StatusOr<Version>(const CompileRequest& request)>;
 
-  // `compile` is called by one thread at a time.
-  DispatchTable(DispatchOptions options, Compile compile)
-      : base_(std::move(options),
-              [compile = std::move(compile)](const CompileRequest& request)
-                  -> absl::StatusOr<DispatchTableBase::Version> {
-                absl::StatusOr<Version> version = compile(request);
-                if (!version.ok()) return version.status();
-                return DispatchTableBase::Version{
-                    std::move(version->executable), std::move(version->inputs),
-                    std::move(version->constraints)};
-              }) {}
+  explicit DispatchTable(DispatchOptions options) : base_(std::move(options)) {}
 
-  // The version for a call with these inputs, compiled if there is none; null
-  // where there would be too many: the call is LibTorch's then.
-  // Errors: the compiler's, which is remembered for the latest
-  // kRememberedFailures inputs, so that those cost one attempt (unless it may
-  // pass: kUnavailable, kResourceExhausted, kCancelled, kDeadlineExceeded,
-  // kAborted); kFailedPrecondition with OnMiss::kFail; kInternal if the
-  // compiler's version does not fit the call.
+  // The version for a call with these inputs, made by `compile` if there is
+  // none (one thread at a time); null where there would be too many: the call
+  // is LibTorch's then. Errors: the compiler's, which is remembered for the
+  // latest kRememberedFailures inputs, so that those cost one attempt (unless
+  // it may pass: kUnavailable, kResourceExhausted, kCancelled,
+  // kDeadlineExceeded, kAborted); kFailedPrecondition with OnMiss::kFail;
+  // kInternal if the compiler's version does not fit the call.
   absl::StatusOr<std::shared_ptr<T>> Find(absl::Span<const CallInput> inputs,
+                                          Compile compile,
                                           OnMiss on_miss = OnMiss::kCompile) {
-    absl::StatusOr<std::shared_ptr<void>> found = base_.Find(inputs, on_miss);
+    const auto compile_untyped = [&](const CompileRequest& request)
+        -> absl::StatusOr<DispatchTableBase::Version> {
+      absl::StatusOr<Version> version = compile(request);
+      if (!version.ok()) return version.status();
+      return DispatchTableBase::Version{std::move(version->executable),
+                                        std::move(version->inputs),
+                                        std::move(version->constraints)};
+    };
+    absl::StatusOr<std::shared_ptr<void>> found =
+        base_.Find(inputs, compile_untyped, on_miss);
     if (!found.ok()) return found.status();
     return std::static_pointer_cast<T>(*std::move(found));
   }

@@ -35,16 +35,20 @@ class DispatchTableTest : public testing::Test {
     SetEnabled(LogChannel::kRecompiles, false);
   }
 
-  Table MakeTable() {
-    return Table(
-        options_,
-        [this](
-            const CompileRequest& request) -> absl::StatusOr<Table::Version> {
-          requests_.push_back(request);
-          if (!error_.ok()) return error_;
-          return Table::Version{std::make_shared<Executable>(request.version),
-                                answer_.empty() ? request.inputs : answer_};
-        });
+  absl::StatusOr<Table::Version> Compile(const CompileRequest& request) {
+    requests_.push_back(request);
+    if (!error_.ok()) return error_;
+    return Table::Version{std::make_shared<Executable>(request.version),
+                          answer_.empty() ? request.inputs : answer_};
+  }
+
+  absl::StatusOr<std::shared_ptr<Executable>> Find(
+      Table& table, absl::Span<const CallInput> inputs,
+      OnMiss on_miss = OnMiss::kCompile) {
+    return table.Find(
+        inputs,
+        [this](const CompileRequest& request) { return Compile(request); },
+        on_miss);
   }
 
   static constexpr int kNoVersion = -2;
@@ -55,7 +59,7 @@ class DispatchTableTest : public testing::Test {
     CallInput input;
     input.sizes = sizes;
     const absl::StatusOr<std::shared_ptr<Executable>> found =
-        table.Find({input}, on_miss);
+        Find(table, {input}, on_miss);
     status_ = found.status();
     if (!found.ok()) return -1;
     return *found == nullptr ? kNoVersion : (*found)->version;
@@ -70,7 +74,7 @@ class DispatchTableTest : public testing::Test {
 };
 
 TEST_F(DispatchTableTest, StaticFirstDynamicAtTheSecondSize) {
-  Table table = MakeTable();
+  Table table(options_);
   EXPECT_EQ(Run(table, {8, 16}), 0);
   EXPECT_EQ(Run(table, {8, 16}), 0);
   EXPECT_EQ(Run(table, {12, 16}), 1);
@@ -80,7 +84,7 @@ TEST_F(DispatchTableTest, StaticFirstDynamicAtTheSecondSize) {
 }
 
 TEST_F(DispatchTableTest, TheVersionForExactlyTheSizesGoesFirst) {
-  Table table = MakeTable();
+  Table table(options_);
   Run(table, {8, 16});
   Run(table, {12, 16});
   EXPECT_EQ(Run(table, {8, 16}), 0);
@@ -88,21 +92,21 @@ TEST_F(DispatchTableTest, TheVersionForExactlyTheSizesGoesFirst) {
 
 TEST_F(DispatchTableTest, FalseAlwaysSpecialises) {
   options_.sizes.dynamic = false;
-  Table table = MakeTable();
+  Table table(options_);
   for (int i = 0; i < 4; ++i) EXPECT_EQ(Run(table, {8 + i, 16}), i);
   EXPECT_EQ(Run(table, {9, 16}), 1);
 }
 
 TEST_F(DispatchTableTest, TrueIsDynamicUpFront) {
   options_.sizes.dynamic = true;
-  Table table = MakeTable();
+  Table table(options_);
   EXPECT_EQ(Run(table, {8, 16}), 0);
   EXPECT_EQ(Run(table, {9, 17}), 0);
   EXPECT_THAT(requests_, SizeIs(1));
 }
 
 TEST_F(DispatchTableTest, ARecompileTellsTheGuardTheValuesAndTheRemedy) {
-  Table table = MakeTable();
+  Table table(options_);
   Run(table, {8, 16});
   EXPECT_THAT(log_, IsEmpty());
   Run(table, {12, 16});
@@ -120,7 +124,7 @@ TEST_F(DispatchTableTest, BeyondTheLimitCallsAreLibTorchsLoudAndCounted) {
   options_.sizes.dynamic = false;
   options_.recompile_limit = 2;
   SetEnabled(LogChannel::kRecompiles, false);
-  Table table = MakeTable();
+  Table table(options_);
   EXPECT_EQ(Run(table, {1}), 0);
   EXPECT_EQ(Run(table, {2}), 1);
   EXPECT_EQ(table.calls_beyond_limit(), 0);
@@ -148,7 +152,7 @@ TEST_F(DispatchTableTest, BeyondTheLimitCallsAreLibTorchsLoudAndCounted) {
 TEST_F(DispatchTableTest, FailuresDoNotCountAgainstTheLimit) {
   options_.sizes.dynamic = false;
   options_.recompile_limit = 2;
-  Table table = MakeTable();
+  Table table(options_);
   error_ = absl::InvalidArgumentError("the model raises");
   for (int64_t size = 1; size <= 3 * kRememberedFailures; ++size)
     EXPECT_EQ(Run(table, {size}), -1);
@@ -160,7 +164,7 @@ TEST_F(DispatchTableTest, FailuresDoNotCountAgainstTheLimit) {
 
 TEST_F(DispatchTableTest, OnlyTheLatestFailuresAreRemembered) {
   options_.sizes.dynamic = false;
-  Table table = MakeTable();
+  Table table(options_);
   error_ = absl::InvalidArgumentError("the model raises");
   for (int64_t size = 0; size <= kRememberedFailures; ++size)
     Run(table, {size});
@@ -173,7 +177,7 @@ TEST_F(DispatchTableTest, OnlyTheLatestFailuresAreRemembered) {
 }
 
 TEST_F(DispatchTableTest, OnMissFailCompilesNothing) {
-  Table table = MakeTable();
+  Table table(options_);
   EXPECT_EQ(Run(table, {8}, OnMiss::kFail), -1);
   EXPECT_EQ(status_.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status_.message(),
@@ -187,7 +191,7 @@ TEST_F(DispatchTableTest, OnMissFailCompilesNothing) {
 }
 
 TEST_F(DispatchTableTest, TheCompilerMaySpecialise) {
-  Table table = MakeTable();
+  Table table(options_);
   Run(table, {8, 16});
   CallInput input;
   const std::vector<int64_t> sizes = {12, 16};
@@ -201,7 +205,7 @@ TEST_F(DispatchTableTest, TheCompilerMaySpecialise) {
 }
 
 TEST_F(DispatchTableTest, AVersionThatDoesNotFitTheCallIsAnError) {
-  Table table = MakeTable();
+  Table table(options_);
   CallInput input;
   const std::vector<int64_t> sizes = {7};
   input.sizes = sizes;
@@ -212,7 +216,7 @@ TEST_F(DispatchTableTest, AVersionThatDoesNotFitTheCallIsAnError) {
 }
 
 TEST_F(DispatchTableTest, AFailureIsRememberedForItsInputs) {
-  Table table = MakeTable();
+  Table table(options_);
   error_ = absl::UnimplementedError("no code for aten::foo");
   EXPECT_EQ(Run(table, {8}), -1);
   EXPECT_EQ(Run(table, {8}), -1);
@@ -226,7 +230,7 @@ TEST_F(DispatchTableTest, AFailureIsRememberedForItsInputs) {
 }
 
 TEST_F(DispatchTableTest, AFailureThatMayPassIsTriedAgain) {
-  Table table = MakeTable();
+  Table table(options_);
   error_ = absl::UnavailableError("the machine is busy");
   EXPECT_EQ(Run(table, {8}), -1);
   error_ = absl::OkStatus();
@@ -234,7 +238,7 @@ TEST_F(DispatchTableTest, AFailureThatMayPassIsTriedAgain) {
 }
 
 TEST_F(DispatchTableTest, ResetForgetsAll) {
-  Table table = MakeTable();
+  Table table(options_);
   Run(table, {8});
   Run(table, {9});
   table.Reset();
@@ -244,27 +248,27 @@ TEST_F(DispatchTableTest, ResetForgetsAll) {
 }
 
 TEST_F(DispatchTableTest, AVersionInUseOutlivesReset) {
-  Table table = MakeTable();
+  Table table(options_);
   CallInput input;
   const std::vector<int64_t> sizes = {8};
   input.sizes = sizes;
-  const std::shared_ptr<Executable> version = *table.Find({input});
+  const std::shared_ptr<Executable> version = *Find(table, {input});
   table.Reset();
   EXPECT_EQ(version->version, 0);
 }
 
 TEST_F(DispatchTableTest, TheGuardFilterDecidesWhatIsChecked) {
   options_.guard_filter = FindGuardFilter("keep_tensor_guards_unsafe");
-  Table table = MakeTable();
-  ASSERT_TRUE(table.Find({CallInput::Int(1)}).ok());
-  ASSERT_TRUE(table.Find({CallInput::Int(2)}).ok());
+  Table table(options_);
+  ASSERT_TRUE(Find(table, {CallInput::Int(1)}).ok());
+  ASSERT_TRUE(Find(table, {CallInput::Int(2)}).ok());
   EXPECT_THAT(requests_, SizeIs(1));
 }
 
 TEST_F(DispatchTableTest, ThreadsCompileEachVersionOnce) {
   options_.sizes.dynamic = false;
   options_.recompile_limit = 100;
-  Table table = MakeTable();
+  Table table(options_);
   std::vector<std::thread> threads;
   std::atomic<int> wrong{0};
   for (int i = 0; i < 4; ++i) {
@@ -273,7 +277,7 @@ TEST_F(DispatchTableTest, ThreadsCompileEachVersionOnce) {
         const std::vector<int64_t> sizes = {(i + j) % 10};
         CallInput input;
         input.sizes = sizes;
-        wrong += !table.Find({input}).ok();
+        wrong += !Find(table, {input}).ok();
       }
     });
   }
@@ -285,22 +289,18 @@ TEST_F(DispatchTableTest, ThreadsCompileEachVersionOnce) {
 // Calls that find a version do not wait for one that is compiled.
 TEST_F(DispatchTableTest, HitsGoOnWhileAVersionIsCompiled) {
   std::atomic<bool> compiling{false}, go{false};
-  Table table(
-      options_,
-      [&](const CompileRequest& request) -> absl::StatusOr<Table::Version> {
-        if (request.version == 1) {
-          compiling = true;
-          while (!go) std::this_thread::yield();
-        }
-        return Table::Version{std::make_shared<Executable>(request.version),
-                              request.inputs};
-      });
+  Table table(options_);
   EXPECT_EQ(Run(table, {8}), 0);
   std::thread other([&] {
     const std::vector<int64_t> sizes = {9};
     CallInput input;
     input.sizes = sizes;
-    EXPECT_TRUE(table.Find({input}).ok());
+    const auto wait = [&](const CompileRequest& request) {
+      compiling = true;
+      while (!go) std::this_thread::yield();
+      return Compile(request);
+    };
+    EXPECT_TRUE(table.Find({input}, wait).ok());
   });
   while (!compiling) std::this_thread::yield();
   EXPECT_EQ(Run(table, {8}), 0);

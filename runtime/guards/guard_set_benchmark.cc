@@ -50,14 +50,13 @@ BENCHMARK(BM_Check)->Arg(1)->Arg(10)->Arg(100);
 void BM_Find(benchmark::State& state) {
   static DispatchTable<int>* table = nullptr;
   static const Call call(10);
+  const auto compile = [](const CompileRequest& request)
+      -> absl::StatusOr<DispatchTable<int>::Version> {
+    return DispatchTable<int>::Version{std::make_shared<int>(0),
+                                       request.inputs};
+  };
   if (state.thread_index() == 0) {
-    table = new DispatchTable<int>(
-        DispatchOptions(),
-        [](const CompileRequest& request)
-            -> absl::StatusOr<DispatchTable<int>::Version> {
-          return DispatchTable<int>::Version{std::make_shared<int>(0),
-                                             request.inputs};
-        });
+    table = new DispatchTable<int>(DispatchOptions());
     for (int i = 0; i < state.range(0); ++i) {
       Call other(10);
       for (CallInput& input : other.inputs) input.dtype = DataType::kFloat64;
@@ -65,12 +64,13 @@ void BM_Find(benchmark::State& state) {
       other.sizes.back()[3] = 0;
       other.sizes[0][1] = 100 + i;
       other.inputs[0].layout = MemoryLayout(i % 3);
-      (void)table->Find(other.inputs);
+      (void)table->Find(other.inputs, compile);
     }
-    (void)table->Find(call.inputs);
+    (void)table->Find(call.inputs, compile);
   }
   for (auto _ : state) {
-    absl::StatusOr<std::shared_ptr<int>> found = table->Find(call.inputs);
+    absl::StatusOr<std::shared_ptr<int>> found =
+        table->Find(call.inputs, compile);
     benchmark::DoNotOptimize(found);
   }
   if (state.thread_index() == 0) {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "gtest/gtest.h"
-#include "runtime/executable/executable.h"
+#include "runtime/executable/cpu_executable.h"
 #include "runtime/executable/test_plan.h"
 #include "runtime/plan/plan.h"
 
@@ -73,8 +73,8 @@ bool LoadAndRun(const ExecutablePlan& plan) {
   auto kernels =
       std::make_shared<FakeKernels>(std::map<std::string, KernelFunction>{
           {"nothing", [](void* const*, const int64_t*, int64_t, int64_t) {}}});
-  auto executable =
-      Executable::Load(plan, kernels, std::move(constants), std::move(regions));
+  auto executable = CpuExecutable::Load(plan, kernels, std::move(constants),
+                                        std::move(regions));
   if (!executable.ok()) {
     EXPECT_FALSE(executable.status().message().empty());
     return false;

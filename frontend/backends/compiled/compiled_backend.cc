@@ -39,15 +39,6 @@ struct KeptVersion {
   std::vector<InputDescription> inputs;
 };
 
-// The arguments of the call that this thread compiles for: a compiler needs
-// values, which guards do not have.
-thread_local const ValueList* compiled_call = nullptr;
-
-// "cpu" or "cuda:0".
-std::string DeviceName(int gpu) {
-  return gpu < 0 ? "cpu" : absl::StrCat("cuda:", gpu);
-}
-
 class CompiledBackend : public TorchBackend {
  public:
   CompiledBackend(TorchInductorBackendConfig config, InductorOptions options)
@@ -62,7 +53,7 @@ class CompiledBackend : public TorchBackend {
     reset_ = nullptr;
     table_ = nullptr;
   }
-  absl::StatusOr<c10::IValue> Run(
+  absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override;
   std::vector<std::string> Notes() const override;
   std::optional<DataType> narrowed_to() const override {
@@ -78,17 +69,21 @@ class CompiledBackend : public TorchBackend {
  private:
   // Null beyond the limit of versions.
   absl::StatusOr<std::shared_ptr<CompiledModel>> Find(
-      absl::Span<const RegionValue> inputs, const ValueList& arguments,
-      OnMiss on_miss) const;
-  absl::StatusOr<Table::Version> Compile(const CompileRequest& request);
+      absl::Span<const RegionValue> inputs, OnMiss on_miss) const;
+  // A version for a call with `leaves`, of which `call` is the description.
+  absl::StatusOr<Table::Version> Compile(
+      const CompileRequest& request, absl::Span<const RegionValue> leaves,
+      absl::Span<const CallInput> call) const;
   absl::StatusOr<std::unique_ptr<CompiledModel>> BuildVersion(
-      absl::Span<const InputDescription> wanted, const ValueList& arguments);
+      absl::Span<const InputDescription> wanted,
+      const ValueList& arguments) const;
   // `wanted` with fixed sizes where the model takes no others.
   std::vector<InputDescription> WithoutFixedAxes(
       absl::Span<const InputDescription> wanted,
       const ValueList& arguments) const;
-  absl::StatusOr<c10::IValue> RunEager(const ValueList& arguments) const;
-  absl::Status CheckGraph(const CompiledModel& compiled);
+  absl::StatusOr<std::vector<OwnedValue>> RunEager(
+      absl::Span<const RegionValue> inputs) const;
+  absl::Status CheckGraph(const CompiledModel& compiled) const;
   // The option cpp.threads, for as long as the result lives.
   ScopedThreadCount Threads() const;
   absl::StatusOr<ArtifactBlobs> BlobsOf(const KeptVersion& version) const;
@@ -105,8 +100,8 @@ class CompiledBackend : public TorchBackend {
   std::unique_ptr<ResetRegistration> reset_;
 
   mutable std::mutex kept_mutex_;
-  std::vector<KeptVersion> kept_;
-  std::set<std::string> notes_;
+  mutable std::vector<KeptVersion> kept_;
+  mutable std::set<std::string> notes_;
 };
 
 absl::Status CompiledBackend::Prepare(BuildContext* context) {
@@ -146,20 +141,14 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
   dispatch.recompile_limit = static_cast<int>(options_.recompile_limit);
   if (!options_.guard_filter_fn.empty())
     dispatch.guard_filter = FindGuardFilter(options_.guard_filter_fn);
-  table_ = std::make_unique<Table>(
-      std::move(dispatch),
-      [this](const CompileRequest& request) { return Compile(request); });
+  table_ = std::make_unique<Table>(std::move(dispatch));
   if (context == nullptr) {
     AITUNE_RETURN_IF_ERROR(LoadKept());
   } else {
     kept_.clear();
     notes_.clear();
     for (const Sample& sample : context->samples()) {
-      const std::vector<RegionValue> inputs = Values(sample);
-      AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                              source()->Unflatten(inputs));
-      AITUNE_RETURN_IF_ERROR(
-          Find(inputs, arguments, OnMiss::kCompile).status());
+      AITUNE_RETURN_IF_ERROR(Find(Values(sample), OnMiss::kCompile).status());
     }
   }
   reset_ = std::make_unique<ResetRegistration>([this] {
@@ -171,45 +160,50 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
 }
 
 absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::Find(
-    absl::Span<const RegionValue> inputs, const ValueList& arguments,
-    OnMiss on_miss) const {
+    absl::Span<const RegionValue> inputs, OnMiss on_miss) const {
   AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
                           CallInputsOf(inputs));
-  compiled_call = &arguments;
-  auto found = table_->Find(call, on_miss);
-  compiled_call = nullptr;
-  return found;
+  return table_->Find(
+      call,
+      [&](const CompileRequest& request) {
+        return Compile(request, inputs, call);
+      },
+      on_miss);
 }
 
-absl::StatusOr<c10::IValue> CompiledBackend::Run(
+absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     absl::Span<const RegionValue> inputs) const {
-  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                          source()->Unflatten(inputs));
   const ScopedThreadCount threads = Threads();
   const Stance stance = CurrentStance();
-  if (stance == Stance::kForceEager) return RunEager(arguments);
-  const auto compiled =
-      Find(inputs, arguments,
-           stance == Stance::kDefault ? OnMiss::kCompile : OnMiss::kFail);
+  if (stance == Stance::kForceEager) return RunEager(inputs);
+  const auto compiled = Find(
+      inputs, stance == Stance::kDefault ? OnMiss::kCompile : OnMiss::kFail);
   if (!compiled.ok()) {
     if (stance == Stance::kEagerOnRecompile &&
         absl::IsFailedPrecondition(compiled.status()))
-      return RunEager(arguments);
+      return RunEager(inputs);
     return compiled.status();
   }
-  if (*compiled == nullptr) return RunEager(arguments);
+  if (*compiled == nullptr) return RunEager(inputs);
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
   // A guard on a constant that is not checked means the compiled one.
-  return (*compiled)->Run(arguments, options_.guard_filter_fn.empty()
+  AITUNE_ASSIGN_OR_RETURN(
+      std::vector<OwnedValue> leaves,
+      (*compiled)->RunLeaves(inputs, options_.guard_filter_fn.empty()
                                          ? ConstantCheck::kCheck
-                                         : ConstantCheck::kTakeConstants);
+                                         : ConstantCheck::kTakeConstants));
+  return source()->FlattenResult((*compiled)->output_structure(),
+                                 std::move(leaves));
 }
 
-absl::StatusOr<c10::IValue> CompiledBackend::RunEager(
-    const ValueList& arguments) const {
+absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
+    absl::Span<const RegionValue> inputs) const {
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          source()->Unflatten(inputs));
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
                           EagerModel());
-  return model->RunEager(arguments);
+  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, model->RunEager(arguments));
+  return source()->FlattenResult(result);
 }
 
 ScopedThreadCount CompiledBackend::Threads() const {
@@ -219,7 +213,8 @@ ScopedThreadCount CompiledBackend::Threads() const {
 }
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildVersion(
-    absl::Span<const InputDescription> wanted, const ValueList& arguments) {
+    absl::Span<const InputDescription> wanted,
+    const ValueList& arguments) const {
   BuildOptions build;
   build.compile.measureCandidates = options_.max_autotune;
   build.compile.emulateEagerCasts = options_.emulate_precision_casts;
@@ -229,7 +224,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildVersion(
   build.compile.tf32Matmul = options_.tf32_matmul;
   build.compile.tf32Convolution = options_.tf32_convolution;
   build.compile.dumpDirectory = options_.debug_dir;
-  build.compile.device = DeviceName(gpu());
+  build.compile.device = Device::Gpu(gpu()).ToString();
   build.cuda_graphs = options_.cudagraphs;
   build.cache = cache_.get();
   build.keep_artifact = true;
@@ -296,21 +291,18 @@ std::vector<InputDescription> CompiledBackend::WithoutFixedAxes(
 }
 
 absl::StatusOr<Table::Version> CompiledBackend::Compile(
-    const CompileRequest& request) {
+    const CompileRequest& request, absl::Span<const RegionValue> leaves,
+    absl::Span<const CallInput> call) const {
   const ScopedActivity activity(ScopedActivity::Kind::kCompile);
   std::vector<InputDescription> wanted = request.inputs;
-  AITUNE_ASSIGN_OR_RETURN(const Sample leaves,
-                          source()->Flatten(*compiled_call));
-  const std::vector<RegionValue> values = Values(leaves);
-  AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
-                          CallInputsOf(values));
-  if (const int there = GpuOf(values); there >= 0 && there != gpu())
-    return absl::InvalidArgumentError(absl::StrCat(
-        "an input is on ", DeviceName(there), ", the model runs on ",
-        DeviceName(gpu()), "; move it there, or build for its device"));
+  if (const int there = GpuOf(leaves); there >= 0 && there != gpu())
+    return absl::InvalidArgumentError(
+        absl::StrCat("an input is on ", Device::Gpu(there).ToString(),
+                     ", the model runs on ", Device::Gpu(gpu()).ToString(),
+                     "; move it there, or build for its device"));
   // Traced on the CPU, whatever it is compiled for.
-  const ValueList arguments =
-      gpu() < 0 ? *compiled_call : ToCpu(*compiled_call);
+  AITUNE_ASSIGN_OR_RETURN(ValueList arguments, source()->Unflatten(leaves));
+  if (gpu() >= 0) arguments = ToCpu(arguments);
   absl::StatusOr<std::unique_ptr<CompiledModel>> compiled =
       BuildVersion(wanted, arguments);
   std::vector<InputDescription> inputs;
@@ -331,6 +323,8 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
     }
   }
   if (!compiled.ok()) return compiled.status();
+  AITUNE_RETURN_IF_ERROR(
+      source()->LearnArguments((*compiled)->input_structure()));
   AITUNE_RETURN_IF_ERROR(CheckGraph(**compiled));
   if (const std::string reason = (*compiled)->GraphReason();
       options_.cudagraphs && !reason.empty())
@@ -346,7 +340,7 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
                         std::move(inputs), std::move(constraints)};
 }
 
-absl::Status CompiledBackend::CheckGraph(const CompiledModel& compiled) {
+absl::Status CompiledBackend::CheckGraph(const CompiledModel& compiled) const {
   std::string refused;
   int breaks = 0;
   for (const FallbackOp& op : compiled.report().fallbacks) {
@@ -423,9 +417,11 @@ absl::Status CompiledBackend::LoadKept() {
         std::unique_ptr<CompiledModel> loaded,
         CompiledModel::FromParts(*model(), *std::move(parts), nullptr, gpu(),
                                  options_.cudagraphs));
+    AITUNE_RETURN_IF_ERROR(source()->LearnArguments(loaded->input_structure()));
     std::vector<InputDescription> inputs = kept.inputs;
     for (InputDescription& input : inputs) {
-      if (input.kind == InputKind::kTensor) input.device = DeviceName(gpu());
+      if (input.kind == InputKind::kTensor)
+        input.device = Device::Gpu(gpu()).ToString();
     }
     std::vector<SizeConstraint> constraints =
         ConstraintsOfVersion(loaded->plan());

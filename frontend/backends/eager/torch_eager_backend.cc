@@ -19,11 +19,13 @@ class TorchEager : public TorchBackend {
  protected:
   absl::Status Prepare(BuildContext*) override { return absl::OkStatus(); }
   void Release() override {}
-  absl::StatusOr<c10::IValue> Run(
+  absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override {
     AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                             source()->Unflatten(inputs));
-    return model()->RunEager(arguments);
+    AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                            model()->RunEager(arguments));
+    return source()->FlattenResult(result);
   }
 };
 

@@ -25,11 +25,12 @@ class TorchScript : public TorchBackend {
     return absl::OkStatus();
   }
   void Release() override { program_ = nullptr; }
-  absl::StatusOr<c10::IValue> Run(
+  absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override {
     AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                             source()->Unflatten(inputs));
-    return program_->Run(arguments);
+    AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, program_->Run(arguments));
+    return source()->FlattenResult(result);
   }
 
  private:

@@ -28,6 +28,8 @@ Type toElementType(DataType dtype, MLIRContext *context) {
     return IntegerType::get(context, 8, IntegerType::Unsigned);
   case DataType::kBool:
     return IntegerType::get(context, 1);
+  case DataType::kFloat8E4M3Fn:
+    return Float8E4M3FNType::get(context);
   }
   llvm_unreachable("every DataType is handled above");
 }
@@ -41,6 +43,8 @@ std::optional<DataType> toDataType(Type type) {
     return DataType::kFloat16;
   if (type.isBF16())
     return DataType::kBFloat16;
+  if (isa<Float8E4M3FNType>(type))
+    return DataType::kFloat8E4M3Fn;
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer)
     return std::nullopt;

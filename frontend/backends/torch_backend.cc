@@ -177,7 +177,8 @@ absl::Status TorchBackend::Load(std::shared_ptr<SourceModel> model,
         absl::StrCat("the state_dict is of another model than ", source->name(),
                      ": its program or weights differ"));
   for (const int32_t dtype : more.output_dtypes()) {
-    if (dtype < 0 || dtype > static_cast<int32_t>(DataType::kBool))
+    // 0 is none: the output is no tensor.
+    if (dtype != 0 && !IsDataType(dtype))
       return absl::DataLossError("the state of the backend is damaged");
   }
   source_ = std::move(source);

@@ -78,8 +78,7 @@ absl::StatusOr<ConstantTensor> ReadConstant(
   ConstantTensor constant;
   constant.name = proto.name();
   if (proto.source() == ConstantProto::UNUSED) return constant;
-  if (proto.dtype() < static_cast<int32_t>(DataType::kFloat32) ||
-      proto.dtype() > static_cast<int32_t>(DataType::kBool))
+  if (!IsDataType(proto.dtype()))
     return Damaged("a constant of an unknown dtype");
   constant.view.dtype = static_cast<DataType>(proto.dtype());
   constant.view.sizes.assign(proto.sizes().begin(), proto.sizes().end());

@@ -26,8 +26,10 @@ T Read(const void* data) {
   return value;
 }
 
+template <typename Bits>
 double ReadSmallFloat(const void* data, const llvm::fltSemantics& semantics) {
-  return llvm::APFloat(semantics, llvm::APInt(16, Read<uint16_t>(data)))
+  return llvm::APFloat(semantics,
+                       llvm::APInt(8 * sizeof(Bits), Read<Bits>(data)))
       .convertToDouble();
 }
 
@@ -38,9 +40,9 @@ Scalar ReadNumber(const TensorView& view) {
     case DataType::kFloat64:
       return Read<double>(view.data);
     case DataType::kFloat16:
-      return ReadSmallFloat(view.data, llvm::APFloat::IEEEhalf());
+      return ReadSmallFloat<uint16_t>(view.data, llvm::APFloat::IEEEhalf());
     case DataType::kBFloat16:
-      return ReadSmallFloat(view.data, llvm::APFloat::BFloat());
+      return ReadSmallFloat<uint16_t>(view.data, llvm::APFloat::BFloat());
     case DataType::kInt64:
       return Read<int64_t>(view.data);
     case DataType::kInt32:
@@ -53,6 +55,8 @@ Scalar ReadNumber(const TensorView& view) {
       return static_cast<int64_t>(Read<uint8_t>(view.data));
     case DataType::kBool:
       return Read<uint8_t>(view.data) != 0;
+    case DataType::kFloat8E4M3Fn:
+      return ReadSmallFloat<uint8_t>(view.data, llvm::APFloat::Float8E4M3FN());
   }
   return 0;
 }

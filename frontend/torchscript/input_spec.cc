@@ -200,7 +200,8 @@ class Parser {
       return spec;
     }
     const std::optional<DataType> dtype = ParseDataType(word);
-    if (!dtype && word != "str") {
+    // Codes of quantised tensors are no model's inputs.
+    if ((!dtype && word != "str") || dtype == DataType::kFloat8E4M3Fn) {
       position_ = start;
       return Error("unknown element type");
     }

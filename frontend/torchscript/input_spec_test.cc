@@ -32,6 +32,7 @@ TEST(InputSpec, ErrorsSayWhere) {
   const std::pair<const char*, const char*> kCases[] = {
       {"", "unknown element type at position 1"},
       {"complex64[2]", "unknown element type at position 1"},
+      {"float8_e4m3fn[2]", "unknown element type at position 1"},
       {"float32", "expected '[' or '='"},
       {"float32[1,", "expected a size at position 11"},
       {"float32[1,2", "expected ',' or ']'"},

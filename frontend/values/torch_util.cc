@@ -47,6 +47,8 @@ std::optional<DataType> FromScalarType(c10::ScalarType type) {
       return DataType::kUInt8;
     case c10::ScalarType::Bool:
       return DataType::kBool;
+    case c10::ScalarType::Float8_e4m3fn:
+      return DataType::kFloat8E4M3Fn;
     default:
       return std::nullopt;
   }
@@ -74,6 +76,8 @@ c10::ScalarType ToScalarType(DataType dtype) {
       return c10::ScalarType::Byte;
     case DataType::kBool:
       return c10::ScalarType::Bool;
+    case DataType::kFloat8E4M3Fn:
+      return c10::ScalarType::Float8_e4m3fn;
   }
   return c10::ScalarType::Undefined;
 }
@@ -88,7 +92,8 @@ bool IsPlainTensor(const at::Tensor& tensor, int gpu) {
   return tensor.defined() && tensor.layout() == c10::kStrided &&
          tensor.device() == DeviceOf(gpu) && !tensor.is_quantized() &&
          !tensor.is_conj() && !tensor.is_neg() &&
-         FromScalarType(tensor.scalar_type()).has_value();
+         FromScalarType(tensor.scalar_type()).has_value() &&
+         tensor.scalar_type() != c10::ScalarType::Float8_e4m3fn;
 }
 
 TensorView ViewOf(const at::Tensor& tensor) {

@@ -24,7 +24,8 @@ c10::ScalarType ToScalarType(DataType dtype);
 
 // Whether compiled code can hold this tensor: a defined dense tensor, on the
 // CPU or, with `gpu` >= 0, on that GPU, of a known dtype and without conjugate
-// or negative bits.
+// or negative bits. Not of float8_e4m3fn: it is for the codes of quantised
+// tensors, and a model's own tensors of it are opaque to compiled code.
 bool IsPlainTensor(const at::Tensor& tensor, int gpu = -1);
 
 // Two plain tensors of one dtype and sizes with the same bits as elements: NaNs

@@ -9,7 +9,7 @@
 namespace aitune {
 
 std::string BackendConfig::Key() const {
-  return Sha256Hex(ToPythonJson(ToDict()));
+  return Sha256Hex(ToPythonJson(KeyDict()));
 }
 
 std::string BackendConfig::Describe() const {

@@ -4,7 +4,7 @@
 // else (key, description, JSON file, stored form, comparison with the
 // defaults) follows from that dict, the same way for every backend. A new
 // backend's configuration has its fields, ToDict and Validate, and nothing
-// more.
+// more, unless AITune in Python gives that backend another key or description.
 #ifndef AITUNE_RUNTIME_BACKEND_BACKEND_CONFIG_H_
 #define AITUNE_RUNTIME_BACKEND_BACKEND_CONFIG_H_
 
@@ -32,13 +32,16 @@ class BackendConfig {
   // configuration that is valid.
   virtual absl::Status Validate() const = 0;
 
-  // The SHA-256, in hex, of ToDict() as JSON: equal configurations have equal
+  // What the key is made of: ToDict(), unless Python's is made of less.
+  virtual ConfigDict KeyDict() const { return ToDict(); }
+
+  // The SHA-256, in hex, of KeyDict() as JSON: equal configurations have equal
   // keys, here and in Python.
   std::string Key() const;
 
   // "mode=max-autotune,autocast_enabled=True": the fields that differ from
   // their default, in order, as Python prints them.
-  std::string Describe() const;
+  virtual std::string Describe() const;
 
   // Writes ToDict() to `path` as JSON, indented by 2, over what was there.
   // kUnknown or another code of the system, with the path, when it can't.

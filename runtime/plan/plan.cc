@@ -160,8 +160,7 @@ absl::StatusOr<SizeExpression> FromProto(const SizeExpressionProto& proto,
 
 absl::StatusOr<PlanTensorType> FromProto(const TensorTypeProto& proto,
                                          int symbol_count) {
-  if (proto.dtype() < static_cast<int>(DataType::kFloat32) ||
-      proto.dtype() > static_cast<int>(DataType::kBool)) {
+  if (!IsDataType(proto.dtype())) {
     return absl::InvalidArgumentError(
         absl::StrCat("the dtype ", proto.dtype(), " is unknown"));
   }

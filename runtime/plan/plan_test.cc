@@ -132,8 +132,8 @@ TEST(ValidatePlanTest, NamesWhatIsWrong) {
       {"axis 2 of input 0, whose rank is 2",
        [](auto& p) { p.mutable_symbols(0)->set_axis(2); }},
       {"whose size is 4", [](auto& p) { p.mutable_symbols(0)->set_axis(1); }},
-      {"input 0: the dtype 77 is unknown",
-       [](auto& p) { p.mutable_inputs(0)->set_dtype(77); }},
+      {"input 0: the dtype 12 is unknown",
+       [](auto& p) { p.mutable_inputs(0)->set_dtype(12); }},
       {"value 0 has the unknown storage 42",
        [](auto& p) {
          p.mutable_values(0)->set_storage(static_cast<ValueProto::Storage>(42));

@@ -19,9 +19,15 @@ int64_t SizeInBytes(DataType dtype) {
     case DataType::kInt8:
     case DataType::kUInt8:
     case DataType::kBool:
+    case DataType::kFloat8E4M3Fn:
       return 1;
   }
   return 0;
+}
+
+bool IsDataType(int64_t number) {
+  return number >= static_cast<int64_t>(DataType::kFloat32) &&
+         number <= static_cast<int64_t>(DataType::kFloat8E4M3Fn);
 }
 
 std::string_view Name(DataType dtype) {
@@ -46,20 +52,30 @@ std::string_view Name(DataType dtype) {
       return "uint8";
     case DataType::kBool:
       return "bool";
+    case DataType::kFloat8E4M3Fn:
+      return "float8_e4m3fn";
   }
   return "unknown";
 }
 
 std::optional<DataType> ParseDataType(std::string_view name) {
   static constexpr std::pair<std::string_view, DataType> kNames[] = {
-      {"float32", DataType::kFloat32},   {"float", DataType::kFloat32},
-      {"float64", DataType::kFloat64},   {"double", DataType::kFloat64},
-      {"float16", DataType::kFloat16},   {"half", DataType::kFloat16},
-      {"bfloat16", DataType::kBFloat16}, {"int64", DataType::kInt64},
-      {"long", DataType::kInt64},        {"int32", DataType::kInt32},
-      {"int", DataType::kInt32},         {"int16", DataType::kInt16},
-      {"int8", DataType::kInt8},         {"uint8", DataType::kUInt8},
+      {"float32", DataType::kFloat32},
+      {"float", DataType::kFloat32},
+      {"float64", DataType::kFloat64},
+      {"double", DataType::kFloat64},
+      {"float16", DataType::kFloat16},
+      {"half", DataType::kFloat16},
+      {"bfloat16", DataType::kBFloat16},
+      {"int64", DataType::kInt64},
+      {"long", DataType::kInt64},
+      {"int32", DataType::kInt32},
+      {"int", DataType::kInt32},
+      {"int16", DataType::kInt16},
+      {"int8", DataType::kInt8},
+      {"uint8", DataType::kUInt8},
       {"bool", DataType::kBool},
+      {"float8_e4m3fn", DataType::kFloat8E4M3Fn},
   };
   for (const auto& [candidate, dtype] : kNames) {
     if (candidate == name) return dtype;

@@ -22,7 +22,11 @@ enum class DataType : int32_t {
   kInt8 = 8,
   kUInt8 = 9,
   kBool = 10,  // one byte an element, 0 or 1, as LibTorch stores it
+  kFloat8E4M3Fn = 11,  // 4 bits of exponent, 3 of mantissa, NaN, no infinity
 };
+
+// Whether a stored number is one of DataType's.
+bool IsDataType(int64_t number);
 
 // Bytes of one element.
 int64_t SizeInBytes(DataType dtype);
@@ -34,7 +38,8 @@ std::string_view Name(DataType dtype);
 // Nothing for another name.
 std::optional<DataType> ParseDataType(std::string_view name);
 
-// float32, float64, float16 and bfloat16.
+// float32, float64, float16 and bfloat16: the dtypes that models compute in.
+// float8_e4m3fn is not among them: it holds the codes of quantised tensors.
 bool IsFloatingPoint(DataType dtype);
 
 }  // namespace aitune

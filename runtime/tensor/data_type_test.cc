@@ -6,12 +6,16 @@ namespace aitune {
 namespace {
 
 TEST(DataType, NamesRoundTrip) {
-  for (int i = 1; i <= 10; ++i) {
+  for (int i = 1; i <= 11; ++i) {
+    EXPECT_TRUE(IsDataType(i)) << i;
     const DataType dtype = static_cast<DataType>(i);
     EXPECT_NE(Name(dtype), "unknown") << i;
     EXPECT_EQ(ParseDataType(Name(dtype)), dtype);
     EXPECT_GT(SizeInBytes(dtype), 0);
   }
+  for (const int64_t number :
+       {int64_t{-1}, int64_t{0}, int64_t{12}, int64_t{1} << 32 | 1})
+    EXPECT_FALSE(IsDataType(number)) << number;
 }
 
 TEST(DataType, ParsesPytorchAliases) {
@@ -27,11 +31,13 @@ TEST(DataType, ParsesPytorchAliases) {
 TEST(DataType, SizesAndClasses) {
   EXPECT_EQ(SizeInBytes(DataType::kBool), 1);
   EXPECT_EQ(SizeInBytes(DataType::kBFloat16), 2);
+  EXPECT_EQ(SizeInBytes(DataType::kFloat8E4M3Fn), 1);
   EXPECT_EQ(SizeInBytes(DataType::kFloat32), 4);
   EXPECT_EQ(SizeInBytes(DataType::kInt64), 8);
   EXPECT_TRUE(IsFloatingPoint(DataType::kBFloat16));
   EXPECT_FALSE(IsFloatingPoint(DataType::kInt8));
   EXPECT_FALSE(IsFloatingPoint(DataType::kBool));
+  EXPECT_FALSE(IsFloatingPoint(DataType::kFloat8E4M3Fn));
 }
 
 }  // namespace

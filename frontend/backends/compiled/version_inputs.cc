@@ -151,8 +151,8 @@ absl::StatusOr<InputDescription> FromProto(const InputDescriptionProto& proto) {
     return value >= 0 && value <= static_cast<int32_t>(last);
   };
   if (!within(proto.kind(), InputKind::kString) ||
-      !within(proto.source(), InputSource::kGlobal) || proto.dtype() < 1 ||
-      !within(proto.dtype(), DataType::kBool) ||
+      !within(proto.source(), InputSource::kGlobal) ||
+      !IsDataType(proto.dtype()) ||
       !within(proto.layout(), MemoryLayout::kStrided))
     return absl::InvalidArgumentError("a stored input is damaged");
   InputDescription input;

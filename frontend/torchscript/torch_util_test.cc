@@ -1,0 +1,40 @@
+#include "frontend/torchscript/torch_util.h"
+
+#include <ATen/Functions.h>
+
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+TEST(TorchUtilTest, EveryDataTypeIsOneOfLibTorchs) {
+  int count = 0;
+  for (int number = 0; number < 100; ++number) {
+    if (!IsDataType(number)) continue;
+    const DataType dtype = static_cast<DataType>(number);
+    const c10::ScalarType scalar_type = ToScalarType(dtype);
+    EXPECT_EQ(FromScalarType(scalar_type), dtype) << Name(dtype);
+    EXPECT_EQ(static_cast<int64_t>(c10::elementSize(scalar_type)),
+              SizeInBytes(dtype))
+        << Name(dtype);
+    ++count;
+  }
+  EXPECT_EQ(count, 11);
+  EXPECT_EQ(FromScalarType(c10::ScalarType::ComplexFloat), std::nullopt);
+}
+
+TEST(TorchUtilTest, CodesAreNoPlainTensors) {
+  const at::Tensor tensor = at::ones({2, 3});
+  EXPECT_TRUE(IsPlainTensor(tensor));
+  EXPECT_FALSE(IsPlainTensor(tensor.to(at::kFloat8_e4m3fn)));
+}
+
+TEST(TorchUtilTest, CodesAreReadAsLibTorchReadsThem) {
+  uint8_t codes[] = {0x38, 0xb8, 0x7e, 0x01};
+  const at::Tensor values =
+      TensorOn({codes, DataType::kFloat8E4M3Fn, {4}}).to(at::kFloat);
+  EXPECT_TRUE(values.equal(at::tensor({1.0f, -1.0f, 448.0f, 0x1p-9f})));
+}
+
+}  // namespace
+}  // namespace aitune::frontend

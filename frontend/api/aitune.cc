@@ -8,12 +8,14 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/module.h"
+#include "frontend/api/module_options.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
@@ -24,6 +26,10 @@
 
 struct ait_module {
   std::unique_ptr<ait::Module> module;
+};
+
+struct ait_options {
+  ait::ModuleOptions options;
 };
 
 struct ait_result {
@@ -120,23 +126,45 @@ ait_error* ait_module_load_on(const char* device, const char* path,
                               const char* cache_dir,
                               const ait_submodule_change* changes, size_t count,
                               ait_module** module) {
+  ait_options with;
+  if (cache_dir != nullptr) with.options.cache_dir = cache_dir;
+  if (device != nullptr) with.options.device = device;
+  return ait_module_load_with(&with, path, changes, count, module);
+}
+
+ait_options* ait_options_new(void) { return new (std::nothrow) ait_options; }
+
+ait_error* ait_options_set(ait_options* options, const char* name,
+                           const char* value) {
   return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(options, "options"));
+    AITUNE_RETURN_IF_ERROR(Need(name, "name"));
+    AITUNE_RETURN_IF_ERROR(Need(value, "value"));
+    return ait::SetOption(name, value, options->options);
+  });
+}
+
+void ait_options_free(ait_options* options) { delete options; }
+
+ait_error* ait_module_load_with(const ait_options* options, const char* path,
+                                const ait_submodule_change* changes,
+                                size_t count, ait_module** module) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(options, "options"));
     AITUNE_RETURN_IF_ERROR(Need(path, "path"));
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     if (count > 0) AITUNE_RETURN_IF_ERROR(Need(changes, "changes"));
-    ait::ModuleOptions options;
-    if (cache_dir != nullptr) options.cache_dir = cache_dir;
-    if (device != nullptr) options.device = device;
+    ait::ModuleOptions with = options->options;
     for (size_t i = 0; i < count; ++i) {
       AITUNE_RETURN_IF_ERROR(
           Need(changes[i].submodule, "a change's submodule"));
       if (changes[i].source == nullptr)
-        options.disabled.push_back(changes[i].submodule);
+        with.disabled.push_back(changes[i].submodule);
       else
-        options.substitutes[changes[i].submodule] = changes[i].source;
+        with.substitutes[changes[i].submodule] = changes[i].source;
     }
     AITUNE_ASSIGN_OR_RETURN(auto loaded,
-                            ait::Module::Load(path, std::move(options)));
+                            ait::Module::Load(path, std::move(with)));
     *module = new ait_module{std::move(loaded)};
     return absl::OkStatus();
   });
@@ -211,8 +239,10 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
     AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
                             module->module->Run(arguments));
     auto made = std::make_unique<ait_result>();
-    for (const at::Tensor& tensor :
-         aitune::frontend::TensorLeaves(aitune::frontend::ToCpu(value))) {
+    // The copy waits for what a GPU may find.
+    const c10::IValue on_cpu = aitune::frontend::ToCpu(value);
+    AITUNE_RETURN_IF_ERROR(module->module->TakeFailedCheck());
+    for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(on_cpu)) {
       if (!aitune::frontend::IsPlainTensor(tensor))
         return absl::UnimplementedError(absl::StrCat(
             "an output is ", aitune::frontend::Describe(c10::IValue(tensor)),

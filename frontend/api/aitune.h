@@ -89,6 +89,24 @@ AIT_API ait_error* ait_module_load_on(const char* device, const char* path,
                                       const ait_submodule_change* changes,
                                       size_t count, ait_module** module);
 
+/* How a module is loaded and compiled, by the names and values of the command
+ * line's options, such as "target" and "avx2", "tf32" and "none",
+ * "tuning-database" and a file, "emulate-eager-casts" and "true"; an unknown
+ * name's error lists them. What holds for all modules alike has functions of
+ * its own. */
+typedef struct ait_options ait_options;
+AIT_API ait_options* ait_options_new(void); /* NULL: out of memory */
+AIT_API ait_error* ait_options_set(ait_options* options, const char* name,
+                                   const char* value);
+AIT_API void ait_options_free(ait_options* options); /* NULL is allowed */
+
+/* As ait_module_load_on, with options, which are read and stay the caller's.
+ * Options that would have no effect on the device are an error. */
+AIT_API ait_error* ait_module_load_with(const ait_options* options,
+                                        const char* path,
+                                        const ait_submodule_change* changes,
+                                        size_t count, ait_module** module);
+
 /* Replaces the operator `op`, such as "mylib::gate", by the function that
  * `source` defines, in all modules that are tuned from now on; NULL takes it
  * back. Checkpoints of such modules are refused where it is missing. */
@@ -128,7 +146,8 @@ AIT_API ait_error* ait_module_tune_within(ait_module* module,
                                           double milliseconds,
                                           double tolerance);
 
-/* Runs the module. The result is to be freed. */
+/* Runs the module. The result is to be freed. On a GPU it was waited for, so
+ * that what the call found wrong, an index say, is its own error. */
 AIT_API ait_error* ait_module_run(const ait_module* module,
                                   const ait_tensor* inputs, size_t count,
                                   ait_result** result);

@@ -16,41 +16,33 @@ namespace ait {
 namespace {
 
 using aitune::DataType;
-using aitune::frontend::CheckReport;
+using aitune::frontend::InputCase;
 using aitune::frontend::Model;
 using aitune::frontend::ValueList;
 
-absl::Status StatusOf(const CheckReport& report) {
-  if (report.agrees()) return absl::OkStatus();
-  const aitune::frontend::CaseResult& result = report.cases.front();
-  if (!result.both_raise.empty())
-    return absl::FailedPreconditionError(
-        absl::StrCat("eager raises for it: ", result.both_raise));
-  if (!result.note.empty()) return absl::FailedPreconditionError(result.note);
-  for (const aitune::frontend::Comparison& output : result.outputs) {
-    if (!output.agrees)
-      return absl::FailedPreconditionError(
-          absl::StrCat("output", output.output, ": ", output.problem));
-  }
-  return absl::FailedPreconditionError("nothing could be compared with eager");
+absl::Status StatusOf(const aitune::frontend::CheckReport& report) {
+  return report.agrees() ? absl::OkStatus()
+                         : absl::FailedPreconditionError(report.Problem());
 }
 
 }  // namespace
 
-BackendChecker::BackendChecker(
-    std::shared_ptr<aitune::frontend::TorchScriptSource> source, int gpu,
-    std::optional<double> tolerance)
-    : source_(std::move(source)), gpu_(gpu), tolerance_(tolerance) {}
+BackendChecker::BackendChecker(CheckSubject subject)
+    : subject_(std::move(subject)) {}
+
+void BackendChecker::AddSizes(const std::vector<std::vector<int64_t>>& sizes) {
+  sizes_.insert(sizes.begin(), sizes.end());
+}
 
 absl::StatusOr<const Model*> BackendChecker::Reference(DataType dtype) {
   auto found = references_.find(dtype);
   if (found == references_.end()) {
     const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const Model>> {
       AITUNE_ASSIGN_OR_RETURN(const std::string bytes,
-                              ModelBytes(source_->model()));
+                              ModelBytes(subject_.source->model()));
       aitune::frontend::LoadOptions load;
       load.dtype = dtype;
-      load.gpu = gpu_;
+      load.gpu = subject_.gpu;
       AITUNE_ASSIGN_OR_RETURN(Model model,
                               aitune::frontend::ModelFromBytes(bytes, load));
       return std::make_shared<const Model>(std::move(model));
@@ -65,7 +57,8 @@ const Model* BackendChecker::WithCasts(DataType dtype) {
   auto found = with_casts_.find(dtype);
   if (found == with_casts_.end()) {
     const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const Model>> {
-      AITUNE_ASSIGN_OR_RETURN(const auto there, source_->ModelOn(gpu_));
+      AITUNE_ASSIGN_OR_RETURN(const auto there,
+                              subject_.source->ModelOn(subject_.gpu));
       AITUNE_ASSIGN_OR_RETURN(Model model,
                               aitune::frontend::WithAutocast(*there, dtype));
       return std::make_shared<const Model>(std::move(model));
@@ -75,31 +68,50 @@ const Model* BackendChecker::WithCasts(DataType dtype) {
   return found->second.ok() ? found->second->get() : nullptr;
 }
 
+absl::StatusOr<std::vector<InputCase>> BackendChecker::Cases(
+    const aitune::Sample& sample) {
+  if (subject_.inputs.has_value())
+    return CheckCases(*subject_.inputs, subject_.seed,
+                      std::vector(sizes_.begin(), sizes_.end()));
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          subject_.source->Unflatten(Values(sample)));
+  return std::vector<InputCase>{{"sample", aitune::frontend::ToCpu(arguments)}};
+}
+
 absl::Status BackendChecker::Check(const aitune::Backend& backend,
                                    const aitune::Sample& sample) {
-  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                          source_->Unflatten(Values(sample)));
+  const std::string key = backend.Key();
+  if (subject_.inputs.has_value() && reports_.count(key) > 0)
+    return StatusOf(reports_[key]);
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<InputCase> cases, Cases(sample));
+  sizes_.clear();
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
-                          source_->ModelOn(gpu_));
+                          subject_.source->ModelOn(subject_.gpu));
   aitune::frontend::CheckOptions options;
-  options.tolerance = tolerance_;
+  options.tolerance = subject_.tolerance;
   options.reference = [this](DataType dtype) { return Reference(dtype); };
-  options.gpu = gpu_;
-  options.source = &source_->model();
+  options.progress = subject_.progress;
+  options.gpu = subject_.gpu;
+  options.source = &subject_.source->model();
   options.narrowed_to = backend.narrowed_to();
   if (options.narrowed_to) options.with_casts = WithCasts(*options.narrowed_to);
   const aitune::frontend::RunFunction run =
       [&](const ValueList& given) -> absl::StatusOr<c10::IValue> {
     AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
-                            source_->Flatten(given));
+                            subject_.source->Flatten(given));
     AITUNE_ASSIGN_OR_RETURN(const std::vector<aitune::OwnedValue> outputs,
                             backend.Infer(Values(inputs)));
-    return source_->UnflattenResult(outputs);
+    AITUNE_ASSIGN_OR_RETURN(c10::IValue result,
+                            subject_.source->UnflattenResult(outputs));
+    if (subject_.gpu < 0) return result;
+    // The copy waits for what the GPU may find.
+    result = aitune::frontend::ToCpu(result);
+    AITUNE_RETURN_IF_ERROR(backend.TakeFailedCheck());
+    return result;
   };
-  const aitune::frontend::InputCase input = {
-      "sample", aitune::frontend::ToCpu(arguments)};
-  return StatusOf(
-      aitune::frontend::CheckAgainstEager(run, *model, {input}, options));
+  aitune::frontend::CheckReport& report = reports_[key];
+  report = aitune::frontend::CheckAgainstEager(run, *model, cases, options);
+  return StatusOf(report);
 }
 
 }  // namespace ait

@@ -72,6 +72,46 @@ def forward(self, x: Tensor, y: Tensor):
   std::string folder_, model_;
 };
 
+TEST_F(CApi, TakesTheOptionsOfTheCommandLine) {
+  ait_options* options = ait_options_new();
+  ASSERT_NE(options, nullptr);
+  const auto set = [&](const char* name, const char* value) {
+    return Take(ait_options_set(options, name, value));
+  };
+  EXPECT_THAT(set("speed", "most"),
+              testing::AllOf(HasSubstr("there is no option 'speed'"),
+                             HasSubstr("emulate-eager-casts"),
+                             HasSubstr("tuning-database")));
+  EXPECT_EQ(set("target", "sse"),
+            "the option target: 'sse' is not one of avx2, avx512, amx");
+  EXPECT_THAT(set("threads", "0"), HasSubstr("is not a number of threads"));
+  EXPECT_THAT(set("tune-budget", "soon"), HasSubstr("a number of seconds"));
+  EXPECT_THAT(set("dtype", "int8"), HasSubstr("a floating-point dtype"));
+  EXPECT_THAT(set("no-measure", "yes"), HasSubstr("is not true or false"));
+  const std::string cache = folder_ + "/cache";
+  for (const auto& [name, value] : {std::pair("cache", cache.c_str()),
+                                    {"target", "avx2"},
+                                    {"no-measure", "true"},
+                                    {"threads", "1"},
+                                    {"dtype", "fp32"}})
+    EXPECT_EQ(set(name, value), "");
+  ait_module* module = nullptr;
+  ASSERT_EQ(
+      Take(ait_module_load_with(options, model_.c_str(), nullptr, 0, &module)),
+      "");
+  ASSERT_EQ(Record(module, 2), "");
+  ASSERT_EQ(Take(ait_module_tune(module, "OneBackend", 0)), "");
+  ExpectRuns(module, 2);
+  ait_module_free(module);
+  EXPECT_EQ(set("tf32", "all"), "");
+  module = nullptr;
+  EXPECT_THAT(
+      Take(ait_module_load_with(options, model_.c_str(), nullptr, 0, &module)),
+      HasSubstr("tf32 has no effect on cpu"));
+  EXPECT_EQ(module, nullptr);
+  ait_options_free(options);
+}
+
 TEST_F(CApi, AModelThatDecidesBySizesIsRightAtEachOfThem) {
   torch::jit::Module branching("Branching");
   branching.define(R"(

@@ -7,15 +7,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/backend_checker.h"
+#include "frontend/backends/compile_settings.h"
 #include "frontend/checkpoint/checkpoint.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/model_versions.h"
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
+#include "runtime/cache/default_folder.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
 
 namespace ait {
 namespace {
 
+using aitune::frontend::CompiledModel;
 using aitune::frontend::TorchScriptSource;
 using aitune::frontend::ValueList;
 
@@ -42,7 +47,89 @@ absl::StatusOr<aitune::Device> StartDevice(std::string_view device) {
   return parsed;
 }
 
+// kInvalidArgument for options that have no meaning here, or no effect.
+absl::Status CheckOptions(const ModuleOptions& options) {
+  aitune::CompileOptions compile = options.compile;
+  if (compile.device != aitune::CompileOptions().device)
+    return absl::InvalidArgumentError(
+        absl::StrCat("compile.device is '", compile.device,
+                     "'; where a module runs is ModuleOptions::device"));
+  if (compile.compileTo != aitune::CompilePhase::Executable)
+    return absl::InvalidArgumentError(
+        "compile.compileTo stops before there is code to run; a module can't");
+  if (compile.tuning.budgetSeconds > 0 && compile.tuning.worker.empty())
+    return absl::InvalidArgumentError(
+        "compile.tuning.budgetSeconds asks for a search, which needs "
+        "compile.tuning.worker, the program that measures: {\"aitune\", "
+        "\"measure-schedules\"}");
+  compile.device = options.device;
+  return aitune::frontend::CheckCompileOptions(compile);
+}
+
+// The options, with the user's tuning database if it is wanted.
+aitune::CompileOptions OptionsToCompile(const ModuleOptions& options) {
+  aitune::CompileOptions compile = options.compile;
+  if (!compile.tuning.database.empty() || !options.use_default_tuning_database)
+    return compile;
+  const absl::StatusOr<std::filesystem::path> usual =
+      aitune::DefaultTuningDatabase();
+  std::error_code error;
+  if (usual.ok() && std::filesystem::exists(*usual, error))
+    compile.tuning.database = usual->string();
+  return compile;
+}
+
 }  // namespace
+
+// What was built of the module, by the backend's key. Thread-safe.
+class Module::Builds {
+ public:
+  // With `inputs` the sizes to check on are those of the first version.
+  void Add(const std::string& key, const CompiledModel& version,
+           const std::optional<aitune::frontend::ModelInputs>& inputs,
+           uint64_t seed) {
+    std::vector<std::vector<int64_t>> sizes;
+    if (inputs.has_value()) {
+      auto found = BoundarySizes(version, *inputs, seed);
+      if (found.ok()) sizes = *std::move(found);
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    Built& built = built_[key];
+    if (built.versions.empty()) built.sizes = std::move(sizes);
+    built.versions.push_back(version.Describe());
+  }
+  std::vector<aitune::frontend::BuiltVersion> Versions(
+      const std::string& key) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = built_.find(key);
+    if (found == built_.end()) return {};
+    return found->second.versions;
+  }
+  std::vector<std::vector<int64_t>> SizesToCheck(const std::string& key) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = built_.find(key);
+    if (found == built_.end()) return {};
+    return found->second.sizes;
+  }
+
+ private:
+  struct Built {
+    std::vector<aitune::frontend::BuiltVersion> versions;
+    std::vector<std::vector<int64_t>> sizes;
+  };
+  mutable std::mutex mutex_;
+  std::map<std::string, Built> built_;
+};
+
+const BackendDetails* TuneReport::chosen() const {
+  for (const aitune::BackendReport& backend : backends) {
+    if (!backend.chosen) continue;
+    for (const BackendDetails& detail : details) {
+      if (detail.key == backend.key) return &detail;
+    }
+  }
+  return nullptr;
+}
 
 Module::Module(std::shared_ptr<TorchScriptSource> source, ModuleOptions options)
     : options_(std::move(options)), source_(std::move(source)) {
@@ -53,8 +140,11 @@ Module::Module(std::shared_ptr<TorchScriptSource> source, ModuleOptions options)
 absl::StatusOr<std::unique_ptr<Module>> Module::Load(
     const std::filesystem::path& path, ModuleOptions options) {
   AITUNE_RETURN_IF_ERROR(StartDevice(options.device).status());
+  AITUNE_RETURN_IF_ERROR(CheckOptions(options));
+  aitune::frontend::LoadOptions load;
+  load.dtype = options.dtype;
   AITUNE_ASSIGN_OR_RETURN(aitune::frontend::Model model,
-                          aitune::frontend::Model::Load(path.string()));
+                          aitune::frontend::Model::Load(path.string(), load));
   for (const std::string& submodule : options.disabled)
     AITUNE_RETURN_IF_ERROR(model.Disable(submodule));
   for (const auto& [submodule, method] : options.substitutes)
@@ -131,13 +221,15 @@ absl::StatusOr<aitune::Sample> Module::OnDevice(
 }
 
 absl::StatusOr<aitune::TuneResult> Module::Choose(
-    const aitune::Strategy& strategy, const TuneOptions& options) {
+    const aitune::Strategy& strategy, const TuneOptions& options,
+    std::vector<BackendDetails>& details) {
   if (options.tolerance &&
       !(*options.tolerance >= 0 && std::isfinite(*options.tolerance)))
     return absl::InvalidArgumentError(absl::StrCat(
         "the tolerance is ", *options.tolerance,
         "; give a number of 0 or more, or none for what the backend's "
         "configuration promises"));
+  AITUNE_RETURN_IF_ERROR(CheckOptions(options_));
   aitune::TuneRequest request;
   request.module_name = name();
   request.build.model = source_;
@@ -158,10 +250,28 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
     request.build.samples.push_back(std::move(there));
   }
   AITUNE_ASSIGN_OR_RETURN(request.build.graph_spec, Spec());
+  if (!options.batches.empty() && !request.build.graph_spec.has_batch_axis())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "batch sizes were given, but no axis of the inputs is the batch: ",
+        request.build.graph_spec.ToString(),
+        "; leave them out, or record samples of two batch sizes"));
+  auto builds = std::make_shared<Builds>();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     report_.inputs = request.build.graph_spec.ToString();
   }
+  aitune::frontend::CompileSettings settings;
+  settings.options = OptionsToCompile(options_);
+  settings.inputs = options.inputs;
+  settings.seed = options.seed;
+  settings.cache_folder = options_.cache_dir;
+  settings.built = [builds, inputs = options.inputs, seed = options.seed](
+                       const std::string& key, const CompiledModel& version) {
+    builds->Add(key, version, inputs, seed);
+  };
+  source_->SetCompileSettings(
+      std::make_shared<const aitune::frontend::CompileSettings>(
+          std::move(settings)));
   AITUNE_ASSIGN_OR_RETURN(request.eager, aitune::CreateBackend(kEager));
   for (const auto& [kind, config] :
        options.backends.empty() ? DefaultBackends() : options.backends) {
@@ -169,9 +279,17 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
                             aitune::CreateBackend(kind, config));
     request.backends.push_back(std::move(backend));
   }
-  BackendChecker checker(source_, gpu, options.tolerance);
+  CheckSubject subject{source_,        gpu,          options.tolerance,
+                       options.inputs, options.seed, nullptr};
+  if (const auto& progress = options_.compile.progress) {
+    subject.progress = [&progress](int done, int total) {
+      progress("check against eager", done, total);
+    };
+  }
+  BackendChecker checker(std::move(subject));
   request.check = [&](const aitune::Backend& backend,
                       const aitune::Sample& sample) {
+    checker.AddSizes(builds->SizesToCheck(backend.Key()));
     return checker.Check(backend, sample);
   };
   request.batches = options.batches;
@@ -193,13 +311,22 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
       };
     }
   }
-  return strategy.Tune(std::move(request));
+  absl::StatusOr<aitune::TuneResult> result = strategy.Tune(std::move(request));
+  for (const auto& [key, check] : checker.reports())
+    details.push_back({key, builds->Versions(key), check});
+  if (result.ok()) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    builds_ = std::move(builds);
+  }
+  return result;
 }
 
 absl::Status Module::Tune(const aitune::Strategy& strategy,
                           const TuneOptions& options) {
   std::lock_guard<std::mutex> tuning(tune_mutex_);
-  absl::StatusOr<aitune::TuneResult> result = Choose(strategy, options);
+  std::vector<BackendDetails> details;
+  absl::StatusOr<aitune::TuneResult> result =
+      Choose(strategy, options, details);
   std::lock_guard<std::mutex> lock(mutex_);
   report_.strategy = strategy.name();
   if (!result.ok()) {
@@ -210,6 +337,7 @@ absl::Status Module::Tune(const aitune::Strategy& strategy,
   }
   report_.error.clear();
   report_.backends = std::move(result->backends);
+  report_.details = std::move(details);
   backend_ = std::move(result->backend);
   eager_ = nullptr;
   return absl::OkStatus();
@@ -239,11 +367,22 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
     return model->RunEager(gpu < 0 ? arguments
                                    : aitune::frontend::ToGpu(arguments, gpu));
   }
+  // Of another version than this call's too, which would not tell it.
+  AITUNE_RETURN_IF_ERROR(backend->TakeFailedCheck());
   AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
                           source_->Flatten(arguments));
   AITUNE_ASSIGN_OR_RETURN(const std::vector<aitune::OwnedValue> outputs,
                           backend->Infer(Values(inputs)));
   return source_->UnflattenResult(outputs);
+}
+
+absl::Status Module::TakeFailedCheck() const {
+  std::shared_ptr<aitune::Backend> backend;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    backend = backend_;
+  }
+  return backend == nullptr ? absl::OkStatus() : backend->TakeFailedCheck();
 }
 
 absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Module::Inspect(
@@ -281,12 +420,17 @@ std::string Module::Describe() const {
 TuneReport Module::report() const {
   TuneReport report;
   std::shared_ptr<aitune::Backend> backend;
+  std::shared_ptr<const Builds> builds;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     report = report_;
     backend = backend_;
+    builds = builds_;
   }
-  // What it has run since it was built, too.
+  // What it has run and compiled since it was built, too.
+  for (BackendDetails& detail : report.details) {
+    if (builds != nullptr) detail.versions = builds->Versions(detail.key);
+  }
   for (aitune::BackendReport& entrant : report.backends) {
     if (entrant.chosen && backend != nullptr) entrant.notes = backend->Notes();
   }

@@ -24,7 +24,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "compiler/Compiler.h"
 #include "frontend/backends/torchscript_source.h"
+#include "frontend/check/check.h"
+#include "frontend/compiled_model/build_report.h"
+#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/submodule_times.h"
 #include "frontend/values/value_list.h"
@@ -32,6 +36,7 @@
 #include "runtime/bundle/bundle.h"
 #include "runtime/strategy/axis_detection.h"
 #include "runtime/strategy/strategy.h"
+#include "runtime/tensor/data_type.h"
 
 namespace ait {
 
@@ -43,6 +48,17 @@ struct ModuleOptions {
   // the source of a method by submodule.
   std::vector<std::string> disabled = {};
   std::map<std::string, std::string> substitutes = {};
+  // How the backends that compile do: what `aitune tune` has options for, with
+  // the same meaning, for each of them beside its own configuration, and for
+  // what a checkpoint of the module compiles later. `device` and `compileTo`
+  // must be left as they are. A search for schedules needs `tuning.worker`,
+  // such as {"aitune", "measure-schedules"}.
+  aitune::CompileOptions compile = {};
+  // Without compile.tuning.database: take the user's, if there is one
+  // (runtime/cache/default_folder.h), as the command line does.
+  bool use_default_tuning_database = true;
+  // What Load converts weights to, as module.to(dtype) does; samples must fit.
+  std::optional<aitune::DataType> dtype = std::nullopt;
   // "cpu", or "cuda" or "cuda:N" for a GPU: arguments are copied there where
   // they are elsewhere, results are there. LibTorch looks for CUDA once: load
   // the module before the process makes its first tensor, or link LibTorch's
@@ -64,6 +80,22 @@ struct TuneOptions {
   // the tolerance of the model's own dtypes, or of autocast's dtype
   // (frontend/check/verification.h has them).
   std::optional<double> tolerance;
+  // The inputs that the model is for: dtypes, sizes and ranges, as `aitune
+  // tune --input` takes them. Versions are then made for all of them, the same
+  // that `aitune tune` makes (and finds in its cache), and backends are checked
+  // on what `tune` checks on: samples, random and special values at the
+  // smallest, largest and middle sizes and where programs decide by them.
+  // Nothing: the inputs are as the samples, which are what is checked on.
+  std::optional<aitune::frontend::ModelInputs> inputs;
+  uint64_t seed = 0;  // of random values
+};
+
+// What is told of a backend beside its times.
+struct BackendDetails {
+  std::string key;  // of its BackendReport
+  // The versions that it has compiled, or taken from the cache, in order.
+  std::vector<aitune::frontend::BuiltVersion> versions;
+  aitune::frontend::CheckReport check;
 };
 
 // What became of tuning.
@@ -72,7 +104,11 @@ struct TuneReport {
   std::string inputs;  // "float32[batch0, 3, 224, 224]"
   std::string error;   // why the module runs in eager; empty when it is tuned
   std::vector<aitune::BackendReport> backends;
+  std::vector<BackendDetails> details;  // of those that were built
   std::vector<aitune::frontend::SubmoduleTime> submodules;  // see Inspect
+
+  // The details of the chosen backend; null where that is eager.
+  const BackendDetails* chosen() const;
 };
 
 // The report for programs, and as one HTML page with plots that needs nothing
@@ -119,9 +155,16 @@ class Module {
   absl::Status Tune(const aitune::Strategy& strategy,
                     const TuneOptions& options);
 
-  // One call: in the chosen backend, or in eager.
+  // One call: in the chosen backend, or in eager. On a GPU the result may be
+  // computed after it was returned. What such a call finds later, an index out
+  // of range say, is the error of the next call, which is then not run, unless
+  // it was taken before.
   absl::StatusOr<c10::IValue> Run(
       const aitune::frontend::ValueList& arguments) const;
+
+  // The error that an earlier call on a GPU has found since it returned: sure
+  // to be known once its result was waited for. Told once.
+  absl::Status TakeFailedCheck() const;
 
   // The share of the model's time that each submodule takes in eager, on the
   // first sample. kFailedPrecondition without samples.
@@ -144,6 +187,8 @@ class Module {
                                    aitune::BundleFormat format) const;
 
  private:
+  class Builds;
+
   Module(std::shared_ptr<aitune::frontend::TorchScriptSource> source,
          ModuleOptions options);
   std::shared_ptr<aitune::Backend> backend() const;
@@ -152,8 +197,10 @@ class Module {
       int gpu) const;
   // `sample` on the module's device.
   absl::StatusOr<aitune::Sample> OnDevice(const aitune::Sample& sample) const;
-  absl::StatusOr<aitune::TuneResult> Choose(const aitune::Strategy& strategy,
-                                            const TuneOptions& options);
+  // With what there is to tell beside it.
+  absl::StatusOr<aitune::TuneResult> Choose(
+      const aitune::Strategy& strategy, const TuneOptions& options,
+      std::vector<BackendDetails>& details);
 
   const ModuleOptions options_;
   const std::shared_ptr<aitune::frontend::TorchScriptSource> source_;
@@ -166,6 +213,7 @@ class Module {
   mutable std::shared_ptr<const aitune::frontend::Model> eager_;
   bool disabled_ = false;
   TuneReport report_;
+  std::shared_ptr<const Builds> builds_;  // of the last tuning; null before
 };
 
 }  // namespace ait

@@ -108,6 +108,18 @@ absl::StatusOr<std::string> TorchScriptSource::Sha256() const {
   return sha256_;
 }
 
+void TorchScriptSource::SetCompileSettings(
+    std::shared_ptr<const CompileSettings> settings) {
+  std::lock_guard<std::mutex> lock(settings_mutex_);
+  settings_ = std::move(settings);
+}
+
+std::shared_ptr<const CompileSettings> TorchScriptSource::compile_settings()
+    const {
+  std::lock_guard<std::mutex> lock(settings_mutex_);
+  return settings_;
+}
+
 absl::StatusOr<std::shared_ptr<const Model>> TorchScriptSource::ModelOn(
     int gpu) const {
   if (gpu < 0) return model_;

@@ -27,6 +27,8 @@
 
 namespace aitune::frontend {
 
+struct CompileSettings;
+
 // Thread-safe.
 class TorchScriptSource : public SourceModel {
  public:
@@ -49,6 +51,11 @@ class TorchScriptSource : public SourceModel {
   // on the CPU, as it is. Errors: kUnimplemented when LibTorch can't save the
   // model, and LibTorch's own.
   absl::StatusOr<std::shared_ptr<const Model>> ModelOn(int gpu) const;
+
+  // How backends compile the model that are built from now on
+  // (compile_settings.h); null: as their configurations say.
+  void SetCompileSettings(std::shared_ptr<const CompileSettings> settings);
+  std::shared_ptr<const CompileSettings> compile_settings() const;
 
   // The leaves of arguments. Tensors are made contiguous where they are not.
   // kInvalidArgument for another nesting than before, and for tensors that are
@@ -90,6 +97,8 @@ class TorchScriptSource : public SourceModel {
   const std::shared_ptr<LearnedNesting> arguments_, result_;
   mutable std::mutex copies_mutex_;
   mutable std::map<int, std::weak_ptr<const Model>> copies_;  // by GPU
+  mutable std::mutex settings_mutex_;
+  std::shared_ptr<const CompileSettings> settings_;
   mutable std::once_flag hashed_;
   mutable absl::StatusOr<std::string> sha256_;
 };

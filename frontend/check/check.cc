@@ -347,6 +347,28 @@ bool CheckReport::agrees() const {
                      [](const CaseResult& result) { return result.agrees(); });
 }
 
+std::string CheckReport::Problem() const {
+  if (agrees()) return "";
+  for (const CaseResult& result : cases) {
+    if (result.agrees()) continue;
+    if (!result.note.empty())
+      return absl::StrCat(result.name, ": ", result.note);
+    for (const Comparison& output : result.outputs) {
+      if (!output.agrees)
+        return absl::StrCat(result.name, ": output", output.output, " ",
+                            output.problem);
+    }
+  }
+  for (const CaseResult& result : cases) {
+    if (!result.both_raise.empty())
+      return absl::StrCat(result.name,
+                          ": eager raises for it: ", result.both_raise);
+    if (!result.note.empty())
+      return absl::StrCat(result.name, ": ", result.note);
+  }
+  return "nothing could be compared with eager";
+}
+
 CheckReport CheckAgainstEager(const RunFunction& ours, const Model& model,
                               absl::Span<const InputCase> cases,
                               const CheckOptions& options) {

@@ -63,6 +63,9 @@ struct CheckReport {
   bool compared() const;
   // False too when no case could be compared.
   bool agrees() const;
+  // Why it does not agree, in a line that names the first case that does not;
+  // empty when it does.
+  std::string Problem() const;
 };
 
 struct CheckOptions {

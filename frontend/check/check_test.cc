@@ -75,6 +75,24 @@ TEST(CheckAgainstEager, WhereEagerRaisesOursMustRaise) {
   EXPECT_FALSE(Check(Eager(model), model, {bad}).agrees());
 }
 
+TEST(CheckReport, ItsProblemNamesTheCase) {
+  const Model model = FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  return x + 1\n");
+  const at::Tensor zeros = at::zeros({2});
+  EXPECT_EQ(Check(Eager(model), model, {zeros}).Problem(), "");
+  const CheckReport wrong = Check(
+      [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+        return c10::IValue(arguments.values()[0].toTensor() + 2);
+      },
+      model, {zeros});
+  EXPECT_THAT(wrong.Problem(), HasSubstr("case: output error 1 "));
+  const Model raises = FromSource(kLookUp);
+  EXPECT_THAT(Check(Eager(raises), raises, {at::tensor({1, 9})}).Problem(),
+              testing::AllOf(HasSubstr("case: eager raises for it: "),
+                             HasSubstr("index")));
+}
+
 TEST(CheckAgainstEager, StateIsCopiedAndPutBack) {
   const Model model = Counter();
   const at::Tensor x = at::ones({2});

@@ -52,11 +52,10 @@ absl::StatusOr<int> Bench(const Options& options, Progress& progress) {
   if (!subject.ok()) return subject.status();
   auto compiled = BuildSubject(options, *subject, progress);
   if (!compiled.ok()) return compiled.status();
-  absl::StatusOr<Report> report = StartReport(options, *subject, **compiled);
-  if (!report.ok()) return report.status();
+  Report report = StartReport(options, *subject, **compiled);
   if (options.paced) {
     progress.Finish();
-    return RunPaced(options, *subject, **compiled, *report);
+    return RunPaced(options, *subject, **compiled, report);
   }
   if (absl::Status loaded = LoadPeer(options, *subject); !loaded.ok())
     return loaded;
@@ -64,9 +63,9 @@ absl::StatusOr<int> Bench(const Options& options, Progress& progress) {
   absl::StatusOr<std::vector<TimingRow>> rows =
       TimeSubject(options, *subject, **compiled, options.against);
   if (!rows.ok()) return rows.status();
-  report->timing = *std::move(rows);
+  report.timing = *std::move(rows);
   progress.Finish();
-  absl::Status published = Publish(options, *report, "");
+  absl::Status published = Publish(options, report, "");
   if (!published.ok()) return published;
   return kSuccess;
 }

@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/module_options.h"
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
@@ -24,17 +25,10 @@ namespace {
 absl::StatusOr<std::optional<DataType>> ChosenDataType(
     const std::string& name) {
   if (name.empty()) return std::nullopt;
-  std::optional<DataType> dtype = name == "bf16"   ? DataType::kBFloat16
-                                  : name == "fp16" ? DataType::kFloat16
-                                  : name == "fp32" ? DataType::kFloat32
-                                                   : ParseDataType(name);
-  if (!dtype || !IsFloatingPoint(*dtype)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--dtype ", name,
-                     ": not a floating-point dtype; known are float32, "
-                     "bfloat16, float16, float64"));
-  }
-  return dtype;
+  const absl::StatusOr<DataType> dtype = ait::ParseFloatingPoint(name);
+  if (dtype.ok()) return *dtype;
+  return absl::InvalidArgumentError(
+      absl::StrCat("--dtype ", name, ": ", dtype.status().message()));
 }
 
 std::string CommandName(Command command) {
@@ -126,16 +120,25 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
     return status;
   }
   int gpu = -1;
-  if (options.device != "cpu") {
-    absl::StatusOr<int> ordinal = cudaOrdinal(options.device);
+  if (absl::Status status = frontend::CheckCompileOptions(options.compile);
+      !status.ok())
+    return status;
+  if (options.given.count("--tuning-database") > 0 &&
+      options.compile.device != "cpu")
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--tuning-database has no effect on ", options.compile.device,
+        ", whose kernels have no schedules to search; leave it "
+        "out"));
+  if (options.compile.device != "cpu") {
+    absl::StatusOr<int> ordinal = cudaOrdinal(options.compile.device);
     if (!ordinal.ok()) return ordinal.status();
     gpu = *ordinal;
     absl::Status started = frontend::StartLibTorchCuda(gpu);
     if (!started.ok()) return started;
-    at::globalContext().setAllowTF32CuBLAS(options.tf32_matmul);
-    at::globalContext().setAllowTF32CuDNN(options.tf32_convolution);
+    at::globalContext().setAllowTF32CuBLAS(options.compile.tf32Matmul);
+    at::globalContext().setAllowTF32CuDNN(options.compile.tf32Convolution);
   }
-  if (options.threads > 0) at::set_num_threads(options.threads);
+  if (options.compile.threads > 0) at::set_num_threads(options.compile.threads);
   MemoryInfo memory;
   memory.before_model = ResidentBytes();
   progress.Update("load", 0, 0);
@@ -199,12 +202,13 @@ absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options) {
 // The database that a build reads and a search adds to; empty: none. The
 // default one belongs to the default cache, and only a search makes it.
 std::string TuningDatabaseFile(const Options& options) {
-  if (!options.tuning_database.empty()) return options.tuning_database;
+  if (!options.compile.tuning.database.empty())
+    return options.compile.tuning.database;
   if (!options.use_cache || !options.cache_folder.empty()) return "";
   const absl::StatusOr<std::filesystem::path> file = DefaultTuningDatabase();
   if (!file.ok()) return "";
   std::error_code error;
-  if (options.tune_budget > 0) {
+  if (options.compile.tuning.budgetSeconds > 0) {
     std::filesystem::create_directories(file->parent_path(), error);
   } else if (!std::filesystem::exists(*file, error)) {
     return "";
@@ -215,33 +219,17 @@ std::string TuningDatabaseFile(const Options& options) {
 frontend::BuildOptions MakeBuildOptions(const Options& options,
                                         Progress& progress) {
   frontend::BuildOptions build;
-  build.compile.compileTo = options.compile_to;
-  build.compile.measureCandidates = options.measure_candidates;
-  build.compile.emulateEagerCasts = options.emulate_eager_casts;
-  build.compile.uncheckedIndices = options.unchecked_indices;
-  build.compile.tf32Matmul = options.tf32_matmul;
-  build.compile.tf32Convolution = options.tf32_convolution;
-  build.compile.threads = options.threads;
-  build.compile.dumpDirectory = options.dump_directory;
-  build.compile.target = options.target;
-  build.compile.device = options.device;
+  build.compile = options.compile;
   build.compile.progress = [&progress](const std::string& phase, int done,
                                        int total) {
     progress.Update(phase, done, total);
   };
-  build.compile.tuning.budgetSeconds = options.tune_budget;
-  build.compile.tuning.database = TuningDatabaseFile(options);
-  build.compile.tuning.strategy = options.tune_strategy;
-  build.compile.tuning.costModel = options.cost_model;
-  build.compile.tuning.transfer = options.transfer;
-  build.compile.tuning.worker = {"/proc/self/exe", "measure-schedules"};
-  for (const std::string& plugin : options.plugins) {
-    build.compile.tuning.worker.insert(build.compile.tuning.worker.end(),
-                                       {"--plugin", plugin});
-  }
-  if (options.tune_budget > 0) {
-    build.compile.tuning.stop = StopOnInterrupt();
-  }
+  TuningOptions& tuning = build.compile.tuning;
+  tuning.database = TuningDatabaseFile(options);
+  tuning.worker = {"/proc/self/exe", "measure-schedules"};
+  for (const std::string& plugin : options.plugins)
+    tuning.worker.insert(tuning.worker.end(), {"--plugin", plugin});
+  if (tuning.budgetSeconds > 0) tuning.stop = StopOnInterrupt();
   build.trace.seed = options.seed;
   build.trace.progress = [&progress](int done, int total) {
     // Loops make the expected number a guess that can be too small.
@@ -273,9 +261,7 @@ absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
   return compiled;
 }
 
-absl::StatusOr<Report> StartReport(const Options& options,
-                                   const Subject& subject,
-                                   const frontend::CompiledModel& compiled) {
+Report StartReport(const Options& options, const Subject& subject) {
   Report report;
   report.command = CommandName(options.command);
   report.model.file = options.model;
@@ -289,19 +275,35 @@ absl::StatusOr<Report> StartReport(const Options& options,
   if (subject.inputs.specs.empty() && subject.inputs.samples) {
     report.model.inputs.push_back(subject.inputs.samples->Describe());
   }
-  const frontend::BuildReport& built = compiled.report();
-  report.coverage = built.coverage;
-  report.compile = CompileInfo{
-      compiled.phase_seconds(), built.kernels,    built.unique_kernels,
-      built.candidates,         built.rejections, built.notes,
-      compiled.cache(),         compileCounts(),  built.tuning};
-  if (subject.cache == nullptr) report.compile->cache.detail = subject.no_cache;
   report.memory = subject.memory;
-  report.memory->executable = compiled.MemoryInBytes();
-  if (compiled.gpu() >= 0) {
-    report.gpu = GpuInfo{compiled.gpu(), compiled.GraphReason(),
-                         compiled.MemoryInBytes()};
+  return report;
+}
+
+void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
+              const std::string& no_cache, Report& report) {
+  if (versions.empty()) return;
+  const frontend::BuiltVersion& first = versions.front();
+  const frontend::BuildReport& built = first.report;
+  report.coverage = built.coverage;
+  report.compile =
+      CompileInfo{first.phase_seconds, built.kernels,    built.unique_kernels,
+                  built.candidates,    built.rejections, built.notes,
+                  first.cache,         compileCounts(),  built.tuning};
+  if (!no_cache.empty()) report.compile->cache.detail = no_cache;
+  for (size_t i = 1; i < versions.size(); ++i) {
+    for (const std::string& note : versions[i].report.notes)
+      report.compile->notes.push_back(absl::StrCat("version ", i, ": ", note));
   }
+  if (report.memory) report.memory->executable = first.memory_bytes;
+  if (first.gpu >= 0)
+    report.gpu = GpuInfo{first.gpu, first.graph_reason, first.memory_bytes};
+}
+
+Report StartReport(const Options& options, const Subject& subject,
+                   const frontend::CompiledModel& compiled) {
+  Report report = StartReport(options, subject);
+  AddBuild({compiled.Describe()},
+           subject.cache == nullptr ? subject.no_cache : "", report);
   return report;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "frontend/cli/options.h"
 #include "frontend/cli/progress.h"
 #include "frontend/cli/report.h"
@@ -56,10 +57,17 @@ absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options);
 absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
     const Options& options, Subject& subject, Progress& progress);
 
-// A report with model, coverage, compile and memory filled in.
-absl::StatusOr<Report> StartReport(const Options& options,
-                                   const Subject& subject,
-                                   const frontend::CompiledModel& compiled);
+// A report with the model and the memory that it took.
+Report StartReport(const Options& options, const Subject& subject);
+
+// Adds what is told of a build, of which `versions` are the versions: coverage,
+// compile, memory and gpu. `no_cache`: why there is no cache; empty: there is.
+void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
+              const std::string& no_cache, Report& report);
+
+// Both, for the first version of `compiled`.
+Report StartReport(const Options& options, const Subject& subject,
+                   const frontend::CompiledModel& compiled);
 
 // Times ours, then each of `peers` ("eager", "torchscript"), in turn. Needs
 // LoadPeer.

@@ -9,6 +9,7 @@
 #include "frontend/api/module.h"
 #include "frontend/cli/backend_choice.h"
 #include "frontend/cli/commands.h"
+#include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/table.h"
 #include "frontend/torchscript/input_spec.h"
@@ -81,17 +82,28 @@ std::string ReportText(const ait::TuneReport& report) {
   return text;
 }
 
-// The report in the forms that the options ask for, with `outcome` after the
-// text.
+// The report in the forms that the options ask for, with that of the chosen
+// backend's build, in the words and fields of `tune`, and `outcome` after it.
 absl::Status PublishReport(const Options& options,
-                           const ait::TuneReport& report,
+                           const ait::TuneReport& report, const Report& build,
                            const std::string& outcome) {
   if (!options.html.empty()) {
     AITUNE_RETURN_IF_ERROR(
         WriteOutputFile("--html", options.html, ait::ReportHtml(report)));
   }
-  return PublishText(options, ReportText(report) + outcome,
-                     ait::ReportJson(report));
+  nlohmann::json object = nlohmann::json::parse(ait::ReportJson(report));
+  for (const auto& [name, value] : ToJson(build).items()) {
+    if (!object.contains(name)) object[name] = value;
+  }
+  return PublishText(
+      options,
+      absl::StrCat(ReportText(report), "\n", BuildText(build),
+                   options.explain ? ExplainText(build) : "", outcome),
+      object.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+bool Compiles(const ait::BackendChoice& backend) {
+  return backend.first == "TorchInductorBackend";
 }
 
 absl::StatusOr<std::string> Save(const Options& options,
@@ -119,13 +131,23 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
                             ParseBackendChoice(text));
     tuning.backends.push_back(std::move(choice));
   }
+  if (!tuning.backends.empty() &&
+      std::none_of(tuning.backends.begin(), tuning.backends.end(), Compiles))
+    AITUNE_RETURN_IF_ERROR(RefuseOptions(options, kCompilerOptions,
+                                         "no backend of --backend compiles"));
   tuning.batches = options.batches;
   tuning.tolerance = options.tolerance;
   tuning.timing.milliseconds = 1000 * options.seconds;
   AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
+  tuning.inputs = subject.inputs;
+  tuning.seed = options.seed;
+  Report build = StartReport(options, subject);
   ait::ModuleOptions module_options;
+  module_options.compile = MakeBuildOptions(options, progress).compile;
+  module_options.compile.device = CompileOptions().device;
+  module_options.use_default_tuning_database = false;
   module_options.name = std::filesystem::path(options.model).stem().string();
-  module_options.device = options.device;
+  module_options.device = options.compile.device;
   if (subject.cache != nullptr)
     module_options.cache_dir = subject.cache->folder();
   std::unique_ptr<ait::Module> module = ait::Module::Wrap(
@@ -135,7 +157,15 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
   progress.Update("time submodules", 0, 0);
   AITUNE_RETURN_IF_ERROR(module->Inspect().status());
   progress.Update("build and time backends", 0, 0);
+  ResetPeakBytes();
   const absl::Status tuned = module->Tune(*strategy, tuning);
+  build.memory->peak_compiling = PeakBytes();
+  const ait::TuneReport report = module->report();
+  if (const ait::BackendDetails* chosen = report.chosen()) {
+    AddBuild(chosen->versions, subject.cache == nullptr ? subject.no_cache : "",
+             build);
+    build.check = chosen->check;
+  }
   std::string outcome;
   if (tuned.ok()) {
     absl::StrAppend(&outcome, "chosen     ", module->Describe(), "\n");
@@ -146,7 +176,7 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
     }
   }
   progress.Finish();
-  AITUNE_RETURN_IF_ERROR(PublishReport(options, module->report(), outcome));
+  AITUNE_RETURN_IF_ERROR(PublishReport(options, report, build, outcome));
   if (!tuned.ok()) return tuned;
   return kSuccess;
 }

@@ -60,16 +60,15 @@ absl::StatusOr<int> Inspect(const Options& options, Progress& progress) {
       (*compiled)->Profile(*arguments, options.repeats);
   if (!profile.ok()) return profile.status();
 
-  absl::StatusOr<Report> report = StartReport(options, *subject, **compiled);
-  if (!report.ok()) return report.status();
+  Report report = StartReport(options, *subject, **compiled);
   absl::StatusOr<std::vector<StepRow>> rows =
       StepRows((*compiled)->plan(), *profile, *symbols);
   if (!rows.ok()) return rows.status();
-  report->steps = *std::move(rows);
+  report.steps = *std::move(rows);
   progress.Finish();
   absl::Status published =
-      Publish(options, *report,
-              OperatorsText(**compiled) + StepsText(*report, options.top));
+      Publish(options, report,
+              OperatorsText(**compiled) + StepsText(report, options.top));
   if (!published.ok()) return published;
   return kSuccess;
 }

@@ -1,6 +1,7 @@
 #include "frontend/cli/option_groups.h"
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "runtime/device/device.h"
@@ -107,7 +108,7 @@ void AddModelOptions(CLI::App& app, Options& options) {
                  "float32 (fp32), bfloat16 (bf16), float16 (fp16), float64")
       ->type_name("DTYPE")
       ->group(kInputGroup);
-  app.add_option("--threads", options.threads,
+  app.add_option("--threads", options.compile.threads,
                  "Threads of every implementation; default: LibTorch's")
       ->type_name("N")
       ->check(NumberFrom(1, "a number of threads"))
@@ -157,14 +158,10 @@ void AddPlugins(CLI::App& app, Options& options) {
 }
 
 void AddDevice(CLI::App& app, Options& options) {
-  app.add_option_function<std::string>(
-         "--device",
-         [&options](const std::string& name) {
-           options.device = name;
-           options.device_given = true;
-         },
-         "Compile for and run on cpu (default), cuda or cuda:N, the GPU number "
-         "N; what deploy saved runs where it was saved by default")
+  app.add_option("--device", options.compile.device,
+                 "Compile for and run on cpu (default), cuda or cuda:N, the "
+                 "GPU number N; what deploy saved runs where it was saved by "
+                 "default")
       ->type_name("NAME")
       ->check(Check("cpu, cuda or cuda:N",
                     [](const std::string& text) {
@@ -178,35 +175,36 @@ void AddCompileOptions(CLI::App& app, Options& options) {
   app.add_option_function<std::string>(
          "--tf32",
          [&options](const std::string& name) {
-           options.tf32_matmul = name == "all";
-           options.tf32_convolution = name != "none";
+           options.compile.tf32Matmul = name == "all";
+           options.compile.tf32Convolution = name != "none";
          },
          "What may round float32 operands to tf32 on a GPU, ours and "
          "LibTorch's: none, convolutions (default) or all")
       ->type_name("NAME")
       ->check(OneOf({"none", "convolutions", "all"}))
       ->group(kCompileGroup);
-  app.add_flag("--emulate-eager-casts", options.emulate_eager_casts,
+  app.add_flag("--emulate-eager-casts", options.compile.emulateEagerCasts,
                "Round after every operation where eager does, instead of once "
                "a fused kernel")
       ->group(kCompileGroup);
   app.add_flag(
-         "--unchecked-indices", options.unchecked_indices,
+         "--unchecked-indices", options.compile.uncheckedIndices,
          "Give some result of the tensor's own memory for an index out of "
          "range or an integer divided by 0, instead of eager's error")
       ->group(kCompileGroup);
   app.add_flag_callback(
-         "--no-measure", [&options] { options.measure_candidates = false; },
+         "--no-measure",
+         [&options] { options.compile.measureCandidates = false; },
          "Choose between library and generated kernels by rule, not by "
          "measuring")
       ->group(kCompileGroup);
-  app.add_option("--target", options.target,
+  app.add_option("--target", options.compile.target,
                  "Generate for avx2, avx512 or amx instead of all that this "
                  "CPU has")
       ->type_name("NAME")
       ->check(OneOf({"avx2", "avx512", "amx"}))
       ->group(kCompileGroup);
-  app.add_option("--dump", options.dump_directory,
+  app.add_option("--dump", options.compile.dumpDirectory,
                  "Write the IR after each phase, object code and one "
                  "standalone benchmark a kernel into DIR")
       ->type_name("DIR")
@@ -228,17 +226,55 @@ void AddCacheOptions(CLI::App& app, Options& options) {
   app.add_flag_callback(
          "--no-cache", [&options] { options.use_cache = false; },
          "Compile whatever the cache has, and keep nothing")
+      ->excludes(app.get_option("--cache"))
       ->group("Cache");
 }
 
 void AddTuningDatabase(CLI::App& app, Options& options) {
   app.add_option(
-         "--tuning-database", options.tuning_database,
+         "--tuning-database", options.compile.tuning.database,
          "File with what searches found: schedules in it are used, and "
          "--tune-budget adds to it; default: aitune/schedules.db beside "
          "the default cache, none with --cache or --no-cache")
       ->type_name("FILE")
-      ->group("Schedule search");
+      ->group(kSearchGroup);
+}
+
+void AddSearchOptions(CLI::App& app, Options& options) {
+  TuningOptions& tuning = options.compile.tuning;
+  CLI::Option* budget =
+      app.add_option(
+             "--tune-budget", tuning.budgetSeconds,
+             "Time to search for faster schedules of generated kernels, such "
+             "as 30s or 5m; Ctrl-C ends it with the best so far; default: none")
+          ->transform(CLI::AsNumberWithUnit(
+              std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}))
+          ->check(NumberFrom(0, "a time"))
+          ->type_name("TIME")
+          ->group(kSearchGroup);
+  app.add_option("--tune-strategy", tuning.strategy,
+                 "successive-halving, random or a plug-in's; default: "
+                 "successive-halving")
+      ->needs(budget)
+      ->type_name("NAME")
+      ->group(kSearchGroup);
+  app.add_option("--cost-model", tuning.costModel,
+                 "What orders schedules before they are measured: roofline or "
+                 "a plug-in's; default: roofline")
+      ->needs(budget)
+      ->type_name("NAME")
+      ->group(kSearchGroup);
+  app.add_flag("--transfer", tuning.transfer,
+               "Try first what the database knows of similar kernels")
+      ->needs(budget)
+      ->group(kSearchGroup);
+}
+
+void AddExplain(CLI::App& app, Options& options) {
+  app.add_flag("--explain", options.explain,
+               "Print every decision: what was not imported, fused or "
+               "chosen, and why")
+      ->group("Report");
 }
 
 }  // namespace aitune::cli

@@ -15,6 +15,7 @@ namespace aitune::cli {
 // Headings of the help.
 inline constexpr char kInputGroup[] = "Model and inputs";
 inline constexpr char kCompileGroup[] = "Compiling";
+inline constexpr char kSearchGroup[] = "Schedule search";
 
 // How `--help` prints: types and descriptions, wrapped to the usual width of a
 // terminal.
@@ -40,6 +41,9 @@ void AddCacheFolder(CLI::App& app, Options& options);
 // AddCacheFolder and --no-cache.
 void AddCacheOptions(CLI::App& app, Options& options);
 void AddTuningDatabase(CLI::App& app, Options& options);
+// --tune-budget and how the search goes.
+void AddSearchOptions(CLI::App& app, Options& options);
+void AddExplain(CLI::App& app, Options& options);
 
 }  // namespace aitune::cli
 

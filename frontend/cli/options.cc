@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <iostream>
-#include <map>
+#include <set>
 
 #include "frontend/cli/option_groups.h"
 
@@ -70,31 +70,6 @@ void AddCache(CLI::App& root, Options& options) {
   add("stats", "Size, hits and misses", CacheAction::kStats);
 }
 
-void AddSearchOptions(CLI::App& app, Options& options) {
-  app.add_option("--tune-budget", options.tune_budget,
-                 "Time to search for faster schedules of generated kernels, "
-                 "such as 30s or 5m; Ctrl-C ends it with the best so far; "
-                 "default: none")
-      ->transform(CLI::AsNumberWithUnit(
-          std::map<std::string, double>{{"s", 1}, {"m", 60}, {"h", 3600}}))
-      ->check(NumberFrom(0, "a time"))
-      ->type_name("TIME")
-      ->group("Schedule search");
-  app.add_option("--tune-strategy", options.tune_strategy,
-                 "successive-halving, random or a plug-in's; default: "
-                 "successive-halving")
-      ->type_name("NAME")
-      ->group("Schedule search");
-  app.add_option("--cost-model", options.cost_model,
-                 "What orders schedules before they are measured: roofline or "
-                 "a plug-in's; default: roofline")
-      ->type_name("NAME")
-      ->group("Schedule search");
-  app.add_flag("--transfer", options.transfer,
-               "Try first what the database knows of similar kernels")
-      ->group("Schedule search");
-}
-
 void AddTuning(CLI::App& root, Options& options) {
   CLI::App* app = root.add_subcommand(
       "tuning", "Look at a tuning database, copy it, merge another one");
@@ -102,7 +77,7 @@ void AddTuning(CLI::App& root, Options& options) {
   const auto add = [&](const char* name, const char* help,
                        TuningAction action) {
     CLI::App* sub = app->add_subcommand(name, help);
-    sub->add_option("--tuning-database", options.tuning_database,
+    sub->add_option("--tuning-database", options.compile.tuning.database,
                     "The database; default: aitune/schedules.db in "
                     "$XDG_CACHE_HOME or ~/.cache")
         ->type_name("FILE");
@@ -146,28 +121,31 @@ void AddTune(CLI::App& root, Options& options) {
   AddModelOptions(*app, options);
   AddCompileOptions(*app, options);
   AddCacheOptions(*app, options);
-  app->add_option_function<std::string>(
-         "--compile-to",
-         [&options](const std::string& name) {
-           options.compile_to = PhaseOf(name);
-         },
-         "Stop after a phase and print its IR to stdout: import, transformed, "
-         "fused, linalg, llvm")
-      ->type_name("PHASE")
-      ->check(OneOf({"import", "transformed", "fused", "linalg", "llvm"}))
-      ->group(kCompileGroup);
+  CLI::Option* phase =
+      app->add_option_function<std::string>(
+             "--compile-to",
+             [&options](const std::string& name) {
+               options.compile.compileTo = PhaseOf(name);
+             },
+             "Stop after a phase and print its IR to stdout: import, "
+             "transformed, "
+             "fused, linalg, llvm")
+          ->type_name("PHASE")
+          ->check(OneOf({"import", "transformed", "fused", "linalg", "llvm"}))
+          ->group(kCompileGroup);
   AddTolerance(*app, options, "Report");
   app->add_option("--seconds", options.seconds,
                   "Time to spend on timing; 0: none; default: 6")
       ->type_name("S")
       ->check(NumberFrom(0, "a number of seconds"))
       ->group("Report");
-  app->add_flag("--explain", options.explain,
-                "Print every decision: what was not imported, fused or "
-                "chosen, and why")
-      ->group("Report");
+  AddExplain(*app, options);
   AddTuningDatabase(*app, options);
   AddSearchOptions(*app, options);
+  // Nothing is checked, timed or searched for IR.
+  for (const char* useless :
+       {"--tolerance", "--seconds", "--explain", "--json", "--tune-budget"})
+    phase->excludes(app->get_option(useless));
   app->callback([&options] { options.command = Command::kTune; });
 }
 
@@ -205,11 +183,15 @@ void AddBench(CLI::App& root, Options& options) {
       ->type_name("S")
       ->check(NumberFrom(0, "a number of seconds"))
       ->group("Report");
-  app->add_flag("--paced", options.paced,
-                "For a program that times several: print the report as one "
-                "line of JSON, then run once for each line on stdin and print "
-                "the milliseconds")
-      ->group("Report");
+  CLI::Option* paced =
+      app->add_flag(
+             "--paced", options.paced,
+             "For a program that times several: print the report as one "
+             "line of JSON, then run once for each line on stdin and print "
+             "the milliseconds")
+          ->group("Report");
+  for (const char* useless : {"--against", "--seconds", "--json"})
+    paced->excludes(app->get_option(useless));
   AddTuningDatabase(*app, options);
   app->callback([&options] { options.command = Command::kBench; });
 }
@@ -238,9 +220,10 @@ void AddDeploy(CLI::App& root, Options& options) {
       "deploy",
       "Time backends, choose one by a strategy, save it for programs");
   AddModelOptions(*app, options);
-  AddDevice(*app, options);
-  AddSubmoduleOptions(*app, options);
+  AddCompileOptions(*app, options);
   AddCacheOptions(*app, options);
+  AddTuningDatabase(*app, options);
+  AddSearchOptions(*app, options);
   const char* group = "Choice";
   CLI::Option* strategy =
       app->add_option("--strategy", options.strategy,
@@ -287,6 +270,7 @@ void AddDeploy(CLI::App& root, Options& options) {
                   "Write the report as a page with plots to FILE")
       ->type_name("FILE")
       ->group("Report");
+  AddExplain(*app, options);
   app->callback([&options] { options.command = Command::kDeploy; });
 }
 
@@ -340,7 +324,29 @@ void AddReduce(CLI::App& root, Options& options) {
   app->callback([&options] { options.command = Command::kReduce; });
 }
 
+// The options of the command that were given.
+std::set<std::string> GivenOptions(const CLI::App& app) {
+  std::set<std::string> given;
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->count() > 0) given.insert(option->get_name());
+    }
+  }
+  return given;
+}
+
 }  // namespace
+
+absl::Status RefuseOptions(const Options& options,
+                           absl::Span<const char* const> names,
+                           const std::string& why) {
+  for (const char* name : names) {
+    if (options.given.count(name) > 0)
+      return absl::InvalidArgumentError(why + ": " + name +
+                                        " has no effect on it; leave it out");
+  }
+  return absl::OkStatus();
+}
 
 std::optional<int> ParseCommandLine(int argc, const char* const* argv,
                                     Options& options) {
@@ -362,6 +368,7 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);
+    options.given = GivenOptions(app);
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help, std::cout, std::cerr);
   } catch (const CLI::ParseError& error) {

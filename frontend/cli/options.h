@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "compiler/Compiler.h"
 
 namespace aitune::cli {
@@ -37,26 +40,21 @@ enum class TuningAction { kStats, kExport, kImport };
 
 struct Options {
   Command command = Command::kTune;
+  // The options that were given, such as "--target".
+  std::set<std::string> given;
 
   // Model and inputs, of every command.
   std::string model;
   std::vector<std::string> inputs;  // --input SPEC, as written
   std::string inputs_file;          // --inputs FILE
   std::string dtype;                // --dtype, empty: as it is
-  int threads = 0;                  // 0: LibTorch's default
   int seed = 0;
   std::string json;  // file, "-" or empty
 
-  // How to compile.
-  bool emulate_eager_casts = false;
-  bool unchecked_indices = false;
-  bool measure_candidates = true;
-  CompilePhase compile_to = CompilePhase::Executable;
-  std::string dump_directory;
-  std::string target;
-  std::string device = "cpu";
-  bool device_given = false;
-  bool tf32_matmul = false, tf32_convolution = true;  // --tf32
+  // How to compile, of every command that does: what all of them build by.
+  // `device`, `threads` (0: LibTorch's default) and `tuning.database` (empty:
+  // the default one, see MakeBuildOptions) are those of the command line.
+  CompileOptions compile;
   std::vector<std::string> libraries;    // files, loaded in this order
   std::vector<std::string> plugins;      // the same, after them
   std::vector<std::string> disabled;     // --disable, paths of submodules
@@ -71,21 +69,14 @@ struct Options {
   int64_t max_bytes = 0;      // prune
   bool keep_damaged = false;  // verify
 
-  // Search of schedules, of every command that compiles.
-  std::string tuning_database;  // file; empty: the default one
-
   // tuning
   TuningAction tuning_action = TuningAction::kStats;
   std::string tuning_file;
 
-  // tune
-  double tune_budget = 0;  // seconds
-  std::string tune_strategy = "successive-halving";
-  std::string cost_model = "roofline";
-  bool transfer = false;
+  // tune and deploy
   bool explain = false;
-  std::optional<double> tolerance;  // tune and deploy; nothing: the default
-  double seconds = 6;               // tune and bench; 0: no timing
+  std::optional<double> tolerance;  // nothing: the default
+  double seconds = 6;               // bench too; 0: no timing
 
   // run: file; reduce: folder or FILE.pt
   std::string output_file;
@@ -112,6 +103,22 @@ struct Options {
   int repeats = 20;
   int top = 25;  // steps shown; 0: all
 };
+
+// What only the compiler reads.
+inline constexpr const char* kCompilerOptions[] = {"--emulate-eager-casts",
+                                                   "--unchecked-indices",
+                                                   "--no-measure",
+                                                   "--target",
+                                                   "--dump",
+                                                   "--plugin",
+                                                   "--tuning-database",
+                                                   "--tune-budget"};
+
+// kInvalidArgument if one of `names` was given, where they change nothing: what
+// `why` says, such as "m.aitune was compiled before".
+absl::Status RefuseOptions(const Options& options,
+                           absl::Span<const char* const> names,
+                           const std::string& why);
 
 // Parses argv. Returns nothing when the program shall go on; otherwise the
 // exit code, after the help or the error has been printed.

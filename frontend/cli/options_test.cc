@@ -25,31 +25,31 @@ TEST(ParseCommandLine, Tune) {
   EXPECT_EQ(options.command, Command::kTune);
   EXPECT_EQ(options.model, "m.pt");
   EXPECT_THAT(options.inputs, ElementsAre("float32[1]", "int64[2]"));
-  EXPECT_EQ(options.threads, 3);
+  EXPECT_EQ(options.compile.threads, 3);
   EXPECT_TRUE(options.explain);
   EXPECT_EQ(options.tolerance, 0.5);
-  EXPECT_EQ(options.compile_to, CompilePhase::Fused);
-  EXPECT_FALSE(options.measure_candidates);
+  EXPECT_EQ(options.compile.compileTo, CompilePhase::Fused);
+  EXPECT_FALSE(options.compile.measureCandidates);
 }
 
 TEST(ParseCommandLine, Device) {
   Options options;
   EXPECT_EQ(Parse({"deploy", "m.pt"}, options), std::nullopt);
-  EXPECT_EQ(options.device, "cpu");
-  EXPECT_FALSE(options.device_given);
-  EXPECT_TRUE(options.tf32_convolution);
+  EXPECT_EQ(options.compile.device, "cpu");
+  EXPECT_EQ(options.given.count("--device"), 0u);
+  EXPECT_TRUE(options.compile.tf32Convolution);
   for (const char* command : {"deploy", "run", "tune"}) {
     Options chosen;
     EXPECT_EQ(Parse({command, "m.pt", "--device", "cuda:1"}, chosen),
               std::nullopt);
-    EXPECT_EQ(chosen.device, "cuda:1");
-    EXPECT_TRUE(chosen.device_given);
+    EXPECT_EQ(chosen.compile.device, "cuda:1");
+    EXPECT_EQ(chosen.given.count("--device"), 1u);
     EXPECT_EQ(Parse({command, "m.pt", "--device", "cuda:x"}, chosen), kUsage);
   }
   EXPECT_EQ(Parse({"tune", "m.pt", "--tf32", "all"}, options), std::nullopt);
-  EXPECT_TRUE(options.tf32_matmul);
+  EXPECT_TRUE(options.compile.tf32Matmul);
   EXPECT_EQ(Parse({"tune", "m.pt", "--tf32=none"}, options), std::nullopt);
-  EXPECT_FALSE(options.tf32_matmul || options.tf32_convolution);
+  EXPECT_FALSE(options.compile.tf32Matmul || options.compile.tf32Convolution);
 }
 
 TEST(ParseCommandLine, SubmodulesAndSubstitutes) {
@@ -71,8 +71,8 @@ TEST(ParseCommandLine, Defaults) {
   EXPECT_EQ(Parse({"bench", "m.pt"}, options), std::nullopt);
   EXPECT_EQ(options.command, Command::kBench);
   EXPECT_THAT(options.against, ElementsAre("eager", "torchscript"));
-  EXPECT_TRUE(options.measure_candidates);
-  EXPECT_EQ(options.compile_to, CompilePhase::Executable);
+  EXPECT_TRUE(options.compile.measureCandidates);
+  EXPECT_EQ(options.compile.compileTo, CompilePhase::Executable);
 }
 
 TEST(ParseCommandLine, ModelMayFollowOptions) {
@@ -130,6 +130,65 @@ TEST(ParseCommandLine, HelpOfACommandListsItsOptions) {
                            "--tolerance", "--json"}) {
     EXPECT_THAT(help, HasSubstr(text));
   }
+}
+
+TEST(ParseCommandLine, DeployCompilesByTheOptionsOfTune) {
+  const std::vector<const char*> compiling = {
+      "--tf32",        "all",       "--emulate-eager-casts",
+      "--target",      "avx2",      "--unchecked-indices",
+      "--no-measure",  "--dump",    "folder",
+      "--plugin",      "p.so",      "--tuning-database",
+      "d.db",          "--dtype",   "bf16",
+      "--tune-budget", "2m",        "--tune-strategy",
+      "random",        "--threads", "2",
+      "--explain",     "--transfer"};
+  for (const char* command : {"tune", "deploy"}) {
+    Options options;
+    std::vector<const char*> arguments = {command, "m.pt"};
+    arguments.insert(arguments.end(), compiling.begin(), compiling.end());
+    ASSERT_EQ(Parse(arguments, options), std::nullopt) << command;
+    EXPECT_TRUE(options.compile.tf32Matmul);
+    EXPECT_TRUE(options.compile.emulateEagerCasts);
+    EXPECT_TRUE(options.compile.uncheckedIndices);
+    EXPECT_FALSE(options.compile.measureCandidates);
+    EXPECT_EQ(options.compile.target, "avx2");
+    EXPECT_EQ(options.compile.dumpDirectory, "folder");
+    EXPECT_EQ(options.compile.threads, 2);
+    EXPECT_EQ(options.compile.tuning.database, "d.db");
+    EXPECT_EQ(options.compile.tuning.budgetSeconds, 120);
+    EXPECT_EQ(options.compile.tuning.strategy, "random");
+    EXPECT_TRUE(options.compile.tuning.transfer);
+    EXPECT_EQ(options.given.count("--target"), 1u);
+    EXPECT_EQ(options.given.count("--device"), 0u);
+  }
+}
+
+TEST(ParseCommandLine, OptionsWithoutEffectAreRefused) {
+  for (const std::vector<const char*>& arguments :
+       std::vector<std::vector<const char*>>{
+           {"tune", "m.pt", "--transfer"},
+           {"tune", "m.pt", "--cost-model", "roofline"},
+           {"deploy", "m.pt", "--tune-strategy", "random"},
+           {"tune", "m.pt", "--cache", "c", "--no-cache"},
+           {"tune", "m.pt", "--compile-to=fused", "--explain"},
+           {"tune", "m.pt", "--compile-to=fused", "--json", "-"},
+           {"bench", "m.pt", "--paced", "--seconds", "3"}}) {
+    Options options;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(Parse(arguments, options), kUsage) << arguments[2];
+    EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("--"));
+  }
+}
+
+TEST(RefuseOptions, NamesTheFirstThatWasGiven) {
+  Options options;
+  ASSERT_EQ(Parse({"run", "m.aitune", "--target", "avx2"}, options),
+            std::nullopt);
+  EXPECT_TRUE(RefuseOptions(options, {"--dtype"}, "it").ok());
+  EXPECT_EQ(
+      RefuseOptions(options, kCompilerOptions, "m was compiled before")
+          .message(),
+      "m was compiled before: --target has no effect on it; leave it out");
 }
 
 TEST(ParseCommandLine, DeployTakesAToleranceToo) {

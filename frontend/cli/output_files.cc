@@ -44,13 +44,14 @@ absl::Status CheckOutputFiles(const Options& options) {
   if (absl::Status status = CheckFile("--html", options.html); !status.ok()) {
     return status;
   }
-  if (options.dump_directory.empty()) return absl::OkStatus();
+  if (options.compile.dumpDirectory.empty()) return absl::OkStatus();
   std::error_code error;
-  std::filesystem::create_directories(options.dump_directory, error);
+  std::filesystem::create_directories(options.compile.dumpDirectory, error);
   if (error) {
-    return CannotWrite("--dump", options.dump_directory, error.message());
+    return CannotWrite("--dump", options.compile.dumpDirectory,
+                       error.message());
   }
-  return CheckFile("--dump", options.dump_directory + "/.aitune");
+  return CheckFile("--dump", options.compile.dumpDirectory + "/.aitune");
 }
 
 absl::Status WriteOutputFile(const std::string& option, const std::string& path,

@@ -13,8 +13,9 @@ absl::Status LoadPlugins(const Options& options) {
     AITUNE_RETURN_IF_ERROR(frontend::LoadOperatorLibrary(library));
   for (const std::string& plugin : options.plugins)
     AITUNE_RETURN_IF_ERROR(loadPlugin(plugin));
-  AITUNE_RETURN_IF_ERROR(createSearchStrategy(options.tune_strategy).status());
-  return createCostModel(options.cost_model, Roofline()).status();
+  AITUNE_RETURN_IF_ERROR(
+      createSearchStrategy(options.compile.tuning.strategy).status());
+  return createCostModel(options.compile.tuning.costModel, Roofline()).status();
 }
 
 }  // namespace aitune::cli

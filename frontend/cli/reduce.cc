@@ -40,7 +40,7 @@ absl::Status RefuseOptions(const Options& options) {
   };
   if (!options.disabled.empty())
     return refused("--disable", "what it reduces has no submodules any more");
-  if (!options.dump_directory.empty())
+  if (!options.compile.dumpDirectory.empty())
     return refused("--dump", "give it to tune with the reduced model");
   for (const std::string& text : options.substitutes) {
     const std::string name = text.substr(0, text.find('='));
@@ -196,8 +196,8 @@ absl::StatusOr<Subject> LoadForEager(const Options& options,
 absl::StatusOr<int> Reduce(const Options& options, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   AITUNE_RETURN_IF_ERROR(RefuseOptions(options));
-  if (options.device != "cpu")
-    AITUNE_RETURN_IF_ERROR(cudaOrdinal(options.device).status());
+  if (options.compile.device != "cpu")
+    AITUNE_RETURN_IF_ERROR(cudaOrdinal(options.compile.device).status());
   AITUNE_ASSIGN_OR_RETURN(const OutputPaths paths,
                           MakeOutputPaths(options.output_file));
   AITUNE_ASSIGN_OR_RETURN(const Subject subject,

@@ -22,15 +22,19 @@ std::vector<std::string> SharedArguments(const Options& options) {
   const auto add = [&](const char* name, const std::string& value) {
     arguments.insert(arguments.end(), {name, value});
   };
-  if (options.threads > 0) add("--threads", absl::StrCat(options.threads));
+  if (options.compile.threads > 0)
+    add("--threads", absl::StrCat(options.compile.threads));
   if (options.seed != 0) add("--seed", absl::StrCat(options.seed));
-  if (options.device_given) add("--device", options.device);
-  if (options.tf32_matmul) add("--tf32", "all");
-  if (!options.tf32_convolution) add("--tf32", "none");
-  if (options.emulate_eager_casts) arguments.push_back("--emulate-eager-casts");
-  if (!options.measure_candidates) arguments.push_back("--no-measure");
-  if (options.unchecked_indices) arguments.push_back("--unchecked-indices");
-  if (!options.target.empty()) add("--target", options.target);
+  if (options.given.count("--device") > 0)
+    add("--device", options.compile.device);
+  if (options.compile.tf32Matmul) add("--tf32", "all");
+  if (!options.compile.tf32Convolution) add("--tf32", "none");
+  if (options.compile.emulateEagerCasts)
+    arguments.push_back("--emulate-eager-casts");
+  if (!options.compile.measureCandidates) arguments.push_back("--no-measure");
+  if (options.compile.uncheckedIndices)
+    arguments.push_back("--unchecked-indices");
+  if (!options.compile.target.empty()) add("--target", options.compile.target);
   if (options.tolerance) add("--tolerance", absl::StrCat(*options.tolerance));
   for (const std::string& text : options.substitutes) add("--substitute", text);
   for (const std::string& file : options.libraries) add("--library", file);

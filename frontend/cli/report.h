@@ -92,6 +92,9 @@ nlohmann::json ToJson(const Report& report);
 // The parts that the report has, in the order of its fields.
 std::string SummaryText(const Report& report);
 
+// The same without the model.
+std::string BuildText(const Report& report);
+
 // Every decision with its reason: fallbacks, rejections, candidates, notes.
 std::string ExplainText(const Report& report);
 

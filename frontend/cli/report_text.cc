@@ -282,6 +282,11 @@ std::string SummaryText(const Report& report) {
         Line("inputs", absl::StrCat(absl::StrJoin(report.model.inputs, ", "),
                                     " (", report.model.inputs_source, ")"));
   }
+  return text + BuildText(report);
+}
+
+std::string BuildText(const Report& report) {
+  std::string text;
   if (report.coverage)
     text += CoverageText(*report.coverage, report.compiled_time_share);
   if (report.compile) {

@@ -64,38 +64,25 @@ std::string OutputsText(const c10::IValue& result) {
   return text;
 }
 
-// What the command line says of compiling has been settled when it was saved.
-absl::Status RefuseCompileOptions(const Options& options) {
-  for (const auto& [given, name] :
-       {std::pair(!options.dtype.empty(), "--dtype"),
-        {!options.dump_directory.empty(), "--dump"},
-        {!options.target.empty(), "--target"},
-        {options.emulate_eager_casts, "--emulate-eager-casts"},
-        {options.unchecked_indices, "--unchecked-indices"},
-        {options.tf32_matmul || !options.tf32_convolution, "--tf32"},
-        {!options.disabled.empty(), "--disable"},
-        {!options.json.empty(), "--json"}}) {
-    if (given) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.model, " was compiled before: ", name,
-          " has no effect on it; give it the TorchScript file instead"));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // One call of what `aitune deploy` saved.
 absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
                                           Progress& progress) {
-  AITUNE_RETURN_IF_ERROR(RefuseCompileOptions(options));
+  const std::string compiled =
+      absl::StrCat(options.model, " was compiled before");
+  AITUNE_RETURN_IF_ERROR(RefuseOptions(options, kCompilerOptions, compiled));
+  AITUNE_RETURN_IF_ERROR(RefuseOptions(
+      options,
+      {"--dtype", "--tf32", "--disable", "--cache", "--no-cache", "--json"},
+      compiled));
   AITUNE_RETURN_IF_ERROR(CheckOutputFiles(options));
-  if (options.threads > 0) at::set_num_threads(options.threads);
+  if (options.compile.threads > 0) at::set_num_threads(options.compile.threads);
   AITUNE_RETURN_IF_ERROR(SubstituteOperators(options));
   progress.Update("load", 0, 0);
   AITUNE_ASSIGN_OR_RETURN(
       const std::unique_ptr<ait::Module> module,
-      ait::Module::LoadCheckpoint(options.model, /*digest=*/"",
-                                  options.device_given ? options.device : ""));
+      ait::Module::LoadCheckpoint(
+          options.model, /*digest=*/"",
+          options.given.count("--device") > 0 ? options.compile.device : ""));
   frontend::InputChoice choice;
   choice.specs = options.inputs;
   choice.samples_file = options.inputs_file;
@@ -105,9 +92,12 @@ absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
   AITUNE_ASSIGN_OR_RETURN(const frontend::ValueList arguments,
                           frontend::TypicalArguments(inputs, options.seed));
   progress.Update("run", 0, 0);
-  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, module->Run(arguments));
+  AITUNE_ASSIGN_OR_RETURN(c10::IValue result, module->Run(arguments));
+  // The copy waits for what a GPU may have found.
+  result = frontend::ToCpu(result);
+  AITUNE_RETURN_IF_ERROR(module->TakeFailedCheck());
   progress.Finish();
-  return frontend::ToCpu(result);
+  return result;
 }
 
 }  // namespace
@@ -146,9 +136,8 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
   }
   const std::string outputs = OutputsText(*result);
   if (!options.json.empty()) {
-    absl::StatusOr<Report> report = StartReport(options, *subject, **compiled);
-    if (!report.ok()) return report.status();
-    absl::Status published = Publish(options, *report, outputs);
+    Report report = StartReport(options, *subject, **compiled);
+    absl::Status published = Publish(options, report, outputs);
     if (!published.ok()) return published;
   } else if (options.output_file.empty()) {
     std::cout << outputs << std::flush;

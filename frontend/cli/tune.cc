@@ -50,16 +50,6 @@ absl::StatusOr<c10::IValue> RunToTheEnd(const frontend::CompiledModel& compiled,
   return on_cpu;
 }
 
-// What the versions are for that sizes of the check made necessary.
-void AddVersions(const frontend::CompiledModel& compiled, Report& report) {
-  const std::vector<const frontend::CompiledModel*> versions =
-      compiled.versions();
-  for (size_t i = 1; i < versions.size(); ++i) {
-    for (const std::string& note : versions[i]->report().notes)
-      report.compile->notes.push_back(absl::StrCat("version ", i, ": ", note));
-  }
-}
-
 // The share of the steps' time that is not LibTorch's; nothing where LibTorch
 // runs none, or where another version of the model serves a typical call.
 std::optional<double> MeasureCompiledShare(
@@ -90,7 +80,7 @@ std::optional<double> MeasureCompiledShare(
 absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   absl::StatusOr<Subject> subject = LoadSubject(options, progress);
   if (!subject.ok()) return subject.status();
-  if (options.compile_to != CompilePhase::Executable) {
+  if (options.compile.compileTo != CompilePhase::Executable) {
     absl::StatusOr<std::string> ir = frontend::CompileToIr(
         subject->model, subject->inputs, MakeBuildOptions(options, progress));
     progress.Finish();
@@ -102,8 +92,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
     return loaded;
   auto compiled = BuildSubject(options, *subject, progress);
   if (!compiled.ok()) return compiled.status();
-  absl::StatusOr<Report> report = StartReport(options, *subject, **compiled);
-  if (!report.ok()) return report.status();
+  Report report = StartReport(options, *subject);
 
   absl::StatusOr<std::vector<std::vector<int64_t>>> sizes =
       frontend::BoundarySizes(**compiled, subject->inputs, options.seed);
@@ -120,37 +109,40 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   };
   check.gpu = subject->gpu;
   check.source = &subject->model;
-  report->check = frontend::CheckAgainstEager(
+  report.check = frontend::CheckAgainstEager(
       [&](const frontend::ValueList& arguments) {
         return RunToTheEnd(**compiled, arguments);
       },
       subject->peer(), *cases, check);
-  AddVersions(**compiled, *report);
-  const bool agrees = report->check->agrees();
+  std::vector<frontend::BuiltVersion> versions;
+  for (const frontend::CompiledModel* version : (*compiled)->versions())
+    versions.push_back(version->Describe());
+  AddBuild(versions, subject->cache == nullptr ? subject->no_cache : "",
+           report);
+  const bool agrees = report.check->agrees();
   if (agrees && options.seconds > 0) {
     progress.Update("time", 0, 0);
     absl::StatusOr<std::vector<TimingRow>> rows =
         TimeSubject(options, *subject, **compiled, {"eager", "torchscript"});
     if (!rows.ok()) return rows.status();
-    report->timing = *std::move(rows);
-    report->compiled_time_share =
+    report.timing = *std::move(rows);
+    report.compiled_time_share =
         MeasureCompiledShare(options, *subject, **compiled);
   }
   // Again: its arenas and graphs are made by its first calls.
-  report->memory->executable = (*compiled)->MemoryInBytes();
-  if (report->gpu) {
-    report->gpu->memory = (*compiled)->MemoryInBytes();
-    report->gpu->graph_reason = (*compiled)->GraphReason();
+  report.memory->executable = (*compiled)->MemoryInBytes();
+  if (report.gpu) {
+    report.gpu->memory = (*compiled)->MemoryInBytes();
+    report.gpu->graph_reason = (*compiled)->GraphReason();
   }
   progress.Finish();
   absl::Status published =
-      Publish(options, *report, options.explain ? ExplainText(*report) : "");
+      Publish(options, report, options.explain ? ExplainText(report) : "");
   if (!published.ok()) return published;
   if (!agrees) {
     std::cerr << "aitune: the compiled model "
-              << (report->check->compared()
-                      ? "differs from eager"
-                      : "could not be compared with eager")
+              << (report.check->compared() ? "differs from eager"
+                                           : "could not be compared with eager")
               << "; do not use it (see above)\n";
   }
   return agrees ? kSuccess : kWrongResult;

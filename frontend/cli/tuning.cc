@@ -9,7 +9,7 @@
 namespace aitune::cli {
 
 absl::StatusOr<int> ManageTuning(const Options& options) {
-  std::string file = options.tuning_database;
+  std::string file = options.compile.tuning.database;
   if (file.empty()) {
     const absl::StatusOr<std::filesystem::path> usual = DefaultTuningDatabase();
     if (!usual.ok()) return usual.status();

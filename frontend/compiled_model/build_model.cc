@@ -184,8 +184,30 @@ CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
 
 }  // namespace
 
+absl::Status CheckCompileOptions(const CompileOptions& options) {
+  AITUNE_ASSIGN_OR_RETURN(const Device device, Device::Parse(options.device));
+  const bool on_gpu = GpuOf(device) >= 0;
+  const auto no_effect = [&](const std::string& option, const char* why) {
+    return absl::InvalidArgumentError(absl::StrCat(option, " has no effect on ",
+                                                   device.ToString(), ", ", why,
+                                                   "; leave it out"));
+  };
+  if (!on_gpu && (options.tf32Matmul || !options.tf32Convolution))
+    return no_effect("the choice of what may round to tf32",
+                     "which computes in float32");
+  if (!on_gpu) return absl::OkStatus();
+  if (!options.target.empty())
+    return no_effect(absl::StrCat("the target ", options.target),
+                     "for which code is made of the GPU's own kind");
+  if (options.tuning.budgetSeconds > 0)
+    return no_effect("a time to search for schedules",
+                     "whose kernels have no schedules to search");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
     const Model& model, const ModelInputs& inputs, const BuildOptions& asked) {
+  AITUNE_RETURN_IF_ERROR(CheckCompileOptions(asked.compile));
   BuildOptions options = asked;
   AITUNE_ASSIGN_OR_RETURN(const SymbolAssignment assignment,
                           AssignSymbols(inputs.specs));

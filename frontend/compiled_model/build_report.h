@@ -43,6 +43,17 @@ struct CacheReport {
   bool stored = false;
 };
 
+// All that is told of a version of a model, which may be gone by then.
+struct BuiltVersion {
+  BuildReport report;
+  CacheReport cache;
+  // As CompiledModel::phase_seconds.
+  std::vector<std::pair<std::string, double>> phase_seconds;
+  int64_t memory_bytes = 0;  // as CompiledModel::MemoryInBytes, before a call
+  int gpu = -1;              // that it is for; -1: the CPU
+  std::string graph_reason;  // as CompiledModel::GraphReason
+};
+
 // "hit", "miss", "off".
 const char* Name(CacheReport::Outcome outcome);
 

@@ -17,13 +17,22 @@
 #include "compiler/plugin/LoadedPlugins.h"
 #include "frontend/compiled_model/artifact.h"
 #include "frontend/torchscript/substitution.h"
+#include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
+#include "runtime/device/device.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/target/build_id.h"
 #include "runtime/target/host_target.h"
 
 namespace aitune::frontend {
 namespace {
+
+// "cuda" is a name of the first GPU.
+std::string DeviceText(const std::string& name) {
+  const absl::StatusOr<Device> device = Device::Parse(name);
+  if (!device.ok() || GpuOf(*device) < 0) return name;
+  return absl::StrCat(device->type, ":", GpuOf(*device));
+}
 
 // Every field but `progress`. A field that is added breaks this line, so that
 // nobody forgets to think about whether results depend on it.
@@ -43,12 +52,12 @@ std::string TextOf(const CompileOptions& options) {
   const auto& [compile_to, measure, emulate, unchecked, device, threads, dump,
                target, tf32_matmul, tf32_convolution, tuning, progress] =
       options;
-  return absl::StrCat(
-      "to=", static_cast<int>(compile_to), " measure=", measure,
-      " emulate=", emulate, " unchecked=", unchecked, " device=", device,
-      " threads=", threads > 0 ? threads : at::get_num_threads(),
-      " dump=", dump, " target=", target, " tf32=", tf32_matmul,
-      tf32_convolution, TextOf(tuning));
+  return absl::StrCat("to=", static_cast<int>(compile_to), " measure=", measure,
+                      " emulate=", emulate, " unchecked=", unchecked,
+                      " device=", DeviceText(device), " threads=",
+                      threads > 0 ? threads : at::get_num_threads(),
+                      " dump=", dump, " target=", target, " tf32=", tf32_matmul,
+                      tf32_convolution, TextOf(tuning));
 }
 
 std::string TextOf(const TraceOptions& options) {

@@ -168,6 +168,11 @@ absl::Status CompiledModel::TakeFailedCheck() const {
   return absl::OkStatus();
 }
 
+BuiltVersion CompiledModel::Describe() const {
+  return {report_,         cache_, phase_seconds_,
+          MemoryInBytes(), gpu_,   GraphReason()};
+}
+
 std::vector<const CompiledModel*> CompiledModel::versions() const {
   std::vector<const CompiledModel*> versions = {this};
   if (others_ == nullptr) return versions;

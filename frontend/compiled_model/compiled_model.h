@@ -27,6 +27,10 @@
 
 namespace aitune::frontend {
 
+// kInvalidArgument for options that have no effect on what `options.device`
+// names, such as a target on a GPU: who asks for them expects one.
+absl::Status CheckCompileOptions(const CompileOptions& options);
+
 struct BuildOptions {
   CompileOptions compile;
   TraceOptions trace;
@@ -54,9 +58,10 @@ class CompiledModel {
   // Traces, compiles and loads `model` for inputs of these kinds, or takes what
   // the cache has of exactly that; the model is only read, and must stay.
   // Whatever the cache has that does not fit or can't be loaded is compiled
-  // anew. Errors: kInvalidArgument when the inputs do not fit forward or the
-  // model raises for them, and those of CompileTrace and CpuExecutable::Load.
-  // Takes seconds; options.compile.progress tells where it is.
+  // anew. Errors: those of CheckCompileOptions, kInvalidArgument when the
+  // inputs do not fit forward or the model raises for them, and those of
+  // CompileTrace and CpuExecutable::Load. Takes seconds; options.compile.progress
+  // tells where it is.
   static absl::StatusOr<std::unique_ptr<CompiledModel>> Build(
       const Model& model, const ModelInputs& inputs,
       const BuildOptions& options);
@@ -128,6 +133,9 @@ class CompiledModel {
   const std::vector<std::pair<std::string, double>>& phase_seconds() const {
     return phase_seconds_;
   }
+
+  // What is told of this version.
+  BuiltVersion Describe() const;
 
   // The values of the plan's symbols for these arguments.
   absl::StatusOr<std::vector<int64_t>> SymbolValues(

@@ -268,6 +268,37 @@ TEST_F(CompiledModelCache, PlansForAGpuAreForThatGpuAlone) {
               HasSubstr("not for the CPU"));
 }
 
+TEST(KeyOfBuild, CudaIsTheFirstGpu) {
+  const auto key = [](const std::string& device) {
+    CompileOptions compile;
+    compile.device = device;
+    return KeyOfBuild("model", {}, compile, {}, "a GPU").hex();
+  };
+  EXPECT_EQ(key("cuda"), key("cuda:0"));
+  EXPECT_NE(key("cuda"), key("cuda:1"));
+  EXPECT_NE(key("cuda"), key("cpu"));
+}
+
+TEST(CheckCompileOptions, WhatHasNoEffectIsRefused) {
+  CompileOptions options;
+  EXPECT_TRUE(CheckCompileOptions(options).ok());
+  options.target = "avx2";
+  EXPECT_TRUE(CheckCompileOptions(options).ok());
+  options.device = "cuda:1";
+  EXPECT_EQ(CheckCompileOptions(options).message(),
+            "the target avx2 has no effect on cuda:1, for which code is made "
+            "of the GPU's own kind; leave it out");
+  options.target.clear();
+  options.tf32Matmul = true;
+  EXPECT_TRUE(CheckCompileOptions(options).ok());
+  options.tuning.budgetSeconds = 30;
+  EXPECT_THAT(std::string(CheckCompileOptions(options).message()),
+              HasSubstr("search for schedules has no effect on cuda:1"));
+  options.device = "cpu";
+  EXPECT_THAT(std::string(CheckCompileOptions(options).message()),
+              HasSubstr("tf32 has no effect on cpu"));
+}
+
 TEST(ModelSha256, IsOfWhatTheModelComputes) {
   const auto hash = [](const std::string& source) {
     auto model = Model::FromSource(source);

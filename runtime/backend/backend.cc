@@ -193,6 +193,13 @@ std::string Backend::Describe() const {
   return absl::StrCat(name(), "(", config_->Describe(), ")");
 }
 
+absl::Status Backend::TakeFailedCheck() const {
+  std::shared_lock<StateLock> lock(lock_);
+  if (state() != BackendState::kActive && state() != BackendState::kDeployed)
+    return absl::OkStatus();
+  return implementation_->TakeFailedCheck();
+}
+
 std::vector<std::string> Backend::Notes() const {
   std::shared_lock<StateLock> lock(lock_);
   if (state() == BackendState::kInit) return {};

@@ -88,6 +88,11 @@ class Backend {
   absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) const;
 
+  // The error of an earlier call that Infer did not wait for, such as an index
+  // out of range on a GPU: sure to be known once the result was waited for, and
+  // told once. OK where there is none, and in states that run nothing.
+  absl::Status TakeFailedCheck() const;
+
   // "TorchInductorBackend_" and the configuration's key.
   std::string Key() const;
   // "TorchInductorBackend(mode=max-autotune)".

@@ -85,6 +85,9 @@ class BackendImplementation {
   virtual absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) const = 0;
 
+  // See Backend::TakeFailedCheck. Called by many threads at once.
+  virtual absl::Status TakeFailedCheck() const { return absl::OkStatus(); }
+
   // What a report tells of the built model, a line each, such as what another
   // runs and why. Thread-safe.
   virtual std::vector<std::string> Notes() const { return {}; }

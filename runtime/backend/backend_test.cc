@@ -289,6 +289,17 @@ TEST_F(BackendTest, ALoadedBackendCanBeActivatedAndSavedAgain) {
   EXPECT_EQ(again->SerializeAsString(), SavedState()->SerializeAsString());
 }
 
+TEST_F(BackendTest, FailedChecksAreToldByWhatRuns) {
+  behavior_->take_failed_check = [] {
+    return absl::InvalidArgumentError("index 40 is out of range");
+  };
+  EXPECT_TRUE(backend_->TakeFailedCheck().ok());
+  ASSERT_TRUE(backend_->Build(MakeFakeRequest()).ok());
+  EXPECT_EQ(backend_->TakeFailedCheck().message(), "index 40 is out of range");
+  ASSERT_TRUE(backend_->Deactivate().ok());
+  EXPECT_TRUE(backend_->TakeFailedCheck().ok());
+}
+
 TEST_F(BackendTest, ToJsonWritesTheConfiguration) {
   const std::string path = testing::TempDir() + "/backend.json";
   ASSERT_TRUE(backend_->ToJson(path).ok());

@@ -58,6 +58,10 @@ class FakeImplementation : public BackendImplementation {
     --behavior_->infers_inside;
     return result;
   }
+  absl::Status TakeFailedCheck() const override {
+    return behavior_->take_failed_check ? behavior_->take_failed_check()
+                                        : absl::OkStatus();
+  }
   absl::Status Save(BackendStateProto* state) const override {
     state->set_implementation("artifact");
     return absl::OkStatus();

@@ -41,6 +41,7 @@ struct FakeBehavior {
   std::function<absl::StatusOr<std::vector<OwnedValue>>(
       absl::Span<const RegionValue>)>
       infer;
+  std::function<absl::Status()> take_failed_check;
 
   std::atomic<int> builds{0}, activations{0}, deactivations{0}, deployments{0},
       loads{0}, infers{0};

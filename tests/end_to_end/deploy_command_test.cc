@@ -111,6 +111,45 @@ TEST(DeployCommand, TimesBackendsAtEachBatchSize) {
   EXPECT_THAT(outcome.err, HasSubstr("chosen     "));
 }
 
+TEST(DeployCommand, ShipsTheBuildThatTuneHasVerified) {
+  const std::string with =
+      " net.pt --input 'float32[1..4,8]' --cache shared --seconds 0.02 "
+      "--emulate-eager-casts --target avx2 --threads 1 --seed 3 --json - ";
+  const Outcome tuned = Aitune("tune" + with);
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const json verified = json::parse(tuned.out);
+  EXPECT_EQ(verified["compile"]["cache"]["outcome"], "miss");
+  const std::string one =
+      "--strategy OneBackend --backend "
+      "'TorchInductorBackend(mode=max-autotune)' ";
+  const Outcome deployed = Aitune("deploy" + with + one + "--explain");
+  ASSERT_EQ(deployed.code, 0) << deployed.err;
+  const json shipped = json::parse(deployed.out);
+  EXPECT_EQ(shipped["compile"]["cache"]["outcome"], "hit");
+  EXPECT_EQ(shipped["compile"]["cache"]["key"],
+            verified["compile"]["cache"]["key"]);
+  EXPECT_EQ(shipped["compile"]["this_process"]["kernels_compiled"], 0);
+  // The same fields, and the same verdicts on the same inputs.
+  for (const char* part : {"coverage", "check", "compile", "memory", "model"}) {
+    ASSERT_TRUE(shipped.contains(part)) << part;
+    for (const auto& [name, value] : verified[part].items()) {
+      if (name != "time_share") {
+        EXPECT_TRUE(shipped[part].contains(name)) << part << " " << name;
+      }
+    }
+  }
+  EXPECT_EQ(shipped["check"], verified["check"]);
+  EXPECT_THAT(deployed.err, HasSubstr("compiled   "));
+  EXPECT_THAT(deployed.err, HasSubstr("checked    agrees with eager on"));
+  // Other options are another build.
+  const Outcome other = Aitune(
+      "deploy net.pt --input 'float32[1..4,8]' --cache shared --seconds 0.02 "
+      "--threads 1 --seed 3 --json - " +
+      one);
+  ASSERT_EQ(other.code, 0) << other.err;
+  EXPECT_EQ(json::parse(other.out)["compile"]["cache"]["outcome"], "miss");
+}
+
 TEST(DeployCommand, SaysWhatIsWrong) {
   const std::string deploy = "deploy net.pt --input 'float32[1..4,8]' ";
   for (const auto& [arguments, code, text] :
@@ -121,6 +160,10 @@ TEST(DeployCommand, SaysWhatIsWrong) {
         {"--strategy MinLatency --latency-budget 3", 2, "--strategy"},
         {"--latency-budget 1e-5 --seconds 0.02 --no-cache", 1,
          "No backend satisfied latency budget"},
+        {"--tf32 all", 1, "tf32 has no effect on cpu"},
+        {"--backend TorchScriptBackend --target avx2", 1,
+         "no backend of --backend compiles: --target has no effect"},
+        {"--transfer", 2, "--tune-budget"},
         {"--html /nowhere/x", 1, "/nowhere/x"}}) {
     const Outcome outcome = Aitune(deploy + arguments);
     EXPECT_EQ(outcome.code, code) << arguments << "\n" << outcome.err;
@@ -138,6 +181,10 @@ TEST(DeployCommand, RunRefusesDamageAndOptionsOfCompiling) {
       Aitune("run damaged.aitune --inputs samples.pt --dtype bf16");
   EXPECT_EQ(converted.code, 1);
   EXPECT_THAT(ErrorLine(converted), HasSubstr("--dtype has no effect"));
+  const Outcome targeted =
+      Aitune("run damaged.aitune --inputs samples.pt --no-measure");
+  EXPECT_EQ(targeted.code, 1);
+  EXPECT_THAT(ErrorLine(targeted), HasSubstr("--no-measure has no effect"));
   const std::string path = Path("damaged.aitune");
   std::string bytes = ReadFile(path);
   bytes[bytes.size() / 2] ^= 1;

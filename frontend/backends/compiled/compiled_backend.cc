@@ -1,13 +1,16 @@
 // TorchInductorBackend: the model compiled by this library, a version for each
 // kind of inputs.
+#include <ATen/Context.h>
 #include <ATen/core/ivalue.h>
 
-#include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/backends/compile_settings.h"
+#include "frontend/backends/compiled/build_version.h"
 #include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/backends/torch_backend.h"
@@ -27,8 +30,6 @@ namespace aitune::frontend {
 namespace {
 
 constexpr char kName[] = "TorchInductorBackend";
-// How far beyond a call's size a dynamic axis is compiled for.
-constexpr int kReach = 2;
 
 using Table = DispatchTable<CompiledModel>;
 
@@ -58,9 +59,13 @@ class CompiledBackend : public TorchBackend {
   std::vector<std::string> Notes() const override;
   std::optional<DataType> narrowed_to() const override {
     if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
-    if (options_.tf32_matmul) return DataType::kFloat16;
+    // As exact as eager where LibTorch is told the same.
+    if (OptionsOfVersion(*settings_, options_, gpu()).tf32Matmul &&
+        !at::globalContext().allowTF32CuBLAS())
+      return DataType::kFloat16;
     return std::nullopt;
   }
+  absl::Status TakeFailedCheck() const override;
   absl::Status SaveMore(BackendStateProto* state,
                         TorchBackendStateProto* more) const override;
   absl::Status LoadMore(const BackendStateProto& state,
@@ -74,17 +79,16 @@ class CompiledBackend : public TorchBackend {
   absl::StatusOr<Table::Version> Compile(
       const CompileRequest& request, absl::Span<const RegionValue> leaves,
       absl::Span<const CallInput> call) const;
-  absl::StatusOr<std::unique_ptr<CompiledModel>> BuildVersion(
-      absl::Span<const InputDescription> wanted,
-      const ValueList& arguments) const;
-  // `wanted` with fixed sizes where the model takes no others.
-  std::vector<InputDescription> WithoutFixedAxes(
+  absl::StatusOr<std::unique_ptr<CompiledModel>> BuildFor(
       absl::Span<const InputDescription> wanted,
       const ValueList& arguments) const;
   absl::StatusOr<std::vector<OwnedValue>> RunEager(
       absl::Span<const RegionValue> inputs) const;
   absl::Status CheckGraph(const CompiledModel& compiled) const;
-  // The option cpp.threads, for as long as the result lives.
+  // A version that calls will run, whose failed checks are to be told.
+  std::shared_ptr<CompiledModel> Loaded(
+      std::unique_ptr<CompiledModel> version) const;
+  // The threads that the options ask for, for as long as the result lives.
   ScopedThreadCount Threads() const;
   absl::StatusOr<ArtifactBlobs> BlobsOf(const KeptVersion& version) const;
   // Loads what is kept. A machine of another kind compiles anew.
@@ -92,6 +96,10 @@ class CompiledBackend : public TorchBackend {
 
   const TorchInductorBackendConfig config_;
   const InductorOptions options_;
+  // Not null; as they were when the model was built.
+  std::shared_ptr<const CompileSettings> settings_ =
+      std::make_shared<const CompileSettings>();
+  mutable bool has_version_ = false;  // with the table's lock for compiling
   std::filesystem::path folder_;
   std::unique_ptr<Cache> cache_;
   GraphSpec spec_;
@@ -102,10 +110,17 @@ class CompiledBackend : public TorchBackend {
   mutable std::mutex kept_mutex_;
   mutable std::vector<KeptVersion> kept_;
   mutable std::set<std::string> notes_;
+
+  mutable std::mutex loaded_mutex_;
+  mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
 };
 
 absl::Status CompiledBackend::Prepare(BuildContext* context) {
   if (context != nullptr) {
+    settings_ = source()->compile_settings();
+    if (settings_ == nullptr)
+      settings_ = std::make_shared<const CompileSettings>();
+    has_version_ = false;
     if (config_.options.has_value() && options_.cudagraphs && gpu() < 0)
       return absl::InvalidArgumentError(
           "the option triton.cudagraphs has no effect on a CPU; leave it out, "
@@ -120,8 +135,10 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
           "CUDA graphs are not used: the model runs on a CPU");
     folder_ = context->cache_dir();
     spec_ = context->graph_spec();
-    if (!folder_.empty()) {
-      absl::StatusOr<std::unique_ptr<Cache>> cache = Cache::Open(folder_);
+    const std::filesystem::path cached =
+        settings_->cache_folder.empty() ? folder_ : settings_->cache_folder;
+    if (!cached.empty()) {
+      absl::StatusOr<std::unique_ptr<Cache>> cache = Cache::Open(cached);
       if (cache.ok()) {
         cache_ = *std::move(cache);
       } else {
@@ -206,88 +223,44 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
   return source()->FlattenResult(result);
 }
 
-ScopedThreadCount CompiledBackend::Threads() const {
-  return ScopedThreadCount(options_.cpp_threads > 0
-                               ? static_cast<int>(options_.cpp_threads)
-                               : ThreadCount());
+absl::Status CompiledBackend::TakeFailedCheck() const {
+  if (gpu() < 0) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(loaded_mutex_);
+  for (const std::weak_ptr<const CompiledModel>& version : loaded_) {
+    if (const auto compiled = version.lock())
+      AITUNE_RETURN_IF_ERROR(compiled->TakeFailedCheck());
+  }
+  return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildVersion(
+ScopedThreadCount CompiledBackend::Threads() const {
+  const int threads = options_.cpp_threads > 0
+                          ? static_cast<int>(options_.cpp_threads)
+                          : settings_->options.threads;
+  return ScopedThreadCount(threads > 0 ? threads : ThreadCount());
+}
+
+absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
     absl::Span<const InputDescription> wanted,
     const ValueList& arguments) const {
   BuildOptions build;
-  build.compile.measureCandidates = options_.max_autotune;
-  build.compile.emulateEagerCasts = options_.emulate_precision_casts;
-  build.compile.uncheckedIndices = options_.unchecked_indices;
-  build.compile.threads =
-      options_.cpp_threads > 0 ? static_cast<int>(options_.cpp_threads) : 0;
-  build.compile.tf32Matmul = options_.tf32_matmul;
-  build.compile.tf32Convolution = options_.tf32_convolution;
-  build.compile.dumpDirectory = options_.debug_dir;
-  build.compile.device = Device::Gpu(gpu()).ToString();
+  build.compile = OptionsOfVersion(*settings_, options_, gpu());
+  build.trace.seed = settings_->seed;
   build.cuda_graphs = options_.cudagraphs;
   build.cache = cache_.get();
   build.keep_artifact = true;
   build.model_sha256 = model_id_;
-  const ModelInputs inputs = InputsToBuild(wanted, arguments, kReach);
-  if (IsEnabled(LogChannel::kOutputCode)) {
-    BuildOptions print = build;
-    print.compile.compileTo = CompilePhase::LLVM;
-    absl::StatusOr<std::string> code = CompileToIr(*model(), inputs, print);
-    if (code.ok()) Log(LogChannel::kOutputCode, *code);
+  const bool is_first = !std::exchange(has_version_, true);
+  if (!is_first) {
+    // Made while somebody waits for a call.
+    build.compile.progress = nullptr;
+    build.compile.tuning.budgetSeconds = 0;
   }
-  // The version must be right for this call, whatever else it is right for.
-  const auto build_for = [&](const ModelInputs& wanted_inputs)
-      -> absl::StatusOr<std::unique_ptr<CompiledModel>> {
-    BuildOptions around = build;
-    if (!wanted_inputs.samples.has_value()) {
-      AITUNE_ASSIGN_OR_RETURN(around.trace.anchor,
-                              SymbolSizes(wanted_inputs.specs, arguments));
-    }
-    return CompiledModel::Build(*model(), wanted_inputs, around);
-  };
-  auto compiled = build_for(inputs);
-  if (compiled.ok() || inputs.samples.has_value() ||
-      !absl::IsInvalidArgument(compiled.status()))
-    return compiled;
-  // The model itself refuses sizes beyond those it was called with (a table of
-  // positions, say): at most the call's own then.
-  const ModelInputs nearer = InputsToBuild(wanted, arguments, 1);
-  compiled = build_for(nearer);
-  if (compiled.ok() || !absl::IsInvalidArgument(compiled.status()))
-    return compiled;
-  // Or an axis must have the size it has (that of a weight, say).
-  const std::vector<InputDescription> possible =
-      WithoutFixedAxes(wanted, arguments);
-  Log(LogChannel::kDynamic,
-      absl::StrCat(source()->name(), ": not every axis can be dynamic: ",
-                   std::string(compiled.status().message())));
-  return build_for(InputsToBuild(possible, arguments, kReach));
-}
-
-std::vector<InputDescription> CompiledBackend::WithoutFixedAxes(
-    absl::Span<const InputDescription> wanted,
-    const ValueList& arguments) const {
-  // By symbol: whether the model can be traced with it alone dynamic.
-  const auto only = [&](int symbol) {
-    std::vector<InputDescription> inputs(wanted.begin(), wanted.end());
-    ForEachDynamicAxis(inputs, arguments, [&](AxisRange& range, int64_t size) {
-      if (range.symbol != symbol) range = {size, size, -1};
-    });
-    return inputs;
-  };
-  std::map<int, bool> works;
-  std::vector<InputDescription> result(wanted.begin(), wanted.end());
-  ForEachDynamicAxis(result, arguments, [&](AxisRange& range, int64_t size) {
-    auto [known, added] = works.emplace(range.symbol, false);
-    if (added && range.symbol >= 0)
-      known->second =
-          MakeTrace(*model(),
-                    InputsToBuild(only(range.symbol), arguments, kReach), {})
-              .ok();
-    if (!known->second) range = {size, size, -1};
-  });
-  return result;
+  VersionRequest request{*model(), source()->name(), nullptr,
+                         is_first, wanted,           arguments};
+  if (settings_->inputs.has_value() && config_.dynamic != false)
+    request.asked = &*settings_->inputs;
+  return BuildVersion(request, build);
 }
 
 absl::StatusOr<Table::Version> CompiledBackend::Compile(
@@ -304,7 +277,7 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
   AITUNE_ASSIGN_OR_RETURN(ValueList arguments, source()->Unflatten(leaves));
   if (gpu() >= 0) arguments = ToCpu(arguments);
   absl::StatusOr<std::unique_ptr<CompiledModel>> compiled =
-      BuildVersion(wanted, arguments);
+      BuildFor(wanted, arguments);
   std::vector<InputDescription> inputs;
   if (compiled.ok()) {
     inputs = InputsOfVersion(wanted, (*compiled)->plan());
@@ -318,7 +291,7 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
       wanted.clear();
       for (const CallInput& input : call)
         wanted.push_back(InputDescription::Of(input));
-      compiled = BuildVersion(wanted, arguments);
+      compiled = BuildFor(wanted, arguments);
       inputs = wanted;
     }
   }
@@ -334,10 +307,20 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
     kept_.push_back(
         {(*compiled)->cache().key, (*compiled)->artifact(), inputs});
   }
+  if (settings_->built)
+    settings_->built(absl::StrCat(kName, "_", config_.Key()), **compiled);
   std::vector<SizeConstraint> constraints =
       ConstraintsOfVersion((*compiled)->plan());
-  return Table::Version{std::shared_ptr<CompiledModel>(*std::move(compiled)),
-                        std::move(inputs), std::move(constraints)};
+  return Table::Version{Loaded(*std::move(compiled)), std::move(inputs),
+                        std::move(constraints)};
+}
+
+std::shared_ptr<CompiledModel> CompiledBackend::Loaded(
+    std::unique_ptr<CompiledModel> version) const {
+  std::shared_ptr<CompiledModel> shared = std::move(version);
+  std::lock_guard<std::mutex> lock(loaded_mutex_);
+  loaded_.push_back(shared);
+  return shared;
 }
 
 absl::Status CompiledBackend::CheckGraph(const CompiledModel& compiled) const {
@@ -385,9 +368,10 @@ absl::StatusOr<ArtifactBlobs> CompiledBackend::BlobsOf(
         "inputs can't be described");
   CacheLookup found = cache_->Find(*key);
   if (!found.entry)
-    return absl::DataLossError(absl::StrCat(
-        "the compiled model is no longer in the cache in ", folder_.string(),
-        " (", std::string(Name(found.reason)), "); build it again"));
+    return absl::DataLossError(
+        absl::StrCat("the compiled model is no longer in the cache in ",
+                     cache_->folder().string(), " (",
+                     std::string(Name(found.reason)), "); build it again"));
   auto& blobs = found.entry->blobs;
   return ArtifactBlobs{std::move(blobs[kModelBlob]),
                        std::move(blobs[kConstantsBlob])};
@@ -426,7 +410,7 @@ absl::Status CompiledBackend::LoadKept() {
     std::vector<SizeConstraint> constraints =
         ConstraintsOfVersion(loaded->plan());
     versions.push_back(
-        {std::move(loaded), std::move(inputs), std::move(constraints)});
+        {Loaded(std::move(loaded)), std::move(inputs), std::move(constraints)});
   }
   for (Table::Version& version : versions) table_->Insert(std::move(version));
   return absl::OkStatus();
@@ -434,6 +418,7 @@ absl::Status CompiledBackend::LoadKept() {
 
 absl::Status CompiledBackend::SaveMore(BackendStateProto* state,
                                        TorchBackendStateProto* more) const {
+  *more->mutable_compile_options() = ToProto(settings_->options);
   std::lock_guard<std::mutex> lock(kept_mutex_);
   const std::filesystem::path folder =
       (folder_.empty() ? std::filesystem::temp_directory_path() : folder_) /
@@ -479,6 +464,9 @@ absl::Status CompiledBackend::LoadMore(const BackendStateProto& state,
     loaded.artifact = std::make_shared<const ArtifactBlobs>(ArtifactBlobs{
         std::move(blobs[kModelBlob]), std::move(blobs[kConstantsBlob])});
   }
+  CompileSettings settings;
+  settings.options = FromProto(more.compile_options());
+  settings_ = std::make_shared<const CompileSettings>(std::move(settings));
   std::lock_guard<std::mutex> lock(kept_mutex_);
   kept_ = std::move(kept);
   return absl::OkStatus();

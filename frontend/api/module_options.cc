@@ -1,0 +1,140 @@
+#include "frontend/api/module_options.h"
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/status/status_macros.h"
+
+namespace ait {
+namespace {
+
+using Setter = std::function<absl::Status(const std::string&, ModuleOptions&)>;
+
+absl::Status Expected(const std::string& what) {
+  return absl::InvalidArgumentError(absl::StrCat("is not ", what));
+}
+
+// A setter of one of `names`.
+Setter Choice(const std::vector<std::string>& names,
+              void (*set)(const std::string&, ModuleOptions&)) {
+  return [names, set](const std::string& value, ModuleOptions& options) {
+    for (const std::string& name : names) {
+      if (name != value) continue;
+      set(value, options);
+      return absl::OkStatus();
+    }
+    return Expected(absl::StrCat("one of ", absl::StrJoin(names, ", ")));
+  };
+}
+
+Setter Flag(void (*set)(bool, ModuleOptions&)) {
+  return [set](const std::string& value, ModuleOptions& options) {
+    if (value != "true" && value != "false") return Expected("true or false");
+    set(value == "true", options);
+    return absl::OkStatus();
+  };
+}
+
+Setter Text(void (*set)(const std::string&, ModuleOptions&)) {
+  return [set](const std::string& value, ModuleOptions& options) {
+    set(value, options);
+    return absl::OkStatus();
+  };
+}
+
+absl::Status SetThreads(const std::string& value, ModuleOptions& options) {
+  int threads = 0;
+  if (!absl::SimpleAtoi(value, &threads) || threads < 1)
+    return Expected("a number of threads");
+  options.compile.threads = threads;
+  return absl::OkStatus();
+}
+
+absl::Status SetBudget(const std::string& value, ModuleOptions& options) {
+  double seconds = 0;
+  if (!absl::SimpleAtod(value, &seconds) || !std::isfinite(seconds) ||
+      seconds < 0)
+    return Expected("a number of seconds");
+  options.compile.tuning.budgetSeconds = seconds;
+  return absl::OkStatus();
+}
+
+absl::Status SetDtype(const std::string& value, ModuleOptions& options) {
+  AITUNE_ASSIGN_OR_RETURN(options.dtype, ParseFloatingPoint(value));
+  return absl::OkStatus();
+}
+
+const std::map<std::string, Setter>& Setters() {
+  using Options = ModuleOptions;
+  using String = const std::string&;
+  static const auto* const setters = new std::map<std::string, Setter>{
+      {"device", Text([](String value, Options& o) { o.device = value; })},
+      {"cache", Text([](String value, Options& o) { o.cache_dir = value; })},
+      {"dump",
+       Text([](String value, Options& o) { o.compile.dumpDirectory = value; })},
+      {"tuning-database", Text([](String value, Options& o) {
+         o.compile.tuning.database = value;
+       })},
+      {"tune-worker", Text([](String value, Options& o) {
+         o.compile.tuning.worker = {value, "measure-schedules"};
+       })},
+      {"tune-budget", SetBudget},
+      {"threads", SetThreads},
+      {"dtype", SetDtype},
+      {"target",
+       Choice({"avx2", "avx512", "amx"},
+              [](String value, Options& o) { o.compile.target = value; })},
+      {"tf32", Choice({"none", "convolutions", "all"},
+                      [](String value, Options& o) {
+                        o.compile.tf32Matmul = value == "all";
+                        o.compile.tf32Convolution = value != "none";
+                      })},
+      {"emulate-eager-casts", Flag([](bool value, Options& o) {
+         o.compile.emulateEagerCasts = value;
+       })},
+      {"unchecked-indices", Flag([](bool value, Options& o) {
+         o.compile.uncheckedIndices = value;
+       })},
+      {"no-measure", Flag([](bool value, Options& o) {
+         o.compile.measureCandidates = !value;
+       })}};
+  return *setters;
+}
+
+}  // namespace
+
+absl::Status SetOption(const std::string& name, const std::string& value,
+                       ModuleOptions& options) {
+  const auto found = Setters().find(name);
+  if (found == Setters().end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no option '", name, "'; there are ",
+                     absl::StrJoin(Setters(), ", ",
+                                   [](std::string* out, const auto& setter) {
+                                     absl::StrAppend(out, setter.first);
+                                   })));
+  }
+  const absl::Status status = found->second(value, options);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the option ", name, ": '", value, "' ", status.message()));
+}
+
+absl::StatusOr<aitune::DataType> ParseFloatingPoint(const std::string& name) {
+  using aitune::DataType;
+  const std::optional<DataType> dtype = name == "bf16"   ? DataType::kBFloat16
+                                        : name == "fp16" ? DataType::kFloat16
+                                        : name == "fp32"
+                                            ? DataType::kFloat32
+                                            : aitune::ParseDataType(name);
+  if (dtype.has_value() && IsFloatingPoint(*dtype)) return *dtype;
+  return Expected(
+      "a floating-point dtype; known are float32, bfloat16, float16, float64");
+}
+
+}  // namespace ait

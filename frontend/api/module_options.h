@@ -1,0 +1,30 @@
+// ModuleOptions by the names and values of the command line, for interfaces
+// that have only text.
+#ifndef AITUNE_FRONTEND_API_MODULE_OPTIONS_H_
+#define AITUNE_FRONTEND_API_MODULE_OPTIONS_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "frontend/api/module.h"
+#include "runtime/tensor/data_type.h"
+
+namespace ait {
+
+// Sets what the command line's option --`name` sets to `value`: device, cache,
+// dtype, threads, target, tf32 (none, convolutions or all), dump,
+// tuning-database, tune-budget (in seconds), and, with true or false,
+// emulate-eager-casts, unchecked-indices and no-measure. Beside these
+// tune-worker: the `aitune` program, which a search measures with.
+// kInvalidArgument says which names or values there are.
+absl::Status SetOption(const std::string& name, const std::string& value,
+                       ModuleOptions& options);
+
+// float32 (or fp32), bfloat16 (bf16), float16 (fp16), float64.
+// kInvalidArgument for another name.
+absl::StatusOr<aitune::DataType> ParseFloatingPoint(const std::string& name);
+
+}  // namespace ait
+
+#endif  // AITUNE_FRONTEND_API_MODULE_OPTIONS_H_

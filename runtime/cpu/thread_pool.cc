@@ -1,7 +1,5 @@
 #include "runtime/cpu/thread_pool.h"
 
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -32,6 +30,8 @@ namespace {
 
 // About what it costs to wake a thread: spinning longer can't pay.
 constexpr std::chrono::microseconds kSpin(50);
+
+std::atomic<ThreadCountSource> thread_count_source = omp_get_max_threads;
 
 // Tells the thread sanitizer about the barriers of libgomp, which is not
 // instrumented.
@@ -136,9 +136,12 @@ void Run(int threads, absl::FunctionRef<void()> f) {
 int ThreadCount() {
   // Where libgomp gives a region one thread, OpenMP does not call it parallel.
   if (CurrentTeam() != nullptr || omp_in_parallel()) return 1;
-  // Not omp_get_max_threads: on a thread that LibTorch has not seen yet this
-  // first applies at::set_num_threads.
-  return std::clamp(at::get_num_threads(), 1, Team::kMaxThreads);
+  return std::clamp(thread_count_source.load(std::memory_order_relaxed)(), 1,
+                    Team::kMaxThreads);
+}
+
+void SetThreadCountSource(ThreadCountSource source) {
+  thread_count_source = source;
 }
 
 void ParallelRegion(absl::FunctionRef<void()> f) {

@@ -2,8 +2,9 @@
 //
 // A process that runs compiled code beside LibTorch must not have two pools
 // fight for the cores, so the threads are those of the libgomp that LibTorch
-// loads (oneDNN uses it as well). The number of threads is LibTorch's
-// (at::set_num_threads, OMP_NUM_THREADS). As everywhere with OpenMP, each
+// loads (oneDNN uses it as well). Their number is OpenMP's (OMP_NUM_THREADS), or
+// in a program with LibTorch that of at::set_num_threads, which the frontend
+// passes on (SetThreadCountSource). As everywhere with OpenMP, each
 // calling thread has workers of its own: callers that run concurrently should
 // divide the cores between them.
 //
@@ -24,8 +25,17 @@
 namespace aitune {
 
 // Threads that work started on this thread may use, this one included: 1 on a
-// thread that works for another, LibTorch's number otherwise. Thread-safe.
+// thread that works for another, the source's number otherwise. Thread-safe.
 int ThreadCount();
+
+// Returns the number of threads, at least 1, that work started on the calling
+// thread may use. Thread-safe.
+using ThreadCountSource = int (*)();
+
+// Makes `source` what ThreadCount() asks, in place of OpenMP: the runtime itself
+// does not link LibTorch, whose number is to hold where it is linked
+// (frontend/values/torch_threads.cc). Thread-safe; never null.
+void SetThreadCountSource(ThreadCountSource source);
 
 // Calls f on the calling thread. Until it returns, the ParallelFor calls that
 // it makes from this thread share one set of up to ThreadCount() threads: each

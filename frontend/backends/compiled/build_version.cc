@@ -77,7 +77,7 @@ CompileOptions OptionsOfVersion(const CompileSettings& settings,
                                 const InductorOptions& configured, int gpu) {
   CompileOptions options = settings.options;
   options.compileTo = CompilePhase::Executable;
-  options.device = gpu < 0 ? "cpu" : absl::StrCat("cuda:", gpu);
+  options.device = Device::Gpu(gpu).ToString();
   options.measureCandidates &= configured.max_autotune;
   options.emulateEagerCasts |= configured.emulate_precision_casts;
   options.uncheckedIndices |= configured.unchecked_indices;

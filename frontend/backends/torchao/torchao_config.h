@@ -1,7 +1,7 @@
 // The configuration of the quantising backend: one of torchao's, with the key
 // that AITune in Python gives it, and what is ours.
-#ifndef AITUNE_RUNTIME_BACKEND_TORCHAO_CONFIG_H_
-#define AITUNE_RUNTIME_BACKEND_TORCHAO_CONFIG_H_
+#ifndef AITUNE_FRONTEND_BACKENDS_TORCHAO_TORCHAO_CONFIG_H_
+#define AITUNE_FRONTEND_BACKENDS_TORCHAO_TORCHAO_CONFIG_H_
 
 #include <optional>
 #include <string>
@@ -9,12 +9,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "frontend/backends/torchao/torchao_quantization.h"
 #include "quant/options.h"
 #include "runtime/backend/backend_config.h"
 #include "runtime/backend/config_value.h"
-#include "runtime/backend/torchao_quantization.h"
 
-namespace aitune {
+namespace aitune::frontend {
 class TorchAOBackendConfig : public BackendConfig {
  public:
   // The quantisation of a backend that is given no configuration.
@@ -59,6 +59,6 @@ class TorchAOBackendConfig : public BackendConfig {
   static absl::StatusOr<TorchAOBackendConfig> FromDict(const ConfigDict& dict);
 };
 
-}  // namespace aitune
+}  // namespace aitune::frontend
 
-#endif  // AITUNE_RUNTIME_BACKEND_TORCHAO_CONFIG_H_
+#endif  // AITUNE_FRONTEND_BACKENDS_TORCHAO_TORCHAO_CONFIG_H_

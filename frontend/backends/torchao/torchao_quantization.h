@@ -1,8 +1,8 @@
 // torchao 0.18's configurations of the schemes: its classes, with its names,
 // fields, defaults and order, so that one written for it means the same here.
 // What torchao offers and we don't is an error, not a wish.
-#ifndef AITUNE_RUNTIME_BACKEND_TORCHAO_QUANTIZATION_H_
-#define AITUNE_RUNTIME_BACKEND_TORCHAO_QUANTIZATION_H_
+#ifndef AITUNE_FRONTEND_BACKENDS_TORCHAO_TORCHAO_QUANTIZATION_H_
+#define AITUNE_FRONTEND_BACKENDS_TORCHAO_TORCHAO_QUANTIZATION_H_
 
 #include <array>
 #include <cstdint>
@@ -16,7 +16,7 @@
 #include "runtime/backend/config_value.h"
 #include "runtime/tensor/data_type.h"
 
-namespace aitune {
+namespace aitune::frontend {
 namespace torchao {
 
 // A scale a row. Only the last axis, -1, is taken.
@@ -114,6 +114,6 @@ void SetOptions(const QuantizationConfig& config,
                 quant::QuantizationOptions* options);
 
 }  // namespace torchao
-}  // namespace aitune
+}  // namespace aitune::frontend
 
-#endif  // AITUNE_RUNTIME_BACKEND_TORCHAO_QUANTIZATION_H_
+#endif  // AITUNE_FRONTEND_BACKENDS_TORCHAO_TORCHAO_QUANTIZATION_H_

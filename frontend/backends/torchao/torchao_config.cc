@@ -1,4 +1,4 @@
-#include "runtime/backend/torchao_config.h"
+#include "frontend/backends/torchao/torchao_config.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 #include "runtime/backend/config_reader.h"
 #include "runtime/executable/status_macros.h"
 
-namespace aitune {
+namespace aitune::frontend {
 namespace {
 
 using torchao::QuantizationConfig;
@@ -151,4 +151,4 @@ absl::StatusOr<TorchAOBackendConfig> TorchAOBackendConfig::FromDict(
   return config;
 }
 
-}  // namespace aitune
+}  // namespace aitune::frontend

@@ -1,9 +1,9 @@
-#include "runtime/backend/torchao_config.h"
+#include "frontend/backends/torchao/torchao_config.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace aitune {
+namespace aitune::frontend {
 namespace {
 
 using testing::ElementsAre;
@@ -326,4 +326,4 @@ TEST(TorchAOConfigTest, FromDictTakesSomeFields) {
 }
 
 }  // namespace
-}  // namespace aitune
+}  // namespace aitune::frontend

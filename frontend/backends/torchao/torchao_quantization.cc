@@ -1,4 +1,4 @@
-#include "runtime/backend/torchao_quantization.h"
+#include "frontend/backends/torchao/torchao_quantization.h"
 
 #include <iterator>
 #include <type_traits>

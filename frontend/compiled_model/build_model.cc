@@ -16,6 +16,7 @@
 #include "frontend/values/gpu.h"
 #include "runtime/cuda/gpu_target.h"
 #include "runtime/device/device.h"
+#include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -186,7 +187,7 @@ CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
 
 absl::Status CheckCompileOptions(const CompileOptions& options) {
   AITUNE_ASSIGN_OR_RETURN(const Device device, Device::Parse(options.device));
-  const bool on_gpu = GpuOf(device) >= 0;
+  const bool on_gpu = device.gpu() >= 0;
   const auto no_effect = [&](const std::string& option, const char* why) {
     return absl::InvalidArgumentError(absl::StrCat(option, " has no effect on ",
                                                    device.ToString(), ", ", why,

@@ -30,8 +30,8 @@ namespace {
 // "cuda" is a name of the first GPU.
 std::string DeviceText(const std::string& name) {
   const absl::StatusOr<Device> device = Device::Parse(name);
-  if (!device.ok() || GpuOf(*device) < 0) return name;
-  return absl::StrCat(device->type, ":", GpuOf(*device));
+  if (!device.ok() || device->gpu() < 0) return name;
+  return absl::StrCat(device->type, ":", device->gpu());
 }
 
 // Every field but `progress`. A field that is added breaks this line, so that

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/backends/compiled/version_inputs.h"
+#include "runtime/device/device.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
 

@@ -21,7 +21,9 @@ namespace {
 // Restores LibTorch's number of threads.
 class ThreadPoolTest : public ::testing::Test {
  protected:
-  ThreadPoolTest() : before_(at::get_num_threads()) {}
+  ThreadPoolTest() : before_(at::get_num_threads()) {
+    SetThreadCountSource(at::get_num_threads);
+  }
   ~ThreadPoolTest() override { at::set_num_threads(before_); }
 
  private:

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/backend/config_reader.h"
-#include "runtime/executable/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::torchao {
 namespace {

@@ -1,4 +1,4 @@
-#include "frontend/torchscript/torch_util.h"
+#include "frontend/values/torch_util.h"
 
 #include <ATen/Functions.h>
 

@@ -75,6 +75,15 @@ class CompiledBackend : public TorchBackend {
   // Null beyond the limit of versions.
   absl::StatusOr<std::shared_ptr<CompiledModel>> Find(
       absl::Span<const RegionValue> inputs, OnMiss on_miss) const;
+  // What settings_ say to trace for; null: as each call is.
+  const ModelInputs* asked() const {
+    return settings_->inputs.has_value() && config_.dynamic != false
+               ? &*settings_->inputs
+               : nullptr;
+  }
+  // The first version of the inputs that were asked for, which is for their
+  // typical call.
+  absl::Status CompileForTypicalCall();
   // A version for a call with `leaves`, of which `call` is the description.
   absl::StatusOr<Table::Version> Compile(
       const CompileRequest& request, absl::Span<const RegionValue> leaves,
@@ -164,6 +173,7 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
   } else {
     kept_.clear();
     notes_.clear();
+    AITUNE_RETURN_IF_ERROR(CompileForTypicalCall());
     for (const Sample& sample : context->samples()) {
       AITUNE_RETURN_IF_ERROR(Find(Values(sample), OnMiss::kCompile).status());
     }
@@ -174,6 +184,15 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     kept_.clear();
   });
   return absl::OkStatus();
+}
+
+absl::Status CompiledBackend::CompileForTypicalCall() {
+  if (asked() == nullptr) return absl::OkStatus();
+  AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
+                          TypicalArguments(*asked(), settings_->seed));
+  if (gpu() >= 0) arguments = ToGpu(arguments, gpu());
+  AITUNE_ASSIGN_OR_RETURN(const Sample call, source()->Flatten(arguments));
+  return Find(Values(call), OnMiss::kCompile).status();
 }
 
 absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::Find(
@@ -256,11 +275,9 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
     build.compile.progress = nullptr;
     build.compile.tuning.budgetSeconds = 0;
   }
-  VersionRequest request{*model(), source()->name(), nullptr,
-                         is_first, wanted,           arguments};
-  if (settings_->inputs.has_value() && config_.dynamic != false)
-    request.asked = &*settings_->inputs;
-  return BuildVersion(request, build);
+  return BuildVersion(
+      {*model(), source()->name(), asked(), is_first, wanted, arguments},
+      build);
 }
 
 absl::StatusOr<Table::Version> CompiledBackend::Compile(

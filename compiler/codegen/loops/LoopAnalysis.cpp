@@ -12,19 +12,25 @@
 using namespace mlir;
 
 namespace aitune {
-namespace {
-
-constexpr unsigned kAllDims = 4096, kAllSymbols = 64;
-
-AffineMap toKey(ArrayRef<AffineExpr> exprs, MLIRContext *context) {
-  return AffineMap::get(kAllDims, kAllSymbols, exprs, context);
-}
-
 SmallVector<AffineExpr> sizesOf(Value tensor) {
   return mlir::ait::getSymbolicSizes(cast<RankedTensorType>(tensor.getType()));
 }
 
-} // namespace
+AffineMap toKey(ArrayRef<AffineExpr> exprs, MLIRContext *context) {
+  // More dims and symbols than a kernel has: maps of other counts differ.
+  constexpr unsigned kAllDims = 4096, kAllSymbols = 64;
+  return AffineMap::get(kAllDims, kAllSymbols, exprs, context);
+}
+
+Value stripReshapes(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<tensor::BitcastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
+            op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
 
 SmallVector<AffineExpr> getLoopSizes(linalg::GenericOp generic) {
   SmallVector<AffineExpr> sizes(generic.getNumLoops());
@@ -59,6 +65,31 @@ SmallVector<AffineExpr> bindLoops(linalg::GenericOp generic, unsigned number,
     if (auto dim = dyn_cast<AffineDimExpr>(expr))
       loops[dim.getPosition()] = at;
   return loops;
+}
+
+SmallVector<unsigned> openReducedLoops(linalg::GenericOp generic,
+                                       MutableArrayRef<AffineExpr> loops,
+                                       DimTable &dims) {
+  SmallVector<unsigned> reduced;
+  SmallVector<AffineExpr> sizes = getLoopSizes(generic);
+  for (auto [loop, size, iterator] :
+       llvm::zip(loops, sizes, generic.getIteratorTypesArray())) {
+    if (iterator != utils::IteratorType::reduction)
+      continue;
+    loop = size == 1 ? getAffineConstantExpr(0, generic.getContext())
+                     : dims.make(size);
+    if (auto dim = dyn_cast<AffineDimExpr>(loop))
+      reduced.push_back(dim.getPosition());
+  }
+  return reduced;
+}
+
+TypedAttr getNeutral(linalg::GenericOp generic, unsigned result) {
+  Attribute number;
+  auto fill = generic.getDpsInits()[result].getDefiningOp<linalg::FillOp>();
+  if (!fill || !matchPattern(fill.getInputs()[0], m_Constant(&number)))
+    return nullptr;
+  return cast<TypedAttr>(number);
 }
 
 SmallVector<AffineExpr> reshapeIndex(Operation *reshape,
@@ -238,22 +269,18 @@ void LoopAnalysis::visit(Value tensor, ArrayRef<AffineExpr> exprs) {
   bool outerInReduction = inReduction;
   inReduction = true;
   SmallVector<AffineExpr> sizes = getLoopSizes(generic);
-  bool scan = isScan(generic);
   for (auto [loop, size, iterator] :
        llvm::zip(loops, sizes, generic.getIteratorTypesArray())) {
     if (iterator != utils::IteratorType::reduction)
       continue;
-    if (scan)
+    if (isScan(generic))
       for (unsigned dim : dimsOf(loop)) {
         scanned.insert(dim);
         observed.insert(dim);
       }
-    loop = size == 1 ? getAffineConstantExpr(0, tensor.getContext())
-                     : dims.make(size);
-    if (auto dim = dyn_cast<AffineDimExpr>(loop))
-      reduction.reducedDims.push_back(dim.getPosition());
     weight *= getConstant(size).value_or(64);
   }
+  reduction.reducedDims = openReducedLoops(generic, loops, dims);
   visitBody(generic, loops);
   reduction.cost = cost - costBefore;
   reductions.push_back(reduction);

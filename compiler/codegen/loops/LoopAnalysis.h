@@ -3,8 +3,8 @@
 //
 // A function's values are seen as pure functions of an index: the element of a
 // tensor at an index is found by following linalg.generic bodies to the
-// arguments. `LoopAnalysis` follows them without emitting; PointEmitter
-// (PointEmitter.h) follows the same paths and emits.
+// arguments. `LoopAnalysis` follows them without writing code; a PointWalker
+// (PointWalker.h) follows the same paths and writes.
 #ifndef AITUNE_COMPILER_CODEGEN_LOOPS_LOOPANALYSIS_H
 #define AITUNE_COMPILER_CODEGEN_LOOPS_LOOPANALYSIS_H
 
@@ -39,6 +39,17 @@ private:
   llvm::SmallVector<mlir::AffineExpr> sizes;
 };
 
+/// An index as one value, to look things up by.
+mlir::AffineMap toKey(llvm::ArrayRef<mlir::AffineExpr> exprs,
+                      mlir::MLIRContext *context);
+
+/// The tensor that has a value's memory: reshapes of a dense tensor leave its
+/// elements in place.
+mlir::Value stripReshapes(mlir::Value value);
+
+/// The sizes of a tensor's axes, as expressions of symbols.
+llvm::SmallVector<mlir::AffineExpr> sizesOf(mlir::Value tensor);
+
 /// The sizes of a generic's loops, as expressions of symbols.
 llvm::SmallVector<mlir::AffineExpr>
 getLoopSizes(mlir::linalg::GenericOp generic);
@@ -52,6 +63,15 @@ bool isScan(mlir::linalg::GenericOp generic);
 llvm::SmallVector<mlir::AffineExpr>
 bindLoops(mlir::linalg::GenericOp generic, unsigned number,
           llvm::ArrayRef<mlir::AffineExpr> exprs);
+
+/// Gives each reduction loop of a generic a dim of its own in `loops`,
+/// outermost first, or 0 where its size is 1. Returns the dims.
+llvm::SmallVector<unsigned>
+openReducedLoops(mlir::linalg::GenericOp generic,
+                 llvm::MutableArrayRef<mlir::AffineExpr> loops, DimTable &dims);
+
+/// The constant that a result of a reduction starts from; null if it is none.
+mlir::TypedAttr getNeutral(mlir::linalg::GenericOp generic, unsigned result);
 
 /// The index of the source of a tensor.collapse_shape or expand_shape.
 llvm::SmallVector<mlir::AffineExpr>

@@ -1,11 +1,5 @@
-// How a loop kernel is run: which axes make the work units, which are loops
-// inside a unit, and along which one the vector lanes lie.
-//
-// The outputs of a kernel share an iteration domain (the sizes of the widest
-// one). Its axes are of two classes: inner axes, along which some reduction's
-// result does not change, and row axes, all others. A unit is a point of the
-// row axes (a row of a softmax), or a block of the domain when there are no
-// inner axes (pointwise kernels, pools, data movement).
+// The loops that a kernel's outputs share, before a device decides how they run
+// (CPU: cpu/loops/LoopSchedule.h, GPU: gpu/loops/LoopSchedule.h).
 #ifndef AITUNE_COMPILER_CODEGEN_LOOPS_LOOPNEST_H
 #define AITUNE_COMPILER_CODEGEN_LOOPS_LOOPNEST_H
 
@@ -18,58 +12,48 @@ namespace aitune {
 /// A result of the kernel, seen through reshapes: memory is dense either way.
 struct KernelOutput {
   mlir::Value value;
-  unsigned number;
+  unsigned number; ///< of the kernel's result
 };
 
-/// Neighbouring axes of the domain that run as one loop.
+/// Neighbouring axes that run as one loop.
 struct LoopGroup {
-  llvm::SmallVector<unsigned> dims; ///< outermost first; addresses use the last
-  mlir::AffineExpr size;
-  bool isInner = false;
-  /// Set when a unit covers so many values of the group only.
-  std::optional<int64_t> block;
+  /// The axes' dims, outermost first. The last one takes the loop's value and
+  /// the others are 0: addresses come out the same.
+  llvm::SmallVector<unsigned> dims;
+  mlir::AffineExpr size; ///< the product of the axes' sizes
+
+  void add(unsigned dim, const DimTable &table);
 };
 
-/// One loop nest: outputs with one domain.
+/// Appends an axis to the loops `groups`, into the last one if `canMerge` says
+/// that its last dim and `dim` may be one loop.
+void appendAxis(
+    llvm::SmallVectorImpl<LoopGroup> &groups, unsigned dim,
+    const DimTable &dims,
+    llvm::function_ref<bool(unsigned outer, unsigned inner)> canMerge);
+
+/// The outputs of one iteration domain, the sizes of the widest one.
 struct LoopNest {
   llvm::SmallVector<KernelOutput> outputs;
   llvm::SmallVector<mlir::AffineExpr> sizes; ///< of the domain
-  llvm::SmallVector<mlir::AffineExpr>
-      index; ///< a dim for each axis, 0 where the size is 1
-  llvm::SmallVector<LoopGroup>
-      unitLoops; ///< enumerate the units, outermost first
-  llvm::SmallVector<LoopGroup>
-      unitInner; ///< loops of a unit, outermost first; a blocked group is here
-  int64_t lanes = 1; ///< along `laneDim`
-  std::optional<unsigned> laneDim;
-  /// The lanes lie along a row axis: inner loops run inside the loop over
-  /// lanes.
-  bool isColumn = false;
-  /// An axis that scans run along and that is the innermost loop: its steps
-  /// run in order, each from the last one's sum.
-  std::optional<unsigned> scanDim;
-  /// Where conditions on the lane dim change; ascending, inside (0, size).
-  llvm::SmallVector<int64_t> splits;
-  /// Row statistics to compute before the inner loops, in order.
-  llvm::SmallVector<std::pair<mlir::Value, llvm::SmallVector<mlir::AffineExpr>>>
-      rowValues;
-  mlir::AffineExpr units;
-  double unitCost = 1; ///< simple operations a unit
+  /// A dim for each axis, 0 where the size is 1; empty before openAxes.
+  llvm::SmallVector<mlir::AffineExpr> index;
 
+  /// Fills in `index` with new dims. Returns them, outermost first.
+  llvm::SmallVector<unsigned> openAxes(DimTable &dims);
+  /// Whether the expressions are of the domain's dims alone; after openAxes.
+  bool isOfDomain(llvm::ArrayRef<mlir::AffineExpr> exprs) const;
+  /// Follows all outputs, and notes their own addresses as accesses.
+  void visit(LoopAnalysis &analysis) const;
   /// The index of an output's own axes: 0 where it has size 1.
   llvm::SmallVector<mlir::AffineExpr> indexOf(const KernelOutput &output) const;
-  /// Whether the output changes along every inner axis.
+  /// Whether the output changes along every axis of the domain.
   bool isFull(const KernelOutput &output) const;
 };
 
-/// Outputs grouped by domain, in order of their first output.
-std::vector<LoopNest> groupOutputs(llvm::ArrayRef<KernelOutput> outputs);
-
-/// Fills in the schedule of a nest. `maxLanes`: elements of the kernel's
-/// arithmetic that one operation covers; `unitWork`: simple operations that a
-/// unit should have.
-void scheduleNest(LoopNest &nest, DimTable &dims, int64_t maxLanes,
-                  double unitWork);
+/// The results of a kernel's function grouped by domain, in order of their
+/// first output.
+std::vector<LoopNest> groupOutputs(mlir::Operation *terminator);
 
 } // namespace aitune
 

@@ -1,10 +1,6 @@
-// Evaluation of linalg.generic bodies, on demand from what they yield.
+// Operations of linalg.generic bodies, as PointEmitter emits them.
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 
-#include "compiler/dialect/Ait.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "runtime/cpu/kernel_abi.h"
 
@@ -15,30 +11,23 @@ using namespace mlir;
 
 namespace aitune {
 
-AffineExpr PointEmitter::indexOf(Value value, Body &body) {
-  // Known only when the code runs: a dim of its own, bound here.
-  return trackIndex(value, body.loops, [&](Value ofData) {
-    Value number = evaluate(ofData, body);
-    AffineExpr dim = dims.makeOpaque(ofData.getContext());
-    current->bindings[cast<AffineDimExpr>(dim).getPosition()] = number;
-    return dim;
-  });
+Value PointEmitter::zero(Type type) { return constant(b.getZeroAttr(type)); }
+
+Value PointEmitter::constant(TypedAttr value) {
+  if (auto number = dyn_cast<IntegerAttr>(value);
+      number && number.getType().isIndex())
+    return i64(number.getInt());
+  return arith::ConstantOp::create(b, location, value);
 }
 
-std::optional<bool> PointEmitter::decide(Value condition, Body &body) {
-  return decideCondition(condition, body.loops,
-                         [this](unsigned dim) { return range(dim); });
+Value PointEmitter::indexValue(AffineExpr expr, Type type) {
+  return materialize(expr);
 }
 
-Value PointEmitter::evaluateBranch(scf::IfOp op, unsigned result, Body &body) {
-  Value onTrue = op.thenYield().getOperand(result),
-        onFalse = op.elseYield().getOperand(result);
-  if (std::optional<bool> decided = decide(op.getCondition(), body))
-    return evaluate(*decided ? onTrue : onFalse, body);
+Value PointEmitter::select(scf::IfOp op, Value onTrue, Value onFalse,
+                           Body &body) {
   Value condition = evaluate(op.getCondition(), body);
-  // Values found in a branch are not known after it.
   auto inBranch = [&](Value value, Value mask, Operation *anchor) {
-    Body copy = body;
     Value evaluated;
     inScope(
         [&](EmissionScope &scope) {
@@ -46,7 +35,7 @@ Value PointEmitter::evaluateBranch(scf::IfOp op, unsigned result, Body &body) {
           scope.mask = mask;
           scope.anchor = anchor;
         },
-        [&] { evaluated = evaluate(value, copy); });
+        [&] { evaluated = evaluateApart(value, body); });
     return evaluated;
   };
   if (auto vector = dyn_cast<VectorType>(condition.getType())) {
@@ -100,17 +89,7 @@ Value PointEmitter::evaluateBranch(scf::IfOp op, unsigned result, Body &body) {
   return branch.getResult(0);
 }
 
-Value PointEmitter::evaluateExtract(tensor::ExtractOp op, Body &body) {
-  SmallVector<AffineExpr> exprs;
-  for (Value index : op.getIndices())
-    exprs.push_back(indexOf(index, body));
-  return pull(op.getTensor(), exprs);
-}
-
-Value PointEmitter::evaluateReport(mlir::ait::ReportOp op, Body &body) {
-  Value value = evaluate(op.getValue(), body),
-        failed = evaluate(op.getFailed(), body),
-        shown = evaluate(op.getShown(), body);
+void PointEmitter::report(mlir::ait::ReportOp op, Value failed, Value shown) {
   // What is evaluated for lanes beyond the row, or of the other branch, is of
   // no concern.
   Value lanes = failed;
@@ -147,19 +126,14 @@ Value PointEmitter::evaluateReport(mlir::ait::ReportOp op, Body &body) {
   };
   store(shown, offsetof(KernelCheck, value));
   store(i64(1), offsetof(KernelCheck, failed));
-  return value;
 }
 
-Value PointEmitter::evaluateElementwise(Operation *op, unsigned result,
-                                        Body &body) {
-  SmallVector<Value> operands;
+Value PointEmitter::operation(Operation *op, MutableArrayRef<Value> operands) {
   int64_t lanes = 1;
-  for (Value operand : op->getOperands()) {
-    operands.push_back(evaluate(operand, body));
-    if (auto vector = dyn_cast<VectorType>(operands.back().getType()))
+  for (Value operand : operands)
+    if (auto vector = dyn_cast<VectorType>(operand.getType()))
       lanes = vector.getDimSize(0);
-  }
-  Type type = op->getResult(result).getType();
+  Type type = op->getResult(0).getType();
   if (type.isIndex())
     type = b.getI64Type();
   // index is i64 here, which leaves casts between them without work.
@@ -185,42 +159,6 @@ Value PointEmitter::evaluateElementwise(Operation *op, unsigned result,
   OperationState state(location, op->getName(), operands, TypeRange{type},
                        op->getAttrs());
   return b.create(state)->getResult(0);
-}
-
-Value PointEmitter::evaluate(Value value, Body &body) {
-  if (Value known = body.known.lookup(value))
-    return known;
-  Value result;
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    OpOperand &operand = body.generic->getOpOperand(argument.getArgNumber());
-    SmallVector<AffineExpr> exprs;
-    for (AffineExpr expr :
-         body.generic.getMatchingIndexingMap(&operand).getResults())
-      exprs.push_back(expr.replaceDims(body.loops));
-    result = pull(operand.get(), exprs);
-  } else if (Attribute constant; matchPattern(value, m_Constant(&constant))) {
-    if (auto number = dyn_cast<IntegerAttr>(constant);
-        number && value.getType().isIndex())
-      constant = b.getI64IntegerAttr(number.getInt());
-    result = arith::ConstantOp::create(b, location, cast<TypedAttr>(constant));
-  } else if (AffineExpr expr = trackIndex(value, body.loops)) {
-    result = materialize(expr);
-  } else if (value.getDefiningOp<affine::AffineApplyOp>()) {
-    result = materialize(indexOf(value, body));
-  } else {
-    Operation *op = value.getDefiningOp();
-    unsigned number = cast<OpResult>(value).getResultNumber();
-    if (auto extract = dyn_cast<tensor::ExtractOp>(op))
-      result = evaluateExtract(extract, body);
-    else if (auto branch = dyn_cast<scf::IfOp>(op))
-      result = evaluateBranch(branch, number, body);
-    else if (auto report = dyn_cast<mlir::ait::ReportOp>(op))
-      result = evaluateReport(report, body);
-    else
-      result = evaluateElementwise(op, number, body);
-  }
-  body.known[value] = result;
-  return result;
 }
 
 } // namespace aitune

@@ -1,6 +1,5 @@
 // Index arithmetic and memory access of PointEmitter.
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
-#include "compiler/codegen/loops/IndexMath.h"
 
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
 
@@ -18,6 +17,14 @@ Type memoryType(Type elementType) {
 
 int64_t bytesOf(Type elementType) {
   return memoryType(elementType).getIntOrFloatBitWidth() / 8;
+}
+
+/// Where the element at `exprs` lies in the buffer.
+AffineExpr addressIn(const RowBuffer &buffer, ArrayRef<AffineExpr> exprs) {
+  AffineExpr address = getAffineConstantExpr(0, buffer.pointer.getContext());
+  for (auto [expr, stride] : llvm::zip(exprs, buffer.strides))
+    address = address + expr * stride;
+  return address;
 }
 
 } // namespace
@@ -50,10 +57,10 @@ Value PointEmitter::materializeUniform(AffineExpr expr) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return i64(constant.getValue());
   if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-    Value value = binding(dim.getPosition());
-    assert(value && !isa<VectorType>(value.getType()) &&
+    const Value *value = binding(dim.getPosition());
+    assert(value && !isa<VectorType>(value->getType()) &&
            "a dim without a loop");
-    return value;
+    return *value;
   }
   if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
     return symbolValue(symbol.getPosition());
@@ -89,7 +96,7 @@ Value PointEmitter::materializeLanes(AffineExpr expr) {
   if (!isLaneVarying(expr))
     return broadcast(materializeUniform(expr), lanes);
   if (auto dim = dyn_cast<AffineDimExpr>(expr)) {
-    Value value = binding(dim.getPosition());
+    Value value = *binding(dim.getPosition());
     if (dim.getPosition() != laneDim)
       return value;
     SmallVector<int64_t> numbers;
@@ -133,8 +140,11 @@ Value PointEmitter::element(Value pointer, Type elementType, Value index) {
                              ArrayRef<LLVM::GEPArg>{LLVM::GEPArg(index)});
 }
 
-Value PointEmitter::load(Value pointer, Type elementType, AffineExpr address) {
-  LinearForm form = decompose(address);
+Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
+  auto tensor = cast<RankedTensorType>(argument.getType());
+  Type elementType = tensor.getElementType();
+  Value pointer = pointers.lookup(argument);
+  LinearForm form = decompose(linearize(tensor, exprs));
   AffineExpr simplified = form.toExpr();
   Type inMemory = memoryType(elementType);
   Value value;
@@ -177,6 +187,30 @@ Value PointEmitter::load(Value pointer, Type elementType, AffineExpr address) {
       arith::ConstantOp::create(b, location, b.getZeroAttr(value.getType()));
   return arith::CmpIOp::create(b, location, arith::CmpIPredicate::ne, value,
                                zero);
+}
+
+std::optional<Value> PointEmitter::reload(Value tensor,
+                                          ArrayRef<AffineExpr> exprs) {
+  auto found = rowBuffers.find(tensor);
+  if (found == rowBuffers.end())
+    return std::nullopt;
+  const RowBuffer &buffer = found->second;
+  AffineExpr address = addressIn(buffer, exprs);
+  if (!buffer.isUsable || !buffer.isFilled || !fits(buffer, address))
+    return std::nullopt;
+  return loadBuffer(buffer, address);
+}
+
+void PointEmitter::keep(Value tensor, ArrayRef<AffineExpr> exprs,
+                        const Value &element) {
+  auto found = rowBuffers.find(tensor);
+  if (found == rowBuffers.end() || found->second.isFilled)
+    return;
+  AffineExpr address = addressIn(found->second, exprs);
+  if (fits(found->second, address))
+    storeBuffer(found->second, address, element);
+  else
+    found->second.isUsable = false;
 }
 
 bool PointEmitter::fits(const RowBuffer &buffer, AffineExpr address) const {

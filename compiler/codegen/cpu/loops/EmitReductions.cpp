@@ -1,8 +1,6 @@
 // Reductions and scans of PointEmitter.
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 
-#include "compiler/dialect/Ait.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -14,11 +12,7 @@ namespace aitune {
 struct PointEmitter::ReductionLoops {
   linalg::GenericOp generic;
   SmallVector<AffineExpr> loops;
-  struct Group {
-    SmallVector<unsigned> dims;
-    AffineExpr size;
-  };
-  SmallVector<Group> groups;
+  SmallVector<LoopGroup> groups;
   /// Lanes along the innermost group; 1: the lanes, if any, are of a loop
   /// around.
   int64_t lanes = 1;
@@ -36,15 +30,6 @@ namespace {
 constexpr int64_t kBlockSteps = 64;
 constexpr int kMostBlockLevels = 2;
 
-/// The value of a merged group's dims, of which addresses only need the last.
-void bindGroup(EmissionScope &scope, ArrayRef<unsigned> dims, Value iv,
-               OpBuilder &b, Location location) {
-  Value zero = arith::ConstantIntOp::create(b, location, 0, 64);
-  for (unsigned dim : dims.drop_back())
-    scope.bindings[dim] = zero;
-  scope.bindings[dims.back()] = iv;
-}
-
 /// Whether `generic` adds up floating-point numbers.
 bool isFloatSum(linalg::GenericOp generic) {
   Operation *terminator = generic.getBody()->getTerminator();
@@ -54,21 +39,15 @@ bool isFloatSum(linalg::GenericOp generic) {
 
 } // namespace
 
-SmallVector<Value> PointEmitter::step(ReductionLoops &loops,
+SmallVector<Value> PointEmitter::step(linalg::GenericOp generic,
+                                      ArrayRef<AffineExpr> loops,
                                       ValueRange accumulators) {
-  Body body(loops.generic, loops.loops);
-  unsigned inputs = loops.generic.getNumDpsInputs();
-  for (auto [i, accumulator] : llvm::enumerate(accumulators))
-    body.known[loops.generic.getBody()->getArgument(inputs + i)] = accumulator;
-  SmallVector<Value> results;
-  for (auto [yielded, accumulator] :
-       llvm::zip(loops.generic.getBody()->getTerminator()->getOperands(),
-                 accumulators)) {
-    Value value = evaluate(yielded, body);
-    if (auto vector = dyn_cast<VectorType>(accumulator.getType()))
+  SmallVector<Value> results, before(accumulators);
+  evaluateStep(generic, loops, before, [&](size_t i, Value value) {
+    if (auto vector = dyn_cast<VectorType>(before[i].getType()))
       value = broadcast(value, vector.getDimSize(0));
     results.push_back(value);
-  }
+  });
   return results;
 }
 
@@ -176,7 +155,7 @@ SmallVector<Value> PointEmitter::sumInBlocks(
 
 SmallVector<Value> PointEmitter::reduceInnermost(ReductionLoops &loops,
                                                  ValueRange accumulators) {
-  const ReductionLoops::Group &group = loops.groups.back();
+  const LoopGroup &group = loops.groups.back();
   int64_t lanes = loops.lanes, unroll = loops.unroll;
   Value size = materializeUniform(group.size);
   std::optional<int64_t> constantSize = getConstant(group.size);
@@ -194,14 +173,16 @@ SmallVector<Value> PointEmitter::reduceInnermost(ReductionLoops &loops,
                    : iv;
     inScope(
         [&](EmissionScope &scope) {
-          bindGroup(scope, group.dims, at, b, location);
           if (lanes > 1) {
             scope.laneDim = group.dims.back();
             scope.lanes = lanes;
             scope.mask = mask;
           }
         },
-        [&] { after = step(loops, before); });
+        [&] {
+          bind(group, at);
+          after = step(loops.generic, loops.loops, before);
+        });
     if (mask)
       for (auto [value, old] : llvm::zip(after, before))
         value = arith::SelectOp::create(b, location, mask, value, old);
@@ -256,14 +237,14 @@ SmallVector<Value> PointEmitter::reduceOver(ReductionLoops &loops,
                                             unsigned depth,
                                             ValueRange accumulators) {
   if (loops.groups.empty())
-    return step(loops, accumulators);
+    return step(loops.generic, loops.loops, accumulators);
   if (depth + 1 == loops.groups.size())
     return reduceInnermost(loops, accumulators);
-  const ReductionLoops::Group &group = loops.groups[depth];
+  const LoopGroup &group = loops.groups[depth];
   return sumInBlocks(
       loops, materializeUniform(group.size), 1, getConstant(group.size),
       accumulators, [&](Value iv, ValueRange carried) {
-        bindGroup(*current, group.dims, iv, b, location);
+        bind(group, iv);
         if (!isFloatSum(loops.generic))
           return reduceOver(loops, depth + 1, carried);
         return combine(loops.generic, carried,
@@ -271,33 +252,15 @@ SmallVector<Value> PointEmitter::reduceOver(ReductionLoops &loops,
       });
 }
 
-void PointEmitter::reduce(linalg::GenericOp generic, unsigned result,
-                          ArrayRef<AffineExpr> exprs) {
-  ReductionLoops loops{generic, bindLoops(generic, result, exprs), {}, 1, 1,
-                       {}};
-  SmallVector<AffineExpr> sizes = getLoopSizes(generic);
-  SmallVector<unsigned> reduced;
-  for (auto [loop, size, iterator] :
-       llvm::zip(loops.loops, sizes, generic.getIteratorTypesArray())) {
-    if (iterator != utils::IteratorType::reduction)
-      continue;
-    loop = size == 1 ? getAffineConstantExpr(0, generic.getContext())
-                     : dims.make(size);
-    if (auto dim = dyn_cast<AffineDimExpr>(loop))
-      reduced.push_back(dim.getPosition());
-  }
+SmallVector<Value> PointEmitter::reduce(Reduction &reduction) {
+  linalg::GenericOp generic = reduction.generic;
+  ReductionLoops loops{generic, reduction.loops, {}, 1, 1, {}};
   LoopAnalysis analysis(dims);
   analysis.visitBody(generic, loops.loops);
-  for (unsigned dim : reduced) {
-    if (!loops.groups.empty() &&
-        analysis.canMerge(loops.groups.back().dims.back(), dim)) {
-      ReductionLoops::Group &group = loops.groups.back();
-      group.dims.push_back(dim);
-      group.size = canonical(group.size * dims.size(dim));
-    } else {
-      loops.groups.push_back({{dim}, dims.size(dim)});
-    }
-  }
+  for (unsigned dim : reduction.dims)
+    appendAxis(loops.groups, dim, dims, [&](unsigned outer, unsigned inner) {
+      return analysis.canMerge(outer, inner);
+    });
   // Lanes lie along the innermost axis if most of what is read lies so.
   EmissionScope *around = laneScope();
   if (!loops.groups.empty()) {
@@ -313,9 +276,7 @@ void PointEmitter::reduce(linalg::GenericOp generic, unsigned result,
         (isContiguous ? contiguous : strided)++;
       }
       if (contiguous >= strided)
-        // A reduction over nothing has one lane.
-        loops.lanes = std::clamp<int64_t>(
-            llvm::PowerOf2Ceil(size.value_or(maxLanes)), 1, maxLanes);
+        loops.lanes = chooseLanes(size, maxLanes);
     }
     int64_t steps = size.value_or(1 << 20) / loops.lanes;
     int64_t wanted = analysis.cost > 12 ? 2 : 4;
@@ -324,48 +285,39 @@ void PointEmitter::reduce(linalg::GenericOp generic, unsigned result,
   }
 
   int64_t lanes = loops.lanes > 1 ? loops.lanes : around ? around->lanes : 1;
-  for (OpOperand &init : generic.getDpsInitsMutable()) {
-    Attribute constant;
-    matchPattern(
-        cast<linalg::FillOp>(init.get().getDefiningOp()).getInputs()[0],
-        m_Constant(&constant));
-    Value neutral =
-        arith::ConstantOp::create(b, location, cast<TypedAttr>(constant));
-    loops.neutral.push_back(broadcast(neutral, lanes));
-  }
+  for (unsigned i = 0; i < generic.getNumResults(); ++i)
+    loops.neutral.push_back(neutralOf(generic, i, lanes));
   SmallVector<Value> values = reduceOver(loops, 0, loops.neutral);
-  if (loops.lanes > 1)
-    values = combineLanes(generic, values);
-  AffineMap key = AffineMap::get(4096, 64, exprs, generic.getContext());
-  for (auto [i, value] : llvm::enumerate(values))
-    current->known[{generic->getResult(i), key}] = value;
+  return loops.lanes > 1 ? combineLanes(generic, values) : values;
 }
 
-Value PointEmitter::neutralOf(linalg::GenericOp generic, unsigned result) {
-  Attribute constant;
-  auto fill =
-      cast<linalg::FillOp>(generic.getDpsInits()[result].getDefiningOp());
-  matchPattern(fill.getInputs()[0], m_Constant(&constant));
-  EmissionScope *around = laneScope();
+Value PointEmitter::neutralOf(linalg::GenericOp generic, unsigned result,
+                              int64_t lanes) {
+  TypedAttr value = getNeutral(generic, result);
+  Type type = getElementTypeOrSelf(generic->getResult(result));
   return broadcast(
-      arith::ConstantOp::create(b, location, cast<TypedAttr>(constant)),
-      around ? around->lanes : 1);
+      value ? constant(value)
+            : fail(type, "a reduction that does not start from a constant"),
+      lanes);
 }
 
 void PointEmitter::resetScans() {
+  EmissionScope *around = laneScope();
   for (auto &[op, state] : scans)
     LLVM::StoreOp::create(
-        b, location, neutralOf(cast<linalg::GenericOp>(op), 1), state.pointer);
+        b, location,
+        neutralOf(cast<linalg::GenericOp>(op), 1, around ? around->lanes : 1),
+        state.pointer);
 }
 
-bool PointEmitter::runsInOrder(linalg::GenericOp generic, AffineExpr axis,
-                               ArrayRef<AffineExpr> exprs) {
-  auto state = scans.find(generic);
-  auto dim = dyn_cast<AffineDimExpr>(axis);
+bool PointEmitter::runsInOrder(const Scan &scan) {
+  auto state = scans.find(scan.generic);
+  auto dim = dyn_cast<AffineDimExpr>(scan.loops[scan.axis]);
   if (state == scans.end() || !scanDim || !dim || dim.getPosition() != *scanDim)
     return false;
-  int uses = llvm::count_if(
-      exprs, [&](AffineExpr expr) { return expr.isFunctionOfDim(*scanDim); });
+  int uses = llvm::count_if(scan.exprs, [&](AffineExpr expr) {
+    return expr.isFunctionOfDim(*scanDim);
+  });
   if (uses != 1)
     return false;
   // Every step must run: not inside a branch.
@@ -375,44 +327,34 @@ bool PointEmitter::runsInOrder(linalg::GenericOp generic, AffineExpr axis,
     if (scope->bindings.count(*scanDim))
       break;
   }
-  AffineMap index = AffineMap::get(4096, 64, exprs, generic.getContext());
+  AffineMap index = toKey(scan.exprs, dim.getContext());
   if (!state->second.index)
     state->second.index = index;
   return state->second.index == index;
 }
 
-Value PointEmitter::scan(linalg::GenericOp generic,
-                         ArrayRef<AffineExpr> exprs) {
-  ReductionLoops loops{generic, bindLoops(generic, 0, exprs), {}, 1, 1, {}};
-  unsigned axis = 0;
-  SmallVector<AffineExpr> sizes = getLoopSizes(generic);
-  for (auto [i, iterator] : llvm::enumerate(generic.getIteratorTypesArray()))
-    if (iterator == utils::IteratorType::reduction)
-      axis = i;
-  AffineExpr last = loops.loops[axis];
-  Value zero = neutralOf(generic, 1);
-  Type resultType =
-      cast<RankedTensorType>(generic->getResult(0).getType()).getElementType();
+Value PointEmitter::runScan(Scan &scan) {
   EmissionScope *around = laneScope();
-  Value none = broadcast(
-      arith::ConstantOp::create(b, location, b.getZeroAttr(resultType)),
-      around ? around->lanes : 1);
-  if (runsInOrder(generic, last, exprs)) {
-    Value pointer = scans[generic].pointer;
-    Value before = LLVM::LoadOp::create(b, location, zero.getType(), pointer);
-    SmallVector<Value> after = step(loops, {none, before});
+  int64_t lanes = around ? around->lanes : 1;
+  Value start = neutralOf(scan.generic, 1, lanes);
+  Value none =
+      broadcast(zero(getElementTypeOrSelf(scan.generic->getResult(0))), lanes);
+  if (runsInOrder(scan)) {
+    Value pointer = scans[scan.generic].pointer;
+    Value before = LLVM::LoadOp::create(b, location, start.getType(), pointer);
+    SmallVector<Value> after = step(scan.generic, scan.loops, {none, before});
     LLVM::StoreOp::create(b, location, after[1], pointer);
     return after[0];
   }
   // Read out of order: every element starts again from the first.
-  loops.loops[axis] = dims.make(sizes[axis]);
-  unsigned scanned = cast<AffineDimExpr>(loops.loops[axis]).getPosition();
+  AffineExpr last = scan.loops[scan.axis];
+  unsigned dim = restart(scan);
   Value end =
       arith::AddIOp::create(b, location, materializeUniform(last), i64(1));
-  return loop(i64(0), end, 1, ValueRange{none, zero},
+  return loop(i64(0), end, 1, ValueRange{none, start},
               [&](Value iv, ValueRange carried) {
-                current->bindings[scanned] = iv;
-                return step(loops, carried);
+                current->bindings[dim] = iv;
+                return step(scan.generic, scan.loops, carried);
               })[0];
 }
 

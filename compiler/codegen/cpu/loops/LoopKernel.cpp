@@ -2,10 +2,10 @@
 
 #include <cmath>
 
+#include "compiler/codegen/cpu/loops/LoopSchedule.h"
 #include "compiler/codegen/cpu/loops/LoopSpace.h"
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 #include "compiler/codegen/cpu/loops/RowBuffers.h"
-#include "compiler/codegen/loops/LoopNest.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,17 +21,6 @@ namespace {
 
 /// Simple operations that are worth waking a thread for.
 constexpr double kThreadWork = 32768;
-
-/// The value that memory holds: reshapes of a dense tensor leave it in place.
-Value stripReshapes(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<tensor::BitcastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
-            op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
 
 /// Whether there is never an element to compute.
 bool isEmpty(const KernelOutput &output) {
@@ -67,25 +56,27 @@ public:
     if (failed(verifyForm(function)))
       return failure();
     createFunction();
-    SmallVector<KernelOutput> outputs;
-    Operation *terminator = function.getBody().front().getTerminator();
-    for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-      outputs.push_back({stripReshapes(value), static_cast<unsigned>(i)});
-    std::vector<LoopNest> nests = groupOutputs(outputs);
+    std::vector<LoopNest> nests =
+        groupOutputs(function.getBody().front().getTerminator());
 
     AffineExpr units = builder.getAffineConstantExpr(0);
     double unitCost = 1;
     for (LoopNest &nest : nests) {
       if (llvm::all_of(nest.outputs, isEmpty))
         continue;
-      scheduleNest(nest, dims, emitter.maxLanes, double(schedule.unitWork));
+      loops = scheduleForCpu(nest, dims, emitter.maxLanes,
+                             double(schedule.unitWork));
       EmissionScope root;
       emitter.current = &root;
       allocateBuffers(nest);
-      prepareScans(nest);
+      prepareScans();
       emitUnits(nest, units, /*isOnly=*/nests.size() == 1);
-      units = units + nest.units;
-      unitCost = std::max(unitCost, nest.unitCost);
+      units = units + loops.units;
+      unitCost = std::max(unitCost, loops.unitCost);
+    }
+    if (!emitter.error.empty()) {
+      kernel.erase();
+      return function.emitOpError("has no loop code: ") << emitter.error;
     }
     func::ReturnOp::create(builder, function.getLoc());
     finish(units, unitCost);
@@ -158,7 +149,8 @@ private:
         function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(
             "ait.symbols");
     buffers = planRowBuffers(
-        nest, emitter.maxLanes, [&](unsigned symbol) -> std::optional<int64_t> {
+        nest, loops, emitter.maxLanes,
+        [&](unsigned symbol) -> std::optional<int64_t> {
           if (!bounds || symbol >= bounds.size())
             return std::nullopt;
           auto max =
@@ -179,15 +171,15 @@ private:
       buffer.pointer = memory;
       buffer.elementType = getElementTypeOrSelf(plan.tensor);
       buffer.strides = plan.strides;
-      buffer.isColumn = nest.isColumn;
+      buffer.isColumn = loops.isColumn;
       emitter.rowBuffers[plan.tensor] = buffer;
     }
   }
 
-  void prepareScans(LoopNest &nest) {
+  void prepareScans() {
     emitter.scans.clear();
-    emitter.scanDim = nest.scanDim;
-    if (!nest.scanDim)
+    emitter.scanDim = loops.scanDim;
+    if (!loops.scanDim)
       return;
     function.walk([&](linalg::GenericOp generic) {
       if (!isScan(generic))
@@ -210,7 +202,7 @@ private:
     if (!isOnly) {
       // The units of the nests stand one after the other.
       first = emitter.materializeUniform(firstUnit);
-      Value last = emitter.materializeUniform(firstUnit + nest.units);
+      Value last = emitter.materializeUniform(firstUnit + loops.units);
       begin = arith::MaxSIOp::create(builder, location, begin, first);
       end = arith::MinSIOp::create(builder, location, end, last);
     }
@@ -218,23 +210,16 @@ private:
         begin, end, 1, {}, [&](Value unit, ValueRange) -> SmallVector<Value> {
           if (first)
             unit = arith::SubIOp::create(builder, location, unit, first);
-          bindUnit(nest, unit);
+          bindUnit(unit);
           emitRow(nest);
           return {};
         });
   }
 
-  void bind(const LoopGroup &group, Value value) {
-    Value zero = emitter.i64(0);
-    for (unsigned dim : group.dims)
-      emitter.current->bindings[dim] = zero;
-    emitter.current->bindings[group.dims.back()] = value;
-  }
-
-  void bindUnit(LoopNest &nest, Value unit) {
+  void bindUnit(Value unit) {
     Location location = function.getLoc();
-    for (size_t i = nest.unitLoops.size(); i-- > 0;) {
-      const LoopGroup &group = nest.unitLoops[i];
+    for (size_t i = loops.unitLoops.size(); i-- > 0;) {
+      const UnitLoop &group = loops.unitLoops[i];
       AffineExpr count =
           group.block ? group.size.ceilDiv(*group.block) : group.size;
       Value index = unit;
@@ -246,13 +231,13 @@ private:
       if (group.block)
         blockIndex = index;
       else
-        bind(group, index);
+        emitter.bind(group, index);
     }
   }
 
   /// Row statistics and outputs without inner axes; then the inner loops.
   void emitRow(LoopNest &nest) {
-    if (nest.isColumn) {
+    if (loops.isColumn) {
       emitInner(nest, 0);
       return;
     }
@@ -266,7 +251,7 @@ private:
   void emitRowValues(LoopNest &nest) {
     for (auto &[tensor, buffer] : emitter.rowBuffers)
       buffer.isFilled = false;
-    for (auto [stage, rowValue] : llvm::enumerate(nest.rowValues)) {
+    for (auto [stage, rowValue] : llvm::enumerate(loops.rowValues)) {
       emitter.pull(rowValue.first, rowValue.second);
       for (const RowBufferPlan &plan : buffers)
         if (plan.filledBy == stage)
@@ -291,11 +276,11 @@ private:
   }
 
   void emitInner(LoopNest &nest, unsigned depth) {
-    if (depth == nest.unitInner.size()) {
+    if (depth == loops.unitInner.size()) {
       emitElements(nest);
       return;
     }
-    const LoopGroup &group = nest.unitInner[depth];
+    const UnitLoop &group = loops.unitInner[depth];
     Value lower = emitter.i64(0),
           upper = emitter.materializeUniform(group.size);
     Location location = function.getLoc();
@@ -306,33 +291,33 @@ private:
                                          emitter.i64(*group.block));
       upper = arith::MinSIOp::create(builder, location, last, upper);
     }
-    bool hasLanes = nest.laneDim && group.dims.back() == *nest.laneDim;
+    bool hasLanes = loops.laneDim && group.dims.back() == *loops.laneDim;
     auto inside = [&] {
-      if (nest.isColumn && depth == 0)
+      if (loops.isColumn && depth == 0)
         emitColumn(nest);
       else
         emitInner(nest, depth + 1);
     };
-    if (nest.scanDim && group.dims.back() == *nest.scanDim)
+    if (loops.scanDim && group.dims.back() == *loops.scanDim)
       emitter.resetScans();
     if (!hasLanes) {
       emitter.loop(lower, upper, 1, {},
                    [&](Value iv, ValueRange) -> SmallVector<Value> {
-                     bind(group, iv);
+                     emitter.bind(group, iv);
                      inside();
                      return {};
                    });
       return;
     }
-    SmallVector<int64_t> splits(nest.splits);
+    SmallVector<int64_t> splits(loops.splits);
     if (splits.empty())
-      return emitLanes(nest, group, lower, upper, std::nullopt, inside);
+      return emitLanes(group, lower, upper, std::nullopt, inside);
     int64_t from = 0;
     splits.push_back(*getConstant(group.size));
     for (int64_t to : splits) {
       DimRange range{builder.getAffineConstantExpr(from),
                      builder.getAffineConstantExpr(to)};
-      emitLanes(nest, group, emitter.i64(from), emitter.i64(to), range, inside);
+      emitLanes(group, emitter.i64(from), emitter.i64(to), range, inside);
       from = to;
     }
   }
@@ -346,21 +331,21 @@ private:
       emitInner(nest, 1);
   }
 
-  void emitLanes(LoopNest &nest, const LoopGroup &group, Value lower,
-                 Value upper, std::optional<DimRange> range,
+  void emitLanes(const UnitLoop &group, Value lower, Value upper,
+                 std::optional<DimRange> range,
                  llvm::function_ref<void()> inside) {
     Location location = function.getLoc();
     auto chunk = [&](Value iv, Value mask) {
       emitter.inScope(
           [&](EmissionScope &scope) {
-            scope.laneDim = *nest.laneDim;
-            scope.lanes = nest.lanes;
+            scope.laneDim = *loops.laneDim;
+            scope.lanes = loops.lanes;
             scope.mask = mask;
             if (range)
-              scope.ranges[*nest.laneDim] = *range;
+              scope.ranges[*loops.laneDim] = *range;
           },
           [&] {
-            bind(group, iv);
+            emitter.bind(group, iv);
             inside();
           });
     };
@@ -370,27 +355,27 @@ private:
     Value end;
     if (isConstant) {
       int64_t span = last.getInt() - first.getInt();
-      end = emitter.i64(first.getInt() + span / nest.lanes * nest.lanes);
+      end = emitter.i64(first.getInt() + span / loops.lanes * loops.lanes);
     } else {
       Value span = arith::SubIOp::create(builder, location, upper, lower);
       Value rest = arith::RemUIOp::create(builder, location, span,
-                                          emitter.i64(nest.lanes));
+                                          emitter.i64(loops.lanes));
       end = arith::SubIOp::create(builder, location, upper, rest);
     }
-    emitter.loop(lower, end, nest.lanes, {},
+    emitter.loop(lower, end, loops.lanes, {},
                  [&](Value iv, ValueRange) -> SmallVector<Value> {
                    chunk(iv, nullptr);
                    return {};
                  });
     std::optional<int64_t> size = getConstant(group.size);
-    if (isConstant ? (last.getInt() - first.getInt()) % nest.lanes == 0
-                   : size && *size % nest.lanes == 0 && group.block)
+    if (isConstant ? (last.getInt() - first.getInt()) % loops.lanes == 0
+                   : size && *size % loops.lanes == 0 && group.block)
       return;
-    emitter.loop(end, upper, nest.lanes, {},
+    emitter.loop(end, upper, loops.lanes, {},
                  [&](Value iv, ValueRange) -> SmallVector<Value> {
                    Value rest =
                        arith::SubIOp::create(builder, location, upper, iv);
-                   chunk(iv, emitter.maskBelow(rest, nest.lanes));
+                   chunk(iv, emitter.maskBelow(rest, loops.lanes));
                    return {};
                  });
   }
@@ -419,6 +404,7 @@ private:
   OpBuilder builder;
   DimTable dims;
   PointEmitter emitter;
+  CpuSchedule loops; ///< of the nest at hand
   SmallVector<Value> outputPointers;
   llvm::DenseMap<unsigned, Value> symbols;
   Value blockIndex;

@@ -1,28 +1,11 @@
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 
-#include "compiler/dialect/Ait.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
+#include "compiler/codegen/loops/PointWalkerImpl.h"
 
 using namespace mlir;
 
 namespace aitune {
-namespace {
-
-constexpr unsigned kAllDims = 4096, kAllSymbols = 64;
-
-AffineMap toKey(ArrayRef<AffineExpr> exprs, MLIRContext *context) {
-  return AffineMap::get(kAllDims, kAllSymbols, exprs, context);
-}
-
-} // namespace
-
-EmissionScope *PointEmitter::laneScope() const {
-  for (EmissionScope *scope = current; scope; scope = scope->parent)
-    if (scope->laneDim)
-      return scope;
-  return nullptr;
-}
+template class PointWalker<EmissionScope>;
 
 Value PointEmitter::activeMask() const {
   for (EmissionScope *scope = current; scope; scope = scope->parent) {
@@ -31,22 +14,6 @@ Value PointEmitter::activeMask() const {
     if (scope->laneDim)
       return nullptr;
   }
-  return nullptr;
-}
-
-std::optional<DimRange> PointEmitter::range(unsigned dim) const {
-  for (EmissionScope *scope = current; scope; scope = scope->parent) {
-    auto found = scope->ranges.find(dim);
-    if (found != scope->ranges.end())
-      return found->second;
-  }
-  return dims.range(dim);
-}
-
-Value PointEmitter::binding(unsigned dim) const {
-  for (EmissionScope *scope = current; scope; scope = scope->parent)
-    if (Value value = scope->bindings.lookup(dim))
-      return value;
   return nullptr;
 }
 
@@ -84,19 +51,25 @@ bool PointEmitter::isLaneVarying(AffineExpr expr) const {
   return llvm::any_of(dimsOf(expr), [&](unsigned dim) {
     if (dim == *lanes->laneDim)
       return true;
-    Value value = binding(dim);
-    return value && isa<VectorType>(value.getType());
+    const Value *value = binding(dim);
+    return value && isa<VectorType>(value->getType());
   });
 }
 
-void PointEmitter::inScope(llvm::function_ref<void(EmissionScope &)> setUp,
-                           llvm::function_ref<void()> body) {
-  EmissionScope scope;
-  scope.parent = current;
-  setUp(scope);
-  current = &scope;
-  body();
-  current = scope.parent;
+void PointEmitter::runIn(EmissionScope *target,
+                         llvm::function_ref<void()> body) {
+  OpBuilder::InsertionGuard guard(b);
+  for (EmissionScope *scope = current; scope != target; scope = scope->parent)
+    if (scope->anchor)
+      b.setInsertionPoint(scope->anchor);
+  PointWalker::runIn(target, body);
+}
+
+void PointEmitter::bind(const LoopGroup &group, Value value) {
+  Value first = i64(0);
+  for (unsigned dim : group.dims)
+    current->bindings[dim] = first;
+  current->bindings[group.dims.back()] = value;
 }
 
 SmallVector<Value> PointEmitter::loop(
@@ -123,91 +96,6 @@ SmallVector<Value> PointEmitter::loop(
   if (!carried.empty())
     scf::YieldOp::create(b, location, results);
   return SmallVector<Value>(op.getResults());
-}
-
-void PointEmitter::branch(Value condition, llvm::function_ref<void()> body) {
-  auto op = scf::IfOp::create(b, location, condition, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(op.thenBlock());
-  inScope([&](EmissionScope &scope) { scope.anchor = op; }, body);
-}
-
-EmissionScope *PointEmitter::placementOf(ArrayRef<AffineExpr> exprs) const {
-  for (EmissionScope *scope = current; scope; scope = scope->parent) {
-    if (scope->isBranch || !scope->parent)
-      return scope;
-    for (const auto &[dim, value] : scope->bindings)
-      if (llvm::any_of(exprs, [dim = dim](AffineExpr expr) {
-            return expr.isFunctionOfDim(dim);
-          }))
-        return scope;
-  }
-  return current;
-}
-
-Value PointEmitter::pull(Value tensor, ArrayRef<AffineExpr> exprs) {
-  std::pair<Value, AffineMap> key{tensor, toKey(exprs, tensor.getContext())};
-  for (EmissionScope *scope = current; scope; scope = scope->parent)
-    if (Value value = scope->known.lookup(key))
-      return value;
-  EmissionScope *target = placementOf(exprs), *origin = current;
-  OpBuilder::InsertionGuard guard(b);
-  for (EmissionScope *scope = current; scope != target; scope = scope->parent)
-    if (scope->anchor)
-      b.setInsertionPoint(scope->anchor);
-  current = target;
-  Value value = pullHere(tensor, exprs);
-  target->known[key] = value;
-  current = origin;
-  return value;
-}
-
-Value PointEmitter::pullHere(Value tensor, ArrayRef<AffineExpr> exprs) {
-  auto type = cast<RankedTensorType>(tensor.getType());
-  Operation *op = tensor.getDefiningOp();
-  if (!op)
-    return load(pointers.lookup(tensor), type.getElementType(),
-                linearize(type, exprs));
-  if (auto fill = dyn_cast<linalg::FillOp>(op)) {
-    Attribute constant;
-    matchPattern(fill.getInputs()[0], m_Constant(&constant));
-    return arith::ConstantOp::create(b, location, cast<TypedAttr>(constant));
-  }
-  if (isa<tensor::BitcastOp>(op))
-    return pull(op->getOperand(0), exprs);
-  if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op))
-    return pull(op->getOperand(0), reshapeIndex(op, exprs, [&](unsigned dim) {
-                  return range(dim);
-                }));
-
-  auto generic = cast<linalg::GenericOp>(op);
-  unsigned number = cast<OpResult>(tensor).getResultNumber();
-  if (hasReductionLoops(generic)) {
-    if (isScan(generic))
-      return scan(generic, exprs);
-    reduce(generic, number, exprs);
-    return current->known.lookup({tensor, toKey(exprs, tensor.getContext())});
-  }
-  auto buffered = rowBuffers.find(tensor);
-  AffineExpr address = nullptr;
-  if (buffered != rowBuffers.end()) {
-    RowBuffer &buffer = buffered->second;
-    address = getAffineConstantExpr(0, tensor.getContext());
-    for (auto [expr, stride] : llvm::zip(exprs, buffer.strides))
-      address = address + expr * stride;
-    if (buffer.isUsable && buffer.isFilled && fits(buffer, address))
-      return loadBuffer(buffer, address);
-  }
-  Body body(generic, bindLoops(generic, number, exprs));
-  Value value =
-      evaluate(generic.getBody()->getTerminator()->getOperand(number), body);
-  if (buffered != rowBuffers.end() && !buffered->second.isFilled) {
-    if (fits(buffered->second, address))
-      storeBuffer(buffered->second, address, value);
-    else
-      buffered->second.isUsable = false;
-  }
-  return value;
 }
 
 } // namespace aitune

@@ -1,49 +1,34 @@
 // Emits the element of a tensor at an index, as a scalar or as the lanes of a
-// vector, by following linalg.generic bodies back to the kernel's arguments.
-//
-// The caller opens loops (scopes) and asks for values inside; the emitter finds
-// out by itself
+// vector: the CPU's half of the loop compiler. Where a value stands, and
+// whether it is there already, PointWalker decides; here is
 // - whether a value differs between the lanes: only then it is a vector;
-// - the outermost loop a value can stand in: it is emitted before the loops it
-//   does not depend on, so row statistics and broadcast operands need no
-//   schedule of their own;
-// - what was emitted already: a value at an index is emitted once a scope.
-// Reductions open loops of their own, with lanes along a reduced axis when no
-// loop around them has lanes.
+// - how loads and stores of lanes are made, and which lanes exist;
+// - how reductions loop: with lanes along a reduced axis when no loop around
+//   them has lanes, and accumulators side by side.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_POINTEMITTER_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_POINTEMITTER_H
 
-#include "compiler/codegen/loops/LoopAnalysis.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/codegen/loops/LoopNest.h"
+#include "compiler/codegen/loops/PointWalker.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace aitune {
 
-/// A loop, a chunk of one, or a branch being emitted.
-struct EmissionScope {
-  EmissionScope *parent = nullptr;
+/// A loop, a chunk of one, or a branch being emitted. Dims are i64, for lane 0
+/// if the dim is `laneDim`; vectors of i64 for indices read from data that
+/// differ between lanes.
+struct EmissionScope : PointScope<EmissionScope, mlir::Value> {
   /// The operation in the parent's block whose region this scope's code is in;
   /// null when it is in the same block.
   mlir::Operation *anchor = nullptr;
-  /// Values of dims: i64, for lane 0 if the dim is `laneDim`; vectors of i64
-  /// for indices read from data that differ between lanes.
-  llvm::DenseMap<unsigned, mlir::Value> bindings;
-  llvm::DenseMap<unsigned, DimRange> ranges;
-  /// The dim whose next `lanes` values are computed at once.
-  std::optional<unsigned> laneDim;
-  int64_t lanes = 1;
   /// Lanes that exist, vector<lanes x i1>; null: all.
   mlir::Value mask;
-  /// Code must not be moved out: it may only run when a condition holds.
-  bool isBranch = false;
-  llvm::DenseMap<std::pair<mlir::Value, mlir::AffineMap>, mlir::Value> known;
 };
+
+extern template class PointWalker<EmissionScope>;
 
 /// A tensor's values of one row, kept on the stack between the loops over the
 /// row.
@@ -60,13 +45,12 @@ struct RowBuffer {
   bool isUsable = true;
 };
 
-class PointEmitter {
+class PointEmitter : public PointWalker<EmissionScope> {
 public:
-  /// `arguments[i]` is the pointer of the function's i-th tensor argument and
-  /// `symbols(i)` the value of s`i` as i64. `lanes`: lanes for a full vector.
+  /// `lanes`: lanes for a full vector.
   PointEmitter(mlir::OpBuilder &builder, mlir::Location location,
                DimTable &dims, int64_t lanes)
-      : b(builder), location(location), dims(dims), maxLanes(lanes) {}
+      : PointWalker(dims), b(builder), location(location), maxLanes(lanes) {}
 
   /// A scan whose steps the loop over `scanDim` runs in order: the sum so far
   /// is kept on the stack.
@@ -78,7 +62,7 @@ public:
   // Set up by the schedule.
   llvm::DenseMap<mlir::Value, mlir::Value>
       pointers; ///< function argument -> pointer
-  std::function<mlir::Value(unsigned)> symbolValue;
+  std::function<mlir::Value(unsigned)> symbolValue; ///< s`i` as i64
   mlir::Value checks; ///< pointer to the KernelChecks, if the kernel has any
   llvm::DenseMap<mlir::Value, RowBuffer> rowBuffers;
 
@@ -87,16 +71,11 @@ public:
 
   mlir::OpBuilder &b;
   mlir::Location location;
-  DimTable &dims;
   const int64_t maxLanes;
-  EmissionScope *current = nullptr;
 
   /// Starts every scan anew; before the loop over `scanDim`.
   void resetScans();
 
-  /// The element of `tensor` at `exprs`: scalar if it is the same for all
-  /// lanes.
-  mlir::Value pull(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> exprs);
   /// Stores to a dense tensor of type `type` at `pointer`.
   void store(mlir::Value value, mlir::Value pointer,
              mlir::RankedTensorType type,
@@ -106,24 +85,16 @@ public:
   mlir::Value materialize(mlir::AffineExpr expr);
   /// The same for lane 0.
   mlir::Value materializeUniform(mlir::AffineExpr expr);
-  /// lhs / rhs rounded down, or what is left; rhs is positive.
-  mlir::Value divide(mlir::Value lhs, mlir::Value rhs, bool wantRemainder,
-                     bool mayBeNegative);
 
-  /// The innermost scope with lanes, or null.
-  EmissionScope *laneScope() const;
   /// The mask that holds here, or null.
   mlir::Value activeMask() const;
-  std::optional<DimRange> range(unsigned dim) const;
-  mlir::Value binding(unsigned dim) const;
   mlir::Value broadcast(mlir::Value value, int64_t lanes);
   mlir::Value i64(int64_t value);
   /// i1 lanes whose number is less than `count` (i64).
   mlir::Value maskBelow(mlir::Value count, int64_t lanes);
 
-  /// Runs `body` in a new scope; `setUp` fills it in.
-  void inScope(llvm::function_ref<void(EmissionScope &)> setUp,
-               llvm::function_ref<void()> body);
+  /// Gives the current scope the value of a group's loop.
+  void bind(const LoopGroup &group, mlir::Value value);
   /// for (iv = lower; iv < upper; iv += step), carrying values; bounds are i64
   /// values. A single constant trip has no loop. `body` runs in a new scope and
   /// returns what is carried.
@@ -133,57 +104,50 @@ public:
        llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::Value iv,
                                                          mlir::ValueRange)>
            body);
-  /// if (condition) body, in a new scope.
-  void branch(mlir::Value condition, llvm::function_ref<void()> body);
 
 private:
-  /// One evaluation of a generic's body.
-  struct Body {
-    Body(mlir::linalg::GenericOp generic,
-         llvm::ArrayRef<mlir::AffineExpr> loops)
-        : generic(generic), loops(loops) {}
-    mlir::linalg::GenericOp generic;
-    llvm::SmallVector<mlir::AffineExpr> loops;
-    /// Block arguments with a given value (accumulators).
-    llvm::DenseMap<mlir::Value, mlir::Value> known;
-  };
-
-  EmissionScope *placementOf(llvm::ArrayRef<mlir::AffineExpr> exprs) const;
-  mlir::Value pullHere(mlir::Value tensor,
-                       llvm::ArrayRef<mlir::AffineExpr> exprs);
   bool isLaneVarying(mlir::AffineExpr expr) const;
 
-  // EmitBody.cpp
-  mlir::Value evaluate(mlir::Value value, Body &body);
-  mlir::Value evaluateBranch(mlir::scf::IfOp op, unsigned result, Body &body);
-  mlir::Value evaluateExtract(mlir::tensor::ExtractOp op, Body &body);
-  mlir::Value evaluateElementwise(mlir::Operation *op, unsigned result,
-                                  Body &body);
-  mlir::Value evaluateReport(mlir::ait::ReportOp op, Body &body);
-  mlir::AffineExpr indexOf(mlir::Value value, Body &body);
-  std::optional<bool> decide(mlir::Value condition, Body &body);
+  // PointWalker; the values are scalars if they are the same for all lanes.
+  void runIn(EmissionScope *scope, llvm::function_ref<void()> body) override;
+  mlir::Value zero(mlir::Type type) override;
+  mlir::Value constant(mlir::TypedAttr value) override;
+  mlir::Value indexValue(mlir::AffineExpr expr, mlir::Type type) override;
+  mlir::Value load(mlir::BlockArgument argument,
+                   llvm::ArrayRef<mlir::AffineExpr> exprs) override;
+  mlir::Value operation(mlir::Operation *op,
+                        llvm::MutableArrayRef<mlir::Value> operands) override;
+  mlir::Value select(mlir::scf::IfOp op, mlir::Value onTrue,
+                     mlir::Value onFalse, Body &body) override;
+  void report(mlir::ait::ReportOp op, mlir::Value failed,
+              mlir::Value shown) override;
+  llvm::SmallVector<mlir::Value> reduce(Reduction &reduction) override;
+  mlir::Value runScan(Scan &scan) override;
+  std::optional<mlir::Value>
+  reload(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> exprs) override;
+  void keep(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> exprs,
+            const mlir::Value &element) override;
 
   // EmitMemory.cpp
+  /// lhs / rhs rounded down, or what is left; rhs is positive.
+  mlir::Value divide(mlir::Value lhs, mlir::Value rhs, bool wantRemainder,
+                     bool mayBeNegative);
   /// Whether the lanes here are neighbours in the buffer.
   bool fits(const RowBuffer &buffer, mlir::AffineExpr address) const;
   mlir::Value loadBuffer(const RowBuffer &buffer, mlir::AffineExpr address);
   void storeBuffer(const RowBuffer &buffer, mlir::AffineExpr address,
                    mlir::Value value);
-  mlir::Value load(mlir::Value pointer, mlir::Type elementType,
-                   mlir::AffineExpr address);
   mlir::Value materializeLanes(mlir::AffineExpr expr);
   mlir::Value element(mlir::Value pointer, mlir::Type elementType,
                       mlir::Value index);
 
   // EmitReductions.cpp
-  void reduce(mlir::linalg::GenericOp generic, unsigned result,
-              llvm::ArrayRef<mlir::AffineExpr> exprs);
-  mlir::Value scan(mlir::linalg::GenericOp generic,
-                   llvm::ArrayRef<mlir::AffineExpr> exprs);
   struct ReductionLoops;
-  bool runsInOrder(mlir::linalg::GenericOp generic, mlir::AffineExpr axis,
-                   llvm::ArrayRef<mlir::AffineExpr> exprs);
-  mlir::Value neutralOf(mlir::linalg::GenericOp generic, unsigned result);
+  /// Whether the scan's elements are read one after the other here.
+  bool runsInOrder(const Scan &scan);
+  /// What a result starts from, in every lane.
+  mlir::Value neutralOf(mlir::linalg::GenericOp generic, unsigned result,
+                        int64_t lanes);
   llvm::SmallVector<mlir::Value> reduceOver(ReductionLoops &loops,
                                             unsigned depth,
                                             mlir::ValueRange accumulators);
@@ -197,15 +161,15 @@ private:
                   body);
   llvm::SmallVector<mlir::Value> reduceInnermost(ReductionLoops &loops,
                                                  mlir::ValueRange accumulators);
-  llvm::SmallVector<mlir::Value> step(ReductionLoops &loops,
+  /// One step of a reduction, of as many lanes as the accumulators have.
+  llvm::SmallVector<mlir::Value> step(mlir::linalg::GenericOp generic,
+                                      llvm::ArrayRef<mlir::AffineExpr> loops,
                                       mlir::ValueRange accumulators);
   llvm::SmallVector<mlir::Value> combine(mlir::linalg::GenericOp generic,
                                          mlir::ValueRange lhs,
                                          mlir::ValueRange rhs);
   llvm::SmallVector<mlir::Value> combineLanes(mlir::linalg::GenericOp generic,
                                               mlir::ValueRange values);
-
-  llvm::StringMap<mlir::Value> constants;
 };
 
 } // namespace aitune

@@ -1,6 +1,5 @@
 #include "compiler/codegen/cpu/loops/RowBuffers.h"
 
-#include "compiler/dialect/Ait.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -13,29 +12,26 @@ namespace {
 constexpr double kLeastCost = 8;
 constexpr int64_t kMostBytes = 96 * 1024;
 
-SmallVector<AffineExpr> sizesOf(Value tensor) {
-  return mlir::ait::getSymbolicSizes(cast<RankedTensorType>(tensor.getType()));
-}
-
 class Planner {
 public:
-  Planner(const LoopNest &nest, int64_t maxLanes,
+  Planner(const LoopNest &nest, const CpuSchedule &schedule, int64_t maxLanes,
           llvm::function_ref<std::optional<int64_t>(unsigned)> symbolBound)
-      : nest(nest), maxLanes(maxLanes), symbolBound(symbolBound) {
-    for (const LoopGroup &group : nest.unitInner)
+      : nest(nest), schedule(schedule), maxLanes(maxLanes),
+        symbolBound(symbolBound) {
+    for (const UnitLoop &group : schedule.unitInner)
       if (group.isInner)
         innerDims.insert(group.dims.begin(), group.dims.end());
   }
 
   SmallVector<RowBufferPlan, 2> run() {
     SmallVector<RowBufferPlan, 2> plans;
-    if (nest.rowValues.empty() || innerDims.empty())
+    if (schedule.rowValues.empty() || innerDims.empty())
       return plans;
     int64_t bytes = 0;
     // Consumers before producers: what a buffered value is made of is then
     // needed in one loop only.
     llvm::SetVector<Value> candidates;
-    for (unsigned stage = 0; stage <= nest.rowValues.size(); ++stage)
+    for (unsigned stage = 0; stage <= schedule.rowValues.size(); ++stage)
       reach(stage, [&](Value value) { candidates.insert(value); });
     SmallVector<Value> ordered(candidates.begin(), candidates.end());
     llvm::sort(ordered, [](Value a, Value b) {
@@ -43,7 +39,7 @@ public:
     });
     for (Value candidate : ordered) {
       SmallVector<unsigned> stages;
-      for (unsigned stage = 0; stage <= nest.rowValues.size(); ++stage) {
+      for (unsigned stage = 0; stage <= schedule.rowValues.size(); ++stage) {
         bool reached = false;
         reach(stage, [&](Value value) { reached |= value == candidate; });
         if (reached)
@@ -75,17 +71,18 @@ private:
 
   /// The generic of a stage that is a row value.
   linalg::GenericOp genericOf(unsigned stage) const {
-    return nest.rowValues[stage].first.getDefiningOp<linalg::GenericOp>();
+    return schedule.rowValues[stage].first.getDefiningOp<linalg::GenericOp>();
   }
 
   /// Whether the stage's loop visits the whole row, at the row.
   bool coversRow(unsigned stage) {
-    if (stage == nest.rowValues.size())
+    if (stage == schedule.rowValues.size())
       return false;
     linalg::GenericOp generic = genericOf(stage);
     SmallVector<AffineExpr> loops = bindLoops(
-        generic, cast<OpResult>(nest.rowValues[stage].first).getResultNumber(),
-        nest.rowValues[stage].second);
+        generic,
+        cast<OpResult>(schedule.rowValues[stage].first).getResultNumber(),
+        schedule.rowValues[stage].second);
     if (loops.size() != nest.index.size())
       return false;
     for (auto [loop, index, iterator] :
@@ -109,7 +106,7 @@ private:
         if (generic.getMatchingIndexingMap(operand).isIdentity())
           work.insert(operand->get());
     };
-    if (stage < nest.rowValues.size()) {
+    if (stage < schedule.rowValues.size()) {
       if (!coversRow(stage))
         return;
       addInputs(genericOf(stage));
@@ -156,7 +153,7 @@ private:
   bool layOut(RowBufferPlan &plan) {
     MLIRContext *context = plan.tensor.getContext();
     AffineExpr stride =
-        getAffineConstantExpr(nest.isColumn ? nest.lanes : 1, context);
+        getAffineConstantExpr(schedule.isColumn ? schedule.lanes : 1, context);
     plan.strides.assign(nest.index.size(), getAffineConstantExpr(0, context));
     for (size_t axis = nest.index.size(); axis-- > 0;) {
       if (!isInner(nest.index[axis]))
@@ -184,6 +181,7 @@ private:
   }
 
   const LoopNest &nest;
+  const CpuSchedule &schedule;
   int64_t maxLanes;
   llvm::function_ref<std::optional<int64_t>(unsigned)> symbolBound;
   llvm::DenseSet<unsigned> innerDims;
@@ -193,9 +191,9 @@ private:
 } // namespace
 
 SmallVector<RowBufferPlan, 2> planRowBuffers(
-    const LoopNest &nest, int64_t maxLanes,
+    const LoopNest &nest, const CpuSchedule &schedule, int64_t maxLanes,
     llvm::function_ref<std::optional<int64_t>(unsigned)> symbolBound) {
-  return Planner(nest, maxLanes, symbolBound).run();
+  return Planner(nest, schedule, maxLanes, symbolBound).run();
 }
 
 } // namespace aitune

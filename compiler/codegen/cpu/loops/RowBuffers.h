@@ -4,13 +4,14 @@
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_ROWBUFFERS_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_ROWBUFFERS_H
 
-#include "compiler/codegen/loops/LoopNest.h"
+#include "compiler/codegen/cpu/loops/LoopSchedule.h"
 
 namespace aitune {
 
 struct RowBufferPlan {
   mlir::Value tensor;
-  /// The nest's row value (LoopNest::rowValues) whose loop computes it first.
+  /// The number of the row value (CpuSchedule::rowValues) whose loop computes
+  /// it first.
   unsigned filledBy;
   /// Strides of the tensor's axes: dense over the inner axes, times the lanes
   /// in a column nest; 0 for row axes.
@@ -22,7 +23,7 @@ struct RowBufferPlan {
 /// cache. `symbolBound(i)`: the greatest value of s`i`, if known; rows without
 /// bound are computed again.
 llvm::SmallVector<RowBufferPlan, 2> planRowBuffers(
-    const LoopNest &nest, int64_t maxLanes,
+    const LoopNest &nest, const CpuSchedule &schedule, int64_t maxLanes,
     llvm::function_ref<std::optional<int64_t>(unsigned)> symbolBound);
 
 } // namespace aitune

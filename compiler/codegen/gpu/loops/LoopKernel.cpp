@@ -14,17 +14,6 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// The value that memory holds: reshapes of a dense tensor leave it in place.
-Value stripReshapes(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<tensor::BitcastOp, tensor::CollapseShapeOp, tensor::ExpandShapeOp>(
-            op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
-
 class NestWriter {
 public:
   NestWriter(LoopNest &nest, const GpuSchedule &schedule, DimTable &dims,
@@ -97,7 +86,7 @@ private:
         name = prefix + std::to_string(i);
         declare(name, value);
       }
-      bindGroup(group, name);
+      printer.bind(group, name);
       inside = canonical(inside * group.size);
     }
   }
@@ -106,17 +95,6 @@ private:
     return text.find(' ') == std::string::npos || text.front() == '('
                ? text
                : "(" + text + ")";
-  }
-
-  void bindGroup(const LoopGroup &group, const std::string &name) {
-    PrintScope &scope = *printer.current;
-    for (unsigned dim : llvm::ArrayRef(group.dims).drop_back())
-      scope.bindings[dim] = "0";
-    unsigned last = group.dims.back();
-    scope.bindings[last] = name;
-    if (group.dims.size() > 1)
-      scope.ranges[last] =
-          DimRange{getAffineConstantExpr(0, root_context()), group.size};
   }
 
   MLIRContext *root_context() const {
@@ -327,7 +305,7 @@ private:
     declare("thread", llvm::formatv("threadIdx.x / {0}", columns));
     if (!outer.groups.empty())
       bind(outer, "row", "d");
-    bindGroup(last, "column");
+    printer.bind(last, "column");
     for (const SharedReduction &reduction : schedule.reductions)
       writeColumnReduction(reduction);
     bool any = false;
@@ -392,17 +370,14 @@ const char *describe(GpuScheduleKind kind) {
 absl::StatusOr<GeneratedCandidate> generateLoopKernel(func::FuncOp function,
                                                       ArrayAttr symbols,
                                                       const GpuTarget &target) {
-  SmallVector<KernelOutput> outputs;
-  Operation *terminator = function.getBody().front().getTerminator();
-  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-    outputs.push_back({stripReshapes(value), static_cast<unsigned>(i)});
-  if (outputs.empty())
+  std::vector<LoopNest> nests =
+      groupOutputs(function.getBody().front().getTerminator());
+  if (nests.empty())
     return absl::UnimplementedError("a kernel without results");
 
   GeneratedCandidate candidate;
   candidate.text = "using Index = " + indexType(function, symbols) + ";\n\n" +
                    preludeText("Common") + "\n" + preludeText("Reduce") + "\n";
-  std::vector<LoopNest> nests = groupOutputs(outputs);
   unsigned inputs = function.getNumArguments();
   for (auto [number, nest] : llvm::enumerate(nests)) {
     DimTable dims;

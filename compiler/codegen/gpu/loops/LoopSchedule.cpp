@@ -37,10 +37,8 @@ struct Scheduler {
   GpuSchedule schedule;
 
   GpuSchedule run() {
-    for (AffineExpr size : nest.sizes)
-      nest.index.push_back(size == 1 ? getAffineConstantExpr(0, context)
-                                     : dims.make(size));
-    analyze();
+    domain = nest.openAxes(dims);
+    nest.visit(analysis);
     findShared();
     if (shared.empty())
       scheduleElementwise();
@@ -57,28 +55,6 @@ struct Scheduler {
                              1);
   }
 
-  void analyze() {
-    for (AffineExpr expr : nest.index)
-      if (auto dim = dyn_cast<AffineDimExpr>(expr))
-        domain.push_back(dim.getPosition());
-    for (const KernelOutput &output : nest.outputs) {
-      SmallVector<AffineExpr> exprs = nest.indexOf(output);
-      auto type = cast<RankedTensorType>(output.value.getType());
-      analysis.visit(output.value, exprs);
-      analysis.accesses.push_back(
-          {decompose(linearize(type, exprs)), false,
-           type.getElementType().getIntOrFloatBitWidth()});
-    }
-  }
-
-  bool isOfDomain(ArrayRef<AffineExpr> exprs) {
-    return llvm::all_of(exprs, [&](AffineExpr expr) {
-      return llvm::all_of(dimsOf(expr), [&](unsigned dim) {
-        return llvm::is_contained(domain, dim);
-      });
-    });
-  }
-
   AffineExpr product(ArrayRef<unsigned> of) {
     AffineExpr size = getAffineConstantExpr(1, context);
     for (unsigned dim : of)
@@ -93,7 +69,7 @@ struct Scheduler {
 
   void findShared() {
     auto isCandidate = [&](const LoopAnalysis::Reduction &reduction) {
-      return isOfDomain(reduction.exprs) &&
+      return nest.isOfDomain(reduction.exprs) &&
              !PointPrinter::combiner(reduction.generic).empty() &&
              estimate(product(reduction.reducedDims)) >= kLeastShared;
     };
@@ -131,16 +107,8 @@ struct Scheduler {
   FlatAxes merge(ArrayRef<unsigned> of,
                  llvm::function_ref<bool(unsigned, unsigned)> canMerge) {
     FlatAxes axes;
-    for (unsigned dim : of) {
-      if (!axes.groups.empty() &&
-          canMerge(axes.groups.back().dims.back(), dim)) {
-        LoopGroup &group = axes.groups.back();
-        group.dims.push_back(dim);
-        group.size = canonical(group.size * dims.size(dim));
-      } else {
-        axes.groups.push_back({{dim}, dims.size(dim), false, std::nullopt});
-      }
-    }
+    for (unsigned dim : of)
+      appendAxis(axes.groups, dim, dims, canMerge);
     axes.size = product(of);
     return axes;
   }

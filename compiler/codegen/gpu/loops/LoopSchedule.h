@@ -48,7 +48,7 @@ struct GpuSchedule {
   int64_t threads() const { return groupThreads * groupsInBlock; }
 };
 
-/// Decides the schedule of a nest from groupOutputs; fills in nest.index.
+/// Decides the schedule of a nest from groupOutputs and opens its axes.
 GpuSchedule scheduleForGpu(LoopNest &nest, DimTable &dims,
                            mlir::ArrayAttr symbols, int64_t multiprocessors);
 

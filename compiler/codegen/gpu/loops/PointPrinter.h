@@ -1,11 +1,7 @@
-// Prints, as CUDA text, the element of a tensor at an index by following
-// linalg.generic bodies back to the kernel's arguments. The counterpart of the
-// CPU's PointEmitter: the caller opens scopes (loops, branches) and asks for
-// values inside; the printer finds out by itself
-// - the outermost scope a value can stand in, so what a loop does not change is
-//   computed before it;
-// - what was printed already: a value at an index is printed once a scope;
-// - which loads of neighbouring elements are one load of a pack.
+// Prints, as CUDA text, the element of a tensor at an index: the GPU's half of
+// the loop compiler. Where a value stands, and whether it is there already,
+// PointWalker decides; here is how it is spelt, and which loads of neighbouring
+// elements are one load of a pack.
 //
 // A lane scope is a loop over `lanes` neighbouring values of one dim that the
 // compiler unrolls. Loads whose address follows the lane are made before it, as
@@ -16,36 +12,29 @@
 #include <functional>
 #include <string>
 
-#include "compiler/codegen/loops/LoopAnalysis.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/ADT/DenseMap.h"
+#include "compiler/codegen/loops/LoopNest.h"
+#include "compiler/codegen/loops/PointWalker.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace aitune {
 
-/// A block of the text being printed.
-struct PrintScope {
-  PrintScope *parent = nullptr;
-  unsigned depth = 1;
+/// A block of the text being printed. Dims are expressions without side
+/// effects.
+struct PrintScope : PointScope<PrintScope, std::string> {
+  unsigned depth = 1; ///< of the indentation, two spaces each
   std::string text;
-  /// What a dim is, as an expression without side effects.
-  llvm::DenseMap<unsigned, std::string> bindings;
-  llvm::DenseMap<unsigned, DimRange> ranges;
-  std::optional<unsigned> laneDim;
-  int64_t lanes = 1;
   /// The lane dim's first value, a multiple of `lanes`; the loop variable is
   /// always "j", as lane scopes do not nest.
   std::string laneBase;
-  /// Runs only when `condition` holds; a load must not be moved out without
-  /// it. Empty: not an expression of things known outside.
-  bool isBranch = false;
+  /// When a branch runs; a load must not be moved out of it without this.
+  /// Empty: not an expression of things known outside.
   std::string condition;
   bool conditionVariesWithLane = false;
-  using Key = std::pair<mlir::Value, mlir::AffineMap>;
-  llvm::DenseMap<Key, std::string> known;
+  /// The packs loaded, by argument and address.
   llvm::DenseMap<Key, std::string> packs;
 };
+
+extern template class PointWalker<PrintScope>;
 
 /// Loads that are kept in registers between the loops over a row: the loop over
 /// the row's chunks reads the same elements in each thread every time.
@@ -59,9 +48,9 @@ struct RowCache {
   int64_t elements = 0;          ///< kept so far in a thread
 };
 
-class PointPrinter {
+class PointPrinter : public PointWalker<PrintScope> {
 public:
-  explicit PointPrinter(DimTable &dims) : dims(dims) {}
+  using PointWalker::PointWalker;
 
   /// How an argument is read. `at` replaces the memory access: the element's
   /// value for an index (or nullopt, which makes the kernel be refused).
@@ -71,16 +60,10 @@ public:
         at;
   };
   llvm::DenseMap<mlir::Value, Argument> arguments;
-  DimTable &dims;
-  PrintScope *current = nullptr;
   RowCache cache;
   /// Something printed writes to the parameter `checks`.
   bool reports = false;
-  /// The first reason why the text is not complete; empty if it is.
-  std::string error;
 
-  /// The element of `tensor` at `exprs`: a name or a literal.
-  std::string pull(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> exprs);
   /// Stores to a dense tensor. Inside lanes that are neighbours in memory the
   /// store is of a pack and pending until flushStores() after the lanes.
   void store(const std::string &value, const std::string &pointer,
@@ -103,7 +86,8 @@ public:
   /// the dim is bound to `base` itself.
   void lanes(unsigned dim, int64_t count, const std::string &base,
              llvm::function_ref<void()> body);
-  PrintScope *laneScope() const;
+  /// Gives the current scope the value of a group's loop.
+  void bind(const LoopGroup &group, const std::string &value);
 
   /// One way to combine two partial results, as a struct of Reduce.cuh: "Sum".
   /// Empty for a reduction without one (positions of extrema, scans).
@@ -115,29 +99,29 @@ public:
   void step(mlir::linalg::GenericOp generic,
             llvm::ArrayRef<mlir::AffineExpr> loops,
             llvm::ArrayRef<std::string> accumulators);
-  /// Makes a tensor's element at an index known under a name.
-  void define(PrintScope *scope, mlir::Value tensor,
-              llvm::ArrayRef<mlir::AffineExpr> exprs, const std::string &name);
 
 private:
-  struct Body {
-    mlir::linalg::GenericOp generic;
-    llvm::SmallVector<mlir::AffineExpr> loops;
-    llvm::DenseMap<mlir::Value, std::string> known;
-  };
-
-  PrintScope *placementOf(llvm::ArrayRef<mlir::AffineExpr> exprs) const;
-  std::string pullHere(mlir::Value tensor,
-                       llvm::ArrayRef<mlir::AffineExpr> exprs);
-  std::optional<DimRange> range(unsigned dim) const;
-  const std::string *binding(unsigned dim) const;
   std::string fail(const std::string &reason);
+  /// index(expr) with a dim replaced by `value` in `scope`.
+  std::string indexWith(PrintScope &scope, unsigned dim,
+                        const std::string &value, mlir::AffineExpr expr);
+
+  // PointWalker; the values are names or literals.
+  std::string zero(mlir::Type type) override;
+  std::string constant(mlir::TypedAttr value) override;
+  std::string indexValue(mlir::AffineExpr expr, mlir::Type type) override;
+  std::string load(mlir::BlockArgument argument,
+                   llvm::ArrayRef<mlir::AffineExpr> exprs) override;
+  std::string operation(mlir::Operation *op,
+                        llvm::MutableArrayRef<std::string> operands) override;
+  std::string select(mlir::scf::IfOp op, mlir::Value onTrue,
+                     mlir::Value onFalse, Body &body) override;
+  void report(mlir::ait::ReportOp op, std::string failed,
+              std::string shown) override;
+  llvm::SmallVector<std::string> reduce(Reduction &reduction) override;
+  std::string runScan(Scan &scan) override;
 
   // PrintBody.cpp
-  std::string evaluate(mlir::Value value, Body &body);
-  std::string evaluateBranch(mlir::scf::IfOp op, unsigned result, Body &body);
-  mlir::AffineExpr indexOf(mlir::Value value, Body &body);
-  std::optional<bool> decide(mlir::Value condition, Body &body);
   struct Condition {
     std::string text;
     bool variesWithLane;
@@ -145,8 +129,6 @@ private:
   std::optional<Condition> indexCondition(mlir::Value condition, Body &body);
 
   // PrintMemory.cpp
-  std::string load(mlir::BlockArgument argument,
-                   llvm::ArrayRef<mlir::AffineExpr> exprs);
   /// Whether the lanes of `scope` are neighbours at `address`, on a boundary
   /// of as many elements.
   bool isPack(const PrintScope &scope, const LinearForm &address) const;
@@ -154,12 +136,8 @@ private:
                        const LinearForm &address);
 
   // PrintReductions.cpp
-  void reduce(mlir::linalg::GenericOp generic, unsigned result,
-              llvm::ArrayRef<mlir::AffineExpr> exprs);
-  std::string scan(mlir::linalg::GenericOp generic,
-                   llvm::ArrayRef<mlir::AffineExpr> exprs);
-  void reductionLoops(mlir::linalg::GenericOp generic,
-                      llvm::MutableArrayRef<mlir::AffineExpr> loops,
+  /// Runs `body` in a loop over each of the dims, outermost first.
+  void reductionLoops(llvm::ArrayRef<unsigned> reduced,
                       llvm::function_ref<void()> body);
 
   llvm::StringMap<unsigned> counters;

@@ -1,28 +1,40 @@
-// Evaluation of linalg.generic bodies, on demand from what they yield.
+// Operations of linalg.generic bodies, as PointPrinter spells them.
 #include "compiler/codegen/gpu/loops/PointPrinter.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
-#include "compiler/dialect/Ait.h"
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace aitune {
 
-AffineExpr PointPrinter::indexOf(Value value, Body &body) {
-  // Known only when the code runs: a dim of its own, bound here.
-  return trackIndex(value, body.loops, [&](Value ofData) {
-    std::string number = evaluate(ofData, body);
-    AffineExpr dim = dims.makeOpaque(ofData.getContext());
-    current->bindings[cast<AffineDimExpr>(dim).getPosition()] = number;
-    return dim;
-  });
+std::string PointPrinter::zero(Type type) { return "0"; }
+
+std::string PointPrinter::constant(TypedAttr value) {
+  return cudaConstant(value);
 }
 
-std::optional<bool> PointPrinter::decide(Value condition, Body &body) {
-  return decideCondition(condition, body.loops,
-                         [this](unsigned dim) { return range(dim); });
+std::string PointPrinter::indexValue(AffineExpr expr, Type type) {
+  std::string text = index(expr);
+  return type.isInteger(64) ? "static_cast<long long>(" + text + ")" : text;
+}
+
+std::string PointPrinter::operation(Operation *op,
+                                    MutableArrayRef<std::string> operands) {
+  std::string type = cudaType(op->getResult(0).getType()),
+              expression = cudaExpression(op, operands);
+  if (type.empty() || expression.empty())
+    return fail("no CUDA form of " + op->getName().getStringRef().str());
+  std::string name = fresh("v");
+  line("const " + type + " " + name + " = " + expression + ";");
+  return name;
+}
+
+void PointPrinter::report(mlir::ait::ReportOp op, std::string failed,
+                          std::string shown) {
+  line("if (" + failed + ")");
+  line("  reportFailure(checks, " + std::to_string(op.getCheck()) + ", " +
+       shown + ");");
+  reports = true;
 }
 
 std::optional<PointPrinter::Condition>
@@ -71,32 +83,24 @@ PointPrinter::indexCondition(Value condition, Body &body) {
     varies = compare.getPredicate() == arith::CmpIPredicate::eq ||
              !isPack(*lane, decompose(lhs - rhs));
     if (!varies) {
-      std::string &bound = lane->bindings[*lane->laneDim];
-      std::string kept = bound;
-      bound = lane->laneBase;
-      std::string text = index(lhs) + spelling + index(rhs);
-      lane->bindings[*lane->laneDim] = kept;
-      return Condition{text, false};
+      auto atFirst = [&](AffineExpr expr) {
+        return indexWith(*lane, *lane->laneDim, lane->laneBase, expr);
+      };
+      return Condition{atFirst(lhs) + spelling + atFirst(rhs), false};
     }
   }
   return Condition{index(lhs) + spelling + index(rhs), varies};
 }
 
-std::string PointPrinter::evaluateBranch(scf::IfOp op, unsigned result,
-                                         Body &body) {
-  Value onTrue = op.thenYield().getOperand(result),
-        onFalse = op.elseYield().getOperand(result);
-  if (std::optional<bool> decided = decide(op.getCondition(), body))
-    return evaluate(*decided ? onTrue : onFalse, body);
+std::string PointPrinter::select(scf::IfOp op, Value onTrue, Value onFalse,
+                                 Body &body) {
   std::optional<Condition> known = indexCondition(op.getCondition(), body);
   std::string condition =
       known ? known->text : evaluate(op.getCondition(), body);
   std::string name = fresh("v");
-  line(cudaType(op.getResult(result).getType()) + " " + name + ";");
-  // Values found in a branch are not known after it.
+  line(cudaType(onTrue.getType()) + " " + name + ";");
   auto inBranch = [&](const std::string &head, Value value,
                       const std::string &holds) {
-    Body copy = body;
     block(
         head,
         [&](PrintScope &scope) {
@@ -104,68 +108,11 @@ std::string PointPrinter::evaluateBranch(scf::IfOp op, unsigned result,
           scope.condition = known ? holds : "";
           scope.conditionVariesWithLane = known && known->variesWithLane;
         },
-        [&] { line(name + " = " + evaluate(value, copy) + ";"); });
+        [&] { line(name + " = " + evaluateApart(value, body) + ";"); });
   };
   inBranch("if (" + condition + ")", onTrue, condition);
   inBranch("else", onFalse, "!(" + condition + ")");
   return name;
-}
-
-std::string PointPrinter::evaluate(Value value, Body &body) {
-  auto found = body.known.find(value);
-  if (found != body.known.end())
-    return found->second;
-  std::string result;
-  Attribute constant;
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    OpOperand &operand = body.generic->getOpOperand(argument.getArgNumber());
-    SmallVector<AffineExpr> exprs;
-    for (AffineExpr expr :
-         body.generic.getMatchingIndexingMap(&operand).getResults())
-      exprs.push_back(expr.replaceDims(body.loops));
-    result = pull(operand.get(), exprs);
-  } else if (matchPattern(value, m_Constant(&constant))) {
-    result = cudaConstant(constant);
-  } else if (AffineExpr expr = trackIndex(value, body.loops)) {
-    result = index(expr);
-    if (value.getType().isInteger(64))
-      result = "static_cast<long long>(" + result + ")";
-  } else if (value.getDefiningOp<affine::AffineApplyOp>()) {
-    result = index(indexOf(value, body));
-  } else {
-    Operation *op = value.getDefiningOp();
-    if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
-      SmallVector<AffineExpr> exprs;
-      for (Value at : extract.getIndices())
-        exprs.push_back(indexOf(at, body));
-      result = pull(extract.getTensor(), exprs);
-    } else if (auto report = dyn_cast<mlir::ait::ReportOp>(op)) {
-      result = evaluate(report.getValue(), body);
-      std::string failed = evaluate(report.getFailed(), body),
-                  shown = evaluate(report.getShown(), body);
-      line("if (" + failed + ")");
-      line("  reportFailure(checks, " + std::to_string(report.getCheck()) +
-           ", " + shown + ");");
-      reports = true;
-    } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
-      result =
-          evaluateBranch(branch, cast<OpResult>(value).getResultNumber(), body);
-    } else if (op->getNumResults() != 1 || op->getNumRegions() != 0) {
-      result = fail("no CUDA form of " + op->getName().getStringRef().str());
-    } else {
-      SmallVector<std::string> operands;
-      for (Value operand : op->getOperands())
-        operands.push_back(evaluate(operand, body));
-      std::string type = cudaType(value.getType()),
-                  expression = cudaExpression(op, operands);
-      if (type.empty() || expression.empty())
-        return fail("no CUDA form of " + op->getName().getStringRef().str());
-      result = fresh("v");
-      line("const " + type + " " + result + " = " + expression + ";");
-    }
-  }
-  body.known[value] = result;
-  return result;
 }
 
 } // namespace aitune

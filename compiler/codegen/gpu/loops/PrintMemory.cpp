@@ -9,7 +9,6 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-constexpr unsigned kAllDims = 4096, kAllSymbols = 64;
 /// Elements that a thread keeps in registers between the loops over a row.
 constexpr int64_t kMostKept = 96;
 
@@ -54,7 +53,8 @@ bool PointPrinter::isPack(const PrintScope &scope,
 
 std::string PointPrinter::loadPack(PrintScope *lane, BlockArgument argument,
                                    const LinearForm &address) {
-  AffineMap key = AffineMap::get(kAllDims, kAllSymbols, address.toExpr());
+  AffineExpr place = address.toExpr();
+  AffineMap key = toKey(place, place.getContext());
   PrintScope *home = lane->parent;
   const std::string element = "[j]";
   for (PrintScope *scope = current; scope; scope = scope->parent) {
@@ -69,7 +69,7 @@ std::string PointPrinter::loadPack(PrintScope *lane, BlockArgument argument,
       condition =
           scope->condition + (condition.empty() ? "" : " && " + condition);
   // Dims that loops inside the lanes bind cannot be moved out of them.
-  for (unsigned dim : dimsOf(address.toExpr())) {
+  for (unsigned dim : dimsOf(place)) {
     if (dim == *lane->laneDim)
       continue;
     for (PrintScope *scope = current; scope != home; scope = scope->parent)
@@ -82,22 +82,15 @@ std::string PointPrinter::loadPack(PrintScope *lane, BlockArgument argument,
               pointer = arguments[argument].pointer, name = fresh("x");
   // At the lanes' first value.
   auto printLoad = [&](const std::string &target, const std::string &guard) {
-    PrintScope *kept = current;
-    current = home;
-    std::string &bound = home->bindings[*lane->laneDim];
-    std::string before = bound;
-    bound = lane->laneBase;
-    std::string at = strip(index(address.toExpr()));
-    if (before.empty())
-      home->bindings.erase(*lane->laneDim);
-    else
-      home->bindings[*lane->laneDim] = before;
-    std::string load =
-        llvm::formatv("load<{0}>({1} + {2})", lane->lanes, pointer, at);
-    if (!guard.empty())
-      line("if (" + guard + ")");
-    line((guard.empty() ? "" : "  ") + target + " = " + load + ";");
-    current = kept;
+    runIn(home, [&] {
+      std::string at =
+          strip(indexWith(*home, *lane->laneDim, lane->laneBase, place));
+      std::string load =
+          llvm::formatv("load<{0}>({1} + {2})", lane->lanes, pointer, at);
+      if (!guard.empty())
+        line("if (" + guard + ")");
+      line((guard.empty() ? "" : "  ") + target + " = " + load + ";");
+    });
   };
   std::string pack = llvm::formatv("Pack<{0}, {1}>", type, lane->lanes);
 
@@ -115,16 +108,15 @@ std::string PointPrinter::loadPack(PrintScope *lane, BlockArgument argument,
                         [&](unsigned dim) { return address.involves(dim); });
   if (ofRow) {
     cache.elements += cache.chunks * lane->lanes;
-    PrintScope *kept = current;
-    current = cache.row;
-    line(llvm::formatv("{0} {1}[{2}];", pack, name, cache.chunks));
-    cache.forEachChunk([&] {
-      line(llvm::formatv("{0}[c] = load<{1}>({2} + {3});", name, lane->lanes,
-                         pointer, strip(index(address.toExpr()))));
-    });
     std::string stored = name + "[c]";
-    cache.row->packs[{argument, key}] = stored;
-    current = kept;
+    runIn(cache.row, [&] {
+      line(llvm::formatv("{0} {1}[{2}];", pack, name, cache.chunks));
+      cache.forEachChunk([&] {
+        line(llvm::formatv("{0} = load<{1}>({2} + {3});", stored, lane->lanes,
+                           pointer, strip(index(place))));
+      });
+      current->packs[{argument, key}] = stored;
+    });
     return stored + element;
   }
   if (condition.empty()) {
@@ -184,11 +176,8 @@ void PointPrinter::store(const std::string &value, const std::string &pointer,
          llvm::formatv("Pack<{0}, {1}> {2};", memoryType(type.getElementType()),
                        lane->lanes, name));
   line(name + "[j] = " + value + ";");
-  std::string &bound = lane->bindings[*lane->laneDim];
-  std::string kept = bound;
-  bound = lane->laneBase;
-  std::string at = strip(index(address.toExpr()));
-  lane->bindings[*lane->laneDim] = kept;
+  std::string at =
+      strip(indexWith(*lane, *lane->laneDim, lane->laneBase, address.toExpr()));
   pendingStores.push_back("store(" + pointer + " + " + at + ", " + name + ");");
 }
 

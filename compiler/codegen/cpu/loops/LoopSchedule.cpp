@@ -1,0 +1,256 @@
+#include "compiler/codegen/cpu/loops/LoopSchedule.h"
+
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Simple operations that a unit should have at least, so that finding its
+/// place costs nothing; and how many units a kernel should have for threads to
+/// share.
+constexpr double kLeastUnitWork = 2048;
+constexpr int64_t kWantedUnits = 16;
+/// What an unknown size counts as in estimates.
+constexpr int64_t kTypicalSize = 64;
+
+/// Lanes along `dim` read strided what a reduction could read in order.
+bool readsReductionsAcross(const LoopAnalysis &analysis, const DimTable &dims,
+                           unsigned dim) {
+  for (const LoopAnalysis::Access &access : analysis.accesses) {
+    if (!access.inReduction)
+      continue;
+    AffineExpr coefficient = access.address.coefficientOf(dim);
+    if (!access.address.isNonlinearIn(dim) &&
+        (coefficient == 0 || coefficient == 1))
+      continue;
+    for (const LoopAnalysis::Reduction &reduction : analysis.reductions)
+      for (unsigned reduced : reduction.reducedDims)
+        if (access.address.coefficientOf(reduced) == 1 &&
+            getConstant(dims.size(reduced)).value_or(kTypicalSize) >= 8)
+          return true;
+  }
+  return false;
+}
+
+struct Scheduler {
+  Scheduler(LoopNest &nest, DimTable &dims, int64_t maxLanes, double unitWork)
+      : nest(nest), dims(dims), maxLanes(maxLanes), unitWork(unitWork) {}
+
+  LoopNest &nest;
+  DimTable &dims;
+  int64_t maxLanes;
+  double unitWork;
+  LoopAnalysis analysis{dims};
+  SmallVector<unsigned> domain; ///< dims of size other than 1
+  llvm::DenseSet<unsigned> inner;
+  SmallVector<UnitLoop> groups;
+  CpuSchedule schedule;
+  double rowCost = 0;     ///< once a row
+  double elementCost = 1; ///< once an element
+
+  CpuSchedule run() {
+    domain = nest.openAxes(dims);
+    nest.visit(analysis);
+    findInnerAxes();
+    chooseLaneDim();
+    mergeAxes();
+    splitIntoUnits();
+    findSplits();
+    findScan();
+    return std::move(schedule);
+  }
+
+  void findInnerAxes() {
+    for (unsigned dim : domain)
+      if (analysis.scanned.contains(dim))
+        inner.insert(dim);
+    for (const LoopAnalysis::Reduction &reduction : analysis.reductions) {
+      if (!nest.isOfDomain(reduction.exprs) || isScan(reduction.generic))
+        continue;
+      for (unsigned dim : domain)
+        if (llvm::none_of(reduction.exprs, [&](AffineExpr expr) {
+              return expr.isFunctionOfDim(dim);
+            }))
+          inner.insert(dim);
+    }
+    for (const KernelOutput &output : nest.outputs)
+      for (auto [size, own, expr] :
+           llvm::zip(nest.sizes, sizesOf(output.value), nest.index))
+        if (own == 1 && size != 1)
+          inner.insert(cast<AffineDimExpr>(expr).getPosition());
+    // What is computed once a row.
+    elementCost = analysis.cost;
+    for (const LoopAnalysis::Reduction &reduction : analysis.reductions) {
+      bool ofRow = nest.isOfDomain(reduction.exprs) &&
+                   llvm::none_of(reduction.exprs, [&](AffineExpr expr) {
+                     return llvm::any_of(dimsOf(expr), [&](unsigned dim) {
+                       return inner.contains(dim);
+                     });
+                   });
+      if (!ofRow || inner.empty())
+        continue;
+      rowCost += reduction.cost;
+      elementCost -= reduction.cost;
+      schedule.rowValues.emplace_back(
+          reduction.generic->getResult(reduction.result), reduction.exprs);
+    }
+    elementCost = std::max(elementCost, 1.0);
+  }
+
+  void chooseLaneDim() {
+    if (domain.empty())
+      return;
+    unsigned last = domain.back();
+    if (analysis.scanned.contains(last) ||
+        readsReductionsAcross(analysis, dims, last))
+      return;
+    schedule.laneDim = last;
+    schedule.isColumn = !inner.empty() && !inner.contains(last);
+  }
+
+  void mergeAxes() {
+    for (unsigned dim : domain) {
+      bool isInner = inner.contains(dim);
+      // Only neighbours are merged, so an axis of the other class ends a group.
+      if (!groups.empty() && groups.back().isInner == isInner &&
+          analysis.canMerge(groups.back().dims.back(), dim))
+        groups.back().add(dim, dims);
+      else
+        groups.push_back({{{dim}, dims.size(dim)}, isInner, std::nullopt});
+    }
+    if (!schedule.laneDim)
+      return;
+    schedule.lanes = chooseLanes(getConstant(groups.back().size), maxLanes);
+    if (schedule.lanes == 1)
+      schedule.laneDim.reset();
+  }
+
+  static int64_t estimate(AffineExpr size) {
+    return getConstant(size).value_or(kTypicalSize);
+  }
+
+  int64_t roundToLanes(int64_t elements) {
+    return std::max<int64_t>(schedule.lanes,
+                             elements / schedule.lanes * schedule.lanes);
+  }
+
+  void splitIntoUnits() {
+    double elements = 1; // of a unit's inner loops
+    if (inner.empty()) {
+      double total = 1;
+      for (const UnitLoop &group : groups)
+        total *= estimate(group.size);
+      double wanted =
+          std::max(kLeastUnitWork,
+                   std::min(unitWork, total * elementCost / kWantedUnits)) /
+          elementCost;
+      bool full = false;
+      for (UnitLoop &group : llvm::reverse(groups)) {
+        bool isLaneGroup = schedule.laneDim && &group == &groups.back();
+        std::optional<int64_t> size = getConstant(group.size);
+        if (full) {
+          schedule.unitLoops.insert(schedule.unitLoops.begin(), group);
+          continue;
+        }
+        if (size && elements * *size <= wanted) {
+          elements *= *size;
+          schedule.unitInner.insert(schedule.unitInner.begin(), group);
+          continue;
+        }
+        full = true;
+        int64_t block =
+            std::max<int64_t>(1, static_cast<int64_t>(wanted / elements));
+        if (isLaneGroup)
+          block = roundToLanes(block);
+        if (size && block >= *size) {
+          elements *= *size;
+          schedule.unitInner.insert(schedule.unitInner.begin(), group);
+        } else if (block == 1) {
+          schedule.unitLoops.insert(schedule.unitLoops.begin(), group);
+        } else {
+          elements *= block;
+          group.block = block;
+          schedule.unitLoops.insert(schedule.unitLoops.begin(), group);
+          schedule.unitInner.insert(schedule.unitInner.begin(), group);
+        }
+      }
+    } else {
+      for (UnitLoop &group : groups)
+        if (group.isInner)
+          elements *= estimate(group.size);
+      for (UnitLoop &group : groups) {
+        bool isLaneGroup = schedule.laneDim && &group == &groups.back();
+        if (group.isInner) {
+          schedule.unitInner.push_back(group);
+        } else if (isLaneGroup) {
+          double column = rowCost + elements * elementCost;
+          group.block =
+              roundToLanes(static_cast<int64_t>(unitWork / 4 / column));
+          schedule.unitLoops.push_back(group);
+          schedule.unitInner.insert(schedule.unitInner.begin(), group);
+          elements *= static_cast<double>(*group.block);
+          rowCost *= static_cast<double>(*group.block);
+        } else {
+          schedule.unitLoops.push_back(group);
+        }
+      }
+    }
+    schedule.unitCost = std::max(1.0, rowCost + elements * elementCost);
+    schedule.units =
+        getAffineConstantExpr(1, nest.outputs.front().value.getContext());
+    for (const UnitLoop &group : schedule.unitLoops)
+      schedule.units =
+          schedule.units *
+          (group.block ? group.size.ceilDiv(*group.block) : group.size);
+  }
+
+  void findScan() {
+    if (schedule.unitInner.empty())
+      return;
+    const UnitLoop &innermost = schedule.unitInner.back();
+    unsigned dim = innermost.dims.back();
+    if (innermost.dims.size() == 1 && !innermost.block &&
+        analysis.scanned.contains(dim))
+      schedule.scanDim = dim;
+  }
+
+  void findSplits() {
+    if (!schedule.laneDim || schedule.isColumn)
+      return;
+    unsigned lane = *schedule.laneDim;
+    const UnitLoop &group = schedule.unitInner.back();
+    std::optional<int64_t> size = getConstant(group.size);
+    if (group.dims.size() != 1 || group.block || !size)
+      return;
+    llvm::SmallSetVector<int64_t, 8> splits;
+    for (AffineExpr threshold : analysis.thresholds) {
+      LinearForm form = decompose(threshold);
+      std::optional<int64_t> coefficient =
+          getConstant(form.coefficientOf(lane));
+      std::optional<int64_t> constant = getConstant(form.constant);
+      if (form.terms.size() != 1 || form.isNonlinearIn(lane) || !coefficient ||
+          !constant || *coefficient == 0)
+        continue;
+      int64_t at = llvm::divideCeilSigned(-*constant, *coefficient);
+      if (at > 0 && at < *size)
+        splits.insert(at);
+    }
+    constexpr size_t kMostSplits = 8; // each is a copy of the loop
+    if (splits.size() > kMostSplits)
+      return;
+    schedule.splits = splits.takeVector();
+    llvm::sort(schedule.splits);
+  }
+};
+
+} // namespace
+
+CpuSchedule scheduleForCpu(LoopNest &nest, DimTable &dims, int64_t maxLanes,
+                           double unitWork) {
+  return Scheduler(nest, dims, maxLanes, unitWork).run();
+}
+
+} // namespace aitune

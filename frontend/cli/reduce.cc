@@ -186,7 +186,7 @@ absl::StatusOr<Subject> LoadForEager(const Options& options,
                                      Progress& progress) {
   Options here = options;
   here.output_file = paths.model;
-  here.device = "cpu";
+  here.compile.device = "cpu";
   here.use_cache = false;
   return LoadSubject(here, progress);
 }

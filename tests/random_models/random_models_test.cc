@@ -8,6 +8,7 @@
 //   AITUNE_FIRST_MODEL=500       beginning with that of this seed
 //   AITUNE_RANDOM_DEVICE=cuda    compiled for, and compared on, a GPU
 //   AITUNE_RANDOM_SOURCE=1       prints each program
+//   AITUNE_REDUCED_MODELS=0      makes none of those that fail smaller
 //
 // Several processes may run side by side, each with a range of seeds.
 #include <algorithm>
@@ -118,10 +119,10 @@ bool IsFailure(Outcome outcome) {
   return outcome != Outcome::kAgrees && outcome != Outcome::kEagerRaises;
 }
 
-// Leaves out statements as long as the program fails in the same way.
+// Leaves out statements as long as the program fails in the same way: first
+// many at once, then single ones.
 Checked MakeSmaller(uint64_t seed, Checked failed) {
   Reduction reduction;
-  int statements = failed.statements;
   const int count = failed.statements;
   const auto fails = [&](const Reduction& smaller) {
     std::map<uint64_t, Checked> checked = Parse(RunInChild(
@@ -135,22 +136,27 @@ Checked MakeSmaller(uint64_t seed, Checked failed) {
         found->second.result.outcome != failed.result.outcome)
       return false;
     failed = found->second;
+    reduction = smaller;
     return true;
   };
-  for (int before = -1; before != statements;) {
-    before = statements;
+  for (int size = count / 2; size > 1; size /= 2) {
+    for (int end = count; end > 0; end -= size) {
+      Reduction smaller = reduction;
+      for (int i = std::max(end - size, 0); i < end; ++i)
+        smaller.dropped.insert(i);
+      if (smaller.dropped.size() > reduction.dropped.size()) fails(smaller);
+    }
+  }
+  for (int before = -1; before != failed.statements;) {
+    before = failed.statements;
     for (int i = count - 1; i >= 0; --i) {
       if (reduction.dropped.count(i)) continue;
       Reduction smaller = reduction;
       smaller.dropped.insert(i);
-      if (!fails(smaller)) {
-        if (reduction.bypassed.count(i)) continue;
-        smaller = reduction;
-        smaller.bypassed.insert(i);
-        if (!fails(smaller)) continue;
-      }
-      reduction = smaller;
-      statements = failed.statements;
+      if (fails(smaller) || reduction.bypassed.count(i)) continue;
+      smaller = reduction;
+      smaller.bypassed.insert(i);
+      fails(smaller);
     }
   }
   return failed;
@@ -164,6 +170,7 @@ TEST_P(RandomModels, AgreeWithEager) {
   const int models = all * (GetParam() + 1) / kShards - begin;
   const int first = FromEnvironment("AITUNE_FIRST_MODEL", 0) + begin;
   const bool prints = FromEnvironment("AITUNE_RANDOM_SOURCE", 0) != 0;
+  const int most_reduced = FromEnvironment("AITUNE_REDUCED_MODELS", kReduced);
   std::map<Outcome, int> outcomes;
   int statements = 0, sizes = 0, versions = 0, reduced = 0;
   for (int next = first; next < first + models;) {
@@ -188,7 +195,8 @@ TEST_P(RandomModels, AgreeWithEager) {
                   << one.source;
       }
       if (!IsFailure(one.result.outcome)) continue;
-      const Checked shown = reduced < kReduced ? MakeSmaller(seed, one) : one;
+      const Checked shown =
+          reduced < most_reduced ? MakeSmaller(seed, one) : one;
       ++reduced;
       ADD_FAILURE() << "model " << seed << " "
                     << OutcomeName(shown.result.outcome) << ": "

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "compiler/codegen/cpu/llvm/SelectionDefects.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -99,6 +100,7 @@ LogicalResult translate(ModuleOp op, const Target &target, Emitted &emitted) {
   emitted.module->setDataLayout(emitted.machine->createDataLayout());
   addFunctionAttributes(*emitted.module, target);
   optimize(*emitted.module, *emitted.machine);
+  avoidSelectionDefects(*emitted.module);
   return success();
 }
 

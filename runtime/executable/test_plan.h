@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/cpu/kernel_library.h"
 #include "runtime/executable/executable.h"
 #include "runtime/plan/plan.h"
 

@@ -23,10 +23,6 @@ func::ReturnOp returnOf(func::FuncOp function) {
   return cast<func::ReturnOp>(function.getBody().front().getTerminator());
 }
 
-SmallVector<AffineExpr> sizesOf(Value tensor) {
-  return mlir::ait::getSymbolicSizes(cast<RankedTensorType>(tensor.getType()));
-}
-
 void updateType(func::FuncOp function) {
   function.setType(FunctionType::get(
       function.getContext(), function.getBody().front().getArgumentTypes(),

@@ -39,10 +39,10 @@ llvm.func @f(%out: !llvm.ptr, %in: !llvm.ptr) {
 })";
   for (const char *target : {"avx2", "avx512", "avx512bf16", "amx"}) {
     std::string assembly = assemble(text, target);
-    EXPECT_NE(assembly.find("byte ptr [rdi + 1]"), std::string::npos)
+    EXPECT_NE(assembly.find("movb\t%al, 1(%rdi)"), std::string::npos)
         << target << "\n"
         << assembly;
-    EXPECT_EQ(assembly.find("dword ptr [rdi"), std::string::npos) << assembly;
+    EXPECT_EQ(assembly.find(", (%rdi)"), std::string::npos) << assembly;
   }
 }
 

@@ -88,10 +88,10 @@ private:
       const LoopGroup &group = axes.groups[i];
       std::string value = flat;
       if (inside != 1)
-        value += " / " + wrap(printer.index(inside));
+        value += " / " + printer.divisor(inside);
       if (i > 0)
         value = (inside != 1 ? "(" + value + ")" : value) + " % " +
-                wrap(printer.index(group.size));
+                printer.divisor(group.size);
       std::string name = flat;
       if (value != flat) {
         name = prefix + std::to_string(i);
@@ -100,12 +100,6 @@ private:
       bindGroup(group, name);
       inside = canonical(inside * group.size);
     }
-  }
-
-  static std::string wrap(const std::string &text) {
-    return text.find(' ') == std::string::npos || text.front() == '('
-               ? text
-               : "(" + text + ")";
   }
 
   void bindGroup(const LoopGroup &group, const std::string &name) {

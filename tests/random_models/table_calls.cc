@@ -66,13 +66,40 @@ bool Jumps(const OperatorCall& call) {
          absl::StrContains(call.call, "rounding_mode");
 }
 
-// What the reference of a program can't do in another precision, and what is
-// no function of its operands.
+// What the reference of a program can't do in another precision; what is no
+// function of its operands, as the order of equal elements; what eager reads
+// beyond its operands for where these are of other sizes or strides than the
+// table's; what normalises numbers that are equal but for rounding.
 bool IsLeftOut(const OperatorCall& call) {
   static const auto& names =
       *new Names(NamesOf("_cast_Float _cast_Half _autocast_to_full_precision "
-                         "_autocast_to_reduced_precision cpu linspace"));
-  return names.count(call.op) > 0;
+                         "_autocast_to_reduced_precision cpu linspace "
+                         "_reshape_alias _weight_norm native_batch_norm "
+                         "_native_batch_norm_legit_no_training "
+                         "_transformer_encoder_layer_fwd"));
+  static const auto& orders = *new Names(NamesOf("sort argsort topk"));
+  return names.count(call.op) > 0 ||
+         (orders.count(call.op) > 0 &&
+          !absl::StrContains(call.call, "stable=True"));
+}
+
+// The call with its tensor on `device` if it makes one of sizes alone.
+std::string OnDevice(const std::string& call, const std::string& device) {
+  for (const char* maker :
+       {"arange", "empty", "empty_strided", "eye", "full", "ones", "zeros"}) {
+    const std::string begin = absl::StrCat("torch.", maker, "(");
+    if (!absl::StartsWith(call, begin) || absl::StrContains(call, "device="))
+      continue;
+    int open = 1;
+    size_t end = begin.size();
+    while (end < call.size() && open > 0) {
+      open += call[end] == '(' ? 1 : call[end] == ')' ? -1 : 0;
+      ++end;
+    }
+    return absl::StrCat(call.substr(0, end - 1), ", device=", device,
+                        call.substr(end - 1));
+  }
+  return call;
 }
 
 struct TableOperators {
@@ -142,6 +169,7 @@ class Binding {
     Scan(call, [&](const std::string& token, bool is_name) {
       absl::StrAppend(&text, is_name ? texts_.at(token) : token);
     });
+    text = OnDevice(text, absl::StrCat(Name(anchor_), ".device"));
     const at::ScalarType dtype = pool_[anchor_].dtype();
     return absl::StrReplaceAll(
         text, {{"$n", size_},

@@ -460,16 +460,11 @@ void bindAxes(PointPrinter &printer, ArrayRef<AffineExpr> axes,
       scope.bindings[cast<AffineDimExpr>(axes[first]).getPosition()] = "0";
     }
     std::string value = flat;
-    auto wrapped = [&](AffineExpr expr) {
-      std::string text = printer.index(expr);
-      return text.find(' ') == std::string::npos || text.front() == '('
-                 ? text
-                 : "(" + text + ")";
-    };
     if (inside != 1)
-      value += " / " + wrapped(inside);
+      value += " / " + printer.divisor(inside);
     if (first > 0)
-      value = (inside != 1 ? "(" + value + ")" : value) + " % " + wrapped(size);
+      value = (inside != 1 ? "(" + value + ")" : value) + " % " +
+              printer.divisor(size);
     std::string name = flat;
     if (value != flat) {
       name = printer.fresh(prefix);

@@ -77,10 +77,10 @@ private:
       const LoopGroup &group = axes.groups[i];
       std::string value = flat;
       if (inside != 1)
-        value += " / " + wrap(printer.index(inside));
+        value += " / " + printer.divisor(inside);
       if (i > 0)
         value = (inside != 1 ? "(" + value + ")" : value) + " % " +
-                wrap(printer.index(group.size));
+                printer.divisor(group.size);
       std::string name = flat;
       if (value != flat) {
         name = prefix + std::to_string(i);
@@ -89,12 +89,6 @@ private:
       printer.bind(group, name);
       inside = canonical(inside * group.size);
     }
-  }
-
-  static std::string wrap(const std::string &text) {
-    return text.find(' ') == std::string::npos || text.front() == '('
-               ? text
-               : "(" + text + ")";
   }
 
   MLIRContext *root_context() const {

@@ -5,6 +5,8 @@
 // RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda="target=sm_120 compile=1 quiet=1 most=2" -o /dev/null
 
 #batch = affine_map<()[s0] -> (s0, 4096)>
+#whole = affine_map<()[s0] -> (1, 4, s0, s0)>
+#half = affine_map<()[s0] -> (1, 4, s0 floordiv 2, s0 floordiv 2)>
 
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, input = 0 : i64, axis = 0 : i64}]} {
 
@@ -83,6 +85,14 @@ func.func private @mean(%x: tensor<1x28x28x72xf16>) -> tensor<1x1x1x72xf16> attr
 func.func private @max_pool(%x: tensor<8x112x112x64xf16>) -> tensor<8x56x56x64xf16> attributes {ait.kind = "loop"} {
   %0 = ait.max_pool2d %x {channels_last, dilation = array<i64: 1, 1>, kernel_size = array<i64: 3, 3>, padding = array<i64: 1, 1>, stride = array<i64: 2, 2>} : tensor<8x112x112x64xf16> -> tensor<8x56x56x64xf16>
   return %0 : tensor<8x56x56x64xf16>
+}
+
+// Sizes that are quotients: what divides by their product is in parentheses.
+// CHECK-LABEL: === halves: elementwise
+// CHECK: / ((s0 / 2) * (s0 / 2));
+func.func private @halves(%x: tensor<1x4x?x?xf32, #whole>) -> tensor<1x4x?x?xf32, #half> attributes {ait.kind = "loop"} {
+  %0 = ait.max_pool2d %x {dilation = array<i64: 1, 1>, kernel_size = array<i64: 2, 2>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : tensor<1x4x?x?xf32, #whole> -> tensor<1x4x?x?xf32, #half>
+  return %0 : tensor<1x4x?x?xf32, #half>
 }
 
 // CHECK-LABEL: === argmax

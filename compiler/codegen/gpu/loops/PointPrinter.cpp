@@ -141,23 +141,28 @@ std::string PointPrinter::index(AffineExpr expr) {
     if (lhs == "0")
       return lhs;
     if (mayBeNegative(binary.getLHS()))
-      return remainder(lhs, index(right));
-    return group(lhs + " % " + index(right));
+      return remainder(lhs, divisor(right));
+    return group(lhs + " % " + divisor(right));
   case AffineExprKind::FloorDiv:
     if (lhs == "0")
       return lhs;
     if (mayBeNegative(binary.getLHS()))
-      return quotient(lhs, index(right));
-    return group(lhs + " / " + index(right));
+      return quotient(lhs, divisor(right));
+    return group(lhs + " / " + divisor(right));
   case AffineExprKind::CeilDiv: {
-    std::string above = group(lhs + " + " + index(right) + " - 1");
+    std::string above = group(lhs + " + " + divisor(right) + " - 1");
     if (mayBeNegative(binary.getLHS()))
-      return quotient(above, index(right));
-    return group(above + " / " + index(right));
+      return quotient(above, divisor(right));
+    return group(above + " / " + divisor(right));
   }
   default:
     return fail("an index expression of an unknown kind");
   }
+}
+
+std::string PointPrinter::divisor(AffineExpr expr) {
+  std::string text = index(expr);
+  return expr.getKind() == AffineExprKind::Mul ? "(" + text + ")" : text;
 }
 
 void PointPrinter::step(linalg::GenericOp generic, ArrayRef<AffineExpr> loops,

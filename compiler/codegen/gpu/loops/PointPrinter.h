@@ -74,6 +74,8 @@ public:
 
   /// An index expression as text.
   std::string index(mlir::AffineExpr expr);
+  /// The same as the right operand of / or %.
+  std::string divisor(mlir::AffineExpr expr);
   void line(const std::string &text);
   void lineIn(PrintScope *scope, const std::string &text);
   std::string fresh(const char *prefix);

@@ -268,30 +268,9 @@ def _inputs(kind, batch):
 
 def make_transformer(name, batch):
     """Returns (model, inputs) in float32; the batch is axis 0 of each input."""
-    import torch
     import transformers
 
-    class Flat(torch.nn.Module):
-        """The model behind a forward from tensors to tensors."""
-
-        def __init__(self, model, names):
-            super().__init__()
-            self.model = model
-            self.names = names
-
-        def forward(self, *tensors):
-            return tensors_in(
-                self.model(**dict(zip(self.names, tensors)), **options)
-            )
-
-    def tensors_in(value):
-        if isinstance(value, torch.Tensor):
-            return (value,)
-        if isinstance(value, dict):
-            value = tuple(value.values())
-        if isinstance(value, (tuple, list)):
-            return tuple(tensor for item in value for tensor in tensors_in(item))
-        return ()
+    from flat_outputs import FlatOutputs
 
     kind, settings = TRANSFORMERS[name]
     config = transformers.AutoConfig.for_model(name, **settings)
@@ -301,4 +280,8 @@ def make_transformer(name, batch):
     if getattr(config, "use_cache", False):
         options["use_cache"] = False
     inputs = _inputs(kind, batch)
-    return Flat(model, list(inputs)), tuple(inputs.values())
+
+    def call(model, *tensors):
+        return model(**dict(zip(inputs, tensors)), **options)
+
+    return FlatOutputs(model, call), tuple(inputs.values())

@@ -90,6 +90,29 @@ def time_compiled(model, inputs, device, limit):
     return {"milliseconds": statistics.median(times), "seconds": seconds}
 
 
+def trace(model, inputs, device):
+    """The model traced, and run once more as that.
+
+    On the CPU, also for a GPU: `aitune` moves the devices that a program names
+    to the one it compiles for. What only runs on a GPU (float16, in places) is
+    traced there.
+    """
+    try:
+        traced = torch.jit.trace(
+            model.to("cpu"), inputs, strict=False, check_trace=False
+        )
+        traced(*inputs)
+    except (RuntimeError, NotImplementedError):
+        if device == "cpu":
+            raise
+        on_device = tuple(x.to(device) for x in inputs)
+        traced = torch.jit.trace(
+            model.to(device), on_device, strict=False, check_trace=False
+        )
+        traced(*on_device)
+    return traced
+
+
 def make(arguments):
     """Returns what model.json is to hold."""
     stage = "make"
@@ -108,23 +131,8 @@ def make(arguments):
                     model, on_device, arguments.device, arguments.compile
                 )
             stage = "trace"
-            # On the CPU: the file then has no device in it that a machine lacks.
-            # What only runs on a GPU (float16 in places) is traced there.
-            try:
-                traced = torch.jit.trace(
-                    model.to("cpu"), inputs, strict=False, check_trace=False
-                )
-            except (RuntimeError, NotImplementedError):
-                if arguments.device == "cpu":
-                    raise
-                traced = torch.jit.trace(
-                    model.to(arguments.device),
-                    on_device,
-                    strict=False,
-                    check_trace=False,
-                )
-            traced.to(arguments.device)(*on_device)
-            torch.jit.save(traced.to("cpu"), os.path.join(arguments.folder, "model.pt"))
+            traced = trace(model, inputs, arguments.device)
+        torch.jit.save(traced, os.path.join(arguments.folder, "model.pt"))
         torch.save(list(inputs), os.path.join(arguments.folder, "model.inputs.pt"))
         return {
             "inputs": [spec(x) for x in inputs],

@@ -87,44 +87,34 @@ _FRAMES = {"mvit_v1_b": 16, "mvit_v2_s": 16}
 _FEW_FRAMES = 8
 
 
-def _detector(builder):
-    """The detector `builder` behind a forward of one batch of images."""
-    import torch
-
-    class Detector(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.model = builder(weights=None, weights_backbone=None)
-
-        def forward(self, images):
-            found = self.model(list(images.unbind(0)))
-            return tuple(value for image in found for value in image.values())
-
-    return Detector()
-
-
 def make_torchvision(name, batch):
     """Returns (model, inputs) in float32; the batch is axis 0 of each input."""
     import torch
     import torchvision
 
+    from flat_outputs import FlatOutputs
+
     purpose, size = TORCHVISION[name]
     builder = torchvision.models.get_model_builder(name)
     if purpose == "detection":
-        return _detector(builder), (torch.rand(batch, 3, size, size),)
+        # Detectors take a list of images, which may differ in size.
+        return FlatOutputs(
+            builder(weights=None, weights_backbone=None),
+            lambda model, images: model(list(images.unbind(0))),
+        ), (torch.rand(batch, 3, size, size),)
     if purpose == "segmentation":
-        model = builder(weights=None, weights_backbone=None)
+        model = FlatOutputs(builder(weights=None, weights_backbone=None))
         return model, (torch.randn(batch, 3, size, size),)
     if purpose == "video":
         frames = _FRAMES.get(name, _FEW_FRAMES)
         return builder(weights=None), (torch.randn(batch, 3, frames, size, size),)
     if purpose == "flow":
         images = [torch.rand(batch, 3, size, size) * 2 - 1 for _ in range(2)]
-        return builder(weights=None), tuple(images)
+        return FlatOutputs(builder(weights=None)), tuple(images)
+    # These two warn without it, and are slow to start with it.
     options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-    if options:
-        options["aux_logits"] = False
-    return builder(weights=None, **options), (torch.randn(batch, 3, size, size),)
+    model = FlatOutputs(builder(weights=None, **options))
+    return model, (torch.randn(batch, 3, size, size),)
 
 
 def make_timm(name, batch):
@@ -132,6 +122,8 @@ def make_timm(name, batch):
     import timm
     import torch
 
+    from flat_outputs import FlatOutputs
+
     model = timm.create_model(name, pretrained=False)
     size = timm.data.resolve_data_config({}, model=model)["input_size"]
-    return model, (torch.randn(batch, *size),)
+    return FlatOutputs(model), (torch.randn(batch, *size),)

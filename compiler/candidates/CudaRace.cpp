@@ -1,15 +1,10 @@
-// The choice between a kernel's candidates on a GPU.
+#include "compiler/candidates/CudaRace.h"
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 
-#include "absl/strings/str_cat.h"
-#include "compiler/candidates/CandidateChoice.h"
-#include "compiler/candidates/CudaCandidates.h"
 #include "compiler/measure/MeasureCuda.h"
 #include "compiler/plan/PlanBuilder.h"
-#include "compiler/support/Parallel.h"
 #include "runtime/cuda/cuda_executable.h"
 
 using namespace mlir;
@@ -17,9 +12,13 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// Microseconds that no convolution of cuDNN was seen to stay below, on an
-/// H200: a kernel of ours that does is not compared with them.
-constexpr double kLeastConvolution = 2.2;
+/// Whether `value` is a constant of the pool, perhaps reshaped: no input of a
+/// launch alone (wrapLaunch).
+bool isOfPool(Value value) {
+  while (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
+    value = reshape.getInput();
+  return value.getDefiningOp<ait::ConstantOp>() != nullptr;
+}
 
 /// The constants that `launch` reads, each once.
 std::vector<int> constantsOf(ait::LaunchOp launch) {
@@ -70,227 +69,90 @@ void makeConstantsInputs(ait::LaunchOp launch,
   }
 }
 
-using Loaded = absl::StatusOr<std::unique_ptr<cuda::CudaExecutable>>;
+class CudaRace : public CandidateRace {
+public:
+  CudaRace(const cuda::Device &device, std::vector<RaceEntry> entries,
+           const Kernel *kernel, absl::Span<const ConstantTensor> constants)
+      : device(device), entries(std::move(entries)), constants(constants),
+        executables(this->entries.size()) {
+    for (RaceEntry &entry : this->entries)
+      if (entry.plan.ok())
+        entry.plan->set_device("cuda");
+    if (kernel)
+      findWeights(*kernel);
+  }
 
-Loaded loadCandidate(const cuda::Device &device, ExecutablePlan plan,
-                     const KernelImplementation &candidate,
-                     absl::Span<const ConstantTensor> constants) {
-  std::vector<std::string> cubins;
-  for (const KernelObject &object : candidate.objects)
-    cubins.push_back(object.object);
-  cuda::CudaExecutable::Options options;
-  options.graphs = false;
-  options.next = cuda::AfterCall::kSameCall;
-  return cuda::CudaExecutable::Load(device, std::move(plan), cubins,
-                                    {constants.begin(), constants.end()}, {},
-                                    options);
-}
+  absl::Status load(size_t number) override {
+    const RaceEntry &entry = entries[number];
+    if (!entry.plan.ok())
+      return entry.plan.status();
+    std::vector<std::string> cubins;
+    for (const KernelObject &object : entry.objects)
+      cubins.push_back(object.object);
+    cuda::CudaExecutable::Options options;
+    options.graphs = false;
+    options.next = cuda::AfterCall::kSameCall;
+    auto loaded = cuda::CudaExecutable::Load(
+        device, *entry.plan, cubins, {constants.begin(), constants.end()}, {},
+        options);
+    if (!loaded.ok())
+      return loaded.status();
+    executables[number] = *std::move(loaded);
+    return absl::OkStatus();
+  }
 
-/// The candidates of one kernel, loaded as far as they can be, and what came of
-/// them.
-struct Contest {
-  Kernel *kernel;
-  std::set<int> weights; // inputs that are one launch's own
-  std::vector<absl::StatusOr<ExecutablePlan>> plans;
+  void drop(size_t number) override { executables[number].reset(); }
+
+  absl::StatusOr<std::vector<Measurement>> measure(double seconds) override {
+    return measureCudaCandidates(device, executables, weights, seconds);
+  }
+
+private:
+  void findWeights(const Kernel &kernel);
+
+  const cuda::Device &device;
+  std::vector<RaceEntry> entries;
+  const absl::Span<const ConstantTensor> constants;
+  std::set<int> weights; ///< inputs that are one launch's own
   std::vector<std::unique_ptr<cuda::CudaExecutable>> executables;
-  std::vector<Measurement> results;
 };
 
-Contest makeContest(Kernel &kernel, ModuleOp module) {
+void CudaRace::findWeights(const Kernel &kernel) {
   ait::LaunchOp launch = kernel.launches.front();
-  Contest contest{&kernel, {}, {}, {}, {}};
-  func::FuncOp wrapper = wrapLaunch(module, launch);
+  func::FuncOp function = kernel.function;
   int argument = 0;
   for (auto [number, input] : llvm::enumerate(launch.getInputs()))
-    if (!input.getDefiningOp<ait::ConstantOp>()) {
-      if (kernel.function.getArgAttr(number, "ait.initialized"))
-        contest.weights.insert(argument);
+    if (!isOfPool(input)) {
+      if (function.getArgAttr(number, "ait.initialized"))
+        weights.insert(argument);
       ++argument;
     }
-  std::set<int> prepared;
-  for (const KernelImplementation &candidate : kernel.candidates) {
-    llvm::StringMap<KernelImplementation> implementations;
-    implementations[launch.getKernel()] = candidate;
-    contest.plans.push_back(
-        buildPlan(wrapper, module->getAttrOfType<ArrayAttr>("ait.symbols"),
-                  implementations));
-    if (!contest.plans.back().ok())
-      continue;
-    readSymbolsFromInputs(*contest.plans.back());
-    contest.plans.back()->set_device("cuda");
-    contest.plans.back()->set_ignores_checks(true);
-    collectPrepared(*contest.plans.back(), prepared);
-  }
-  wrapper.erase();
   // What one candidate prepares is the real constant for all of them: they are
   // compared with each other.
-  std::vector<int> weights = constantsOf(launch);
-  llvm::erase_if(weights, [&](int index) { return prepared.count(index) > 0; });
-  for (absl::StatusOr<ExecutablePlan> &plan : contest.plans) {
-    if (!plan.ok())
+  std::set<int> prepared;
+  for (const RaceEntry &entry : entries)
+    if (entry.plan.ok())
+      collectPrepared(*entry.plan, prepared);
+  std::vector<int> streamed = constantsOf(launch);
+  llvm::erase_if(streamed,
+                 [&](int index) { return prepared.count(index) > 0; });
+  for (RaceEntry &entry : entries) {
+    if (!entry.plan.ok())
       continue;
     // The same inputs in every candidate's plan.
-    for (size_t i = 0; i < weights.size(); ++i)
-      contest.weights.insert(plan->inputs_size() + static_cast<int>(i));
-    makeConstantsInputs(launch, weights, *plan);
+    for (size_t i = 0; i < streamed.size(); ++i)
+      weights.insert(entry.plan->inputs_size() + static_cast<int>(i));
+    makeConstantsInputs(launch, streamed, *entry.plan);
   }
-  contest.executables.resize(contest.plans.size());
-  contest.results.resize(contest.plans.size());
-  return contest;
-}
-
-bool isConvolutionCall(const KernelImplementation &candidate) {
-  return llvm::any_of(candidate.steps, [](const ImplementationStep &step) {
-    return step.call.has_convolution();
-  });
-}
-
-/// Positions of candidates.
-using Work = std::vector<std::pair<Contest *, size_t>>;
-
-/// Loads candidates, where cuDNN compiles, on all threads.
-void load(const Work &work, const cuda::Device &device,
-          absl::Span<const ConstantTensor> constants,
-          const CudaCandidateOptions &options) {
-  std::mutex progressMutex;
-  int done = 0;
-  inParallel(work.size(), options.threads, [&](size_t w) {
-    auto [contest, i] = work[w];
-    Loaded loaded =
-        contest->plans[i].ok()
-            ? loadCandidate(device, *contest->plans[i],
-                            contest->kernel->candidates[i], constants)
-            : Loaded(contest->plans[i].status());
-    if (loaded.ok())
-      contest->executables[i] = *std::move(loaded);
-    else
-      contest->results[i].note = std::string(loaded.status().message());
-    std::lock_guard<std::mutex> lock(progressMutex);
-    if (options.progress)
-      options.progress("loading candidates", ++done,
-                       static_cast<int>(work.size()));
-  });
-}
-
-/// Measures what is loaded.
-void measure(Contest &contest, const cuda::Device &device) {
-  auto measured =
-      measureCudaCandidates(device, contest.executables, contest.weights);
-  for (size_t i = 0; i < contest.executables.size(); ++i)
-    if (contest.executables[i]) {
-      if (measured.ok())
-        contest.results[i] = (*measured)[i];
-      else
-        contest.results[i].note = std::string(measured.status().message());
-    }
-}
-
-/// Loads and measures cuDNN's candidates beside the best of the others, for the
-/// kernels where they may be faster.
-void tryConvolutionCalls(std::vector<Contest> &contests,
-                         const cuda::Device &device,
-                         absl::Span<const ConstantTensor> constants,
-                         const CudaCandidateOptions &options) {
-  Work work;
-  std::vector<Contest *> open;
-  for (Contest &contest : contests) {
-    const bool isOpen = mayLoseToCudnn(contest.results);
-    const size_t before = work.size();
-    for (size_t i = 0; i < contest.plans.size(); ++i) {
-      if (!isConvolutionCall(contest.kernel->candidates[i]))
-        continue;
-      if (isOpen)
-        work.emplace_back(&contest, i);
-      else
-        contest.results[i].note = "not measured: no convolution of cuDNN takes "
-                                  "as little as a kernel of ours";
-    }
-    if (work.size() > before)
-      open.push_back(&contest);
-    else
-      contest.executables.clear();
-  }
-  load(work, device, constants, options);
-  for (auto [index, contest] : llvm::enumerate(open)) {
-    measure(*contest, device);
-    contest->executables.clear();
-    if (options.progress)
-      options.progress("choosing candidates", static_cast<int>(index) + 1,
-                       static_cast<int>(open.size()));
-  }
-}
-
-/// The choice, which is reported.
-int decide(const Contest &contest, CompileResult &result) {
-  Kernel &kernel = *contest.kernel;
-  const int best = fastest(contest.results);
-  for (size_t i = 0; i < contest.results.size(); ++i) {
-    const Measurement &measured = contest.results[i];
-    // An algorithm beyond the end of a library's list is none.
-    if (measured.microseconds < 0 &&
-        measured.note.find("algorithms, not ") != std::string::npos)
-      continue;
-    if (best < 0)
-      kernel.generatedFailure = measured.note;
-    result.candidates.push_back({kernel.function.getSymName().str(),
-                                 absl::StrCat(kernel.candidates[i].name, ": ",
-                                              kernel.candidates[i].description),
-                                 measured.microseconds,
-                                 static_cast<int>(i) == best, measured.note});
-  }
-  return best;
 }
 
 } // namespace
 
-int fastest(absl::Span<const Measurement> measured) {
-  int best = -1;
-  for (size_t i = 0; i < measured.size(); ++i)
-    if (measured[i].microseconds >= 0 &&
-        (best < 0 || measured[i].microseconds < measured[best].microseconds))
-      best = static_cast<int>(i);
-  return best;
-}
-
-bool mayLoseToCudnn(absl::Span<const Measurement> measured) {
-  const int best = fastest(measured);
-  return best < 0 || measured[best].microseconds > kLeastConvolution;
-}
-
-std::vector<int> chooseCudaCandidates(
-    MutableArrayRef<Kernel> kernels, ModuleOp module,
-    const cuda::Device &device, absl::Span<const ConstantTensor> constants,
-    const CudaCandidateOptions &options, CompileResult &result) {
-  // Plans are built here, MLIR being single-threaded.
-  std::vector<Contest> contests;
-  std::vector<int> contestOf(kernels.size(), -1);
-  for (auto [index, kernel] : llvm::enumerate(kernels))
-    if (!kernel.launches.empty() && !kernel.candidates.empty()) {
-      contestOf[index] = static_cast<int>(contests.size());
-      contests.push_back(makeContest(kernel, module));
-    }
-  Work work;
-  for (Contest &contest : contests)
-    for (size_t i = 0; i < contest.plans.size(); ++i)
-      if (!isConvolutionCall(contest.kernel->candidates[i]))
-        work.emplace_back(&contest, i);
-  load(work, device, constants, options);
-  for (auto [index, contest] : llvm::enumerate(contests)) {
-    measure(contest, device);
-    // Only the best meets cuDNN's.
-    const int best = fastest(contest.results);
-    for (size_t i = 0; i < contest.executables.size(); ++i)
-      if (static_cast<int>(i) != best)
-        contest.executables[i].reset();
-    if (options.progress)
-      options.progress("choosing candidates", static_cast<int>(index) + 1,
-                       static_cast<int>(contests.size()));
-  }
-  tryConvolutionCalls(contests, device, constants, options);
-  std::vector<int> choices;
-  for (int number : contestOf)
-    choices.push_back(number < 0 ? -1 : decide(contests[number], result));
-  return choices;
+std::unique_ptr<CandidateRace>
+raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
+           const Kernel *kernel, absl::Span<const ConstantTensor> constants) {
+  return std::make_unique<CudaRace>(device, std::move(entries), kernel,
+                                    constants);
 }
 
 } // namespace aitune

@@ -1,11 +1,16 @@
 #include "compiler/candidates/CandidateChoice.h"
 
+#include <algorithm>
+#include <mutex>
+
+#include "absl/strings/str_cat.h"
 #include "compiler/measure/Measure.h"
 #include "compiler/plan/PlanBuilder.h"
+#include "compiler/plan/Provenance.h"
+#include "compiler/support/Parallel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "runtime/cpu/kernel_loader.h"
-#include "runtime/executable/cpu_executable.h"
+#include "mlir/IR/TypeUtilities.h"
 
 #include <malloc.h>
 
@@ -14,15 +19,323 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// Seconds to spend on measuring the candidates of one kernel.
-constexpr double kBudgetSeconds = 0.03;
+/// Whether a value is a constant of the model, perhaps reshaped.
+bool isConstant(Value value) {
+  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
+    return isConstant(reshape->getOperand(0));
+  return value.getDefiningOp<ait::ConstantOp>() != nullptr;
+}
+
+/// Copies what a constant comes from to where `builder` is.
+void cloneConstant(OpBuilder &builder, Value value, IRMapping &mapping) {
+  if (mapping.contains(value))
+    return;
+  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
+    cloneConstant(builder, reshape->getOperand(0), mapping);
+  builder.clone(*value.getDefiningOp(), mapping);
+}
+
+bool callsLibrary(const KernelImplementation &candidate) {
+  return llvm::any_of(candidate.steps, [](const ImplementationStep &step) {
+    return step.call.has_matmul() || step.call.has_convolution();
+  });
+}
+
+/// Whether a launch alone tells that a library refuses `candidate`. A filter
+/// that the model computes at load is an argument of the launch, which
+/// libraries may refuse; that is no reason but where a CPU has no float16 at
+/// all.
+bool isRefusalSure(const Kernel &kernel,
+                   const KernelImplementation &candidate) {
+  const ImplementationStep &call = candidate.steps.front();
+  if (!call.call.has_convolution())
+    return true;
+  func::FuncOp function = kernel.function;
+  ait::LaunchOp launch = kernel.launches.front();
+  return !function.getArgAttr(call.inputs[1], "ait.initialized") ||
+         llvm::any_of(launch.getInputs(), [](Value input) {
+           return getElementTypeOrSelf(input.getType()).isF16();
+         });
+}
+
+std::string labelOf(const KernelImplementation &candidate) {
+  return candidate.description.empty()
+             ? candidate.name
+             : absl::StrCat(candidate.name, ": ", candidate.description);
+}
+
+/// The candidates of one kernel, run against each other.
+struct Contest {
+  Kernel *kernel;
+  std::unique_ptr<CandidateRace> race;
+  std::vector<Measurement> results;
+  /// By candidate: why it could not be loaded.
+  std::vector<absl::Status> loaded;
+};
+
+class CandidateChooser {
+public:
+  CandidateChooser(MutableArrayRef<Kernel> kernels, ModuleOp module,
+                   const CompilationTarget &target,
+                   absl::Span<const ConstantTensor> constants,
+                   const CompileOptions &options, CompileResult &result)
+      : kernels(kernels), module(module), target(target), constants(constants),
+        options(options), result(result), rules(target.raceRules()) {}
+
+  ChosenKernels run();
+
+private:
+  /// Positions among contests and their candidates.
+  using Work = std::vector<std::pair<Contest *, size_t>>;
+
+  absl::Status dropRefused(Kernel &kernel);
+  void measureTogether(MutableArrayRef<Kernel *> group);
+  void load(const Work &work);
+  void measure(Contest &contest);
+  void raceLateCandidates(MutableArrayRef<Contest> contests);
+  void decide(Contest &contest);
+  void take(Kernel &kernel, size_t best, size_t unsearched);
+  void fail(Kernel &kernel, const absl::Status &reason);
+  void report(const char *phase, size_t done, size_t total) const {
+    if (options.progress)
+      options.progress(phase, static_cast<int>(done), static_cast<int>(total));
+  }
+
+  MutableArrayRef<Kernel> kernels;
+  ModuleOp module;
+  const CompilationTarget &target;
+  absl::Span<const ConstantTensor> constants;
+  const CompileOptions &options;
+  CompileResult &result;
+  const RaceRules rules;
+  ChosenKernels chosen;
+  size_t done = 0;
+};
+
+/// Removes candidates from the front that a library has no code for on this
+/// machine; what was generated stays. The reason of the last that was removed,
+/// OK if none was.
+absl::Status CandidateChooser::dropRefused(Kernel &kernel) {
+  absl::Status reason;
+  while (!kernel.candidates.empty() &&
+         callsLibrary(kernel.candidates.front())) {
+    const KernelImplementation &first = kernel.candidates.front();
+    const absl::Status loaded =
+        raceCandidates(target, module, kernel, {&first, 1}, constants)->load(0);
+    if (loaded.ok() || !isRefusalSure(kernel, first))
+      break;
+    reason = loaded;
+    kernel.candidates.erase(kernel.candidates.begin());
+  }
+  return reason;
+}
+
+void CandidateChooser::fail(Kernel &kernel, const absl::Status &reason) {
+  result.failures.push_back({kernel.function.getSymName().str(),
+                             std::string(reason.message()),
+                             traceOps(kernel.function, kernel.launches)});
+}
+
+void CandidateChooser::take(Kernel &kernel, size_t best, size_t unsearched) {
+  const StringRef name = kernel.function.getSymName();
+  kernel.chosenCut = kernel.candidates[best].cut;
+  chosen.best[name] = kernel.candidates[best];
+  chosen.unsearched[name] = kernel.candidates[unsearched];
+  kernel.candidates.clear();
+}
+
+/// Loads candidates, where a library may compile, on all threads.
+void CandidateChooser::load(const Work &work) {
+  std::mutex progressMutex;
+  size_t count = 0;
+  inParallel(work.size(), rules.threads, [&](size_t i) {
+    auto [contest, number] = work[i];
+    contest->loaded[number] = contest->race->load(number);
+    if (!contest->loaded[number].ok())
+      contest->results[number].note =
+          std::string(contest->loaded[number].message());
+    std::lock_guard<std::mutex> lock(progressMutex);
+    report("loading candidates", ++count, work.size());
+  });
+}
+
+/// Measures what is loaded.
+void CandidateChooser::measure(Contest &contest) {
+  absl::StatusOr<std::vector<Measurement>> measured =
+      contest.race->measure(rules.seconds);
+  for (size_t i = 0; i < contest.results.size(); ++i) {
+    Measurement &known = contest.results[i];
+    if (measured.ok()) {
+      if ((*measured)[i].microseconds >= 0 || !(*measured)[i].note.empty())
+        known = (*measured)[i];
+    } else if (known.microseconds < 0 && known.note.empty()) {
+      known.note = std::string(measured.status().message());
+    }
+  }
+}
+
+/// Loads and measures the candidates that cannot be faster than some time
+/// beside the best of the others, for the kernels where none is as fast.
+void CandidateChooser::raceLateCandidates(MutableArrayRef<Contest> contests) {
+  Work work;
+  SmallVector<Contest *> open;
+  for (Contest &contest : contests) {
+    const size_t before = work.size();
+    for (auto [i, candidate] : llvm::enumerate(contest.kernel->candidates)) {
+      if (candidate.leastMicroseconds <= 0)
+        continue;
+      if (mayBeFaster(candidate.leastMicroseconds, contest.results))
+        work.emplace_back(&contest, i);
+      else
+        contest.results[i].note =
+            absl::StrCat("not measured: ", candidate.name,
+                         " takes longer than the best of the others");
+    }
+    if (work.size() > before)
+      open.push_back(&contest);
+  }
+  for (Contest *contest : open) {
+    const int best = fastest(contest->results, rules.earlierWinsTies);
+    for (size_t i = 0; i < contest->results.size(); ++i)
+      if (static_cast<int>(i) != best)
+        contest->race->drop(i);
+  }
+  load(work);
+  for (auto [number, contest] : llvm::enumerate(open)) {
+    measure(*contest);
+    contest->race.reset();
+    report("choosing candidates", number + 1, open.size());
+  }
+}
+
+/// The choice, which is reported.
+void CandidateChooser::decide(Contest &contest) {
+  Kernel &kernel = *contest.kernel;
+  const int best = fastest(contest.results, rules.earlierWinsTies);
+  const int unsearched =
+      fastest(contest.results, rules.earlierWinsTies,
+              [&](size_t i) { return !kernel.candidates[i].isSearched; });
+  absl::Status failure;
+  for (size_t i = 0; i < contest.results.size(); ++i) {
+    const KernelImplementation &candidate = kernel.candidates[i];
+    const Measurement &measured = contest.results[i];
+    // Which sizes are fixed decides whether a library is asked at load or at
+    // the first run.
+    if (candidate.mayNotExist && (absl::IsNotFound(contest.loaded[i]) ||
+                                  measured.code == absl::StatusCode::kNotFound))
+      continue;
+    if (measured.microseconds < 0)
+      failure.Update(absl::InternalError(measured.note));
+    result.candidates.push_back({kernel.function.getSymName().str(),
+                                 labelOf(candidate), measured.microseconds,
+                                 static_cast<int>(i) == best, measured.note});
+  }
+  if (best < 0 && rules.mustRun)
+    return fail(kernel, failure);
+  const size_t first = std::max(best, 0);
+  take(kernel, first, unsearched < 0 ? first : unsearched);
+}
+
+void CandidateChooser::measureTogether(MutableArrayRef<Kernel *> group) {
+  // Plans are built here, MLIR being single-threaded.
+  std::vector<Contest> contests;
+  Work work;
+  for (Kernel *kernel : group) {
+    const size_t count = kernel->candidates.size();
+    contests.push_back(
+        {kernel,
+         raceCandidates(target, module, *kernel, kernel->candidates, constants),
+         std::vector<Measurement>(count), std::vector<absl::Status>(count)});
+    chosen.measured += count > 1;
+  }
+  for (Contest &contest : contests)
+    for (auto [i, candidate] : llvm::enumerate(contest.kernel->candidates))
+      if (candidate.leastMicroseconds <= 0)
+        work.emplace_back(&contest, i);
+  load(work);
+  for (Contest &contest : contests) {
+    measure(contest);
+    const bool isLast = llvm::none_of(
+        contest.kernel->candidates, [&](const KernelImplementation &late) {
+          return late.leastMicroseconds > 0 &&
+                 mayBeFaster(late.leastMicroseconds, contest.results);
+        });
+    const int best = fastest(contest.results, rules.earlierWinsTies);
+    for (size_t i = 0; i < contest.results.size(); ++i)
+      if (isLast || static_cast<int>(i) != best)
+        contest.race->drop(i);
+    report("choosing candidates", ++done, kernels.size());
+  }
+  raceLateCandidates(contests);
+  for (Contest &contest : contests)
+    decide(contest);
+  // The weights that candidates packed are most of the compiler's memory.
+  contests.clear();
+  malloc_trim(0);
+}
+
+ChosenKernels CandidateChooser::run() {
+  SmallVector<Kernel *> group;
+  auto measureGroup = [&] {
+    if (!group.empty())
+      measureTogether(group);
+    group.clear();
+  };
+  for (Kernel &kernel : kernels) {
+    if (kernel.launches.empty() || kernel.candidates.empty())
+      continue;
+    if (absl::Status refused = dropRefused(kernel); kernel.candidates.empty()) {
+      fail(kernel, refused);
+      continue;
+    }
+    if (!options.measureCandidates ||
+        (kernel.candidates.size() == 1 && !rules.mustRun)) {
+      take(kernel, 0, 0);
+      report("choosing candidates", ++done, kernels.size());
+      continue;
+    }
+    group.push_back(&kernel);
+    if (group.size() == rules.kernels)
+      measureGroup();
+  }
+  measureGroup();
+  return std::move(chosen);
+}
 
 } // namespace
 
-absl::StatusOr<std::unique_ptr<Executable>>
-loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
-              const KernelImplementation &candidate,
-              absl::Span<const ConstantTensor> constants) {
+ChosenKernels chooseCandidates(MutableArrayRef<Kernel> kernels, ModuleOp module,
+                               const CompilationTarget &target,
+                               absl::Span<const ConstantTensor> constants,
+                               const CompileOptions &options,
+                               CompileResult &result) {
+  return CandidateChooser(kernels, module, target, constants, options, result)
+      .run();
+}
+
+int fastest(absl::Span<const Measurement> measured, bool earlierWinsTies,
+            llvm::function_ref<bool(size_t)> mayTake) {
+  int best = -1;
+  double toBeat = 0;
+  for (size_t i = 0; i < measured.size(); ++i) {
+    if (measured[i].microseconds < 0 || !mayTake(i) ||
+        (best >= 0 && measured[i].microseconds >= toBeat))
+      continue;
+    best = static_cast<int>(i);
+    toBeat = earlierWinsTies ? measured[i].low : measured[i].microseconds;
+  }
+  return best;
+}
+
+bool mayBeFaster(double leastMicroseconds,
+                 absl::Span<const Measurement> measured) {
+  const int best = fastest(measured, /*earlierWinsTies=*/false);
+  return best < 0 || measured[best].microseconds > leastMicroseconds;
+}
+
+absl::StatusOr<ExecutablePlan>
+buildCandidatePlan(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
+                   const KernelImplementation &candidate) {
   llvm::StringMap<KernelImplementation> implementations;
   implementations[kernel] = candidate;
   absl::StatusOr<ExecutablePlan> plan =
@@ -31,30 +344,25 @@ loadCandidate(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
     return plan.status();
   plan->set_ignores_checks(true);
   readSymbolsFromInputs(*plan);
-  std::vector<std::string> objects;
-  for (const KernelObject &object : candidate.objects)
-    objects.push_back(object.object);
-  auto kernels = LoadKernels(objects);
-  if (!kernels.ok())
-    return kernels.status();
-  return CpuExecutable::Load(*std::move(plan), *kernels,
-                             {constants.begin(), constants.end()}, {});
+  return plan;
 }
 
-/// Whether a value is a constant of the model, perhaps reshaped.
-static bool isConstant(Value value) {
-  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
-    return isConstant(reshape->getOperand(0));
-  return value.getDefiningOp<ait::ConstantOp>() != nullptr;
-}
-
-/// Copies what a constant comes from to where `builder` is.
-static void cloneConstant(OpBuilder &builder, Value value, IRMapping &mapping) {
-  if (mapping.contains(value))
-    return;
-  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
-    cloneConstant(builder, reshape->getOperand(0), mapping);
-  builder.clone(*value.getDefiningOp(), mapping);
+std::unique_ptr<CandidateRace>
+raceCandidates(const CompilationTarget &target, ModuleOp module,
+               const Kernel &kernel,
+               absl::Span<const KernelImplementation> candidates,
+               absl::Span<const ConstantTensor> constants) {
+  ait::LaunchOp launch = kernel.launches.front();
+  func::FuncOp wrapper = wrapLaunch(module, launch);
+  std::vector<RaceEntry> entries;
+  for (const KernelImplementation &candidate : candidates)
+    entries.push_back(
+        {buildCandidatePlan(wrapper,
+                            module->getAttrOfType<ArrayAttr>("ait.symbols"),
+                            launch.getKernel(), candidate),
+         candidate.objects});
+  wrapper.erase();
+  return target.race(std::move(entries), &kernel, constants);
 }
 
 func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
@@ -81,64 +389,6 @@ func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   Operation *copy = builder.clone(*launch.getOperation(), mapping);
   func::ReturnOp::create(builder, launch.getLoc(), copy->getResults());
   return wrapper;
-}
-
-KernelChoice
-chooseByMeasurement(ModuleOp module, ait::LaunchOp launch,
-                    const std::vector<KernelImplementation> &candidates,
-                    absl::Span<const ConstantTensor> constants,
-                    CompileResult &result) {
-  if (candidates.size() == 1)
-    return {};
-  func::FuncOp wrapper = wrapLaunch(module, launch);
-  std::vector<std::unique_ptr<Executable>> executables;
-  std::vector<size_t> positions;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    auto executable =
-        loadCandidate(wrapper, module->getAttrOfType<ArrayAttr>("ait.symbols"),
-                      launch.getKernel(), candidates[i], constants);
-    if (executable.ok()) {
-      executables.push_back(*std::move(executable));
-      positions.push_back(i);
-    } else {
-      result.candidates.push_back({launch.getKernel().str(), candidates[i].name,
-                                   -1, false,
-                                   std::string(executable.status().message())});
-    }
-  }
-  wrapper.erase();
-
-  std::vector<const Executable *> loaded;
-  for (const std::unique_ptr<Executable> &executable : executables)
-    loaded.push_back(executable.get());
-  const std::vector<Measurement> measurements =
-      measureCandidates(loaded, {kBudgetSeconds});
-  // A later candidate must be faster than the interval that the best one's
-  // median lies in: the generated kernel, which comes first, wins ties.
-  auto fastest = [&](bool searchedToo) {
-    size_t best = positions.empty() ? 0 : positions.front();
-    double bestLow = -1;
-    for (size_t i = 0; i < measurements.size(); ++i) {
-      if (measurements[i].microseconds < 0 ||
-          (candidates[positions[i]].isSearched && !searchedToo))
-        continue;
-      if (bestLow < 0 || measurements[i].microseconds < bestLow) {
-        best = positions[i];
-        bestLow = measurements[i].low;
-      }
-    }
-    return best;
-  };
-  const KernelChoice choice{fastest(true), fastest(false)};
-  for (size_t i = 0; i < measurements.size(); ++i)
-    result.candidates.push_back(
-        {launch.getKernel().str(), candidates[positions[i]].name,
-         measurements[i].microseconds, positions[i] == choice.best,
-         measurements[i].note});
-  // The weights that candidates packed are most of the compiler's memory.
-  executables.clear();
-  malloc_trim(0);
-  return choice;
 }
 
 } // namespace aitune

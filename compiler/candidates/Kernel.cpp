@@ -45,48 +45,20 @@ int64_t evaluateFlops(func::FuncOp kernel, ArrayAttr symbols) {
       .Evaluate(largestSizes(symbols));
 }
 
-KernelImplementation generatedImplementation(func::FuncOp function,
-                                             const CompiledKernel &compiled) {
-  KernelImplementation implementation;
-  implementation.name = "generated";
-  ImplementationStep step;
-  *step.call.mutable_kernel() = compiled.launch;
-  step.call.mutable_checks()->Add(compiled.checks.begin(),
-                                  compiled.checks.end());
-  step.packings = compiled.packings;
-  for (unsigned i = 0; i < function.getNumArguments(); ++i)
-    step.inputs.push_back(i);
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
-    step.outputs.push_back(function.getNumArguments() + i);
-  implementation.steps.push_back(std::move(step));
-  implementation.objects.push_back(compiled.object);
-  return implementation;
-}
-
-KernelImplementation cutImplementation(CutKernel &parts,
-                                       const CompiledKernel &first,
-                                       const CompiledKernel &second) {
-  KernelImplementation implementation =
-                           generatedImplementation(parts.first.function, first),
-                       rest = generatedImplementation(parts.second.function,
-                                                      second);
-  Operation *next =
-      &*llvm::find_if(parts.second.function.getBody().front(),
-                      [](Operation &op) { return !isRecomputed(&op); });
-  implementation.name = ("cut before " + next->getName().stripDialect()).str();
-  implementation.cut = parts.cut;
-  auto place = [](ImplementationStep &step, const CutKernel::Part &part) {
-    step.inputs.assign(part.inputs.begin(), part.inputs.end());
-    step.outputs.assign(part.outputs.begin(), part.outputs.end());
-  };
-  place(implementation.steps.front(), parts.first);
-  place(rest.steps.front(), parts.second);
-  rest.steps.front().call.set_kind("loop");
-  implementation.steps.push_back(std::move(rest.steps.front()));
-  implementation.objects.push_back(std::move(rest.objects.front()));
-  implementation.temporaries.assign(parts.temporaries.begin(),
-                                    parts.temporaries.end());
-  return implementation;
+void appendSteps(const KernelImplementation &part, ArrayRef<int> operands,
+                 int kernelOperands, KernelImplementation &whole) {
+  const int known = static_cast<int>(operands.size());
+  const int firstTemporary =
+      kernelOperands + static_cast<int>(whole.temporaries.size());
+  for (ImplementationStep step : part.steps) {
+    for (std::vector<int> *numbers : {&step.inputs, &step.outputs})
+      for (int &number : *numbers)
+        number =
+            number < known ? operands[number] : firstTemporary + number - known;
+    whole.steps.push_back(std::move(step));
+  }
+  llvm::append_range(whole.temporaries, part.temporaries);
+  llvm::append_range(whole.objects, part.objects);
 }
 
 } // namespace aitune

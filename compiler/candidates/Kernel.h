@@ -2,13 +2,11 @@
 #ifndef AITUNE_COMPILER_CANDIDATES_KERNEL_H
 #define AITUNE_COMPILER_CANDIDATES_KERNEL_H
 
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "compiler/candidates/CutKernel.h"
-#include "compiler/candidates/KernelCompiler.h"
-#include "compiler/candidates/LibraryCalls.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/plan/KernelImplementation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -19,9 +17,9 @@ namespace aitune {
 struct Kernel {
   mlir::func::FuncOp function;
   llvm::SmallVector<mlir::ait::LaunchOp> launches;
-  std::optional<LibraryMatch> library;
-  std::string generatedFailure, libraryFailure;
   std::vector<KernelImplementation> candidates;
+  /// Why the first of its ways to run failed; OK if none did.
+  absl::Status failure;
   /// Places where it is worth trying to cut it in two (CutKernel.h), the parts
   /// that came of it, and the place of those that were chosen, if any.
   std::vector<int> cuts;
@@ -46,15 +44,11 @@ std::vector<int64_t> largestSizes(mlir::ArrayAttr symbols);
 /// FLOPs of a launch, dynamic sizes at the top of their ranges.
 int64_t evaluateFlops(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols);
 
-/// The implementation that is one launch of the code compiled from `function`.
-KernelImplementation generatedImplementation(mlir::func::FuncOp function,
-                                             const CompiledKernel &compiled);
-
-/// The implementation of a kernel that is one launch of the code compiled from
-/// each of its parts.
-KernelImplementation cutImplementation(CutKernel &parts,
-                                       const CompiledKernel &first,
-                                       const CompiledKernel &second);
+/// Appends the steps, temporaries and objects of `part`, an implementation of a
+/// part of a kernel that has `kernelOperands` inputs and results together.
+/// Operand i of the part is operand operands[i] of `whole`.
+void appendSteps(const KernelImplementation &part, llvm::ArrayRef<int> operands,
+                 int kernelOperands, KernelImplementation &whole);
 
 } // namespace aitune
 

@@ -1,6 +1,7 @@
 #include "compiler/candidates/KernelCompiler.h"
 
 #include <mutex>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "compiler/codegen/cpu/llvm/EmitObject.h"
@@ -66,17 +67,19 @@ PackingProto::Kind packingKind(StringRef name) {
 }
 
 absl::Status readAttributes(func::FuncOp kernel, size_t inputs,
-                            CompiledKernel &compiled) {
+                            ImplementationStep &compiled) {
   auto grid = kernel->getAttrOfType<AffineMapAttr>("ait.grid");
   auto grain = kernel->getAttrOfType<IntegerAttr>("ait.grain");
   if (!grid || !grain || grid.getValue().getNumResults() != 1)
     return absl::InternalError(
         "code generation left no ait.grid and ait.grain");
-  compiled.launch.set_symbol(kernel.getSymName().str());
-  *compiled.launch.mutable_grid() =
+  KernelLaunch &launch = *compiled.call.mutable_kernel();
+  launch.set_symbol(kernel.getSymName().str());
+  *launch.mutable_grid() =
       ToProto(ait::toSizeExpression(grid.getValue().getResult(0)));
-  compiled.launch.set_grain(grain.getInt());
-  compiled.checks = describeChecks(kernel);
+  launch.set_grain(grain.getInt());
+  const std::vector<CheckProto> checks = describeChecks(kernel);
+  compiled.call.mutable_checks()->Add(checks.begin(), checks.end());
   compiled.packings.resize(inputs);
   auto packings = kernel->getAttrOfType<ArrayAttr>("ait.packings");
   if (!packings)
@@ -106,6 +109,89 @@ const DialectRegistry &kernelDialects() {
   return *registry;
 }
 
+/// One kernel on its way down, phase by phase.
+class KernelLowering {
+public:
+  explicit KernelLowering(const KernelCompilerOptions &options)
+      : options(options),
+        context(kernelDialects(), MLIRContext::Threading::DISABLED),
+        diagnostics(context) {}
+
+  absl::Status read(const std::string &text);
+  absl::Status toLinalg();
+  /// Also fills in `step`, the launch that the kernel becomes.
+  absl::Status toLLVM(ImplementationStep &step);
+  absl::StatusOr<KernelObject> toObject();
+  std::string print() const { return printToString(*module); }
+  func::FuncOp kernel() const { return findKernel(*module); }
+  const Target &cpu() const { return *target; }
+
+private:
+  const KernelCompilerOptions &options;
+  MLIRContext context;
+  Diagnostics diagnostics;
+  std::optional<Target> target;
+  OwningOpRef<ModuleOp> module;
+  std::string name;
+  size_t inputs = 0;
+  std::optional<Dump> dump;
+};
+
+absl::Status KernelLowering::read(const std::string &text) {
+  absl::StatusOr<Target> found = findTarget(options.target);
+  if (!found.ok())
+    return found.status();
+  target = *std::move(found);
+  module = parseSourceString<ModuleOp>(text, &context);
+  if (!module)
+    return diagnostics.failure("reading the kernel");
+  if (!kernel())
+    return absl::InvalidArgumentError(
+        "the kernel's text has no function with the attribute ait.kind");
+  name = kernel().getSymName().str();
+  inputs = kernel().getNumArguments();
+  dump.emplace(options.dumpDirectory, "kernels/" + name);
+  dump->write("0-ait.mlir", *module);
+  return absl::OkStatus();
+}
+
+absl::Status KernelLowering::toLinalg() {
+  PassManager passes(&context);
+  buildKernelToLinalgPipeline(passes, options.emulateEagerCasts);
+  if (failed(passes.run(*module)))
+    return diagnostics.failure("lowering to linalg");
+  dump->write("1-linalg.mlir", *module);
+  return absl::OkStatus();
+}
+
+absl::Status KernelLowering::toLLVM(ImplementationStep &step) {
+  PassManager passes(&context);
+  buildKernelToLoopsPipeline(passes,
+                             options.target.empty() ? "host" : options.target);
+  if (failed(passes.run(*module)))
+    return diagnostics.failure("scheduling loops");
+  dump->write("2-loops.mlir", *module);
+  if (absl::Status status = readAttributes(kernel(), inputs, step);
+      !status.ok())
+    return status;
+  if (failed(lowerToLLVM(*module, *target)))
+    return diagnostics.failure("lowering to LLVM");
+  dump->write("3-llvm.mlir", *module);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KernelObject> KernelLowering::toObject() {
+  if (dump->enabled())
+    if (FailureOr<std::string> assembly = emitAssembly(*module, *target);
+        succeeded(assembly))
+      dump->write("4-assembly.s", *assembly);
+  FailureOr<std::string> object = emitObject(*module, *target);
+  if (failed(object))
+    return diagnostics.failure("generating object code");
+  dump->write("5-object.o", *object);
+  return KernelObject{name, std::move(*object)};
+}
+
 } // namespace
 
 absl::StatusOr<Target> findTarget(const std::string &name) {
@@ -119,96 +205,70 @@ absl::StatusOr<Target> findTarget(const std::string &name) {
   return *target;
 }
 
-absl::StatusOr<CompiledKernel>
+absl::StatusOr<KernelImplementation>
 compileKernel(const std::string &text, const KernelCompilerOptions &options) {
-  absl::StatusOr<Target> target = findTarget(options.target);
-  if (!target.ok())
-    return target.status();
-
-  MLIRContext context(kernelDialects(), MLIRContext::Threading::DISABLED);
-  Diagnostics diagnostics(context);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  if (!module)
-    return diagnostics.failure("reading the kernel");
-  func::FuncOp kernel = findKernel(*module);
-  if (!kernel)
-    return absl::InvalidArgumentError(
-        "the kernel's text has no function with the attribute ait.kind");
-  const std::string name = kernel.getSymName().str();
-  const size_t inputs = kernel.getNumArguments();
-  const Dump dump(options.dumpDirectory, "kernels/" + name);
-  dump.write("0-ait.mlir", *module);
-
-  CompiledKernel compiled;
-  PassManager toLinalg(&context);
-  buildKernelToLinalgPipeline(toLinalg, options.emulateEagerCasts);
-  if (failed(toLinalg.run(*module)))
-    return diagnostics.failure("lowering to linalg");
-  dump.write("1-linalg.mlir", *module);
-  if (options.compileTo == CompilePhase::Linalg) {
-    compiled.ir = printToString(*module);
-    return compiled;
-  }
-
-  PassManager toLoops(&context);
-  buildKernelToLoopsPipeline(toLoops,
-                             options.target.empty() ? "host" : options.target);
-  if (failed(toLoops.run(*module)))
-    return diagnostics.failure("scheduling loops");
-  dump.write("2-loops.mlir", *module);
-  if (absl::Status status =
-          readAttributes(findKernel(*module), inputs, compiled);
-      !status.ok())
+  KernelLowering lowering(options);
+  if (absl::Status status = lowering.read(text); !status.ok())
     return status;
+  ImplementationStep step;
+  const int inputs = lowering.kernel().getNumArguments();
+  for (int i = 0; i < inputs; ++i)
+    step.inputs.push_back(i);
+  for (unsigned i = 0; i < lowering.kernel().getNumResults(); ++i)
+    step.outputs.push_back(inputs + i);
+  absl::Status lowered = lowering.toLinalg();
+  if (lowered.ok())
+    lowered = lowering.toLLVM(step);
+  if (!lowered.ok())
+    return lowered;
+  absl::StatusOr<KernelObject> object = lowering.toObject();
+  if (!object.ok())
+    return object.status();
+  KernelImplementation implementation;
+  implementation.name = "generated";
+  implementation.steps.push_back(std::move(step));
+  implementation.objects.push_back(*std::move(object));
+  return implementation;
+}
 
-  if (failed(lowerToLLVM(*module, *target)))
-    return diagnostics.failure("lowering to LLVM");
-  dump.write("3-llvm.mlir", *module);
-  if (options.compileTo == CompilePhase::LLVM) {
-    compiled.ir = printToString(*module);
-    return compiled;
-  }
-  if (dump.enabled())
-    if (FailureOr<std::string> assembly = emitAssembly(*module, *target);
-        succeeded(assembly))
-      dump.write("4-assembly.s", *assembly);
-  FailureOr<std::string> object = emitObject(*module, *target);
-  if (failed(object))
-    return diagnostics.failure("generating object code");
-  dump.write("5-object.o", *object);
-  compiled.object = {name, std::move(*object)};
-  return compiled;
+absl::StatusOr<std::string> printKernel(const std::string &text,
+                                        const KernelCompilerOptions &options,
+                                        CompilePhase phase) {
+  KernelLowering lowering(options);
+  absl::Status lowered = lowering.read(text);
+  if (lowered.ok())
+    lowered = lowering.toLinalg();
+  ImplementationStep step;
+  if (lowered.ok() && phase != CompilePhase::Linalg)
+    lowered = lowering.toLLVM(step);
+  if (!lowered.ok())
+    return lowered;
+  return lowering.print();
 }
 
 absl::StatusOr<KernelSpace>
 listKernelSchedules(const std::string &text,
                     const KernelCompilerOptions &options) {
-  absl::StatusOr<Target> target = findTarget(options.target);
-  if (!target.ok())
-    return target.status();
-  MLIRContext context(kernelDialects(), MLIRContext::Threading::DISABLED);
-  Diagnostics diagnostics(context);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  if (!module || !findKernel(*module))
-    return diagnostics.failure("reading the kernel");
-  PassManager toLinalg(&context);
-  buildKernelToLinalgPipeline(toLinalg, options.emulateEagerCasts);
-  if (failed(toLinalg.run(*module)))
-    return diagnostics.failure("lowering to linalg");
+  KernelLowering lowering(options);
+  absl::Status lowered = lowering.read(text);
+  if (lowered.ok())
+    lowered = lowering.toLinalg();
+  if (!lowered.ok())
+    return lowered;
   std::string reason;
   FailureOr<KernelSpace> space =
-      listSchedules(findKernel(*module), *target, reason);
+      listSchedules(lowering.kernel(), lowering.cpu(), reason);
   if (failed(space) ||
-      failed(addRegisteredSchedules(findKernel(*module), *space, reason)))
+      failed(addRegisteredSchedules(lowering.kernel(), *space, reason)))
     return absl::InvalidArgumentError(reason);
   return *std::move(space);
 }
 
-std::vector<absl::StatusOr<CompiledKernel>>
+std::vector<absl::StatusOr<KernelImplementation>>
 compileKernels(const std::vector<std::string> &texts,
                const KernelCompilerOptions &options, int threads,
                const std::function<void(int)> &progress) {
-  std::vector<absl::StatusOr<CompiledKernel>> results(
+  std::vector<absl::StatusOr<KernelImplementation>> results(
       texts.size(), absl::UnknownError("not compiled"));
   std::mutex progressMutex;
   int done = 0;

@@ -1,4 +1,4 @@
-// Turns one outlined kernel into machine code.
+// Turns one outlined kernel into machine code of a CPU.
 //
 // A kernel travels as text and is compiled in an MLIR context of its own: the
 // kernels of a model are then independent, compile on as many threads as there
@@ -13,8 +13,8 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/Compiler.h"
+#include "compiler/plan/KernelImplementation.h"
 #include "compiler/schedule/Schedule.h"
-#include "runtime/plan/plan.pb.h"
 
 namespace aitune {
 
@@ -23,18 +23,6 @@ struct KernelCompilerOptions {
   bool emulateEagerCasts = false;
   std::string target;
   std::string dumpDirectory;
-  /// Linalg or LLVM: stop after that phase with the IR in CompiledKernel::ir.
-  CompilePhase compileTo = CompilePhase::Executable;
-};
-
-struct CompiledKernel {
-  KernelObject object;
-  KernelLaunch launch;
-  /// What it checks; locations are the launches'.
-  std::vector<CheckProto> checks;
-  /// How the kernel wants each of its inputs packed (kind NONE: as it is).
-  std::vector<PackingProto> packings;
-  std::string ir;
 };
 
 /// The target of CompileOptions::target; empty: this machine. An error names
@@ -42,10 +30,16 @@ struct CompiledKernel {
 absl::StatusOr<Target> findTarget(const std::string &name);
 
 /// Compiles `text`, a module with one outlined kernel function (its kind in
-/// the attribute ait.kind, its schedule in ait.config). The error's message is
-/// what the passes said. Thread-safe.
-absl::StatusOr<CompiledKernel>
+/// the attribute ait.kind, its schedule in ait.config): one launch, named
+/// "generated". The error's message is what the passes said. Thread-safe.
+absl::StatusOr<KernelImplementation>
 compileKernel(const std::string &text, const KernelCompilerOptions &options);
+
+/// The IR of the kernel of `text` after `phase`: Linalg or LLVM. Errors as
+/// compileKernel's.
+absl::StatusOr<std::string> printKernel(const std::string &text,
+                                        const KernelCompilerOptions &options,
+                                        CompilePhase phase);
 
 /// The schedules that the kernel of `text` can be generated with; an error
 /// says why it has none. Thread-safe.
@@ -56,7 +50,7 @@ listKernelSchedules(const std::string &text,
 /// Compiles all of `texts` on `threads` threads; results in order. `progress`,
 /// if set, is called after each with the number done, from any thread but never
 /// from two at once.
-std::vector<absl::StatusOr<CompiledKernel>>
+std::vector<absl::StatusOr<KernelImplementation>>
 compileKernels(const std::vector<std::string> &texts,
                const KernelCompilerOptions &options, int threads,
                const std::function<void(int)> &progress);

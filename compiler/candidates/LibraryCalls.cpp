@@ -1,5 +1,6 @@
 #include "compiler/candidates/LibraryCalls.h"
 
+#include "absl/strings/str_cat.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/fusion/KernelFunction.h"
 #include "mlir/IR/IRMapping.h"
@@ -88,7 +89,7 @@ bool appendPostOp(Operation *op, Value chain, const LibraryRules &rules,
     if (isa<ait::MulOp>(op)) {
       if (auto factor = matchFull(other))
         return append(PostOp::SCALE, *factor);
-      if (rules.wideColumnFactors)
+      if (rules.widensPostOps())
         if (auto argument = matchLastAxisArgument(other, type))
           return appendWithOperand(PostOp::MULTIPLY, *argument);
       if (auto argument = matchFullSizeArgument(other, type))
@@ -97,13 +98,13 @@ bool appendPostOp(Operation *op, Value chain, const LibraryRules &rules,
     return false;
   }
   if (auto clamp = dyn_cast<ait::ClampOp>(op);
-      clamp && rules.clampsKeepNan && clamp.getMin() && clamp.getMax())
+      clamp && rules.clampsKeepNan() && clamp.getMin() && clamp.getMax())
     return append(PostOp::CLAMP, clamp.getMin()->convertToDouble(),
                   clamp.getMax()->convertToDouble());
-  if (isa<ait::ReluOp>(op) && rules.clampsKeepNan)
+  if (isa<ait::ReluOp>(op) && rules.clampsKeepNan())
     return append(PostOp::RELU);
-  // Not relu, clamp or hardsigmoid: there oneDNN turns NaN into a bound, where
-  // eager keeps it.
+  // Not hardsigmoid: libraries turn NaN into a bound there, where eager keeps
+  // it.
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([&](ait::GeluOp gelu) {
         return append(gelu.getTanhApproximation() ? PostOp::GELU_TANH
@@ -153,24 +154,20 @@ func::FuncOp splitRest(func::FuncOp kernel, Value chain,
   return rest;
 }
 
-bool fillCall(Operation *root, Step &call, std::string &reason) {
-  for (Value value : root->getOperands()) {
-    Type type = cast<RankedTensorType>(value.getType()).getElementType();
-    if (!type.isF32() && !type.isBF16() && !type.isF16()) {
-      reason = "oneDNN has f32, bf16 and f16 contractions only";
-      return false;
-    }
-  }
+absl::Status fillCall(Operation *root, const LibraryRules &rules, Step &call) {
+  for (Value value : root->getOperands())
+    if (absl::Status accepted = rules.acceptElementType(
+            cast<RankedTensorType>(value.getType()).getElementType());
+        !accepted.ok())
+      return accepted;
   if (auto matmul = dyn_cast<ait::MatmulOp>(root)) {
     call.mutable_matmul()->set_transpose_lhs(matmul.getTransposeLhs());
     call.mutable_matmul()->set_transpose_rhs(matmul.getTransposeRhs());
-    return true;
+    return absl::OkStatus();
   }
   auto convolution = cast<ait::ConvolutionOp>(root);
-  if (!convolution.getChannelsLast()) {
-    reason = "the convolution is not channels_last";
-    return false;
-  }
+  if (!convolution.getChannelsLast())
+    return absl::UnimplementedError("the convolution is not channels_last");
   ConvolutionCall &conv = *call.mutable_convolution();
   for (int64_t value : convolution.getStride())
     conv.add_stride(value);
@@ -184,7 +181,7 @@ bool fillCall(Operation *root, Step &call, std::string &reason) {
     conv.add_output_padding(value);
   conv.set_groups(convolution.getGroups());
   conv.set_transposed(convolution.getTransposed());
-  return true;
+  return absl::OkStatus();
 }
 
 bool acceptsPostOps(const LibraryRules &rules,
@@ -192,7 +189,7 @@ bool acceptsPostOps(const LibraryRules &rules,
   std::vector<const PostOp *> pointers;
   for (const PostOp &postOp : postOps)
     pointers.push_back(&postOp);
-  return !rules.rejectPostOps || rules.rejectPostOps(pointers).empty();
+  return rules.acceptPostOps(pointers).ok();
 }
 
 /// A conversion from `type`, a half-precision tensor, to f32 or back.
@@ -208,33 +205,38 @@ bool isWidening(Operation *op, Type type) {
 
 } // namespace
 
-std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
-                                             std::string &reason,
-                                             const LibraryRules &rules) {
+absl::Status acceptFloatingPoint(Type type, const char *library) {
+  if (type.isF32() || type.isBF16() || type.isF16())
+    return absl::OkStatus();
+  std::string name;
+  llvm::raw_string_ostream(name) << type;
+  return absl::UnimplementedError(absl::StrCat(
+      library, ": contractions of f32, bf16 and f16 only, not of '", name,
+      "'"));
+}
+
+absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
+                                              ArrayRef<ait::LaunchOp> launches,
+                                              const LibraryRules &rules) {
   Operation *root = nullptr;
   for (Operation &op : kernel.getBody().front())
     if (isa<ait::MatmulOp, ait::ConvolutionOp>(op)) {
-      if (root) {
-        reason = "more than one contraction";
-        return std::nullopt;
-      }
+      if (root)
+        return absl::UnimplementedError("more than one contraction");
       root = &op;
     }
-  if (!root) {
-    reason = "no matmul or convolution";
-    return std::nullopt;
-  }
+  if (!root)
+    return absl::UnimplementedError("no matmul or convolution");
   LibraryMatch match;
   for (Value operand : root->getOperands()) {
     auto argument = dyn_cast<BlockArgument>(operand);
-    if (!argument) {
-      reason = "an operand of the contraction is computed in the kernel";
-      return std::nullopt;
-    }
+    if (!argument)
+      return absl::UnimplementedError(
+          "an operand of the contraction is computed in the kernel");
     match.arguments.push_back(argument.getArgNumber());
   }
-  if (!fillCall(root, match.call, reason))
-    return std::nullopt;
+  if (absl::Status filled = fillCall(root, rules, match.call); !filled.ok())
+    return filled;
 
   auto &postOps = isa<ait::MatmulOp>(root)
                       ? *match.call.mutable_matmul()->mutable_post_ops()
@@ -251,7 +253,7 @@ std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
     Operation *user = *chain.user_begin();
     if (user->getNumResults() != 1)
       break;
-    if (rules.wideColumnFactors && isWidening(user, type)) {
+    if (rules.widensPostOps() && isWidening(user, type)) {
       // Nothing to do.
     } else if (isa<func::ReturnOp>(user) ||
                user->getResult(0).getType() != chain.getType() ||
@@ -274,10 +276,12 @@ std::optional<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
   llvm::SmallPtrSet<Operation *, 8> matched(taken.begin(),
                                             taken.begin() + takenAtEnd);
   match.resultType = cast<RankedTensorType>(chain.getType());
+  if (absl::Status accepted = rules.acceptCall(match, launches); !accepted.ok())
+    return accepted;
   auto returned =
       cast<func::ReturnOp>(kernel.getBody().front().getTerminator());
   if (returned.getNumOperands() != 1 || returned.getOperand(0) != chain)
-    match.rest = splitRest(kernel, chain, matched, rules.restSuffix,
+    match.rest = splitRest(kernel, chain, matched, rules.restSuffix(),
                            match.restArguments);
   return match;
 }

@@ -1,19 +1,21 @@
-// Recognises kernels that oneDNN can run: a matmul or convolution followed by
-// pointwise operations that the library fuses as post-operations. What follows
-// the last one it can fuse is split off as a loop kernel of its own, so that
-// the library is a candidate for every matmul and convolution, not only for
-// those whose epilogue it happens to know.
+// Recognises kernels that a library can run: a matmul or convolution followed
+// by pointwise operations that the library fuses as post-operations. What
+// follows the last one it can fuse is split off as a loop kernel of its own, so
+// that the library is a candidate for every matmul and convolution, not only
+// for those whose epilogue it happens to know.
 #ifndef AITUNE_COMPILER_CANDIDATES_LIBRARYCALLS_H
 #define AITUNE_COMPILER_CANDIDATES_LIBRARYCALLS_H
 
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "compiler/dialect/Ait.h"
+#include "compiler/plan/KernelImplementation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/plan/plan.pb.h"
+#include "llvm/ADT/ArrayRef.h"
 
 namespace aitune {
 
@@ -33,26 +35,57 @@ struct LibraryMatch {
   std::vector<int> restArguments;
 };
 
-/// What a library can do beside the contraction.
-struct LibraryRules {
-  /// Why the library cannot apply these post-operations in one call, the last
-  /// of which is asked about; empty when it can. Not set: it can.
-  std::function<std::string(absl::Span<const PostOp *const>)> rejectPostOps;
-  /// The library computes post-operations in f32, whatever the tensors: a
-  /// widening between them is nothing to do. A factor for each column is a
-  /// MULTIPLY with a vector.
-  bool wideColumnFactors = false;
-  /// Its relu and clamp keep NaN.
-  bool clampsKeepNan = false;
+/// What one library can run of a kernel, and the candidates that it has for it.
+/// A matcher of kernels (matchLibraryCall) asks it; a new library is one
+/// implementation, which its target lists (CompilationTarget::libraries).
+/// Errors, all kUnimplemented, say in the library's name what it lacks.
+class LibraryRules {
+public:
+  virtual ~LibraryRules() = default;
+
+  /// The candidates' name: "onednn".
+  virtual std::string name() const = 0;
   /// What `LibraryMatch::rest` is named after the kernel's name.
-  std::string restSuffix = "_rest";
+  virtual std::string restSuffix() const { return "_rest"; }
+
+  /// Whether contractions of tensors of this element type are computed.
+  virtual absl::Status acceptElementType(mlir::Type type) const = 0;
+  /// Whether these post-operations, of which all but the last were accepted,
+  /// are applied in the same call.
+  virtual absl::Status
+  acceptPostOps(absl::Span<const PostOp *const> postOps) const = 0;
+  /// Whether to run `launches`, which are all of the matched kernel; asked
+  /// last, with `call` and `arguments` set.
+  virtual absl::Status
+  acceptCall(const LibraryMatch &match,
+             llvm::ArrayRef<mlir::ait::LaunchOp> launches) const = 0;
+  /// Post-operations are computed in f32, whatever the tensors: a widening
+  /// between them is nothing to do. A factor for each column is a MULTIPLY with
+  /// a vector.
+  virtual bool widensPostOps() const { return false; }
+  /// relu and clamp keep NaN, as eager does.
+  virtual bool clampsKeepNan() const { return false; }
+
+  /// The candidates that the library has: `implementation`, whose first step is
+  /// the call and the others the rest, with what the library wants to be set.
+  virtual std::vector<KernelImplementation>
+  listCandidates(const KernelImplementation &implementation,
+                 const LibraryMatch &match,
+                 mlir::func::FuncOp kernel) const = 0;
+  /// Loads what a first call would wait for. Thread-safe.
+  virtual void load() const {}
 };
 
-/// Matches `kernel` (outlined, before arithmetic is promoted). On failure
-/// `reason` says what the library lacks.
-std::optional<LibraryMatch> matchLibraryCall(mlir::func::FuncOp kernel,
-                                             std::string &reason,
-                                             const LibraryRules &rules = {});
+/// OK for f32, bf16 and f16; for others what `library`, a name for people,
+/// lacks.
+absl::Status acceptFloatingPoint(mlir::Type type, const char *library);
+
+/// Matches `kernel` (outlined, before arithmetic is promoted) with what `rules`
+/// take. kUnimplemented says what the library lacks.
+absl::StatusOr<LibraryMatch>
+matchLibraryCall(mlir::func::FuncOp kernel,
+                 llvm::ArrayRef<mlir::ait::LaunchOp> launches,
+                 const LibraryRules &rules);
 
 } // namespace aitune
 

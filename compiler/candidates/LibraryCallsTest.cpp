@@ -1,5 +1,7 @@
 #include "compiler/candidates/LibraryCalls.h"
 
+#include "compiler/candidates/CudaLibraryRules.h"
+#include "compiler/candidates/OnednnRules.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
@@ -19,15 +21,15 @@ protected:
     context.loadDialect<ait::AitDialect, func::FuncDialect>();
   }
 
-  std::optional<LibraryMatch> match(const char *text) {
+  absl::StatusOr<LibraryMatch>
+  match(const char *text, const LibraryRules &rules = OnednnRules()) {
     module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module);
-    return matchLibraryCall(*module->getOps<func::FuncOp>().begin(), reason);
+    return matchLibraryCall(*module->getOps<func::FuncOp>().begin(), {}, rules);
   }
 
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
-  std::string reason;
 };
 
 TEST_F(LibraryCallsTest, BiasActivationAndResidualAreFused) {
@@ -40,7 +42,7 @@ func.func private @k(%x: tensor<4x8xf32>, %r: tensor<4x16xf32>, %w: tensor<8x16x
   %4 = ait.add %r, %3 : tensor<4x16xf32>
   return %4 : tensor<4x16xf32>
 })");
-  ASSERT_TRUE(found) << reason;
+  ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_FALSE(found->rest);
   EXPECT_THAT(found->arguments, ElementsAre(0, 2, 3, 1));
   const auto &postOps = found->call.matmul().post_ops();
@@ -60,7 +62,7 @@ func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %y: tensor<4x16x
   %2 = ait.atan2 %1, %y : tensor<4x16xf32>
   return %2 : tensor<4x16xf32>
 })");
-  ASSERT_TRUE(found) << reason;
+  ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->call.matmul().post_ops_size(), 1);
   ASSERT_TRUE(found->rest);
   EXPECT_THAT(found->restArguments, ElementsAre(-1, 2));
@@ -77,7 +79,7 @@ func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf
   %1 = ait.relu %0 : tensor<4x16xf32>
   return %1 : tensor<4x16xf32>
 })");
-  ASSERT_TRUE(found) << reason;
+  ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->call.matmul().post_ops_size(), 0);
   EXPECT_TRUE(found->rest);
 }
@@ -89,19 +91,92 @@ func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> (tensor<4x16x
   %1 = ait.gelu %0 : tensor<4x16xf32>
   return %0, %1 : tensor<4x16xf32>, tensor<4x16xf32>
 })");
-  ASSERT_TRUE(found) << reason;
+  ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->call.matmul().post_ops_size(), 0);
   EXPECT_TRUE(found->rest);
 }
 
 TEST_F(LibraryCallsTest, AComputedOperandIsRefusedWithAReason) {
-  EXPECT_FALSE(match(R"(
+  auto found = match(R"(
 func.func private @k(%x: tensor<8x4xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf32> attributes {ait.kind = "matmul"} {
   %0 = ait.permute %x {permutation = array<i64: 1, 0>} : tensor<8x4xf32> -> tensor<4x8xf32>
   %1 = ait.matmul %0, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
   return %1 : tensor<4x16xf32>
-})"));
-  EXPECT_THAT(reason, HasSubstr("computed in the kernel"));
+})");
+  EXPECT_EQ(found.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(found.status().message()),
+              HasSubstr("computed in the kernel"));
+}
+
+constexpr char kIntegers[] = R"(
+func.func private @k(%x: tensor<4x8xi32>, %w: tensor<8x16xi32>) -> tensor<4x16xi32> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %w : (tensor<4x8xi32>, tensor<8x16xi32>) -> tensor<4x16xi32>
+  return %0 : tensor<4x16xi32>
+})";
+
+TEST_F(LibraryCallsTest, EachLibrarySaysItselfWhatItLacks) {
+  EXPECT_EQ(match(kIntegers).status().message(),
+            "oneDNN: contractions of f32, bf16 and f16 only, not of 'i32'");
+  EXPECT_EQ(match(kIntegers, CublasLtRules(nullptr, false)).status().message(),
+            "cuBLASLt: contractions of f32, bf16 and f16 only, not of 'i32'");
+}
+
+// cuBLASLt has no exact GELU, oneDNN no relu that keeps NaN.
+TEST_F(LibraryCallsTest, EachLibraryHasItsOwnPostOperations) {
+  auto kernel = [](const char *activation) {
+    return std::string(R"(
+func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf32> attributes {ait.kind = "matmul"} {
+  %0 = ait.matmul %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+  %1 = ait.)") +
+           activation + R"( %0 : tensor<4x16xf32>
+  return %1 : tensor<4x16xf32>
+})";
+  };
+  const CublasLtRules cublaslt(nullptr, false);
+  auto count = [&](const char *activation, const LibraryRules &rules) {
+    auto found = match(kernel(activation).c_str(), rules);
+    EXPECT_TRUE(found.ok()) << found.status();
+    return found.ok() ? found->call.matmul().post_ops_size() : -1;
+  };
+  EXPECT_EQ(count("gelu", OnednnRules()), 1);
+  EXPECT_EQ(count("gelu", cublaslt), 0);
+  EXPECT_EQ(count("relu", OnednnRules()), 0);
+  EXPECT_EQ(count("relu", cublaslt), 0);
+}
+
+TEST_F(LibraryCallsTest, CudnnIsAskedForTheBareConvolutionAndForAFusedOne) {
+  constexpr char kConvolution[] = R"(
+func.func private @k(%x: tensor<1x8x8x16xf32>, %w: tensor<32x16x3x3xf32> {ait.constant}) -> tensor<1x8x8x32xf32> attributes {ait.kind = "convolution"} {
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last} : (tensor<1x8x8x16xf32>, tensor<32x16x3x3xf32>) -> tensor<1x8x8x32xf32>
+  %1 = ait.relu %0 : tensor<1x8x8x32xf32>
+  return %1 : tensor<1x8x8x32xf32>
+})";
+  auto bare = match(kConvolution, CudnnRules(false, true, false));
+  ASSERT_TRUE(bare.ok()) << bare.status();
+  EXPECT_EQ(bare->call.convolution().post_ops_size(), 0);
+  ASSERT_TRUE(bare->rest);
+  EXPECT_EQ(bare->rest.getSymName(), "k_epilogue");
+  const CudnnRules fusing(true, true, false);
+  auto fused = match(kConvolution, fusing);
+  ASSERT_TRUE(fused.ok()) << fused.status();
+  EXPECT_EQ(fused->call.convolution().post_ops_size(), 1);
+  EXPECT_FALSE(fused->rest);
+
+  // A candidate an algorithm; those after the first may be none.
+  KernelImplementation implementation;
+  implementation.steps.push_back({{0, 1}, {2}, fused->call, {}});
+  const std::vector<KernelImplementation> candidates = fusing.listCandidates(
+      implementation, *fused, *module->getOps<func::FuncOp>().begin());
+  ASSERT_GT(candidates.size(), 1u);
+  EXPECT_EQ(candidates[0].name, "cudnn");
+  EXPECT_FALSE(candidates[0].mayNotExist);
+  EXPECT_TRUE(candidates[1].mayNotExist);
+  EXPECT_EQ(candidates[1].steps[0].call.convolution().algorithm(), 1);
+  EXPECT_GT(candidates[0].leastMicroseconds, 0);
+  // The filter is packed channels-last at load.
+  ASSERT_EQ(candidates[0].steps[0].packings.size(), 2u);
+  EXPECT_EQ(candidates[0].steps[0].packings[1].kind(),
+            PackingProto::CONVOLUTION_PANELS);
 }
 
 } // namespace

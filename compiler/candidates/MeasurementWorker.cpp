@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/candidates/CandidateChoice.h"
+#include "compiler/candidates/CpuTarget.h"
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/dialect/Ait.h"
@@ -54,6 +55,8 @@ public:
 
 private:
   void addConstant(RankedTensorType type);
+  absl::StatusOr<std::unique_ptr<Executable>>
+  loadAlone(const KernelImplementation &candidate);
 
   WorkerKernel description;
   std::optional<ScopedThreadCount> threads;
@@ -133,6 +136,16 @@ absl::Status Subject::load(const WorkerKernel &request) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::unique_ptr<Executable>>
+Subject::loadAlone(const KernelImplementation &candidate) {
+  absl::StatusOr<ExecutablePlan> plan = buildCandidatePlan(
+      wrapper, (*module)->getAttrOfType<ArrayAttr>("ait.symbols"),
+      kernel.getSymName(), candidate);
+  if (!plan.ok())
+    return plan.status();
+  return loadOnCpu(*plan, candidate.objects, constants);
+}
+
 absl::StatusOr<WorkerReply> Subject::prepare(const WorkerPrepare &request) {
   if (!module)
     return absl::FailedPreconditionError("no kernel was given");
@@ -149,19 +162,15 @@ absl::StatusOr<WorkerReply> Subject::prepare(const WorkerPrepare &request) {
   KernelCompilerOptions options;
   options.emulateEagerCasts = description.emulate_eager_casts();
   options.target = description.target();
-  const std::vector<absl::StatusOr<CompiledKernel>> outcomes = compileKernels(
-      texts, options,
-      description.threads() > 0 ? description.threads() : ThreadCount(),
-      nullptr);
+  const std::vector<absl::StatusOr<KernelImplementation>> outcomes =
+      compileKernels(texts, options,
+                     description.threads() > 0 ? description.threads()
+                                               : ThreadCount(),
+                     nullptr);
   WorkerReply reply;
-  for (const absl::StatusOr<CompiledKernel> &compiled : outcomes) {
+  for (const absl::StatusOr<KernelImplementation> &compiled : outcomes) {
     absl::StatusOr<std::unique_ptr<Executable>> executable =
-        compiled.ok()
-            ? loadCandidate(
-                  wrapper, (*module)->getAttrOfType<ArrayAttr>("ait.symbols"),
-                  kernel.getSymName(),
-                  generatedImplementation(kernel, *compiled), constants)
-            : compiled.status();
+        compiled.ok() ? loadAlone(*compiled) : compiled.status();
     WorkerResult &result = *reply.add_results();
     result.set_microseconds(-1);
     if (!executable.ok())

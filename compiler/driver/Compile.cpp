@@ -1,24 +1,274 @@
-// The whole compiler, top to bottom.
+// The whole compiler, top to bottom. What a device has of its own is behind
+// CompilationTarget.
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/candidates/CudaCandidates.h"
-#include "compiler/driver/Compilation.h"
+#include "compiler/Compiler.h"
+#include "compiler/candidates/CandidateChoice.h"
+#include "compiler/candidates/CompilationTarget.h"
+#include "compiler/candidates/GenerateCandidates.h"
+#include "compiler/candidates/Kernel.h"
+#include "compiler/candidates/KernelCompiler.h"
+#include "compiler/dialect/Ait.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "compiler/plan/Provenance.h"
+#include "compiler/support/Dump.h"
+#include "compiler/support/Parallel.h"
 #include "compiler/tune/ModelChoice.h"
+#include "compiler/tune/TuneSchedules.h"
+#include "compiler/tune/TuningChoices.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Diagnostics.h"
-#include "runtime/cuda/library_call.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace mlir;
 
 namespace aitune {
+namespace {
+
+/// Seconds at most that the comparison of the whole model takes, the least that
+/// it needs, and its share of a search's budget.
+constexpr double kMostModelSeconds = 2, kLeastModelSeconds = 0.3,
+                 kModelShare = 0.1;
+
+/// Of the process; see CompileCounts.
+struct CompileCounters {
+  std::atomic<int64_t> graphs{0}, kernels{0}, measurements{0};
+};
 
 CompileCounters &compileCounters() {
   static CompileCounters counters;
   return counters;
+}
+
+/// Adds the seconds from its making to its end to a result's phases.
+class PhaseTimer {
+public:
+  PhaseTimer(CompileResult &result, const char *phase)
+      : result(result), phase(phase), start(std::chrono::steady_clock::now()) {}
+  PhaseTimer(const PhaseTimer &) = delete;
+  PhaseTimer &operator=(const PhaseTimer &) = delete;
+  ~PhaseTimer() { result.phaseSeconds.emplace_back(phase, seconds()); }
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         start)
+        .count();
+  }
+
+private:
+  CompileResult &result;
+  const char *const phase;
+  const std::chrono::steady_clock::time_point start;
+};
+
+int64_t bytesOf(absl::Span<const ConstantTensor> constants) {
+  int64_t bytes = 0;
+  for (const ConstantTensor &constant : constants)
+    bytes +=
+        ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype);
+  return bytes;
+}
+
+/// The least and greatest element of an integer constant of the pool.
+std::optional<std::pair<int64_t, int64_t>>
+rangeOf(absl::Span<const ConstantTensor> constants, int64_t constant) {
+  if (constant < 0 || constant >= static_cast<int64_t>(constants.size()))
+    return std::nullopt;
+  const TensorView &view = constants[constant].view;
+  const int64_t count = ElementCount(view.sizes);
+  if (count == 0 || view.data == nullptr)
+    return std::nullopt;
+  auto find = [&](const auto *data) {
+    const auto [least, greatest] = std::minmax_element(data, data + count);
+    return std::pair<int64_t, int64_t>(*least, *greatest);
+  };
+  switch (view.dtype) {
+  case DataType::kInt64:
+    return find(static_cast<const int64_t *>(view.data));
+  case DataType::kInt32:
+    return find(static_cast<const int32_t *>(view.data));
+  case DataType::kInt16:
+    return find(static_cast<const int16_t *>(view.data));
+  case DataType::kInt8:
+    return find(static_cast<const int8_t *>(view.data));
+  case DataType::kUInt8:
+    return find(static_cast<const uint8_t *>(view.data));
+  default:
+    return std::nullopt;
+  }
+}
+
+/// The outlined kernels of `module` with their launches. Marks the arguments
+/// that are there before a call: they may be read early.
+std::vector<Kernel> collectKernels(ModuleOp module) {
+  std::vector<Kernel> kernels;
+  llvm::StringMap<size_t> numbers;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr("ait.kind")) {
+      numbers[function.getSymName()] = kernels.size();
+      kernels.emplace_back().function = function;
+    }
+  module.walk([&](ait::LaunchOp launch) {
+    kernels[numbers.lookup(launch.getKernel())].launches.push_back(launch);
+  });
+  llvm::DenseSet<Value> known;
+  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
+    known = findKnownAtLoad(main);
+  for (Kernel &kernel : kernels)
+    for (unsigned i = 0; i < kernel.function.getNumArguments(); ++i) {
+      auto every = [&](auto predicate) {
+        return llvm::all_of(kernel.launches, [&](ait::LaunchOp launch) {
+          return predicate(launch.getInputs()[i]);
+        });
+      };
+      // Constants of the pool alone can also be packed.
+      const char *name = nullptr;
+      if (every([](Value input) {
+            return input.getDefiningOp<ait::ConstantOp>() != nullptr;
+          }))
+        name = "ait.constant";
+      else if (every([&](Value input) { return known.contains(input); }))
+        name = "ait.initialized";
+      if (name)
+        kernel.function.setArgAttr(i, name, UnitAttr::get(module.getContext()));
+    }
+  return kernels;
+}
+
+/// The objects of the kernels' implementations, in the kernels' order.
+std::vector<KernelObject>
+objectsOf(ArrayRef<Kernel> kernels,
+          const llvm::StringMap<KernelImplementation> &implementations) {
+  std::vector<KernelObject> objects;
+  for (const Kernel &kernel : kernels) {
+    auto found =
+        implementations.find(func::FuncOp(kernel.function).getSymName());
+    if (found != implementations.end())
+      llvm::append_range(objects, found->second.objects);
+  }
+  return objects;
+}
+
+/// One run of the compiler: what its phases share.
+class Compilation {
+public:
+  Compilation(ModuleOp module, absl::Span<const ConstantTensor> constants,
+              const CompileOptions &options)
+      : module(module), constants(constants), options(options),
+        dump(options.dumpDirectory, "graph") {}
+
+  absl::StatusOr<CompileResult> run();
+
+private:
+  bool isLast(CompilePhase phase);
+  absl::Status transform();
+  absl::Status fuse();
+  absl::Status runPasses(const char *phase,
+                         llvm::function_ref<void(OpPassManager &)> build);
+  CompileResult printKernels();
+  absl::Status findSchedules();
+  void generate();
+  void choose();
+  absl::Status chooseWholeModel();
+  absl::Status buildModel();
+  bool isSearching() const { return options.tuning.budgetSeconds > 0; }
+  void report(const char *phase, int done, int total) const {
+    if (options.progress)
+      options.progress(phase, done, total);
+  }
+  func::FuncOp mainFunction() {
+    return module.lookupSymbol<func::FuncOp>("main");
+  }
+  ArrayAttr symbols() {
+    return module->getAttrOfType<ArrayAttr>("ait.symbols");
+  }
+
+  ModuleOp module;
+  const absl::Span<const ConstantTensor> constants;
+  const CompileOptions &options;
+  const Dump dump;
+  CompileResult result;
+  std::unique_ptr<CompilationTarget> target;
+  std::vector<Kernel> kernels;
+  /// Set when schedules are searched or a database is there.
+  std::optional<TuningChoices> choices;
+  ChosenKernels chosen;
+  std::string fusedMain; ///< the text of @main, once kernels are formed
+  bool runsOnOneThread = false;
+};
+
+absl::StatusOr<CompileResult> Compilation::run() {
+  dump.write("0-import.mlir", module);
+  if (isLast(CompilePhase::Import))
+    return std::move(result);
+  absl::StatusOr<std::unique_ptr<CompilationTarget>> created =
+      createTarget(options, bytesOf(constants));
+  if (!created.ok())
+    return created.status();
+  target = *std::move(created);
+
+  if (absl::Status status = transform(); !status.ok())
+    return status;
+  if (isLast(CompilePhase::Transformed))
+    return std::move(result);
+  if (absl::Status status = fuse(); !status.ok())
+    return status;
+  if (isLast(CompilePhase::Fused))
+    return std::move(result);
+  kernels = collectKernels(module);
+  result.uniqueKernels = kernels.size();
+  for (const Kernel &kernel : kernels)
+    result.kernels += kernel.launches.size();
+  if (options.compileTo != CompilePhase::Executable)
+    return printKernels();
+
+  if (absl::Status status = target->open(); !status.ok())
+    return status;
+  if (absl::Status status = findSchedules(); !status.ok())
+    result.tuning.note = std::string(status.message());
+  generate();
+  if (!result.failures.empty())
+    return std::move(result);
+  choose();
+  if (!result.failures.empty())
+    return std::move(result);
+  if (isSearching() && choices)
+    if (absl::Status status = chooseWholeModel(); !status.ok())
+      return status;
+  if (absl::Status status = buildModel(); !status.ok())
+    return status;
+  return std::move(result);
+}
+
+bool Compilation::isLast(CompilePhase phase) {
+  if (options.compileTo != phase)
+    return false;
+  result.ir = printToString(module);
+  return true;
+}
+
+absl::Status Compilation::transform() {
+  return runPasses("transforms", [&](OpPassManager &passManager) {
+    target->addTransformPasses(
+        passManager, options.uncheckedIndices,
+        [this](int64_t constant) { return rangeOf(constants, constant); });
+  });
+}
+
+absl::Status Compilation::fuse() {
+  auto reject = [this](Operation *op, StringRef reason) {
+    result.rejections.push_back({"fusion", describe(op), reason.str()});
+  };
+  return runPasses("fusion", [&](OpPassManager &passManager) {
+    buildFusionPipeline(passManager, reject);
+  });
 }
 
 absl::Status
@@ -46,192 +296,117 @@ Compilation::runPasses(const char *phase,
   return absl::OkStatus();
 }
 
-void Compilation::collectKernels() {
-  llvm::StringMap<size_t> numbers;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr("ait.kind")) {
-      numbers[function.getSymName()] = kernels.size();
-      kernels.emplace_back().function = function;
-    }
-  module.walk([&](ait::LaunchOp launch) {
-    kernels[numbers.lookup(launch.getKernel())].launches.push_back(launch);
-    ++result.kernels;
-  });
-  result.uniqueKernels = kernels.size();
-  llvm::DenseSet<Value> known;
-  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
-    known = findKnownAtLoad(main);
-  for (Kernel &kernel : kernels)
-    for (unsigned i = 0; i < kernel.function.getNumArguments(); ++i) {
-      auto every = [&](auto predicate) {
-        return llvm::all_of(kernel.launches, [&](ait::LaunchOp launch) {
-          return predicate(launch.getInputs()[i]);
-        });
-      };
-      // What is there before a call may be read early; constants of the pool
-      // alone can also be packed.
-      const char *name = nullptr;
-      if (every([](Value input) {
-            return input.getDefiningOp<ait::ConstantOp>() != nullptr;
-          }))
-        name = "ait.constant";
-      else if (every([&](Value input) { return known.contains(input); }))
-        name = "ait.initialized";
-      if (name)
-        kernel.function.setArgAttr(i, name, UnitAttr::get(module.getContext()));
-    }
-}
-
-std::optional<std::pair<int64_t, int64_t>>
-Compilation::rangeOf(int64_t constant) const {
-  if (constant < 0 || constant >= static_cast<int64_t>(constants.size()))
-    return std::nullopt;
-  const TensorView &view = constants[constant].view;
-  const int64_t count = ElementCount(view.sizes);
-  if (count == 0 || view.data == nullptr)
-    return std::nullopt;
-  auto find = [&](const auto *data) {
-    const auto [least, greatest] = std::minmax_element(data, data + count);
-    return std::pair<int64_t, int64_t>(*least, *greatest);
-  };
-  switch (view.dtype) {
-  case DataType::kInt64:
-    return find(static_cast<const int64_t *>(view.data));
-  case DataType::kInt32:
-    return find(static_cast<const int32_t *>(view.data));
-  case DataType::kInt16:
-    return find(static_cast<const int16_t *>(view.data));
-  case DataType::kInt8:
-    return find(static_cast<const int8_t *>(view.data));
-  case DataType::kUInt8:
-    return find(static_cast<const uint8_t *>(view.data));
-  default:
-    return std::nullopt;
-  }
-}
-
-absl::Status Compilation::findCudaImplementations() {
-  absl::StatusOr<int> ordinal = cudaOrdinal(options.device);
-  if (!ordinal.ok())
-    return ordinal.status();
-  absl::StatusOr<const cuda::Device *> device = cuda::Device::Open(*ordinal);
-  if (!device.ok())
-    return device.status();
-  GpuTarget target;
-  target.major = (*device)->arch() / 10;
-  target.minor = (*device)->arch() % 10;
-  target.multiprocessors = (*device)->multiprocessors();
-  target.sharedMemoryPerBlock = (*device)->shared_memory_per_block();
-  CudaCandidateOptions cudaOptions;
-  cudaOptions.emulateEagerCasts = options.emulateEagerCasts;
-  cudaOptions.tf32Matmul = options.tf32Matmul;
-  cudaOptions.tf32Convolution = options.tf32Convolution;
-  cudaOptions.dumpDirectory = options.dumpDirectory;
-  cudaOptions.threads = threads();
-  cudaOptions.meanwhile = [&] { cuda::LoadMatmulLibrary(**device); };
-  cudaOptions.progress = [this](const char *phase, int done, int total) {
-    report(phase, done, total);
-  };
-  {
-    const PhaseTimer timer(result, "code generation");
-    addCudaCandidates(kernels, module, target, cudaOptions, result);
-    compileCounters().kernels += static_cast<int64_t>(kernels.size());
-  }
-  std::vector<int> choices(kernels.size(), 0);
-  if (options.measureCandidates) {
-    const PhaseTimer timer(result, "candidate choice");
-    choices = chooseCudaCandidates(kernels, module, **device, constants,
-                                   cudaOptions, result);
-    compileCounters().measurements +=
-        llvm::count_if(kernels, [](const Kernel &kernel) {
-          return kernel.candidates.size() > 1;
-        });
-  }
-  for (auto [kernel, choice] : llvm::zip_equal(kernels, choices)) {
-    if (kernel.launches.empty())
-      continue;
-    const std::string name = kernel.function.getSymName().str();
-    if (choice < 0 || kernel.candidates.empty()) {
-      result.failures.push_back({name,
-                                 kernel.generatedFailure.empty()
-                                     ? kernel.libraryFailure
-                                     : kernel.generatedFailure,
+/// The phases after fusion print code for the CPU, whatever the target.
+CompileResult Compilation::printKernels() {
+  std::vector<std::string> texts;
+  for (const Kernel &kernel : kernels)
+    texts.push_back(moduleText(kernel.function, symbols()));
+  std::vector<absl::StatusOr<std::string>> outcomes(
+      texts.size(), absl::UnknownError("not printed"));
+  inParallel(texts.size(),
+             options.threads > 0 ? options.threads
+                                 : std::thread::hardware_concurrency(),
+             [&](size_t i) {
+               outcomes[i] =
+                   printKernel(texts[i],
+                               {options.emulateEagerCasts, options.target,
+                                options.dumpDirectory},
+                               options.compileTo);
+             });
+  for (auto [kernel, printed] : llvm::zip_equal(kernels, outcomes)) {
+    if (printed.ok())
+      absl::StrAppend(&result.ir, *printed);
+    else
+      result.failures.push_back({kernel.function.getSymName().str(),
+                                 std::string(printed.status().message()),
                                  traceOps(kernel.function, kernel.launches)});
-      continue;
-    }
-    KernelImplementation &chosen = kernel.candidates[choice];
-    for (KernelObject &object : chosen.objects)
-      result.objects.push_back(object);
-    implementations[name] = std::move(chosen);
   }
+  return std::move(result);
+}
+
+/// Searches schedules, or takes what the database knows. Problems never fail
+/// the build: they end the search.
+absl::Status Compilation::findSchedules() {
+  if (options.tuning.database.empty() && !isSearching())
+    return absl::OkStatus();
+  const PhaseTimer timer(result, "tuning");
+  absl::StatusOr<TuningChoices> opened =
+      TuningChoices::open(options.tuning.database, *target, symbols());
+  if (!opened.ok())
+    return opened.status();
+  choices = *std::move(opened);
+  if (func::FuncOp main = mainFunction())
+    fusedMain = printToString(main);
+  absl::Status status;
+  if (isSearching()) {
+    status = tuneSchedules(kernels, module, constants, *target, *choices,
+                           options, result);
+  } else {
+    absl::StatusOr<int> reused = choices->apply(kernels);
+    absl::StatusOr<bool> oneThread = choices->usesOneThread(fusedMain);
+    status = reused.ok() ? oneThread.status() : reused.status();
+    if (status.ok()) {
+      result.tuning.reused = *reused;
+      runsOnOneThread = *oneThread;
+    }
+  }
+  result.tuning.seconds = timer.seconds();
+  return status;
+}
+
+void Compilation::generate() {
+  const PhaseTimer timer(result, "code generation");
+  compileCounters().kernels += static_cast<int64_t>(
+      generateCandidates(kernels, module, *target, result));
+}
+
+void Compilation::choose() {
+  const PhaseTimer timer(result, "candidate choice");
+  chosen =
+      chooseCandidates(kernels, module, *target, constants, options, result);
+  compileCounters().measurements += chosen.measured;
+}
+
+/// The whole model with what the search found, and without.
+absl::Status Compilation::chooseWholeModel() {
+  const PhaseTimer timer(result, "model comparison");
+  report("comparing the model with its default", 0, 1);
+  absl::StatusOr<ModelChoice> model =
+      chooseModel(mainFunction(), symbols(), chosen, *target, constants,
+                  std::clamp(kModelShare * options.tuning.budgetSeconds,
+                             kLeastModelSeconds, kMostModelSeconds),
+                  result);
+  if (!model.ok())
+    return model.status();
+  runsOnOneThread = model->oneThread;
+  absl::Status kept = choices->keepThreads(fusedMain, runsOnOneThread);
+  if (kept.ok())
+    kept = choices->keepCuts(kernels);
+  if (kept.ok() && model->keepsDefaults)
+    kept = choices->keepDefaults(kernels);
+  if (!kept.ok())
+    result.tuning.note = std::string(kept.message());
+  if (model->keepsDefaults)
+    chosen.best = chosen.unsearched;
   return absl::OkStatus();
 }
 
-absl::StatusOr<CompileResult> Compilation::run() {
-  auto stopAfter = [&](CompilePhase phase) {
-    if (options.compileTo != phase)
-      return false;
-    result.ir = printToString(module);
-    return true;
-  };
-  dump.write("0-import.mlir", module);
-  if (stopAfter(CompilePhase::Import))
-    return std::move(result);
-  const bool onCuda = options.device != "cpu";
-  if (absl::Status status =
-          runPasses("transforms",
-                    [&](OpPassManager &passManager) {
-                      buildTransformPipeline(passManager,
-                                             {onCuda, options.uncheckedIndices,
-                                              [this](int64_t constant) {
-                                                return rangeOf(constant);
-                                              }});
-                    });
-      !status.ok())
-    return status;
-  if (stopAfter(CompilePhase::Transformed))
-    return std::move(result);
-  auto reject = [this](Operation *op, StringRef reason) {
-    result.rejections.push_back({"fusion", describe(op), reason.str()});
-  };
-  if (absl::Status status = runPasses("fusion",
-                                      [&](OpPassManager &passManager) {
-                                        buildFusionPipeline(passManager,
-                                                            reject);
-                                      });
-      !status.ok())
-    return status;
-  if (stopAfter(CompilePhase::Fused))
-    return std::move(result);
-  collectKernels();
-  // The phases after fusion print code for the CPU.
-  if (onCuda && options.compileTo == CompilePhase::Executable) {
-    if (absl::Status status = findCudaImplementations(); !status.ok())
-      return status;
-  } else {
-    if (options.compileTo == CompilePhase::Executable)
-      if (absl::Status status = tune(); !status.ok())
-        result.tuning.note = std::string(status.message());
-    if (absl::Status status = generateCode(); !status.ok())
-      return status;
-  }
-  if (options.compileTo != CompilePhase::Executable || !result.failures.empty())
-    return std::move(result);
-  if (!onCuda)
-    if (absl::Status status = chooseImplementations(); !status.ok())
-      return status;
-  if (!result.failures.empty())
-    return std::move(result);
-  absl::StatusOr<ExecutablePlan> plan = planOf(implementations);
+absl::Status Compilation::buildModel() {
+  func::FuncOp main = mainFunction();
+  if (!main)
+    return absl::InvalidArgumentError("the module has no function @main");
+  absl::StatusOr<ExecutablePlan> plan = buildPlan(main, symbols(), chosen.best);
   if (!plan.ok())
     return plan.status();
   result.plan = *std::move(plan);
-  if (onCuda)
-    result.plan.set_device("cuda");
-  else if (runsOnOneThread)
+  result.plan.set_device(target->device());
+  if (runsOnOneThread)
     useOneThread(result.plan);
-  return std::move(result);
+  result.objects = objectsOf(kernels, chosen.best);
+  return absl::OkStatus();
 }
+
+} // namespace
 
 CompileCounts compileCounts() {
   const CompileCounters &counters = compileCounters();

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "runtime/executable/executable.h"
 
@@ -23,6 +24,8 @@ struct Measurement {
   double low = -1, high = -1;
   /// Why it failed or was wrong; empty otherwise.
   std::string note;
+  /// Of the error that its run gave, where a run on a GPU did; else kOk.
+  absl::StatusCode code = absl::StatusCode::kOk;
 };
 
 struct MeasureOptions {

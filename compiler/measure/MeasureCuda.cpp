@@ -22,7 +22,7 @@ constexpr int64_t kMostCopies = 64;
 /// Launches in one timed graph, and the time that it should take at least.
 constexpr int kLaunches = 16;
 constexpr double kGraphMicroseconds = 150;
-constexpr int kRounds = 5;
+constexpr int kFewestRounds = 5, kMostRounds = 100;
 
 TensorView makeView(const TensorTypeProto &type,
                     const std::vector<int64_t> &symbols) {
@@ -235,7 +235,7 @@ struct Timed {
 absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
     const Device &device,
     const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,
-    const std::set<int> &weights) {
+    const std::set<int> &weights, double seconds) {
   std::vector<Measurement> results(candidates.size());
   auto first = std::find_if(candidates.begin(), candidates.end(),
                             [](const auto &c) { return c != nullptr; });
@@ -276,8 +276,16 @@ absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
     };
     absl::StatusOr<std::string> note = prepare();
     results[i].note = note.ok() ? *note : std::string(note.status().message());
+    results[i].code = note.status().code();
   }
-  for (int round = 0; round < kRounds; ++round)
+  double roundMicroseconds = 0;
+  for (const Timed &entry : timed)
+    if (entry.times.empty() || entry.times.back() <= 1.5 * best)
+      roundMicroseconds += std::max(best, 1.0) * entry.launches;
+  const int rounds = std::clamp(
+      static_cast<int>(seconds * 1e6 / std::max(roundMicroseconds, 1.0)),
+      kFewestRounds, kMostRounds);
+  for (int round = 0; round < rounds; ++round)
     for (Timed &entry : timed) {
       // Far behind: its exact time is of no interest.
       if (!entry.times.empty() && entry.times.back() > 1.5 * best)
@@ -288,9 +296,11 @@ absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
       best = std::min(best, entry.times.back());
     }
   for (Timed &entry : timed) {
-    auto middle = entry.times.begin() + entry.times.size() / 2;
-    std::nth_element(entry.times.begin(), middle, entry.times.end());
-    results[entry.candidate].microseconds = *middle;
+    std::sort(entry.times.begin(), entry.times.end());
+    Measurement &result = results[entry.candidate];
+    result.microseconds = entry.times[entry.times.size() / 2];
+    result.low = entry.times.front();
+    result.high = entry.times.back();
   }
   return results;
 }

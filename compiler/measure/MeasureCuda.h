@@ -19,12 +19,14 @@ namespace aitune {
 
 /// Runs `candidates` (of the same one-kernel model; null for one that could not
 /// be loaded) on the same random inputs, dynamic axes at the top of their
-/// range. The inputs numbered in `weights` are weights. One result a
-/// candidate, in order; an error when the measurement itself fails.
+/// range, for about `seconds` and at least five rounds. The inputs numbered in
+/// `weights` are weights. One result a candidate, in order: the interval of a
+/// median is that of all its rounds, which are too few for a narrower one. An
+/// error when the measurement itself fails.
 absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
     const cuda::Device &device,
     const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,
-    const std::set<int> &weights);
+    const std::set<int> &weights, double seconds);
 
 } // namespace aitune
 

@@ -137,18 +137,19 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
   // The one that counts as the kernel: what comes before only prepares.
   const size_t firstStep =
       constant ? 0 : llvm::find(isAtLoad, false) - isAtLoad.begin();
-  auto addArena = [&](RankedTensorType type) {
+  auto addArena = [&](TensorTypeProto type) {
     const bool isKnown = known[operands.size()];
     ValueProto value;
     value.set_storage(ValueProto::ARENA);
-    *value.mutable_type() = toProto(type);
+    *value.mutable_type() = std::move(type);
     value.set_persistent(isKnown);
     operands.push_back(addValue(std::move(value), isKnown));
     return operands.back();
   };
   for (Value result : launch.getResults())
-    values[result] = addArena(cast<RankedTensorType>(result.getType()));
-  for (RankedTensorType type : implementation.temporaries)
+    values[result] =
+        addArena(toProto(cast<RankedTensorType>(result.getType())));
+  for (const TensorTypeProto &type : implementation.temporaries)
     addArena(type);
 
   const int number = launches[launch.getKernel()]++;

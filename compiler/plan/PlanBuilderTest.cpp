@@ -114,8 +114,8 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   EXPECT_EQ(single->initialization_size(), 0);
   // Operands: x, w, the result, a temporary made of w, one made of both.
   KernelImplementation implementation;
-  auto type =
-      mlir::RankedTensorType::get({8}, mlir::Float32Type::get(&context));
+  const TensorTypeProto type = toProto(
+      mlir::RankedTensorType::get({8}, mlir::Float32Type::get(&context)));
   implementation.temporaries = {type, type};
   for (auto [inputs, output] :
        {std::pair(std::vector<int>{1}, 3), {{0, 3}, 4}, {{4, 1}, 2}}) {

@@ -1,14 +1,46 @@
 #include "compiler/tune/ModelChoice.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <malloc.h>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/codegen/cpu/target/Grain.h"
-#include "runtime/cpu/kernel_loader.h"
-#include "runtime/executable/cpu_executable.h"
+#include "compiler/plan/PlanBuilder.h"
+
+using namespace mlir;
 
 namespace aitune {
+namespace {
+
+/// Milliseconds of a run below which one thread may be enough.
+constexpr double kSmallMilliseconds = 4;
+
+/// The variants of a model: with the default schedules and with those found,
+/// first on all threads, then on one.
+constexpr size_t kDefault = 0, kTuned = 1, kOnAllThreads = 2;
+const char *const kNames[] = {"default", "tuned", "default on one thread",
+                              "tuned on one thread"};
+
+/// The objects that the implementations need, each once.
+std::vector<KernelObject>
+objectsOf(const llvm::StringMap<KernelImplementation> &implementations) {
+  std::vector<KernelObject> objects;
+  for (const auto &entry : implementations)
+    llvm::append_range(objects, entry.second.objects);
+  return objects;
+}
+
+bool callsLibTorch(const ExecutablePlan &plan) {
+  for (const Step &step : plan.steps())
+    if (step.has_fallback())
+      return true;
+  return false;
+}
+
+} // namespace
 
 void useOneThread(ExecutablePlan &plan) {
   for (Step &step : *plan.mutable_steps())
@@ -16,34 +48,61 @@ void useOneThread(ExecutablePlan &plan) {
       step.mutable_kernel()->set_grain(kSerialGrain);
 }
 
-absl::StatusOr<std::vector<Measurement>>
-measureVariants(absl::Span<const ModelVariant> variants,
-                absl::Span<const ConstantTensor> constants, double seconds) {
-  std::vector<std::unique_ptr<Executable>> executables;
-  std::vector<const Executable *> loaded;
-  for (const ModelVariant &variant : variants) {
-    for (const Step &step : variant.plan.steps())
-      if (step.has_fallback())
-        return std::vector<Measurement>();
-    std::vector<std::string> objects;
-    for (const KernelObject &object : variant.objects)
-      objects.push_back(object.object);
-    auto kernels = LoadKernels(objects);
-    if (!kernels.ok())
-      return kernels.status();
-    ExecutablePlan plan = variant.plan;
-    plan.set_ignores_checks(true);
-    auto executable = CpuExecutable::Load(
-        std::move(plan), *kernels, {constants.begin(), constants.end()}, {});
-    if (!executable.ok())
-      return executable.status();
-    executables.push_back(*std::move(executable));
-    loaded.push_back(executables.back().get());
-  }
-  std::vector<Measurement> measured = measureCandidates(loaded, {seconds});
-  executables.clear();
+absl::StatusOr<ModelChoice>
+chooseModel(func::FuncOp main, ArrayAttr symbols, const ChosenKernels &kernels,
+            const CompilationTarget &target,
+            absl::Span<const ConstantTensor> constants, double seconds,
+            CompileResult &result) {
+  std::vector<RaceEntry> entries;
+  for (bool oneThread : {false, true})
+    for (const auto *implementations : {&kernels.unsearched, &kernels.best}) {
+      absl::StatusOr<ExecutablePlan> plan =
+          buildPlan(main, symbols, *implementations);
+      if (!plan.ok())
+        return plan.status();
+      if (callsLibTorch(*plan))
+        return ModelChoice();
+      plan->set_ignores_checks(true);
+      if (oneThread)
+        useOneThread(*plan);
+      entries.push_back({std::move(plan), objectsOf(*implementations)});
+    }
+  // One thread halves what large models reach: they are not asked.
+  const std::unique_ptr<CandidateRace> race =
+      target.race(std::move(entries), /*kernel=*/nullptr, constants);
+  auto measure = [&](size_t first,
+                     size_t end) -> absl::StatusOr<std::vector<Measurement>> {
+    for (size_t i = first; i < end; ++i)
+      if (absl::Status status = race->load(i); !status.ok())
+        return status;
+    absl::StatusOr<std::vector<Measurement>> measured = race->measure(seconds);
+    if (measured.ok())
+      measured->resize(end);
+    return measured;
+  };
+  absl::StatusOr<std::vector<Measurement>> measured = measure(0, kOnAllThreads);
+  if (!measured.ok())
+    return measured.status();
+  const double milliseconds = (*measured)[kDefault].microseconds / 1e3;
+  if (target.hasThreads() && milliseconds >= 0 &&
+      milliseconds < kSmallMilliseconds)
+    measured = measure(kOnAllThreads, std::size(kNames));
+  if (!measured.ok())
+    return measured.status();
   malloc_trim(0);
-  return measured;
+  const size_t choice = chooseVariant(*measured, kTuned);
+  for (size_t i = 0; i < measured->size(); ++i)
+    result.candidates.push_back({"the whole model", kNames[i],
+                                 (*measured)[i].microseconds, i == choice,
+                                 (*measured)[i].note});
+  const ModelChoice model{choice >= kOnAllThreads,
+                          choice % kOnAllThreads == kDefault};
+  if (model.keepsDefaults && result.tuning.note.empty())
+    result.tuning.note = absl::StrCat(
+        "the default schedules stay: the whole model takes ",
+        (*measured)[kTuned].microseconds / 1e3, " ms with those found, ",
+        milliseconds, " ms with the default ones");
+  return model;
 }
 
 size_t chooseVariant(absl::Span<const Measurement> measured, size_t preferred) {

@@ -7,31 +7,38 @@
 #ifndef AITUNE_COMPILER_TUNE_MODELCHOICE_H
 #define AITUNE_COMPILER_TUNE_MODELCHOICE_H
 
-#include <string>
-#include <vector>
-
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "compiler/Compiler.h"
+#include "compiler/candidates/CandidateChoice.h"
+#include "compiler/candidates/CompilationTarget.h"
 #include "compiler/measure/Measure.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace aitune {
-
-/// A way to run the model.
-struct ModelVariant {
-  std::string name;
-  ExecutablePlan plan;
-  std::vector<KernelObject> objects;
-};
 
 /// Leaves no step of the plan more than one thread.
 void useOneThread(ExecutablePlan &plan);
 
-/// Milliseconds of one run of each variant, measured against each other on
-/// random inputs for about `seconds`; see chooseVariant for which to take.
-/// Empty if the model cannot be run here, because steps of it are LibTorch's.
-/// Errors: those of loading a variant.
-absl::StatusOr<std::vector<Measurement>>
-measureVariants(absl::Span<const ModelVariant> variants,
-                absl::Span<const ConstantTensor> constants, double seconds);
+/// What is taken of a searched model.
+struct ModelChoice {
+  /// The plan runs on one thread.
+  bool oneThread = false;
+  /// Nothing that the search found is used.
+  bool keepsDefaults = false;
+};
+
+/// Measures `main`, as the module `symbols` belong to, with what the search
+/// found and without, for about `seconds`; a small model also on one thread,
+/// where the target has several. What was measured is appended to
+/// result.candidates; why defaults stay is result.tuning.note. A model that
+/// cannot be run here, because steps of it are LibTorch's, takes what was
+/// found. Errors: those of building or loading a variant.
+absl::StatusOr<ModelChoice>
+chooseModel(mlir::func::FuncOp main, mlir::ArrayAttr symbols,
+            const ChosenKernels &kernels, const CompilationTarget &target,
+            absl::Span<const ConstantTensor> constants, double seconds,
+            CompileResult &result);
 
 /// The variant to take: `preferred`, unless another is faster than its
 /// confidence interval tells; of several such, the fastest.

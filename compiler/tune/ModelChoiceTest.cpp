@@ -1,6 +1,9 @@
 #include "compiler/tune/ModelChoice.h"
 
 #include "compiler/codegen/cpu/target/Grain.h"
+#include "compiler/dialect/Ait.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
 using namespace aitune;
@@ -48,11 +51,26 @@ TEST(ModelChoiceTest, OneThreadIsAGrainThatNoGridReaches) {
 }
 
 TEST(ModelChoiceTest, ModelsWithStepsOfLibTorchAreNotMeasured) {
-  ModelVariant variant;
-  variant.plan.add_steps()->mutable_fallback();
-  auto measured = measureVariants({variant}, {}, 0.01);
-  ASSERT_TRUE(measured.ok()) << measured.status();
-  EXPECT_TRUE(measured->empty());
+  mlir::MLIRContext context;
+  context.loadDialect<mlir::ait::AitDialect, mlir::func::FuncDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(R"(
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = ait.fallback %x {trace_ops = array<i64: 3>, operators = ["aten::foo"], reasons = ["nobody knows it"]} : (tensor<4xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+})",
+                                                        &context);
+  ASSERT_TRUE(module);
+  const CompileOptions options;
+  auto target = createTarget(options, /*constantBytes=*/0);
+  ASSERT_TRUE(target.ok()) << target.status();
+  CompileResult result;
+  auto choice =
+      chooseModel(*module->getOps<mlir::func::FuncOp>().begin(), {},
+                  ChosenKernels(), **target, {}, /*seconds=*/0.01, result);
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_FALSE(choice->keepsDefaults);
+  EXPECT_FALSE(choice->oneThread);
+  EXPECT_TRUE(result.candidates.empty());
 }
 
 } // namespace

@@ -7,8 +7,6 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/candidates/KernelCompiler.h"
-#include "compiler/measure/KernelMeasurer.h"
 #include "compiler/tune/CostModel.h"
 #include "compiler/tune/Search.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -37,7 +35,6 @@ constexpr size_t kShapeFeatures = 3;
 struct Task {
   Kernel *kernel;
   std::string key;
-  WorkerKernel request;
   KernelSpace space;
   KernelWork work;
   SearchProblem problem;
@@ -57,12 +54,14 @@ struct FormKnowledge {
 
 class ScheduleTuner {
 public:
-  ScheduleTuner(std::vector<Kernel> &kernels, ArrayAttr symbols,
-                const TuningChoices &choices, const CompileOptions &options,
-                CompileResult &result)
-      : kernels(kernels), symbols(symbols), choices(choices), options(options),
-        result(result.tuning), progress(options.progress), start(Clock::now()) {
-  }
+  ScheduleTuner(std::vector<Kernel> &kernels, ModuleOp module,
+                absl::Span<const ConstantTensor> constants,
+                CompilationTarget &target, const TuningChoices &choices,
+                const CompileOptions &options, CompileResult &result)
+      : kernels(kernels), module(module), constants(constants), target(target),
+        symbols(module->getAttrOfType<ArrayAttr>("ait.symbols")),
+        choices(choices), options(options), result(result.tuning),
+        progress(options.progress), start(Clock::now()) {}
 
   absl::Status run();
 
@@ -90,37 +89,31 @@ private:
   TuningDatabase *database() const { return choices.database(); }
 
   std::vector<Kernel> &kernels;
+  ModuleOp module;
+  const absl::Span<const ConstantTensor> constants;
+  CompilationTarget &target;
   const ArrayAttr symbols;
   const TuningChoices &choices;
   const CompileOptions &options;
   TuningResult &result;
   const std::function<void(const std::string &, int, int)> &progress;
   const Clock::time_point start;
-  std::unique_ptr<KernelMeasurer> measurer;
+  std::unique_ptr<ScheduleMeasurer> measurer;
   std::vector<std::unique_ptr<Task>> tasks;
   std::map<std::string, FormKnowledge> forms;
 };
 
 absl::Status ScheduleTuner::collectTasks() {
-  KernelCompilerOptions compilerOptions;
-  compilerOptions.emulateEagerCasts = options.emulateEagerCasts;
-  compilerOptions.target = options.target;
   for (Kernel &kernel : kernels) {
     if (kernel.launches.empty())
       continue;
     auto task = std::make_unique<Task>();
     task->kernel = &kernel;
-    task->request.set_module(moduleText(kernel.function, symbols));
     absl::StatusOr<KernelSpace> space =
-        listKernelSchedules(task->request.module(), compilerOptions);
+        target.listSchedules(moduleText(kernel.function, symbols));
     if (!space.ok() || space->schedules.size() < 2)
       continue;
     task->key = choices.keyOf(kernel.function);
-    task->request.set_target(options.target);
-    task->request.set_emulate_eager_casts(options.emulateEagerCasts);
-    task->request.set_threads(options.threads);
-    task->request.set_cold_cache(choices.coldCache());
-    task->request.set_memory_limit(tuning().candidateBytes);
     task->space = *std::move(space);
     task->work = {double(evaluateFlops(kernel.function, symbols)),
                   countBytes(kernel.function)};
@@ -328,7 +321,7 @@ absl::Status ScheduleTuner::measureDefaults() {
       continue;
     if (mustStop())
       return absl::OkStatus();
-    if (absl::Status status = measurer->begin(task->request, task->space);
+    if (absl::Status status = measurer->begin(*task->kernel, task->space);
         !status.ok())
       return status;
     if (auto outcome = measure(*task, first, kDefaultSeconds); !outcome.ok())
@@ -362,7 +355,7 @@ absl::Status ScheduleTuner::searchAll() {
         createSearchStrategy(tuning().strategy);
     if (!strategy.ok())
       return strategy.status();
-    if (absl::Status status = measurer->begin(task->request, task->space);
+    if (absl::Status status = measurer->begin(*task->kernel, task->space);
         !status.ok())
       return status;
     task->problem.measure = [&](absl::Span<const size_t> schedules,
@@ -415,11 +408,11 @@ void ScheduleTuner::listKernelCuts() {
 }
 
 absl::Status ScheduleTuner::run() {
-  if (tuning().worker.empty())
-    return absl::InvalidArgumentError(
-        "no program to measure schedules with was named");
-  measurer = std::make_unique<KernelMeasurer>(tuning().worker,
-                                              tuning().candidateSeconds);
+  absl::StatusOr<std::unique_ptr<ScheduleMeasurer>> created =
+      target.measureSchedules(module, constants);
+  if (!created.ok())
+    return created.status();
+  measurer = *std::move(created);
   if (absl::Status status = collectTasks(); !status.ok())
     return status;
   dropSmallTasks();
@@ -435,11 +428,15 @@ absl::Status ScheduleTuner::run() {
 
 } // namespace
 
-absl::Status tuneSchedules(std::vector<Kernel> &kernels, ArrayAttr symbols,
+absl::Status tuneSchedules(std::vector<Kernel> &kernels, ModuleOp module,
+                           absl::Span<const ConstantTensor> constants,
+                           CompilationTarget &target,
                            const TuningChoices &choices,
                            const CompileOptions &options,
                            CompileResult &result) {
-  return ScheduleTuner(kernels, symbols, choices, options, result).run();
+  return ScheduleTuner(kernels, module, constants, target, choices, options,
+                       result)
+      .run();
 }
 
 } // namespace aitune

@@ -2,11 +2,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "compiler/codegen/cpu/target/Target.h"
 #include "mlir/AsmParser/AsmParser.h"
-#include "runtime/cpu/thread_pool.h"
 #include "runtime/hash/sha256.h"
-#include "llvm/Config/llvm-config.h"
 
 using namespace mlir;
 
@@ -15,8 +12,6 @@ namespace {
 
 /// Of the templates: raise it when they generate other code for a schedule.
 constexpr char kTemplateVersion[] = "2";
-/// Weights of this size do not stay in any CPU's last cache.
-constexpr int64_t kCacheBytes = int64_t{48} << 20;
 /// After a kernel's key, that of where it is best cut.
 constexpr char kCutKey[] = " cut";
 /// After a model's key, that of its threads.
@@ -24,25 +19,18 @@ constexpr char kThreadsKey[] = " threads";
 
 } // namespace
 
-absl::StatusOr<TuningChoices> TuningChoices::open(const CompileOptions &options,
-                                                  ArrayAttr symbols,
-                                                  int64_t constantBytes) {
+absl::StatusOr<TuningChoices>
+TuningChoices::open(const std::string &database,
+                    const CompilationTarget &target, ArrayAttr symbols) {
   TuningChoices choices;
   choices.symbols = symbols;
-  choices.cold = constantBytes > kCacheBytes;
-  absl::StatusOr<Target> cpu = findTarget(options.target);
-  if (!cpu.ok())
-    return cpu.status();
-  const int threads = options.threads > 0 ? options.threads : ThreadCount();
-  choices.machine =
-      absl::StrCat(cpu->cpu, " ", Sha256Hex(cpu->features).substr(0, 8), ", ",
-                   threads, " threads", choices.cold ? ", cold caches" : "");
-  choices.generator =
-      absl::StrCat(kTemplateVersion, ", LLVM ", LLVM_VERSION_STRING);
-  if (options.tuning.database.empty())
+  const TuningMachine machine = target.tuningMachine();
+  choices.machine = machine.name;
+  choices.generator = absl::StrCat(kTemplateVersion, ", ", machine.generator);
+  if (database.empty())
     return choices;
   absl::StatusOr<std::unique_ptr<TuningDatabase>> opened =
-      TuningDatabase::open(options.tuning.database);
+      TuningDatabase::open(database);
   if (!opened.ok())
     return opened.status();
   choices.store = *std::move(opened);

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compiler/Compiler.h"
+#include "compiler/candidates/CompilationTarget.h"
 #include "compiler/candidates/Kernel.h"
 #include "compiler/tune/TuningDatabase.h"
 
@@ -16,16 +16,13 @@ namespace aitune {
 
 class TuningChoices {
 public:
-  /// Says what machine and generator results belong to, and opens the database
-  /// that the options name, if they do. `symbols` is the module's ait.symbols;
-  /// `constantBytes` the size of the model's weights.
-  static absl::StatusOr<TuningChoices> open(const CompileOptions &options,
-                                            mlir::ArrayAttr symbols,
-                                            int64_t constantBytes);
+  /// Opens `database`, a file, unless it is empty. Results belong to the
+  /// machine and generator of `target`, which is open. `symbols` is the
+  /// module's ait.symbols.
+  static absl::StatusOr<TuningChoices> open(const std::string &database,
+                                            const CompilationTarget &target,
+                                            mlir::ArrayAttr symbols);
 
-  /// Whether the caches do not hold the weights, so that kernels meet them
-  /// cold.
-  bool coldCache() const { return cold; }
   const std::string &target() const { return machine; }
   const std::string &version() const { return generator; }
   /// Null if none was named: the functions below then do nothing.
@@ -56,7 +53,6 @@ private:
 
   mlir::ArrayAttr symbols;
   std::string machine, generator;
-  bool cold = false;
   std::unique_ptr<TuningDatabase> store;
 };
 

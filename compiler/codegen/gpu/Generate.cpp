@@ -33,4 +33,17 @@ generateCuda(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
       (kind ? kind.getValue().str() : std::string("none")) + "'");
 }
 
+absl::StatusOr<CudaSchedules> listCudaSchedules(func::FuncOp kernel,
+                                                ArrayAttr symbols,
+                                                const GpuTarget &target) {
+  auto kind = kernel->getAttrOfType<StringAttr>("ait.kind");
+  if (kind && kind.getValue() == "matmul")
+    return listMatmulTiles(kernel, symbols, target);
+  if (kind && kind.getValue() == "convolution")
+    return listConvolutionTiles(kernel, symbols, target);
+  if (kind && kind.getValue() == "attention")
+    return listAttentionShapes(kernel, symbols, target);
+  return CudaSchedules();
+}
+
 } // namespace aitune

@@ -7,13 +7,15 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
+#include "compiler/codegen/gpu/text/CudaSchedules.h"
 #include "compiler/codegen/gpu/text/GeneratedCandidate.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace aitune {
 
-/// The candidates for `kernel`, best guess first, at least one. `kernel` is a
-/// function with the attribute `ait.kind` in the form that
+/// The candidates for `kernel`, best guess first, at least one; the one with
+/// the schedule of its `ait.config` alone where that asks for one. `kernel` is
+/// a function with the attribute `ait.kind` in the form that
 /// buildKernelToLinalgPipeline leaves, in a context that has loaded that
 /// pipeline's dialects; it is not changed. `symbols` is the
 /// module's `ait.symbols` (null when it has none): all of them are parameters,
@@ -33,11 +35,19 @@ namespace aitune {
 /// - the last parameter is 1 only where what runs next waits likewise: the
 ///   kernel then lets it start early.
 ///
-/// kUnimplemented names the operation or form that has no generator. No other
-/// errors for well-formed kernels.
+/// kUnimplemented names the operation or form that has no generator,
+/// kInvalidArgument a schedule that the kernel has none of. No other errors for
+/// well-formed kernels.
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateCuda(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
              const GpuTarget &target);
+
+/// The schedules that the kernel's ait.config may ask for, the most promising
+/// first; `kernel`, `symbols` and errors as generateCuda's. Empty for kernels
+/// whose template has no parameters (loops; fp32 attention).
+absl::StatusOr<CudaSchedules> listCudaSchedules(mlir::func::FuncOp kernel,
+                                                mlir::ArrayAttr symbols,
+                                                const GpuTarget &target);
 
 } // namespace aitune
 

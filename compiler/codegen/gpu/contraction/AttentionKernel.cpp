@@ -1,7 +1,10 @@
 #include "compiler/codegen/gpu/contraction/AttentionKernel.h"
 
+#include <cmath>
+
 #include "absl/status/status.h"
 #include "compiler/codegen/gpu/contraction/Contraction.h"
+#include "compiler/codegen/gpu/contraction/TileSpace.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
 #include "compiler/dialect/Ait.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -21,6 +24,9 @@ struct Shape {
   }
 };
 
+/// The shapes on tensor cores.
+constexpr Shape kShapes[] = {{4, 1}, {8, 1}, {2, 2}, {1, 4}};
+
 struct Operand {
   OperandView view;
   AffineExpr rowStride, columnStride, offset;
@@ -33,7 +39,9 @@ public:
       : parts(parts), symbols(symbols), target(target) {}
 
   absl::Status analyze();
-  std::vector<Shape> shapes() const;
+  /// Those to generate: what ait.config asks for, or the most promising.
+  absl::StatusOr<std::vector<Shape>> select() const;
+  CudaSchedules schedules() const;
   absl::StatusOr<GeneratedCandidate> write(StringRef name, Shape shape);
 
 private:
@@ -41,6 +49,7 @@ private:
                                  AffineExpr column);
   int64_t sharedBytes(Shape shape) const;
   bool fitsTensorCores() const;
+  std::vector<Shape> shapes() const;
   void printAdjust(PointPrinter &printer);
 
   ContractionParts &parts;
@@ -159,6 +168,50 @@ std::vector<Shape> AttentionWriter::shapes() const {
   if (blocks(2) >= target.multiprocessors)
     return {{2, 2}, {4, 1}, {1, 4}};
   return {{1, 4}, {2, 2}, {4, 1}};
+}
+
+absl::StatusOr<std::vector<Shape>> AttentionWriter::select() const {
+  func::FuncOp function = parts.function;
+  if (!hasSchedule(function))
+    return shapes();
+  auto config = function->getAttrOfType<DictionaryAttr>("ait.config");
+  auto queryWarps = config.getAs<IntegerAttr>("query_warps"),
+       keyWarps = config.getAs<IntegerAttr>("key_warps");
+  if (queryWarps && keyWarps && fitsTensorCores())
+    for (Shape shape : kShapes)
+      if (queryWarps.getInt() == shape.queryWarps &&
+          keyWarps.getInt() == shape.keyWarps)
+        return std::vector<Shape>{shape};
+  return absl::InvalidArgumentError(
+      "no attention of this kernel has the query_warps and key_warps of its "
+      "ait.config");
+}
+
+CudaSchedules AttentionWriter::schedules() const {
+  if (!fitsTensorCores())
+    return {};
+  std::vector<Shape> ordered = shapes();
+  for (Shape shape : kShapes)
+    if (llvm::none_of(ordered, [&](Shape other) {
+          return other.queryWarps == shape.queryWarps &&
+                 other.keyWarps == shape.keyWarps;
+        }))
+      ordered.push_back(shape);
+  auto log2Of = [&](AffineExpr size, int64_t otherwise) {
+    return std::log2(double(
+        std::max<int64_t>(largestValue(size, symbols).value_or(otherwise), 1)));
+  };
+  CudaSchedules list;
+  for (Shape shape : ordered)
+    list.push_back(
+        {llvm::formatv("{{query_warps = {0} : i64, key_warps = {1} : i64}",
+                       shape.queryWarps, shape.keyWarps),
+         llvm::formatv("{0} queries, {1} groups of keys", shape.queries(),
+                       shape.keyWarps),
+         {log2Of(queries, 512), log2Of(keys, 512), log2Of(batchSize, 64),
+          double(shape.queryWarps), double(shape.keyWarps),
+          double(depth + valueDepth) / 128}});
+  return list;
 }
 
 int64_t AttentionWriter::sharedBytes(Shape shape) const {
@@ -333,8 +386,11 @@ generateAttention(func::FuncOp kernel, ArrayAttr symbols,
   AttentionWriter writer(*parts, symbols, target);
   if (absl::Status status = writer.analyze(); !status.ok())
     return status;
+  absl::StatusOr<std::vector<Shape>> shapes = writer.select();
+  if (!shapes.ok())
+    return shapes.status();
   std::vector<GeneratedCandidate> candidates;
-  for (Shape shape : writer.shapes()) {
+  for (Shape shape : *shapes) {
     absl::StatusOr<GeneratedCandidate> candidate =
         writer.write(kernel.getName(), shape);
     if (!candidate.ok())
@@ -342,6 +398,18 @@ generateAttention(func::FuncOp kernel, ArrayAttr symbols,
     candidates.push_back(std::move(*candidate));
   }
   return candidates;
+}
+
+absl::StatusOr<CudaSchedules> listAttentionShapes(func::FuncOp kernel,
+                                                  ArrayAttr symbols,
+                                                  const GpuTarget &target) {
+  absl::StatusOr<ContractionParts> parts = takeApart(kernel);
+  if (!parts.ok())
+    return parts.status();
+  AttentionWriter writer(*parts, symbols, target);
+  if (absl::Status status = writer.analyze(); !status.ok())
+    return status;
+  return writer.schedules();
 }
 
 } // namespace aitune

@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
+#include "compiler/codegen/gpu/text/CudaSchedules.h"
 #include "compiler/codegen/gpu/text/GeneratedCandidate.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -16,6 +17,13 @@ namespace aitune {
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateAttention(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
                   const GpuTarget &target);
+
+/// The schedules that the kernel's ait.config may ask for: `query_warps` and
+/// `key_warps` of a block on tensor cores. Empty for kernels in fp32
+/// arithmetic. Errors as generateCuda.
+absl::StatusOr<CudaSchedules> listAttentionShapes(mlir::func::FuncOp kernel,
+                                                  mlir::ArrayAttr symbols,
+                                                  const GpuTarget &target);
 
 } // namespace aitune
 

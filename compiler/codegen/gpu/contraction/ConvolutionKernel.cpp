@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "compiler/codegen/gpu/contraction/Contraction.h"
 #include "compiler/codegen/gpu/contraction/TileConfig.h"
+#include "compiler/codegen/gpu/contraction/TileSpace.h"
 #include "compiler/codegen/gpu/contraction/TileWriter.h"
 #include "compiler/codegen/gpu/loops/LoopKernel.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
@@ -282,11 +283,10 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   return tiles;
 }
 
-} // namespace
-
+/// In the tiles that are selected, as loops where there is none.
 absl::StatusOr<std::vector<GeneratedCandidate>>
-generateConvolution(func::FuncOp kernel, ArrayAttr symbols,
-                    const GpuTarget &target) {
+generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
+                   const GpuTarget &target, SelectTiles select) {
   absl::StatusOr<ContractionParts> parts = takeApart(kernel);
   if (!parts.ok())
     return parts.status();
@@ -311,8 +311,10 @@ generateConvolution(func::FuncOp kernel, ArrayAttr symbols,
           tiles->element,
           /*rowsOfB=*/true,
           /*reducedIsStatic=*/true};
-      for (const TileConfig &config :
-           chooseTiles(problem, target, kMostTiles)) {
+      absl::StatusOr<std::vector<TileConfig>> configs = select(problem);
+      if (!configs.ok())
+        return configs.status();
+      for (const TileConfig &config : *configs) {
         absl::StatusOr<GeneratedCandidate> candidate =
             writer.write(kernel.getName(), config);
         if (!candidate.ok())
@@ -331,6 +333,34 @@ generateConvolution(func::FuncOp kernel, ArrayAttr symbols,
     candidates.push_back(std::move(*loops));
   }
   return candidates;
+}
+
+} // namespace
+
+absl::StatusOr<std::vector<GeneratedCandidate>>
+generateConvolution(func::FuncOp kernel, ArrayAttr symbols,
+                    const GpuTarget &target) {
+  return generateCandidates(kernel, symbols, target,
+                            [&](const TileProblem &problem) {
+                              return selectTiles(kernel, problem, target, [&] {
+                                return chooseTiles(problem, target, kMostTiles);
+                              });
+                            });
+}
+
+absl::StatusOr<CudaSchedules> listConvolutionTiles(func::FuncOp kernel,
+                                                   ArrayAttr symbols,
+                                                   const GpuTarget &target) {
+  std::optional<TileProblem> found;
+  absl::StatusOr<std::vector<GeneratedCandidate>> loops = generateCandidates(
+      kernel, symbols, target, [&](const TileProblem &problem) {
+        found = problem;
+        return std::vector<TileConfig>();
+      });
+  if (!found)
+    return loops.ok() ? CudaSchedules()
+                      : absl::StatusOr<CudaSchedules>(loops.status());
+  return describeTiles(*found, target, loops.ok(), kernel.getContext());
 }
 
 } // namespace aitune

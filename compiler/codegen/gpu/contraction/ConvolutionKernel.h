@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
+#include "compiler/codegen/gpu/text/CudaSchedules.h"
 #include "compiler/codegen/gpu/text/GeneratedCandidate.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -16,6 +17,13 @@ namespace aitune {
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateConvolution(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
                     const GpuTarget &target);
+
+/// The schedules that the kernel's ait.config may ask for: tiles, and
+/// plain loops. Empty for kernels that tiles do not take. Errors as
+/// generateCuda.
+absl::StatusOr<CudaSchedules> listConvolutionTiles(mlir::func::FuncOp kernel,
+                                                   mlir::ArrayAttr symbols,
+                                                   const GpuTarget &target);
 
 } // namespace aitune
 

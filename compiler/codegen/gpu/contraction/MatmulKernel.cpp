@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "compiler/codegen/gpu/contraction/Contraction.h"
 #include "compiler/codegen/gpu/contraction/TileConfig.h"
+#include "compiler/codegen/gpu/contraction/TileSpace.h"
 #include "compiler/codegen/gpu/contraction/TileWriter.h"
 #include "compiler/codegen/gpu/loops/LoopKernel.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
@@ -228,11 +229,12 @@ bool mayPackB(func::FuncOp kernel, const TileKernel &tiles, int64_t rows) {
          kernel.getArgAttr(tiles.b.argument.getArgNumber(), "ait.constant");
 }
 
-} // namespace
-
+/// In the tiles that are selected, and as a reduction a result where there is
+/// none, or where `mayAddDots` and the rows are few.
 absl::StatusOr<std::vector<GeneratedCandidate>>
-generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
-               const GpuTarget &target) {
+generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
+                   const GpuTarget &target, SelectTiles select,
+                   bool mayAddDots) {
   std::vector<GeneratedCandidate> candidates;
   absl::StatusOr<ContractionParts> parts = takeApart(kernel);
   if (!parts.ok())
@@ -260,12 +262,10 @@ generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
     if (!prepared.ok())
       reason = std::string(prepared.message());
     else {
-      std::vector<TileConfig> configs = chooseStreams(problem, target);
-      llvm::append_range(configs, chooseTiles(problem, target,
-                                              problem.m > kManyRows / 2
-                                                  ? kMostTiles
-                                                  : kMostTilesOfFewRows));
-      for (const TileConfig &config : configs) {
+      absl::StatusOr<std::vector<TileConfig>> configs = select(problem);
+      if (!configs.ok())
+        return configs.status();
+      for (const TileConfig &config : *configs) {
         absl::StatusOr<GeneratedCandidate> candidate =
             writer.write(kernel.getName(), config);
         if (!candidate.ok())
@@ -274,7 +274,7 @@ generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
       }
     }
   }
-  if (candidates.empty() || rows <= kFewRows) {
+  if (candidates.empty() || (mayAddDots && rows <= kFewRows)) {
     absl::StatusOr<GeneratedCandidate> dots =
         generateDots(kernel, symbols, target);
     if (dots.ok())
@@ -286,6 +286,45 @@ generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
           std::string(dots.status().message()));
   }
   return candidates;
+}
+
+} // namespace
+
+absl::StatusOr<std::vector<GeneratedCandidate>>
+generateMatmul(func::FuncOp kernel, ArrayAttr symbols,
+               const GpuTarget &target) {
+  auto choose = [&](const TileProblem &problem) {
+    std::vector<TileConfig> tiles = chooseStreams(problem, target);
+    llvm::append_range(tiles, chooseTiles(problem, target,
+                                          problem.m > kManyRows / 2
+                                              ? kMostTiles
+                                              : kMostTilesOfFewRows));
+    return tiles;
+  };
+  return generateCandidates(
+      kernel, symbols, target,
+      [&](const TileProblem &problem) {
+        return selectTiles(kernel, problem, target,
+                           [&] { return choose(problem); });
+      },
+      /*mayAddDots=*/!hasSchedule(kernel));
+}
+
+absl::StatusOr<CudaSchedules> listMatmulTiles(func::FuncOp kernel,
+                                              ArrayAttr symbols,
+                                              const GpuTarget &target) {
+  std::optional<TileProblem> found;
+  absl::StatusOr<std::vector<GeneratedCandidate>> dots = generateCandidates(
+      kernel, symbols, target,
+      [&](const TileProblem &problem) {
+        found = problem;
+        return std::vector<TileConfig>();
+      },
+      /*mayAddDots=*/false);
+  if (!found)
+    return dots.ok() ? CudaSchedules()
+                     : absl::StatusOr<CudaSchedules>(dots.status());
+  return describeTiles(*found, target, dots.ok(), kernel.getContext());
 }
 
 } // namespace aitune

@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
+#include "compiler/codegen/gpu/text/CudaSchedules.h"
 #include "compiler/codegen/gpu/text/GeneratedCandidate.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -15,6 +16,13 @@ namespace aitune {
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateMatmul(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
                const GpuTarget &target);
+
+/// The schedules that the kernel's ait.config may ask for: tiles, and
+/// a reduction a result. Empty for kernels that tiles do not take. Errors as
+/// generateCuda.
+absl::StatusOr<CudaSchedules> listMatmulTiles(mlir::func::FuncOp kernel,
+                                              mlir::ArrayAttr symbols,
+                                              const GpuTarget &target);
 
 } // namespace aitune
 

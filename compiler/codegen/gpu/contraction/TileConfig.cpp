@@ -124,13 +124,13 @@ int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
   return std::max(fill, result);
 }
 
+const char *TileConfig::algorithm() const {
+  return isSimt() ? "simt" : isStream() ? "stream" : byGroups ? "wgmma" : "mma";
+}
+
 std::string TileConfig::description() const {
-  std::string text = llvm::formatv("{0} {1}x{2}, {3} stages",
-                                   isSimt()     ? "simt"
-                                   : isStream() ? "stream"
-                                   : byGroups   ? "wgmma"
-                                                : "mma",
-                                   m, n, stages);
+  std::string text =
+      llvm::formatv("{0} {1}x{2}, {3} stages", algorithm(), m, n, stages);
   if (slices > 1)
     text += llvm::formatv(", {0} slices", slices);
   if (splits > 1)
@@ -191,8 +191,8 @@ std::string TileConfig::groupInstruction(bool isBfloat) const {
       operands);
 }
 
-std::vector<TileConfig> chooseTiles(const TileProblem &problem,
-                                    const GpuTarget &target, size_t most) {
+std::vector<RankedTile> rankTiles(const TileProblem &problem,
+                                  const GpuTarget &target) {
   Type element = problem.element;
   bool isHalf = element.isF16() || element.isBF16();
   if (!isHalf && !element.isF32())
@@ -200,7 +200,7 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
   if (!isHalf && !problem.rowsOfB)
     return {};
   int64_t elementBytes = isHalf ? 2 : 4;
-  std::vector<std::pair<double, TileConfig>> ranked;
+  std::vector<RankedTile> ranked;
   auto add = [&](ArrayRef<TileConfig> tiles) {
     for (TileConfig tile : tiles) {
       // Wider than twice the matrix: wasted.
@@ -225,12 +225,11 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
           continue;
         if (tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
           continue;
-        ranked.emplace_back(estimate(tile, problem, target, elementBytes),
-                            tile);
+        ranked.push_back({estimate(tile, problem, target, elementBytes), tile});
         if (TileConfig deep = deepen(tile, problem, target, elementBytes);
             deep.stages > tile.stages)
-          ranked.emplace_back(estimate(deep, problem, target, elementBytes),
-                              deep);
+          ranked.push_back(
+              {estimate(deep, problem, target, elementBytes), deep});
       }
     }
   };
@@ -244,12 +243,20 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
   if (!isHalf)
     add(kSimtTiles);
   // Equal estimates: in the order of the tables, whatever the sort.
-  llvm::sort(ranked, [](const auto &a, const auto &b) {
-    return std::make_tuple(a.first, -a.second.m, -a.second.n, a.second.splits,
-                           -a.second.stages, a.second.byGroups) <
-           std::make_tuple(b.first, -b.second.m, -b.second.n, b.second.splits,
-                           -b.second.stages, b.second.byGroups);
+  auto order = [](const RankedTile &ranked) {
+    const TileConfig &tile = ranked.tile;
+    return std::make_tuple(ranked.microseconds, -tile.m, -tile.n, tile.splits,
+                           -tile.stages, tile.byGroups);
+  };
+  llvm::sort(ranked, [&](const RankedTile &a, const RankedTile &b) {
+    return order(a) < order(b);
   });
+  return ranked;
+}
+
+std::vector<TileConfig> chooseTiles(const TileProblem &problem,
+                                    const GpuTarget &target, size_t most) {
+  const std::vector<RankedTile> ranked = rankTiles(problem, target);
   // The best of each tile first, since they differ most; no more than half of
   // them split, as what a cluster costs is the least certain.
   std::vector<TileConfig> chosen;
@@ -261,7 +268,7 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
         same += other.m == tile.m && other.n == tile.n &&
                 other.slices == tile.slices && other.byGroups == tile.byGroups;
       if (same > round || chosen.size() >= most ||
-          time > 3 * ranked.front().first ||
+          time > 3 * ranked.front().microseconds ||
           (tile.splits > 1 && split >= most / 2))
         continue;
       bool known = false;

@@ -40,6 +40,8 @@ struct TileConfig {
   int64_t sharedBytes(int64_t elementBytes) const;
   /// "mma 64x32, 2 slices, 6 stages, 4 splits".
   std::string description() const;
+  /// "mma", "wgmma", "simt" or "stream".
+  const char *algorithm() const;
   /// `MmaCore<half, 64, 32, ...>`.
   std::string core(const std::string &element, bool rowsOfB) const;
   /// The product: `float *tile = multiplyTile<...>(a, b, first, last,
@@ -60,8 +62,17 @@ struct TileProblem {
   bool mayPackB = false;
 };
 
-/// Tiles for the problem, by estimated time, at most `most`. Empty if the
-/// element type has no tiles on this target.
+struct RankedTile {
+  double microseconds; ///< estimated, for ranking alone
+  TileConfig tile;
+};
+
+/// All tiles that suit the problem, by estimated time. Empty if the element
+/// type has no tiles on this target.
+std::vector<RankedTile> rankTiles(const TileProblem &problem,
+                                  const GpuTarget &target);
+
+/// The most promising of rankTiles, unlike each other, at most `most`.
 std::vector<TileConfig> chooseTiles(const TileProblem &problem,
                                     const GpuTarget &target, size_t most);
 

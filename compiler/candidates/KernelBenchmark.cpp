@@ -1,4 +1,4 @@
-#include "compiler/driver/KernelBenchmark.h"
+#include "compiler/candidates/KernelBenchmark.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -70,7 +70,7 @@ int64_t operandBytes(RankedTensorType type, const PackingProto &packing,
 } // namespace
 
 std::string writeKernelBenchmark(func::FuncOp kernel,
-                                 const CompiledKernel &compiled,
+                                 const ImplementationStep &compiled,
                                  ArrayAttr symbols) {
   const std::vector<int64_t> values = largestSizes(symbols);
   std::vector<int64_t> bytes, fill;
@@ -83,14 +83,14 @@ std::string writeKernelBenchmark(func::FuncOp kernel,
     addBuffer(type, compiled.packings[index]);
   for (Type type : kernel.getResultTypes())
     addBuffer(type, PackingProto());
-  if (!compiled.checks.empty()) {
-    bytes.push_back(compiled.checks.size() * sizeof(KernelCheck));
+  if (!compiled.call.checks().empty()) {
+    bytes.push_back(compiled.call.checks_size() * sizeof(KernelCheck));
     fill.push_back(0);
   }
-  const auto grid = FromProto(compiled.launch.grid(), values.size());
+  const auto grid = FromProto(compiled.call.kernel().grid(), values.size());
   return absl::StrReplaceAll(
       kProgram,
-      {{"KERNEL", compiled.launch.symbol()},
+      {{"KERNEL", compiled.call.kernel().symbol()},
        {"BYTES", absl::StrJoin(bytes, ", ")},
        {"FILL", absl::StrJoin(fill, ", ")},
        {"SYMBOLS", absl::StrJoin(values, ", ")},

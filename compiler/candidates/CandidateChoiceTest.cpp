@@ -1,0 +1,44 @@
+// What the choice between a kernel's candidates makes of measurements.
+#include "compiler/candidates/CandidateChoice.h"
+
+#include "gtest/gtest.h"
+
+namespace aitune {
+namespace {
+
+Measurement of(double microseconds, double low = -1) {
+  Measurement measured;
+  measured.microseconds = microseconds;
+  measured.low = low;
+  return measured;
+}
+
+TEST(Fastest, LeavesOutWhatFailed) {
+  EXPECT_EQ(fastest({}, false), -1);
+  EXPECT_EQ(fastest({of(-1), of(-1)}, false), -1);
+  EXPECT_EQ(fastest({of(-1), of(3), of(2), of(-1), of(2.5)}, false), 2);
+}
+
+TEST(Fastest, EarlierOnesWinTiesWhereTheyMay) {
+  const Measurement measured[] = {of(-1), of(3, 2.5), of(2.8, 2.7), of(2, 1)};
+  EXPECT_EQ(fastest(measured, true), 3);
+  EXPECT_EQ(fastest(absl::MakeSpan(measured, 3), true), 1);
+  EXPECT_EQ(fastest(absl::MakeSpan(measured, 3), false), 2);
+}
+
+TEST(Fastest, OnlyOfThoseThatMayBeTaken) {
+  EXPECT_EQ(
+      fastest({of(1), of(3), of(2)}, false, [](size_t i) { return i != 0; }),
+      2);
+  EXPECT_EQ(fastest({of(1)}, false, [](size_t) { return false; }), -1);
+}
+
+TEST(MayBeFaster, WhereNoneIsAsFastAsItCanBe) {
+  EXPECT_TRUE(mayBeFaster(2, {}));
+  EXPECT_TRUE(mayBeFaster(2, {of(-1)}));
+  EXPECT_TRUE(mayBeFaster(2, {of(5), of(-1), of(2.5)}));
+  EXPECT_FALSE(mayBeFaster(2, {of(5), of(-1), of(1.5)}));
+}
+
+} // namespace
+} // namespace aitune

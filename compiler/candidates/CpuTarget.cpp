@@ -1,0 +1,240 @@
+#include "compiler/candidates/CpuTarget.h"
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/candidates/KernelBenchmark.h"
+#include "compiler/candidates/KernelCompiler.h"
+#include "compiler/candidates/OnednnRules.h"
+#include "compiler/codegen/cpu/target/Target.h"
+#include "compiler/measure/KernelMeasurer.h"
+#include "compiler/pipelines/Pipelines.h"
+#include "compiler/support/Dump.h"
+#include "runtime/cpu/kernel_loader.h"
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/executable/cpu_executable.h"
+#include "runtime/hash/sha256.h"
+#include "llvm/Config/llvm-config.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Seconds to spend on measuring the candidates of one kernel.
+constexpr double kCandidateSeconds = 0.03;
+/// Weights of this size do not stay in any CPU's last cache.
+constexpr int64_t kCacheBytes = int64_t{48} << 20;
+
+class CpuRace : public CandidateRace {
+public:
+  CpuRace(std::vector<RaceEntry> entries,
+          absl::Span<const ConstantTensor> constants)
+      : entries(std::move(entries)), constants(constants),
+        executables(this->entries.size()) {}
+
+  absl::Status load(size_t number) override {
+    const RaceEntry &entry = entries[number];
+    if (!entry.plan.ok())
+      return entry.plan.status();
+    auto loaded = loadOnCpu(*entry.plan, entry.objects, constants);
+    if (!loaded.ok())
+      return loaded.status();
+    executables[number] = *std::move(loaded);
+    return absl::OkStatus();
+  }
+
+  void drop(size_t number) override { executables[number].reset(); }
+
+  absl::StatusOr<std::vector<Measurement>> measure(double seconds) override {
+    std::vector<const Executable *> loaded;
+    for (const std::unique_ptr<Executable> &executable : executables)
+      if (executable)
+        loaded.push_back(executable.get());
+    const std::vector<Measurement> measured =
+        measureCandidates(loaded, {seconds});
+    std::vector<Measurement> results(executables.size());
+    size_t next = 0;
+    for (size_t i = 0; i < executables.size(); ++i)
+      if (executables[i])
+        results[i] = measured[next++];
+    return results;
+  }
+
+private:
+  std::vector<RaceEntry> entries;
+  const absl::Span<const ConstantTensor> constants;
+  std::vector<std::unique_ptr<Executable>> executables; ///< null: not loaded
+};
+
+/// In another process: a schedule that crashes or hangs costs only itself.
+class CpuScheduleMeasurer : public ScheduleMeasurer {
+public:
+  CpuScheduleMeasurer(const CompileOptions &options, ArrayAttr symbols,
+                      bool coldCache)
+      : options(options), symbols(symbols), coldCache(coldCache),
+        measurer(options.tuning.worker, options.tuning.candidateSeconds) {}
+
+  absl::Status begin(Kernel &kernel, const KernelSpace &space) override {
+    WorkerKernel request;
+    request.set_module(moduleText(kernel.function, symbols));
+    request.set_target(options.target);
+    request.set_emulate_eager_casts(options.emulateEagerCasts);
+    request.set_threads(options.threads);
+    request.set_cold_cache(coldCache);
+    request.set_memory_limit(options.tuning.candidateBytes);
+    return measurer.begin(std::move(request), space);
+  }
+
+  absl::StatusOr<std::vector<Measurement>>
+  measure(absl::Span<const size_t> schedules, double seconds) override {
+    return measurer.measure(schedules, seconds);
+  }
+
+private:
+  const CompileOptions &options;
+  const ArrayAttr symbols;
+  const bool coldCache;
+  KernelMeasurer measurer;
+};
+
+class CpuTarget : public CompilationTarget {
+public:
+  CpuTarget(const CompileOptions &options, int64_t constantBytes)
+      : options(options), coldCache(constantBytes > kCacheBytes) {}
+
+  std::string device() const override { return ""; }
+  void addTransformPasses(OpPassManager &passManager, bool uncheckedIndices,
+                          ConstantRange constants) const override {
+    buildTransformPipeline(passManager, {/*onCuda=*/false, uncheckedIndices,
+                                         std::move(constants)});
+  }
+
+  absl::Status open() override {
+    absl::StatusOr<Target> found = findTarget(options.target);
+    if (!found.ok())
+      return found.status();
+    cpu = *std::move(found);
+    return absl::OkStatus();
+  }
+  TuningMachine tuningMachine() const override {
+    const int threads = options.threads > 0 ? options.threads : ThreadCount();
+    return {absl::StrCat(cpu->cpu, " ", Sha256Hex(cpu->features).substr(0, 8),
+                         ", ", threads, " threads",
+                         coldCache ? ", cold caches" : ""),
+            absl::StrCat("LLVM ", LLVM_VERSION_STRING)};
+  }
+
+  std::vector<const LibraryRules *>
+  libraries(func::FuncOp kernel) const override {
+    if (kernel->getAttrOfType<StringAttr>("ait.kind").getValue() == "loop")
+      return {};
+    return {&onednn};
+  }
+  std::vector<GeneratedCode>
+  generate(llvm::ArrayRef<CodeJob> jobs,
+           llvm::ArrayRef<const LibraryRules *> libraries) override;
+
+  RaceRules raceRules() const override {
+    RaceRules rules;
+    rules.seconds = kCandidateSeconds;
+    // What was generated, which comes first, needs no copy of its operands.
+    rules.earlierWinsTies = true;
+    return rules;
+  }
+  std::unique_ptr<CandidateRace>
+  race(std::vector<RaceEntry> entries, const Kernel *,
+       absl::Span<const ConstantTensor> constants) const override {
+    return std::make_unique<CpuRace>(std::move(entries), constants);
+  }
+  bool hasThreads() const override { return true; }
+
+  absl::StatusOr<KernelSpace>
+  listSchedules(const std::string &text) const override {
+    KernelCompilerOptions quiet = kernelOptions();
+    quiet.dumpDirectory.clear();
+    return listKernelSchedules(text, quiet);
+  }
+  absl::StatusOr<std::unique_ptr<ScheduleMeasurer>>
+  measureSchedules(ModuleOp module, absl::Span<const ConstantTensor>) override {
+    if (options.tuning.worker.empty())
+      return absl::InvalidArgumentError(
+          "no program to measure schedules with was named");
+    return std::make_unique<CpuScheduleMeasurer>(
+        options, module->getAttrOfType<ArrayAttr>("ait.symbols"), coldCache);
+  }
+
+private:
+  KernelCompilerOptions kernelOptions() const {
+    return {options.emulateEagerCasts, options.target, options.dumpDirectory};
+  }
+  int threads() const {
+    return options.threads > 0 ? options.threads
+                               : std::thread::hardware_concurrency();
+  }
+  void dumpBenchmark(const CodeJob &job,
+                     const KernelImplementation &code) const;
+
+  const CompileOptions &options;
+  const bool coldCache;
+  const OnednnRules onednn;
+  std::optional<Target> cpu;
+};
+
+void CpuTarget::dumpBenchmark(const CodeJob &job,
+                              const KernelImplementation &code) const {
+  const Dump folder(options.dumpDirectory,
+                    "kernels/" + func::FuncOp(job.function).getSymName().str());
+  if (!folder.enabled() || job.purpose == CodeJob::Purpose::DefaultSchedule)
+    return;
+  auto module = job.function->getParentOfType<ModuleOp>();
+  folder.write(
+      "benchmark.cc",
+      writeKernelBenchmark(job.function, code.steps.front(),
+                           module->getAttrOfType<ArrayAttr>("ait.symbols")));
+}
+
+std::vector<GeneratedCode>
+CpuTarget::generate(llvm::ArrayRef<CodeJob> jobs,
+                    llvm::ArrayRef<const LibraryRules *> libraries) {
+  for (const LibraryRules *library : libraries)
+    library->load();
+  std::vector<std::string> texts;
+  for (const CodeJob &job : jobs)
+    texts.push_back(job.text);
+  std::vector<absl::StatusOr<KernelImplementation>> outcomes =
+      compileKernels(texts, kernelOptions(), threads(), [&](int done) {
+        if (options.progress)
+          options.progress("generating code", done,
+                           static_cast<int>(jobs.size()));
+      });
+  std::vector<GeneratedCode> generated(jobs.size());
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (outcomes[i].ok())
+      dumpBenchmark(jobs[i], *outcomes[i]);
+    generated[i].push_back(std::move(outcomes[i]));
+  }
+  return generated;
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<Executable>>
+loadOnCpu(const ExecutablePlan &plan, absl::Span<const KernelObject> objects,
+          absl::Span<const ConstantTensor> constants) {
+  std::vector<std::string> code;
+  for (const KernelObject &object : objects)
+    code.push_back(object.object);
+  auto kernels = LoadKernels(code);
+  if (!kernels.ok())
+    return kernels.status();
+  return CpuExecutable::Load(plan, *kernels,
+                             {constants.begin(), constants.end()}, {});
+}
+
+std::unique_ptr<CompilationTarget>
+createCpuTarget(const CompileOptions &options, int64_t constantBytes) {
+  return std::make_unique<CpuTarget>(options, constantBytes);
+}
+
+} // namespace aitune

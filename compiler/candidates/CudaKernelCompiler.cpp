@@ -1,0 +1,215 @@
+#include "compiler/candidates/CudaKernelCompiler.h"
+
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/codegen/gpu/Generate.h"
+#include "compiler/codegen/gpu/target/Nvrtc.h"
+#include "compiler/dialect/Ait.h"
+#include "compiler/pipelines/Pipelines.h"
+#include "compiler/plan/PlanBuilder.h"
+#include "compiler/schedule/CudaSpace.h"
+#include "compiler/schedule/ScheduleProviders.h"
+#include "compiler/support/Dump.h"
+#include "compiler/support/Parallel.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// A way to run a kernel whose code is still text.
+struct UncompiledCandidate {
+  /// Its one object is yet to be made.
+  KernelImplementation implementation;
+  std::string text;
+};
+
+using UncompiledCandidates = absl::StatusOr<std::vector<UncompiledCandidate>>;
+
+UncompiledCandidate toUncompiled(GeneratedCandidate &&candidate) {
+  KernelImplementation implementation;
+  implementation.name = "generated";
+  implementation.description = std::move(candidate.description);
+  for (GeneratedStep &step : candidate.steps) {
+    ImplementationStep &result = implementation.steps.emplace_back();
+    result.inputs = std::move(step.inputs);
+    result.outputs = std::move(step.outputs);
+    *result.call.mutable_cuda_kernel() = std::move(step.launch);
+    result.call.mutable_checks()->Add(step.checks.begin(), step.checks.end());
+    result.packings = std::move(step.packings);
+  }
+  for (RankedTensorType type : candidate.temporaries)
+    implementation.temporaries.push_back(toProto(type));
+  implementation.objects.push_back({candidate.steps.back().symbol, ""});
+  return {std::move(implementation), std::move(candidate.text)};
+}
+
+bool isConvolution(func::FuncOp function) {
+  return !function.getOps<ait::ConvolutionOp>().empty();
+}
+
+/// A kernel as linalg, in a context of its own.
+class CudaLowering {
+public:
+  CudaLowering()
+      : context(dialects(), MLIRContext::Threading::DISABLED),
+        handler(&context, [this](Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
+            absl::StrAppend(&errors, errors.empty() ? "" : "; ",
+                            diagnostic.str());
+          return success();
+        }) {}
+
+  /// Reads and lowers; sets whether `target` may use tf32.
+  absl::Status run(const std::string &text, const CudaCompilerOptions &options,
+                   GpuTarget &target);
+
+  func::FuncOp kernel;
+  std::optional<Dump> dump;
+  ArrayAttr symbols() const {
+    return (*module)->getAttrOfType<ArrayAttr>("ait.symbols");
+  }
+
+private:
+  static DialectRegistry dialects() {
+    DialectRegistry registry;
+    registerCompilerDialects(registry);
+    return registry;
+  }
+
+  std::string errors;
+  MLIRContext context;
+  ScopedDiagnosticHandler handler;
+  OwningOpRef<ModuleOp> module;
+};
+
+absl::Status CudaLowering::run(const std::string &text,
+                               const CudaCompilerOptions &options,
+                               GpuTarget &target) {
+  module = parseSourceString<ModuleOp>(text, &context);
+  if (!module)
+    return absl::InternalError(absl::StrCat("reading the kernel: ", errors));
+  dump.emplace(
+      options.dumpDirectory,
+      "kernels/" +
+          (*module->getOps<func::FuncOp>().begin()).getSymName().str());
+  dump->write("0-ait.mlir", *module);
+  target.allowTf32 = llvm::any_of(module->getOps<func::FuncOp>(), isConvolution)
+                         ? options.tf32Convolution
+                         : options.tf32Matmul;
+  PassManager passes(&context);
+  buildKernelToLinalgPipeline(passes, options.emulateEagerCasts);
+  if (failed(passes.run(*module)))
+    return absl::InternalError(absl::StrCat("lowering to linalg: ", errors));
+  dump->write("1-linalg.mlir", *module);
+  for (auto function : module->getOps<func::FuncOp>())
+    if (function->hasAttr("ait.kind"))
+      kernel = function;
+  return kernel ? absl::OkStatus()
+                : absl::InternalError("lowering to linalg left no kernel");
+}
+
+UncompiledCandidates generateTexts(const std::string &text, GpuTarget target,
+                                   const CudaCompilerOptions &options) {
+  CudaLowering lowering;
+  if (absl::Status lowered = lowering.run(text, options, target); !lowered.ok())
+    return lowered;
+  auto generated = generateCuda(lowering.kernel, lowering.symbols(), target);
+  if (!generated.ok())
+    return generated.status();
+  std::vector<UncompiledCandidate> candidates;
+  for (GeneratedCandidate &candidate : *generated) {
+    lowering.dump->write(
+        absl::StrCat("2-candidate-", candidates.size(), ".cu"),
+        absl::StrCat("// ", candidate.description, "\n", candidate.text));
+    candidates.push_back(toUncompiled(std::move(candidate)));
+  }
+  return candidates;
+}
+
+} // namespace
+
+std::vector<std::vector<absl::StatusOr<KernelImplementation>>>
+compileCudaKernels(const std::vector<std::string> &texts,
+                   const GpuTarget &target,
+                   const CudaCompilerOptions &options) {
+  std::mutex progressMutex;
+  size_t done = 0;
+  auto report = [&](const char *phase, size_t total) {
+    std::lock_guard<std::mutex> lock(progressMutex);
+    ++done;
+    if (options.progress)
+      options.progress(phase, static_cast<int>(done), static_cast<int>(total));
+  };
+  std::vector<UncompiledCandidates> outcomes(
+      texts.size(), absl::UnknownError("not generated"));
+  inParallel(texts.size(), options.threads, [&](size_t i) {
+    outcomes[i] = generateTexts(texts[i], target, options);
+    report("generating code", texts.size());
+  });
+
+  std::map<std::string, absl::StatusOr<std::string>> cubins; // by CUDA text
+  std::vector<std::pair<const std::string, absl::StatusOr<std::string>> *> work;
+  for (const UncompiledCandidates &outcome : outcomes)
+    if (outcome.ok())
+      for (const UncompiledCandidate &candidate : *outcome)
+        if (auto [it, inserted] = cubins.try_emplace(
+                candidate.text, absl::UnknownError("not compiled"));
+            inserted)
+          work.push_back(&*it);
+  done = 0;
+  const size_t calls = options.meanwhile ? 1 : 0;
+  inParallel(calls + work.size(), options.threads, [&](size_t i) {
+    if (i < calls)
+      return options.meanwhile();
+    auto &[text, cubin] = *work[i - calls];
+    cubin = compileToCubin(text, target);
+    report("compiling kernels", work.size());
+  });
+
+  std::vector<std::vector<absl::StatusOr<KernelImplementation>>> results;
+  for (UncompiledCandidates &outcome : outcomes) {
+    auto &result = results.emplace_back();
+    if (!outcome.ok()) {
+      result.push_back(outcome.status());
+      continue;
+    }
+    for (UncompiledCandidate &candidate : *outcome) {
+      const absl::StatusOr<std::string> &cubin = cubins.at(candidate.text);
+      if (!cubin.ok()) {
+        result.push_back(absl::Status(
+            cubin.status().code(),
+            absl::StrCat("candidate '", candidate.implementation.description,
+                         "': ", cubin.status().message())));
+        continue;
+      }
+      candidate.implementation.objects.front().object = *cubin;
+      result.push_back(std::move(candidate.implementation));
+    }
+  }
+  return results;
+}
+
+absl::StatusOr<KernelSpace>
+listCudaKernelSchedules(const std::string &text, GpuTarget target,
+                        const CudaCompilerOptions &options) {
+  CudaLowering lowering;
+  if (absl::Status lowered = lowering.run(text, options, target); !lowered.ok())
+    return lowered;
+  absl::StatusOr<KernelSpace> space =
+      listCudaSpace(lowering.kernel, lowering.symbols(), target);
+  if (!space.ok())
+    return space.status();
+  std::string reason;
+  if (failed(addRegisteredSchedules(lowering.kernel, *space, reason)))
+    return absl::InvalidArgumentError(reason);
+  return space;
+}
+
+} // namespace aitune

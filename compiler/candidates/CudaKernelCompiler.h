@@ -1,0 +1,51 @@
+// Turns outlined kernels into machine code of a GPU: text of CUDA for every way
+// that this compiler knows to run one (codegen/gpu), compiled by NVRTC.
+//
+// As on the CPU (KernelCompiler.h) a kernel travels as text and is compiled in
+// an MLIR context of its own.
+#ifndef AITUNE_COMPILER_CANDIDATES_CUDAKERNELCOMPILER_H
+#define AITUNE_COMPILER_CANDIDATES_CUDAKERNELCOMPILER_H
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "compiler/codegen/gpu/target/GpuTarget.h"
+#include "compiler/plan/KernelImplementation.h"
+#include "compiler/schedule/Schedule.h"
+
+namespace aitune {
+
+struct CudaCompilerOptions {
+  /// As CompileOptions'.
+  bool emulateEagerCasts = false;
+  bool tf32Matmul = false, tf32Convolution = true;
+  std::string dumpDirectory;
+  /// Threads that compile.
+  int threads = 1;
+  /// Called once on a thread beside those that compile; may be empty.
+  std::function<void()> meanwhile;
+  /// Called with the phase, the number done and of all, from any thread but
+  /// never from two at once; may be empty.
+  std::function<void(const std::string &phase, int done, int total)> progress;
+};
+
+/// Code for each of `texts`, in order: modules with one outlined kernel (its
+/// kind in the attribute ait.kind). Best guess first, with the schedule of its
+/// ait.config alone where it has one; errors say why one failed, or all. Never
+/// empty. Equal CUDA texts are compiled once.
+std::vector<std::vector<absl::StatusOr<KernelImplementation>>>
+compileCudaKernels(const std::vector<std::string> &texts,
+                   const GpuTarget &target, const CudaCompilerOptions &options);
+
+/// The schedules that the kernel of `text` can be generated with, those of
+/// plug-ins included; an error says why it has none. Thread-safe.
+absl::StatusOr<KernelSpace>
+listCudaKernelSchedules(const std::string &text, GpuTarget target,
+                        const CudaCompilerOptions &options);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CANDIDATES_CUDAKERNELCOMPILER_H

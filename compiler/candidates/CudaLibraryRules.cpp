@@ -1,0 +1,117 @@
+#include "compiler/candidates/CudaLibraryRules.h"
+
+#include "absl/strings/str_cat.h"
+#include "runtime/cuda/library_call.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+constexpr int kConvolutionAlgorithms = 4;
+/// Of a convolution alone. Beyond the first none was seen to win.
+constexpr int kBareConvolutionAlgorithms = 1;
+/// Microseconds that no convolution of cuDNN was seen to stay below, on an
+/// H200. To make one ready takes a third of a second.
+constexpr double kLeastConvolution = 2.2;
+
+absl::Status toStatus(const std::string &reason) {
+  return reason.empty() ? absl::OkStatus() : absl::UnimplementedError(reason);
+}
+
+/// A candidate for each of `count` algorithms, which `set` sets in the call.
+/// The library's list, which starts with the best, may be shorter.
+std::vector<KernelImplementation>
+listAlgorithms(const KernelImplementation &implementation, int count,
+               int postOps, llvm::function_ref<void(Step &, int)> set) {
+  std::vector<KernelImplementation> candidates;
+  for (int algorithm = 0; algorithm < count; ++algorithm) {
+    KernelImplementation &candidate = candidates.emplace_back(implementation);
+    set(candidate.steps.front().call, algorithm);
+    candidate.description =
+        absl::StrCat("algorithm ", algorithm, ", ", postOps, " fused");
+    candidate.mayNotExist = algorithm > 0;
+  }
+  return candidates;
+}
+
+} // namespace
+
+absl::Status CublasLtRules::acceptElementType(Type type) const {
+  return acceptFloatingPoint(type, "cuBLASLt");
+}
+
+absl::Status
+CublasLtRules::acceptPostOps(absl::Span<const PostOp *const> postOps) const {
+  return toStatus(cuda::RejectMatmulPostOps(postOps));
+}
+
+absl::Status CublasLtRules::acceptCall(const LibraryMatch &match,
+                                       ArrayRef<ait::LaunchOp>) const {
+  return match.call.has_matmul()
+             ? absl::OkStatus()
+             : absl::UnimplementedError("cuBLASLt: a convolution");
+}
+
+std::vector<KernelImplementation>
+CublasLtRules::listCandidates(const KernelImplementation &implementation,
+                              const LibraryMatch &match, func::FuncOp) const {
+  KernelImplementation candidate = implementation;
+  candidate.name = name();
+  candidate.steps.front().call.mutable_matmul()->set_allow_tf32(allowTf32);
+  return listAlgorithms(candidate, cuda::kMostAlgorithms,
+                        match.call.matmul().post_ops_size(),
+                        [](Step &call, int algorithm) {
+                          call.mutable_matmul()->set_algorithm(algorithm);
+                        });
+}
+
+void CublasLtRules::load() const {
+  if (device)
+    cuda::LoadMatmulLibrary(*device);
+}
+
+absl::Status CudnnRules::acceptElementType(Type type) const {
+  return acceptFloatingPoint(type, "cuDNN");
+}
+
+absl::Status
+CudnnRules::acceptPostOps(absl::Span<const PostOp *const> postOps) const {
+  return fuses ? toStatus(cuda::RejectConvolutionPostOps(postOps))
+               : absl::UnimplementedError("cuDNN: the bare convolution");
+}
+
+absl::Status CudnnRules::acceptCall(const LibraryMatch &match,
+                                    ArrayRef<ait::LaunchOp>) const {
+  if (!match.call.has_convolution())
+    return absl::UnimplementedError("cuDNN: a matmul");
+  if (fuses && match.call.convolution().post_ops().empty())
+    return absl::UnimplementedError(
+        "cuDNN: nothing that follows the convolution can be fused with it");
+  return absl::OkStatus();
+}
+
+std::vector<KernelImplementation>
+CudnnRules::listCandidates(const KernelImplementation &implementation,
+                           const LibraryMatch &match,
+                           func::FuncOp kernel) const {
+  KernelImplementation candidate = implementation;
+  candidate.name = name();
+  candidate.leastMicroseconds = kLeastConvolution;
+  ImplementationStep &call = candidate.steps.front();
+  call.call.mutable_convolution()->set_allow_tf32(allowTf32);
+  if (kernel.getArgAttr(match.arguments[1], "ait.constant")) {
+    // Panels of one output channel: the order of a channels-last filter.
+    call.packings.resize(2);
+    call.packings[1].set_kind(PackingProto::CONVOLUTION_PANELS);
+    call.packings[1].set_block_n(1);
+  }
+  // cuDNN compiles some of its algorithms.
+  return listAlgorithms(
+      candidate, fuses ? kConvolutionAlgorithms : kBareConvolutionAlgorithms,
+      match.call.convolution().post_ops_size(), [](Step &step, int algorithm) {
+        step.mutable_convolution()->set_algorithm(algorithm);
+      });
+}
+
+} // namespace aitune

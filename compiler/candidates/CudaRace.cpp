@@ -1,0 +1,158 @@
+#include "compiler/candidates/CudaRace.h"
+
+#include <algorithm>
+#include <set>
+
+#include "compiler/measure/MeasureCuda.h"
+#include "compiler/plan/PlanBuilder.h"
+#include "runtime/cuda/cuda_executable.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Whether `value` is a constant of the pool, perhaps reshaped: no input of a
+/// launch alone (wrapLaunch).
+bool isOfPool(Value value) {
+  while (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
+    value = reshape.getInput();
+  return value.getDefiningOp<ait::ConstantOp>() != nullptr;
+}
+
+/// The constants that `launch` reads, each once.
+std::vector<int> constantsOf(ait::LaunchOp launch) {
+  std::set<int> indices;
+  for (Value input : launch.getInputs())
+    if (auto constant = input.getDefiningOp<ait::ConstantOp>())
+      indices.insert(static_cast<int>(constant.getIndex()));
+  return {indices.begin(), indices.end()};
+}
+
+TensorTypeProto typeOfConstant(ait::LaunchOp launch, int index) {
+  for (Value input : launch.getInputs())
+    if (auto constant = input.getDefiningOp<ait::ConstantOp>();
+        constant && static_cast<int>(constant.getIndex()) == index)
+      return toProto(cast<RankedTensorType>(constant.getType()));
+  return {};
+}
+
+/// The constants that `plan` packs or prepares at load.
+void collectPrepared(const ExecutablePlan &plan, std::set<int> &constants) {
+  auto add = [&](int value) {
+    if (plan.values(value).storage() == ValueProto::CONSTANT)
+      constants.insert(plan.values(value).index());
+  };
+  for (const Step &step : plan.initialization())
+    for (int input : step.inputs())
+      add(input);
+  for (int i = 0; i < plan.values_size(); ++i)
+    if (plan.values(i).packing().kind() != PackingProto::NONE)
+      add(i);
+}
+
+/// Makes the constants inputs after the others, so that a measurement can give
+/// other memory at each launch.
+void makeConstantsInputs(ait::LaunchOp launch,
+                         const std::vector<int> &constants,
+                         ExecutablePlan &plan) {
+  const int first = plan.inputs_size();
+  for (int index : constants)
+    *plan.add_inputs() = typeOfConstant(launch, index);
+  for (ValueProto &value : *plan.mutable_values()) {
+    const auto position =
+        std::find(constants.begin(), constants.end(), value.index());
+    if (value.storage() != ValueProto::CONSTANT || position == constants.end())
+      continue;
+    value.set_storage(ValueProto::INPUT);
+    value.set_index(first + static_cast<int>(position - constants.begin()));
+  }
+}
+
+class CudaRace : public CandidateRace {
+public:
+  CudaRace(const cuda::Device &device, std::vector<RaceEntry> entries,
+           const Kernel *kernel, absl::Span<const ConstantTensor> constants)
+      : device(device), entries(std::move(entries)), constants(constants),
+        executables(this->entries.size()) {
+    for (RaceEntry &entry : this->entries)
+      if (entry.plan.ok())
+        entry.plan->set_device("cuda");
+    if (kernel)
+      findWeights(*kernel);
+  }
+
+  absl::Status load(size_t number) override {
+    const RaceEntry &entry = entries[number];
+    if (!entry.plan.ok())
+      return entry.plan.status();
+    std::vector<std::string> cubins;
+    for (const KernelObject &object : entry.objects)
+      cubins.push_back(object.object);
+    cuda::CudaExecutable::Options options;
+    options.graphs = false;
+    options.next = cuda::AfterCall::kSameCall;
+    auto loaded = cuda::CudaExecutable::Load(
+        device, *entry.plan, cubins, {constants.begin(), constants.end()}, {},
+        options);
+    if (!loaded.ok())
+      return loaded.status();
+    executables[number] = *std::move(loaded);
+    return absl::OkStatus();
+  }
+
+  void drop(size_t number) override { executables[number].reset(); }
+
+  absl::StatusOr<std::vector<Measurement>> measure(double seconds) override {
+    return measureCudaCandidates(device, executables, weights, seconds);
+  }
+
+private:
+  void findWeights(const Kernel &kernel);
+
+  const cuda::Device &device;
+  std::vector<RaceEntry> entries;
+  const absl::Span<const ConstantTensor> constants;
+  std::set<int> weights; ///< inputs that are one launch's own
+  std::vector<std::unique_ptr<cuda::CudaExecutable>> executables;
+};
+
+void CudaRace::findWeights(const Kernel &kernel) {
+  ait::LaunchOp launch = kernel.launches.front();
+  func::FuncOp function = kernel.function;
+  int argument = 0;
+  for (auto [number, input] : llvm::enumerate(launch.getInputs()))
+    if (!isOfPool(input)) {
+      if (function.getArgAttr(number, "ait.initialized"))
+        weights.insert(argument);
+      ++argument;
+    }
+  // What one candidate prepares is the real constant for all of them: they are
+  // compared with each other.
+  std::set<int> prepared;
+  for (const RaceEntry &entry : entries)
+    if (entry.plan.ok())
+      collectPrepared(*entry.plan, prepared);
+  std::vector<int> streamed = constantsOf(launch);
+  llvm::erase_if(streamed,
+                 [&](int index) { return prepared.count(index) > 0; });
+  for (RaceEntry &entry : entries) {
+    if (!entry.plan.ok())
+      continue;
+    // The same inputs in every candidate's plan.
+    for (size_t i = 0; i < streamed.size(); ++i)
+      weights.insert(entry.plan->inputs_size() + static_cast<int>(i));
+    makeConstantsInputs(launch, streamed, *entry.plan);
+  }
+}
+
+} // namespace
+
+std::unique_ptr<CandidateRace>
+raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
+           const Kernel *kernel, absl::Span<const ConstantTensor> constants) {
+  return std::make_unique<CudaRace>(device, std::move(entries), kernel,
+                                    constants);
+}
+
+} // namespace aitune

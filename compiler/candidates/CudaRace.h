@@ -1,0 +1,22 @@
+// Candidates on a GPU, run against each other.
+#ifndef AITUNE_COMPILER_CANDIDATES_CUDARACE_H
+#define AITUNE_COMPILER_CANDIDATES_CUDARACE_H
+
+#include <memory>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "compiler/candidates/CompilationTarget.h"
+#include "runtime/cuda/device.h"
+
+namespace aitune {
+
+/// As CompilationTarget::race. Constants that no entry prepares at load are
+/// other memory at each launch of a kernel, as a model's weights are.
+std::unique_ptr<CandidateRace>
+raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
+           const Kernel *kernel, absl::Span<const ConstantTensor> constants);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CANDIDATES_CUDARACE_H

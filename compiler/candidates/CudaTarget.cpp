@@ -1,0 +1,271 @@
+#include "compiler/candidates/CudaTarget.h"
+
+#include <map>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/candidates/CandidateChoice.h"
+#include "compiler/candidates/CudaKernelCompiler.h"
+#include "compiler/candidates/CudaLibraryRules.h"
+#include "compiler/candidates/CudaRace.h"
+#include "compiler/codegen/gpu/target/GpuTarget.h"
+#include "compiler/codegen/gpu/target/Nvrtc.h"
+#include "compiler/pipelines/Pipelines.h"
+#include "compiler/support/Parallel.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "runtime/cuda/device.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+class CudaTarget : public CompilationTarget {
+public:
+  CudaTarget(const CompileOptions &options, int ordinal)
+      : options(options), ordinal(ordinal),
+        bareCudnn(/*fuses=*/false, options.tf32Convolution,
+                  options.emulateEagerCasts),
+        fusingCudnn(/*fuses=*/true, options.tf32Convolution,
+                    options.emulateEagerCasts) {}
+
+  std::string device() const override { return "cuda"; }
+  void addTransformPasses(OpPassManager &passManager, bool uncheckedIndices,
+                          ConstantRange constants) const override {
+    buildTransformPipeline(
+        passManager, {/*onCuda=*/true, uncheckedIndices, std::move(constants)});
+  }
+
+  absl::Status open() override;
+  TuningMachine tuningMachine() const override;
+
+  std::vector<const LibraryRules *>
+  libraries(func::FuncOp kernel) const override;
+  std::vector<GeneratedCode>
+  generate(llvm::ArrayRef<CodeJob> jobs,
+           llvm::ArrayRef<const LibraryRules *> libraries) override;
+
+  RaceRules raceRules() const override {
+    RaceRules rules;
+    // cuDNN compiles when it loads: that of all kernels goes on at once.
+    rules.kernels = ~size_t{0};
+    rules.threads = threads();
+    rules.mustRun = true;
+    return rules;
+  }
+  std::unique_ptr<CandidateRace>
+  race(std::vector<RaceEntry> entries, const Kernel *kernel,
+       absl::Span<const ConstantTensor> constants) const override {
+    return raceOnCuda(*gpu, std::move(entries), kernel, constants);
+  }
+  bool hasThreads() const override { return false; }
+
+  absl::StatusOr<KernelSpace>
+  listSchedules(const std::string &text) const override;
+  absl::StatusOr<std::unique_ptr<ScheduleMeasurer>>
+  measureSchedules(ModuleOp module,
+                   absl::Span<const ConstantTensor> constants) override;
+
+  /// Without progress: what a search generates is part of its own.
+  std::vector<GeneratedCode>
+  compile(const std::vector<std::string> &texts) const {
+    return compileCudaKernels(texts, target, compilerOptions());
+  }
+  int threads() const {
+    return options.threads > 0 ? options.threads
+                               : std::thread::hardware_concurrency();
+  }
+
+private:
+  CudaCompilerOptions compilerOptions() const {
+    CudaCompilerOptions result;
+    result.emulateEagerCasts = options.emulateEagerCasts;
+    result.tf32Matmul = options.tf32Matmul;
+    result.tf32Convolution = options.tf32Convolution;
+    result.threads = threads();
+    return result;
+  }
+
+  const CompileOptions &options;
+  const int ordinal;
+  const CudnnRules bareCudnn, fusingCudnn;
+  std::optional<CublasLtRules> cublasLt;
+  const cuda::Device *gpu = nullptr;
+  GpuTarget target;
+};
+
+absl::Status CudaTarget::open() {
+  absl::StatusOr<const cuda::Device *> opened = cuda::Device::Open(ordinal);
+  if (!opened.ok())
+    return opened.status();
+  gpu = *opened;
+  target.major = gpu->arch() / 10;
+  target.minor = gpu->arch() % 10;
+  target.multiprocessors = gpu->multiprocessors();
+  target.sharedMemoryPerBlock = gpu->shared_memory_per_block();
+  cublasLt.emplace(gpu, options.tf32Matmul);
+  return absl::OkStatus();
+}
+
+TuningMachine CudaTarget::tuningMachine() const {
+  const absl::StatusOr<std::string> nvrtc = nvrtcVersion();
+  return {absl::StrCat(gpu->name(), " ", target.architecture(), ", ",
+                       target.multiprocessors, " multiprocessors",
+                       options.tf32Matmul ? ", tf32 products" : "",
+                       options.tf32Convolution ? ", tf32 convolutions" : ""),
+          absl::StrCat("NVRTC ", nvrtc.ok() ? *nvrtc : "missing")};
+}
+
+/// In this process, as candidates are: a schedule that a GPU cannot run leaves
+/// it unusable, whichever process asked for it.
+class CudaScheduleMeasurer : public ScheduleMeasurer {
+public:
+  CudaScheduleMeasurer(const CudaTarget &target, ModuleOp module,
+                       absl::Span<const ConstantTensor> constants)
+      : target(target), module(module), constants(constants) {}
+
+  absl::Status begin(Kernel &newKernel, const KernelSpace &newSpace) override {
+    kernel = &newKernel;
+    space = &newSpace;
+    code.clear();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<std::vector<Measurement>>
+  measure(absl::Span<const size_t> schedules, double seconds) override;
+
+private:
+  void generate(absl::Span<const size_t> schedules);
+
+  const CudaTarget &target;
+  ModuleOp module;
+  const absl::Span<const ConstantTensor> constants;
+  Kernel *kernel = nullptr;
+  const KernelSpace *space = nullptr;
+  /// Of the kernel, by schedule.
+  std::map<size_t, GeneratedCode> code;
+};
+
+void CudaScheduleMeasurer::generate(absl::Span<const size_t> schedules) {
+  std::vector<size_t> missing;
+  std::vector<std::string> texts;
+  for (size_t schedule : schedules) {
+    if (code.count(schedule) || llvm::is_contained(missing, schedule))
+      continue;
+    OwningOpRef<func::FuncOp> copy(kernel->function.clone());
+    (*copy)->setAttr(
+        "ait.config",
+        parseAttribute(space->schedules[schedule].config, module.getContext()));
+    missing.push_back(schedule);
+    texts.push_back(
+        moduleText(*copy, module->getAttrOfType<ArrayAttr>("ait.symbols")));
+  }
+  std::vector<GeneratedCode> generated = target.compile(texts);
+  for (auto [schedule, outcome] : llvm::zip_equal(missing, generated))
+    code.emplace(schedule, std::move(outcome));
+}
+
+absl::StatusOr<std::vector<Measurement>>
+CudaScheduleMeasurer::measure(absl::Span<const size_t> schedules,
+                              double seconds) {
+  // The default comes first: others are compared with it.
+  std::vector<size_t> order{0};
+  for (size_t schedule : schedules)
+    if (schedule != 0)
+      order.push_back(schedule);
+  generate(order);
+  std::vector<KernelImplementation> candidates;
+  std::vector<size_t> positions; ///< in `order`, by candidate
+  std::vector<Measurement> outcomes(order.size());
+  for (auto [position, schedule] : llvm::enumerate(order))
+    for (const absl::StatusOr<KernelImplementation> &generated :
+         code.at(schedule)) {
+      if (generated.ok()) {
+        candidates.push_back(*generated);
+        positions.push_back(position);
+      } else {
+        outcomes[position].note = std::string(generated.status().message());
+      }
+    }
+  const std::unique_ptr<CandidateRace> race =
+      raceCandidates(target, module, *kernel, candidates, constants);
+  std::vector<Measurement> results(candidates.size());
+  inParallel(candidates.size(), target.threads(), [&](size_t i) {
+    if (absl::Status loaded = race->load(i); !loaded.ok())
+      results[i].note = std::string(loaded.message());
+  });
+  absl::StatusOr<std::vector<Measurement>> measured = race->measure(seconds);
+  if (!measured.ok())
+    return measured.status();
+  std::optional<size_t> bestDefault;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (results[i].note.empty())
+      results[i] = (*measured)[i];
+    // A schedule of several candidates is as fast as the fastest.
+    Measurement &outcome = outcomes[positions[i]];
+    if (results[i].microseconds < 0) {
+      if (outcome.microseconds < 0)
+        outcome.note = results[i].note;
+    } else if (outcome.microseconds < 0 ||
+               results[i].microseconds < outcome.microseconds) {
+      outcome = results[i];
+      if (positions[i] == 0)
+        bestDefault = i;
+    }
+  }
+  // From now on that one stands for the default.
+  if (bestDefault && code.at(0).size() > 1)
+    code.at(0) = {candidates[*bestDefault]};
+  std::vector<Measurement> answer;
+  for (size_t schedule : schedules)
+    answer.push_back(outcomes[llvm::find(order, schedule) - order.begin()]);
+  return answer;
+}
+
+absl::StatusOr<std::unique_ptr<ScheduleMeasurer>>
+CudaTarget::measureSchedules(ModuleOp module,
+                             absl::Span<const ConstantTensor> constants) {
+  return std::make_unique<CudaScheduleMeasurer>(*this, module, constants);
+}
+
+absl::StatusOr<KernelSpace>
+CudaTarget::listSchedules(const std::string &text) const {
+  return listCudaKernelSchedules(text, target, compilerOptions());
+}
+
+/// cuDNN with as many post-operations as it takes and, since it has its fastest
+/// algorithms for the bare convolution, with none. The bare one is first: what
+/// follows it is ours, which the others are compared with.
+std::vector<const LibraryRules *>
+CudaTarget::libraries(func::FuncOp kernel) const {
+  if (kernel->getAttrOfType<StringAttr>("ait.kind").getValue() == "loop")
+    return {};
+  if (!kernel.getOps<ait::ConvolutionOp>().empty())
+    return {&bareCudnn, &fusingCudnn};
+  return {&*cublasLt};
+}
+
+std::vector<GeneratedCode>
+CudaTarget::generate(llvm::ArrayRef<CodeJob> jobs,
+                     llvm::ArrayRef<const LibraryRules *> libraries) {
+  std::vector<std::string> texts;
+  for (const CodeJob &job : jobs)
+    texts.push_back(job.text);
+  CudaCompilerOptions compiler = compilerOptions();
+  compiler.dumpDirectory = options.dumpDirectory;
+  compiler.progress = options.progress;
+  compiler.meanwhile = [libraries] {
+    for (const LibraryRules *library : libraries)
+      library->load();
+  };
+  return compileCudaKernels(texts, target, compiler);
+}
+
+} // namespace
+
+std::unique_ptr<CompilationTarget>
+createCudaTarget(const CompileOptions &options, int ordinal) {
+  return std::make_unique<CudaTarget>(options, ordinal);
+}
+
+} // namespace aitune

@@ -1,0 +1,190 @@
+#include "compiler/codegen/gpu/contraction/TileSpace.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/status/status.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Stages worth trying beside those that a tile is ranked with.
+constexpr int64_t kStages[] = {2, 3, 4, 5, 6, 8, 12};
+/// Loops, in ait.config.
+constexpr char kLoops[] = "loops";
+
+int64_t elementBytes(const TileProblem &problem) {
+  return problem.element.getIntOrFloatBitWidth() / 8;
+}
+
+/// Whether two tiles differ in their stages at most.
+bool haveOneShape(const TileConfig &a, const TileConfig &b) {
+  return a.m == b.m && a.n == b.n && a.slices == b.slices &&
+         a.splits == b.splits && StringRef(a.algorithm()) == b.algorithm();
+}
+
+bool isLegal(const TileConfig &tile, const TileProblem &problem,
+             const GpuTarget &target) {
+  // A tile is computed while the next one is under way.
+  return tile.stages >= 2 &&
+         tile.sharedBytes(elementBytes(problem)) <= target.sharedMemoryPerBlock;
+}
+
+void addIfNew(std::vector<TileConfig> &tiles, const TileConfig &tile) {
+  if (llvm::none_of(tiles, [&](const TileConfig &other) {
+        return other.stages == tile.stages && haveOneShape(other, tile);
+      }))
+    tiles.push_back(tile);
+}
+
+std::vector<TileConfig> listRanked(const TileProblem &problem,
+                                   const GpuTarget &target) {
+  std::vector<TileConfig> tiles;
+  for (const TileConfig &stream : chooseStreams(problem, target))
+    addIfNew(tiles, stream);
+  for (const RankedTile &ranked : rankTiles(problem, target))
+    addIfNew(tiles, ranked.tile);
+  return tiles;
+}
+
+double log2Of(double value) { return std::log2(std::max(value, 1.0)); }
+
+std::vector<double> getFeatures(const TileConfig &tile,
+                                const TileProblem &problem,
+                                const GpuTarget &target) {
+  const double blocks = double(llvm::divideCeil(problem.m, tile.m)) *
+                        double(llvm::divideCeil(problem.n, tile.n)) *
+                        double(problem.batch) * double(tile.splits);
+  auto padding = [](int64_t size, int64_t of) {
+    size = std::max<int64_t>(size, 1);
+    return double(llvm::alignTo(size, of)) / double(size);
+  };
+  return {log2Of(double(problem.m)),
+          log2Of(double(problem.n)),
+          log2Of(double(problem.k)),
+          log2Of(double(tile.m)),
+          log2Of(double(tile.n)),
+          padding(problem.m, tile.m),
+          padding(problem.n, tile.n),
+          double(tile.slices),
+          double(tile.stages),
+          log2Of(double(tile.splits)),
+          double(tile.threads()) / 128,
+          double(tile.sharedBytes(elementBytes(problem))) / (64 << 10),
+          log2Of(blocks / target.multiprocessors),
+          tile.byGroups ? 1.0 : 0.0,
+          tile.isPacked ? 1.0 : 0.0,
+          tile.isStream() ? 1.0 : 0.0};
+}
+
+std::string printed(DictionaryAttr config) {
+  std::string text;
+  llvm::raw_string_ostream(text) << config;
+  return text;
+}
+
+} // namespace
+
+DictionaryAttr toConfig(const TileConfig &tile, MLIRContext *context) {
+  Builder builder(context);
+  NamedAttrList config;
+  config.set("algorithm", builder.getStringAttr(tile.algorithm()));
+  for (auto [name, value] : {std::pair("m", tile.m),
+                             {"n", tile.n},
+                             {"slices", tile.slices},
+                             {"stages", tile.stages},
+                             {"splits", tile.splits}})
+    config.set(name, builder.getI64IntegerAttr(value));
+  return config.getDictionary(context);
+}
+
+absl::StatusOr<TileConfig> readTileConfig(DictionaryAttr config,
+                                          const TileProblem &problem,
+                                          const GpuTarget &target) {
+  auto algorithm = config.getAs<StringAttr>("algorithm");
+  auto number = [&](StringRef name, int64_t otherwise) {
+    auto value = config.getAs<IntegerAttr>(name);
+    return value ? value.getInt() : otherwise;
+  };
+  for (TileConfig tile : listRanked(problem, target)) {
+    if (!algorithm || algorithm.getValue() != tile.algorithm() ||
+        number("m", -1) != tile.m || number("n", -1) != tile.n ||
+        number("slices", 1) != tile.slices ||
+        number("splits", 1) != tile.splits)
+      continue;
+    const int64_t stages = number("stages", tile.stages);
+    if (tile.isStream() && stages != tile.stages)
+      continue;
+    tile.stages = stages;
+    if (tile.isStream() || isLegal(tile, problem, target))
+      return tile;
+    return absl::InvalidArgumentError(
+        llvm::formatv("ait.config asks for {0} stages; a block has 2 at least, "
+                      "and {1} bytes of shared memory for them",
+                      tile.stages, target.sharedMemoryPerBlock)
+            .str());
+  }
+  return absl::InvalidArgumentError(
+      "no tile of this kernel is as its ait.config says: " + printed(config));
+}
+
+std::vector<TileConfig> listTiles(const TileProblem &problem,
+                                  const GpuTarget &target) {
+  std::vector<TileConfig> tiles = listRanked(problem, target);
+  const size_t ranked = tiles.size();
+  for (size_t i = 0; i < ranked; ++i)
+    for (int64_t stages : kStages) {
+      TileConfig tile = tiles[i];
+      tile.stages = stages;
+      if (!tile.isStream() && isLegal(tile, problem, target))
+        addIfNew(tiles, tile);
+    }
+  return tiles;
+}
+
+bool hasSchedule(func::FuncOp kernel) {
+  auto config = kernel->getAttrOfType<DictionaryAttr>("ait.config");
+  return config && !config.empty();
+}
+
+absl::StatusOr<std::vector<TileConfig>>
+selectTiles(func::FuncOp kernel, const TileProblem &problem,
+            const GpuTarget &target,
+            llvm::function_ref<std::vector<TileConfig>()> choose) {
+  if (!hasSchedule(kernel))
+    return choose();
+  auto config = kernel->getAttrOfType<DictionaryAttr>("ait.config");
+  auto algorithm = config.getAs<StringAttr>("algorithm");
+  if (algorithm && algorithm.getValue() == kLoops)
+    return std::vector<TileConfig>();
+  absl::StatusOr<TileConfig> tile = readTileConfig(config, problem, target);
+  if (!tile.ok())
+    return tile.status();
+  return std::vector<TileConfig>{*tile};
+}
+
+CudaSchedules describeTiles(const TileProblem &problem, const GpuTarget &target,
+                            bool loops, MLIRContext *context) {
+  CudaSchedules schedules;
+  for (const TileConfig &tile : listTiles(problem, target))
+    schedules.push_back({printed(toConfig(tile, context)), tile.description(),
+                         getFeatures(tile, problem, target)});
+  if (!loops || schedules.empty())
+    return schedules;
+  // No tile at all: the features of the problem, and zeros.
+  std::vector<double> features(schedules.front().features.size());
+  std::copy_n(schedules.front().features.begin(), 3, features.begin());
+  Builder builder(context);
+  schedules.push_back({printed(builder.getDictionaryAttr(builder.getNamedAttr(
+                           "algorithm", builder.getStringAttr(kLoops)))),
+                       kLoops, std::move(features)});
+  return schedules;
+}
+
+} // namespace aitune

@@ -1,0 +1,34 @@
+#include "compiler/schedule/CudaSpace.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "compiler/codegen/gpu/Generate.h"
+
+using namespace mlir;
+
+namespace aitune {
+
+absl::StatusOr<KernelSpace>
+listCudaSpace(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
+  absl::StatusOr<CudaSchedules> schedules =
+      listCudaSchedules(kernel, symbols, target);
+  if (!schedules.ok())
+    return schedules.status();
+  const std::string kind =
+      kernel->getAttrOfType<StringAttr>("ait.kind").getValue().str();
+  if (schedules->empty())
+    return absl::UnimplementedError(
+        absl::StrCat("this ", kind, " kernel has no parameters on a GPU"));
+  KernelSpace space;
+  space.form = absl::StrCat("cuda ", kind);
+  space.schedules.push_back({"{}", "as without a search",
+                             schedules->front().features, /*operations=*/1});
+  for (CudaSchedule &schedule : *schedules)
+    space.schedules.push_back({std::move(schedule.config),
+                               std::move(schedule.description),
+                               std::move(schedule.features),
+                               /*operations=*/1});
+  return space;
+}
+
+} // namespace aitune

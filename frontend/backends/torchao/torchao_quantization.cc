@@ -9,7 +9,7 @@
 #include "runtime/backend/config_reader.h"
 #include "runtime/status/status_macros.h"
 
-namespace aitune::torchao {
+namespace aitune::frontend::torchao {
 namespace {
 
 // A field of one of torchao's classes.
@@ -391,4 +391,4 @@ void SetOptions(const QuantizationConfig& config,
   std::visit([&](const auto& c) { Set(c, options); }, config);
 }
 
-}  // namespace aitune::torchao
+}  // namespace aitune::frontend::torchao

@@ -186,7 +186,9 @@ absl::StatusOr<Subject> LoadForEager(const Options& options,
                                      Progress& progress) {
   Options here = options;
   here.output_file = paths.model;
-  here.compile.device = "cpu";
+  // Nothing is compiled by it.
+  here.compile = CompileOptions();
+  here.compile.threads = options.compile.threads;
   here.use_cache = false;
   return LoadSubject(here, progress);
 }

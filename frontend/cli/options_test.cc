@@ -19,7 +19,7 @@ TEST(ParseCommandLine, Tune) {
   Options options;
   EXPECT_EQ(Parse({"tune", "m.pt", "--input", "float32[1]", "--input",
                    "int64[2]", "--threads", "3", "--explain", "--tolerance",
-                   "0.5", "--compile-to=fused", "--no-measure"},
+                   "0.5", "--no-measure"},
                   options),
             std::nullopt);
   EXPECT_EQ(options.command, Command::kTune);
@@ -28,8 +28,10 @@ TEST(ParseCommandLine, Tune) {
   EXPECT_EQ(options.compile.threads, 3);
   EXPECT_TRUE(options.explain);
   EXPECT_EQ(options.tolerance, 0.5);
-  EXPECT_EQ(options.compile.compileTo, CompilePhase::Fused);
   EXPECT_FALSE(options.compile.measureCandidates);
+  Options ir;
+  EXPECT_EQ(Parse({"tune", "m.pt", "--compile-to=fused"}, ir), std::nullopt);
+  EXPECT_EQ(ir.compile.compileTo, CompilePhase::Fused);
 }
 
 TEST(ParseCommandLine, Device) {

@@ -105,7 +105,11 @@ def figures(report):
         "flop_share": coverage["flop_share"],
         "build_s": round(report["compile"]["seconds"], 3),
         "left": [
-            {"operator": group["op"], "reason": group["reason"], "count": group["count"]}
+            {
+                "operator": group["op"],
+                "reason": group["reason"],
+                "count": group["count"],
+            }
             for group in coverage["fallbacks"]
         ],
     }

@@ -53,7 +53,9 @@ def dynamic_inputs(inputs, largest):
     result = []
     for spec in inputs:
         dtype, _, sizes = spec.rstrip("]").partition("[")
-        result.append(f"{dtype}[{','.join([f'n=1..{largest}'] + sizes.split(',')[1:])}]")
+        result.append(
+            f"{dtype}[{','.join([f'n=1..{largest}'] + sizes.split(',')[1:])}]"
+        )
     return result
 
 
@@ -290,7 +292,9 @@ def parse(arguments):
         parser.error(f"--batches: {options.batches} is no list such as 1,8")
     for outcome in filter(None, options.again.split(",")):
         if outcome != "all" and outcome not in outcomes.OUTCOMES:
-            parser.error(f"--again: {outcome} is none of {', '.join(outcomes.OUTCOMES)}")
+            parser.error(
+                f"--again: {outcome} is none of {', '.join(outcomes.OUTCOMES)}"
+            )
     if options.jobs < 1:
         parser.error("--jobs must be at least 1")
     return options

@@ -172,9 +172,7 @@ class SweepTest(unittest.TestCase):
         )
 
     def test_combines(self):
-        made = sweep.tasks(
-            ["m"], ["fp32", "bf16"], [1, 8], True, ["cuda:0", "cuda:1"]
-        )
+        made = sweep.tasks(["m"], ["fp32", "bf16"], [1, 8], True, ["cuda:0", "cuda:1"])
         self.assertEqual(len(made), 6)
         self.assertEqual({task["device"] for task in made}, {"cuda"})
         self.assertEqual([task["on"] for task in made[:2]], ["cuda:0", "cuda:1"])

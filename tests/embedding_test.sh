@@ -12,7 +12,7 @@ die() {
 
 mkdir -p "$TEST_TMPDIR/checkout" "$TEST_TMPDIR/program"
 cd "$TEST_TMPDIR/checkout"
-ln -s "$sources/frontend" "$sources/runtime" "$sources/.venv" .
+ln -s "$sources/compiler" "$sources/frontend" "$sources/runtime" "$sources/.venv" .
 ln -s "${library%/frontend/api/libaitune.so}" bazel-bin
 cd ../program
 cp "$sources"/examples/serving/{Makefile,serve.c,tune.cc} .

@@ -316,9 +316,8 @@ TEST_F(ModuleTest, WithInputsItIsCheckedAsTheCommandLineDoes) {
   options.inputs = InputsOf("float32[64,64]");
   options.tolerance = 1e-12;
   const absl::Status refused = module->Tune(*aitune::OneBackend(), options);
-  EXPECT_THAT(
-      std::string(refused.message()),
-      testing::AllOf(HasSubstr("random: output"), HasSubstr("exceeds 1e-12")));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("random: output error"));
 }
 
 TEST_F(ModuleTest, OptionsHoldForWhatIsCompiledAfterLoadingToo) {

@@ -92,7 +92,8 @@ absl::Status PublishReport(const Options& options,
         WriteOutputFile("--html", options.html, ait::ReportHtml(report)));
   }
   nlohmann::json object = nlohmann::json::parse(ait::ReportJson(report));
-  for (const auto& [name, value] : ToJson(build).items()) {
+  const nlohmann::json of_build = ToJson(build);
+  for (const auto& [name, value] : of_build.items()) {
     if (!object.contains(name)) object[name] = value;
   }
   return PublishText(

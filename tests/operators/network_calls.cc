@@ -174,7 +174,8 @@ std::vector<OperatorCall> NetworkCalls() {
        kSum},
       {"lstm",
        "torch.lstm(m.t().unsqueeze(0), [m.new_zeros([1, 1, 3]), "
-       "m.new_zeros([1, 1, 3])], [m.new_ones([12, 3]), m.new_ones([12, 3]), "
+       "m.new_zeros([1, 1, 3])], [m.new_ones([12, m.size(0)]), "
+       "m.new_ones([12, 3]), "
        "m.new_ones([12]), m.new_ones([12])], True, 1, 0., False, False, True)",
        kSum},
       {"lstm_cell",
@@ -183,7 +184,8 @@ std::vector<OperatorCall> NetworkCalls() {
        kSum},
       {"gru",
        "torch.gru(m.t().unsqueeze(0), m.new_zeros([1, 1, 3]), [m.new_ones([9, "
-       "3]), m.new_ones([9, 3]), m.new_ones([9]), m.new_ones([9])], True, 1, "
+       "m.size(0)]), m.new_ones([9, 3]), m.new_ones([9]), m.new_ones([9])], "
+       "True, 1, "
        "0., False, False, True)",
        kSum},
       {"gru_cell",

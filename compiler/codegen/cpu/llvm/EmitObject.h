@@ -17,7 +17,7 @@ namespace aitune {
 mlir::FailureOr<std::string> emitObject(mlir::ModuleOp module,
                                         const Target &target);
 
-/// What emitObject would assemble, as text (Intel syntax), for dumps.
+/// What emitObject would assemble, as text (AT&T syntax), for dumps.
 mlir::FailureOr<std::string> emitAssembly(mlir::ModuleOp module,
                                           const Target &target);
 

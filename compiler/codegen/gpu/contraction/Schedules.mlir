@@ -1,5 +1,5 @@
-// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda -o /dev/null | FileCheck %s
-// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda -o /dev/null | FileCheck %s
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda="compile=1 quiet=1" -o /dev/null
 
 // A kernel with a schedule in ait.config has one candidate, which is that one.
 

@@ -116,7 +116,7 @@ TRANSFORMERS = {
     "mpnet": ("words", _USUAL),
     "nystromformer": (
         "words",
-        dict(_USUAL, segment_means_seq_len=_TOKENS, num_landmarks=8),
+        dict(_USUAL, segment_means_seq_len=_TOKENS, num_landmarks=_TOKENS),
     ),
     "rembert": ("words", dict(_USUAL, input_embedding_size=32)),
     "roberta": ("words", _USUAL),

@@ -100,6 +100,7 @@ TRANSFORMERS = {
             "d_head": 16,
             "d_inner": _HIDDEN,
             "block_sizes": [1, 1],
+            "block_repeats": [1, 1],
             "num_decoder_layers": 1,
             "vocab_size": _WORDS,
         },
@@ -320,7 +321,7 @@ TRANSFORMERS = {
     ),
     "cvt": (
         "image",
-        {"embed_dim": [16, 32, 64], "depth": [1, 1, 1], "num_heads": [1, 2, 4]},
+        {"embed_dim": [16, 32, 64], "depth": [1, 2, 3], "num_heads": [1, 2, 4]},
     ),
     "deit": ("image", _IMAGES),
     "dinov2": ("image", dict(_IMAGES, patch_size=16)),

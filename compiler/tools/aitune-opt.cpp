@@ -1,4 +1,5 @@
-// aitune-opt: runs passes over MLIR text, for FileCheck tests and by hand.
+// aitune-opt: runs passes, and the compiler's phases by name, over MLIR text,
+// for FileCheck tests and by hand.
 #include "compiler/codegen/cpu/contraction/Passes.h"
 #include "compiler/codegen/cpu/llvm/Passes.h"
 #include "compiler/codegen/cpu/loops/Passes.h"
@@ -6,6 +7,7 @@
 #include "compiler/codegen/linalg/Passes.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/fusion/Passes.h"
+#include "compiler/pipelines/RegisterPipelines.h"
 #include "compiler/transforms/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -41,6 +43,7 @@ int main(int argc, char **argv) {
   aitune::registerCpuLoopPasses();
   aitune::registerCpuContractionPasses();
   aitune::registerCodegenGpuPasses();
+  aitune::registerPipelines();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "AITune's passes over MLIR\n", registry));
 }

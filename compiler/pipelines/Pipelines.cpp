@@ -48,9 +48,9 @@ void buildTransformPipeline(OpPassManager &passManager,
   // After decomposition, so that permutes sink through what normalisations are
   // made of.
   functions.addPass(createLayout());
-  // On a GPU alone, most of which one matmul of these leaves idle. It would
-  // fill a CPU's cores, whose kernels pack constants of the pool, not joined
-  // ones.
+  // On a GPU alone: one such matmul leaves most of a GPU idle. On a CPU it
+  // keeps all cores busy, and the joined weights could not be packed at load,
+  // since the CPU's kernels pack constants of the pool alone.
   if (options.onCuda)
     functions.addPass(createMergeMatmuls());
   // Reshapes and broadcasts that would part a contraction from its epilogue
@@ -83,8 +83,8 @@ void buildKernelToLinalgPipeline(OpPassManager &passManager,
   // First, so that no later phase meets arithmetic in f16 or bf16.
   passManager.nest<func::FuncOp>().addPass(
       createPromoteKernelArithmetic({emulateEagerCasts}));
-  // A rounding that is undone at once is none, unless eager's roundings are
-  // wanted.
+  // Removes a rounding to a narrow type whose result is widened again at once.
+  // Eager rounds there, so the roundings stay where its results are wanted.
   if (!emulateEagerCasts)
     passManager.nest<func::FuncOp>().addPass(createCanonicalizerPass());
   // Loop kernels only: contractions keep their operation, for which their

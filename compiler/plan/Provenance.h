@@ -1,5 +1,6 @@
 // Which of the model's operators something was made of: every pass keeps the
-// importer's locations, so that what is said to a user can name what he wrote.
+// importer's locations, so that a message can name the line of the model's
+// source that it is about.
 #ifndef AITUNE_COMPILER_PLAN_PROVENANCE_H
 #define AITUNE_COMPILER_PLAN_PROVENANCE_H
 

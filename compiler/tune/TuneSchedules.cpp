@@ -20,13 +20,15 @@ using Clock = std::chrono::steady_clock;
 
 /// Seconds for the first measurement of each default schedule.
 constexpr double kDefaultSeconds = 0.04;
-/// Kernels that are searched: for each second of the budget, and of a run's
-/// time as the roofline gives it. The others would gain too little.
+/// Kernels are searched, the costliest first, until there are kTasksASecond for
+/// each second of the budget (at least four), or until they take kSearchedShare
+/// of a run's time as the roofline estimates it. The others would gain too
+/// little.
 constexpr double kTasksASecond = 1, kSearchedShare = 0.98;
 /// Records that a cost model learns from.
 constexpr int kTrainingRecords = 4000;
-/// Kernels that are cut in two for each second of the budget: to compile and
-/// measure one takes about 0.1 s.
+/// Kernels that are cut in two for each second of the budget. To compile and
+/// measure one takes about 0.1 s, so that cuts take a fifth of it.
 constexpr double kCutsASecond = 2;
 /// The first features of a schedule are its kernel's (Schedule.cpp).
 constexpr size_t kShapeFeatures = 3;

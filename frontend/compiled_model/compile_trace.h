@@ -1,8 +1,8 @@
 // A trace through the compiler: import, then compile.
 //
-// The compiler is linked by who wants one (target :compiler) and found here at
-// run time, so that a program that only runs compiled models is the same code
-// without LLVM in it.
+// A program that compiles also links frontend/compiled_model/compile, which
+// this file finds at run time. So a program that only runs compiled models has
+// the same code without LLVM in it.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_COMPILE_TRACE_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_COMPILE_TRACE_H_
 

@@ -241,9 +241,10 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     torch::jit::InterpreterState(*code).run(stack);
   };
 
-  // Run it: as it goes, and as it might go with other data. A tensor whose type
-  // is the same in all ways, in which no sizes come from data, has this type;
-  // other results stay LibTorch's.
+  // Run the region as its data decides, and then with each other decision that
+  // data could make: each branch of an if, no round and one round of a loop. A
+  // tensor that has the same type each time has that type in the trace, unless
+  // sizes in the region come from data. Other results stay LibTorch's.
   const size_t output_count = node->outputs().size();
   std::vector<std::vector<c10::IValue>> outputs;
   const bool sizes_known =

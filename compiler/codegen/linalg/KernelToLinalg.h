@@ -97,8 +97,9 @@ private:
   /// linalg can express it, a body with tensor.extract otherwise.
   Value readAt(Location location, RankedTensorType type, Value input,
                llvm::ArrayRef<AffineExpr> exprs);
-  /// Sum, product or extremum of `input` at `inputExprs` over the dims from
-  /// the result's rank on, whose sizes are `window`; `guard` limits the terms.
+  /// The maximum (isMaximum) or the sum of `input` at `inputExprs` over a
+  /// window. The dims of the window follow those of the result; their sizes are
+  /// `window`. Positions of the window outside of the input do not count.
   Value windowReduction(Location location, RankedTensorType type, Value input,
                         llvm::ArrayRef<AffineExpr> inputExprs,
                         llvm::ArrayRef<int64_t> window, bool isMaximum);

@@ -14,8 +14,8 @@ namespace aitune {
 
 /// A loop over units, or over the elements of one.
 struct UnitLoop : LoopGroup {
-  bool isInner = false; ///< of inner axes
-  /// Values of the group in a unit, where a unit does not cover all of them.
+  bool isInner = false; ///< whether its axes are inner axes
+  /// How many values of the group a unit covers, if not all of them.
   std::optional<int64_t> block;
 };
 
@@ -39,7 +39,7 @@ struct CpuSchedule {
   llvm::SmallVector<std::pair<mlir::Value, llvm::SmallVector<mlir::AffineExpr>>>
       rowValues;
   mlir::AffineExpr units; ///< how many units there are
-  double unitCost = 1;    ///< simple operations a unit
+  double unitCost = 1;    ///< simple operations that a unit takes
 };
 
 /// Decides the schedule of a nest from groupOutputs and opens its axes.

@@ -52,7 +52,13 @@ int64_t roundUp(int64_t size) {
       llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(size, 1))));
 }
 
-/// Microseconds, for ranking alone: figures of an H200, others scale alike.
+/// Microseconds, for ranking alone. The numbers are those of an H200; other
+/// GPUs rank alike. `step` is one stage of operands: the greatest
+/// of its arithmetic, its copies and its latency. Rates are for each
+/// microsecond: 1700 clocks; 1.5e6 operations of tf32, 3e6 of half types by
+/// warps and 4.5e6 by warpgroups on one multiprocessor; 80e3 bytes into one
+/// multiprocessor and 9e6 into all. Times are in microseconds: 0.9 until a copy
+/// arrives, 1.2 for an epilogue.
 double estimate(const TileConfig &tile, const TileProblem &problem,
                 const GpuTarget &target, int64_t elementBytes) {
   double depth = static_cast<double>(kStageBytes / elementBytes);

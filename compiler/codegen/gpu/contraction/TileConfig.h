@@ -12,11 +12,11 @@ namespace aitune {
 
 /// Template arguments of prelude/Tile.cuh, Wgmma.cuh or Stream.cuh.
 struct TileConfig {
-  int64_t m, n;         ///< of a block
-  int64_t warpM, warpN; ///< of a warp; 0 for the fp32 core
+  int64_t m, n;         ///< rows and columns of a block's tile
+  int64_t warpM, warpN; ///< rows and columns of a warp's; 0 for the fp32 core
   int64_t slices;       ///< groups of warps that split a stage's depth
-  int64_t stages;
-  int64_t splits = 1; ///< blocks of a cluster that split the reduced axis
+  int64_t stages;       ///< stages of operands in shared memory at a time
+  int64_t splits = 1;   ///< blocks of a cluster that split the reduced axis
   /// By warpgroups (prelude/Wgmma.cuh): of half types, rows of B, Hopper.
   bool byGroups = false;
   /// With byGroups: B is packed at load, for the copy engine.
@@ -36,7 +36,7 @@ struct TileConfig {
   int64_t residentBlocks() const {
     return byGroups && m <= 128 && n <= 128 ? 2 : 1;
   }
-  /// Of a block, for elements of `elementBytes`.
+  /// Bytes of shared memory of a block, for elements of `elementBytes` bytes.
   int64_t sharedBytes(int64_t elementBytes) const;
   /// "mma 64x32, 2 slices, 6 stages, 4 splits".
   std::string description() const;
@@ -54,7 +54,7 @@ struct TileConfig {
 };
 
 struct TileProblem {
-  int64_t batch, m, n, k; ///< estimates where dynamic
+  int64_t batch, m, n, k; ///< sizes; estimates where dynamic
   mlir::Type element;
   bool rowsOfB;
   bool reducedIsStatic;

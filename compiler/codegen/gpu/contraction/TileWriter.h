@@ -9,7 +9,7 @@
 namespace aitune {
 
 /// A contraction as the product of a matrix A [rows, k] and a matrix B
-/// [columns, k] (rowsOfB) or [k, columns], for each of some batches.
+/// [columns, k] (rowsOfB) or [k, columns], for each entry of the batch axes.
 struct TileKernel {
   /// The result's axes: dims, or 0 for size 1. The last one is the columns; the
   /// others are batchDims and rowDims, in order.
@@ -18,7 +18,8 @@ struct TileKernel {
   mlir::Type element;
   bool rowsOfB = true;
   OperandView a, b;
-  mlir::AffineExpr rowStride, columnStride; ///< of A's rows; of B's
+  /// Elements between rows of A, and between rows of B.
+  mlir::AffineExpr rowStride, columnStride;
   /// Instead of Rows<T>: the declaration of the source `a`, whose first row is
   /// m0.
   std::string sourceA;

@@ -27,22 +27,27 @@ struct FlatAxes {
 /// A reduction that a group's threads share.
 struct SharedReduction {
   mlir::Value result;
-  llvm::SmallVector<mlir::AffineExpr> exprs; ///< of the row axes
-  llvm::SmallVector<mlir::AffineExpr> loops; ///< of the generic
-  FlatAxes axes;                             ///< the reduced ones
+  /// The index of the element of `result`, over the row axes' dims.
+  llvm::SmallVector<mlir::AffineExpr> exprs;
+  /// The value of each loop of the linalg.generic that computes it.
+  llvm::SmallVector<mlir::AffineExpr> loops;
+  FlatAxes axes; ///< the reduced axes
+  /// The reduction runs along the schedule's inner axes, not axes of its own.
   bool sharesInnerAxes = false;
 };
 
 struct GpuSchedule {
   GpuScheduleKind kind = GpuScheduleKind::Elementwise;
-  FlatAxes rows;  ///< of the units (all axes, for Elementwise)
-  FlatAxes inner; ///< of the loop over a unit's elements; may be empty
+  FlatAxes rows;  ///< axes that number the units (all axes, for Elementwise)
+  FlatAxes inner; ///< axes of the loop over a unit's elements; may be empty
   std::vector<SharedReduction> reductions; ///< in the order of evaluation
-  int64_t lanes = 1;
+  int64_t lanes = 1;                       ///< elements of a pack
+  /// The dim that packs lie along; unset in a row schedule, where each loop
+  /// over a row has packs along its own last dim.
   std::optional<unsigned> laneDim;
-  int64_t groupThreads = 1;  ///< that share a unit
-  int64_t groupsInBlock = 1; ///< of a block
-  /// Trips of a thread's loop over the inner axes, if constant.
+  int64_t groupThreads = 1;  ///< threads that share a unit
+  int64_t groupsInBlock = 1; ///< groups of threads in a block
+  /// Steps of a thread's loop over the inner axes, if their number is constant.
   std::optional<int64_t> chunks;
 
   int64_t threads() const { return groupThreads * groupsInBlock; }

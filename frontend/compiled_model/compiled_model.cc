@@ -47,9 +47,8 @@ bool IsOpaque(const ExecutablePlan& plan, int output) {
 absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
                                        absl::Span<const TensorView> inputs,
                                        int gpu) {
-  absl::StatusOr<std::vector<std::vector<int64_t>>> sizes =
-      executable.OutputSizes(inputs);
-  if (!sizes.ok()) return sizes.status();
+  AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> sizes,
+                          executable.OutputSizes(inputs));
   const ExecutablePlan& plan = executable.plan();
   std::vector<DataType> dtypes;
   std::vector<bool> opaque;
@@ -57,7 +56,7 @@ absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
     dtypes.push_back(static_cast<DataType>(plan.outputs(i).dtype()));
     opaque.push_back(IsOpaque(plan, i));
   }
-  return AllocateOutputs(dtypes, *sizes, opaque, gpu);
+  return AllocateOutputs(dtypes, sizes, opaque, gpu);
 }
 
 }  // namespace
@@ -68,9 +67,9 @@ absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
                                 const TraceOptions& options) {
   bool dynamic = inputs.samples == std::nullopt;
   if (!dynamic && !inputs.specs.empty()) {
-    absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(inputs.specs);
-    if (!symbols.ok()) return symbols.status();
-    dynamic = !symbols->symbols.empty();
+    AITUNE_ASSIGN_OR_RETURN(SymbolAssignment symbols,
+                            AssignSymbols(inputs.specs));
+    dynamic = !symbols.symbols.empty();
   }
   if (dynamic) return BuildTrace(model, inputs.specs, options);
   AITUNE_RETURN_IF_ERROR(

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "frontend/values/pytree.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -165,10 +166,9 @@ absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
     }
   }
   for (const std::string& text : choice.specs) {
-    absl::StatusOr<InputSpec> spec = ParseInputSpec(text);
-    if (!spec.ok()) return spec.status();
-    if (choice.dtype) ConvertSpec(*choice.dtype, *spec);
-    inputs.specs.push_back(*std::move(spec));
+    AITUNE_ASSIGN_OR_RETURN(InputSpec spec, ParseInputSpec(text));
+    if (choice.dtype) ConvertSpec(*choice.dtype, spec);
+    inputs.specs.push_back(std::move(spec));
   }
   if (!inputs.specs.empty()) {
     if (auto status = CheckCount(model, inputs.specs.size(), "--input");
@@ -192,25 +192,24 @@ absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
 absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
                                            uint64_t seed) {
   if (inputs.samples) return *inputs.samples;
-  absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(inputs.specs);
-  if (!symbols.ok()) return symbols.status();
+  AITUNE_ASSIGN_OR_RETURN(SymbolAssignment symbols,
+                          AssignSymbols(inputs.specs));
   return MakeInputs(inputs.specs,
-                    Sizes(symbols->symbols,
+                    Sizes(symbols.symbols,
                           [](const SymbolSpec& symbol) { return symbol.max; }),
                     seed);
 }
 
 absl::StatusOr<std::vector<int64_t>> SymbolSizes(
     absl::Span<const InputSpec> specs, const ValueList& arguments) {
-  absl::StatusOr<SymbolAssignment> assignment = AssignSymbols(specs);
-  if (!assignment.ok()) return assignment.status();
+  AITUNE_ASSIGN_OR_RETURN(SymbolAssignment assignment, AssignSymbols(specs));
   std::vector<at::Tensor> tensors;
   for (const c10::IValue& value : arguments.values()) {
     for (const at::Tensor& tensor : TensorLeaves(value))
       tensors.push_back(tensor);
   }
   std::vector<int64_t> sizes;
-  for (const SymbolSpec& symbol : assignment->symbols) {
+  for (const SymbolSpec& symbol : assignment.symbols) {
     const auto input = static_cast<size_t>(symbol.input);
     if (input >= tensors.size() || !tensors[input].defined() ||
         tensors[input].dim() <= symbol.axis) {
@@ -254,10 +253,10 @@ absl::StatusOr<std::vector<InputCase>> RandomCases(
   std::vector<InputCase> cases;
   for (const SizeCombination& combination : combinations) {
     // Elements of their own for each.
-    absl::StatusOr<ValueList> arguments =
-        MakeInputs(inputs.specs, combination.sizes, ++seed);
-    if (!arguments.ok()) return arguments.status();
-    cases.push_back({combination.name, *std::move(arguments)});
+    AITUNE_ASSIGN_OR_RETURN(
+        ValueList arguments,
+        MakeInputs(inputs.specs, combination.sizes, ++seed));
+    cases.push_back({combination.name, std::move(arguments)});
   }
   return cases;
 }
@@ -267,24 +266,22 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(
     absl::Span<const std::vector<int64_t>> more_sizes) {
   std::vector<InputCase> cases;
   if (inputs.samples) cases.push_back({"sample", *inputs.samples});
-  absl::StatusOr<ValueList> base = TypicalArguments(inputs, seed);
-  if (!base.ok()) return base.status();
+  AITUNE_ASSIGN_OR_RETURN(ValueList base, TypicalArguments(inputs, seed));
   auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
 
   if (!inputs.specs.empty()) {
-    absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(inputs.specs);
-    if (!symbols.ok()) return symbols.status();
-    std::vector<SizeCombination> combinations = SizesToCheck(symbols->symbols);
+    AITUNE_ASSIGN_OR_RETURN(SymbolAssignment symbols,
+                            AssignSymbols(inputs.specs));
+    std::vector<SizeCombination> combinations = SizesToCheck(symbols.symbols);
     for (const std::vector<int64_t>& sizes : more_sizes)
       combinations.push_back(
           {absl::StrCat("sizes ", absl::StrJoin(sizes, ", ")), sizes});
-    absl::StatusOr<std::vector<InputCase>> random =
-        RandomCases(inputs, combinations, seed);
-    if (!random.ok()) return random.status();
-    std::move(random->begin(), random->end(), std::back_inserter(cases));
+    AITUNE_ASSIGN_OR_RETURN(std::vector<InputCase> random,
+                            RandomCases(inputs, combinations, seed));
+    std::move(random.begin(), random.end(), std::back_inserter(cases));
   } else {
     for (const char* name : {"random", "random 2"}) {
-      cases.push_back({name, Map(*base, [&](const at::Tensor& tensor, int) {
+      cases.push_back({name, Map(base, [&](const at::Tensor& tensor, int) {
                          return tensor.is_floating_point()
                                     ? at::randn(tensor.sizes(), generator,
                                                 tensor.options())
@@ -300,7 +297,7 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(
   if (!inputs.samples) CollectRanges(inputs.specs, ranges);
   for (const auto& [name, value] : {std::pair("zeros", 0.0), {"ones", 1.0}}) {
     cases.push_back(
-        {name, Map(*base, [&, value = value](const at::Tensor& tensor, int i) {
+        {name, Map(base, [&, value = value](const at::Tensor& tensor, int i) {
            const bool given =
                i < static_cast<int>(ranges.size()) && ranges[i].has_value();
            return at::full_like(
@@ -310,20 +307,20 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(
          })});
   }
   bool floating = false;
-  Map(*base, [&](const at::Tensor& tensor, int) {
+  Map(base, [&](const at::Tensor& tensor, int) {
     floating |= tensor.is_floating_point() && tensor.numel() > 0;
     return tensor;
   });
   if (!floating) return cases;
   // Beyond the range of exp, within that of every dtype's products.
-  cases.push_back({"large", Map(*base, [&](const at::Tensor& tensor, int) {
+  cases.push_back({"large", Map(base, [&](const at::Tensor& tensor, int) {
                      return tensor.is_floating_point()
                                 ? at::randn(tensor.sizes(), generator,
                                             tensor.options())
                                       .mul(100)
                                 : tensor;
                    })});
-  cases.push_back({"NaN", Map(*base, [](const at::Tensor& tensor, int) {
+  cases.push_back({"NaN", Map(base, [](const at::Tensor& tensor, int) {
                      if (!tensor.is_floating_point() || tensor.numel() == 0) {
                        return tensor;
                      }

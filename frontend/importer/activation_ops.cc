@@ -13,29 +13,29 @@ using mlir::Value;
 
 template <typename Op>
 absl::Status BuildActivation(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   return call.SetResult(call.Unary<Op>(self));
 }
 
 absl::Status BuildRelu(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   if (IsFloatingPoint(call.DataTypeOf(self)))
     return call.SetResult(call.Unary<ait::ReluOp>(self));
   return call.SetResult(call.Binary<ait::MaximumOp>(self, Scalar(0)));
 }
 
 absl::Status BuildRelu6(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   mlir::Builder& builder = call.builder();
   return call.SetResult(call.Unary<ait::ClampOp>(
       self, builder.getF64FloatAttr(0), builder.getF64FloatAttr(6)));
 }
 
 absl::Status BuildGelu(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   std::string approximate = "none";
   if (!call.IsNone("approximate")) {
-    ASSIGN_OR_RETURN(approximate, call.String("approximate"));
+    AITUNE_ASSIGN_OR_RETURN(approximate, call.String("approximate"));
   }
   if (approximate != "none" && approximate != "tanh") {
     return Reject(absl::StrCat("approximation '", approximate, "' is unknown"));
@@ -45,15 +45,15 @@ absl::Status BuildGelu(OpImporter& call) {
 
 absl::Status SetElu(OpImporter& call, double alpha, double scale,
                     double input_scale) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   return call.SetResult(call.Unary<ait::EluOp>(
       self, APFloat(alpha), APFloat(scale), APFloat(input_scale)));
 }
 
 absl::Status BuildElu(OpImporter& call) {
-  ASSIGN_OR_RETURN(double alpha, call.Double("alpha"));
-  ASSIGN_OR_RETURN(double scale, call.Double("scale"));
-  ASSIGN_OR_RETURN(double input_scale, call.Double("input_scale"));
+  AITUNE_ASSIGN_OR_RETURN(double alpha, call.Double("alpha"));
+  AITUNE_ASSIGN_OR_RETURN(double scale, call.Double("scale"));
+  AITUNE_ASSIGN_OR_RETURN(double input_scale, call.Double("input_scale"));
   return SetElu(call, alpha, scale, input_scale);
 }
 
@@ -63,31 +63,31 @@ absl::Status BuildSelu(OpImporter& call) {
 }
 
 absl::Status BuildCelu(OpImporter& call) {
-  ASSIGN_OR_RETURN(double alpha, call.Double("alpha"));
+  AITUNE_ASSIGN_OR_RETURN(double alpha, call.Double("alpha"));
   if (alpha == 0) return Reject("alpha is 0");
   return SetElu(call, alpha, 1, 1 / alpha);
 }
 
 absl::Status BuildLeakyRelu(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(double slope, call.Double("negative_slope"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(double slope, call.Double("negative_slope"));
   return call.SetResult(call.Unary<ait::LeakyReluOp>(self, APFloat(slope)));
 }
 
 absl::Status BuildRandomizedRelu(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(bool training, call.Bool("training"));
-  ASSIGN_OR_RETURN(double lower, call.Double("lower"));
-  ASSIGN_OR_RETURN(double upper, call.Double("upper"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(bool training, call.Bool("training"));
+  AITUNE_ASSIGN_OR_RETURN(double lower, call.Double("lower"));
+  AITUNE_ASSIGN_OR_RETURN(double upper, call.Double("upper"));
   if (training) return Reject("rrelu in training mode is random");
   return call.SetResult(
       call.Unary<ait::LeakyReluOp>(self, APFloat((lower + upper) / 2)));
 }
 
 absl::Status BuildSoftplus(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(double beta, call.Double("beta"));
-  ASSIGN_OR_RETURN(double threshold, call.Double("threshold"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(double beta, call.Double("beta"));
+  AITUNE_ASSIGN_OR_RETURN(double threshold, call.Double("threshold"));
   return call.SetResult(
       call.Unary<ait::SoftplusOp>(self, APFloat(beta), APFloat(threshold)));
 }
@@ -95,8 +95,8 @@ absl::Status BuildSoftplus(OpImporter& call) {
 // softshrink moves what it keeps toward 0; hardshrink doesn't.
 template <bool kSoft>
 absl::Status BuildShrink(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(double lambd, call.Double("lambd"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(double lambd, call.Double("lambd"));
   Value inside = call.Compare<ait::LeOp>(call.Unary<ait::AbsOp>(self), lambd);
   Value outside = self;
   if (kSoft)
@@ -106,16 +106,16 @@ absl::Status BuildShrink(OpImporter& call) {
 }
 
 absl::Status BuildThreshold(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Scalar threshold, call.Number("threshold"));
-  ASSIGN_OR_RETURN(Scalar value, call.Number("value"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Scalar threshold, call.Number("threshold"));
+  AITUNE_ASSIGN_OR_RETURN(Scalar value, call.Number("value"));
   Value below = call.Compare<ait::LeOp>(self, threshold);
   return call.SetResult(call.Where(below, call.FullLike(value, self), self));
 }
 
 absl::Status BuildPrelu(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
   Sizes sizes(std::max<int64_t>(call.RankOf(self), 1), call.Constant(1));
   const mlir::AffineExpr count = call.Product(call.SizesOf(weight));
   if (call.StaticSize(count) != 1) {
@@ -131,15 +131,15 @@ absl::Status BuildPrelu(OpImporter& call) {
 
 // The weight is broadcast as any operand.
 absl::Status BuildPreluKernel(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
   return call.SetResult(call.Where(call.Compare<ait::GtOp>(self, Scalar(0)),
                                    self, call.Multiply(self, weight)));
 }
 
 absl::Status BuildGlu(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
   if (call.RankOf(self) == 0)
     return Reject("a tensor of rank 0 can't be halved");
   mlir::AffineExpr half = call.SizesOf(self)[dim].floorDiv(2);
@@ -150,10 +150,10 @@ absl::Status BuildGlu(OpImporter& call) {
 }
 
 absl::Status BuildLogit(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   Value x = call.ToComputeType(call.Convert(self, call.ResultDataType()));
   if (!call.IsNone("eps")) {
-    ASSIGN_OR_RETURN(double eps, call.Double("eps"));
+    AITUNE_ASSIGN_OR_RETURN(double eps, call.Double("eps"));
     mlir::Builder& builder = call.builder();
     x = call.Unary<ait::ClampOp>(x, builder.getF64FloatAttr(eps),
                                  builder.getF64FloatAttr(1 - eps));

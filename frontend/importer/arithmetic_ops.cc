@@ -13,8 +13,8 @@ using mlir::Value;
 // An operator without special cases, computed in the result's dtype.
 template <typename Op>
 absl::Status BuildBinary(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   const DataType dtype = operands.ComputeType(call.ResultDataType());
   if (dtype == DataType::kBool) return Reject("not defined on bool");
   Value lhs = operands.Tensor(0, dtype);
@@ -24,8 +24,8 @@ absl::Status BuildBinary(OpImporter& call) {
 // As BuildBinary, for divisions of integers too.
 template <typename Op>
 absl::Status BuildQuotient(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   const DataType dtype = operands.ComputeType(call.ResultDataType());
   if (dtype == DataType::kBool) return Reject("not defined on bool");
   Value lhs = operands.Tensor(0, dtype);
@@ -37,8 +37,8 @@ absl::Status BuildQuotient(OpImporter& call) {
 template <typename Op, typename BoolOp>
 absl::Status BuildBinaryOrBool(OpImporter& call) {
   if (call.ResultDataType() != DataType::kBool) return BuildBinary<Op>(call);
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   Value lhs = operands.Tensor(0, DataType::kBool);
   return call.SetResult(
       call.Binary<BoolOp>(lhs, operands.Tensor(1, DataType::kBool)));
@@ -49,11 +49,11 @@ enum class AddKind { kAdd, kSubtract, kReverseSubtract };
 
 template <AddKind kKind>
 absl::Status BuildAdd(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   Scalar alpha = 1;
   if (call.Find("alpha")) {
-    ASSIGN_OR_RETURN(alpha, call.Number("alpha"));
+    AITUNE_ASSIGN_OR_RETURN(alpha, call.Number("alpha"));
   }
   const bool scaled = !alpha.is_static() || alpha.AsDouble() != 1;
   DataType dtype = operands.ComputeType(call.ResultDataType());
@@ -74,11 +74,11 @@ absl::Status BuildAdd(OpImporter& call) {
 }
 
 absl::Status BuildDivide(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   std::string rounding;
   if (!call.IsNone("rounding_mode")) {
-    ASSIGN_OR_RETURN(rounding, call.String("rounding_mode"));
+    AITUNE_ASSIGN_OR_RETURN(rounding, call.String("rounding_mode"));
   }
   const DataType dtype = operands.ComputeType(call.ResultDataType());
   if (dtype == DataType::kBool)
@@ -118,8 +118,8 @@ Value PowerOfNumber(OpImporter& call, Value value, double exponent) {
 }
 
 absl::Status BuildPower(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "exponent"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "exponent"}));
   const DataType dtype = operands.ComputeType(call.ResultDataType());
   const std::optional<Scalar>& exponent = operands[1].number;
   const bool is_number = exponent && exponent->is_static();
@@ -153,8 +153,8 @@ absl::Status BuildPower(OpImporter& call) {
 // fmax and fmin: the other operand where one is NaN.
 template <typename Op>
 absl::Status BuildIgnoringNan(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   const DataType dtype = call.ResultDataType();
   Value lhs = operands.Tensor(0, dtype);
   Value rhs = operands.Tensor(1, dtype);
@@ -169,8 +169,8 @@ absl::Status BuildIgnoringNan(OpImporter& call) {
 // sqrt(x^2 + y^2) as greater * sqrt(1 + (lesser / greater)^2): no square is out
 // of range where the result is in it.
 absl::Status BuildHypot(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   auto magnitude = [&](int index) {
     return call.Unary<ait::AbsOp>(
         call.ToComputeType(operands.Tensor(index, call.ResultDataType())));
@@ -191,8 +191,8 @@ absl::Status BuildHypot(OpImporter& call) {
 }
 
 absl::Status BuildXLogY(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   Value x = operands.Tensor(0, call.ResultDataType());
   Value y = operands.Tensor(1, call.ResultDataType());
   Value product = call.Multiply(x, call.Unary<ait::LogOp>(y));
@@ -202,8 +202,8 @@ absl::Status BuildXLogY(OpImporter& call) {
 }
 
 absl::Status BuildLogAddExp(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   Value x = call.ToComputeType(operands.Tensor(0, call.ResultDataType()));
   Value y = call.ToComputeType(operands.Tensor(1, call.ResultDataType()));
   Value gap =
@@ -220,8 +220,8 @@ absl::Status BuildLogAddExp(OpImporter& call) {
 // one.
 template <bool kLeft>
 absl::Status BuildShift(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t bits, call.Int("other"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t bits, call.Int("other"));
   const DataType dtype = call.ResultDataType();
   if (IsFloatingPoint(dtype) || dtype == DataType::kBool)
     return Reject("shifts are supported for integers only");
@@ -247,10 +247,10 @@ absl::Status BuildShift(OpImporter& call) {
 // self + value * tensor1 * tensor2, and with a quotient.
 template <bool kDivide>
 absl::Status BuildAddC(OpImporter& call) {
-  ASSIGN_OR_RETURN(
+  AITUNE_ASSIGN_OR_RETURN(
       PointwiseOperands operands,
       PointwiseOperands::Read(call, {"self", "tensor1", "tensor2"}));
-  ASSIGN_OR_RETURN(Scalar value, call.Number("value"));
+  AITUNE_ASSIGN_OR_RETURN(Scalar value, call.Number("value"));
   auto tensor = [&](int index) {
     return call.ToComputeType(operands.Tensor(index, call.ResultDataType()));
   };
@@ -263,8 +263,9 @@ absl::Status BuildAddC(OpImporter& call) {
 }
 
 absl::Status BuildLerp(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "end", "weight"}));
+  AITUNE_ASSIGN_OR_RETURN(
+      PointwiseOperands operands,
+      PointwiseOperands::Read(call, {"self", "end", "weight"}));
   auto tensor = [&](int index) {
     return call.ToComputeType(operands.Tensor(index, call.ResultDataType()));
   };
@@ -283,7 +284,7 @@ absl::Status BuildLerp(OpImporter& call) {
 // Limits `self` by the arguments of these names; an empty name or None: no
 // limit.
 absl::Status BuildLimits(OpImporter& call, const char* low, const char* high) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const DataType dtype = call.ResultDataType();
   self = call.Convert(self, dtype);
   std::optional<Operand> bounds[2];
@@ -291,7 +292,7 @@ absl::Status BuildLimits(OpImporter& call, const char* low, const char* high) {
   bool plain = IsFloatingPoint(dtype);
   for (int i = 0; i < 2; ++i) {
     if (!*names[i] || call.IsNone(names[i])) continue;
-    ASSIGN_OR_RETURN(bounds[i], call.TensorOrNumber(names[i]));
+    AITUNE_ASSIGN_OR_RETURN(bounds[i], call.TensorOrNumber(names[i]));
     plain = plain && bounds[i]->number && bounds[i]->number->is_static();
   }
   if (plain) {

@@ -60,12 +60,12 @@ Value RepeatHeads(OpImporter& call, Value tensor, AffineExpr heads) {
 }
 
 absl::Status BuildScaledDotProduct(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value query, call.Tensor("query"));
-  ASSIGN_OR_RETURN(Value key, call.Tensor("key"));
-  ASSIGN_OR_RETURN(Value value, call.Tensor("value"));
-  ASSIGN_OR_RETURN(Value mask, call.OptionalTensor("attn_mask"));
-  ASSIGN_OR_RETURN(double dropout, call.Double("dropout_p"));
-  ASSIGN_OR_RETURN(bool is_causal, call.Bool("is_causal"));
+  AITUNE_ASSIGN_OR_RETURN(Value query, call.Tensor("query"));
+  AITUNE_ASSIGN_OR_RETURN(Value key, call.Tensor("key"));
+  AITUNE_ASSIGN_OR_RETURN(Value value, call.Tensor("value"));
+  AITUNE_ASSIGN_OR_RETURN(Value mask, call.OptionalTensor("attn_mask"));
+  AITUNE_ASSIGN_OR_RETURN(double dropout, call.Double("dropout_p"));
+  AITUNE_ASSIGN_OR_RETURN(bool is_causal, call.Bool("is_causal"));
   if (dropout != 0)
     return Reject(
         "dropout is random; call eval() on the model before exporting");
@@ -83,7 +83,7 @@ absl::Status BuildScaledDotProduct(OpImporter& call) {
   }
   double scale = 0;
   if (!call.IsNone("scale")) {
-    ASSIGN_OR_RETURN(scale, call.Double("scale"));
+    AITUNE_ASSIGN_OR_RETURN(scale, call.Double("scale"));
   } else if (std::optional<int64_t> depth =
                  call.StaticSize(call.SizesOf(query).back());
              depth && *depth > 0) {
@@ -93,7 +93,7 @@ absl::Status BuildScaledDotProduct(OpImporter& call) {
   }
   bool grouped = false;
   if (call.Find("enable_gqa")) {
-    ASSIGN_OR_RETURN(grouped, call.Bool("enable_gqa"));
+    AITUNE_ASSIGN_OR_RETURN(grouped, call.Bool("enable_gqa"));
   }
   if (grouped) {
     if (call.RankOf(query) < 3 || call.RankOf(key) < 3 ||
@@ -120,13 +120,13 @@ struct SelfAttention {
 absl::StatusOr<SelfAttention> ReadSelfAttention(OpImporter& call,
                                                 const char* heads_name) {
   SelfAttention attention;
-  ASSIGN_OR_RETURN(attention.embedding, call.Int("embed_dim"));
-  ASSIGN_OR_RETURN(attention.heads, call.Int(heads_name));
-  ASSIGN_OR_RETURN(attention.qkv_weight, call.Tensor("qkv_weight"));
-  ASSIGN_OR_RETURN(attention.qkv_bias, call.OptionalTensor("qkv_bias"));
-  ASSIGN_OR_RETURN(attention.out_weight, call.Tensor("proj_weight"));
-  ASSIGN_OR_RETURN(attention.out_bias, call.OptionalTensor("proj_bias"));
-  ASSIGN_OR_RETURN(Value mask, call.OptionalTensor("mask"));
+  AITUNE_ASSIGN_OR_RETURN(attention.embedding, call.Int("embed_dim"));
+  AITUNE_ASSIGN_OR_RETURN(attention.heads, call.Int(heads_name));
+  AITUNE_ASSIGN_OR_RETURN(attention.qkv_weight, call.Tensor("qkv_weight"));
+  AITUNE_ASSIGN_OR_RETURN(attention.qkv_bias, call.OptionalTensor("qkv_bias"));
+  AITUNE_ASSIGN_OR_RETURN(attention.out_weight, call.Tensor("proj_weight"));
+  AITUNE_ASSIGN_OR_RETURN(attention.out_bias, call.OptionalTensor("proj_bias"));
+  AITUNE_ASSIGN_OR_RETURN(Value mask, call.OptionalTensor("mask"));
   if (attention.heads < 1 || attention.embedding % attention.heads != 0) {
     return Reject(absl::StrCat(attention.heads, " heads don't divide ",
                                attention.embedding, " channels"));
@@ -134,7 +134,7 @@ absl::StatusOr<SelfAttention> ReadSelfAttention(OpImporter& call,
   if (mask) {
     int64_t kind = call.RankOf(mask) == 2 ? 0 : 2;
     if (!call.IsNone("mask_type")) {
-      ASSIGN_OR_RETURN(kind, call.Int("mask_type"));
+      AITUNE_ASSIGN_OR_RETURN(kind, call.Int("mask_type"));
     }
     // Here true (or any number but 0) takes a position out.
     mask = call.LogicalNot(call.Convert(mask, DataType::kBool));
@@ -188,44 +188,44 @@ absl::Status CheckSequence(OpImporter& call, Value x,
 }
 
 absl::Status BuildMultiHeadAttention(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value query, call.Tensor("query"));
-  ASSIGN_OR_RETURN(Value key, call.Tensor("key"));
-  ASSIGN_OR_RETURN(Value value, call.Tensor("value"));
-  ASSIGN_OR_RETURN(SelfAttention attention,
-                   ReadSelfAttention(call, "num_head"));
-  RETURN_IF_ERROR(CheckSequence(call, query, attention));
+  AITUNE_ASSIGN_OR_RETURN(Value query, call.Tensor("query"));
+  AITUNE_ASSIGN_OR_RETURN(Value key, call.Tensor("key"));
+  AITUNE_ASSIGN_OR_RETURN(Value value, call.Tensor("value"));
+  AITUNE_ASSIGN_OR_RETURN(SelfAttention attention,
+                          ReadSelfAttention(call, "num_head"));
+  AITUNE_RETURN_IF_ERROR(CheckSequence(call, query, attention));
   if (query != key || query != value)
     return Reject("query, key and value are different tensors");
   const bool wants_weights =
       call.op().results.size() > 1 && call.IsResultUsed(1);
   Value weights;
-  RETURN_IF_ERROR(call.SetResult(AttendToSelf(
+  AITUNE_RETURN_IF_ERROR(call.SetResult(AttendToSelf(
       call, attention, query, wants_weights ? &weights : nullptr)));
   if (!wants_weights) return absl::OkStatus();
-  ASSIGN_OR_RETURN(bool average, call.Bool("average_attn_weights"));
+  AITUNE_ASSIGN_OR_RETURN(bool average, call.Bool("average_attn_weights"));
   if (average)
     weights = call.Squeeze(call.Reduce<ait::MeanOp>(weights, {1}), {1});
   return call.SetResult(weights, 1);
 }
 
 absl::Status BuildEncoderLayer(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value src, call.Tensor("src"));
-  ASSIGN_OR_RETURN(SelfAttention attention,
-                   ReadSelfAttention(call, "num_heads"));
-  RETURN_IF_ERROR(CheckSequence(call, src, attention));
-  ASSIGN_OR_RETURN(bool use_gelu, call.Bool("use_gelu"));
-  ASSIGN_OR_RETURN(bool norm_first, call.Bool("norm_first"));
-  ASSIGN_OR_RETURN(double eps, call.Double("eps"));
+  AITUNE_ASSIGN_OR_RETURN(Value src, call.Tensor("src"));
+  AITUNE_ASSIGN_OR_RETURN(SelfAttention attention,
+                          ReadSelfAttention(call, "num_heads"));
+  AITUNE_RETURN_IF_ERROR(CheckSequence(call, src, attention));
+  AITUNE_ASSIGN_OR_RETURN(bool use_gelu, call.Bool("use_gelu"));
+  AITUNE_ASSIGN_OR_RETURN(bool norm_first, call.Bool("norm_first"));
+  AITUNE_ASSIGN_OR_RETURN(double eps, call.Double("eps"));
   Value norm_weights[2], norm_biases[2], ffn_weights[2], ffn_biases[2];
   for (int i = 0; i < 2; ++i) {
-    ASSIGN_OR_RETURN(norm_weights[i],
-                     call.Tensor(absl::StrCat("norm_weight_", i + 1)));
-    ASSIGN_OR_RETURN(norm_biases[i],
-                     call.Tensor(absl::StrCat("norm_bias_", i + 1)));
-    ASSIGN_OR_RETURN(ffn_weights[i],
-                     call.Tensor(absl::StrCat("ffn_weight_", i + 1)));
-    ASSIGN_OR_RETURN(ffn_biases[i],
-                     call.Tensor(absl::StrCat("ffn_bias_", i + 1)));
+    AITUNE_ASSIGN_OR_RETURN(norm_weights[i],
+                            call.Tensor(absl::StrCat("norm_weight_", i + 1)));
+    AITUNE_ASSIGN_OR_RETURN(norm_biases[i],
+                            call.Tensor(absl::StrCat("norm_bias_", i + 1)));
+    AITUNE_ASSIGN_OR_RETURN(ffn_weights[i],
+                            call.Tensor(absl::StrCat("ffn_weight_", i + 1)));
+    AITUNE_ASSIGN_OR_RETURN(ffn_biases[i],
+                            call.Tensor(absl::StrCat("ffn_bias_", i + 1)));
     if (call.RankOf(ffn_weights[i]) != 2)
       return Reject("weights of rank 2 are expected");
   }

@@ -13,8 +13,8 @@ using mlir::Value;
 // torch.matmul: vectors gain an axis of size 1 that the result loses again.
 absl::Status BuildMatmul(OpImporter& call, const char* lhs_name,
                          const char* rhs_name) {
-  ASSIGN_OR_RETURN(Value lhs, call.Tensor(lhs_name));
-  ASSIGN_OR_RETURN(Value rhs, call.Tensor(rhs_name));
+  AITUNE_ASSIGN_OR_RETURN(Value lhs, call.Tensor(lhs_name));
+  AITUNE_ASSIGN_OR_RETURN(Value rhs, call.Tensor(rhs_name));
   if (call.RankOf(lhs) == 0 || call.RankOf(rhs) == 0)
     return Reject("a tensor of rank 0 can't be multiplied as a matrix");
   if (!IsFloatingPoint(call.ResultDataType()))
@@ -31,9 +31,9 @@ absl::Status BuildMatmul(OpImporter& call, const char* lhs_name,
 }
 
 absl::Status BuildLinear(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
-  ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
-  ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
+  AITUNE_ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
   if (call.RankOf(input) == 0 || call.RankOf(weight) == 0 ||
       call.RankOf(weight) > 2) {
     return Reject(
@@ -48,9 +48,9 @@ absl::Status BuildLinear(OpImporter& call) {
 // beta * self + alpha * product. Without self's part when beta is 0: ATen then
 // ignores even NaN.
 absl::Status SetScaledSum(OpImporter& call, Value product) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Scalar alpha, call.Number("alpha"));
-  ASSIGN_OR_RETURN(Scalar beta, call.Number("beta"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Scalar alpha, call.Number("alpha"));
+  AITUNE_ASSIGN_OR_RETURN(Scalar beta, call.Number("beta"));
   auto scale = [&](Value value, const Scalar& factor) {
     if (factor.is_static() && factor.AsDouble() == 1) return value;
     return call.Multiply(call.ToComputeType(value), factor);
@@ -62,8 +62,8 @@ absl::Status SetScaledSum(OpImporter& call, Value product) {
 
 absl::Status BuildAddProduct(OpImporter& call, const char* lhs_name,
                              const char* rhs_name, bool sum_batches) {
-  ASSIGN_OR_RETURN(Value lhs, call.Tensor(lhs_name));
-  ASSIGN_OR_RETURN(Value rhs, call.Tensor(rhs_name));
+  AITUNE_ASSIGN_OR_RETURN(Value lhs, call.Tensor(lhs_name));
+  AITUNE_ASSIGN_OR_RETURN(Value rhs, call.Tensor(rhs_name));
   if (!IsFloatingPoint(call.ResultDataType()))
     return Reject("products of integer matrices are not supported");
   if (call.RankOf(lhs) < 2) return Reject("a matrix is expected");
@@ -79,8 +79,8 @@ absl::Status BuildAddProduct(OpImporter& call, const char* lhs_name,
 
 // outer, ger: a column times a row, which needs no contraction.
 absl::Status BuildOuter(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value other, call.Tensor("vec2"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value other, call.Tensor("vec2"));
   if (call.RankOf(self) != 1 || call.RankOf(other) != 1)
     return Reject("two vectors are expected");
   return call.SetResult(
@@ -88,8 +88,8 @@ absl::Status BuildOuter(OpImporter& call) {
 }
 
 absl::Status BuildAddr(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value vec1, call.Tensor("vec1"));
-  ASSIGN_OR_RETURN(Value vec2, call.Tensor("vec2"));
+  AITUNE_ASSIGN_OR_RETURN(Value vec1, call.Tensor("vec1"));
+  AITUNE_ASSIGN_OR_RETURN(Value vec2, call.Tensor("vec2"));
   if (call.RankOf(vec1) != 1 || call.RankOf(vec2) != 1)
     return Reject("two vectors are expected");
   return SetScaledSum(
@@ -97,10 +97,12 @@ absl::Status BuildAddr(OpImporter& call) {
 }
 
 absl::Status BuildTensordot(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value lhs, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value rhs, call.Tensor("other"));
-  ASSIGN_OR_RETURN(SmallVector<int64_t> lhs_dims, call.Ints("dims_self"));
-  ASSIGN_OR_RETURN(SmallVector<int64_t> rhs_dims, call.Ints("dims_other"));
+  AITUNE_ASSIGN_OR_RETURN(Value lhs, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value rhs, call.Tensor("other"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> lhs_dims,
+                          call.Ints("dims_self"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> rhs_dims,
+                          call.Ints("dims_other"));
   if (lhs_dims.size() != rhs_dims.size())
     return Reject("dims_self and dims_other differ in length");
   if (!IsFloatingPoint(call.ResultDataType()))
@@ -131,8 +133,8 @@ absl::Status BuildTensordot(OpImporter& call) {
                                                         ? Sizes{columns, rows}
                                                         : Sizes{rows, columns});
   };
-  ASSIGN_OR_RETURN(Value left, to_matrix(lhs, lhs_dims, false));
-  ASSIGN_OR_RETURN(Value right, to_matrix(rhs, rhs_dims, true));
+  AITUNE_ASSIGN_OR_RETURN(Value left, to_matrix(lhs, lhs_dims, false));
+  AITUNE_ASSIGN_OR_RETURN(Value right, to_matrix(rhs, rhs_dims, true));
   return call.SetResult(
       call.Reshape(call.Matmul(left, right), call.ResultSizes()));
 }

@@ -123,9 +123,9 @@ absl::Status ReadNamedPadding(OpImporter& call, const std::string& mode,
 
 absl::Status BuildConvolution(OpImporter& call, bool transposed) {
   Convolution convolution;
-  ASSIGN_OR_RETURN(convolution.input, call.Tensor("input"));
-  ASSIGN_OR_RETURN(convolution.filter, call.Tensor("weight"));
-  ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
+  AITUNE_ASSIGN_OR_RETURN(convolution.input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(convolution.filter, call.Tensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
   const int64_t rank = call.RankOf(convolution.filter);
   const int64_t spatial = rank - 2;
   if (spatial < 1 || spatial > 3)
@@ -143,23 +143,23 @@ absl::Status BuildConvolution(OpImporter& call, bool transposed) {
   }
   convolution.transposed = transposed;
   if (call.Find("transposed")) {
-    ASSIGN_OR_RETURN(convolution.transposed, call.Bool("transposed"));
+    AITUNE_ASSIGN_OR_RETURN(convolution.transposed, call.Bool("transposed"));
   }
-  ASSIGN_OR_RETURN(convolution.stride, call.Ints("stride", spatial));
-  ASSIGN_OR_RETURN(convolution.dilation, call.Ints("dilation", spatial));
-  ASSIGN_OR_RETURN(convolution.groups, call.Int("groups"));
+  AITUNE_ASSIGN_OR_RETURN(convolution.stride, call.Ints("stride", spatial));
+  AITUNE_ASSIGN_OR_RETURN(convolution.dilation, call.Ints("dilation", spatial));
+  AITUNE_ASSIGN_OR_RETURN(convolution.groups, call.Int("groups"));
   convolution.output_padding.assign(spatial, 0);
   if (call.Find("output_padding")) {
-    ASSIGN_OR_RETURN(convolution.output_padding,
-                     call.Ints("output_padding", spatial));
+    AITUNE_ASSIGN_OR_RETURN(convolution.output_padding,
+                            call.Ints("output_padding", spatial));
   }
   if (!convolution.transposed) convolution.output_padding.assign(spatial, 0);
   const Argument* padding = call.Find("padding");
   if (padding && std::holds_alternative<std::string>(*padding)) {
-    RETURN_IF_ERROR(
+    AITUNE_RETURN_IF_ERROR(
         ReadNamedPadding(call, std::get<std::string>(*padding), convolution));
   } else {
-    ASSIGN_OR_RETURN(convolution.padding, call.Ints("padding", spatial));
+    AITUNE_ASSIGN_OR_RETURN(convolution.padding, call.Ints("padding", spatial));
   }
   const Sizes result_sizes = call.ResultSizes();
   if (static_cast<int64_t>(result_sizes.size()) !=
@@ -171,7 +171,7 @@ absl::Status BuildConvolution(OpImporter& call, bool transposed) {
 
   Value result;
   if (spatial == 3) {
-    ASSIGN_OR_RETURN(result, Convolve3d(call, convolution));
+    AITUNE_ASSIGN_OR_RETURN(result, Convolve3d(call, convolution));
   } else {
     result = spatial == 2 ? Convolve2d(call, convolution)
                           : Convolve1d(call, convolution);

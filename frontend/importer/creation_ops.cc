@@ -17,7 +17,7 @@ absl::Status BuildFull(OpImporter& call) {
   const char* name = call.Find("fill_value") ? "fill_value"
                      : call.Find("value")    ? "value"
                                              : "s";
-  ASSIGN_OR_RETURN(Operand value, call.TensorOrNumber(name));
+  AITUNE_ASSIGN_OR_RETURN(Operand value, call.TensorOrNumber(name));
   return call.SetResult(
       call.Materialize(value, call.ResultDataType(), call.ResultSizes()));
 }
@@ -25,7 +25,8 @@ absl::Status BuildFull(OpImporter& call) {
 // prim::NumToTensor, aten::tensor: a number as a tensor of rank 0.
 absl::Status BuildScalarTensor(OpImporter& call) {
   if (call.op().arguments.empty()) return Reject("the call has no argument");
-  ASSIGN_OR_RETURN(Scalar number, call.Number(call.op().argument_names[0]));
+  AITUNE_ASSIGN_OR_RETURN(Scalar number,
+                          call.Number(call.op().argument_names[0]));
   return SetFull(call, number);
 }
 
@@ -34,10 +35,10 @@ absl::Status BuildArange(OpImporter& call) {
     return Reject("a result of rank 1 is expected");
   Scalar start = 0, step = 1;
   if (call.Find("start")) {
-    ASSIGN_OR_RETURN(start, call.Number("start"));
+    AITUNE_ASSIGN_OR_RETURN(start, call.Number("start"));
   }
   if (call.Find("step")) {
-    ASSIGN_OR_RETURN(step, call.Number("step"));
+    AITUNE_ASSIGN_OR_RETURN(step, call.Number("step"));
   }
   if (!step.is_static())
     return Reject(
@@ -52,9 +53,9 @@ absl::Status BuildArange(OpImporter& call) {
 }
 
 absl::Status BuildLinspace(OpImporter& call) {
-  ASSIGN_OR_RETURN(double start, call.Double("start"));
-  ASSIGN_OR_RETURN(double end, call.Double("end"));
-  ASSIGN_OR_RETURN(int64_t steps, call.Int("steps"));
+  AITUNE_ASSIGN_OR_RETURN(double start, call.Double("start"));
+  AITUNE_ASSIGN_OR_RETURN(double end, call.Double("end"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t steps, call.Int("steps"));
   if (!IsFloatingPoint(call.ResultDataType()))
     return Reject("linspace of integers is not supported");
   const double step =

@@ -85,16 +85,18 @@ class Einsum {
   explicit Einsum(OpImporter& call) : call_(call) {}
 
   absl::Status Build() {
-    ASSIGN_OR_RETURN(std::string text, call_.String("equation"));
-    ASSIGN_OR_RETURN(SmallVector<Value> tensors, call_.Tensors("tensors"));
-    ASSIGN_OR_RETURN(Equation equation, Parse(text));
+    AITUNE_ASSIGN_OR_RETURN(std::string text, call_.String("equation"));
+    AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> tensors,
+                            call_.Tensors("tensors"));
+    AITUNE_ASSIGN_OR_RETURN(Equation equation, Parse(text));
     if (equation.inputs.size() != tensors.size())
       return Reject("the equation doesn't name each operand");
     std::vector<Term> terms;
     for (size_t i = 0; i < tensors.size(); ++i) {
       if (!tensors[i]) return Reject("an operand is None");
-      ASSIGN_OR_RETURN(Labels labels, ReadLabels(equation.inputs[i],
-                                                 call_.RankOf(tensors[i])));
+      AITUNE_ASSIGN_OR_RETURN(
+          Labels labels,
+          ReadLabels(equation.inputs[i], call_.RankOf(tensors[i])));
       for (Label label : labels) {
         if (llvm::count(labels, label) > 1)
           return Reject(
@@ -105,7 +107,7 @@ class Einsum {
     }
     if (!IsFloatingPoint(call_.ResultDataType()))
       return Reject("products of integers are not supported");
-    ASSIGN_OR_RETURN(Labels output, OutputLabels(equation, terms));
+    AITUNE_ASSIGN_OR_RETURN(Labels output, OutputLabels(equation, terms));
     Term result = terms[0];
     for (size_t i = 1; i < terms.size(); ++i) {
       Labels kept = output;
@@ -158,7 +160,7 @@ class Einsum {
     int64_t letters = 0;
     for (char c : equation.output) letters += c != '.';
     const bool dots = equation.output.find('.') != std::string::npos;
-    ASSIGN_OR_RETURN(
+    AITUNE_ASSIGN_OR_RETURN(
         output, ReadLabels(equation.output, letters + (dots ? ellipsis : 0)));
     for (Label label : output) {
       if (llvm::count(output, label) > 1)
@@ -267,10 +269,10 @@ absl::Status BuildEinsum(OpImporter& call) { return Einsum(call).Build(); }
 
 // Three operands: result[..., o] = x1[..., i] weight[o, i, j] x2[..., j].
 absl::Status BuildBilinear(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value x1, call.Tensor("input1"));
-  ASSIGN_OR_RETURN(Value x2, call.Tensor("input2"));
-  ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
-  ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
+  AITUNE_ASSIGN_OR_RETURN(Value x1, call.Tensor("input1"));
+  AITUNE_ASSIGN_OR_RETURN(Value x2, call.Tensor("input2"));
+  AITUNE_ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
   if (call.RankOf(weight) != 3 || call.RankOf(x1) < 1 ||
       call.RankOf(x2) != call.RankOf(x1)) {
     return Reject("two inputs of one rank and a weight of rank 3 are expected");

@@ -44,17 +44,18 @@ class TraceChecker {
       ranges_.emplace_back(symbol.min, symbol.max);
     }
     for (size_t id = 0; id < trace_.values.size(); ++id)
-      RETURN_IF_ERROR(CheckValue(id));
+      AITUNE_RETURN_IF_ERROR(CheckValue(id));
     for (ValueId id : trace_.inputs) {
-      RETURN_IF_ERROR(CheckId(id, "the inputs"));
+      AITUNE_RETURN_IF_ERROR(CheckId(id, "the inputs"));
       if (trace_.values[id].kind != TraceValue::Kind::kTensor) {
         return Malformed(absl::StrCat("input value ", id, " is no tensor"));
       }
-      RETURN_IF_ERROR(Define(id));
+      AITUNE_RETURN_IF_ERROR(Define(id));
     }
-    for (size_t i = 0; i < trace_.ops.size(); ++i) RETURN_IF_ERROR(CheckOp(i));
+    for (size_t i = 0; i < trace_.ops.size(); ++i)
+      AITUNE_RETURN_IF_ERROR(CheckOp(i));
     for (ValueId id : trace_.outputs) {
-      RETURN_IF_ERROR(CheckId(id, "the outputs"));
+      AITUNE_RETURN_IF_ERROR(CheckId(id, "the outputs"));
       if (!IsAvailable(id))
         return Malformed(
             absl::StrCat("output value ", id, " is never produced"));
@@ -92,7 +93,7 @@ class TraceChecker {
         return Malformed(absl::StrCat("symbol s", size.symbol(), " of ", where,
                                       " doesn't exist"));
       default:
-        RETURN_IF_ERROR(CheckSize(size.lhs(), where));
+        AITUNE_RETURN_IF_ERROR(CheckSize(size.lhs(), where));
         return CheckSize(size.rhs(), where);
     }
   }
@@ -102,7 +103,7 @@ class TraceChecker {
     const std::string where = absl::StrCat("value ", id);
     if (value.kind == TraceValue::Kind::kOpaque) return absl::OkStatus();
     for (const SizeExpression& size : value.type.sizes) {
-      RETURN_IF_ERROR(CheckSize(size, where));
+      AITUNE_RETURN_IF_ERROR(CheckSize(size, where));
       const std::optional<int64_t> constant = size.constant();
       if (constant && *constant < 0)
         return Malformed(absl::StrCat(where, " has a negative size"));
@@ -146,19 +147,19 @@ class TraceChecker {
                                           " before it is produced"));
         }
       });
-      RETURN_IF_ERROR(status);
+      AITUNE_RETURN_IF_ERROR(status);
       if (const auto* size = std::get_if<SizeExpression>(&argument))
-        RETURN_IF_ERROR(CheckSize(*size, where));
+        AITUNE_RETURN_IF_ERROR(CheckSize(*size, where));
       if (const auto* sizes =
               std::get_if<std::vector<SizeExpression>>(&argument)) {
         for (const SizeExpression& size : *sizes)
-          RETURN_IF_ERROR(CheckSize(size, where));
+          AITUNE_RETURN_IF_ERROR(CheckSize(size, where));
       }
     }
     for (ValueId id : op.results) {
       if (id == -1) continue;  // Left undefined by the call.
-      RETURN_IF_ERROR(CheckId(id, where));
-      RETURN_IF_ERROR(Define(id));
+      AITUNE_RETURN_IF_ERROR(CheckId(id, where));
+      AITUNE_RETURN_IF_ERROR(Define(id));
     }
     return absl::OkStatus();
   }
@@ -288,8 +289,8 @@ class ModuleImporter {
     if (!build)
       return Reject(absl::StrCat("the importer has no builder for ", op.name));
     OpImporter call(state, op, location);
-    RETURN_IF_ERROR((*build)(call));
-    RETURN_IF_ERROR(call.status());
+    AITUNE_RETURN_IF_ERROR((*build)(call));
+    AITUNE_RETURN_IF_ERROR(call.status());
     for (ValueId id : op.results) {
       if (id >= 0 && state.IsUsed(id) && !state.Value(id))
         return Reject("the importer's builder left a result without a value");
@@ -359,7 +360,7 @@ class ModuleImporter {
 absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> ImportTrace(
     const Trace& trace, mlir::MLIRContext& context, ImportReport* report,
     const ImportOptions& options) {
-  RETURN_IF_ERROR(TraceChecker(trace).Check());
+  AITUNE_RETURN_IF_ERROR(TraceChecker(trace).Check());
   context.loadDialect<ait::AitDialect, mlir::func::FuncDialect>();
   ImportReport unread;
   return ModuleImporter(trace, context, report ? *report : unread, options)

@@ -24,9 +24,9 @@ absl::StatusOr<Value> ToIndex(OpImporter& call, Value index) {
 }
 
 absl::Status BuildEmbedding(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
-  ASSIGN_OR_RETURN(Value raw, call.Tensor("indices"));
-  ASSIGN_OR_RETURN(Value indices, ToIndex(call, raw));
+  AITUNE_ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(Value raw, call.Tensor("indices"));
+  AITUNE_ASSIGN_OR_RETURN(Value indices, ToIndex(call, raw));
   if (call.RankOf(weight) != 2) return Reject("the weight is not a matrix");
   indices = call.CheckIndex(indices, call.SizesOf(weight)[0]);
   Sizes sizes = call.SizesOf(indices);
@@ -37,12 +37,12 @@ absl::Status BuildEmbedding(OpImporter& call) {
 }
 
 absl::Status BuildIndexSelect(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value raw, call.Tensor("index"));
-  ASSIGN_OR_RETURN(Value index, ToIndex(call, raw));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value raw, call.Tensor("index"));
+  AITUNE_ASSIGN_OR_RETURN(Value index, ToIndex(call, raw));
   if (call.RankOf(self) == 0)
     return Reject("a tensor of rank 0 has no axis to pick along");
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
   if (call.RankOf(index) == 0) index = call.Unsqueeze(index, 0);
   index = call.CheckIndex(index, call.SizesOf(self)[dim]);
   return call.SetResult(call.IndexSelect(self, dim, index));
@@ -55,7 +55,7 @@ absl::Status SetGather(OpImporter& call, Value self, Value index, int64_t dim) {
     if (axis != dim)
       self = call.Slice(self, axis, call.Constant(0), sizes[axis]);
   }
-  RETURN_IF_ERROR(call.status());
+  AITUNE_RETURN_IF_ERROR(call.status());
   index = call.CheckIndex(index, call.SizesOf(self)[dim]);
   return call.SetResult(ait::GatherOp::create(
       call.builder(), call.location(),
@@ -63,20 +63,20 @@ absl::Status SetGather(OpImporter& call, Value self, Value index, int64_t dim) {
 }
 
 absl::Status BuildGather(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value raw, call.Tensor("index"));
-  ASSIGN_OR_RETURN(Value index, ToIndex(call, raw));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value raw, call.Tensor("index"));
+  AITUNE_ASSIGN_OR_RETURN(Value index, ToIndex(call, raw));
   const int64_t rank = call.RankOf(self);
   if (rank == 0 || call.RankOf(index) != rank)
     return Reject("input and index differ in rank");
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
   return SetGather(call, self, index, dim);
 }
 
 absl::Status BuildTakeAlongDim(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value raw, call.Tensor("indices"));
-  ASSIGN_OR_RETURN(Value index, ToIndex(call, raw));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value raw, call.Tensor("indices"));
+  AITUNE_ASSIGN_OR_RETURN(Value index, ToIndex(call, raw));
   if (call.IsNone("dim")) {
     self = call.Reshape(self, {call.Product(call.SizesOf(self))});
     index = call.Reshape(index, {call.Product(call.SizesOf(index))});
@@ -86,7 +86,7 @@ absl::Status BuildTakeAlongDim(OpImporter& call) {
     return Reject("input and indices differ in rank");
   int64_t dim = 0;
   if (!call.IsNone("dim")) {
-    ASSIGN_OR_RETURN(dim, call.Dim("dim", rank));
+    AITUNE_ASSIGN_OR_RETURN(dim, call.Dim("dim", rank));
   }
   Sizes self_sizes = call.SizesOf(self), index_sizes = call.SizesOf(index);
   self_sizes[dim] = index_sizes[dim] = call.Constant(1);
@@ -141,8 +141,8 @@ Value PickFromFront(OpImporter& call, Value self,
 }
 
 absl::Status BuildIndex(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(SmallVector<Value> given, call.Tensors("indices"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> given, call.Tensors("indices"));
   const int64_t rank = call.RankOf(self);
   if (static_cast<int64_t>(given.size()) > rank)
     return Reject("there are more indices than axes");
@@ -155,7 +155,7 @@ absl::Status BuildIndex(OpImporter& call) {
     }
     if (call.DataTypeOf(given[axis]) == DataType::kUInt8)
       return Reject("a tensor of uint8 is a mask");
-    ASSIGN_OR_RETURN(Value index, ToIndex(call, given[axis]));
+    AITUNE_ASSIGN_OR_RETURN(Value index, ToIndex(call, given[axis]));
     indexed.push_back(axis);
     indices.push_back(index);
   }
@@ -187,10 +187,10 @@ absl::Status BuildIndex(OpImporter& call) {
 
 // x[mask] = values, where all chosen elements, or rows, get the same.
 absl::Status BuildIndexPut(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(SmallVector<Value> given, call.Tensors("indices"));
-  ASSIGN_OR_RETURN(Value values, call.Tensor("values"));
-  ASSIGN_OR_RETURN(const bool accumulate, call.Bool("accumulate"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> given, call.Tensors("indices"));
+  AITUNE_ASSIGN_OR_RETURN(Value values, call.Tensor("values"));
+  AITUNE_ASSIGN_OR_RETURN(const bool accumulate, call.Bool("accumulate"));
   if (accumulate) return Reject("accumulate=True is not supported");
   // Axes before the mask's are taken whole.
   int64_t before = 0;
@@ -214,16 +214,16 @@ absl::Status BuildIndexPut(OpImporter& call) {
 }
 
 absl::Status BuildTake(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value raw, call.Tensor("index"));
-  ASSIGN_OR_RETURN(Value index, ToIndex(call, raw));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value raw, call.Tensor("index"));
+  AITUNE_ASSIGN_OR_RETURN(Value index, ToIndex(call, raw));
   Value flat = call.Reshape(self, {call.Product(call.SizesOf(self))});
   return call.SetResult(PickFromFront(call, flat, {index}));
 }
 
 absl::Status BuildOneHot(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t classes, call.Int("num_classes"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t classes, call.Int("num_classes"));
   if (classes < 0) return Reject("the number of classes depends on data");
   Sizes sizes = call.SizesOf(self);
   sizes.push_back(call.Constant(classes));
@@ -237,8 +237,8 @@ absl::Status BuildOneHot(OpImporter& call) {
 // triu and tril: zeros below or above a diagonal.
 template <bool kUpper>
 absl::Status BuildTriangle(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t diagonal, call.Int("diagonal"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t diagonal, call.Int("diagonal"));
   const Sizes sizes = call.SizesOf(self);
   const size_t rank = sizes.size();
   if (rank < 2) return Reject("a matrix is expected");

@@ -17,7 +17,7 @@ using mlir::Value;
 // The list argument with every tensor in the result's dtype, none None. ATen
 // lets an empty tensor of rank 1 join anything; such are left out.
 absl::StatusOr<SmallVector<Value>> ReadParts(OpImporter& call) {
-  ASSIGN_OR_RETURN(SmallVector<Value> tensors, call.Tensors("tensors"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> tensors, call.Tensors("tensors"));
   SmallVector<Value> parts;
   for (Value tensor : tensors) {
     if (!tensor) return Reject("a tensor is None");
@@ -31,17 +31,19 @@ absl::StatusOr<SmallVector<Value>> ReadParts(OpImporter& call) {
 }
 
 absl::Status BuildCat(OpImporter& call) {
-  ASSIGN_OR_RETURN(SmallVector<Value> parts, ReadParts(call));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> parts, ReadParts(call));
   if (call.RankOf(parts[0]) == 0)
     return Reject("tensors of rank 0 can't be joined");
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim(call.Find("dim") ? "dim" : "axis",
-                                         call.RankOf(parts[0])));
+  AITUNE_ASSIGN_OR_RETURN(
+      int64_t dim,
+      call.Dim(call.Find("dim") ? "dim" : "axis", call.RankOf(parts[0])));
   return call.SetResult(call.Concat(parts, dim));
 }
 
 absl::Status BuildStack(OpImporter& call) {
-  ASSIGN_OR_RETURN(SmallVector<Value> parts, ReadParts(call));
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(parts[0]) + 1));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> parts, ReadParts(call));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim,
+                          call.Dim("dim", call.RankOf(parts[0]) + 1));
   for (Value& part : parts) {
     if (dim > call.RankOf(part)) return Reject("the tensors differ in rank");
     part = call.Unsqueeze(part, dim);
@@ -53,7 +55,7 @@ absl::Status BuildStack(OpImporter& call) {
 // `rank` axes are there.
 absl::Status BuildStackAlong(OpImporter& call, int64_t dim, int64_t rank,
                              bool columns) {
-  ASSIGN_OR_RETURN(SmallVector<Value> parts, ReadParts(call));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> parts, ReadParts(call));
   for (Value& part : parts) {
     while (call.RankOf(part) < rank) {
       // A vector becomes a row, or a column where columns are joined.
@@ -76,7 +78,7 @@ struct Padding {
 
 absl::StatusOr<Padding> ReadPadding(OpImporter& call, const char* name,
                                     int64_t rank) {
-  ASSIGN_OR_RETURN(SmallVector<int64_t> pad, call.Ints(name));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> pad, call.Ints(name));
   if (pad.size() % 2 != 0 || static_cast<int64_t>(pad.size()) > 2 * rank) {
     return Reject(absl::StrCat("argument '", name, "' has ", pad.size(),
                                " numbers for a tensor of rank ", rank));
@@ -126,18 +128,19 @@ Value PadByIndex(OpImporter& call, Value value, const Padding& padding,
 
 absl::Status PadWith(OpImporter& call, const char* name,
                      std::optional<PadMode> mode) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Padding padding, ReadPadding(call, name, call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Padding padding,
+                          ReadPadding(call, name, call.RankOf(self)));
   if (mode) return call.SetResult(PadByIndex(call, self, padding, *mode));
   double value = 0;
   if (!call.IsNone("value")) {
-    ASSIGN_OR_RETURN(value, call.Double("value"));
+    AITUNE_ASSIGN_OR_RETURN(value, call.Double("value"));
   }
   return call.SetResult(call.Pad(self, padding.low, padding.high, value));
 }
 
 absl::Status BuildPad(OpImporter& call) {
-  ASSIGN_OR_RETURN(std::string mode, call.String("mode"));
+  AITUNE_ASSIGN_OR_RETURN(std::string mode, call.String("mode"));
   if (mode == "constant") return PadWith(call, "pad", std::nullopt);
   if (mode == "reflect") return PadWith(call, "pad", PadMode::kReflect);
   if (mode == "replicate") return PadWith(call, "pad", PadMode::kReplicate);
@@ -148,8 +151,8 @@ absl::Status BuildPad(OpImporter& call) {
 // ---- Repetition ----
 
 absl::Status BuildRepeat(OpImporter& call, const char* name) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Sizes repeats, call.SizeList(name));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Sizes repeats, call.SizeList(name));
   Sizes sizes = call.SizesOf(self);
   while (repeats.size() < sizes.size())
     repeats.insert(repeats.begin(), call.Constant(1));
@@ -175,13 +178,13 @@ absl::Status BuildRepeat(OpImporter& call, const char* name) {
 }
 
 absl::Status BuildRepeatInterleave(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(AffineExpr repeats, call.Size("repeats"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(AffineExpr repeats, call.Size("repeats"));
   int64_t dim = 0;
   if (call.IsNone("dim")) {
     self = call.Reshape(self, {call.Product(call.SizesOf(self))});
   } else {
-    ASSIGN_OR_RETURN(dim, call.Dim("dim", call.RankOf(self)));
+    AITUNE_ASSIGN_OR_RETURN(dim, call.Dim("dim", call.RankOf(self)));
   }
   if (call.RankOf(self) == 0)
     return Reject("a tensor of rank 0 has no axis to repeat along");
@@ -208,9 +211,9 @@ Value Roll(OpImporter& call, Value value, int64_t dim, int64_t shift) {
 }
 
 absl::Status BuildRoll(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(SmallVector<int64_t> shifts, call.Ints("shifts"));
-  ASSIGN_OR_RETURN(SmallVector<int64_t> dims, call.Ints("dims"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> shifts, call.Ints("shifts"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> dims, call.Ints("dims"));
   const int64_t rank = call.RankOf(self);
   if (dims.empty() && shifts.size() == 1) {
     Value flat = call.Reshape(self, {call.Product(call.SizesOf(self))});
@@ -228,14 +231,14 @@ absl::Status BuildRoll(OpImporter& call) {
 }
 
 absl::Status BuildFlip(OpImporter& call, std::optional<int64_t> axis) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   SmallVector<int64_t> dims;
   if (axis) {
     if (*axis >= call.RankOf(self))
       return Reject("the tensor has too few axes");
     dims = {*axis};
   } else {
-    ASSIGN_OR_RETURN(
+    AITUNE_ASSIGN_OR_RETURN(
         dims, call.Dims("dims", call.RankOf(self), /*empty_is_all=*/false));
   }
   if (dims.empty()) return call.SetResult(self);
@@ -246,13 +249,13 @@ absl::Status BuildFlip(OpImporter& call, std::optional<int64_t> axis) {
 // ---- Differences of neighbours ----
 
 absl::Status BuildDiff(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t times, call.Int("n"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t times, call.Int("n"));
   if (call.RankOf(self) == 0)
     return Reject("a tensor of rank 0 has no neighbours");
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
-  ASSIGN_OR_RETURN(Value before, call.OptionalTensor("prepend"));
-  ASSIGN_OR_RETURN(Value after, call.OptionalTensor("append"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(Value before, call.OptionalTensor("prepend"));
+  AITUNE_ASSIGN_OR_RETURN(Value after, call.OptionalTensor("append"));
   if (times < 0 || times > 16)
     return Reject(
         absl::StrCat("differences of order ", times, " are not supported"));
@@ -289,20 +292,20 @@ Value ScatterSlice(OpImporter& call, Value self, Value source, int64_t dim,
 }
 
 absl::Status BuildSliceScatter(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value source, call.Tensor("src"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value source, call.Tensor("src"));
   const int64_t rank = call.RankOf(self);
   if (rank == 0) return Reject("a tensor of rank 0 has no slices");
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
-  ASSIGN_OR_RETURN(int64_t step, call.Int("step"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
+  AITUNE_ASSIGN_OR_RETURN(int64_t step, call.Int("step"));
   if (step < 1) return Reject(absl::StrCat("step ", step, " is not positive"));
   const AffineExpr size = call.SizesOf(self)[dim];
   AffineExpr start = call.Constant(0), end = size;
   if (!call.IsNone("start")) {
-    ASSIGN_OR_RETURN(start, call.Size("start"));
+    AITUNE_ASSIGN_OR_RETURN(start, call.Size("start"));
   }
   if (!call.IsNone("end")) {
-    ASSIGN_OR_RETURN(end, call.Size("end"));
+    AITUNE_ASSIGN_OR_RETURN(end, call.Size("end"));
   }
   SymbolicSizes& sizes = call.state().sizes();
   auto normalize = [&](AffineExpr position) {
@@ -326,12 +329,12 @@ absl::Status BuildSliceScatter(OpImporter& call) {
 }
 
 absl::Status BuildSelectScatter(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value source, call.Tensor("src"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value source, call.Tensor("src"));
   const int64_t rank = call.RankOf(self);
   if (rank == 0) return Reject("a tensor of rank 0 has nothing to select");
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
-  ASSIGN_OR_RETURN(int64_t index, call.Int("index"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
+  AITUNE_ASSIGN_OR_RETURN(int64_t index, call.Int("index"));
   if (index < 0) {
     const std::optional<int64_t> size =
         call.StaticSize(call.SizesOf(self)[dim]);

@@ -37,7 +37,7 @@ Value Normalize(OpImporter& call, Value input, Value weight, Value bias,
 
 // The number of axes that `normalized_shape` names, after a look at them.
 absl::StatusOr<int64_t> ReadNormalizedRank(OpImporter& call, Value input) {
-  ASSIGN_OR_RETURN(Sizes shape, call.SizeList("normalized_shape"));
+  AITUNE_ASSIGN_OR_RETURN(Sizes shape, call.SizeList("normalized_shape"));
   const Sizes sizes = call.SizesOf(input);
   if (shape.empty() || shape.size() > sizes.size() ||
       !call.SameSizes(shape,
@@ -48,14 +48,14 @@ absl::StatusOr<int64_t> ReadNormalizedRank(OpImporter& call, Value input) {
 }
 
 absl::Status BuildLayerNorm(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
-  ASSIGN_OR_RETURN(Value weight, call.OptionalTensor("weight"));
-  ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
-  ASSIGN_OR_RETURN(double eps, call.Double("eps"));
-  ASSIGN_OR_RETURN(int64_t axes, ReadNormalizedRank(call, input));
+  AITUNE_ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(Value weight, call.OptionalTensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
+  AITUNE_ASSIGN_OR_RETURN(double eps, call.Double("eps"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t axes, ReadNormalizedRank(call, input));
   if (!IsFloatingPoint(call.DataTypeOf(input)))
     return Reject("integers can't be normalised");
-  RETURN_IF_ERROR(
+  AITUNE_RETURN_IF_ERROR(
       call.SetResult(LayerNorm(call, input, weight, bias, axes, eps)));
   // native_layer_norm also gives mean and 1 / sqrt(variance + eps).
   if (call.op().results.size() < 3 ||
@@ -70,14 +70,14 @@ absl::Status BuildLayerNorm(OpImporter& call) {
   Value centred = call.Subtract(x, mean);
   Value variance =
       call.Reduce<ait::MeanOp>(call.Multiply(centred, centred), dims);
-  RETURN_IF_ERROR(call.SetResult(mean, 1));
+  AITUNE_RETURN_IF_ERROR(call.SetResult(mean, 1));
   return call.SetResult(call.Unary<ait::RsqrtOp>(call.Add(variance, eps)), 2);
 }
 
 absl::Status BuildRmsNorm(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
-  ASSIGN_OR_RETURN(Value weight, call.OptionalTensor("weight"));
-  ASSIGN_OR_RETURN(int64_t axes, ReadNormalizedRank(call, input));
+  AITUNE_ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(Value weight, call.OptionalTensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t axes, ReadNormalizedRank(call, input));
   if (!IsFloatingPoint(call.DataTypeOf(input)))
     return Reject("integers can't be normalised");
   if (call.op().results.size() > 1 && call.IsResultUsed(1))
@@ -87,7 +87,7 @@ absl::Status BuildRmsNorm(OpImporter& call) {
                    ? std::numeric_limits<double>::epsilon()
                    : std::numeric_limits<float>::epsilon();
   if (!call.IsNone("eps")) {
-    ASSIGN_OR_RETURN(eps, call.Double("eps"));
+    AITUNE_ASSIGN_OR_RETURN(eps, call.Double("eps"));
   }
   return call.SetResult(
       Normalize<ait::RmsNormOp>(call, input, weight, Value(), axes, eps));
@@ -108,12 +108,13 @@ absl::Status SetGroupNorm(OpImporter& call, Value input, Value weight,
 }
 
 absl::Status BuildGroupNorm(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
-  ASSIGN_OR_RETURN(Value weight, call.OptionalTensor("weight"));
-  ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
-  ASSIGN_OR_RETURN(int64_t groups,
-                   call.Int(call.Find("num_groups") ? "num_groups" : "group"));
-  ASSIGN_OR_RETURN(double eps, call.Double("eps"));
+  AITUNE_ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(Value weight, call.OptionalTensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
+  AITUNE_ASSIGN_OR_RETURN(
+      int64_t groups,
+      call.Int(call.Find("num_groups") ? "num_groups" : "group"));
+  AITUNE_ASSIGN_OR_RETURN(double eps, call.Double("eps"));
   for (int i = 1; i < static_cast<int>(call.op().results.size()); ++i) {
     if (call.IsResultUsed(i))
       return Reject("only the first result is supported");
@@ -127,9 +128,9 @@ absl::Status NormalizeByRunningStatistics(OpImporter& call, Value input,
                                           Value weight, Value bias) {
   if (call.IsNone("running_mean") || call.IsNone("running_var"))
     return Reject("there are no running statistics");
-  ASSIGN_OR_RETURN(Value mean, call.Tensor("running_mean"));
-  ASSIGN_OR_RETURN(Value variance, call.Tensor("running_var"));
-  ASSIGN_OR_RETURN(double eps, call.Double("eps"));
+  AITUNE_ASSIGN_OR_RETURN(Value mean, call.Tensor("running_mean"));
+  AITUNE_ASSIGN_OR_RETURN(Value variance, call.Tensor("running_var"));
+  AITUNE_ASSIGN_OR_RETURN(double eps, call.Double("eps"));
   const int64_t rank = call.RankOf(input);
   if (rank < 2) return Reject("an input with channels is expected");
   Value scale =
@@ -146,12 +147,12 @@ absl::Status NormalizeByRunningStatistics(OpImporter& call, Value input,
 }
 
 absl::Status BuildBatchNorm(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
-  ASSIGN_OR_RETURN(Value weight, call.OptionalTensor("weight"));
-  ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
+  AITUNE_ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(Value weight, call.OptionalTensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
   bool training = false;
   if (call.Find("training")) {
-    ASSIGN_OR_RETURN(training, call.Bool("training"));
+    AITUNE_ASSIGN_OR_RETURN(training, call.Bool("training"));
   }
   if (training)
     return Reject(
@@ -165,13 +166,13 @@ absl::Status BuildBatchNorm(OpImporter& call) {
 }
 
 absl::Status BuildInstanceNorm(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
-  ASSIGN_OR_RETURN(Value weight, call.OptionalTensor("weight"));
-  ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
-  ASSIGN_OR_RETURN(bool use_input_stats, call.Bool("use_input_stats"));
+  AITUNE_ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(Value weight, call.OptionalTensor("weight"));
+  AITUNE_ASSIGN_OR_RETURN(Value bias, call.OptionalTensor("bias"));
+  AITUNE_ASSIGN_OR_RETURN(bool use_input_stats, call.Bool("use_input_stats"));
   if (!use_input_stats)
     return NormalizeByRunningStatistics(call, input, weight, bias);
-  ASSIGN_OR_RETURN(double eps, call.Double("eps"));
+  AITUNE_ASSIGN_OR_RETURN(double eps, call.Double("eps"));
   if (call.RankOf(input) < 2)
     return Reject("an input with channels is expected");
   const std::optional<int64_t> channels =
@@ -182,9 +183,9 @@ absl::Status BuildInstanceNorm(OpImporter& call) {
 
 // v * (g / norm of v over all axes but one).
 absl::Status BuildWeightNorm(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value v, call.Tensor("v"));
-  ASSIGN_OR_RETURN(Value g, call.Tensor("g"));
-  ASSIGN_OR_RETURN(int64_t kept, call.Dim("dim", call.RankOf(v)));
+  AITUNE_ASSIGN_OR_RETURN(Value v, call.Tensor("v"));
+  AITUNE_ASSIGN_OR_RETURN(Value g, call.Tensor("g"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t kept, call.Dim("dim", call.RankOf(v)));
   llvm::SmallVector<int64_t> dims;
   for (int64_t axis = 0; axis < call.RankOf(v); ++axis) {
     if (axis != kept) dims.push_back(axis);

@@ -106,13 +106,13 @@ absl::StatusOr<Operand> OpImporter::TensorOrNumber(std::string_view name) {
   const Argument* argument = Find(name);
   Operand operand;
   if (const ValueId* id = argument ? std::get_if<ValueId>(argument) : nullptr) {
-    ASSIGN_OR_RETURN(operand.tensor, Tensor(name));
+    AITUNE_ASSIGN_OR_RETURN(operand.tensor, Tensor(name));
     operand.dtype = DataTypeOf(operand.tensor);
     operand.has_axes = RankOf(operand.tensor) > 0;
     if (!operand.has_axes) operand.number = state_.ConstantNumber(*id);
     return operand;
   }
-  ASSIGN_OR_RETURN(operand.number, Number(name));
+  AITUNE_ASSIGN_OR_RETURN(operand.number, Number(name));
   operand.dtype = operand.number->WrappedDataType();
   return operand;
 }
@@ -135,7 +135,7 @@ absl::StatusOr<Scalar> OpImporter::Number(std::string_view name) {
 }
 
 absl::StatusOr<double> OpImporter::Double(std::string_view name) {
-  ASSIGN_OR_RETURN(Scalar number, Number(name));
+  AITUNE_ASSIGN_OR_RETURN(Scalar number, Number(name));
   if (!number.is_static())
     return Reject(
         absl::StrCat(Quote(name), " depends on the sizes of the inputs"));
@@ -143,12 +143,12 @@ absl::StatusOr<double> OpImporter::Double(std::string_view name) {
 }
 
 absl::StatusOr<bool> OpImporter::Bool(std::string_view name) {
-  ASSIGN_OR_RETURN(double number, Double(name));
+  AITUNE_ASSIGN_OR_RETURN(double number, Double(name));
   return number != 0;
 }
 
 absl::StatusOr<int64_t> OpImporter::Int(std::string_view name) {
-  ASSIGN_OR_RETURN(Scalar number, Number(name));
+  AITUNE_ASSIGN_OR_RETURN(Scalar number, Number(name));
   if (number.kind() == Scalar::Kind::kFloat)
     return NotA(name, "an int", Find(name));
   if (!number.is_static())
@@ -158,7 +158,7 @@ absl::StatusOr<int64_t> OpImporter::Int(std::string_view name) {
 }
 
 absl::StatusOr<mlir::AffineExpr> OpImporter::Size(std::string_view name) {
-  ASSIGN_OR_RETURN(Scalar number, Number(name));
+  AITUNE_ASSIGN_OR_RETURN(Scalar number, Number(name));
   if (number.kind() == Scalar::Kind::kFloat)
     return NotA(name, "an int", Find(name));
   return number.is_static() ? Constant(number.AsInt()) : number.size();
@@ -188,12 +188,12 @@ absl::StatusOr<Sizes> OpImporter::SizeList(std::string_view name) {
   if (const auto* list = std::get_if<std::vector<bool>>(argument);
       list && list->empty())
     return Sizes();
-  ASSIGN_OR_RETURN(mlir::AffineExpr single, Size(name));
+  AITUNE_ASSIGN_OR_RETURN(mlir::AffineExpr single, Size(name));
   return Sizes{single};
 }
 
 absl::StatusOr<SmallVector<int64_t>> OpImporter::Ints(std::string_view name) {
-  ASSIGN_OR_RETURN(Sizes sizes, SizeList(name));
+  AITUNE_ASSIGN_OR_RETURN(Sizes sizes, SizeList(name));
   SmallVector<int64_t> ints;
   for (mlir::AffineExpr size : sizes) {
     std::optional<int64_t> value = StaticSize(size);
@@ -207,7 +207,7 @@ absl::StatusOr<SmallVector<int64_t>> OpImporter::Ints(std::string_view name) {
 
 absl::StatusOr<SmallVector<int64_t>> OpImporter::Ints(std::string_view name,
                                                       size_t count) {
-  ASSIGN_OR_RETURN(SmallVector<int64_t> ints, Ints(name));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> ints, Ints(name));
   if (ints.size() == 1) ints.assign(count, int64_t{ints[0]});
   if (ints.size() != count)
     return Reject(absl::StrCat(Quote(name), " has ", ints.size(),
@@ -224,7 +224,7 @@ absl::StatusOr<std::string> OpImporter::String(std::string_view name) {
 }
 
 absl::StatusOr<int64_t> OpImporter::Dim(std::string_view name, int64_t rank) {
-  ASSIGN_OR_RETURN(int64_t dim, Int(name));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, Int(name));
   const int64_t axes = std::max<int64_t>(rank, 1);
   if (dim < -axes || dim >= axes) {
     return Reject(absl::StrCat(Quote(name), " is ", dim,
@@ -239,7 +239,7 @@ absl::StatusOr<SmallVector<int64_t>> OpImporter::Dims(std::string_view name,
                                                       bool empty_is_all) {
   SmallVector<int64_t> dims;
   if (!IsNone(name)) {
-    ASSIGN_OR_RETURN(dims, Ints(name));
+    AITUNE_ASSIGN_OR_RETURN(dims, Ints(name));
     for (int64_t& dim : dims) {
       const int64_t axes = std::max<int64_t>(rank, 1);
       if (dim < -axes || dim >= axes) {

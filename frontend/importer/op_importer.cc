@@ -51,7 +51,7 @@ absl::Status OpImporter::SetResult(Value value, int index) {
     return Reject(absl::StrCat("the call has ", op_.results.size(),
                                " results; the importer expected more"));
   }
-  RETURN_IF_ERROR(status_);
+  AITUNE_RETURN_IF_ERROR(status_);
   if (!ResultValue(index)) return absl::OkStatus();
   const RankedTensorType type = ResultType(index);
   if (!SameSizes(SizesOf(value), SizesOf(type))) {

@@ -5,7 +5,7 @@
 // reason), makes operations and sets the results:
 //
 //   absl::Status BuildSquare(OpImporter& call) {
-//     ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+//     AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
 //     return call.SetResult(call.Multiply(self, self));
 //   }
 //
@@ -25,7 +25,7 @@
 #include "compiler/dialect/Ait.h"
 #include "frontend/importer/import_state.h"
 #include "frontend/importer/scalar.h"
-#include "frontend/importer/status_macros.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 

@@ -22,10 +22,10 @@ struct Patches {
 absl::StatusOr<Patches> ReadPatches(OpImporter& call,
                                     llvm::ArrayRef<mlir::AffineExpr> sizes) {
   Patches patches;
-  ASSIGN_OR_RETURN(patches.kernel, call.Ints("kernel_size", 2));
-  ASSIGN_OR_RETURN(patches.dilation, call.Ints("dilation", 2));
-  ASSIGN_OR_RETURN(patches.padding, call.Ints("padding", 2));
-  ASSIGN_OR_RETURN(patches.stride, call.Ints("stride", 2));
+  AITUNE_ASSIGN_OR_RETURN(patches.kernel, call.Ints("kernel_size", 2));
+  AITUNE_ASSIGN_OR_RETURN(patches.dilation, call.Ints("dilation", 2));
+  AITUNE_ASSIGN_OR_RETURN(patches.padding, call.Ints("padding", 2));
+  AITUNE_ASSIGN_OR_RETURN(patches.stride, call.Ints("stride", 2));
   for (int axis = 0; axis < 2; ++axis) {
     const std::optional<int64_t> size = call.StaticSize(sizes[axis]);
     if (!size)
@@ -47,13 +47,14 @@ absl::StatusOr<Patches> ReadPatches(OpImporter& call,
 
 // im2col: [N, C, H, W] -> [N, C * taps, patches].
 absl::Status BuildUnfold(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const bool batched = call.RankOf(self) == 4;
   if (!batched && call.RankOf(self) != 3)
     return Reject("an image with channels is expected");
   if (!batched) self = call.Unsqueeze(self, 0);
   const Sizes sizes = call.SizesOf(self);
-  ASSIGN_OR_RETURN(Patches patches, ReadPatches(call, {sizes[2], sizes[3]}));
+  AITUNE_ASSIGN_OR_RETURN(Patches patches,
+                          ReadPatches(call, {sizes[2], sizes[3]}));
   const SmallVector<int64_t> around = {0, 0, patches.padding[0],
                                        patches.padding[1]};
   Value value = call.Pad(self, around, around, 0);
@@ -76,15 +77,15 @@ absl::Status BuildUnfold(OpImporter& call) {
 
 // col2im: [N, C * taps, patches] -> [N, C, H, W], overlapping patches added.
 absl::Status BuildFold(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const bool batched = call.RankOf(self) == 3;
   if (!batched && call.RankOf(self) != 2)
     return Reject("columns of patches are expected");
   if (!batched) self = call.Unsqueeze(self, 0);
-  ASSIGN_OR_RETURN(Sizes output, call.SizeList("output_size"));
+  AITUNE_ASSIGN_OR_RETURN(Sizes output, call.SizeList("output_size"));
   if (output.size() != 2)
     return Reject("argument 'output_size' doesn't have two numbers");
-  ASSIGN_OR_RETURN(Patches patches, ReadPatches(call, output));
+  AITUNE_ASSIGN_OR_RETURN(Patches patches, ReadPatches(call, output));
   const int64_t taps = patches.kernel[0] * patches.kernel[1];
   if (taps > kMaxTaps)
     return Reject(absl::StrCat("patches of ", taps,

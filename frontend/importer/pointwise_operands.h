@@ -17,7 +17,7 @@ class PointwiseOperands {
       OpImporter& call, std::initializer_list<const char*> names) {
     PointwiseOperands operands(call);
     for (const char* name : names) {
-      ASSIGN_OR_RETURN(Operand operand, call.TensorOrNumber(name));
+      AITUNE_ASSIGN_OR_RETURN(Operand operand, call.TensorOrNumber(name));
       if (operand.tensor) {
         operands.rule_.AddTensor(operand.dtype, operand.has_axes);
         operands.sizes_ =
@@ -27,7 +27,7 @@ class PointwiseOperands {
       }
       operands.operands_.push_back(operand);
     }
-    RETURN_IF_ERROR(call.status());
+    AITUNE_RETURN_IF_ERROR(call.status());
     return operands;
   }
 

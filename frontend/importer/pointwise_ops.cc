@@ -15,7 +15,7 @@ using mlir::Value;
 // where ATen says so.
 template <typename Op>
 absl::Status BuildUnary(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   return call.SetResult(
       call.Unary<Op>(call.Convert(self, call.ResultDataType())));
 }
@@ -23,9 +23,9 @@ absl::Status BuildUnary(OpImporter& call) {
 // floor, ceil, round, trunc: nothing to do for integers.
 template <typename Op>
 absl::Status BuildRounding(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   if (call.Find("decimals")) {
-    ASSIGN_OR_RETURN(int64_t decimals, call.Int("decimals"));
+    AITUNE_ASSIGN_OR_RETURN(int64_t decimals, call.Int("decimals"));
     if (decimals != 0) return Reject("rounding to decimals is not supported");
   }
   if (!IsFloatingPoint(call.DataTypeOf(self))) return call.SetResult(self);
@@ -37,7 +37,7 @@ absl::Status BuildIdentity(OpImporter& call) {
   const char* name = call.Find("self")    ? "self"
                      : call.Find("input") ? "input"
                                           : "a";
-  ASSIGN_OR_RETURN(Value self, call.Tensor(name));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor(name));
   Value result = call.Convert(self, call.ResultDataType());
   // Conversions that the importer makes need not round inside a kernel; one
   // that the model asks for must.
@@ -48,18 +48,18 @@ absl::Status BuildIdentity(OpImporter& call) {
 }
 
 absl::Status BuildDropout(OpImporter& call) {
-  ASSIGN_OR_RETURN(bool train, call.Bool("train"));
-  ASSIGN_OR_RETURN(double p, call.Double("p"));
+  AITUNE_ASSIGN_OR_RETURN(bool train, call.Bool("train"));
+  AITUNE_ASSIGN_OR_RETURN(double p, call.Double("p"));
   if (train && p != 0)
     return Reject(
         "dropout in training mode is random; call eval() on the model before "
         "exporting");
-  ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
   return call.SetResult(input);
 }
 
 absl::Status BuildCopy(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value source, call.Tensor("src"));
+  AITUNE_ASSIGN_OR_RETURN(Value source, call.Tensor("src"));
   return call.SetResult(call.Expand(source, call.ResultSizes()));
 }
 
@@ -67,8 +67,8 @@ absl::Status BuildCopy(OpImporter& call) {
 
 template <typename Op>
 absl::Status BuildComparison(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   Value lhs = operands.Tensor(0, operands.result_type());
   return call.SetResult(
       call.Compare<Op>(lhs, operands.Tensor(1, operands.result_type())));
@@ -76,8 +76,8 @@ absl::Status BuildComparison(OpImporter& call) {
 
 template <typename Op>
 absl::Status BuildLogical(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   // A tensor is converted from its own dtype: 0.5 is true.
   Value lhs = operands.Tensor(0, DataType::kBool);
   return call.SetResult(
@@ -86,20 +86,20 @@ absl::Status BuildLogical(OpImporter& call) {
 
 template <typename Op>
 absl::Status BuildBitwise(OpImporter& call) {
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   Value lhs = operands.Tensor(0, call.ResultDataType());
   return call.SetResult(
       call.Binary<Op>(lhs, operands.Tensor(1, call.ResultDataType())));
 }
 
 absl::Status BuildLogicalNot(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   return call.SetResult(call.LogicalNot(self));
 }
 
 absl::Status BuildBitwiseNot(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   return call.SetResult(call.Unary<ait::BitwiseNotOp>(self));
 }
 
@@ -112,12 +112,12 @@ Value ClassifyFloat(OpImporter& call, Value value) {
 
 template <typename Op>
 absl::Status BuildFloatPredicate(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   return call.SetResult(ClassifyFloat<Op>(call, self));
 }
 
 absl::Status BuildIsFinite(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   Value special =
       call.Binary<ait::BitwiseOrOp>(ClassifyFloat<ait::IsNanOp>(call, self),
                                     ClassifyFloat<ait::IsInfOp>(call, self));
@@ -126,7 +126,7 @@ absl::Status BuildIsFinite(OpImporter& call) {
 
 template <int kSign>
 absl::Status BuildIsSignedInf(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   if (!IsFloatingPoint(call.DataTypeOf(self))) {
     return call.SetResult(
         call.Full(false, call.SizesOf(self), DataType::kBool));
@@ -138,9 +138,9 @@ absl::Status BuildIsSignedInf(OpImporter& call) {
 // ---- Selection ----
 
 absl::Status BuildWhere(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value condition, call.Tensor("condition"));
-  ASSIGN_OR_RETURN(PointwiseOperands operands,
-                   PointwiseOperands::Read(call, {"self", "other"}));
+  AITUNE_ASSIGN_OR_RETURN(Value condition, call.Tensor("condition"));
+  AITUNE_ASSIGN_OR_RETURN(PointwiseOperands operands,
+                          PointwiseOperands::Read(call, {"self", "other"}));
   Value on_true = operands.Tensor(0, call.ResultDataType());
   Value result =
       call.Where(condition, on_true, operands.Tensor(1, call.ResultDataType()));
@@ -148,9 +148,9 @@ absl::Status BuildWhere(OpImporter& call) {
 }
 
 absl::Status BuildMaskedFill(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(Value mask, call.Tensor("mask"));
-  ASSIGN_OR_RETURN(Operand value, call.TensorOrNumber("value"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value mask, call.Tensor("mask"));
+  AITUNE_ASSIGN_OR_RETURN(Operand value, call.TensorOrNumber("value"));
   const DataType dtype = call.ResultDataType();
   return call.SetResult(call.Where(mask, call.Materialize(value, dtype, {}),
                                    call.Convert(self, dtype)));
@@ -159,7 +159,7 @@ absl::Status BuildMaskedFill(OpImporter& call) {
 // ---- Composites ----
 
 absl::Status BuildNanToNum(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const DataType dtype = call.DataTypeOf(self);
   if (!IsFloatingPoint(dtype)) return call.SetResult(self);
   const double greatest =
@@ -171,7 +171,7 @@ absl::Status BuildNanToNum(OpImporter& call) {
   const char* names[3] = {"nan", "posinf", "neginf"};
   for (int i = 0; i < 3; ++i) {
     if (call.IsNone(names[i])) continue;
-    ASSIGN_OR_RETURN(replacement[i], call.Double(names[i]));
+    AITUNE_ASSIGN_OR_RETURN(replacement[i], call.Double(names[i]));
   }
   const double infinity = std::numeric_limits<double>::infinity();
   Value result = call.Where(call.Predicate<ait::IsNanOp>(self),
@@ -184,7 +184,7 @@ absl::Status BuildNanToNum(OpImporter& call) {
 }
 
 absl::Status BuildSquare(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   return call.SetResult(call.Multiply(self, self));
 }
 
@@ -210,7 +210,7 @@ constexpr double kDoubleCoefficients[] = {
     0.5107913526210115};
 
 absl::Status BuildErfc(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   Value x = call.ToComputeType(call.Convert(self, call.ResultDataType()));
   // Beyond 30 it is 0 in every dtype; infinity has no difference from itself.
   Value z =
@@ -243,12 +243,12 @@ absl::Status BuildErfc(OpImporter& call) {
 }
 
 absl::Status BuildFrac(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   return call.SetResult(call.Subtract(self, call.Unary<ait::TruncOp>(self)));
 }
 
 absl::Status BuildSignBit(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   if (IsFloatingPoint(call.DataTypeOf(self)))
     return Reject("signbit of a float tells -0.0 from 0.0");
   return call.SetResult(call.Compare<ait::LtOp>(self, Scalar(0)));
@@ -256,7 +256,7 @@ absl::Status BuildSignBit(OpImporter& call) {
 
 template <int kToDegrees>
 absl::Status BuildAngle(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   Value x = call.ToComputeType(call.Convert(self, call.ResultDataType()));
   return call.SetResult(
       call.Multiply(x, kToDegrees ? 180.0 / M_PI : M_PI / 180.0));

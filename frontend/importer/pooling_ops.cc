@@ -87,23 +87,24 @@ Value PoolSpatial(OpImporter& call, const Pool& pool, Value input,
 absl::Status BuildPool(OpImporter& call, PoolKind kind, int64_t spatial) {
   Pool pool;
   pool.kind = kind;
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(pool.kernel, call.Ints("kernel_size", spatial));
-  ASSIGN_OR_RETURN(pool.stride, call.Ints("stride"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(pool.kernel, call.Ints("kernel_size", spatial));
+  AITUNE_ASSIGN_OR_RETURN(pool.stride, call.Ints("stride"));
   if (pool.stride.empty()) {
     pool.stride = pool.kernel;
   } else {
-    ASSIGN_OR_RETURN(pool.stride, call.Ints("stride", spatial));
+    AITUNE_ASSIGN_OR_RETURN(pool.stride, call.Ints("stride", spatial));
   }
-  ASSIGN_OR_RETURN(pool.padding, call.Ints("padding", spatial));
+  AITUNE_ASSIGN_OR_RETURN(pool.padding, call.Ints("padding", spatial));
   pool.dilation.assign(spatial, 1);
-  ASSIGN_OR_RETURN(bool ceil_mode, call.Bool("ceil_mode"));
+  AITUNE_ASSIGN_OR_RETURN(bool ceil_mode, call.Bool("ceil_mode"));
   if (kind == PoolKind::kMax) {
-    ASSIGN_OR_RETURN(pool.dilation, call.Ints("dilation", spatial));
+    AITUNE_ASSIGN_OR_RETURN(pool.dilation, call.Ints("dilation", spatial));
   } else {
-    ASSIGN_OR_RETURN(pool.count_include_pad, call.Bool("count_include_pad"));
+    AITUNE_ASSIGN_OR_RETURN(pool.count_include_pad,
+                            call.Bool("count_include_pad"));
     if (!call.IsNone("divisor_override")) {
-      ASSIGN_OR_RETURN(pool.divisor, call.Int("divisor_override"));
+      AITUNE_ASSIGN_OR_RETURN(pool.divisor, call.Int("divisor_override"));
     }
     // Windows past the padding count fewer elements, and not axis by axis.
     if (spatial == 3 && (pool.divisor || ceil_mode)) {
@@ -159,7 +160,7 @@ absl::StatusOr<Value> PoolUnevenly(OpImporter& call, PoolKind kind, Value value,
 
 absl::Status BuildAdaptivePool(OpImporter& call, PoolKind kind,
                                int64_t spatial) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const int64_t rank = call.RankOf(self);
   if (rank != spatial + 1 && rank != spatial + 2)
     return Reject(absl::StrCat("an input of rank ", rank, " is not expected"));
@@ -198,7 +199,7 @@ absl::Status BuildAdaptivePool(OpImporter& call, PoolKind kind,
     if (windows == 1) {
       self = ReduceWindow(call, kind, self, {axis});
     } else {
-      ASSIGN_OR_RETURN(
+      AITUNE_ASSIGN_OR_RETURN(
           self, PoolUnevenly(call, kind, self, axis, windows.value_or(0)));
     }
   }

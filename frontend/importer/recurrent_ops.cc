@@ -107,9 +107,9 @@ absl::StatusOr<Layers> ReadLayers(OpImporter& call, CellKind kind) {
   Layers net;
   net.kind = kind;
   if (!call.Find("input")) return Reject("packed sequences are not supported");
-  ASSIGN_OR_RETURN(net.input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(net.input, call.Tensor("input"));
   if (kind == CellKind::kLstm) {
-    ASSIGN_OR_RETURN(SmallVector<Value> states, call.Tensors("hx"));
+    AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> states, call.Tensors("hx"));
     if (states.size() != 2 || !states[0] || !states[1])
       return Reject("a hidden and a cell state are expected");
     net.hidden = states[0];
@@ -117,22 +117,22 @@ absl::StatusOr<Layers> ReadLayers(OpImporter& call, CellKind kind) {
     if (call.RankOf(net.cell) != 3)
       return Reject("states of rank 3 are expected");
   } else {
-    ASSIGN_OR_RETURN(net.hidden, call.Tensor("hx"));
+    AITUNE_ASSIGN_OR_RETURN(net.hidden, call.Tensor("hx"));
   }
   if (call.RankOf(net.input) != 3 || call.RankOf(net.hidden) != 3)
     return Reject("input and states of rank 3 are expected");
-  ASSIGN_OR_RETURN(bool has_biases, call.Bool("has_biases"));
-  ASSIGN_OR_RETURN(net.layers, call.Int("num_layers"));
-  ASSIGN_OR_RETURN(double dropout, call.Double("dropout"));
-  ASSIGN_OR_RETURN(bool train, call.Bool("train"));
-  ASSIGN_OR_RETURN(bool bidirectional, call.Bool("bidirectional"));
-  ASSIGN_OR_RETURN(net.batch_first, call.Bool("batch_first"));
+  AITUNE_ASSIGN_OR_RETURN(bool has_biases, call.Bool("has_biases"));
+  AITUNE_ASSIGN_OR_RETURN(net.layers, call.Int("num_layers"));
+  AITUNE_ASSIGN_OR_RETURN(double dropout, call.Double("dropout"));
+  AITUNE_ASSIGN_OR_RETURN(bool train, call.Bool("train"));
+  AITUNE_ASSIGN_OR_RETURN(bool bidirectional, call.Bool("bidirectional"));
+  AITUNE_ASSIGN_OR_RETURN(net.batch_first, call.Bool("batch_first"));
   if (train && dropout != 0)
     return Reject(
         "dropout in training mode is random; call eval() on the model before "
         "exporting");
   net.directions = bidirectional ? 2 : 1;
-  ASSIGN_OR_RETURN(SmallVector<Value> params, call.Tensors("params"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> params, call.Tensors("params"));
   const size_t cells = net.layers < 1 || net.layers > kMaxSteps
                            ? 0
                            : net.layers * net.directions;
@@ -154,7 +154,7 @@ absl::StatusOr<Layers> ReadLayers(OpImporter& call, CellKind kind) {
       weights.hidden_bias = own[3];
     }
     if (projected) weights.projection = own[least];
-    RETURN_IF_ERROR(CheckWeights(call, kind, weights));
+    AITUNE_RETURN_IF_ERROR(CheckWeights(call, kind, weights));
     net.weights.push_back(weights);
   }
   const std::optional<int64_t> steps =
@@ -190,7 +190,7 @@ Value RunLayer(OpImporter& call, const Layers& net, const CellWeights& weights,
 }
 
 absl::Status BuildLayers(OpImporter& call, CellKind kind) {
-  ASSIGN_OR_RETURN(Layers net, ReadLayers(call, kind));
+  AITUNE_ASSIGN_OR_RETURN(Layers net, ReadLayers(call, kind));
   Value sequence = net.input;
   SmallVector<Value> hidden, cell;
   for (int64_t layer = 0; layer < net.layers; ++layer) {
@@ -204,14 +204,14 @@ absl::Status BuildLayers(OpImporter& call, CellKind kind) {
       CellState state = {initial(net.hidden), initial(net.cell)};
       directions.push_back(RunLayer(call, net, net.weights[index], sequence,
                                     direction == 1, state));
-      RETURN_IF_ERROR(call.status());
+      AITUNE_RETURN_IF_ERROR(call.status());
       hidden.push_back(call.Unsqueeze(state.hidden, 0));
       if (state.cell) cell.push_back(call.Unsqueeze(state.cell, 0));
     }
     sequence = call.Concat(directions, 2);
   }
-  RETURN_IF_ERROR(call.SetResult(sequence));
-  RETURN_IF_ERROR(call.SetResult(call.Concat(hidden, 0), 1));
+  AITUNE_RETURN_IF_ERROR(call.SetResult(sequence));
+  AITUNE_RETURN_IF_ERROR(call.SetResult(call.Concat(hidden, 0), 1));
   return kind == CellKind::kLstm ? call.SetResult(call.Concat(cell, 0), 2)
                                  : absl::OkStatus();
 }
@@ -219,28 +219,28 @@ absl::Status BuildLayers(OpImporter& call, CellKind kind) {
 // ---- Single cells ----
 
 absl::Status BuildCell(OpImporter& call, CellKind kind) {
-  ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
   CellState state;
   if (kind == CellKind::kLstm) {
-    ASSIGN_OR_RETURN(SmallVector<Value> states, call.Tensors("hx"));
+    AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> states, call.Tensors("hx"));
     if (states.size() != 2 || !states[0] || !states[1])
       return Reject("a hidden and a cell state are expected");
     state = {states[0], states[1]};
   } else {
-    ASSIGN_OR_RETURN(state.hidden, call.Tensor("hx"));
+    AITUNE_ASSIGN_OR_RETURN(state.hidden, call.Tensor("hx"));
   }
   if (call.RankOf(input) != 2 || call.RankOf(state.hidden) != 2)
     return Reject("input and states of rank 2 are expected");
   CellWeights weights;
-  ASSIGN_OR_RETURN(weights.input, call.Tensor("w_ih"));
-  ASSIGN_OR_RETURN(weights.hidden, call.Tensor("w_hh"));
-  ASSIGN_OR_RETURN(weights.input_bias, call.OptionalTensor("b_ih"));
-  ASSIGN_OR_RETURN(weights.hidden_bias, call.OptionalTensor("b_hh"));
-  RETURN_IF_ERROR(CheckWeights(call, kind, weights));
+  AITUNE_ASSIGN_OR_RETURN(weights.input, call.Tensor("w_ih"));
+  AITUNE_ASSIGN_OR_RETURN(weights.hidden, call.Tensor("w_hh"));
+  AITUNE_ASSIGN_OR_RETURN(weights.input_bias, call.OptionalTensor("b_ih"));
+  AITUNE_ASSIGN_OR_RETURN(weights.hidden_bias, call.OptionalTensor("b_hh"));
+  AITUNE_RETURN_IF_ERROR(CheckWeights(call, kind, weights));
   Value from_input =
       call.Linear(input, weights.input, InputBias(call, kind, weights));
   CellState next = Step(call, kind, weights, from_input, state);
-  RETURN_IF_ERROR(call.SetResult(next.hidden));
+  AITUNE_RETURN_IF_ERROR(call.SetResult(next.hidden));
   return kind == CellKind::kLstm ? call.SetResult(next.cell, 1)
                                  : absl::OkStatus();
 }

@@ -22,11 +22,11 @@ struct Reduction {
 
 absl::StatusOr<Reduction> ReadReduction(OpImporter& call) {
   Reduction reduction;
-  ASSIGN_OR_RETURN(reduction.self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(reduction.dims,
-                   call.Dims("dim", call.RankOf(reduction.self)));
+  AITUNE_ASSIGN_OR_RETURN(reduction.self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(reduction.dims,
+                          call.Dims("dim", call.RankOf(reduction.self)));
   if (call.Find("keepdim")) {
-    ASSIGN_OR_RETURN(reduction.keep_dims, call.Bool("keepdim"));
+    AITUNE_ASSIGN_OR_RETURN(reduction.keep_dims, call.Bool("keepdim"));
   }
   return reduction;
 }
@@ -41,13 +41,13 @@ absl::Status SetReduced(OpImporter& call, const Reduction& reduction,
 // sum, mean and prod: in the result's dtype.
 template <typename Op>
 absl::Status BuildAccumulation(OpImporter& call) {
-  ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
+  AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   Value value = call.Convert(reduction.self, call.ResultDataType());
   return SetReduced(call, reduction, call.Reduce<Op>(value, reduction.dims));
 }
 
 absl::Status BuildNanSum(OpImporter& call) {
-  ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
+  AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   Value value = reduction.self;
   if (IsFloatingPoint(call.DataTypeOf(value))) {
     value = call.Where(call.Predicate<ait::IsNanOp>(value),
@@ -59,7 +59,7 @@ absl::Status BuildNanSum(OpImporter& call) {
 }
 
 absl::Status BuildCountNonzero(OpImporter& call) {
-  ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
+  AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   Value ones = call.Convert(call.Convert(reduction.self, DataType::kBool),
                             DataType::kInt64);
   return SetReduced(call, reduction,
@@ -68,7 +68,7 @@ absl::Status BuildCountNonzero(OpImporter& call) {
 
 template <typename Op>
 absl::Status BuildTruth(OpImporter& call) {
-  ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
+  AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   Value value = call.Convert(reduction.self, DataType::kBool);
   return SetReduced(call, reduction, call.Reduce<Op>(value, reduction.dims));
 }
@@ -102,7 +102,7 @@ Value ReduceToPosition(OpImporter& call, Extreme extreme, Value value,
 
 template <Extreme kExtreme>
 absl::Status BuildAmax(OpImporter& call) {
-  ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
+  AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   return SetReduced(
       call, reduction,
       ReduceToExtreme(call, kExtreme, reduction.self, reduction.dims));
@@ -117,17 +117,17 @@ absl::Status BuildMax(OpImporter& call) {
         kExtreme == Extreme::kGreatest ? "aten::maximum" : "aten::minimum";
     return (*Registry::Get().Find(binary))(call);
   }
-  RETURN_IF_ERROR(BuildAmax<kExtreme>(call));
+  AITUNE_RETURN_IF_ERROR(BuildAmax<kExtreme>(call));
   if (!call.IsResultUsed(1)) return absl::OkStatus();
-  ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
+  AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   const int64_t dim = reduction.dims.empty() ? 0 : reduction.dims[0];
   return SetReduced(call, reduction,
                     ReduceToPosition(call, kExtreme, reduction.self, dim), 1);
 }
 
 absl::Status BuildAminMax(OpImporter& call) {
-  ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
-  RETURN_IF_ERROR(SetReduced(
+  AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
+  AITUNE_RETURN_IF_ERROR(SetReduced(
       call, reduction,
       ReduceToExtreme(call, Extreme::kLeast, reduction.self, reduction.dims),
       0));
@@ -139,14 +139,14 @@ absl::Status BuildAminMax(OpImporter& call) {
 
 template <Extreme kExtreme>
 absl::Status BuildArgmax(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const int64_t rank = call.RankOf(self);
   if (rank == 0 || call.IsNone("dim")) {
     Value flat = call.Reshape(self, {call.Product(call.SizesOf(self))});
     return call.SetResult(call.Reshape(
         ReduceToPosition(call, kExtreme, flat, 0), call.ResultSizes()));
   }
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
   return call.SetResult(call.Reshape(
       ReduceToPosition(call, kExtreme, self, dim), call.ResultSizes()));
 }
@@ -157,13 +157,13 @@ absl::Status BuildArgmax(OpImporter& call) {
 // the root.
 absl::Status BuildMoments(OpImporter& call, bool standard_deviation,
                           bool with_mean) {
-  ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
+  AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   double correction = 1;
   if (call.Find("unbiased")) {
-    ASSIGN_OR_RETURN(bool unbiased, call.Bool("unbiased"));
+    AITUNE_ASSIGN_OR_RETURN(bool unbiased, call.Bool("unbiased"));
     correction = unbiased ? 1 : 0;
   } else if (!call.IsNone("correction")) {
-    ASSIGN_OR_RETURN(correction, call.Double("correction"));
+    AITUNE_ASSIGN_OR_RETURN(correction, call.Double("correction"));
   }
   Value x = call.ToComputeType(reduction.self);
   Value mean = call.Reduce<ait::MeanOp>(x, reduction.dims);
@@ -190,7 +190,7 @@ absl::Status BuildMoments(OpImporter& call, bool standard_deviation,
     variance = call.Multiply(variance, factor);
   }
   if (standard_deviation) variance = call.Unary<ait::SqrtOp>(variance);
-  RETURN_IF_ERROR(SetReduced(call, reduction, variance));
+  AITUNE_RETURN_IF_ERROR(SetReduced(call, reduction, variance));
   return with_mean ? SetReduced(call, reduction, mean, 1) : absl::OkStatus();
 }
 
@@ -219,12 +219,12 @@ Value Norm(OpImporter& call, Value x, double order,
 }
 
 absl::Status BuildNorm(OpImporter& call) {
-  ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
+  AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   double order = 2;
   bool given = false;
   for (const char* name : {"p", "ord"}) {
     if (call.IsNone(name)) continue;
-    ASSIGN_OR_RETURN(order, call.Double(name));
+    AITUNE_ASSIGN_OR_RETURN(order, call.Double(name));
     given = true;
   }
   if (call.op().name == "aten::linalg_norm" && given &&
@@ -239,11 +239,11 @@ absl::Status BuildNorm(OpImporter& call) {
 }
 
 absl::Status BuildCosineSimilarity(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value x1, call.Tensor("x1"));
-  ASSIGN_OR_RETURN(Value x2, call.Tensor("x2"));
-  ASSIGN_OR_RETURN(double eps, call.Double("eps"));
+  AITUNE_ASSIGN_OR_RETURN(Value x1, call.Tensor("x1"));
+  AITUNE_ASSIGN_OR_RETURN(Value x2, call.Tensor("x2"));
+  AITUNE_ASSIGN_OR_RETURN(double eps, call.Double("eps"));
   const int64_t rank = std::max(call.RankOf(x1), call.RankOf(x2));
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
   const Sizes sizes = call.BroadcastSizes(call.SizesOf(x1), call.SizesOf(x2));
   auto normalized = [&](Value x) {
     x = call.Expand(call.ToComputeType(call.Convert(x, call.ResultDataType())),
@@ -258,7 +258,7 @@ absl::Status BuildCosineSimilarity(OpImporter& call) {
 }
 
 absl::Status BuildLogSumExp(OpImporter& call) {
-  ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
+  AITUNE_ASSIGN_OR_RETURN(Reduction reduction, ReadReduction(call));
   Value x =
       call.ToComputeType(call.Convert(reduction.self, call.ResultDataType()));
   Value greatest = call.Reduce<ait::AmaxOp>(x, reduction.dims);
@@ -274,8 +274,8 @@ absl::Status BuildLogSumExp(OpImporter& call) {
 // ---- Along an axis ----
 
 absl::Status BuildSoftmax(OpImporter& call, bool log) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
   if (!IsFloatingPoint(call.ResultDataType()))
     return Reject("softmax of integers needs a dtype argument");
   Value value = call.Convert(self, call.ResultDataType());
@@ -285,8 +285,8 @@ absl::Status BuildSoftmax(OpImporter& call, bool log) {
 }
 
 absl::Status BuildCumsum(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
   Value value = call.Convert(self, call.ResultDataType());
   if (call.RankOf(self) == 0) return call.SetResult(value);
   return call.SetResult(ait::CumsumOp::create(call.builder(), call.location(),

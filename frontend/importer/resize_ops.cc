@@ -38,14 +38,14 @@ absl::StatusOr<std::optional<double>> ReadFactor(OpImporter& call, int64_t axis,
   constexpr const char* kNames[] = {"scales_d", "scales_h", "scales_w"};
   const char* name = spatial == 1 ? "scales" : kNames[3 - spatial + axis];
   if (call.IsNone(name)) return std::optional<double>();
-  ASSIGN_OR_RETURN(double factor, call.Double(name));
+  AITUNE_ASSIGN_OR_RETURN(double factor, call.Double(name));
   return factor > 0 ? std::optional<double>(factor) : std::nullopt;
 }
 
 absl::StatusOr<Resize> ReadResize(OpImporter& call, int64_t spatial) {
   Resize resize;
-  ASSIGN_OR_RETURN(resize.input,
-                   call.Tensor(call.Find("input") ? "input" : "self"));
+  AITUNE_ASSIGN_OR_RETURN(resize.input,
+                          call.Tensor(call.Find("input") ? "input" : "self"));
   if (call.RankOf(resize.input) != spatial + 2)
     return Reject("an input with batch and channels is expected");
   if (!IsFloatingPoint(call.DataTypeOf(resize.input)))
@@ -55,7 +55,7 @@ absl::StatusOr<Resize> ReadResize(OpImporter& call, int64_t spatial) {
       call.DataTypeOf(resize.input) == DataType::kFloat64)
     resize.position_type = DataType::kFloat64;
   if (call.Find("align_corners")) {
-    ASSIGN_OR_RETURN(resize.align_corners, call.Bool("align_corners"));
+    AITUNE_ASSIGN_OR_RETURN(resize.align_corners, call.Bool("align_corners"));
   }
   const Sizes result = call.ResultSizes();
   if (static_cast<int64_t>(result.size()) != spatial + 2)
@@ -65,8 +65,8 @@ absl::StatusOr<Resize> ReadResize(OpImporter& call, int64_t spatial) {
     const std::optional<int64_t> from =
         call.StaticSize(call.SizesOf(resize.input)[2 + axis]);
     const std::optional<int64_t> to = call.StaticSize(resize.sizes[axis]);
-    ASSIGN_OR_RETURN(std::optional<double> factor,
-                     ReadFactor(call, axis, spatial));
+    AITUNE_ASSIGN_OR_RETURN(std::optional<double> factor,
+                            ReadFactor(call, axis, spatial));
     const bool is_static = from && to && *to > 0;
     double scale = 0;
     if (resize.align_corners) {
@@ -145,7 +145,7 @@ Value Fraction(OpImporter& call, Value position) {
 }
 
 absl::Status BuildNearest(OpImporter& call, int64_t spatial, bool exact) {
-  ASSIGN_OR_RETURN(Resize resize, ReadResize(call, spatial));
+  AITUNE_ASSIGN_OR_RETURN(Resize resize, ReadResize(call, spatial));
   if (spatial == 2 && !exact) {
     return call.SetResult(ait::UpsampleNearest2dOp::create(
         call.builder(), call.location(), call.ResultType(), resize.input,
@@ -162,7 +162,7 @@ absl::Status BuildNearest(OpImporter& call, int64_t spatial, bool exact) {
 }
 
 absl::Status BuildLinearResize(OpImporter& call, int64_t spatial) {
-  ASSIGN_OR_RETURN(Resize resize, ReadResize(call, spatial));
+  AITUNE_ASSIGN_OR_RETURN(Resize resize, ReadResize(call, spatial));
   if (spatial == 2) {
     return call.SetResult(ait::UpsampleBilinear2dOp::create(
         call.builder(), call.location(), call.ResultType(), resize.input,
@@ -186,7 +186,7 @@ absl::Status BuildLinearResize(OpImporter& call, int64_t spatial) {
 
 // Keys' cubic convolution with a = -0.75, as ATen's.
 absl::Status BuildCubicResize(OpImporter& call) {
-  ASSIGN_OR_RETURN(Resize resize, ReadResize(call, 2));
+  AITUNE_ASSIGN_OR_RETURN(Resize resize, ReadResize(call, 2));
   constexpr double kA = -0.75;
   Value value = call.ToComputeType(resize.input);
   for (int64_t axis = 0; axis < 2; ++axis) {

@@ -124,11 +124,12 @@ class GridSampler {
 };
 
 absl::Status BuildGridSampler(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
-  ASSIGN_OR_RETURN(Value grid, call.Tensor("grid"));
-  ASSIGN_OR_RETURN(int64_t interpolation, call.Int("interpolation_mode"));
-  ASSIGN_OR_RETURN(int64_t padding, call.Int("padding_mode"));
-  ASSIGN_OR_RETURN(bool align_corners, call.Bool("align_corners"));
+  AITUNE_ASSIGN_OR_RETURN(Value input, call.Tensor("input"));
+  AITUNE_ASSIGN_OR_RETURN(Value grid, call.Tensor("grid"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t interpolation,
+                          call.Int("interpolation_mode"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t padding, call.Int("padding_mode"));
+  AITUNE_ASSIGN_OR_RETURN(bool align_corners, call.Bool("align_corners"));
   if (call.RankOf(input) != 4 || call.RankOf(grid) != 4)
     return Reject("sampling of volumes is not supported");
   if (interpolation != kBilinear && interpolation != kNearest) {
@@ -142,7 +143,7 @@ absl::Status BuildGridSampler(OpImporter& call) {
     return Reject("sampling of integers is not supported");
   }
   GridSampler sampler(call, input, grid);
-  RETURN_IF_ERROR(call.status());
+  AITUNE_RETURN_IF_ERROR(call.status());
   return call.SetResult(
       sampler.Sample(static_cast<Interpolation>(interpolation),
                      static_cast<PaddingMode>(padding), align_corners));

@@ -72,15 +72,15 @@ absl::StatusOr<Value> SortedPositions(OpImporter& call, Value value,
 absl::Status SetSorted(OpImporter& call, int64_t dim,
                        std::optional<int64_t> count, bool descending,
                        bool values) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   if (call.RankOf(self) == 0) return Reject("a tensor of rank 0 has no order");
   const std::optional<int64_t> size = call.StaticSize(call.SizesOf(self)[dim]);
-  ASSIGN_OR_RETURN(
+  AITUNE_ASSIGN_OR_RETURN(
       Value positions,
       SortedPositions(call, self, dim, count.value_or(size.value_or(0)),
                       descending));
   if (!values) return call.SetResult(positions);
-  RETURN_IF_ERROR(call.SetResult(ait::GatherOp::create(
+  AITUNE_RETURN_IF_ERROR(call.SetResult(ait::GatherOp::create(
       call.builder(), call.location(),
       call.TypeOf(call.SizesOf(positions), call.DataTypeOf(self)), self,
       positions, dim)));
@@ -88,9 +88,9 @@ absl::Status SetSorted(OpImporter& call, int64_t dim,
 }
 
 absl::Status BuildSort(OpImporter& call, bool values) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
-  ASSIGN_OR_RETURN(bool descending, call.Bool("descending"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(bool descending, call.Bool("descending"));
   return SetSorted(call, dim, std::nullopt, descending, values);
 }
 
@@ -100,10 +100,10 @@ absl::Status BuildTopK(OpImporter& call) {
         "which of equal entries topk names is LibTorch's own affair, and the "
         "model uses the positions");
   }
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t k, call.Int("k"));
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
-  ASSIGN_OR_RETURN(bool largest, call.Bool("largest"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t k, call.Int("k"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(bool largest, call.Bool("largest"));
   if (k != 1 || call.RankOf(self) == 0 ||
       call.DataTypeOf(self) == DataType::kBool) {
     return SetSorted(call, dim, k, largest, /*values=*/true);
@@ -118,7 +118,7 @@ absl::Status BuildTopK(OpImporter& call) {
                              call.builder(), call.location(), type, self, dim))
                        : Value(ait::ArgminOp::create(
                              call.builder(), call.location(), type, self, dim));
-  RETURN_IF_ERROR(call.SetResult(value));
+  AITUNE_RETURN_IF_ERROR(call.SetResult(value));
   return call.SetResult(position, 1);
 }
 

@@ -15,21 +15,21 @@ using mlir::Value;
 
 // Everything that keeps the elements' order: the trace knows the sizes.
 absl::Status BuildReshape(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self,
-                   call.Tensor(call.Find("self") ? "self" : "input"));
+  AITUNE_ASSIGN_OR_RETURN(Value self,
+                          call.Tensor(call.Find("self") ? "self" : "input"));
   if (call.Find("dtype"))
     return Reject("reinterpreting the bits of another dtype is not supported");
   return call.SetResult(call.Reshape(self, call.ResultSizes()));
 }
 
 absl::Status BuildExpand(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   return call.SetResult(call.Expand(self, call.ResultSizes()));
 }
 
 absl::Status BuildPermute(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(SmallVector<int64_t> dims, call.Ints("dims"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> dims, call.Ints("dims"));
   const int64_t rank = call.RankOf(self);
   SmallVector<bool> seen(rank, false);
   for (int64_t& dim : dims) {
@@ -45,15 +45,15 @@ absl::Status BuildPermute(OpImporter& call) {
 
 absl::Status BuildTranspose(OpImporter& call, const char* first,
                             const char* second) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t a, call.Dim(first, call.RankOf(self)));
-  ASSIGN_OR_RETURN(int64_t b, call.Dim(second, call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t a, call.Dim(first, call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(int64_t b, call.Dim(second, call.RankOf(self)));
   return call.SetResult(call.Transpose(self, a, b));
 }
 
 // t, numpy_T, mT: the last two axes, or (reverse) all.
 absl::Status BuildMatrixTranspose(OpImporter& call, bool reverse) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const int64_t rank = call.RankOf(self);
   if (rank < 2) return call.SetResult(self);
   if (!reverse) return call.SetResult(call.Transpose(self, rank - 2, rank - 1));
@@ -63,10 +63,11 @@ absl::Status BuildMatrixTranspose(OpImporter& call, bool reverse) {
 }
 
 absl::Status BuildMoveDim(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const int64_t rank = call.RankOf(self);
-  ASSIGN_OR_RETURN(SmallVector<int64_t> source, call.Ints("source"));
-  ASSIGN_OR_RETURN(SmallVector<int64_t> destination, call.Ints("destination"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> source, call.Ints("source"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<int64_t> destination,
+                          call.Ints("destination"));
   if (source.size() != destination.size())
     return Reject("source and destination differ in length");
   SmallVector<int64_t> dims(rank, -1);
@@ -94,11 +95,11 @@ absl::Status BuildMoveDim(OpImporter& call) {
 // ---- Parts ----
 
 absl::Status BuildSelect(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const int64_t rank = call.RankOf(self);
   if (rank == 0) return Reject("a tensor of rank 0 has nothing to select");
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
-  ASSIGN_OR_RETURN(AffineExpr index, call.Size("index"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
+  AITUNE_ASSIGN_OR_RETURN(AffineExpr index, call.Size("index"));
   if (call.state().sizes().Bounds(index).first < 0)
     index = index + call.SizesOf(self)[dim];
   return call.SetResult(
@@ -106,15 +107,15 @@ absl::Status BuildSelect(OpImporter& call) {
 }
 
 absl::Status BuildSlice(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const int64_t rank = call.RankOf(self);
   if (rank == 0) return Reject("a tensor of rank 0 has nothing to slice");
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", rank));
   AffineExpr start = call.Constant(0);
   if (!call.IsNone("start")) {
-    ASSIGN_OR_RETURN(start, call.Size("start"));
+    AITUNE_ASSIGN_OR_RETURN(start, call.Size("start"));
   }
-  ASSIGN_OR_RETURN(int64_t step, call.Int("step"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t step, call.Int("step"));
   if (step < 1) return Reject(absl::StrCat("step ", step, " is not positive"));
   const AffineExpr size = call.SizesOf(self)[dim];
   if (call.state().sizes().Bounds(start).first < 0) start = start + size;
@@ -127,12 +128,12 @@ absl::Status BuildSlice(OpImporter& call) {
 }
 
 absl::Status BuildNarrow(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   if (call.RankOf(self) == 0)
     return Reject("a tensor of rank 0 has nothing to narrow");
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
-  ASSIGN_OR_RETURN(AffineExpr start, call.Size("start"));
-  ASSIGN_OR_RETURN(AffineExpr length, call.Size("length"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
+  AITUNE_ASSIGN_OR_RETURN(AffineExpr start, call.Size("start"));
+  AITUNE_ASSIGN_OR_RETURN(AffineExpr length, call.Size("length"));
   if (call.state().sizes().Bounds(start).first < 0)
     start = start + call.SizesOf(self)[dim];
   return call.SetResult(call.Slice(self, dim, start, length));
@@ -141,12 +142,12 @@ absl::Status BuildNarrow(OpImporter& call) {
 // split, chunk, tensor_split, unbind: one part after the other, as long as the
 // trace says.
 absl::Status BuildParts(OpImporter& call, bool drop_axis) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const int64_t rank = call.RankOf(self);
   if (rank == 0) return Reject("a tensor of rank 0 can't be split");
   int64_t dim = 0;
   if (call.Find("dim")) {
-    ASSIGN_OR_RETURN(dim, call.Dim("dim", rank));
+    AITUNE_ASSIGN_OR_RETURN(dim, call.Dim("dim", rank));
   }
   AffineExpr start = call.Constant(0);
   for (int i = 0; i < static_cast<int>(call.op().results.size()); ++i) {
@@ -156,7 +157,7 @@ absl::Status BuildParts(OpImporter& call, bool drop_axis) {
     }
     const AffineExpr size = drop_axis ? call.Constant(1) : sizes[dim];
     Value part = call.Slice(self, dim, start, size);
-    RETURN_IF_ERROR(
+    AITUNE_RETURN_IF_ERROR(
         call.SetResult(drop_axis ? call.Squeeze(part, {dim}) : part, i));
     start = start + size;
   }
@@ -164,25 +165,25 @@ absl::Status BuildParts(OpImporter& call, bool drop_axis) {
 }
 
 absl::Status BuildBroadcastTensors(OpImporter& call) {
-  ASSIGN_OR_RETURN(SmallVector<Value> tensors, call.Tensors("tensors"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> tensors, call.Tensors("tensors"));
   if (tensors.size() != call.op().results.size())
     return Reject("one result a tensor is expected");
   for (int i = 0; i < static_cast<int>(tensors.size()); ++i) {
     if (!tensors[i]) return Reject("a tensor is None");
-    RETURN_IF_ERROR(
+    AITUNE_RETURN_IF_ERROR(
         call.SetResult(call.Expand(tensors[i], call.ResultSizes(i)), i));
   }
   return absl::OkStatus();
 }
 
 absl::Status BuildMeshgrid(OpImporter& call) {
-  ASSIGN_OR_RETURN(SmallVector<Value> tensors, call.Tensors("tensors"));
+  AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> tensors, call.Tensors("tensors"));
   const int64_t count = tensors.size();
   if (count != static_cast<int64_t>(call.op().results.size()))
     return Reject("one result a tensor is expected");
   std::string indexing = "ij";
   if (!call.IsNone("indexing")) {
-    ASSIGN_OR_RETURN(indexing, call.String("indexing"));
+    AITUNE_ASSIGN_OR_RETURN(indexing, call.String("indexing"));
   }
   for (int64_t i = 0; i < count; ++i) {
     if (!tensors[i] || call.RankOf(tensors[i]) > 1)
@@ -190,19 +191,19 @@ absl::Status BuildMeshgrid(OpImporter& call) {
     const int64_t axis = indexing == "xy" && i < 2 && count > 1 ? 1 - i : i;
     Sizes sizes(count, call.Constant(1));
     sizes[axis] = call.Product(call.SizesOf(tensors[i]));
-    RETURN_IF_ERROR(call.SetResult(
+    AITUNE_RETURN_IF_ERROR(call.SetResult(
         call.Expand(call.Reshape(tensors[i], sizes), call.ResultSizes(i)), i));
   }
   return absl::OkStatus();
 }
 
 absl::Status BuildDiagonal(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const int64_t rank = call.RankOf(self);
   if (rank < 2) return Reject("a diagonal needs two axes");
-  ASSIGN_OR_RETURN(int64_t offset, call.Int("offset"));
-  ASSIGN_OR_RETURN(int64_t dim1, call.Dim("dim1", rank));
-  ASSIGN_OR_RETURN(int64_t dim2, call.Dim("dim2", rank));
+  AITUNE_ASSIGN_OR_RETURN(int64_t offset, call.Int("offset"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim1, call.Dim("dim1", rank));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim2, call.Dim("dim2", rank));
   if (dim1 == dim2) return Reject("a diagonal needs two axes");
   SmallVector<int64_t> order;
   for (int64_t axis = 0; axis < rank; ++axis) {
@@ -224,12 +225,12 @@ absl::Status BuildDiagonal(OpImporter& call) {
 
 // Overlapping windows of one axis as a new last axis.
 absl::Status BuildUnfold(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   const int64_t rank = call.RankOf(self);
   if (rank == 0) return Reject("a tensor of rank 0 can't be unfolded");
-  ASSIGN_OR_RETURN(int64_t dim, call.Dim("dimension", rank));
-  ASSIGN_OR_RETURN(int64_t size, call.Int("size"));
-  ASSIGN_OR_RETURN(int64_t step, call.Int("step"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dimension", rank));
+  AITUNE_ASSIGN_OR_RETURN(int64_t size, call.Int("size"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t step, call.Int("step"));
   if (step < 1 || size < 1) return Reject("size and step must be positive");
   const Sizes result = call.ResultSizes();
   if (static_cast<int64_t>(result.size()) != rank + 1)
@@ -252,8 +253,8 @@ absl::Status BuildUnfold(OpImporter& call) {
 // ---- Pixels and channels ----
 
 absl::Status BuildPixelShuffle(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t factor, call.Int("upscale_factor"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t factor, call.Int("upscale_factor"));
   const int64_t rank = call.RankOf(self);
   if (rank < 3 || factor < 1)
     return Reject("an image and a positive factor are expected");
@@ -270,8 +271,8 @@ absl::Status BuildPixelShuffle(OpImporter& call) {
 }
 
 absl::Status BuildPixelUnshuffle(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t factor, call.Int("downscale_factor"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t factor, call.Int("downscale_factor"));
   const int64_t rank = call.RankOf(self);
   if (rank < 3 || factor < 1)
     return Reject("an image and a positive factor are expected");
@@ -289,8 +290,8 @@ absl::Status BuildPixelUnshuffle(OpImporter& call) {
 }
 
 absl::Status BuildChannelShuffle(OpImporter& call) {
-  ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  ASSIGN_OR_RETURN(int64_t groups, call.Int("groups"));
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t groups, call.Int("groups"));
   if (call.RankOf(self) < 3 || groups < 1)
     return Reject("an image and a positive number of groups are expected");
   Sizes sizes = call.SizesOf(self);

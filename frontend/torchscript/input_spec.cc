@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -123,9 +124,8 @@ class Parser {
     spec.dtype = dtype;
     if (!Consume("]")) {
       do {
-        absl::StatusOr<AxisSpec> axis = ParseAxis();
-        if (!axis.ok()) return axis.status();
-        spec.axes.push_back(*std::move(axis));
+        AITUNE_ASSIGN_OR_RETURN(AxisSpec axis, ParseAxis());
+        spec.axes.push_back(std::move(axis));
       } while (Consume(","));
       if (!Consume("]")) return Error("expected ',' or ']'");
     }

@@ -15,6 +15,7 @@
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/recorded_inputs.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -179,7 +180,7 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
 
 absl::StatusOr<Model> Model::Load(const std::string& path,
                                   const LoadOptions& options) {
-  if (absl::Status status = CheckFile(path); !status.ok()) return status;
+  AITUNE_RETURN_IF_ERROR(CheckFile(path));
   std::optional<torch::jit::Module> module;
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {

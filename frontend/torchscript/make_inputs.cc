@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/input_spec.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -152,9 +153,8 @@ absl::StatusOr<std::vector<InputSpec>> SpecsOf(const ValueList& values) {
   absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "inputs", [&] {
         for (const c10::IValue& value : values.values()) {
-          absl::StatusOr<InputSpec> spec = SpecOf(value);
-          if (!spec.ok()) return spec.status();
-          specs.push_back(*std::move(spec));
+          AITUNE_ASSIGN_OR_RETURN(InputSpec spec, SpecOf(value));
+          specs.push_back(std::move(spec));
         }
         return absl::OkStatus();
       });
@@ -165,17 +165,16 @@ absl::StatusOr<std::vector<InputSpec>> SpecsOf(const ValueList& values) {
 absl::StatusOr<ValueList> MakeInputs(absl::Span<const InputSpec> specs,
                                      absl::Span<const int64_t> sizes,
                                      uint64_t seed) {
-  absl::StatusOr<SymbolAssignment> symbols = AssignSymbols(specs);
-  if (!symbols.ok()) return symbols.status();
-  if (sizes.size() != symbols->symbols.size()) {
+  AITUNE_ASSIGN_OR_RETURN(SymbolAssignment symbols, AssignSymbols(specs));
+  if (sizes.size() != symbols.symbols.size()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("the inputs have ", symbols->symbols.size(), " symbols, ",
+        absl::StrCat("the inputs have ", symbols.symbols.size(), " symbols, ",
                      sizes.size(), " sizes were given"));
   }
   std::vector<c10::IValue> values;
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "making inputs", [&] {
-        Maker maker(*symbols, sizes, seed);
+        Maker maker(symbols, sizes, seed);
         for (const InputSpec& spec : specs) values.push_back(maker.Make(spec));
         return absl::OkStatus();
       });

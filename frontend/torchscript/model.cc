@@ -13,6 +13,7 @@
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -118,8 +119,7 @@ absl::Status Model::Disable(const std::string& submodule) {
 
 absl::Status Model::Substitute(const std::string& submodule,
                                const std::string& source) {
-  if (absl::Status status = CheckSubmodule(submodule); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(CheckSubmodule(submodule));
   SubmoduleChanges alone;
   alone.substitutes[submodule] = source;
   const auto changed = ChangeSubmodules(impl_->module, alone);
@@ -151,8 +151,7 @@ absl::StatusOr<torch::jit::Stack> Model::Impl::MakeStack(
 }
 
 absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
-  absl::StatusOr<torch::jit::Stack> stack = impl_->MakeStack(inputs);
-  if (!stack.ok()) return stack.status();
+  AITUNE_ASSIGN_OR_RETURN(torch::jit::Stack stack, impl_->MakeStack(inputs));
   std::call_once(impl_->eager_once, [&] {
     impl_->eager_status =
         CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
@@ -166,11 +165,11 @@ absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
         const c10::InferenceMode inference;
-        torch::jit::InterpreterState(*impl_->eager).run(*stack);
+        torch::jit::InterpreterState(*impl_->eager).run(stack);
         return absl::OkStatus();
       });
   if (!status.ok()) return status;
-  return stack->empty() ? c10::IValue() : stack->front();
+  return stack.empty() ? c10::IValue() : stack.front();
 }
 
 absl::StatusOr<c10::IValue> Model::RunOptimized(const ValueList& inputs) const {
@@ -178,11 +177,10 @@ absl::StatusOr<c10::IValue> Model::RunOptimized(const ValueList& inputs) const {
                  [&] { impl_->optimized = OptimizedProgram::Make(*this, {}); });
   if (!impl_->optimized.ok()) return impl_->optimized.status();
   // Arguments are checked here so that errors are those of RunEager.
-  absl::StatusOr<torch::jit::Stack> stack = impl_->MakeStack(inputs);
-  if (!stack.ok()) return stack.status();
+  AITUNE_ASSIGN_OR_RETURN(torch::jit::Stack stack, impl_->MakeStack(inputs));
   return (*impl_->optimized)
-      ->Run(ValueList(
-          std::vector<c10::IValue>(stack->begin() + 1, stack->end())));
+      ->Run(
+          ValueList(std::vector<c10::IValue>(stack.begin() + 1, stack.end())));
 }
 
 }  // namespace aitune::frontend

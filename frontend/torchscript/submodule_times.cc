@@ -11,6 +11,7 @@
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -130,8 +131,8 @@ std::vector<SubmoduleTime> Summarize(
 
 absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
     const Model& model, const ValueList& arguments, int repeats) {
-  absl::StatusOr<torch::jit::Stack> stack = model.impl().MakeStack(arguments);
-  if (!stack.ok()) return stack.status();
+  AITUNE_ASSIGN_OR_RETURN(torch::jit::Stack stack,
+                          model.impl().MakeStack(arguments));
   MarkedProgram program;
   Recorder times;
   std::vector<std::vector<double>> runs;
@@ -142,7 +143,7 @@ absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
         const c10::InferenceMode inference;
         for (int run = 0; run <= repeats; ++run) {
           times.milliseconds.assign(program.places.size(), 0);
-          torch::jit::Stack inputs = *stack;
+          torch::jit::Stack inputs = stack;
           recorder = &times;
           try {
             torch::jit::InterpreterState(code).run(inputs);

@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "frontend/trace/structure_internal.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -146,9 +147,9 @@ absl::Status Write(const Structure& structure, StructureProto* proto) {
       return absl::OkStatus();
     case Kind::kNone:
     case Kind::kConstant: {
-      absl::StatusOr<ScalarProto> constant = ToScalar(ConstantOf(structure));
-      if (!constant.ok()) return constant.status();
-      *proto->mutable_constant() = *std::move(constant);
+      AITUNE_ASSIGN_OR_RETURN(ScalarProto constant,
+                              ToScalar(ConstantOf(structure)));
+      *proto->mutable_constant() = std::move(constant);
       return absl::OkStatus();
     }
     case Kind::kTuple:
@@ -156,16 +157,13 @@ absl::Status Write(const Structure& structure, StructureProto* proto) {
     case Kind::kDict:
       break;
   }
-  if (absl::Status status = AddType(structure, proto); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(AddType(structure, proto));
   for (const c10::IValue& key : InfoOf(structure).keys) {
-    absl::StatusOr<ScalarProto> stored = ToScalar(key);
-    if (!stored.ok()) return stored.status();
-    *proto->add_keys() = *std::move(stored);
+    AITUNE_ASSIGN_OR_RETURN(ScalarProto stored, ToScalar(key));
+    *proto->add_keys() = std::move(stored);
   }
   for (const Structure& child : structure.children) {
-    if (absl::Status status = Write(child, proto->add_children()); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(Write(child, proto->add_children()));
   }
   return absl::OkStatus();
 }
@@ -207,9 +205,9 @@ absl::StatusOr<Structure> Read(const StructureProto& proto, int depth) {
       return structure;
     case Kind::kNone:
     case Kind::kConstant: {
-      absl::StatusOr<c10::IValue> constant = FromScalar(proto.constant());
-      if (!constant.ok()) return constant.status();
-      return ConstantStructure(*constant);
+      AITUNE_ASSIGN_OR_RETURN(c10::IValue constant,
+                              FromScalar(proto.constant()));
+      return ConstantStructure(constant);
     }
     case Kind::kTuple:
     case Kind::kList:
@@ -221,9 +219,8 @@ absl::StatusOr<Structure> Read(const StructureProto& proto, int depth) {
   if (!type.ok()) return type.status();
   info.type = *std::move(type);
   for (const ScalarProto& key : proto.keys()) {
-    absl::StatusOr<c10::IValue> read = FromScalar(key);
-    if (!read.ok()) return read.status();
-    info.keys.push_back(*std::move(read));
+    AITUNE_ASSIGN_OR_RETURN(c10::IValue read, FromScalar(key));
+    info.keys.push_back(std::move(read));
   }
   if (kind == Kind::kDict && proto.keys_size() != proto.children_size())
     return Damaged("a dict with other keys than values");

@@ -21,6 +21,7 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/region_of_trace.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -134,9 +135,9 @@ absl::Status BuildOutput(Interpreter& interpreter, const ProbedRef& value,
         *structure = ConstantStructure(value->probes[0]);
         return absl::OkStatus();
       }
-      absl::StatusOr<ValueId> id = interpreter.functionalizer().Read(*value);
-      if (!id.ok()) return id.status();
-      builder.trace().outputs.push_back(*id);
+      AITUNE_ASSIGN_OR_RETURN(ValueId id,
+                              interpreter.functionalizer().Read(*value));
+      builder.trace().outputs.push_back(id);
       structure->type_name = "Tensor";
       return absl::OkStatus();
     }
@@ -145,8 +146,8 @@ absl::Status BuildOutput(Interpreter& interpreter, const ProbedRef& value,
       structure->type_name = value->probes[0].type()->annotation_str();
       return absl::OkStatus();
     case Kind::kPlain: {
-      absl::StatusOr<ArgumentTemplate> recipe = interpreter.ToTemplate(value);
-      if (!recipe.ok()) return recipe.status();
+      AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe,
+                              interpreter.ToTemplate(value));
       if (value->uniform) {
         *structure = ConstantStructure(value->probes[0]);
         return absl::OkStatus();
@@ -154,8 +155,8 @@ absl::Status BuildOutput(Interpreter& interpreter, const ProbedRef& value,
       ResultTemplate result;
       result.value = builder.AddOpaque("it is a size as a number");
       builder.AddRegion(
-          "aitune::size", [](std::vector<c10::IValue>&) {},
-          {*std::move(recipe)}, {result}, "it gives a size as a number",
+          "aitune::size", [](std::vector<c10::IValue>&) {}, {std::move(recipe)},
+          {result}, "it gives a size as a number",
           /*has_side_effects=*/false);
       builder.trace().outputs.push_back(result.value);
       structure->type_name = "int";
@@ -166,9 +167,8 @@ absl::Status BuildOutput(Interpreter& interpreter, const ProbedRef& value,
     case Kind::kDict: {
       std::vector<Structure> children(value->elements.size());
       for (size_t i = 0; i < children.size(); ++i) {
-        absl::Status status =
-            BuildOutput(interpreter, value->elements[i], &children[i]);
-        if (!status.ok()) return status;
+        AITUNE_RETURN_IF_ERROR(
+            BuildOutput(interpreter, value->elements[i], &children[i]));
       }
       ContainerInfo info;
       info.type = value->type_hint;
@@ -199,10 +199,9 @@ absl::StatusOr<std::vector<ProbedRef>> BuildArguments(
   const size_t given = attempt.inputs[0].size();
   std::vector<torch::jit::Stack> stacks;
   for (const std::vector<c10::IValue>& inputs : attempt.inputs) {
-    absl::StatusOr<torch::jit::Stack> stack =
-        model.impl().MakeStack(ValueList(inputs));
-    if (!stack.ok()) return stack.status();
-    stacks.push_back(*std::move(stack));
+    AITUNE_ASSIGN_OR_RETURN(torch::jit::Stack stack,
+                            model.impl().MakeStack(ValueList(inputs)));
+    stacks.push_back(std::move(stack));
   }
   Trace& trace = interpreter.builder().trace();
   trace.input_structure.kind = Structure::Kind::kTuple;
@@ -217,10 +216,10 @@ absl::StatusOr<std::vector<ProbedRef>> BuildArguments(
       arguments.push_back(interpreter.MakeModelConstant(probes[0], ""));
       continue;
     }
-    absl::StatusOr<ProbedRef> argument =
-        builder.Build(probes, &trace.input_structure.children.emplace_back());
-    if (!argument.ok()) return argument.status();
-    arguments.push_back(*std::move(argument));
+    AITUNE_ASSIGN_OR_RETURN(
+        ProbedRef argument,
+        builder.Build(probes, &trace.input_structure.children.emplace_back()));
+    arguments.push_back(std::move(argument));
   }
   return arguments;
 }
@@ -266,14 +265,14 @@ absl::StatusOr<Trace> TraceWhole(
   const PreparedGraph prepared =
       ModelState(model).exists() ? AsItIs(model) : frozen;
   Interpreter interpreter(prepared.graph, &fitter, &region, options);
-  absl::StatusOr<std::vector<ProbedRef>> arguments =
-      BuildArguments(model, prepared, attempt, interpreter);
-  if (!arguments.ok()) return arguments.status();
+  AITUNE_ASSIGN_OR_RETURN(
+      std::vector<ProbedRef> arguments,
+      BuildArguments(model, prepared, attempt, interpreter));
   std::vector<ArgumentTemplate> recipes;
-  for (const ProbedRef& argument : *arguments) {
-    absl::StatusOr<ArgumentTemplate> recipe = interpreter.ToTemplate(argument);
-    if (!recipe.ok()) return recipe.status();
-    recipes.push_back(*std::move(recipe));
+  for (const ProbedRef& argument : arguments) {
+    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe,
+                            interpreter.ToTemplate(argument));
+    recipes.push_back(std::move(recipe));
   }
   auto code = std::make_shared<torch::jit::Code>(prepared.graph, "forward");
   const RecordedFunction run = [code](std::vector<c10::IValue>& stack) {
@@ -301,12 +300,11 @@ absl::StatusOr<Trace> TraceCall(
   absl::Status status =
       CatchExceptions(absl::StatusCode::kUnimplemented, "", [&] {
         const c10::InferenceMode inference;
-        absl::StatusOr<std::vector<ProbedRef>> arguments =
-            BuildArguments(model, prepared, attempt, interpreter);
-        if (!arguments.ok()) return arguments.status();
-        absl::StatusOr<ProbedRef> result = interpreter.Run(*arguments);
-        if (!result.ok()) return result.status();
-        return BuildOutput(interpreter, *result,
+        AITUNE_ASSIGN_OR_RETURN(
+            std::vector<ProbedRef> arguments,
+            BuildArguments(model, prepared, attempt, interpreter));
+        AITUNE_ASSIGN_OR_RETURN(ProbedRef result, interpreter.Run(arguments));
+        return BuildOutput(interpreter, result,
                            &interpreter.builder().trace().output_structure);
       });
   if (!status.ok()) return status;
@@ -373,10 +371,10 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
     for (const std::vector<int>& axes : assignment.of)
       attempt.axis_symbols.push_back(of_trace.Numbers(axes));
     for (const SizePoint& probe : fitter.probes()) {
-      absl::StatusOr<ValueList> inputs =
-          MakeInputs(specs, of_trace.Whole(probe), options.seed);
-      if (!inputs.ok()) return inputs.status();
-      attempt.inputs.push_back(inputs->values());
+      AITUNE_ASSIGN_OR_RETURN(
+          ValueList inputs,
+          MakeInputs(specs, of_trace.Whole(probe), options.seed));
+      attempt.inputs.push_back(inputs.values());
     }
     return absl::OkStatus();
   };
@@ -432,17 +430,16 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
 absl::StatusOr<Trace> BuildTrace(const Model& model,
                                  absl::Span<const InputSpec> specs,
                                  const TraceOptions& options) {
-  absl::StatusOr<SymbolAssignment> assignment = AssignSymbols(specs);
-  if (!assignment.ok()) return assignment.status();
+  AITUNE_ASSIGN_OR_RETURN(SymbolAssignment assignment, AssignSymbols(specs));
   std::vector<std::string> notes;
-  absl::StatusOr<PreparedGraph> prepared =
-      PrepareGraph(model.impl().module, model.impl().changes, notes);
-  if (!prepared.ok()) return prepared.status();
+  AITUNE_ASSIGN_OR_RETURN(
+      PreparedGraph prepared,
+      PrepareGraph(model.impl().module, model.impl().changes, notes));
 
   std::vector<SymbolRange> ranges;
-  for (const SymbolSpec& symbol : assignment->symbols)
+  for (const SymbolSpec& symbol : assignment.symbols)
     ranges.push_back({symbol.min, symbol.max});
-  std::vector<SizePoint> anchors = Anchors(assignment->symbols);
+  std::vector<SizePoint> anchors = Anchors(assignment.symbols);
   if (!options.anchor.empty()) {
     anchors = {options.anchor};
     if (options.anchor.size() != ranges.size() ||
@@ -454,8 +451,8 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
   absl::Status first_error;
   for (const SizePoint& anchor : anchors) {
     SizeRegion region(ranges, anchor);
-    absl::StatusOr<Trace> trace = TraceRegion(
-        model, specs, *assignment, *prepared, options, notes, region);
+    absl::StatusOr<Trace> trace =
+        TraceRegion(model, specs, assignment, prepared, options, notes, region);
     if (trace.ok() && !first_error.ok())
       trace->notes.push_back(absl::StrCat("the model refuses larger sizes: ",
                                           first_error.message()));
@@ -468,20 +465,20 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
 absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
                                  const TraceOptions& options) {
   std::vector<std::string> notes;
-  absl::StatusOr<PreparedGraph> prepared =
-      PrepareGraph(model.impl().module, model.impl().changes, notes);
-  if (!prepared.ok()) return prepared.status();
+  AITUNE_ASSIGN_OR_RETURN(
+      PreparedGraph prepared,
+      PrepareGraph(model.impl().module, model.impl().changes, notes));
   SizeRegion region({}, {});
   const SizeFitter fitter(region, ChooseProbes(region));
   Attempt attempt;
   attempt.inputs = {samples.values()};
   absl::StatusOr<Trace> trace =
-      TraceOnce(model, *prepared, attempt, fitter, region, options, notes);
+      TraceOnce(model, prepared, attempt, fitter, region, options, notes);
   const absl::Status& status = trace.status();
   if (status.ok()) return trace;
   if (status.code() == absl::StatusCode::kUnimplemented ||
       status.code() == absl::StatusCode::kOutOfRange) {
-    return TraceWhole(model, *prepared, attempt, fitter, region, options,
+    return TraceWhole(model, prepared, attempt, fitter, region, options,
                       std::string(status.message()), notes);
   }
   return absl::Status(status.code(),

@@ -9,6 +9,7 @@
 #include "absl/strings/strip.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -145,11 +146,8 @@ Interpreter::RunContainerNode(Node* node) {
       inputs.begin(), inputs.end(),
       [](const ProbedRef& input) { return input->kind == Kind::kOpaque; });
   const auto unpack_opaque = [&]() -> absl::StatusOr<Optional> {
-    if (absl::Status status =
-            RunAsRegion(node, "it takes apart a value that depends on data");
-        !status.ok()) {
-      return status;
-    }
+    AITUNE_RETURN_IF_ERROR(
+        RunAsRegion(node, "it takes apart a value that depends on data"));
     return Optional(GetAll(node->outputs()));
   };
   switch (node->kind()) {
@@ -208,8 +206,7 @@ Interpreter::RunContainerNode(Node* node) {
         SetKey(*inputs[0], node->s(c10::attr::name), inputs[1]);
         return Optional(Results());
       }
-      if (absl::Status status = Settle(inputs[1], "an attribute"); !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(Settle(inputs[1], "an attribute"));
       if (!IsUniform(*inputs[1]) || IsTainted(*inputs[1]) ||
           inputs[0]->kind != Kind::kPlain || !inputs[0]->probes[0].isObject())
         return absl::UnimplementedError(
@@ -231,9 +228,7 @@ Interpreter::RunContainerNode(Node* node) {
           return absl::UnimplementedError(
               "a dict whose keys are not known without data");
         }
-        if (absl::Status status = Settle(inputs[i], "the key of a dict");
-            !status.ok())
-          return status;
+        AITUNE_RETURN_IF_ERROR(Settle(inputs[i], "the key of a dict"));
         dict->keys.push_back(inputs[i]->probes[0]);
         dict->elements.push_back(inputs[i + 1]);
       }
@@ -250,11 +245,10 @@ Interpreter::RunContainerNode(Node* node) {
       return Optional(inputs[0]->elements);
     case c10::prim::TupleIndex: {
       if (opaque) return unpack_opaque();
-      absl::StatusOr<int64_t> index =
-          UniformInt(inputs[1], "the index of a tuple");
-      if (!index.ok()) return index.status();
+      AITUNE_ASSIGN_OR_RETURN(int64_t index,
+                              UniformInt(inputs[1], "the index of a tuple"));
       const std::optional<size_t> position =
-          Position(*index, inputs[0]->elements.size());
+          Position(index, inputs[0]->elements.size());
       if (!position) return OutOfRange();
       return Optional({inputs[0]->elements[*position]});
     }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/tracing/interpreter.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -72,23 +73,20 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
 
   if (self->kind == Kind::kList) {
     const auto element_at = [&](size_t argument) -> absl::StatusOr<size_t> {
-      absl::StatusOr<int64_t> index = index_of(argument);
-      if (!index.ok()) return index.status();
-      const std::optional<size_t> position = Position(*index, elements.size());
+      AITUNE_ASSIGN_OR_RETURN(int64_t index, index_of(argument));
+      const std::optional<size_t> position = Position(index, elements.size());
       if (!position)
         return absl::InvalidArgumentError(
             "the model reads a list out of its range");
       return *position;
     };
     if (name == "aten::__getitem__") {
-      absl::StatusOr<size_t> position = element_at(1);
-      if (!position.ok()) return position.status();
-      return Optional({elements[*position]});
+      AITUNE_ASSIGN_OR_RETURN(size_t position, element_at(1));
+      return Optional({elements[position]});
     }
     if (name == "aten::_set_item") {
-      absl::StatusOr<size_t> position = element_at(1);
-      if (!position.ok()) return position.status();
-      elements[*position] = inputs.at(2);
+      AITUNE_ASSIGN_OR_RETURN(size_t position, element_at(1));
+      elements[position] = inputs.at(2);
       return Optional(node->outputs().empty() ? Results() : Results({self}));
     }
     if (name == "aten::append") {
@@ -102,25 +100,22 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
       return Optional(node->outputs().empty() ? Results() : Results({self}));
     }
     if (name == "aten::insert") {
-      absl::StatusOr<int64_t> index = index_of(1);
-      if (!index.ok()) return index.status();
+      AITUNE_ASSIGN_OR_RETURN(int64_t index, index_of(1));
       const int64_t size = static_cast<int64_t>(elements.size());
       const int64_t at =
-          std::clamp<int64_t>(*index < 0 ? *index + size : *index, 0, size);
+          std::clamp<int64_t>(index < 0 ? index + size : index, 0, size);
       elements.insert(elements.begin() + at, inputs.at(2));
       return Optional(Results());
     }
     if (name == "aten::pop") {
-      absl::StatusOr<size_t> position = element_at(1);
-      if (!position.ok()) return position.status();
-      const ProbedRef popped = elements[*position];
-      elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(*position));
+      AITUNE_ASSIGN_OR_RETURN(size_t position, element_at(1));
+      const ProbedRef popped = elements[position];
+      elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(position));
       return Optional({popped});
     }
     if (name == "aten::Delete") {
-      absl::StatusOr<size_t> position = element_at(1);
-      if (!position.ok()) return position.status();
-      elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(*position));
+      AITUNE_ASSIGN_OR_RETURN(size_t position, element_at(1));
+      elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(position));
       return Optional(Results());
     }
     if (name == "aten::clear" || name == "aten::reverse") {
@@ -137,13 +132,13 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
       return Optional({MakeList(std::move(joined), self->type_hint)});
     }
     if (name == "aten::mul") {
-      absl::StatusOr<int64_t> times =
-          UniformInt(inputs.at(1), "how often a list is repeated");
-      if (!times.ok()) return times.status();
-      if (*times > 0 && *times > options_.max_ops)
+      AITUNE_ASSIGN_OR_RETURN(
+          int64_t times,
+          UniformInt(inputs.at(1), "how often a list is repeated"));
+      if (times > 0 && times > options_.max_ops)
         return absl::UnimplementedError("a list is repeated too often");
       std::vector<ProbedRef> repeated;
-      for (int64_t i = 0; i < *times; ++i)
+      for (int64_t i = 0; i < times; ++i)
         repeated.insert(repeated.end(), elements.begin(), elements.end());
       return Optional({MakeList(std::move(repeated), self->type_hint)});
     }
@@ -156,23 +151,22 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
           return otherwise;
         return UniformInt(value, "the bound of a slice");
       };
-      absl::StatusOr<int64_t> step = bound(3, 1);
-      if (!step.ok()) return step.status();
-      if (*step == 0)
+      AITUNE_ASSIGN_OR_RETURN(int64_t step, bound(3, 1));
+      if (step == 0)
         return absl::InvalidArgumentError(
             "the model slices a list with step 0");
-      absl::StatusOr<int64_t> start = bound(1, *step > 0 ? 0 : size - 1);
-      absl::StatusOr<int64_t> stop = bound(2, *step > 0 ? size : -size - 1);
+      absl::StatusOr<int64_t> start = bound(1, step > 0 ? 0 : size - 1);
+      absl::StatusOr<int64_t> stop = bound(2, step > 0 ? size : -size - 1);
       if (!start.ok()) return start.status();
       if (!stop.ok()) return stop.status();
       const auto clip = [&](int64_t at) {
         if (at < 0) at += size;
-        return *step > 0 ? std::clamp<int64_t>(at, 0, size)
-                         : std::clamp<int64_t>(at, -1, size - 1);
+        return step > 0 ? std::clamp<int64_t>(at, 0, size)
+                        : std::clamp<int64_t>(at, -1, size - 1);
       };
       std::vector<ProbedRef> slice;
       for (int64_t i = clip(*start);
-           *step > 0 ? i < clip(*stop) : i > clip(*stop); i += *step) {
+           step > 0 ? i < clip(*stop) : i > clip(*stop); i += step) {
         slice.push_back(elements[static_cast<size_t>(i)]);
       }
       return Optional({MakeList(std::move(slice), self->type_hint)});
@@ -188,8 +182,7 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
       return absl::UnimplementedError(
           "the key of a dict is not known without data");
     }
-    if (absl::Status status = Settle(key, "the key of a dict"); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(Settle(key, "the key of a dict"));
     return key->probes[0];
   };
   if (name == "aten::keys" || name == "aten::values" || name == "aten::items") {
@@ -229,18 +222,17 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
     }
     return Optional();
   }
-  absl::StatusOr<c10::IValue> key = key_of(1);
-  if (!key.ok()) return key.status();
-  const std::optional<size_t> position = FindKey(*self, *key);
+  AITUNE_ASSIGN_OR_RETURN(c10::IValue key, key_of(1));
+  const std::optional<size_t> position = FindKey(*self, key);
   if (name == "aten::__contains__") return plain(position.has_value());
   if (name == "aten::_set_item") {
-    SetKey(*self, *key, inputs.at(2));
+    SetKey(*self, key, inputs.at(2));
     return Optional(Results());
   }
   if (name == "aten::get" || name == "aten::setdefault" ||
       (name == "aten::pop" && inputs.size() > 2)) {
     if (!position) {
-      if (name == "aten::setdefault") SetKey(*self, *key, inputs.at(2));
+      if (name == "aten::setdefault") SetKey(*self, key, inputs.at(2));
       if (inputs.size() > 2) return Optional({inputs[2]});
       return plain(c10::IValue());
     }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -233,20 +234,18 @@ absl::Status Functionalizer::Write(ProbedValue& tensor, ValueId value,
   if (tensor.views.empty()) {
     storage.base = value;
   } else {
-    absl::StatusOr<ValueId> parent = ReadBase(storage, tensor.name);
-    if (!parent.ok()) return parent.status();
+    AITUNE_ASSIGN_OR_RETURN(ValueId parent, ReadBase(storage, tensor.name));
     // The values on the way from the base to the tensor, before the write.
-    std::vector<ValueId> path = {*parent};
+    std::vector<ValueId> path = {parent};
     for (size_t i = 0; i + 1 < tensor.views.size(); ++i)
       path.push_back(Apply(tensor.views[i], path.back()));
     ValueId written = value;
     for (size_t i = tensor.views.size(); i-- > 0;) {
       const TensorType& parent_type =
           i == 0 ? storage.base_type : tensor.views[i - 1].type;
-      absl::StatusOr<ValueId> undone =
-          Undo(tensor.views[i], path[i], parent_type, written);
-      if (!undone.ok()) return undone.status();
-      written = *undone;
+      AITUNE_ASSIGN_OR_RETURN(
+          ValueId undone, Undo(tensor.views[i], path[i], parent_type, written));
+      written = undone;
     }
     storage.base = written;
   }

@@ -13,6 +13,7 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -90,9 +91,8 @@ absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
     const std::string& reason) {
   std::vector<ArgumentTemplate> recipes;
   for (const ProbedRef& argument : call.arguments) {
-    absl::StatusOr<ArgumentTemplate> recipe = ToTemplate(argument);
-    if (!recipe.ok()) return recipe.status();
-    recipes.push_back(*std::move(recipe));
+    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe, ToTemplate(argument));
+    recipes.push_back(std::move(recipe));
   }
   const RecordedFunction on_copy = [run = call.run,
                                     written](std::vector<c10::IValue>& stack) {
@@ -107,11 +107,10 @@ absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
   Invocation direct = call;
   direct.run = on_copy;
   direct.result_count = 1;
-  absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
-      Execute(direct);
-  if (!executed.ok()) return executed.status();
+  AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
+                          Execute(direct));
   std::vector<c10::IValue> probes;
-  for (const std::vector<c10::IValue>& probe : *executed)
+  for (const std::vector<c10::IValue>& probe : executed)
     probes.push_back(probe[0]);
   ResultTemplate result;
   result.value = value;
@@ -193,20 +192,16 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
   const bool uniform =
       std::all_of(call.arguments.begin(), call.arguments.end(),
                   [](const ProbedRef& a) { return IsUniform(*a); });
-  if (absl::Status status = functionalizer_.PrepareWrite(
-          *target, /*separate_probes=*/!uniform || random);
-      !status.ok()) {
-    return status;
-  }
+  AITUNE_RETURN_IF_ERROR(functionalizer_.PrepareWrite(
+      *target, /*separate_probes=*/!uniform || random));
   const auto forget_sizes = [&] {
     for (const std::weak_ptr<ProbedValue>& weak : target->storage->tensors) {
       if (const ProbedRef alias = weak.lock()) alias->size.reset();
     }
   };
   if (uniform && !random) {
-    absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
-        Execute(call);
-    if (!executed.ok()) return executed.status();
+    AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
+                            Execute(call));
     functionalizer_.ConstantOverwritten(*target);
     forget_sizes();
     return returned();
@@ -266,14 +261,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
   const bool tainted =
       random || std::any_of(call.arguments.begin(), call.arguments.end(),
                             [](const ProbedRef& a) { return IsTainted(*a); });
-  if (absl::Status status = functionalizer_.Write(*target, *id, tainted);
-      !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(functionalizer_.Write(*target, *id, tainted));
   // Reading made constants of the old content.
-  if (absl::Status status =
-          functionalizer_.PrepareWrite(*target, /*separate_probes=*/true);
-      !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(
+      functionalizer_.PrepareWrite(*target, /*separate_probes=*/true));
   const absl::Status copied =
       CatchExceptions(absl::StatusCode::kInvalidArgument, name, [&] {
         for (size_t probe = 0; probe < target->probes.size(); ++probe) {

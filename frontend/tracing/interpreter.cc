@@ -14,6 +14,7 @@
 #include "frontend/tracing/decompositions.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -153,9 +154,8 @@ std::vector<ProbedRef> Interpreter::GetAll(at::ArrayRef<Value*> values) {
 
 absl::StatusOr<bool> Interpreter::UniformBool(const ProbedRef& value,
                                               absl::string_view what) {
-  absl::StatusOr<int64_t> number = UniformInt(value, what);
-  if (!number.ok()) return number.status();
-  return *number != 0;
+  AITUNE_ASSIGN_OR_RETURN(int64_t number, UniformInt(value, what));
+  return number != 0;
 }
 
 absl::StatusOr<int64_t> Interpreter::UniformInt(const ProbedRef& value,
@@ -169,7 +169,7 @@ absl::StatusOr<int64_t> Interpreter::UniformInt(const ProbedRef& value,
           absl::StrCat(what, " is no number that is known without data"));
     }
   }
-  if (absl::Status status = Settle(value, what); !status.ok()) return status;
+  AITUNE_RETURN_IF_ERROR(Settle(value, what));
   const c10::IValue& settled = value->probes[0];
   return settled.isBool() ? static_cast<int64_t>(settled.toBool())
                           : settled.toInt();
@@ -208,8 +208,7 @@ absl::StatusOr<ProbedRef> Interpreter::Run(
   }
   for (size_t i = 0; i < arguments.size(); ++i)
     Set(graph_->inputs()[i], arguments[i]);
-  if (absl::Status status = RunBlock(graph_->block()); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(RunBlock(graph_->block()));
   if (graph_->outputs().size() != 1)
     return absl::UnimplementedError("the graph does not return one value");
   const ProbedRef result = Get(graph_->outputs()[0]);
@@ -291,9 +290,8 @@ absl::Status Interpreter::RunNode(Node* node) {
       call.arguments = arguments;
       call.result_count = node->outputs().size();
       UseCanonicalOperator(call.schema, call.run, call.arguments);
-      absl::StatusOr<Results> invoked = Invoke(call);
-      if (!invoked.ok()) return invoked.status();
-      *results = *std::move(invoked);
+      AITUNE_ASSIGN_OR_RETURN(Results invoked, Invoke(call));
+      *results = std::move(invoked);
     }
   }
   if ((*results)->size() != node->outputs().size()) {
@@ -310,10 +308,10 @@ absl::Status Interpreter::RunIf(Node* node) {
   const ProbedRef condition = Get(node->input(0));
   if (IsTainted(*condition))
     return RunAsRegion(node, "its condition depends on data");
-  absl::StatusOr<bool> taken = UniformBool(condition, "the condition of an if");
-  if (!taken.ok()) return taken.status();
-  Block* block = node->blocks().at(*taken ? 0 : 1);
-  if (absl::Status status = RunBlock(block); !status.ok()) return status;
+  AITUNE_ASSIGN_OR_RETURN(bool taken,
+                          UniformBool(condition, "the condition of an if"));
+  Block* block = node->blocks().at(taken ? 0 : 1);
+  AITUNE_RETURN_IF_ERROR(RunBlock(block));
   for (size_t i = 0; i < node->outputs().size(); ++i) {
     const ProbedRef output = Get(block->outputs()[i]);
     if (output == nullptr)
@@ -348,9 +346,8 @@ bool Interpreter::LoopDependsOnData(Node* node) {
 absl::Status Interpreter::RunLoop(Node* node) {
   if (LoopDependsOnData(node))
     return RunAsRegion(node, "how often it runs depends on data");
-  absl::StatusOr<int64_t> trips =
-      UniformInt(Get(node->input(0)), "the length of a loop");
-  if (!trips.ok()) return trips.status();
+  AITUNE_ASSIGN_OR_RETURN(
+      int64_t trips, UniformInt(Get(node->input(0)), "the length of a loop"));
   absl::StatusOr<bool> running =
       UniformBool(Get(node->input(1)), "the condition of a loop");
   if (!running.ok()) return running.status();
@@ -358,7 +355,7 @@ absl::Status Interpreter::RunLoop(Node* node) {
   std::vector<ProbedRef> carried;
   for (size_t i = 2; i < node->inputs().size(); ++i)
     carried.push_back(Get(node->input(i)));
-  for (int64_t iteration = 0; iteration < *trips && *running; ++iteration) {
+  for (int64_t iteration = 0; iteration < trips && *running; ++iteration) {
     if (iteration >= options_.max_loop_iterations ||
         ++iterations_ > options_.max_ops) {
       return absl::UnimplementedError(
@@ -369,7 +366,7 @@ absl::Status Interpreter::RunLoop(Node* node) {
                                fitter_.probes().size(), iteration)));
     for (size_t i = 0; i < carried.size(); ++i)
       Set(body->inputs()[i + 1], carried[i]);
-    if (absl::Status status = RunBlock(body); !status.ok()) return status;
+    AITUNE_RETURN_IF_ERROR(RunBlock(body));
     const std::vector<ProbedRef> outputs = GetAll(body->outputs());
     for (const ProbedRef& output : outputs) {
       if (output == nullptr)

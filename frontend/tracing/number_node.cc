@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "frontend/tracing/interpreter.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -115,10 +116,9 @@ absl::Status Interpreter::InferSizes(const Invocation& call,
       call.schema->name() == "aten::abs") {
     const std::optional<SizeExpression> of = SizeOf(call.arguments[0]);
     if (!of) return absl::OkStatus();
-    absl::StatusOr<bool> positive =
-        IsNonNegative(*of, "the sign of a difference of sizes");
-    if (!positive.ok()) return positive.status();
-    SetSize(*result, *positive ? *of : fitter_.Simplify(*of * -1));
+    AITUNE_ASSIGN_OR_RETURN(
+        bool positive, IsNonNegative(*of, "the sign of a difference of sizes"));
+    SetSize(*result, positive ? *of : fitter_.Simplify(*of * -1));
     return absl::OkStatus();
   }
   std::vector<SizeExpression> operands;
@@ -151,11 +151,10 @@ absl::Status Interpreter::InferExtremum(const Invocation& call,
       extremum = size;
       continue;
     }
-    absl::StatusOr<bool> larger =
-        IsNonNegative(fitter_.Simplify(*size + *extremum * -1),
-                      "which of two sizes is larger");
-    if (!larger.ok()) return larger.status();
-    if (*larger == (call.schema->name() == "prim::max")) extremum = size;
+    AITUNE_ASSIGN_OR_RETURN(
+        bool larger, IsNonNegative(fitter_.Simplify(*size + *extremum * -1),
+                                   "which of two sizes is larger"));
+    if (larger == (call.schema->name() == "prim::max")) extremum = size;
   }
   if (extremum) SetSize(result, *extremum);
   return absl::OkStatus();

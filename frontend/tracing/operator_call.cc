@@ -14,6 +14,7 @@
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/shape_only.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -117,26 +118,24 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
 absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(
     const Invocation& call) {
   const ProbedRef& source = call.arguments[0];
-  absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
-      Execute(call);
-  if (!executed.ok()) return executed.status();
+  AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
+                          Execute(call));
   const bool select = call.schema->name() == "aten::unbind";
   const std::optional<size_t> position = FindArgument(*call.schema, "dim");
   if (!position)
     return absl::UnimplementedError(
         absl::StrCat(call.schema->name(), " has no axis"));
-  absl::StatusOr<int64_t> dim =
-      UniformInt(call.arguments[*position], "an axis");
-  if (!dim.ok()) return dim.status();
-  const int64_t axis = *dim < 0 ? *dim + source->tensor().dim() : *dim;
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim,
+                          UniformInt(call.arguments[*position], "an axis"));
+  const int64_t axis = dim < 0 ? dim + source->tensor().dim() : dim;
 
   auto list = std::make_shared<ProbedValue>();
   list->kind = Kind::kList;
   list->type_hint = c10::ListType::ofTensors();
   std::vector<int64_t> counts;
-  for (const auto& results : *executed)
+  for (const auto& results : executed)
     counts.push_back(static_cast<int64_t>(results[0].toTensorVector().size()));
-  if (absl::Status status = SettlePartCount(call); !status.ok()) return status;
+  AITUNE_RETURN_IF_ERROR(SettlePartCount(call));
   for (const int64_t count : counts) {
     if (count != counts[0])
       return Divergence(counts, "the number of parts of a tensor");
@@ -154,7 +153,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(
       end = start + 1;
     } else {
       std::vector<int64_t> sizes;
-      for (const auto& results : *executed) {
+      for (const auto& results : executed) {
         sizes.push_back(
             results[0].toTensorVector()[static_cast<size_t>(part)].size(axis));
       }
@@ -178,8 +177,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(
     expected.push_back(made->at(0)->type.sizes);
     start = end;
   }
-  if (absl::Status status = CheckSizes(call, expected); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(CheckSizes(call, expected));
   return Results({list});
 }
 
@@ -192,14 +190,13 @@ Interpreter::ClampSlice(Invocation& call) {
                   [](const ProbedRef& a) { return a->kind != Kind::kPlain; }))
     return Sliced();
   const char* const what = "where a slice ends";
-  absl::StatusOr<int64_t> dim = UniformInt(call.arguments[1], "an axis");
-  if (!dim.ok()) return dim.status();
-  absl::StatusOr<int64_t> step =
-      UniformInt(call.arguments[4], "the step of a slice");
-  if (!step.ok()) return step.status();
+  AITUNE_ASSIGN_OR_RETURN(int64_t dim,
+                          UniformInt(call.arguments[1], "an axis"));
+  AITUNE_ASSIGN_OR_RETURN(int64_t step,
+                          UniformInt(call.arguments[4], "the step of a slice"));
   const auto rank = static_cast<int64_t>(self->type.sizes.size());
-  const int64_t axis = *dim < 0 ? *dim + rank : *dim;
-  if (axis < 0 || axis >= rank || *step < 1) return Sliced();
+  const int64_t axis = dim < 0 ? dim + rank : dim;
+  if (axis < 0 || axis >= rank || step < 1) return Sliced();
   const SizeExpression size = self->type.sizes[static_cast<size_t>(axis)];
   // Between `low` and the size; a negative one counts from the end.
   const auto clamp =
@@ -208,34 +205,29 @@ Interpreter::ClampSlice(Invocation& call) {
     if (bound->probes[0].isNone()) return otherwise;
     std::optional<SizeExpression> at = SizeOf(bound);
     if (!at) {
-      if (absl::Status status = Settle(bound, what); !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(Settle(bound, what));
       at = SizeExpression(bound->probes[0].toInt());
     }
     // The usual spelling of "to the end".
     if (at->constant() == INT64_MAX) return size;
-    absl::StatusOr<bool> counts_from_start = IsNonNegative(*at, what);
-    if (!counts_from_start.ok()) return counts_from_start.status();
-    if (!*counts_from_start) at = *at + size;
-    absl::StatusOr<bool> above =
-        IsNonNegative(fitter_.Simplify(*at + low * -1), what);
-    if (!above.ok()) return above.status();
-    if (!*above) return low;
-    absl::StatusOr<bool> inside =
-        IsNonNegative(fitter_.Simplify(size + *at * -1), what);
-    if (!inside.ok()) return inside.status();
-    return *inside ? fitter_.Simplify(*at) : size;
+    AITUNE_ASSIGN_OR_RETURN(bool counts_from_start, IsNonNegative(*at, what));
+    if (!counts_from_start) at = *at + size;
+    AITUNE_ASSIGN_OR_RETURN(
+        bool above, IsNonNegative(fitter_.Simplify(*at + low * -1), what));
+    if (!above) return low;
+    AITUNE_ASSIGN_OR_RETURN(
+        bool inside, IsNonNegative(fitter_.Simplify(size + *at * -1), what));
+    return inside ? fitter_.Simplify(*at) : size;
   };
-  absl::StatusOr<SizeExpression> start = clamp(call.arguments[2], 0, 0);
-  if (!start.ok()) return start.status();
-  absl::StatusOr<SizeExpression> end = clamp(call.arguments[3], size, *start);
-  if (!end.ok()) return end.status();
-  call.arguments[2] = MakeSize(*start);
-  call.arguments[3] = MakeSize(*end);
-  SizeExpression length = *end + *start * -1;
-  if (*step > 1)
+  AITUNE_ASSIGN_OR_RETURN(SizeExpression start, clamp(call.arguments[2], 0, 0));
+  AITUNE_ASSIGN_OR_RETURN(SizeExpression end,
+                          clamp(call.arguments[3], size, start));
+  call.arguments[2] = MakeSize(start);
+  call.arguments[3] = MakeSize(end);
+  SizeExpression length = end + start * -1;
+  if (step > 1)
     length = SizeExpression::Binary(SizeExpression::Kind::kFloorDivide,
-                                    length + (*step - 1), *step);
+                                    length + (step - 1), step);
   return Sliced({axis, fitter_.Simplify(length)});
 }
 
@@ -331,9 +323,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       call.arguments[0]->has_type)
     AddElementCounts(call.arguments, traits.sources, traits.strides);
 
-  absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
-      Execute(call);
-  if (!executed.ok()) return executed.status();
+  AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
+                          Execute(call));
 
   const bool derived = !uniform && !traits.tainted && !opaque &&
                        !region_.ranges().empty() && !IsTypeQuery(*call.schema);
@@ -341,18 +332,17 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   if (derived) {
     functions = ResultFunctions(call);
     for (size_t i = 0; i < call.result_count; ++i) {
-      if (functions[i] == nullptr || !executed->at(0)[i].isList() ||
+      if (functions[i] == nullptr || !executed.at(0)[i].isList() ||
           IsSizeQuery(*call.schema))
         continue;
-      if (absl::Status status = SettleLength(functions[i]); !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(SettleLength(functions[i]));
     }
   }
 
   // Recipes are needed where an operator may be recorded, and for views.
   const bool may_emit = traits.tainted || (!uniform && !query);
   bool gives_tensors = false;
-  for (const c10::IValue& result : executed->at(0))
+  for (const c10::IValue& result : executed.at(0))
     gives_tensors |=
         !result.isNone() && (result.isTensor() || result.isTensorList());
   if (may_emit && (traits.tainted || gives_tensors)) {
@@ -364,10 +354,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       // A view's self is filled in when it is derived anew.
       const bool fill_in_later =
           is_view && i == 0 && call.arguments[i]->IsTensor();
-      absl::StatusOr<ArgumentTemplate> recipe =
-          fill_in_later ? ArgumentTemplate() : ToTemplate(call.arguments[i]);
-      if (!recipe.ok()) return recipe.status();
-      traits.templates.push_back(*std::move(recipe));
+      AITUNE_ASSIGN_OR_RETURN(
+          ArgumentTemplate recipe,
+          fill_in_later ? ArgumentTemplate() : ToTemplate(call.arguments[i]));
+      traits.templates.push_back(std::move(recipe));
     }
   }
 
@@ -375,20 +365,19 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   std::vector<ResultTemplate> templates;
   for (size_t i = 0; i < call.result_count; ++i) {
     std::vector<c10::IValue> probes;
-    for (const std::vector<c10::IValue>& probe : *executed)
+    for (const std::vector<c10::IValue>& probe : executed)
       probes.push_back(probe[i]);
-    absl::StatusOr<ProbedRef> result =
-        Convert(std::move(probes), traits, &templates.emplace_back());
-    if (!result.ok()) return result.status();
-    results.push_back(*std::move(result));
+    AITUNE_ASSIGN_OR_RETURN(
+        ProbedRef result,
+        Convert(std::move(probes), traits, &templates.emplace_back()));
+    results.push_back(std::move(result));
   }
   for (size_t i = 0; derived && i < results.size(); ++i) {
     if (std::find(call.arguments.begin(), call.arguments.end(), results[i]) ==
         call.arguments.end())
       MarkDerived(results[i], functions[i]);
   }
-  if (absl::Status status = InferSizes(call, results); !status.ok())
-    return status;
+  AITUNE_RETURN_IF_ERROR(InferSizes(call, results));
   if (!uniform && gives_tensors) {
     std::vector<ProbedRef> tensors;
     for (const ProbedRef& result : results) CollectTensors(result, tensors);
@@ -401,8 +390,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       expected.push_back(tensor->type.sizes);
     }
     if (typed) {
-      if (absl::Status status = CheckSizes(call, expected); !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(CheckSizes(call, expected));
     }
   }
 

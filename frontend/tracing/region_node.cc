@@ -12,6 +12,7 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -188,11 +189,8 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
       return absl::UnimplementedError(
           absl::StrCat("a dict or attribute is changed where ", reason));
     }
-    if (absl::Status status =
-            functionalizer_.PrepareWrite(*content, /*separate_probes=*/true);
-        !status.ok()) {
-      return status;
-    }
+    AITUNE_RETURN_IF_ERROR(
+        functionalizer_.PrepareWrite(*content, /*separate_probes=*/true));
     written.push_back(i);
   }
   for (const size_t i : lists) {
@@ -267,8 +265,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     for (size_t i = 0; i < controls; ++i)
       actual.push_back(ValueInProbe(*Get(node->input(i)), probe));
     std::vector<c10::IValue>& stack = outputs.emplace_back();
-    if (absl::Status status = attempt(actual, &stack); !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(attempt(actual, &stack));
     std::vector<std::vector<c10::IValue>> others;
     if (is_if) others = {{true}, {false}};
     if (is_loop) others = {{int64_t{0}, false}, {int64_t{1}, true}};
@@ -283,14 +280,13 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
 
   std::vector<ArgumentTemplate> recipes;
   for (const ProbedRef& content : contents) {
-    absl::StatusOr<ArgumentTemplate> recipe = ToTemplate(content);
-    if (!recipe.ok()) return recipe.status();
-    recipes.push_back(*std::move(recipe));
+    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe, ToTemplate(content));
+    recipes.push_back(std::move(recipe));
   }
   for (size_t i = 0; i < controls; ++i) {
-    absl::StatusOr<ArgumentTemplate> recipe = ToTemplate(Get(node->input(i)));
-    if (!recipe.ok()) return recipe.status();
-    recipes.push_back(*std::move(recipe));
+    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe,
+                            ToTemplate(Get(node->input(i))));
+    recipes.push_back(std::move(recipe));
   }
   const size_t first_list = output_count + written.size();
   std::vector<ResultTemplate> templates(first_list + lists.size());
@@ -307,22 +303,20 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
                               content->type.sizes.end());
       }
     }
-    absl::StatusOr<ProbedRef> result =
+    AITUNE_ASSIGN_OR_RETURN(
+        ProbedRef result,
         traits.opaque.empty()
             ? Convert(std::move(probes), traits, &templates[i])
-            : MakeOpaque(std::move(probes), reason, &templates[i]);
-    if (!result.ok()) return result.status();
+            : MakeOpaque(std::move(probes), reason, &templates[i]));
     // It may be one of the tensors that went in, or not: neither may be
     // written.
     for (const ProbedRef& content : contents) {
-      if ((*result)->IsTensor() && content->IsTensor() &&
-          (*result)->tensor().storage().is_alias_of(
-              content->tensor().storage())) {
-        (*result)->storage->unknown_views = content->storage->unknown_views =
-            true;
+      if (result->IsTensor() && content->IsTensor() &&
+          result->tensor().storage().is_alias_of(content->tensor().storage())) {
+        result->storage->unknown_views = content->storage->unknown_views = true;
       }
     }
-    Set(node->outputs()[i], *std::move(result));
+    Set(node->outputs()[i], std::move(result));
   }
   for (size_t i = 0; i < written.size(); ++i) {
     templates[output_count + i].value =
@@ -348,14 +342,10 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
       Contains(node, {c10::prim::RaiseException, c10::prim::Print}));
   for (size_t i = 0; i < written.size(); ++i) {
     ProbedValue& target = *contents[written[i]];
-    if (absl::Status status =
-            functionalizer_.Write(target, new_values[i], /*tainted=*/true);
-        !status.ok())
-      return status;
-    if (absl::Status status =
-            functionalizer_.PrepareWrite(target, /*separate_probes=*/true);
-        !status.ok())
-      return status;
+    AITUNE_RETURN_IF_ERROR(
+        functionalizer_.Write(target, new_values[i], /*tainted=*/true));
+    AITUNE_RETURN_IF_ERROR(
+        functionalizer_.PrepareWrite(target, /*separate_probes=*/true));
     for (size_t probe = 0; probe < outputs.size(); ++probe) {
       at::Tensor(target.tensor(probe))
           .copy_(outputs[probe][output_count + i].toTensor());

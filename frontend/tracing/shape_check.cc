@@ -13,6 +13,7 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -142,9 +143,8 @@ Interpreter::ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
     std::vector<c10::IValue> stack;
     for (const SizeFunctionRef& function :
          real ? query.contents : query.shapes) {
-      absl::StatusOr<c10::IValue> value = evaluator.Evaluate(function);
-      if (!value.ok()) return value.status();
-      stack.push_back(*std::move(value));
+      AITUNE_ASSIGN_OR_RETURN(c10::IValue value, evaluator.Evaluate(function));
+      stack.push_back(std::move(value));
     }
     found.elements = CountElements(stack);
     if (!real && IsConvolution(query.schema->name())) {

@@ -8,6 +8,7 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -204,22 +205,22 @@ absl::Status Interpreter::Settle(const ProbedRef& value,
           region_.ranges()[static_cast<size_t>(symbol)].max)
         region_.Fix(symbol, Reason(absl::StrCat(what, " depends on the size")));
     }
-    if (absl::Status status = KeepProbes(what); !status.ok()) return status;
+    AITUNE_RETURN_IF_ERROR(KeepProbes(what));
     value->uniform = true;
     return absl::OkStatus();
   }
-  absl::StatusOr<c10::IValue> expected =
-      SizeEvaluator(region_.anchor(), /*real=*/false).Evaluate(function);
-  if (!expected.ok()) return expected.status();
+  AITUNE_ASSIGN_OR_RETURN(
+      c10::IValue expected,
+      SizeEvaluator(region_.anchor(), /*real=*/false).Evaluate(function));
   const auto holds = [&](absl::Span<const int64_t> point) {
     const absl::StatusOr<c10::IValue> there =
         SizeEvaluator(point, /*real=*/false).Evaluate(function);
-    return there.ok() && SamePlainValue(*there, *expected);
+    return there.ok() && SamePlainValue(*there, expected);
   };
-  region_.Restrict(function->symbols, holds, FormsOf(*function, *expected),
+  region_.Restrict(function->symbols, holds, FormsOf(*function, expected),
                    Reason(absl::StrCat(what, " depends on the size")));
-  if (absl::Status status = KeepProbes(what); !status.ok()) return status;
-  for (c10::IValue& probe : value->probes) probe = *expected;
+  AITUNE_RETURN_IF_ERROR(KeepProbes(what));
+  for (c10::IValue& probe : value->probes) probe = expected;
   value->uniform = true;
   return absl::OkStatus();
 }
@@ -235,7 +236,7 @@ absl::StatusOr<bool> Interpreter::IsNonNegative(const SizeExpression& size,
       SymbolsOf(size),
       [&](absl::Span<const int64_t> point) { return constraint.Holds(point); },
       {constraint}, reason);
-  if (absl::Status status = KeepProbes(what); !status.ok()) return status;
+  AITUNE_RETURN_IF_ERROR(KeepProbes(what));
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -36,14 +37,13 @@ std::optional<at::Tensor> IndicesInto(const at::Tensor& self,
 absl::StatusOr<Interpreter::Results> Interpreter::EmitStridedView(
     const Invocation& call) {
   const ProbedRef& source = call.arguments[0];
-  absl::StatusOr<std::vector<std::vector<c10::IValue>>> executed =
-      Execute(call);
-  if (!executed.ok()) return executed.status();
+  AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
+                          Execute(call));
   auto result = std::make_shared<ProbedValue>();
   result->kind = ProbedValue::Kind::kTensor;
   std::optional<at::Tensor> indices;
-  for (size_t probe = 0; probe < executed->size(); ++probe) {
-    const at::Tensor view = executed->at(probe)[0].toTensor();
+  for (size_t probe = 0; probe < executed.size(); ++probe) {
+    const at::Tensor view = executed.at(probe)[0].toTensor();
     const std::optional<at::Tensor> here =
         IndicesInto(source->tensor(probe), view);
     if (!here) {
@@ -57,15 +57,14 @@ absl::StatusOr<Interpreter::Results> Interpreter::EmitStridedView(
     indices = here;
     result->probes.emplace_back(view);
   }
-  const absl::StatusOr<ValueId> self = functionalizer_.Read(*source);
-  if (!self.ok()) return self.status();
+  AITUNE_ASSIGN_OR_RETURN(const ValueId self, functionalizer_.Read(*source));
   result->type.dtype = source->type.dtype;
   for (const int64_t size : indices->sizes())
     result->type.sizes.emplace_back(size);
   result->has_type = true;
   result->id = builder_.AddFunctionalCall(
       "aten::take", "",
-      {ArgumentTemplate::Value(*self),
+      {ArgumentTemplate::Value(self),
        ArgumentTemplate::Value(builder_.AddConstant(*indices, ""))},
       result->type);
   functionalizer_.ShareStorage(result, *source, ViewStep());

@@ -7,6 +7,7 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -34,16 +35,14 @@ absl::StatusOr<ArgumentTemplate> Interpreter::ToTemplate(
       if (value->uniform) return ArgumentTemplate::Fixed(value->probes[0]);
       if (std::optional<SizeExpression> size = SizeOf(value))
         return ArgumentTemplate::Size(*size);
-      if (absl::Status status = Settle(value, "a number"); !status.ok())
-        return status;
+      AITUNE_RETURN_IF_ERROR(Settle(value, "a number"));
       return ArgumentTemplate::Fixed(value->probes[0]);
     }
     case Kind::kTensor: {
       if (!value->has_type && value->storage->constant)
         return ArgumentTemplate::Fixed(value->probes[0]);
-      absl::StatusOr<ValueId> id = functionalizer_.Read(*value);
-      if (!id.ok()) return id.status();
-      return ArgumentTemplate::Value(*id);
+      AITUNE_ASSIGN_OR_RETURN(ValueId id, functionalizer_.Read(*value));
+      return ArgumentTemplate::Value(id);
     }
     case Kind::kOpaque:
       return ArgumentTemplate::Value(value->id);
@@ -198,9 +197,8 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
   if (!tensor->uniform) {
     if (!traits.opaque.empty())
       return MakeOpaque(std::move(tensor->probes), traits.opaque, result);
-    absl::StatusOr<bool> typed = FindType(*tensor, traits);
-    if (!typed.ok()) return typed.status();
-    if (!*typed) {
+    AITUNE_ASSIGN_OR_RETURN(bool typed, FindType(*tensor, traits));
+    if (!typed) {
       std::optional<std::vector<SizeExpression>> sizes =
           FindSizes(*tensor, traits);
       ProbedRef opaque = MakeOpaque(

@@ -1,5 +1,6 @@
 #include "runtime/cuda/cuda_instance.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -145,6 +146,27 @@ void CudaInstance::FindWaits(AfterCall next) {
   }
 }
 
+// Kernels of cuDNN let the next one start before they themselves have waited,
+// so that a chain of them all run at once, and a residual from before the chain
+// may not be there yet when the last reads it, which it does before it waits
+// (cuDNN 9, H200: a network of convolutions was wrong in some of its calls).
+// What is no kernel in between is waited for by all.
+bool CudaInstance::ReadsEarly(int step) const {
+  if (!steps_[step].proto->has_convolution() ||
+      ElementCount(layout_.sizes(steps_[step].outputs[0])) == 0)
+    return false;
+  int before = step - 1;
+  while (before >= 0 && launches_[before].function != nullptr &&
+         !launches_[before].HasBlocks())
+    --before;
+  if (before < 0 || libraries_[before] == nullptr) return false;
+  const std::vector<int32_t>& inputs = steps_[step].inputs;
+  return std::any_of(inputs.begin() + 2, inputs.end(), [&](int32_t value) {
+    return plan_.values()[value].storage != ValueProto::CONSTANT &&
+           !plan_.plan().values(value).persistent();
+  });
+}
+
 std::string CudaInstance::LibraryCallKey(int step) const {
   const LoadedStep& loaded = steps_[step];
   std::string key = loaded.proto->has_matmul()
@@ -286,6 +308,17 @@ absl::Status CudaInstance::EnqueueStep(int step, Context& context,
     return InStep(loaded, device_.driver().Check(result, "launching a kernel"));
   }
   if (libraries_[step] != nullptr) {
+    if (ReadsEarly(step)) {
+      // Its first byte: the call writes all of it, and KeepApart has it apart
+      // from what the call reads.
+      const int32_t output =
+          slots_.first[step] + static_cast<int32_t>(loaded.inputs.size());
+      AITUNE_RETURN_IF_ERROR(device_.driver().Check(
+          device_.driver().cuMemsetD8Async(
+              reinterpret_cast<CUdeviceptr>(context.buffers[output]), 0, 1,
+              stream),
+          "ending what runs before a convolution"));
+    }
     absl::Status status = libraries_[step]->Run(
         context.buffers.data() + slots_.first[step],
         context.arena.data() + layout_.scratch_offset(step), stream);

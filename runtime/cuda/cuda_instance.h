@@ -64,6 +64,9 @@ class CudaInstance {
   void Patch(Context& context, absl::Span<void* const> inputs,
              absl::Span<void* const> outputs) const;
   absl::Status Enqueue(Context& context, CUstream stream) const;
+  // Whether a step is a convolution that may read a residual before what wrote
+  // it has ended, so that a copy or fill must stand before it.
+  bool ReadsEarly(int step) const;
   // The outputs that are copies of other values, after Enqueue.
   absl::Status Copies(Context& context, absl::Span<void* const> outputs,
                       CUstream stream) const;

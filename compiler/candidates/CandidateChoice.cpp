@@ -19,13 +19,6 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// Whether a value is a constant of the model, perhaps reshaped.
-bool isConstant(Value value) {
-  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
-    return isConstant(reshape->getOperand(0));
-  return value.getDefiningOp<ait::ConstantOp>() != nullptr;
-}
-
 /// Copies what a constant comes from to where `builder` is.
 void cloneConstant(OpBuilder &builder, Value value, IRMapping &mapping) {
   if (mapping.contains(value))
@@ -194,12 +187,6 @@ void CandidateChooser::raceLateCandidates(MutableArrayRef<Contest> contests) {
     if (work.size() > before)
       open.push_back(&contest);
   }
-  for (Contest *contest : open) {
-    const int best = fastest(contest->results, rules.earlierWinsTies);
-    for (size_t i = 0; i < contest->results.size(); ++i)
-      if (static_cast<int>(i) != best)
-        contest->race->drop(i);
-  }
   load(work);
   for (auto [number, contest] : llvm::enumerate(open)) {
     measure(*contest);
@@ -365,12 +352,18 @@ raceCandidates(const CompilationTarget &target, ModuleOp module,
   return target.race(std::move(entries), &kernel, constants);
 }
 
+bool isOfPool(Value value) {
+  while (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
+    value = reshape.getInput();
+  return value.getDefiningOp<ait::ConstantOp>() != nullptr;
+}
+
 func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   OpBuilder builder(module.getContext());
   builder.setInsertionPointToEnd(module.getBody());
   SmallVector<Type> inputTypes;
   for (Value input : launch.getInputs())
-    if (!isConstant(input))
+    if (!isOfPool(input))
       inputTypes.push_back(input.getType());
   auto wrapper = func::FuncOp::create(
       builder, launch.getLoc(), "measured_launch",
@@ -380,7 +373,7 @@ func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
   IRMapping mapping;
   unsigned argument = 0;
   for (Value input : launch.getInputs()) {
-    if (isConstant(input))
+    if (isOfPool(input))
       cloneConstant(builder, input, mapping);
     else
       // An input that the launch reads twice needs one argument for each read.

@@ -69,8 +69,11 @@ raceCandidates(const CompilationTarget &target, mlir::ModuleOp module,
                absl::Span<const KernelImplementation> candidates,
                absl::Span<const ConstantTensor> constants);
 
-/// A function of `module` that is `launch` alone: constants stay constants,
-/// other inputs become arguments. The caller erases it.
+/// Whether `value` is a constant of the pool, perhaps reshaped.
+bool isOfPool(mlir::Value value);
+
+/// A function of `module` that is `launch` alone: what isOfPool stays a
+/// constant, other inputs become arguments. The caller erases it.
 mlir::func::FuncOp wrapLaunch(mlir::ModuleOp module,
                               mlir::ait::LaunchOp launch);
 

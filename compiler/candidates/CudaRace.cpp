@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/candidates/CandidateChoice.h"
 #include "compiler/measure/MeasureCuda.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "runtime/cuda/cuda_executable.h"
@@ -11,14 +12,6 @@ using namespace mlir;
 
 namespace aitune {
 namespace {
-
-/// Whether `value` is a constant of the pool, perhaps reshaped: no input of a
-/// launch alone (wrapLaunch).
-bool isOfPool(Value value) {
-  while (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
-    value = reshape.getInput();
-  return value.getDefiningOp<ait::ConstantOp>() != nullptr;
-}
 
 /// The constants that `launch` reads, each once.
 std::vector<int> constantsOf(ait::LaunchOp launch) {

@@ -1,6 +1,5 @@
 #include "runtime/cuda/cuda_instance.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -144,27 +143,36 @@ void CudaInstance::FindWaits(AfterCall next) {
     launches_[s].next_waits = next_waits;
     next_waits = waits(s);
   }
+  // Kernels of cuDNN let the next one start before they themselves have waited,
+  // so that a chain of them all run at once, and a residual from before the
+  // chain may not be there yet when the last reads it, which it does before it
+  // waits (cuDNN 9, H200: a network of convolutions was wrong in some of its
+  // calls). What is no kernel in between is waited for by all.
+  bool after_library = false;
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    if (!runs(s)) continue;
+    const Step& step = *steps_[s].proto;
+    launches_[s].ends_before =
+        after_library && step.has_convolution() &&
+        ReadsResidual(static_cast<int>(s)) &&
+        ElementCount(layout_.sizes(steps_[s].outputs[0])) > 0;
+    after_library = IsLibraryCall(step);
+  }
 }
 
-// Kernels of cuDNN let the next one start before they themselves have waited,
-// so that a chain of them all run at once, and a residual from before the chain
-// may not be there yet when the last reads it, which it does before it waits
-// (cuDNN 9, H200: a network of convolutions was wrong in some of its calls).
-// What is no kernel in between is waited for by all.
-bool CudaInstance::ReadsEarly(int step) const {
-  if (!steps_[step].proto->has_convolution() ||
-      ElementCount(layout_.sizes(steps_[step].outputs[0])) == 0)
-    return false;
-  int before = step - 1;
-  while (before >= 0 && launches_[before].function != nullptr &&
-         !launches_[before].HasBlocks())
-    --before;
-  if (before < 0 || libraries_[before] == nullptr) return false;
+// Whether a step reads, beside its first two operands, what a call wrote: an
+// alias is what it reinterprets.
+bool CudaInstance::ReadsResidual(int step) const {
+  const ExecutablePlan& plan = plan_.plan();
   const std::vector<int32_t>& inputs = steps_[step].inputs;
-  return std::any_of(inputs.begin() + 2, inputs.end(), [&](int32_t value) {
-    return plan_.values()[value].storage != ValueProto::CONSTANT &&
-           !plan_.plan().values(value).persistent();
-  });
+  for (size_t i = 2; i < inputs.size(); ++i) {
+    const ValueProto* value = &plan.values(inputs[i]);
+    while (value->storage() == ValueProto::ALIAS)
+      value = &plan.values(value->index());
+    if (value->storage() != ValueProto::CONSTANT && !value->persistent())
+      return true;
+  }
+  return false;
 }
 
 std::string CudaInstance::LibraryCallKey(int step) const {
@@ -308,7 +316,7 @@ absl::Status CudaInstance::EnqueueStep(int step, Context& context,
     return InStep(loaded, device_.driver().Check(result, "launching a kernel"));
   }
   if (libraries_[step] != nullptr) {
-    if (ReadsEarly(step)) {
+    if (launches_[step].ends_before) {
       // Its first byte: the call writes all of it, and KeepApart has it apart
       // from what the call reads.
       const int32_t output =

@@ -64,9 +64,6 @@ class CudaInstance {
   void Patch(Context& context, absl::Span<void* const> inputs,
              absl::Span<void* const> outputs) const;
   absl::Status Enqueue(Context& context, CUstream stream) const;
-  // Whether a step is a convolution that may read a residual before what wrote
-  // it has ended, so that a copy or fill must stand before it.
-  bool ReadsEarly(int step) const;
   // The outputs that are copies of other values, after Enqueue.
   absl::Status Copies(Context& context, absl::Span<void* const> outputs,
                       CUstream stream) const;
@@ -114,12 +111,16 @@ class CudaInstance {
     int32_t first_parameter = 0;
     // The kernel's last parameter: whether the launch after it waits by itself.
     int32_t next_waits = 0;
+    // Of a library's call: something that is no kernel is queued before it, so
+    // that all before has ended when it starts.
+    bool ends_before = false;
     bool HasBlocks() const {
       return config.gridDimX > 0 && config.gridDimY > 0 && config.gridDimZ > 0;
     }
   };
   absl::Status PrepareKernel(int step, const Kernels& kernels);
   void FindWaits(AfterCall next);
+  bool ReadsResidual(int step) const;
   absl::Status PrepareLibraryCalls();
   absl::StatusOr<SharedCall> PrepareLibraryCall(int step) const;
   // What PrepareLibraryCall depends on, as text.

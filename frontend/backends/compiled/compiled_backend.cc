@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/ivalue.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -336,6 +337,11 @@ std::shared_ptr<CompiledModel> CompiledBackend::Loaded(
     std::unique_ptr<CompiledModel> version) const {
   std::shared_ptr<CompiledModel> shared = std::move(version);
   std::lock_guard<std::mutex> lock(loaded_mutex_);
+  // Versions that a reset let go have nothing more to tell.
+  loaded_.erase(
+      std::remove_if(loaded_.begin(), loaded_.end(),
+                     [](const auto& version) { return version.expired(); }),
+      loaded_.end());
   loaded_.push_back(shared);
   return shared;
 }

@@ -123,12 +123,6 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
   if (absl::Status status = frontend::CheckCompileOptions(options.compile);
       !status.ok())
     return status;
-  if (options.given.count("--tuning-database") > 0 &&
-      options.compile.device != "cpu")
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--tuning-database has no effect on ", options.compile.device,
-        ", whose kernels have no schedules to search; leave it "
-        "out"));
   if (options.compile.device != "cpu") {
     absl::StatusOr<int> ordinal = cudaOrdinal(options.compile.device);
     if (!ordinal.ok()) return ordinal.status();

@@ -200,9 +200,6 @@ absl::Status CheckCompileOptions(const CompileOptions& options) {
   if (!options.target.empty())
     return no_effect(absl::StrCat("the target ", options.target),
                      "for which code is made of the GPU's own kind");
-  if (options.tuning.budgetSeconds > 0)
-    return no_effect("a time to search for schedules",
-                     "whose kernels have no schedules to search");
   return absl::OkStatus();
 }
 

@@ -72,6 +72,17 @@ static LogicalResult verifyUpsample(Operation *op) {
 LogicalResult UpsampleNearest2dOp::verify() { return verifyUpsample(*this); }
 LogicalResult UpsampleBilinear2dOp::verify() { return verifyUpsample(*this); }
 
+/// Whether a matmul may multiply `left` with codes of a quantised weight:
+/// floats, whose products are added up in f32, or codes of activations, whose
+/// products are added up in i32.
+static bool isProductWithCodes(Type left, Type right, Type sum) {
+  if (!right.isSignlessInteger(8))
+    return false;
+  if (left.isF32() || left.isF16() || left.isBF16())
+    return sum.isF32();
+  return left.isUnsignedInteger(8) && sum.isSignlessInteger(32);
+}
+
 LogicalResult MatmulOp::verify() {
   RankedTensorType lhs = getLhs().getType();
   RankedTensorType rhs = getRhs().getType();
@@ -101,12 +112,12 @@ LogicalResult MatmulOp::verify() {
     return emitOpError("result ")
            << result << " does not fit " << lhs << " and " << rhs;
   // f32 results of f16 and bf16 operands appear inside kernels.
-  if (lhs.getElementType() != rhs.getElementType() ||
-      (lhs.getElementType() != result.getElementType() &&
-       !result.getElementType().isF32()))
+  const Type left = lhs.getElementType(), right = rhs.getElementType(),
+             sum = result.getElementType();
+  if (!(left == right && (left == sum || sum.isF32())) &&
+      !isProductWithCodes(left, right, sum))
     return emitOpError("element types ")
-           << lhs.getElementType() << ", " << rhs.getElementType() << " and "
-           << result.getElementType() << " do not go together";
+           << left << ", " << right << " and " << sum << " do not go together";
   return success();
 }
 

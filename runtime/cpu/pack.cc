@@ -72,9 +72,11 @@ absl::Status CheckFit(const PackingProto& packing, DataType dtype,
     return absl::InvalidArgumentError(absl::StrCat(
         name, " has block_n = ", packing.block_n(), ", not in 1..", kMaxBlock));
   }
-  if (is_pairs && SizeInBytes(dtype) != 2) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, " needs elements of 2 bytes, not ", std::string(Name(dtype))));
+  const int64_t bytes = SizeInBytes(dtype);
+  if (is_pairs && bytes != 2 && !(is_matmul && bytes == 1)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " needs elements of ", is_matmul ? "1 or " : "",
+                     "2 bytes, not ", std::string(Name(dtype))));
   }
   return absl::OkStatus();
 }
@@ -96,7 +98,7 @@ absl::StatusOr<Panels> MakePanels(const PackingProto& packing, DataType dtype,
   panels.block_n = packing.block_n();
   switch (packing.kind()) {
     case PackingProto::MATMUL_PANELS_BF16_PAIRS:
-      panels.interleave = 2;
+      panels.interleave = 4 / panels.element_bytes;
       [[fallthrough]];
     case PackingProto::MATMUL_PANELS:
       panels.rows = sizes[packing.transposed() ? rank - 1 : rank - 2];

@@ -4,7 +4,8 @@
 // constant.
 //
 // The layouts move elements of any dtype without changing them (the pair
-// layouts take 2-byte elements: bf16 or f16), but for Winograd's, which are of
+// layouts take 2-byte elements: bf16 or f16; that of matmuls also 1-byte ones,
+// of which it holds fours in place of pairs), but for Winograd's, which are of
 // transformed filters (pack_winograd.h). With B = block_n:
 //
 // MATMUL_PANELS, from [batch..., K, N] (or [batch..., N, K] if transposed):

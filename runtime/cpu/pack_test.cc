@@ -31,8 +31,12 @@ template <>
 struct DataTypeOf<uint16_t> {
   static constexpr DataType value = DataType::kBFloat16;
 };
+template <>
+struct DataTypeOf<uint8_t> {
+  static constexpr DataType value = DataType::kInt8;
+};
 
-// Bits that differ everywhere and are never zero.
+// Bits that differ from their neighbours.
 template <typename T>
 std::vector<T> Source(const std::vector<int64_t>& sizes) {
   std::vector<T> data(ElementCount(sizes));
@@ -127,6 +131,11 @@ TEST(PackTest, MatmulPanelsOfManyShapes) {
                              Source<uint16_t>(sizes), sizes),
                       MatmulReference(Source<uint16_t>(sizes), batch, k, n,
                                       block, transposed, 2));
+            EXPECT_EQ(Packed(Packing(PackingProto::MATMUL_PANELS_BF16_PAIRS,
+                                     block, transposed),
+                             Source<uint8_t>(sizes), sizes),
+                      MatmulReference(Source<uint8_t>(sizes), batch, k, n,
+                                      block, transposed, 4));
           }
         }
       }

@@ -69,8 +69,12 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
   auto isFloat = [](Type type) {
     return type.isF32() || type.isF64() || type.isF16() || type.isBF16();
   };
-  if (!isFloat(lhs->storedType) || !isFloat(rhs->storedType)) {
-    reason = "generated matmuls are of f32, f64, f16 or bf16";
+  const bool hasCodes = rhs->storedType.isSignlessInteger(8);
+  const bool multipliesCodes = hasCodes && lhs->storedType.isUnsignedInteger(8);
+  if (!multipliesCodes &&
+      (!isFloat(lhs->storedType) || !(hasCodes || isFloat(rhs->storedType)))) {
+    reason = "generated matmuls are of f32, f64, f16 or bf16, or with codes of "
+             "8 bits on the right";
     return failure();
   }
 
@@ -82,7 +86,9 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
   bool isDouble =
       cast<RankedTensorType>(matmul.getType()).getElementType().isF64();
   problem.accumulatorType = isDouble ? Type(Float64Type::get(context))
-                                     : Type(Float32Type::get(context));
+                            : multipliesCodes
+                                ? Type(IntegerType::get(context, 32))
+                                : Type(Float32Type::get(context));
 
   Layout left = lhs->layout, right = rhs->layout;
   unsigned rank = left.axes.size(), rightRank = right.axes.size();
@@ -128,10 +134,13 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
   if (packed && target.hasAvx512Bf16 && target.vectorBits == 512 &&
       lhs->storedType.isBF16() && rhs->storedType.isBF16() && !isDouble)
     shape.kind = MicrokernelKind::Bf16Pairs;
+  if (packed && target.hasAvx512Vnni && target.vectorBits == 512 &&
+      multipliesCodes)
+    shape.kind = MicrokernelKind::ByteQuads;
   if (packed)
-    problem.packing = shape.kind == MicrokernelKind::Bf16Pairs
-                          ? "matmul_panels_bf16_pairs"
-                          : "matmul_panels";
+    problem.packing = shape.kind == MicrokernelKind::FusedMultiplyAdd
+                          ? "matmul_panels"
+                          : "matmul_panels_bf16_pairs";
   shape.batch = getConstantOr(problem.batch, 1);
   shape.m = getConstantOr(problem.m, -1);
   shape.n = getConstantOr(problem.n, -1);
@@ -142,7 +151,8 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
                      ? problem.accumulatorType
                      : lhs->storedType;
   shape.copiesLhs =
-      lhs->storedType != lhsType || !isContiguous(problem.lhsSteps);
+      lhs->storedType != lhsType || !isContiguous(problem.lhsSteps) ||
+      (shape.kind == MicrokernelKind::ByteQuads && shape.k % 4 != 0);
   // Few rows do not pay for a copy of the right side.
   bool fewRows = shape.m >= 0 && shape.m <= 32;
   shape.copiesRhs = !packed && (!isContiguous(problem.rhsColumns) ||

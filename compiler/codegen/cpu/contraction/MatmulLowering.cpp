@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/cpu/contraction/Matmul.h"
+#include "compiler/codegen/linalg/PointwiseToScalar.h"
 #include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
@@ -193,8 +194,11 @@ void MatmulEmitter::emitLhsCopy(Value firstStep, Value stepCount) {
       Value values =
           builder.loadAlong(problem.lhsSteps, problem.lhs.storedType, sourceRow,
                             builder.add(firstStep, step), lanes, mask);
-      builder.storeVector(builder.extend(values, lhsType),
-                          builder.advance(targetRow, lhsType, step));
+      values = problem.lhs.storedType.isUnsignedInteger()
+                   ? emitConvert(builder.ops(), builder.loc(), values, lhsType,
+                                 /*sourceUnsigned=*/true)
+                   : builder.extend(values, lhsType);
+      builder.storeVector(values, builder.advance(targetRow, lhsType, step));
     });
   });
 }
@@ -204,10 +208,9 @@ TileRhs MatmulEmitter::getRhs(Value panel, Value firstStep, Value stepCount) {
   Value firstColumn = builder.mul(panel, columns);
   Value buffer = builder.buffer(problem.rhs.argument);
   if (!problem.packing.empty()) {
-    bool pairs = problem.shape.kind != MicrokernelKind::FusedMultiplyAdd;
-    // Steps a panel holds: pairs are whole.
-    int64_t panelSteps =
-        pairs ? llvm::alignTo(problem.shape.k, 2) : problem.shape.k;
+    int64_t group = getStepGroup(problem.shape.kind);
+    // Steps a panel holds: groups are whole.
+    int64_t panelSteps = llvm::alignTo(problem.shape.k, group);
     int64_t panelCount = llvm::divideCeil(problem.shape.n, schedule.nr);
     Value index =
         builder.add(builder.mul(batch, builder.constant(panelCount)), panel);
@@ -216,7 +219,7 @@ TileRhs MatmulEmitter::getRhs(Value panel, Value firstStep, Value stepCount) {
                     firstStep),
         columns);
     return {builder.advance(buffer, problem.rhs.storedType, offset),
-            pairs ? builder.constant(2 * schedule.nr) : columns,
+            builder.constant(group * schedule.nr),
             problem.rhs.storedType,
             {}};
   }

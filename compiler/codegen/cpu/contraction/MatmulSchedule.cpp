@@ -189,6 +189,11 @@ std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
   if (schedule.kc < 0 || schedule.kc % 2 != 0)
     return llvm::formatv("kc must be even and not negative, not {0}",
                          schedule.kc);
+  if (shape.kind == MicrokernelKind::ByteQuads && schedule.kc % 4 != 0)
+    return llvm::formatv(
+        "kc must be a multiple of the 4 steps that are multiplied at once, not "
+        "{0}",
+        schedule.kc);
   if (schedule.grain < 0)
     return llvm::formatv("grain must not be negative, but is {0}",
                          schedule.grain);

@@ -134,6 +134,76 @@ std::vector<Case> getCases() {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MatmulTest, ::testing::ValuesIn(getCases()));
 
+/// Codes of a constant weight on the right: with floats, and with codes.
+class CodesTest : public ::testing::TestWithParam<Case> {};
+
+TestTensor makeCodes(std::vector<int64_t> sizes, int seed, float offset) {
+  TestTensor codes = makeRandom(std::move(sizes), seed);
+  for (float &value : codes.values)
+    value = std::round(value * 127) + offset;
+  return codes;
+}
+
+TEST_P(CodesTest, MatchesReference) {
+  const Case &c = GetParam();
+  if (!canRun(c.target))
+    GTEST_SKIP() << "this machine is no " << c.target;
+  const bool multipliesCodes = c.type == "ui8";
+  std::string sums = tensor({c.m, c.n}, multipliesCodes ? "i32" : "f32");
+  std::string result = tensor({c.m, c.n}, "f32");
+  std::string text = llvm::formatv(
+      R"(
+    func.func private @kernel(%a: {0}, %b: {1} {{ait.constant}, %scale: {2}) -> {4}
+        attributes {{ait.kind = "matmul", ait.config = {5}} {{
+      %0 = ait.matmul %a, %b {{transpose_rhs} : ({0}, {1}) -> {3}
+      {6}
+      %2 = ait.expand %scale : {2} -> {4}
+      %3 = ait.mul %1, %2 : {4}
+      return %3 : {4}
+    })",
+      tensor({c.m, c.k}, c.type), tensor({c.n, c.k}, "i8"),
+      tensor({c.n}, "f32"), sums, result, c.config,
+      multipliesCodes ? "%1 = ait.convert %0 : " + sums + " -> " + result
+                      : "%1 = ait.relu %0 : " + result);
+  TestKernel kernel(text, lowerMatmul, c.target);
+  ASSERT_EQ(kernel.error(), "");
+  TestTensor a = multipliesCodes ? makeCodes({c.m, c.k}, 1, 128)
+                                 : makeRandom({c.m, c.k}, 1),
+             b = makeCodes({c.n, c.k}, 2, 0), scale = makeRandom({c.n}, 3);
+  TestTensor expected = multiply(a, b, 1, c.m, c.n, c.k, false, true);
+  expected.sizes = {c.m, c.n};
+  for (int64_t i = 0; i < expected.count(); ++i)
+    expected.values[i] =
+        (multipliesCodes ? expected.values[i]
+                         : std::max(0.0f, expected.values[i])) *
+        scale.values[i % c.n];
+  // Sums of codes are exact; they are rounded once, when they become floats.
+  EXPECT_LE(getMaximalError(kernel.run({a, b, scale})[0], expected),
+            multipliesCodes ? 3e-7 : 1e-4 * std::sqrt(double(c.k) + 1));
+}
+
+std::vector<Case> getCodesCases() {
+  std::vector<Case> cases;
+  for (const char *target : {"host", "avx2", "avx512"})
+    for (const char *type : {"f32", "bf16", "f16", "ui8"}) {
+      for (int64_t k : {1, 2, 3, 5, 64, 257})
+        cases.push_back({9, 50, k, type, target});
+      for (int64_t m : {1, 2, 16, 33})
+        cases.push_back({m, 64, 100, type, target});
+      cases.push_back({5, 40, 1500, type, target});
+    }
+  // Sums of codes beyond the 24 bits that a float holds.
+  cases.push_back({3, 20, 4096, "ui8"});
+  for (const char *type : {"f32", "bf16", "ui8"})
+    cases.push_back({37, 75, 45, type, "host",
+                     "{kc = 16 : i64, mc = 16 : i64, mr = 4 : i64, nr = 32 : "
+                     "i64, panels = 3 : i64}"});
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Codes, CodesTest,
+                         ::testing::ValuesIn(getCodesCases()));
+
 struct LayoutCase {
   int64_t batch, m, n, k;
   bool transposeLhs, transposeRhs, constant;

@@ -50,11 +50,54 @@ SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
           return builder.splat(builder.load(tile.accumulatorType, pointer),
                                tile.lanes);
         };
+        return emitStep(
+            builder, tile, right, sums, lhs,
+            [&](Value left, Value right, Value sum) -> Value {
+              OpBuilder &ops = builder.ops();
+              if (isa<FloatType>(tile.accumulatorType))
+                return LLVM::FMAOp::create(ops, builder.loc(), sum.getType(),
+                                           left, right, sum);
+              return arith::AddIOp::create(
+                  ops, builder.loc(), sum,
+                  arith::MulIOp::create(ops, builder.loc(), left, right));
+            });
+      });
+}
+
+SmallVector<Value> emitByteQuads(KernelBuilder &builder, const TileShape &tile,
+                                 ValueRange lhsRows, const TileRhs &rhs,
+                                 Value count, ValueRange accumulators) {
+  OpBuilder &ops = builder.ops();
+  Type i8 = ops.getI8Type(), i32 = ops.getI32Type();
+  VectorType quadsType = builder.vectorType(i8, tile.lanes * 4);
+  StringAttr intrinsic = ops.getStringAttr("llvm.x86.avx512.vpdpbusd.512");
+  Value quads =
+      builder.div(builder.add(count, builder.constant(3)), builder.constant(4));
+  return builder.loop(
+      builder.constant(0), quads, 1, accumulators,
+      [&](Value quad, ValueRange sums) -> SmallVector<Value> {
+        Value rowPointer =
+            builder.advance(rhs.pointer, i8, builder.mul(quad, rhs.rowStride));
+        SmallVector<Value> right;
+        for (int64_t vector = 0; vector < tile.vectors; ++vector)
+          right.push_back(builder.loadVector(
+              i8, tile.lanes * 4,
+              builder.advance(rowPointer, i8,
+                              builder.constant(vector * tile.lanes * 4))));
+        Value first = builder.mul(quad, builder.constant(4));
+        auto lhs = [&](int64_t row) -> Value {
+          Value four = LLVM::LoadOp::create(
+              ops, builder.loc(), i32, builder.advance(lhsRows[row], i8, first),
+              /*alignment=*/1);
+          return vector::BitCastOp::create(ops, builder.loc(), quadsType,
+                                           builder.splat(four, tile.lanes));
+        };
         return emitStep(builder, tile, right, sums, lhs,
                         [&](Value left, Value right, Value sum) -> Value {
-                          return LLVM::FMAOp::create(
-                              builder.ops(), builder.loc(), sum.getType(), left,
-                              right, sum);
+                          return LLVM::CallIntrinsicOp::create(
+                                     ops, builder.loc(), sum.getType(),
+                                     intrinsic, ValueRange{sum, left, right})
+                              .getResult(0);
                         });
       });
 }
@@ -138,6 +181,8 @@ SmallVector<Value> emitMultiplyAccumulate(KernelBuilder &builder,
                                           ValueRange accumulators) {
   if (kind == MicrokernelKind::Bf16Pairs)
     return emitBf16Pairs(builder, tile, lhsRows, rhs, count, accumulators);
+  if (kind == MicrokernelKind::ByteQuads)
+    return emitByteQuads(builder, tile, lhsRows, rhs, count, accumulators);
   return emitFusedMultiplyAdd(builder, tile, lhsRows, rhs, count, accumulators);
 }
 

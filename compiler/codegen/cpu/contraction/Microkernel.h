@@ -16,14 +16,31 @@ namespace aitune {
 
 /// How one multiply-add step is done.
 enum class MicrokernelKind {
-  /// f32 (or f64) multiply-add; narrower right sides are widened as loaded.
+  /// f32, f64 or i32 multiply-add; narrower right sides are widened as loaded.
   FusedMultiplyAdd,
   /// Two steps at once of bf16 with f32 sums (vdpbf16ps): both sides bf16, the
   /// right side in pairs.
   Bf16Pairs,
   /// AMX tiles of bf16 with f32 sums; the right side in the same pairs.
   AmxBf16,
+  /// Four steps at once of bytes with i32 sums (vpdpbusd): unsigned ones on the
+  /// left, signed ones on the right, which holds fours of steps.
+  ByteQuads,
 };
+
+/// Steps that lie side by side for each column of a packed right side.
+inline int64_t getStepGroup(MicrokernelKind kind) {
+  switch (kind) {
+  case MicrokernelKind::FusedMultiplyAdd:
+    return 1;
+  case MicrokernelKind::Bf16Pairs:
+  case MicrokernelKind::AmxBf16:
+    return 2;
+  case MicrokernelKind::ByteQuads:
+    return 4;
+  }
+  return 1;
+}
 
 /// The tile: `rows` rows of `vectors` vectors of `lanes` accumulators.
 struct TileShape {
@@ -33,7 +50,8 @@ struct TileShape {
 };
 
 /// The right side of a tile: row k at pointer + k * rowStride, `vectors`
-/// vectors wide. For Bf16Pairs row k holds steps 2k and 2k + 1 interleaved.
+/// vectors wide. For Bf16Pairs row k holds steps 2k and 2k + 1 interleaved, for
+/// ByteQuads steps 4k to 4k + 3.
 struct TileRhs {
   mlir::Value pointer;
   mlir::Value rowStride; ///< in elements
@@ -49,7 +67,8 @@ llvm::SmallVector<mlir::Value> emitZeroTile(KernelBuilder &builder,
 /// accumulators[r][v] += sum over k < count of lhs[r][k] * rhs[k][v].
 /// lhsRows[r] points to `count` contiguous elements: of the accumulator's type,
 /// or bf16 for Bf16Pairs. An odd count is fine: the last pair's second half of
-/// the right side is then read but multiplied by zero.
+/// the right side is then read but multiplied by zero. For ByteQuads bytes, as
+/// many as fill the last four: the right side is zero there.
 llvm::SmallVector<mlir::Value>
 emitMultiplyAccumulate(KernelBuilder &builder, MicrokernelKind kind,
                        const TileShape &tile, mlir::ValueRange lhsRows,

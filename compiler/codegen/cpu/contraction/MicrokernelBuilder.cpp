@@ -372,6 +372,8 @@ Value KernelBuilder::extend(Value value, Type elementType) {
   Type type = value.getType();
   if (getElementTypeOrSelf(type) == elementType)
     return value;
+  if (getElementTypeOrSelf(type).isInteger())
+    return emitConvert(builder, location, value, elementType);
   if (auto vector = dyn_cast<VectorType>(type))
     return arith::ExtFOp::create(builder, location, vector.clone(elementType),
                                  value);

@@ -90,20 +90,20 @@ float readElement(Type elementType, const char *source) {
 /// A [batch, steps, columns] source (given by `at`) as panels.
 TestTensor
 packPanels(int64_t batch, int64_t outer, int64_t steps, int64_t columns,
-           int64_t block, bool pairs,
+           int64_t block, int64_t group,
            const std::function<float(int64_t, int64_t, int64_t, int64_t)> &at) {
-  int64_t panels = (columns + block - 1) / block, pairSize = pairs ? 2 : 1;
-  int64_t groups = (steps + pairSize - 1) / pairSize;
-  TestTensor packed({batch, panels, outer, groups, block, pairSize});
+  int64_t panels = (columns + block - 1) / block;
+  int64_t groups = (steps + group - 1) / group;
+  TestTensor packed({batch, panels, outer, groups, block, group});
   float *target = packed.values.data();
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t p = 0; p < panels; ++p)
       for (int64_t o = 0; o < outer; ++o)
         for (int64_t g = 0; g < groups; ++g)
           for (int64_t n = 0; n < block; ++n)
-            for (int64_t i = 0; i < pairSize; ++i, ++target)
-              if (p * block + n < columns && g * pairSize + i < steps)
-                *target = at(b, o, g * pairSize + i, p * block + n);
+            for (int64_t i = 0; i < group; ++i, ++target)
+              if (p * block + n < columns && g * group + i < steps)
+                *target = at(b, o, g * group + i, p * block + n);
   return packed;
 }
 
@@ -125,10 +125,11 @@ TestTensor packWinograd(StringRef kind, int64_t block,
   return packed;
 }
 
-TestTensor pack(DictionaryAttr packing, const TestTensor &tensor) {
+TestTensor pack(DictionaryAttr packing, const TestTensor &tensor,
+                int64_t elementBytes) {
   StringRef kind = packing.getAs<StringAttr>("kind").getValue();
   const std::vector<int64_t> &sizes = tensor.sizes;
-  bool pairs = kind.ends_with("_bf16_pairs");
+  int64_t group = kind.ends_with("_bf16_pairs") ? 4 / elementBytes : 1;
   if (kind == "depthwise") {
     int64_t channels = sizes[0], taps = tensor.count() / channels;
     TestTensor packed({taps, channels});
@@ -143,7 +144,7 @@ TestTensor pack(DictionaryAttr packing, const TestTensor &tensor) {
   if (kind.starts_with("convolution_panels")) {
     int64_t inputs = sizes[1],
             taps = product(ArrayRef<int64_t>(sizes).drop_front(2));
-    return packPanels(1, taps, inputs, sizes[0], block, pairs,
+    return packPanels(1, taps, inputs, sizes[0], block, group,
                       [&](int64_t, int64_t tap, int64_t i, int64_t o) {
                         return tensor.values[(o * inputs + i) * taps + tap];
                       });
@@ -154,7 +155,7 @@ TestTensor pack(DictionaryAttr packing, const TestTensor &tensor) {
   int64_t batch = tensor.count() / (rows * columns);
   return packPanels(
       batch, 1, transposed ? columns : rows, transposed ? rows : columns, block,
-      pairs, [&](int64_t b, int64_t, int64_t k, int64_t n) {
+      group, [&](int64_t b, int64_t, int64_t k, int64_t n) {
         int64_t index = transposed ? n * columns + k : k * columns + n;
         return tensor.values[b * rows * columns + index];
       });
@@ -268,7 +269,7 @@ std::vector<char> TestKernel::encode(unsigned argument,
   const TestTensor *source = &tensor;
   for (auto packing : packings.getAsRange<DictionaryAttr>())
     if (packing.getAs<IntegerAttr>("argument").getInt() == argument) {
-      packed = pack(packing, tensor);
+      packed = pack(packing, tensor, bytes);
       source = &packed;
     }
   std::vector<char> storage = allocate(source->count() * bytes);

@@ -65,6 +65,9 @@ struct CompileOptions {
   /// Indices out of range and divisions of integers by 0 give some result, of
   /// memory that is the tensor's own, instead of the error that eager raises.
   bool uncheckedIndices = false;
+  /// Which layers to quantise and how, as quant::ParseQuantizationOptions
+  /// (quant/options.h) reads it, such as "int8wo"; empty: none.
+  std::string quantization;
   /// What runs the model: "cpu", or "cuda" or "cuda:N" for a GPU, which must be
   /// there.
   std::string device = "cpu";
@@ -135,6 +138,18 @@ struct KernelFailure {
   std::vector<int64_t> traceOps;
 };
 
+/// A linear layer that was quantised, or looked at and left alone.
+struct QuantizedLayer {
+  std::string layer;   ///< its module's path, "encoder.layer.0.output.dense"
+  int64_t k = 0;       ///< elements of a row of its input
+  int64_t n = 0;       ///< elements of a row of its result
+  std::string scheme;  ///< "int8wo" and so on: the one that was asked for
+  std::string refusal; ///< why it was left alone; empty if it was quantised
+  /// Signal to noise of the codes to the weight, in decibels; 0 for a weight
+  /// that there are no codes of.
+  double weightSqnr = 0;
+};
+
 struct CompileResult {
   ExecutablePlan plan;
   /// One a unique generated kernel, in the order of first use.
@@ -142,6 +157,9 @@ struct CompileResult {
   /// Constants the compiler made (merged or folded weights); the plan numbers
   /// them after those it was given.
   std::vector<ConstantTensor> newConstants;
+  /// With CompileOptions::quantization: every linear layer, in the graph's
+  /// order.
+  std::vector<QuantizedLayer> quantizedLayers;
   /// Not empty when `plan` could not be made; everything else is then void.
   std::vector<KernelFailure> failures;
   /// With CompileOptions::compileTo: the IR of the phase it stopped after.

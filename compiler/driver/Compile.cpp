@@ -16,6 +16,7 @@
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/dialect/Ait.h"
+#include "compiler/driver/QuantizeLayers.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "compiler/plan/Provenance.h"
@@ -168,6 +169,7 @@ public:
 
 private:
   bool isLast(CompilePhase phase);
+  absl::Status quantize();
   absl::Status transform();
   absl::Status fuse();
   absl::Status runPasses(const char *phase,
@@ -191,7 +193,9 @@ private:
   }
 
   ModuleOp module;
-  const absl::Span<const ConstantTensor> constants;
+  absl::Span<const ConstantTensor> constants;
+  /// What `constants` refers to once there are new ones.
+  std::vector<ConstantTensor> allConstants;
   const CompileOptions &options;
   const Dump dump;
   CompileResult result;
@@ -208,6 +212,9 @@ absl::StatusOr<CompileResult> Compilation::run() {
   dump.write("0-import.mlir", module);
   if (isLast(CompilePhase::Import))
     return std::move(result);
+  if (!options.quantization.empty())
+    if (absl::Status status = quantize(); !status.ok())
+      return status;
   absl::StatusOr<std::unique_ptr<CompilationTarget>> created =
       createTarget(options, bytesOf(constants));
   if (!created.ok())
@@ -252,6 +259,24 @@ bool Compilation::isLast(CompilePhase phase) {
     return false;
   result.ir = printToString(module);
   return true;
+}
+
+absl::Status Compilation::quantize() {
+  absl::StatusOr<quant::QuantizationOptions> asked = readQuantization(options);
+  if (!asked.ok())
+    return asked.status();
+  if (absl::Status status = runPasses(
+          "quantisation",
+          [&](OpPassManager &passManager) {
+            addQuantizationPasses(passManager, *asked, constants, result);
+          });
+      !status.ok())
+    return status;
+  allConstants.assign(constants.begin(), constants.end());
+  allConstants.insert(allConstants.end(), result.newConstants.begin(),
+                      result.newConstants.end());
+  constants = allConstants;
+  return checkQuantized(*asked, result);
 }
 
 absl::Status Compilation::transform() {

@@ -163,6 +163,7 @@ CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
   parts.report.candidates = std::move(result.candidates);
   parts.report.rejections = std::move(result.rejections);
   parts.report.tuning = std::move(result.tuning);
+  parts.report.quantized_layers = std::move(result.quantizedLayers);
   parts.plan = std::move(result.plan);
   for (KernelObject& kernel : result.objects)
     parts.objects.push_back(std::move(kernel.object));

@@ -28,6 +28,8 @@ struct BuildReport {
   std::vector<FallbackOp> fallbacks;  // in the order of the trace
   Coverage coverage;  // FLOPs are those of every dynamic axis at its largest
   std::vector<OperatorCount> operators;  // by name
+  // Linear layers, when quantisation was asked for.
+  std::vector<QuantizedLayer> quantized_layers;
 };
 
 // The part of the report that the trace tells.

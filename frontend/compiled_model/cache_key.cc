@@ -49,12 +49,12 @@ std::string TextOf(const TuningOptions& options) {
 }
 
 std::string TextOf(const CompileOptions& options) {
-  const auto& [compile_to, measure, emulate, unchecked, device, threads, dump,
-               target, tf32_matmul, tf32_convolution, tuning, progress] =
-      options;
+  const auto& [compile_to, measure, emulate, unchecked, quantization, device,
+               threads, dump, target, tf32_matmul, tf32_convolution, tuning,
+               progress] = options;
   return absl::StrCat("to=", static_cast<int>(compile_to), " measure=", measure,
                       " emulate=", emulate, " unchecked=", unchecked,
-                      " device=", DeviceText(device), " threads=",
+                      " quantization=", quantization, " device=", DeviceText(device), " threads=",
                       threads > 0 ? threads : at::get_num_threads(),
                       " dump=", dump, " target=", target, " tf32=", tf32_matmul,
                       tf32_convolution, TextOf(tuning));

@@ -48,6 +48,15 @@ BuildReportProto ToProto(const BuildReport& report) {
     stored.set_calls(count.calls);
     stored.set_fallbacks(count.fallbacks);
   }
+  for (const QuantizedLayer& layer : report.quantized_layers) {
+    QuantizedLayerProto& stored = *proto.add_quantized_layers();
+    stored.set_layer(layer.layer);
+    stored.set_k(layer.k);
+    stored.set_n(layer.n);
+    stored.set_scheme(layer.scheme);
+    stored.set_refusal(layer.refusal);
+    stored.set_weight_sqnr_db(layer.weightSqnr);
+  }
   return proto;
 }
 
@@ -83,6 +92,10 @@ BuildReport FromProto(const BuildReportProto& proto) {
   for (const OperatorProto& stored : proto.operators())
     report.operators.push_back(
         {stored.name(), stored.calls(), stored.fallbacks()});
+  for (const QuantizedLayerProto& stored : proto.quantized_layers())
+    report.quantized_layers.push_back({stored.layer(), stored.k(), stored.n(),
+                                       stored.scheme(), stored.refusal(),
+                                       stored.weight_sqnr_db()});
   return report;
 }
 

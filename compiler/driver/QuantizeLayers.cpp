@@ -1,0 +1,80 @@
+#include "compiler/driver/QuantizeLayers.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "compiler/transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/Passes.h"
+#include "quant/transforms/quantize_layers.h"
+
+using namespace mlir;
+
+namespace aitune {
+
+absl::StatusOr<quant::QuantizationOptions>
+readQuantization(const CompileOptions &options) {
+  absl::StatusOr<quant::QuantizationOptions> asked =
+      quant::ParseQuantizationOptions(options.quantization);
+  if (!asked.ok())
+    return asked.status();
+  if (options.device != "cpu")
+    return absl::UnimplementedError(
+        absl::StrCat("the compiler quantises layers for the CPU only, not for ",
+                     options.device, "; leave the quantisation ",
+                     options.quantization, " out, or compile for cpu"));
+  if (absl::Status status = quant::CheckSupported(*asked); !status.ok())
+    return status;
+  return asked;
+}
+
+void addQuantizationPasses(OpPassManager &passManager,
+                           const quant::QuantizationOptions &asked,
+                           absl::Span<const ConstantTensor> constants,
+                           CompileResult &result) {
+  quant::ConstantPool pool;
+  pool.find = [constants](int64_t number) {
+    return number >= 0 && number < static_cast<int64_t>(constants.size())
+               ? &constants[number]
+               : nullptr;
+  };
+  pool.add = [constants, &result](ConstantTensor constant) {
+    result.newConstants.push_back(std::move(constant));
+    return static_cast<int64_t>(constants.size() + result.newConstants.size()) -
+           1;
+  };
+  OpPassManager &functions = passManager.nest<func::FuncOp>();
+  // A weight is an operand of its matmul then, not of a permute before it.
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+  functions.addPass(createSimplify());
+  functions.addPass(
+      quant::CreateQuantizeLayers(asked, pool, [&result](QuantizedLayer layer) {
+        result.quantizedLayers.push_back(std::move(layer));
+      }));
+}
+
+absl::Status checkQuantized(const quant::QuantizationOptions &asked,
+                            const CompileResult &result) {
+  if (asked.verdict == quant::Verdict::kOff)
+    return absl::OkStatus();
+  std::map<std::string, int> reasons;
+  for (const QuantizedLayer &layer : result.quantizedLayers) {
+    if (layer.refusal.empty())
+      return absl::OkStatus();
+    ++reasons[layer.refusal.substr(0, layer.refusal.find(':'))];
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "No layer of the model can be quantised with ",
+      std::string(quant::Name(*asked.scheme)), ": ",
+      result.quantizedLayers.size(), " refused (",
+      absl::StrJoin(reasons, ", ",
+                    [](std::string *text, const auto &entry) {
+                      absl::StrAppend(text, entry.second, " ", entry.first);
+                    }),
+      "). Ask for verdict=off to compile it as it is."));
+}
+
+} // namespace aitune

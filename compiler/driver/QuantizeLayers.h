@@ -1,0 +1,36 @@
+// Quantisation as a part of a compilation.
+#ifndef AITUNE_COMPILER_DRIVER_QUANTIZELAYERS_H
+#define AITUNE_COMPILER_DRIVER_QUANTIZELAYERS_H
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "compiler/Compiler.h"
+#include "mlir/Pass/PassManager.h"
+#include "quant/options.h"
+
+namespace aitune {
+
+/// options.quantization, once it is known that there are kernels for it:
+/// kUnimplemented where there are none, naming what to ask for instead, and as
+/// quant::ParseQuantizationOptions.
+absl::StatusOr<quant::QuantizationOptions>
+readQuantization(const CompileOptions &options);
+
+/// Adds the passes that quantise layers of an imported module as `asked`. They
+/// read `constants` and tell `result` of the layers (quantizedLayers) and of
+/// the codes (newConstants); both must live until they have run.
+void addQuantizationPasses(mlir::OpPassManager &passManager,
+                           const quant::QuantizationOptions &asked,
+                           absl::Span<const ConstantTensor> constants,
+                           CompileResult &result);
+
+/// kFailedPrecondition if the passes quantised no layer, but with
+/// quant::Verdict::kOff.
+absl::Status checkQuantized(const quant::QuantizationOptions &asked,
+                            const CompileResult &result);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_DRIVER_QUANTIZELAYERS_H

@@ -1,0 +1,307 @@
+#include "quant/transforms/quantize_layers.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "compiler/dialect/Ait.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringSet.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "quant/transforms/quantized_weight.h"
+
+namespace aitune::quant {
+#define GEN_PASS_DEF_QUANTIZELAYERS
+#include "quant/transforms/Passes.h.inc"
+
+namespace {
+
+namespace ait = mlir::ait;
+using mlir::RankedTensorType;
+using mlir::Type;
+using mlir::Value;
+
+// Unsigned codes of activations are the signed ones plus this.
+constexpr double kZeroPoint = 128;
+// Of quant/schemes/int8.h.
+constexpr double kDivisor = 127.5, kSmallestScale = 0x1p-23;
+
+// A matmul with a constant weight.
+struct Layer {
+  ait::MatmulOp matmul;
+  ait::ConstantOp weight;
+  std::string path;       // of its module, or what it is known by
+  std::string no_linear;  // why it is no torch.nn.Linear; empty if it is
+};
+
+// The path of the submodule that an operation was traced in, from its location.
+std::string ScopeOf(mlir::Operation* op) {
+  std::string scope;
+  op->getLoc()->walk([&](mlir::Location location) {
+    if (auto name = mlir::dyn_cast<mlir::NameLoc>(location);
+        name && scope.empty()) {
+      scope = name.getName().getValue().rsplit('/').first.str();
+    }
+    return mlir::WalkResult::advance();
+  });
+  return scope;
+}
+
+// torch.nn.MultiheadAttention holds its projections of inputs as one parameter,
+// or three, and its output's in a class that torchao leaves alone.
+bool IsPartOfAttention(const std::string& path,
+                       const llvm::StringSet<>& names) {
+  if (!absl::EndsWith(path, "out_proj")) return false;
+  const std::string owner = path.substr(0, path.size() - 8);
+  return names.contains(owner + "in_proj_weight") ||
+         names.contains(owner + "q_proj_weight");
+}
+
+std::vector<Layer> FindLayers(mlir::func::FuncOp function) {
+  llvm::StringSet<> names;
+  function.walk([&](ait::ConstantOp op) { names.insert(op.getName()); });
+  std::vector<Layer> layers;
+  function.walk([&](ait::MatmulOp matmul) {
+    auto weight = matmul.getRhs().getDefiningOp<ait::ConstantOp>();
+    if (!weight || matmul.getTransposeLhs() ||
+        matmul.getRhs().getType().getRank() != 2 ||
+        matmul.getType().getElementType() !=
+            matmul.getRhs().getType().getElementType()) {
+      return;
+    }
+    const std::string name = weight.getName().str();
+    Layer layer{matmul, weight, name, ""};
+    const bool is_weight = name == "weight" || absl::EndsWith(name, ".weight");
+    if (is_weight)
+      layer.path =
+          name.substr(0, name.size() - std::min<size_t>(name.size(), 7));
+    if (name.empty()) layer.path = ScopeOf(matmul);
+    if (!matmul.getTransposeRhs()) {
+      layer.no_linear = "its weight is [K, N], that of a Linear is [N, K]";
+    } else if (!is_weight && !name.empty()) {
+      layer.no_linear = "its weight is no module's parameter 'weight'";
+    } else if (IsPartOfAttention(layer.path, names)) {
+      layer.no_linear = "it is the output of a MultiheadAttention";
+    }
+    layers.push_back(std::move(layer));
+  });
+  return layers;
+}
+
+// Codes and scales of the activations that some layers share.
+struct QuantizedInput {
+  Value codes;  // ui8, the sizes of the input
+  Value scale;  // f32, one a row: the input's sizes with the last one 1
+};
+
+// Writes operations at one place, with the types that they imply.
+class Writer {
+ public:
+  Writer(mlir::OpBuilder& builder, mlir::Location location)
+      : builder_(builder), location_(location) {}
+
+  template <typename Op, typename... Arguments>
+  Value Create(Type type, Arguments&&... arguments) {
+    return Op::create(builder_, location_, type,
+                      std::forward<Arguments>(arguments)...);
+  }
+  template <typename Op>
+  Value Binary(Value lhs, Value rhs) {
+    return Create<Op>(lhs.getType(), lhs, rhs);
+  }
+  template <typename Op>
+  Value WithNumber(Value value, double number) {
+    return Binary<Op>(value, Full(value, number));
+  }
+  Value Full(Value like, double number) {
+    return Create<ait::FullOp>(like.getType(),
+                               builder_.getF32FloatAttr(number));
+  }
+  Value Convert(Value value, Type element) {
+    auto type = mlir::cast<RankedTensorType>(value.getType());
+    if (type.getElementType() == element) return value;
+    return Create<ait::ConvertOp>(ait::withElementType(type, element), value);
+  }
+  // `value`, f32 or i32, repeated to the sizes of `like`.
+  Value Expand(Value value, Value like) {
+    auto type = mlir::cast<RankedTensorType>(value.getType());
+    auto target = ait::withElementType(
+        mlir::cast<RankedTensorType>(like.getType()), type.getElementType());
+    return type == target ? value : Create<ait::ExpandOp>(target, value);
+  }
+
+ private:
+  mlir::OpBuilder& builder_;
+  const mlir::Location location_;
+};
+
+class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
+ public:
+  QuantizeLayersPass(QuantizationOptions options, ConstantPool pool,
+                     std::function<void(QuantizedLayer)> told)
+      : options_(std::move(options)),
+        pool_(std::move(pool)),
+        told_(std::move(told)) {}
+
+  void runOnOperation() override {
+    weights_.clear();
+    inputs_.clear();
+    for (Layer& layer : FindLayers(getOperation())) {
+      const Scheme scheme = *options_.scheme;
+      RankedTensorType type = layer.matmul.getRhs().getType();
+      QuantizedLayer told;
+      told.layer = layer.path;
+      told.scheme = std::string(Name(scheme));
+      const bool transposed = layer.matmul.getTransposeRhs();
+      told.n = type.getDimSize(transposed ? 0 : 1);
+      told.k = type.getDimSize(transposed ? 1 : 0);
+      told.refusal = Quantize(layer, scheme, &told);
+      told_(std::move(told));
+    }
+  }
+
+ private:
+  // Why `layer` is left alone; empty if it was quantised.
+  std::string Quantize(Layer layer, Scheme scheme, QuantizedLayer* told) {
+    if (!layer.no_linear.empty() && !options_.extended_layers) {
+      return absl::StrCat("filtered: ", layer.no_linear);
+    }
+    if (const auto refusal = RefuseModule(options_, layer.path, "")) {
+      return absl::StrCat(std::string(Name(refusal->reason)), ": ",
+                          refusal->text);
+    }
+    const auto [found, is_new] = weights_.try_emplace(
+        {layer.weight.getIndex(), layer.matmul.getTransposeRhs()});
+    if (is_new) {
+      const ConstantTensor* constant = pool_.find(layer.weight.getIndex());
+      found->second = constant == nullptr
+                          ? QuantizedWeight()
+                          : QuantizeWeight(scheme, *constant,
+                                           layer.matmul.getTransposeRhs(),
+                                           options_.verdict == Verdict::kOn);
+      if (constant == nullptr) found->second.refusal = "not constant: no data";
+      if (found->second.refusal.empty()) Keep(&found->second);
+    }
+    const QuantizedWeight& weight = found->second;
+    told->weightSqnr = weight.sqnr_db;
+    if (weight.refusal.empty()) Rewrite(layer, scheme, weight);
+    return weight.refusal;
+  }
+
+  void Keep(QuantizedWeight* weight) {
+    weight->codes_number = pool_.add(weight->codes);
+    weight->scales_number = pool_.add(weight->scales);
+    if (weight->sums) weight->sums_number = pool_.add(*weight->sums);
+  }
+
+  const QuantizedInput& QuantizeInput(Value input, mlir::Location location) {
+    const auto [found, is_new] = inputs_.try_emplace(input);
+    if (!is_new) return found->second;
+    mlir::OpBuilder builder(&getContext());
+    builder.setInsertionPointAfterValue(input);
+    Writer w(builder, location);
+    const Value x = w.Convert(input, builder.getF32Type());
+    auto type = mlir::cast<RankedTensorType>(x.getType());
+    auto sizes = ait::getSymbolicSizes(type);
+    sizes.back() = builder.getAffineConstantExpr(1);
+    const Value greatest =
+        w.Create<ait::AmaxOp>(ait::getTensorType(sizes, builder.getF32Type()),
+                              w.Create<ait::AbsOp>(type, x),
+                              llvm::ArrayRef<int64_t>{type.getRank() - 1});
+    const Value scale = w.WithNumber<ait::MaximumOp>(
+        w.WithNumber<ait::DivOp>(greatest, kDivisor), kSmallestScale);
+    const Value factor =
+        w.Expand(w.Binary<ait::DivOp>(w.Full(scale, 1), scale), x);
+    const Value rounded =
+        w.Create<ait::RoundOp>(type, w.Binary<ait::MulOp>(x, factor));
+    const Value limited = w.Create<ait::ClampOp>(
+        type, rounded, builder.getF64FloatAttr(-kZeroPoint),
+        builder.getF64FloatAttr(kZeroPoint - 1));
+    const Value codes =
+        w.Convert(w.WithNumber<ait::AddOp>(limited, kZeroPoint),
+                  builder.getIntegerType(8, /*isSigned=*/false));
+    found->second = {codes, scale};
+    return found->second;
+  }
+
+  void Rewrite(Layer layer, Scheme scheme, const QuantizedWeight& weight) {
+    ait::MatmulOp matmul = layer.matmul;
+    mlir::OpBuilder builder(matmul);
+    Writer w(builder, matmul.getLoc());
+    auto constant = [&](int64_t number, const ConstantTensor& tensor,
+                        Type element) {
+      return w.Create<ait::ConstantOp>(
+          RankedTensorType::get(tensor.view.sizes, element),
+          static_cast<uint64_t>(number), tensor.name);
+    };
+    const Value codes =
+        constant(weight.codes_number, weight.codes, builder.getI8Type());
+    const Value scales =
+        constant(weight.scales_number, weight.scales, builder.getF32Type());
+    const bool dynamic = scheme == Scheme::kInt8Dynamic;
+    const RankedTensorType type = matmul.getType();
+    Value lhs = matmul.getLhs();
+    QuantizedInput input;
+    if (dynamic) {
+      input = QuantizeInput(lhs, matmul.getLoc());
+      lhs = input.codes;
+    }
+    Value result = w.Create<ait::MatmulOp>(
+        ait::withElementType(type, dynamic ? Type(builder.getI32Type())
+                                           : Type(builder.getF32Type())),
+        lhs, codes, /*transpose_lhs=*/false, /*transpose_rhs=*/true);
+    if (dynamic) {
+      const Value sums =
+          constant(weight.sums_number, *weight.sums, builder.getI32Type());
+      result = w.Binary<ait::SubOp>(result, w.Expand(sums, result));
+      result = w.Convert(result, builder.getF32Type());
+      result = w.Binary<ait::MulOp>(result, w.Expand(input.scale, result));
+    }
+    result = w.Binary<ait::MulOp>(result, w.Expand(scales, result));
+    matmul.replaceAllUsesWith(w.Convert(result, type.getElementType()));
+    matmul.erase();
+  }
+
+  const QuantizationOptions options_;
+  const ConstantPool pool_;
+  const std::function<void(QuantizedLayer)> told_;
+  // By the number of the weight's constant and whether it is [N, K].
+  std::map<std::pair<uint64_t, bool>, QuantizedWeight> weights_;
+  llvm::DenseMap<Value, QuantizedInput> inputs_;
+};
+
+}  // namespace
+
+absl::Status CheckSupported(const QuantizationOptions& options) {
+  absl::Status status = Validate(options);
+  if (status.ok()) status = CheckDevice(options, std::nullopt);
+  if (!status.ok()) return status;
+  auto unsupported = [](const std::string& what, const char* instead) {
+    return absl::UnimplementedError(absl::StrCat(
+        "the compiler has no kernels for ", what, " on a CPU; ", instead));
+  };
+  if (!options.scheme)
+    return unsupported("the quantisation auto", "ask for int8wo or int8dq");
+  if (*options.scheme == Scheme::kFloat8WeightOnly)
+    return unsupported("the quantisation fp8wo", "ask for int8wo or int8dq");
+  if (GranularityOf(options, *options.scheme) == Granularity::kPerTensor)
+    return unsupported("one scale a tensor",
+                       "leave the granularity out, or ask for one a row");
+  if (options.arithmetic == Arithmetic::kEager)
+    return unsupported("eager arithmetic of quantised layers",
+                       "leave it out, or ask for fused arithmetic");
+  return absl::OkStatus();
+}
+
+std::unique_ptr<mlir::Pass> CreateQuantizeLayers(
+    QuantizationOptions options, ConstantPool pool,
+    std::function<void(QuantizedLayer)> layer) {
+  return std::make_unique<QuantizeLayersPass>(
+      std::move(options), std::move(pool), std::move(layer));
+}
+
+}  // namespace aitune::quant

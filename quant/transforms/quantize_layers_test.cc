@@ -1,0 +1,194 @@
+// Which layers of a graph are quantised, and what becomes of them.
+#include "quant/transforms/quantize_layers.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "compiler/dialect/Ait.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "llvm/Support/raw_ostream.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace aitune::quant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A graph and its weights, before and after the pass.
+class QuantizeLayersTest : public ::testing::Test {
+ protected:
+  int64_t AddWeight(std::vector<int64_t> sizes, float value = 1) {
+    int64_t count = 1;
+    for (const int64_t size : sizes) count *= size;
+    auto owner = std::make_shared<std::vector<float>>(count);
+    for (int64_t i = 0; i < count; ++i)
+      (*owner)[i] = value * static_cast<float>(std::sin(0.7 * (i + 1)));
+    ConstantTensor constant;
+    constant.view = {owner->data(), DataType::kFloat32, std::move(sizes)};
+    constant.owner = owner;
+    pool_.push_back(std::move(constant));
+    return static_cast<int64_t>(pool_.size()) - 1;
+  }
+
+  // The graph after the pass with the options of `asked`.
+  std::string Run(const std::string& graph, const std::string& asked) {
+    mlir::DialectRegistry registry;
+    registry.insert<mlir::ait::AitDialect, mlir::func::FuncDialect>();
+    mlir::MLIRContext context(registry);
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(graph, &context);
+    if (!module) return "no module";
+    const auto options = ParseQuantizationOptions(asked);
+    if (!options.ok()) return std::string(options.status().message());
+    ConstantPool pool;
+    pool.find = [this](int64_t number) { return &pool_.at(number); };
+    pool.add = [this](ConstantTensor constant) {
+      added_.push_back(std::move(constant));
+      return static_cast<int64_t>(pool_.size() + added_.size()) - 1;
+    };
+    mlir::PassManager passes(&context);
+    passes.nest<mlir::func::FuncOp>().addPass(CreateQuantizeLayers(
+        *options, pool,
+        [this](QuantizedLayer layer) { layers_.push_back(std::move(layer)); }));
+    if (mlir::failed(passes.run(*module))) return "the pass failed";
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module->print(stream);
+    return text;
+  }
+
+  std::string RefusalOf(const std::string& name, std::vector<int64_t> sizes,
+                        const std::string& asked, bool transposed = true,
+                        float value = 1) {
+    const int64_t number = AddWeight(sizes, value);
+    const int64_t k = sizes[transposed ? 1 : 0], n = sizes[transposed ? 0 : 1];
+    const std::string x = "tensor<2x" + std::to_string(k) + "xf32>",
+                      w = "tensor<" + std::to_string(sizes[0]) + "x" +
+                          std::to_string(sizes[1]) + "xf32>",
+                      y = "tensor<2x" + std::to_string(n) + "xf32>";
+    layers_.clear();
+    Run("func.func @main(%x: " + x + ") -> " + y + " {\n%w = ait.constant " +
+            std::to_string(number) + " {name = \"" + name + "\"} : " + w +
+            "\n%y = ait.matmul %x, %w {" + (transposed ? "transpose_rhs" : "") +
+            "} : (" + x + ", " + w + ") -> " + y + "\nreturn %y : " + y + "\n}",
+        asked);
+    return layers_.size() == 1 ? layers_[0].refusal : "not looked at";
+  }
+
+  std::vector<ConstantTensor> pool_, added_;
+  std::vector<QuantizedLayer> layers_;
+};
+
+constexpr char kTwoLayers[] = R"(
+  func.func @main(%x: tensor<2x3x8xbf16>) -> (tensor<2x3x4xbf16>, tensor<2x3x5xbf16>) {
+    %q = ait.constant 0 {name = "layer.query.weight"} : tensor<4x8xbf16>
+    %k = ait.constant 1 {name = "layer.key.weight"} : tensor<5x8xbf16>
+    %0 = ait.matmul %x, %q {transpose_rhs} : (tensor<2x3x8xbf16>, tensor<4x8xbf16>) -> tensor<2x3x4xbf16>
+    %1 = ait.matmul %x, %k {transpose_rhs} : (tensor<2x3x8xbf16>, tensor<5x8xbf16>) -> tensor<2x3x5xbf16>
+    return %0, %1 : tensor<2x3x4xbf16>, tensor<2x3x5xbf16>
+  })";
+
+TEST_F(QuantizeLayersTest, WeightOnlyScalesColumnsOfTheProductWithCodes) {
+  AddWeight({4, 8});
+  AddWeight({5, 8});
+  const std::string graph = Run(kTwoLayers, "int8wo");
+  EXPECT_THAT(graph, HasSubstr("(tensor<2x3x8xbf16>, tensor<4x8xi8>) -> "
+                               "tensor<2x3x4xf32>"));
+  EXPECT_THAT(graph, Not(HasSubstr("tensor<4x8xbf16>, ")));
+  ASSERT_EQ(added_.size(), 4u);
+  EXPECT_EQ(added_[0].view.dtype, DataType::kInt8);
+  EXPECT_EQ(added_[0].view.sizes, (std::vector<int64_t>{4, 8}));
+  EXPECT_EQ(added_[1].view.dtype, DataType::kFloat32);
+  EXPECT_EQ(added_[1].view.sizes, (std::vector<int64_t>{4}));
+  ASSERT_EQ(layers_.size(), 2u);
+  EXPECT_EQ(layers_[0].layer, "layer.query");
+  EXPECT_EQ(layers_[0].refusal, "");
+  EXPECT_EQ(layers_[1].n, 5);
+  EXPECT_EQ(layers_[1].k, 8);
+  EXPECT_GT(layers_[1].weightSqnr, 34);
+}
+
+TEST_F(QuantizeLayersTest, DynamicSharesTheCodesOfAnInput) {
+  AddWeight({4, 8});
+  AddWeight({5, 8});
+  const std::string graph = Run(kTwoLayers, "int8dq");
+  EXPECT_THAT(graph, HasSubstr("(tensor<2x3x8xui8>, tensor<5x8xi8>) -> "
+                               "tensor<2x3x5xi32>"));
+  const size_t rounding = graph.find("ait.round ");
+  ASSERT_NE(rounding, std::string::npos) << graph;
+  EXPECT_EQ(graph.find("ait.round ", rounding + 1), std::string::npos);
+  ASSERT_EQ(added_.size(), 6u);
+  // 128 times the sums of the codes.
+  const auto* codes = static_cast<const int8_t*>(added_[0].view.data);
+  const auto* sums = static_cast<const int32_t*>(added_[2].view.data);
+  for (int64_t row = 0; row < 4; ++row) {
+    int32_t sum = 0;
+    for (int64_t k = 0; k < 8; ++k) sum += codes[row * 8 + k];
+    EXPECT_EQ(sums[row], 128 * sum);
+  }
+}
+
+TEST_F(QuantizeLayersTest, LayersThatAreLeftAloneHaveAReason) {
+  EXPECT_EQ(RefusalOf("a.weight", {4, 8}, "int8wo"), "");
+  EXPECT_THAT(RefusalOf("a.weight", {4, 8}, "int8wo,skip=a"),
+              HasSubstr("filtered"));
+  EXPECT_THAT(RefusalOf("a.weight", {4, 1}, "int8wo"), HasSubstr("shape"));
+  EXPECT_THAT(RefusalOf("a.weight", {4, 8}, "int8wo", true,
+                        std::numeric_limits<float>::quiet_NaN()),
+              HasSubstr("not finite"));
+  EXPECT_THAT(RefusalOf("a.weight", {8, 4}, "int8wo", false),
+              HasSubstr("[K, N]"));
+  EXPECT_EQ(RefusalOf("a.weight", {8, 4}, "int8wo,extended_layers=on", false),
+            "");
+  EXPECT_THAT(RefusalOf("a.in_proj_weight", {4, 8}, "int8wo"),
+              HasSubstr("no module's parameter"));
+}
+
+TEST_F(QuantizeLayersTest, TheVerdictRefusesInaccurateCodes) {
+  // Beside its largest element a row's others fall between two codes: half a
+  // step of noise in each, and little signal.
+  const int64_t number = AddWeight({1, 1024});
+  auto* values = static_cast<float*>(pool_[number].view.data);
+  for (int64_t i = 0; i < 1024; ++i) values[i] = i % 2 == 0 ? 0.49f : -0.49f;
+  values[0] = 127.5f;
+  const std::string graph = R"(
+    func.func @main(%x: tensor<2x1024xf32>) -> tensor<2x1xf32> {
+      %w = ait.constant 0 {name = "a.weight"} : tensor<1x1024xf32>
+      %y = ait.matmul %x, %w {transpose_rhs} : (tensor<2x1024xf32>, tensor<1x1024xf32>) -> tensor<2x1xf32>
+      return %y : tensor<2x1xf32>
+    })";
+  Run(graph, "int8wo");
+  ASSERT_EQ(layers_.size(), 1u);
+  EXPECT_THAT(layers_[0].refusal, HasSubstr("inaccurate"));
+  Run(graph, "int8wo,verdict=off");
+  EXPECT_EQ(layers_.back().refusal, "");
+}
+
+TEST(CheckSupportedTest, SaysWhatThereAreNoKernelsFor) {
+  auto error = [](const char* asked) {
+    return std::string(
+        CheckSupported(*ParseQuantizationOptions(asked)).message());
+  };
+  EXPECT_EQ(error("int8wo"), "");
+  EXPECT_EQ(error("int8dq"), "");
+  EXPECT_EQ(error("fp8dq"),
+            "Float8 dynamic quantization requires CUDA compute capability ≥8.9 "
+            "or MI300+ or XPU.");
+  EXPECT_THAT(error("fp8wo"),
+              HasSubstr("no kernels for the quantisation fp8wo"));
+  EXPECT_THAT(error("auto"), HasSubstr("no kernels for the quantisation auto"));
+  EXPECT_THAT(error("int8wo,granularity=tensor"),
+              HasSubstr("one scale a tensor"));
+  EXPECT_THAT(error("int8dq,arithmetic=eager"), HasSubstr("eager arithmetic"));
+}
+
+}  // namespace
+}  // namespace aitune::quant

@@ -1,0 +1,105 @@
+#include "quant/transforms/quantized_weight.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/types/span.h"
+#include "quant/schemes/int8.h"
+#include "quant/schemes/rows.h"
+
+namespace aitune::quant {
+namespace {
+
+// The least signal to quantisation noise of a layer that is quantised, in
+// decibels: what remains of it in the layer's result when its inputs are not
+// correlated with the errors.
+double LeastSqnr(Scheme scheme) {
+  return scheme == Scheme::kInt8WeightOnly ? 34 : 28;
+}
+
+template <typename T>
+ConstantTensor MakeConstant(DataType dtype, std::vector<int64_t> sizes,
+                            std::string name, std::vector<T> values) {
+  auto owner = std::make_shared<std::vector<T>>(std::move(values));
+  ConstantTensor constant;
+  constant.view = {owner->data(), dtype, std::move(sizes)};
+  constant.owner = owner;
+  constant.name = std::move(name);
+  return constant;
+}
+
+double SqnrOf(const FloatMatrix& matrix, const std::vector<int8_t>& codes,
+              const std::vector<float>& scales) {
+  RowReader reader(matrix);
+  double signal = 0, noise = 0;
+  for (int64_t row = 0; row < matrix.rows; ++row) {
+    const float* values = reader.Row(row);
+    const int8_t* code = codes.data() + row * matrix.columns;
+    for (int64_t k = 0; k < matrix.columns; ++k) {
+      const double error = double{code[k] * scales[row]} - values[k];
+      signal += double{values[k]} * values[k];
+      noise += error * error;
+    }
+  }
+  return noise == 0 ? std::numeric_limits<double>::infinity()
+                    : 10 * std::log10(signal / noise);
+}
+
+}  // namespace
+
+QuantizedWeight QuantizeWeight(Scheme scheme, const ConstantTensor& weight,
+                               bool is_rows, bool bounded) {
+  QuantizedWeight result;
+  const std::vector<int64_t>& sizes = weight.view.sizes;
+  FloatMatrix matrix;
+  matrix.data = weight.view.data;
+  matrix.dtype = weight.view.dtype;
+  matrix.rows = sizes[is_rows ? 0 : 1];
+  matrix.columns = sizes[is_rows ? 1 : 0];
+  matrix.row_stride = is_rows ? matrix.columns : 1;
+  matrix.column_stride = is_rows ? 1 : matrix.rows;
+  if (const auto refusal = RefuseWeight(scheme, Granularity::kPerRow, matrix)) {
+    result.refusal =
+        absl::StrCat(std::string(Name(refusal->reason)), ": ", refusal->text);
+    return result;
+  }
+  std::vector<int8_t> codes(matrix.rows * matrix.columns);
+  std::vector<float> scales(matrix.rows);
+  const absl::Status status =
+      QuantizeInt8(matrix, Granularity::kPerRow, Arithmetic::kEager,
+                   absl::MakeSpan(codes), absl::MakeSpan(scales));
+  if (!status.ok()) {
+    result.refusal = std::string(status.message());
+    return result;
+  }
+  result.sqnr_db = SqnrOf(matrix, codes, scales);
+  if (bounded && result.sqnr_db < LeastSqnr(scheme)) {
+    result.refusal = absl::StrFormat(
+        "inaccurate: its codes keep %.1f dB of the weight, fewer than %.1f",
+        result.sqnr_db, LeastSqnr(scheme));
+    return result;
+  }
+  if (scheme == Scheme::kInt8Dynamic) {
+    std::vector<int32_t> sums(matrix.rows);
+    for (int64_t row = 0; row < matrix.rows; ++row) {
+      uint32_t sum = 0;
+      for (int64_t k = 0; k < matrix.columns; ++k)
+        sum += static_cast<uint32_t>(int32_t{codes[row * matrix.columns + k]});
+      sums[row] = static_cast<int32_t>(sum * 128);
+    }
+    result.sums = MakeConstant(DataType::kInt32, {matrix.rows},
+                               weight.name + ".sums", std::move(sums));
+  }
+  result.codes = MakeConstant(DataType::kInt8, {matrix.rows, matrix.columns},
+                              weight.name + ".codes", std::move(codes));
+  result.scales = MakeConstant(DataType::kFloat32, {matrix.rows},
+                               weight.name + ".scales", std::move(scales));
+  return result;
+}
+
+}  // namespace aitune::quant

@@ -1,0 +1,35 @@
+// The weight of a layer in 8 bits, as constants of the pool.
+#ifndef AITUNE_QUANT_TRANSFORMS_QUANTIZED_WEIGHT_H_
+#define AITUNE_QUANT_TRANSFORMS_QUANTIZED_WEIGHT_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "quant/schemes/scheme.h"
+#include "runtime/tensor/tensor_view.h"
+
+namespace aitune::quant {
+
+struct QuantizedWeight {
+  std::string refusal;    // why there are no codes; empty if there are
+  ConstantTensor codes;   // int8 [N, K]
+  ConstantTensor scales;  // float32 [N], one a row of the weight
+  // int32 [N], 128 times the sum of each row's codes, modulo 2^32; of schemes
+  // that quantise activations.
+  std::optional<ConstantTensor> sums;
+  double sqnr_db = 0;  // of the weight to the codes' error; infinite: exact
+  // The constants' numbers in the pool, for who adds them to it.
+  int64_t codes_number = -1, scales_number = -1, sums_number = -1;
+};
+
+// Quantises a weight of rank 2, [N, K] or, unless `is_rows`, [K, N], by
+// kInt8WeightOnly or kInt8Dynamic with one scale a row of [N, K]. Refused as
+// RefuseWeight, and with `bounded` if sqnr_db is below what the scheme
+// promises. Thread-safe.
+QuantizedWeight QuantizeWeight(Scheme scheme, const ConstantTensor& weight,
+                               bool is_rows, bool bounded);
+
+}  // namespace aitune::quant
+
+#endif  // AITUNE_QUANT_TRANSFORMS_QUANTIZED_WEIGHT_H_

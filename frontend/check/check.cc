@@ -89,11 +89,14 @@ class Checker {
   void ExcuseIllConditioned(const Subject& subject, const c10::IValue* truth,
                             std::vector<Comparison>& outputs);
 
+  // Whether the caller said what outputs are held to: that alone decides.
+  bool HasBound() const { return options_.tolerance || options_.min_cosine; }
   std::vector<Comparison> Compare(const c10::IValue& ours,
                                   const c10::IValue& eager,
                                   const c10::IValue* truth) {
     ComparisonOptions comparison;
     comparison.relative = options_.tolerance;
+    comparison.min_cosine = options_.min_cosine;
     return CompareResults(ours, eager, truth, comparison, arithmetic_);
   }
   absl::StatusOr<c10::IValue> RunReference(const Subject& subject,
@@ -220,13 +223,13 @@ Checker::Outcome Checker::Judge(const Subject& subject, CaseResult& result,
         !AllAgree(CompareResults(*again, subject.eager, nullptr)))
       return Outcome::kNotCompared;
   }
-  if (options_.narrowed_to && !options_.tolerance) {
+  if (options_.narrowed_to && !HasBound()) {
     outputs = JudgeNarrowed(subject);
     return Outcome::kCompared;
   }
   const bool low_precision = HasLowPrecision(subject.eager);
   if (agreed && !low_precision) return Outcome::kCompared;
-  if (!agreed && !options_.tolerance) LearnArithmetic(subject.arguments);
+  if (!agreed && !HasBound()) LearnArithmetic(subject.arguments);
   // A GPU's float32 may be tf32, no more exact than float16.
   const absl::StatusOr<c10::IValue> reference = RunReference(
       subject, low_precision && options_.gpu < 0 ? DataType::kFloat32
@@ -237,7 +240,7 @@ Checker::Outcome Checker::Judge(const Subject& subject, CaseResult& result,
   outputs = Compare(subject.ours, subject.eager, truth);
   if (!AllAgree(outputs) && options_.gpu < 0 && HasNan(subject.arguments))
     JudgeNans(subject, truth, result, outputs);
-  if (!AllAgree(outputs) && !options_.tolerance) {
+  if (!AllAgree(outputs) && !HasBound()) {
     ExcuseIllConditioned(subject, truth, outputs);
     result.ill_conditioned = AllAgree(outputs);
   }

@@ -70,6 +70,8 @@ struct CheckReport {
 
 struct CheckOptions {
   std::optional<double> tolerance;  // to eager; nothing: verification.h's
+  // Of a quantised model's outputs to eager's, in place of a tolerance.
+  std::optional<double> min_cosine;
   // The model in a higher precision, made on first use; may give an error.
   std::function<absl::StatusOr<const Model*>(DataType)> reference;
   std::function<void(int done, int total)> progress;

@@ -259,6 +259,17 @@ void MeasureElements(const at::Tensor& ours, const at::Tensor& eager,
   evidence.worst = DescribeFirst(first.view(ours.sizes()), ours, eager);
 }
 
+// Of the angle between the elements of `a` and `b` in `mask`; 1 for two
+// vectors of zeros, 0 for one.
+double Cosine(const at::Tensor& a, const at::Tensor& b,
+              const at::Tensor& mask) {
+  const at::Tensor x = a.masked_select(mask), y = b.masked_select(mask);
+  const double xx = x.square().sum().item<double>(),
+               yy = y.square().sum().item<double>();
+  if (xx == 0 || yy == 0) return xx == yy ? 1 : 0;
+  return x.mul(y).sum().item<double>() / std::sqrt(xx) / std::sqrt(yy);
+}
+
 }  // namespace
 
 std::optional<DataType> Narrower(std::optional<DataType> a,
@@ -341,6 +352,14 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
   const at::Tensor both = a.isfinite().logical_and(b.isfinite());
   const at::Tensor mask = c.defined() ? both.logical_and(c.isfinite()) : both;
   result.max_error = RelativeError(a, b, both);
+  if (options.min_cosine) {
+    result.cosine = equal ? 1 : Cosine(a, b, both);
+    result.agrees = *result.cosine >= *options.min_cosine;
+    if (!result.agrees)
+      result.problem = absl::StrFormat("cosine %.5f to eager (bound %.5f)",
+                                       *result.cosine, *options.min_cosine);
+    return result;
+  }
   auto evidence = std::make_shared<Evidence>();
   evidence->whole = result.max_error <= result.limits.relative;
   if (c.defined()) {

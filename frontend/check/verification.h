@@ -87,6 +87,10 @@ struct ComparisonOptions {
   // Whether an output that is computed in a narrow dtype must be finite where
   // the reference is, although eager is not.
   bool finite_as_reference = false;
+  // Replaces the table when set, for floating outputs: the least cosine of the
+  // angle between ours and eager's, as vectors of all elements. It is what a
+  // quantised model promises.
+  std::optional<double> min_cosine = std::nullopt;
 };
 
 // What the judgement of one output rests on; Excuse adds to it.
@@ -107,7 +111,8 @@ struct Comparison {
   // Root mean square of the errors to the reference as it is, relative to that
   // of the reference: the largest error of one run is a matter of luck.
   std::optional<double> our_reference_rms, eager_reference_rms;
-  std::string problem;  // empty when it agrees
+  std::optional<double> cosine;  // to eager, with min_cosine
+  std::string problem;           // empty when it agrees
   // Null where nothing can excuse: another structure, dtype or size, and NaNs.
   std::shared_ptr<const Evidence> evidence;
 };

@@ -280,9 +280,10 @@ void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
   const frontend::BuildReport& built = first.report;
   report.coverage = built.coverage;
   report.compile =
-      CompileInfo{first.phase_seconds, built.kernels,    built.unique_kernels,
-                  built.candidates,    built.rejections, built.notes,
-                  first.cache,         compileCounts(),  built.tuning};
+      CompileInfo{first.phase_seconds,   built.kernels,    built.unique_kernels,
+                  built.candidates,      built.rejections, built.notes,
+                  first.cache,           compileCounts(),  built.tuning,
+                  built.quantized_layers};
   if (!no_cache.empty()) report.compile->cache.detail = no_cache;
   for (size_t i = 1; i < versions.size(); ++i) {
     for (const std::string& note : versions[i].report.notes)

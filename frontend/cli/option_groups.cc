@@ -4,6 +4,7 @@
 #include <map>
 #include <sstream>
 
+#include "quant/options.h"
 #include "runtime/device/device.h"
 
 namespace aitune::cli {
@@ -211,6 +212,47 @@ void AddCompileOptions(CLI::App& app, Options& options) {
       ->group(kCompileGroup);
   AddSubmoduleOptions(app, options);
   AddPlugins(app, options);
+}
+
+void AddQuantization(CLI::App& app, Options& options) {
+  const char* group = "Quantisation";
+  CLI::Option* quantize =
+      app.add_option("--quantize", options.quantize,
+                     "Quantise linear layers to 8 bits: int8wo (weights) or "
+                     "int8dq (weights and, at each call, activations); further "
+                     "choices after commas, such as int8wo,verdict=off")
+          ->type_name("NAME")
+          ->group(group);
+  app.add_option("--skip-modules", options.skip_modules,
+                 "Layers to leave alone: a pattern for the paths of their "
+                 "modules, such as \"encoder.layer.*.output.dense\"; may be "
+                 "given again")
+      ->allow_extra_args(false)
+      ->needs(quantize)
+      ->type_name("GLOB")
+      ->group(group);
+  app.add_option("--min-cosine", options.min_cosine,
+                 "Least cosine of a quantised model's outputs to eager's, 0 "
+                 "to 1; default: 0.999")
+      ->needs(quantize)
+      ->check(NumberFrom(0, "a number from 0 to 1"))
+      ->type_name("X")
+      ->group(group);
+}
+
+absl::Status SetQuantization(Options& options) {
+  absl::StatusOr<quant::QuantizationOptions> asked =
+      quant::ParseQuantizationOptions(*options.quantize);
+  if (!asked.ok()) return asked.status();
+  asked->skip_modules.insert(asked->skip_modules.end(),
+                             options.skip_modules.begin(),
+                             options.skip_modules.end());
+  if (options.min_cosine) asked->bound.min_cosine = *options.min_cosine;
+  if (absl::Status status = quant::Validate(*asked); !status.ok())
+    return status;
+  options.min_cosine = asked->bound.min_cosine;
+  options.compile.quantization = quant::ToString(*asked);
+  return absl::OkStatus();
 }
 
 void AddCacheFolder(CLI::App& app, Options& options) {

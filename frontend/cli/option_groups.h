@@ -37,6 +37,7 @@ void AddDevice(CLI::App& app, Options& options);
 void AddPlugins(CLI::App& app, Options& options);
 // AddSubmoduleOptions, AddPlugins, and for what and how to compile.
 void AddCompileOptions(CLI::App& app, Options& options);
+void AddQuantization(CLI::App& app, Options& options);
 void AddCacheFolder(CLI::App& app, Options& options);
 // AddCacheFolder and --no-cache.
 void AddCacheOptions(CLI::App& app, Options& options);
@@ -44,6 +45,11 @@ void AddTuningDatabase(CLI::App& app, Options& options);
 // --tune-budget and how the search goes.
 void AddSearchOptions(CLI::App& app, Options& options);
 void AddExplain(CLI::App& app, Options& options);
+
+// Makes of --quantize, which was given, --skip-modules and --min-cosine what
+// they mean: options.compile.quantization and options.min_cosine. Errors as
+// quant::ParseQuantizationOptions and quant::Validate.
+absl::Status SetQuantization(Options& options);
 
 }  // namespace aitune::cli
 

@@ -120,6 +120,7 @@ void AddTune(CLI::App& root, Options& options) {
       "tune", "Compile a model, compare it with eager, time it, report");
   AddModelOptions(*app, options);
   AddCompileOptions(*app, options);
+  AddQuantization(*app, options);
   AddCacheOptions(*app, options);
   CLI::Option* phase =
       app->add_option_function<std::string>(
@@ -170,6 +171,7 @@ void AddBench(CLI::App& root, Options& options) {
       "bench", "Time a compiled model against eager and TorchScript in turn");
   AddModelOptions(*app, options);
   AddCompileOptions(*app, options);
+  AddQuantization(*app, options);
   AddCacheOptions(*app, options);
   app->add_option("--against", options.against,
                   "What to time beside ours, separated by commas: eager, "
@@ -201,6 +203,7 @@ void AddInspect(CLI::App& root, Options& options) {
       "inspect", "Show operators, fused kernels and the time of each step");
   AddModelOptions(*app, options);
   AddCompileOptions(*app, options);
+  AddQuantization(*app, options);
   AddCacheOptions(*app, options);
   app->add_option("--repeats", options.repeats, "Profiled runs; default: 20")
       ->type_name("N")
@@ -368,6 +371,10 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
   app.require_subcommand(1);
   try {
     app.parse(argc, argv);
+    if (options.quantize) {
+      if (absl::Status status = SetQuantization(options); !status.ok())
+        throw CLI::ValidationError("--quantize", std::string(status.message()));
+    }
     options.given = GivenOptions(app);
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help, std::cout, std::cerr);

@@ -55,10 +55,13 @@ struct Options {
   // `device`, `threads` (0: LibTorch's default) and `tuning.database` (empty:
   // the default one, see MakeBuildOptions) are those of the command line.
   CompileOptions compile;
-  std::vector<std::string> libraries;    // files, loaded in this order
-  std::vector<std::string> plugins;      // the same, after them
-  std::vector<std::string> disabled;     // --disable, paths of submodules
-  std::vector<std::string> substitutes;  // --substitute NAME=FILE, as written
+  std::optional<std::string> quantize;  // --quantize; nothing: it was not given
+  std::vector<std::string> skip_modules;  // patterns
+  std::optional<double> min_cosine;       // set with `quantize`
+  std::vector<std::string> libraries;     // files, loaded in this order
+  std::vector<std::string> plugins;       // the same, after them
+  std::vector<std::string> disabled;      // --disable, paths of submodules
+  std::vector<std::string> substitutes;   // --substitute NAME=FILE, as written
 
   // The on-disk cache, of every command; empty folder: the user's.
   bool use_cache = true;

@@ -77,6 +77,25 @@ TEST(ParseCommandLine, Defaults) {
   EXPECT_EQ(options.compile.compileTo, CompilePhase::Executable);
 }
 
+TEST(ParseCommandLine, QuantizationIsOneText) {
+  for (const char* command : {"tune", "bench", "inspect"}) {
+    Options options;
+    EXPECT_EQ(
+        Parse({command, "m.pt", "--skip-modules", "a.*", "--quantize", "int8wo",
+               "--min-cosine", "0.99", "--skip-modules", "b"},
+              options),
+        std::nullopt);
+    EXPECT_EQ(options.compile.quantization,
+              "int8wo,skip=a.*,skip=b,min_cosine=0.99");
+    EXPECT_EQ(options.min_cosine, 0.99);
+  }
+  Options options;
+  EXPECT_EQ(Parse({"tune", "m.pt", "--quantize", "int8dq"}, options),
+            std::nullopt);
+  EXPECT_EQ(options.compile.quantization, "int8dq");
+  EXPECT_EQ(options.min_cosine, 0.999);
+}
+
 TEST(ParseCommandLine, ModelMayFollowOptions) {
   Options options;
   EXPECT_EQ(Parse({"run", "--input", "float32[1]", "m.pt"}, options),
@@ -100,6 +119,11 @@ TEST(ParseCommandLine, ErrorsAreOneLine) {
            {{"tune", "m.pt", "--compile-to=asm"}, "--compile-to"},
            {{"bench", "m.pt", "--against", "onnx"}, "--against"},
            {{"tune", "m.pt", "--tolerance", "-1"}, "--tolerance"},
+           {{"tune", "m.pt", "--quantize", "int9"},
+            "Invalid quantization: int9. Must be one of: "},
+           {{"tune", "m.pt", "--quantize", "int8wo", "--min-cosine", "2"},
+            "min_cosine can't be 2"},
+           {{"tune", "m.pt", "--skip-modules", "a"}, "--quantize"},
            {{"make", "m.pt"}, "\"make\" is not a command"}}) {
     Options options;
     testing::internal::CaptureStderr();

@@ -42,6 +42,7 @@ struct CompileInfo {
   frontend::CacheReport cache;
   CompileCounts counts;  // of this process
   TuningResult tuning;
+  std::vector<QuantizedLayer> quantized_layers;
 
   double TotalSeconds() const;
 };

@@ -34,6 +34,7 @@ json ToJson(const frontend::Comparison& comparison) {
     object["our_reference_rms"] = *comparison.our_reference_rms;
     object["eager_reference_rms"] = *comparison.eager_reference_rms;
   }
+  if (comparison.cosine) object["cosine"] = *comparison.cosine;
   if (!comparison.problem.empty()) object["problem"] = comparison.problem;
   return object;
 }
@@ -102,6 +103,17 @@ json ToJson(const TuningResult& tuning) {
           {"note", tuning.note}};
 }
 
+json ToJson(const QuantizedLayer& layer) {
+  json object = {{"layer", layer.layer}, {"k", layer.k}, {"n", layer.n}};
+  if (layer.weightSqnr != 0) object["weight_sqnr_db"] = layer.weightSqnr;
+  if (layer.refusal.empty()) {
+    object["scheme"] = layer.scheme;
+  } else {
+    object["refusal"] = layer.refusal;
+  }
+  return object;
+}
+
 json ToJson(const CompileInfo& compile) {
   json phases = json::array(), candidates = json::array(),
        rejections = json::array();
@@ -120,8 +132,12 @@ json ToJson(const CompileInfo& compile) {
                           {"subject", rejection.subject},
                           {"reason", rejection.reason}});
   }
+  json layers = json::array();
+  for (const QuantizedLayer& layer : compile.quantized_layers)
+    layers.push_back(ToJson(layer));
   return {{"seconds", compile.TotalSeconds()},
           {"phases", phases},
+          {"quantized_layers", layers},
           {"kernels", compile.kernels},
           {"unique_kernels", compile.unique_kernels},
           {"candidates", candidates},

@@ -90,6 +90,34 @@ std::string CompileText(const CompileInfo& compile) {
           })));
 }
 
+// Empty when no quantisation was asked for.
+std::string QuantizationText(const std::vector<QuantizedLayer>& layers) {
+  int quantized = 0;
+  double least = INFINITY, elements = 0;
+  for (const QuantizedLayer& layer : layers) {
+    if (!layer.refusal.empty()) continue;
+    ++quantized;
+    least = std::min(least, layer.weightSqnr);
+    elements += static_cast<double>(layer.k) * layer.n;
+  }
+  if (layers.empty()) return "";
+  std::string text =
+      Line("quantised",
+           absl::StrFormat(
+               "%d of %d linear layers, %.1f million weights%s", quantized,
+               layers.size(), elements / 1e6,
+               quantized == 0 ? ""
+                              : absl::StrFormat(", %s, at least %.1f dB",
+                                                layers.front().scheme, least)));
+  Table table({"left alone", "K x N", "why"});
+  for (const QuantizedLayer& layer : layers) {
+    if (!layer.refusal.empty())
+      table.AddRow(
+          {layer.layer, absl::StrCat(layer.k, "x", layer.n), layer.refusal});
+  }
+  return text + (table.empty() ? "" : table.ToString(kIndent));
+}
+
 // What the on-disk cache did, and what this process compiled and measured.
 std::string CacheText(const CompileInfo& compile) {
   const frontend::CacheReport& cache = compile.cache;
@@ -201,7 +229,9 @@ std::string CheckText(const frontend::CheckReport& check) {
                        ErrorText(*worst.eager_reference_rms), ")");
     }
     table.AddRow({OutputName(output.output), output.type,
-                  ErrorText(worst.max_error), ErrorText(worst.limits.relative),
+                  ErrorText(worst.max_error),
+                  worst.cosine ? absl::StrFormat("cosine %.6f", *worst.cosine)
+                               : ErrorText(worst.limits.relative),
                   output.worst_case, reference});
   }
   if (!table.empty()) text += table.ToString(kIndent);
@@ -290,8 +320,9 @@ std::string BuildText(const Report& report) {
   if (report.coverage)
     text += CoverageText(*report.coverage, report.compiled_time_share);
   if (report.compile) {
-    text += CompileText(*report.compile) + TuningText(report.compile->tuning) +
-            CacheText(*report.compile);
+    text += CompileText(*report.compile) +
+            QuantizationText(report.compile->quantized_layers) +
+            TuningText(report.compile->tuning) + CacheText(*report.compile);
   }
   if (report.check) text += CheckText(*report.check);
   if (!report.timing.empty()) {
@@ -325,6 +356,19 @@ std::string ExplainText(const Report& report) {
     for (const auto& [key, count] : counts) {
       table.AddRow({std::get<0>(key), absl::StrCat(count), std::get<1>(key),
                     std::get<2>(key)});
+    }
+    text += table.ToString();
+  }
+  if (!report.compile->quantized_layers.empty()) {
+    text += "\nQuantised layers\n";
+    Table table({"layer", ">K x N", "scheme", ">weight dB", "why not"});
+    for (const QuantizedLayer& layer : report.compile->quantized_layers) {
+      table.AddRow({layer.layer, absl::StrCat(layer.k, "x", layer.n),
+                    layer.refusal.empty() ? layer.scheme : "-",
+                    layer.weightSqnr == 0
+                        ? ""
+                        : absl::StrFormat("%.1f", layer.weightSqnr),
+                    layer.refusal});
     }
     text += table.ToString();
   }

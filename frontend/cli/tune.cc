@@ -103,6 +103,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   References references(options.model, subject->gpu);
   frontend::CheckOptions check;
   check.tolerance = options.tolerance;
+  check.min_cosine = options.min_cosine;
   check.reference = [&](DataType dtype) { return references.Get(dtype); };
   check.progress = [&](int done, int total) {
     progress.Update("check against eager", done, total);

@@ -25,17 +25,15 @@ Report Example() {
   coverage.fallbacks = {{"aten::topk", "no builder", "m.py:3", 1, 1e3}};
   report.coverage = coverage;
   report.compiled_time_share = 0.625;
-  report.compile = CompileInfo{{{"import", 0.25}, {"fuse", 1}, {"import", 0.5}},
-                               12,
-                               5,
-                               {{"k", "onednn", 12.5, true, ""},
-                                {"k", "generated", -1, false, "too wide"}},
-                               {{"fusion", "aten::cat", "two readers"},
-                                {"fusion", "aten::cat", "two readers"}},
-                               {"axis 0 was specialised"},
-                               {},
-                               {},
-                               {}};
+  CompileInfo& compile = report.compile.emplace();
+  compile.phase_seconds = {{"import", 0.25}, {"fuse", 1}, {"import", 0.5}};
+  compile.kernels = 12;
+  compile.unique_kernels = 5;
+  compile.candidates = {{"k", "onednn", 12.5, true, ""},
+                        {"k", "generated", -1, false, "too wide"}};
+  compile.rejections = {{"fusion", "aten::cat", "two readers"},
+                        {"fusion", "aten::cat", "two readers"}};
+  compile.notes = {"axis 0 was specialised"};
   frontend::CheckReport check;
   frontend::Comparison comparison;
   comparison.agrees = true;

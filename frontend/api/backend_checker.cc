@@ -93,6 +93,7 @@ absl::Status BackendChecker::Check(const aitune::Backend& backend,
   options.progress = subject_.progress;
   options.gpu = subject_.gpu;
   options.source = &subject_.source->model();
+  if (!options.tolerance) options.min_cosine = backend.min_cosine();
   options.narrowed_to = backend.narrowed_to();
   if (options.narrowed_to) options.with_casts = WithCasts(*options.narrowed_to);
   const aitune::frontend::RunFunction run =

@@ -50,8 +50,9 @@ class BackendChecker {
   // of CheckCases (once for a backend, whatever the samples), else for
   // `sample`, which is on the device. A backend that narrows
   // (Backend::narrowed_to) is held to its dtype, beside LibTorch's autocast to
-  // it; others to the dtypes of the model's own arithmetic. kFailedPrecondition
-  // names the output and says how it differs, or why nothing could be compared.
+  // it; one that quantises to its Backend::min_cosine; others to the dtypes of
+  // the model's own arithmetic. kFailedPrecondition names the output and says
+  // how it differs, or why nothing could be compared.
   absl::Status Check(const aitune::Backend& backend,
                      const aitune::Sample& sample);
 

@@ -88,6 +88,8 @@ TEST_F(CApi, TakesTheOptionsOfTheCommandLine) {
   EXPECT_THAT(set("tune-budget", "soon"), HasSubstr("a number of seconds"));
   EXPECT_THAT(set("dtype", "int8"), HasSubstr("a floating-point dtype"));
   EXPECT_THAT(set("no-measure", "yes"), HasSubstr("is not true or false"));
+  EXPECT_THAT(set("quantize", "int9"),
+              HasSubstr("a quantisation: Invalid quantization: int9"));
   const std::string cache = folder_ + "/cache";
   for (const auto& [name, value] : {std::pair("cache", cache.c_str()),
                                     {"target", "avx2"},

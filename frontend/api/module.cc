@@ -8,10 +8,12 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/backend_checker.h"
 #include "frontend/backends/compile_settings.h"
+#include "frontend/backends/torchao/torchao_config.h"
 #include "frontend/checkpoint/checkpoint.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/values/gpu.h"
+#include "quant/options.h"
 #include "runtime/backend/registry.h"
 #include "runtime/cache/default_folder.h"
 #include "runtime/logging/logging.h"
@@ -26,9 +28,22 @@ using aitune::frontend::ValueList;
 
 constexpr char kEager[] = "TorchEagerBackend";
 
-std::vector<BackendChoice> DefaultBackends() {
-  return {{"TorchInductorBackend", {{"mode", "max-autotune"}}},
-          {"TorchScriptBackend", {}}};
+// With `quantization`, as CompileOptions has it, the quantising one first.
+absl::StatusOr<std::vector<BackendChoice>> DefaultBackends(
+    const std::string& quantization) {
+  std::vector<BackendChoice> choices;
+  if (!quantization.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(
+        const aitune::quant::QuantizationOptions asked,
+        aitune::quant::ParseQuantizationOptions(quantization));
+    AITUNE_ASSIGN_OR_RETURN(
+        const aitune::frontend::TorchAOBackendConfig config,
+        aitune::frontend::TorchAOBackendConfig::FromOptions(asked));
+    choices.push_back({"TorchAOBackend", config.ToDict()});
+  }
+  choices.push_back({"TorchInductorBackend", {{"mode", "max-autotune"}}});
+  choices.push_back({"TorchScriptBackend", {}});
+  return choices;
 }
 
 // -1 for the CPU.
@@ -273,8 +288,18 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
       std::make_shared<const aitune::frontend::CompileSettings>(
           std::move(settings)));
   AITUNE_ASSIGN_OR_RETURN(request.eager, aitune::CreateBackend(kEager));
-  for (const auto& [kind, config] :
-       options.backends.empty() ? DefaultBackends() : options.backends) {
+  const std::string& quantization = options_.compile.quantization;
+  std::vector<BackendChoice> choices = options.backends;
+  if (!choices.empty() && !quantization.empty())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the quantisation ", quantization,
+        " of the module's options is for "
+        "the default backends, and others were given; leave it out and give "
+        "TorchAOBackend its configuration"));
+  if (choices.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(choices, DefaultBackends(quantization));
+  }
+  for (const auto& [kind, config] : choices) {
     AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<aitune::Backend> backend,
                             aitune::CreateBackend(kind, config));
     request.backends.push_back(std::move(backend));

@@ -71,14 +71,16 @@ using BackendChoice = std::pair<std::string, aitune::ConfigDict>;
 
 struct TuneOptions {
   // In order of preference; empty: TorchInductorBackend with
-  // mode=max-autotune, then TorchScriptBackend.
+  // mode=max-autotune, then TorchScriptBackend, and before them, where
+  // ModuleOptions::compile asks for a quantisation, TorchAOBackend with that.
   std::vector<BackendChoice> backends;
   std::vector<int64_t> batches;  // see TuneRequest
   aitune::TimingOptions timing;
   // The largest error to eager, relative to the output's scale, that an output
   // of a backend may have. Nothing: what its configuration promises, which is
   // the tolerance of the model's own dtypes, or of autocast's dtype
-  // (frontend/check/verification.h has them).
+  // (frontend/check/verification.h has them), or of a quantised model the
+  // cosine of Backend::min_cosine.
   std::optional<double> tolerance;
   // The inputs that the model is for: dtypes, sizes and ranges, as `aitune
   // tune --input` takes them. Versions are then made for all of them, the same

@@ -8,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "quant/options.h"
 #include "runtime/status/status_macros.h"
 
 namespace ait {
@@ -64,6 +65,16 @@ absl::Status SetBudget(const std::string& value, ModuleOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status SetQuantization(const std::string& value, ModuleOptions& options) {
+  const absl::StatusOr<aitune::quant::QuantizationOptions> asked =
+      aitune::quant::ParseQuantizationOptions(value);
+  if (!asked.ok())
+    return Expected(absl::StrCat("a quantisation: ",
+                                 std::string(asked.status().message())));
+  options.compile.quantization = aitune::quant::ToString(*asked);
+  return absl::OkStatus();
+}
+
 absl::Status SetDtype(const std::string& value, ModuleOptions& options) {
   AITUNE_ASSIGN_OR_RETURN(options.dtype, ParseFloatingPoint(value));
   return absl::OkStatus();
@@ -97,6 +108,7 @@ const std::map<std::string, Setter>& Setters() {
       {"emulate-eager-casts", Flag([](bool value, Options& o) {
          o.compile.emulateEagerCasts = value;
        })},
+      {"quantize", SetQuantization},
       {"unchecked-indices", Flag([](bool value, Options& o) {
          o.compile.uncheckedIndices = value;
        })},

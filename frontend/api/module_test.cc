@@ -200,6 +200,42 @@ TEST_F(ModuleTest, EachConfigurationHasTheBoundThatItPromises) {
   }
 }
 
+TEST_F(ModuleTest, AQuantizedBackendIsHeldToTheCosineThatItPromises) {
+  model_ = std::make_shared<const Model>(
+      aitune::frontend::TwoLayers(aitune::DataType::kFloat32));
+  ModuleOptions options{"net", folder_ / "cache"};
+  options.compile.quantization = "int8wo";
+  auto module = Module::Wrap(model_, options);
+  ASSERT_TRUE(module->Record(ValueList({at::randn({4, 96})})).ok());
+  TuneOptions tuning = Quick("TorchInductorBackend");
+  EXPECT_THAT(
+      std::string(module->Tune(*aitune::OneBackend(), tuning).message()),
+      HasSubstr("the quantisation int8wo of the module's options is for the "
+                "default backends"));
+  tuning.backends.clear();
+  const absl::Status tuned = module->Tune(*aitune::MaxThroughput(), tuning);
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  const TuneReport report = module->report();
+  ASSERT_EQ(report.backends.size(), 4u);
+  EXPECT_EQ(report.backends[1].description,
+            "TorchAOBackend(quantization_config=Int8WeightOnlyConfig())");
+  options.compile.quantization = "";
+  module = Module::Wrap(model_, options);
+  ASSERT_TRUE(module->Record(ValueList({at::randn({4, 96})})).ok());
+  tuning.backends = {
+      {"TorchAOBackend", {{"quantization", "int8wo"}, {"min_cosine", 1.0}}}};
+  EXPECT_THAT(
+      std::string(module->Tune(*aitune::OneBackend(), tuning).message()),
+      HasSubstr("to eager (bound 1.00000)"));
+  tuning.backends[0].second[1].second = 0.9;
+  EXPECT_TRUE(module->Tune(*aitune::OneBackend(), tuning).ok());
+  // The caller's bound goes before it.
+  tuning.tolerance = 1e-6;
+  EXPECT_THAT(
+      std::string(module->Tune(*aitune::OneBackend(), tuning).message()),
+      HasSubstr("output error 0.0"));
+}
+
 TEST_F(ModuleTest, ADeviceThatThereIsNotIsAnError) {
   ModuleOptions options;
   options.device = "xpu";

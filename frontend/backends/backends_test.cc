@@ -1,4 +1,4 @@
-// The three backends on TorchScript models, through the interface that users
+// The backends on TorchScript models, through the interface that users
 // have.
 #include "frontend/testing/backends.h"
 
@@ -44,8 +44,8 @@ TEST_F(BackendsTest, AreRegisteredByName) {
     names.push_back(backend.name);
     EXPECT_FALSE(backend.help.empty());
   }
-  EXPECT_THAT(names, ElementsAre("TorchEagerBackend", "TorchInductorBackend",
-                                 "TorchScriptBackend"));
+  EXPECT_THAT(names, ElementsAre("TorchAOBackend", "TorchEagerBackend",
+                                 "TorchInductorBackend", "TorchScriptBackend"));
 }
 
 TEST_F(BackendsTest, GiveEagersResults) {

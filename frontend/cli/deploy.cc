@@ -104,7 +104,8 @@ absl::Status PublishReport(const Options& options,
 }
 
 bool Compiles(const ait::BackendChoice& backend) {
-  return backend.first == "TorchInductorBackend";
+  return backend.first == "TorchInductorBackend" ||
+         backend.first == "TorchAOBackend";
 }
 
 absl::StatusOr<std::string> Save(const Options& options,

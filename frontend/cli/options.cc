@@ -224,6 +224,7 @@ void AddDeploy(CLI::App& root, Options& options) {
       "Time backends, choose one by a strategy, save it for programs");
   AddModelOptions(*app, options);
   AddCompileOptions(*app, options);
+  AddQuantization(*app, options);
   AddCacheOptions(*app, options);
   AddTuningDatabase(*app, options);
   AddSearchOptions(*app, options);
@@ -247,8 +248,10 @@ void AddDeploy(CLI::App& root, Options& options) {
                   "Kind and configuration, such as "
                   "\"TorchInductorBackend(mode=max-autotune)\"; may be given "
                   "again, the preferred first; default: that one and "
-                  "TorchScriptBackend")
+                  "TorchScriptBackend, with --quantize TorchAOBackend before "
+                  "them")
       ->allow_extra_args(false)
+      ->excludes(app->get_option("--quantize"))
       ->type_name("TEXT")
       ->group(group);
   AddTolerance(*app, options, group);

@@ -78,7 +78,7 @@ TEST(ParseCommandLine, Defaults) {
 }
 
 TEST(ParseCommandLine, QuantizationIsOneText) {
-  for (const char* command : {"tune", "bench", "inspect"}) {
+  for (const char* command : {"tune", "bench", "inspect", "deploy"}) {
     Options options;
     EXPECT_EQ(
         Parse({command, "m.pt", "--skip-modules", "a.*", "--quantize", "int8wo",

@@ -4,39 +4,17 @@
 #include <ATen/core/ivalue.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/jit/api/module.h>
 
 #include <limits>
 
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/testing/models.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Two layers, float32[n,96] to float32[n,40].
-torch::jit::Module TwoLayers(at::ScalarType dtype) {
-  at::manual_seed(7);
-  auto layer = [&](int64_t n, int64_t k) {
-    torch::jit::Module module("Layer");
-    module.register_parameter("weight", at::randn({n, k}).to(dtype), false);
-    module.register_parameter("bias", at::randn({n}).to(dtype), false);
-    module.define(
-        "def forward(self, x: Tensor):\n"
-        "    return torch.linear(x, self.weight, self.bias)\n");
-    return module;
-  };
-  torch::jit::Module model("Net");
-  model.register_module("first", layer(130, 96));
-  model.register_module("second", layer(40, 130));
-  model.define(
-      "def forward(self, x: Tensor):\n"
-      "    return self.second.forward(torch.relu(self.first.forward(x)))\n");
-  model.eval();
-  return model;
-}
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> BuildQuantized(
     const Model& model, const std::string& spec,
@@ -49,31 +27,22 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> BuildQuantized(
   return CompiledModel::Build(model, inputs, options);
 }
 
-double CosineOf(const at::Tensor& a, const at::Tensor& b) {
-  const at::Tensor x = a.to(at::kDouble).flatten(),
-                   y = b.to(at::kDouble).flatten();
-  return x.dot(y).item<double>() /
-         (x.norm().item<double>() * y.norm().item<double>());
-}
-
 TEST(QuantizedModel, OutputsAreNearEager) {
-  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
-    auto model = Model::FromModule(TwoLayers(dtype));
-    ASSERT_TRUE(model.ok()) << model.status();
-    const std::string spec =
-        dtype == at::kFloat ? "float32[1..9,96]" : "bfloat16[1..9,96]";
+  for (const DataType dtype : {DataType::kFloat32, DataType::kBFloat16}) {
+    const Model model = TwoLayers(dtype);
+    const std::string spec = std::string(Name(dtype)) + "[1..9,96]";
     for (const char* scheme : {"int8wo", "int8dq"}) {
       SCOPED_TRACE(spec + " " + scheme);
-      auto built = BuildQuantized(*model, spec, scheme);
+      auto built = BuildQuantized(model, spec, scheme);
       ASSERT_TRUE(built.ok()) << built.status();
       ASSERT_EQ((*built)->report().quantized_layers.size(), 2u);
       for (const QuantizedLayer& layer : (*built)->report().quantized_layers)
         EXPECT_EQ(layer.refusal, "") << layer.layer;
       EXPECT_EQ((*built)->report().quantized_layers[1].layer, "second");
       for (const int64_t rows : {1, 5, 9}) {
-        const at::Tensor x = at::randn({rows, 96}).to(dtype);
+        const at::Tensor x = at::randn({rows, 96}).to(ToScalarType(dtype));
         const auto ours = (*built)->Run(ValueList({x})),
-                   eager = model->RunEager(ValueList({x}));
+                   eager = model.RunEager(ValueList({x}));
         ASSERT_TRUE(ours.ok() && eager.ok()) << ours.status();
         EXPECT_GT(CosineOf(ours->toTensor(), eager->toTensor()), 0.999);
       }
@@ -82,9 +51,8 @@ TEST(QuantizedModel, OutputsAreNearEager) {
 }
 
 TEST(QuantizedModel, ATokenWithNanIsTheOnlyOneThatIsLost) {
-  auto model = Model::FromModule(TwoLayers(at::kFloat));
-  ASSERT_TRUE(model.ok()) << model.status();
-  auto built = BuildQuantized(*model, "float32[3,96]", "int8dq");
+  const Model model = TwoLayers(DataType::kFloat32);
+  auto built = BuildQuantized(model, "float32[3,96]", "int8dq");
   ASSERT_TRUE(built.ok()) << built.status();
   at::Tensor x = at::randn({3, 96});
   const auto clean = (*built)->Run(ValueList({x}));
@@ -98,10 +66,9 @@ TEST(QuantizedModel, ATokenWithNanIsTheOnlyOneThatIsLost) {
 }
 
 TEST(QuantizedModel, WhatCannotBeDoneIsAnError) {
-  auto model = Model::FromModule(TwoLayers(at::kFloat));
-  ASSERT_TRUE(model.ok()) << model.status();
+  const Model model = TwoLayers(DataType::kFloat32);
   auto error = [&](const char* quantization) {
-    return std::string(BuildQuantized(*model, "float32[3,96]", quantization)
+    return std::string(BuildQuantized(model, "float32[3,96]", quantization)
                            .status()
                            .message());
   };

@@ -3,11 +3,13 @@
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <cstdlib>
 #include <utility>
 
 #include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 
@@ -16,6 +18,38 @@ Model ModelOf(const std::string& source) {
   if (model.ok()) return *std::move(model);
   ADD_FAILURE() << model.status();
   std::exit(1);
+}
+
+Model TwoLayers(DataType dtype) {
+  at::manual_seed(7);
+  const auto layer = [&](int64_t n, int64_t k) {
+    const at::ScalarType type = ToScalarType(dtype);
+    torch::jit::Module module("Layer");
+    module.register_parameter("weight", at::randn({n, k}).to(type), false);
+    module.register_parameter("bias", at::randn({n}).to(type), false);
+    module.define(
+        "def forward(self, x: Tensor):\n"
+        "    return torch.linear(x, self.weight, self.bias)\n");
+    return module;
+  };
+  torch::jit::Module net("Net");
+  net.register_module("first", layer(130, 96));
+  net.register_module("second", layer(40, 130));
+  net.define(
+      "def forward(self, x: Tensor):\n"
+      "    return self.second.forward(torch.relu(self.first.forward(x)))\n");
+  net.eval();
+  auto model = Model::FromModule(std::move(net));
+  if (model.ok()) return *std::move(model);
+  ADD_FAILURE() << model.status();
+  std::exit(1);
+}
+
+double CosineOf(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor x = a.to(at::kDouble).flatten(),
+                   y = b.to(at::kDouble).flatten();
+  return x.dot(y).item<double>() /
+         (x.norm().item<double>() * y.norm().item<double>());
 }
 
 std::filesystem::path EmptyFolder() {

@@ -3,6 +3,8 @@
 #ifndef AITUNE_FRONTEND_TESTING_MODELS_H_
 #define AITUNE_FRONTEND_TESTING_MODELS_H_
 
+#include <ATen/core/Tensor.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -10,6 +12,7 @@
 
 #include "frontend/torchscript/model.h"
 #include "runtime/logging/logging.h"
+#include "runtime/tensor/tensor_view.h"
 
 namespace aitune::frontend {
 
@@ -29,6 +32,13 @@ def forward(self, x: Tensor):
 
 // The model of TorchScript source; the test ends where there is none.
 Model ModelOf(const std::string& source);
+
+// Two linear layers, "first" and "second", with a relu between them: takes
+// [n,96] of `dtype` and gives [n,40]. The same weights at each call.
+Model TwoLayers(DataType dtype);
+
+// Of the angle between two tensors as vectors.
+double CosineOf(const at::Tensor& a, const at::Tensor& b);
 
 // A folder of the running test alone, empty.
 std::filesystem::path EmptyFolder();

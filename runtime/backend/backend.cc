@@ -212,6 +212,12 @@ std::optional<DataType> Backend::narrowed_to() const {
   return implementation_->narrowed_to();
 }
 
+std::optional<double> Backend::min_cosine() const {
+  std::shared_lock<StateLock> lock(lock_);
+  if (state() == BackendState::kInit) return std::nullopt;
+  return implementation_->min_cosine();
+}
+
 absl::StatusOr<BackendStateProto> Backend::ToDict() const {
   std::shared_lock<StateLock> lock(lock_);
   if (state() == BackendState::kInit)

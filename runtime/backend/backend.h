@@ -109,6 +109,11 @@ class Backend {
   // Build.
   std::optional<DataType> narrowed_to() const;
 
+  // The least cosine of each output to eager's, as vectors, that the
+  // configuration promises where it can't be held to the tolerance of a dtype,
+  // as of a quantised model. Nothing: it can, and before Build.
+  std::optional<double> min_cosine() const;
+
   // What a checkpoint keeps. Files are artifacts: paths, which the checkpoint
   // bundles. kFailedPrecondition before Build.
   absl::StatusOr<BackendStateProto> ToDict() const;

@@ -95,6 +95,9 @@ class BackendImplementation {
   // See Backend::narrowed_to. Thread-safe.
   virtual std::optional<DataType> narrowed_to() const { return std::nullopt; }
 
+  // See Backend::min_cosine. Thread-safe.
+  virtual std::optional<double> min_cosine() const { return std::nullopt; }
+
   // Adds artifacts and `implementation` to `state`; the rest is set already.
   // Called in any state but INIT.
   virtual absl::Status Save(BackendStateProto* state) const = 0;

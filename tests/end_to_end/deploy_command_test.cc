@@ -52,8 +52,8 @@ TEST(BackendsCommand, ListsKindsModesAndOptions) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   EXPECT_THAT(Names(report["backends"]),
-              IsSupersetOf({"TorchEagerBackend", "TorchInductorBackend",
-                            "TorchScriptBackend"}));
+              IsSupersetOf({"TorchAOBackend", "TorchEagerBackend",
+                            "TorchInductorBackend", "TorchScriptBackend"}));
   EXPECT_THAT(Names(report["modes"]),
               IsSupersetOf({"default", "reduce-overhead", "max-autotune"}));
   EXPECT_THAT(Names(report["options"]), IsSupersetOf({"max_autotune"}));
@@ -93,6 +93,41 @@ TEST(DeployCommand, SavesWhatRunRuns) {
             .forward({torch::ones({3, 8})})
             .toTensor()));
   }
+}
+
+TEST(DeployCommand, ShipsAQuantizedModel) {
+  const Outcome deployed = Aitune(
+      "deploy net.pt --input 'float32[1..4,8]' --no-cache --seconds 0.02 "
+      "--strategy OneBackend --backend "
+      "'TorchAOBackend(quantization=int8wo,min_cosine=0.99)' "
+      "--save quantized.aitune --json report.json");
+  ASSERT_EQ(deployed.code, 0) << deployed.err;
+  EXPECT_THAT(deployed.out,
+              HasSubstr("chosen     TorchAOBackend(quantization_config="
+                        "Int8WeightOnlyConfig(),min_cosine=0.99)"));
+  EXPECT_THAT(deployed.out, HasSubstr("1 of 1 linear layers"));
+  const json report = json::parse(ReadFile(Path("report.json")));
+  ASSERT_EQ(report["compile"]["quantized_layers"].size(), 1u);
+  EXPECT_EQ(report["compile"]["quantized_layers"][0]["scheme"], "int8wo");
+  const Outcome ours = Aitune("run quantized.aitune --inputs samples.pt");
+  ASSERT_EQ(ours.code, 0) << ours.err;
+  EXPECT_THAT(ours.out, HasSubstr("output Float[3,16]"));
+}
+
+TEST(DeployCommand, TimesAQuantizedModelBesideTheOthers) {
+  const Outcome outcome = Aitune(
+      "deploy net.pt --input 'float32[4,8]' --no-cache --seconds 0.02 "
+      "--quantize int8wo --min-cosine 0.99 --json -");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json report = json::parse(outcome.out);
+  ASSERT_EQ(report["backends"].size(), 4u);
+  EXPECT_EQ(report["backends"][1]["description"],
+            "TorchAOBackend(quantization_config=Int8WeightOnlyConfig(),"
+            "min_cosine=0.99)");
+  EXPECT_THAT(Aitune("deploy net.pt --quantize int8wo --backend "
+                     "TorchScriptBackend")
+                  .err,
+              HasSubstr("--quantize"));
 }
 
 TEST(DeployCommand, TimesBackendsAtEachBatchSize) {

@@ -80,6 +80,7 @@ CompileOptions OptionsOfVersion(const CompileSettings& settings,
   options.compileTo = CompilePhase::Executable;
   options.device = Device::Gpu(gpu).ToString();
   options.measureCandidates &= configured.max_autotune;
+  options.quantization = configured.quantization;
   options.emulateEagerCasts |= configured.emulate_precision_casts;
   options.uncheckedIndices |= configured.unchecked_indices;
   options.tf32Matmul |= configured.tf32_matmul;

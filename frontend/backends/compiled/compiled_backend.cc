@@ -1,5 +1,7 @@
 // TorchInductorBackend: the model compiled by this library, a version for each
 // kind of inputs.
+#include "frontend/backends/compiled/compiled_backend.h"
+
 #include <ATen/Context.h>
 #include <ATen/core/ivalue.h>
 
@@ -43,8 +45,11 @@ struct KeptVersion {
 
 class CompiledBackend : public TorchBackend {
  public:
-  CompiledBackend(TorchInductorBackendConfig config, InductorOptions options)
+  CompiledBackend(std::string name, std::string key,
+                  TorchInductorBackendConfig config, InductorOptions options)
       : TorchBackend(config.autocast_enabled, config.autocast_dtype),
+        name_(std::move(name)),
+        key_(std::move(key)),
         config_(std::move(config)),
         options_(std::move(options)) {}
 
@@ -65,6 +70,9 @@ class CompiledBackend : public TorchBackend {
         !at::globalContext().allowTF32CuBLAS())
       return DataType::kFloat16;
     return std::nullopt;
+  }
+  std::optional<double> min_cosine() const override {
+    return options_.min_cosine;
   }
   absl::Status TakeFailedCheck() const override;
   absl::Status SaveMore(BackendStateProto* state,
@@ -104,6 +112,7 @@ class CompiledBackend : public TorchBackend {
   // Loads what is kept. A machine of another kind compiles anew.
   absl::Status LoadKept();
 
+  const std::string name_, key_;  // of the backend
   const TorchInductorBackendConfig config_;
   const InductorOptions options_;
   // Not null; as they were when the model was built.
@@ -326,7 +335,7 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
         {(*compiled)->cache().key, (*compiled)->artifact(), inputs});
   }
   if (settings_->built)
-    settings_->built(absl::StrCat(kName, "_", config_.Key()), **compiled);
+    settings_->built(absl::StrCat(name_, "_", key_), **compiled);
   std::vector<SizeConstraint> constraints =
       ConstraintsOfVersion((*compiled)->plan());
   return Table::Version{Loaded(*std::move(compiled)), std::move(inputs),
@@ -347,6 +356,12 @@ std::shared_ptr<CompiledModel> CompiledBackend::Loaded(
 }
 
 absl::Status CompiledBackend::CheckGraph(const CompiledModel& compiled) const {
+  for (const QuantizedLayer& layer : compiled.report().quantized_layers) {
+    if (layer.refusal.empty()) continue;
+    std::lock_guard<std::mutex> lock(kept_mutex_);
+    notes_.insert(
+        absl::StrCat(layer.layer, " is not quantised: ", layer.refusal));
+  }
   std::string refused;
   int breaks = 0;
   for (const FallbackOp& op : compiled.report().fallbacks) {
@@ -452,8 +467,8 @@ absl::Status CompiledBackend::SaveMore(BackendStateProto* state,
     AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept_[i]));
     const std::string name = absl::StrCat("version", i);
     const std::filesystem::path path =
-        folder / absl::StrCat(model_id_.substr(0, 16), "-",
-                              config_.Key().substr(0, 16), "-", i);
+        folder /
+        absl::StrCat(model_id_.substr(0, 16), "-", key_.substr(0, 16), "-", i);
     AITUNE_RETURN_IF_ERROR(
         WriteBundle(path,
                     {{kModelBlob, std::move(blobs.model)},
@@ -504,7 +519,7 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
   traits.devices = {"cpu", "cuda"};
   traits.is_jit = true;
   auto implementation =
-      std::make_unique<CompiledBackend>(config, std::move(options));
+      MakeCompiledBackend(kName, config.Key(), config, std::move(options));
   return Backend::Create(
       std::move(traits),
       std::make_unique<TorchInductorBackendConfig>(std::move(config)),
@@ -517,4 +532,12 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
             Create});
 
 }  // namespace
+
+std::unique_ptr<BackendImplementation> MakeCompiledBackend(
+    std::string name, std::string key, TorchInductorBackendConfig config,
+    InductorOptions options) {
+  return std::make_unique<CompiledBackend>(
+      std::move(name), std::move(key), std::move(config), std::move(options));
+}
+
 }  // namespace aitune::frontend

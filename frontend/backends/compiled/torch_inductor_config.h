@@ -59,7 +59,8 @@ class TorchInductorBackendConfig : public BackendConfig {
       const ConfigDict& dict);
 };
 
-// The options of a mode or of `options`, with their defaults.
+// The options of a mode or of `options`, with their defaults, and what backends
+// of other configurations that compile ask for beside them.
 struct InductorOptions {
   bool max_autotune = false;
   bool cudagraphs = false;
@@ -70,6 +71,9 @@ struct InductorOptions {
   int64_t recompile_limit = 8;
   std::string guard_filter_fn;
   std::string debug_dir;
+  std::string quantization;  // CompileOptions::quantization; empty: none
+  // Backend::min_cosine; set with `quantization`.
+  std::optional<double> min_cosine;
 };
 
 // The options that `config` asks for. Errors as config.Validate().

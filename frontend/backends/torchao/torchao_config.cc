@@ -118,6 +118,28 @@ absl::StatusOr<quant::QuantizationOptions> TorchAOBackendConfig::Options()
   return options;
 }
 
+absl::StatusOr<TorchAOBackendConfig> TorchAOBackendConfig::FromOptions(
+    const quant::QuantizationOptions& options) {
+  TorchAOBackendConfig config;
+  config.quantization =
+      options.scheme ? std::string(quant::Name(*options.scheme)) : kAuto;
+  config.verdict = options.verdict;
+  config.bound = options.bound;
+  config.extended_layers = options.extended_layers;
+  config.skip_modules = options.skip_modules;
+  AITUNE_ASSIGN_OR_RETURN(const quant::QuantizationOptions said,
+                          config.Options());
+  auto normal = [](quant::QuantizationOptions o) {
+    if (o.scheme) o.granularity = quant::GranularityOf(o, *o.scheme);
+    return quant::ToString(o);
+  };
+  if (normal(said) == normal(options)) return config;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the quantisation ", quant::ToString(options),
+      " has a granularity, an arithmetic or an accumulation that is not its "
+      "scheme's default; give TorchAOBackend a quantization_config for it"));
+}
+
 absl::StatusOr<TorchAOBackendConfig> TorchAOBackendConfig::FromDict(
     const ConfigDict& dict) {
   TorchAOBackendConfig config;

@@ -53,6 +53,11 @@ class TorchAOBackendConfig : public BackendConfig {
   // What to do. Errors as Validate.
   absl::StatusOr<quant::QuantizationOptions> Options() const;
 
+  // The inverse of Options. kInvalidArgument for options that a name of a
+  // scheme and our own fields can't say, such as the granularity.
+  static absl::StatusOr<TorchAOBackendConfig> FromOptions(
+      const quant::QuantizationOptions& options);
+
   // The inverse of ToDict; "quantization" may be any name, and fields may be
   // missing. Errors as Validate, and a field that there is not or of the wrong
   // type.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/cuda/full_wait.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::cuda {
@@ -147,7 +148,7 @@ void CudaInstance::FindWaits(AfterCall next) {
   // so that a chain of them all run at once, and a residual from before the
   // chain may not be there yet when the last reads it, which it does before it
   // waits (cuDNN 9, H200: a network of convolutions was wrong in some of its
-  // calls). What is no kernel in between is waited for by all.
+  // calls).
   bool after_library = false;
   for (size_t s = 0; s < steps_.size(); ++s) {
     if (!runs(s)) continue;
@@ -321,11 +322,8 @@ absl::Status CudaInstance::EnqueueStep(int step, Context& context,
       // from what the call reads.
       const int32_t output =
           slots_.first[step] + static_cast<int32_t>(loaded.inputs.size());
-      AITUNE_RETURN_IF_ERROR(device_.driver().Check(
-          device_.driver().cuMemsetD8Async(
-              reinterpret_cast<CUdeviceptr>(context.buffers[output]), 0, 1,
-              stream),
-          "ending what runs before a convolution"));
+      AITUNE_RETURN_IF_ERROR(
+          QueueFullWait(device_, stream, context.buffers[output]));
     }
     absl::Status status = libraries_[step]->Run(
         context.buffers.data() + slots_.first[step],

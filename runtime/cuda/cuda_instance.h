@@ -111,8 +111,7 @@ class CudaInstance {
     int32_t first_parameter = 0;
     // The kernel's last parameter: whether the launch after it waits by itself.
     int32_t next_waits = 0;
-    // Of a library's call: something that is no kernel is queued before it, so
-    // that all before has ended when it starts.
+    // Of a library's call: all queued before it has ended when it starts.
     bool ends_before = false;
     bool HasBlocks() const {
       return config.gridDimX > 0 && config.gridDimY > 0 && config.gridDimZ > 0;

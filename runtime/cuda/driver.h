@@ -15,8 +15,8 @@
 
 namespace aitune::cuda {
 
-// The oldest driver that has everything used here: CUDA 12.0.
-constexpr int kOldestDriver = 12000;
+// The oldest driver that has everything used here: CUDA 12.3.
+constexpr int kOldestDriver = 12030;
 
 // Names are those of cuda.h, whose macros choose the versions.
 #define AITUNE_CUDA_DRIVER_FUNCTIONS(X) \
@@ -46,6 +46,9 @@ constexpr int kOldestDriver = 12000;
   X(cuStreamBeginCapture)               \
   X(cuStreamEndCapture)                 \
   X(cuStreamIsCapturing)                \
+  X(cuStreamGetCaptureInfo)             \
+  X(cuStreamUpdateCaptureDependencies)  \
+  X(cuGraphAddEmptyNode)                \
   X(cuGraphInstantiate)                 \
   X(cuGraphUpload)                      \
   X(cuGraphLaunch)                      \

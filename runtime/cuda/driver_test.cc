@@ -65,13 +65,13 @@ TEST(DriverTest, RefusesAnOldDriverWithBothVersions) {
       LoadDriver(FakeDriver(11040, 1, CUDA_SUCCESS)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("supports CUDA 11.4"), HasSubstr("12.0"),
+              AllOf(HasSubstr("supports CUDA 11.4"), HasSubstr("12.3"),
                     HasSubstr("--device cpu")));
 }
 
 TEST(DriverTest, NamesAMissingFunctionInItsVersion) {
   const absl::Status status =
-      LoadDriver(FakeDriver(12000, 1, CUDA_SUCCESS, "cuMemAlloc_v2")).status();
+      LoadDriver(FakeDriver(12030, 1, CUDA_SUCCESS, "cuMemAlloc_v2")).status();
   EXPECT_THAT(std::string(status.message()), HasSubstr("cuMemAlloc_v2"));
 }
 

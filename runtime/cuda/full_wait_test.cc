@@ -1,0 +1,104 @@
+#include "runtime/cuda/full_wait.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace aitune::cuda {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+// What a made-up driver was asked for.
+struct Calls {
+  bool recording = false;
+  std::vector<CUdeviceptr> set;  // addresses
+  std::vector<CUgraphNode> behind;
+  std::vector<CUgraphNode> next;
+} calls;
+
+const CUgraphNode kLast = reinterpret_cast<CUgraphNode>(0x10);
+const CUgraphNode kAdded = reinterpret_cast<CUgraphNode>(0x20);
+
+CUresult Version(int* version) {
+  *version = kOldestDriver;
+  return CUDA_SUCCESS;
+}
+CUresult Count(int* count) {
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+CUresult Attribute(int* value, CUdevice_attribute, CUdevice) {
+  *value = 9;  // of the compute capability, too
+  return CUDA_SUCCESS;
+}
+CUresult Set(CUdeviceptr address, unsigned char, size_t, CUstream) {
+  calls.set.push_back(address);
+  return CUDA_SUCCESS;
+}
+CUresult Capture(CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
+                 const CUgraphNode** last, const CUgraphEdgeData**,
+                 size_t* count) {
+  if (!calls.recording) return CUDA_SUCCESS;
+  *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  *last = &kLast;
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+CUresult AddEmpty(CUgraphNode* node, CUgraph, const CUgraphNode* last,
+                  size_t count) {
+  calls.behind.assign(last, last + count);
+  *node = kAdded;
+  return CUDA_SUCCESS;
+}
+CUresult Continue(CUstream, CUgraphNode* nodes, const CUgraphEdgeData*,
+                  size_t count, unsigned) {
+  calls.next.assign(nodes, nodes + count);
+  return CUDA_SUCCESS;
+}
+CUresult Succeed() { return CUDA_SUCCESS; }
+
+const Device& FakeDevice() {
+  static const std::map<std::string, void*> functions = {
+      {"cuDriverGetVersion", reinterpret_cast<void*>(Version)},
+      {"cuDeviceGetCount", reinterpret_cast<void*>(Count)},
+      {"cuDeviceGetAttribute", reinterpret_cast<void*>(Attribute)},
+      {"cuMemsetD8Async", reinterpret_cast<void*>(Set)},
+      {"cuStreamGetCaptureInfo_v3", reinterpret_cast<void*>(Capture)},
+      {"cuGraphAddEmptyNode", reinterpret_cast<void*>(AddEmpty)},
+      {"cuStreamUpdateCaptureDependencies_v2",
+       reinterpret_cast<void*>(Continue)},
+  };
+  static const auto* const driver =
+      new absl::StatusOr<Driver>(LoadDriver([](const char* name) {
+        const auto found = functions.find(name);
+        return found == functions.end() ? reinterpret_cast<void*>(Succeed)
+                                        : found->second;
+      }));
+  static const Device* const device = Device::Create(**driver, 0)->release();
+  return *device;
+}
+
+TEST(QueueFullWait, SetsAByteOfAStreamThatRuns) {
+  calls = {};
+  char byte;
+  ASSERT_TRUE(QueueFullWait(FakeDevice(), nullptr, &byte).ok());
+  EXPECT_THAT(calls.set, ElementsAre(reinterpret_cast<CUdeviceptr>(&byte)));
+  EXPECT_THAT(calls.next, IsEmpty());
+}
+
+TEST(QueueFullWait, PutsANodeWithoutWorkIntoAGraph) {
+  calls = {};
+  calls.recording = true;
+  ASSERT_TRUE(QueueFullWait(FakeDevice(), nullptr, nullptr).ok());
+  EXPECT_THAT(calls.set, IsEmpty());
+  EXPECT_THAT(calls.behind, ElementsAre(kLast));
+  EXPECT_THAT(calls.next, ElementsAre(kAdded));
+}
+
+}  // namespace
+}  // namespace aitune::cuda

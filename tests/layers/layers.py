@@ -8,7 +8,7 @@ COMPILER = [
     ["compiler/dialect", "compiler/support", "compiler/codegen/cpu/target",
      "compiler/codegen/gpu/target", "compiler/codegen/gpu/prelude"],
     ["compiler/transforms", "compiler/fusion", "compiler/codegen/linalg",
-     "compiler/codegen/loops"],
+     "compiler/codegen/loops", "compiler/reference"],
     ["compiler/codegen/contraction", "compiler/codegen/cpu/llvm",
      "compiler/codegen/gpu/text"],
     ["compiler/codegen/cpu/loops", "compiler/codegen/gpu/loops"],

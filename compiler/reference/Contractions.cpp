@@ -1,0 +1,322 @@
+// Matmul, convolution and attention, by their definitions.
+#include "compiler/dialect/Ait.h"
+#include "compiler/reference/Builder.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+#include <vector>
+
+using namespace mlir;
+
+namespace aitune::reference {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// What rounding to the 11 digits of tf32 changes a number by.
+constexpr double kTf32Unit = 0x1p-11;
+
+/// What operands are rounded by before they are multiplied.
+double operandUnit(const Node &operand, bool allowsTf32) {
+  return allowsTf32 && operand.format.dtype == DataType::kFloat32 ? kTf32Unit
+                                                                  : 0;
+}
+
+class MatmulNode : public Node {
+public:
+  MatmulNode(const Site &site, ait::MatmulOp op)
+      : Node(site.format, site.sizes, site.effort), lhs(*site.operands[0]),
+        rhs(*site.operands[1]), transposesLeft(op.getTransposeLhs()),
+        transposesRight(op.getTransposeRhs()),
+        unit(operandUnit(lhs, site.options.tf32Matmul)) {}
+
+protected:
+  Element compute(const int64_t *index) override {
+    const int64_t last = rank() - 1;
+    const int64_t leftSum = last - (transposesLeft ? 1 : 0);
+    Sizes left(index, index + rank());
+    left[last] = left[last - 1] = index[last - 1];
+    left[leftSum] = 0;
+    // The leading axes are shared, or there are none.
+    Sizes right(index, index + rhs.rank());
+    const int64_t rightLast = rhs.rank() - 1;
+    right[rightLast] = right[rightLast - 1] = index[last];
+    const int64_t rightSum = rightLast - (transposesRight ? 0 : 1);
+    right[rightSum] = 0;
+    Sum sum;
+    addDotProduct(lhs, left.data(), leftSum, rhs, right.data(), rightSum,
+                  lhs.sizes[leftSum], effort, sum);
+    const Element total = sum.result(format, unit);
+    return format.isFloat ? format.rounded(total.number, total.error, 1)
+                          : total;
+  }
+
+private:
+  Node &lhs, &rhs;
+  const bool transposesLeft, transposesRight;
+  const double unit;
+};
+
+class ConvolutionNode : public Node {
+public:
+  ConvolutionNode(const Site &site, ait::ConvolutionOp op)
+      : Node(site.format, site.sizes, site.effort), input(*site.operands[0]),
+        filter(*site.operands[1]), op(op), groups(op.getGroups()),
+        isTransposed(op.getTransposed()), channel(op.getChannelsLast() ? 3 : 1),
+        height(op.getChannelsLast() ? 1 : 2),
+        unit(operandUnit(input, site.options.tf32Convolution)) {
+    for (int i = 0; i < 2; ++i) {
+      strides[i] = op.getStride()[i];
+      padding[i] = op.getPadding()[i];
+      dilation[i] = op.getDilation()[i];
+    }
+  }
+
+protected:
+  Element compute(const int64_t *index) override;
+
+private:
+  /// The input's row or column that tap `tap` reads for a result's; nothing if
+  /// it reads none.
+  std::optional<int64_t> source(int i, int64_t position, int64_t tap) const {
+    int64_t place = position * strides[i] - padding[i] + tap * dilation[i];
+    if (isTransposed) {
+      place = position + padding[i] - tap * dilation[i];
+      if (place % strides[i] != 0)
+        return std::nullopt;
+      place /= strides[i];
+    }
+    return place >= 0 && place < input.sizes[height + i] ? std::optional(place)
+                                                         : std::nullopt;
+  }
+  double transformError(int64_t output);
+  double greatestInput();
+
+  Node &input, &filter;
+  ait::ConvolutionOp op;
+  const int64_t groups;
+  const bool isTransposed;
+  const int64_t channel, height;
+  const double unit;
+  int64_t strides[2], padding[2], dilation[2];
+  double greatest = -1;
+  std::unordered_map<int64_t, double> filterNorms;
+};
+
+/// The greatest size of an element of the input, as far as it is in memory.
+double ConvolutionNode::greatestInput() {
+  if (greatest >= 0)
+    return greatest;
+  greatest = 0;
+  const std::optional<StridedRead> read = input.strided();
+  if (!read || input.count() == 0)
+    return greatest;
+  Sizes index(input.rank(), 0);
+  do {
+    int64_t place = read->offset;
+    for (size_t axis = 0; axis < index.size(); ++axis)
+      place += index[axis] * read->strides[axis];
+    const double size = std::abs(input.format.valueOf(
+        NumberFormat::read(read->data, read->dtype, place)));
+    if (std::isfinite(size))
+      greatest = std::max(greatest, size);
+  } while (next(input.sizes, index.data()));
+  return greatest;
+}
+
+/// Algorithms that transform tiles (Winograd's, by FFT) round sums of elements
+/// that the result does not depend on: their errors go with the size of the
+/// whole input, not of the terms.
+double ConvolutionNode::transformError(int64_t output) {
+  const int64_t taps = filter.sizes[2] * filter.sizes[3];
+  if (taps == 1 || !format.isFloat)
+    return 0;
+  const auto [norm, isNew] = filterNorms.try_emplace(output, 0.0);
+  if (isNew) {
+    Sizes place(4, 0),
+        counts{1, filter.sizes[1], filter.sizes[2], filter.sizes[3]};
+    if (isTransposed)
+      counts = {filter.sizes[0] / groups, 1, filter.sizes[2], filter.sizes[3]};
+    Sizes counter(4, 0);
+    double squares = 0;
+    do {
+      place = counter;
+      if (isTransposed) {
+        place[0] += output / filter.sizes[1] * counts[0];
+        place[1] = output % filter.sizes[1];
+      } else {
+        place[0] = output;
+      }
+      const double value = filter.valueAt(place.data());
+      squares += value * value;
+    } while (!effort.isSpent() && next(counts, counter.data()));
+    norm->second = std::sqrt(squares);
+  }
+  // By how much the transforms of a tile of 6x6 enlarge what they round:
+  // Barabasz, Anderson, Soodhalter and Gregg, Error Analysis and Improving the
+  // Accuracy of Winograd Convolution, table 3, measure up to about 100.
+  constexpr double kGrowth = 128;
+  const double rounding =
+      input.format.isNarrow() ? input.format.storeUnit / 4 : format.computeUnit;
+  return kGrowth * std::max(rounding, unit / 4) * greatestInput() *
+         norm->second;
+}
+
+Element ConvolutionNode::compute(const int64_t *index) {
+  const int64_t output = index[channel], perGroup = sizes[channel] / groups,
+                group = output / perGroup,
+                inputs = input.sizes[channel] / groups;
+  Sizes from(index, index + 4), tap(4, 0);
+  from[channel] = group * inputs;
+  tap[0] = isTransposed ? group * inputs : output;
+  tap[1] = isTransposed ? output % perGroup : 0;
+  Sum sum;
+  for (int64_t y = 0; y < filter.sizes[2]; ++y)
+    for (int64_t x = 0; x < filter.sizes[3]; ++x) {
+      const std::optional<int64_t> row = source(0, index[height], y),
+                                   column = source(1, index[height + 1], x);
+      if (!row || !column || effort.isSpent())
+        continue;
+      from[height] = *row;
+      from[height + 1] = *column;
+      tap[2] = y;
+      tap[3] = x;
+      addDotProduct(input, from.data(), channel, filter, tap.data(),
+                    isTransposed ? 0 : 1, inputs, effort, sum);
+    }
+  const Element total = sum.result(format, unit);
+  if (!format.isFloat)
+    return total;
+  return format.rounded(total.number, total.error + transformError(output), 1);
+}
+
+class AttentionNode : public Node {
+public:
+  AttentionNode(const Site &site, ait::AttentionOp op)
+      : Node(site.format, site.sizes, site.effort), query(*site.operands[0]),
+        key(*site.operands[1]), value(*site.operands[2]),
+        mask(op.getMask() ? site.operands[3] : nullptr),
+        scale(op.getScale().convertToDouble()), isCausal(op.getIsCausal()),
+        unit(operandUnit(query, site.options.tf32Matmul)) {}
+
+protected:
+  Element compute(const int64_t *index) override;
+
+private:
+  /// A row of the softmax before it is divided by its sum.
+  struct Row {
+    std::vector<Element> weights;
+    Element sum;
+    bool isKnown = true;
+  };
+  Row makeRow(const int64_t *index);
+  Element score(const int64_t *index, int64_t s);
+
+  Node &query, &key, &value;
+  Node *const mask;
+  const double scale;
+  const bool isCausal;
+  const double unit;
+  std::unordered_map<int64_t, Row> rows;
+};
+
+Element AttentionNode::score(const int64_t *index, int64_t s) {
+  const int64_t last = rank() - 1;
+  if (isCausal && s > index[last - 1])
+    return {-kInfinity, 0, 0};
+  Element added;
+  if (mask) {
+    Sizes place(index, index + rank());
+    place[last] = s;
+    const int64_t missing = rank() - mask->rank();
+    for (int64_t axis = 0; axis < mask->rank(); ++axis)
+      place[axis] = mask->sizes[axis] == 1 ? 0 : place[axis + missing];
+    added = mask->at(place.data());
+    if (!mask->format.isFloat)
+      added.number = added.integer != 0 ? 0 : -kInfinity;
+    // Nothing else counts then, and its row need not be read.
+    if (added.number == -kInfinity)
+      return added;
+  }
+  Sizes left(index, index + rank()), right(index, index + rank());
+  left[last] = right[last] = 0;
+  right[last - 1] = s;
+  Sum sum;
+  addDotProduct(query, left.data(), last, key, right.data(), last,
+                query.sizes[last], effort, sum);
+  // Scores are of the type that is computed in.
+  Element total = sum.result(format, unit);
+  total.number *= scale;
+  total.error = total.error * std::abs(scale) +
+                2 * format.computeUnit * std::abs(total.number);
+  if (format.isNarrow())
+    total.error += format.storeUnit * std::abs(total.number);
+  total.number += added.number;
+  total.error += added.error + format.computeUnit * std::abs(total.number);
+  return total;
+}
+
+AttentionNode::Row AttentionNode::makeRow(const int64_t *index) {
+  Row row;
+  double greatest = -kInfinity;
+  const int64_t entries = key.sizes[key.rank() - 2];
+  for (int64_t s = 0; s < entries && !effort.isSpent(); ++s) {
+    row.weights.push_back(score(index, s));
+    greatest = std::max(greatest, row.weights.back().number);
+  }
+  // Of a row without any entry eager's result depends on its algorithm.
+  row.isKnown = std::isfinite(greatest);
+  Sum sum;
+  for (Element &weight : row.weights) {
+    const double distance = weight.number - greatest;
+    // Any number in place of the greatest gives the same quotients.
+    const double relative = std::expm1(std::min(weight.error, 700.0)) +
+                            format.computeUnit * (8 + std::abs(distance)) +
+                            (format.isNarrow() ? format.storeUnit : 0) + unit;
+    weight.number = std::exp(distance);
+    weight.error = weight.number > 0 ? weight.number * relative : format.tiny;
+    sum.add(weight.number, weight.error);
+  }
+  row.sum = sum.result(format);
+  return row;
+}
+
+Element AttentionNode::compute(const int64_t *index) {
+  const int64_t last = rank() - 1;
+  Sizes place(index, index + rank());
+  place[last] = 0;
+  auto [found, isNew] = rows.try_emplace(flatten(place.data()));
+  Row &row = found->second;
+  if (isNew)
+    row = makeRow(index);
+  place[last] = index[last];
+  Sum sum;
+  for (size_t s = 0; s < row.weights.size() && !effort.isSpent(); ++s) {
+    // What has no weight is not read by an algorithm that skips it.
+    place[last - 1] = static_cast<int64_t>(s);
+    const Element factor = value.at(place.data());
+    sum.addProduct(row.weights[s], row.weights[s].number, factor,
+                   value.format.valueOf(factor));
+  }
+  const Element total = sum.result(format, unit);
+  const double quotient = total.number / row.sum.number;
+  const double error =
+      row.isKnown
+          ? (total.error + std::abs(quotient) * row.sum.error) / row.sum.number
+          : kInfinity;
+  return format.rounded(quotient, error, 4);
+}
+
+} // namespace
+
+std::unique_ptr<Node> makeContraction(const Site &site) {
+  if (auto matmul = dyn_cast<ait::MatmulOp>(site.op))
+    return std::make_unique<MatmulNode>(site, matmul);
+  if (auto convolution = dyn_cast<ait::ConvolutionOp>(site.op))
+    return std::make_unique<ConvolutionNode>(site, convolution);
+  if (auto attention = dyn_cast<ait::AttentionOp>(site.op))
+    return std::make_unique<AttentionNode>(site, attention);
+  return nullptr;
+}
+
+} // namespace aitune::reference

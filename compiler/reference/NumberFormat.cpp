@@ -1,0 +1,182 @@
+#include "compiler/reference/NumberFormat.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "compiler/dialect/ElementTypes.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+template <typename T> double load(const void *data, int64_t i) {
+  return static_cast<double>(static_cast<const T *>(data)[i]);
+}
+
+template <typename T> int64_t loadInteger(const void *data, int64_t i) {
+  return static_cast<int64_t>(static_cast<const T *>(data)[i]);
+}
+
+/// 4 bits of exponent with a bias of 7, 3 of mantissa; all ones is NaN.
+double decodeFloat8(uint8_t code) {
+  const int exponent = (code >> 3) & 15, mantissa = code & 7;
+  if (exponent == 15 && mantissa == 7)
+    return std::numeric_limits<double>::quiet_NaN();
+  const double size = exponent == 0 ? std::ldexp(mantissa, -9)
+                                    : std::ldexp(8 + mantissa, exponent - 10);
+  return code & 128 ? -size : size;
+}
+
+double decodeBFloat16(uint16_t code) {
+  const uint32_t bits = static_cast<uint32_t>(code) << 16;
+  float number;
+  std::memcpy(&number, &bits, sizeof number);
+  return number;
+}
+
+} // namespace
+
+std::optional<NumberFormat> NumberFormat::of(Type elementType) {
+  const std::optional<DataType> dtype = ait::toDataType(elementType);
+  if (!dtype)
+    return std::nullopt;
+  NumberFormat format;
+  format.dtype = *dtype;
+  auto makeFloat = [&](int digits, int computeDigits, double greatest,
+                       double tiny) {
+    format.digits = digits;
+    format.storeUnit = std::ldexp(1.0, -digits);
+    format.computeUnit = std::ldexp(1.0, -computeDigits);
+    format.greatest = greatest;
+    format.tiny = tiny;
+  };
+  auto makeInteger = [&](int bits, bool isUnsigned) {
+    format.isFloat = false;
+    format.bits = bits;
+    format.isUnsigned = isUnsigned;
+  };
+  switch (*dtype) {
+  case DataType::kFloat64:
+    makeFloat(53, 53, std::numeric_limits<double>::max(), 0x1p-1022);
+    break;
+  case DataType::kFloat32:
+    makeFloat(24, 24, std::numeric_limits<float>::max(), 0x1p-126);
+    break;
+  case DataType::kFloat16:
+    makeFloat(11, 24, 65504, 0x1p-24);
+    break;
+  case DataType::kBFloat16:
+    makeFloat(8, 24, 0x1.fep127, 0x1p-126);
+    break;
+  case DataType::kFloat8E4M3Fn:
+    makeFloat(4, 24, 448, 0x1p-9);
+    break;
+  case DataType::kInt64:
+    makeInteger(64, false);
+    break;
+  case DataType::kInt32:
+    makeInteger(32, false);
+    break;
+  case DataType::kInt16:
+    makeInteger(16, false);
+    break;
+  case DataType::kInt8:
+    makeInteger(8, false);
+    break;
+  case DataType::kUInt8:
+    makeInteger(8, true);
+    break;
+  case DataType::kBool:
+    makeInteger(1, true);
+    break;
+  }
+  return format;
+}
+
+ReferenceElement NumberFormat::read(const void *data, DataType dtype,
+                                    int64_t i) {
+  switch (dtype) {
+  case DataType::kFloat64:
+    return {load<double>(data, i), 0, 0};
+  case DataType::kFloat32:
+    return {load<float>(data, i), 0, 0};
+  case DataType::kFloat16:
+    return {load<_Float16>(data, i), 0, 0};
+  case DataType::kBFloat16:
+    return {decodeBFloat16(static_cast<const uint16_t *>(data)[i]), 0, 0};
+  case DataType::kFloat8E4M3Fn:
+    return {decodeFloat8(static_cast<const uint8_t *>(data)[i]), 0, 0};
+  case DataType::kInt64:
+    return {0, loadInteger<int64_t>(data, i), 0};
+  case DataType::kInt32:
+    return {0, loadInteger<int32_t>(data, i), 0};
+  case DataType::kInt16:
+    return {0, loadInteger<int16_t>(data, i), 0};
+  case DataType::kInt8:
+    return {0, loadInteger<int8_t>(data, i), 0};
+  case DataType::kUInt8:
+    return {0, loadInteger<uint8_t>(data, i), 0};
+  case DataType::kBool:
+    return {0, loadInteger<uint8_t>(data, i), 0};
+  }
+  return {};
+}
+
+double NumberFormat::round(double number) const {
+  if (number == 0 || !std::isfinite(number))
+    return number;
+  int exponent = 0;
+  const double fraction = std::frexp(number, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(fraction, digits)),
+                    exponent - digits);
+}
+
+int64_t NumberFormat::wrap(int64_t integer) const {
+  if (bits >= 64)
+    return integer;
+  if (bits == 1)
+    return integer & 1;
+  const uint64_t mask = (uint64_t{1} << bits) - 1;
+  const uint64_t low = static_cast<uint64_t>(integer) & mask;
+  const bool isNegative = !isUnsigned && (low >> (bits - 1)) != 0;
+  return static_cast<int64_t>(isNegative ? low | ~mask : low);
+}
+
+ReferenceElement NumberFormat::rounded(double number, double passedOn,
+                                       double units, double scale) const {
+  ReferenceElement element{number, 0, passedOn};
+  if (std::isnan(passedOn))
+    element.error = kInfinity;
+  // What is infinite or not a number is so in any type.
+  if (!std::isfinite(number))
+    return element;
+  const double size = std::abs(number);
+  element.error += units * computeUnit * std::max(size, scale) + tiny;
+  if (isNarrow())
+    element.error += storeUnit * size;
+  // In a wider type, or in another order, it may not overflow.
+  if (size + element.error > greatest)
+    element.error = kInfinity;
+  return element;
+}
+
+double NumberFormat::sumError(double count, double magnitude) const {
+  if (!isFloat || !(magnitude > 0))
+    return 0;
+  if (!std::isfinite(magnitude) || magnitude > greatest)
+    return std::isnan(magnitude) ? 0 : kInfinity;
+  // Rounding errors are of either sign: with n terms they add up to less than
+  // lambda * sqrt(n) units in all but 2 exp(-lambda^2 / 2) of the cases (Higham
+  // and Mary, A New Approach to Probabilistic Rounding Error Analysis, theorem
+  // 2.4), and never to more than n.
+  constexpr double kLambda = 8;
+  return (std::min(count, kLambda * std::sqrt(count)) + 2) * computeUnit *
+         magnitude;
+}
+
+} // namespace aitune

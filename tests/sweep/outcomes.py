@@ -72,8 +72,12 @@ def of_tuning(report, timed_out, exit_code, log):
     if exit_code == 0 and report is not None:
         return "agrees", ""
     if exit_code == 3 and report is not None:
-        cases = report["check"]["cases"]
-        if any(not case["skipped"] and not case["agrees"] for case in cases):
+        cases = [c for c in report["check"]["cases"] if not c["skipped"]]
+        raised = "eager raises, ours does not: "
+        notes = ["" if c["agrees"] else c.get("note", "") for c in cases]
+        if notes and all(note.startswith(raised) for note in notes):
+            return "eager fails", notes[0][len(raised) :][:400]
+        if any(not case["agrees"] for case in cases):
             return "differs", _worst(report["check"])
         return "not compared", last_line(log)
     return "error", last_line(log) or f"exit code {exit_code}"

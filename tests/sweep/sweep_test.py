@@ -121,6 +121,17 @@ class OutcomesTest(unittest.TestCase):
         skipped = {**REPORT, "check": check(("zeros", False, True))}
         self.assertEqual(of(skipped, False, 3, "x")[0], "not compared")
 
+    def test_tells_what_eager_cannot_run(self):
+        cases = check(("sample", False, False), ("zeros", False, False))
+        for case in cases["cases"]:
+            case["note"] = "eager raises, ours does not: two devices"
+        report = {**REPORT, "check": cases}
+        self.assertEqual(
+            outcomes.of_tuning(report, False, 3, ""), ("eager fails", "two devices")
+        )
+        cases["cases"][0]["agrees"] = True
+        self.assertEqual(outcomes.of_tuning(report, False, 3, "")[0], "differs")
+
     def test_takes_figures_from_a_report(self):
         figures = outcomes.figures(REPORT)
         self.assertEqual(figures["operator_share"], 0.75)

@@ -192,6 +192,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
   const bool uniform =
       std::all_of(call.arguments.begin(), call.arguments.end(),
                   [](const ProbedRef& a) { return IsUniform(*a); });
+  AITUNE_RETURN_IF_ERROR(SettlePossibleViews(*target->storage));
   AITUNE_RETURN_IF_ERROR(functionalizer_.PrepareWrite(
       *target, /*separate_probes=*/!uniform || random));
   const auto forget_sizes = [&] {

@@ -150,6 +150,23 @@ class Interpreter {
   // strided_view.cc
   absl::StatusOr<Results> EmitStridedView(const Invocation& call);
 
+  // possible_view.cc
+  struct PossibleView {
+    std::weak_ptr<TracedStorage> source, result;
+    TensorType base_type;        // of the source
+    std::vector<ViewStep> path;  // from the base to the operator's tensor
+    TensorType type;             // of the result
+    bool contiguous = false;     // the operator is aten::contiguous
+    bool shared = false;         // the result is a view in the probes
+    std::vector<int> symbols;    // of the sizes that this depends on
+    std::string what;            // a sentence for the user, with the place
+    bool SharesAt(absl::Span<const int64_t> point) const;
+  };
+  void NotePossibleView(const Invocation& call, const ProbedValue& result);
+  // Leaves out sizes at which others than at the probes see a write to
+  // `written`.
+  absl::Status SettlePossibleViews(const TracedStorage& written);
+
   // value_conversion.cc: IValues of all probes as values of the interpreter.
   absl::StatusOr<ProbedRef> Convert(std::vector<c10::IValue> probes,
                                     const ResultTraits& traits,
@@ -253,6 +270,7 @@ class Interpreter {
   std::unordered_set<std::string> checked_calls_;
   std::unordered_set<std::string> no_meta_;  // operators
 
+  std::vector<PossibleView> possible_views_;
   std::unordered_map<torch::jit::Value*, ProbedRef> environment_;
   // What to forget after a node: the last use of each value of its block.
   std::unordered_map<torch::jit::Node*, std::vector<torch::jit::Value*>>

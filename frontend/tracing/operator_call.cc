@@ -39,6 +39,18 @@ bool IsReshape(const std::string& name) {
          name == "aten::_unsafe_view" || name == "aten::unflatten";
 }
 
+// What an axis that was several comes from.
+void AddProducts(const std::vector<SizeExpression>& sizes,
+                 std::vector<SizeExpression>& sources) {
+  for (size_t first = 0; first < sizes.size(); ++first) {
+    SizeExpression product = sizes[first];
+    for (size_t next = first + 1; next < sizes.size(); ++next) {
+      product = product * sizes[next];
+      sources.push_back(product);
+    }
+  }
+}
+
 // What an axis of size -1 comes from: all elements, divided by the other sizes.
 void AddElementCounts(const std::vector<ProbedRef>& arguments,
                       std::vector<SizeExpression>& sources,
@@ -319,9 +331,13 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       traits.opaque = kUnknownResult;
   }
   traits.strides = SizeDivisors(*call.schema, call.arguments);
-  if (IsReshape(call.schema->name()) && call.arguments[0]->IsTensor() &&
-      call.arguments[0]->has_type)
-    AddElementCounts(call.arguments, traits.sources, traits.strides);
+  if (!call.arguments.empty() && call.arguments[0]->IsTensor() &&
+      call.arguments[0]->has_type) {
+    if (IsReshape(call.schema->name()))
+      AddElementCounts(call.arguments, traits.sources, traits.strides);
+    if (call.schema->name() == "aten::flatten")
+      AddProducts(call.arguments[0]->type.sizes, traits.sources);
+  }
 
   AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
                           Execute(call));
@@ -372,6 +388,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
         Convert(std::move(probes), traits, &templates.emplace_back()));
     results.push_back(std::move(result));
   }
+  if (!uniform && results.size() == 1) NotePossibleView(call, *results[0]);
   for (size_t i = 0; derived && i < results.size(); ++i) {
     if (std::find(call.arguments.begin(), call.arguments.end(), results[i]) ==
         call.arguments.end())

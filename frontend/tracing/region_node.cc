@@ -189,6 +189,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
       return absl::UnimplementedError(
           absl::StrCat("a dict or attribute is changed where ", reason));
     }
+    AITUNE_RETURN_IF_ERROR(SettlePossibleViews(*content->storage));
     AITUNE_RETURN_IF_ERROR(
         functionalizer_.PrepareWrite(*content, /*separate_probes=*/true));
     written.push_back(i);

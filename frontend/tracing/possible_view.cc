@@ -1,0 +1,137 @@
+// Operators that give a view where the memory of their tensor allows it, and
+// elsewhere a copy: which of both depends on sizes (an axis that is expanded to
+// 1 stays as it is), and decides who sees a later write.
+#include <ATen/Functions.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+bool MayGiveView(const std::string& name) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::reshape",    "aten::flatten", "aten::unflatten",
+      "aten::reshape_as", "aten::ravel",   "aten::contiguous",
+      "aten::view_as"};
+  return kNames->count(name) > 0;
+}
+
+std::vector<int64_t> SizesAt(const TensorType& type,
+                             absl::Span<const int64_t> point) {
+  std::vector<int64_t> sizes;
+  for (const SizeExpression& size : type.sizes)
+    sizes.push_back(size.Evaluate(point));
+  return sizes;
+}
+
+void AddSymbols(const TensorType& type, std::set<int>& symbols) {
+  for (const SizeExpression& size : type.sizes) {
+    const std::vector<int> read = SymbolsOf(size);
+    symbols.insert(read.begin(), read.end());
+  }
+}
+
+bool ReadsOtherValues(const ViewStep& step) {
+  std::vector<ValueId> values;
+  for (size_t i = 1; i < step.arguments.size(); ++i)
+    CollectValues(step.arguments[i], values);
+  return !values.empty();
+}
+
+bool IsContiguous(const TracedStorage& storage) {
+  return std::all_of(storage.base_tensors.begin(), storage.base_tensors.end(),
+                     [](const at::Tensor& t) { return t.is_contiguous(); });
+}
+
+}  // namespace
+
+bool Interpreter::PossibleView::SharesAt(
+    absl::Span<const int64_t> point) const {
+  const at::TensorOptions meta = at::TensorOptions().device(at::kMeta);
+  at::Tensor self = at::empty(SizesAt(base_type, point), meta);
+  for (const ViewStep& step : path) {
+    std::vector<c10::IValue> stack = {self};
+    for (size_t i = 1; i < step.arguments.size(); ++i)
+      stack.push_back(Materialize(step.arguments[i], point, nullptr));
+    c10::Dispatcher::singleton()
+        .findSchemaOrThrow(step.name.c_str(), step.overload.c_str())
+        .callBoxed(stack);
+    self = stack.at(0).toTensor();
+  }
+  const at::Tensor result =
+      contiguous ? self.contiguous() : self.reshape(SizesAt(type, point));
+  return self.numel() == 0 ? shared : result.is_alias_of(self);
+}
+
+void Interpreter::NotePossibleView(const Invocation& call,
+                                   const ProbedValue& result) {
+  const std::string& name = call.schema->name();
+  if (region_.ranges().empty() || !MayGiveView(name) || !result.IsTensor() ||
+      !result.has_type || !call.arguments[0]->IsTensor())
+    return;
+  const ProbedValue& self = *call.arguments[0];
+  // What has no known way from memory of its own is never written.
+  if (self.storage->unknown_views || !IsContiguous(*self.storage) ||
+      std::any_of(self.views.begin(), self.views.end(), ReadsOtherValues))
+    return;
+  std::set<int> symbols;
+  AddSymbols(self.storage->base_type, symbols);
+  for (const ViewStep& step : self.views) AddSymbols(step.type, symbols);
+  AddSymbols(result.type, symbols);
+  if (symbols.empty()) return;
+  PossibleView view;
+  view.source = self.storage;
+  view.result = result.storage;
+  view.base_type = self.storage->base_type;
+  view.path = self.views;
+  view.type = result.type;
+  view.contiguous = name == "aten::contiguous";
+  view.shared = self.storage == result.storage;
+  view.symbols.assign(symbols.begin(), symbols.end());
+  view.what = Reason(
+      absl::StrCat("whether ", name, " gives a view depends on the size"));
+  possible_views_.push_back(std::move(view));
+}
+
+absl::Status Interpreter::SettlePossibleViews(const TracedStorage& written) {
+  std::vector<PossibleView> concerned;
+  for (size_t i = possible_views_.size(); i-- > 0;) {
+    const std::shared_ptr<TracedStorage> source =
+        possible_views_[i].source.lock();
+    const std::shared_ptr<TracedStorage> result =
+        possible_views_[i].result.lock();
+    // What nobody reads any more may be written by anyone.
+    const bool alive = source != nullptr && result != nullptr;
+    if (alive && source.get() != &written && result.get() != &written) continue;
+    if (alive) concerned.push_back(std::move(possible_views_[i]));
+    possible_views_.erase(possible_views_.begin() +
+                          static_cast<std::ptrdiff_t>(i));
+  }
+  for (const PossibleView& view : concerned) {
+    const auto holds = [&](absl::Span<const int64_t> point) {
+      bool same = true;
+      // Sizes at which the operators raise stay: they raise there too.
+      (void)CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+        same = view.SharesAt(point) == view.shared;
+        return absl::OkStatus();
+      });
+      return same;
+    };
+    if (!holds(region_.anchor()))
+      return absl::UnimplementedError(absl::StrCat(
+          "a tensor is written, and it is not known who sees it: ", view.what));
+    region_.Restrict(view.symbols, holds, {}, view.what);
+    AITUNE_RETURN_IF_ERROR(KeepProbes("who sees a write"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace aitune::frontend

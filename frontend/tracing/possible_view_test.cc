@@ -1,0 +1,58 @@
+// Writes that others see at some sizes only: where an operator gives a view of
+// its tensor, and not the copy that it gives elsewhere.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontend/tracing/trace_test_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(PossibleViews, ASizeThatGivesAViewIsLeftOut) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor):
+  a = torch.sin(x)
+  b = a.unsqueeze(1).expand(-1, x.size(1), -1).flatten()
+  a.add_(1.0)
+  return b, a
+)",
+                                     {"float32[2..4,1..5]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->symbols.size(), 2u);
+  EXPECT_EQ(trace->symbols[1].min, 2);
+  EXPECT_THAT(trace->notes,
+              ElementsAre(HasSubstr("aten::flatten gives a view")));
+}
+
+TEST(PossibleViews, ASizeThatGivesACopyIsLeftOut) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor):
+  a = torch.sin(x)
+  b = a.transpose(0, 1).reshape(-1)
+  b.mul_(2.0)
+  return a, b
+)",
+                                     {"float32[3,1..5]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(trace->notes,
+              ElementsAre(HasSubstr("aten::reshape gives a view")));
+}
+
+TEST(PossibleViews, WhatIsNotReadAgainMayBeEither) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor):
+  b = torch.sin(x).transpose(0, 1).reshape(-1)
+  b.mul_(2.0)
+  return b
+)",
+                                     {"float32[3,1..5]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(trace->notes, IsEmpty());
+}
+
+}  // namespace
+}  // namespace aitune::frontend

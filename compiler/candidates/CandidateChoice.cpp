@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/Measure.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "compiler/plan/Provenance.h"
@@ -45,7 +46,8 @@ bool isRefusalSure(const Kernel &kernel,
     return true;
   func::FuncOp function = kernel.function;
   ait::LaunchOp launch = kernel.launches.front();
-  return !function.getArgAttr(call.inputs[1], "ait.initialized") ||
+  return ait::getKnownAt(function, call.inputs[1]) !=
+             ait::KnownAt::Initialization ||
          llvm::any_of(launch.getInputs(), [](Value input) {
            return getElementTypeOrSelf(input.getType()).isF16();
          });
@@ -344,8 +346,7 @@ raceCandidates(const CompilationTarget &target, ModuleOp module,
   std::vector<RaceEntry> entries;
   for (const KernelImplementation &candidate : candidates)
     entries.push_back(
-        {buildCandidatePlan(wrapper,
-                            module->getAttrOfType<ArrayAttr>("ait.symbols"),
+        {buildCandidatePlan(wrapper, ait::getModuleSymbols(module),
                             launch.getKernel(), candidate),
          candidate.objects});
   wrapper.erase();

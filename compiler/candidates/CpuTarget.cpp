@@ -7,6 +7,7 @@
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/candidates/OnednnRules.h"
 #include "compiler/codegen/cpu/target/Target.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/KernelMeasurer.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/support/Dump.h"
@@ -127,7 +128,7 @@ public:
 
   std::vector<const LibraryRules *>
   libraries(func::FuncOp kernel) const override {
-    if (kernel->getAttrOfType<StringAttr>("ait.kind").getValue() == "loop")
+    if (ait::getKernelKind(kernel) == ait::KernelKind::Loop)
       return {};
     return {&onednn};
   }
@@ -161,7 +162,7 @@ public:
       return absl::InvalidArgumentError(
           "no program to measure schedules with was named");
     return std::make_unique<CpuScheduleMeasurer>(
-        options, module->getAttrOfType<ArrayAttr>("ait.symbols"), coldCache);
+        options, ait::getModuleSymbols(module), coldCache);
   }
 
 private:
@@ -188,10 +189,9 @@ void CpuTarget::dumpBenchmark(const CodeJob &job,
   if (!folder.enabled() || job.purpose == CodeJob::Purpose::DefaultSchedule)
     return;
   auto module = job.function->getParentOfType<ModuleOp>();
-  folder.write(
-      "benchmark.cc",
-      writeKernelBenchmark(job.function, code.steps.front(),
-                           module->getAttrOfType<ArrayAttr>("ait.symbols")));
+  folder.write("benchmark.cc",
+               writeKernelBenchmark(job.function, code.steps.front(),
+                                    ait::getModuleSymbols(module)));
 }
 
 std::vector<GeneratedCode>

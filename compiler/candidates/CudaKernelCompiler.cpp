@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/gpu/Generate.h"
 #include "compiler/codegen/gpu/target/Nvrtc.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "compiler/schedule/CudaSpace.h"
@@ -72,9 +72,7 @@ public:
 
   func::FuncOp kernel;
   std::optional<Dump> dump;
-  ArrayAttr symbols() const {
-    return (*module)->getAttrOfType<ArrayAttr>("ait.symbols");
-  }
+  ArrayAttr symbols() const { return ait::getModuleSymbols(*module); }
 
 private:
   static DialectRegistry dialects() {
@@ -109,7 +107,7 @@ absl::Status CudaLowering::run(const std::string &text,
     return absl::InternalError(absl::StrCat("lowering to linalg: ", errors));
   dump->write("1-linalg.mlir", *module);
   for (auto function : module->getOps<func::FuncOp>())
-    if (function->hasAttr("ait.kind"))
+    if (ait::isKernel(function))
       kernel = function;
   return kernel ? absl::OkStatus()
                 : absl::InternalError("lowering to linalg left no kernel");

@@ -1,6 +1,7 @@
 #include "compiler/candidates/CudaLibraryRules.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "runtime/cuda/library_call.h"
 
 using namespace mlir;
@@ -100,7 +101,7 @@ CudnnRules::listCandidates(const KernelImplementation &implementation,
   candidate.leastMicroseconds = kLeastConvolution;
   ImplementationStep &call = candidate.steps.front();
   call.call.mutable_convolution()->set_allow_tf32(allowTf32);
-  if (kernel.getArgAttr(match.arguments[1], "ait.constant")) {
+  if (ait::getKnownAt(kernel, match.arguments[1]) == ait::KnownAt::Load) {
     // Panels of one output channel: the order of a channels-last filter.
     call.packings.resize(2);
     call.packings[1].set_kind(PackingProto::CONVOLUTION_PANELS);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "compiler/candidates/CandidateChoice.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/MeasureCuda.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "runtime/cuda/cuda_executable.h"
@@ -116,7 +117,7 @@ void CudaRace::findWeights(const Kernel &kernel) {
   int argument = 0;
   for (auto [number, input] : llvm::enumerate(launch.getInputs()))
     if (!isOfPool(input)) {
-      if (function.getArgAttr(number, "ait.initialized"))
+      if (ait::getKnownAt(function, number) == ait::KnownAt::Initialization)
         weights.insert(argument);
       ++argument;
     }

@@ -10,6 +10,7 @@
 #include "compiler/candidates/CudaRace.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
 #include "compiler/codegen/gpu/target/Nvrtc.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/support/Parallel.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -153,12 +154,11 @@ void CudaScheduleMeasurer::generate(absl::Span<const size_t> schedules) {
     if (code.count(schedule) || llvm::is_contained(missing, schedule))
       continue;
     OwningOpRef<func::FuncOp> copy(kernel->function.clone());
-    (*copy)->setAttr(
-        "ait.config",
-        parseAttribute(space->schedules[schedule].config, module.getContext()));
+    ait::setScheduleConfig(
+        *copy, cast<DictionaryAttr>(parseAttribute(
+                   space->schedules[schedule].config, module.getContext())));
     missing.push_back(schedule);
-    texts.push_back(
-        moduleText(*copy, module->getAttrOfType<ArrayAttr>("ait.symbols")));
+    texts.push_back(moduleText(*copy, ait::getModuleSymbols(module)));
   }
   std::vector<GeneratedCode> generated = target.compile(texts);
   for (auto [schedule, outcome] : llvm::zip_equal(missing, generated))
@@ -238,7 +238,7 @@ CudaTarget::listSchedules(const std::string &text) const {
 /// follows it is ours, which the others are compared with.
 std::vector<const LibraryRules *>
 CudaTarget::libraries(func::FuncOp kernel) const {
-  if (kernel->getAttrOfType<StringAttr>("ait.kind").getValue() == "loop")
+  if (ait::getKernelKind(kernel) == ait::KernelKind::Loop)
     return {};
   if (!kernel.getOps<ait::ConvolutionOp>().empty())
     return {&bareCudnn, &fusingCudnn};

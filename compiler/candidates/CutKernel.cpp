@@ -1,6 +1,6 @@
 #include "compiler/candidates/CutKernel.h"
 
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/fusion/KernelFunction.h"
 #include "compiler/fusion/KernelGraph.h"
 #include "mlir/IR/Builders.h"
@@ -53,7 +53,8 @@ FailureOr<Sides> divide(func::FuncOp kernel, int cut) {
       (number < cut ? before : after).push_back(&op);
     ++number;
   }
-  if (before.empty() || after.empty() || llvm::any_of(after, isContraction))
+  if (before.empty() || after.empty() ||
+      llvm::any_of(after, ait::isContraction))
     return failure();
   Sides sides{withRecomputed(before), withRecomputed(after), {}};
   for (Operation *op : sides.second)
@@ -66,7 +67,7 @@ FailureOr<Sides> divide(func::FuncOp kernel, int cut) {
 
 /// Writes one side as a function of `kernel`'s module.
 CutKernel::Part writePart(func::FuncOp kernel, const Operations &operations,
-                          ArrayRef<Value> results, StringRef kind,
+                          ArrayRef<Value> results, ait::KernelKind kind,
                           const std::string &suffix,
                           const DenseMap<Value, int> &numbers) {
   CutKernel::Part part;
@@ -121,7 +122,7 @@ std::vector<int> listCuts(func::FuncOp kernel) {
       static_cast<int>(llvm::range_size(kernel.getBody().front())) - 1;
   int contraction = -1;
   for (auto [number, op] : llvm::enumerate(kernel.getBody().front()))
-    if (isContraction(&op))
+    if (ait::isContraction(&op))
       contraction = static_cast<int>(number);
   for (int cut = 1; cut < count; ++cut) {
     if (contraction >= 0 && cut != contraction + 1)
@@ -180,11 +181,10 @@ FailureOr<CutKernel> cutKernel(func::FuncOp kernel, int cut) {
   }
   if (secondResults.empty())
     return failure();
-  const StringRef kind =
-      kernel->getAttrOfType<StringAttr>("ait.kind").getValue();
+  const ait::KernelKind kind = *ait::getKernelKind(kernel);
   const std::string suffix = "_cut" + std::to_string(cut);
-  parts.second = writePart(kernel, sides->second, secondResults, "loop",
-                           suffix + "_rest", numbers);
+  parts.second = writePart(kernel, sides->second, secondResults,
+                           ait::KernelKind::Loop, suffix + "_rest", numbers);
   parts.first =
       writePart(kernel, sides->first, firstResults, kind, suffix, numbers);
   return parts;

@@ -1,6 +1,6 @@
 #include "compiler/candidates/CutKernel.h"
 
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "gmock/gmock.h"
@@ -38,7 +38,7 @@ protected:
 
 constexpr char kMatmul[] = R"(
 func.func private @matmul_gelu_0(%x: tensor<2x4xf32>, %w: tensor<4x8xf32> {ait.constant}, %r: tensor<2x8xf32>)
-    -> tensor<2x8xf32> attributes {ait.kind = "matmul"} {
+    -> tensor<2x8xf32> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %w : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
   %1 = ait.gelu %0 : tensor<2x8xf32>
   %2 = ait.add %1, %r : tensor<2x8xf32>
@@ -59,13 +59,12 @@ TEST_F(CutKernelTest, AContractionAndItsEpilogue) {
   EXPECT_THAT(parts->second.outputs, ElementsAre(3));
   ASSERT_EQ(parts->temporaries.size(), 1u);
   EXPECT_THAT(parts->temporaries[0].getShape(), ElementsAre(2, 8));
-  EXPECT_TRUE(parts->first.function.getArgAttr(1, "ait.constant"));
-  EXPECT_EQ(
-      parts->first.function->getAttrOfType<StringAttr>("ait.kind").getValue(),
-      "matmul");
-  EXPECT_EQ(
-      parts->second.function->getAttrOfType<StringAttr>("ait.kind").getValue(),
-      "loop");
+  EXPECT_EQ(mlir::ait::getKnownAt(parts->first.function, 1),
+            mlir::ait::KnownAt::Load);
+  EXPECT_EQ(mlir::ait::getKernelKind(parts->first.function),
+            mlir::ait::KernelKind::Matmul);
+  EXPECT_EQ(mlir::ait::getKernelKind(parts->second.function),
+            mlir::ait::KernelKind::Loop);
   EXPECT_NE(parts->first.function.getSymName(),
             parts->second.function.getSymName());
 }
@@ -76,7 +75,7 @@ TEST_F(CutKernelTest, NoContractionInTheSecondPartAndNoEmptyPart) {
     EXPECT_TRUE(failed(cutKernel(kernel, cut))) << cut;
   kernel = parse(R"(
 func.func private @matmul_0(%x: tensor<2x4xf32>, %w: tensor<4x8xf32>) -> tensor<2x8xf32>
-    attributes {ait.kind = "matmul"} {
+    attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.neg %x : tensor<2x4xf32>
   %1 = ait.matmul %0, %w : (tensor<2x4xf32>, tensor<4x8xf32>) -> tensor<2x8xf32>
   return %1 : tensor<2x8xf32>
@@ -87,7 +86,7 @@ func.func private @matmul_0(%x: tensor<2x4xf32>, %w: tensor<4x8xf32>) -> tensor<
 
 TEST_F(CutKernelTest, LoopsAreCutWhereTheLeastGoesThroughMemory) {
   func::FuncOp kernel = parse(R"(
-func.func private @softmax_0(%x: tensor<3x4xf32>) -> tensor<3x4xf32> attributes {ait.kind = "loop"} {
+func.func private @softmax_0(%x: tensor<3x4xf32>) -> tensor<3x4xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.amax %x {dims = array<i64: 1>} : tensor<3x4xf32> -> tensor<3x1xf32>
   %1 = ait.expand %0 : tensor<3x1xf32> -> tensor<3x4xf32>
   %2 = ait.sub %x, %1 : tensor<3x4xf32>
@@ -113,7 +112,7 @@ func.func private @softmax_0(%x: tensor<3x4xf32>) -> tensor<3x4xf32> attributes 
 TEST_F(CutKernelTest, AResultOfTheFirstPartIsNoTemporary) {
   func::FuncOp kernel = parse(R"(
 func.func private @add_relu_0(%x: tensor<4xf32>, %y: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-    attributes {ait.kind = "loop"} {
+    attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.add %x, %y : tensor<4xf32>
   %1 = ait.relu %0 : tensor<4xf32>
   return %0, %1 : tensor<4xf32>, tensor<4xf32>

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/fusion/KernelFunction.h"
 #include "compiler/fusion/KernelGraph.h"
 #include "compiler/plan/PlanBuilder.h"
@@ -52,8 +52,7 @@ private:
   /// none.
   const KernelImplementation *codeOf(size_t job, Kernel &kernel);
   std::string textOf(func::FuncOp function) const {
-    return moduleText(function,
-                      module->getAttrOfType<ArrayAttr>("ait.symbols"));
+    return moduleText(function, ait::getModuleSymbols(module));
   }
   static std::string nameOf(const Kernel &kernel) {
     return func::FuncOp(kernel.function).getSymName().str();
@@ -83,7 +82,7 @@ void CandidateGenerator::request(size_t number) {
   if (!kernel.defaultConfig.empty()) {
     // Under the same name: the two are never in one plan.
     OwningOpRef<func::FuncOp> copy(kernel.function.clone());
-    (*copy)->removeAttr("ait.config");
+    ait::removeScheduleConfig(*copy);
     jobs.push_back(
         {Purpose::DefaultSchedule, number, kernel.function, textOf(*copy)});
     requests.push_back({&kernel, {jobs.size() - 1}});
@@ -139,7 +138,7 @@ void CandidateGenerator::retryWithDefaultSchedules() {
   std::vector<CodeJob> again;
   std::vector<size_t> positions;
   for (auto [position, job] : llvm::enumerate(jobs)) {
-    auto config = job.function->getAttrOfType<DictionaryAttr>("ait.config");
+    const DictionaryAttr config = ait::getScheduleConfig(job.function);
     if (job.purpose != Purpose::Kernel || !config || config.empty() ||
         llvm::any_of(outcomes[position],
                      [](const auto &code) { return code.ok(); }))
@@ -147,8 +146,8 @@ void CandidateGenerator::retryWithDefaultSchedules() {
     result.rejections.push_back(
         {"tuning", job.function.getSymName().str(),
          std::string(outcomes[position].front().status().message())});
-    job.function->setAttr("ait.config",
-                          DictionaryAttr::get(module.getContext()));
+    ait::setScheduleConfig(job.function,
+                           DictionaryAttr::get(module.getContext()));
     job.text = textOf(job.function);
     again.push_back(job);
     positions.push_back(position);

@@ -1,5 +1,6 @@
 #include "compiler/candidates/Kernel.h"
 
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "compiler/fusion/KernelFunction.h"
 #include "compiler/fusion/KernelGraph.h"
@@ -14,7 +15,7 @@ namespace aitune {
 std::string moduleText(func::FuncOp function, ArrayAttr symbols) {
   OwningOpRef<ModuleOp> single(ModuleOp::create(function.getLoc()));
   if (symbols)
-    (*single)->setAttr("ait.symbols", symbols);
+    ait::setModuleSymbols(*single, symbols);
   single->push_back(function.clone());
   return printToString(*single);
 }

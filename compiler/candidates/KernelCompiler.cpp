@@ -4,13 +4,15 @@
 #include <optional>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "compiler/codegen/cpu/llvm/EmitObject.h"
 #include "compiler/codegen/cpu/llvm/LowerToLLVM.h"
 #include "compiler/codegen/cpu/target/Target.h"
 #include "compiler/codegen/linalg/DescribeChecks.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "compiler/pipelines/Pipelines.h"
+#include "compiler/plan/PlanBuilder.h"
 #include "compiler/schedule/ScheduleProviders.h"
 #include "compiler/support/Dump.h"
 #include "compiler/support/Parallel.h"
@@ -54,46 +56,30 @@ private:
 /// private declarations beside it.
 func::FuncOp findKernel(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr("ait.kind"))
+    if (ait::isKernel(function))
       return function;
   return nullptr;
 }
 
-PackingProto::Kind packingKind(StringRef name) {
-  std::string upper = name.upper();
-  PackingProto::Kind kind = PackingProto::NONE;
-  PackingProto::Kind_Parse(upper, &kind);
-  return kind;
-}
-
 absl::Status readAttributes(func::FuncOp kernel, size_t inputs,
                             ImplementationStep &compiled) {
-  auto grid = kernel->getAttrOfType<AffineMapAttr>("ait.grid");
-  auto grain = kernel->getAttrOfType<IntegerAttr>("ait.grain");
-  if (!grid || !grain || grid.getValue().getNumResults() != 1)
+  const std::optional<ait::LaunchShape> shape = ait::getLaunchShape(kernel);
+  if (!shape)
     return absl::InternalError(
         "code generation left no ait.grid and ait.grain");
   KernelLaunch &launch = *compiled.call.mutable_kernel();
   launch.set_symbol(kernel.getSymName().str());
-  *launch.mutable_grid() =
-      ToProto(ait::toSizeExpression(grid.getValue().getResult(0)));
-  launch.set_grain(grain.getInt());
+  *launch.mutable_grid() = ToProto(ait::toSizeExpression(shape->units));
+  launch.set_grain(shape->grain);
   const std::vector<CheckProto> checks = describeChecks(kernel);
   compiled.call.mutable_checks()->Add(checks.begin(), checks.end());
   compiled.packings.resize(inputs);
-  auto packings = kernel->getAttrOfType<ArrayAttr>("ait.packings");
-  if (!packings)
-    return absl::OkStatus();
-  for (auto packing : packings.getAsRange<DictionaryAttr>()) {
-    PackingProto &proto =
-        compiled.packings[packing.getAs<IntegerAttr>("argument").getInt()];
-    proto.set_kind(packingKind(packing.getAs<StringAttr>("kind").getValue()));
-    if (auto blockN = packing.getAs<IntegerAttr>("block_n"))
-      proto.set_block_n(blockN.getInt());
-    proto.set_transposed(packing.contains("transposed"));
-    if (proto.kind() == PackingProto::NONE)
-      return absl::InternalError(
-          "code generation asks for a packing that the plan does not know");
+  for (ait::PackingAttr packing : ait::getPackings(kernel)) {
+    if (packing.getArgument() >= static_cast<int64_t>(inputs))
+      return absl::InternalError(absl::StrCat("code generation packs argument ",
+                                              packing.getArgument(),
+                                              " of a kernel of ", inputs));
+    compiled.packings[packing.getArgument()] = toProto(packing);
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,7 @@
 #include "compiler/candidates/LibraryCalls.h"
 
 #include "absl/strings/str_cat.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/fusion/KernelFunction.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -142,7 +142,8 @@ func::FuncOp splitRest(func::FuncOp kernel, Value chain,
   }
   func::FuncOp rest = createKernelFunction(
       builder, kernel.getLoc(), (kernel.getSymName() + suffix).str(),
-      builder.getFunctionType(inputTypes, kernel.getResultTypes()), "loop");
+      builder.getFunctionType(inputTypes, kernel.getResultTypes()),
+      ait::KernelKind::Loop);
   Block *body = rest.addEntryBlock();
   IRMapping mapping;
   for (auto [input, argument] : llvm::zip_equal(inputs, body->getArguments()))

@@ -2,7 +2,7 @@
 
 #include "compiler/candidates/CudaLibraryRules.h"
 #include "compiler/candidates/OnednnRules.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Parser/Parser.h"
 #include "gmock/gmock.h"
@@ -34,7 +34,7 @@ protected:
 
 TEST_F(LibraryCallsTest, BiasActivationAndResidualAreFused) {
   auto found = match(R"(
-func.func private @k(%x: tensor<4x8xf32>, %r: tensor<4x16xf32>, %w: tensor<8x16xf32>, %b: tensor<16xf32>) -> tensor<4x16xf32> attributes {ait.kind = "matmul"} {
+func.func private @k(%x: tensor<4x8xf32>, %r: tensor<4x16xf32>, %w: tensor<8x16xf32>, %b: tensor<16xf32>) -> tensor<4x16xf32> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
   %1 = ait.expand %b : tensor<16xf32> -> tensor<4x16xf32>
   %2 = ait.add %0, %1 : tensor<4x16xf32>
@@ -56,7 +56,7 @@ func.func private @k(%x: tensor<4x8xf32>, %r: tensor<4x16xf32>, %w: tensor<8x16x
 
 TEST_F(LibraryCallsTest, WhatTheLibraryLacksBecomesALoopKernel) {
   auto found = match(R"(
-func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %y: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {ait.kind = "matmul"} {
+func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %y: tensor<4x16xf32>) -> tensor<4x16xf32> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
   %1 = ait.gelu %0 : tensor<4x16xf32>
   %2 = ait.atan2 %1, %y : tensor<4x16xf32>
@@ -66,15 +66,14 @@ func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>, %y: tensor<4x16x
   EXPECT_EQ(found->call.matmul().post_ops_size(), 1);
   ASSERT_TRUE(found->rest);
   EXPECT_THAT(found->restArguments, ElementsAre(-1, 2));
-  EXPECT_EQ(found->rest->getAttrOfType<StringAttr>("ait.kind").getValue(),
-            "loop");
+  EXPECT_EQ(ait::getKernelKind(found->rest), ait::KernelKind::Loop);
   EXPECT_TRUE(succeeded(module->verify()));
 }
 
 // oneDNN's relu makes 0 of NaN.
 TEST_F(LibraryCallsTest, ReluIsLeftToALoopKernel) {
   auto found = match(R"(
-func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf32> attributes {ait.kind = "matmul"} {
+func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf32> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
   %1 = ait.relu %0 : tensor<4x16xf32>
   return %1 : tensor<4x16xf32>
@@ -86,7 +85,7 @@ func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf
 
 TEST_F(LibraryCallsTest, AResultReadTwiceEndsTheFusion) {
   auto found = match(R"(
-func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>) attributes {ait.kind = "matmul"} {
+func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> (tensor<4x16xf32>, tensor<4x16xf32>) attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
   %1 = ait.gelu %0 : tensor<4x16xf32>
   return %0, %1 : tensor<4x16xf32>, tensor<4x16xf32>
@@ -98,7 +97,7 @@ func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> (tensor<4x16x
 
 TEST_F(LibraryCallsTest, AComputedOperandIsRefusedWithAReason) {
   auto found = match(R"(
-func.func private @k(%x: tensor<8x4xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf32> attributes {ait.kind = "matmul"} {
+func.func private @k(%x: tensor<8x4xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf32> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.permute %x {permutation = array<i64: 1, 0>} : tensor<8x4xf32> -> tensor<4x8xf32>
   %1 = ait.matmul %0, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
   return %1 : tensor<4x16xf32>
@@ -109,7 +108,7 @@ func.func private @k(%x: tensor<8x4xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf
 }
 
 constexpr char kIntegers[] = R"(
-func.func private @k(%x: tensor<4x8xi32>, %w: tensor<8x16xi32>) -> tensor<4x16xi32> attributes {ait.kind = "matmul"} {
+func.func private @k(%x: tensor<4x8xi32>, %w: tensor<8x16xi32>) -> tensor<4x16xi32> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %w : (tensor<4x8xi32>, tensor<8x16xi32>) -> tensor<4x16xi32>
   return %0 : tensor<4x16xi32>
 })";
@@ -125,7 +124,7 @@ TEST_F(LibraryCallsTest, EachLibrarySaysItselfWhatItLacks) {
 TEST_F(LibraryCallsTest, EachLibraryHasItsOwnPostOperations) {
   auto kernel = [](const char *activation) {
     return std::string(R"(
-func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf32> attributes {ait.kind = "matmul"} {
+func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf32> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %w : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
   %1 = ait.)") +
            activation + R"( %0 : tensor<4x16xf32>
@@ -146,7 +145,7 @@ func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf
 
 TEST_F(LibraryCallsTest, CudnnIsAskedForTheBareConvolutionAndForAFusedOne) {
   constexpr char kConvolution[] = R"(
-func.func private @k(%x: tensor<1x8x8x16xf32>, %w: tensor<32x16x3x3xf32> {ait.constant}) -> tensor<1x8x8x32xf32> attributes {ait.kind = "convolution"} {
+func.func private @k(%x: tensor<1x8x8x16xf32>, %w: tensor<32x16x3x3xf32> {ait.constant}) -> tensor<1x8x8x32xf32> attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last} : (tensor<1x8x8x16xf32>, tensor<32x16x3x3xf32>) -> tensor<1x8x8x32xf32>
   %1 = ait.relu %0 : tensor<1x8x8x32xf32>
   return %1 : tensor<1x8x8x32xf32>

@@ -12,8 +12,8 @@
 #include "compiler/candidates/CpuTarget.h"
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/KernelCompiler.h"
-#include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/Measure.h"
 #include "compiler/measure/TestData.h"
 #include "compiler/measure/worker.pb.h"
@@ -99,7 +99,7 @@ absl::Status Subject::load(const WorkerKernel &request) {
   if (!module)
     return absl::InvalidArgumentError("the kernel's text is no module");
   for (auto function : module->getOps<func::FuncOp>())
-    if (function->hasAttr("ait.kind"))
+    if (ait::isKernel(function))
       kernel = function;
   if (!kernel)
     return absl::InvalidArgumentError(
@@ -109,7 +109,7 @@ absl::Status Subject::load(const WorkerKernel &request) {
   builder.setInsertionPointToEnd(module->getBody());
   SmallVector<Type> inputs;
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
-    if (!kernel.getArgAttr(i, "ait.constant"))
+    if (ait::getKnownAt(kernel, i) != ait::KnownAt::Load)
       inputs.push_back(kernel.getArgumentTypes()[i]);
   wrapper = func::FuncOp::create(
       builder, kernel.getLoc(), "measured_launch",
@@ -119,7 +119,7 @@ absl::Status Subject::load(const WorkerKernel &request) {
   SmallVector<Value> operands;
   unsigned argument = 0;
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
-    if (!kernel.getArgAttr(i, "ait.constant")) {
+    if (ait::getKnownAt(kernel, i) != ait::KnownAt::Load) {
       operands.push_back(body->getArgument(argument++));
       continue;
     }
@@ -139,8 +139,7 @@ absl::Status Subject::load(const WorkerKernel &request) {
 absl::StatusOr<std::unique_ptr<Executable>>
 Subject::loadAlone(const KernelImplementation &candidate) {
   absl::StatusOr<ExecutablePlan> plan = buildCandidatePlan(
-      wrapper, (*module)->getAttrOfType<ArrayAttr>("ait.symbols"),
-      kernel.getSymName(), candidate);
+      wrapper, ait::getModuleSymbols(*module), kernel.getSymName(), candidate);
   if (!plan.ok())
     return plan.status();
   return loadOnCpu(*plan, candidate.objects, constants);
@@ -151,13 +150,13 @@ absl::StatusOr<WorkerReply> Subject::prepare(const WorkerPrepare &request) {
     return absl::FailedPreconditionError("no kernel was given");
   std::vector<std::string> texts;
   for (const std::string &config : request.configs()) {
-    Attribute attribute = parseAttribute(config, context.get());
-    if (!attribute)
+    auto parsed =
+        dyn_cast_or_null<DictionaryAttr>(parseAttribute(config, context.get()));
+    if (!parsed)
       return absl::InvalidArgumentError(
-          absl::StrCat("'", config, "' is no attribute"));
-    kernel->setAttr("ait.config", attribute);
-    texts.push_back(
-        moduleText(kernel, (*module)->getAttrOfType<ArrayAttr>("ait.symbols")));
+          absl::StrCat("'", config, "' is no dictionary of parameters"));
+    ait::setScheduleConfig(kernel, parsed);
+    texts.push_back(moduleText(kernel, ait::getModuleSymbols(*module)));
   }
   KernelCompilerOptions options;
   options.emulateEagerCasts = description.emulate_eager_casts();

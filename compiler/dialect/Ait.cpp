@@ -12,10 +12,13 @@ using namespace mlir::ait;
 #define GET_TYPEDEF_CLASSES
 #include "compiler/dialect/AitTypes.cpp.inc"
 
+#include "compiler/dialect/AitInterfaces.cpp.inc"
+
 void AitDialect::initialize() {
   addTypes<
 #define GET_TYPEDEF_LIST
 #include "compiler/dialect/AitTypes.cpp.inc"
       >();
+  registerAttributes();
   registerOperations();
 }

@@ -3,8 +3,8 @@
 //
 // Every tensor type in the dialect is a RankedTensorType. A type with dynamic
 // sizes carries them as an affine map in its encoding, with the module's
-// symbols as the map's symbols; SymbolicShape reads and makes such types so
-// that no pass handles the encoding by hand.
+// symbols as the map's symbols; getSymbolicSizes and getTensorType read and
+// make such types so that no pass handles the encoding by hand.
 #ifndef AITUNE_COMPILER_DIALECT_AIT_H
 #define AITUNE_COMPILER_DIALECT_AIT_H
 
@@ -41,6 +41,17 @@ public:
 /// Reduces the axes of the attribute `dims`, which stay with size 1.
 template <typename ConcreteType>
 class Reduction : public TraitBase<ConcreteType, Reduction> {};
+/// Pointwise, and so cheap that a reader may compute it again.
+template <typename ConcreteType>
+class CheapPointwise : public TraitBase<ConcreteType, CheapPointwise> {};
+/// Each element of the result is an element of an operand, or a constant that
+/// the operation names: nothing is computed.
+template <typename ConcreteType>
+class Movement : public TraitBase<ConcreteType, Movement> {};
+/// Each element of the result is computed from the operand's elements around
+/// one place.
+template <typename ConcreteType>
+class Window : public TraitBase<ConcreteType, Window> {};
 } // namespace ait
 } // namespace OpTrait
 
@@ -94,16 +105,41 @@ inline bool isPointwise(Operation *op) {
 inline bool isReduction(Operation *op) {
   return op->hasTrait<OpTrait::ait::Reduction>();
 }
+/// Whether computing `op` again for every read costs next to nothing (trait
+/// CheapPointwise).
+inline bool isCheapPointwise(Operation *op) {
+  return op->hasTrait<OpTrait::ait::CheapPointwise>();
+}
+/// Whether `op` copies elements without computing on them (trait Movement).
+inline bool isMovement(Operation *op) {
+  return op->hasTrait<OpTrait::ait::Movement>();
+}
+/// Whether `op` computes on the elements around one place (trait Window).
+inline bool isWindow(Operation *op) {
+  return op->hasTrait<OpTrait::ait::Window>();
+}
 
 } // namespace ait
 } // namespace mlir
 
 #include "compiler/dialect/AitDialect.h.inc"
 
+#include "compiler/dialect/AitEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "compiler/dialect/AitAttributes.h.inc"
+
+#include "compiler/dialect/AitInterfaces.h.inc"
+
 #define GET_TYPEDEF_CLASSES
 #include "compiler/dialect/AitTypes.h.inc"
 
 #define GET_OP_CLASSES
 #include "compiler/dialect/AitOps.h.inc"
+
+namespace mlir::ait {
+/// Whether `op` has the interface Contraction.
+inline bool isContraction(Operation *op) { return isa<Contraction>(op); }
+} // namespace mlir::ait
 
 #endif // AITUNE_COMPILER_DIALECT_AIT_H

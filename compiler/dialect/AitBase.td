@@ -2,7 +2,7 @@
 //
 // Names and meaning follow ATen's schemas. Three rules keep passes small:
 // - No aliasing and no layout: every tensor is dense and row-major; a transposed
-//   read is an `ait.permute`, a channels-last convolution a `layout` attribute.
+//   read is an `ait.permute`, a channels-last convolution an attribute.
 // - No implicit broadcasting and no implicit dtype promotion: `ait.expand` and
 //   `ait.convert` are explicit, so operands of a pointwise operation agree in shape.
 // - Reductions keep the reduced axes with size 1; dropping them is an
@@ -20,8 +20,14 @@ def Ait_Dialect : Dialect {
   let cppNamespace = "::mlir::ait";
   let summary = "PyTorch inference graphs, functional and with explicit broadcasts";
   let useDefaultTypePrinterParser = 1;
+  let useDefaultAttributePrinterParser = 1;
   let hasConstantMaterializer = 0;
-  let extraClassDeclaration = [{ void registerOperations(); }];
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let extraClassDeclaration = [{
+    void registerAttributes();
+    void registerOperations();
+  }];
 }
 
 class Ait_Type<string name, string typeMnemonic>

@@ -6,6 +6,7 @@
 
 include "compiler/dialect/AitBase.td"
 include "compiler/dialect/AitPointwiseOps.td"
+include "compiler/dialect/KernelAttributes.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
@@ -65,7 +66,7 @@ def Ait_ReportOp : Ait_Op<"report", [Pure, AllTypesMatch<["value", "result"]>]> 
 
 //===-- Views: no arithmetic, often free ---------------------------------===//
 
-def Ait_ReshapeOp : Ait_Op<"reshape", [Pure]> {
+def Ait_ReshapeOp : Ait_Op<"reshape", [Pure, Ait_Movement]> {
   let summary = "the same elements in row-major order under other sizes";
   let arguments = (ins Ait_Tensor:$input);
   let results = (outs Ait_Tensor:$result);
@@ -75,7 +76,7 @@ def Ait_ReshapeOp : Ait_Op<"reshape", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
-def Ait_PermuteOp : Ait_Op<"permute", [Pure]> {
+def Ait_PermuteOp : Ait_Op<"permute", [Pure, Ait_Movement]> {
   let summary = "axis i of the result is axis permutation[i] of the input";
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs Ait_Tensor:$result);
@@ -85,7 +86,7 @@ def Ait_PermuteOp : Ait_Op<"permute", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
-def Ait_ExpandOp : Ait_Op<"expand", [Pure]> {
+def Ait_ExpandOp : Ait_Op<"expand", [Pure, Ait_Movement]> {
   let summary = "repeats axes of size 1, adding leading axes (aten::expand)";
   let description = [{Axes align from the right; each is equal in size or 1 in the input.}];
   let arguments = (ins Ait_Tensor:$input);
@@ -96,7 +97,7 @@ def Ait_ExpandOp : Ait_Op<"expand", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
-def Ait_SliceOp : Ait_Op<"slice", [Pure]> {
+def Ait_SliceOp : Ait_Op<"slice", [Pure, Ait_Movement]> {
   let summary = "start + step * i along each axis (aten::slice, select, narrow)";
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$steps);
   let results = (outs Ait_Tensor:$result);
@@ -108,7 +109,7 @@ def Ait_SliceOp : Ait_Op<"slice", [Pure]> {
 
 //===-- Data movement ----------------------------------------------------===//
 
-def Ait_ConcatOp : Ait_Op<"concat", [Pure]> {
+def Ait_ConcatOp : Ait_Op<"concat", [Pure, Ait_Movement]> {
   let summary = "joins tensors along one axis (aten::cat)";
   let arguments = (ins Variadic<Ait_Tensor>:$inputs, I64Attr:$dim);
   let results = (outs Ait_Tensor:$result);
@@ -117,7 +118,7 @@ def Ait_ConcatOp : Ait_Op<"concat", [Pure]> {
   let hasFolder = 1;
 }
 
-def Ait_PadOp : Ait_Op<"pad", [Pure]> {
+def Ait_PadOp : Ait_Op<"pad", [Pure, Ait_Movement]> {
   let summary = "surrounds a tensor with a constant (aten::constant_pad_nd)";
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, F64Attr:$value);
   let results = (outs Ait_Tensor:$result);
@@ -125,7 +126,7 @@ def Ait_PadOp : Ait_Op<"pad", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Ait_SliceScatterOp : Ait_Op<"slice_scatter", [Pure]> {
+def Ait_SliceScatterOp : Ait_Op<"slice_scatter", [Pure, Ait_Movement]> {
   let summary = "a copy of the input with a slice replaced (aten::slice_scatter, select_scatter)";
   let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$source, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$steps);
   let results = (outs Ait_Tensor:$result);
@@ -133,7 +134,7 @@ def Ait_SliceScatterOp : Ait_Op<"slice_scatter", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Ait_EmbeddingOp : Ait_Op<"embedding", [Pure]> {
+def Ait_EmbeddingOp : Ait_Op<"embedding", [Pure, Ait_Movement]> {
   let summary = "result[i..., :] = weight[indices[i...], :] (aten::embedding)";
   let arguments = (ins Ait_Tensor:$weight, Ait_Tensor:$indices);
   let results = (outs Ait_Tensor:$result);
@@ -141,7 +142,7 @@ def Ait_EmbeddingOp : Ait_Op<"embedding", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Ait_IndexSelectOp : Ait_Op<"index_select", [Pure]> {
+def Ait_IndexSelectOp : Ait_Op<"index_select", [Pure, Ait_Movement]> {
   let summary = "picks entries of one axis by a rank-1 index (aten::index_select)";
   let description = [{Negative indices count from the end.}];
   let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$indices, I64Attr:$dim);
@@ -150,7 +151,7 @@ def Ait_IndexSelectOp : Ait_Op<"index_select", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Ait_GatherOp : Ait_Op<"gather", [Pure]> {
+def Ait_GatherOp : Ait_Op<"gather", [Pure, Ait_Movement]> {
   let summary = "picks along one axis by an index of the result's shape (aten::gather)";
   let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$indices, I64Attr:$dim);
   let results = (outs Ait_Tensor:$result);
@@ -158,7 +159,7 @@ def Ait_GatherOp : Ait_Op<"gather", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Ait_FlipOp : Ait_Op<"flip", [Pure]> {
+def Ait_FlipOp : Ait_Op<"flip", [Pure, Ait_Movement]> {
   let summary = "reverses axes (aten::flip)";
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Ait_Tensor:$result);
@@ -176,7 +177,7 @@ def Ait_CumsumOp : Ait_Op<"cumsum", [Pure]> {
 
 //===-- Contractions -----------------------------------------------------===//
 
-def Ait_MatmulOp : Ait_Op<"matmul", [Pure]> {
+def Ait_MatmulOp : Ait_Op<"matmul", [Pure, DeclareOpInterfaceMethods<Ait_Contraction>]> {
   let summary = "lhs [..., M, K] times rhs [..., K, N]";
   let description = [{
     The leading (batch) axes are equal, or rhs is of rank 2 and shared. With
@@ -191,7 +192,7 @@ def Ait_MatmulOp : Ait_Op<"matmul", [Pure]> {
   let hasCanonicalizer = 1;
 }
 
-def Ait_ConvolutionOp : Ait_Op<"convolution", [Pure]> {
+def Ait_ConvolutionOp : Ait_Op<"convolution", [Pure, DeclareOpInterfaceMethods<Ait_Contraction>]> {
   let summary = "two-dimensional convolution without bias (aten::convolution)";
   let description = [{
     The filter is [O, I / groups, KH, KW] ([I, O / groups, KH, KW] when
@@ -208,7 +209,7 @@ def Ait_ConvolutionOp : Ait_Op<"convolution", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Ait_AttentionOp : Ait_Op<"attention", [Pure]> {
+def Ait_AttentionOp : Ait_Op<"attention", [Pure, DeclareOpInterfaceMethods<Ait_Contraction>]> {
   let summary = "softmax(q k^T * scale + mask) v (aten::scaled_dot_product_attention)";
   let description = [{
     q is [..., T, D], k [..., S, D], v [..., S, E], mask broadcastable (by
@@ -224,7 +225,7 @@ def Ait_AttentionOp : Ait_Op<"attention", [Pure]> {
 
 //===-- Windows ----------------------------------------------------------===//
 
-class Ait_Pool2dOp<string mnemonic, dag extra> : Ait_Op<mnemonic, [Pure]> {
+class Ait_Pool2dOp<string mnemonic, dag extra> : Ait_Op<mnemonic, [Pure, Ait_Window]> {
   let arguments = !con((ins Ait_Tensor:$input, DenseI64ArrayAttr:$kernel_size,
                        DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$padding), extra,
                        (ins UnitAttr:$channels_last));
@@ -244,7 +245,7 @@ def Ait_AvgPool2dOp : Ait_Pool2dOp<"avg_pool2d", (ins BoolAttr:$count_include_pa
   let summary = "mean of each window; axes as ait.convolution's; ceil_mode shows in the result's sizes";
 }
 
-def Ait_UpsampleNearest2dOp : Ait_Op<"upsample_nearest2d", [Pure]> {
+def Ait_UpsampleNearest2dOp : Ait_Op<"upsample_nearest2d", [Pure, Ait_Movement]> {
   let summary = "nearest neighbour: source = floor(target * scale); axes as ait.convolution's";
   let arguments = (ins Ait_Tensor:$input, F64Attr:$scale_h, F64Attr:$scale_w, UnitAttr:$channels_last);
   let results = (outs Ait_Tensor:$result);
@@ -252,7 +253,7 @@ def Ait_UpsampleNearest2dOp : Ait_Op<"upsample_nearest2d", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Ait_UpsampleBilinear2dOp : Ait_Op<"upsample_bilinear2d", [Pure]> {
+def Ait_UpsampleBilinear2dOp : Ait_Op<"upsample_bilinear2d", [Pure, Ait_Window]> {
   let summary = "bilinear interpolation; axes as ait.convolution's";
   let arguments = (ins Ait_Tensor:$input, F64Attr:$scale_h, F64Attr:$scale_w, BoolAttr:$align_corners, UnitAttr:$channels_last);
   let results = (outs Ait_Tensor:$result);
@@ -309,12 +310,12 @@ def Ait_YieldOp : Ait_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["K
 def Ait_KernelOp : Ait_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "operations computed in one launch, in registers and cache";
   let description = [{
-    Made by fusion. `kind` is the schedule family: "loop" (pointwise,
-    reductions, normalisations, data movement), "matmul", "convolution" or
-    "attention" (one contraction with pointwise operations after it).
-    `outline-kernels` turns each into a function and an ait.launch.
+    Made by fusion. `kind` is the schedule family: loop (pointwise, reductions,
+    normalisations, data movement), matmul, convolution or attention (one
+    contraction with pointwise operations after it). `ait-outline-kernels` turns
+    each into a function and an ait.launch.
   }];
-  let arguments = (ins Variadic<Ait_Tensor>:$inputs, StrAttr:$kind,
+  let arguments = (ins Variadic<Ait_Tensor>:$inputs, Ait_KernelKindAttr:$kind,
                        DefaultValuedAttr<StrAttr, "\"\"">:$name);
   let results = (outs Variadic<Ait_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
@@ -327,11 +328,9 @@ def Ait_KernelOp : Ait_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlockImplici
 def Ait_LaunchOp : Ait_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs an outlined kernel";
   let description = [{
-    `kernel` is a private func.func of the module with the attributes ait.kind
-    (as ait.kernel's), ait.implementation ("generated" or a library's name) and
-    ait.config (a dictionary, the schedule's parameters). `check_locations` are
-    the TorchScript sources of its checks, by their number: launches of one
-    kernel differ in them.
+    `kernel` is a private func.func of the module with the attributes of
+    KernelAttributes.h. `check_locations` are the TorchScript sources of its
+    checks, by their number: launches of one kernel differ in them.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Ait_Tensor>:$inputs,
                        OptionalAttr<StrArrayAttr>:$check_locations);

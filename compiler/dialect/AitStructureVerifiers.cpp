@@ -222,11 +222,6 @@ LogicalResult AttentionOp::verify() {
 }
 
 LogicalResult KernelOp::verify() {
-  if (!llvm::is_contained({"loop", "matmul", "convolution", "attention"},
-                          getKind()))
-    return emitOpError("kind '")
-           << getKind()
-           << "' is none of loop, matmul, convolution and attention";
   Block &body = getBody().front();
   if (body.getArgumentTypes() != getInputs().getTypes())
     return emitOpError("block arguments differ from the inputs in type");

@@ -76,8 +76,9 @@ func.func @convolution_size(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
 // -----
 
 func.func @unknown_kind(%x: tensor<4xf32>) -> tensor<4xf32> {
-  // expected-error @+1 {{kind 'magic' is none of}}
-  %0 = ait.kernel "magic"(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+2 {{to be one of: loop, matmul, convolution, attention}}
+  // expected-error @+1 {{failed to parse Ait_KernelKindAttr parameter 'value'}}
+  %0 = ait.kernel <magic>(%x) : (tensor<4xf32>) -> tensor<4xf32> {
   ^bb0(%a: tensor<4xf32>):
     ait.yield %a : tensor<4xf32>
   }
@@ -115,3 +116,34 @@ func.func @divisor_from_end(%x: tensor<4xi64>) -> tensor<4xi64> {
   %0 = ait.check %x {from_end, operator_name = "aten::fmod"} : tensor<4xi64>
   return %0 : tensor<4xi64>
 }
+
+// -----
+
+// expected-error @+1 {{needs #ait.kind<loop>, <matmul>, <convolution> or <attention> as ait.kind, not "loop"}}
+func.func private @kind_as_text(%x: tensor<4xf32>) -> tensor<4xf32> attributes {ait.kind = "loop"} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{has the attribute 'ait.knid', which the dialect ait does not know}}
+func.func private @unknown_attribute(%x: tensor<4xf32>) -> tensor<4xf32> attributes {ait.knid = #ait.kind<loop>} {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{argument 0 has the attribute 'ait.const', which the dialect ait does not know}}
+func.func private @unknown_argument_attribute(%x: tensor<4xf32> {ait.const}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{matmul_panels needs at least 1 as block_columns, not 0}}
+func.func private @no_panels(%x: tensor<4xf32>) attributes {ait.packings = [#ait.packing<argument = 0, layout = matmul_panels>]}
+
+// -----
+
+// expected-error @+1 {{only matrices are transposed, not depthwise}}
+func.func private @transposed_filter(%x: tensor<4xf32>) attributes {ait.packings = [#ait.packing<argument = 0, layout = depthwise, transposed = true>]}

@@ -15,7 +15,7 @@
 #include "compiler/candidates/GenerateCandidates.h"
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/KernelCompiler.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/driver/QuantizeLayers.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/PlanBuilder.h"
@@ -112,7 +112,7 @@ std::vector<Kernel> collectKernels(ModuleOp module) {
   std::vector<Kernel> kernels;
   llvm::StringMap<size_t> numbers;
   for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr("ait.kind")) {
+    if (ait::isKernel(function)) {
       numbers[function.getSymName()] = kernels.size();
       kernels.emplace_back().function = function;
     }
@@ -129,16 +129,12 @@ std::vector<Kernel> collectKernels(ModuleOp module) {
           return predicate(launch.getInputs()[i]);
         });
       };
-      // Constants of the pool alone can also be packed.
-      const char *name = nullptr;
       if (every([](Value input) {
             return input.getDefiningOp<ait::ConstantOp>() != nullptr;
           }))
-        name = "ait.constant";
+        ait::setKnownAt(kernel.function, i, ait::KnownAt::Load);
       else if (every([&](Value input) { return known.contains(input); }))
-        name = "ait.initialized";
-      if (name)
-        kernel.function.setArgAttr(i, name, UnitAttr::get(module.getContext()));
+        ait::setKnownAt(kernel.function, i, ait::KnownAt::Initialization);
     }
   return kernels;
 }
@@ -188,9 +184,7 @@ private:
   func::FuncOp mainFunction() {
     return module.lookupSymbol<func::FuncOp>("main");
   }
-  ArrayAttr symbols() {
-    return module->getAttrOfType<ArrayAttr>("ait.symbols");
-  }
+  ArrayAttr symbols() { return ait::getModuleSymbols(module); }
 
   ModuleOp module;
   absl::Span<const ConstantTensor> constants;

@@ -2,6 +2,7 @@
 #include "compiler/fusion/FormKernels.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/fusion/Grouping.h"
 #include "compiler/fusion/Passes.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
@@ -25,7 +26,7 @@ namespace {
 class KernelRegionWriter {
 public:
   KernelRegionWriter(const KernelGraph &graph, ArrayRef<Operation *> operations,
-                     StringRef kind)
+                     KernelKind kind)
       : graph(graph), operations(operations), kind(kind),
         members(operations.begin(), operations.end()) {}
 
@@ -48,9 +49,9 @@ public:
     SmallVector<Location> locations = llvm::map_to_vector(
         operations, [](Operation *op) { return op->getLoc(); });
     OpBuilder builder(last);
-    auto kernel = KernelOp::create(
-        builder, builder.getFusedLoc(locations), ValueRange(results).getTypes(),
-        inputs.getArrayRef(), builder.getStringAttr(kind), StringAttr());
+    auto kernel = KernelOp::create(builder, builder.getFusedLoc(locations),
+                                   ValueRange(results).getTypes(),
+                                   inputs.getArrayRef(), kind);
     Block *body = builder.createBlock(&kernel.getBody());
     IRMapping mapping;
     for (Value input : inputs)
@@ -116,7 +117,7 @@ private:
 
   const KernelGraph &graph;
   ArrayRef<Operation *> operations;
-  StringRef kind;
+  KernelKind kind;
   llvm::SmallPtrSet<Operation *, 16> members;
   llvm::SmallSetVector<Operation *, 8> recomputed;
   llvm::SmallSetVector<Value, 8> inputs;
@@ -136,7 +137,7 @@ void buildRemaining(const KernelGraph &graph, Block &block) {
   }
   for (Operation *op : remaining) {
     if (!op->use_empty())
-      KernelRegionWriter(graph, op, "loop").build();
+      KernelRegionWriter(graph, op, KernelKind::Loop).build();
     op->erase();
   }
 }
@@ -149,7 +150,7 @@ struct FormKernels : impl::FormKernelsBase<FormKernels> {
   void runOnOperation() override {
     func::FuncOp function = getOperation();
     // Outlined kernels are functions too.
-    if (function.isExternal() || function->hasAttr("ait.kind"))
+    if (function.isExternal() || isKernel(function))
       return;
     Block &block = function.getBody().front();
     auto report = [&](Operation *op, StringRef reason) {

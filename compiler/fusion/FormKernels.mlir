@@ -13,7 +13,7 @@ func.func @feed_forward(%x: tensor<?x64xf32, #t>) -> tensor<?x64xf32, #t> {
   %b1 = ait.constant 1 : tensor<64xf32>
   %w2 = ait.constant 2 : tensor<64x64xf32>
   %b2 = ait.constant 3 : tensor<64xf32>
-  // CHECK: %[[H:.*]] = ait.kernel "matmul"(%arg0, %[[W1]], %[[B1]])
+  // CHECK: %[[H:.*]] = ait.kernel <matmul>(%arg0, %[[W1]], %[[B1]])
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: ait.matmul
   // CHECK-NEXT: ait.expand
@@ -24,7 +24,7 @@ func.func @feed_forward(%x: tensor<?x64xf32, #t>) -> tensor<?x64xf32, #t> {
   %1 = ait.expand %b1 : tensor<64xf32> -> tensor<?x64xf32, #t>
   %2 = ait.add %0, %1 : tensor<?x64xf32, #t>
   %3 = ait.gelu %2 : tensor<?x64xf32, #t>
-  // CHECK: %[[S:.*]] = ait.kernel "matmul"(%[[H]], {{.*}}, %arg0)
+  // CHECK: %[[S:.*]] = ait.kernel <matmul>(%[[H]], {{.*}}, %arg0)
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: ait.matmul
   // CHECK-NEXT: ait.expand
@@ -35,7 +35,7 @@ func.func @feed_forward(%x: tensor<?x64xf32, #t>) -> tensor<?x64xf32, #t> {
   %5 = ait.expand %b2 : tensor<64xf32> -> tensor<?x64xf32, #t>
   %6 = ait.add %4, %5 : tensor<?x64xf32, #t>
   %7 = ait.add %6, %x : tensor<?x64xf32, #t>
-  // CHECK: %[[N:.*]] = ait.kernel "loop"(%[[S]])
+  // CHECK: %[[N:.*]] = ait.kernel <loop>(%[[S]])
   // CHECK-NOT: ait.kernel
   // CHECK: ait.yield
   // CHECK-NEXT: }
@@ -56,7 +56,7 @@ func.func @feed_forward(%x: tensor<?x64xf32, #t>) -> tensor<?x64xf32, #t> {
 // An activation that forks and joins (x * sigmoid(x)) is an epilogue as well.
 // CHECK-LABEL: func @forked_epilogue
 func.func @forked_epilogue(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
-  // CHECK-NEXT: %[[K:.*]] = ait.kernel "matmul"
+  // CHECK-NEXT: %[[K:.*]] = ait.kernel <matmul>
   // CHECK: ait.sigmoid
   // CHECK-NEXT: ait.mul
   // CHECK-NEXT: ait.yield
@@ -71,11 +71,11 @@ func.func @forked_epilogue(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8
 // The contraction's own value is needed too: the relu is a loop of its own.
 // CHECK-LABEL: func @second_reader
 func.func @second_reader(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
-  // CHECK: ait.kernel "matmul"
+  // CHECK: ait.kernel <matmul>
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: ait.matmul
   // CHECK-NEXT: ait.yield
-  // CHECK: ait.kernel "loop"
+  // CHECK: ait.kernel <loop>
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: ait.relu
   %0 = ait.matmul %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
@@ -87,7 +87,7 @@ func.func @second_reader(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x
 // CHECK-LABEL: func @epilogue_through_reshape
 func.func @epilogue_through_reshape(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>, %r: tensor<2x3x8xf32>) -> tensor<2x3x8xf32> {
   // CHECK: %[[R:.*]] = ait.reshape %arg3 : tensor<2x3x8xf32> -> tensor<6x8xf32>
-  // CHECK: %[[K:.*]] = ait.kernel "matmul"(%arg0, %arg1, %arg2, %[[R]])
+  // CHECK: %[[K:.*]] = ait.kernel <matmul>(%arg0, %arg1, %arg2, %[[R]])
   // CHECK: ait.expand {{.*}} : tensor<8xf32> -> tensor<6x8xf32>
   // CHECK: %[[O:.*]] = ait.reshape %[[K]] : tensor<6x8xf32> -> tensor<2x3x8xf32>
   // CHECK: return %[[O]]
@@ -103,9 +103,9 @@ func.func @epilogue_through_reshape(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>, %b
 // the positions: no epilogue.
 // CHECK-LABEL: func @broadcast_over_merged_axis
 func.func @broadcast_over_merged_axis(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>, %p: tensor<3x8xf32>) -> tensor<2x3x8xf32> {
-  // CHECK: ait.kernel "matmul"
+  // CHECK: ait.kernel <matmul>
   // CHECK: ait.reshape
-  // CHECK: ait.kernel "loop"
+  // CHECK: ait.kernel <loop>
   // CHECK: ait.add
   %0 = ait.matmul %x, %w : (tensor<6x8xf32>, tensor<8x8xf32>) -> tensor<6x8xf32>
   %1 = ait.reshape %0 : tensor<6x8xf32> -> tensor<2x3x8xf32>
@@ -117,7 +117,7 @@ func.func @broadcast_over_merged_axis(%x: tensor<6x8xf32>, %w: tensor<8x8xf32>, 
 // Heads are read and written through strides.
 // CHECK-LABEL: func @attention_views
 func.func @attention_views(%q: tensor<2x5x3x4xf32>, %kv: tensor<2x7x6x4xf32>, %m: tensor<2x1x1x7xf32>) -> tensor<2x5x12xf32> {
-  // CHECK-NEXT: %[[A:.*]] = ait.kernel "attention"(%arg0, %arg1, %arg2)
+  // CHECK-NEXT: %[[A:.*]] = ait.kernel <attention>(%arg0, %arg1, %arg2)
   // CHECK-SAME: -> tensor<2x5x3x4xf32>
   // CHECK: %[[R:.*]] = ait.reshape %[[A]]
   // CHECK-NEXT: return %[[R]]
@@ -136,11 +136,11 @@ func.func @attention_views(%q: tensor<2x5x3x4xf32>, %kv: tensor<2x7x6x4xf32>, %m
 // Reductions over other axes are another kernel.
 // CHECK-LABEL: func @two_axes
 func.func @two_axes(%x: tensor<4x8xf32>) -> tensor<1x1xf32> {
-  // CHECK: ait.kernel "loop"
+  // CHECK: ait.kernel <loop>
   // CHECK: ait.exp
   // CHECK-NEXT: ait.sum
   // CHECK-NEXT: ait.yield
-  // CHECK: ait.kernel "loop"
+  // CHECK: ait.kernel <loop>
   // CHECK: ait.amax
   %0 = ait.exp %x : tensor<4x8xf32>
   %1 = ait.sum %0 {dims = array<i64: 1>} : tensor<4x8xf32> -> tensor<4x1xf32>
@@ -151,11 +151,11 @@ func.func @two_axes(%x: tensor<4x8xf32>) -> tensor<1x1xf32> {
 // Fusing exp, sum and div around the matmul would make a cycle.
 // CHECK-LABEL: func @no_cycle
 func.func @no_cycle(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
-  // CHECK: ait.kernel "loop"
+  // CHECK: ait.kernel <loop>
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: ait.exp
   // CHECK-NEXT: ait.yield
-  // CHECK: ait.kernel "matmul"
+  // CHECK: ait.kernel <matmul>
   // CHECK: ait.matmul
   // CHECK-NEXT: ait.add
   // CHECK-NEXT: ait.yield
@@ -169,7 +169,7 @@ func.func @no_cycle(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32>
 // is not. The rotated half of a rotary embedding is one kernel.
 // CHECK-LABEL: func @rotary
 func.func @rotary(%x: tensor<2x5x3x8xf32>, %c: tensor<5x8xf32>, %s: tensor<5x8xf32>) -> tensor<2x3x5x8xf32> {
-  // CHECK-NEXT: %[[K:.*]] = ait.kernel "loop"(%arg0, %arg1, %arg2)
+  // CHECK-NEXT: %[[K:.*]] = ait.kernel <loop>(%arg0, %arg1, %arg2)
   // CHECK: return %[[K]]
   %0 = ait.permute %x {permutation = array<i64: 0, 2, 1, 3>} : tensor<2x5x3x8xf32> -> tensor<2x3x5x8xf32>
   %1 = ait.expand %c : tensor<5x8xf32> -> tensor<2x3x5x8xf32>
@@ -187,10 +187,10 @@ func.func @rotary(%x: tensor<2x5x3x8xf32>, %c: tensor<5x8xf32>, %s: tensor<5x8xf
 
 // CHECK-LABEL: func @costly_indexed_read
 func.func @costly_indexed_read(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
-  // CHECK: ait.kernel "loop"
+  // CHECK: ait.kernel <loop>
   // CHECK: ait.exp
   // CHECK-NEXT: ait.yield
-  // CHECK: ait.kernel "loop"
+  // CHECK: ait.kernel <loop>
   // CHECK: ait.permute
   %0 = ait.exp %x : tensor<4x8xf32>
   %1 = ait.permute %0 {permutation = array<i64: 1, 0>} : tensor<4x8xf32> -> tensor<8x4xf32>
@@ -203,10 +203,10 @@ func.func @costly_indexed_read(%x: tensor<4x8xf32>) -> tensor<8x4xf32> {
 func.func @constants(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
   // CHECK: %[[C:.*]] = ait.constant 0
   // CHECK: %[[B:.*]] = ait.constant 1
-  // CHECK: %[[E:.*]] = ait.kernel "loop"(%[[C]])
+  // CHECK: %[[E:.*]] = ait.kernel <loop>(%[[C]])
   // CHECK: ait.exp
   // CHECK-NEXT: ait.yield
-  // CHECK: ait.kernel "loop"(%arg0, %[[E]], %[[B]])
+  // CHECK: ait.kernel <loop>(%arg0, %[[E]], %[[B]])
   // CHECK: ait.convert
   // CHECK: ait.yield
   %c = ait.constant 0 : tensor<4x4xf32>
@@ -223,11 +223,11 @@ func.func @constants(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
 // reads, are kernels; fallbacks and reshapes stay.
 // CHECK-LABEL: func @stays
 func.func @stays(%x: tensor<4xf32>, %w: tensor<2x4x4xf32>) -> (tensor<2x4xf32>, tensor<2x1x4xf32>, !ait.opaque) {
-  // CHECK: ait.kernel "loop"(%arg0)
+  // CHECK: ait.kernel <loop>(%arg0)
   // CHECK: ait.expand
   %0 = ait.expand %x : tensor<4xf32> -> tensor<2x4xf32>
   %1 = ait.reshape %0 : tensor<2x4xf32> -> tensor<2x1x4xf32>
-  // CHECK: ait.kernel "matmul"
+  // CHECK: ait.kernel <matmul>
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: ait.matmul
   // CHECK: ait.fallback
@@ -240,7 +240,7 @@ func.func @stays(%x: tensor<4xf32>, %w: tensor<2x4x4xf32>) -> (tensor<2x4xf32>, 
 // CHECK-LABEL: func @grouped_query_keys
 func.func @grouped_query_keys(%q: tensor<2x6x5x4xf32>, %k: tensor<2x7x3x4xf32>) -> tensor<2x6x5x7xf32> {
   // CHECK: ait.reshape %arg1 : tensor<2x7x3x4xf32> -> tensor<2x7x3x1x4xf32>
-  // CHECK-NEXT: ait.kernel "matmul"
+  // CHECK-NEXT: ait.kernel <matmul>
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: ait.permute
   // CHECK-NEXT: ait.expand
@@ -261,10 +261,10 @@ func.func @grouped_query_keys(%q: tensor<2x6x5x4xf32>, %k: tensor<2x7x3x4xf32>) 
 // widen what it writes, but may compute wider in between.
 // CHECK-LABEL: func @widening
 func.func @widening(%x: tensor<8x8xbf16>, %w: tensor<8x8xbf16>) -> tensor<8x1xf32> {
-  // CHECK-NEXT: ait.kernel "matmul"
+  // CHECK-NEXT: ait.kernel <matmul>
   // CHECK-SAME: -> tensor<8x8xbf16>
   // CHECK: ait.silu {{.*}} : tensor<8x8xf32>
-  // CHECK: ait.kernel "loop"
+  // CHECK: ait.kernel <loop>
   // CHECK: ait.convert
   // CHECK: ait.mean
   %0 = ait.matmul %x, %w : (tensor<8x8xbf16>, tensor<8x8xbf16>) -> tensor<8x8xbf16>
@@ -279,9 +279,9 @@ func.func @widening(%x: tensor<8x8xbf16>, %w: tensor<8x8xbf16>) -> tensor<8x1xf3
 // A view with another reader is a copy.
 // CHECK-LABEL: func @views_in_memory
 func.func @views_in_memory(%q: tensor<6x5x8xf32>, %k: tensor<7x6x8xf32>) -> (tensor<6x5x7xf32>, tensor<6x7x8xf32>) {
-  // CHECK: ait.kernel "loop"
+  // CHECK: ait.kernel <loop>
   // CHECK: ait.permute
-  // CHECK: ait.kernel "matmul"
+  // CHECK: ait.kernel <matmul>
   // CHECK-NEXT: ^bb0
   // CHECK-NEXT: ait.matmul
   %0 = ait.permute %k {permutation = array<i64: 1, 0, 2>} : tensor<7x6x8xf32> -> tensor<6x7x8xf32>
@@ -291,9 +291,9 @@ func.func @views_in_memory(%q: tensor<6x5x8xf32>, %k: tensor<7x6x8xf32>) -> (ten
 
 // Rows made of pieces of 8 bytes are copied once.
 // CHECK-LABEL: func @patches
-// CHECK: ait.kernel "loop"
+// CHECK: ait.kernel <loop>
 // CHECK: ait.permute
-// CHECK: ait.kernel "matmul"
+// CHECK: ait.kernel <matmul>
 // CHECK-NOT: ait.permute
 // CHECK: return
 func.func @patches(%x: tensor<1x3x2x4x3x4xf16>, %w: tensor<5x48xf16>) -> tensor<1x6x5xf16> {
@@ -307,10 +307,10 @@ func.func @patches(%x: tensor<1x3x2x4x3x4xf16>, %w: tensor<5x48xf16>) -> tensor<
 // launched for the check alone, and memory holds the unchecked one.
 // CHECK-LABEL: func @checked_index
 // CHECK-SAME: %[[W:[^:]*]]: tensor<10x64xf32>, %[[V:[^:]*]]: tensor<10x48xf32>, %[[I:[^:]*]]: tensor<5xi64>
-// CHECK: ait.kernel "loop"(%[[W]], %[[I]])
+// CHECK: ait.kernel <loop>(%[[W]], %[[I]])
 // CHECK: ait.check
 // CHECK: ait.embedding
-// CHECK: ait.kernel "loop"(%[[V]], %[[I]])
+// CHECK: ait.kernel <loop>(%[[V]], %[[I]])
 // CHECK: ait.check
 // CHECK: ait.embedding
 // CHECK-NOT: ait.kernel
@@ -324,9 +324,9 @@ func.func @checked_index(%w: tensor<10x64xf32>, %v: tensor<10x48xf32>, %i: tenso
 
 // The epilogue of a contraction does not check: a loop after it does.
 // CHECK-LABEL: func @checked_divisor
-// CHECK: ait.kernel "matmul"
+// CHECK: ait.kernel <matmul>
 // CHECK-NOT: ait.check
-// CHECK: ait.kernel "loop"
+// CHECK: ait.kernel <loop>
 // CHECK: ait.check
 // CHECK: ait.remainder
 func.func @checked_divisor(%a: tensor<4x8xi64>, %b: tensor<8x4xi64>, %d: tensor<4x4xi64>) -> tensor<4x4xi64> {

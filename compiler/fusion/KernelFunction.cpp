@@ -1,5 +1,6 @@
 #include "compiler/fusion/KernelFunction.h"
 
+#include "compiler/dialect/KernelAttributes.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -10,12 +11,11 @@ namespace aitune {
 
 func::FuncOp createKernelFunction(OpBuilder &builder, Location location,
                                   llvm::StringRef name, FunctionType type,
-                                  llvm::StringRef kind) {
+                                  ait::KernelKind kind) {
   auto function = func::FuncOp::create(builder, location, name, type);
   function.setPrivate();
-  function->setAttr("ait.kind", builder.getStringAttr(kind));
-  function->setAttr("ait.implementation", builder.getStringAttr("generated"));
-  function->setAttr("ait.config", builder.getDictionaryAttr({}));
+  ait::setKernelKind(function, kind);
+  ait::setScheduleConfig(function, builder.getDictionaryAttr({}));
   return function;
 }
 

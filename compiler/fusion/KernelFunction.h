@@ -2,6 +2,7 @@
 #ifndef AITUNE_COMPILER_FUSION_KERNELFUNCTION_H
 #define AITUNE_COMPILER_FUSION_KERNELFUNCTION_H
 
+#include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 
@@ -10,12 +11,12 @@
 namespace aitune {
 
 /// A private function without a body at `builder`'s insertion point: a kernel
-/// of `kind` (ait.kind) that code is generated for with the default schedule.
+/// of `kind` that code is generated for with the default schedule.
 mlir::func::FuncOp createKernelFunction(mlir::OpBuilder &builder,
                                         mlir::Location location,
                                         llvm::StringRef name,
                                         mlir::FunctionType type,
-                                        llvm::StringRef kind);
+                                        mlir::ait::KernelKind kind);
 
 /// The TorchScript source that a location is of, as "model.py:12"; empty if it
 /// names none.

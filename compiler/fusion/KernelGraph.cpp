@@ -1,10 +1,8 @@
 #include "compiler/fusion/KernelGraph.h"
 
-#include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ReshapedSizes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::ait;
@@ -30,34 +28,19 @@ bool isRecomputed(Operation *op) {
   return false;
 }
 
-bool isContraction(Operation *op) {
-  return isa<MatmulOp, ConvolutionOp, AttentionOp>(op);
-}
-
-bool isMovement(Operation *op) {
-  return isa<PermuteOp, SliceOp, ConcatOp, PadOp, SliceScatterOp, EmbeddingOp,
-             IndexSelectOp, GatherOp, FlipOp, MaxPool2dOp, AvgPool2dOp,
-             UpsampleNearest2dOp, UpsampleBilinear2dOp>(op);
-}
-
-bool isCheapPointwise(Operation *op) {
-  return isa<AbsOp, NegOp, FloorOp, CeilOp, RoundOp, TruncOp, ReluOp, ClampOp,
-             ConvertOp, LogicalNotOp, BitwiseNotOp, IsNanOp, AddOp, SubOp,
-             MulOp, MaximumOp, MinimumOp, BitwiseAndOp, BitwiseOrOp,
-             BitwiseXorOp, EqOp, NeOp, LtOp, LeOp, GtOp, GeOp, WhereOp>(op);
+bool isReadThroughIndex(Operation *op) {
+  return isWindow(op) ||
+         (isMovement(op) && !isa<ReshapeOp>(op) && !isRecomputed(op));
 }
 
 bool isFusable(Operation *op) {
-  return isPointwise(op) || isReduction(op) || isMovement(op) ||
+  return isPointwise(op) || isReduction(op) || isReadThroughIndex(op) ||
          isContraction(op) || isRecomputed(op) || isa<CumsumOp>(op);
 }
 
-static StringRef getKind(Operation *op) {
-  return llvm::TypeSwitch<Operation *, StringRef>(op)
-      .Case([](MatmulOp) { return "matmul"; })
-      .Case([](ConvolutionOp) { return "convolution"; })
-      .Case([](AttentionOp) { return "attention"; })
-      .Default([](Operation *) { return "loop"; });
+static KernelKind getKind(Operation *op) {
+  auto contraction = dyn_cast<Contraction>(op);
+  return contraction ? contraction.getKernelKind() : KernelKind::Loop;
 }
 
 /// Whether `op` gives the same each time, knowing which operations before it
@@ -75,12 +58,9 @@ computesConstant(Operation *op,
          });
 }
 
-/// Whether `use` reads a matrix that a contraction's kernel takes through
-/// strides. Masks are read element by element.
 static bool isStridedRead(OpOperand &use) {
-  if (auto attention = dyn_cast<AttentionOp>(use.getOwner()))
-    return use.get() != attention.getMask();
-  return isa<MatmulOp>(use.getOwner());
+  auto contraction = dyn_cast<Contraction>(use.getOwner());
+  return contraction && contraction.isReadThroughStrides(use);
 }
 
 /// A reshape that splits no axis of size > 1: strides survive it.

@@ -8,6 +8,7 @@
 #ifndef AITUNE_COMPILER_FUSION_KERNELGRAPH_H
 #define AITUNE_COMPILER_FUSION_KERNELGRAPH_H
 
+#include "compiler/dialect/Ait.h"
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
 #include "llvm/ADT/DenseMap.h"
@@ -28,16 +29,10 @@ using RejectFunction =
 /// from memory.
 bool isRecomputed(mlir::Operation *op);
 
-/// Whether `op` does arithmetic worth a kernel of kind matmul, convolution or
-/// attention.
-bool isContraction(mlir::Operation *op);
-
-/// Whether `op` only picks elements (permute, slice, gather, pool, ...): part
-/// of a loop kernel as an index computation.
-bool isMovement(mlir::Operation *op);
-
-/// Whether computing `op` again for every read costs next to nothing.
-bool isCheapPointwise(mlir::Operation *op);
+/// Whether a loop kernel reads the operands of `op` at other places than the
+/// one that it computes: data movement and windows, but for reshapes, which
+/// stay outside of kernels, and what is recomputed anyway.
+bool isReadThroughIndex(mlir::Operation *op);
 
 /// Whether `op` can be in a kernel at all. The others (constants, reshapes,
 /// fallbacks, launches, terminators) stay in the block.
@@ -47,7 +42,7 @@ class KernelGraph {
 public:
   using GroupId = unsigned;
   struct Group {
-    llvm::StringRef kind; ///< "loop" or the root's kind
+    mlir::ait::KernelKind kind; ///< Loop, or the contraction's
     /// In block order.
     llvm::SmallVector<mlir::Operation *> operations;
   };

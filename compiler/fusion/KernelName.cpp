@@ -50,7 +50,7 @@ std::string aitune::describeKernel(Block &body) {
   auto name = [](Operation &op) { return op.getName().stripDialect(); };
   // What decides the time comes first, what surrounds it after.
   for (Operation &op : body)
-    if (isa<MatmulOp, ConvolutionOp, AttentionOp>(op))
+    if (isContraction(&op))
       addWord(name(op));
   if (!composite.empty())
     addWord(composite);

@@ -35,7 +35,7 @@ private:
   /// tells why the neighbours stay apart.
   bool mergeOneProducer(KernelGraph::GroupId consumer,
                         const RejectFunction *report) {
-    if (graph[consumer].kind != "loop")
+    if (graph[consumer].kind != KernelKind::Loop)
       return false;
     for (KernelGraph::GroupId producer : findProducers(consumer)) {
       std::string reason = explainNo(producer, consumer);
@@ -82,8 +82,8 @@ private:
                         KernelGraph::GroupId consumer) const {
     const KernelGraph::Group &first = graph[producer];
     const KernelGraph::Group &second = graph[consumer];
-    if (first.kind != "loop")
-      return ("follows a " + first.kind +
+    if (first.kind != KernelKind::Loop)
+      return ("follows a " + stringifyKernelKind(first.kind) +
               " kernel that could not take it as an epilogue")
           .str();
     if (graph.isConstantOnly(first.operations.front()) !=

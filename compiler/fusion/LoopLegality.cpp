@@ -81,7 +81,8 @@ private:
       bool readThroughIndex = false, readInPlace = false;
       for (Value result : op->getResults()) {
         forEachReader(result, [&](Operation *reader) {
-          (isMovement(reader) || reads.contains(reader) || isa<CumsumOp>(reader)
+          (isReadThroughIndex(reader) || reads.contains(reader) ||
+                   isa<CumsumOp>(reader)
                ? readThroughIndex
                : readInPlace) = true;
         });
@@ -91,8 +92,7 @@ private:
         continue;
       if (readInPlace)
         return reject(op, "its value is read in order and through an index");
-      if (isa<MaxPool2dOp, AvgPool2dOp, UpsampleBilinear2dOp>(op) ||
-          !(isMovement(op) || isCheapPointwise(op)))
+      if (isWindow(op) || !(isReadThroughIndex(op) || isCheapPointwise(op)))
         return reject(op, "too costly to compute again at each indexed read");
       reads.insert(op);
     }
@@ -184,7 +184,7 @@ private:
           return reject(op, "reduces part of the domain");
         continue;
       }
-      if (!isCheapPointwise(op) && !isMovement(op))
+      if (!isCheapPointwise(op) && !isReadThroughIndex(op))
         return reject(op, "broadcasting would repeat it");
       for (Value result : op->getResults())
         if (escapes(result))

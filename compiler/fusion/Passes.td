@@ -22,7 +22,7 @@ def OutlineKernels : Pass<"ait-outline-kernels", "mlir::ModuleOp"> {
   let summary = "turns ait.kernel regions into functions, so that identical ones compile once";
   let description = [{
     Each ait.kernel of @main becomes a private func.func with the attributes
-    ait.kind, ait.implementation and ait.config, and an ait.launch of it.
+    ait.kind and ait.config, and an ait.launch of it.
     Kernels with equal bodies (locations aside) share one function. The
     function is named after its costly operations, such as matmul_gelu_0.
   }];

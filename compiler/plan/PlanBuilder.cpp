@@ -3,8 +3,8 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ElementTypes.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "compiler/fusion/KernelFunction.h"
 #include "runtime/plan/plan.h"
@@ -179,7 +179,8 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
         if (check.number() < static_cast<int>(sources.size()))
           check.set_location(cast<StringAttr>(sources[check.number()]).str());
     if (call.kind().empty())
-      call.set_kind(kernel->getAttrOfType<StringAttr>("ait.kind").str());
+      call.set_kind(
+          ait::stringifyKernelKind(*ait::getKernelKind(kernel)).str());
     call.set_implementation(implementation.name);
   }
   return absl::OkStatus();
@@ -294,49 +295,47 @@ TensorTypeProto toProto(RankedTensorType type) {
   return proto;
 }
 
+static PackingProto::Kind getPackingKind(ait::PackingAttr packing) {
+  const bool inGroups = packing.getStepsTogether() > 1;
+  switch (packing.getLayout()) {
+  case ait::PackedLayout::MatmulPanels:
+    return inGroups ? PackingProto::MATMUL_PANELS_BF16_PAIRS
+                    : PackingProto::MATMUL_PANELS;
+  case ait::PackedLayout::ConvolutionPanels:
+    return inGroups ? PackingProto::CONVOLUTION_PANELS_BF16_PAIRS
+                    : PackingProto::CONVOLUTION_PANELS;
+  case ait::PackedLayout::Depthwise:
+    return PackingProto::DEPTHWISE;
+  case ait::PackedLayout::Winograd2x2:
+    return PackingProto::WINOGRAD_2X2;
+  case ait::PackedLayout::Winograd4x4:
+    return PackingProto::WINOGRAD_4X4;
+  }
+  llvm_unreachable("all layouts are listed");
+}
+
+PackingProto toProto(ait::PackingAttr packing) {
+  PackingProto proto;
+  proto.set_kind(getPackingKind(packing));
+  proto.set_block_n(packing.getBlockColumns());
+  proto.set_transposed(packing.getTransposed());
+  return proto;
+}
+
 AffineExpr countFlops(func::FuncOp kernel) {
   AffineExpr total = getAffineConstantExpr(0, kernel.getContext());
-  auto sizes = [](Value value, int fromEnd) {
-    auto type = cast<RankedTensorType>(value.getType());
-    return ait::getSymbolicSizes(type)[type.getRank() - fromEnd];
-  };
   for (Operation &op : kernel.getBody().front()) {
     if (op.getNumResults() != 1)
       continue;
-    AffineExpr elements =
-        ait::getElementCount(cast<RankedTensorType>(op.getResult(0).getType()));
-    AffineExpr flops =
-        llvm::TypeSwitch<Operation *, AffineExpr>(&op)
-            .Case([&](ait::MatmulOp matmul) {
-              return elements *
-                     sizes(matmul.getLhs(), matmul.getTransposeLhs() ? 2 : 1) *
-                     2;
-            })
-            .Case([&](ait::ConvolutionOp convolution) {
-              auto filter =
-                  cast<RankedTensorType>(convolution.getFilter().getType())
-                      .getShape();
-              if (convolution.getTransposed())
-                return ait::getElementCount(cast<RankedTensorType>(
-                           convolution.getInput().getType())) *
-                       (2 * filter[1] * filter[2] * filter[3]);
-              return elements * (2 * filter[1] * filter[2] * filter[3]);
-            })
-            .Case([&](ait::AttentionOp attention) {
-              AffineExpr depth = sizes(attention.getQuery(), 1) +
-                                 sizes(attention.getValue(), 1);
-              AffineExpr rows =
-                  elements.floorDiv(sizes(attention.getValue(), 1));
-              return rows * sizes(attention.getKey(), 2) * depth * 2;
-            })
-            .Default([&](Operation *other) {
-              if (ait::isReduction(other))
-                return ait::getElementCount(
-                    cast<RankedTensorType>(other->getOperand(0).getType()));
-              return ait::isPointwise(other)
-                         ? elements
-                         : getAffineConstantExpr(0, other->getContext());
-            });
+    AffineExpr flops = getAffineConstantExpr(0, kernel.getContext());
+    if (auto contraction = dyn_cast<ait::Contraction>(op))
+      flops = contraction.countFlops();
+    else if (ait::isReduction(&op))
+      flops = ait::getElementCount(
+          cast<RankedTensorType>(op.getOperand(0).getType()));
+    else if (ait::isPointwise(&op))
+      flops = ait::getElementCount(
+          cast<RankedTensorType>(op.getResult(0).getType()));
     total = total + flops;
   }
   return total;

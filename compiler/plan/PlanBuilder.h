@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "compiler/dialect/Ait.h"
 #include "compiler/plan/KernelImplementation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -38,6 +39,11 @@ llvm::DenseSet<mlir::Value> findKnownAtLoad(mlir::func::FuncOp main);
 
 /// The plan's form of a tensor type.
 TensorTypeProto toProto(mlir::RankedTensorType type);
+
+/// The runtime's name for how a constant is packed (runtime/cpu/pack.h), which
+/// has one for each layout and number of neighbouring steps that a generator
+/// asks for.
+PackingProto toProto(mlir::ait::PackingAttr packing);
 
 /// The floating-point operations of one launch of an outlined kernel: two for
 /// each multiply-add of a matmul, convolution or attention, one for each

@@ -1,6 +1,6 @@
 #include "compiler/plan/PlanBuilder.h"
 
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/plan/plan.h"
 #include "gmock/gmock.h"
@@ -23,7 +23,7 @@ protected:
     EXPECT_TRUE(module);
     llvm::StringMap<KernelImplementation> implementations;
     for (auto function : module->getOps<func::FuncOp>()) {
-      if (!function->hasAttr("ait.kind"))
+      if (!mlir::ait::isKernel(function))
         continue;
       KernelImplementation implementation;
       implementation.name = "generated";
@@ -37,8 +37,7 @@ protected:
       implementations[function.getSymName()] = implementation;
     }
     return buildPlan(module->lookupSymbol<func::FuncOp>("main"),
-                     (*module)->getAttrOfType<mlir::ArrayAttr>("ait.symbols"),
-                     implementations);
+                     mlir::ait::getModuleSymbols(*module), implementations);
   }
 
   MLIRContext context;
@@ -46,7 +45,7 @@ protected:
 };
 
 constexpr char kRelu[] = R"(
-func.func private @relu(%x: tensor<4xf32>) -> tensor<4xf32> attributes {ait.kind = "loop"} {
+func.func private @relu(%x: tensor<4xf32>) -> tensor<4xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.relu %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 })";
@@ -101,7 +100,7 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 TEST_F(PlanBuilderTest, AStepOnConstantsAloneIsDoneAtLoad) {
   auto single = build(R"(
-func.func private @multiply(%x: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {ait.kind = "loop"} {
+func.func private @multiply(%x: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.mul %x, %w : tensor<4xf32>
   return %0 : tensor<4xf32>
 }
@@ -184,7 +183,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 TEST_F(PlanBuilderTest, SymbolsAndSizesReachThePlan) {
   auto plan = build(R"(
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 8 : i64, input = 0 : i64, axis = 0 : i64}]} {
-func.func private @relu(%x: tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>) -> tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>> attributes {ait.kind = "loop"} {
+func.func private @relu(%x: tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>) -> tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.relu %x : tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>
   return %0 : tensor<?x4xf32, affine_map<()[s0] -> (s0, 4)>>
 }
@@ -205,7 +204,7 @@ TEST_F(PlanBuilderTest, APartOfAModelReadsItsSymbolsFromItsOwnInputs) {
   auto plan = build(R"(
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 8 : i64, input = 2 : i64, axis = 3 : i64},
                                   {name = "s1", min = 2 : i64, max = 9 : i64, input = 0 : i64, axis = 0 : i64}]} {
-func.func private @relu(%x: tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>> attributes {ait.kind = "loop"} {
+func.func private @relu(%x: tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>) -> tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.relu %x : tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>
   return %0 : tensor<4x?xf32, affine_map<()[s0] -> (4, s0)>>
 }

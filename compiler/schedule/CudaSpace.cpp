@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/gpu/Generate.h"
+#include "compiler/dialect/KernelAttributes.h"
 
 using namespace mlir;
 
@@ -14,8 +15,9 @@ listCudaSpace(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
       listCudaSchedules(kernel, symbols, target);
   if (!schedules.ok())
     return schedules.status();
+  const std::optional<ait::KernelKind> known = ait::getKernelKind(kernel);
   const std::string kind =
-      kernel->getAttrOfType<StringAttr>("ait.kind").getValue().str();
+      known ? ait::stringifyKernelKind(*known).str() : "unknown";
   if (schedules->empty())
     return absl::UnimplementedError(
         absl::StrCat("this ", kind, " kernel has no parameters on a GPU"));

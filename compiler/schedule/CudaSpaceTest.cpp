@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/codegen/gpu/Generate.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -41,7 +41,8 @@ protected:
 
   absl::StatusOr<std::vector<GeneratedCandidate>>
   generate(func::FuncOp kernel, const std::string &config) {
-    kernel->setAttr("ait.config", parseAttribute(config, &context));
+    ait::setScheduleConfig(
+        kernel, cast<DictionaryAttr>(parseAttribute(config, &context)));
     return generateCuda(kernel, {}, target);
   }
 
@@ -81,12 +82,12 @@ std::string matmul(int rows, int columns, int reduced) {
                         absl::StrCat("tensor<", columns, "x", reduced, "xf16>"),
                     result =
                         absl::StrCat("tensor<", rows, "x", columns, "xf16>");
-  return absl::StrCat("func.func private @k(%x: ", lhs, ", %w: ", rhs,
-                      " {ait.constant}) -> ", result,
-                      " attributes {ait.kind = \"matmul\", ait.config = {}} {\n"
-                      "  %0 = ait.matmul %x, %w {transpose_rhs} : (",
-                      lhs, ", ", rhs, ") -> ", result,
-                      "\n  return %0 : ", result, "\n}");
+  return absl::StrCat(
+      "func.func private @k(%x: ", lhs, ", %w: ", rhs, " {ait.constant}) -> ",
+      result,
+      " attributes {ait.kind = #ait.kind<matmul>, ait.config = {}} {\n"
+      "  %0 = ait.matmul %x, %w {transpose_rhs} : (",
+      lhs, ", ", rhs, ") -> ", result, "\n  return %0 : ", result, "\n}");
 }
 
 TEST_F(CudaSpaceTest, MatmulHasMoreThanABuildWithoutASearchMeasures) {
@@ -113,7 +114,7 @@ TEST_F(CudaSpaceTest, MatmulOfFewRowsHasStreamsAndLoops) {
 
 TEST_F(CudaSpaceTest, AttentionHasWarpsAlongQueriesAndKeys) {
   EXPECT_EQ(generateAll(lower(R"(
-func.func private @k(%q: tensor<8x128x64xf16>, %k: tensor<8x128x64xf16>, %v: tensor<8x128x64xf16>) -> tensor<8x128x64xf16> attributes {ait.kind = "attention", ait.config = {}} {
+func.func private @k(%q: tensor<8x128x64xf16>, %k: tensor<8x128x64xf16>, %v: tensor<8x128x64xf16>) -> tensor<8x128x64xf16> attributes {ait.kind = #ait.kind<attention>, ait.config = {}} {
   %0 = ait.attention %q, %k, %v {scale = 1.250000e-01 : f64} : (tensor<8x128x64xf16>, tensor<8x128x64xf16>, tensor<8x128x64xf16>) -> tensor<8x128x64xf16>
   return %0 : tensor<8x128x64xf16>
 })"))
@@ -123,7 +124,7 @@ func.func private @k(%q: tensor<8x128x64xf16>, %k: tensor<8x128x64xf16>, %v: ten
 
 TEST_F(CudaSpaceTest, LoopsHaveNoParameters) {
   absl::StatusOr<KernelSpace> space = listCudaSpace(lower(R"(
-func.func private @k(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {ait.kind = "loop", ait.config = {}} {
+func.func private @k(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {ait.kind = #ait.kind<loop>, ait.config = {}} {
   %0 = ait.relu %x : tensor<4x8xf32>
   return %0 : tensor<4x8xf32>
 })"),

@@ -8,6 +8,7 @@
 #include "compiler/codegen/cpu/contraction/Matmul.h"
 #include "compiler/codegen/cpu/contraction/Winograd.h"
 #include "compiler/codegen/cpu/loops/LoopSpace.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -159,16 +160,22 @@ FailureOr<KernelSpace> listSchedules(func::FuncOp kernel, const Target &target,
                                      std::string &reason) {
   KernelSpace space;
   MLIRContext *context = kernel.getContext();
-  const StringRef kind =
-      kernel->getAttrOfType<StringAttr>("ait.kind").getValue();
-  if (kind == "matmul") {
+  const std::optional<ait::KernelKind> kind = ait::getKernelKind(kernel);
+  if (!kind) {
+    reason = "the function is no kernel: it lacks ait.kind";
+    return failure();
+  }
+  switch (*kind) {
+  case ait::KernelKind::Matmul: {
     FailureOr<MatmulProblem> problem = analyzeMatmul(kernel, target, reason);
     if (failed(problem))
       return failure();
     space.form = "matmul";
     append(space, listMatmulSchedules(problem->shape, target), problem->shape,
            context);
-  } else if (kind == "convolution") {
+    break;
+  }
+  case ait::KernelKind::Convolution: {
     FailureOr<ConvolutionProblem> problem =
         analyzeConvolution(kernel, target, reason);
     if (failed(problem))
@@ -176,19 +183,22 @@ FailureOr<KernelSpace> listSchedules(func::FuncOp kernel, const Target &target,
     space.form = nameOf(problem->form);
     append(space, listConvolutionSchedules(*problem, target), *problem,
            context);
-  } else if (kind == "attention") {
+    break;
+  }
+  case ait::KernelKind::Attention: {
     FailureOr<AttentionProblem> problem = analyzeAttention(kernel, reason);
     if (failed(problem))
       return failure();
     space.form = "attention";
     append(space, listAttentionSchedules(*problem, target), *problem, context);
-  } else if (kind == "loop") {
+    break;
+  }
+  case ait::KernelKind::Loop: {
     const LoopKernelShape shape = describeLoopKernel(kernel, kTypicalSize);
     space.form = shape.hasReductions ? "loop with reductions" : "loop";
     append(space, listLoopSchedules(kernel, target), shape, context);
-  } else {
-    reason = "a " + kind.str() + " kernel has no parameters";
-    return failure();
+    break;
+  }
   }
   return space;
 }

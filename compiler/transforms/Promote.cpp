@@ -8,6 +8,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -24,16 +25,6 @@ bool isNarrow(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   return tensor &&
          (tensor.getElementType().isF16() || tensor.getElementType().isBF16());
-}
-
-bool isContraction(Operation *op) {
-  return isa<MatmulOp, ConvolutionOp, AttentionOp>(op);
-}
-
-/// Operations that copy elements without computing on them.
-bool isMovement(Operation *op) {
-  return isa<ReshapeOp, PermuteOp, ExpandOp, SliceOp, ConcatOp, PadOp,
-             SliceScatterOp, EmbeddingOp, IndexSelectOp, GatherOp, FlipOp>(op);
 }
 
 class Promotion {
@@ -167,7 +158,7 @@ private:
       Value source = wide(conversion.getInput());
       if (narrowResult &&
           cast<RankedTensorType>(source.getType()).getElementType().isF32()) {
-        if (emulateEagerCasts || op->hasAttr("ait.rounds")) {
+        if (emulateEagerCasts || mustRound(op)) {
           conversion.getInputMutable().assign(source);
           return;
         }
@@ -199,7 +190,7 @@ public:
   using PromoteKernelArithmeticBase::PromoteKernelArithmeticBase;
 
   void runOnOperation() override {
-    if (getOperation()->hasAttr("ait.kind"))
+    if (isKernel(getOperation()))
       Promotion(getOperation(), emulateEagerCasts).run();
   }
 };

@@ -18,7 +18,7 @@
 // EAGER-NEXT:    ait.convert %{{.*}} -> tensor<4x16xf32>
 // EAGER:         ait.add
 // EAGER-NEXT:    ait.convert %{{.*}} -> tensor<4x16xbf16>
-func.func private @matmul(%x: tensor<4x8xbf16>, %w: tensor<8x16xbf16>, %b: tensor<16xbf16>) -> tensor<4x16xbf16> attributes {ait.kind = "matmul"} {
+func.func private @matmul(%x: tensor<4x8xbf16>, %w: tensor<8x16xbf16>, %b: tensor<16xbf16>) -> tensor<4x16xbf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %w : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xbf16>
   %1 = ait.expand %b : tensor<16xbf16> -> tensor<4x16xbf16>
   %2 = ait.add %0, %1 : tensor<4x16xbf16>
@@ -31,7 +31,7 @@ func.func private @matmul(%x: tensor<4x8xbf16>, %w: tensor<8x16xbf16>, %b: tenso
 // Data that is only moved stays narrow.
 // CHECK-LABEL: func.func private @move
 // CHECK-NOT:     f32
-func.func private @move(%x: tensor<4x8xf16>) -> tensor<8x4xf16> attributes {ait.kind = "loop"} {
+func.func private @move(%x: tensor<4x8xf16>) -> tensor<8x4xf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.permute %x {permutation = array<i64: 1, 0>} : tensor<4x8xf16> -> tensor<8x4xf16>
   return %0 : tensor<8x4xf16>
 }
@@ -44,7 +44,7 @@ func.func private @move(%x: tensor<4x8xf16>) -> tensor<8x4xf16> attributes {ait.
 // CHECK:         %[[E:.*]] = ait.exp %[[W]] : tensor<4xf32>
 // CHECK:         %[[N:.*]] = ait.convert %[[E]] : tensor<4xf32> -> tensor<4xf16>
 // CHECK-NEXT:    return %[[N]]
-func.func private @conversions(%x: tensor<4xf16>) -> tensor<4xf16> attributes {ait.kind = "loop"} {
+func.func private @conversions(%x: tensor<4xf16>) -> tensor<4xf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.convert %x : tensor<4xf16> -> tensor<4xf32>
   %1 = ait.exp %0 : tensor<4xf32>
   %2 = ait.convert %1 : tensor<4xf32> -> tensor<4xf16>
@@ -59,7 +59,7 @@ func.func private @conversions(%x: tensor<4xf16>) -> tensor<4xf16> attributes {a
 // CHECK:         %[[N:.*]] = ait.convert %{{.*}} : tensor<4xf32> -> tensor<4xbf16>
 // CHECK:         %[[W:.*]] = ait.convert %[[N]] : tensor<4xbf16> -> tensor<4xf32>
 // CHECK:         ait.add %[[W]], %[[W]] : tensor<4xf32>
-func.func private @rounded(%x: tensor<4xf32>) -> tensor<4xbf16> attributes {ait.kind = "loop"} {
+func.func private @rounded(%x: tensor<4xf32>) -> tensor<4xbf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.convert %x {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>
   %1 = ait.add %0, %0 : tensor<4xbf16>
   return %1 : tensor<4xbf16>
@@ -70,7 +70,7 @@ func.func private @rounded(%x: tensor<4xf32>) -> tensor<4xbf16> attributes {ait.
 // CHECK-LABEL: func.func private @not_rounded
 // CHECK-NOT:     bf16{{.*}} -> tensor<4xf32>
 // CHECK:         ait.add %{{.*}} : tensor<4xf32>
-func.func private @not_rounded(%x: tensor<4xf32>) -> tensor<4xbf16> attributes {ait.kind = "loop"} {
+func.func private @not_rounded(%x: tensor<4xf32>) -> tensor<4xbf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.convert %x : tensor<4xf32> -> tensor<4xbf16>
   %1 = ait.add %0, %0 : tensor<4xbf16>
   return %1 : tensor<4xbf16>
@@ -81,7 +81,7 @@ func.func private @not_rounded(%x: tensor<4xf32>) -> tensor<4xbf16> attributes {
 // Comparisons read wide operands; their boolean result is what it was.
 // CHECK-LABEL: func.func private @compare
 // CHECK:         ait.gt %{{.*}}, %{{.*}} : tensor<4xf32> -> tensor<4xi1>
-func.func private @compare(%x: tensor<4xbf16>, %y: tensor<4xbf16>) -> tensor<4xi1> attributes {ait.kind = "loop"} {
+func.func private @compare(%x: tensor<4xbf16>, %y: tensor<4xbf16>) -> tensor<4xi1> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.gt %x, %y : tensor<4xbf16> -> tensor<4xi1>
   return %0 : tensor<4xi1>
 }
@@ -94,4 +94,15 @@ func.func private @compare(%x: tensor<4xbf16>, %y: tensor<4xbf16>) -> tensor<4xi
 func.func @main(%x: tensor<4xbf16>) -> tensor<4xbf16> {
   %0 = ait.relu %x : tensor<4xbf16>
   return %0 : tensor<4xbf16>
+}
+
+// -----
+
+// Nearest neighbours are copies: they stay as they are in memory.
+// CHECK-LABEL: func.func private @upsample
+// CHECK-NEXT:    %[[U:.*]] = ait.upsample_nearest2d %{{.*}} -> tensor<1x4x4x2xbf16>
+// CHECK-NEXT:    return %[[U]]
+func.func private @upsample(%x: tensor<1x2x2x2xbf16>) -> tensor<1x4x4x2xbf16> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.upsample_nearest2d %x {scale_h = 0.5 : f64, scale_w = 0.5 : f64, channels_last} : tensor<1x2x2x2xbf16> -> tensor<1x4x4x2xbf16>
+  return %0 : tensor<1x4x4x2xbf16>
 }

@@ -2,6 +2,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/DenseMap.h"
@@ -290,8 +291,7 @@ struct RelaxChecks : impl::RelaxChecksBase<RelaxChecks> {
 
   void runOnOperation() override {
     auto module = getOperation()->getParentOfType<ModuleOp>();
-    RangeFinder finder(module ? module->getAttrOfType<ArrayAttr>("ait.symbols")
-                              : ArrayAttr(),
+    RangeFinder finder(module ? getModuleSymbols(module) : ArrayAttr(),
                        constants, &getContext());
     SmallVector<CheckOp> checks;
     getOperation().walk([&](CheckOp check) { checks.push_back(check); });

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/tune/CostModel.h"
 #include "compiler/tune/Search.h"
 #include "mlir/AsmParser/AsmParser.h"
@@ -61,9 +62,9 @@ public:
                 CompilationTarget &target, const TuningChoices &choices,
                 const CompileOptions &options, CompileResult &result)
       : kernels(kernels), module(module), constants(constants), target(target),
-        symbols(module->getAttrOfType<ArrayAttr>("ait.symbols")),
-        choices(choices), options(options), result(result.tuning),
-        progress(options.progress), start(Clock::now()) {}
+        symbols(ait::getModuleSymbols(module)), choices(choices),
+        options(options), result(result.tuning), progress(options.progress),
+        start(Clock::now()) {}
 
   absl::Status run();
 
@@ -381,8 +382,9 @@ absl::Status ScheduleTuner::finish() {
     task->summary.microseconds = known[choice].microseconds;
     result.kernels.push_back(task->summary);
     func::FuncOp function = task->kernel->function;
-    function->setAttr("ait.config",
-                      parseAttribute(schedule.config, function.getContext()));
+    ait::setScheduleConfig(
+        function, cast<DictionaryAttr>(
+                      parseAttribute(schedule.config, function.getContext())));
     if (choice != 0)
       task->kernel->defaultConfig = task->space.schedules[0].config;
     if (known[choice].microseconds >= 0)

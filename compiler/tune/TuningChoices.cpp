@@ -2,6 +2,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "runtime/hash/sha256.h"
 
@@ -40,7 +41,7 @@ TuningChoices::open(const std::string &database,
 std::string TuningChoices::keyOf(func::FuncOp kernel) const {
   OwningOpRef<func::FuncOp> copy(kernel.clone());
   copy->setSymName("kernel");
-  (*copy)->removeAttr("ait.config");
+  ait::removeScheduleConfig(*copy);
   return Sha256Hex(moduleText(*copy, symbols));
 }
 
@@ -71,9 +72,9 @@ absl::StatusOr<int> TuningChoices::apply(std::vector<Kernel> &kernels) const {
       return config.status();
     if (config->empty())
       continue;
-    if (Attribute attribute =
-            parseAttribute(*config, kernel.function->getContext())) {
-      kernel.function->setAttr("ait.config", attribute);
+    if (auto parsed = dyn_cast_or_null<DictionaryAttr>(
+            parseAttribute(*config, kernel.function->getContext()))) {
+      ait::setScheduleConfig(kernel.function, parsed);
       ++reused;
     }
   }

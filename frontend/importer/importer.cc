@@ -5,7 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "frontend/importer/import_state.h"
 #include "frontend/importer/op_importer.h"
@@ -208,7 +208,7 @@ class ModuleImporter {
     mlir::Location location =
         mlir::NameLoc::get(mlir::StringAttr::get(&context_, "trace"));
     mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(location);
-    (*module)->setAttr("ait.symbols", MakeSymbols());
+    mlir::ait::setModuleSymbols(*module, MakeSymbols());
     auto builder = mlir::OpBuilder::atBlockEnd(module->getBody());
     // The type is set at the end, when the values of the outputs are known.
     auto main = mlir::func::FuncOp::create(builder, location, "main",

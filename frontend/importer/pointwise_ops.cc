@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "compiler/dialect/KernelAttributes.h"
 #include "frontend/importer/pointwise_operands.h"
 #include "frontend/importer/registry.h"
 
@@ -42,7 +43,7 @@ absl::Status BuildIdentity(OpImporter& call) {
   // Conversions that the importer makes need not round inside a kernel; one
   // that the model asks for must.
   if (result != self) {
-    result.getDefiningOp()->setAttr("ait.rounds", call.builder().getUnitAttr());
+    mlir::ait::setMustRound(result.getDefiningOp());
   }
   return call.SetResult(result);
 }

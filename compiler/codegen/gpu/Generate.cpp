@@ -5,6 +5,7 @@
 #include "compiler/codegen/gpu/contraction/ConvolutionKernel.h"
 #include "compiler/codegen/gpu/contraction/MatmulKernel.h"
 #include "compiler/codegen/gpu/loops/LoopKernel.h"
+#include "compiler/dialect/KernelAttributes.h"
 
 using namespace mlir;
 
@@ -12,36 +13,41 @@ namespace aitune {
 
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateCuda(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
-  auto kind = kernel->getAttrOfType<StringAttr>("ait.kind");
-  std::vector<GeneratedCandidate> candidates;
-  if (kind && kind.getValue() == "loop") {
+  const std::optional<mlir::ait::KernelKind> kind =
+      mlir::ait::getKernelKind(kernel);
+  if (!kind)
+    return absl::InvalidArgumentError("@" + kernel.getSymName().str() +
+                                      " is no kernel: it lacks ait.kind");
+  switch (*kind) {
+  case mlir::ait::KernelKind::Loop: {
     absl::StatusOr<GeneratedCandidate> loop =
         generateLoopKernel(kernel, symbols, target);
     if (!loop.ok())
       return loop.status();
+    std::vector<GeneratedCandidate> candidates;
     candidates.push_back(std::move(*loop));
     return candidates;
   }
-  if (kind && kind.getValue() == "matmul")
+  case mlir::ait::KernelKind::Matmul:
     return generateMatmul(kernel, symbols, target);
-  if (kind && kind.getValue() == "attention")
-    return generateAttention(kernel, symbols, target);
-  if (kind && kind.getValue() == "convolution")
+  case mlir::ait::KernelKind::Convolution:
     return generateConvolution(kernel, symbols, target);
-  return absl::UnimplementedError(
-      "no CUDA generator for kernels of kind '" +
-      (kind ? kind.getValue().str() : std::string("none")) + "'");
+  case mlir::ait::KernelKind::Attention:
+    return generateAttention(kernel, symbols, target);
+  }
+  llvm_unreachable("all kinds have a generator");
 }
 
 absl::StatusOr<CudaSchedules> listCudaSchedules(func::FuncOp kernel,
                                                 ArrayAttr symbols,
                                                 const GpuTarget &target) {
-  auto kind = kernel->getAttrOfType<StringAttr>("ait.kind");
-  if (kind && kind.getValue() == "matmul")
+  const std::optional<mlir::ait::KernelKind> kind =
+      mlir::ait::getKernelKind(kernel);
+  if (kind == mlir::ait::KernelKind::Matmul)
     return listMatmulTiles(kernel, symbols, target);
-  if (kind && kind.getValue() == "convolution")
+  if (kind == mlir::ait::KernelKind::Convolution)
     return listConvolutionTiles(kernel, symbols, target);
-  if (kind && kind.getValue() == "attention")
+  if (kind == mlir::ait::KernelKind::Attention)
     return listAttentionShapes(kernel, symbols, target);
   return CudaSchedules();
 }

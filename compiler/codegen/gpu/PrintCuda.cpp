@@ -2,7 +2,7 @@
 #include "compiler/codegen/gpu/Generate.h"
 #include "compiler/codegen/gpu/Passes.h"
 #include "compiler/codegen/gpu/target/Nvrtc.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "runtime/plan/plan.h"
 #include "llvm/Support/FileSystem.h"
@@ -35,9 +35,9 @@ public:
       return signalPassFailure();
     }
     found->allowTf32 = allowTf32;
-    auto symbols = getOperation()->getAttrOfType<ArrayAttr>("ait.symbols");
+    ArrayAttr symbols = mlir::ait::getModuleSymbols(getOperation());
     for (auto kernel : getOperation().getOps<func::FuncOp>())
-      if (kernel->hasAttr("ait.kind"))
+      if (mlir::ait::isKernel(kernel))
         print(kernel, symbols, *found);
     if (!bundle.empty())
       write(

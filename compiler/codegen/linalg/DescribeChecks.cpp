@@ -1,5 +1,6 @@
 #include "compiler/codegen/linalg/DescribeChecks.h"
 
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "mlir/IR/AffineMap.h"
 #include "runtime/plan/plan.h"
@@ -10,7 +11,7 @@ namespace aitune {
 
 std::vector<CheckProto> describeChecks(func::FuncOp kernel) {
   std::vector<CheckProto> checks;
-  auto described = kernel->getAttrOfType<ArrayAttr>("ait.checks");
+  ArrayAttr described = mlir::ait::getKernelChecks(kernel);
   if (!described)
     return checks;
   for (auto check : described.getAsRange<DictionaryAttr>()) {

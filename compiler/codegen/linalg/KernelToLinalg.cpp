@@ -1,6 +1,7 @@
 #include "compiler/codegen/linalg/KernelToLinalg.h"
 
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -44,7 +45,7 @@ LogicalResult KernelToLinalg::run() {
                              "it or keep it out of the kernel");
   }
   if (!checks.empty())
-    function->setAttr("ait.checks", builder.getArrayAttr(checks));
+    mlir::ait::setKernelChecks(function, builder.getArrayAttr(checks));
   for (OpOperand &result : terminator->getOpOperands()) {
     Value value = lowered(result.get());
     if (value.getType() != result.get().getType())

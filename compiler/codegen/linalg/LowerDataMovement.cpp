@@ -3,6 +3,7 @@
 // loop over part of the domain need not evaluate it.
 #include "compiler/codegen/linalg/KernelToLinalg.h"
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
+#include "compiler/dialect/KernelAttributes.h"
 
 using namespace mlir;
 
@@ -75,9 +76,8 @@ Value KernelToLinalg::clampIndex(OpBuilder &b, Location location, Value index,
 }
 
 bool KernelToLinalg::isNeverEmpty(AffineExpr size) {
-  auto symbolRanges =
-      function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(
-          "ait.symbols");
+  ArrayAttr symbolRanges =
+      mlir::ait::getModuleSymbols(function->getParentOfType<ModuleOp>());
   // Sizes are not negative, so what is not known adds nothing.
   auto least = [&](auto &self, AffineExpr expr) -> int64_t {
     if (auto constant = dyn_cast<AffineConstantExpr>(expr))

@@ -1,5 +1,6 @@
 #include "compiler/codegen/linalg/KernelToLinalg.h"
 #include "compiler/codegen/linalg/Passes.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
@@ -16,8 +17,8 @@ namespace {
 struct LowerToLinalgPass : impl::LowerToLinalgPassBase<LowerToLinalgPass> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      auto kind = function->getAttrOfType<StringAttr>("ait.kind");
-      if (!kind || kind != "loop" || function.isDeclaration())
+      if (mlir::ait::getKernelKind(function) != mlir::ait::KernelKind::Loop ||
+          function.isDeclaration())
         continue;
       if (failed(KernelToLinalg(function).run()))
         return signalPassFailure();

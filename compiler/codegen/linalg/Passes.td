@@ -6,7 +6,7 @@ include "mlir/Pass/PassBase.td"
 def LowerToLinalgPass : Pass<"ait-lower-to-linalg", "::mlir::ModuleOp"> {
   let summary = "loop kernel functions: ait operations to linalg.generic on tensors";
   let description = [{
-    Takes every func.func whose `ait.kind` is "loop". Pointwise operations and
+    Takes every func.func whose `ait.kind` is loop. Pointwise operations and
     reductions become linalg.generic, views become indexing maps or bodies that
     read with tensor.extract, sizes become arithmetic on `ait.symbol`. Other
     functions are left alone.

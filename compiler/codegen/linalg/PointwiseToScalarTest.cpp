@@ -49,7 +49,7 @@ std::vector<Stored<R>> unary(const std::string &op,
   std::string in = typeOf<T>(x.size()), out = typeOf<R>(x.size());
   RunnableKernel kernel = RunnableKernel::compile(
       "func.func private @f(%x: " + in + ") -> " + out +
-      " attributes {ait.kind = \"loop\"} {\n  %r = ait." +
+      " attributes {ait.kind = #ait.kind<loop>} {\n  %r = ait." +
       op.substr(0, op.find(' ')) + " %x" +
       (op.find(' ') == std::string::npos ? "" : op.substr(op.find(' '))) +
       " : " + in + (typeChanges ? " -> " + out : "") +
@@ -70,8 +70,9 @@ std::vector<Stored<R>> binary(const std::string &op,
   bool compares = !std::is_same_v<T, R>;
   RunnableKernel kernel = RunnableKernel::compile(
       "func.func private @f(%x: " + in + ", %y: " + in + ") -> " + out +
-      " attributes {ait.kind = \"loop\"} {\n  %r = ait." + op + " %x, %y : " +
-      in + (compares ? " -> " + out : "") + "\n  return %r : " + out + "\n}");
+      " attributes {ait.kind = #ait.kind<loop>} {\n  %r = ait." + op +
+      " %x, %y : " + in + (compares ? " -> " + out : "") +
+      "\n  return %r : " + out + "\n}");
   EXPECT_EQ(kernel.error(), "");
   std::vector<Stored<R>> result(x.size());
   EXPECT_TRUE(
@@ -354,7 +355,7 @@ TEST(PointwiseTest, Bools) {
 
 TEST(PointwiseTest, WhatHasNoMeaningIsAnError) {
   RunnableKernel kernel = RunnableKernel::compile(R"(
-func.func private @f(%x: tensor<4xi32>) -> tensor<4xi32> attributes {ait.kind = "loop"} {
+func.func private @f(%x: tensor<4xi32>) -> tensor<4xi32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.exp %x : tensor<4xi32>
   return %0 : tensor<4xi32>
 })");

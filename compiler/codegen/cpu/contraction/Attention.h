@@ -1,4 +1,4 @@
-// Attention kernels: a kernel function of kind "attention" becomes an ABI
+// Attention kernels: a kernel function of kind attention becomes an ABI
 // function that never stores the scores.
 //
 // A work unit is one head and a block of queries. Keys and values are taken in
@@ -47,7 +47,7 @@ struct AttentionSchedule {
   std::string toString() const;
 };
 
-/// Reads the attention of `kernel`, a function of kind "attention": exactly one
+/// Reads the attention of `kernel`, a function of kind attention: exactly one
 /// ait.attention, its operands arguments seen through views. Fails with
 /// `reason`.
 mlir::FailureOr<AttentionProblem> analyzeAttention(mlir::func::FuncOp kernel,

@@ -13,7 +13,7 @@
 // CHECK: arith.divf
 // CHECK: return
 func.func private @heads(%q: tensor<64x12x64xf32>, %k: tensor<64x12x64xf32>, %v: tensor<64x12x64xf32>)
-    -> tensor<64x12x64xf32> attributes {ait.kind = "attention"} {
+    -> tensor<64x12x64xf32> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.permute %q {permutation = array<i64: 1, 0, 2>} : tensor<64x12x64xf32> -> tensor<12x64x64xf32>
   %1 = ait.permute %k {permutation = array<i64: 1, 0, 2>} : tensor<64x12x64xf32> -> tensor<12x64x64xf32>
   %2 = ait.permute %v {permutation = array<i64: 1, 0, 2>} : tensor<64x12x64xf32> -> tensor<12x64x64xf32>
@@ -30,7 +30,7 @@ func.func private @heads(%q: tensor<64x12x64xf32>, %k: tensor<64x12x64xf32>, %v:
 // CHECK: scf.if
 // CHECK: llvm.intr.fma
 func.func private @causal(%q: tensor<2x300x64xf32>, %k: tensor<2x300x64xf32>, %v: tensor<2x300x64xf32>)
-    -> tensor<2x300x64xf32> attributes {ait.kind = "attention"} {
+    -> tensor<2x300x64xf32> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.attention %q, %k, %v {scale = 0.125 : f64, is_causal}
     : (tensor<2x300x64xf32>, tensor<2x300x64xf32>, tensor<2x300x64xf32>) -> tensor<2x300x64xf32>
   return %0 : tensor<2x300x64xf32>

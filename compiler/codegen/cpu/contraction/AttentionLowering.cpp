@@ -4,7 +4,7 @@
 #include "compiler/codegen/cpu/contraction/Attention.h"
 #include "compiler/codegen/cpu/target/ScheduleConfig.h"
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -527,8 +527,8 @@ LogicalResult emitAttention(func::FuncOp kernel,
       Epilogue::create(kernel, problem.result, reason);
   if (failed(epilogue))
     return failure();
-  kernel->setAttr("ait.packings", ArrayAttr::get(kernel.getContext(), {}));
-  kernel->setAttr("ait.config", schedule.toConfig(kernel.getContext()));
+  ait::setPackings(kernel, {});
+  ait::setScheduleConfig(kernel, schedule.toConfig(kernel.getContext()));
   return rewriteToAbi(
       kernel, target, AttentionEmitter::getGrid(problem, schedule), /*grain=*/1,
       [&](KernelBuilder &kernelBuilder, Value begin, Value end) {
@@ -543,7 +543,7 @@ LogicalResult lowerAttention(func::FuncOp kernel, const Target &target,
   if (failed(problem))
     return failure();
   AttentionSchedule schedule = chooseAttentionSchedule(*problem, target);
-  readNumbers(kernel->getAttrOfType<DictionaryAttr>("ait.config"),
+  readNumbers(ait::getScheduleConfig(kernel),
               {{"key_block", &schedule.keyBlock},
                {"mr", &schedule.mr},
                {"nr", &schedule.nr},

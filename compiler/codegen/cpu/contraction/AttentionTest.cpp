@@ -99,7 +99,7 @@ TEST_P(AttentionTest, MatchesReference) {
                                        .str();
   std::string text = llvm::formatv(
       R"(
-    func.func private @kernel(%q: {0}, %k: {1}, %v: {2}{3}) -> {5} attributes {{ait.kind = "attention", ait.config = {8}} {{
+    func.func private @kernel(%q: {0}, %k: {1}, %v: {2}{3}) -> {5} attributes {{ait.kind = #ait.kind<attention>, ait.config = {8}} {{
       %0 = ait.attention %q, %k, %v{4} {{scale = {9} : f64{6}} : ({0}, {1}, {2}{7}) -> {5}
       return %0 : {5}
     })",
@@ -154,7 +154,7 @@ TEST(AttentionKernelTest, ReadsFusedProjectionAndWritesRows) {
   // Queries, keys and values are thirds of one [B, T, 3 * H * D] tensor; the
   // result is [B, T, H * D] in bf16, scaled.
   const char *text = R"(
-    func.func private @kernel(%x: tensor<2x13x144xf32>) -> tensor<2x13x48xbf16> attributes {ait.kind = "attention"} {
+    func.func private @kernel(%x: tensor<2x13x144xf32>) -> tensor<2x13x48xbf16> attributes {ait.kind = #ait.kind<attention>} {
       %0 = ait.reshape %x : tensor<2x13x144xf32> -> tensor<2x13x3x3x16xf32>
       %1 = ait.permute %0 {permutation = array<i64: 2, 0, 3, 1, 4>} : tensor<2x13x3x3x16xf32> -> tensor<3x2x3x13x16xf32>
       %2 = ait.slice %1 {starts = array<i64: 0, 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1, 1>}
@@ -205,7 +205,7 @@ TEST(AttentionKernelTest, SharedKeysTransposedOperandsAndBroadcastMask) {
   // mask for each batch.
   const char *text = R"(
     func.func private @kernel(%q: tensor<2x4x9x8xf32>, %k: tensor<2x2x8x20xf32>, %v: tensor<2x2x24x20xf32>,
-                              %m: tensor<2x1x1x20xi1>) -> tensor<2x4x9x24xf32> attributes {ait.kind = "attention"} {
+                              %m: tensor<2x1x1x20xi1>) -> tensor<2x4x9x24xf32> attributes {ait.kind = #ait.kind<attention>} {
       %0 = ait.permute %k {permutation = array<i64: 0, 1, 3, 2>} : tensor<2x2x8x20xf32> -> tensor<2x2x20x8xf32>
       %1 = ait.reshape %0 : tensor<2x2x20x8xf32> -> tensor<2x2x1x20x8xf32>
       %2 = ait.expand %1 : tensor<2x2x1x20x8xf32> -> tensor<2x2x2x20x8xf32>
@@ -257,7 +257,7 @@ TEST(AttentionKernelTest, SizesFromSymbols) {
       #q = affine_map<()[s0] -> (3, s0, 16)>
       #k = affine_map<()[s0, s1] -> (3, s1, 16)>
       func.func private @kernel(%q: tensor<3x?x16xf32, #q>, %k: tensor<3x?x16xf32, #k>, %v: tensor<3x?x16xf32, #k>)
-          -> tensor<3x?x16xf32, #q> attributes {{ait.kind = "attention"} {{
+          -> tensor<3x?x16xf32, #q> attributes {{ait.kind = #ait.kind<attention>} {{
         %0 = ait.attention %q, %k, %v {{scale = {0} : f64{1}}
           : (tensor<3x?x16xf32, #q>, tensor<3x?x16xf32, #k>, tensor<3x?x16xf32, #k>) -> tensor<3x?x16xf32, #q>
         return %0 : tensor<3x?x16xf32, #q>
@@ -282,7 +282,7 @@ TEST(AttentionKernelTest, SizesFromSymbols) {
 TEST(AttentionKernelTest, SaysWhyNot) {
   const char *text = R"(
     func.func private @kernel(%q: tensor<1x4x8xf32>, %k: tensor<1x4x8xf32>) -> tensor<1x4x8xf32>
-        attributes {ait.kind = "attention", ait.config = {nr = 24 : i64}} {
+        attributes {ait.kind = #ait.kind<attention>, ait.config = {nr = 24 : i64}} {
       %0 = ait.attention %q, %k, %k {scale = 1.0 : f64}
         : (tensor<1x4x8xf32>, tensor<1x4x8xf32>, tensor<1x4x8xf32>) -> tensor<1x4x8xf32>
       return %0 : tensor<1x4x8xf32>

@@ -1,4 +1,4 @@
-// Convolution kernels: a kernel function of kind "convolution" becomes an ABI
+// Convolution kernels: a kernel function of kind convolution becomes an ABI
 // function.
 //
 // Channels-last convolutions are matmuls whose left side is not stored
@@ -36,7 +36,7 @@ struct ConvolutionProblem {
   /// Elements between neighbours along the input's axes.
   mlir::AffineExpr batchStride, rowStride, columnStride;
   mlir::Type accumulatorType;
-  std::string packing;
+  mlir::ait::PackedLayout packing; ///< of the direct algorithm
   /// As a matmul: m pixels, n channels, k steps, groups as batch.
   MatmulShape shape;
   /// Steps a tap takes in the packed filter: pairs are whole.
@@ -45,7 +45,7 @@ struct ConvolutionProblem {
   MatmulProblem matmul;
 };
 
-/// Reads the convolution of `kernel`, a function of kind "convolution": exactly
+/// Reads the convolution of `kernel`, a function of kind convolution: exactly
 /// one ait.convolution, channels_last and not transposed, its filter an
 /// argument with the attribute ait.constant. Fails with `reason`.
 mlir::FailureOr<ConvolutionProblem>

@@ -3,11 +3,11 @@
 // 1x1 of stride 1: a matmul of all pixels.
 // CHECK-LABEL: func.func @pointwise(
 // CHECK-SAME: ait.grid = affine_map<() -> (
-// CHECK-SAME: kind = "convolution_panels"
+// CHECK-SAME: layout = convolution_panels
 // CHECK: llvm.intr.fma
 // CHECK-NOT: arith.select
 func.func private @pointwise(%x: tensor<1x14x14x256xf32>, %f: tensor<64x256x1x1xf32> {ait.constant}) -> tensor<1x14x14x64xf32>
-    attributes {ait.kind = "convolution"} {
+    attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %f {stride = array<i64: 1, 1>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last}
     : (tensor<1x14x14x256xf32>, tensor<64x256x1x1xf32>) -> tensor<1x14x14x64xf32>
   return %0 : tensor<1x14x14x64xf32>
@@ -19,14 +19,14 @@ func.func private @pointwise(%x: tensor<1x14x14x256xf32>, %f: tensor<64x256x1x1x
 // padding; the inner loop knows nothing of the edge.
 // CHECK: llvm.mlir.global internal constant @zeros_of_taps
 // CHECK-LABEL: func.func @taps(
-// CHECK-SAME: kind = "convolution_panels"
+// CHECK-SAME: layout = convolution_panels
 // CHECK: llvm.mlir.addressof @zeros_of_taps
 // CHECK: arith.cmpi ult
 // CHECK: arith.select {{.*}} : !llvm.ptr
 // CHECK: scf.for
 // CHECK: llvm.intr.fma
 func.func private @taps(%x: tensor<1x14x14x64xf32>, %f: tensor<64x64x3x3xf32> {ait.constant}) -> tensor<1x14x14x64xf32>
-    attributes {ait.kind = "convolution"} {
+    attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %f {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last}
     : (tensor<1x14x14x64xf32>, tensor<64x64x3x3xf32>) -> tensor<1x14x14x64xf32>
   return %0 : tensor<1x14x14x64xf32>
@@ -41,7 +41,7 @@ func.func private @taps(%x: tensor<1x14x14x64xf32>, %f: tensor<64x64x3x3xf32> {a
 // CHECK: arith.constant 21 : i64
 // CHECK: llvm.intr.fma
 func.func private @first_layer(%x: tensor<1x224x224x3xf32>, %f: tensor<64x3x7x7xf32> {ait.constant}) -> tensor<1x112x112x64xf32>
-    attributes {ait.kind = "convolution"} {
+    attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %f {stride = array<i64: 2, 2>, padding = array<i64: 3, 3>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last}
     : (tensor<1x224x224x3xf32>, tensor<64x3x7x7xf32>) -> tensor<1x112x112x64xf32>
   return %0 : tensor<1x112x112x64xf32>
@@ -52,10 +52,10 @@ func.func private @first_layer(%x: tensor<1x224x224x3xf32>, %f: tensor<64x3x7x7x
 // Depthwise: vectors of channels; a tile of 8 pixels loads each of its 10
 // columns once a filter row, for 24 multiply-adds.
 // CHECK-LABEL: func.func @depthwise(
-// CHECK-SAME: kind = "depthwise"
+// CHECK-SAME: layout = depthwise
 // CHECK-COUNT-24: llvm.intr.fma
 func.func private @depthwise(%x: tensor<1x28x28x64xf32>, %f: tensor<64x1x3x3xf32> {ait.constant}) -> tensor<1x28x28x64xf32>
-    attributes {ait.kind = "convolution"} {
+    attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %f {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 64 : i64, channels_last}
     : (tensor<1x28x28x64xf32>, tensor<64x1x3x3xf32>) -> tensor<1x28x28x64xf32>
   return %0 : tensor<1x28x28x64xf32>
@@ -69,7 +69,7 @@ func.func private @depthwise(%x: tensor<1x28x28x64xf32>, %f: tensor<64x1x3x3xf32
 // CHECK-LABEL: func.func @winograd(
 // CHECK-SAME: ait.config = {algorithm = "winograd_4x4"
 // CHECK-SAME: ait.grid = affine_map<() -> (14)>
-// CHECK-SAME: kind = "winograd_4x4"
+// CHECK-SAME: layout = winograd_4x4
 // The inputs of the padding come from zeros, chosen once a tile.
 // CHECK-COUNT-36: arith.select {{.*}} : !llvm.ptr
 // CHECK: scf.for
@@ -88,7 +88,7 @@ func.func private @depthwise(%x: tensor<1x28x28x64xf32>, %f: tensor<64x1x3x3xf32
 // CHECK-COUNT-36: llvm.load {{.*}} -> vector<16xf32>
 // CHECK-COUNT-16: llvm.store {{.*}} : vector<16xf32>
 func.func private @winograd(%x: tensor<1x56x56x64xf32>, %f: tensor<64x64x3x3xf32> {ait.constant}) -> tensor<1x56x56x64xf32>
-    attributes {ait.kind = "convolution", ait.config = {algorithm = "winograd_4x4", mr = 7 : i64, nr = 32 : i64, mc = 14 : i64, panels = 2 : i64}} {
+    attributes {ait.kind = #ait.kind<convolution>, ait.config = {algorithm = "winograd_4x4", mr = 7 : i64, nr = 32 : i64, mc = 14 : i64, panels = 2 : i64}} {
   %0 = ait.convolution %x, %f {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last}
     : (tensor<1x56x56x64xf32>, tensor<64x64x3x3xf32>) -> tensor<1x56x56x64xf32>
   return %0 : tensor<1x56x56x64xf32>

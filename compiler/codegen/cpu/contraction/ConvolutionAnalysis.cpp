@@ -1,6 +1,6 @@
 #include "compiler/codegen/cpu/contraction/Convolution.h"
 
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -115,7 +115,7 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
   if (failed(filter))
     return failure();
   auto filterType = cast<RankedTensorType>(op.getFilter().getType());
-  if (!kernel.getArgAttr(filter->argument, "ait.constant") ||
+  if (ait::getKnownAt(kernel, filter->argument) != ait::KnownAt::Load ||
       !kernel.getArgument(filter->argument).hasOneUse() ||
       !(filter->layout == getDenseLayout(filterType))) {
     reason = "the filter is not a constant of the model";
@@ -171,9 +171,8 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     problem.form = ConvolutionForm::Segments;
   else
     problem.form = ConvolutionForm::Taps;
-  problem.packing = depthwise ? "depthwise"
-                    : pairs   ? "convolution_panels_bf16_pairs"
-                              : "convolution_panels";
+  problem.packing = depthwise ? ait::PackedLayout::Depthwise
+                              : ait::PackedLayout::ConvolutionPanels;
   problem.tapSteps = pairs ? llvm::alignTo(problem.inputs, 2) : problem.inputs;
   shape.batch = problem.groups;
   shape.m =

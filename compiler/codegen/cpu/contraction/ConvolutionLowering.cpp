@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/cpu/contraction/Winograd.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -561,21 +561,15 @@ LogicalResult emitConvolution(func::FuncOp kernel,
     return failure();
   }
   bool winograd = schedule.algorithm != ConvolutionAlgorithm::Direct;
-  Builder builder(kernel.getContext());
-  SmallVector<NamedAttribute> packing{
-      builder.getNamedAttr("argument",
-                           builder.getI64IntegerAttr(problem.filter.argument)),
-      builder.getNamedAttr("kind",
-                           builder.getStringAttr(
-                               winograd ? getWinogradPacking(schedule.algorithm)
-                                        : StringRef(problem.packing)))};
-  if (problem.form != ConvolutionForm::Depthwise)
-    packing.push_back(builder.getNamedAttr(
-        "block_n", builder.getI64IntegerAttr(schedule.nr)));
-  kernel->setAttr("ait.packings",
-                  builder.getArrayAttr({builder.getDictionaryAttr(packing)}));
-  kernel->setAttr("ait.config", schedule.toConfig(kernel.getContext()));
   bool depthwise = problem.form == ConvolutionForm::Depthwise;
+  ait::setPackings(
+      kernel,
+      ait::PackingAttr::get(
+          kernel.getContext(), problem.filter.argument,
+          winograd ? getWinogradPacking(schedule.algorithm) : problem.packing,
+          depthwise ? 0 : schedule.nr, getStepsTogether(problem.shape.kind),
+          /*transposed=*/false));
+  ait::setScheduleConfig(kernel, schedule.toConfig(kernel.getContext()));
   AffineExpr grid = winograd ? getWinogradGrid(problem, schedule)
                     : depthwise
                         ? getDepthwiseGrid(problem, schedule)
@@ -601,8 +595,7 @@ LogicalResult lowerConvolution(func::FuncOp kernel, const Target &target,
   if (failed(problem))
     return failure();
   FailureOr<ConvolutionSchedule> schedule = readConvolutionSchedule(
-      kernel->getAttrOfType<DictionaryAttr>("ait.config"), *problem, target,
-      reason);
+      ait::getScheduleConfig(kernel), *problem, target, reason);
   if (failed(schedule))
     return failure();
   return emitConvolution(kernel, *problem, *schedule, target, reason);

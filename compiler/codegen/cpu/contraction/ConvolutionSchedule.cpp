@@ -223,7 +223,7 @@ listConvolutionSchedules(const ConvolutionProblem &problem,
 static StringRef nameOf(ConvolutionAlgorithm algorithm) {
   return algorithm == ConvolutionAlgorithm::Direct
              ? "direct"
-             : getWinogradPacking(algorithm);
+             : stringifyPackedLayout(getWinogradPacking(algorithm));
 }
 
 DictionaryAttr ConvolutionSchedule::toConfig(MLIRContext *context) const {

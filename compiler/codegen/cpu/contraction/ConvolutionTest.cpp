@@ -86,7 +86,7 @@ TEST_P(ConvolutionTest, MatchesReference) {
       R"(
     func.func private @kernel(%x: tensor<{0}x{1}x{2}x{3}x{10}>, %f: tensor<{4}x{5}x{6}x{6}x{10}> {{ait.constant},
                               %bias: tensor<{4}xf32>, %other: tensor<{0}x{7}x{8}x{4}xf32>)
-        -> tensor<{0}x{7}x{8}x{4}xf32> attributes {{ait.kind = "convolution", ait.config = {11}} {{
+        -> tensor<{0}x{7}x{8}x{4}xf32> attributes {{ait.kind = #ait.kind<convolution>, ait.config = {11}} {{
       %0 = ait.convolution %x, %f {9} : (tensor<{0}x{1}x{2}x{3}x{10}>, tensor<{4}x{5}x{6}x{6}x{10}>)
         -> tensor<{0}x{7}x{8}x{4}xf32>
       %1 = ait.expand %bias : tensor<{4}xf32> -> tensor<{0}x{7}x{8}x{4}xf32>
@@ -194,7 +194,7 @@ TEST(ConvolutionKernelTest, SizesFromSymbols) {
       #in = affine_map<()[s0, s1, s2] -> (s0, s1, s2, {0})>
       #out = affine_map<()[s0, s1, s2] -> (s0, (s1 - 1) floordiv {4} + 1, (s2 - 1) floordiv {4} + 1, {1})>
       func.func private @kernel(%x: tensor<?x?x?x{0}xf32, #in>, %f: tensor<{1}x{2}x3x3xf32> {{ait.constant})
-          -> tensor<?x?x?x{1}xf32, #out> attributes {{ait.kind = "convolution", ait.config = {5}} {{
+          -> tensor<?x?x?x{1}xf32, #out> attributes {{ait.kind = #ait.kind<convolution>, ait.config = {5}} {{
         %0 = ait.convolution %x, %f {{stride = array<i64: {4}, {4}>, padding = array<i64: 1, 1>,
           dilation = array<i64: 1, 1>, groups = {3} : i64, channels_last}
           : (tensor<?x?x?x{0}xf32, #in>, tensor<{1}x{2}x3x3xf32>) -> tensor<?x?x?x{1}xf32, #out>
@@ -224,7 +224,7 @@ TEST(ConvolutionKernelTest, EveryListedScheduleIsRight) {
     std::string text = llvm::formatv(
         R"(
       func.func private @kernel(%x: tensor<{0}x{1}x{2}x{3}xf32>, %f: tensor<{4}x{5}x{6}x{6}xf32> {{ait.constant})
-          -> tensor<{0}x{7}x{8}x{4}xf32> attributes {{ait.kind = "convolution"} {{
+          -> tensor<{0}x{7}x{8}x{4}xf32> attributes {{ait.kind = #ait.kind<convolution>} {{
         %0 = ait.convolution %x, %f {9} : (tensor<{0}x{1}x{2}x{3}xf32>, tensor<{4}x{5}x{6}x{6}xf32>)
           -> tensor<{0}x{7}x{8}x{4}xf32>
         return %0 : tensor<{0}x{7}x{8}x{4}xf32>
@@ -268,7 +268,7 @@ TEST(ConvolutionKernelTest, WinogradWithoutASearch) {
     std::string text = llvm::formatv(
         R"(
       func.func private @kernel(%x: tensor<1x{0}x{0}x{1}x{2}>, %f: tensor<{1}x{1}x3x3x{2}> {{ait.constant})
-          -> tensor<1x{0}x{0}x{1}xf32> attributes {{ait.kind = "convolution"} {{
+          -> tensor<1x{0}x{0}x{1}xf32> attributes {{ait.kind = #ait.kind<convolution>} {{
         %0 = ait.convolution %x, %f {{stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last}
           : (tensor<1x{0}x{0}x{1}x{2}>, tensor<{1}x{1}x3x3x{2}>) -> tensor<1x{0}x{0}x{1}xf32>
         return %0 : tensor<1x{0}x{0}x{1}xf32>
@@ -304,7 +304,7 @@ TEST(ConvolutionKernelTest, WinogradKeepsWhatIsNotFiniteInItsPlace) {
     std::string text = llvm::formatv(
         R"(
       func.func private @kernel(%x: tensor<2x11x13x20xf32>, %f: tensor<40x20x3x3xf32> {{ait.constant})
-          -> tensor<2x11x13x40xf32> attributes {{ait.kind = "convolution", ait.config = {{algorithm = "{0}", nr = 32 : i64, mr = 4 : i64, mc = 8 : i64}} {{
+          -> tensor<2x11x13x40xf32> attributes {{ait.kind = #ait.kind<convolution>, ait.config = {{algorithm = "{0}", nr = 32 : i64, mr = 4 : i64, mc = 8 : i64}} {{
         %0 = ait.convolution %x, %f {1} : (tensor<2x11x13x20xf32>, tensor<40x20x3x3xf32>)
           -> tensor<2x11x13x40xf32>
         return %0 : tensor<2x11x13x40xf32>
@@ -350,7 +350,7 @@ TEST(ConvolutionKernelTest, SaysWhyNot) {
     std::string text = llvm::formatv(
         R"(
       func.func private @kernel(%x: tensor<1x4x4x16xf32>, %f: tensor<16x16x1x1xf32> {1}) -> tensor<1x4x4x16xf32>
-          attributes {{ait.kind = "convolution", ait.config = {2}} {{
+          attributes {{ait.kind = #ait.kind<convolution>, ait.config = {2}} {{
         %0 = ait.convolution %x, %f {{stride = array<i64: 1, 1>, padding = array<i64: 0, 0>,
           dilation = array<i64: 1, 1>, groups = 1 : i64, {0}}
           : (tensor<1x4x4x16xf32>, tensor<16x16x1x1xf32>) -> tensor<1x4x4x16xf32>

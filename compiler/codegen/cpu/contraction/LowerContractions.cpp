@@ -3,6 +3,7 @@
 #include "compiler/codegen/cpu/contraction/Attention.h"
 #include "compiler/codegen/cpu/contraction/Convolution.h"
 #include "compiler/codegen/cpu/contraction/Matmul.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace aitune {
@@ -26,17 +27,21 @@ struct CpuLowerContractions
     }
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      auto kind = kernel->getAttrOfType<StringAttr>("ait.kind");
-      if (!kind)
-        continue;
       std::string reason;
       LogicalResult lowered = success();
-      if (kind.getValue() == "matmul")
+      switch (ait::getKernelKind(kernel).value_or(ait::KernelKind::Loop)) {
+      case ait::KernelKind::Loop:
+        break;
+      case ait::KernelKind::Matmul:
         lowered = aitune::lowerMatmul(kernel, *cpu, reason);
-      else if (kind.getValue() == "convolution")
+        break;
+      case ait::KernelKind::Convolution:
         lowered = aitune::lowerConvolution(kernel, *cpu, reason);
-      else if (kind.getValue() == "attention")
+        break;
+      case ait::KernelKind::Attention:
         lowered = aitune::lowerAttention(kernel, *cpu, reason);
+        break;
+      }
       if (failed(lowered)) {
         kernel.emitError() << reason;
         return signalPassFailure();

@@ -1,12 +1,14 @@
-// Matmul kernels: a kernel function of kind "matmul" becomes an ABI function.
+// Matmul kernels: a kernel function of kind matmul becomes an ABI function.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMUL_H
 #define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMUL_H
 
+#include <optional>
 #include <string>
 
 #include "compiler/codegen/cpu/contraction/MatmulSchedule.h"
 #include "compiler/codegen/cpu/contraction/MicrokernelEpilogue.h"
 #include "compiler/codegen/cpu/contraction/MicrokernelLayout.h"
+#include "compiler/dialect/KernelAttributes.h"
 
 namespace aitune {
 
@@ -20,15 +22,14 @@ struct MatmulProblem {
   LayoutAxis lhsBatch, lhsRows, lhsSteps;
   LayoutAxis rhsBatch, rhsSteps, rhsColumns;
   mlir::Type accumulatorType;
-  /// How the constant right side is packed at load (PackingProto's names, in
-  /// lower case); empty: it is read as it is.
-  std::string packing;
+  /// How the constant right side is packed at load; none: it is read as it is.
+  std::optional<mlir::ait::PackedLayout> packing;
   /// The constant is [N, K].
   bool packingTransposed = false;
   MatmulShape shape;
 };
 
-/// Reads the matmul of `kernel`, a function of kind "matmul": exactly one
+/// Reads the matmul of `kernel`, a function of kind matmul: exactly one
 /// ait.matmul, its operands arguments seen through views. A right side whose
 /// argument has the attribute ait.constant is read packed. Fails with `reason`.
 mlir::FailureOr<MatmulProblem> analyzeMatmul(mlir::func::FuncOp kernel,

@@ -8,7 +8,7 @@
 // CHECK-SAME: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[BEGIN:.*]]: i64, %[[END:.*]]: i64)
 // CHECK-SAME: ait.config = {grain = 0 : i64, kc = 0 : i64, mc = 128 : i64, mr = 8 : i64, nr = 48 : i64
 // CHECK-SAME: ait.grid = affine_map<() -> (16)>
-// CHECK-SAME: ait.packings = [{argument = 1 : i64, block_n = 48 : i64, kind = "matmul_panels"}]
+// CHECK-SAME: ait.packings = [#ait.packing<argument = 1, layout = matmul_panels, block_columns = 48>]
 // CHECK: llvm.alloca %{{.*}} x f32 {alignment = 64 : i64}
 // CHECK: scf.for %{{.*}} = %[[BEGIN]] to %[[END]]
 // CHECK: scf.for
@@ -19,7 +19,7 @@
 // CHECK-NOT: masked
 // CHECK: return
 func.func private @constant_rhs(%a: tensor<128x768xf32>, %b: tensor<768x768xf32> {ait.constant}, %bias: tensor<768xf32>)
-    -> tensor<128x768xf32> attributes {ait.kind = "matmul", ait.implementation = "generated", ait.config = {}} {
+    -> tensor<128x768xf32> attributes {ait.kind = #ait.kind<matmul>, ait.config = {}} {
   %0 = ait.matmul %a, %b : (tensor<128x768xf32>, tensor<768x768xf32>) -> tensor<128x768xf32>
   %1 = ait.expand %bias : tensor<768xf32> -> tensor<128x768xf32>
   %2 = ait.add %0, %1 : tensor<128x768xf32>
@@ -33,12 +33,12 @@ func.func private @constant_rhs(%a: tensor<128x768xf32>, %b: tensor<768x768xf32>
 // CHECK-LABEL: func.func @one_row(
 // CHECK-SAME: mr = 1 : i64, nr = 64 : i64
 // CHECK-SAME: ait.grid = affine_map<() -> (16)>
-// CHECK-SAME: kind = "matmul_panels", transposed
+// CHECK-SAME: layout = matmul_panels, block_columns = 64, transposed = true>
 // CHECK-COUNT-4: llvm.intr.fma
 // CHECK-NOT: llvm.intr.fma
 // CHECK: llvm.intr.masked.store
 func.func private @one_row(%a: tensor<1x300xf32>, %b: tensor<1001x300xf32> {ait.constant}) -> tensor<1x1001xf32>
-    attributes {ait.kind = "matmul"} {
+    attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %a, %b {transpose_rhs} : (tensor<1x300xf32>, tensor<1001x300xf32>) -> tensor<1x1001xf32>
   return %0 : tensor<1x1001xf32>
 }
@@ -52,7 +52,7 @@ func.func private @one_row(%a: tensor<1x300xf32>, %b: tensor<1001x300xf32> {ait.
 // CHECK-COUNT-45: llvm.intr.fma
 // CHECK-NOT: llvm.intr.fma
 func.func private @dynamic_rows(%a: tensor<?x64xf32, affine_map<()[s0] -> (s0, 64)>>, %b: tensor<64x48xf32> {ait.constant})
-    -> tensor<?x48xf32, affine_map<()[s0] -> (s0, 48)>> attributes {ait.kind = "matmul"} {
+    -> tensor<?x48xf32, affine_map<()[s0] -> (s0, 48)>> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %a, %b : (tensor<?x64xf32, affine_map<()[s0] -> (s0, 64)>>, tensor<64x48xf32>)
     -> tensor<?x48xf32, affine_map<()[s0] -> (s0, 48)>>
   return %0 : tensor<?x48xf32, affine_map<()[s0] -> (s0, 48)>>
@@ -63,16 +63,16 @@ func.func private @dynamic_rows(%a: tensor<?x64xf32, affine_map<()[s0] -> (s0, 6
 // bf16: products of pairs where the CPU has them, else the left side is widened
 // into a copy and the right side as it is loaded.
 // CHECK-LABEL: func.func @bf16(
-// CHECK-SAME: kind = "matmul_panels"}
+// CHECK-SAME: layout = matmul_panels, block_columns = {{[0-9]+}}>
 // CHECK: arith.extf {{.*}} : vector<16xbf16> to vector<16xf32>
 // CHECK: llvm.intr.fma
 // PAIRS-LABEL: func.func @bf16(
-// PAIRS-SAME: kind = "matmul_panels_bf16_pairs"}
+// PAIRS-SAME: layout = matmul_panels, block_columns = {{[0-9]+}}, steps_together = 2>
 // PAIRS-NOT: arith.extf
 // PAIRS: llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"
 // PAIRS: arith.truncf
 // AMX-LABEL: func.func @bf16(
-// AMX-SAME: block_n = 32 : i64, kind = "matmul_panels_bf16_pairs"}
+// AMX-SAME: layout = matmul_panels, block_columns = 32, steps_together = 2>
 // AMX: llvm.call_intrinsic "llvm.x86.tilezero.internal"
 // AMX: scf.for {{.*}} -> (!llvm.x86_amx, !llvm.x86_amx)
 // AMX-COUNT-2: llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
@@ -81,7 +81,7 @@ func.func private @dynamic_rows(%a: tensor<?x64xf32, affine_map<()[s0] -> (s0, 6
 // AMX-NOT: llvm.x86.tdpbf16ps.internal
 // AMX: llvm.x86.avx512bf16.dpbf16ps.512
 func.func private @bf16(%a: tensor<16x64xbf16>, %b: tensor<64x64xbf16> {ait.constant}) -> tensor<16x64xbf16>
-    attributes {ait.kind = "matmul"} {
+    attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %a, %b : (tensor<16x64xbf16>, tensor<64x64xbf16>) -> tensor<16x64xf32>
   %1 = ait.convert %0 : tensor<16x64xf32> -> tensor<16x64xbf16>
   return %1 : tensor<16x64xbf16>
@@ -89,7 +89,7 @@ func.func private @bf16(%a: tensor<16x64xbf16>, %b: tensor<64x64xbf16> {ait.cons
 
 // AMX's tiles take 32 steps at once.
 func.func private @bf16_odd(%a: tensor<16x50xbf16>, %b: tensor<50x64xbf16> {ait.constant}) -> tensor<16x64xf32>
-    attributes {ait.kind = "matmul"} {
+    attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %a, %b : (tensor<16x50xbf16>, tensor<50x64xbf16>) -> tensor<16x64xf32>
   return %0 : tensor<16x64xf32>
 }
@@ -103,7 +103,7 @@ func.func private @bf16_odd(%a: tensor<16x50xbf16>, %b: tensor<50x64xbf16> {ait.
 // CHECK: vector.shuffle
 // CHECK: llvm.intr.fma
 func.func private @transposed_operand(%a: tensor<2x40x32xf32>, %b: tensor<2x48x32xf32>) -> tensor<2x40x48xf32>
-    attributes {ait.kind = "matmul"} {
+    attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %a, %b {transpose_rhs} : (tensor<2x40x32xf32>, tensor<2x48x32xf32>) -> tensor<2x40x48xf32>
   return %0 : tensor<2x40x48xf32>
 }
@@ -113,7 +113,7 @@ func.func private @transposed_operand(%a: tensor<2x40x32xf32>, %b: tensor<2x48x3
 // CHECK: llvm.intr.masked.load
 // CHECK: llvm.intr.fma
 func.func private @few_rows(%a: tensor<2x4x32xf32>, %b: tensor<2x32x50xf32>) -> tensor<2x4x50xf32>
-    attributes {ait.kind = "matmul"} {
+    attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %a, %b : (tensor<2x4x32xf32>, tensor<2x32x50xf32>) -> tensor<2x4x50xf32>
   return %0 : tensor<2x4x50xf32>
 }

@@ -1,6 +1,6 @@
 #include "compiler/codegen/cpu/contraction/Matmul.h"
 
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 
 using namespace mlir;
 
@@ -123,7 +123,7 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
 
   MatmulShape &shape = problem.shape;
   bool packed =
-      kernel.getArgAttr(rhs->argument, "ait.constant") &&
+      ait::getKnownAt(kernel, rhs->argument) == ait::KnownAt::Load &&
       getConstantOr(problem.n, -1) > 0 && getConstantOr(problem.k, -1) > 0 &&
       isDenseMatrix(
           right,
@@ -138,9 +138,7 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
       multipliesCodes)
     shape.kind = MicrokernelKind::ByteQuads;
   if (packed)
-    problem.packing = shape.kind == MicrokernelKind::FusedMultiplyAdd
-                          ? "matmul_panels"
-                          : "matmul_panels_bf16_pairs";
+    problem.packing = ait::PackedLayout::MatmulPanels;
   shape.batch = getConstantOr(problem.batch, 1);
   shape.m = getConstantOr(problem.m, -1);
   shape.n = getConstantOr(problem.n, -1);

@@ -3,7 +3,7 @@
 
 #include "compiler/codegen/cpu/contraction/Matmul.h"
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -207,8 +207,8 @@ TileRhs MatmulEmitter::getRhs(Value panel, Value firstStep, Value stepCount) {
   Value columns = builder.constant(schedule.nr);
   Value firstColumn = builder.mul(panel, columns);
   Value buffer = builder.buffer(problem.rhs.argument);
-  if (!problem.packing.empty()) {
-    int64_t group = getStepGroup(problem.shape.kind);
+  if (problem.packing) {
+    int64_t group = getStepsTogether(problem.shape.kind);
     // Steps a panel holds: groups are whole.
     int64_t panelSteps = llvm::alignTo(problem.shape.k, group);
     int64_t panelCount = llvm::divideCeil(problem.shape.n, schedule.nr);
@@ -396,21 +396,14 @@ LogicalResult emitMatmul(func::FuncOp kernel, const MatmulProblem &problem,
       Epilogue::create(kernel, problem.result, reason);
   if (failed(epilogue))
     return failure();
-  Builder builder(kernel.getContext());
-  SmallVector<Attribute> packings;
-  if (!problem.packing.empty()) {
-    SmallVector<NamedAttribute> packing{
-        builder.getNamedAttr("argument",
-                             builder.getI64IntegerAttr(problem.rhs.argument)),
-        builder.getNamedAttr("block_n", builder.getI64IntegerAttr(schedule.nr)),
-        builder.getNamedAttr("kind", builder.getStringAttr(problem.packing))};
-    if (problem.packingTransposed)
-      packing.push_back(
-          builder.getNamedAttr("transposed", builder.getUnitAttr()));
-    packings.push_back(builder.getDictionaryAttr(packing));
-  }
-  kernel->setAttr("ait.packings", builder.getArrayAttr(packings));
-  kernel->setAttr("ait.config", schedule.toConfig(kernel.getContext()));
+  SmallVector<ait::PackingAttr> packings;
+  if (problem.packing)
+    packings.push_back(ait::PackingAttr::get(
+        kernel.getContext(), problem.rhs.argument, *problem.packing,
+        schedule.nr, getStepsTogether(problem.shape.kind),
+        problem.packingTransposed));
+  ait::setPackings(kernel, packings);
+  ait::setScheduleConfig(kernel, schedule.toConfig(kernel.getContext()));
   return rewriteToAbi(
       kernel, target, MatmulEmitter::getGrid(problem, schedule),
       getGrain(problem, schedule),
@@ -426,7 +419,7 @@ LogicalResult lowerMatmul(func::FuncOp kernel, const Target &target,
   if (failed(problem))
     return failure();
   MatmulSchedule schedule =
-      readMatmulSchedule(kernel->getAttrOfType<DictionaryAttr>("ait.config"),
+      readMatmulSchedule(ait::getScheduleConfig(kernel),
                          chooseMatmulSchedule(problem->shape, target));
   return emitMatmul(kernel, *problem, schedule, target, reason);
 }

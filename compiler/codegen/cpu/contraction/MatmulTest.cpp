@@ -72,7 +72,7 @@ TEST_P(MatmulTest, MatchesReference) {
   std::string text =
       llvm::formatv(R"(
     func.func private @kernel(%a: {0}, %b: {1} {{ait.constant}, %bias: {2}) -> {3}
-        attributes {{ait.kind = "matmul", ait.implementation = "generated", ait.config = {4}} {{
+        attributes {{ait.kind = #ait.kind<matmul>, ait.config = {4}} {{
       %0 = ait.matmul %a, %b : ({0}, {1}) -> {3}
       %1 = ait.expand %bias : {2} -> {3}
       %2 = ait.add %0, %1 : {3}
@@ -154,7 +154,7 @@ TEST_P(CodesTest, MatchesReference) {
   std::string text = llvm::formatv(
       R"(
     func.func private @kernel(%a: {0}, %b: {1} {{ait.constant}, %scale: {2}) -> {4}
-        attributes {{ait.kind = "matmul", ait.config = {5}} {{
+        attributes {{ait.kind = #ait.kind<matmul>, ait.config = {5}} {{
       %0 = ait.matmul %a, %b {{transpose_rhs} : ({0}, {1}) -> {3}
       {6}
       %2 = ait.expand %scale : {2} -> {4}
@@ -226,7 +226,7 @@ TEST_P(MatmulLayoutTest, MatchesReference) {
     flags += flags.empty() ? "transpose_rhs" : ", transpose_rhs";
   std::string text = llvm::formatv(
       R"(
-    func.func private @kernel(%a: {0}, %b: {1}{4}) -> {2} attributes {{ait.kind = "matmul"} {{
+    func.func private @kernel(%a: {0}, %b: {1}{4}) -> {2} attributes {{ait.kind = #ait.kind<matmul>} {{
       %0 = ait.matmul %a, %b {{{3}} : ({0}, {1}) -> {2}
       return %0 : {2}
     })",
@@ -265,7 +265,7 @@ TEST(MatmulKernelTest, CollapsesLeadingAxesAndWritesHeads) {
   // [B, T, K] x [K, H * D] + bias, scaled, as [B, H, T, D] in bf16.
   const char *text = R"(
     func.func private @kernel(%a: tensor<2x9x20xf32>, %b: tensor<96x20xf32> {ait.constant}, %bias: tensor<96xf32>)
-        -> tensor<2x3x9x32xbf16> attributes {ait.kind = "matmul"} {
+        -> tensor<2x3x9x32xbf16> attributes {ait.kind = #ait.kind<matmul>} {
       %0 = ait.matmul %a, %b {transpose_rhs} : (tensor<2x9x20xf32>, tensor<96x20xf32>) -> tensor<2x9x96xf32>
       %1 = ait.expand %bias : tensor<96xf32> -> tensor<2x9x96xf32>
       %2 = ait.add %0, %1 : tensor<2x9x96xf32>
@@ -298,7 +298,7 @@ TEST(MatmulKernelTest, EpilogueReadsEveryKindOfOperand) {
   const char *text = R"(
     func.func private @kernel(%a: tensor<7x8xf32>, %b: tensor<8x15xf32> {ait.constant}, %full: tensor<7x15xf32>,
                               %row: tensor<7x1xf32>, %one: tensor<1xf32>, %mask: tensor<7x15xi1>)
-        -> (tensor<3x7x5xf32>, tensor<7x15xi1>) attributes {ait.kind = "matmul"} {
+        -> (tensor<3x7x5xf32>, tensor<7x15xi1>) attributes {ait.kind = #ait.kind<matmul>} {
       %0 = ait.matmul %a, %b : (tensor<7x8xf32>, tensor<8x15xf32>) -> tensor<7x15xf32>
       %1 = ait.add %0, %full : tensor<7x15xf32>
       %2 = ait.expand %row : tensor<7x1xf32> -> tensor<7x15xf32>
@@ -338,7 +338,7 @@ TEST(MatmulKernelTest, SizesFromSymbols) {
   // One kernel for every number of rows, and for both sizes of a product.
   const char *text = R"(
     func.func private @kernel(%a: tensor<?x12xf32, affine_map<()[s0] -> (s0, 12)>>, %b: tensor<12x50xf32> {ait.constant})
-        -> tensor<?x50xf32, affine_map<()[s0] -> (s0, 50)>> attributes {ait.kind = "matmul"} {
+        -> tensor<?x50xf32, affine_map<()[s0] -> (s0, 50)>> attributes {ait.kind = #ait.kind<matmul>} {
       %0 = ait.matmul %a, %b : (tensor<?x12xf32, affine_map<()[s0] -> (s0, 12)>>, tensor<12x50xf32>)
         -> tensor<?x50xf32, affine_map<()[s0] -> (s0, 50)>>
       return %0 : tensor<?x50xf32, affine_map<()[s0] -> (s0, 50)>>
@@ -355,7 +355,7 @@ TEST(MatmulKernelTest, SizesFromSymbols) {
   const char *both = R"(
     func.func private @kernel(%a: tensor<4x?x8xf32, affine_map<()[s0] -> (4, s0, 8)>>,
                               %b: tensor<4x?x8xf32, affine_map<()[s0, s1] -> (4, s1, 8)>>)
-        -> tensor<4x?x?xf32, affine_map<()[s0, s1] -> (4, s0, s1)>> attributes {ait.kind = "matmul"} {
+        -> tensor<4x?x?xf32, affine_map<()[s0, s1] -> (4, s0, s1)>> attributes {ait.kind = #ait.kind<matmul>} {
       %0 = ait.matmul %a, %b {transpose_rhs} : (tensor<4x?x8xf32, affine_map<()[s0] -> (4, s0, 8)>>,
           tensor<4x?x8xf32, affine_map<()[s0, s1] -> (4, s1, 8)>>)
         -> tensor<4x?x?xf32, affine_map<()[s0, s1] -> (4, s0, s1)>>
@@ -375,7 +375,7 @@ TEST(MatmulKernelTest, SizesFromSymbols) {
 TEST(MatmulKernelTest, EveryListedScheduleIsRight) {
   const char *text = R"(
     func.func private @kernel(%a: tensor<29x33xf32>, %b: tensor<33x70xf32> {ait.constant}) -> tensor<29x70xf32>
-        attributes {ait.kind = "matmul"} {
+        attributes {ait.kind = #ait.kind<matmul>} {
       %0 = ait.matmul %a, %b : (tensor<29x33xf32>, tensor<33x70xf32>) -> tensor<29x70xf32>
       return %0 : tensor<29x70xf32>
     })";
@@ -409,7 +409,7 @@ TEST(MatmulKernelTest, SaysWhyNot) {
   auto getError = [](const std::string &config, const std::string &after) {
     std::string text = llvm::formatv(R"(
       func.func private @kernel(%a: tensor<4x8xf32>, %b: tensor<8x16xf32> {{ait.constant}) -> tensor<4x16xf32>
-          attributes {{ait.kind = "matmul", ait.config = {0}} {{
+          attributes {{ait.kind = #ait.kind<matmul>, ait.config = {0}} {{
         %0 = ait.matmul %a, %b : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
         {1}
         return %1 : tensor<4x16xf32>

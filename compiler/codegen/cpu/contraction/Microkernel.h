@@ -28,8 +28,9 @@ enum class MicrokernelKind {
   ByteQuads,
 };
 
-/// Steps that lie side by side for each column of a packed right side.
-inline int64_t getStepGroup(MicrokernelKind kind) {
+/// How many neighbouring steps of a packed right side lie side by side for
+/// each column.
+inline int64_t getStepsTogether(MicrokernelKind kind) {
   switch (kind) {
   case MicrokernelKind::FusedMultiplyAdd:
     return 1;

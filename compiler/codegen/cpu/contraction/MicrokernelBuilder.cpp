@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -474,16 +475,9 @@ LogicalResult rewriteToAbi(
       return failure();
     }
   }
-  unsigned symbols = 0;
-  grid.walk([&](AffineExpr expr) {
-    if (auto symbol = dyn_cast<AffineSymbolExpr>(expr))
-      symbols = std::max(symbols, symbol.getPosition() + 1);
-  });
   for (NamedAttribute attribute : kernel->getDiscardableAttrs())
     abi->setAttr(attribute.getName(), attribute.getValue());
-  abi->setAttr("ait.grid",
-               AffineMapAttr::get(AffineMap::get(0, symbols, grid)));
-  abi->setAttr("ait.grain", builder.getI64IntegerAttr(grain));
+  ait::setLaunchShape(abi, {grid, grain});
   kernel.erase();
   return success();
 }

@@ -138,7 +138,7 @@ mlir::Type getMemoryType(mlir::Type elementType);
 /// writes the code for work units [begin, end) in the new entry block, before
 /// its return. The old body is alive while `body` runs.
 /// `grid` is the number of units over the module's symbols, `grain` the fewest
-/// worth a thread: they become the attributes ait.grid and ait.grain.
+/// worth a thread: they become its launch shape.
 mlir::LogicalResult rewriteToAbi(
     mlir::func::FuncOp kernel, const Target &target, mlir::AffineExpr grid,
     int64_t grain,

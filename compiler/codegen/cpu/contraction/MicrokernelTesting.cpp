@@ -7,7 +7,7 @@
 #include "compiler/codegen/cpu/contraction/MicrokernelBuilder.h"
 #include "compiler/codegen/cpu/llvm/EmitObject.h"
 #include "compiler/codegen/cpu/llvm/LowerToLLVM.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -90,29 +90,30 @@ float readElement(Type elementType, const char *source) {
 /// A [batch, steps, columns] source (given by `at`) as panels.
 TestTensor
 packPanels(int64_t batch, int64_t outer, int64_t steps, int64_t columns,
-           int64_t block, int64_t group,
+           int64_t block, int64_t together,
            const std::function<float(int64_t, int64_t, int64_t, int64_t)> &at) {
   int64_t panels = (columns + block - 1) / block;
-  int64_t groups = (steps + group - 1) / group;
-  TestTensor packed({batch, panels, outer, groups, block, group});
+  int64_t groups = (steps + together - 1) / together;
+  TestTensor packed({batch, panels, outer, groups, block, together});
   float *target = packed.values.data();
   for (int64_t b = 0; b < batch; ++b)
     for (int64_t p = 0; p < panels; ++p)
       for (int64_t o = 0; o < outer; ++o)
         for (int64_t g = 0; g < groups; ++g)
           for (int64_t n = 0; n < block; ++n)
-            for (int64_t i = 0; i < group; ++i, ++target)
-              if (p * block + n < columns && g * group + i < steps)
-                *target = at(b, o, g * group + i, p * block + n);
+            for (int64_t i = 0; i < together; ++i, ++target)
+              if (p * block + n < columns && g * together + i < steps)
+                *target = at(b, o, g * together + i, p * block + n);
   return packed;
 }
 
 /// By the runtime: the kernel must match what that makes of a filter.
-TestTensor packWinograd(StringRef kind, int64_t block,
+TestTensor packWinograd(ait::PackedLayout layout, int64_t block,
                         const TestTensor &tensor) {
   PackingProto packing;
-  packing.set_kind(kind == "winograd_2x2" ? PackingProto::WINOGRAD_2X2
-                                          : PackingProto::WINOGRAD_4X4);
+  packing.set_kind(layout == ait::PackedLayout::Winograd2x2
+                       ? PackingProto::WINOGRAD_2X2
+                       : PackingProto::WINOGRAD_4X4);
   packing.set_block_n(block);
   TensorView view{const_cast<float *>(tensor.values.data()), DataType::kFloat32,
                   tensor.sizes};
@@ -125,12 +126,11 @@ TestTensor packWinograd(StringRef kind, int64_t block,
   return packed;
 }
 
-TestTensor pack(DictionaryAttr packing, const TestTensor &tensor,
-                int64_t elementBytes) {
-  StringRef kind = packing.getAs<StringAttr>("kind").getValue();
+TestTensor pack(ait::PackingAttr packing, const TestTensor &tensor) {
+  const ait::PackedLayout layout = packing.getLayout();
   const std::vector<int64_t> &sizes = tensor.sizes;
-  int64_t group = kind.ends_with("_bf16_pairs") ? 4 / elementBytes : 1;
-  if (kind == "depthwise") {
+  const int64_t together = packing.getStepsTogether();
+  if (layout == ait::PackedLayout::Depthwise) {
     int64_t channels = sizes[0], taps = tensor.count() / channels;
     TestTensor packed({taps, channels});
     for (int64_t c = 0; c < channels; ++c)
@@ -138,24 +138,25 @@ TestTensor pack(DictionaryAttr packing, const TestTensor &tensor,
         packed.values[t * channels + c] = tensor.values[c * taps + t];
     return packed;
   }
-  int64_t block = packing.getAs<IntegerAttr>("block_n").getInt();
-  if (kind.starts_with("winograd"))
-    return packWinograd(kind, block, tensor);
-  if (kind.starts_with("convolution_panels")) {
+  int64_t block = packing.getBlockColumns();
+  if (layout == ait::PackedLayout::Winograd2x2 ||
+      layout == ait::PackedLayout::Winograd4x4)
+    return packWinograd(layout, block, tensor);
+  if (layout == ait::PackedLayout::ConvolutionPanels) {
     int64_t inputs = sizes[1],
             taps = product(ArrayRef<int64_t>(sizes).drop_front(2));
-    return packPanels(1, taps, inputs, sizes[0], block, group,
+    return packPanels(1, taps, inputs, sizes[0], block, together,
                       [&](int64_t, int64_t tap, int64_t i, int64_t o) {
                         return tensor.values[(o * inputs + i) * taps + tap];
                       });
   }
-  bool transposed = packing.contains("transposed");
+  bool transposed = packing.getTransposed();
   int64_t rank = sizes.size(), rows = sizes[rank - 2],
           columns = sizes[rank - 1];
   int64_t batch = tensor.count() / (rows * columns);
   return packPanels(
       batch, 1, transposed ? columns : rows, transposed ? rows : columns, block,
-      group, [&](int64_t b, int64_t, int64_t k, int64_t n) {
+      together, [&](int64_t b, int64_t, int64_t k, int64_t n) {
         int64_t index = transposed ? n * columns + k : k * columns + n;
         return tensor.values[b * rows * columns + index];
       });
@@ -236,8 +237,8 @@ void TestKernel::compile(const std::string &text, const LowerFunction &lower,
   }
   auto abi = module->lookupSymbol<func::FuncOp>(name);
   llvm::raw_string_ostream(abiText) << *module;
-  grid = abi->getAttrOfType<AffineMapAttr>("ait.grid").getValue();
-  packings = abi->getAttrOfType<ArrayAttr>("ait.packings");
+  grid = ait::getLaunchShape(abi)->units;
+  packings = ait::getPackings(abi);
   if (failed(verify(*module)) || failed(lowerToLLVM(*module, target))) {
     failure += "lowering to LLVM failed";
     return;
@@ -267,9 +268,9 @@ std::vector<char> TestKernel::encode(unsigned argument,
   int64_t bytes = getMemoryType(elementType).getIntOrFloatBitWidth() / 8;
   TestTensor packed;
   const TestTensor *source = &tensor;
-  for (auto packing : packings.getAsRange<DictionaryAttr>())
-    if (packing.getAs<IntegerAttr>("argument").getInt() == argument) {
-      packed = pack(packing, tensor, bytes);
+  for (ait::PackingAttr packing : packings)
+    if (packing.getArgument() == argument) {
+      packed = pack(packing, tensor);
       source = &packed;
     }
   std::vector<char> storage = allocate(source->count() * bytes);
@@ -299,7 +300,7 @@ TestKernel::prepare(const std::vector<TestTensor> &inputs,
   }
   for (std::vector<char> &storage : buffers->storage)
     buffers->pointers.push_back(align(storage));
-  units = evaluate(grid.getResult(0), symbols);
+  units = evaluate(grid, symbols);
   return [this](int64_t begin, int64_t end) {
     entry(buffers->pointers.data(), buffers->symbols.data(), begin, end);
   };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compiler/codegen/cpu/target/Target.h"
+#include "compiler/dialect/Ait.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -70,8 +71,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::string failure, abiText;
   double seconds = 0;
-  mlir::AffineMap grid;
-  mlir::ArrayAttr packings;
+  mlir::AffineExpr grid;
+  llvm::SmallVector<mlir::ait::PackingAttr> packings;
   mlir::FunctionType type;
   std::shared_ptr<const KernelLibrary> library;
   KernelFunction entry = nullptr;

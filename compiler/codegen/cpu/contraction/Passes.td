@@ -6,8 +6,8 @@ include "mlir/Pass/PassBase.td"
 def CpuLowerContractionsPass : Pass<"ait-cpu-lower-contractions", "::mlir::ModuleOp"> {
   let summary = "matmul, convolution and attention kernel functions to ABI functions around a microkernel";
   let description = [{
-    Takes every func.func whose `ait.kind` is "matmul", "convolution" or
-    "attention" and replaces it by a function of runtime/cpu/kernel_abi.h,
+    Takes every func.func whose `ait.kind` is matmul, convolution or
+    attention and replaces it by a function of runtime/cpu/kernel_abi.h,
     with the attributes `ait.grid` (an affine map from symbols to the number of
     work units), `ait.grain` (i64: the fewest units worth a thread) and
     `ait.packings` (one dictionary an argument that must be packed at load:

@@ -31,8 +31,8 @@ int64_t getWinogradOutputs(ConvolutionAlgorithm algorithm);
 /// T * T: the products of a tile, for each input and output channel.
 int64_t getWinogradPositions(ConvolutionAlgorithm algorithm);
 
-/// How the filter is packed for it (PackingProto's names, in lower case).
-llvm::StringRef getWinogradPacking(ConvolutionAlgorithm algorithm);
+/// How the filter is packed for it.
+mlir::ait::PackedLayout getWinogradPacking(ConvolutionAlgorithm algorithm);
 
 /// Tiles of the results of all images.
 mlir::AffineExpr getWinogradTiles(const ConvolutionProblem &problem,

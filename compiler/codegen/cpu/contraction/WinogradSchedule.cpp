@@ -71,9 +71,10 @@ int64_t getWinogradPositions(ConvolutionAlgorithm algorithm) {
   return tile * tile;
 }
 
-StringRef getWinogradPacking(ConvolutionAlgorithm algorithm) {
-  return algorithm == ConvolutionAlgorithm::Winograd2x2 ? "winograd_2x2"
-                                                        : "winograd_4x4";
+ait::PackedLayout getWinogradPacking(ConvolutionAlgorithm algorithm) {
+  return algorithm == ConvolutionAlgorithm::Winograd2x2
+             ? ait::PackedLayout::Winograd2x2
+             : ait::PackedLayout::Winograd4x4;
 }
 
 int64_t getWinogradRow(int64_t inputs, int64_t lanes) {

@@ -96,7 +96,7 @@ TEST_P(MathTest, IsWithinUnitsInTheLastPlace) {
   std::string type = "tensor<" + std::to_string(x.size()) + "xf32>";
   RunnableKernel kernel = RunnableKernel::compile(
       "func.func private @f(%x: " + type + ") -> " + type +
-      " attributes {ait.kind = \"loop\"} {\n  %r = ait." + c.op +
+      " attributes {ait.kind = #ait.kind<loop>} {\n  %r = ait." + c.op +
       " %x : " + type + "\n  return %r : " + type + "\n}");
   ASSERT_EQ(kernel.error(), "");
   std::vector<float> result(x.size());
@@ -134,8 +134,8 @@ TEST(SigmoidTest, IsAccurateWhereItIsNormal) {
   std::string type = "tensor<" + std::to_string(x.size()) + "xf32>";
   RunnableKernel kernel = RunnableKernel::compile(
       "func.func private @f(%x: " + type + ") -> " + type +
-      " attributes {ait.kind = \"loop\"} {\n  %r = ait.sigmoid %x : " + type +
-      "\n  return %r : " + type + "\n}");
+      " attributes {ait.kind = #ait.kind<loop>} {\n  %r = ait.sigmoid %x : " +
+      type + "\n  return %r : " + type + "\n}");
   ASSERT_EQ(kernel.error(), "");
   ASSERT_TRUE(kernel.run("f", {x.data(), result.data()}));
   for (size_t i = 0; i < x.size(); ++i)

@@ -11,7 +11,7 @@ class LoopDataMovementTest : public LoopKernelTest {};
 TEST_P(LoopDataMovementTest, BroadcastsAndPermutes) {
   RunnableKernel kernel = compile(R"(
 func.func private @f(%a: tensor<3x5x17xf32>, %b: tensor<5x1xf32>, %c: tensor<17x3x5xf32>) -> tensor<3x5x17xf32>
-    attributes {ait.kind = "loop"} {
+    attributes {ait.kind = #ait.kind<loop>} {
   %be = ait.expand %b : tensor<5x1xf32> -> tensor<3x5x17xf32>
   %cp = ait.permute %c {permutation = array<i64: 1, 2, 0>} : tensor<17x3x5xf32> -> tensor<3x5x17xf32>
   %s = ait.add %a, %be : tensor<3x5x17xf32>
@@ -34,7 +34,7 @@ TEST_P(LoopDataMovementTest, Transposes) {
   for (auto [rows, columns] : std::vector<std::pair<int, int>>{
            {1, 9}, {16, 16}, {33, 50}, {64, 100}, {3, 224}, {224, 3}}) {
     std::string text = replaceAll(R"(
-func.func private @f(%a: tensor<2xRxCxf32>) -> tensor<2xCxRxf32> attributes {ait.kind = "loop"} {
+func.func private @f(%a: tensor<2xRxCxf32>) -> tensor<2xCxRxf32> attributes {ait.kind = #ait.kind<loop>} {
   %p = ait.permute %a {permutation = array<i64: 0, 2, 1>} : tensor<2xRxCxf32> -> tensor<2xCxRxf32>
   %r = ait.add %p, %p : tensor<2xCxRxf32>
   return %r : tensor<2xCxRxf32>
@@ -57,13 +57,13 @@ func.func private @f(%a: tensor<2xRxCxf32>) -> tensor<2xCxRxf32> attributes {ait
 
 TEST_P(LoopDataMovementTest, ConcatPadSliceFlip) {
   RunnableKernel kernel = compile(R"(
-func.func private @f(%a: tensor<3x20xf32>, %b: tensor<3x13xf32>) -> tensor<3x37xf32> attributes {ait.kind = "loop"} {
+func.func private @f(%a: tensor<3x20xf32>, %b: tensor<3x13xf32>) -> tensor<3x37xf32> attributes {ait.kind = #ait.kind<loop>} {
   %n = ait.neg %b : tensor<3x13xf32>
   %c = ait.concat %a, %n {dim = 1} : (tensor<3x20xf32>, tensor<3x13xf32>) -> tensor<3x33xf32>
   %p = ait.pad %c {low = array<i64: 0, 3>, high = array<i64: 0, 1>, value = 9.0} : tensor<3x33xf32> -> tensor<3x37xf32>
   return %p : tensor<3x37xf32>
 }
-func.func private @g(%a: tensor<6x40xf32>) -> (tensor<3x13xf32>, tensor<6x40xf32>) attributes {ait.kind = "loop"} {
+func.func private @g(%a: tensor<6x40xf32>) -> (tensor<3x13xf32>, tensor<6x40xf32>) attributes {ait.kind = #ait.kind<loop>} {
   %s = ait.slice %a {starts = array<i64: 1, 2>, steps = array<i64: 2, 3>} : tensor<6x40xf32> -> tensor<3x13xf32>
   %f = ait.flip %a {dims = array<i64: 0, 1>} : tensor<6x40xf32> -> tensor<6x40xf32>
   return %s, %f : tensor<3x13xf32>, tensor<6x40xf32>
@@ -94,14 +94,14 @@ func.func private @g(%a: tensor<6x40xf32>) -> (tensor<3x13xf32>, tensor<6x40xf32
 TEST_P(LoopDataMovementTest, GathersByData) {
   RunnableKernel kernel = compile(R"(
 func.func private @f(%w: tensor<10x19xf32>, %i: tensor<2x3xi64>, %p: tensor<3x19xf32>) -> tensor<2x3x19xf32>
-    attributes {ait.kind = "loop"} {
+    attributes {ait.kind = #ait.kind<loop>} {
   %e = ait.embedding %w, %i : (tensor<10x19xf32>, tensor<2x3xi64>) -> tensor<2x3x19xf32>
   %pe = ait.expand %p : tensor<3x19xf32> -> tensor<2x3x19xf32>
   %r = ait.add %e, %pe : tensor<2x3x19xf32>
   return %r : tensor<2x3x19xf32>
 }
 func.func private @g(%x: tensor<4x19xf32>, %i: tensor<21xi64>, %j: tensor<4x5xi64>) -> (tensor<4x21xf32>, tensor<4x5xf32>)
-    attributes {ait.kind = "loop"} {
+    attributes {ait.kind = #ait.kind<loop>} {
   %s = ait.index_select %x, %i {dim = 1} : (tensor<4x19xf32>, tensor<21xi64>) -> tensor<4x21xf32>
   %g = ait.gather %x, %j {dim = 1} : (tensor<4x19xf32>, tensor<4x5xi64>) -> tensor<4x5xf32>
   return %s, %g : tensor<4x21xf32>, tensor<4x5xf32>
@@ -142,12 +142,12 @@ func.func private @g(%x: tensor<4x19xf32>, %i: tensor<21xi64>, %j: tensor<4x5xi6
 
 TEST_P(LoopDataMovementTest, ReportsIndicesOutOfRange) {
   RunnableKernel kernel = compile(R"(
-func.func private @rows(%w: tensor<10x19xf32>, %i: tensor<6xi64>) -> tensor<6x19xf32> attributes {ait.kind = "loop"} {
+func.func private @rows(%w: tensor<10x19xf32>, %i: tensor<6xi64>) -> tensor<6x19xf32> attributes {ait.kind = #ait.kind<loop>} {
   %c = ait.check %i {size = affine_map<()[] -> (10)>, operator_name = "op"} : tensor<6xi64>
   %e = ait.embedding %w, %c : (tensor<10x19xf32>, tensor<6xi64>) -> tensor<6x19xf32>
   return %e : tensor<6x19xf32>
 }
-func.func private @elements(%x: tensor<4x19xf32>, %i: tensor<4x37xi32>) -> tensor<4x40xf32> attributes {ait.kind = "loop"} {
+func.func private @elements(%x: tensor<4x19xf32>, %i: tensor<4x37xi32>) -> tensor<4x40xf32> attributes {ait.kind = #ait.kind<loop>} {
   %c = ait.check %i {size = affine_map<()[] -> (19)>, from_end, operator_name = "op"} : tensor<4x37xi32>
   %g = ait.gather %x, %c {dim = 1} : (tensor<4x19xf32>, tensor<4x37xi32>) -> tensor<4x37xf32>
   %p = ait.pad %g {low = array<i64: 0, 1>, high = array<i64: 0, 2>, value = 9.0} : tensor<4x37xf32> -> tensor<4x40xf32>
@@ -193,7 +193,7 @@ TEST_P(LoopDataMovementTest, PoolsChannelsLastAndFirst) {
     std::string type = last ? "tensor<2x9x9x20xf32>" : "tensor<2x20x9x9xf32>";
     std::string result = last ? "tensor<2x5x5x20xf32>" : "tensor<2x20x5x5xf32>";
     std::string text = R"(
-func.func private @f(%x: IN) -> (OUT, OUT) attributes {ait.kind = "loop"} {
+func.func private @f(%x: IN) -> (OUT, OUT) attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.max_pool2d %x {kernel_size = array<i64: 3,3>, stride = array<i64: 2,2>, padding = array<i64: 1,1>, dilation = array<i64: 1,1>LAST} : IN -> OUT
   %1 = ait.avg_pool2d %x {kernel_size = array<i64: 3,3>, stride = array<i64: 2,2>, padding = array<i64: 1,1>, count_include_pad = falseLAST} : IN -> OUT
   return %0, %1 : OUT, OUT
@@ -234,7 +234,7 @@ func.func private @f(%x: IN) -> (OUT, OUT) attributes {ait.kind = "loop"} {
 
 TEST_P(LoopDataMovementTest, Upsamples) {
   RunnableKernel kernel = compile(R"(
-func.func private @f(%x: tensor<1x3x4x5xf32>) -> (tensor<1x3x8x10xf32>, tensor<1x3x7x9xf32>) attributes {ait.kind = "loop"} {
+func.func private @f(%x: tensor<1x3x4x5xf32>) -> (tensor<1x3x8x10xf32>, tensor<1x3x7x9xf32>) attributes {ait.kind = #ait.kind<loop>} {
   %n = ait.upsample_nearest2d %x {scale_h = 0.5, scale_w = 0.5} : tensor<1x3x4x5xf32> -> tensor<1x3x8x10xf32>
   %b = ait.upsample_bilinear2d %x {scale_h = 0.5, scale_w = 0.5, align_corners = true} : tensor<1x3x4x5xf32> -> tensor<1x3x7x9xf32>
   return %n, %b : tensor<1x3x8x10xf32>, tensor<1x3x7x9xf32>
@@ -269,7 +269,7 @@ TEST_P(LoopDataMovementTest, DynamicHeadsAreSplitAndTransposed) {
 #split = affine_map<()[s0, s1] -> (s0, s1, 3, 16)>
 #out = affine_map<()[s0, s1] -> (s0, 3, s1, 16)>
 #flat = affine_map<()[s0, s1] -> (s0 * 3, s1, 16)>
-func.func private @f(%x: tensor<?x?x48xf32, #in>) -> tensor<?x?x16xf32, #flat> attributes {ait.kind = "loop"} {
+func.func private @f(%x: tensor<?x?x48xf32, #in>) -> tensor<?x?x16xf32, #flat> attributes {ait.kind = #ait.kind<loop>} {
   %n = ait.neg %x : tensor<?x?x48xf32, #in>
   %s = ait.reshape %n : tensor<?x?x48xf32, #in> -> tensor<?x?x3x16xf32, #split>
   %p = ait.permute %s {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x?x3x16xf32, #split> -> tensor<?x3x?x16xf32, #out>
@@ -294,7 +294,7 @@ TEST_P(LoopDataMovementTest, DynamicConcatPadAndFlip) {
 #a = affine_map<()[s0] -> (2, s0)>
 #c = affine_map<()[s0] -> (2, s0 + 5)>
 #p = affine_map<()[s0] -> (2, s0 + 8)>
-func.func private @f(%a: tensor<2x?xf32, #a>, %b: tensor<2x5xf32>) -> tensor<2x?xf32, #p> attributes {ait.kind = "loop"} {
+func.func private @f(%a: tensor<2x?xf32, #a>, %b: tensor<2x5xf32>) -> tensor<2x?xf32, #p> attributes {ait.kind = #ait.kind<loop>} {
   %c = ait.concat %a, %b {dim = 1} : (tensor<2x?xf32, #a>, tensor<2x5xf32>) -> tensor<2x?xf32, #c>
   %f = ait.flip %c {dims = array<i64: 1>} : tensor<2x?xf32, #c> -> tensor<2x?xf32, #c>
   %p = ait.pad %f {low = array<i64: 0, 1>, high = array<i64: 0, 2>, value = -4.0} : tensor<2x?xf32, #c> -> tensor<2x?xf32, #p>
@@ -322,7 +322,7 @@ TEST_P(LoopDataMovementTest, RotatesHalves) {
 #full = affine_map<()[s0] -> (4, s0, 64)>
 #half = affine_map<()[s0] -> (4, s0, 32)>
 #angle = affine_map<()[s0] -> (s0, 64)>
-func.func private @f(%x: tensor<4x?x64xf32, #full>, %cos: tensor<?x64xf32, #angle>, %sin: tensor<?x64xf32, #angle>) -> tensor<4x?x64xf32, #full> attributes {ait.kind = "loop"} {
+func.func private @f(%x: tensor<4x?x64xf32, #full>, %cos: tensor<?x64xf32, #angle>, %sin: tensor<?x64xf32, #angle>) -> tensor<4x?x64xf32, #full> attributes {ait.kind = #ait.kind<loop>} {
   %low = ait.slice %x {starts = array<i64: 0, 0, 0>, steps = array<i64: 1, 1, 1>} : tensor<4x?x64xf32, #full> -> tensor<4x?x32xf32, #half>
   %high = ait.slice %x {starts = array<i64: 0, 0, 32>, steps = array<i64: 1, 1, 1>} : tensor<4x?x64xf32, #full> -> tensor<4x?x32xf32, #half>
   %n = ait.neg %high : tensor<4x?x32xf32, #half>
@@ -350,16 +350,16 @@ func.func private @f(%x: tensor<4x?x64xf32, #full>, %cos: tensor<?x64xf32, #angl
 TEST_P(LoopDataMovementTest, ScalarsAndEmptyTensors) {
   RunnableKernel kernel = compile(R"(
 #e = affine_map<()[s0] -> (s0, 4)>
-func.func private @scalar(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> attributes {ait.kind = "loop"} {
+func.func private @scalar(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> attributes {ait.kind = #ait.kind<loop>} {
   %r = ait.add %a, %b : tensor<f32>
   return %r : tensor<f32>
 }
-func.func private @sum(%a: tensor<3x5xf32>) -> tensor<f32> attributes {ait.kind = "loop"} {
+func.func private @sum(%a: tensor<3x5xf32>) -> tensor<f32> attributes {ait.kind = #ait.kind<loop>} {
   %s = ait.sum %a {dims = array<i64: 0, 1>} : tensor<3x5xf32> -> tensor<1x1xf32>
   %r = ait.reshape %s : tensor<1x1xf32> -> tensor<f32>
   return %r : tensor<f32>
 }
-func.func private @empty(%a: tensor<?x4xf32, #e>) -> tensor<?x4xf32, #e> attributes {ait.kind = "loop"} {
+func.func private @empty(%a: tensor<?x4xf32, #e>) -> tensor<?x4xf32, #e> attributes {ait.kind = #ait.kind<loop>} {
   %r = ait.neg %a : tensor<?x4xf32, #e>
   return %r : tensor<?x4xf32, #e>
 })");
@@ -376,7 +376,7 @@ func.func private @empty(%a: tensor<?x4xf32, #e>) -> tensor<?x4xf32, #e> attribu
 
 TEST_P(LoopDataMovementTest, SliceScatterAndIota) {
   RunnableKernel kernel = compile(R"(
-func.func private @f(%a: tensor<4x20xf32>, %b: tensor<4x6xf32>) -> (tensor<4x20xf32>, tensor<20xi64>, tensor<20xf32>) attributes {ait.kind = "loop"} {
+func.func private @f(%a: tensor<4x20xf32>, %b: tensor<4x6xf32>) -> (tensor<4x20xf32>, tensor<20xi64>, tensor<20xf32>) attributes {ait.kind = #ait.kind<loop>} {
   %r = ait.slice_scatter %a, %b {starts = array<i64: 0, 1>, steps = array<i64: 1, 3>} : (tensor<4x20xf32>, tensor<4x6xf32>) -> tensor<4x20xf32>
   %i = ait.iota {dim = 0, start = 3.0, step = 2.0} : tensor<20xi64>
   %j = ait.iota {dim = 0, start = 0.5, step = 0.25} : tensor<20xf32>

@@ -7,6 +7,7 @@
 #include "compiler/codegen/cpu/loops/PointEmitter.h"
 #include "compiler/codegen/cpu/loops/RowBuffers.h"
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -100,7 +101,7 @@ private:
       emitter.pointers[argument] = loadPointer(number++);
     for (unsigned i = 0; i < function.getNumResults(); ++i)
       outputPointers.push_back(loadPointer(number++));
-    if (function->hasAttr("ait.checks"))
+    if (mlir::ait::getKernelChecks(function))
       emitter.checks = loadPointer(number);
     function.walk([&](mlir::ait::SymbolOp op) { loadSymbol(op.getIndex()); });
     auto loadOf = [&](RankedTensorType type) {
@@ -145,9 +146,8 @@ private:
 
   void allocateBuffers(LoopNest &nest) {
     emitter.rowBuffers.clear();
-    auto bounds =
-        function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(
-            "ait.symbols");
+    ArrayAttr bounds =
+        mlir::ait::getModuleSymbols(function->getParentOfType<ModuleOp>());
     buffers = planRowBuffers(
         nest, loops, emitter.maxLanes,
         [&](unsigned symbol) -> std::optional<int64_t> {
@@ -388,14 +388,12 @@ private:
     });
     for (NamedAttribute attribute : function->getDiscardableAttrs())
       kernel->setAttr(attribute.getName(), attribute.getValue());
-    AffineMap grid = AffineMap::get(0, symbolCount,
-                                    simplifyAffineExpr(units, 0, symbolCount));
-    kernel->setAttr("ait.grid", AffineMapAttr::get(grid));
     int64_t grain =
         schedule.grain > 0
             ? schedule.grain
             : std::max<int64_t>(1, std::llround(kThreadWork / unitCost));
-    kernel->setAttr("ait.grain", builder.getI64IntegerAttr(grain));
+    mlir::ait::setLaunchShape(
+        kernel, {simplifyAffineExpr(units, 0, symbolCount), grain});
     function.erase();
   }
 

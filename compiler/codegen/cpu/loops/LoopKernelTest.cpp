@@ -11,7 +11,7 @@ namespace {
 constexpr const char *kSoftmax = R"(
 #full = affine_map<()[s0] -> (s0, N)>
 #row = affine_map<()[s0] -> (s0, 1)>
-func.func private @softmax(%x: tensor<?xNxf32, #full>) -> tensor<?xNxf32, #full> attributes {ait.kind = "loop"} {
+func.func private @softmax(%x: tensor<?xNxf32, #full>) -> tensor<?xNxf32, #full> attributes {ait.kind = #ait.kind<loop>} {
   %m = ait.amax %x {dims = array<i64: 1>} : tensor<?xNxf32, #full> -> tensor<?x1xf32, #row>
   %me = ait.expand %m : tensor<?x1xf32, #row> -> tensor<?xNxf32, #full>
   %d = ait.sub %x, %me : tensor<?xNxf32, #full>
@@ -59,7 +59,7 @@ TEST_P(LoopKernelTest, SoftmaxOfDynamicRows) {
   RunnableKernel kernel = compile(R"(
 #full = affine_map<()[s0, s1] -> (s0, s1)>
 #row = affine_map<()[s0] -> (s0, 1)>
-func.func private @softmax(%x: tensor<?x?xf32, #full>) -> tensor<?x?xf32, #full> attributes {ait.kind = "loop"} {
+func.func private @softmax(%x: tensor<?x?xf32, #full>) -> tensor<?x?xf32, #full> attributes {ait.kind = #ait.kind<loop>} {
   %m = ait.amax %x {dims = array<i64: 1>} : tensor<?x?xf32, #full> -> tensor<?x1xf32, #row>
   %me = ait.expand %m : tensor<?x1xf32, #row> -> tensor<?x?xf32, #full>
   %d = ait.sub %x, %me : tensor<?x?xf32, #full>
@@ -93,7 +93,7 @@ TEST_P(LoopKernelTest, LayerNormWithResidual) {
   for (int columns : {5, 16, 768, 1000}) {
     RunnableKernel kernel = compile(replaceAll(R"(
 func.func private @norm(%a: tensor<6xNxf32>, %b: tensor<6xNxf32>, %w: tensor<Nxf32>, %c: tensor<Nxf32>)
-    -> (tensor<6xNxf32>, tensor<6xNxf32>) attributes {ait.kind = "loop"} {
+    -> (tensor<6xNxf32>, tensor<6xNxf32>) attributes {ait.kind = #ait.kind<loop>} {
   %x = ait.add %a, %b : tensor<6xNxf32>
   %m = ait.mean %x {dims = array<i64: 1>} : tensor<6xNxf32> -> tensor<6x1xf32>
   %me = ait.expand %m : tensor<6x1xf32> -> tensor<6xNxf32>
@@ -143,7 +143,7 @@ func.func private @norm(%a: tensor<6xNxf32>, %b: tensor<6xNxf32>, %w: tensor<Nxf
 TEST_P(LoopKernelTest, PointwiseTails) {
   for (int size = 1; size <= 67; ++size) {
     RunnableKernel kernel = compile(replaceAll(R"(
-func.func private @f(%a: tensor<Nxf32>, %b: tensor<1xf32>) -> tensor<Nxf32> attributes {ait.kind = "loop"} {
+func.func private @f(%a: tensor<Nxf32>, %b: tensor<1xf32>) -> tensor<Nxf32> attributes {ait.kind = #ait.kind<loop>} {
   %be = ait.expand %b : tensor<1xf32> -> tensor<Nxf32>
   %s = ait.mul %a, %be : tensor<Nxf32>
   %r = ait.relu %s : tensor<Nxf32>
@@ -164,7 +164,7 @@ func.func private @f(%a: tensor<Nxf32>, %b: tensor<1xf32>) -> tensor<Nxf32> attr
 TEST_P(LoopKernelTest, ColumnReductionsOfChannelsLast) {
   for (int channels : {3, 16, 40, 100}) {
     RunnableKernel kernel = compile(replaceAll(R"(
-func.func private @f(%a: tensor<2x7x7xCxf32>) -> (tensor<2x1x1xCxf32>, tensor<2xCxf32>) attributes {ait.kind = "loop"} {
+func.func private @f(%a: tensor<2x7x7xCxf32>) -> (tensor<2x1x1xCxf32>, tensor<2xCxf32>) attributes {ait.kind = #ait.kind<loop>} {
   %m = ait.mean %a {dims = array<i64: 1, 2>} : tensor<2x7x7xCxf32> -> tensor<2x1x1xCxf32>
   %x = ait.amax %a {dims = array<i64: 1, 2>} : tensor<2x7x7xCxf32> -> tensor<2x1x1xCxf32>
   %r = ait.reshape %x : tensor<2x1x1xCxf32> -> tensor<2xCxf32>
@@ -195,19 +195,19 @@ func.func private @f(%a: tensor<2x7x7xCxf32>) -> (tensor<2x1x1xCxf32>, tensor<2x
 TEST_P(LoopKernelTest, LongSumsStayAccurate) {
   RunnableKernel kernel = compile(R"(
 #dynamic = affine_map<()[s0] -> (s0)>
-func.func private @rows(%a: tensor<1000003xf32>) -> tensor<1xf32> attributes {ait.kind = "loop"} {
+func.func private @rows(%a: tensor<1000003xf32>) -> tensor<1xf32> attributes {ait.kind = #ait.kind<loop>} {
   %r = ait.sum %a {dims = array<i64: 0>} : tensor<1000003xf32> -> tensor<1xf32>
   return %r : tensor<1xf32>
 }
-func.func private @columns(%a: tensor<62500x16xf32>) -> tensor<1x16xf32> attributes {ait.kind = "loop"} {
+func.func private @columns(%a: tensor<62500x16xf32>) -> tensor<1x16xf32> attributes {ait.kind = #ait.kind<loop>} {
   %r = ait.sum %a {dims = array<i64: 0>} : tensor<62500x16xf32> -> tensor<1x16xf32>
   return %r : tensor<1x16xf32>
 }
-func.func private @outer(%a: tensor<62500x2x8xf32>) -> tensor<1x2x1xf32> attributes {ait.kind = "loop"} {
+func.func private @outer(%a: tensor<62500x2x8xf32>) -> tensor<1x2x1xf32> attributes {ait.kind = #ait.kind<loop>} {
   %r = ait.sum %a {dims = array<i64: 0, 2>} : tensor<62500x2x8xf32> -> tensor<1x2x1xf32>
   return %r : tensor<1x2x1xf32>
 }
-func.func private @dynamic(%a: tensor<?xf32, #dynamic>) -> tensor<1xf32> attributes {ait.kind = "loop"} {
+func.func private @dynamic(%a: tensor<?xf32, #dynamic>) -> tensor<1xf32> attributes {ait.kind = #ait.kind<loop>} {
   %r = ait.sum %a {dims = array<i64: 0>} : tensor<?xf32, #dynamic> -> tensor<1xf32>
   return %r : tensor<1xf32>
 })");
@@ -227,7 +227,7 @@ func.func private @dynamic(%a: tensor<?xf32, #dynamic>) -> tensor<1xf32> attribu
 TEST_P(LoopKernelTest, SoftmaxOverTheMiddleAxis) {
   for (int columns : {1, 6, 16, 37}) {
     RunnableKernel kernel = compile(replaceAll(R"(
-func.func private @f(%x: tensor<2x11xNxf32>) -> tensor<2x11xNxf32> attributes {ait.kind = "loop"} {
+func.func private @f(%x: tensor<2x11xNxf32>) -> tensor<2x11xNxf32> attributes {ait.kind = #ait.kind<loop>} {
   %m = ait.amax %x {dims = array<i64: 1>} : tensor<2x11xNxf32> -> tensor<2x1xNxf32>
   %me = ait.expand %m : tensor<2x1xNxf32> -> tensor<2x11xNxf32>
   %d = ait.sub %x, %me : tensor<2x11xNxf32>
@@ -255,7 +255,7 @@ func.func private @f(%x: tensor<2x11xNxf32>) -> tensor<2x11xNxf32> attributes {a
 
 TEST_P(LoopKernelTest, GroupNormOfChannelsFirst) {
   RunnableKernel kernel = compile(R"(
-func.func private @f(%x: tensor<2x6x5x5xf32>, %w: tensor<6xf32>) -> tensor<2x6x5x5xf32> attributes {ait.kind = "loop"} {
+func.func private @f(%x: tensor<2x6x5x5xf32>, %w: tensor<6xf32>) -> tensor<2x6x5x5xf32> attributes {ait.kind = #ait.kind<loop>} {
   %g = ait.reshape %x : tensor<2x6x5x5xf32> -> tensor<2x3x50xf32>
   %m = ait.mean %g {dims = array<i64: 2>} : tensor<2x3x50xf32> -> tensor<2x3x1xf32>
   %me = ait.expand %m : tensor<2x3x1xf32> -> tensor<2x3x50xf32>
@@ -282,7 +282,7 @@ func.func private @f(%x: tensor<2x6x5x5xf32>, %w: tensor<6xf32>) -> tensor<2x6x5
 TEST_P(LoopKernelTest, ArgmaxTakesTheFirstGreatestAndNan) {
   for (int columns : {1, 5, 16, 50, 100}) {
     RunnableKernel kernel = compile(replaceAll(R"(
-func.func private @f(%x: tensor<4xNxf32>) -> (tensor<4x1xi64>, tensor<4x1xi64>) attributes {ait.kind = "loop"} {
+func.func private @f(%x: tensor<4xNxf32>) -> (tensor<4x1xi64>, tensor<4x1xi64>) attributes {ait.kind = #ait.kind<loop>} {
   %a = ait.argmax %x {dims = array<i64: 1>} : tensor<4xNxf32> -> tensor<4x1xi64>
   %b = ait.argmin %x {dims = array<i64: 1>} : tensor<4xNxf32> -> tensor<4x1xi64>
   return %a, %b : tensor<4x1xi64>, tensor<4x1xi64>
@@ -309,7 +309,7 @@ func.func private @f(%x: tensor<4xNxf32>) -> (tensor<4x1xi64>, tensor<4x1xi64>) 
 TEST_P(LoopKernelTest, IntegersBoolsAndMixedWidths) {
   RunnableKernel kernel = compile(R"(
 func.func private @f(%m: tensor<2x33xi64>, %x: tensor<2x33xf32>, %u: tensor<2x33xui8>)
-    -> (tensor<2x33xf32>, tensor<2x33xi1>, tensor<2x33xui8>, tensor<2x33xi64>, tensor<2x33xf64>) attributes {ait.kind = "loop"} {
+    -> (tensor<2x33xf32>, tensor<2x33xi1>, tensor<2x33xui8>, tensor<2x33xi64>, tensor<2x33xf64>) attributes {ait.kind = #ait.kind<loop>} {
   %zero = ait.full 0 : i64 : tensor<2x33xi64>
   %c = ait.ne %m, %zero : tensor<2x33xi64> -> tensor<2x33xi1>
   %low = ait.full -1.0e9 : f32 : tensor<2x33xf32>
@@ -344,7 +344,7 @@ func.func private @f(%m: tensor<2x33xi64>, %x: tensor<2x33xf32>, %u: tensor<2x33
 
 TEST_P(LoopKernelTest, Bfloat16IsComputedInFloat32) {
   RunnableKernel kernel = compile(R"(
-func.func private @f(%a: tensor<3x50xbf16>, %b: tensor<3x50xbf16>) -> (tensor<3x50xbf16>, tensor<3x1xbf16>) attributes {ait.kind = "loop"} {
+func.func private @f(%a: tensor<3x50xbf16>, %b: tensor<3x50xbf16>) -> (tensor<3x50xbf16>, tensor<3x1xbf16>) attributes {ait.kind = #ait.kind<loop>} {
   %x = ait.convert %a : tensor<3x50xbf16> -> tensor<3x50xf32>
   %y = ait.convert %b : tensor<3x50xbf16> -> tensor<3x50xf32>
   %s = ait.add %x, %y : tensor<3x50xf32>
@@ -387,7 +387,7 @@ func.func private @f(%a: tensor<3x50xbf16>, %b: tensor<3x50xbf16>) -> (tensor<3x
 TEST_P(LoopKernelTest, LargeDomainInManyUnits) {
   RunnableKernel kernel = compile(R"(
 #map = affine_map<()[s0] -> (s0, 1000)>
-func.func private @f(%a: tensor<?x1000xf32, #map>, %b: tensor<1000xf32>) -> tensor<?x1000xf32, #map> attributes {ait.kind = "loop"} {
+func.func private @f(%a: tensor<?x1000xf32, #map>, %b: tensor<1000xf32>) -> tensor<?x1000xf32, #map> attributes {ait.kind = #ait.kind<loop>} {
   %be = ait.expand %b : tensor<1000xf32> -> tensor<?x1000xf32, #map>
   %s = ait.add %a, %be : tensor<?x1000xf32, #map>
   %r = ait.gelu %s : tensor<?x1000xf32, #map>
@@ -407,14 +407,14 @@ func.func private @f(%a: tensor<?x1000xf32, #map>, %b: tensor<1000xf32>) -> tens
 TEST_P(LoopKernelTest, CumulativeSumsOfAnyAxis) {
   RunnableKernel kernel = compile(R"(
 #map = affine_map<()[s0] -> (3, s0, 21)>
-func.func private @last(%x: tensor<3x?x21xf32, #map>) -> (tensor<3x?x21xf32, #map>, tensor<3x?x21xf32, #map>) attributes {ait.kind = "loop"} {
+func.func private @last(%x: tensor<3x?x21xf32, #map>) -> (tensor<3x?x21xf32, #map>, tensor<3x?x21xf32, #map>) attributes {ait.kind = #ait.kind<loop>} {
   %n = ait.neg %x : tensor<3x?x21xf32, #map>
   %s = ait.cumsum %n {dim = 2} : tensor<3x?x21xf32, #map> -> tensor<3x?x21xf32, #map>
   %f = ait.flip %s {dims = array<i64: 2>} : tensor<3x?x21xf32, #map> -> tensor<3x?x21xf32, #map>
   %r = ait.add %s, %n : tensor<3x?x21xf32, #map>
   return %r, %f : tensor<3x?x21xf32, #map>, tensor<3x?x21xf32, #map>
 }
-func.func private @middle(%x: tensor<3x?x21xf32, #map>) -> tensor<3x?x21xf32, #map> attributes {ait.kind = "loop"} {
+func.func private @middle(%x: tensor<3x?x21xf32, #map>) -> tensor<3x?x21xf32, #map> attributes {ait.kind = #ait.kind<loop>} {
   %s = ait.cumsum %x {dim = 1} : tensor<3x?x21xf32, #map> -> tensor<3x?x21xf32, #map>
   return %s : tensor<3x?x21xf32, #map>
 })");
@@ -449,7 +449,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, LoopKernelTest, allTargets(),
 
 TEST(LoopKernelErrorTest, UnknownOperationIsNamed) {
   RunnableKernel kernel = RunnableKernel::compile(R"(
-func.func private @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {ait.kind = "loop"} {
+func.func private @f(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.matmul %x, %x : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
   return %0 : tensor<4x4xf32>
 })");

@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/cpu/target/Grain.h"
 #include "compiler/codegen/cpu/target/ScheduleConfig.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/TypeUtilities.h"
@@ -91,7 +92,7 @@ std::vector<LoopKernelSchedule> listLoopSchedules(func::FuncOp kernel,
 
 LoopKernelSchedule readLoopSchedule(func::FuncOp kernel, const Target &target) {
   LoopKernelSchedule schedule = chooseLoopSchedule(kernel, target);
-  readNumbers(kernel->getAttrOfType<DictionaryAttr>("ait.config"),
+  readNumbers(mlir::ait::getScheduleConfig(kernel),
               {{"lanes", &schedule.lanes},
                {"unit_work", &schedule.unitWork},
                {"grain", &schedule.grain}});

@@ -30,7 +30,7 @@ struct LoopKernelSchedule {
 };
 
 /// The choice made without measuring: registers of the widest type computed
-/// with. `kernel` is a function of kind "loop" in the form that
+/// with. `kernel` is a function of kind loop in the form that
 /// ait-lower-to-linalg leaves, here and below.
 LoopKernelSchedule chooseLoopSchedule(mlir::func::FuncOp kernel,
                                       const Target &target);

@@ -18,18 +18,18 @@ namespace {
 /// A row's statistics and what is divided by them, sums down the columns, and
 /// a pointwise kernel of more units than one.
 constexpr const char *kKernels = R"(
-func.func private @row(%x: tensor<5x77xf32>) -> tensor<5x77xf32> attributes {ait.kind = "loop", ait.config = CONFIG} {
+func.func private @row(%x: tensor<5x77xf32>) -> tensor<5x77xf32> attributes {ait.kind = #ait.kind<loop>, ait.config = CONFIG} {
   %e = ait.exp %x : tensor<5x77xf32>
   %t = ait.sum %e {dims = array<i64: 1>} : tensor<5x77xf32> -> tensor<5x1xf32>
   %te = ait.expand %t : tensor<5x1xf32> -> tensor<5x77xf32>
   %r = ait.div %e, %te : tensor<5x77xf32>
   return %r : tensor<5x77xf32>
 }
-func.func private @column(%x: tensor<33x45xf32>) -> tensor<1x45xf32> attributes {ait.kind = "loop", ait.config = CONFIG} {
+func.func private @column(%x: tensor<33x45xf32>) -> tensor<1x45xf32> attributes {ait.kind = #ait.kind<loop>, ait.config = CONFIG} {
   %t = ait.sum %x {dims = array<i64: 0>} : tensor<33x45xf32> -> tensor<1x45xf32>
   return %t : tensor<1x45xf32>
 }
-func.func private @point(%x: tensor<9x4001xf32>, %y: tensor<4001xf32>) -> tensor<9x4001xf32> attributes {ait.kind = "loop", ait.config = CONFIG} {
+func.func private @point(%x: tensor<9x4001xf32>, %y: tensor<4001xf32>) -> tensor<9x4001xf32> attributes {ait.kind = #ait.kind<loop>, ait.config = CONFIG} {
   %e = ait.expand %y : tensor<4001xf32> -> tensor<9x4001xf32>
   %s = ait.add %x, %e : tensor<9x4001xf32>
   %r = ait.relu %s : tensor<9x4001xf32>

@@ -1,6 +1,7 @@
 #include "compiler/codegen/cpu/loops/LoopKernel.h"
 #include "compiler/codegen/cpu/loops/Passes.h"
 #include "compiler/codegen/cpu/target/Target.h"
+#include "compiler/dialect/KernelAttributes.h"
 
 using namespace mlir;
 
@@ -24,8 +25,8 @@ struct CpuLowerLoopsPass : impl::CpuLowerLoopsPassBase<CpuLowerLoopsPass> {
     }
     for (auto function :
          llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
-      auto kind = function->getAttrOfType<StringAttr>("ait.kind");
-      if (!kind || kind != "loop" || function.isDeclaration())
+      if (mlir::ait::getKernelKind(function) != mlir::ait::KernelKind::Loop ||
+          function.isDeclaration())
         continue;
       if (failed(lowerLoopKernel(function, *cpu)))
         return signalPassFailure();

@@ -25,7 +25,7 @@
 // CHECK:     llvm.store
 // AVX2-LABEL: func.func @softmax(
 // AVX2: math.exp {{.*}} : vector<8xf32>
-func.func private @softmax(%x: tensor<?x768xf32, #full>) -> tensor<?x768xf32, #full> attributes {ait.kind = "loop"} {
+func.func private @softmax(%x: tensor<?x768xf32, #full>) -> tensor<?x768xf32, #full> attributes {ait.kind = #ait.kind<loop>} {
   %m = ait.amax %x {dims = array<i64: 1>} : tensor<?x768xf32, #full> -> tensor<?x1xf32, #row>
   %me = ait.expand %m : tensor<?x1xf32, #row> -> tensor<?x768xf32, #full>
   %d = ait.sub %x, %me : tensor<?x768xf32, #full>
@@ -51,7 +51,7 @@ func.func private @softmax(%x: tensor<?x768xf32, #full>) -> tensor<?x768xf32, #f
 // CHECK:     vector.broadcast %[[SCALAR]]
 // CHECK:     llvm.store {{.*}} : vector<16xf32>
 // CHECK-NOT: masked
-func.func private @flattened(%a: tensor<64x32x64xf32>, %b: tensor<1xf32>) -> tensor<64x32x64xf32> attributes {ait.kind = "loop"} {
+func.func private @flattened(%a: tensor<64x32x64xf32>, %b: tensor<1xf32>) -> tensor<64x32x64xf32> attributes {ait.kind = #ait.kind<loop>} {
   %be = ait.expand %b : tensor<1xf32> -> tensor<64x32x64xf32>
   %s = ait.mul %a, %be : tensor<64x32x64xf32>
   return %s : tensor<64x32x64xf32>
@@ -66,7 +66,7 @@ func.func private @flattened(%a: tensor<64x32x64xf32>, %b: tensor<1xf32>) -> ten
 // CHECK:   llvm.load {{.*}} -> vector<16xf32>
 // CHECK-NOT: vector.shuffle
 // CHECK: llvm.store {{.*}} : vector<16xf32>
-func.func private @columns(%a: tensor<1x7x7x64xf32>) -> tensor<1x1x1x64xf32> attributes {ait.kind = "loop"} {
+func.func private @columns(%a: tensor<1x7x7x64xf32>) -> tensor<1x1x1x64xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.mean %a {dims = array<i64: 1, 2>} : tensor<1x7x7x64xf32> -> tensor<1x1x1x64xf32>
   return %0 : tensor<1x1x1x64xf32>
 }
@@ -80,7 +80,7 @@ func.func private @columns(%a: tensor<1x7x7x64xf32>) -> tensor<1x1x1x64xf32> att
 // CHECK: llvm.store
 // CHECK-NOT: arith.negf
 // CHECK: llvm.store
-func.func private @halves(%a: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {ait.kind = "loop"} {
+func.func private @halves(%a: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {ait.kind = #ait.kind<loop>} {
   %low = ait.slice %a {starts = array<i64: 0, 0>, steps = array<i64: 1, 1>} : tensor<8x64xf32> -> tensor<8x32xf32>
   %high = ait.slice %a {starts = array<i64: 0, 32>, steps = array<i64: 1, 1>} : tensor<8x64xf32> -> tensor<8x32xf32>
   %n = ait.neg %high : tensor<8x32xf32>
@@ -96,7 +96,7 @@ func.func private @halves(%a: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {
 // CHECK: llvm.intr.masked.load {{.*}} -> vector<8xbf16>
 // CHECK: arith.extf {{.*}} : vector<8xbf16> to vector<8xf32>
 // CHECK: llvm.intr.masked.store
-func.func private @tail(%a: tensor<7xbf16>) -> tensor<7xf32> attributes {ait.kind = "loop"} {
+func.func private @tail(%a: tensor<7xbf16>) -> tensor<7xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.convert %a : tensor<7xbf16> -> tensor<7xf32>
   return %0 : tensor<7xf32>
 }
@@ -109,7 +109,7 @@ func.func private @tail(%a: tensor<7xbf16>) -> tensor<7xf32> attributes {ait.kin
 // CHECK: arith.minsi %[[INDEX]]
 // CHECK: llvm.load {{.*}} -> vector<16xf32>
 // CHECK-NOT: gather
-func.func private @embedding(%w: tensor<100x64xf32>, %i: tensor<12xi64>) -> tensor<12x64xf32> attributes {ait.kind = "loop"} {
+func.func private @embedding(%w: tensor<100x64xf32>, %i: tensor<12xi64>) -> tensor<12x64xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.embedding %w, %i : (tensor<100x64xf32>, tensor<12xi64>) -> tensor<12x64xf32>
   return %0 : tensor<12x64xf32>
 }

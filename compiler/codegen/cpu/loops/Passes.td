@@ -6,7 +6,7 @@ include "mlir/Pass/PassBase.td"
 def CpuLowerLoopsPass : Pass<"ait-cpu-lower-loops", "::mlir::ModuleOp"> {
   let summary = "loop kernel functions of linalg operations to vectorised ABI functions";
   let description = [{
-    Takes every func.func whose `ait.kind` is "loop", in the form that
+    Takes every func.func whose `ait.kind` is loop, in the form that
     ait-lower-to-linalg leaves, and replaces its signature and body by those of
     runtime/cpu/kernel_abi.h, with the attributes `ait.grid` (an affine
     map from symbols to the number of work units) and `ait.grain` (i64: the

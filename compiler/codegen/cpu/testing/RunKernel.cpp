@@ -7,6 +7,7 @@
 #include "compiler/codegen/cpu/loops/Passes.h"
 #include "compiler/codegen/linalg/Passes.h"
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Diagnostics.h"
@@ -21,7 +22,7 @@ namespace testing {
 
 struct RunnableKernel::State {
   MLIRContext context{MLIRContext::Threading::DISABLED};
-  std::map<std::string, AffineMap> grids;
+  std::map<std::string, AffineExpr> units;
   std::shared_ptr<const KernelLibrary> library;
 };
 
@@ -60,8 +61,8 @@ RunnableKernel RunnableKernel::compile(const std::string &text,
   if (failed(passManager.run(*module)))
     return fail("lowering");
   for (auto function : module->getOps<func::FuncOp>())
-    if (auto grid = function->getAttrOfType<AffineMapAttr>("ait.grid"))
-      kernel.state->grids[function.getName().str()] = grid.getValue();
+    if (auto shape = mlir::ait::getLaunchShape(function))
+      kernel.state->units[function.getName().str()] = shape->units;
   if (failed(lowerToLLVM(*module, *target)))
     return fail("lowering to LLVM");
   FailureOr<std::string> object = emitObject(*module, *target);
@@ -76,13 +77,13 @@ RunnableKernel RunnableKernel::compile(const std::string &text,
 
 int64_t RunnableKernel::units(const std::string &name,
                               const std::vector<int64_t> &symbols) const {
-  auto found = state->grids.find(name);
-  if (found == state->grids.end())
+  auto found = state->units.find(name);
+  if (found == state->units.end())
     return -1;
   SmallVector<AffineExpr> values;
   for (int64_t symbol : symbols)
     values.push_back(getAffineConstantExpr(symbol, &state->context));
-  AffineExpr units = found->second.getResult(0).replaceSymbols(values);
+  AffineExpr units = found->second.replaceSymbols(values);
   return cast<AffineConstantExpr>(simplifyAffineExpr(units, 0, 0)).getValue();
 }
 

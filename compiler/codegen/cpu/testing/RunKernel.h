@@ -15,7 +15,7 @@ namespace testing {
 
 class RunnableKernel {
 public:
-  /// Takes a module of `ait` kernel functions of the kind "loop" as text,
+  /// Takes a module of `ait` kernel functions of the kind loop as text,
   /// lowers it for `target` (Target::named) and links it into memory. When
   /// something fails `error()` says what, with the diagnostics.
   static RunnableKernel compile(const std::string &text,

@@ -15,7 +15,7 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, i
 // CHECK-NEXT: return [[MASK]] ? x : minusInfinity();
 // CHECK: attend<half, {{.*}}, 64, 64, false>(q, k, v, t0, 0.125f, adjust, shared);
 // CHECK: store(out0 +
-func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x12x64xf16, #batch>, %v: tensor<?x128x12x64xf16, #batch>, %mask: tensor<1x1x128x128xi1>) -> tensor<?x128x12x64xf16, #batch> attributes {ait.kind = "attention"} {
+func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x12x64xf16, #batch>, %v: tensor<?x128x12x64xf16, #batch>, %mask: tensor<1x1x128x128xi1>) -> tensor<?x128x12x64xf16, #batch> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.permute %q {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x128x12x64xf16, #batch> -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
   %1 = ait.permute %k {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x128x12x64xf16, #batch> -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
   %2 = ait.permute %v {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x128x12x64xf16, #batch> -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
@@ -29,7 +29,7 @@ func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x
 // CHECK: const Columns<bfloat> k{in0 + {{.*}}1024{{.*}}, 3072, 0, 64, 128};
 // CHECK: [](float x, Index, Index) { return x; }
 // CHECK: 64, 64, true>(
-func.func private @packed(%x: tensor<1x128x48x64xbf16>) -> tensor<1x128x16x64xbf16> attributes {ait.kind = "attention"} {
+func.func private @packed(%x: tensor<1x128x48x64xbf16>) -> tensor<1x128x16x64xbf16> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.slice %x {starts = array<i64: 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<1x128x48x64xbf16> -> tensor<1x128x16x64xbf16>
   %1 = ait.permute %0 {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x128x16x64xbf16> -> tensor<1x16x128x64xbf16>
   %2 = ait.slice %x {starts = array<i64: 0, 0, 16, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<1x128x48x64xbf16> -> tensor<1x128x16x64xbf16>
@@ -46,7 +46,7 @@ func.func private @packed(%x: tensor<1x128x48x64xbf16>) -> tensor<1x128x16x64xbf
 // CHECK: const Strided<float> q{
 // CHECK: return x + toFloat(
 // CHECK: attendSimt<float, 4, 20, 36, false>
-func.func private @wide(%q: tensor<2x3x50x20xf32>, %k: tensor<2x3x70x20xf32>, %v: tensor<2x3x70x36xf32>, %mask: tensor<2x1x1x70xf32>) -> tensor<2x3x50x36xf32> attributes {ait.kind = "attention"} {
+func.func private @wide(%q: tensor<2x3x50x20xf32>, %k: tensor<2x3x70x20xf32>, %v: tensor<2x3x70x36xf32>, %mask: tensor<2x1x1x70xf32>) -> tensor<2x3x50x36xf32> attributes {ait.kind = #ait.kind<attention>} {
   %m = ait.expand %mask : tensor<2x1x1x70xf32> -> tensor<2x3x50x70xf32>
   %0 = ait.attention %q, %k, %v, %m {scale = 2.0e-01 : f64} : (tensor<2x3x50x20xf32>, tensor<2x3x70x20xf32>, tensor<2x3x70x36xf32>, tensor<2x3x50x70xf32>) -> tensor<2x3x50x36xf32>
   return %0 : tensor<2x3x50x36xf32>
@@ -55,7 +55,7 @@ func.func private @wide(%q: tensor<2x3x50x20xf32>, %k: tensor<2x3x70x20xf32>, %v
 // Four heads of queries share one of keys and values.
 // CHECK-LABEL: === grouped: attention mma
 // CHECK: const Columns<half> k{in1 + {{.*}} / 4
-func.func private @grouped(%q: tensor<1x8x100x128xf16>, %k: tensor<1x2x100x128xf16>, %v: tensor<1x2x100x128xf16>) -> tensor<1x8x100x128xf16> attributes {ait.kind = "attention"} {
+func.func private @grouped(%q: tensor<1x8x100x128xf16>, %k: tensor<1x2x100x128xf16>, %v: tensor<1x2x100x128xf16>) -> tensor<1x8x100x128xf16> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.reshape %k : tensor<1x2x100x128xf16> -> tensor<1x2x1x100x128xf16>
   %1 = ait.expand %0 : tensor<1x2x1x100x128xf16> -> tensor<1x2x4x100x128xf16>
   %2 = ait.reshape %1 : tensor<1x2x4x100x128xf16> -> tensor<1x8x100x128xf16>

@@ -6,7 +6,7 @@
 #include "compiler/codegen/gpu/contraction/Contraction.h"
 #include "compiler/codegen/gpu/contraction/TileSpace.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -174,7 +174,7 @@ absl::StatusOr<std::vector<Shape>> AttentionWriter::select() const {
   func::FuncOp function = parts.function;
   if (!hasSchedule(function))
     return shapes();
-  auto config = function->getAttrOfType<DictionaryAttr>("ait.config");
+  const DictionaryAttr config = mlir::ait::getScheduleConfig(function);
   auto queryWarps = config.getAs<IntegerAttr>("query_warps"),
        keyWarps = config.getAs<IntegerAttr>("key_warps");
   if (queryWarps && keyWarps && fitsTensorCores())

@@ -4,7 +4,7 @@
 #include "compiler/codegen/gpu/text/CudaScalar.h"
 #include "compiler/codegen/linalg/KernelToLinalg.h"
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -65,11 +65,10 @@ absl::StatusOr<ContractionParts> takeApart(func::FuncOp kernel) {
   OpBuilder builder(parts.module->getBodyRegion());
   parts.function = cast<func::FuncOp>(builder.clone(*kernel));
   func::FuncOp function = parts.function;
-  function->setAttr("ait.kind", builder.getStringAttr("loop"));
+  mlir::ait::setKernelKind(function, mlir::ait::KernelKind::Loop);
   Operation *contraction = nullptr;
   for (Operation &op : function.getBody().front()) {
-    if (!isa<mlir::ait::MatmulOp, mlir::ait::ConvolutionOp,
-             mlir::ait::AttentionOp>(op))
+    if (!mlir::ait::isContraction(&op))
       continue;
     if (contraction)
       return absl::UnimplementedError("a kernel with two contractions");
@@ -77,7 +76,6 @@ absl::StatusOr<ContractionParts> takeApart(func::FuncOp kernel) {
   }
   if (!contraction)
     return absl::UnimplementedError("a kernel without a contraction");
-  parts.opName = contraction->getName().stripDialect().str();
   parts.attributes = contraction->getAttrDictionary();
   parts.resultType =
       cast<RankedTensorType>(contraction->getResult(0).getType());
@@ -110,18 +108,16 @@ absl::StatusOr<ContractionParts> takeApart(func::FuncOp kernel) {
                        : reason);
   simplify(function);
   for (BlockArgument argument : kernel.getArguments())
-    for (const char *name : {"ait.constant", "ait.initialized"})
-      if (kernel.getArgAttr(argument.getArgNumber(), name))
-        function.setArgAttr(argument.getArgNumber(), name,
-                            builder.getUnitAttr());
+    mlir::ait::setKnownAt(
+        function, argument.getArgNumber(),
+        mlir::ait::getKnownAt(kernel, argument.getArgNumber()));
   return parts;
 }
 
 bool isThereBefore(BlockArgument argument) {
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  const unsigned number = argument.getArgNumber();
-  return function.getArgAttr(number, "ait.constant") ||
-         function.getArgAttr(number, "ait.initialized");
+  return mlir::ait::getKnownAt(function, argument.getArgNumber()) !=
+         mlir::ait::KnownAt::Call;
 }
 
 Value loopIndex(OpBuilder &builder, Location location, AffineExpr expr) {

@@ -19,7 +19,6 @@ namespace aitune {
 struct ContractionParts {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp function;
-  std::string opName; ///< "matmul", "convolution" or "attention"
   mlir::DictionaryAttr attributes;
   mlir::RankedTensorType resultType; ///< as the contraction gives it
   llvm::SmallVector<mlir::RankedTensorType> operandTypes;
@@ -52,9 +51,8 @@ mlir::Value readOperand(mlir::OpBuilder &builder, mlir::Location location,
 mlir::Value loopIndex(mlir::OpBuilder &builder, mlir::Location location,
                       mlir::AffineExpr expr);
 
-/// Whether an argument is there before the call, as its attribute ait.constant
-/// or ait.initialized tells: it may be read before the wait for the kernel
-/// before.
+/// Whether an argument is known before the call (KnownAt): it may be read
+/// before the wait for the kernel before.
 bool isThereBefore(mlir::BlockArgument argument);
 
 /// Where the elements of a view lie in an argument.

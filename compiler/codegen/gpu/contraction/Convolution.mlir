@@ -13,7 +13,7 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, i
 // CHECK: const Windows<half, 3, 3> a{in0, 50176, 1792, 64, m0, s0 * 196, 14, 14, 28, 28, 64, 2, 2, 1, 1, 1, 1};
 // CHECK-NEXT: const Rows<half> b{in1, 576, n0, 128, 576};
 // CHECK: maximum(
-func.func private @three(%x: tensor<?x28x28x64xf16, #in>, %filter: tensor<128x64x3x3xf16> {ait.constant}, %bias: tensor<128xf16> {ait.constant}) -> tensor<?x14x14x128xf16, #out> attributes {ait.kind = "convolution"} {
+func.func private @three(%x: tensor<?x28x28x64xf16, #in>, %filter: tensor<128x64x3x3xf16> {ait.constant}, %bias: tensor<128xf16> {ait.constant}) -> tensor<?x14x14x128xf16, #out> attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1>, groups = 1 : i64, padding = array<i64: 1, 1>, stride = array<i64: 2, 2>} : (tensor<?x28x28x64xf16, #in>, tensor<128x64x3x3xf16>) -> tensor<?x14x14x128xf16, #out>
   %1 = ait.expand %bias : tensor<128xf16> -> tensor<?x14x14x128xf16, #out>
   %2 = ait.add %0, %1 : tensor<?x14x14x128xf16, #out>
@@ -25,7 +25,7 @@ func.func private @three(%x: tensor<?x28x28x64xf16, #in>, %filter: tensor<128x64
 // CHECK-LABEL: === one: mma
 // CHECK: const Rows<half> a{in0, 64, m0, 3136, 64};
 // CHECK-NEXT: const Rows<half> b{in1, 64, n0, 256, 64};
-func.func private @one(%x: tensor<1x56x56x64xf16>, %filter: tensor<256x64x1x1xf16> {ait.constant}, %y: tensor<1x56x56x256xf16>) -> tensor<1x56x56x256xf16> attributes {ait.kind = "convolution"} {
+func.func private @one(%x: tensor<1x56x56x64xf16>, %filter: tensor<256x64x1x1xf16> {ait.constant}, %y: tensor<1x56x56x256xf16>) -> tensor<1x56x56x256xf16> attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1>, groups = 1 : i64, padding = array<i64: 0, 0>, stride = array<i64: 1, 1>} : (tensor<1x56x56x64xf16>, tensor<256x64x1x1xf16>) -> tensor<1x56x56x256xf16>
   %1 = ait.add %0, %y : tensor<1x56x56x256xf16>
   return %1 : tensor<1x56x56x256xf16>
@@ -33,7 +33,7 @@ func.func private @one(%x: tensor<1x56x56x64xf16>, %filter: tensor<256x64x1x1xf1
 
 // One pixel of the result.
 // CHECK-LABEL: === pixel: mma
-func.func private @pixel(%x: tensor<1x1x1x72xf16>, %filter: tensor<24x72x1x1xf16> {ait.constant}) -> tensor<1x1x1x24xf16> attributes {ait.kind = "convolution"} {
+func.func private @pixel(%x: tensor<1x1x1x72xf16>, %filter: tensor<24x72x1x1xf16> {ait.constant}) -> tensor<1x1x1x24xf16> attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1>, groups = 1 : i64, padding = array<i64: 0, 0>, stride = array<i64: 1, 1>} : (tensor<1x1x1x72xf16>, tensor<24x72x1x1xf16>) -> tensor<1x1x1x24xf16>
   return %0 : tensor<1x1x1x24xf16>
 }
@@ -43,7 +43,7 @@ func.func private @pixel(%x: tensor<1x1x1x72xf16>, %filter: tensor<24x72x1x1xf16
 // CHECK: for (Index {{r[0-9]+}} = 0; {{r[0-9]+}} < 5;
 // CHECK: load<{{[248]}}>(in0 +
 // CHECK: load<{{[248]}}>(in1 +
-func.func private @depthwise(%x: tensor<1x56x56x72xf16>, %filter: tensor<72x1x5x5xf16> {ait.constant}, %bias: tensor<72xf16>) -> tensor<1x28x28x72xf16> attributes {ait.kind = "convolution"} {
+func.func private @depthwise(%x: tensor<1x56x56x72xf16>, %filter: tensor<72x1x5x5xf16> {ait.constant}, %bias: tensor<72xf16>) -> tensor<1x28x28x72xf16> attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1>, groups = 72 : i64, padding = array<i64: 2, 2>, stride = array<i64: 2, 2>} : (tensor<1x56x56x72xf16>, tensor<72x1x5x5xf16>) -> tensor<1x28x28x72xf16>
   %1 = ait.expand %bias : tensor<72xf16> -> tensor<1x28x28x72xf16>
   %2 = ait.add %0, %1 : tensor<1x28x28x72xf16>
@@ -53,12 +53,12 @@ func.func private @depthwise(%x: tensor<1x56x56x72xf16>, %filter: tensor<72x1x5x
 
 // Three channels, and channels first in two groups.
 // CHECK-LABEL: === few: loops
-func.func private @few(%x: tensor<1x32x32x3xf16>, %filter: tensor<16x3x3x3xf16> {ait.constant}) -> tensor<1x16x16x16xf16> attributes {ait.kind = "convolution"} {
+func.func private @few(%x: tensor<1x32x32x3xf16>, %filter: tensor<16x3x3x3xf16> {ait.constant}) -> tensor<1x16x16x16xf16> attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %filter {channels_last, dilation = array<i64: 1, 1>, groups = 1 : i64, padding = array<i64: 1, 1>, stride = array<i64: 2, 2>} : (tensor<1x32x32x3xf16>, tensor<16x3x3x3xf16>) -> tensor<1x16x16x16xf16>
   return %0 : tensor<1x16x16x16xf16>
 }
 // CHECK-LABEL: === grouped: loops
-func.func private @grouped(%x: tensor<2x8x16x16xf32>, %filter: tensor<12x4x3x3xf32>) -> tensor<2x12x14x14xf32> attributes {ait.kind = "convolution"} {
+func.func private @grouped(%x: tensor<2x8x16x16xf32>, %filter: tensor<12x4x3x3xf32>) -> tensor<2x12x14x14xf32> attributes {ait.kind = #ait.kind<convolution>} {
   %0 = ait.convolution %x, %filter {dilation = array<i64: 1, 1>, groups = 2 : i64, padding = array<i64: 0, 0>, stride = array<i64: 1, 1>} : (tensor<2x8x16x16xf32>, tensor<12x4x3x3xf32>) -> tensor<2x12x14x14xf32>
   return %0 : tensor<2x12x14x14xf32>
 }

@@ -8,7 +8,7 @@
 #include "compiler/codegen/gpu/loops/LoopKernel.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -69,8 +69,8 @@ absl::StatusOr<Geometry> readGeometry(const ContractionParts &parts) {
 bool mayPackFilter(const ContractionParts &parts) {
   auto argument = dyn_cast<BlockArgument>(parts.operand(1));
   return argument && argument.hasOneUse() &&
-         const_cast<func::FuncOp &>(parts.function)
-             .getArgAttr(argument.getArgNumber(), "ait.constant");
+         mlir::ait::getKnownAt(parts.function, argument.getArgNumber()) ==
+             mlir::ait::KnownAt::Load;
 }
 
 absl::StatusOr<GeneratedCandidate>

@@ -31,7 +31,7 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, i
 // CHECK: sum[j] +
 // CHECK: quickErf
 // CHECK: store(out0 + m * 768 + n
-func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<768x768xf16> {ait.constant}, %bias: tensor<768xf16> {ait.constant}) -> tensor<?x128x768xf16, #batch> attributes {ait.kind = "matmul"} {
+func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<768x768xf16> {ait.constant}, %bias: tensor<768xf16> {ait.constant}) -> tensor<?x128x768xf16, #batch> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<?x128x768xf16, #batch>, tensor<768x768xf16>) -> tensor<?x128x768xf16, #batch>
   %1 = ait.expand %bias : tensor<768xf16> -> tensor<?x128x768xf16, #batch>
   %2 = ait.add %0, %1 : tensor<?x128x768xf16, #batch>
@@ -49,7 +49,7 @@ func.func private @bias_gelu(%x: tensor<?x128x768xf16, #batch>, %weight: tensor<
 // CHECK: many_rows(const half *in0, const half *in1, const half *packed, half *out0,
 // CHECK: packed += static_cast<long long>(blockIdx.y) * 524288;
 // CHECK-NEXT: multiplyTileByPackedGroups<Core, 128, 256, 4>(a, packed, 2048, shared);
-func.func private @many_rows(%x: tensor<4096x2048xf16>, %weight: tensor<4000x2048xf16> {ait.constant}) -> tensor<4096x4000xf16> attributes {ait.kind = "matmul"} {
+func.func private @many_rows(%x: tensor<4096x2048xf16>, %weight: tensor<4000x2048xf16> {ait.constant}) -> tensor<4096x4000xf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<4096x2048xf16>, tensor<4000x2048xf16>) -> tensor<4096x4000xf16>
   return %0 : tensor<4096x4000xf16>
 }
@@ -58,7 +58,7 @@ func.func private @many_rows(%x: tensor<4096x2048xf16>, %weight: tensor<4000x204
 // CHECK-LABEL: === computed: wgmma
 // CHECK-NOT: packed
 // CHECK-LABEL: === residual
-func.func private @computed(%x: tensor<4096x2048xf16>, %weight: tensor<4000x2048xf16> {ait.initialized}) -> tensor<4096x4000xf16> attributes {ait.kind = "matmul"} {
+func.func private @computed(%x: tensor<4096x2048xf16>, %weight: tensor<4000x2048xf16> {ait.initialized}) -> tensor<4096x4000xf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<4096x2048xf16>, tensor<4000x2048xf16>) -> tensor<4096x4000xf16>
   return %0 : tensor<4096x4000xf16>
 }
@@ -67,7 +67,7 @@ func.func private @computed(%x: tensor<4096x2048xf16>, %weight: tensor<4000x2048
 // CHECK-LABEL: === residual: mma
 // CHECK: const Columns<bfloat> b{in1, 768, n0, 768, 3072};
 // CHECK: load<8>(in2 + m * 768 + n)
-func.func private @residual(%x: tensor<128x3072xbf16>, %weight: tensor<3072x768xbf16>, %y: tensor<128x768xbf16>) -> tensor<128x768xbf16> attributes {ait.kind = "matmul"} {
+func.func private @residual(%x: tensor<128x3072xbf16>, %weight: tensor<3072x768xbf16>, %y: tensor<128x768xbf16>) -> tensor<128x768xbf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight : (tensor<128x3072xbf16>, tensor<3072x768xbf16>) -> tensor<128x768xbf16>
   %1 = ait.add %0, %y : tensor<128x768xbf16>
   return %1 : tensor<128x768xbf16>
@@ -77,7 +77,7 @@ func.func private @residual(%x: tensor<128x3072xbf16>, %weight: tensor<3072x768x
 // CHECK-LABEL: === transposed: wgmma
 // CHECK: const Rows<half> b{in1, 3072, n0, 768, 3072};
 // CHECK-LABEL: === one_row
-func.func private @transposed(%x: tensor<192x3072xf16>, %weight: tensor<3072x768xf16> {ait.constant}) -> tensor<192x768xf16> attributes {ait.kind = "matmul"} {
+func.func private @transposed(%x: tensor<192x3072xf16>, %weight: tensor<3072x768xf16> {ait.constant}) -> tensor<192x768xf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight : (tensor<192x3072xf16>, tensor<3072x768xf16>) -> tensor<192x768xf16>
   return %0 : tensor<192x768xf16>
 }
@@ -86,7 +86,7 @@ func.func private @transposed(%x: tensor<192x3072xf16>, %weight: tensor<3072x768
 // CHECK-SAME: : dots: rows, 4 x 32 threads, packs of 8
 // CHECK: reduceGroup<Sum, 32>
 // CHECK: tanhf
-func.func private @one_row(%x: tensor<1x128x768xf16>, %weight: tensor<768x768xf16>) -> tensor<1x1x768xf16> attributes {ait.kind = "matmul"} {
+func.func private @one_row(%x: tensor<1x128x768xf16>, %weight: tensor<768x768xf16>) -> tensor<1x1x768xf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.slice %x {starts = array<i64: 0, 3, 0>, steps = array<i64: 1, 1, 1>} : tensor<1x128x768xf16> -> tensor<1x1x768xf16>
   %1 = ait.matmul %0, %weight {transpose_rhs} : (tensor<1x1x768xf16>, tensor<768x768xf16>) -> tensor<1x1x768xf16>
   %2 = ait.tanh %1 : tensor<1x1x768xf16>
@@ -99,7 +99,7 @@ func.func private @one_row(%x: tensor<1x128x768xf16>, %weight: tensor<768x768xf1
 // CHECK: prefetchColumns<16>(in2, n0, 4096);
 // CHECK-NEXT: multiplyStream<half, 2, 16, 12, 4096, true>(a, b, 0, 4096, shared);
 // CHECK: load<8>(in2 + n)
-func.func private @few_rows(%x: tensor<2x4096xf16>, %weight: tensor<4096x4096xf16> {ait.constant}, %bias: tensor<4096xf16> {ait.constant}) -> tensor<2x4096xf16> attributes {ait.kind = "matmul"} {
+func.func private @few_rows(%x: tensor<2x4096xf16>, %weight: tensor<4096x4096xf16> {ait.constant}, %bias: tensor<4096xf16> {ait.constant}) -> tensor<2x4096xf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<2x4096xf16>, tensor<4096x4096xf16>) -> tensor<2x4096xf16>
   %1 = ait.expand %bias : tensor<4096xf16> -> tensor<2x4096xf16>
   %2 = ait.add %0, %1 : tensor<2x4096xf16>
@@ -110,7 +110,7 @@ func.func private @few_rows(%x: tensor<2x4096xf16>, %weight: tensor<4096x4096xf1
 // CHECK-LABEL: === batched: simt
 // CHECK: const Index batch = blockIdx.z
 // CHECK: const Rows<float> a{in0 + batch * 64, 768, m0, 128, 64};
-func.func private @batched(%q: tensor<1x128x12x64xf32>, %k: tensor<1x128x12x64xf32>) -> tensor<1x12x128x128xf32> attributes {ait.kind = "matmul"} {
+func.func private @batched(%q: tensor<1x128x12x64xf32>, %k: tensor<1x128x12x64xf32>) -> tensor<1x12x128x128xf32> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.permute %q {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x128x12x64xf32> -> tensor<1x12x128x64xf32>
   %1 = ait.permute %k {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x128x12x64xf32> -> tensor<1x12x128x64xf32>
   %2 = ait.matmul %0, %1 {transpose_rhs} : (tensor<1x12x128x64xf32>, tensor<1x12x128x64xf32>) -> tensor<1x12x128x128xf32>
@@ -119,7 +119,7 @@ func.func private @batched(%q: tensor<1x128x12x64xf32>, %k: tensor<1x128x12x64xf
 
 // Rows that are not whole chunks of 16 bytes.
 // CHECK-LABEL: === odd: dots
-func.func private @odd(%x: tensor<16x35xf16>, %weight: tensor<7x35xf16>) -> tensor<16x7xf16> attributes {ait.kind = "matmul"} {
+func.func private @odd(%x: tensor<16x35xf16>, %weight: tensor<7x35xf16>) -> tensor<16x7xf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<16x35xf16>, tensor<7x35xf16>) -> tensor<16x7xf16>
   return %0 : tensor<16x7xf16>
 }
@@ -127,7 +127,7 @@ func.func private @odd(%x: tensor<16x35xf16>, %weight: tensor<7x35xf16>) -> tens
 // A result that another axis order stores.
 // CHECK-LABEL: === permuted: mma
 // CHECK: out0
-func.func private @permuted(%x: tensor<2x64x128xf16>, %weight: tensor<256x128xf16>) -> tensor<64x2x256xf16> attributes {ait.kind = "matmul"} {
+func.func private @permuted(%x: tensor<2x64x128xf16>, %weight: tensor<256x128xf16>) -> tensor<64x2x256xf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<2x64x128xf16>, tensor<256x128xf16>) -> tensor<2x64x256xf16>
   %1 = ait.permute %0 {permutation = array<i64: 1, 0, 2>} : tensor<2x64x256xf16> -> tensor<64x2x256xf16>
   return %1 : tensor<64x2x256xf16>

@@ -7,7 +7,7 @@
 #include "compiler/codegen/gpu/contraction/TileWriter.h"
 #include "compiler/codegen/gpu/loops/LoopKernel.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
-#include "compiler/dialect/Ait.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -107,8 +107,8 @@ bool mayTransposeB(const ContractionParts &parts, const TileKernel &tiles,
                    const GpuTarget &target) {
   const OperandView &b = tiles.b;
   if (tiles.rowsOfB || !target.hasWgmma() || cudaBytes(tiles.element) != 2 ||
-      !const_cast<func::FuncOp &>(parts.function)
-           .getArgAttr(b.argument.getArgNumber(), "ait.constant"))
+      mlir::ait::getKnownAt(parts.function, b.argument.getArgNumber()) !=
+          mlir::ait::KnownAt::Load)
     return false;
   auto type = cast<RankedTensorType>(b.argument.getType());
   auto isZero = [](AffineExpr expr) {
@@ -226,7 +226,8 @@ bool mayPackB(func::FuncOp kernel, const TileKernel &tiles, int64_t rows) {
   };
   return rows >= kManyRows && tiles.rowsOfB && tiles.batchDims.empty() &&
          llvm::all_of(kernel.getArgumentTypes(), isStatic) &&
-         kernel.getArgAttr(tiles.b.argument.getArgNumber(), "ait.constant");
+         mlir::ait::getKnownAt(kernel, tiles.b.argument.getArgNumber()) ==
+             mlir::ait::KnownAt::Load;
 }
 
 /// In the tiles that are selected, and as a reduction a result where there is

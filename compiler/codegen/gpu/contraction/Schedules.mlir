@@ -5,7 +5,7 @@
 
 // CHECK-LABEL: === usual: mma
 // CHECK: === usual: mma
-func.func private @usual(%x: tensor<256x1024xf16>, %w: tensor<512x1024xf16> {ait.constant}) -> tensor<256x512xf16> attributes {ait.kind = "matmul", ait.config = {}} {
+func.func private @usual(%x: tensor<256x1024xf16>, %w: tensor<512x1024xf16> {ait.constant}) -> tensor<256x512xf16> attributes {ait.kind = #ait.kind<matmul>, ait.config = {}} {
   %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<256x1024xf16>, tensor<512x1024xf16>) -> tensor<256x512xf16>
   return %0 : tensor<256x512xf16>
 }
@@ -14,28 +14,28 @@ func.func private @usual(%x: tensor<256x1024xf16>, %w: tensor<512x1024xf16> {ait
 // CHECK: MmaCore<half, 64, 64, 32, 32, 4, true>
 // CHECK: multiplyTile<Core, 64, 64, 3,
 // CHECK-NOT: === tile
-func.func private @tile(%x: tensor<256x1024xf16>, %w: tensor<512x1024xf16> {ait.constant}) -> tensor<256x512xf16> attributes {ait.kind = "matmul", ait.config = {algorithm = "mma", m = 64 : i64, n = 64 : i64, slices = 4 : i64, stages = 3 : i64, splits = 2 : i64}} {
+func.func private @tile(%x: tensor<256x1024xf16>, %w: tensor<512x1024xf16> {ait.constant}) -> tensor<256x512xf16> attributes {ait.kind = #ait.kind<matmul>, ait.config = {algorithm = "mma", m = 64 : i64, n = 64 : i64, slices = 4 : i64, stages = 3 : i64, splits = 2 : i64}} {
   %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<256x1024xf16>, tensor<512x1024xf16>) -> tensor<256x512xf16>
   return %0 : tensor<256x512xf16>
 }
 
 // CHECK-LABEL: === groups: wgmma 64x128, 6 stages
 // CHECK-NOT: === groups
-func.func private @groups(%x: tensor<256x1024xf16>, %w: tensor<512x1024xf16> {ait.constant}) -> tensor<256x512xf16> attributes {ait.kind = "matmul", ait.config = {algorithm = "wgmma", m = 64 : i64, n = 128 : i64, stages = 6 : i64}} {
+func.func private @groups(%x: tensor<256x1024xf16>, %w: tensor<512x1024xf16> {ait.constant}) -> tensor<256x512xf16> attributes {ait.kind = #ait.kind<matmul>, ait.config = {algorithm = "wgmma", m = 64 : i64, n = 128 : i64, stages = 6 : i64}} {
   %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<256x1024xf16>, tensor<512x1024xf16>) -> tensor<256x512xf16>
   return %0 : tensor<256x512xf16>
 }
 
 // CHECK-LABEL: === stream: stream 1x16, 4 stages
 // CHECK-NOT: === stream
-func.func private @stream(%x: tensor<1x1024xf16>, %w: tensor<4096x1024xf16> {ait.constant}) -> tensor<1x4096xf16> attributes {ait.kind = "matmul", ait.config = {algorithm = "stream", m = 1 : i64, n = 16 : i64, stages = 4 : i64}} {
+func.func private @stream(%x: tensor<1x1024xf16>, %w: tensor<4096x1024xf16> {ait.constant}) -> tensor<1x4096xf16> attributes {ait.kind = #ait.kind<matmul>, ait.config = {algorithm = "stream", m = 1 : i64, n = 16 : i64, stages = 4 : i64}} {
   %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<1x1024xf16>, tensor<4096x1024xf16>) -> tensor<1x4096xf16>
   return %0 : tensor<1x4096xf16>
 }
 
 // CHECK-LABEL: === as_loops: dots:
 // CHECK-NOT: === as_loops
-func.func private @as_loops(%x: tensor<1x1024xf16>, %w: tensor<4096x1024xf16> {ait.constant}) -> tensor<1x4096xf16> attributes {ait.kind = "matmul", ait.config = {algorithm = "loops"}} {
+func.func private @as_loops(%x: tensor<1x1024xf16>, %w: tensor<4096x1024xf16> {ait.constant}) -> tensor<1x4096xf16> attributes {ait.kind = #ait.kind<matmul>, ait.config = {algorithm = "loops"}} {
   %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<1x1024xf16>, tensor<4096x1024xf16>) -> tensor<1x4096xf16>
   return %0 : tensor<1x4096xf16>
 }
@@ -43,7 +43,7 @@ func.func private @as_loops(%x: tensor<1x1024xf16>, %w: tensor<4096x1024xf16> {a
 // CHECK-LABEL: === convolution: mma 64x32, 4 stages, 4 slices
 // CHECK: const Windows<half, 3, 3> a
 // CHECK-NOT: === convolution
-func.func private @convolution(%x: tensor<2x14x14x64xf16>, %w: tensor<64x64x3x3xf16> {ait.constant}) -> tensor<2x14x14x64xf16> attributes {ait.kind = "convolution", ait.config = {algorithm = "mma", m = 64 : i64, n = 32 : i64, slices = 4 : i64, stages = 4 : i64}} {
+func.func private @convolution(%x: tensor<2x14x14x64xf16>, %w: tensor<64x64x3x3xf16> {ait.constant}) -> tensor<2x14x14x64xf16> attributes {ait.kind = #ait.kind<convolution>, ait.config = {algorithm = "mma", m = 64 : i64, n = 32 : i64, slices = 4 : i64, stages = 4 : i64}} {
   %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last} : (tensor<2x14x14x64xf16>, tensor<64x64x3x3xf16>) -> tensor<2x14x14x64xf16>
   return %0 : tensor<2x14x14x64xf16>
 }
@@ -51,13 +51,13 @@ func.func private @convolution(%x: tensor<2x14x14x64xf16>, %w: tensor<64x64x3x3x
 // CHECK-LABEL: === attention: attention mma, 16 queries, 4 groups of keys
 // CHECK: attend<half, 1, 4,
 // CHECK-NOT: === attention
-func.func private @attention(%q: tensor<8x128x64xf16>, %k: tensor<8x128x64xf16>, %v: tensor<8x128x64xf16>) -> tensor<8x128x64xf16> attributes {ait.kind = "attention", ait.config = {query_warps = 1 : i64, key_warps = 4 : i64}} {
+func.func private @attention(%q: tensor<8x128x64xf16>, %k: tensor<8x128x64xf16>, %v: tensor<8x128x64xf16>) -> tensor<8x128x64xf16> attributes {ait.kind = #ait.kind<attention>, ait.config = {query_warps = 1 : i64, key_warps = 4 : i64}} {
   %0 = ait.attention %q, %k, %v {scale = 1.250000e-01 : f64} : (tensor<8x128x64xf16>, tensor<8x128x64xf16>, tensor<8x128x64xf16>) -> tensor<8x128x64xf16>
   return %0 : tensor<8x128x64xf16>
 }
 
 // CHECK-LABEL: === last
-func.func private @last(%x: tensor<4xf32>) -> tensor<4xf32> attributes {ait.kind = "loop", ait.config = {}} {
+func.func private @last(%x: tensor<4xf32>) -> tensor<4xf32> attributes {ait.kind = #ait.kind<loop>, ait.config = {}} {
   %0 = ait.abs %x : tensor<4xf32>
   return %0 : tensor<4xf32>
 }

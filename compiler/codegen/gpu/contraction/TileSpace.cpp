@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/status/status.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -149,7 +150,7 @@ std::vector<TileConfig> listTiles(const TileProblem &problem,
 }
 
 bool hasSchedule(func::FuncOp kernel) {
-  auto config = kernel->getAttrOfType<DictionaryAttr>("ait.config");
+  const DictionaryAttr config = mlir::ait::getScheduleConfig(kernel);
   return config && !config.empty();
 }
 
@@ -159,7 +160,7 @@ selectTiles(func::FuncOp kernel, const TileProblem &problem,
             llvm::function_ref<std::vector<TileConfig>()> choose) {
   if (!hasSchedule(kernel))
     return choose();
-  auto config = kernel->getAttrOfType<DictionaryAttr>("ait.config");
+  const DictionaryAttr config = mlir::ait::getScheduleConfig(kernel);
   auto algorithm = config.getAs<StringAttr>("algorithm");
   if (algorithm && algorithm.getValue() == kLoops)
     return std::vector<TileConfig>();

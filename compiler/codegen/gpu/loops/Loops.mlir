@@ -22,7 +22,7 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, i
 // CHECK: reduceGroup<Sum, 128>
 // CHECK-NOT: load<8>(in0
 // CHECK: store(out0 + row * 1024 + i
-func.func private @rms_norm(%x: tensor<1x128x1024xbf16>, %weight: tensor<1024xbf16>) -> tensor<1x128x1024xbf16> attributes {ait.kind = "loop"} {
+func.func private @rms_norm(%x: tensor<1x128x1024xbf16>, %weight: tensor<1024xbf16>) -> tensor<1x128x1024xbf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.mul %x, %x : tensor<1x128x1024xbf16>
   %1 = ait.mean %0 {dims = array<i64: 2>} : tensor<1x128x1024xbf16> -> tensor<1x128x1xbf16>
   %2 = ait.rsqrt %1 : tensor<1x128x1xbf16>
@@ -39,7 +39,7 @@ func.func private @rms_norm(%x: tensor<1x128x1024xbf16>, %weight: tensor<1024xbf
 // CHECK: const Index s0 = static_cast<Index>(symbol0);
 // CHECK: store(out0
 // CHECK: store(out1
-func.func private @add_relu(%x: tensor<?x4096xf16, #batch>, %bias: tensor<4096xf16>) -> (tensor<?x4096xf16, #batch>, tensor<?x4096xf16, #batch>) attributes {ait.kind = "loop"} {
+func.func private @add_relu(%x: tensor<?x4096xf16, #batch>, %bias: tensor<4096xf16>) -> (tensor<?x4096xf16, #batch>, tensor<?x4096xf16, #batch>) attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.expand %bias : tensor<4096xf16> -> tensor<?x4096xf16, #batch>
   %1 = ait.add %x, %0 : tensor<?x4096xf16, #batch>
   %2 = ait.relu %1 : tensor<?x4096xf16, #batch>
@@ -53,7 +53,7 @@ func.func private @add_relu(%x: tensor<?x4096xf16, #batch>, %bias: tensor<4096xf
 // CHECK: if ([[BAD:v[0-9]+]])
 // CHECK-NEXT: reportFailure(checks, 0, {{[xv][0-9]+}});
 // CHECK: in0
-func.func private @embedding(%w: tensor<100x64xf32>, %i: tensor<300xi64>) -> tensor<300x64xf32> attributes {ait.kind = "loop"} {
+func.func private @embedding(%w: tensor<100x64xf32>, %i: tensor<300xi64>) -> tensor<300x64xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.check %i {size = affine_map<()[] -> (100)>, operator_name = "aten::embedding", number = 0 : i64} : tensor<300xi64>
   %1 = ait.embedding %w, %0 : (tensor<100x64xf32>, tensor<300xi64>) -> tensor<300x64xf32>
   return %1 : tensor<300x64xf32>
@@ -63,7 +63,7 @@ func.func private @embedding(%w: tensor<100x64xf32>, %i: tensor<300xi64>) -> ten
 // CHECK-LABEL: === unchecked: elementwise
 // CHECK: unchecked(const float *in0, const long long *in1, float *out0, long long symbol0,
 // CHECK-NOT: reportFailure
-func.func private @unchecked(%w: tensor<100x64xf32>, %i: tensor<300xi64>) -> tensor<300x64xf32> attributes {ait.kind = "loop"} {
+func.func private @unchecked(%w: tensor<100x64xf32>, %i: tensor<300xi64>) -> tensor<300x64xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.check %i {size = affine_map<()[] -> (100)>, silent, operator_name = "aten::embedding", number = 0 : i64} : tensor<300xi64>
   %1 = ait.embedding %w, %0 : (tensor<100x64xf32>, tensor<300xi64>) -> tensor<300x64xf32>
   return %1 : tensor<300x64xf32>
@@ -72,7 +72,7 @@ func.func private @unchecked(%w: tensor<100x64xf32>, %i: tensor<300xi64>) -> ten
 // The mean over the spatial axes of a channels-last tensor.
 // CHECK-LABEL: === mean: columns
 // CHECK: reduceColumn<Sum
-func.func private @mean(%x: tensor<1x28x28x72xf16>) -> tensor<1x1x1x72xf16> attributes {ait.kind = "loop"} {
+func.func private @mean(%x: tensor<1x28x28x72xf16>) -> tensor<1x1x1x72xf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.mean %x {dims = array<i64: 1, 2>} : tensor<1x28x28x72xf16> -> tensor<1x1x1x72xf16>
   return %0 : tensor<1x1x1x72xf16>
 }
@@ -82,7 +82,7 @@ func.func private @mean(%x: tensor<1x28x28x72xf16>) -> tensor<1x1x1x72xf16> attr
 // CHECK: a0[j] = __int_as_float(0xff800000);
 // CHECK: for (Index {{r[0-9]+}} = 0;
 // CHECK: load<{{[248]}}>(in0
-func.func private @max_pool(%x: tensor<8x112x112x64xf16>) -> tensor<8x56x56x64xf16> attributes {ait.kind = "loop"} {
+func.func private @max_pool(%x: tensor<8x112x112x64xf16>) -> tensor<8x56x56x64xf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.max_pool2d %x {channels_last, dilation = array<i64: 1, 1>, kernel_size = array<i64: 3, 3>, padding = array<i64: 1, 1>, stride = array<i64: 2, 2>} : tensor<8x112x112x64xf16> -> tensor<8x56x56x64xf16>
   return %0 : tensor<8x56x56x64xf16>
 }
@@ -90,44 +90,44 @@ func.func private @max_pool(%x: tensor<8x112x112x64xf16>) -> tensor<8x56x56x64xf
 // Sizes that are quotients: what divides by their product is in parentheses.
 // CHECK-LABEL: === halves: elementwise
 // CHECK: / ((s0 / 2) * (s0 / 2));
-func.func private @halves(%x: tensor<1x4x?x?xf32, #whole>) -> tensor<1x4x?x?xf32, #half> attributes {ait.kind = "loop"} {
+func.func private @halves(%x: tensor<1x4x?x?xf32, #whole>) -> tensor<1x4x?x?xf32, #half> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.max_pool2d %x {dilation = array<i64: 1, 1>, kernel_size = array<i64: 2, 2>, padding = array<i64: 0, 0>, stride = array<i64: 2, 2>} : tensor<1x4x?x?xf32, #whole> -> tensor<1x4x?x?xf32, #half>
   return %0 : tensor<1x4x?x?xf32, #half>
 }
 
 // CHECK-LABEL: === argmax
-func.func private @argmax(%x: tensor<4x100xf32>) -> tensor<4x1xi64> attributes {ait.kind = "loop"} {
+func.func private @argmax(%x: tensor<4x100xf32>) -> tensor<4x1xi64> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.argmax %x {dims = array<i64: 1>} : tensor<4x100xf32> -> tensor<4x1xi64>
   return %0 : tensor<4x1xi64>
 }
 
 // CHECK-LABEL: === cumsum
-func.func private @cumsum(%x: tensor<4x100xi64>) -> tensor<4x100xi64> attributes {ait.kind = "loop"} {
+func.func private @cumsum(%x: tensor<4x100xi64>) -> tensor<4x100xi64> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.cumsum %x {dim = 1 : i64} : tensor<4x100xi64> -> tensor<4x100xi64>
   return %0 : tensor<4x100xi64>
 }
 
 // Reductions over no elements, and rows without any.
 // CHECK-LABEL: === empty_rows
-func.func private @empty_rows(%x: tensor<4x0xf32>) -> tensor<4x1xf32> attributes {ait.kind = "loop"} {
+func.func private @empty_rows(%x: tensor<4x0xf32>) -> tensor<4x1xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.sum %x {dims = array<i64: 1>} : tensor<4x0xf32> -> tensor<4x1xf32>
   return %0 : tensor<4x1xf32>
 }
 
 // CHECK-LABEL: === empty_columns
-func.func private @empty_columns(%x: tensor<0x64xf32>) -> tensor<1x64xf32> attributes {ait.kind = "loop"} {
+func.func private @empty_columns(%x: tensor<0x64xf32>) -> tensor<1x64xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.sum %x {dims = array<i64: 0>} : tensor<0x64xf32> -> tensor<1x64xf32>
   return %0 : tensor<1x64xf32>
 }
 
 // CHECK-LABEL: === columns_of_nothing
-func.func private @columns_of_nothing(%x: tensor<64x0xf32>) -> tensor<1x0xf32> attributes {ait.kind = "loop"} {
+func.func private @columns_of_nothing(%x: tensor<64x0xf32>) -> tensor<1x0xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.sum %x {dims = array<i64: 0>} : tensor<64x0xf32> -> tensor<1x0xf32>
   return %0 : tensor<1x0xf32>
 }
 
 // CHECK-LABEL: === empty_softmax
-func.func private @empty_softmax(%x: tensor<4x0xf32>) -> tensor<4x0xf32> attributes {ait.kind = "loop"} {
+func.func private @empty_softmax(%x: tensor<4x0xf32>) -> tensor<4x0xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.amax %x {dims = array<i64: 1>} : tensor<4x0xf32> -> tensor<4x1xf32>
   %1 = ait.expand %0 : tensor<4x1xf32> -> tensor<4x0xf32>
   %2 = ait.sub %x, %1 : tensor<4x0xf32>
@@ -138,7 +138,7 @@ func.func private @empty_softmax(%x: tensor<4x0xf32>) -> tensor<4x0xf32> attribu
 // CHECK-LABEL: === softmax: rows
 // CHECK: reduceGroup<Maximum
 // CHECK: reduceGroup<Sum
-func.func private @softmax(%x: tensor<64x128xf16>) -> tensor<64x128xf16> attributes {ait.kind = "loop"} {
+func.func private @softmax(%x: tensor<64x128xf16>) -> tensor<64x128xf16> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.amax %x {dims = array<i64: 1>} : tensor<64x128xf16> -> tensor<64x1xf16>
   %1 = ait.expand %0 : tensor<64x1xf16> -> tensor<64x128xf16>
   %2 = ait.sub %x, %1 : tensor<64x128xf16>

@@ -7,13 +7,15 @@
  *   error = ait_module_tune(module, "MaxThroughput", 0);
  *   error = ait_module_run(module, inputs, 2, &result);   // any thread
  *
- * Handles are opaque. Every function that can fail returns NULL for success or
- * an error that the caller frees; it then has set nothing. A module may be used
- * by any number of threads at once, but for freeing it. NULL is allowed where
- * it is said to be.
+ * Handles are opaque. A function that can fail returns NULL for success, or an
+ * error that the caller must free; after an error it has set none of its
+ * results. Any number of threads may use a module at once, except for freeing
+ * it. Pointers must not be NULL unless the comment allows it. Texts end with a
+ * zero.
  *
- * AIT_API_VERSION changes when a function changes or goes; functions are added
- * without that. A program checks ait_api_version() == AIT_API_VERSION once. */
+ * AIT_API_VERSION changes when a function changes or is removed, but not when
+ * one is added. A program should check once that ait_api_version() ==
+ * AIT_API_VERSION. */
 #ifndef AITUNE_FRONTEND_API_AITUNE_H_
 #define AITUNE_FRONTEND_API_AITUNE_H_
 
@@ -51,25 +53,26 @@ enum {
   AIT_INT16 = 7,
   AIT_INT8 = 8,
   AIT_UINT8 = 9,
-  AIT_BOOL = 10 /* a byte, 0 or 1 */
+  AIT_BOOL = 10 /* one byte for each element, 0 or 1 */
 };
 
-/* A dense row-major tensor in memory of the CPU that somebody else owns. */
+/* A dense row-major tensor in memory of the CPU. It does not own the memory. */
 typedef struct ait_tensor {
-  int32_t dtype;
-  int32_t rank;
-  const int64_t* sizes; /* rank of them */
-  void* data;           /* inputs are only read */
+  int32_t dtype;        /* AIT_FLOAT32, ... */
+  int32_t rank;         /* number of axes */
+  const int64_t* sizes; /* elements of each axis */
+  void* data;           /* the elements; those of inputs are only read */
 } ait_tensor;
 
-/* A TorchScript model (torch.jit.save), run in eager until it is tuned.
- * `cache_dir` is where compiled models are kept; NULL: nowhere. */
+/* Loads a TorchScript model from a file that torch.jit.save wrote. It runs in
+ * eager until it is tuned. Compiled models are stored in the folder
+ * `cache_dir`; NULL: they are not stored. The caller frees the module. */
 AIT_API ait_error* ait_module_load(const char* path, const char* cache_dir,
                                    ait_module** module);
 
-/* What is asked of a submodule when the module is tuned: to be left to LibTorch
- * (`source` is NULL), or to be replaced by the method that `source` defines, in
- * TorchScript: "def forward(self, x: Tensor):\n    return ...\n". */
+/* A change of a submodule when the module is tuned: LibTorch runs it (`source`
+ * is NULL), or the method that `source` defines in TorchScript replaces it:
+ * "def forward(self, x: Tensor):\n    return ...\n". */
 typedef struct ait_submodule_change {
   const char* submodule; /* such as "encoder.layer.0" */
   const char* source;
@@ -82,103 +85,111 @@ AIT_API ait_error* ait_module_load_changed(const char* path,
                                            size_t count, ait_module** module);
 
 /* As ait_module_load_changed, to run on `device`: "cpu", or "cuda" or "cuda:N"
- * for a GPU. Tensors are given and returned in memory of the CPU all the same.
- * Before the process makes its first LibTorch tensor. NULL: the CPU. */
+ * for a GPU; NULL: the CPU. Tensors of calls and results are in memory of the
+ * CPU also then. For a GPU it must be called before the process makes its first
+ * LibTorch tensor. */
 AIT_API ait_error* ait_module_load_on(const char* device, const char* path,
                                       const char* cache_dir,
                                       const ait_submodule_change* changes,
                                       size_t count, ait_module** module);
 
-/* How a module is loaded and compiled, by the names and values of the command
- * line's options, such as "target" and "avx2", "tf32" and "none",
- * "tuning-database" and a file, "emulate-eager-casts" and "true"; an unknown
- * name's error lists them. What holds for all modules alike has functions of
- * its own. */
+/* Options of loading and compiling a module. Names and values are those of the
+ * command line's options, such as "target" and "avx2", "tf32" and "none",
+ * "tuning-database" and a file, "emulate-eager-casts" and "true". The error for
+ * an unknown name lists all names. Settings that hold for all modules have
+ * functions of their own. An ait_options must not be used by two threads at
+ * once. */
 typedef struct ait_options ait_options;
 AIT_API ait_options* ait_options_new(void); /* NULL: out of memory */
 AIT_API ait_error* ait_options_set(ait_options* options, const char* name,
                                    const char* value);
 AIT_API void ait_options_free(ait_options* options); /* NULL is allowed */
 
-/* As ait_module_load_on, with options, which are read and stay the caller's.
- * Options that would have no effect on the device are an error. */
+/* As ait_module_load_on, with options, which are only read. An option that has
+ * no effect on the device is an error. */
 AIT_API ait_error* ait_module_load_with(const ait_options* options,
                                         const char* path,
                                         const ait_submodule_change* changes,
                                         size_t count, ait_module** module);
 
 /* Replaces the operator `op`, such as "mylib::gate", by the function that
- * `source` defines, in all modules that are tuned from now on; NULL takes it
- * back. Checkpoints of such modules are refused where it is missing. */
+ * `source` defines, in all modules that are tuned from now on; NULL removes the
+ * replacement. A process without the replacement refuses checkpoints of such
+ * modules. */
 AIT_API ait_error* ait_substitute_in_graph(const char* op, const char* source);
 
-/* A tuned module that was saved: compiles nothing on the kind of machine that
- * it was saved on. `digest` is what ait_module_save gave; NULL: not compared.
- */
+/* Loads a tuned module that was saved. On the kind of machine that it was saved
+ * on, nothing is compiled. `digest` is that of ait_module_save; NULL: it is not
+ * compared. The caller frees the module. */
 AIT_API ait_error* ait_module_load_checkpoint(const char* path,
                                               const char* digest,
                                               ait_module** module);
 
-/* The same on `device`, wherever it was saved; NULL: there. On another kind of
- * GPU it is compiled anew. */
+/* The same to run on `device`; NULL: on the device that it was saved for. On
+ * another kind of GPU it is compiled anew. */
 AIT_API ait_error* ait_module_load_checkpoint_on(const char* device,
                                                  const char* path,
                                                  const char* digest,
                                                  ait_module** module);
 
-/* Keeps a copy of one call's inputs, which hold `batch` items, as a sample: one
- * tensor for each argument of the model. */
+/* Keeps a copy of one call's inputs as a sample for tuning: `count` tensors,
+ * one for each argument of the model, which hold `batch` items. */
 AIT_API ait_error* ait_module_record(ait_module* module,
                                      const ait_tensor* inputs, size_t count,
                                      int64_t batch);
 
-/* Chooses how to run the module: "OneBackend" (compile it), "FirstWins",
- * "MaxThroughput", "MinLatency", or "LatencyBudget" with `milliseconds`.
- * Needs samples. On an error the module runs as before. Takes seconds. */
+/* Chooses how to run the module by a strategy: "OneBackend" (compile it),
+ * "FirstWins", "MaxThroughput", "MinLatency", or "LatencyBudget" with
+ * `milliseconds`, which the others ignore. At least one sample must have been
+ * recorded. After an error the module runs as before. Takes seconds or
+ * minutes. */
 AIT_API ait_error* ait_module_tune(ait_module* module, const char* strategy,
                                    double milliseconds);
 
-/* The same with a bound of the caller's: the largest error to eager, relative
- * to the output's scale, that an output may have. Below 0: what the backends'
- * configurations promise, as above. */
+/* The same with the caller's bound on errors: `tolerance` is the largest error
+ * of an output to eager, relative to the output's scale. Below 0: the bounds
+ * that the backends' configurations promise, as above. */
 AIT_API ait_error* ait_module_tune_within(ait_module* module,
                                           const char* strategy,
                                           double milliseconds,
                                           double tolerance);
 
-/* Runs the module. The result is to be freed. On a GPU it was waited for, so
- * that what the call found wrong, an index say, is its own error. */
+/* Runs the module on `count` tensors, one for each argument. The caller frees
+ * the result. On a GPU the function waits for the result, so that an index out
+ * of range, say, is the error of this call. */
 AIT_API ait_error* ait_module_run(const ait_module* module,
                                   const ait_tensor* inputs, size_t count,
                                   ait_result** result);
 
-/* The tensors of a result, of whatever nesting, in order. They are valid until
- * it is freed. ait_result_tensor gives rank -1 beyond the last. */
+/* The tensors of a result in depth-first order of its nesting. Their memory is
+ * valid until the result is freed. ait_result_tensor returns a tensor of rank
+ * -1 if there is no tensor `index`. */
 AIT_API size_t ait_result_count(const ait_result* result);
 AIT_API ait_tensor ait_result_tensor(const ait_result* result, size_t index);
 AIT_API void ait_result_free(ait_result* result); /* NULL is allowed */
 
-/* How it runs, such as "TorchInductorBackend(mode=max-autotune)", or the report
- * of tuning as "json" or "html". The text is to be freed. */
+/* ait_module_describe tells how the module runs, such as
+ * "TorchInductorBackend(mode=max-autotune)"; ait_module_report gives the report
+ * of tuning in the format "json" or "html". The caller frees the text. */
 AIT_API ait_error* ait_module_describe(const ait_module* module, char** text);
 AIT_API ait_error* ait_module_report(const ait_module* module,
                                      const char* format, char** text);
 AIT_API void ait_text_free(char* text); /* NULL is allowed */
 
-/* Saves a tuned module to one file. `digest` gets 64 digits and a zero; NULL is
- * allowed. */
+/* Saves a tuned module to one file. Writes its digest, 64 hexadecimal digits
+ * and a zero, to `digest`, which may be NULL. */
 AIT_API ait_error* ait_module_save(const ait_module* module, const char* path,
                                    char digest[65]);
 
 AIT_API void ait_module_free(ait_module* module); /* NULL is allowed */
 
-/* "default", "force_eager", "eager_on_recompile" or "fail_on_recompile", for
- * all modules of the process. */
+/* Sets the stance of all modules of the process: "default", "force_eager",
+ * "eager_on_recompile" or "fail_on_recompile" (torch.compiler.set_stance). */
 AIT_API ait_error* ait_set_stance(const char* name);
 
-/* Threads that one call on the calling thread computes with; 0 or less: no
- * change. A server whose N threads call at once gives each its share of the
- * cores, or one. */
+/* Sets the number of threads with which calls on the calling thread compute; 0
+ * or less: no change. In a server with N threads that call at once, each should
+ * set its share of the cores. */
 AIT_API void ait_set_threads(int threads);
 
 #ifdef __cplusplus

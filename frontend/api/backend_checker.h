@@ -1,7 +1,7 @@
-// The check of a backend against eager that tuning a module makes: that of
-// `aitune tune` (frontend/check/check.h), on the same inputs where they are
-// known, else on the samples, by the bound that the backend's configuration
-// promises.
+// Checks a backend against eager when a module is tuned, in the same way as
+// `aitune tune` does (frontend/check/check.h): on the inputs of the caller if
+// they are known, otherwise on the samples, with the bound that the backend's
+// configuration promises.
 #ifndef AITUNE_FRONTEND_API_BACKEND_CHECKER_H_
 #define AITUNE_FRONTEND_API_BACKEND_CHECKER_H_
 
@@ -25,38 +25,40 @@
 
 namespace ait {
 
-// What to check on.
+// The model to check against, and how to check.
 struct CheckSubject {
   std::shared_ptr<aitune::frontend::TorchScriptSource> source;
-  int gpu = -1;                     // that backends run on; -1: the CPU
+  int gpu = -1;                     // the GPU that backends run on; -1: the CPU
   std::optional<double> tolerance;  // TuneOptions::tolerance
   // TuneOptions::inputs, with the seed of random elements.
   std::optional<aitune::frontend::ModelInputs> inputs;
   uint64_t seed = 0;
-  // Called with the cases done and in all; may be null.
+  // Called with the number of cases done and of all cases; may be null.
   std::function<void(int done, int total)> progress;
 };
 
-// Not thread-safe; nobody else may call the model while it checks.
+// Not thread-safe; nobody else may call the model during a check.
 class BackendChecker {
  public:
   explicit BackendChecker(CheckSubject subject);
 
-  // Sizes at which the backend that is checked next changes its ways, of
-  // BoundarySizes: with inputs it is checked there too.
+  // Adds combinations of sizes at which to check, if CheckSubject::inputs is
+  // set: those of BoundarySizes, where the backend that is checked next
+  // switches to another version.
   void AddSizes(const std::vector<std::vector<int64_t>>& sizes);
 
-  // Whether `backend` computes what the model does: with inputs, for the cases
-  // of CheckCases (once for a backend, whatever the samples), else for
-  // `sample`, which is on the device. A backend that narrows
-  // (Backend::narrowed_to) is held to its dtype, beside LibTorch's autocast to
-  // it; one that quantises to its Backend::min_cosine; others to the dtypes of
-  // the model's own arithmetic. kFailedPrecondition names the output and says
-  // how it differs, or why nothing could be compared.
+  // Checks that `backend` computes the same as the model: with
+  // CheckSubject::inputs, for the cases of CheckCases (once for each backend,
+  // whatever the samples), otherwise for `sample`, which is on the device. The
+  // outputs of a backend that narrows (Backend::narrowed_to) may have the
+  // errors of its dtype, and are also compared with LibTorch's autocast to it;
+  // those of a backend that quantises must have its Backend::min_cosine; others
+  // may have the errors of the model's own arithmetic. kFailedPrecondition
+  // names the output and says how it differs, or why nothing could be compared.
   absl::Status Check(const aitune::Backend& backend,
                      const aitune::Sample& sample);
 
-  // What came of it, by the backend's key.
+  // The reports of all checks, by the backend's key.
   const std::map<std::string, aitune::frontend::CheckReport>& reports() const {
     return reports_;
   }
@@ -68,7 +70,7 @@ class BackendChecker {
 
   absl::StatusOr<std::vector<aitune::frontend::InputCase>> Cases(
       const aitune::Sample& sample);
-  // The model in a wider dtype.
+  // The model converted to this dtype, which is wider than its own.
   absl::StatusOr<const aitune::frontend::Model*> Reference(
       aitune::DataType dtype);
   // The model with autocast's casts, or null when they can't be made.

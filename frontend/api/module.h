@@ -1,4 +1,5 @@
-// A model as a program has it: load, show it samples, tune, call, save.
+// The public C++ interface: load a model, show it samples, tune it, call it,
+// save it.
 //
 //   auto module = ait::Module::Load("bert.pt", {});
 //   (*module)->Record(arguments, /*batch=*/1);
@@ -6,9 +7,9 @@
 //   auto result = (*module)->Run(arguments);         // from any thread
 //   (*module)->Save("bert.aitune", aitune::BundleFormat::kFile);
 //
-// Before it is tuned, and after a tuning that failed, a module runs in eager:
-// it always computes what the model computes. Why it is not tuned is told by
-// report().
+// Before it is tuned, and after a tuning that failed, a module runs in eager,
+// so that it always computes the model's outputs. report() says why it is not
+// tuned.
 #ifndef AITUNE_FRONTEND_API_MODULE_H_
 #define AITUNE_FRONTEND_API_MODULE_H_
 
@@ -41,28 +42,30 @@
 namespace ait {
 
 struct ModuleOptions {
-  std::string name;  // for texts; empty: the file's
-  // Where compiled models are kept; empty: nowhere.
+  std::string name;  // the module's name in messages; empty: that of the file
+  // The folder in which compiled models are stored; empty: they are not stored.
   std::filesystem::path cache_dir;
-  // What Load asks of Model::Disable and of Model::Substitute: submodules, and
-  // the source of a method by submodule.
+  // Submodules that Load disables (Model::Disable).
   std::vector<std::string> disabled = {};
+  // Methods that Load substitutes (Model::Substitute): their source, by
+  // submodule.
   std::map<std::string, std::string> substitutes = {};
-  // How the backends that compile do: what `aitune tune` has options for, with
-  // the same meaning, for each of them beside its own configuration, and for
-  // what a checkpoint of the module compiles later. `device` and `compileTo`
-  // must be left as they are. A search for schedules needs `tuning.worker`,
-  // such as {"aitune", "measure-schedules"}.
+  // How backends compile the module: the options of `aitune tune`, with the
+  // same meaning. They hold for all backends, in addition to their
+  // configurations, and for versions that a checkpoint of the module compiles
+  // later. `device` and `compileTo` must have their defaults. A search for
+  // schedules needs `tuning.worker`, such as {"aitune", "measure-schedules"}.
   aitune::CompileOptions compile = {};
-  // Without compile.tuning.database: take the user's, if there is one
-  // (runtime/cache/default_folder.h), as the command line does.
+  // Whether to use the user's tuning database (runtime/cache/default_folder.h)
+  // if compile.tuning.database is empty, as the command line does.
   bool use_default_tuning_database = true;
-  // What Load converts weights to, as module.to(dtype) does; samples must fit.
+  // The dtype to which Load converts weights, as module.to(dtype) does. Samples
+  // must have it too. Not set: none.
   std::optional<aitune::DataType> dtype = std::nullopt;
-  // "cpu", or "cuda" or "cuda:N" for a GPU: arguments are copied there where
-  // they are elsewhere, results are there. LibTorch looks for CUDA once: load
-  // the module before the process makes its first tensor, or link LibTorch's
-  // CUDA library.
+  // "cpu", or "cuda" or "cuda:N" for a GPU. Arguments in other memory are
+  // copied to the device; results are on it. LibTorch looks for CUDA only once:
+  // load the module before the process makes its first tensor, or link
+  // LibTorch's CUDA library.
   std::string device = "cpu";
 };
 
@@ -70,51 +73,54 @@ struct ModuleOptions {
 using BackendChoice = std::pair<std::string, aitune::ConfigDict>;
 
 struct TuneOptions {
-  // In order of preference; empty: TorchInductorBackend with
-  // mode=max-autotune, then TorchScriptBackend, and before them, where
-  // ModuleOptions::compile asks for a quantisation, TorchAOBackend with that.
+  // The backends to choose from, in order of preference. Empty:
+  // TorchInductorBackend with mode=max-autotune, then TorchScriptBackend; if
+  // ModuleOptions::compile asks for a quantisation, TorchAOBackend with that
+  // quantisation before them.
   std::vector<BackendChoice> backends;
-  std::vector<int64_t> batches;  // see TuneRequest
+  std::vector<int64_t> batches;  // TuneRequest::batches
   aitune::TimingOptions timing;
-  // The largest error to eager, relative to the output's scale, that an output
-  // of a backend may have. Nothing: what its configuration promises, which is
-  // the tolerance of the model's own dtypes, or of autocast's dtype
-  // (frontend/check/verification.h has them), or of a quantised model the
-  // cosine of Backend::min_cosine.
+  // The largest error of a backend's output to eager, relative to the output's
+  // scale. Not set: the bound that the backend's configuration promises, which
+  // is the tolerance of the model's own dtypes or of autocast's dtype (see
+  // frontend/check/verification.h) or, for a quantised model, the cosine of
+  // Backend::min_cosine.
   std::optional<double> tolerance;
-  // The inputs that the model is for: dtypes, sizes and ranges, as `aitune
-  // tune --input` takes them. Versions are then made for all of them, the same
-  // that `aitune tune` makes (and finds in its cache), and backends are checked
-  // on what `tune` checks on: samples, random and special values at the
-  // smallest, largest and middle sizes and where programs decide by them.
-  // Nothing: the inputs are as the samples, which are what is checked on.
+  // The inputs that the model is for: dtypes, sizes and ranges, as in `aitune
+  // tune --input`. If set, versions are made for all of them, the same that
+  // `aitune tune` makes (and finds in its cache), and backends are checked for
+  // the cases of `aitune tune`: samples, random and special values at the
+  // smallest, largest and middle sizes, and at sizes by which the program
+  // decides. If not set, versions are made for the samples, and backends are
+  // checked on the samples.
   std::optional<aitune::frontend::ModelInputs> inputs;
-  uint64_t seed = 0;  // of random values
+  uint64_t seed = 0;  // of random input elements
 };
 
-// What is told of a backend beside its times.
+// Facts about a backend that a BackendReport does not have.
 struct BackendDetails {
-  std::string key;  // of its BackendReport
-  // The versions that it has compiled, or taken from the cache, in order.
+  std::string key;  // BackendReport::key
+  // The versions that it has compiled or loaded from the cache, in order.
   std::vector<aitune::frontend::BuiltVersion> versions;
-  aitune::frontend::CheckReport check;
+  aitune::frontend::CheckReport check;  // its comparison with eager
 };
 
-// What became of tuning.
+// The outcome of tuning.
 struct TuneReport {
-  std::string module, strategy;
-  std::string inputs;  // "float32[batch0, 3, 224, 224]"
-  std::string error;   // why the module runs in eager; empty when it is tuned
+  std::string module;    // name of the module
+  std::string strategy;  // name of the strategy
+  std::string inputs;    // GraphSpec, "float32[batch0, 3, 224, 224]"
+  std::string error;     // why the module runs in eager; empty when it is tuned
   std::vector<aitune::BackendReport> backends;
-  std::vector<BackendDetails> details;  // of those that were built
+  std::vector<BackendDetails> details;  // of the backends that were built
   std::vector<aitune::frontend::SubmoduleTime> submodules;  // see Inspect
 
   // The details of the chosen backend; null where that is eager.
   const BackendDetails* chosen() const;
 };
 
-// The report for programs, and as one HTML page with plots that needs nothing
-// from elsewhere.
+// The report as JSON for programs, and as one self-contained HTML page with
+// plots.
 std::string ReportJson(const TuneReport& report);
 std::string ReportHtml(const TuneReport& report);
 
@@ -122,58 +128,64 @@ std::string ReportHtml(const TuneReport& report);
 // tunes.
 class Module {
  public:
-  // The model in a file that torch.jit.save wrote. Errors as Model::Load,
+  // Loads a model from a file that torch.jit.save wrote. Errors as Model::Load,
   // Disable and Substitute.
   static absl::StatusOr<std::unique_ptr<Module>> Load(
       const std::filesystem::path& path, ModuleOptions options);
-  // A model that is loaded, as it is.
+  // A module of a loaded model. The options that change the model on loading
+  // (disabled, substitutes, dtype) are ignored.
   static std::unique_ptr<Module> Wrap(
       std::shared_ptr<const aitune::frontend::Model> model,
       ModuleOptions options);
-  // A module that was saved, deployed on `device`; empty: where it was saved.
-  // Errors: those of LoadCheckpoint and Backend::Deploy.
+  // Loads a module that was saved and deploys it on `device`; empty: on the
+  // device that it was saved for. Errors: those of LoadCheckpoint and
+  // Backend::Deploy.
   static absl::StatusOr<std::unique_ptr<Module>> LoadCheckpoint(
       const std::filesystem::path& path, std::string_view digest = "",
       std::string_view device = "");
 
   const std::string& name() const { return options_.name; }
-  // As it is on the CPU.
+  // The model on the CPU.
   const aitune::frontend::Model& model() const { return source_->model(); }
 
-  // Keeps `arguments`, which hold `batch` items, as a sample to tune with. From
-  // samples of several batch sizes the module learns which axes are the batch
-  // and which are dynamic. kInvalidArgument for another nesting than before.
+  // Keeps a copy of `arguments`, which hold `batch` items, as a sample for
+  // tuning. From samples of several batch sizes the module learns which axes
+  // are batch axes and which are dynamic. kInvalidArgument for another nesting
+  // than before.
   absl::Status Record(const aitune::frontend::ValueList& arguments,
                       int64_t batch = 1);
 
-  // What the samples say of the inputs. kInvalidArgument as DetectAxes.
+  // The inputs' dtypes and axes as the samples show them. kInvalidArgument as
+  // DetectAxes.
   absl::StatusOr<aitune::GraphSpec> Spec() const;
 
-  // Builds the backends, checks each against eager on the samples and takes the
-  // one that `strategy` chooses. On an error the module goes on as before. A
-  // model with state has the same afterwards; nobody may call it meanwhile.
+  // Builds the backends, checks each against eager and uses the one that
+  // `strategy` chooses. After an error the module runs as before. The model's
+  // state is the same afterwards; nobody may call the model meanwhile.
   // kFailedPrecondition without samples, kInvalidArgument for a tolerance that
-  // is none; else the strategy's.
+  // is negative or not finite; otherwise the strategy's error.
   absl::Status Tune(const aitune::Strategy& strategy,
                     const TuneOptions& options);
 
-  // One call: in the chosen backend, or in eager. On a GPU the result may be
-  // computed after it was returned. What such a call finds later, an index out
-  // of range say, is the error of the next call, which is then not run, unless
-  // it was taken before.
+  // Runs one call in the chosen backend, or in eager. On a GPU the result may
+  // be computed after it was returned. An error that is found later, such as an
+  // index out of range, is returned by TakeFailedCheck, or else by the next
+  // call, which is then not run.
   absl::StatusOr<c10::IValue> Run(
       const aitune::frontend::ValueList& arguments) const;
 
-  // The error that an earlier call on a GPU has found since it returned: sure
-  // to be known once its result was waited for. Told once.
+  // The error of an earlier call on a GPU that was found after Run returned. It
+  // is certain to be found once the caller has waited for that call's result.
+  // Each error is returned once.
   absl::Status TakeFailedCheck() const;
 
-  // The share of the model's time that each submodule takes in eager, on the
-  // first sample. kFailedPrecondition without samples.
+  // Measures on the first sample how much of the model's time in eager each
+  // submodule takes, over `repeats` calls. kFailedPrecondition without samples.
   absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Inspect(
       int repeats = 10);
 
-  // Runs in eager from now on (torch.compiler.disable), or tuned again.
+  // With true, calls run in eager from now on (torch.compiler.disable); with
+  // false, in the chosen backend again.
   void SetDisabled(bool disabled);
 
   // Whether calls run in a backend that was tuned or loaded.
@@ -184,7 +196,8 @@ class Module {
   TuneReport report() const;
 
   // Saves the tuned module. Returns the checkpoint's digest.
-  // kFailedPrecondition when it is not tuned; else as SaveCheckpoint.
+  // kFailedPrecondition when it is not tuned; otherwise errors as
+  // SaveCheckpoint.
   absl::StatusOr<std::string> Save(const std::filesystem::path& path,
                                    aitune::BundleFormat format) const;
 
@@ -194,12 +207,12 @@ class Module {
   Module(std::shared_ptr<aitune::frontend::TorchScriptSource> source,
          ModuleOptions options);
   std::shared_ptr<aitune::Backend> backend() const;
-  // The model on the module's device, to be run in eager.
+  // The model on the module's device, which LibTorch runs in eager.
   absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Eager(
       int gpu) const;
   // `sample` on the module's device.
   absl::StatusOr<aitune::Sample> OnDevice(const aitune::Sample& sample) const;
-  // With what there is to tell beside it.
+  // Runs the strategy, and sets `details` of the backends that were built.
   absl::StatusOr<aitune::TuneResult> Choose(
       const aitune::Strategy& strategy, const TuneOptions& options,
       std::vector<BackendDetails>& details);
@@ -211,7 +224,8 @@ class Module {
   mutable std::mutex mutex_;
   std::vector<aitune::BatchedSample> samples_;  // on the CPU
   std::shared_ptr<aitune::Backend> backend_;
-  // On a GPU, once it was run there in eager and until it is tuned.
+  // The model on a GPU. Set from the first call in eager until the module is
+  // tuned.
   mutable std::shared_ptr<const aitune::frontend::Model> eager_;
   bool disabled_ = false;
   TuneReport report_;

@@ -1,5 +1,5 @@
-// ModuleOptions by the names and values of the command line, for interfaces
-// that have only text.
+// Sets ModuleOptions by the names and values of the command line's options, for
+// interfaces that have only text.
 #ifndef AITUNE_FRONTEND_API_MODULE_OPTIONS_H_
 #define AITUNE_FRONTEND_API_MODULE_OPTIONS_H_
 
@@ -12,17 +12,17 @@
 
 namespace ait {
 
-// Sets what the command line's option --`name` sets to `value`: device, cache,
-// dtype, threads, target, tf32 (none, convolutions or all), dump,
-// tuning-database, tune-budget (in seconds), and, with true or false,
-// emulate-eager-casts, unchecked-indices and no-measure. Beside these
-// tune-worker: the `aitune` program, which a search measures with.
-// kInvalidArgument says which names or values there are.
+// Sets in `options` what the command line's option --NAME VALUE sets. Names are
+// device, cache, dtype, threads, target, tf32 (none, convolutions or all),
+// dump, tuning-database, tune-budget (in seconds), and, with true or false,
+// emulate-eager-casts, unchecked-indices and no-measure. One more is
+// tune-worker: the path of the `aitune` program, with which a search measures.
+// kInvalidArgument for another name or value; the text lists those that exist.
 absl::Status SetOption(const std::string& name, const std::string& value,
                        ModuleOptions& options);
 
-// float32 (or fp32), bfloat16 (bf16), float16 (fp16), float64.
-// kInvalidArgument for another name.
+// The dtype with this name: float32 (or fp32), bfloat16 (bf16), float16 (fp16)
+// or float64. kInvalidArgument for another name.
 absl::StatusOr<aitune::DataType> ParseFloatingPoint(const std::string& name);
 
 }  // namespace ait

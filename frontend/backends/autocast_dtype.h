@@ -1,4 +1,4 @@
-// The dtype of autocast as the configurations of backends have it.
+// Checks the field `autocast_dtype` of the backends' configurations.
 #ifndef AITUNE_FRONTEND_BACKENDS_AUTOCAST_DTYPE_H_
 #define AITUNE_FRONTEND_BACKENDS_AUTOCAST_DTYPE_H_
 
@@ -9,8 +9,8 @@
 
 namespace aitune::frontend {
 
-// kInvalidArgument unless `dtype` is nothing, float16 or bfloat16: what
-// autocast computes in.
+// kInvalidArgument unless `dtype` is not set, float16 or bfloat16, which are
+// the dtypes that autocast can compute in.
 absl::Status ValidateAutocastDtype(const std::optional<DataType>& dtype);
 
 }  // namespace aitune::frontend

@@ -1,6 +1,6 @@
-// How backends that compile are to compile a model: what a command line or a
-// program says once, and what holds for every version that is made of it, also
-// after a checkpoint of it was loaded. A backend's configuration adds to it.
+// How compiling backends compile a model. A command line or a program says it
+// once, and it holds for every version of the model, also for those that are
+// compiled after a checkpoint was loaded. A backend's configuration adds to it.
 #ifndef AITUNE_FRONTEND_BACKENDS_COMPILE_SETTINGS_H_
 #define AITUNE_FRONTEND_BACKENDS_COMPILE_SETTINGS_H_
 
@@ -18,18 +18,19 @@ namespace aitune::frontend {
 class CompiledModel;
 
 struct CompileSettings {
-  // All but `device`, which is the backend's, and `compileTo`.
+  // Options of the compiler. `device` is ignored: the backend sets it.
+  // `compileTo` must have its default.
   CompileOptions options;
-  // What is traced for: calls that these inputs describe get the versions that
-  // CompiledModel::Build makes of them, which are the same that the command
-  // line makes. Nothing: the inputs are those of each call.
+  // The inputs to trace for. Calls that they describe get the versions that
+  // CompiledModel::Build makes for these inputs, which are also those of the
+  // command line. Not set: versions are made for the inputs of each call.
   std::optional<ModelInputs> inputs;
-  uint64_t seed = 0;  // of the values that tracing makes up
-  // Where versions are looked up and kept, of all backends alike; empty: in
-  // each backend's own folder.
+  uint64_t seed = 0;  // of the input elements that tracing makes up
+  // The cache folder of all backends. Empty: each backend uses its own folder
+  // (BuildRequest::cache_dir).
   std::filesystem::path cache_folder;
-  // Called with each version after it was built or taken from the cache, and
-  // the key of its backend, by the thread that did; may be null.
+  // Called with each version after it was built or loaded from the cache, and
+  // with the key of its backend, on the thread that built it. May be null.
   std::function<void(const std::string& key, const CompiledModel& version)>
       built;
 };

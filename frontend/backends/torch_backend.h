@@ -1,5 +1,5 @@
-// What the backends that run TorchScript models have in common: the model, the
-// nesting of its values, and autocast.
+// The base class of backends that run TorchScript models: it keeps the model
+// and the nesting of its values, and applies autocast.
 #ifndef AITUNE_FRONTEND_BACKENDS_TORCH_BACKEND_H_
 #define AITUNE_FRONTEND_BACKENDS_TORCH_BACKEND_H_
 
@@ -17,9 +17,9 @@
 
 namespace aitune::frontend {
 
-// With autocast the model is run with its casts written in (autocast.h), and
-// outputs are given back in the dtypes that they have without it. On a GPU,
-// inputs that are not there are copied, and outputs stay there.
+// With autocast, the model's program contains the casts (autocast.h), and
+// outputs are converted back to the dtypes that they have without autocast. On
+// a GPU, inputs in other memory are copied there, and outputs stay there.
 class TorchBackend : public BackendImplementation {
  public:
   absl::Status Build(BuildContext& context) final;
@@ -34,36 +34,41 @@ class TorchBackend : public BackendImplementation {
   std::optional<DataType> narrowed_to() const override;
 
  protected:
-  // `dtype` of autocast; nothing: PyTorch's choice, bfloat16 on a CPU and
-  // float16 on a GPU.
+  // `dtype` is that of autocast. Not set: PyTorch's default, bfloat16 on a CPU
+  // and float16 on a GPU.
   TorchBackend(bool autocast_enabled, std::optional<DataType> dtype);
 
-  // Whether model() is to be on the device, to be run by LibTorch.
+  // Whether LibTorch runs model(), which must then be on the device.
   virtual bool runs_model() const { return true; }
 
-  // The steps of a kind of backend. Prepare gets ready to run: after a build
-  // with its context, later (null) from what is kept. Release gives memory
-  // back; Prepare comes next. Run gives the leaves of a result of
-  // source()->FlattenResult, and is called by many threads at once.
+  // The steps that differ between kinds of backends.
+  //
+  // Gets ready for Run: in a build with its `context`; when the backend is
+  // activated or deployed (`context` is null) from the results of the build or
+  // from LoadMore.
   virtual absl::Status Prepare(BuildContext* context) = 0;
+  // Frees memory. Prepare is called before the next Run.
   virtual void Release() = 0;
+  // Runs the model. The result is flattened as source()->FlattenResult does.
+  // Called by many threads at once.
   virtual absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const = 0;
-  // Adds to what is saved, and takes it.
+  // SaveMore adds the backend's own data to its saved state; LoadMore reads it.
   virtual absl::Status SaveMore(BackendStateProto* state,
                                 TorchBackendStateProto* more) const;
   virtual absl::Status LoadMore(const BackendStateProto& state,
                                 const TorchBackendStateProto& more);
 
   const std::shared_ptr<TorchScriptSource>& source() const { return source_; }
-  // The model to be run, with autocast's casts. Not null between Prepare and
+  // The model to run, with autocast's casts. Not null between Prepare and
   // Release.
   const std::shared_ptr<const Model>& model() const { return model_; }
-  // The same on the device, whatever runs_model() says.
+  // The same model on the device, also if runs_model() is false.
   absl::StatusOr<std::shared_ptr<const Model>> EagerModel() const;
-  // The GPU that it runs on; -1: the CPU.
+  // The GPU that the backend runs on; -1: the CPU.
   int gpu() const { return gpu_; }
-  // What names model() in caches and checkpoints; empty when nothing does.
+  // The name of model() in caches and checkpoints; empty when the model has no
+  // hash (ModelSha256).
   std::string model_id() const;
 
  private:
@@ -81,11 +86,12 @@ class TorchBackend : public BackendImplementation {
   std::shared_ptr<const Model> model_;
   int gpu_ = -1;
   mutable std::mutex eager_mutex_;
-  mutable std::shared_ptr<const Model> eager_;  // made when it is first run
+  mutable std::shared_ptr<const Model> eager_;  // made when it is first needed
+  // The DataType that each output has without autocast.
   std::vector<int32_t> output_dtypes_;
 };
 
-// The source as a TorchScript model. kInvalidArgument for another kind.
+// `model` as a TorchScriptSource; kInvalidArgument if it is another class.
 absl::StatusOr<std::shared_ptr<TorchScriptSource>> AsTorchScript(
     const std::shared_ptr<SourceModel>& model);
 

@@ -1,11 +1,12 @@
-// A compiled model, or anything else that runs a model, against eager, case by
-// case: what `aitune tune` reports and what modules are tuned by.
+// Compares a compiled model, or anything else that runs a model, with eager,
+// case by case. `aitune tune` reports the result, and tuning a module relies on
+// it. "Ours" is the model that is checked.
 //
 // Each case is called twice, on copies of the model's state (buffers that it
 // writes, attributes that it sets) and of the inputs; the results of both calls
-// are compared, and that of the first must not change with the second. Where
-// eager raises ours must raise too. How outputs are compared is told in
-// verification.h, where NaN may differ in nan_dependence.h.
+// are compared, and the second call must not change the result of the first.
+// Where eager raises, ours must raise too. verification.h says how outputs are
+// compared, nan_dependence.h where NaNs may differ.
 #ifndef AITUNE_FRONTEND_CHECK_CHECK_H_
 #define AITUNE_FRONTEND_CHECK_CHECK_H_
 
@@ -23,76 +24,85 @@
 namespace aitune::frontend {
 
 struct CaseResult {
-  std::string name;
-  // There is nothing to compare with: eager draws random numbers.
+  std::string name;  // InputCase::name
+  // Whether there is nothing to compare with, because eager draws random
+  // numbers.
   bool skipped = false;
-  // Eager's message where it raises for this input; ours does too.
+  // Eager's message if both eager and ours raise for this input; else empty.
   std::string both_raise;
-  // Why it was skipped, or how ours failed beside its outputs; otherwise empty.
+  // Why the case was skipped, or a failure of ours other than wrong outputs;
+  // otherwise empty.
   std::string note;
-  // Of the first call, or of the second where only that differs.
+  // The outputs of the first call, or of the second if only those differ.
   std::vector<Comparison> outputs;
-  // Elements that eager gives as NaN though they do not depend on the NaN
-  // inputs, and we as numbers; these were compared with a run without NaN.
+  // The number of elements that are NaN in eager, although they do not depend
+  // on the NaN inputs, and numbers in ours. They were compared with a run
+  // without NaN inputs.
   int64_t own_nans_of_eager = 0;
-  // Eager's fused attention lost the NaN of an input; ours was compared with
-  // its plain attention, which keeps it.
+  // Whether eager's fused attention lost the NaN of an input, so that ours was
+  // compared with eager's plain attention, which keeps it.
   bool plain_attention = false;
-  // Ours is farther from the reference than eager's run, but not than other
-  // runs of eager with roundings of their own.
+  // Whether ours is farther from the reference than eager's first run, but not
+  // farther than other runs of eager that round differently.
   bool ill_conditioned = false;
 
-  bool agrees() const;  // true for a skipped one
+  bool agrees() const;  // true for a skipped case
 };
 
-// The worst of one output over all cases.
+// The worst comparison of one output over all cases.
 struct OutputSummary {
-  std::string output;
-  std::string type;  // such as "float32[1,1000]"
-  Comparison worst;  // a failed one, else that of the largest error
-  std::string worst_case;
+  std::string output;      // Comparison::output
+  std::string type;        // such as "float32[1,1000]"
+  Comparison worst;        // a failed one, else the one with the largest error
+  std::string worst_case;  // the name of its case
 };
 
 struct CheckReport {
   std::vector<CaseResult> cases;
   std::vector<OutputSummary> outputs;
-  // Why outputs were not compared with a higher precision, if they were not.
+  // Why outputs were not compared with a run in higher precision; empty if they
+  // were, or need not be.
   std::string no_reference;
 
-  // Whether there is a case that eager computed too.
+  // Whether at least one case could be compared.
   bool compared() const;
-  // False too when no case could be compared.
+  // Whether all cases agree; false when no case could be compared.
   bool agrees() const;
-  // Why it does not agree, in a line that names the first case that does not;
-  // empty when it does.
+  // Why the model does not agree, in one line that names the first case that
+  // does not; empty when it agrees.
   std::string Problem() const;
 };
 
 struct CheckOptions {
-  std::optional<double> tolerance;  // to eager; nothing: verification.h's
-  // Of a quantised model's outputs to eager's, in place of a tolerance.
+  // The largest error of an output to eager, relative to the output's scale.
+  // Not set: the table of verification.h.
+  std::optional<double> tolerance;
+  // The least cosine of the angle between a quantised model's output and
+  // eager's; replaces a tolerance.
   std::optional<double> min_cosine;
-  // The model in a higher precision, made on first use; may give an error.
+  // Returns the model in this dtype, which has a higher precision. Called on
+  // first use; may return an error.
   std::function<absl::StatusOr<const Model*>(DataType)> reference;
+  // Called with the number of cases done and of all cases; may be null.
   std::function<void(int done, int total)> progress;
   // The GPU that both run on, to which inputs are moved; -1: the CPU.
   int gpu = -1;
-  // On a GPU: the model on the CPU that ours was made from; null: the same.
+  // On a GPU: the model on the CPU that ours was made from. Null: `model`.
   const Model* source = nullptr;
-  // Where ours is asked to compute in a narrower dtype than the model does
-  // (autocast): that dtype, and the model with its casts, run by LibTorch. An
-  // output is right that is within this dtype's tolerance of the model's own,
-  // or not much farther from that than LibTorch's with the same casts.
+  // If ours is to compute in a narrower dtype than the model (autocast): that
+  // dtype, and the model with autocast's casts, which LibTorch runs. An output
+  // is then right if it is within this dtype's tolerance of the model's output,
+  // or not much farther from it than the output of `with_casts`.
   std::optional<DataType> narrowed_to;
   const Model* with_casts = nullptr;
 };
 
 // Runs each case on both and compares. The reference is run for float16 and
-// bfloat16 outputs (in float32, on a GPU in float64), and for the others only
-// where their tolerance is exceeded; then the model is traced too, to learn
-// which dtypes they are computed in. `ours` is called with arguments on
-// options.gpu and works on the state of `model` or options.source. Nobody else
-// may call these models meanwhile.
+// bfloat16 outputs (in float32, on a GPU in float64), and for other outputs
+// only if they exceed their tolerance; the model is then traced too, to learn
+// in which dtypes they are computed. `ours` is called with arguments on
+// options.gpu and uses the state of `model` or options.source. Nobody else may
+// call these models meanwhile. Not thread-safe.
 CheckReport CheckAgainstEager(const RunFunction& ours, const Model& model,
                               absl::Span<const InputCase> cases,
                               const CheckOptions& options);

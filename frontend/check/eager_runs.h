@@ -1,6 +1,6 @@
-// Runs of a model in eager to compare with. Each starts from the state that the
-// model has now, on copies of its inputs, and leaves both as they were; results
-// are copies on the CPU.
+// Runs a model in eager, for comparison. Each run starts from the model's
+// present state and uses copies of the inputs, and leaves both as they were;
+// results are copies on the CPU.
 #ifndef AITUNE_FRONTEND_CHECK_EAGER_RUNS_H_
 #define AITUNE_FRONTEND_CHECK_EAGER_RUNS_H_
 
@@ -20,17 +20,17 @@ namespace aitune::frontend {
 
 // Two calls with the same inputs, one after the other.
 struct TwoCalls {
-  // As they were when each call returned.
+  // The results, as they were when each call returned.
   absl::StatusOr<c10::IValue> first, second;
-  // Whether the second call changed what the first had returned.
+  // Whether the second call changed the result of the first.
   bool first_changed = false;
 };
 
-// Calls `run` twice on copies of `arguments` and then puts back `states`.
+// Calls `run` twice on copies of `arguments` and then restores `states`.
 TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
                    const ValueList& arguments);
 
-// Not thread-safe, as the state is the model's.
+// Not thread-safe, because the state belongs to the model.
 class EagerRuns {
  public:
   // `model` must outlive this. Inputs are moved to its GPU; -1: the CPU.
@@ -38,17 +38,18 @@ class EagerRuns {
 
   ModelState& state() { return state_; }
 
-  // Two calls; a model without state is called once, and its result is both.
+  // Calls the model twice. A model without state is called once, and both
+  // results are that of this call.
   TwoCalls Twice(const ValueList& arguments);
 
-  // The result of the last of `calls` calls.
+  // Calls the model `calls` times and returns the last result.
   absl::StatusOr<c10::IValue> Run(const ValueList& arguments, int calls);
 
-  // The same with other roundings than Run's: on inputs changed at random, from
-  // the seed `number`, by a rounding at most, and for an even `number` with
-  // LibTorch's own convolutions and products in place of oneDNN's. With
-  // `keep_ties` equal elements are changed alike, those of opposite signs
-  // oppositely, and 0 stays.
+  // As Run, but with different rounding errors: the inputs are changed at
+  // random, with the seed `number`, by at most one rounding, and for an even
+  // `number` LibTorch's own convolutions and products are used instead of
+  // oneDNN's. With `keep_ties`, equal elements stay equal, elements of opposite
+  // sign stay opposite, and 0 stays 0.
   absl::StatusOr<c10::IValue> RunOtherwise(const ValueList& arguments,
                                            int calls, int number,
                                            bool keep_ties);
@@ -59,11 +60,12 @@ class EagerRuns {
   ModelState state_;
 };
 
-// Whether two results hold equal tensors; NaNs equal each other. Of tensors
-// that are not dense only the layout is compared.
+// Whether two results hold equal tensors, where NaN equals NaN. Only the
+// layouts of tensors that are not dense are compared.
 bool SameTensors(const c10::IValue& a, const c10::IValue& b);
 
-// `arguments` with floating-point tensors converted; float32 or float64.
+// `arguments` with floating-point tensors converted to `dtype`, which is
+// float32 or float64.
 ValueList Converted(const ValueList& arguments, DataType dtype);
 
 }  // namespace aitune::frontend

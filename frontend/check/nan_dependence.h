@@ -1,8 +1,9 @@
-// Where may ours be other than eager in NaN and infinities?
+// The exceptions to the rule that a compiled model's NaNs and infinities are
+// the same as eager's.
 //
-// Nowhere, but where eager's own result depends on the kernel that LibTorch
-// happens to choose for a device, a vector width or a dtype. This is the whole
-// list; the check makes no other exception:
+// An exception is made only where eager's own result depends on the kernel that
+// LibTorch happens to choose for a device, a vector width or a dtype. The check
+// makes these and no other:
 //
 //   Masked NaN. Eager multiplies a masked value by the weight 0, and 0 * NaN is
 //     NaN: a NaN in a position that a causal mask hides shows up in outputs
@@ -38,12 +39,13 @@ struct WithoutOwnNans {
   // Eager's result, with a number for each NaN that ours does not have and
   // that does not depend on the NaN inputs.
   std::shared_ptr<const c10::IValue> result;
-  int64_t replaced = 0;  // how many
+  int64_t replaced = 0;  // the number of elements that were replaced
 };
 
-// `eager` and `ours` are results for `arguments`, which hold NaN. Runs the
-// model in eager twice more, with other numbers in place of NaN; its errors are
-// passed on. Results of different structures replace nothing.
+// `eager` and `ours` are results for `arguments`, which contain NaN. Runs the
+// model in eager twice more, with two different numbers instead of NaN, and
+// returns its errors. Replaces nothing if the results have different
+// structures.
 absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
     const RunFunction& run_eager, const ValueList& arguments,
     const c10::IValue& eager, const c10::IValue& ours);

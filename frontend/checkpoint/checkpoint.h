@@ -5,11 +5,11 @@
 //   auto loaded = LoadCheckpoint("bert.aitune");
 //   loaded->backend->Deploy(std::nullopt);      // or Activate()
 //
-// Loading compiles nothing on the kind of machine that it was saved on, and
-// needs no compiler there: a program without LLVM deploys it. On another kind
-// the backend says what differs and compiles anew, or refuses in a program
-// without the compiler. The model is stored as torch.jit.save writes it;
-// nothing else in a checkpoint is a pickle.
+// On the kind of machine that a checkpoint was saved on, loading it compiles
+// nothing and needs no compiler: a program without LLVM can deploy it. On
+// another kind of machine the backend logs the difference and compiles anew, or
+// fails in a program without the compiler. The model is stored as
+// torch.jit.save writes it; nothing else in a checkpoint is a pickle.
 #ifndef AITUNE_FRONTEND_CHECKPOINT_CHECKPOINT_H_
 #define AITUNE_FRONTEND_CHECKPOINT_CHECKPOINT_H_
 
@@ -37,11 +37,12 @@ struct LoadedCheckpoint {
   std::unique_ptr<Backend> backend;  // CHECKPOINT_LOADED
 };
 
-// Loads a checkpoint; `digest` is what SaveCheckpoint returned, empty: it is
-// not compared. Errors: those of ReadBundle and BackendFromDict,
-// kInvalidArgument for another version, kFailedPrecondition when it was made
-// with a replacement of an operator (SubstituteInGraph) that this process
-// lacks: what is compiled after loading would compute something else.
+// Loads a checkpoint. `digest` is the result of SaveCheckpoint; if it is empty
+// it is not compared. Errors: those of ReadBundle and BackendFromDict;
+// kInvalidArgument for another version; kFailedPrecondition when the checkpoint
+// was made with a replacement of an operator (SubstituteInGraph) that this
+// process lacks, because a model compiled after loading would compute something
+// else.
 absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
     const std::filesystem::path& path, std::string_view digest = "");
 

@@ -13,9 +13,9 @@ namespace aitune::cli {
 
 // The kind and the configuration. Values are None, true or false (True or
 // False), integers, numbers, dtypes (float16, bfloat16) or else strings; a name
-// with a dot, as in "options.max_autotune=true", is one of a dict. Which kinds,
-// names and values there are, CreateBackend checks. kInvalidArgument says where
-// the text is no such thing.
+// with a dot, as in "options.max_autotune=true", is a key of a dict.
+// CreateBackend checks whether the kind, the names and the values exist.
+// kInvalidArgument says where the text has another form.
 absl::StatusOr<std::pair<std::string, ConfigDict>> ParseBackendChoice(
     const std::string& text);
 

@@ -1,4 +1,4 @@
-// What each subcommand does: load, build, then its own part.
+// The subcommands of `aitune`, and the steps that several of them share.
 #ifndef AITUNE_FRONTEND_CLI_COMMANDS_H_
 #define AITUNE_FRONTEND_CLI_COMMANDS_H_
 
@@ -16,71 +16,74 @@
 
 namespace aitune::cli {
 
-// The model and what it is called with, before it is compiled.
+// A model that a command works on, with its inputs.
 struct Subject {
   frontend::Model model;
   frontend::ModelInputs inputs;
   std::optional<DataType> dtype;  // --dtype
-  MemoryInfo memory;
-  int gpu = -1;  // --device; -1: the CPU
-  // On a GPU, after LoadPeer: the model there, for LibTorch to run.
+  MemoryInfo memory;              // memory that the command took so far
+  int gpu = -1;                   // --device; -1: the CPU
+  // On a GPU, after LoadPeer: the model on the GPU, which LibTorch runs.
   std::optional<frontend::Model> on_gpu;
 
-  // What compiled code is compared and timed with; needs LoadPeer.
+  // The model that compiled code is compared with and timed against. LoadPeer
+  // must come before.
   const frontend::Model& peer() const { return on_gpu ? *on_gpu : model; }
-  std::unique_ptr<Cache> cache;  // null when there is none
-  std::string no_cache;          // why
+  std::unique_ptr<Cache> cache;  // null when no cache is used
+  std::string no_cache;          // why no cache is used
 };
 
 // The arguments of a typical call, on the subject's device.
 absl::StatusOr<frontend::ValueList> TypicalCall(const Options& options,
                                                 const Subject& subject);
 
-// Reads options.model and settles its inputs. Sets LibTorch's threads. Fails
-// too where the command could not write its files.
+// Reads options.model, chooses its inputs and sets LibTorch's number of
+// threads. Errors: those of Model::Load, ChooseInputs and CheckOutputFiles.
 absl::StatusOr<Subject> LoadSubject(const Options& options, Progress& progress);
 
-// Makes `subject.peer()` ready. Errors: those of Model::Load.
+// Makes subject.peer() usable: loads the model onto the GPU. Errors: those of
+// Model::Load.
 absl::Status LoadPeer(const Options& options, Subject& subject);
 
-// Makes the operators known that --substitute replaces. Errors: a file that
-// can't be read, those of SubstituteInGraph.
+// Makes the substitutions of operators that --substitute asks for. Errors: a
+// file that can't be read; those of SubstituteInGraph.
 absl::Status SubstituteOperators(const Options& options);
 
+// The options of CompiledModel::Build for this command line.
 frontend::BuildOptions MakeBuildOptions(const Options& options,
                                         Progress& progress);
 
 // The cache that `options` names. Errors: those of Cache::Open.
 absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options);
 
-// Compiles, and notes in `subject` what it took of memory.
+// Compiles the model, and records in `subject` how much memory that took.
 absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
     const Options& options, Subject& subject, Progress& progress);
 
-// A report with the model and the memory that it took.
+// A report with the facts about the model and the memory that it took.
 Report StartReport(const Options& options, const Subject& subject);
 
-// Adds what is told of a build, of which `versions` are the versions: coverage,
-// compile, memory and gpu. `no_cache`: why there is no cache; empty: there is.
+// Adds the facts about a build with these versions: coverage, compile, memory
+// and gpu. `no_cache` says why no cache was used; it is empty if one was.
 void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
               const std::string& no_cache, Report& report);
 
-// Both, for the first version of `compiled`.
+// A report with both, for the first version of `compiled`.
 Report StartReport(const Options& options, const Subject& subject,
                    const frontend::CompiledModel& compiled);
 
-// Times ours, then each of `peers` ("eager", "torchscript"), in turn. Needs
-// LoadPeer.
+// Times the compiled model and each of `peers` ("eager", "torchscript") against
+// each other. LoadPeer must come before.
 absl::StatusOr<std::vector<TimingRow>> TimeSubject(
     const Options& options, const Subject& subject,
     const frontend::CompiledModel& compiled,
     const std::vector<std::string>& peers);
 
-// The report by PublishText, `extra` after its text.
+// Writes the report with PublishText; `extra` is appended to its text.
 absl::Status Publish(const Options& options, const Report& report,
                      const std::string& extra);
 
-// The commands. The result is the exit code.
+// The commands. The result is the program's exit code, an ExitCode.
 absl::StatusOr<int> Tune(const Options& options, Progress& progress);
 absl::StatusOr<int> Run(const Options& options, Progress& progress);
 absl::StatusOr<int> Bench(const Options& options, Progress& progress);

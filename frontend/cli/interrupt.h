@@ -1,4 +1,4 @@
-// Ctrl-C as a wish to end a search early, not the program.
+// Lets Ctrl-C end a search early instead of the program.
 #ifndef AITUNE_FRONTEND_CLI_INTERRUPT_H_
 #define AITUNE_FRONTEND_CLI_INTERRUPT_H_
 
@@ -6,8 +6,8 @@
 
 namespace aitune::cli {
 
-// From here on the first Ctrl-C (SIGINT) only makes the result return true; the
-// second ends the program, as before. The result may be called on any thread.
+// After this call, the first Ctrl-C (SIGINT) only makes the returned function
+// return true; the second ends the program. The function is thread-safe.
 std::function<bool()> StopOnInterrupt();
 
 }  // namespace aitune::cli

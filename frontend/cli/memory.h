@@ -1,4 +1,4 @@
-// What the process uses of the machine's memory, as the kernel counts it.
+// The memory that this process uses, as the kernel counts it.
 #ifndef AITUNE_FRONTEND_CLI_MEMORY_H_
 #define AITUNE_FRONTEND_CLI_MEMORY_H_
 
@@ -6,14 +6,15 @@
 
 namespace aitune::cli {
 
-// Bytes now in memory; 0 where /proc does not tell.
+// The resident bytes of the process; 0 if /proc cannot be read.
 int64_t ResidentBytes();
 
-// The largest ResidentBytes since the last ResetPeakBytes (or the start).
+// The largest ResidentBytes since the last ResetPeakBytes, or since the start
+// of the process.
 int64_t PeakBytes();
 
-// Starts a new peak. Without effect where the kernel refuses; the peak is then
-// that of the process.
+// Starts a new peak. Has no effect if the kernel refuses it; PeakBytes is then
+// that of the whole process.
 void ResetPeakBytes();
 
 }  // namespace aitune::cli

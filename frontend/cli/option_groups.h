@@ -1,5 +1,5 @@
-// Groups of options that several commands have, and how they are checked and
-// printed.
+// Adds groups of options, which several commands have in common, to a command
+// line, and checks and prints them.
 #ifndef AITUNE_FRONTEND_CLI_OPTION_GROUPS_H_
 #define AITUNE_FRONTEND_CLI_OPTION_GROUPS_H_
 
@@ -46,8 +46,8 @@ void AddTuningDatabase(CLI::App& app, Options& options);
 void AddSearchOptions(CLI::App& app, Options& options);
 void AddExplain(CLI::App& app, Options& options);
 
-// Makes of --quantize, which was given, --skip-modules and --min-cosine what
-// they mean: options.compile.quantization and options.min_cosine. Errors as
+// Sets options.compile.quantization and options.min_cosine by --quantize, which
+// must have been given, --skip-modules and --min-cosine. Errors as
 // quant::ParseQuantizationOptions and quant::Validate.
 absl::Status SetQuantization(Options& options);
 

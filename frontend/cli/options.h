@@ -14,12 +14,12 @@
 
 namespace aitune::cli {
 
-// What the process returns; `aitune --help` tells users the same.
+// Exit codes of the process, which `aitune --help` lists too.
 enum ExitCode {
   kSuccess = 0,
-  kFailure = 1,      // the model, its inputs, a file or the compiler failed
-  kUsage = 2,        // the command line is wrong
-  kWrongResult = 3,  // compiled, but outputs differ from eager
+  kFailure = 1,  // an error of the model, its inputs, a file or the compiler
+  kUsage = 2,    // the command line is wrong
+  kWrongResult = 3,  // the compiled model's outputs differ from eager's
   kNoFailure = 4,    // reduce: the model does not fail
 };
 
@@ -40,74 +40,74 @@ enum class TuningAction { kStats, kExport, kImport };
 
 struct Options {
   Command command = Command::kTune;
-  // The options that were given, such as "--target".
+  // The names of the options that were given, such as "--target".
   std::set<std::string> given;
 
-  // Model and inputs, of every command.
-  std::string model;
+  // Model and inputs, for all commands.
+  std::string model;                // file of the model or checkpoint
   std::vector<std::string> inputs;  // --input SPEC, as written
   std::string inputs_file;          // --inputs FILE
-  std::string dtype;                // --dtype, empty: as it is
-  int seed = 0;
-  std::string json;  // file, "-" or empty
+  std::string dtype;                // --dtype; empty: the model's own
+  int seed = 0;                     // --seed, of random inputs
+  std::string json;                 // --json: a file or "-"; empty: none
 
-  // How to compile, of every command that does: what all of them build by.
-  // `device`, `threads` (0: LibTorch's default) and `tuning.database` (empty:
-  // the default one, see MakeBuildOptions) are those of the command line.
+  // How to compile, for all commands that do. `device`, `threads` (0:
+  // LibTorch's default) and `tuning.database` (empty: the default one, see
+  // MakeBuildOptions) are those of the command line.
   CompileOptions compile;
-  std::optional<std::string> quantize;  // --quantize; nothing: it was not given
-  std::vector<std::string> skip_modules;  // patterns
-  std::optional<double> min_cosine;       // set with `quantize`
-  std::vector<std::string> libraries;     // files, loaded in this order
-  std::vector<std::string> plugins;       // the same, after them
+  std::optional<std::string> quantize;    // --quantize, as written
+  std::vector<std::string> skip_modules;  // --skip-modules, patterns
+  std::optional<double> min_cosine;       // set if `quantize` is
+  std::vector<std::string> libraries;     // --library, files in loading order
+  std::vector<std::string> plugins;       // --plugin, files, loaded after these
   std::vector<std::string> disabled;      // --disable, paths of submodules
   std::vector<std::string> substitutes;   // --substitute NAME=FILE, as written
 
-  // The on-disk cache, of every command; empty folder: the user's.
+  // The on-disk cache, for all commands. Empty folder: the user's default.
   bool use_cache = true;
   std::string cache_folder;
 
-  // cache
+  // Of the command cache:
   CacheAction cache_action = CacheAction::kList;
-  int64_t max_bytes = 0;      // prune
-  bool keep_damaged = false;  // verify
+  int64_t max_bytes = 0;      // prune: the most bytes that stay
+  bool keep_damaged = false;  // verify: do not remove damaged entries
 
-  // tuning
+  // Of the command tuning:
   TuningAction tuning_action = TuningAction::kStats;
-  std::string tuning_file;
+  std::string tuning_file;  // the file to export to or import from
 
-  // tune and deploy
+  // Of tune and deploy:
   bool explain = false;
-  std::optional<double> tolerance;  // nothing: the default
-  double seconds = 6;               // bench too; 0: no timing
+  std::optional<double> tolerance;  // --tolerance; not set: the default
+  double seconds = 6;               // seconds of timing; 0: none. Of bench too
 
-  // run: file; reduce: folder or FILE.pt
+  // run: the file of the outputs; reduce: a folder or FILE.pt
   std::string output_file;
 
-  // reduce
-  std::string failure;        // kind; empty: the one that the model shows
-  double slow_factor = 1.5;   // of eager's time, above which a model is slow
-  double hang_seconds = 120;  // a compilation that takes longer hangs
-  double reduce_seconds = 0;  // of the whole search; 0: until nothing helps
+  // Of reduce:
+  std::string failure;        // Failure::Kind by name; empty: the model's own
+  double slow_factor = 1.5;   // a model that takes more of eager's time is slow
+  double hang_seconds = 120;  // a run of `aitune tune` that takes longer hangs
+  double reduce_seconds = 0;  // limit of the whole search; 0: none
 
-  // bench
+  // Of bench:
   std::vector<std::string> against = {"eager", "torchscript"};
   bool paced = false;
 
-  // deploy
+  // Of deploy:
   std::string strategy = "MaxThroughput";
-  double latency_budget = 0;          // milliseconds; 0: by `strategy`
-  std::vector<std::string> backends;  // as ParseBackendChoice takes them
-  std::vector<int64_t> batches;       // empty: the strategy's
-  std::string save;                   // file, or folder with a '/' at its end
-  std::string html;                   // file
+  double latency_budget = 0;  // milliseconds, for LatencyBudget; 0: `strategy`
+  std::vector<std::string> backends;  // texts for ParseBackendChoice
+  std::vector<int64_t> batches;       // batch sizes; empty: the strategy's
+  std::string save;                   // a file, or a folder that ends with '/'
+  std::string html;                   // the file of the HTML report
 
-  // inspect
-  int repeats = 20;
-  int top = 25;  // steps shown; 0: all
+  // Of inspect:
+  int repeats = 20;  // runs of each step
+  int top = 25;      // number of steps to show; 0: all
 };
 
-// What only the compiler reads.
+// The options that only the compiler reads.
 inline constexpr const char* kCompilerOptions[] = {"--emulate-eager-casts",
                                                    "--unchecked-indices",
                                                    "--no-measure",
@@ -117,14 +117,14 @@ inline constexpr const char* kCompilerOptions[] = {"--emulate-eager-casts",
                                                    "--tuning-database",
                                                    "--tune-budget"};
 
-// kInvalidArgument if one of `names` was given, where they change nothing: what
-// `why` says, such as "m.aitune was compiled before".
+// kInvalidArgument if one of the options `names` was given although it has no
+// effect; `why` is the reason, such as "m.aitune was compiled before".
 absl::Status RefuseOptions(const Options& options,
                            absl::Span<const char* const> names,
                            const std::string& why);
 
-// Parses argv. Returns nothing when the program shall go on; otherwise the
-// exit code, after the help or the error has been printed.
+// Parses argv into `options`. If the program must end, prints the help or the
+// error and returns the exit code; otherwise the result is not set.
 std::optional<int> ParseCommandLine(int argc, const char* const* argv,
                                     Options& options);
 

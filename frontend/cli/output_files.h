@@ -1,5 +1,6 @@
-// The files that a command writes. What cannot be written is found before a
-// model is compiled, not minutes later.
+// The files that a command writes. They are checked before a model is compiled,
+// so that a path that cannot be written is an error at once and not minutes
+// later.
 #ifndef AITUNE_FRONTEND_CLI_OUTPUT_FILES_H_
 #define AITUNE_FRONTEND_CLI_OUTPUT_FILES_H_
 
@@ -11,17 +12,17 @@
 
 namespace aitune::cli {
 
-// Whether the files of --json, --output and --dump can be written. Leaves files
-// as they are and makes the folder of --dump.
+// Checks that the files of --json, --output and --dump can be written. Does not
+// change files, but makes the folder of --dump.
 absl::Status CheckOutputFiles(const Options& options);
 
-// Writes `contents` to `path`, whole or with an error that names `option`.
+// Writes all of `contents` to `path`; an error names `option`.
 absl::Status WriteOutputFile(const std::string& option, const std::string& path,
                              absl::string_view contents);
 
-// What a command says: prints `text`, and writes `json`, without the last
-// newline, where options.json says. With --json - that alone is on stdout and
-// the text on stderr.
+// Publishes the results of a command: prints `text` to stdout, and writes
+// `json` and a newline to the file options.json if one was given. With "--json
+// -", the JSON is printed to stdout and the text to stderr.
 absl::Status PublishText(const Options& options, absl::string_view text,
                          absl::string_view json);
 

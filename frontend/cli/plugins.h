@@ -1,4 +1,5 @@
-// What --library and --plugin name, loaded before a command starts.
+// Loads the libraries of --library and the plug-ins of --plugin, before a
+// command starts.
 #ifndef AITUNE_FRONTEND_CLI_PLUGINS_H_
 #define AITUNE_FRONTEND_CLI_PLUGINS_H_
 

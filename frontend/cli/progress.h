@@ -18,14 +18,14 @@ class Progress {
   // kLine when stderr is a terminal, kLog otherwise.
   static Style StyleOfStandardError();
 
-  // Writes to `out`, which must outlive it. `clock` gives seconds; a test
-  // passes its own, empty means the steady clock.
+  // Writes to `out`, which must outlive this. `clock` returns seconds; null:
+  // the steady clock.
   Progress(std::ostream& out, Style style, std::function<double()> clock = {});
   ~Progress();
 
-  // `phase` is under way; `done` of `total` parts are finished. total == 0:
-  // not countable. `detail` is appended: what the parts are, such as
-  // "operators".
+  // Reports that `done` of `total` parts of `phase` are finished; total == 0:
+  // it has no parts. `detail` is printed after the numbers and names the parts,
+  // such as "operators".
   void Update(const std::string& phase, int done, int total,
               const std::string& detail = "");
 

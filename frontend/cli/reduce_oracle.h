@@ -1,4 +1,4 @@
-// Runs `aitune tune` in a process of its own to see how a model fails.
+// Runs `aitune tune` in a process of its own to find out how a model fails.
 #ifndef AITUNE_FRONTEND_CLI_REDUCE_ORACLE_H_
 #define AITUNE_FRONTEND_CLI_REDUCE_ORACLE_H_
 
@@ -13,28 +13,30 @@
 
 namespace aitune::cli {
 
-// A model in files, and how it is called.
+// A model and its inputs in files.
 struct ModelFiles {
-  std::string model, inputs;
-  std::vector<std::string> specs;  // texts of --input; empty: all is static
-  std::string dtype;               // --dtype, empty: as it is
+  std::string model, inputs;       // paths, for MODEL and --inputs
+  std::vector<std::string> specs;  // texts of --input; empty: sizes are static
+  std::string dtype;               // --dtype; empty: the model's own
 };
 
 // Not thread-safe.
 class ReduceOracle {
  public:
-  // Makes a folder for temporary files, which goes with the oracle. `stop`, as
-  // of RunChild, must live as long. kUnavailable without such a folder.
+  // Makes a folder for temporary files, which is deleted with the oracle.
+  // `stop` is the argument of RunChild. `options` must outlive the oracle.
+  // kUnavailable when the folder can't be made.
   static absl::StatusOr<std::unique_ptr<ReduceOracle>> Create(
       const Options& options, std::function<bool()> stop);
   ~ReduceOracle();
 
   const std::string& folder() const { return folder_; }
 
-  // What the model shows. Errors: those of RunChild and FailureShown.
+  // Tunes the model and returns how it failed. Errors: those of RunChild and
+  // FailureShown.
   absl::StatusOr<reduce::Failure> Run(const ModelFiles& files) const;
 
-  // The command, for a shell, that shows it to people.
+  // The shell command with which people can reproduce the failure.
   std::string CommandFor(const ModelFiles& files) const;
 
  private:

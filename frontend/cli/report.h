@@ -1,4 +1,4 @@
-// What a command found out, as a text for people and as JSON for programs.
+// The results of a command, as a text for people and as JSON for programs.
 //
 // JSON: {"schema": 1, "command": "tune", "model": {...}, "inputs": [...],
 // "coverage": {...}, "check": {...}, "timing": {...}, "compile": {...},
@@ -28,9 +28,9 @@ struct ModelInfo {
   std::string file;
   std::string signature;
   int64_t weight_bytes = 0;
-  std::vector<std::string> inputs;  // as --input would say them
-  std::string inputs_source;
-  int threads = 0;
+  std::vector<std::string> inputs;  // texts that --input accepts
+  std::string inputs_source;        // ModelInputs::source
+  int threads = 0;                  // number of threads; 1 or more
 };
 
 struct CompileInfo {
@@ -38,27 +38,28 @@ struct CompileInfo {
   int kernels = 0, unique_kernels = 0;
   std::vector<CandidateResult> candidates;
   std::vector<Rejection> rejections;
-  std::vector<std::string> notes;  // of the trace
+  std::vector<std::string> notes;  // Trace::notes
   frontend::CacheReport cache;
-  CompileCounts counts;  // of this process
+  CompileCounts counts;  // compilations in this process
   TuningResult tuning;
   std::vector<QuantizedLayer> quantized_layers;
 
   double TotalSeconds() const;
 };
 
+// Resident memory of the process in bytes.
 struct MemoryInfo {
-  int64_t before_model = 0;    // LibTorch and this program
+  int64_t before_model = 0;    // with LibTorch and this program
   int64_t with_model = 0;      // after the model was read
-  int64_t peak_compiling = 0;  // the most while tracing and compiling
-  int64_t executable = 0;      // arenas, packed weights, library scratch
+  int64_t peak_compiling = 0;  // the peak while tracing and compiling
+  int64_t executable = 0;      // arenas, packed weights and library scratch
 };
 
-// Of a model that runs on a GPU.
+// Facts about a model that runs on a GPU.
 struct GpuInfo {
-  int ordinal = 0;
-  std::string graph_reason;  // why there is no CUDA graph; empty: there is one
-  int64_t memory = 0;        // weights, arenas and buffers around graphs
+  int ordinal = 0;           // the GPU's number
+  std::string graph_reason;  // why no CUDA graph is used; empty: one is
+  int64_t memory = 0;        // bytes of weights, arenas and staging buffers
 };
 
 struct TimingRow {
@@ -68,17 +69,17 @@ struct TimingRow {
 
 // One step of the plan.
 struct StepRow {
-  std::string name, kind, implementation, location;
-  double microseconds = 0;
-  double flops = 0;
+  std::string name, kind, implementation, location;  // as in Step of plan.proto
+  double microseconds = 0;                           // median of one execution
+  double flops = 0;                                  // of one execution
 };
 
 struct Report {
   std::string command;
   ModelInfo model;
   std::optional<frontend::Coverage> coverage;
-  // Of the time of all steps, each run alone: those that this library compiled.
-  // In [0, 1]; nothing where it was not measured or LibTorch runs no step.
+  // The share, in [0, 1], of compiled steps in the time of all steps, each run
+  // alone. Not set when it was not measured, or when LibTorch runs no step.
   std::optional<double> compiled_time_share;
   std::optional<frontend::CheckReport> check;
   std::vector<TimingRow> timing;  // ours first
@@ -93,14 +94,14 @@ nlohmann::json ToJson(const Report& report);
 // The parts that the report has, in the order of its fields.
 std::string SummaryText(const Report& report);
 
-// The same without the model.
+// As SummaryText, without the model.
 std::string BuildText(const Report& report);
 
 // Every decision with its reason: fallbacks, rejections, candidates, notes.
 std::string ExplainText(const Report& report);
 
-// The steps by time: their share, GFLOP/s and where they come from. `top` rows,
-// all if 0, then a row a kind.
+// The steps in descending order of time, with their share of it, GFLOP/s and
+// source locations: `top` rows (0: all), then one row for each kind of step.
 std::string StepsText(const Report& report, int top);
 
 }  // namespace aitune::cli

@@ -13,7 +13,8 @@ class Table {
  public:
   explicit Table(std::vector<std::string> headers);
 
-  // One cell a column; missing cells are empty, surplus ones are dropped.
+  // Adds a row with one cell for each column. Missing cells are empty; surplus
+  // cells are ignored.
   void AddRow(std::vector<std::string> cells);
   bool empty() const { return rows_.empty(); }
 

@@ -1,9 +1,10 @@
-// A compiled model as bytes: what the on-disk cache and checkpoints hold.
+// A compiled model as bytes, which the on-disk cache and checkpoints store.
 //
-// The plan, the object code and what the compiler made of the weights are
-// stored; weights that are read as they are in the model are referred to by
-// their position, so that an artifact is small and loading it reads them once.
-// Nothing here needs the compiler: a process without LLVM loads artifacts.
+// An artifact holds the plan, the object code and the constants that the
+// compiler computed from weights. Weights that kernels read unchanged are
+// stored as their position in the model, so that an artifact is small and
+// weights are read only once. Nothing here needs the compiler: a process
+// without LLVM can load artifacts.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_ARTIFACT_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_ARTIFACT_H_
 
@@ -21,22 +22,25 @@
 
 namespace aitune::frontend {
 
-// Of the meaning of a stored plan, its kernels' calling convention and the
-// constants' packed layouts. Increase it when any of them changes.
+// The version of the format: of the meaning of a stored plan, of its kernels'
+// calling convention and of the constants' packed layouts. Increase it when any
+// of them changes.
 constexpr int kArtifactVersion = 3;
 
-// What an executable is loaded from.
+// Everything that an executable is loaded from.
 struct CompiledParts {
   ExecutablePlan plan;
-  std::vector<std::string> objects;
-  std::vector<ConstantTensor> constants;  // as the plan numbers them
-  std::vector<RegionDefinition> regions;  // likewise
+  std::vector<std::string> objects;       // object files, or cubins for a GPU
+  std::vector<ConstantTensor> constants;  // in the order of the plan's indices
+  std::vector<RegionDefinition> regions;  // in the order of the plan's indices
   Structure input_structure, output_structure;
-  // Of the trace that the regions' operators are numbered in, and what to trace
-  // the model with to have it again. Empty without regions.
+  // The operators of regions are positions in a trace. These identify it and
+  // say how to make it again; they are empty if there are no regions:
+  // TraceSha256 of the trace, the texts of its InputSpecs, and its
+  // TraceOptions::anchor.
   std::string trace_sha256;
   std::vector<std::string> input_specs;
-  std::vector<int64_t> trace_anchor;  // TraceOptions::anchor of that trace
+  std::vector<int64_t> trace_anchor;
   // cuda::DescribeGpu of the GPU that the plan was made for; empty for a CPU.
   std::string gpu;
   BuildReport report;
@@ -48,25 +52,26 @@ inline constexpr char kConstantsBlob[] = "constants";
 
 struct ArtifactBlobs {
   std::string model;      // CompiledModelProto
-  std::string constants;  // data of constants that the model does not have
+  std::string constants;  // data of constants that are not in the model
 };
 
-// Versions of what stored models depend on beside this code: "libtorch",
-// "onednn".
+// The versions of the libraries that stored models depend on, by name:
+// "libtorch", "onednn".
 std::map<std::string, std::string> LibraryVersions();
 
-// The stored form of `parts`, which were compiled from `model` with the hash
-// `model_sha256`. kUnimplemented when they have none (see structure_proto.h).
+// The stored form of `parts`, which were compiled from `model`, whose
+// ModelSha256 is `model_sha256`. kUnimplemented when the structure of inputs or
+// outputs has no stored form (see structure_proto.h).
 absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
                                             const Model& model,
                                             std::string_view model_sha256);
 
-// The inverse; constants refer to the model's memory and to `constants`, which
-// they keep. `gpu` is cuda::DescribeGpu of the GPU that is to run them, empty for
-// the CPU. kFailedPrecondition, saying what differs, when they are for
-// another kind of machine, other libraries, another model or another version;
-// kInvalidArgument when they are damaged. The plan is checked when it is
-// loaded, not here.
+// Reads what WriteArtifact wrote. Constants of the result refer to the model's
+// memory and to `constants`, which they keep alive. `gpu` is cuda::DescribeGpu
+// of the GPU that is to run the model; empty for the CPU. kFailedPrecondition,
+// with the difference, when the artifact is for another kind of machine, other
+// libraries, another model or another version; kInvalidArgument when it is
+// damaged. The plan is not checked here but when it is loaded.
 absl::StatusOr<CompiledParts> ReadArtifact(std::string_view model_blob,
                                            std::string constants,
                                            const Model& model,

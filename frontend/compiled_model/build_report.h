@@ -1,5 +1,5 @@
-// What is told about a compiled model, whether it was compiled just now or came
-// from a cache.
+// Facts about a compiled model for reports, whether it was compiled just now or
+// came from a cache.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_BUILD_REPORT_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_BUILD_REPORT_H_
 
@@ -12,27 +12,28 @@
 
 namespace aitune::frontend {
 
-// An operator of the trace: how often it is called, how often by LibTorch.
+// An operator of the trace.
 struct OperatorCount {
   std::string name;
-  int calls = 0, fallbacks = 0;
+  int calls = 0;      // number of calls in the trace
+  int fallbacks = 0;  // number of these calls that LibTorch runs
 };
 
 struct BuildReport {
-  int kernels = 0;         // launches
-  int unique_kernels = 0;  // equal ones counted once
-  std::vector<CandidateResult> candidates;
-  std::vector<Rejection> rejections;
+  int kernels = 0;                          // launches of kernels in the plan
+  int unique_kernels = 0;                   // equal kernels counted once
+  std::vector<CandidateResult> candidates;  // measured ways to run a kernel
+  std::vector<Rejection> rejections;  // what was not done, with the reason
   TuningResult tuning;                // empty for a build from the cache
-  std::vector<std::string> notes;     // of the trace
+  std::vector<std::string> notes;     // Trace::notes
   std::vector<FallbackOp> fallbacks;  // in the order of the trace
-  Coverage coverage;  // FLOPs are those of every dynamic axis at its largest
-  std::vector<OperatorCount> operators;  // by name
+  Coverage coverage;  // counts FLOPs with each dynamic axis at its largest size
+  std::vector<OperatorCount> operators;  // in the order of their names
   // Linear layers, when quantisation was asked for.
   std::vector<QuantizedLayer> quantized_layers;
 };
 
-// The part of the report that the trace tells.
+// Fills in the parts of the report that follow from the trace.
 void DescribeTrace(const Trace& trace, std::vector<FallbackOp> fallbacks,
                    BuildReport* report);
 
@@ -40,19 +41,19 @@ void DescribeTrace(const Trace& trace, std::vector<FallbackOp> fallbacks,
 struct CacheReport {
   enum class Outcome { kOff, kHit, kMiss };
   Outcome outcome = Outcome::kOff;
-  std::string key;     // empty when there is none
-  std::string detail;  // why it is off or missed, or what storing ran into
-  bool stored = false;
+  std::string key;      // the entry's key; empty when the cache is off
+  std::string detail;   // why it is off or missed, or why storing failed
+  bool stored = false;  // whether the build was stored in the cache
 };
 
-// All that is told of a version of a model, which may be gone by then.
+// Facts about one version of a model, which outlive the version.
 struct BuiltVersion {
   BuildReport report;
   CacheReport cache;
   // As CompiledModel::phase_seconds.
   std::vector<std::pair<std::string, double>> phase_seconds;
-  int64_t memory_bytes = 0;  // as CompiledModel::MemoryInBytes, before a call
-  int gpu = -1;              // that it is for; -1: the CPU
+  int64_t memory_bytes = 0;  // CompiledModel::MemoryInBytes before a call
+  int gpu = -1;              // the GPU that it is for; -1: the CPU
   std::string graph_reason;  // as CompiledModel::GraphReason
 };
 

@@ -1,5 +1,5 @@
-// The name under which a build is kept in the on-disk cache: everything that
-// its result depends on.
+// The key under which a build is stored in the on-disk cache: a hash of
+// everything that its result depends on.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_CACHE_KEY_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_CACHE_KEY_H_
 
@@ -13,18 +13,19 @@
 
 namespace aitune::frontend {
 
-// The key of a build of the model with the hash `model_sha256` for `inputs`.
-// Inputs count by their kinds, sizes, ranges and constant values, not by the
-// elements of sample tensors, on which a trace does not depend. `gpu` is
-// cuda::DescribeGpu of the GPU that is compiled for; empty for the CPU.
+// The key of a build of the model with the hash `model_sha256` for `inputs`. Of
+// the inputs, the key depends on kinds, sizes, ranges and constant values, but
+// not on the elements of sample tensors, on which a trace does not depend.
+// `gpu` is cuda::DescribeGpu of the GPU that is compiled for; empty for the
+// CPU.
 CacheKey KeyOfBuild(std::string_view model_sha256, const ModelInputs& inputs,
                     const CompileOptions& compile, const TraceOptions& trace,
                     std::string_view gpu = {});
 
-// What tells one build of this library from another: a hash of the program or
-// shared library that this code is in (the linker's build id, or of all its
-// bytes where it has none), and of the names, sizes and times of the compiler's
-// and LibTorch's libraries in the process. Computed once.
+// Identifies this build of the library: a hash of the program or shared library
+// that this code is in (of the linker's build id, or of all bytes if it has
+// none), and of the names, sizes and modification times of the compiler's and
+// LibTorch's libraries in the process. Computed once. Thread-safe.
 const std::string& BuildId();
 
 }  // namespace aitune::frontend

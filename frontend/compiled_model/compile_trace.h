@@ -1,8 +1,8 @@
-// A trace through the compiler: import, then compile.
+// Imports a trace and compiles it.
 //
-// A program that compiles also links frontend/compiled_model/compile, which
-// this file finds at run time. So a program that only runs compiled models has
-// the same code without LLVM in it.
+// The code that needs LLVM is in frontend/compiled_model/compile, which
+// registers itself here at startup in programs that link it. A program that
+// only runs compiled models does not link it and contains no LLVM.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_COMPILE_TRACE_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_COMPILE_TRACE_H_
 
@@ -18,15 +18,15 @@ namespace aitune::frontend {
 struct CompiledTrace {
   CompileResult result;
   std::vector<FallbackOp> fallbacks;      // in the order of the trace
-  std::vector<RegionDefinition> regions;  // as the plan numbers them
+  std::vector<RegionDefinition> regions;  // in the order of the plan's indices
 };
 
-// Imports and compiles `trace`. Operators that no code generator takes are
-// given to LibTorch and the trace is compiled again without them, so that one
-// of them costs a fallback, not the model. With options.compileTo before
-// Executable only result.ir (and the reports) are set. Errors as of
-// ImportTrace and compile; kUnimplemented in a program without the compiler.
-// Thread-safe: each call has a context of its own.
+// Imports and compiles `trace`. If no code generator supports an operator, the
+// trace is compiled again with that operator run by LibTorch, so that it costs
+// a fallback and not the whole model. With options.compileTo before Executable
+// only result.ir and the reports are set. Errors: those of ImportTrace and
+// compile; kUnimplemented in a program without the compiler. Thread-safe: each
+// call has an MLIR context of its own.
 absl::StatusOr<CompiledTrace> CompileTrace(const Trace& trace,
                                            const CompileOptions& options);
 

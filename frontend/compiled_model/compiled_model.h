@@ -1,12 +1,13 @@
-// A TorchScript model compiled for this machine: what an embedder calls, and
-// what the command line is made of.
+// A TorchScript model compiled for this machine. The command line and the
+// compiling backend are built on it.
 //
 //   auto model = Model::Load("model.pt");
 //   auto compiled = CompiledModel::Build(*model, {specs, samples}, {});
 //   auto result = (*compiled)->Run(arguments);   // any nesting, any thread
 //
-// Loading and running need no compiler (target :compiled_model); Build needs
-// one only for what its cache does not have (target :session has both).
+// Loading and running need no compiler. Build needs it for models that are not
+// in its cache: the program then links frontend/compiled_model/compile too (see
+// compile_trace.h).
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_COMPILED_MODEL_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_COMPILED_MODEL_H_
 
@@ -27,25 +28,26 @@
 
 namespace aitune::frontend {
 
-// kInvalidArgument for options that have no effect on what `options.device`
-// names, such as a target on a GPU: who asks for them expects one.
+// kInvalidArgument for options that have no effect on `options.device`, such as
+// a target CPU on a GPU, because the user expects an effect. The text names the
+// option.
 absl::Status CheckCompileOptions(const CompileOptions& options);
 
 struct BuildOptions {
   CompileOptions compile;
   TraceOptions trace;
-  // Where builds are looked up and kept; null: nowhere. Not used when there is
-  // something to be dumped or printed on the way.
+  // The cache in which builds are looked up and stored; null: none. Not used
+  // when IR is to be dumped or printed, since that needs a compilation.
   Cache* cache = nullptr;
-  // Whether Run compiles further versions for sizes in the ranges asked for
-  // that the first one is not right for (model_versions.h).
+  // Whether Run compiles further versions for sizes that are in the ranges of
+  // the inputs but that the first version is not right for (model_versions.h).
   bool all_sizes = false;
-  // On a GPU: record calls as CUDA graphs.
+  // Whether calls on a GPU are recorded as CUDA graphs.
   bool cuda_graphs = true;
-  // Keep the artifact in memory when it is not in the cache.
+  // Whether to keep the artifact in memory if it is not in the cache.
   bool keep_artifact = false;
-  // ModelSha256 of the model if it is known already, to hash it once for many
-  // builds.
+  // ModelSha256 of the model, if the caller knows it: many builds of one model
+  // then hash it once. Empty: not known.
   std::string model_sha256;
 };
 
@@ -55,44 +57,45 @@ class CompiledModel {
  public:
   ~CompiledModel();
 
-  // Traces, compiles and loads `model` for inputs of these kinds, or takes what
-  // the cache has of exactly that; the model is only read, and must stay.
-  // Whatever the cache has that does not fit or can't be loaded is compiled
-  // anew. Errors: those of CheckCompileOptions, kInvalidArgument when the
-  // inputs do not fit forward or the model raises for them, and those of
-  // CompileTrace and CpuExecutable::Load. Takes seconds; options.compile.progress
-  // tells where it is.
+  // Traces, compiles and loads `model` for inputs of these kinds, or loads it
+  // from the cache if that has exactly this build. An entry of the cache that
+  // does not fit or can't be loaded is compiled anew. The model is only read,
+  // and must outlive the result. Errors: those of CheckCompileOptions,
+  // kInvalidArgument when the inputs do not fit forward or the model raises for
+  // them, and those of CompileTrace and CpuExecutable::Load. Takes seconds;
+  // options.compile.progress is called meanwhile.
   static absl::StatusOr<std::unique_ptr<CompiledModel>> Build(
       const Model& model, const ModelInputs& inputs,
       const BuildOptions& options);
 
-  // Loads what an artifact holds, for the CPU or, if its plan says so, for the
-  // GPU `gpu`. Parts that LibTorch runs are those of
-  // `trace`; without it (null) the model is traced again where there are any.
-  // Errors: those of CpuExecutable::Load, and kFailedPrecondition when the
-  // trace is another one than the artifact was made from.
+  // Loads the parts of an artifact, for the CPU or, if the plan is for a GPU,
+  // for GPU `gpu`. Fallback regions are made from `trace`; if it is null and
+  // the plan has regions, the model is traced again. Errors: those of
+  // CpuExecutable::Load, and kFailedPrecondition when the trace is not the one
+  // that the artifact was made from.
   static absl::StatusOr<std::unique_ptr<CompiledModel>> FromParts(
       const Model& model, CompiledParts parts, const Trace* trace, int gpu = -1,
       bool cuda_graphs = true);
 
-  // Runs the model on tensors of the device that it was compiled for (on a GPU
-  // queued on LibTorch's current stream) in the nesting and dtypes it was built
-  // for, with dynamic axes in their ranges. Inputs are read in place when they
-  // are contiguous; the result is freshly allocated. kInvalidArgument names
-  // what does not fit; with kTakeConstants numbers and strings are those that
-  // it was built for, whatever is given. A program that asks for strides or
-  // contiguity takes contiguous tensors only. With all_sizes a call may take
-  // the seconds that a further version needs. Thread-safe; concurrent calls run
+  // Runs the model on arguments of the nesting and dtypes that it was built
+  // for, with dynamic axes in their ranges. Tensors must be on the device that
+  // it was compiled for; on a GPU the work is queued on LibTorch's current
+  // stream. Contiguous inputs are read in place, others are copied; the result
+  // has memory of its own. kInvalidArgument names the argument that does not
+  // fit. With kTakeConstants, numbers and strings of the call are ignored and
+  // those of the build are used. If the program asks for strides or contiguity,
+  // only contiguous tensors are accepted. With all_sizes a call may compile a
+  // further version, which takes seconds. Thread-safe; concurrent calls run
   // concurrently.
   absl::StatusOr<c10::IValue> Run(
       const ValueList& arguments,
       ConstantCheck check = ConstantCheck::kCheck) const;
 
-  // As Run, from the leaves of the arguments to those of the result
-  // (frontend/trace/structure.h): what a caller has who took them apart for
-  // guards. A tensor on a GPU is an opaque leaf. Tensors are contiguous if the
-  // program asks for strides. This version alone, whatever all_sizes says.
-  // LibTorch's exceptions may leave it.
+  // As Run, but takes the leaves of the arguments and returns those of the
+  // result (frontend/trace/structure.h), for callers that have flattened the
+  // arguments already. A tensor on a GPU is an opaque leaf. Tensors must be
+  // contiguous if the program asks for strides. Uses this version only, also
+  // with all_sizes. May throw LibTorch's exceptions.
   absl::StatusOr<std::vector<OwnedValue>> RunLeaves(
       absl::Span<const RegionValue> leaves,
       ConstantCheck check = ConstantCheck::kCheck) const;
@@ -100,13 +103,13 @@ class CompiledModel {
   // Whether this version is right for the sizes and dtypes of `arguments`.
   bool Fits(const ValueList& arguments) const;
 
-  // This version and those made since for other sizes, in that order.
+  // This version, then those made later for other sizes, in order.
   std::vector<const CompiledModel*> versions() const;
 
-  // The error of an earlier call on a GPU, for which Run has returned before
-  // the GPU found an index out of range: sure to be known once the result was
-  // waited for. The next Run gives it otherwise. OK on the CPU, where Run
-  // itself gives it. Thread-safe.
+  // The error of an earlier call on a GPU, such as an index out of range, that
+  // was found after Run had returned. It is certain to be found once the caller
+  // has waited for the result. If it is not taken, the next Run returns it.
+  // Always OK on the CPU, where Run returns all errors. Thread-safe.
   absl::Status TakeFailedCheck() const;
 
   // The median time of each step over `repeats` runs, in the plan's order.
@@ -115,26 +118,27 @@ class CompiledModel {
 
   const BuildReport& report() const { return report_; }
   const CacheReport& cache() const { return cache_; }
-  // With BuildOptions::keep_artifact, unless the cache has it; else null.
+  // The artifact, with BuildOptions::keep_artifact and if it is not in the
+  // cache; otherwise null.
   const std::shared_ptr<const ArtifactBlobs>& artifact() const {
     return artifact_;
   }
   const ExecutablePlan& plan() const { return executable_->plan(); }
-  // The GPU that it was compiled for; -1: the CPU.
+  // The GPU that the model was compiled for; -1: the CPU.
   int gpu() const { return gpu_; }
   // Why a model on a GPU runs without a CUDA graph; empty when it has one.
   std::string GraphReason() const { return executable_->GraphReason(); }
   const Structure& input_structure() const { return inputs_.structure(); }
   const Structure& output_structure() const { return output_structure_; }
-  // Arenas, packed constants and library scratch now held; on a GPU its memory.
+  // Executable::MemoryInBytes.
   int64_t MemoryInBytes() const { return executable_->MemoryInBytes(); }
-  // Phase and seconds, in order: trace, import, the compiler's, load; or those
-  // of the cache.
+  // The phases of Build and their seconds, in order: trace, import, those of
+  // the compiler, load; for a model from the cache, those of looking it up.
   const std::vector<std::pair<std::string, double>>& phase_seconds() const {
     return phase_seconds_;
   }
 
-  // What is told of this version.
+  // The facts about this version for reports.
   BuiltVersion Describe() const;
 
   // The values of the plan's symbols for these arguments.
@@ -144,7 +148,7 @@ class CompiledModel {
  private:
   CompiledModel() = default;
 
-  // What a run reads and writes.
+  // The inputs and outputs of one call.
   struct Call {
     FlatTensors inputs;
     OutputBuffers outputs;
@@ -156,7 +160,7 @@ class CompiledModel {
 
   InputNesting inputs_;
   Structure output_structure_;
-  std::string layout_query_;  // of FindLayoutQuery
+  std::string layout_query_;  // the result of FindLayoutQuery
   std::unique_ptr<Executable> executable_;
   int gpu_ = -1;
   BuildReport report_;
@@ -166,15 +170,17 @@ class CompiledModel {
   std::vector<std::pair<std::string, double>> phase_seconds_;
 };
 
-// The trace that a build is made from: of the specs where an axis is dynamic,
-// else of the samples. Errors as BuildTrace.
+// The trace that a build is made from: with the specs if one of their axes is
+// dynamic, otherwise with the samples if there are any. Errors as BuildTrace.
 absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
                                 const TraceOptions& options);
 
-// A hash of what a trace computes; constants count by name.
+// A hash of the computation of a trace, as hexadecimal digits. It depends on
+// the names of constants, not on their elements.
 std::string TraceSha256(const Trace& trace);
 
-// The IR of `phase` for `model`: what --compile-to prints.
+// The IR of `model` after the phase options.compile.compileTo, which
+// --compile-to prints. Errors as CompiledModel::Build.
 absl::StatusOr<std::string> CompileToIr(const Model& model,
                                         const ModelInputs& inputs,
                                         const BuildOptions& options);

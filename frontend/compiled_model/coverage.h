@@ -1,4 +1,4 @@
-// How much of a model the compiler took, and why not the rest.
+// How much of a model was compiled, and why LibTorch runs the rest.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_COVERAGE_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_COVERAGE_H_
 
@@ -19,31 +19,35 @@ struct FallbackOp {
   std::string reason;
 };
 
-// What Trace::make_fallback_region needs for one region of the plan.
+// The arguments of Trace::make_fallback_region for one region of the plan.
 struct RegionDefinition {
-  std::vector<int> ops;
-  std::vector<ValueId> inputs, outputs;
+  std::vector<int> ops;                  // positions in Trace::ops
+  std::vector<ValueId> inputs, outputs;  // values that it reads and computes
 };
 
-// Fallbacks of one operator for one reason.
+// All fallbacks of one operator for one reason.
 struct FallbackGroup {
   std::string op, reason;
-  std::string location;  // of the first
-  int count = 0;
-  double flops = 0;
+  std::string location;  // of the first call
+  int count = 0;         // number of calls
+  double flops = 0;      // of all calls together
 };
 
 struct Coverage {
-  int ops = 0, compiled_ops = 0;  // of the trace: views and constants folded
-  double flops = 0, compiled_flops = 0;  // see flops.h
-  std::vector<FallbackGroup> fallbacks;  // most FLOPs, then most calls, first
+  int ops = 0;           // calls in the trace
+  int compiled_ops = 0;  // calls that compiled code runs
+  double flops = 0;      // of all calls; see flops.h
+  double compiled_flops = 0;
+  // Groups with the most FLOPs come first; among equal ones, the most calls.
+  std::vector<FallbackGroup> fallbacks;
 
   // Shares in [0, 1]; 1 when there is nothing to compile.
   double OpShare() const { return ops > 0 ? double(compiled_ops) / ops : 1; }
   double FlopShare() const { return flops > 0 ? compiled_flops / flops : 1; }
 };
 
-// symbols[i] is the size that s`i` has when FLOPs are counted.
+// The coverage of a trace of which LibTorch runs the calls `fallbacks`.
+// symbols[i] is the size of the symbol s`i` with which FLOPs are counted.
 Coverage CoverageOf(const Trace& trace, absl::Span<const FallbackOp> fallbacks,
                     absl::Span<const int64_t> symbols);
 

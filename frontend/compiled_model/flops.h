@@ -7,10 +7,10 @@
 //   matrix products      2 * elements(result) * K
 //   convolutions         2 * elements(result) * (I / groups) * kernel elements
 //   transposed ones      2 * elements(input)  * (O / groups) * kernel elements
-//   attention            2 * elements(query) * S + 2 * elements(result) * S, S
-//   the number of keys;
-//                        a causal mask saves nothing in this count; with
-//                        its projections where one operator has them all
+//   attention            2 * elements(query) * S + 2 * elements(result) * S,
+//                        where S is the number of keys; a causal mask saves
+//                        nothing in this count; an operator that includes the
+//                        projections counts them too
 //   einsum               2 * the product of the sizes of all its labels
 //   LSTM, GRU, RNN       2 * elements(weights) * steps * batch
 //   everything else      0

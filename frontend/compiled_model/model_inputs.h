@@ -1,5 +1,5 @@
-// What a model is called with: kinds of inputs for tracing, samples, and the
-// sets of values that a compiled model is checked on.
+// The inputs of a model: their kinds for tracing, samples, and the sets of
+// values on which a compiled model is checked.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_MODEL_INPUTS_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_MODEL_INPUTS_H_
 
@@ -17,65 +17,69 @@
 namespace aitune::frontend {
 
 struct ModelInputs {
-  // One an argument of forward. Empty when only samples describe the inputs
-  // (dicts, objects): everything is static then.
+  // One for each argument of forward. Empty when only samples can describe the
+  // inputs (dicts, objects): all sizes are then static.
   std::vector<InputSpec> specs;
   std::optional<ValueList> samples;
-  // Where they come from, to tell the user: "--input", "bert.inputs.pt".
+  // Where the inputs come from, for messages: "--input", "bert.inputs.pt".
   std::string source;
 };
 
+// The user's choice of inputs.
 struct InputChoice {
   std::vector<std::string> specs;  // texts for ParseInputSpec; empty: none
-  std::string samples_file;        // empty: none
-  std::string model_file;          // NAME.pt: NAME.inputs.pt is tried last
-  // Floating-point inputs are converted to this dtype.
+  std::string samples_file;        // a file for LoadSamples; empty: none
+  std::string model_file;          // the model's own file, NAME.pt
+  // The dtype to which floating-point inputs are converted; not set: none.
   std::optional<DataType> dtype;
 };
 
-// Settles what `model` is called with: the specs and the file that were given;
-// with both, the file gives values and the specs the dynamic axes. Without
-// either, NAME.inputs.pt beside the model, then the inputs recorded in it.
-// kInvalidArgument tells what to give, with forward's signature.
+// The inputs of `model` by this choice: the specs and the samples; with both,
+// the values are those of the samples and the dynamic axes those of the specs.
+// If neither is given, the samples in NAME.inputs.pt beside the model's file,
+// otherwise the inputs recorded in the model. kInvalidArgument says what to
+// give, with forward's signature.
 absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
                                          const InputChoice& choice);
 
-// Arguments to time with: the samples, otherwise random ones with each dynamic
-// axis at its maximum.
+// Arguments for timing: the samples if there are any, otherwise random ones
+// with each dynamic axis at its maximum. Equal seeds give equal arguments.
 absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
                                            uint64_t seed);
 
-// The sizes of the symbols of AssignSymbols(specs) in `arguments`.
-// kInvalidArgument when these are other tensors than the specs describe, or
-// sizes outside of their ranges.
+// The sizes in `arguments` of the symbols of AssignSymbols(specs).
+// kInvalidArgument when the specs describe other tensors, or a size is outside
+// of its range.
 absl::StatusOr<std::vector<int64_t>> SymbolSizes(
     absl::Span<const InputSpec> specs, const ValueList& arguments);
 
-// Arguments to compare with eager on.
+// Arguments for which a compiled model is compared with eager.
 struct InputCase {
-  std::string name;
+  std::string name;  // such as "zeros"
   ValueList arguments;
 };
 
-// The samples, random ones (at the smallest, the largest and a middle size of
-// each dynamic axis, and at `more_sizes`: one size for each symbol of
-// AssignSymbols(inputs.specs)), zeros, ones, large magnitudes, and some NaN.
+// The cases of a check: the samples, random arguments, zeros, ones, large
+// magnitudes, and some NaN. Random arguments have the sizes of SizesToCheck and
+// of `more_sizes`, of which each has one size for each symbol of
+// AssignSymbols(inputs.specs).
 absl::StatusOr<std::vector<InputCase>> CheckCases(
     const ModelInputs& inputs, uint64_t seed,
     absl::Span<const std::vector<int64_t>> more_sizes = {});
 
-// One size for each dynamic axis of the inputs, by its symbol.
+// One combination of sizes of the inputs' dynamic axes.
 struct SizeCombination {
-  std::string name;  // of its case, such as "smallest sizes"
-  std::vector<int64_t> sizes;
+  std::string name;            // the name of its case, such as "smallest sizes"
+  std::vector<int64_t> sizes;  // one for each symbol, in elements
 };
 
-// Those that CheckCases takes: the largest twice, with other elements, and with
-// dynamic axes the smallest and the middle ones.
+// The combinations that CheckCases uses: all sizes at their largest, twice, for
+// two cases with different elements; if there are dynamic axes, also all at
+// their smallest and all at the middle of their ranges.
 std::vector<SizeCombination> SizesToCheck(absl::Span<const SymbolSpec> symbols);
 
-// A case of random elements for each of `combinations`, in order. Errors: those
-// of MakeInputs.
+// A case of random elements for each of `combinations`, in order. Errors as
+// MakeInputs.
 absl::StatusOr<std::vector<InputCase>> RandomCases(
     const ModelInputs& inputs, absl::Span<const SizeCombination> combinations,
     uint64_t seed);

@@ -1,10 +1,10 @@
-// The versions of a compiled model for sizes that its first one is not right
-// for.
+// The further versions of a compiled model, for sizes that its first version is
+// not right for.
 //
 // A program that decides by a size (`if x.size(0) > 20`) has one version for
-// each of its ways. The first is made for the sample, or the largest sizes; the
-// others when a call, or who asks for them ahead, has sizes in the ranges asked
-// for that no version holds.
+// each of its paths. The first is made for the sample, or for the largest
+// sizes. Another is made when a call has sizes that are in the ranges of the
+// inputs but that no version covers.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_MODEL_VERSIONS_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_MODEL_VERSIONS_H_
 
@@ -21,17 +21,19 @@ namespace aitune::frontend {
 // Thread-safe.
 class ModelVersions {
  public:
-  // `model` and what `options` points to must outlive this. Versions are built
-  // with `options`, but without progress and without a search for schedules.
+  // `model` and the objects that `options` points to must outlive this.
+  // Versions are built with `options`, but without progress and without a
+  // search for schedules.
   ModelVersions(const Model& model, ModelInputs inputs,
                 const BuildOptions& options);
 
-  // The version that holds the sizes of `arguments`, compiled if there is none;
-  // it lives as long as this. Errors: kInvalidArgument for sizes outside of the
-  // ranges asked for, and those of CompiledModel::Build.
+  // The version that covers the sizes of `arguments`, which is compiled if
+  // there is none. It lives as long as this object. Errors: kInvalidArgument
+  // for sizes outside of the ranges of the inputs, and those of
+  // CompiledModel::Build.
   absl::StatusOr<const CompiledModel*> Find(const ValueList& arguments);
 
-  // Those there are, in the order in which they were made.
+  // All versions, in the order in which they were made.
   std::vector<const CompiledModel*> all() const;
 
  private:
@@ -46,9 +48,10 @@ class ModelVersions {
   std::vector<std::unique_ptr<CompiledModel>> versions_;
 };
 
-// Combinations of sizes to compare with eager on, one size for each symbol of
-// AssignSymbols(inputs.specs): both sides of each boundary of what `compiled`
-// holds, and random ones between. Those of CheckCases are not among them.
+// Combinations of sizes at which to compare with eager, each with one size for
+// each symbol of AssignSymbols(inputs.specs): on both sides of each boundary of
+// the sizes that a version of `compiled` covers, and random ones between. Those
+// of CheckCases are not among them.
 absl::StatusOr<std::vector<std::vector<int64_t>>> BoundarySizes(
     const CompiledModel& compiled, const ModelInputs& inputs, uint64_t seed);
 

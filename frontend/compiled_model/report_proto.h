@@ -1,4 +1,4 @@
-// A build report in its stored form.
+// Converts a build report to and from its stored form, in artifacts.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_REPORT_PROTO_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_REPORT_PROTO_H_
 
@@ -9,7 +9,7 @@ namespace aitune::frontend {
 
 BuildReportProto ToProto(const BuildReport& report);
 
-// The inverse.
+// The report that `proto` stores.
 BuildReport FromProto(const BuildReportProto& proto);
 
 }  // namespace aitune::frontend

@@ -1,5 +1,5 @@
-// What one import knows beside the call at hand: the values made so far, the
-// constants, and the sizes.
+// The state of one import: the values made so far, the constants, and the
+// sizes.
 #ifndef AITUNE_FRONTEND_IMPORTER_IMPORT_STATE_H_
 #define AITUNE_FRONTEND_IMPORTER_IMPORT_STATE_H_
 
@@ -25,13 +25,13 @@ class ImportState {
   mlir::MLIRContext* context() { return builder_.getContext(); }
   SymbolicSizes& sizes() { return sizes_; }
 
-  // The value that stands for `id`: a constant is made at first use (one of a
-  // single element and rank at most 1 as ait.full). Null when no call before
-  // this point produced it.
+  // The MLIR value of `id`. A constant is made at its first use: as ait.full if
+  // it has a single element and rank at most 1, otherwise as ait.constant. Null
+  // when no earlier call produced `id`.
   mlir::Value Value(ValueId id);
   void SetValue(ValueId id, mlir::Value value) { values_[id] = value; }
 
-  // The number that the one-element constant `id` holds; nothing for others.
+  // The number in the constant `id` if it has one element; otherwise not set.
   std::optional<Scalar> ConstantNumber(ValueId id) const;
 
   // Whether a call or the model's outputs read `id`.

@@ -1,4 +1,4 @@
-// From a trace to the `ait` dialect: the MLIR half of the frontend.
+// Imports a trace into the `ait` dialect: the MLIR half of the frontend.
 #ifndef AITUNE_FRONTEND_IMPORTER_IMPORTER_H_
 #define AITUNE_FRONTEND_IMPORTER_IMPORTER_H_
 
@@ -15,13 +15,13 @@
 namespace aitune::frontend {
 
 struct ImportOptions {
-  // Calls that LibTorch shall run whatever the importer could do, by their
-  // position in Trace::ops, with the reason to report (a caller gives calls
-  // here that no code generator took).
+  // Calls that LibTorch must run even if the importer supports them, by their
+  // position in Trace::ops, with the reason to report: calls that no code
+  // generator could compile, for example.
   std::map<int, std::string> libtorch_ops;
 };
 
-// What became of a trace's calls.
+// How a trace's calls were imported.
 struct ImportReport {
   struct Fallback {
     int trace_op = 0;      // position in Trace::ops
@@ -39,10 +39,10 @@ struct ImportReport {
 //
 // - Dynamic sizes are expressions over trace.symbols, which the module
 //   attribute `ait.symbols` lists (name, min, max, input, axis).
-// - A call that no builder takes becomes an `ait.fallback` of its own, with the
-//   reason, and is told in `report` (may be null). Its operands are the values
-//   that are no constants, each once, in the order the call reads them; the
-//   attributes input_values and output_values give their ids in the
+// - A call that no builder supports becomes an `ait.fallback` of its own, with
+//   the reason, and is added to `report` (may be null). Its operands are the
+//   values that are no constants, each once, in the order the call reads them;
+//   the attributes input_values and output_values give their ids in the
 //   trace. LibTorch's region holds the constants itself.
 // - Every operation's location is a fused one of name ("scope/aten::add"),
 //   source line and, as metadata, the call's position in the trace; see
@@ -60,8 +60,8 @@ absl::StatusOr<mlir::OwningOpRef<mlir::ModuleOp>> ImportTrace(
 // and each once; empty for a location the importer didn't make.
 std::vector<int64_t> TraceOpsOfLocation(mlir::Location location);
 
-// The schema names that have a builder, sorted: what `aitune inspect` lists as
-// supported. A builder may still reject a call.
+// The schema names that have a builder, sorted. A builder may still reject a
+// call.
 std::vector<std::string> SupportedOperators();
 
 }  // namespace aitune::frontend

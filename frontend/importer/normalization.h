@@ -1,4 +1,4 @@
-// Steps that builders of several families share.
+// Layer normalisation, which builders of several operators use.
 #ifndef AITUNE_FRONTEND_IMPORTER_NORMALIZATION_H_
 #define AITUNE_FRONTEND_IMPORTER_NORMALIZATION_H_
 
@@ -7,7 +7,8 @@
 namespace aitune::frontend {
 
 // Layer normalisation over the last `axes` axes. Weight and bias may be null;
-// they are of the normalised sizes. The result has the input's dtype.
+// their sizes are those of the last `axes` axes. The result has the input's
+// sizes and dtype.
 mlir::Value LayerNorm(OpImporter& call, mlir::Value input, mlir::Value weight,
                       mlir::Value bias, int64_t axes, double eps);
 

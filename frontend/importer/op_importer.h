@@ -33,13 +33,13 @@ namespace aitune::frontend {
 struct Operand {
   mlir::Value tensor;            // null for a number
   std::optional<Scalar> number;  // set for numbers and for constants of rank 0
-  DataType dtype =
-      DataType::kFloat32;  // of the tensor, or of the wrapped number
-  bool has_axes = false;   // a tensor of rank > 0
+  // The dtype of the tensor, or Scalar::WrappedDataType of the number.
+  DataType dtype = DataType::kFloat32;
+  bool has_axes = false;  // whether it is a tensor of rank > 0
 };
 
-// The status of a call that a builder can't take; `reason` completes "LibTorch
-// runs it because ...".
+// The status of a call that a builder does not support; `reason` completes
+// "LibTorch runs it because ...".
 absl::Status Reject(std::string reason);
 
 class OpImporter {
@@ -90,8 +90,8 @@ class OpImporter {
   bool IsResultUsed(int index) const {
     return ResultValue(index) && state_.IsUsed(op_.results[index]);
   }
-  // Gives result `index` its value, converted to the trace's dtype. Sizes that
-  // differ from the trace's reject the call. Nothing happens for a result that
+  // Sets result `index` to `value`, converted to the trace's dtype. Rejects the
+  // call if the sizes differ from the trace's. Does nothing for a result that
   // the call left undefined.
   absl::Status SetResult(mlir::Value value, int index = 0);
   // The first step that failed, or OK.
@@ -173,11 +173,13 @@ class OpImporter {
   // `indices` of rank 1 and int dtype; negative ones count from the end.
   mlir::Value IndexSelect(mlir::Value value, int64_t dim, mlir::Value indices);
 
-  // The indices of an axis of `size`, integers, limited to it: negative ones
-  // count from the end if `from_end`. Others are the error that eager raises.
+  // Checks that `indices`, integers, are indices of an axis of `size` elements;
+  // with `from_end`, negative ones count from the end. Another index is the
+  // error that eager raises, when the model runs. The result is an ait.check,
+  // whose elements are always in [0, size).
   mlir::Value CheckIndex(mlir::Value indices, mlir::AffineExpr size,
                          bool from_end = false);
-  // The same for the divisor of a division: integers must not be 0.
+  // Likewise checks that the elements of an integer divisor are not 0.
   mlir::Value CheckDivisor(mlir::Value divisor);
 
   // ---- Arithmetic: operands broadcast and promote ----
@@ -253,7 +255,7 @@ class OpImporter {
   mlir::Value Softmax(mlir::Value value, int64_t dim, bool log = false);
 
  private:
-  // Null for a result that the call has not or left undefined.
+  // Null for a result that the call does not have or left undefined.
   const TraceValue* ResultValue(int index) const;
   // Gives a and b one dtype and one type.
   void Unify(mlir::Value& a, mlir::Value& b);

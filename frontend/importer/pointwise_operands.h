@@ -1,4 +1,5 @@
-// The operands of a pointwise operator, any of which may be a number.
+// Reads the operands of a pointwise operator, any of which may be a number, and
+// finds the dtype and sizes of its result.
 #ifndef AITUNE_FRONTEND_IMPORTER_POINTWISE_OPERANDS_H_
 #define AITUNE_FRONTEND_IMPORTER_POINTWISE_OPERANDS_H_
 
@@ -42,8 +43,9 @@ class PointwiseOperands {
     return call_->Materialize(operands_[index], dtype, sizes_);
   }
 
-  // What ATen's kernels compute in for a result of `dtype`: float32 for a
-  // small float when a number among the operands would be rounded in it.
+  // The dtype that ATen's kernels compute in for a result of `dtype`: float32
+  // if that is float16 or bfloat16 and a number among the operands is not exact
+  // in it; otherwise `dtype`.
   DataType ComputeType(DataType dtype) const {
     if (dtype != DataType::kFloat16 && dtype != DataType::kBFloat16)
       return dtype;

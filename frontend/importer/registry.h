@@ -1,4 +1,4 @@
-// Which builder takes which operator.
+// The builders of operators, by the operators' names.
 #ifndef AITUNE_FRONTEND_IMPORTER_REGISTRY_H_
 #define AITUNE_FRONTEND_IMPORTER_REGISTRY_H_
 
@@ -11,18 +11,18 @@
 
 namespace aitune::frontend {
 
-// Turns one call into `ait` operations, or says why not. Takes every overload
-// of its schema names: arguments are read by name, so overloads differ only in
-// what is there.
+// Makes `ait` operations of one call, or returns Reject with the reason. One
+// builder handles every overload of its schema names: arguments are read by
+// name, so overloads differ only in which arguments they have.
 using Builder = std::function<absl::Status(OpImporter&)>;
 
 class Registry {
  public:
-  // All builders of this folder; made once, read by any thread.
+  // All builders of this folder. Made once. Thread-safe.
   static const Registry& Get();
 
-  // Names without a namespace are of "aten". Precondition: none was added
-  // before.
+  // Adds a builder for these names. A name without a namespace is in "aten".
+  // Precondition: none of the names was added before.
   void Add(std::initializer_list<const char*> names, const Builder& builder);
   // Null for a name without a builder. `name` is a schema name: "aten::add".
   const Builder* Find(const std::string& name) const;
@@ -32,7 +32,7 @@ class Registry {
   std::map<std::string, Builder> builders_;
 };
 
-// One of each family, in the file of its name.
+// Each adds the builders of one family of operators, in the file of its name.
 void RegisterPointwiseOps(Registry& registry);
 void RegisterArithmeticOps(Registry& registry);
 void RegisterActivationOps(Registry& registry);

@@ -21,7 +21,7 @@
 
 namespace aitune::frontend {
 
-// The sizes of a tensor, one expression over symbols an axis.
+// The sizes of a tensor in elements: for each axis an expression over symbols.
 using Sizes = llvm::SmallVector<mlir::AffineExpr>;
 
 // Not thread-safe: remembers what it has seen.

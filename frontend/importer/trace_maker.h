@@ -1,4 +1,4 @@
-// For tests: traces written by hand, and what the importer makes of them.
+// For tests: makes traces by hand and imports them.
 #ifndef AITUNE_FRONTEND_IMPORTER_TRACE_MAKER_H_
 #define AITUNE_FRONTEND_IMPORTER_TRACE_MAKER_H_
 

@@ -1,4 +1,5 @@
-// ATen's rules for the dtype that an operator of several operands computes in.
+// ATen's rules for the dtype in which an operator with several operands
+// computes.
 #ifndef AITUNE_FRONTEND_IMPORTER_TYPE_PROMOTION_H_
 #define AITUNE_FRONTEND_IMPORTER_TYPE_PROMOTION_H_
 

@@ -1,5 +1,5 @@
-// A command run in a process of its own, for a limited time: what it does to
-// itself (crash, hang) does not concern the caller.
+// Runs a command in a process of its own for a limited time, so that its crash
+// or hang does not affect the caller.
 #ifndef AITUNE_FRONTEND_REDUCE_CHILD_PROCESS_H_
 #define AITUNE_FRONTEND_REDUCE_CHILD_PROCESS_H_
 
@@ -14,21 +14,21 @@ namespace aitune::reduce {
 struct ChildOutcome {
   enum class End {
     kExited,
-    kSignaled,  // it crashed, or someone else ended it
-    kTimedOut,  // ended by us, as the time was over
-    kStopped,   // ended by us, as the caller wished
+    kSignaled,  // it crashed, or another process ended it
+    kTimedOut,  // RunChild ended it, because `seconds` had passed
+    kStopped,   // RunChild ended it, because `stop` returned true
   };
   End end = End::kExited;
   int exit_code = 0;   // of kExited
   int signal = 0;      // of kSignaled
-  std::string errors;  // what it wrote to stderr
+  std::string errors;  // the text that it wrote to stderr
 };
 
-// Runs `command`, a path and its arguments, without stdin and with stdout
-// thrown away, until it ends, `seconds` have passed or `stop` is true (empty:
-// never). `errors_file` is written meanwhile. The process and those of its
-// group are ended with the caller's thread at the latest, and leave no core
-// dumps. kUnavailable when no process can be started.
+// Runs `command`, a path and its arguments, until it ends, `seconds` have
+// passed or `stop` returns true (null: never). It gets no stdin; its stdout is
+// discarded; its stderr goes to the file `errors_file`. The process and its
+// process group are ended at the latest when the calling thread ends, and leave
+// no core dumps. kUnavailable when no process can be started.
 absl::StatusOr<ChildOutcome> RunChild(const std::vector<std::string>& command,
                                       const std::string& errors_file,
                                       double seconds,

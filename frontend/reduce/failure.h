@@ -1,4 +1,4 @@
-// What a run of `aitune tune` shows of a failure, and whether two are the same.
+// The failure that a run of `aitune tune` shows, and whether two are the same.
 #ifndef AITUNE_FRONTEND_REDUCE_FAILURE_H_
 #define AITUNE_FRONTEND_REDUCE_FAILURE_H_
 
@@ -13,36 +13,39 @@ namespace aitune::reduce {
 
 struct Failure {
   enum class Kind {
-    kNone,
-    kWrong,  // compiled, but outputs differ from eager
-    kCrash,  // ended by a signal
-    kHang,   // not done in time
-    kError,  // an error in place of a compiled model
-    kSlow,   // slower than eager by the factor
+    kNone,   // no failure
+    kWrong,  // the compiled model's outputs differ from eager's
+    kCrash,  // the process was ended by a signal
+    kHang,   // the process took too long
+    kError,  // the model could not be compiled
+    kSlow,   // the compiled model is slower than eager by a factor
   };
   Kind kind = Kind::kNone;
   std::string text;  // one line for people
-  // What another failure of the kind must have too: of kWrong the first case
-  // that differs, of kCrash the signal, of kError the message without numbers.
+  // Two failures of one kind are the same if this is equal. kWrong: the first
+  // case that differs; kCrash: the signal; kError: the message without numbers.
   std::string signature;
-  double lost_milliseconds = 0;  // of kSlow: a call's, to eager
+  // kSlow: by how much a call takes longer than in eager.
+  double lost_milliseconds = 0;
 };
 
 // "wrong", "crash", "hang", "error", "slow"; "none".
 std::string Name(Failure::Kind kind);
-// The inverse.
+// The kind with this name; not set for another name.
 std::optional<Failure::Kind> KindNamed(absl::string_view name);
 
-// What `outcome` of `aitune tune --json` shows, which took `limit` seconds at
-// most; `json` is the report, empty if there is none. With a `factor` a model
-// that takes more than that of eager's time is slow. kInvalidArgument with the
-// program's message for a command line that it refused.
+// The failure that a run of `aitune tune --json` showed. `outcome` is its end,
+// `limit` the seconds that it was given, `json` its report (empty: it wrote
+// none). With `factor`, a model that takes more than `factor` times eager's
+// time is slow. kInvalidArgument, with the program's message, when the program
+// refused its command line.
 absl::StatusOr<Failure> FailureShown(const ChildOutcome& outcome,
                                      const std::string& json, double limit,
                                      std::optional<double> factor);
 
-// Whether `candidate` is the failure of the whole program. A slow one must lose
-// a tenth of the time that the whole loses: something small is slow everywhere.
+// Whether `candidate` is the same failure as `whole`, that of the whole
+// program. A slow candidate must lose at least a tenth of the time that the
+// whole program loses, because very small programs are always slow.
 bool SameFailure(const Failure& whole, const Failure& candidate);
 
 }  // namespace aitune::reduce

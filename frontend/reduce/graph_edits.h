@@ -1,7 +1,7 @@
-// Smaller programs out of one: without some nodes, outputs, control flow.
-// Each edit gives a program of its own that type checks, or nothing where it
-// would change nothing; whether it runs and still fails is for others to find.
-// Internal: includes LibTorch.
+// Makes smaller programs: without some nodes, outputs or control flow. Each
+// function returns a new program that type checks; the result is not set if it
+// would be the same program. The caller must find out whether the new program
+// runs and still fails. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_REDUCE_GRAPH_EDITS_H_
 #define AITUNE_FRONTEND_REDUCE_GRAPH_EDITS_H_
 
@@ -12,50 +12,54 @@
 
 namespace aitune::reduce {
 
-// The nodes that KeepNodes numbers: those of all blocks but constants, a node
-// before those inside of it.
+// The number of nodes that KeepNodes numbers: those of all blocks except
+// constants, each node before the nodes inside of it.
 int NodeCount(const Program& program);
 
-// What takes the place of the result of a node that is removed.
+// The value that replaces the result of a removed node.
 enum class Filling {
   kRecorded,  // a new input with the recorded tensor, or a constant
   kOperand,   // an operand of the same dtype and sizes; if none, kRecorded
 };
 
-// The program without the nodes where `keep` is false. Nodes inside of control
-// flow go with kOperand only, and stay where no operand has the type. What then
-// nothing uses goes too. Nothing throws; one `keep` for each of NodeCount.
+// The program without the nodes i for which keep[i] is false; `keep` has
+// NodeCount elements. Nodes inside of control flow are removed with kOperand
+// only, and only if an operand has the result's type. Nodes whose results are
+// then unused are removed too. Throws nothing.
 std::optional<Program> KeepNodes(const Program& program,
                                  const Recording& recording,
                                  const std::vector<bool>& keep,
                                  Filling filling);
 
-// Nodes of the top block but constants: what CutAfter numbers.
+// The number of nodes that CutAfter numbers: those of the top block except
+// constants.
 int TopNodeCount(const Program& program);
 
-// The program up to node `last` of the top block: the tensors that later nodes
-// use or the program gives are its outputs.
+// The program up to node `last` of the top block. Its outputs are the tensors
+// that later nodes use or that the program returns.
 std::optional<Program> CutAfter(const Program& program,
                                 const Recording& recording, int last);
 
-// Tensors and lists of tensors among the leaves of the output.
+// The number of tensors and lists of tensors among the leaves of the output.
 int OutputCount(const Program& program, const Recording& recording);
-// The program with those outputs alone whose `keep` is true, without the
+// The program with the outputs i for which keep[i] is true, without the
 // containers around them.
 std::optional<Program> KeepOutputs(const Program& program,
                                    const Recording& recording,
                                    const std::vector<bool>& keep);
 
-// The branches that were taken in place of ifs of the top block, and loops of
-// it that run few times unrolled as often as in the recording.
+// The program in which each `if` of the top block is replaced by the branch
+// that was taken in the recording, and each loop with few iterations is
+// unrolled.
 std::optional<Program> WithoutControlFlow(const Program& program,
                                           const Recording& recording);
 
-// Functional operators in place of those that write to tensors and lists, where
-// LibTorch can prove that it is the same.
+// The program in which operators that write to tensors and lists are replaced
+// by functional ones, where LibTorch can prove that this changes nothing.
 std::optional<Program> WithoutMutation(const Program& program);
 
-// Input `to` in place of input `from`, which has the same dtype and sizes.
+// The program in which input `to` replaces input `from`, which must have the
+// same dtype and sizes.
 std::optional<Program> MergeInputs(const Program& program, int from, int to);
 
 }  // namespace aitune::reduce

@@ -1,5 +1,5 @@
 // The program that `aitune reduce` makes smaller: one flat TorchScript graph
-// with the weights in it, and what it is called with.
+// that contains the weights, and its inputs.
 // Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_REDUCE_PROGRAM_H_
 #define AITUNE_FRONTEND_REDUCE_PROGRAM_H_
@@ -21,23 +21,26 @@
 
 namespace aitune::reduce {
 
-// Copies share everything: what edits a program copies its graph first.
+// Copies share the graph and the tensors: code that edits a program must copy
+// its graph first.
 struct Program {
-  // Inlined; its inputs are the arguments, without a module. One output.
+  // The inlined graph. Its inputs are the arguments, without a module; it has
+  // one output.
   std::shared_ptr<torch::jit::Graph> graph;
-  std::vector<c10::IValue> inputs;  // values, one for each input of the graph
-  // One for each input where some axis is dynamic; empty: all as `inputs` are.
+  std::vector<c10::IValue> inputs;  // a value for each input of the graph
+  // A specification for each input, if an axis is dynamic. Empty: all sizes are
+  // those of `inputs`.
   std::vector<frontend::InputSpec> specs;
 };
 
-// What each value of the graph's top block was in one run of the program.
+// The contents of each value of the graph's top block in one run.
 using Recording = std::unordered_map<const torch::jit::Value*, c10::IValue>;
 
-// The model's forward as a program, in eager mode: no substitution is made.
-// What the model keeps from call to call is not kept: attributes are what they
-// are before the first call. kUnimplemented for what TorchScript cannot hold as
-// constants (objects of registered classes) and methods that are bound at run
-// time; kInvalidArgument when LibTorch cannot process the program.
+// The model's forward as a program, without substitutions. The program has no
+// state: attributes have the values of before the first call. kUnimplemented
+// for values that TorchScript cannot hold as constants (objects of registered
+// classes) and for methods that are bound at run time; kInvalidArgument when
+// LibTorch cannot process the program.
 absl::StatusOr<Program> FlattenModel(const frontend::Model& model,
                                      const frontend::ModelInputs& inputs,
                                      uint64_t seed);
@@ -47,12 +50,11 @@ absl::StatusOr<Program> FlattenModel(const frontend::Model& model,
 // for loops that run more than 10000 times.
 absl::StatusOr<Recording> RunEager(const Program& program);
 
-// Nodes of all blocks but constants and those that only put values into lists,
-// tuples and dicts, or take them out.
+// The number of nodes of all blocks except constants and nodes that only put
+// values into lists, tuples and dicts, or take them out.
 int OperatorCount(const Program& program);
 
-// Equal for programs that are the same, weights and inputs included; different
-// for others as far as a hash of the elements tells.
+// A hash of the program with its weights and inputs: equal for equal programs.
 std::string Fingerprint(const Program& program);
 
 // A TorchScript file of the program. kUnimplemented when LibTorch cannot save

@@ -12,34 +12,36 @@
 namespace aitune::reduce {
 
 struct SearchOptions {
-  // Whether a program, which eager runs without an error, shows the failure. An
-  // error ends the search.
+  // Returns whether a program, which eager runs without an error, shows the
+  // failure. An error ends the search.
   std::function<absl::StatusOr<bool>(const Program&)> fails;
-  // Asked before each candidate and after each call of `fails`, whose answer is
-  // not used when this is true by then. Empty: never.
+  // The search ends when this returns true. Called before each candidate and
+  // after each call of `fails`, whose result is then ignored. Null: never.
   std::function<bool()> stop;
-  // Told each smaller program that fails. An error ends the search. May be
-  // empty.
+  // Called with each smaller program that fails. An error ends the search. May
+  // be null.
   std::function<absl::Status(const Program&)> improved;
-  // Operators left and candidates asked about so far. May be empty.
+  // Called with the number of operators left and of calls of `fails` so far.
+  // May be null.
   std::function<void(int operators, int tried)> progress;
-  // Also make tensors smaller and simpler: not for failures that are about
-  // time.
+  // Whether to make tensors smaller and simpler too. False for failures that
+  // are about time.
   bool shrink_tensors = true;
 };
 
 struct SearchResult {
-  Program program;
-  int tried = 0;         // candidates that `fails` was asked about
+  Program program;       // the smallest program that fails
+  int tried = 0;         // number of calls of `fails`
   bool complete = true;  // false: `stop` ended the search
 };
 
-// Makes `program`, which fails, smaller until no step helps: its outputs, then
-// the operators after the failure and those before it by bisection, single
-// operators (replaced by an operand or by what they computed), the inputs, then
-// the sizes and the elements of tensors; all over again while something went.
-// Programs are run in eager mode in this process. Errors: those of `fails` and
-// `improved`; kInternal when `program` itself raises in eager mode.
+// Makes `program`, which fails, smaller until no step helps. The steps remove
+// outputs, then the operators after the failure and those before it by
+// bisection, single operators (replaced by an operand or by their recorded
+// result), inputs, and then reduce the sizes and elements of tensors. They are
+// repeated while one of them helps. Programs are run in eager mode in this
+// process. Errors: those of `fails` and `improved`; kInternal when `program`
+// itself raises in eager mode.
 absl::StatusOr<SearchResult> Reduce(const Program& program,
                                     const SearchOptions& options);
 

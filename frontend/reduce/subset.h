@@ -1,4 +1,6 @@
-// Delta debugging: a small part of a set that still shows a failure.
+// Delta debugging (Zeller and Hildebrandt, Simplifying and Isolating
+// Failure-Inducing Input, 2002): finds a small part of a set that still shows a
+// failure.
 #ifndef AITUNE_FRONTEND_REDUCE_SUBSET_H_
 #define AITUNE_FRONTEND_REDUCE_SUBSET_H_
 
@@ -7,10 +9,11 @@
 
 namespace aitune::reduce {
 
-// Takes elements away from the whole set of `size` for as long as `fails` says
-// that what is left, true for each element in it, still fails: chunks of half
-// the set first, then of half of that, until no single element can go; from the
-// last element to the first. The whole set fails, and is not asked about.
+// Removes elements from a set of `size` elements as long as the rest fails:
+// first chunks of half the set, then of half that size, until no single element
+// can be removed; from the last element to the first. fails(s) returns whether
+// the set of the elements i with s[i] fails. It is not called for the whole
+// set, which must fail. Returns the remaining set in the same form.
 std::vector<bool> MinimizeSubset(
     int size, const std::function<bool(const std::vector<bool>&)>& fails);
 

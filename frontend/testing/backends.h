@@ -1,5 +1,4 @@
-// Backends on TorchScript models, for tests: through the interface that users
-// have.
+// Makes backends on TorchScript models for tests, through the public interface.
 #ifndef AITUNE_FRONTEND_TESTING_BACKENDS_H_
 #define AITUNE_FRONTEND_TESTING_BACKENDS_H_
 

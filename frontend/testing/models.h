@@ -1,5 +1,5 @@
-// What tests of compiled models share: two small models, and comparisons with
-// eager. Failures are those of the test that runs.
+// For tests of compiled models: two small models, and comparisons with eager.
+// Differences are failures of the running test.
 #ifndef AITUNE_FRONTEND_TESTING_MODELS_H_
 #define AITUNE_FRONTEND_TESTING_MODELS_H_
 
@@ -48,8 +48,8 @@ std::filesystem::path EmptyFolder();
 void ExpectClose(const c10::IValue& ours, const c10::IValue& expected,
                  double tolerance = 1e-5);
 
-// Keeps what is logged while it lives, "channel: text", and turns off what the
-// test turned on.
+// Records all log texts while it lives, as "channel: text", and at its end
+// turns off the channels that the test turned on.
 class LogCapture {
  public:
   LogCapture();

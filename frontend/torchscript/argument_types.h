@@ -1,6 +1,6 @@
-// Types of the containers in arguments. A file that torch.save wrote and a
-// program that builds an IValue keep lists and dicts of anything; forward asks
-// for List[Tensor]. Internal: includes LibTorch.
+// The types of containers in arguments. In a file that torch.save wrote, and in
+// IValues that a program builds, the elements of lists and dicts have no common
+// type; forward requires List[Tensor]. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_ARGUMENT_TYPES_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_ARGUMENT_TYPES_H_
 
@@ -9,8 +9,9 @@
 
 namespace aitune::frontend {
 
-// `value` with its lists, dicts and tuples as containers of what `type` says;
-// those that hold something else as they are. Tensors are shared.
+// A copy of `value` in which lists, dicts and tuples have the element types
+// that `type` says. Containers whose elements are of other types stay as they
+// are. Tensors are shared.
 c10::IValue WithContainerTypes(const c10::IValue& value,
                                const c10::TypePtr& type);
 

@@ -9,8 +9,9 @@
 
 namespace aitune::frontend {
 
-// Gives the nodes of `graph`, which is inlined, call stacks of the same places
-// and submodules whose function lives as long as the process.
+// Replaces the call stacks of all nodes of `graph`, which is inlined, by call
+// stacks with the same places and submodules, whose functions live as long as
+// the process.
 void AnchorCallStacks(torch::jit::Graph& graph);
 
 }  // namespace aitune::frontend

@@ -1,20 +1,23 @@
-// What the user says about a model's inputs: `--input "float32[1,3,224,224]"`.
+// Specifications of a model's inputs, as the user writes them:
+// `--input "float32[1,3,224,224]"`.
 //
-//   spec     := tensor | scalar | "(" spec "," ... ")" | "[" spec "," ... "]" |
-//   "none" tensor   := dtype "[" axis "," ... "]" values? axis     := size |
-//   range | name "=" range | name range    := size ".." size values   := "{"
-//   number ".." number "}" scalar   := "int64=5" | "float64=0.5" | "bool=true"
-//   | "str=text"
+//   spec   := tensor | scalar | "none" |
+//             "(" spec "," ... ")" | "[" spec "," ... "]"
+//   tensor := dtype "[" axis "," ... "]" values?
+//   axis   := size | range | name "=" range | name
+//   range  := size ".." size
+//   values := "{" number ".." number "}"
+//   scalar := "int64=5" | "float64=0.5" | "bool=true" | "str=text"
 //
 // "(...)" is a tuple, "[...]" a list. A range makes a dynamic axis. Axes with
 // the same name have the same size. Unnamed ranges of different inputs with
 // the same bounds on the same axis number are one symbol too (the batch of
 // several inputs); ranges of one input are never merged.
 //
-// Values: floating point inputs are drawn from the normal distribution unless
-// a range is given, then uniformly. Integer inputs are often indices, for which
-// nobody but the model knows the bounds: without a range they are 0 or 1,
-// which any embedding of two rows or more accepts. Masks need the user's word:
+// Values: floating-point inputs are drawn from the normal distribution, or
+// uniformly from the range if one is given. Integer inputs are often indices,
+// whose bounds only the model knows: without a range they are 0 or 1, which any
+// embedding with at least two rows accepts. The values of a mask must be given:
 // int64[1,128]{1..1}.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_INPUT_SPEC_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_INPUT_SPEC_H_
@@ -33,10 +36,10 @@
 
 namespace aitune::frontend {
 
-// One axis of an input: min == max for a fixed size.
+// One axis of an input.
 struct AxisSpec {
-  int64_t min = 1, max = 1;
-  std::string name;  // of the symbol; empty when the user gave none
+  int64_t min = 1, max = 1;  // its range in elements; equal for a fixed size
+  std::string name;          // name of the symbol; empty when none was given
   bool dynamic() const { return min != max; }
 };
 
@@ -52,51 +55,52 @@ struct InputSpec {
     kList
   };
   Kind kind = Kind::kTensor;
-  // kTensor
+  // Of kTensor:
   DataType dtype = DataType::kFloat32;
   std::vector<AxisSpec> axes;
-  std::optional<std::pair<double, double>>
-      values;  // inclusive range of the elements
-  // kInt, kFloat, kBool (0 or 1), kString
-  int64_t int_value = 0;
-  double float_value = 0;
-  std::string text;
-  // kTuple, kList
-  std::vector<InputSpec> children;
+  // The range of its elements, both ends included.
+  std::optional<std::pair<double, double>> values;
+  // The value of other kinds:
+  int64_t int_value = 0;            // kInt; kBool: 0 or 1
+  double float_value = 0;           // kFloat
+  std::string text;                 // kString
+  std::vector<InputSpec> children;  // the elements of kTuple and kList
 };
 
-// One argument of forward. kInvalidArgument says where in the text it is wrong.
+// The specification of one argument of forward. The error, kInvalidArgument,
+// says where the text is wrong.
 absl::StatusOr<InputSpec> ParseInputSpec(std::string_view text);
 
 // The inverse of ParseInputSpec.
 std::string ToString(const InputSpec& spec);
 
-// The specification of a given value: its dtype, sizes, and for integers the
-// range of its elements. kInvalidArgument for values that no specification can
-// describe (dicts, objects, dtypes outside DataType).
+// The specifications of given values: the dtype and sizes of each tensor and,
+// for integers, the range of its elements. kInvalidArgument for values that no
+// specification can describe (dicts, objects, dtypes outside of DataType).
 absl::StatusOr<std::vector<InputSpec>> SpecsOf(const ValueList& values);
 
-// The symbol that each dynamic axis belongs to.
+// A symbol: the common size of one or more dynamic axes.
 struct SymbolSpec {
   std::string name;
-  int64_t min = 1, max = 1;
-  int32_t input = 0,
-          axis = 0;  // its first axis, inputs numbered as flattened tensors
+  int64_t min = 1, max = 1;  // its range in elements, both ends included
+  // The first axis of the symbol, and its flattened tensor input.
+  int32_t input = 0, axis = 0;
 };
 
-// Symbols of all inputs in order of appearance, merged as described above.
-// kInvalidArgument when axes of one name have different bounds.
 struct SymbolAssignment {
-  std::vector<SymbolSpec> symbols;
-  // of[i][a]: the symbol of axis a of the flattened tensor input i, or -1.
+  std::vector<SymbolSpec> symbols;  // in the order of their first axes
+  // of[i][a] is the symbol of axis a of the flattened tensor input i; -1 for a
+  // fixed axis.
   std::vector<std::vector<int>> of;
 };
+// The symbols of all inputs, merged as described above. kInvalidArgument when
+// axes with the same name have different bounds.
 absl::StatusOr<SymbolAssignment> AssignSymbols(
     absl::Span<const InputSpec> specs);
 
-// Random inputs of the specified kinds, with `sizes[s]` for symbol s. Equal
+// Random inputs of the specified kinds; sizes[s] is the size of symbol s. Equal
 // seeds give equal inputs. kInvalidArgument when the values cannot be made
-// (an empty range).
+// (an empty range, for example).
 absl::StatusOr<ValueList> MakeInputs(absl::Span<const InputSpec> specs,
                                      absl::Span<const int64_t> sizes,
                                      uint64_t seed);

@@ -1,5 +1,5 @@
-// Programs that ask how their inputs lie in memory. Compiled code is given
-// contiguous copies, of which the answers are others.
+// Finds programs that ask for the memory layout of their inputs. Compiled code
+// gets contiguous copies of its inputs, for which the answers would differ.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_LAYOUT_QUERIES_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_LAYOUT_QUERIES_H_
 

@@ -1,5 +1,5 @@
-// A TorchScript model in memory: loaded, described, and run by LibTorch itself
-// (as the reference to compare with and the peer to be timed against).
+// A TorchScript model in memory, which LibTorch can run: as the reference that
+// compiled models are compared with and timed against.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_MODEL_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_H_
 
@@ -21,27 +21,28 @@ struct Module;
 namespace aitune::frontend {
 
 struct LoadOptions {
-  // Convert floating point parameters and buffers to this dtype, as
-  // module.to(dtype) does.
+  // The dtype to which floating-point parameters and buffers are converted, as
+  // module.to(dtype) does; not set: none.
   std::optional<DataType> dtype;
-  // Move parameters, buffers and the devices that the program names to this
-  // GPU; -1: the CPU.
+  // The GPU to which parameters, buffers and the devices in the program are
+  // moved; -1: the CPU.
   int gpu = -1;
 };
 
 // A parameter of forward.
 struct Parameter {
   std::string name;
-  std::string type;  // as TorchScript prints it, such as "Tensor" or "Dict[str,
-                     // Tensor]"
+  // Its type as TorchScript prints it, such as "Tensor" or "Dict[str, Tensor]".
+  std::string type;
   bool has_default = false;
 };
 
 class Model {
  public:
-  // Reads a file written by torch.jit.save. Errors, one line each: kNotFound
-  // (no such file), kInvalidArgument (truncated, not TorchScript, weights
-  // without code, no forward). The module is put into eval mode.
+  // Reads a file that torch.jit.save wrote, and puts the module into eval mode.
+  // Errors, each with a text of one line: kNotFound (no such file),
+  // kInvalidArgument (truncated, not TorchScript, weights without code, no
+  // forward).
   static absl::StatusOr<Model> Load(const std::string& path,
                                     const LoadOptions& options = {});
   // A model of a module in memory, which is put into eval mode and must not be
@@ -55,22 +56,21 @@ class Model {
   Model& operator=(Model&&) noexcept;
   ~Model();
 
-  // forward's parameters without self.
+  // The parameters of forward, without self.
   const std::vector<Parameter>& parameters() const;
-  // "forward(x: Tensor, mask: Tensor? = None)"; the type of the result after
-  // "->".
+  // Such as "forward(x: Tensor, mask: Tensor? = None) -> Tensor".
   std::string Signature() const;
   // Bytes of all parameters and buffers, shared ones counted once.
   int64_t WeightBytes() const;
-  // Inputs of the sizes and dtypes that the model was traced with, if the file
-  // has them. Files do not keep the elements: floating point ones are random,
-  // integers 0 or 1.
+  // Inputs with the sizes and dtypes that the model was traced with, if they
+  // are in the file. The file has no elements: floating-point elements are
+  // random, integers 0 or 1.
   std::optional<ValueList> RecordedInputs() const;
 
   // torch.compiler.disable for a submodule, such as "encoder.layer.0": in
-  // compiled models LibTorch runs it and what it calls, for the reason
-  // "disabled". Before the model is compiled or shared. kNotFound names the
-  // submodules that there are.
+  // compiled models LibTorch runs it and all that it calls, with the reason
+  // "disabled". Must be called before the model is compiled or shared between
+  // threads. kNotFound for an unknown submodule; the text lists the submodules.
   absl::Status Disable(const std::string& submodule);
 
   // torch.compiler.substitute_in_graph for a submodule: compiled models run
@@ -79,22 +79,24 @@ class Model {
   //   def forward(self, x: Tensor):
   //       return x * torch.sigmoid(x) * self.scale
   //
-  // which must take and give the same types and compute the same; eager keeps
-  // the submodule. It comes with the model into checkpoints. Before the model
-  // is compiled or shared; a second one takes the place of the first.
-  // kNotFound as Disable; kInvalidArgument for source that is not such a
-  // method, with LibTorch's text, and for a submodule that forward never calls.
+  // The method must take and return the same types and compute the same. Eager
+  // still runs the submodule itself. Checkpoints of the model include the
+  // replacement. Must be called before the model is compiled or shared between
+  // threads; a second call for the same submodule replaces the first. kNotFound
+  // as Disable; kInvalidArgument for source that is not such a method, with
+  // LibTorch's text, and for a submodule that forward never calls.
   absl::Status Substitute(const std::string& submodule,
                           const std::string& source);
 
   // Runs operator by operator in LibTorch's interpreter with no optimisation:
-  // what eager mode computes, in eager's order. Missing arguments take their
-  // defaults. kInvalidArgument for wrong arguments; kInternal with the model's
-  // own message when it raises. Thread-safe.
+  // the same operators in the same order as in PyTorch's eager mode. Missing
+  // arguments take their defaults. kInvalidArgument for wrong arguments;
+  // kInternal with the model's own message when it raises. Thread-safe.
   absl::StatusOr<c10::IValue> RunEager(const ValueList& inputs) const;
 
-  // As RunEager through `freeze` and `optimize_for_inference`, LibTorch's own
-  // best; built on first use. The first calls profile and compile: warm up.
+  // As RunEager, but optimised by LibTorch's `freeze` and
+  // `optimize_for_inference`, at the first call. The next calls are slow too,
+  // because LibTorch profiles and compiles in them. Thread-safe.
   absl::StatusOr<c10::IValue> RunOptimized(const ValueList& inputs) const;
 
   // The LibTorch half of the model; defined in model_internal.h.

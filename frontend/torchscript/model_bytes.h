@@ -9,11 +9,11 @@
 
 namespace aitune::frontend {
 
-// kUnimplemented, with LibTorch's text, when the model can't be saved (it holds
-// objects without a stored form).
+// The bytes of the model. kUnimplemented, with LibTorch's text, when it can't
+// be saved because it holds objects without a stored form.
 absl::StatusOr<std::string> ModelBytes(const Model& model);
 
-// Errors as Model::Load.
+// The model with these bytes. Errors as Model::Load.
 absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
                                      const LoadOptions& options = {});
 

@@ -1,4 +1,5 @@
-// What Model hides: the LibTorch module. Internal: includes LibTorch.
+// The implementation of Model, which holds the LibTorch module. Internal:
+// includes LibTorch.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_MODEL_INTERNAL_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_INTERNAL_H_
 
@@ -24,10 +25,10 @@ struct Model::Impl {
 
   torch::jit::Module module;  // in eval mode
   std::vector<Parameter> parameters;
-  std::optional<std::vector<InputSpec>> recorded;
-  SubmoduleChanges changes;
+  std::optional<std::vector<InputSpec>> recorded;  // see RecordedInputs
+  SubmoduleChanges changes;  // made by Disable and Substitute
 
-  // Compiled on first use.
+  // The programs of RunEager and RunOptimized, compiled on first use.
   std::once_flag eager_once, optimized_once;
   std::unique_ptr<torch::jit::Code> eager;
   absl::Status eager_status;

@@ -1,7 +1,8 @@
-// What a call of a model leaves behind for the next one: buffers that forward
-// writes (counters, caches of keys and values), attributes that it sets, lists
-// and dicts that it changes. Who compares or times calls saves the state before
-// them and puts it back, so that each run starts from the same one.
+// The state that a call of a model leaves for the next call: buffers that
+// forward writes (counters, caches of keys and values), attributes that it
+// sets, lists and dicts that it changes. Code that compares or times calls
+// saves the state before them and restores it, so that each run starts from the
+// same one.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_MODEL_STATE_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_STATE_H_
 
@@ -11,12 +12,12 @@
 
 namespace aitune::frontend {
 
-// The state of one model. What its program may write is read off the program:
-// the attributes that are set, and the tensors that a chain of views leads to
-// from an operator that writes; all tensors where that can't be followed. A
-// program that writes nothing (most do) has no state, and saving it costs
-// nothing. What is compiled from the model, and LibTorch's optimised program of
-// it, work on the same state.
+// The state of one model. The program shows what it may write: the attributes
+// that it sets, and the tensors that its writing operators reach through a
+// chain of views; if such a chain can't be followed, all tensors. Most programs
+// write nothing; these have no state, and saving it costs nothing. Models
+// compiled from this one, and LibTorch's optimised program of it, share its
+// state.
 //
 // Not thread-safe, and nobody else may call the model between Save and Restore.
 class ModelState {
@@ -30,11 +31,12 @@ class ModelState {
   // Whether a call may change anything.
   bool exists() const;
 
-  // Copies the state: the bytes of the tensors that may be written.
+  // Copies the state, such as the bytes of the tensors that may be written. May
+  // throw LibTorch's exceptions.
   void Save();
 
-  // Puts back what was saved last; any number of times. May throw LibTorch's
-  // exceptions.
+  // Restores the state that was saved last. May be called any number of times.
+  // May throw LibTorch's exceptions.
   void Restore() const;
 
  private:

@@ -1,7 +1,7 @@
-// Operators that LibTorch does not have itself (torch.ops.load_library): a
-// model that calls torchvision::nms loads once the library that registers it is
-// in the process. LibTorch runs them; SubstituteInGraph can give what the
-// compiler takes in their place.
+// Loads libraries of operators that LibTorch itself does not have
+// (torch.ops.load_library). A model that calls torchvision::nms can be loaded
+// after the library that registers it. LibTorch runs such operators;
+// SubstituteInGraph can define a replacement that the compiler understands.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_OPERATOR_LIBRARY_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_OPERATOR_LIBRARY_H_
 
@@ -11,10 +11,10 @@
 
 namespace aitune::frontend {
 
-// Loads the shared library in the file `path` for the rest of the process. Its
-// symbols are there for libraries that are loaded after it: Python's own, say,
-// before one that was built for Python. kNotFound without the file,
-// kInvalidArgument with the loader's text for one that can't be loaded.
+// Loads the shared library in the file `path` for the rest of the process.
+// Libraries that are loaded later can use its symbols: a library that was built
+// for Python needs Python's own library before it. kNotFound when the file does
+// not exist; kInvalidArgument, with the loader's text, when it can't be loaded.
 // Thread-safe.
 absl::Status LoadOperatorLibrary(const std::string& path);
 

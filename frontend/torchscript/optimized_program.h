@@ -1,5 +1,5 @@
-// A model as LibTorch's own optimiser runs it: the peer that services have
-// without this library.
+// Runs a model with LibTorch's own optimiser, which is what a service has
+// without this library: compiled models are timed against it.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_OPTIMIZED_PROGRAM_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_OPTIMIZED_PROGRAM_H_
 
@@ -13,20 +13,22 @@ namespace aitune::frontend {
 
 struct OptimizedProgramOptions {
   bool freeze = true;                  // torch.jit.freeze
-  bool optimize_for_inference = true;  // on top of it
+  bool optimize_for_inference = true;  // torch.jit.optimize_for_inference
 };
 
 // Thread-safe.
 class OptimizedProgram {
  public:
-  // What fails on this model is left out, with a warning: freeze's folding of
-  // numbers into weights, optimize_for_inference, or both. kInternal with
-  // LibTorch's text when the model can't be frozen at all.
+  // Optimises the model. If a step fails on this model it is left out, with a
+  // warning: freeze's folding of numbers into weights, optimize_for_inference,
+  // or both. kInternal with LibTorch's text when the model can't be frozen at
+  // all.
   static absl::StatusOr<std::unique_ptr<OptimizedProgram>> Make(
       const Model& model, const OptimizedProgramOptions& options);
   ~OptimizedProgram();
 
-  // As Model::RunEager. The first calls profile and compile: warm up.
+  // As Model::RunEager. The first calls are slow, because LibTorch profiles and
+  // compiles in them.
   absl::StatusOr<c10::IValue> Run(const ValueList& inputs) const;
 
  private:

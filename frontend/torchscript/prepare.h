@@ -15,27 +15,29 @@
 namespace aitune::frontend {
 
 struct PreparedGraph {
-  torch::jit::Module module;                 // what `self` is bound to
-  std::shared_ptr<torch::jit::Graph> graph;  // inputs: self, then forward's
+  torch::jit::Module module;  // the module that `self` is bound to
+  // The graph; its inputs are self, then those of forward.
+  std::shared_ptr<torch::jit::Graph> graph;
 };
 
-// Freezes (batch normalisation folded into convolutions, unless rounding the
-// folded weights to the model's dtype would cost accuracy), inlines, checks.
-// A module that cannot be frozen keeps its attributes; `notes` says so.
-// Substitutions in force and those in `changes` are made, and nodes of disabled
-// submodules marked. `module` is in eval mode and stays as it is.
-// kInvalidArgument when LibTorch cannot process the program, or a substitution
-// does not fit.
+// Freezes `module` (and folds batch normalisation into convolutions, unless
+// rounding the folded weights to the model's dtype would cost accuracy),
+// inlines all calls and checks the graph. A module that cannot be frozen keeps
+// its attributes, which `notes` then says. Makes the substitutions of
+// substitution.h and of `changes`, and marks the nodes of disabled submodules.
+// `module` must be in eval mode and stays as it is. kInvalidArgument when
+// LibTorch cannot process the program, or a substitution does not fit.
 absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
                                            const SubmoduleChanges& changes,
                                            std::vector<std::string>& notes);
 
-// A module on the same tensors whose forward is inlined, with what PrepareGraph
-// does to submodules and operators. Errors as PrepareGraph.
+// A module with the same tensors whose forward is inlined, with the
+// substitutions and marks of PrepareGraph, but not frozen. Errors as
+// PrepareGraph.
 absl::StatusOr<torch::jit::Module> ChangeSubmodules(
     const torch::jit::Module& module, const SubmoduleChanges& changes);
 
-// Whether a node of a prepared graph is of a disabled submodule.
+// Whether a node of a prepared graph comes from a disabled submodule.
 bool IsDisabled(const torch::jit::Node& node);
 
 }  // namespace aitune::frontend

@@ -10,8 +10,9 @@
 
 namespace aitune::frontend {
 
-// What the archive says that forward was traced with; nothing when it does not
-// say or says it in a form that no specification has.
+// The specifications of the inputs that forward was traced with, as the file
+// `path` records them. Not set when it records none, or inputs that no
+// specification can describe.
 std::optional<std::vector<InputSpec>> ReadRecordedInputs(
     const std::string& path);
 

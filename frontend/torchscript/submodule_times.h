@@ -1,5 +1,5 @@
-// Where a model spends its time in eager, by submodule: what to look at before
-// deciding what to tune.
+// Measures which submodules of a model take how much of its time in eager, to
+// decide what to tune.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_SUBMODULE_TIMES_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_SUBMODULE_TIMES_H_
 
@@ -14,16 +14,17 @@ namespace aitune::frontend {
 
 struct SubmoduleTime {
   std::string path;  // "encoder.layer.3.attention"; empty: the model itself
-  std::string type;  // its class, "BertAttention"; may be empty
-  double milliseconds = 0;  // of one call of the model, submodules included
-  double share = 0;         // of the model's time
+  std::string type;  // its class, such as "BertAttention"; may be empty
+  // Time spent in it and its own submodules during one call of the model.
+  double milliseconds = 0;
+  double share = 0;  // the same divided by the model's time
 };
 
-// Runs `model` in eager `repeats` times (after one call that does not count)
-// and gives the time of each submodule that operators ran in: the model first,
-// the others by their share, equal ones by their paths. The times are those of
-// the operators that follow each other in one submodule, so that what marking
-// them costs (a few tenths of a microsecond each) is in none. Errors as
+// Runs `model` in eager `repeats` times, after one call that is not measured.
+// Returns the time of each submodule in which operators ran: the model first,
+// the others by descending share, equal ones by their paths. The clock is read
+// where the program changes from one submodule to another, and the cost of
+// reading it (a few tenths of a microsecond) is not counted. Errors as
 // Model::RunEager. Thread-safe.
 absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
     const Model& model, const ValueList& arguments, int repeats);

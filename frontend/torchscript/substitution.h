@@ -1,5 +1,5 @@
-// torch.compiler.substitute_in_graph: a replacement for an operator, written in
-// TorchScript, that is compiled in its place.
+// torch.compiler.substitute_in_graph: replaces an operator in compiled models
+// by a function written in TorchScript.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_SUBSTITUTION_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_SUBSTITUTION_H_
 
@@ -24,22 +24,22 @@ namespace aitune::frontend {
 //       return x * torch.clamp(x + 3., 0., 6.) / 6.
 //   )");
 //
-// It must take the same arguments and compute the same; eager keeps the
-// operator. A second replacement of an operator takes the place of the first;
-// an empty source takes it back. kInvalidArgument for source that is not one
+// The function must take the same arguments and compute the same; eager still
+// runs the operator. A second replacement of an operator replaces the first; an
+// empty source removes it. kInvalidArgument for source that is not one
 // function, with LibTorch's text. Thread-safe.
 absl::Status SubstituteInGraph(const std::string& op,
                                const std::string& source);
 
-// Makes the replacements in `graph`, which is inlined. kInvalidArgument when
-// one takes other arguments than the operator.
+// Makes the replacements in `graph`, which is inlined. kInvalidArgument when a
+// function takes other arguments than its operator.
 absl::Status ApplySubstitutions(torch::jit::Graph& graph);
 
-// The replacements in force, by operator.
+// The source of each current replacement, by operator. Thread-safe.
 std::map<std::string, std::string> Substitutions();
-// The same as text: part of what compiled code depends on.
+// The same as text, for the keys of compiled code. Thread-safe.
 std::string SubstitutionsText();
-// Those whose operator `model` calls.
+// The current replacements of operators that `model` calls. Thread-safe.
 absl::StatusOr<std::map<std::string, std::string>> SubstitutionsOf(
     const Model& model);
 

@@ -1,4 +1,5 @@
-// Regions that LibTorch runs: the parts of a trace that compiled code lacks.
+// Makes the fallback regions of a plan: the operators of a trace that LibTorch
+// runs because the compiler does not support them.
 // Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACE_FALLBACK_H_
 #define AITUNE_FRONTEND_TRACE_FALLBACK_H_
@@ -12,18 +13,18 @@
 
 namespace aitune::frontend {
 
-// What regions share with the trace they come from.
+// The data of a trace that all of its regions share.
 struct RecordedTrace {
   std::vector<RecordedOp> ops;  // one for each operator of the trace
   std::vector<TraceValue> values;
   std::vector<ConstantTensor> constants;
 };
 
-// A region of ops[i] for each i of `op_indices`, in order. Values that are
-// neither inputs nor results of an earlier operator must be constants; reading
-// another is an error when the region runs. With `gpu` >= 0 it runs there:
-// values are that GPU's, and constants and devices among the arguments are
-// moved.
+// A region that runs ops[i] for each i of `op_indices`, in order. Values that
+// are neither inputs nor results of an earlier operator must be constants;
+// reading another is an error when the region runs. With `gpu` >= 0 the region
+// runs on that GPU: its inputs are there, and constants and devices among the
+// operators' arguments are moved there.
 std::unique_ptr<FallbackRegion> MakeFallbackRegion(
     std::shared_ptr<const RecordedTrace> trace,
     const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,

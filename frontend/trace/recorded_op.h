@@ -1,5 +1,6 @@
-// How LibTorch runs an operator of the trace again: what trace.h cannot hold.
-// Internal: includes LibTorch.
+// What is needed to run an operator of the trace again in LibTorch: its
+// implementation and its arguments as LibTorch has them, which the plain data
+// of trace.h cannot hold. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACE_RECORDED_OP_H_
 #define AITUNE_FRONTEND_TRACE_RECORDED_OP_H_
 
@@ -19,12 +20,14 @@ namespace aitune::frontend {
 struct ArgumentTemplate {
   enum class Kind { kFixed, kValue, kSize, kList, kTuple, kDict };
   Kind kind = Kind::kFixed;
-  c10::IValue fixed;
-  ValueId value = -1;
-  SizeExpression size;
-  c10::TypePtr type;  // of a list's elements; of the dict; of a named tuple
-  std::vector<ArgumentTemplate> children;  // a dict's values
-  std::vector<c10::IValue> keys;           // of a dict
+  c10::IValue fixed;    // kFixed
+  ValueId value = -1;   // kValue
+  SizeExpression size;  // kSize
+  // The type of a kList's elements, of a kDict, or of a named kTuple.
+  c10::TypePtr type;
+  // The elements of a kList or kTuple, the values of a kDict.
+  std::vector<ArgumentTemplate> children;
+  std::vector<c10::IValue> keys;  // the keys of a kDict
 
   static ArgumentTemplate Fixed(c10::IValue value);
   static ArgumentTemplate Value(ValueId value);
@@ -33,15 +36,16 @@ struct ArgumentTemplate {
   static ArgumentTemplate IntList(const std::vector<SizeExpression>& sizes);
 };
 
-// Where the parts of a result go; -1: nobody reads it.
+// Which values of the trace a result, or the parts of a container, become.
 struct ResultTemplate {
   enum class Kind { kValue, kContainer };
   Kind kind = Kind::kValue;
-  ValueId value = -1;
-  std::vector<ResultTemplate> children;
+  ValueId value = -1;                    // kValue; -1: nobody reads it
+  std::vector<ResultTemplate> children;  // the parts of a kContainer
 };
 
-// Runs on a stack as jit::Operation does. Thread-safe.
+// An operator's implementation. As jit::Operation, it takes its arguments from
+// the end of a stack and puts its results in their place. Thread-safe.
 using RecordedFunction = std::function<void(std::vector<c10::IValue>&)>;
 
 struct RecordedOp {
@@ -51,7 +55,8 @@ struct RecordedOp {
   std::vector<ResultTemplate> results;
 };
 
-// The IValue that `recipe` describes. `read` gives the value of a ValueId.
+// The IValue that `recipe` describes. symbols[i] is the size of the symbol
+// s`i`; `read` gives the value of a ValueId.
 c10::IValue Materialize(const ArgumentTemplate& recipe,
                         absl::Span<const int64_t> symbols,
                         const std::function<c10::IValue(ValueId)>& read);

@@ -1,10 +1,11 @@
 // The sizes that one trace is right for.
 //
-// A trace follows one way through the program: that of the anchor, one
-// combination of sizes. Whatever the program decides by a size narrows the
-// region to sizes that decide alike: to a shorter range of a symbol where that
-// says it, else by a constraint (constraints are what torch.compile calls
-// guards on symbols). A region only ever shrinks and always holds its anchor.
+// A trace follows one path through the program: that of the anchor, which is
+// one combination of sizes. Each decision that the program makes by a size
+// restricts the region to sizes for which the decision is the same: to a
+// shorter range of a symbol if a range describes them, otherwise by a
+// constraint (what torch.compile calls a guard on symbols). A region only ever
+// shrinks and always contains its anchor.
 #ifndef AITUNE_FRONTEND_TRACE_SIZE_REGION_H_
 #define AITUNE_FRONTEND_TRACE_SIZE_REGION_H_
 
@@ -18,7 +19,7 @@
 
 namespace aitune::frontend {
 
-// The inclusive range of a symbol.
+// The range of a symbol in elements, both ends included.
 struct SymbolRange {
   int64_t min = 1, max = 1;
 };
@@ -30,7 +31,8 @@ class SizeRegion {
  public:
   using Predicate = std::function<bool(absl::Span<const int64_t> point)>;
 
-  // All combinations of sizes in `ranges`. Precondition: `anchor` is one.
+  // The region of all combinations of sizes in `ranges`, one for each symbol.
+  // Precondition: `anchor` is one of them.
   SizeRegion(std::vector<SymbolRange> ranges, SizePoint anchor);
 
   const std::vector<SymbolRange>& ranges() const { return ranges_; }
@@ -38,41 +40,43 @@ class SizeRegion {
   const std::vector<SizeConstraint>& constraints() const {
     return constraints_;
   }
-  // Why it is smaller than its ranges were, one sentence each.
+  // Why the region was restricted, one sentence for each restriction.
   const std::vector<std::string>& reasons() const { return reasons_; }
 
+  // Whether the point is in the ranges and fulfils all constraints.
   bool Contains(absl::Span<const int64_t> point) const;
 
-  // Sizes at which something is likely to change, such as the bound of a slice:
-  // Points gives them and their neighbours.
+  // Adds a size at which a decision is likely to change, such as the bound of a
+  // slice: Points includes it and its neighbours.
   void AddCriticalSize(int64_t size);
 
-  // What the region allows for `symbols`, with the anchor's sizes for the
-  // others, whose constraints do not count: all points if there are at most
-  // `limit`, otherwise a sample with corners, critical sizes, powers of two and
-  // random ones, the same at each call. `complete` (may be null) tells which of
-  // both.
+  // Points of the region that differ from the anchor in the sizes of `symbols`
+  // only; constraints on other dynamic symbols are ignored. All such points if
+  // there are at most `limit`, otherwise a sample of corners, critical sizes,
+  // powers of two and random sizes, which is the same at each call. Sets
+  // `complete`, if it is not null, to whether these are all points.
   std::vector<SizePoint> Points(absl::Span<const int> symbols, size_t limit,
                                 bool* complete) const;
 
-  // Leaves out points where `holds` is false; it depends on the sizes of
-  // `symbols` alone, and must hold for the anchor. `forms` are constraints that
-  // all hold only where it does, if there are such. Other points may have to go
-  // too where neither ranges nor constraints separate them. `reason` is the
-  // sentence kept when the region shrinks. Returns whether it did.
+  // Removes the points where `holds` is false. `holds` depends on the sizes of
+  // `symbols` alone, and must be true for the anchor. `forms`, which may be
+  // empty, are constraints that together imply it. Further points are removed
+  // if neither ranges nor constraints can separate them. If the region shrinks,
+  // `reason` is added to reasons(). Returns whether it shrank.
   bool Restrict(const std::vector<int>& symbols, const Predicate& holds,
                 const std::vector<SizeConstraint>& forms,
                 const std::string& reason);
 
-  // Leaves the anchor's size alone of this symbol.
+  // Restricts a symbol to the anchor's size.
   void Fix(int symbol, const std::string& reason);
 
-  // Leaves sizes below 2 out where the anchor has none of them. Returns whether
-  // there were any.
+  // Removes the sizes below 2 of each symbol whose size in the anchor is at
+  // least 2. Returns whether there were any.
   bool ExcludeOnes(const std::string& reason);
 
-  // Leaves this range of a symbol, which holds the anchor's size.
+  // Restricts a symbol to this range, which must contain the anchor's size.
   void Narrow(int symbol, SymbolRange range);
+  // Adds a sentence to reasons().
   void AddReason(const std::string& reason);
 
   // Adds a constraint that is known to hold for the anchor.
@@ -80,7 +84,8 @@ class SizeRegion {
 
  private:
   std::vector<int> Dynamic(absl::Span<const int> symbols) const;
-  // Contains, but for constraints that read other dynamic symbols.
+  // As Contains, but ignores constraints that read dynamic symbols other than
+  // `symbols`.
   bool Allows(absl::Span<const int64_t> point,
               absl::Span<const int> symbols) const;
   void RestrictOne(int symbol, const Predicate& holds,

@@ -1,9 +1,10 @@
 // Nested inputs and outputs as flat lists of leaves, and back.
 //
-// A leaf is what is no tuple, list or dict: a tensor, a number, a string, None
-// or an object. Leaves are numbered in the order of a depth-first walk. A dense
-// tensor of a known dtype on the CPU is a leaf by its memory, contiguous; all
-// others are opaque values that hold an IValue.
+// A leaf is any value that is not a tuple, list or dict: a tensor, a number, a
+// string, None or an object. Leaves are numbered in the order of a depth-first
+// walk. A dense tensor of a known dtype on the CPU is represented by its
+// memory, which is made contiguous; all other leaves are opaque values that
+// hold an IValue.
 #ifndef AITUNE_FRONTEND_TRACE_STRUCTURE_H_
 #define AITUNE_FRONTEND_TRACE_STRUCTURE_H_
 
@@ -21,29 +22,30 @@
 
 namespace aitune::frontend {
 
-// A leaf from LibTorch. A tensor that is not contiguous is copied, another one
-// is shared and kept.
+// The leaf for an IValue. A tensor that is not contiguous is copied; the memory
+// of any other tensor is shared and kept alive.
 OwnedValue ToOwned(const c10::IValue& leaf);
 
-// The IValue of a leaf; a tensor refers to the memory, and keeps `owner`.
+// The IValue of a leaf. A tensor refers to the leaf's memory and keeps `owner`
+// alive.
 c10::IValue ToIValue(const RegionValue& leaf,
                      std::shared_ptr<const void> owner = nullptr);
 
-// Whether an opaque leaf holds a tuple, list or dict: what LibTorch computes
-// from data may.
+// Whether an opaque leaf holds a tuple, list or dict. A value that LibTorch
+// computes from data may be one.
 bool HoldsContainer(const OwnedValue& leaf);
 
-// The nesting of `values`, each a child of a tuple; its leaves are tensors,
-// whatever they are in `values`.
+// The nesting of `values` as a tuple with one child for each of them. All
+// leaves of the result are of kind kTensor, whatever they are in `values`.
 Structure NestingOf(const std::vector<c10::IValue>& values);
 
-// Whether both nest as many leaves in the same containers.
+// Whether both have the same containers with the same numbers of leaves.
 bool SameNesting(const Structure& a, const Structure& b);
 
-// The leaves of `values`, each a child of `structure`, a tuple. What leaves are
-// is not compared. kInvalidArgument when containers differ; the text names the
-// place. kInternal with LibTorch's text when it can't copy a tensor.
-// Thread-safe.
+// The leaves of `values`, of which each is a child of the tuple `structure`.
+// Only containers are compared, not the kinds of leaves. kInvalidArgument when
+// containers differ; the text names the place. kInternal with LibTorch's text
+// when it can't copy a tensor. Thread-safe.
 absl::StatusOr<std::vector<OwnedValue>> FlattenLeaves(
     const Structure& structure, const std::vector<c10::IValue>& values);
 
@@ -52,35 +54,38 @@ absl::StatusOr<std::vector<OwnedValue>> FlattenLeaves(
 absl::StatusOr<c10::IValue> UnflattenLeaves(const Structure& structure,
                                             std::vector<c10::IValue> leaves);
 
-// Flattened tensors and what keeps their memory alive.
+// Flattened tensors.
 struct FlatTensors {
   std::vector<TensorView> views;
-  std::shared_ptr<const void> owner;
+  std::shared_ptr<const void> owner;  // keeps their memory alive
 };
 
-enum class ConstantCheck { kCheck, kTakeConstants };
+enum class ConstantCheck {
+  kCheck,          // constants among the inputs must have the trace's values
+  kTakeConstants,  // constants of the call are ignored; the trace's are used
+};
 
-// What a trace's inputs must be: their nesting, which leaves are tensors, and
-// the constants that it was made for. Thread-safe.
+// Compares inputs with those of a trace: their nesting, which leaves are
+// tensors, and the constants that the trace was made for. Thread-safe.
 class InputNesting {
  public:
   InputNesting() = default;
-  // Of Trace::input_structure.
+  // `structure` is Trace::input_structure.
   explicit InputNesting(Structure structure);
 
   const Structure& structure() const { return structure_; }
 
   // The tensors among `leaves`, which must be on the CPU or, with `gpu` >= 0,
-  // on that GPU. They refer to the memory of `leaves`, and to copies where a
-  // GPU's tensors are not contiguous. kInvalidArgument when leaves are others
-  // than the trace's or (but with kTakeConstants) a constant has another value;
-  // the text names the place. LibTorch's exceptions may leave it.
+  // on that GPU. They refer to the memory of `leaves`, or to copies of a GPU's
+  // tensors that are not contiguous. kInvalidArgument when the kind of a leaf
+  // differs from the trace's or, with kCheck, a constant has another value; the
+  // text names the place. May throw LibTorch's exceptions.
   absl::StatusOr<FlatTensors> TensorsOf(
       absl::Span<const RegionValue> leaves, int gpu = -1,
       ConstantCheck check = ConstantCheck::kCheck) const;
 
-  // Likewise of arguments; the result keeps their memory. Errors also as
-  // FlattenLeaves.
+  // The same for the leaves of `arguments`. The result keeps their memory
+  // alive. Errors also as FlattenLeaves.
   absl::StatusOr<FlatTensors> Flatten(
       const ValueList& arguments, int gpu = -1,
       ConstantCheck check = ConstantCheck::kCheck) const;
@@ -95,24 +100,27 @@ class InputNesting {
   std::vector<Leaf> leaves_;
 };
 
-// Uninitialised memory for outputs: one TensorView for each type (a null type
-// gives an empty OpaqueValue).
+// Memory for the outputs of a call, as Executable::Run takes it.
 struct OutputBuffers {
-  std::vector<RegionValue> values;
-  std::shared_ptr<const void> owner;
-  int gpu = -1;  // whose memory it is
+  std::vector<RegionValue> values;    // one for each output
+  std::shared_ptr<const void> owner;  // keeps their memory alive
+  int gpu = -1;                       // the GPU of the memory; -1: the CPU
 };
+// Uninitialised memory for output i of dtypes[i] and sizes[i]; an empty
+// OpaqueValue where is_opaque[i].
 OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
                               absl::Span<const std::vector<int64_t>> sizes,
                               const std::vector<bool>& is_opaque, int gpu = -1);
 
-// The leaves of a result of this structure: `outputs` (one for each flattened
-// output of the trace) and the constants between them. Tensors of
-// `outputs.owner` keep it alive. kInternal when the counts differ.
+// The leaves of a result of this structure: `outputs`, which has one value for
+// each flattened output of the trace, and the constants between them. Tensors
+// in the memory of `outputs` keep its owner alive. kInternal when the numbers
+// of outputs differ.
 absl::StatusOr<std::vector<OwnedValue>> OutputLeaves(
     const Structure& structure, const OutputBuffers& outputs);
 
-// The result itself: those leaves in their nesting. Errors as OutputLeaves.
+// The result as one IValue: the leaves of OutputLeaves in their nesting. Errors
+// as OutputLeaves.
 absl::StatusOr<c10::IValue> UnflattenOutputs(const Structure& structure,
                                              const OutputBuffers& outputs);
 

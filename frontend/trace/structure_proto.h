@@ -1,5 +1,5 @@
-// The nesting of inputs and outputs in its stored form, without LibTorch's
-// pickles: a file may come from anybody.
+// The nesting of inputs and outputs in its stored form. It does not use
+// LibTorch's pickles, because a stored file may be malicious.
 #ifndef AITUNE_FRONTEND_TRACE_STRUCTURE_PROTO_H_
 #define AITUNE_FRONTEND_TRACE_STRUCTURE_PROTO_H_
 
@@ -9,11 +9,13 @@
 
 namespace aitune::frontend {
 
-// kUnimplemented for leaves that are no numbers, strings, tensors or None, and
-// for containers of types that the text of a type does not describe.
+// The stored form of `structure`. kUnimplemented for leaves other than numbers,
+// strings, tensors and None, and for containers whose type cannot be read back
+// from its name.
 absl::StatusOr<StructureProto> ToProto(const Structure& structure);
 
-// The inverse. kInvalidArgument for anything that ToProto does not write.
+// The structure that `proto` stores. kInvalidArgument for anything that ToProto
+// does not write.
 absl::StatusOr<Structure> FromProto(const StructureProto& proto);
 
 }  // namespace aitune::frontend

@@ -1,16 +1,17 @@
-// A trace: the model as a flat list of functional operator calls with a shape
-// for every tensor, the meeting point of the frontend's two halves.
+// A trace: the model as a flat list of functional operator calls, with a shape
+// for every tensor. It is the interface between the frontend's two halves.
 //
-// The LibTorch half (this folder) runs the TorchScript graph once per probe and
-// records what it did; the MLIR half (frontend/importer) turns the record into
-// the `ait` dialect. Plain data in between keeps torch/script.h and MLIR out of
-// each other's translation units, and lets another reader (exported programs)
-// produce the same record.
+// The LibTorch half (frontend/tracing) runs the TorchScript graph once for each
+// probe and records the operators that it calls; the MLIR half
+// (frontend/importer) turns the record into the `ait` dialect. Plain data
+// between them keeps torch/script.h and MLIR out of each other's translation
+// units, and lets another reader (of exported programs, say) produce the same
+// record.
 //
-// What a trace promises: no mutation and no aliasing (in-place operators are
-// functional ones), no control flow that could be decided at import, no Python
-// containers but in `inputs` and `outputs`, every value that depends on no
-// input data folded into a constant where its shape is static.
+// A trace has no mutation and no aliasing (in-place operators become functional
+// ones), no control flow that could be decided while tracing, and no containers
+// except in the structure of inputs and outputs. Every value that depends on no
+// input data and has a static shape is a constant.
 #ifndef AITUNE_FRONTEND_TRACE_TRACE_H_
 #define AITUNE_FRONTEND_TRACE_TRACE_H_
 
@@ -34,7 +35,7 @@ using ValueId = int32_t;
 
 struct TensorType {
   DataType dtype = DataType::kFloat32;
-  std::vector<SizeExpression> sizes;
+  std::vector<SizeExpression> sizes;  // elements of each axis
 };
 
 // A value of the trace: a constant, a tensor of known rank, dtype and
@@ -59,55 +60,57 @@ using Argument = std::variant<
 
 // One call of an operator in its functional form.
 struct TraceOp {
-  std::string name;                         // schema name, such as "aten::add"
-  std::string overload;                     // such as "Tensor"; empty if none
-  std::vector<std::string> argument_names;  // of the schema, in order
-  std::vector<Argument> arguments;          // one for each, defaults filled in
-  std::vector<ValueId>
-      results;           // lists flattened; -1: undefined, nobody reads it
-  std::string location;  // "model.py:12" style TorchScript source location
+  std::string name;      // schema name, such as "aten::add"
+  std::string overload;  // such as "Tensor"; empty if the schema has none
+  std::vector<std::string> argument_names;  // those of the schema, in order
+  std::vector<Argument> arguments;  // one for each name, defaults filled in
+  // The results, with lists flattened. -1: undefined, and nobody reads it.
+  std::vector<ValueId> results;
+  std::string location;  // TorchScript source location, such as "model.py:12"
   std::string scope;     // the submodule, such as "encoder.layer.3.attention"
-  // Set when the trace already knows that LibTorch must run this one (control
-  // flow on data, an operator with a data-dependent shape, no schema): why.
+  // If it is already known that LibTorch must run this call, the reason:
+  // control flow on data, a result whose shape depends on data, no schema. Else
+  // empty.
   std::string must_fall_back;
 };
 
 struct TraceSymbol {
-  std::string name;  // "s0"
-  int64_t min = 1, max = 1;
-  int32_t input = 0,
-          axis = 0;  // flattened tensor input and axis it is read from
+  std::string name;          // such as "s0"
+  int64_t min = 1, max = 1;  // its range in elements, both ends included
+  // The flattened tensor input, and its axis, from which the symbol is read.
+  int32_t input = 0, axis = 0;
 };
 
-// The nesting of inputs or outputs: tensors (in outputs: opaque values too) are
-// numbered in order of a depth-first walk; other leaves are constants that the
-// trace was made for.
+// The nesting of inputs or outputs. Tensors, and in outputs opaque values too,
+// are leaves of kind kTensor and numbered in the order of a depth-first walk.
+// Other leaves are constants that the trace was made for.
 struct Structure {
   enum class Kind { kTensor, kNone, kConstant, kTuple, kList, kDict };
   Kind kind = Kind::kTensor;
   std::vector<Structure> children;
-  std::vector<std::string> keys;  // kDict: printed keys, one a child
-  std::shared_ptr<void>
-      constant;  // kConstant: an IValue; containers: LibTorch's type and keys
+  std::vector<std::string> keys;  // kDict: the printed key of each child
+  // kConstant: an IValue. Containers: LibTorch's type and keys; see
+  // structure_internal.h.
+  std::shared_ptr<void> constant;
   std::string type_name;  // TorchScript's name of the type
 };
 
 struct Trace {
   std::vector<TraceSymbol> symbols;
-  // What sizes must fulfil beside the symbols' ranges: another trace is needed
-  // for others.
+  // Conditions on the sizes beside the symbols' ranges. Sizes that do not
+  // fulfil them need another trace.
   std::vector<SizeConstraint> constraints;
   std::vector<TraceValue> values;
   std::vector<TraceOp> ops;
   std::vector<ConstantTensor> constants;
   std::vector<ValueId> inputs;  // flattened tensor inputs
-  std::vector<ValueId>
-      outputs;  // flattened outputs: tensors, constants or opaque values
+  // Flattened outputs: tensors, constants or opaque values.
+  std::vector<ValueId> outputs;
   Structure input_structure, output_structure;
-  std::vector<std::string> notes;  // decisions worth telling with --explain
+  std::vector<std::string> notes;  // decisions of tracing, for --explain
   // Makes a region that runs ops[i] for each i of `op_indices`, in order, in
-  // LibTorch. `inputs` are the values it reads, `outputs` those it must
-  // produce.
+  // LibTorch. `inputs` are the values that it reads, `outputs` the values that
+  // it must compute.
   std::function<std::unique_ptr<FallbackRegion>(
       const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
       const std::vector<ValueId>& outputs)>

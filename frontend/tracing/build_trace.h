@@ -1,4 +1,4 @@
-// From a TorchScript model to a trace: the public entry of this folder.
+// Makes a trace of a TorchScript model: the public interface of this folder.
 //
 // The prepared graph is run by a probing interpreter: with concrete inputs, on
 // LibTorch's own operators, once for each probe (one combination of sizes of
@@ -22,33 +22,34 @@
 namespace aitune::frontend {
 
 struct TraceOptions {
-  // Loops of static length are unrolled up to these limits; beyond, LibTorch
-  // runs the loop.
-  int64_t max_loop_iterations = 4096;
-  int64_t max_ops = 200000;
-  uint64_t seed = 0;
+  // Loops of static length are unrolled up to these limits, which keep a trace
+  // small enough to compile; LibTorch runs longer loops.
+  int64_t max_loop_iterations = 4096;  // iterations of one loop
+  int64_t max_ops = 200000;            // operators of the trace
+  uint64_t seed = 0;  // of the elements of inputs that tracing makes up
   // The sizes that the trace must be right for, one for each symbol of
-  // AssignSymbols(specs): where the program decides by sizes, it is traced as
-  // it goes for these. Empty: the largest.
+  // AssignSymbols(specs), in elements: decisions of the program by sizes are
+  // traced as they are made for these. Empty: the largest sizes.
   std::vector<int64_t> anchor;
-  // Operators run so far (all probes count once) and the number expected,
-  // loops unknown.
+  // Called with the number of operators run so far, of which all probes count
+  // as one, and the number expected, which does not know the lengths of loops.
   std::function<void(int done, int total)> progress;
 };
 
-// Traces `model` for inputs of these kinds. Where it decides by the sizes of
-// dynamic axes the trace is for those that decide as the anchor does: its
-// symbols have shorter ranges then, or one size, and there are constraints,
-// each with a note. Without an anchor of the caller's others than the largest
-// sizes are tried where the model raises for these. A model that cannot be
-// traced at all becomes one operator "aitune::model" with must_fall_back.
-// kInvalidArgument: the inputs do not fit forward, or the model itself raises
-// for them (its message, and the sizes that it was called with).
+// Traces `model` for inputs of these kinds. If the program decides by the sizes
+// of dynamic axes, the trace is for the sizes that lead to the same decisions
+// as the anchor: its symbols have shorter ranges, or a single size, and there
+// are constraints, each with a note. If `anchor` is empty and the model raises
+// for the largest sizes, other sizes are tried. A model that cannot be traced
+// at all becomes one operator "aitune::model" with must_fall_back.
+// kInvalidArgument when the inputs do not fit forward, or the model itself
+// raises for them (the text has its message and the sizes that it was called
+// with).
 absl::StatusOr<Trace> BuildTrace(const Model& model,
                                  absl::Span<const InputSpec> specs,
                                  const TraceOptions& options);
 
-// The same for the sizes and values of sample inputs: everything is static.
+// The same for the sizes and values of sample inputs: all sizes are static.
 absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
                                  const TraceOptions& options);
 

@@ -1,9 +1,9 @@
-// Operators that the trace holds as several simpler ones.
+// Operators that a trace contains as several simpler operators.
 //
 // A few operators of LibTorch are whole layers (an LSTM, an attention block
-// with its projections). Written out in TorchScript, they are interpreted like
-// any other code of the model, loops unrolled, so that the compiler needs no
-// knowledge of them. Internal: includes LibTorch.
+// with its projections). They are written out in TorchScript here and
+// interpreted like any other code of the model, with loops unrolled, so that
+// the compiler does not have to know them. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACING_DECOMPOSITIONS_H_
 #define AITUNE_FRONTEND_TRACING_DECOMPOSITIONS_H_
 
@@ -17,9 +17,10 @@
 
 namespace aitune::frontend {
 
-// An inlined graph with one input for each argument and one output (a tuple of
-// the results if there are several), or null when the operator stays whole.
-// The graph lives as long as the process. Thread-safe.
+// The graph to interpret instead of a call of the operator with these
+// arguments: inlined, with one input for each argument and one output (a tuple
+// of the results if there are several). Null when the operator is not
+// decomposed. The graph lives as long as the process. Thread-safe.
 std::shared_ptr<torch::jit::Graph> FindDecomposition(
     const c10::FunctionSchema& schema, const std::vector<ProbedRef>& arguments);
 

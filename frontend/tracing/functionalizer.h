@@ -1,11 +1,11 @@
-// In-place operators and views in functional form.
+// Turns in-place operators and views into functional operators.
 //
-// Each tensor knows the memory it lives in and the view operators that lead
-// from the memory's base to it. A write through one view makes a new value of
-// that view, carried back to a new value of the base by the inverse of each
-// view operator; other views of the same memory are derived anew when they are
-// next read. Since the program really runs, which tensors share memory is seen,
-// not deduced. Internal: includes LibTorch.
+// Each tensor has a record of the memory that it is in and of the view
+// operators that lead from the memory's base to it. A write through one view
+// makes a new value of that view; the inverses of the view operators then make
+// a new value of the base; other views of the same memory are computed from it
+// when they are next read. The program really runs, so it is observed, not
+// deduced, which tensors share memory. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACING_FUNCTIONALIZER_H_
 #define AITUNE_FRONTEND_TRACING_FUNCTIONALIZER_H_
 
@@ -24,33 +24,36 @@ class Functionalizer {
   // `builder` must outlive this.
   explicit Functionalizer(TraceBuilder* builder) : builder_(builder) {}
 
-  // Gives `tensor` (its probes, type and id set) memory of its own.
-  // `read_only`: why nothing may write to it; empty if that is fine.
+  // Gives `tensor`, whose probes, type and id are set, memory of its own.
+  // `tainted` and `constant` are those of TracedStorage. `read_only` says why
+  // nothing may write to the memory; it is empty if writing is allowed.
   void OwnStorage(const ProbedRef& tensor, bool tainted, bool constant,
                   std::string read_only);
 
-  // Makes `tensor` a view of `source`: its memory, reached through `step`. A
-  // step without a name is a view whose operator is not known.
+  // Makes `tensor` a view of `source`, with the same memory; `step` is the view
+  // operator. A step without a name is a view whose operator is not known.
   void ShareStorage(const ProbedRef& tensor, const ProbedValue& source,
                     ViewStep step);
 
-  // The value of the trace that holds what `tensor` holds now: derived anew
-  // after writes through other views, made a constant where it is one.
-  // kUnimplemented when that cannot be said in a trace.
+  // The value of the trace with the present contents of `tensor`. It is
+  // computed anew after writes through other views; a constant of the trace is
+  // made for a constant tensor. kUnimplemented when a trace cannot express it.
   absl::StatusOr<ValueId> Read(ProbedValue& tensor);
 
-  // Records that `tensor` now holds `value` (of its type), in all tensors that
-  // share its memory. kUnimplemented when the memory is an input's or the
-  // model's, or when a view on the way has no inverse.
+  // Records that the contents of `tensor` are now `value`, which has its type,
+  // and updates all tensors that share its memory. kUnimplemented when the
+  // memory belongs to an input or the model, or when one of the view operators
+  // has no inverse.
   absl::Status Write(ProbedValue& tensor, ValueId value, bool tainted);
 
-  // Before the memory of `tensor` is really overwritten: gives constants of the
-  // trace, and probes where these may come to differ, copies. kUnimplemented as
+  // To be called before the memory of `tensor` is really overwritten. Copies
+  // the contents of the trace's constants in that memory and, with
+  // `separate_probes`, gives each probe a copy of its own. kUnimplemented as
   // Write.
   absl::Status PrepareWrite(const ProbedValue& tensor, bool separate_probes);
 
-  // After the memory of a constant `tensor` was overwritten with what depends
-  // on no input: it is a constant still, of another content.
+  // To be called after the memory of a constant `tensor` was overwritten with
+  // values that depend on no input: it stays a constant, with new contents.
   void ConstantOverwritten(ProbedValue& tensor);
 
  private:

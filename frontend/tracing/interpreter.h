@@ -1,5 +1,5 @@
-// The probing interpreter: runs a prepared graph node by node, once a probe and
-// all probes in lockstep, and records what it does as a trace.
+// The probing interpreter: runs a prepared graph node by node, each node once
+// for each probe, and records the operators that it runs as a trace.
 //
 // Errors tell build_trace.cc what to do next:
 //   kUnimplemented    a trace cannot express the program: LibTorch runs it all
@@ -36,27 +36,27 @@
 
 namespace aitune::frontend {
 
-// Why results of operators are opaque that read opaque values.
+// The reason why a result is opaque if its operator reads an opaque value.
 inline constexpr char kUnknownResult[] =
     "it depends on a value that only LibTorch knows";
 
-// Why operators fall back that read tensors without a type.
+// The reason why an operator falls back that reads a tensor without a type.
 inline constexpr char kUntypedArgument[] =
     "it reads a dtype or layout that compiled code has not";
 
 class Interpreter {
  public:
-  // `fitter` and `region` must outlive this; the fitter's probes are points of
-  // the region, which shrinks as the program decides by sizes. The graph is
-  // inlined; it is only read.
+  // `fitter`, `region` and `options` must outlive this. The fitter's probes
+  // must be points of the region, which shrinks when the program decides by
+  // sizes. The graph must be inlined; it is only read.
   Interpreter(std::shared_ptr<torch::jit::Graph> graph,
               const SizeFitter* fitter, SizeRegion* region,
               const TraceOptions& options);
 
-  // What attributes of modules hold before the program runs, where that is not
-  // what the modules hold.
+  // Sets the values that attributes of modules have before the program runs,
+  // where they differ from those in the modules.
   void set_state(ModuleState state) { state_ = std::move(state); }
-  // What the program has set.
+  // The attributes that the program has set, with their values.
   ModuleState StateAfter() const;
 
   // Runs the graph with these arguments, self included where it has one.
@@ -66,21 +66,23 @@ class Interpreter {
   Functionalizer& functionalizer() { return functionalizer_; }
   std::vector<std::string>& notes() { return notes_; }
 
-  // A value of no tensor; one IValue a probe. Equal ones make it uniform.
+  // A value that is not a tensor, with one IValue for each probe. It is uniform
+  // if they are all equal.
   ProbedRef MakePlain(std::vector<c10::IValue> probes);
-  // A tensor of known content: a constant of the model, which nothing may
-  // write.
+  // A tensor with known contents: a constant of the model, which must not be
+  // written.
   ProbedRef MakeModelConstant(const c10::IValue& value,
                               const std::string& name);
   // A tensor input, whose value `id` has the type `type`.
   ProbedRef MakeInput(std::vector<c10::IValue> probes, TensorType type);
 
-  // Makes sure that a number or string is the same in the whole region, which
-  // becomes smaller where it is not: then its value is that of the anchor.
-  // `what` names it in texts.
+  // Makes sure that a number or string has the same value in the whole region,
+  // by restricting the region to the sizes for which it has the anchor's value.
+  // `what` names it in messages.
   absl::Status Settle(const ProbedRef& value, absl::string_view what);
 
-  // The recipe of a value as an argument: constants made, tensors read.
+  // The recipe of a value as an argument of an operator. Adds constants to the
+  // trace, and reads tensors as Functionalizer::Read does.
   absl::StatusOr<ArgumentTemplate> ToTemplate(const ProbedRef& value);
 
  private:
@@ -93,20 +95,23 @@ class Interpreter {
     std::vector<ProbedRef> arguments;
     size_t result_count = 0;
   };
-  // What is known about the results of a call before they are looked at.
+  // What is known about the results of a call from its arguments.
   struct ResultTraits {
-    bool tainted = false;
-    bool emit = false;   // the trace gets an operator
-    std::string opaque;  // why results that depend on data are opaque
-    bool uniform_arguments = false;
-    std::vector<SizeExpression> sources;  // sizes that the results' come from
-    // The size of one axis of a slice.
+    bool tainted = false;  // whether they depend on input data
+    bool emit = false;     // whether the trace gets an operator
+    std::string opaque;    // why results that depend on data are opaque
+    bool uniform_arguments = false;  // whether all arguments are uniform
+    // The sizes from which the results' sizes may have been computed
+    // (SizeFitter::Fit).
+    std::vector<SizeExpression> sources;
+    // The axis that the call slices, and its new size.
     std::optional<std::pair<int64_t, SizeExpression>> sliced;
-    std::vector<int64_t> strides;
+    std::vector<int64_t> strides;  // the strides of windows, for the same
     const Invocation* call = nullptr;
-    std::vector<ProbedRef> tensors;         // of the arguments
-    std::vector<ProbedRef> opaque_tensors;  // of the arguments, with sizes
-    std::vector<ArgumentTemplate> templates;
+    std::vector<ProbedRef> tensors;  // the tensors among the arguments
+    // The opaque tensors with known sizes among the arguments.
+    std::vector<ProbedRef> opaque_tensors;
+    std::vector<ArgumentTemplate> templates;  // the recipes of the arguments
   };
 
   // interpreter.cc
@@ -142,8 +147,8 @@ class Interpreter {
   absl::StatusOr<std::vector<std::vector<c10::IValue>>> Execute(
       const Invocation& call);
   absl::StatusOr<Results> EmitSlices(const Invocation& call);
-  // Puts the bounds of a slice between 0 and the size of its axis, and gives
-  // the axis and its new size; nothing when that depends on data.
+  // Limits the bounds of a slice to 0 and the size of its axis. Returns the
+  // axis and its new size; not set when they depend on data.
   absl::StatusOr<std::optional<std::pair<int64_t, SizeExpression>>> ClampSlice(
       Invocation& call);
 
@@ -174,8 +179,9 @@ class Interpreter {
   absl::StatusOr<ProbedRef> ConvertTensor(std::vector<c10::IValue> probes,
                                           const ResultTraits& traits,
                                           ResultTemplate* result);
-  // The size of each axis of a tensor whose rank is the same in all probes;
-  // none if an axis has no formula. Its sizes are then in `unexplained`.
+  // The size of each axis of a tensor whose rank is the same in all probes. Not
+  // set if the sizes of an axis have no formula; they are then in
+  // `unexplained`, one for each probe.
   std::optional<std::vector<SizeExpression>> FitSizes(
       const ProbedValue& tensor, const ResultTraits& traits,
       std::vector<int64_t>& unexplained) const;
@@ -189,11 +195,12 @@ class Interpreter {
 
   // in_place_call.cc
   absl::StatusOr<Results> InvokeInPlace(const Invocation& call);
-  // Of a tensor or list that is opaque.
+  // Runs a call that writes to argument `written`, an opaque tensor or list.
   absl::StatusOr<Results> WriteOpaque(const Invocation& call, size_t written);
-  // LibTorch runs the operator itself, in the trace too, with a copy of the
-  // argument that it writes: what the copy then holds, in all probes, is
-  // `value` of the trace.
+  // Runs a call that writes to argument `written` with a copy of that argument,
+  // and records it as an operator that LibTorch runs, for this `reason`.
+  // `value` of the trace is the copy after the call, which is returned for each
+  // probe.
   absl::StatusOr<std::vector<c10::IValue>> RunOnCopy(const Invocation& call,
                                                      size_t written,
                                                      ValueId value,
@@ -202,27 +209,28 @@ class Interpreter {
   // number_node.cc: integers that stand for sizes.
   std::optional<SizeExpression> SizeOf(const ProbedRef& value);
   absl::Status InferSizes(const Invocation& call, const Results& results);
-  // Of prim::min and prim::max.
+  // Finds the expression of a result of prim::min or prim::max.
   absl::Status InferExtremum(const Invocation& call, ProbedValue& result);
 
   // size_decision.cc
   SizeFunctionRef FunctionOf(const ProbedRef& value) const;
-  // One for each result of a call whose arguments depend on sizes alone, or
-  // that asks for sizes; null where it is not known.
+  // The function of sizes of each result, for a call whose arguments depend on
+  // sizes alone or that asks for sizes; null where it is not known.
   std::vector<SizeFunctionRef> ResultFunctions(const Invocation& call) const;
   void MarkDerived(const ProbedRef& result, const SizeFunctionRef& function);
   absl::Status SettleLength(const SizeFunctionRef& function);
-  // An integer formula of `function`, which has these values at the probes,
-  // that was compared at many points of the region.
+  // An integer formula for `function`, whose values at the probes are `values`.
+  // It was compared with the function at many points of the region.
   std::optional<SizeExpression> FormulaOf(const SizeFunctionRef& function,
                                           const std::vector<int64_t>& values);
-  // Whether size >= 0 in what is left of the region.
+  // Whether size >= 0 in the whole region, which is restricted if necessary.
   absl::StatusOr<bool> IsNonNegative(const SizeExpression& size,
                                      absl::string_view what);
   ProbedRef MakeSize(const SizeExpression& size);
   // kOutOfRange when a probe is no longer in the region.
   absl::Status KeepProbes(absl::string_view what);
-  // Leaves the anchor's sizes alone where nothing better is known.
+  // Restricts the symbols that `values`, one for each probe, vary with to the
+  // anchor's sizes, because nothing better is known.
   absl::Status Divergence(const std::vector<int64_t>& values,
                           absl::string_view what);
   std::string Reason(absl::string_view what) const;
@@ -232,20 +240,22 @@ class Interpreter {
   struct ShapeQuery {
     const c10::FunctionSchema* schema = nullptr;
     RecordedFunction run;
-    std::vector<SizeFunctionRef> shapes;  // arguments, tensors by their sizes
-    std::vector<SizeFunctionRef>
-        contents;  // with elements where these are known
-    std::vector<int> symbols;
+    // The arguments, with tensors given by their sizes alone.
+    std::vector<SizeFunctionRef> shapes;
+    // The arguments, with the elements of tensors where they are known.
+    std::vector<SizeFunctionRef> contents;
+    std::vector<int> symbols;  // the symbols that the arguments depend on
   };
   struct ShapesAt {
-    bool known = false;  // false: it would take too long to find out
-    bool raises = false;
-    bool real = false;                        // found by running the operator
-    int64_t elements = 0;                     // of all arguments
+    bool known = false;    // false: finding the sizes would take too long
+    bool raises = false;   // whether the call raises at this point
+    bool real = false;     // whether the operator was run on real tensors
+    int64_t elements = 0;  // number of elements of all arguments
     std::vector<std::vector<int64_t>> sizes;  // of each tensor of the results
   };
   SizeFunctionRef ShapeOf(const ProbedRef& value) const;
-  // Without contents; nothing when no size can be told.
+  // The query of a call, without `contents`; not set when the sizes of an
+  // argument are not known.
   std::optional<ShapeQuery> MakeShapeQuery(const Invocation& call) const;
   void AddContents(const Invocation& call, ShapeQuery& query) const;
   ShapesAt FindShapes(const ShapeQuery& query, absl::Span<const int64_t> point);
@@ -253,10 +263,11 @@ class Interpreter {
   absl::Status CheckSizes(
       const Invocation& call,
       const std::vector<std::vector<SizeExpression>>& expected);
-  // The number of tensors that a call gives is that at the anchor.
+  // Restricts the region to sizes for which a call returns as many tensors as
+  // at the anchor.
   absl::Status SettlePartCount(const Invocation& call);
-  // Where a call raises at a probe: leaves such sizes out if the anchor's work,
-  // otherwise returns `error`.
+  // For a call that raised `error` at a probe: removes the sizes for which it
+  // raises, if it does not raise at the anchor; otherwise returns `error`.
   absl::Status RestrictToWorking(const Invocation& call,
                                  const absl::Status& error);
 
@@ -268,11 +279,12 @@ class Interpreter {
   Functionalizer functionalizer_;
   std::vector<std::string> notes_;
   std::unordered_set<std::string> checked_calls_;
-  std::unordered_set<std::string> no_meta_;  // operators
+  // Operators without an implementation for the meta device.
+  std::unordered_set<std::string> no_meta_;
 
   std::vector<PossibleView> possible_views_;
   std::unordered_map<torch::jit::Value*, ProbedRef> environment_;
-  // What to forget after a node: the last use of each value of its block.
+  // The values that are not used after a node, and can be forgotten.
   std::unordered_map<torch::jit::Node*, std::vector<torch::jit::Value*>>
       last_uses_;
   std::unordered_map<torch::jit::Node*, RecordedFunction> operations_;

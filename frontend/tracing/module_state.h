@@ -1,8 +1,8 @@
-// Attributes of modules that a program sets while it runs: a flag that a
-// warning was given, anchors converted to the dtype of the input. A trace holds
-// one call; it stands for all calls when what the attributes hold after a call
-// is what they held before, or makes no difference. Internal: includes
-// LibTorch.
+// Attributes of modules that a program sets while it runs: for example a flag
+// that a warning was given, or anchors converted to the dtype of the input. A
+// trace records one call. It is right for all calls if the attributes have the
+// same values after a call as before, or if the difference changes nothing that
+// is computed. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACING_MODULE_STATE_H_
 #define AITUNE_FRONTEND_TRACING_MODULE_STATE_H_
 
@@ -16,12 +16,13 @@
 
 namespace aitune::frontend {
 
-// Of the attributes that are not, or may not be, what the modules hold.
+// The values of attributes, by object and name, that differ or may differ from
+// those in the modules.
 using ModuleState =
     std::map<std::pair<const c10::ivalue::Object*, std::string>, c10::IValue>;
 
-// The name of an attribute of `after` that was another before; empty if there
-// is none. Tensors are compared by their elements.
+// The name of an attribute of `after` whose value was different before; empty
+// if there is none. Tensors are compared by their elements.
 std::string ChangedAttribute(const ModuleState& before,
                              const ModuleState& after);
 

@@ -1,5 +1,5 @@
-// What the interpreter must know of an operator beyond its schema.
-// Internal: includes LibTorch.
+// Properties of operators that the interpreter must know and that their schemas
+// do not say. All functions are thread-safe. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACING_OPERATOR_TRAITS_H_
 #define AITUNE_FRONTEND_TRACING_OPERATOR_TRAITS_H_
 
@@ -13,36 +13,38 @@
 
 namespace aitune::frontend {
 
-// Asks for sizes, dtypes and the like: the answer depends on no element.
+// Whether the operator asks for sizes, dtypes and the like: its result does not
+// depend on elements.
 bool IsMetadataQuery(const c10::FunctionSchema& schema);
 
-// A metadata query that even a tensor of unknown sizes answers.
+// Whether it is a metadata query whose result does not depend on sizes either.
 bool IsTypeQuery(const c10::FunctionSchema& schema);
 
-// A metadata query whose answer is the same for every memory layout.
+// Whether it is a metadata query whose result is the same for every memory
+// layout.
 bool IsSizeQuery(const c10::FunctionSchema& schema);
 
-// Its result has the sizes and dtype of its first argument, whatever the others
-// are.
+// Whether its result has the sizes and dtype of its first argument, whatever
+// the other arguments are.
 bool KeepsSizesOfSelf(const c10::FunctionSchema& schema);
 
-// The sizes of its results depend on the elements of these arguments.
+// Whether the sizes of its results depend on the elements of these arguments.
 bool HasDataDependentSizes(const c10::FunctionSchema& schema,
                            const std::vector<ProbedRef>& arguments);
 
-// Two runs may differ: draws random numbers, with these arguments (dropout in
-// eval mode does not).
+// Whether it draws random numbers with these arguments, so that two runs may
+// differ (dropout in eval mode does not).
 bool IsRandom(const c10::FunctionSchema& schema,
               const std::vector<ProbedRef>& arguments);
 
-// Writes to one of its tensors.
+// Whether it writes to one of its tensors.
 bool WritesTensors(const c10::FunctionSchema& schema);
 
-// The position of an argument, nothing if there is none of this name.
+// The position of the argument with this name; not set if there is none.
 std::optional<size_t> FindArgument(const c10::FunctionSchema& schema,
                                    const std::string& name);
 
-// What an operator divides sizes by when it slides or steps: its strides.
+// The numbers by which the operator divides sizes: its strides or steps.
 std::vector<int64_t> SizeDivisors(const c10::FunctionSchema& schema,
                                   const std::vector<ProbedRef>& arguments);
 

@@ -1,4 +1,4 @@
-// A value of the interpreted program, seen in all probes at once.
+// A value of the interpreted program, with its contents in each probe.
 // Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACING_PROBED_VALUE_H_
 #define AITUNE_FRONTEND_TRACING_PROBED_VALUE_H_
@@ -26,71 +26,74 @@ using ProbedRef = std::shared_ptr<ProbedValue>;
 
 // One view operator between a tensor and one that shares its memory.
 struct ViewStep {
-  std::string name, overload;
-  std::vector<ArgumentTemplate>
-      arguments;    // arguments[0], self, is put in on use
-  TensorType type;  // of the result
+  std::string name, overload;  // of the operator; see TraceOp
+  // Its arguments; arguments[0], self, is filled in when the step is applied.
+  std::vector<ArgumentTemplate> arguments;
+  TensorType type;  // the type of the result
 };
 
 // The memory that a tensor and its views share, as the trace knows it.
 struct TracedStorage {
-  ValueId base = -1;  // the current functional value of the whole
+  ValueId base = -1;  // the value of the trace with its present contents
   TensorType base_type;
-  std::vector<at::Tensor> base_tensors;  // one a probe
-  int version = 0;                       // raised by each write
-  bool constant = false;       // no input data in it, the same in all probes
-  bool tainted = false;        // depends on input data
-  bool unknown_views = false;  // has views whose steps are not known
-  std::string read_only;       // why it must not be written; empty if it may
-  std::vector<std::weak_ptr<ProbedValue>> tensors;  // that live in it
+  std::vector<at::Tensor> base_tensors;  // one for each probe
+  int version = 0;                       // the number of writes
+  // Whether the contents are independent of input data and the same in all
+  // probes.
+  bool constant = false;
+  bool tainted = false;        // whether the contents depend on input data
+  bool unknown_views = false;  // whether a view of it has unknown steps
+  std::string read_only;       // why it must not be written; empty if it may be
+  std::vector<std::weak_ptr<ProbedValue>> tensors;  // all tensors in it
 };
 
 struct ProbedValue {
   enum class Kind {
-    kPlain,   // numbers, strings, None, devices, objects: never data dependent
-    kTensor,  // of known dtype, rank and sizes
+    kPlain,   // a number, string, None, device or object; independent of data
+    kTensor,  // a tensor of known dtype, rank and sizes
     kList,
     kTuple,
     kDict,
-    kObject,  // of a class that is no module, made by the program itself
-    kOpaque,  // anything that depends on data in a way the trace cannot follow
+    kObject,  // an object made by the program, of a class that is no module
+    kOpaque,  // a value that depends on data in a way a trace cannot express
   };
   Kind kind = Kind::kPlain;
 
-  // kPlain, kTensor, kOpaque: one a probe.
+  // kPlain, kTensor, kOpaque: the contents in each probe.
   std::vector<c10::IValue> probes;
-  // The value is the same at all sizes that the trace is made for.
+  // Whether the value is the same for all sizes of the region.
   bool uniform = false;
 
   // kPlain integers and kTensor integers of rank 0: their expression, if known.
   std::optional<SizeExpression> size;
 
   // kPlain and kTensor, not uniform: the value as a function of the sizes; null
-  // where it is not known, as after writes.
+  // if it is not known, as after writes.
   SizeFunctionRef function;
-  int function_version = 0;  // kTensor: of the storage that it is right for
+  // kTensor: the version of the storage for which `function` is right.
+  int function_version = 0;
 
-  // kOpaque: a tensor, such as one of complex numbers, whose sizes do not
-  // depend on data; type.sizes are they.
+  // kOpaque: whether this is a tensor (of complex numbers, for example) whose
+  // sizes do not depend on data; they are then type.sizes.
   bool has_sizes = false;
 
-  // kTensor
+  // kTensor:
   TensorType type;
-  bool has_type = false;  // false: a dtype or layout that traces have not
+  bool has_type = false;  // false: traces do not support its dtype or layout
   std::shared_ptr<TracedStorage> storage;
-  std::vector<ViewStep> views;  // from the storage's base
-  int version = 0;              // of the storage that `id` belongs to
+  std::vector<ViewStep> views;  // the steps from the storage's base to it
+  int version = 0;              // the version of the storage of which `id` is
 
-  // kTensor, kOpaque: the value of the trace; -1: none made yet.
+  // kTensor, kOpaque: the value of the trace; -1: none has been made yet.
   ValueId id = -1;
-  std::string
-      name;  // of a weight or submodule, such as "layer1.0.conv1.weight"
+  // The name of a weight or submodule, such as "layer1.0.conv1.weight".
+  std::string name;
 
-  // kList, kTuple, kDict, kObject
+  // kList, kTuple, kDict, kObject:
   std::vector<ProbedRef> elements;
-  bool kept_by_module = false;    // it is what a module's attribute holds
-  std::vector<c10::IValue> keys;  // kDict; kObject: the attributes' names
-  c10::TypePtr type_hint;         // static type: of the list, tuple, ...
+  bool kept_by_module = false;    // whether an attribute of a module holds it
+  std::vector<c10::IValue> keys;  // of kDict; of kObject: names of attributes
+  c10::TypePtr type_hint;         // its static type
 
   bool IsTensor() const { return kind == Kind::kTensor; }
   bool IsContainer() const {
@@ -114,15 +117,15 @@ bool IsUniform(const ProbedValue& value);
 // The IValue of one probe; containers are built anew.
 c10::IValue ValueInProbe(const ProbedValue& value, size_t probe);
 
-// Of a dict, or of an object by the name of an attribute: the position among
-// its elements; nothing if there is none.
+// The position among the elements of a dict or object of the one with this key
+// (the name of an attribute); not set if there is none.
 std::optional<size_t> FindKey(const ProbedValue& value, const c10::IValue& key);
-// Puts `element` in place of the key's, or after all others.
+// Replaces the element with this key, or appends it if there is none.
 void SetKey(ProbedValue& value, const c10::IValue& key, ProbedRef element);
 
 // Appends the tensors in the value, depth first.
 void CollectTensors(const ProbedRef& value, std::vector<ProbedRef>& tensors);
-// The same of the opaque ones with sizes.
+// Appends the opaque tensors with known sizes in the value, depth first.
 void CollectOpaqueTensors(const ProbedRef& value,
                           std::vector<ProbedRef>& tensors);
 

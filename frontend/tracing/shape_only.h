@@ -1,10 +1,10 @@
-// Probing without the arithmetic.
+// Runs slow operators in probes without most of their arithmetic.
 //
-// A probe runs the model's operators for the sizes and dtypes of their results;
-// elements matter only where they decide control flow, which values of
-// contractions do not in practice, and where they do LibTorch runs that part.
-// Contractions in half precision are slow on CPUs (a large batch would take
-// minutes): these get by with less.
+// A probe runs the model's operators to find the sizes and dtypes of their
+// results. Elements matter only if control flow depends on them; LibTorch then
+// runs that part of the model, so their values are not used. Contractions in
+// half precision are slow on CPUs (minutes for a large batch), so their results
+// are computed with less work.
 #ifndef AITUNE_FRONTEND_TRACING_SHAPE_ONLY_H_
 #define AITUNE_FRONTEND_TRACING_SHAPE_ONLY_H_
 
@@ -20,8 +20,9 @@ namespace aitune::frontend {
 bool IsSlowOnCpu(const c10::FunctionSchema& schema,
                  const std::vector<c10::IValue>& stack);
 
-// Runs a call (its schema, its implementation, its arguments) without most of
-// its arithmetic: zeros, or a convolution in float32. Throws as `run`.
+// Runs a call, given by its schema, its implementation and its arguments on the
+// stack, without most of its arithmetic: the result is zeros, or a convolution
+// is computed in float32. Throws as `run`.
 void RunForShapes(const c10::FunctionSchema& schema,
                   const std::function<void(std::vector<c10::IValue>&)>& run,
                   std::vector<c10::IValue>& stack);

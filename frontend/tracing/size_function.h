@@ -1,10 +1,11 @@
-// A value of the program that depends on sizes alone, as a function of them.
+// A value of the program that depends on sizes alone, as a function of the
+// sizes.
 //
-// The interpreter sees such a value at a few combinations of sizes (probes).
-// Whether it is the same at others is not guessed: the operators that made it
-// are kept, and run again for any combination. Leaves are constants, sizes with
-// a formula, and tensors of input data, of which only the sizes are known.
-// Internal: includes LibTorch.
+// The interpreter sees such a value for a few combinations of sizes (probes).
+// Its value for others is not guessed: the operators that computed it are kept
+// and can be run again for any combination. The leaves of a function are
+// constants, sizes with a formula, and tensors of input data, of which only the
+// sizes are known. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TRACING_SIZE_FUNCTION_H_
 #define AITUNE_FRONTEND_TRACING_SIZE_FUNCTION_H_
 
@@ -32,8 +33,8 @@ using SizeFunctionRef = std::shared_ptr<const SizeFunction>;
 // Immutable once made.
 struct SizeFunction {
   enum class Kind {
-    kFixed,
-    kSize,
+    kFixed,    // a constant
+    kSize,     // a size with a formula
     kShape,    // a tensor of which only dtype and sizes are known
     kCall,     // result number `index` of an operator
     kElement,  // element number `index` of a list or tuple
@@ -42,17 +43,19 @@ struct SizeFunction {
     kDict,
   };
   Kind kind = Kind::kFixed;
-  c10::IValue fixed;                       // kFixed
-  SizeExpression size;                     // kSize
-  TensorType shape;                        // kShape
-  std::string name;                        // kCall: "aten::lt"
-  RecordedFunction run;                    // kCall
-  bool is_vararg = false;                  // kCall
-  size_t index = 0;                        // kCall, kElement
-  c10::TypePtr type;                       // of a list, tuple or dict
-  std::vector<c10::IValue> keys;           // kDict
-  std::vector<SizeFunctionRef> arguments;  // of a call; elements; the list
-  std::vector<int> symbols;                // that it depends on, ascending
+  c10::IValue fixed;              // kFixed
+  SizeExpression size;            // kSize
+  TensorType shape;               // kShape
+  std::string name;               // kCall: the operator, such as "aten::lt"
+  RecordedFunction run;           // kCall: its implementation
+  bool is_vararg = false;         // kCall: whether its schema is variadic
+  size_t index = 0;               // kCall, kElement
+  c10::TypePtr type;              // kList, kTuple, kDict
+  std::vector<c10::IValue> keys;  // kDict
+  // The arguments of kCall, the container of kElement, the elements of kList,
+  // kTuple and kDict.
+  std::vector<SizeFunctionRef> arguments;
+  std::vector<int> symbols;  // the symbols that it depends on, ascending
 
   static SizeFunctionRef Fixed(c10::IValue value);
   static SizeFunctionRef Size(const SizeExpression& size);
@@ -67,22 +70,24 @@ struct SizeFunction {
                                    std::vector<c10::IValue> keys,
                                    std::vector<SizeFunctionRef> elements);
 
-  // Tells functions apart by their text: equal texts give equal sizes.
+  // A text that identifies the function: those with equal texts have equal
+  // values.
   std::string Describe() const;
 
-  // The integer formula, if it is one without running anything.
+  // The integer formula, if it is known without running operators.
   std::optional<SizeExpression> Formula() const;
 };
 
 // Evaluates functions at one combination of sizes; parts that functions share
-// are run once. Tensors of which only sizes are known are on the meta device,
-// or, with `real`, zeros. Not thread-safe.
+// are run once. Not thread-safe.
 class SizeEvaluator {
  public:
+  // `point` has one size for each symbol. Tensors of which only the sizes are
+  // known are on the meta device or, with `real`, zeros on the CPU.
   SizeEvaluator(absl::Span<const int64_t> point, bool real)
       : point_(point.begin(), point.end()), real_(real) {}
 
-  // kInvalidArgument where an operator raises.
+  // The value of the function. kInvalidArgument when an operator raises.
   absl::StatusOr<c10::IValue> Evaluate(const SizeFunctionRef& function);
 
  private:

@@ -16,21 +16,21 @@
 
 namespace aitune::frontend {
 
-// Why operators of a submodule that was disabled are LibTorch's.
+// The reason why LibTorch runs the operators of a disabled submodule.
 inline constexpr char kDisabled[] = "disabled";
 
-// Where the program is: what TraceOp::location and scope say.
+// The place in the program that is being interpreted.
 struct Site {
-  std::string location, scope;
-  bool disabled = false;  // LibTorch is to run what is here
+  std::string location, scope;  // TraceOp::location and scope
+  bool disabled = false;        // whether it is in a disabled submodule
 };
 
-// An operator to be appended.
+// A call of an operator to be appended.
 struct Call {
   const c10::FunctionSchema* schema = nullptr;
-  RecordedFunction run;
+  RecordedFunction run;  // the implementation
   std::vector<ArgumentTemplate> arguments;
-  std::string must_fall_back;
+  std::string must_fall_back;  // TraceOp::must_fall_back
 };
 
 class TraceBuilder {
@@ -38,17 +38,18 @@ class TraceBuilder {
   void set_site(Site site) { site_ = std::move(site); }
   const Site& site() const { return site_; }
 
-  // New values.
+  // Adds a value that no operator has yet computed.
   ValueId AddTensor(TensorType type);
+  // Adds an opaque value; `why` is TraceValue::why_opaque.
   ValueId AddOpaque(std::string why);
-  // The constant with this content; one for each distinct tensor (memory,
-  // sizes, strides). Not plain or not contiguous tensors are copied by the
-  // caller. The tensor is kept.
+  // The constant for this tensor, which is added once for each combination of
+  // memory, sizes and strides. The tensor must be plain and contiguous; it is
+  // kept.
   ValueId AddConstant(const at::Tensor& tensor, const std::string& name);
 
-  // Appends a call whose results are described by `results`. Arguments that
-  // trace.h cannot hold become one list of values, and the operator one that
-  // must fall back.
+  // Appends a call whose results are described by `results`. If trace.h cannot
+  // hold its arguments, they become one list of values and the operator must
+  // fall back.
   void AddCall(Call call, std::vector<ResultTemplate> results);
   // Appends an operator without a schema (control flow).
   void AddRegion(const std::string& name, RecordedFunction run,
@@ -62,8 +63,8 @@ class TraceBuilder {
                             std::vector<ArgumentTemplate> arguments,
                             const TensorType& type);
 
-  // Copies the content of constants that share this memory, which is about to
-  // be overwritten.
+  // Copies the contents of constants that share the memory of `tensor`, which
+  // is about to be overwritten.
   void PreserveConstants(const at::Tensor& tensor);
 
   const TraceValue& value(ValueId id) const {
@@ -73,8 +74,8 @@ class TraceBuilder {
   size_t op_count() const { return trace_.ops.size(); }
   const std::vector<RecordedOp>& recorded() const { return recorded_; }
 
-  // Drops operators that no output depends on, but those with side effects,
-  // and moves out what was recorded.
+  // Removes operators that no output depends on, except those with side
+  // effects, and moves out the trace and the recorded operators.
   std::pair<Trace, std::vector<RecordedOp>> Finish();
 
  private:
@@ -98,8 +99,8 @@ class TraceBuilder {
 // The value ids in `results`, depth first.
 std::vector<ValueId> Flatten(const std::vector<ResultTemplate>& results);
 
-// `recipe` as an argument of this declaration; nothing when trace.h has no
-// form for it.
+// `recipe` as an argument of this declaration; not set when trace.h has no form
+// for it.
 std::optional<Argument> ToArgument(const ArgumentTemplate& recipe,
                                    const c10::Argument& declaration);
 

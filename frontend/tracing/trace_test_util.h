@@ -1,5 +1,5 @@
-// Runs traces in LibTorch and compares them with the model itself: what every
-// test of the interpreter needs.
+// For tests of the interpreter: runs traces in LibTorch and compares them with
+// the model itself.
 #ifndef AITUNE_FRONTEND_TRACING_TRACE_TEST_UTIL_H_
 #define AITUNE_FRONTEND_TRACING_TRACE_TEST_UTIL_H_
 

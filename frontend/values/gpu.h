@@ -1,5 +1,5 @@
-// LibTorch's half of a GPU: its CUDA library, tensors there and back, its
-// current stream, and a clock that runs on the GPU.
+// GPUs as LibTorch uses them: its CUDA library, copies of tensors to and from a
+// GPU, its current stream, and a clock that runs on the GPU.
 #ifndef AITUNE_FRONTEND_VALUES_GPU_H_
 #define AITUNE_FRONTEND_VALUES_GPU_H_
 
@@ -13,11 +13,13 @@
 namespace aitune::frontend {
 
 // Loads LibTorch's CUDA library, which this program does not link, and checks
-// that GPU `gpu` works with it. Must come before the first use of a tensor:
-// LibTorch looks for CUDA once. Errors say what is missing.
+// that GPU `gpu` works with it. Must be called before the first use of a
+// tensor, because LibTorch looks for CUDA only once. The error's text says what
+// is missing.
 absl::Status StartLibTorchCuda(int gpu);
 
-// The same values with every tensor on GPU `gpu`, or on the CPU.
+// The same values with every tensor on GPU `gpu`, or on the CPU. May throw
+// LibTorch's exceptions.
 ValueList ToGpu(const ValueList& values, int gpu);
 ValueList ToCpu(const ValueList& values);
 c10::IValue ToCpu(const c10::IValue& value);
@@ -25,12 +27,14 @@ c10::IValue ToCpu(const c10::IValue& value);
 // The stream that LibTorch queues work on in this thread, as CUstream.
 void* CurrentStream(int gpu);
 
-// The milliseconds from when the GPU begins what `call` queues on the current
-// stream until it has finished: how Inductor's users time, with events.
+// Measures time on a GPU with CUDA events, as users of PyTorch do.
 class GpuClock {
  public:
   static absl::StatusOr<std::unique_ptr<GpuClock>> Create(int gpu);
   ~GpuClock();
+  // The milliseconds from when the GPU begins the work that `call` queues on
+  // the current stream until it has finished it. Waits for the end. Errors:
+  // those of `call` and of the driver.
   absl::StatusOr<double> Time(const std::function<absl::Status()>& call) const;
 
  private:

@@ -1,4 +1,5 @@
-// LibTorch's stream and memory for regions that are recorded into CUDA graphs.
+// Implements RegionRecorder with LibTorch's stream and memory, so that fallback
+// regions can be recorded into CUDA graphs.
 #ifndef AITUNE_FRONTEND_VALUES_GPU_REGION_RECORDER_H_
 #define AITUNE_FRONTEND_VALUES_GPU_REGION_RECORDER_H_
 
@@ -9,8 +10,9 @@
 
 namespace aitune::frontend {
 
-// For GPU `gpu`, after StartLibTorchCuda. kUnimplemented when LibTorch's CUDA
-// library is not one that this was compiled for.
+// The recorder for GPU `gpu`, after StartLibTorchCuda. kUnimplemented when
+// LibTorch's CUDA library is of another version than this code was compiled
+// for.
 absl::StatusOr<std::shared_ptr<cuda::RegionRecorder>> LibTorchRegionRecorder(
     int gpu);
 

@@ -17,8 +17,8 @@ struct IValue;
 namespace aitune::frontend {
 
 struct Leaf {
-  std::string
-      path;  // as Python would index it: "[0]['mask']"; "" for the value itself
+  // How Python would index it, such as "[0]['mask']"; "" for the value itself.
+  std::string path;
   std::shared_ptr<const c10::IValue> value;
 };
 

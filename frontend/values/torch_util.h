@@ -1,4 +1,5 @@
-// Between LibTorch's types and ours. Internal: includes LibTorch.
+// Conversions between LibTorch's types and the project's. Internal: includes
+// LibTorch.
 #ifndef AITUNE_FRONTEND_VALUES_TORCH_UTIL_H_
 #define AITUNE_FRONTEND_VALUES_TORCH_UTIL_H_
 
@@ -18,18 +19,20 @@
 
 namespace aitune::frontend {
 
-// Nothing for dtypes that compiled code does not know (complex, quantised).
+// The DataType for LibTorch's; not set for those that compiled code does not
+// support (complex, LibTorch's quantised types).
 std::optional<DataType> FromScalarType(c10::ScalarType type);
 c10::ScalarType ToScalarType(DataType dtype);
 
-// Whether compiled code can hold this tensor: a defined dense tensor, on the
+// Whether compiled code can use this tensor: a defined dense tensor, on the
 // CPU or, with `gpu` >= 0, on that GPU, of a known dtype and without conjugate
-// or negative bits. Not of float8_e4m3fn: it is for the codes of quantised
-// tensors, and a model's own tensors of it are opaque to compiled code.
+// or negative bits. float8_e4m3fn does not count as known: the compiler uses it
+// for the codes of quantised tensors, and a model's own tensors of that dtype
+// are opaque to it.
 bool IsPlainTensor(const at::Tensor& tensor, int gpu = -1);
 
-// Two plain tensors of one dtype and sizes with the same bits as elements: NaNs
-// equal themselves. On the CPU.
+// Whether two plain tensors on the CPU have the same dtype, the same sizes and
+// elements with the same bits (so that a NaN equals itself).
 bool SameContent(const at::Tensor& a, const at::Tensor& b);
 
 // Precondition: plain and contiguous. The view refers to the tensor's memory.
@@ -37,7 +40,7 @@ TensorView ViewOf(const at::Tensor& tensor);
 // A tensor on the view's memory, which is the GPU's with `gpu` >= 0.
 at::Tensor TensorOn(const TensorView& view, int gpu = -1);
 
-// The CPU for -1, else that GPU.
+// LibTorch's device: the CPU for -1, otherwise that GPU.
 c10::Device DeviceOf(int gpu);
 
 // "float32[1,3,224,224]", "int64=5", "(float32[2], None)", ...
@@ -48,8 +51,8 @@ std::string Describe(const c10::IValue& value);
 std::string BriefMessage(std::string_view what);
 std::string BriefMessage(const std::exception& error);
 
-// Runs `body`; any exception becomes an error of this code, `context`: brief
-// message.
+// Runs `body`. An exception becomes an error with this code and the text
+// "CONTEXT: BriefMessage".
 absl::Status CatchExceptions(absl::StatusCode code, std::string_view context,
                              const std::function<absl::Status()>& body);
 

@@ -1,5 +1,5 @@
-// Arguments or results of a model: a handle on LibTorch values that code
-// without LibTorch's headers can hold, pass on and print.
+// Arguments or results of a model: LibTorch values that code without LibTorch's
+// headers can hold, pass on and print.
 #ifndef AITUNE_FRONTEND_VALUES_VALUE_LIST_H_
 #define AITUNE_FRONTEND_VALUES_VALUE_LIST_H_
 
@@ -34,9 +34,10 @@ class ValueList {
   std::shared_ptr<const std::vector<c10::IValue>> values_;
 };
 
-// Reads sample inputs that torch.save wrote: a tensor (one argument), a list
-// or tuple (its elements are the arguments) or a dict (its values, in order).
-// kNotFound, or kInvalidArgument when it is not such a file.
+// Reads sample inputs from a file that torch.save wrote: a tensor (one
+// argument), a list or tuple (its elements are the arguments) or a dict (its
+// values are the arguments, in order). kNotFound when the file does not exist,
+// kInvalidArgument when it holds something else.
 absl::StatusOr<ValueList> LoadSamples(const std::string& path);
 
 }  // namespace aitune::frontend

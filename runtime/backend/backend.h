@@ -50,11 +50,11 @@ enum class BackendState {
 // "INIT", "ACTIVE", "INACTIVE", "CHECKPOINT_LOADED", "DEPLOYED".
 std::string_view Name(BackendState state);
 
-// What does not change about a kind of backend.
+// The fixed properties of a kind of backend.
 struct BackendTraits {
   std::string name;     // its class name, such as "TorchInductorBackend"
   bool is_jit = false;  // whether it compiles in this process
-  std::vector<std::string> devices = {"cpu"};  // types it can run on
+  std::vector<std::string> devices = {"cpu"};  // device types it can run on
   // Whether the model itself is needed to load a checkpoint.
   bool needs_model = true;
 };
@@ -79,18 +79,20 @@ class Backend {
   // Frees the memory of the device.
   absl::Status Deactivate();
 
-  // Gets a loaded backend ready for good, on `device`, or where the checkpoint
-  // says if it is nothing.
+  // Makes a loaded backend ready to run, without a way back, on `device`; if
+  // that is not set, on the device that the checkpoint names.
   absl::Status Deploy(const std::optional<Device>& device);
 
   // Runs the model on flattened inputs, which are read in place and must stay
-  // until the call returns. The result owns its memory.
+  // until the call returns. The result owns its memory. Errors: the
+  // implementation's; kInternal with the text of an exception.
   absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) const;
 
-  // The error of an earlier call that Infer did not wait for, such as an index
-  // out of range on a GPU: sure to be known once the result was waited for, and
-  // told once. OK where there is none, and in states that run nothing.
+  // The error of an earlier call that was found after Infer returned, such as
+  // an index out of range on a GPU. It is certain to be found once the caller
+  // has waited for the call's result. Each error is returned once. OK when
+  // there is none, and in states that do not allow Infer.
   absl::Status TakeFailedCheck() const;
 
   // "TorchInductorBackend_" and the configuration's key.
@@ -98,31 +100,33 @@ class Backend {
   // "TorchInductorBackend(mode=max-autotune)".
   std::string Describe() const;
 
-  // What a report tells of the built model, a line each, such as "LibTorch runs
-  // aten::bincount: ...". Nothing before Build.
+  // Lines for a report on the built model, such as "LibTorch runs
+  // aten::bincount: ...". Empty before Build.
   std::vector<std::string> Notes() const;
 
-  // The floating-point dtype that the configuration asks to compute in where
-  // the model computes in a wider one, as autocast does: outputs have the
-  // errors of that dtype then, and are to be judged by it. TF32 counts as
-  // float16, whose significand it has. Nothing: the model's dtypes, and before
-  // Build.
+  // The floating-point dtype in which the configuration makes the backend
+  // compute although the model computes in a wider one, as autocast does.
+  // Outputs then have that dtype's errors, and a comparison must allow for
+  // them. TF32 counts as float16, whose 10 bits of mantissa it has. Not set
+  // when the backend computes in the model's dtypes, and before Build.
   std::optional<DataType> narrowed_to() const;
 
-  // The least cosine of each output to eager's, as vectors, that the
-  // configuration promises where it can't be held to the tolerance of a dtype,
-  // as of a quantised model. Nothing: it can, and before Build.
+  // The least cosine of the angle between each output and eager's, as vectors
+  // of all elements, that the configuration promises when no tolerance of a
+  // dtype can be kept, as for a quantised model. Not set when one is kept, and
+  // before Build.
   std::optional<double> min_cosine() const;
 
-  // What a checkpoint keeps. Files are artifacts: paths, which the checkpoint
-  // bundles. kFailedPrecondition before Build.
+  // The backend's state for a checkpoint. Artifacts are paths of files, which
+  // the checkpoint then bundles. kFailedPrecondition before Build.
   absl::StatusOr<BackendStateProto> ToDict() const;
 
-  // The inverse, for a backend in state INIT with the configuration that
-  // `state` holds; the state is then CHECKPOINT_LOADED. kInvalidArgument for
-  // the state of another kind of backend, of another configuration, or without
-  // the model that is needed. BackendFromDict of registry.h also makes the
-  // backend.
+  // Loads what ToDict returned, into a backend in state INIT with the
+  // configuration that `state` holds; the state is then CHECKPOINT_LOADED.
+  // `model` may be null if the traits do not need it. kInvalidArgument for the
+  // state of another kind of backend or of another configuration, and when a
+  // model is needed and `model` is null. BackendFromDict of registry.h also
+  // makes the backend.
   absl::Status FromDict(std::shared_ptr<SourceModel> model,
                         const BackendStateProto& state);
 
@@ -136,7 +140,7 @@ class Backend {
   bool is_jit() const { return traits_.is_jit; }
   const std::string& name() const { return traits_.name; }
   const BackendConfig& config() const { return *config_; }
-  // Nothing before Build or FromDict.
+  // The device the model runs on; not set before Build or FromDict.
   std::optional<Device> device() const;
 
  private:
@@ -150,7 +154,7 @@ class Backend {
   const std::unique_ptr<const BackendConfig> config_;
   const std::unique_ptr<BackendImplementation> implementation_;
 
-  // Shared by Infer and ToDict, held alone by changes of the state.
+  // Held shared by Infer and ToDict, exclusively by changes of the state.
   mutable StateLock lock_;
   std::atomic<BackendState> state_{BackendState::kInit};
 

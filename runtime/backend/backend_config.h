@@ -27,12 +27,13 @@ class BackendConfig {
   // ToDict() of a configuration with no field set.
   virtual ConfigDict DefaultDict() const = 0;
 
-  // kInvalidArgument when fields contradict each other or have values that
-  // there are not; the text says what to do. A backend takes only a
-  // configuration that is valid.
+  // kInvalidArgument when fields contradict each other or have values that do
+  // not exist; the text names the field and says what to do. Backend::Create
+  // refuses a configuration that is not valid.
   virtual absl::Status Validate() const = 0;
 
-  // What the key is made of: ToDict(), unless Python's is made of less.
+  // The fields that the key is made of: all of ToDict(), except for backends
+  // whose key in Python is made of fewer fields.
   virtual ConfigDict KeyDict() const { return ToDict(); }
 
   // The SHA-256, in hex, of KeyDict() as JSON: equal configurations have equal
@@ -43,8 +44,8 @@ class BackendConfig {
   // their default, in order, as Python prints them.
   virtual std::string Describe() const;
 
-  // Writes ToDict() to `path` as JSON, indented by 2, over what was there.
-  // kUnknown or another code of the system, with the path, when it can't.
+  // Writes ToDict() to `path` as JSON, indented by 2 spaces, replacing the
+  // file's contents. The system's error, with the path, when that fails.
   absl::Status ToJson(const std::filesystem::path& path) const;
 };
 

@@ -1,4 +1,5 @@
-// What a kind of backend does; Backend decides when it may.
+// The interface between Backend, which decides when a call is allowed, and one
+// kind of backend, which does the work.
 //
 // The states, their texts, locking and the exception boundary are in Backend
 // and the same for all. A new kind of backend implements this interface in one
@@ -23,19 +24,19 @@
 
 namespace aitune {
 
-// What a backend is built from.
 struct BuildRequest {
   std::shared_ptr<SourceModel> model;
-  GraphSpec graph_spec;
-  std::vector<Sample> samples;
-  Device device;
-  // A folder for what is worth keeping; it may be empty or not there yet.
+  GraphSpec graph_spec;         // what is known of the model's inputs
+  std::vector<Sample> samples;  // example inputs, each of one call
+  Device device;                // the device to run on
+  // The backend's own folder, for results that later builds can use. It may be
+  // empty or not exist yet. An empty path: the backend has no folder.
   std::filesystem::path cache_dir;
 };
 
-// A request while it is built. A model may have state (a cache of keys and
-// values, say), so that a build may call it with each sample once at most:
-// calls go through CallSample, which counts.
+// A request that is being built. A model may have state (a cache of keys and
+// values, say), so a build may call it at most once with each sample: calls go
+// through CallSample, which counts them.
 class BuildContext {
  public:
   // Keeps a reference to `request`.
@@ -58,27 +59,28 @@ class BuildContext {
   std::vector<bool> called_;
 };
 
-// Every call but Infer is exclusive; Infer is called by many threads at once.
-// A call that returns an error leaves everything as it was before, so that it
-// can be tried again. LibTorch's exceptions may leave any of them.
+// Backend calls Infer on many threads at once; while it calls any other
+// function that is not marked thread-safe, it calls nothing else. A call that
+// returns an error leaves everything as it was before, so that it can be tried
+// again. Any of them may throw LibTorch's exceptions, which Backend turns into
+// errors.
 class BackendImplementation {
  public:
   virtual ~BackendImplementation() = default;
 
-  // Makes the artifact and gets ready for Infer. Without side effects on the
-  // model. A second build of the same request from a cache gives the same
-  // artifact.
+  // Makes the artifact and gets ready for Infer. The model stays unchanged. A
+  // second build of the same request from a cache gives the same artifact.
   virtual absl::Status Build(BuildContext& context) = 0;
 
-  // Gets ready for Infer again, after Deactivate or Load, on `device`. Compiles
-  // nothing that Build or Load left an artifact of.
+  // Gets ready for Infer again, after Deactivate or Load, on `device`. Uses the
+  // artifacts of Build or Load and does not compile them again.
   virtual absl::Status Activate(const Device& device) = 0;
 
-  // Frees the memory of the device and what else only Infer needs.
+  // Frees the device's memory and everything else that only Infer needs.
   virtual absl::Status Deactivate() = 0;
 
-  // After Load: as Activate, for good. What is only needed to build or to save
-  // may be freed.
+  // As Activate, after Load; Deactivate and Save will not follow, so anything
+  // that only they need may be freed.
   virtual absl::Status Deploy(const Device& device) = 0;
 
   // One call of the model. `inputs` are flattened and read in place.
@@ -88,7 +90,7 @@ class BackendImplementation {
   // See Backend::TakeFailedCheck. Called by many threads at once.
   virtual absl::Status TakeFailedCheck() const { return absl::OkStatus(); }
 
-  // What a report tells of the built model, a line each, such as what another
+  // Lines for a report on the built model, such as which operators LibTorch
   // runs and why. Thread-safe.
   virtual std::vector<std::string> Notes() const { return {}; }
 
@@ -102,8 +104,8 @@ class BackendImplementation {
   // Called in any state but INIT.
   virtual absl::Status Save(BackendStateProto* state) const = 0;
 
-  // Takes what Save wrote. `model` may be null if the traits say that none is
-  // needed. Loads nothing onto a device yet.
+  // Reads what Save wrote. `model` may be null if the traits say that none is
+  // needed. Uses no device yet; Activate or Deploy follow.
   virtual absl::Status Load(std::shared_ptr<SourceModel> model,
                             const BackendStateProto& state) = 0;
 };

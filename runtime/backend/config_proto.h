@@ -1,4 +1,4 @@
-// Configurations to and from their stored form.
+// Converts configurations to and from their stored form, in checkpoints.
 #ifndef AITUNE_RUNTIME_BACKEND_CONFIG_PROTO_H_
 #define AITUNE_RUNTIME_BACKEND_CONFIG_PROTO_H_
 
@@ -8,10 +8,11 @@
 
 namespace aitune {
 
+// The stored form of `dict`. Thread-safe.
 ConfigDictProto ToProto(const ConfigDict& dict);
 
-// kInvalidArgument for a dtype that there is not, a name that is there twice
-// and values nested deeper than 50.
+// The configuration that `proto` stores. kInvalidArgument for an unknown dtype,
+// a name that occurs twice and values nested deeper than 50. Thread-safe.
 absl::StatusOr<ConfigDict> FromProto(const ConfigDictProto& proto);
 
 }  // namespace aitune

@@ -1,4 +1,5 @@
-// Reads the fields of a configuration from a dict, with every error found.
+// Reads the fields of a configuration from a dict and checks their types and
+// names.
 #ifndef AITUNE_RUNTIME_BACKEND_CONFIG_READER_H_
 #define AITUNE_RUNTIME_BACKEND_CONFIG_READER_H_
 
@@ -13,15 +14,17 @@
 
 namespace aitune {
 
-// Call Read once a field, then Finish. A field that the dict lacks keeps its
-// value.
+// Call Read for each field, then Finish. A field that the dict lacks keeps its
+// value. Not thread-safe.
 class ConfigReader {
  public:
-  // `class_name` is for the texts. Keeps a reference to `dict`.
+  // Error texts name the configuration `class_name`. Keeps a reference to
+  // `dict`.
   ConfigReader(std::string_view class_name, const ConfigDict& dict)
       : class_name_(class_name), dict_(dict) {}
 
-  // T is a type of ConfigValue::Variant, or an optional one that takes None.
+  // Sets `field` to the dict's value of this name. T is a type of
+  // ConfigValue::Variant, or an optional of one, which None resets.
   template <typename T>
   void Read(std::string_view name, T* field) {
     const ConfigValue* value = Take(name);
@@ -45,8 +48,8 @@ class ConfigReader {
     }
   }
 
-  // kInvalidArgument with the first field that had another type than it must
-  // have, or that was read by nobody.
+  // kInvalidArgument names the first field that had another type than Read
+  // expected, or that no Read asked for.
   absl::Status Finish();
 
  private:

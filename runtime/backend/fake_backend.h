@@ -1,4 +1,5 @@
-// A backend and a model that do as they are told, and count.
+// A backend and a model for tests: they do what the test tells them to, and
+// count their calls.
 #ifndef AITUNE_RUNTIME_BACKEND_FAKE_BACKEND_H_
 #define AITUNE_RUNTIME_BACKEND_FAKE_BACKEND_H_
 

@@ -1,5 +1,5 @@
-// What is known of the inputs of a model before it is compiled: dtypes, fixed
-// sizes, and the axes whose size may change from call to call.
+// What is known about a model's inputs before it is compiled: their dtypes,
+// their fixed sizes, and the axes whose size may change from call to call.
 #ifndef AITUNE_RUNTIME_BACKEND_GRAPH_SPEC_H_
 #define AITUNE_RUNTIME_BACKEND_GRAPH_SPEC_H_
 
@@ -14,15 +14,15 @@ namespace aitune {
 // One axis of an input.
 struct GraphAxis {
   enum class Kind {
-    kFixed,    // always `size`
-    kBatch,    // always `size` times the batch size, over `divisor`
-    kDynamic,  // between `min` and `max`, for itself
+    kFixed,    // the size is always `size`
+    kBatch,    // the size is `size` * batch size / `divisor`
+    kDynamic,  // the size varies independently of the batch size
   };
   Kind kind = Kind::kFixed;
-  int64_t size = 0;
-  int64_t min = 0;
-  int64_t max = 0;  // at least; a larger size may be taken too
-  int64_t divisor = 1;
+  int64_t size = 0;     // elements of kFixed; of kBatch see there
+  int64_t min = 0;      // smallest size of kDynamic, in elements
+  int64_t max = 0;      // largest size seen of kDynamic; calls may have larger
+  int64_t divisor = 1;  // of kBatch
 
   friend bool operator==(const GraphAxis& a, const GraphAxis& b) {
     return a.kind == b.kind && a.size == b.size && a.min == b.min &&
@@ -34,14 +34,15 @@ struct GraphInput {
   DataType dtype = DataType::kFloat32;
   std::vector<GraphAxis> axes;
 
-  // "float32[batch0, dim1, 4]": a batch axis and a dynamic one by their
-  // position, a fixed one by its size.
+  // For example "float32[batch0, dim1, 4]": batch and dynamic axes are printed
+  // with their position, fixed ones with their size.
   std::string ToString() const;
 };
 
 struct GraphSpec {
   std::vector<GraphInput> inputs;
-  // The batch sizes of the samples it was made from; 1 and 1 without samples.
+  // The smallest and the largest batch size of the samples that the spec was
+  // made from, in items; 1 without samples.
   int64_t min_batch = 1;
   int64_t max_batch = 1;
 

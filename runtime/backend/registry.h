@@ -1,5 +1,5 @@
-// Backends by name, so that another kind is one file that registers itself and
-// a checkpoint finds the kind it was made with.
+// Kinds of backends by name. A new kind is one file that registers itself, and
+// a checkpoint finds by the name the kind that it was made with.
 #ifndef AITUNE_RUNTIME_BACKEND_REGISTRY_H_
 #define AITUNE_RUNTIME_BACKEND_REGISTRY_H_
 
@@ -17,7 +17,7 @@
 namespace aitune {
 
 struct BackendFactory {
-  // One sentence on what it does, for ListBackends.
+  // One sentence on what the backend does, for ListBackends.
   std::string help;
   // A backend in state INIT with the configuration `config`, of which fields
   // may be missing. Must be thread-safe.
@@ -38,14 +38,14 @@ struct BackendDescription {
 // All kinds of backends, by name. Thread-safe.
 std::vector<BackendDescription> ListBackends();
 
-// A backend of the kind `name`. kNotFound, with the names there are, for
-// another one; else the factory's error. Thread-safe.
+// A backend of the kind `name`. kNotFound when no kind has this name; the text
+// lists the names. Otherwise the factory's error. Thread-safe.
 absl::StatusOr<std::unique_ptr<Backend>> CreateBackend(
     std::string_view name, const ConfigDict& config = {});
 
 // The backend that ToDict described, in state CHECKPOINT_LOADED. `model` may be
-// null for kinds that need none. kInvalidArgument for a kind that there is not;
-// else the errors of Backend::FromDict. Thread-safe.
+// null for kinds that need none. kInvalidArgument for an unknown kind;
+// otherwise the errors of Backend::FromDict. Thread-safe.
 absl::StatusOr<std::unique_ptr<Backend>> BackendFromDict(
     std::shared_ptr<SourceModel> model, const BackendStateProto& state);
 

@@ -1,4 +1,4 @@
-// The model that a backend is built from, and the values that go in and out.
+// The model that a backend is built from, and its input and output values.
 //
 // LibTorch stays behind this interface: the frontend implements it with a
 // TorchScript module, tests with a few lines.
@@ -17,10 +17,10 @@
 
 namespace aitune {
 
-// A tensor or an opaque value, with what keeps a tensor's memory alive (null
-// when that is somebody else's concern).
+// A tensor or an opaque value.
 struct OwnedValue {
   RegionValue value;
+  // Keeps a tensor's memory alive; null when the caller does so.
   std::shared_ptr<const void> owner;
 };
 
@@ -42,9 +42,9 @@ class SourceModel {
   virtual absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) = 0;
 
-  // Saves what calls of the model, and of backends made from it, may change. A
-  // call of the result puts it back, any number of times, while nobody else
-  // calls the model; null when there is no state. Not thread-safe.
+  // Saves the state that calls of the model, and of backends made from it, may
+  // change. Each call of the result restores it; nobody may call the model
+  // meanwhile. Null when the model has no state. Not thread-safe.
   virtual absl::StatusOr<std::function<absl::Status()>> SaveState() {
     return std::function<absl::Status()>();
   }

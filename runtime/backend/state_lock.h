@@ -1,9 +1,10 @@
-// Many calls or one change, and no change waits for ever.
+// A lock that many readers (calls of a backend) or one writer (a change of its
+// state) hold, in which no writer waits for ever.
 //
 // std::shared_mutex may let new readers pass a waiting writer: a service that
-// always has a call under way could then never be deactivated. Here everyone
-// passes a turnstile first, and a writer keeps it while it waits for the
-// readers inside and until it is done.
+// always has a call under way could then never be deactivated. Here readers and
+// writers first lock a second mutex, the turnstile. A writer keeps it while it
+// waits for the readers inside and until it unlocks.
 #ifndef AITUNE_RUNTIME_BACKEND_STATE_LOCK_H_
 #define AITUNE_RUNTIME_BACKEND_STATE_LOCK_H_
 
@@ -12,8 +13,8 @@
 
 namespace aitune {
 
-// For std::unique_lock and std::shared_lock. A thread that holds it must not
-// lock it again.
+// Has the functions that std::unique_lock and std::shared_lock call. A thread
+// that holds the lock must not lock it again.
 class StateLock {
  public:
   void lock() {

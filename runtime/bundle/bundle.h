@@ -4,8 +4,9 @@
 // A bundle may have come from anywhere. Nothing in it is interpreted (there is
 // no pickle), every byte is covered by a checksum, names can't lead out of its
 // folder, links are not followed, and what contradicts itself is refused before
-// any of it is used. Checksums find damage; against somebody who rewrites them
-// too there is the digest, which is to be kept or sent on another way.
+// any of it is used. Checksums find damage, but an attacker can rewrite them
+// too: the digest of the whole bundle, kept or sent separately, also finds
+// that.
 #ifndef AITUNE_RUNTIME_BUNDLE_BUNDLE_H_
 #define AITUNE_RUNTIME_BUNDLE_BUNDLE_H_
 
@@ -21,8 +22,8 @@ namespace aitune {
 
 enum class BundleFormat { kFile, kFolder };
 
-// By name: relative paths of letters, digits, '.', '_', '-' and '/', without
-// empty, "." or ".." parts.
+// Contents by name. A name is a relative path of letters, digits, '.', '_', '-'
+// and '/', without empty, "." or ".." parts.
 using Blobs = std::map<std::string, std::string, std::less<>>;
 
 // Writes `blobs` to `path`, a file, or a folder that is empty or not there yet.
@@ -35,16 +36,17 @@ absl::StatusOr<std::string> WriteBundle(const std::filesystem::path& path,
                                         const Blobs& blobs,
                                         BundleFormat format);
 
-// The blobs of a bundle, whichever its format. `digest` is what WriteBundle
-// returned; empty: it is not compared. kNotFound; kDataLoss for anything that
-// does not fit its checksum or the digest; kInvalidArgument for what is no
-// bundle, was written by another version, or has names or links that lead out
-// of it. The text says what.
+// The blobs of the bundle at `path`, of either format. `digest` is what
+// WriteBundle returned; empty: it is not compared. kNotFound when nothing is at
+// `path`; kDataLoss for anything that does not fit its checksum or the digest;
+// kInvalidArgument for something that is not a bundle, was written by another
+// version, or has names or links that lead out of it. The text names the file
+// and what is wrong with it.
 absl::StatusOr<Blobs> ReadBundle(const std::filesystem::path& path,
                                  std::string_view digest = "");
 
 // Whether there is a bundle at `path`, by its first bytes alone. Pipes, sockets
-// and devices are none, and are not opened.
+// and devices are not bundles, and are not opened.
 bool IsBundle(const std::filesystem::path& path);
 
 // Whether a bundle may have a blob of this name.

@@ -39,19 +39,20 @@
 namespace aitune {
 
 struct CacheLimits {
-  // What the entries may take on the disk; the least recently used go first.
+  // The most bytes of disk that all entries may take (default: 10 GiB). Beyond
+  // it the least recently used entries are removed.
   int64_t max_bytes = int64_t{10} << 30;
-  // How long to wait for another process that removes entries.
+  // The longest wait for another process that is removing entries.
   std::chrono::milliseconds lock_timeout = std::chrono::seconds(10);
 };
 
-// Why Find gave nothing.
+// Why Find found no usable entry.
 enum class MissReason {
   kAbsent,           // never stored, or removed
-  kUnreadable,       // the system would not read it
+  kUnreadable,       // the system returned an error when reading a file
   kOtherVersion,     // written by a version with another format
   kDamagedManifest,  // the manifest does not fit its checksum
-  kOtherKey,         // the manifest is that of another entry
+  kOtherKey,         // the manifest belongs to another entry
   kTruncated,        // a blob is shorter or longer than the manifest says
   kDamagedBlob,      // a blob does not fit its checksum
 };
@@ -60,30 +61,30 @@ constexpr int kMissReasons = static_cast<int>(MissReason::kDamagedBlob) + 1;
 // "absent", "unreadable", "other version", ...
 std::string_view Name(MissReason reason);
 
-// A stored artifact: its blobs by name.
+// A stored artifact.
 struct CacheEntry {
-  std::map<std::string, std::string, std::less<>> blobs;
-  std::string description;
+  std::map<std::string, std::string, std::less<>> blobs;  // contents by name
+  std::string description;  // the text that Store was given, for people
 };
 
 struct CacheLookup {
   std::optional<CacheEntry> entry;  // set for a hit
-  // For a miss:
+  // Set for a miss:
   MissReason reason = MissReason::kAbsent;
-  std::string detail;  // with the file and what was wrong with it
+  std::string detail;  // names the file and what is wrong with it
 };
 
 struct CacheBlob {
   std::string name;        // unique in the entry, not empty
-  std::string_view bytes;  // must stay until Store returns
+  std::string_view bytes;  // contents; must stay valid until Store returns
 };
 
 // An entry as List sees it, without reading its blobs.
 struct CacheListing {
   CacheKey key;
-  int64_t bytes = 0;        // of its files
+  int64_t bytes = 0;        // size of the entry's files
   std::string description;  // empty if the manifest can't be read
-  // By the clocks of whoever wrote and used it.
+  // Times by the clocks of the processes that wrote and last used the entry.
   std::chrono::system_clock::time_point created, last_used;
 };
 
@@ -91,13 +92,13 @@ struct CacheListing {
 struct CacheDamage {
   CacheKey key;
   MissReason reason;
-  std::string detail;
-  bool removed = false;
+  std::string detail;    // names the file and what is wrong with it
+  bool removed = false;  // whether Verify removed the entry
 };
 
 struct CacheVerification {
-  int64_t intact = 0;
-  std::vector<CacheDamage> damaged;
+  int64_t intact = 0;                // number of entries without damage
+  std::vector<CacheDamage> damaged;  // the other entries
 };
 
 struct CachePruning {
@@ -107,25 +108,26 @@ struct CachePruning {
   int64_t kept_bytes = 0;
 };
 
-// Counts of events.
+// Numbers of events.
 struct CacheCounts {
-  int64_t hits = 0;
-  std::array<int64_t, kMissReasons> misses{};  // by MissReason
-  int64_t stores = 0;
-  int64_t failed_stores = 0;
-  int64_t evictions = 0;
+  int64_t hits = 0;  // calls of Find that found an entry
+  // Calls of Find that found none, indexed by MissReason.
+  std::array<int64_t, kMissReasons> misses{};
+  int64_t stores = 0;         // calls of Store that succeeded
+  int64_t failed_stores = 0;  // calls of Store that returned an error
+  int64_t evictions = 0;      // entries removed to keep the limit
 
   int64_t total_misses() const;
 };
 
 struct CacheStats {
-  CacheCounts process;  // by this object
-  // By all processes since the folder was made; a process that was killed may
-  // be missing a few.
+  CacheCounts process;  // events of this object
+  // Events of all processes since the folder was made. The last few events of a
+  // process that was killed may be missing.
   CacheCounts folder;
-  int64_t entries = 0;
-  int64_t bytes = 0;
-  int64_t max_bytes = 0;
+  int64_t entries = 0;    // number of entries
+  int64_t bytes = 0;      // size of all entries' files
+  int64_t max_bytes = 0;  // CacheLimits::max_bytes
 };
 
 class CacheCounters;
@@ -133,10 +135,11 @@ class CacheCounters;
 // Thread-safe. A folder may be open in any number of objects and processes.
 class Cache {
  public:
-  // Opens the cache in `folder`, which is made if it is not there, and sweeps
-  // what killed processes left. A folder that can only be read serves Find.
-  // Errors: the system's, with the path; kPermissionDenied for a folder that
-  // everybody can write to; kInvalidArgument for limits below 0.
+  // Opens the cache in `folder`, which is made if it does not exist, and
+  // removes the files that killed processes left. In a folder that is not
+  // writable, only finding and listing work. Errors: the system's, with the
+  // path; kPermissionDenied for a folder that everybody can write to;
+  // kInvalidArgument for limits below 0.
   static absl::StatusOr<std::unique_ptr<Cache>> Open(
       const std::filesystem::path& folder, const CacheLimits& limits = {});
   ~Cache();
@@ -146,14 +149,14 @@ class Cache {
   // The entry of `key`, every byte checked, or why there is none.
   CacheLookup Find(const CacheKey& key);
 
-  // Keeps `blobs` under `key`; when it returns OK they are there for every
-  // process, whatever becomes of this one. An intact entry that is there
-  // already stays; a damaged one is replaced. Then removes the least recently
-  // used entries while the limit is exceeded, but not this one. On an error
-  // nothing has changed: the caller goes on without the cache. Errors:
-  // kInvalidArgument for the blobs' names, kResourceExhausted for a full disk
-  // or an entry larger than the limit, kPermissionDenied for a folder that can
-  // only be read, kUnavailable when the lock stayed taken.
+  // Stores `blobs` under `key`. After OK every process finds them, even if this
+  // one is killed. If the entry exists it is kept, unless it is damaged: then
+  // it is replaced. Then removes the least recently used entries, except this
+  // one, while the limit is exceeded. After an error nothing has changed, and
+  // the caller can go on without the cache. Errors: kInvalidArgument for names
+  // of blobs that are empty or not unique, kResourceExhausted for a full disk
+  // or an entry larger than the limit, kPermissionDenied for a folder that is
+  // not writable, kUnavailable when another process kept the lock too long.
   absl::Status Store(const CacheKey& key, absl::Span<const CacheBlob> blobs,
                      std::string_view description = "");
 
@@ -165,8 +168,8 @@ class Cache {
   CacheVerification Verify(bool remove_damaged);
 
   // Removes the least recently used entries until the rest takes at most
-  // `max_bytes`; 0 removes all. kUnavailable when the lock stayed taken; errors
-  // of the system, with the path.
+  // `max_bytes`; 0 removes all. kUnavailable when another process kept the lock
+  // too long; the system's errors, with the path.
   absl::StatusOr<CachePruning> Prune(int64_t max_bytes);
 
   CacheStats Stats() const;
@@ -181,10 +184,11 @@ class Cache {
                               std::string_view description);
   // Renames `staged` to the entry of `key`.
   absl::Status Commit(const std::filesystem::path& staged, const CacheKey& key);
-  // Prune with the lock held. `keep` stays.
+  // Prune, with the lock held. Never removes the entry `keep` (null: none).
   absl::StatusOr<CachePruning> PruneLocked(int64_t max_bytes,
                                            const CacheKey* keep);
-  // Out of the way by one rename, then deleted. With the lock held.
+  // Moves the entry to the trash by one rename, then deletes it. With the lock
+  // held.
   absl::Status Remove(const CacheKey& key);
 
   const std::filesystem::path folder_;

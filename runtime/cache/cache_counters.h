@@ -1,4 +1,5 @@
-// Counts of what happened, of this process and of all that used the folder.
+// Counts a cache's events: those of this process, and those of all processes
+// that used the folder.
 #ifndef AITUNE_RUNTIME_CACHE_CACHE_COUNTERS_H_
 #define AITUNE_RUNTIME_CACHE_CACHE_COUNTERS_H_
 
@@ -9,14 +10,15 @@
 
 namespace aitune {
 
-// The folder's counts are a small text file, changed under a lock that nobody
-// waits for: when it is taken, counts are kept for the next time. A file that
-// makes no sense starts at zero; nothing depends on it. Thread-safe.
+// The folder's counts are in a small text file with a lock that nobody waits
+// for: while another process holds it, this one keeps its counts and adds them
+// later. Counts that can't be read from the file start at zero; nothing depends
+// on them. Thread-safe.
 class CacheCounters {
  public:
-  // `path` of the file; it may not be there, or not be writable.
+  // `path` of the file; it may not exist, or not be writable.
   explicit CacheCounters(std::filesystem::path path);
-  // Adds what is not in the file yet, if the lock is free.
+  // Adds the counts that are not in the file yet, if the lock is free.
   ~CacheCounters();
 
   void AddHit();
@@ -25,13 +27,14 @@ class CacheCounters {
   void AddEvictions(int64_t count);
 
   CacheCounts process() const;
-  // The file's counts and what is still to be added.
+  // The file's counts plus those that are not in it yet.
   CacheCounts folder() const;
 
  private:
   template <typename F>
   void Change(F change);
-  void Flush();  // with the mutex held
+  // Adds pending_ to the file if its lock is free. With mutex_ held.
+  void Flush();
 
   const std::filesystem::path path_;
   mutable std::mutex mutex_;

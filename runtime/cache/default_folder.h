@@ -1,5 +1,4 @@
-// Where a user's compiled models and tuning results are kept when nobody says
-// otherwise.
+// The default places of a user's compiled models and tuning results.
 #ifndef AITUNE_RUNTIME_CACHE_DEFAULT_FOLDER_H_
 #define AITUNE_RUNTIME_CACHE_DEFAULT_FOLDER_H_
 
@@ -9,12 +8,12 @@
 
 namespace aitune {
 
-// "aitune/models" in $XDG_CACHE_HOME, else in ~/.cache. kNotFound when the user
-// has no home.
+// "aitune/models" in $XDG_CACHE_HOME if that is set, otherwise in ~/.cache.
+// kNotFound when the user has no home directory. Thread-safe.
 absl::StatusOr<std::filesystem::path> DefaultCacheFolder();
 
-// The file with what searches for schedules found, beside that folder. The
-// same error.
+// The file, beside that folder, that keeps the schedules that searches found.
+// Errors as DefaultCacheFolder. Thread-safe.
 absl::StatusOr<std::filesystem::path> DefaultTuningDatabase();
 
 }  // namespace aitune

@@ -20,16 +20,16 @@ absl::Status WriteEntry(const std::filesystem::path& path, const CacheKey& key,
                         absl::Span<const CacheBlob> blobs,
                         std::string_view description);
 
-// Reads the entry in the directory `path`. It may be replaced or removed
-// meanwhile: what comes back is one entry or a miss.
+// Reads the entry in the directory `path`. Another process may replace or
+// remove it meanwhile: the result is always one whole entry or a miss.
 CacheLookup ReadEntry(const std::filesystem::path& path, const CacheKey& key);
 
-// What there is to know without reading blobs. `bytes` is 0 when there is no
-// such directory.
+// The facts about the entry that are known without reading its blobs. `bytes`
+// is 0 when the directory does not exist.
 CacheListing InspectEntry(const std::filesystem::path& path,
                           const CacheKey& key);
 
-// Marks the entry as used now, if the file system lets us.
+// Marks the entry as used now, if its directory is writable.
 void TouchEntry(const std::filesystem::path& path);
 
 }  // namespace aitune

@@ -1,4 +1,5 @@
-// A lock between processes (and between threads) that ends with its owner.
+// A lock between processes, and between threads of one, that is released when
+// its owner dies.
 #ifndef AITUNE_RUNTIME_CACHE_FILE_LOCK_H_
 #define AITUNE_RUNTIME_CACHE_FILE_LOCK_H_
 
@@ -14,8 +15,8 @@ namespace aitune {
 // is killed.
 class FileLock {
  public:
-  // Waits for the lock on the file `path`, which is made if it is not there.
-  // kUnavailable after `timeout`; errors of the system, with the path.
+  // Waits for the lock on the file `path`, which is made if it does not exist.
+  // kUnavailable after `timeout`; the system's errors, with the path.
   static absl::StatusOr<FileLock> Acquire(const std::filesystem::path& path,
                                           std::chrono::milliseconds timeout);
 

@@ -1,5 +1,6 @@
-// Files, with errors as values and no surprise left to the caller: short reads,
-// interrupted calls, links and pipes in the place of files.
+// Files, with errors as values. The functions handle what a caller of the
+// system would have to: short reads, interrupted calls, and links or pipes in
+// the place of files. They are thread-safe.
 #ifndef AITUNE_RUNTIME_CACHE_POSIX_FILE_H_
 #define AITUNE_RUNTIME_CACHE_POSIX_FILE_H_
 
@@ -31,23 +32,27 @@ class ScopedFd {
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
   void Reset();
-  // The descriptor, which is the caller's to close now.
+  // Gives up the descriptor, which the caller must close.
   int Release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
 };
 
-// `errno` as a status that says what could not be done.
+// A value of errno as a status with the text "WHAT PATH: REASON", where `what`
+// is such as "can't open". kResourceExhausted for a full disk, quota or file
+// size limit, kPermissionDenied for a read-only file system, otherwise the code
+// of absl::ErrnoToStatus.
 absl::Status ErrnoStatus(int error, std::string_view what,
                          const std::filesystem::path& path);
 
 // Opens the directory `path`; not a link to one.
 absl::StatusOr<ScopedFd> OpenDirectory(const std::filesystem::path& path);
 
-// Reads the regular file `name` of a directory; not a link, and never waiting
-// for one that is no file. kNotFound if there is none, kOutOfRange if it has
-// more than `max_size` bytes.
+// Reads the regular file `name` of a directory. Does not follow a link, and
+// does not wait for a pipe: kFailedPrecondition for anything but a regular
+// file. kNotFound if the file does not exist, kOutOfRange if it has more than
+// `max_size` bytes.
 absl::StatusOr<std::string> ReadFileAt(const ScopedFd& directory,
                                        const std::string& name,
                                        int64_t max_size);
@@ -61,14 +66,16 @@ absl::StatusOr<int64_t> FileSizeAt(const ScopedFd& directory,
 absl::Status WriteFile(const std::filesystem::path& path,
                        std::string_view bytes);
 
-// Makes a directory for the user alone, with its parents; OK if it is there.
+// Makes a directory that only the user may access, with its parents. OK if it
+// exists.
 absl::Status MakeDirectories(const std::filesystem::path& path);
 
-// The names in a directory but "." and "..", in no order; none if it can't be
-// read.
+// The names in a directory except "." and "..", in no order. Empty if the
+// directory can't be read.
 std::vector<std::string> ListDirectory(const std::filesystem::path& path);
 
-// Deletes `path` and all below it, not following links. OK if it is not there.
+// Deletes `path` and everything below it without following links. OK if it does
+// not exist.
 absl::Status RemoveTree(const std::filesystem::path& path);
 
 }  // namespace aitune

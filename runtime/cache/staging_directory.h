@@ -1,9 +1,9 @@
-// Directories that entries are written in before they are renamed, and the
-// sweeping of those whose process died.
+// Directories in which entries are written before they are renamed, and the
+// removal of those whose process died.
 //
-// Beside each directory lies a lock file that its process holds. A sweeper that
-// gets the lock knows that the process is gone, whatever the clocks say and
-// whoever has its process number now.
+// Beside each directory is a lock file that its process holds. A process that
+// gets the lock of another's directory knows that the other is gone, without
+// relying on clocks or process numbers.
 #ifndef AITUNE_RUNTIME_CACHE_STAGING_DIRECTORY_H_
 #define AITUNE_RUNTIME_CACHE_STAGING_DIRECTORY_H_
 
@@ -16,10 +16,10 @@ namespace aitune {
 
 class StagingDirectory {
  public:
-  // A new, empty directory in `parent`. Errors of the system, with the path.
+  // A new, empty directory in `parent`. The system's errors, with the path.
   static absl::StatusOr<StagingDirectory> Create(
       const std::filesystem::path& parent);
-  // Deletes the directory if it is still there, and the lock.
+  // Deletes the directory, unless it was renamed, and the lock file.
   ~StagingDirectory();
   StagingDirectory(StagingDirectory&&) = default;
   StagingDirectory& operator=(StagingDirectory&&) = delete;
@@ -34,8 +34,8 @@ class StagingDirectory {
   ScopedFd lock_;
 };
 
-// Deletes the directories in `parent` whose process is gone. What can't be
-// deleted stays.
+// Deletes the directories in `parent` whose process is gone. Directories that
+// can't be deleted stay.
 void SweepStagingDirectories(const std::filesystem::path& parent);
 
 }  // namespace aitune

@@ -1,9 +1,9 @@
-// The control functions of torch.compiler: what a program says about compiling
-// from outside of any one model.
+// The control functions of torch.compiler, with which a program influences
+// compilation for all of its models.
 //
 // A stance says what calls of compiled models do. It is set for the process,
-// or for the calling thread in a scope; the scope goes first. Compiled calls
-// ask for it once each.
+// or for the calling thread in a scope; inside of the scope, the thread's
+// stance holds. Each call of a compiled model reads the stance once.
 #ifndef AITUNE_RUNTIME_CONTROL_CONTROL_H_
 #define AITUNE_RUNTIME_CONTROL_CONTROL_H_
 
@@ -19,10 +19,10 @@
 namespace aitune {
 
 enum class Stance {
-  kDefault,           // compile what is new, run what is compiled
-  kForceEager,        // run everything in eager
-  kEagerOnRecompile,  // run what is compiled, what is new in eager
-  kFailOnRecompile,   // run what is compiled, what is new is an error
+  kDefault,           // compile a new version for inputs that fit none
+  kForceEager,        // run every call in eager
+  kEagerOnRecompile,  // run calls whose inputs fit no version in eager
+  kFailOnRecompile,   // refuse calls whose inputs fit no version
 };
 
 // "default", "force_eager", "eager_on_recompile", "fail_on_recompile".
@@ -53,14 +53,16 @@ class ScopedStance {
   std::optional<Stance> previous_;
 };
 
-// Whether this thread compiles a model now; asked by operators of users that
-// a trace runs. IsDynamoCompiling is the same: there is one compiler here.
+// Whether this thread is compiling a model. A user's own operators can ask this
+// when a trace runs them. PyTorch has a second name for it, IsDynamoCompiling;
+// there is only one compiler here, so both give the same answer.
 bool IsCompiling();
 bool IsDynamoCompiling();
-// Whether this thread writes a checkpoint.
+// Whether this thread is writing a checkpoint.
 bool IsExporting();
 
-// Marks what this thread does, for those who implement compiled models.
+// Marks what this thread is doing until the end of the scope. For implementers
+// of compiled models.
 class ScopedActivity {
  public:
   enum class Kind { kCall, kCompile, kExport };
@@ -76,10 +78,11 @@ class ScopedActivity {
 // Forgets every compiled version of every model in the process and sets the
 // default stance, as before the first compilation. Models stay usable: they
 // compile again. Calls in progress finish. kFailedPrecondition as SetStance.
+// Thread-safe.
 absl::Status Reset();
 
-// What Reset calls. `forget` is called by any thread, until the registration
-// is destroyed (which waits for a call in progress).
+// Makes Reset call `forget`, on the thread that calls Reset, until the
+// registration is destroyed. The destructor waits for a `forget` in progress.
 class ResetRegistration {
  public:
   explicit ResetRegistration(std::function<void()> forget);

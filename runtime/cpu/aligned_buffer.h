@@ -1,6 +1,6 @@
-// Uninitialised memory for arenas and packed weights: aligned to cache lines,
-// and on huge pages where it is large, which spares the first-touch faults and
-// TLB misses of big activations.
+// Uninitialised memory for arenas and packed weights: aligned to cache lines
+// and, from 4 MiB on, placed on huge pages where the system has them. These
+// spare large activations page faults at first touch, and TLB misses.
 #ifndef AITUNE_RUNTIME_CPU_ALIGNED_BUFFER_H_
 #define AITUNE_RUNTIME_CPU_ALIGNED_BUFFER_H_
 
@@ -12,13 +12,13 @@
 
 namespace aitune {
 
-// Owns a block of memory; movable. A default one holds nothing.
+// Owns a block of memory; movable. A default-constructed one is empty.
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
 
-  // `bytes` bytes, aligned to 64. 0 bytes give an empty buffer.
-  // kResourceExhausted when there is not as much memory.
+  // `bytes` bytes of memory, aligned to 64 bytes. 0 bytes give an empty buffer.
+  // kResourceExhausted when the system has not enough memory. Thread-safe.
   static absl::StatusOr<AlignedBuffer> Allocate(int64_t bytes);
 
   char* data() const { return data_.get(); }

@@ -17,8 +17,8 @@ struct ElfSection {
   Elf64_Shdr header = {};
   std::string_view name;
   std::string_view bytes;  // empty for a section of zeros
-  // Code or data that must be in memory; unwind tables are not.
-  bool loaded = false;
+  // True for code and data; false for unwind tables, which kernels do not need.
+  bool loaded = false;  // whether kernel_loader.h copies it into memory
 };
 
 struct ElfSymbol {
@@ -30,7 +30,7 @@ struct ElfSymbol {
 };
 
 struct ElfRelocation {
-  int section = 0;  // that is changed; loaded
+  int section = 0;  // index of the section that it changes, which is loaded
   Elf64_Rela entry = {};
 };
 

@@ -1,12 +1,13 @@
-// Runs a small program of several threads in every order that the steps of its
-// threads may take, on a model of memory: tests of algorithms that use atomics,
-// whose errors a run on the machine meets once in millions of steps or never.
+// For tests of algorithms that use atomics: runs a small program of several
+// threads in every order that the steps of its threads may take, on a model of
+// memory. On a real machine an error of such an algorithm shows once in
+// millions of steps or never.
 //
-// The program is written for std::atomic, with the types of ModelAtomics in its
-// place. Each access is a step. Which accesses a compiler may reorder is not
-// part of the model.
-// Sleeping is a model of std::atomic's wait and notify_all, in which a thread
-// is woken only if it said that it sleeps before the other looked.
+// The program is written for std::atomic but uses the types of ModelAtomics.
+// Each access is a step. Reordering of accesses by the compiler is not part of
+// the model. WaitWhile and NotifyAll model std::atomic's wait and notify_all: a
+// thread is woken only if it had announced that it sleeps before the other
+// thread called NotifyAll.
 #ifndef AITUNE_RUNTIME_CPU_INTERLEAVINGS_H_
 #define AITUNE_RUNTIME_CPU_INTERLEAVINGS_H_
 
@@ -25,54 +26,57 @@ enum class StoreBuffers {
   // A store reaches memory at once: sequential consistency.
   kNone,
   // As on x86 (total store order): a store that is not sequentially consistent
-  // waits in a buffer of its thread, which others do not see, and reaches
+  // waits in a buffer of its thread, which other threads do not see, and
+  // reaches
   // memory at any later time, in order; an operation that reads and writes
-  // empties the buffer first. Many more orders.
+  // empties the buffer first. There are many more orders to run.
   kX86,
 };
 
-// One program, made anew for each order. What a thread does must follow from
-// what it has read of ModelAtomics since it last called ForgetPast, and after
-// WaitWhile from what that waited for and what the thread gave to ForgetPast:
-// of orders that lead to one such state, only the first is continued.
+// One program, made anew for each order. The state of a thread must follow from
+// the values it has read through ModelAtomics since it last called ForgetPast;
+// after WaitWhile, from the value that it waited for and the argument of
+// ForgetPast. Of several orders that lead to the same state, only the first is
+// continued.
 class InterleavedProgram {
  public:
   virtual ~InterleavedProgram() = default;
   // The number of threads, at most 4.
   virtual int threads() const = 0;
-  // What a thread does, from 0 on. Runs on a stack of 64 KiB that may be given
-  // up at any step: it must own no memory and hold no lock.
+  // The code of thread `thread`, numbered from 0. It runs on a stack of 64 KiB
+  // that may be abandoned at any step: it must own no memory and hold no lock.
   virtual void Run(int thread) = 0;
-  // A digest of what the program keeps outside of ModelAtomics.
+  // A digest of the program's variables outside of ModelAtomics.
   virtual size_t State() const { return 0; }
 };
 
 struct InterleavingResult {
-  // What went wrong in the first order in which something did, or empty.
+  // The error of the first order that failed; empty if none did.
   std::string error;
-  // States of memory and threads that were reached; orders that lead to one
-  // are continued once.
+  // The number of different states of memory and threads that were reached.
   int64_t states = 0;
-  // Orders that were run, each from the beginning.
+  // The number of orders that were run, each from the beginning.
   int64_t orders = 0;
 };
 
 // Runs all orders, or up to the first that fails: one in which a thread calls
-// FailInterleaving, or all threads that have not returned sleep. Not
-// thread-safe; not within sanitizers, which do not follow changes of stacks.
+// FailInterleaving, or in which all threads that have not returned sleep. Not
+// thread-safe. Does not work under sanitizers, which cannot follow changes of
+// stacks.
 InterleavingResult RunInterleavings(
     const std::function<std::unique_ptr<InterleavedProgram>()>& make,
     StoreBuffers buffers);
 
-// Ends the order that the calling thread of a program runs in, with an error.
+// Called by a thread of a program: ends the order that is running, with an
+// error.
 void FailInterleaving(const std::string& error);
 
-// For a thread of a program: all that it still knows is `state`, and where it
-// is follows from that.
+// Called by a thread of a program to declare that the rest of its run depends
+// on `state` and on no value that it has read before.
 void ForgetPast(uint64_t state);
 
-// Memory of the model as words of 64 bits, addressed by numbers given in the
-// order of construction.
+// Memory of the model as words of 64 bits. Addresses are numbers, given in the
+// order in which Add is called.
 class ModelMemory {
  public:
   static int Add(uint64_t value);
@@ -138,8 +142,8 @@ struct ModelAtomics {
     const int address_;
   };
 
-  // Memory that is not atomic, read and written in one step: where a read may
-  // come during a write, it may also come after it.
+  // Memory that is not atomic. A read or a write is one step, although on a
+  // machine a read may come in the middle of a write.
   template <typename T>
   class Variable {
    public:

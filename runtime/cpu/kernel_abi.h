@@ -10,8 +10,8 @@
 
 namespace aitune {
 
-// What a kernel found of one of its checks: an index out of range, say. Kernels
-// only ever set it, from any thread; whoever reads it clears it.
+// The result of one of a kernel's checks, for example that an index is out of
+// range. Kernels only ever set it, from any thread; the reader clears it.
 struct KernelCheck {
   int64_t failed = 0;  // 1: an element failed
   int64_t value = 0;   // an element that failed

@@ -1,5 +1,5 @@
-// Generated kernels by name. An interface: the runtime does not know whether
-// the code came from the compiler in this process or from a cache.
+// Generated kernels by name. It is an interface because the runtime does not
+// know whether the code came from the compiler in this process or from a cache.
 #ifndef AITUNE_RUNTIME_CPU_KERNEL_LIBRARY_H_
 #define AITUNE_RUNTIME_CPU_KERNEL_LIBRARY_H_
 
@@ -8,11 +8,12 @@
 
 namespace aitune {
 
-// Finds a generated kernel's entry by name. Owns the code.
+// Owns the code of generated kernels and finds them by name. Thread-safe.
 class KernelLibrary {
  public:
   virtual ~KernelLibrary() = default;
-  // Null when there is no such kernel.
+  // The kernel's entry, valid while this object lives; null when there is no
+  // kernel of this name.
   virtual KernelFunction Find(absl::string_view symbol) const = 0;
 };
 

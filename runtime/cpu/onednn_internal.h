@@ -1,5 +1,5 @@
-// What the oneDNN matmul and convolution files share. Private to
-// onednn_library.
+// Types and functions that the oneDNN matmul and convolution files share.
+// Private to onednn_library.
 #ifndef AITUNE_RUNTIME_CPU_ONEDNN_INTERNAL_H_
 #define AITUNE_RUNTIME_CPU_ONEDNN_INTERNAL_H_
 
@@ -19,32 +19,33 @@ namespace aitune {
 
 // An argument of a primitive: a buffer of the step, or fixed memory.
 struct LibraryArgument {
-  int argument = 0;  // DNNL_ARG_...
+  int argument = 0;  // oneDNN's number of the argument, DNNL_ARG_...
   dnnl::memory::desc desc;
-  int buffer = -1;        // the step's input or (after the inputs) output
-  void* fixed = nullptr;  // when buffer is -1
+  int buffer = -1;        // index of the step's input; of its output: the next
+  void* fixed = nullptr;  // the address when `buffer` is -1
 };
 
 struct LibraryCall::Impl {
-  dnnl::primitive primitive;  // empty: nothing to compute, no elements
+  dnnl::primitive primitive;  // empty if the output has no elements
   std::vector<LibraryArgument> arguments;
   std::shared_ptr<const AlignedBuffer> weights;  // keeps `fixed` alive
-  dnnl::memory::desc scratch;
-  std::string implementation;
+  dnnl::memory::desc scratch;                    // the scratch memory
+  std::string implementation;  // see LibraryCall::implementation
 };
 
 struct LibraryCall::Binding::Impl {
   dnnl::stream stream;
-  std::vector<dnnl::memory> memories;  // one an argument, then the scratch
+  std::vector<dnnl::memory>
+      memories;  // one for each argument, then the scratch
   std::vector<dnnl_exec_arg_t> arguments;
-  std::vector<void*> handles;  // now set in the memories
+  std::vector<void*> handles;  // addresses that are now set in `memories`
 };
 
 struct WeightCache::Impl {
   struct Entry {
-    int32_t constant;
-    dnnl::memory::desc source, desc;
-    std::weak_ptr<const AlignedBuffer> data;
+    int32_t constant;                         // LibraryOperand::constant
+    dnnl::memory::desc source, desc;          // layouts in the plan and in data
+    std::weak_ptr<const AlignedBuffer> data;  // expired when no call uses it
   };
   mutable std::mutex mutex;
   std::vector<Entry> entries;
@@ -65,29 +66,32 @@ absl::StatusOr<dnnl::memory::data_type> ToOneDnn(DataType dtype,
 // Strides of a dense row-major tensor.
 Dims DenseStrides(const Dims& dims);
 
-// One number for each input that may be asked for: the descriptor that a
-// post-op reads it with. `bias` tells a BIAS from an ADD.
+// The descriptor with which a post-op reads an operand. `bias` is true for the
+// operand of a BIAS, false for that of other post-ops.
 using OperandDescription = absl::FunctionRef<absl::StatusOr<dnnl::memory::desc>(
     const LibraryOperand& operand, bool bias)>;
 
-// The post-ops of a call as oneDNN's attribute.
+// The post-ops of a call as oneDNN's attribute. PlanPostOps makes them for the
+// output and input `in_place`, which have the same memory (-1: no input has).
 struct PostOpPlan {
   dnnl::primitive_attr attributes;
-  std::vector<LibraryArgument> arguments;
-  int bias = -1;  // the input that the primitive itself adds first
+  std::vector<LibraryArgument> arguments;  // the post-ops' operands
+  int bias = -1;  // index of the input that the primitive itself adds; -1: none
 };
 absl::StatusOr<PostOpPlan> PlanPostOps(absl::Span<const PostOp* const> post_ops,
                                        absl::Span<const LibraryOperand> inputs,
                                        const TensorView& output, int in_place,
                                        OperandDescription describe);
 
-// Makes the primitive of `Descriptor` and the call. `weights_source` is the
-// layout of input 1 in the plan. With `weights` null nothing is reordered and
-// no primitive is compiled.
+// The layouts of a call's operands. `weights_source` is that of input 1 in the
+// plan, `weights` the one that the primitive may choose.
 struct CallParts {
   dnnl::memory::desc source, weights_source, weights, bias, destination;
   PostOpPlan post_ops;
 };
+// Compiles the primitive of `descriptor`, reorders constant weights for it, and
+// makes the call. With `weights` null nothing is compiled or reordered: the
+// result only shows that the call is possible.
 template <typename Primitive>
 absl::StatusOr<std::unique_ptr<LibraryCall>> FinishCall(
     const typename Primitive::primitive_desc& descriptor, CallParts parts,

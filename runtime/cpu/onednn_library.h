@@ -1,14 +1,14 @@
-// oneDNN as a library of matmul and convolution steps.
+// Runs matmul and convolution steps with oneDNN.
 //
-// A step of a plan says what to compute (MatmulCall, ConvolutionCall); this
+// A step of a plan says what to compute (MatmulCall, ConvolutionCall); Prepare
 // turns it, for one combination of sizes, into a oneDNN primitive with the
-// post-ops fused. Weights that are constants are reordered once into the layout
-// the primitive likes best and shared by all calls that like the same; all
-// other tensors keep the plan's dense layouts (channels last for
-// convolutions). What oneDNN has no fast code for on this machine is refused
-// with the reason, so that the compiler can take another candidate.
+// post-ops fused. Constant weights are reordered once into the layout that the
+// primitive prefers, and shared by all calls that prefer the same layout; all
+// other tensors keep the plan's dense layouts (channels last for convolutions).
+// A call for which oneDNN has no fast code on this machine is refused with the
+// reason, so that the compiler can take another candidate.
 //
-// The header names no oneDNN type: another library is another file like this.
+// The header names no oneDNN type, so that its users do not include oneDNN.
 #ifndef AITUNE_RUNTIME_CPU_ONEDNN_LIBRARY_H_
 #define AITUNE_RUNTIME_CPU_ONEDNN_LIBRARY_H_
 
@@ -24,16 +24,18 @@
 
 namespace aitune {
 
-// An input of a library step. The data is read while the call is prepared, for
-// constants only; it may be null where only support is asked for.
+// An input of a library step. Prepare reads the data of constants only;
+// Supports reads no data, so that it may be null.
 struct LibraryOperand {
   TensorView view;
-  // Names the constant: equal numbers mean equal data. -1: not a constant.
+  // The number of the constant: equal numbers mean equal data. -1: the operand
+  // is not a constant.
   int32_t constant = -1;
 };
 
-// Constants in the layouts that primitives asked for. Thread-safe; must outlive
-// no one: calls keep what they use alive, and what none uses is freed.
+// Constants in the layouts that primitives prefer. Thread-safe. It may be
+// destroyed before the calls that use it: each call keeps its own weights
+// alive. Weights that no call uses any more are freed.
 class WeightCache {
  public:
   WeightCache();
@@ -59,7 +61,8 @@ class LibraryCall {
   explicit LibraryCall(std::unique_ptr<Impl> impl);
   ~LibraryCall();
 
-  // The memory objects of one execution context: one thread at a time.
+  // oneDNN's memory objects, whose addresses Run sets. Only one thread at a
+  // time may use a binding.
   class Binding {
    public:
     struct Impl;
@@ -78,20 +81,22 @@ class LibraryCall {
   // oneDNN's name of the code it chose, such as "brg:avx512_core".
   const std::string& implementation() const;
 
-  // Computes. buffers[i]: the data of the step's i-th input, then of its
+  // Runs the call. buffers[i] is the data of the step's i-th input, then of its
   // output. Input `in_place` (see Prepare) and the output are the same memory.
-  // kInternal with oneDNN's text when it fails.
+  // `scratch` has scratch_bytes() bytes, aligned to 64. kInternal with oneDNN's
+  // text when it fails.
   absl::Status Run(void* const* buffers, void* scratch, Binding& binding) const;
 
  private:
   std::unique_ptr<Impl> impl_;
 };
 
-// Makes a call ready. `inputs` are as in the step, `output` gives the dtype and
-// the sizes. `in_place` is the input that an ADD post-op reads and whose memory
-// the output takes over, -1 for none. kInvalidArgument when the shapes do not
-// fit each other, kUnimplemented when oneDNN cannot run it fast here; the text
-// says why.
+// Makes a call ready. `inputs` are the step's inputs in order; of `output` only
+// the dtype and the sizes are read. `in_place` is the index of the input that
+// an ADD post-op reads and whose memory the output uses; -1 if there is none.
+// kInvalidArgument when the shapes do not fit each other, kUnimplemented when
+// oneDNN has no fast code for the call on this machine; the text says why.
+// Thread-safe.
 absl::StatusOr<std::unique_ptr<LibraryCall>> Prepare(
     const MatmulCall& call, absl::Span<const LibraryOperand> inputs,
     const TensorView& output, int in_place, WeightCache& weights);
@@ -99,12 +104,12 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> Prepare(
     const ConvolutionCall& call, absl::Span<const LibraryOperand> inputs,
     const TensorView& output, int in_place, WeightCache& weights);
 
-// The library's version, such as "3.2.0": which code a primitive runs, and so
-// what was measured, depends on it.
+// The library's version, such as "3.2.0". Measurements depend on it, because it
+// decides which code a primitive runs.
 std::string OnednnVersion();
 
-// Whether Prepare would succeed, without touching any data: for the compiler's
-// choice. Errors as Prepare.
+// OK if Prepare would succeed; otherwise its error. Reads no data, so that the
+// compiler can ask it when choosing between candidates. Thread-safe.
 absl::Status Supports(const MatmulCall& call,
                       absl::Span<const LibraryOperand> inputs,
                       const TensorView& output);

@@ -28,8 +28,9 @@
 //   packed[o / B][x][i][o % B]               = transformed(source[o][i])[x]
 //   of the sizes [ceil(O / B)][T * T][I][B]
 //
-// What no source element is mapped to is zero. With groups, a panel holds
-// filters of one group only if B divides the output channels of a group.
+// Elements of `packed` that no source element is mapped to are zero. With
+// groups, all filters of a panel are of one group only if B divides the number
+// of output channels of a group.
 #ifndef AITUNE_RUNTIME_CPU_PACK_H_
 #define AITUNE_RUNTIME_CPU_PACK_H_
 

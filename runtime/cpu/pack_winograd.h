@@ -6,9 +6,10 @@
 // sums over input channels are products of T * T numbers in place of 9 * m * m:
 // 2.25 times fewer for m = 2, 4 times fewer for m = 4. The kernels that read
 // these filters transform the inputs and the sums (Winograd.h in
-// compiler/codegen/cpu). The interpolation points on both sides: 0, 1 and -1
-// for m = 2; 0, 1/sqrt(2), sqrt(2) and their negatives for m = 4, which round
-// three times less than the 0, 1, -1, 2, -2 of the paper; and infinity.
+// compiler/codegen/cpu/contraction). The interpolation points on both sides: 0,
+// 1 and -1 for m = 2; 0, 1/sqrt(2), sqrt(2) and their negatives for m = 4,
+// which round three times less than the 0, 1, -1, 2, -2 of the paper; and
+// infinity.
 #ifndef AITUNE_RUNTIME_CPU_PACK_WINOGRAD_H_
 #define AITUNE_RUNTIME_CPU_PACK_WINOGRAD_H_
 
@@ -22,8 +23,8 @@
 
 namespace aitune {
 
-// Whether the packing is WINOGRAD_2X2 or WINOGRAD_4X4; the functions below are
-// for these.
+// Whether the packing is WINOGRAD_2X2 or WINOGRAD_4X4, which are the only ones
+// that the functions below accept.
 bool IsWinograd(const PackingProto& packing);
 
 // Bytes of a filter of these sizes once transformed. kInvalidArgument unless it

@@ -1,9 +1,9 @@
-// The threads that compute: LibTorch's own.
+// Splits the work of kernels over LibTorch's threads.
 //
 // A process that runs compiled code beside LibTorch must not have two pools
 // fight for the cores, so the threads are those of the libgomp that LibTorch
-// loads (oneDNN uses it as well). Their number is OpenMP's (OMP_NUM_THREADS), or
-// in a program with LibTorch that of at::set_num_threads, which the frontend
+// loads (oneDNN uses it as well). Their number is OpenMP's (OMP_NUM_THREADS),
+// or in a program with LibTorch that of at::set_num_threads, which the frontend
 // passes on (SetThreadCountSource). As everywhere with OpenMP, each
 // calling thread has workers of its own: callers that run concurrently should
 // divide the cores between them.
@@ -24,17 +24,19 @@
 
 namespace aitune {
 
-// Threads that work started on this thread may use, this one included: 1 on a
-// thread that works for another, the source's number otherwise. Thread-safe.
+// The number of threads that a region begun on the calling thread may use,
+// itself included: 1 inside of a region, otherwise the number of the source
+// below, at most WorkSharing::kMaxThreads. Thread-safe.
 int ThreadCount();
 
 // Returns the number of threads, at least 1, that work started on the calling
 // thread may use. Thread-safe.
 using ThreadCountSource = int (*)();
 
-// Makes `source` what ThreadCount() asks, in place of OpenMP: the runtime itself
-// does not link LibTorch, whose number is to hold where it is linked
-// (frontend/values/torch_threads.cc). Thread-safe; never null.
+// Makes ThreadCount() call `source` instead of OpenMP. The runtime itself does
+// not link LibTorch; a program that does sets LibTorch's number of threads with
+// this (frontend/values/torch_threads.cc). `source` must not be null.
+// Thread-safe.
 void SetThreadCountSource(ThreadCountSource source);
 
 // Calls f on the calling thread. Until it returns, the ParallelFor calls that

@@ -4,9 +4,10 @@
 // every order that its atomic steps may take.
 //
 // One thread, the first, shares one task after another; the others serve. Each
-// task is cut into shares, one for a thread, and each share into parts. Whoever
-// is free takes the next part of its own share, then parts of the others: a
-// thread that the system has switched off delays its part and nothing else.
+// task is cut into shares, one for each thread, and each share into parts. A
+// free thread takes the next part of its own share, then parts of other shares:
+// a thread that loses its core delays the part that it has taken and nothing
+// else.
 #ifndef AITUNE_RUNTIME_CPU_WORK_SHARING_H_
 #define AITUNE_RUNTIME_CPU_WORK_SHARING_H_
 
@@ -44,8 +45,8 @@ class WorkSharing {
   WorkSharing(const WorkSharing&) = delete;
   WorkSharing& operator=(const WorkSharing&) = delete;
 
-  // Threads that a task may be shared by now: 1 while one is, so that calls
-  // from within it run inline. For the first thread.
+  // The number of threads that may share a task now: 1 while a task is being
+  // shared, so that calls from within it run inline. For the first thread.
   int threads() const { return sharing_ ? 1 : threads_; }
 
   // Calls f with disjoint ranges that cover [0, grid) from up to `threads`
@@ -73,8 +74,8 @@ class WorkSharing {
     sharing_ = false;
   }
 
-  // Works for Share until End. For each thread but the first; `thread` is from
-  // 1 on, and less than the number given to the constructor.
+  // Works on the tasks of Share until End. For each thread but the first;
+  // `thread` is at least 1 and less than the number given to the constructor.
   void Serve(int thread) {
     for (uint32_t seen = 0;;) {
       Atomics::WaitWhile(current_, seen);
@@ -86,8 +87,8 @@ class WorkSharing {
     Atomics::NotifyAll(left_);
   }
 
-  // Returns when all of the `others` that serve have stopped to. For the first
-  // thread.
+  // Tells the threads to stop serving, and returns when all `others` of them
+  // have. For the first thread.
   void End(uint32_t others) {
     Publish(kEnd);
     uint32_t left;
@@ -102,16 +103,16 @@ class WorkSharing {
   template <typename T>
   using Variable = typename Atomics::template Variable<T>;
 
-  // In place of a task's number: there are no more.
+  // The value of current_ when there are no more tasks.
   static constexpr uint32_t kEnd = UINT32_MAX;
   // Parts that a thread's share is cut into, so that others can take some over.
   static constexpr int64_t kPartsAThread = 4;
 
   struct Task {
     const Function* function;
-    int64_t grid;
-    int64_t part;  // units of a part
-    int64_t shares;
+    int64_t grid;    // number of work units
+    int64_t part;    // work units of a part; the last of a share may have fewer
+    int64_t shares;  // number of shares
 
     // The first unit of a share.
     int64_t Begin(int64_t share) const {
@@ -169,17 +170,17 @@ class WorkSharing {
     }
   }
 
-  const int threads_;
-  // Of the first thread.
+  const int threads_;  // the most threads of a task
+  // Used by the first thread alone.
   bool sharing_ = false;
-  uint32_t number_ = 0;  // of the last task
-  // Read by those who have claimed a part of it.
+  uint32_t number_ = 0;  // number of the last task
+  // The last task. Read only by threads that have claimed a part of it.
   Variable<Task> task_;
-  Atomic<int> shares_{0};                       // of the last task
+  Atomic<int> shares_{0};                       // its number of shares
   alignas(64) Atomic<uint32_t> current_{0};     // its number, or kEnd
-  alignas(64) Atomic<uint32_t> unfinished_{0};  // parts of it
-  Atomic<uint32_t> left_{0};  // threads that do not serve any more
-  // Those of threads that there are not stay uninitialized.
+  alignas(64) Atomic<uint32_t> unfinished_{0};  // its parts not yet computed
+  Atomic<uint32_t> left_{0};                    // threads that stopped serving
+  // Only the first threads_ elements are initialized.
   union {
     Claims claims_[kMaxThreads];
   };

@@ -6,15 +6,16 @@
 // graph: launching it costs the host some microseconds however many kernels
 // there are. A graph holds the addresses of inputs and outputs, so one is kept
 // for each of the few combinations of addresses that a caller's allocator
-// hands out in turn; a caller that never repeats itself gets a graph on buffers
-// of ours, with copies around it. No graph is used where GraphReason says so.
+// hands out in turn; for a caller whose addresses never repeat, the graph uses
+// staging buffers of the executable, to and from which inputs and outputs are
+// copied. No graph is used where GraphReason says so.
 //
 // An index out of range is found when the GPU gets there, after Run has
-// returned; the results are then of no use, and nothing beyond a tensor was
-// read. The error surfaces where the caller asks (TakeFailedCheck, after it has
-// waited for the stream), else at the next call, which is then not run, else in
-// the log when the executable goes. In a CUDA graph of the caller's it is the
-// same.
+// returned; the results are then of no use, but no memory outside of a tensor
+// was read. The caller gets the error from TakeFailedCheck after waiting for
+// the stream; otherwise the next call returns it and runs nothing; otherwise it
+// is logged when the executable is destroyed. The same holds when the caller
+// records Enqueue in a CUDA graph.
 #ifndef AITUNE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_
 #define AITUNE_RUNTIME_CUDA_CUDA_EXECUTABLE_H_
 
@@ -36,16 +37,20 @@ namespace aitune::cuda {
 class CudaExecutable : public Executable {
  public:
   struct Options {
-    // False: every call queues each step itself.
+    // Whether calls may use CUDA graphs. False: every call queues each step.
     bool graphs = true;
-    // Where constants are put; null: in memory of the executable's own.
+    // Allocates the memory of constants and persistent values. Null: the
+    // executable allocates it on the GPU.
     std::shared_ptr<DeviceMemory> memory;
-    // Null: a plan with fallback regions runs without graphs.
+    // Records fallback regions into graphs. Null: a plan with fallback regions
+    // runs without graphs.
     std::shared_ptr<RegionRecorder> recorder;
+    // What callers queue after a call.
     AfterCall next = AfterCall::kAnything;
   };
 
-  // As CpuExecutable::Load; `cubins` define the plan's kernels, and fallback
+  // As CpuExecutable::Load. `cubins` are the contents of cubin files, which
+  // define the plan's kernels and are read during the call only. Fallback
   // regions read and write the GPU's memory on LibTorch's current stream.
   static absl::StatusOr<std::unique_ptr<CudaExecutable>> Load(
       const Device& device, ExecutablePlan plan,
@@ -65,18 +70,19 @@ class CudaExecutable : public Executable {
                    absl::Span<RegionValue> outputs,
                    void* stream) const override;
 
-  // kInvalidArgument when a kernel of an earlier call found an index out of
-  // range: the text names the operator, where it is and the bound. Sure to know
-  // of calls whose stream was waited for. Each failure is told once.
-  // Thread-safe.
+  // kInvalidArgument when a check of a kernel failed in an earlier call: the
+  // text names the operator, where it is and the bound. Failures of calls whose
+  // stream was waited for are certain to be found. Each failure is returned
+  // once. Thread-safe.
   absl::Status TakeFailedCheck() const override;
 
-  // Queues each step, without a graph: for a stream that records one.
+  // As Run, but queues each step without a graph, for a `stream` on which the
+  // caller is recording a graph.
   absl::Status Enqueue(absl::Span<const TensorView> inputs,
                        absl::Span<RegionValue> outputs, CUstream stream) const;
 
-  // The time of each step, run alone again and again: its operands are then
-  // in the cache where they fit.
+  // The median time of each step, run alone `repeats` times: its operands are
+  // then in the L2 cache if they fit.
   absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
       int repeats) const override;
@@ -87,7 +93,7 @@ class CudaExecutable : public Executable {
 
   const Device& device() const;
 
-  // Bytes of arenas, constants and buffers around graphs now held on the GPU.
+  // Bytes of arenas, constants and staging buffers now held on the GPU.
   int64_t MemoryInBytes() const override;
 
  private:

@@ -34,25 +34,28 @@ class CudaInstance {
 
   // Memory, addresses and graphs of calls that do not overlap.
   struct Context {
-    std::shared_ptr<void> pool;  // of regions in graphs; freed after them
+    // LibTorch's memory for fallback regions in graphs. Declared first, so that
+    // it is freed after the graphs.
+    std::shared_ptr<void> pool;
     DeviceBuffer arena;
     MappedBuffer checks;  // KernelCheck[]
-    // Of each step, its inputs' and outputs' addresses, one step after another.
+    // The addresses in all slots of BufferSlots, step after step.
     std::vector<void*> buffers;
-    // Of each kernel, the addresses of its parameters.
+    // For each kernel in turn, the addresses of its parameters.
     std::vector<void*> parameters;
     std::vector<OpaqueValue> opaques;  // by value
-    Event done;                        // of the last call
-    CUstream stream = nullptr;         // of the last call
-    bool ran = false;
+    Event done;                        // recorded after the last call
+    CUstream stream = nullptr;         // the stream of the last call
+    bool ran = false;                  // whether there was a call
     struct Recorded {
-      std::vector<void*> addresses;  // of inputs and outputs
+      std::vector<void*> addresses;  // of the inputs, then of the outputs
       Graph graph;
     };
-    std::vector<Recorded> graphs;
-    // For addresses that do not repeat: a graph on buffers of ours.
+    std::vector<Recorded> graphs;  // graphs on callers' own addresses
+    // The graph on the staging buffers, for callers whose addresses do not
+    // repeat; empty until it is needed.
     Graph staged;
-    std::vector<DeviceBuffer> staging;  // of inputs, then of outputs
+    std::vector<DeviceBuffer> staging;  // for the inputs, then for the outputs
   };
   absl::StatusOr<std::unique_ptr<Context>> NewContext() const;
 
@@ -60,24 +63,28 @@ class CudaInstance {
     return aitune::CheckOutputs(plan_, layout_, outputs);
   }
 
-  // Sets the addresses of a call, then queues all steps, or one.
+  // Sets the addresses of a call's inputs and outputs in `context`.
   void Patch(Context& context, absl::Span<void* const> inputs,
              absl::Span<void* const> outputs) const;
+  // Queues all steps. Patch must come before.
   absl::Status Enqueue(Context& context, CUstream stream) const;
-  // The outputs that are copies of other values, after Enqueue.
+  // Queues the copies of outputs that are copies of other values. Enqueue must
+  // come before.
   absl::Status Copies(Context& context, absl::Span<void* const> outputs,
                       CUstream stream) const;
+  // Queues one step. Patch must come before.
   absl::Status EnqueueStep(int step, Context& context, CUstream stream) const;
 
-  // What records: a stream, and for plans with regions LibTorch's half.
+  // How graphs are recorded.
   struct Recording {
-    CUstream stream = nullptr;
+    CUstream stream = nullptr;  // a stream that can record
+    // Records fallback regions; null for plans without them.
     RegionRecorder* regions = nullptr;
     // Set when a region could not be recorded.
     bool refused = false;
   };
-  // Queues a run through a graph, recorded where there is none for these
-  // addresses.
+  // Queues a run through the graph for these addresses, which is recorded first
+  // if there is none.
   absl::Status RunGraph(Context& context, absl::Span<void* const> inputs,
                         absl::Span<void* const> outputs, CUstream stream,
                         Recording& recording) const;
@@ -86,15 +93,16 @@ class CudaInstance {
   void TakeOpaqueOutputs(Context& context,
                          absl::Span<RegionValue> outputs) const;
 
-  // A free context, preferably the last one used on `stream`, and its return.
-  // The stream waits for what the context still does on another.
+  // Take gives a free context, preferably the last one used on `stream`; Return
+  // gives it back. If another stream still uses the context, `stream` waits for
+  // that. Both are thread-safe.
   absl::StatusOr<std::unique_ptr<Context>> Take(CUstream stream) const;
   void Return(std::unique_ptr<Context> context, CUstream stream) const;
 
-  // What kernels found in calls that are over, as KernelChecks::Take; in calls
-  // that the GPU still works on, perhaps not yet. Thread-safe.
+  // The first failed check of calls that have ended, as KernelChecks::Take. A
+  // failure in a call that is still running may be found later. Thread-safe.
   absl::Status TakeFailedCheck() const;
-  // The same of one context that is not free.
+  // The same for one context that is not free.
   absl::Status TakeFailedCheck(const Context& context) const;
 
   int step_count() const { return static_cast<int>(steps_.size()); }
@@ -108,10 +116,12 @@ class CudaInstance {
     CUfunction function = nullptr;
     CUlaunchConfig config{};
     CUlaunchAttribute attribute{};
-    int32_t first_parameter = 0;
-    // The kernel's last parameter: whether the launch after it waits by itself.
+    int32_t first_parameter = 0;  // index in Context::parameters
+    // The kernel's last parameter: 1 if the next launch waits, before it reads,
+    // for what this one writes; otherwise 0.
     int32_t next_waits = 0;
-    // Of a library's call: all queued before it has ended when it starts.
+    // Whether all work queued before this library call must have ended when it
+    // starts.
     bool ends_before = false;
     bool HasBlocks() const {
       return config.gridDimX > 0 && config.gridDimY > 0 && config.gridDimZ > 0;
@@ -122,11 +132,12 @@ class CudaInstance {
   bool ReadsResidual(int step) const;
   absl::Status PrepareLibraryCalls();
   absl::StatusOr<SharedCall> PrepareLibraryCall(int step) const;
-  // What PrepareLibraryCall depends on, as text.
+  // Everything that PrepareLibraryCall depends on, as text.
   std::string LibraryCallKey(int step) const;
   void CountBytes();
   absl::Status RunRegion(int step, Context& context) const;
-  // Records a run on these addresses, whose inputs `stream` computes.
+  // Records a run on these addresses. `stream` is the one on which the caller
+  // computes the inputs.
   absl::StatusOr<Graph> Record(Context& context, absl::Span<void* const> inputs,
                                absl::Span<void* const> outputs, CUstream stream,
                                Recording& recording) const;
@@ -139,7 +150,7 @@ class CudaInstance {
   std::vector<int64_t> symbols_;
   InstanceLayout layout_;
   std::vector<Launch> launches_;       // by step
-  std::vector<SharedCall> libraries_;  // by step
+  std::vector<SharedCall> libraries_;  // by step; null for other steps
   BufferSlots slots_;
   KernelChecks checks_;
   std::vector<int64_t> input_bytes_, output_bytes_;

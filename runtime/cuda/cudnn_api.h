@@ -31,16 +31,17 @@ struct Cudnn {
   AITUNE_CUDNN_FUNCTIONS(AITUNE_DECLARE)
 #undef AITUNE_DECLARE
 
-  // kUnimplemented when cuDNN has no code for what was asked.
+  // OK for CUDNN_STATUS_SUCCESS; kUnimplemented when cuDNN has no code for the
+  // request; otherwise kInternal. `what` says what was tried.
   absl::Status Check(cudnnStatus_t status, const char* what) const;
 };
 
 // The library, loaded on first use; kNotFound when it is not installed.
 absl::StatusOr<const Cudnn*> GetCudnn();
 
-// A handle for `device` that nobody else uses: cuDNN's hold a stream and may
-// not be shared. Taken from a pool, which it goes back to: making one takes
-// long, and it holds memory of the GPU.
+// A cuDNN handle for `device` that nobody else uses: a handle holds a stream
+// and must not be shared. It comes from a pool, to which the destructor returns
+// it, because making a handle takes long and each one holds memory on the GPU.
 class CudnnHandle {
  public:
   static absl::StatusOr<CudnnHandle> Take(const Cudnn& library,

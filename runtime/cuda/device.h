@@ -15,27 +15,28 @@ namespace aitune::cuda {
 
 class Device {
  public:
-  // GPU `ordinal` as CUDA numbers it, through its primary context, which is
-  // LibTorch's too. Errors as GetDriver; kInvalidArgument for a GPU that there
-  // is not; kFailedPrecondition for one older than compute capability 8.0.
-  // Thread-safe; the result stays for the life of the process.
+  // GPU `ordinal`, as CUDA numbers them, with its primary context, which
+  // LibTorch uses too. Errors as GetDriver; kInvalidArgument for a GPU that
+  // does not exist; kFailedPrecondition for one with a compute capability
+  // below 8.0. Thread-safe. The result lives as long as the process.
   static absl::StatusOr<const Device*> Open(int ordinal);
 
-  // The same on a driver of the caller's, which must outlive the device.
+  // The same with the caller's driver, which must outlive the device.
   static absl::StatusOr<std::unique_ptr<Device>> Create(const Driver& driver,
                                                         int ordinal);
 
   const Driver& driver() const { return driver_; }
   int ordinal() const { return ordinal_; }
   const std::string& name() const { return name_; }
-  // 90 for compute capability 9.0.
+  // Ten times the compute capability: 90 for 9.0.
   int arch() const { return arch_; }
   int multiprocessors() const { return multiprocessors_; }
   int64_t l2_bytes() const { return l2_bytes_; }
-  // The most shared memory that a block may ask for.
+  // The most shared memory, in bytes, that a block may ask for.
   int shared_memory_per_block() const { return shared_memory_per_block_; }
 
-  // Makes the GPU's context that of this thread: before any other call on it.
+  // Makes the GPU's context current on this thread. A thread must do so before
+  // it makes other calls of the driver for this GPU.
   absl::Status MakeCurrent() const;
 
  private:
@@ -49,7 +50,8 @@ class Device {
   CUcontext context_ = nullptr;
 };
 
-// Memory on a GPU, aligned to 256 bytes. Movable; a default one holds nothing.
+// Memory on a GPU, aligned to 256 bytes. Movable; a default-constructed one is
+// empty.
 class DeviceBuffer {
  public:
   DeviceBuffer() = default;
@@ -62,8 +64,8 @@ class DeviceBuffer {
   }
   ~DeviceBuffer();
 
-  // 0 bytes give an empty buffer. kResourceExhausted says how much was asked
-  // for and how much is free.
+  // Uninitialised memory. 0 bytes give an empty buffer. The text of
+  // kResourceExhausted says how much was asked for and how much is free.
   static absl::StatusOr<DeviceBuffer> Allocate(const Device& device,
                                                int64_t bytes);
 
@@ -77,8 +79,8 @@ class DeviceBuffer {
 };
 
 // Memory of the host that the GPU reads and writes in place, at the same
-// address, without a copy. Zeros at first. Movable; a default one holds
-// nothing.
+// address, without a copy. It is zero at first. Movable; a default-constructed
+// one is empty.
 class MappedBuffer {
  public:
   MappedBuffer() = default;
@@ -88,7 +90,7 @@ class MappedBuffer {
     std::swap(data_, other.data_);
     return *this;
   }
-  // Waits for all that the GPU does, which might write to it.
+  // Waits for all work of the GPU, because some of it may write to the memory.
   ~MappedBuffer();
 
   // 0 bytes give an empty buffer. kResourceExhausted when memory is short.
@@ -102,8 +104,8 @@ class MappedBuffer {
   void* data_ = nullptr;
 };
 
-// A stream of ours, for work at load and for measuring; calls of a model run on
-// the caller's.
+// A stream for work at load and for measurements; calls of a model run on the
+// caller's stream. Movable.
 class Stream {
  public:
   Stream() = default;
@@ -133,10 +135,12 @@ class Event {
     return *this;
   }
   ~Event();
+  // `timed`: whether MillisecondsSince may be called with this event.
   static absl::StatusOr<Event> Create(const Device& device, bool timed);
   CUevent get() const { return event_; }
   absl::Status Record(CUstream stream) const;
-  // Milliseconds from `start` to this one, both recorded; waits for this one.
+  // Milliseconds of the GPU's clock from `start` to this event. Both must have
+  // been recorded; waits until this one is reached.
   absl::StatusOr<float> MillisecondsSince(const Event& start) const;
 
  private:
@@ -155,10 +159,12 @@ class Module {
     return *this;
   }
   ~Module();
-  // kInvalidArgument when the code is not for this GPU or damaged.
+  // Loads the contents of a cubin file. kInvalidArgument when the code is
+  // damaged or for another GPU.
   static absl::StatusOr<Module> Load(const Device& device,
                                      const std::string& cubin);
-  // Null when there is no such kernel.
+  // The kernel of this name, valid while the module lives; null when there is
+  // none.
   CUfunction Find(const std::string& symbol) const;
 
  private:
@@ -177,8 +183,9 @@ class Graph {
     return *this;
   }
   ~Graph();
-  // Records what `enqueue` queues on `stream`, which must be no default stream.
-  // An error of `enqueue` ends the recording and is returned.
+  // Records the work that `enqueue` queues on `stream`, which must not be a
+  // default stream. The work is not run. An error of `enqueue` ends the
+  // recording and is returned.
   template <typename Enqueue>
   static absl::StatusOr<Graph> Capture(const Device& device, CUstream stream,
                                        Enqueue enqueue) {

@@ -15,7 +15,7 @@
 
 namespace aitune::cuda {
 
-// The oldest driver that has everything used here: CUDA 12.3.
+// The oldest driver that has all functions below, by its newest CUDA: 12.3.
 constexpr int kOldestDriver = 12030;
 
 // Names are those of cuda.h, whose macros choose the versions.
@@ -73,18 +73,19 @@ struct Driver {
   AITUNE_CUDA_DRIVER_FUNCTIONS(AITUNE_DECLARE)
 #undef AITUNE_DECLARE
 
-  // OK for CUDA_SUCCESS. kResourceExhausted when memory is short, kInternal
-  // otherwise; `what` says what was tried.
+  // OK for CUDA_SUCCESS; kResourceExhausted when memory is short, kInternal
+  // otherwise. `what` says what was tried, such as "copying an input".
   absl::Status Check(CUresult result, absl::string_view what) const;
 };
 
-// Finds the functions and initialises the driver. Errors: kFailedPrecondition
-// for a driver that is too old or does not start, or no GPU; the text says what
-// was found, what is needed and what to do.
+// Finds the functions and initialises the driver. kFailedPrecondition for a
+// driver that is too old or does not start, and for a machine without a GPU;
+// the text says what was found, what is needed and what to do.
 absl::StatusOr<Driver> LoadDriver(const SymbolLookup& lookup);
 
 // The driver of this machine, loaded on first use. kNotFound when there is
-// none, otherwise as LoadDriver. Thread-safe; the result stays.
+// none, otherwise as LoadDriver. Thread-safe. The result lives as long as the
+// process.
 absl::StatusOr<const Driver*> GetDriver();
 
 }  // namespace aitune::cuda

@@ -1,9 +1,9 @@
-// Matmuls and convolutions that a library of NVIDIA's runs: cuBLASLt and cuDNN.
+// Runs matmul steps with cuBLASLt and convolution steps with cuDNN.
 //
-// A step of a plan says what to compute (MatmulCall, ConvolutionCall); Prepare
-// turns it into a call for one combination of sizes. What a library computes in
-// one call together with the contraction differs from oneDNN: the compiler asks
-// RejectPostOps before it gives it post-ops.
+// A step of a plan says what to compute (MatmulCall, ConvolutionCall);
+// PrepareMatmul and PrepareConvolution turn it into a call for one combination
+// of sizes. The libraries support other post-ops than oneDNN does: the compiler
+// asks RejectMatmulPostOps or RejectConvolutionPostOps before it plans them.
 #ifndef AITUNE_RUNTIME_CUDA_LIBRARY_CALL_H_
 #define AITUNE_RUNTIME_CUDA_LIBRARY_CALL_H_
 
@@ -24,31 +24,32 @@ class LibraryCall {
  public:
   virtual ~LibraryCall() = default;
 
-  // Device memory that Run needs beside its operands, aligned to 256.
+  // Bytes of device memory that Run needs beside its operands.
   virtual int64_t scratch_bytes() const = 0;
 
-  // Queues the call on `stream`. buffers[i]: the address of the step's i-th
-  // input, then of its output.
+  // Queues the call on `stream`. buffers[i] is the address of the step's i-th
+  // input, then of its output. `scratch` has scratch_bytes() bytes, aligned to
+  // 256.
   virtual absl::Status Run(void* const* buffers, void* scratch,
                            CUstream stream) const = 0;
 };
 
-// An operand's type.
+// The type and layout of an operand.
 struct Operand {
   DataType dtype = DataType::kFloat32;
-  std::vector<int64_t> sizes;
-  // Of a filter: [O, spatial..., I] in memory instead of [O, I, spatial...].
+  std::vector<int64_t> sizes;  // in elements
+  // Whether a filter [O, I, spatial...] is stored as [O, spatial..., I].
   bool channels_last = false;
 };
 
-// The algorithms of a library's list that are worth measuring.
+// The most algorithms of a library's list that are measured. The list is in the
+// order of the library's own estimates.
 constexpr int kMostAlgorithms = 8;
 
 // Makes a call ready. `algorithm` is the position in the library's list of
-// algorithms for these sizes; one beyond its end is kNotFound for positions
-// above 0. `in_place`: the input that an ADD post-op reads has the output's
-// memory. kUnimplemented says what the library lacks; kNotFound that the
-// library is not installed. Thread-safe.
+// algorithms for these sizes. kNotFound when the library is not installed or
+// its list has no such position; kUnimplemented when the library cannot run the
+// call, with the reason. Thread-safe.
 absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareMatmul(
     const Device& device, const MatmulCall& call,
     absl::Span<const Operand> inputs, const Operand& output, int algorithm);
@@ -56,12 +57,13 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareConvolution(
     const Device& device, const ConvolutionCall& call,
     absl::Span<const Operand> inputs, const Operand& output, int algorithm);
 
-// Loads what the first matmul would wait for: cuBLASLt, and the tables that it
-// chooses algorithms by. Errors are left to that matmul. Thread-safe.
+// Loads cuBLASLt and the tables by which it chooses algorithms, so that the
+// first matmul does not wait for them. Errors are ignored here; the first
+// matmul returns them. Thread-safe.
 void LoadMatmulLibrary(const Device& device);
 
 // Why cuBLASLt, or cuDNN, cannot apply these post-ops in one call; empty when
-// it can. The names of both libraries for plans: "cublaslt" and "cudnn".
+// it can. Thread-safe. (Plans call the libraries "cublaslt" and "cudnn".)
 std::string RejectMatmulPostOps(absl::Span<const PostOp* const> post_ops);
 std::string RejectConvolutionPostOps(absl::Span<const PostOp* const> post_ops);
 

@@ -15,11 +15,11 @@ namespace aitune::cuda {
 
 using SharedCall = std::shared_ptr<const LibraryCall>;
 
-// Sets calls[i] to prepare(j), j being the first with keys[j] == keys[i], for
-// each i whose key is not empty: equal calls are made ready once. Different
-// ones are several at a time, since cuDNN compiles for a second; `prepare` is
-// called on threads of its own. The error is the first in the order of the
-// keys, `failed` its position.
+// For each i whose key is not empty, sets calls[i] to prepare(j), where j is
+// the first position with keys[j] == keys[i]: equal calls are prepared once.
+// Calls `prepare` on several threads at once, because cuDNN compiles for about
+// a second for each call. Returns the error that is first in the order of the
+// keys, and sets `failed` to its position.
 absl::Status PrepareCalls(
     const std::vector<std::string>& keys,
     const std::function<absl::StatusOr<SharedCall>(size_t)>& prepare,

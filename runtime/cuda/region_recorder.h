@@ -1,9 +1,10 @@
-// What lets fallback regions be recorded into CUDA graphs.
+// The interface through which fallback regions are recorded into CUDA graphs;
+// the frontend implements it with LibTorch.
 //
-// A region queues its work on LibTorch's current stream and takes memory of
-// LibTorch's while it runs. A graph replays that work later, on the same
-// memory: so the region must run on a stream that records, and what it takes
-// must be kept from everybody else for as long as the graph is there.
+// A region queues its work on LibTorch's current stream and allocates memory
+// from LibTorch while it runs. A graph replays that work later, on the same
+// memory. So the region must run on a stream that is recording, and nobody else
+// may get its memory as long as the graph exists.
 #ifndef AITUNE_RUNTIME_CUDA_REGION_RECORDER_H_
 #define AITUNE_RUNTIME_CUDA_REGION_RECORDER_H_
 
@@ -21,16 +22,17 @@ class RegionRecorder {
  public:
   virtual ~RegionRecorder() = default;
 
-  // A stream on which regions can queue work, of LibTorch's.
+  // A stream of LibTorch on which regions can queue work.
   virtual CUstream stream() const = 0;
 
-  // Memory for the regions of graphs that never run at the same time. It is
-  // given back with the last reference.
+  // A pool of memory for the regions of graphs that never run at the same time.
+  // It is freed with its last reference.
   virtual absl::StatusOr<std::shared_ptr<void>> NewPool() = 0;
 
-  // Calls `body`; regions that this thread runs in it queue their work on
-  // stream() and, unless `pool` is null, take their memory from it. One at a
-  // time in the process. Returns what `body` does, or LibTorch's error.
+  // Calls `body`. Regions that this thread runs in it queue their work on
+  // stream() and, unless `pool` is null, take their memory from the pool. Only
+  // one thread of the process at a time is in `body`; others wait. Returns the
+  // result of `body`, or LibTorch's error.
   virtual absl::Status Within(const std::shared_ptr<void>& pool,
                               absl::FunctionRef<absl::Status()> body) = 0;
 };

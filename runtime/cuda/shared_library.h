@@ -1,5 +1,5 @@
-// Libraries of CUDA, found at run time: the same program starts on a machine
-// that has none of them.
+// Finds CUDA's libraries at run time, so that the same program starts on a
+// machine that has none of them.
 #ifndef AITUNE_RUNTIME_CUDA_SHARED_LIBRARY_H_
 #define AITUNE_RUNTIME_CUDA_SHARED_LIBRARY_H_
 
@@ -11,12 +11,13 @@
 
 namespace aitune::cuda {
 
-// The address of a function, null when the library lacks it. Tests give one of
-// their own in the place of a library.
+// Returns the address of a library's function; null when the library lacks it.
+// Tests pass a function of their own instead of a library.
 using SymbolLookup = std::function<void*(const char* name)>;
 
-// Opens the first of `names` that there is, for the life of the process.
-// kNotFound names all of them, the loader's reason and `advice`.
+// Opens the first library of `names` that exists, for the life of the process.
+// kNotFound when none does: the text has the names, the loader's reason and
+// `advice`. Thread-safe.
 absl::StatusOr<SymbolLookup> OpenLibrary(const std::vector<std::string>& names,
                                          const std::string& advice);
 

@@ -1,4 +1,4 @@
-// Where a model runs, by PyTorch's names.
+// The device that a model runs on, named as PyTorch names it.
 #ifndef AITUNE_RUNTIME_DEVICE_DEVICE_H_
 #define AITUNE_RUNTIME_DEVICE_DEVICE_H_
 
@@ -11,20 +11,21 @@ namespace aitune {
 
 struct Device {
   std::string type = "cpu";  // lower-case letters, such as "cpu" or "cuda"
-  int index = -1;            // of several of a type; -1: the current one
+  int index = -1;  // number among the devices of this type; -1: the current one
 
   // "cpu", "cuda:0".
   std::string ToString() const;
 
-  // The inverse of ToString. kInvalidArgument for another form.
+  // The device that ToString prints as `text`. kInvalidArgument for a text that
+  // is not of this form.
   static absl::StatusOr<Device> Parse(std::string_view text);
-  // Likewise, of what compiled models run on: kInvalidArgument for others than
-  // cpu, cuda and cuda:N.
+  // As Parse, but accepts only the devices that compiled models run on:
+  // kInvalidArgument for any text but cpu, cuda and cuda:N.
   static absl::StatusOr<Device> ParseCpuOrGpu(std::string_view text);
 
-  // The number of the GPU that this is: N for "cuda:N", 0 for "cuda", -1 for
-  // other types. Gpu is the inverse; -1 gives the CPU.
+  // The number of this GPU: N for "cuda:N", 0 for "cuda", -1 for other types.
   int gpu() const;
+  // The device with this number: "cuda:N" for N >= 0, the CPU for -1.
   static Device Gpu(int number);
 
   friend bool operator==(const Device& a, const Device& b) {

@@ -1,6 +1,7 @@
-// Which addresses the steps of an instance are called with, and where each
-// comes from: numbered once, so that a call only patches what is its own.
-// Internal to the executables, of the CPU and of a GPU.
+// The addresses that the steps of an instance are called with. Each address has
+// a slot; the slots are numbered once, so that a call only writes the addresses
+// that differ between calls. Internal to the executables, of the CPU and of a
+// GPU.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_BUFFER_SLOTS_H_
 #define AITUNE_RUNTIME_EXECUTABLE_BUFFER_SLOTS_H_
 
@@ -13,24 +14,28 @@
 namespace aitune {
 
 struct BufferSlots {
-  // A slot that holds an address of the arena, of an input, of an output or of
-  // a call's KernelChecks.
+  // A slot that each call writes: an address in the arena, of an input, of an
+  // output or of the call's KernelChecks.
   struct Patch {
-    int32_t slot = 0;
-    int32_t index = 0;   // of the input, output or KernelCheck
-    int64_t offset = 0;  // in the arena
+    int32_t slot = 0;    // index of the slot
+    int32_t index = 0;   // index of the input, output or KernelCheck
+    int64_t offset = 0;  // bytes from the beginning of the arena
   };
 
-  // Of each step its inputs, then its outputs, then its checks if it has any;
-  // after the last step the values that are copied to outputs. `layout` is
-  // placed.
+  // Numbers the slots: for each step its inputs, then its outputs, then its
+  // checks if it has any; after the last step the values that are copied to
+  // outputs. `layout` must have been placed (InstanceLayout::Place).
   static BufferSlots Number(const LoadedPlan& plan,
                             const std::vector<LoadedStep>& steps,
                             const InstanceLayout& layout);
 
-  std::vector<int32_t> first;  // by step; the last element: of the copies
-  std::vector<void*> fixed;    // by slot: constants, null before any patch
-  std::vector<Patch> arena, inputs, outputs, checks;
+  // The first slot of each step; after the last step, the first slot of the
+  // values that are copied.
+  std::vector<int32_t> first;
+  // The address in each slot that no call changes (constants and persistent
+  // values); null in all others.
+  std::vector<void*> fixed;
+  std::vector<Patch> arena, inputs, outputs, checks;  // the other slots
 };
 
 }  // namespace aitune

@@ -1,9 +1,10 @@
 // A compiled model on the CPU.
 //
-// The hot path does no allocation and takes no lock that another caller holds
-// while it computes: each concurrent call borrows an execution context (arena,
-// evaluated sizes, library primitives for one combination of sizes) from a
-// free list and returns it. New combinations of sizes make a new instance once.
+// From the second call with the same sizes on, a call allocates nothing and
+// takes no lock that another call holds while it computes: it borrows memory (a
+// context and an arena) from free lists and returns it. An instance holds what
+// depends on the sizes alone (evaluated sizes, library primitives). It is made
+// at the first call with these sizes and this number of threads; 64 are kept.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_CPU_EXECUTABLE_H_
 #define AITUNE_RUNTIME_EXECUTABLE_CPU_EXECUTABLE_H_
 
@@ -17,9 +18,12 @@ namespace aitune {
 
 class CpuExecutable : public Executable {
  public:
-  // Checks the plan (indices, kernels found, constants present), applies the
-  // constants' packings and runs the initialization steps. Errors name what is
-  // missing. `constants` and `regions` are as the plan numbers them.
+  // Checks the plan (ValidatePlan; all kernels, constants and regions present),
+  // packs constants and runs the initialization steps. `constants` and
+  // `regions` are in the order of the plan's indices. Errors: kInvalidArgument
+  // names the part of the plan, constant or region that does not fit; kNotFound
+  // names a kernel that `kernels` lacks; kResourceExhausted when memory is
+  // short.
   static absl::StatusOr<std::unique_ptr<Executable>> Load(
       ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
       std::vector<ConstantTensor> constants,

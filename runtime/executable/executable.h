@@ -1,6 +1,6 @@
 // A compiled model, ready to run: the plan, its kernels, its constants and its
-// fallback regions. What plans for all devices have in common; cpu_executable.h
-// and runtime/cuda/cuda_executable.h load them.
+// fallback regions. This is the interface for all devices; cpu_executable.h and
+// runtime/cuda/cuda_executable.h implement it.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_EXECUTABLE_H_
 #define AITUNE_RUNTIME_EXECUTABLE_EXECUTABLE_H_
 
@@ -20,9 +20,9 @@ namespace aitune {
 class InputBinding;
 class LoadedPlan;
 
-// What one step of a plan took, for `inspect`.
+// The measured time of one step of a plan.
 struct StepProfile {
-  std::string name;
+  std::string name;         // Step.name of the plan
   double microseconds = 0;  // median over the profiled runs
 };
 
@@ -33,10 +33,10 @@ class Executable {
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
 
-  // The sizes each output has for inputs of these sizes; empty for outputs
-  // that are opaque. kInvalidArgument when the inputs do not fit the plan
-  // (count, dtype, rank, fixed size, range of a dynamic axis): the text names
-  // the input, what was expected and what was given.
+  // The sizes, in elements, of each output for inputs of these sizes; empty for
+  // outputs that are opaque. kInvalidArgument when the inputs do not fit the
+  // plan (count, dtype, rank, fixed size, range of a dynamic axis): the text
+  // names the input, what was expected and what was given.
   absl::StatusOr<std::vector<std::vector<int64_t>>> OutputSizes(
       absl::Span<const TensorView> inputs) const;
 
@@ -64,13 +64,13 @@ class Executable {
 
   const ExecutablePlan& plan() const;
 
-  // Bytes of arenas, packed constants, library scratch and buffers around
-  // graphs now held on the device; excludes the constants that a CPU's Load was
-  // given.
+  // Bytes that the executable now holds on the device: arenas, packed
+  // constants, library scratch and the staging buffers of CUDA graphs. Excludes
+  // the constants that the caller of CpuExecutable::Load owns.
   virtual int64_t MemoryInBytes() const = 0;
 
-  // The error of an earlier Run that it could not know yet: see
-  // cuda::CudaExecutable. OK where Run itself gives all.
+  // The error of an earlier Run that was found after it returned: see
+  // cuda::CudaExecutable. Always OK on a CPU, where Run returns all errors.
   virtual absl::Status TakeFailedCheck() const { return absl::OkStatus(); }
 
   // Why a model on a GPU runs without a CUDA graph; empty when it has one, and
@@ -78,7 +78,7 @@ class Executable {
   virtual std::string GraphReason() const { return ""; }
 
  protected:
-  // Both are the derived class's, which keeps them.
+  // The derived class owns both and must keep them alive.
   Executable(const LoadedPlan& plan, const InputBinding& binding)
       : loaded_plan_(plan), binding_(binding) {}
 

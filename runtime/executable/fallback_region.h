@@ -1,4 +1,4 @@
-// A part of the model that the compiler could not take, run by LibTorch.
+// A part of the model that the compiler does not support and LibTorch runs.
 //
 // The frontend makes the regions (it knows LibTorch's operators); the plan
 // numbers them; the executable calls them through this interface, so neither
@@ -17,8 +17,9 @@
 
 namespace aitune {
 
-// A value only LibTorch understands (an IValue: a list, a number that depends
-// on data, a tensor whose shape does). Opaque to the plan, shared by copies.
+// A value that only LibTorch can read, held as an IValue: a list, a number that
+// depends on data, or a tensor whose shape depends on data. Opaque to the plan,
+// shared by copies.
 using OpaqueValue = std::shared_ptr<void>;
 
 // A tensor in the plan's buffers, or an opaque value.

@@ -1,5 +1,6 @@
 // Checks a call's inputs against the plan and reads the symbols' values from
-// their sizes. Runs at every call: what can be prepared is prepared.
+// their sizes. Runs at every call, so the constructor prepares the plan's types
+// and constraints for comparison.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_INPUT_BINDING_H_
 #define AITUNE_RUNTIME_EXECUTABLE_INPUT_BINDING_H_
 
@@ -20,24 +21,25 @@ class InputBinding {
 
   int symbol_count() const { return static_cast<int>(symbols_.size()); }
 
-  // Writes symbols[i] for each symbol. kInvalidArgument when the inputs do not
-  // fit: the text names the input, what was expected and what was given; or
-  // the constraint of the plan that the sizes do not fulfil.
-  // Allocates nothing unless it fails. Thread-safe.
+  // Writes the value of each symbol s`i`, in elements, to symbols[i].
+  // kInvalidArgument when the inputs do not fit the plan: the text names the
+  // input, what was expected and what was given, or the plan's constraint that
+  // the sizes do not fulfil. Allocates nothing unless it fails. Thread-safe.
   absl::Status Bind(absl::Span<const TensorView> inputs,
                     absl::Span<int64_t> symbols) const;
 
  private:
   struct Axis {
     SizeExpression size;
-    int64_t constant;  // -1: not a constant
-    int symbol;        // -1: not a symbol alone
+    int64_t constant;  // the value of `size` in elements; -1: not a constant
+    int symbol;        // the symbol that `size` is; -1: another expression
   };
   struct Input {
     DataType dtype;
     std::vector<Axis> axes;
   };
 
+  // The error for an input whose size along `axis` does not fit.
   absl::Status Explain(int input, const TensorView& given, size_t axis,
                        absl::Span<const int64_t> symbols) const;
 

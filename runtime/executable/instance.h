@@ -1,6 +1,6 @@
-// A list of steps made ready for one combination of sizes: every size
-// evaluated, memory planned, library primitives compiled. Running it is
-// patching a few addresses and a loop over calls.
+// A list of steps made ready for one combination of sizes: every size is
+// evaluated, memory is planned, library primitives are compiled. A run then
+// writes a few addresses and calls one step after another.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_INSTANCE_H_
 #define AITUNE_RUNTIME_EXECUTABLE_INSTANCE_H_
 
@@ -23,17 +23,21 @@ namespace aitune {
 class Instance {
  public:
   // Prepares the plan's steps or, with `initialization`, those that run at
-  // load (then `symbols` is empty), for `threads` threads. `plan` must outlive
-  // the instance. Errors name the step or value.
+  // load (`symbols` is then empty). symbols[i] is the value of the symbol s`i`
+  // in elements. Library calls are prepared for `threads` threads. `plan` must
+  // outlive the instance. kInvalidArgument for sizes that do not fit,
+  // kResourceExhausted when memory is short, or the error of a library; the
+  // text names the step or value.
   static absl::StatusOr<std::unique_ptr<Instance>> Create(
       const LoadedPlan& plan, bool initialization,
       absl::Span<const int64_t> symbols, int threads);
   ~Instance();
 
-  // Runs the steps. `inputs` were checked by InputBinding; `outputs` are
-  // checked here; what kernels check of elements is an error at the end. With
-  // `step_microseconds`, one element a step, adds what each step took.
-  // Thread-safe. Allocates nothing when as many calls ran at once before.
+  // Runs the steps. InputBinding must have accepted `inputs`; `outputs` are
+  // checked here. A failed check of a kernel is returned after the last step.
+  // Adds the microseconds that each step took to step_microseconds[step],
+  // unless that is null. Thread-safe. Allocates nothing once as many calls as
+  // now have run at the same time before.
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs,
                    double* step_microseconds) const;
@@ -57,17 +61,19 @@ class Instance {
   const std::vector<LoadedStep>& steps_;
   std::vector<int64_t> symbols_;
   InstanceLayout layout_;
-  std::vector<std::unique_ptr<LibraryCall>> library_;  // by step; may be null
-  std::vector<int64_t> grids_;                         // by step; 0 for others
-  // By step: where the sequence of kernels that it begins ends, if the sequence
-  // is worth a parallel region; 0 for others.
+  // By step: the library call; null for other steps.
+  std::vector<std::unique_ptr<LibraryCall>> library_;
+  // By step: the work units of a generated kernel; 0 for other steps.
+  std::vector<int64_t> grids_;
+  // By step: the end of the sequence of kernels that begins here and runs in
+  // one parallel region; 0 for steps that begin no such sequence.
   std::vector<int> region_ends_;
   BufferSlots slots_;
   KernelChecks checks_;
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Context>> free_contexts_;
-  mutable size_t contexts_ = 0;
+  mutable size_t contexts_ = 0;  // free and in use
 };
 
 }  // namespace aitune

@@ -1,9 +1,10 @@
-// Where the values of a list of steps lie for one combination of sizes.
+// Where the values of a list of steps are in memory, for one combination of
+// sizes.
 //
-// Made in two stages, because library primitives tell how much scratch memory
-// they need only once they are prepared, and are prepared knowing which
-// operand they may overwrite: Analyze gives sizes, lifetimes and the operands
-// taken over; Place then assigns offsets in the arena.
+// The layout is made in two stages, because a library primitive needs to know
+// which operand it may overwrite before it is prepared, and its scratch memory
+// is known only afterwards: Analyze finds sizes, lifetimes and the operands
+// that are overwritten; Place then assigns offsets in the arena.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_INSTANCE_LAYOUT_H_
 #define AITUNE_RUNTIME_EXECUTABLE_INSTANCE_LAYOUT_H_
 
@@ -27,15 +28,15 @@ struct Placement {
     kOutput,  // the caller's output `index`
   };
   Kind kind = Kind::kNone;
-  int32_t index = 0;
-  int64_t offset = 0;
+  int32_t index = 0;   // index of the caller's input or output
+  int64_t offset = 0;  // bytes from the beginning of the arena
 };
 
-// An output that is copied at the end: an input, a constant, or a value that
-// is given as another output already.
+// An output that is copied after the last step, because its value is an input,
+// a constant, or another output too.
 struct OutputCopy {
-  int32_t output = 0;
-  int32_t value = 0;
+  int32_t output = 0;  // index of the caller's output
+  int32_t value = 0;   // index of the value that is copied
   int64_t bytes = 0;
 };
 
@@ -48,21 +49,25 @@ class InstanceLayout {
       const LoadedPlan& plan, const std::vector<LoadedStep>& steps,
       absl::Span<const int64_t> symbols, bool initialization);
 
-  // The input of a step that an ADD post-op reads and whose memory the output
-  // takes over, -1 if none. KeepApart gives it up; before Place.
+  // The position of the step's input that an ADD post-op reads and whose memory
+  // the output may use; -1 if there is none. KeepApart gives the output memory
+  // of its own instead; to be called before Place.
   int in_place(int step) const { return in_place_[step]; }
   void KeepApart(int step) { in_place_[step] = -1; }
 
-  // Plans the arena, with this many bytes of scratch memory for each step.
+  // Plans the arena. scratch_bytes[step] are the bytes of scratch memory that
+  // each step needs.
   void Place(absl::Span<const int64_t> scratch_bytes);
 
-  // After Place. By value; sizes are empty for values that are not used.
+  // The following may be called after Place. The memory and the sizes, in
+  // elements, of a value; the sizes are empty if no step uses it.
   const Placement& placement(int32_t value) const {
     return placements_[roots_[value]];
   }
   const std::vector<int64_t>& sizes(int32_t value) const {
     return sizes_[value];
   }
+  // The offset of a step's scratch memory in the arena, in bytes.
   int64_t scratch_offset(int step) const { return scratch_offsets_[step]; }
   int64_t arena_bytes() const { return arena_bytes_; }
   const std::vector<OutputCopy>& copies() const { return copies_; }
@@ -82,13 +87,13 @@ class InstanceLayout {
   void FindInPlace(const LoadedPlan& plan,
                    const std::vector<LoadedStep>& steps);
 
-  std::vector<int32_t> roots_;               // by value
-  std::vector<std::vector<int64_t>> sizes_;  // by value
+  std::vector<int32_t> roots_;               // by value: see StorageRoots
+  std::vector<std::vector<int64_t>> sizes_;  // by value, in elements
   std::vector<int64_t> bytes_;               // by value; -1: not used
   std::vector<Placement> placements_;        // by root
-  std::vector<int32_t> first_, last_;        // by root: steps; -1: never
-  std::vector<int> in_place_;                // by step
-  // By step: the roots of the operand taken over and of the output.
+  std::vector<int32_t> first_, last_;  // by root: its steps; -1: never used
+  std::vector<int> in_place_;          // by step
+  // By step: the roots of the overwritten operand and of the output.
   std::vector<std::pair<int32_t, int32_t>> in_place_roots_;
   std::vector<int64_t> scratch_offsets_;  // by step
   std::vector<OutputCopy> copies_;
@@ -96,9 +101,10 @@ class InstanceLayout {
   int64_t arena_bytes_ = 0;
 };
 
-// Whether `outputs` are what a call of `plan` with these sizes may fill: the
-// plan's number of tensors of its dtypes and sizes, with memory, and nothing
-// where an output is opaque. kInvalidArgument names the output.
+// Checks that a call of `plan` with these sizes can fill `outputs`: that there
+// are as many as in the plan, that tensors have memory and the plan's dtypes
+// and sizes, and that opaque ones are empty. kInvalidArgument names the output.
+// Thread-safe.
 absl::Status CheckOutputs(const LoadedPlan& plan, const InstanceLayout& layout,
                           absl::Span<const RegionValue> outputs);
 

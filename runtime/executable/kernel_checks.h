@@ -1,10 +1,10 @@
-// What kernels found while they ran, as errors: indices out of range and
-// divisions of integers by 0, for which eager raises.
+// Turns failed checks of kernels into errors: indices out of range and
+// divisions of integers by 0, for which eager raises an exception.
 //
-// A kernel that checks has memory for one KernelCheck a check (kernel_abi.h),
-// which stays clear from one call to the next unless a check fails; a call
-// that goes well costs a look at it.
-// Internal to the executables, of the CPU and of a GPU.
+// A step with checks is given memory for one KernelCheck for each of them
+// (kernel_abi.h). The memory stays zero from one call to the next unless a
+// check fails, so a call without failures only has to read it. Internal to the
+// executables, of the CPU and of a GPU.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_KERNEL_CHECKS_H_
 #define AITUNE_RUNTIME_EXECUTABLE_KERNEL_CHECKS_H_
 
@@ -21,10 +21,10 @@ namespace aitune {
 class KernelChecks {
  public:
   KernelChecks() = default;
-  // Of all `steps`, in their order. `plan` must outlive the result.
+  // The checks of all `steps`, in their order. `plan` must outlive the result.
   KernelChecks(const LoadedPlan& plan, const std::vector<LoadedStep>& steps);
 
-  // KernelChecks that a call needs memory for.
+  // The number of KernelCheck elements that a call needs memory for.
   int64_t count() const { return static_cast<int64_t>(checks_.size()); }
 
   // The first check that failed as kInvalidArgument with the operator, its

@@ -1,5 +1,5 @@
-// A plan with everything it names found and ready: kernels, regions, packed
-// constants, persistent values. What all instances of an executable share.
+// A plan with everything that it refers to: kernels, fallback regions, packed
+// constants, persistent values. All instances of an executable share one.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_LOADED_PLAN_H_
 #define AITUNE_RUNTIME_EXECUTABLE_LOADED_PLAN_H_
 
@@ -21,21 +21,23 @@
 namespace aitune {
 
 struct LoadedValue {
+  // The fields of ValueProto.
   ValueProto::Storage storage = ValueProto::ARENA;
   int32_t index = 0;
   bool persistent = false;
-  int32_t root = 0;     // see StorageRoots
-  PlanTensorType type;  // unless OPAQUE
-  // Of roots that are constants (packed where asked) or persistent.
+  int32_t root = 0;     // the value whose memory this one is: see StorageRoots
+  PlanTensorType type;  // unset for OPAQUE
+  // The address of a root that is a constant (packed if the plan says so) or
+  // persistent; null for others.
   void* fixed = nullptr;
 };
 
 struct LoadedStep {
-  const Step* proto = nullptr;
-  std::vector<int32_t> inputs, outputs;
-  KernelFunction kernel = nullptr;         // of a kernel launch
-  SizeExpression grid;                     // likewise
-  const FallbackRegion* region = nullptr;  // of a fallback call
+  const Step* proto = nullptr;             // owned by the plan
+  std::vector<int32_t> inputs, outputs;    // indices of values
+  KernelFunction kernel = nullptr;         // the code of a KernelLaunch
+  SizeExpression grid;                     // work units of a KernelLaunch
+  const FallbackRegion* region = nullptr;  // the region of a FallbackCall
 };
 
 // Memory for calls in progress. An arena serves instances of any sizes, so
@@ -43,27 +45,30 @@ struct LoadedStep {
 // concurrent callers. Thread-safe.
 class ArenaPool {
  public:
-  // An arena of at least `bytes` bytes, a used one if there is one; one that
-  // is too small is replaced. kResourceExhausted.
+  // An arena of at least `bytes` bytes, which the caller gives back with
+  // Release. Takes a free arena if there is one, and replaces it if it is too
+  // small. kResourceExhausted when memory is short.
   absl::StatusOr<AlignedBuffer> Acquire(int64_t bytes);
   void Release(AlignedBuffer arena);
-  // Of the arenas in use and those that wait.
+  // The bytes of all arenas, in use and free.
   int64_t MemoryInBytes() const { return total_bytes_; }
 
  private:
   std::mutex mutex_;
   std::vector<AlignedBuffer> free_;
-  size_t arenas_ = 0;
+  size_t arenas_ = 0;  // in use and free
   std::atomic<int64_t> total_bytes_{0};
 };
 
-// Where constants and persistent values live when it is not the host's memory.
+// Allocates the memory of constants and persistent values on a device other
+// than the host.
 class DeviceMemory {
  public:
   virtual ~DeviceMemory() = default;
-  // Memory of `bytes` > 0 bytes, filled from `host` unless that is null.
-  // `constant` numbers the constant whose unchanged bytes they are, -1 for
-  // others: an implementation may give the same memory for the same constant.
+  // Memory of `bytes` > 0 bytes, filled from `host` unless that is null. If the
+  // bytes are those of a constant, unchanged, `constant` is its index in the
+  // pool, otherwise -1: an implementation may return the same memory for the
+  // same constant.
   virtual absl::StatusOr<std::shared_ptr<void>> Allocate(int64_t bytes,
                                                          const void* host,
                                                          int32_t constant) = 0;
@@ -71,9 +76,9 @@ class DeviceMemory {
 
 class LoadedPlan {
  public:
-  // Checks and loads; does not run the initialization. With `device`, all
-  // addresses in the result are its, and the constants' own data is no longer
-  // needed afterwards. Errors as CpuExecutable::Load.
+  // Checks and loads the plan; does not run the initialization. With `device`,
+  // all addresses in the result are in its memory, and the constants' own data
+  // is not needed afterwards. Errors as CpuExecutable::Load.
   static absl::StatusOr<std::unique_ptr<LoadedPlan>> Load(
       ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
       std::vector<ConstantTensor> constants,
@@ -91,18 +96,19 @@ class LoadedPlan {
     return initialization_;
   }
   const std::vector<LoadedStep>& steps() const { return steps_; }
-  // By output: its value, and its type (unless opaque).
+  // The value and the type of each output; the type is unset for opaque ones.
   const std::vector<int32_t>& output_values() const { return output_values_; }
   const std::vector<PlanTensorType>& output_types() const {
     return output_types_;
   }
-  // The sizes of each output for these symbols; empty for opaque ones.
+  // The sizes of each output, in elements, for these values of the symbols;
+  // empty for opaque ones. Errors as EvaluateSizes.
   absl::StatusOr<std::vector<std::vector<int64_t>>> OutputSizes(
       absl::Span<const int64_t> symbols) const;
   ArenaPool& arenas() const { return arenas_; }
   WeightCache& weights() const { return weights_; }
 
-  // Packed constants, persistent values, reordered weights and arenas.
+  // Bytes of packed constants, persistent values, reordered weights and arenas.
   int64_t MemoryInBytes() const;
 
  private:

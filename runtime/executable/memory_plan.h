@@ -15,7 +15,7 @@
 
 namespace aitune {
 
-// Alignment of every buffer: a cache line, and an AVX-512 register.
+// Alignment of every buffer in bytes: a cache line, and an AVX-512 register.
 constexpr int64_t kBufferAlignment = 64;
 
 // A buffer and the steps that need it.
@@ -27,8 +27,10 @@ struct BufferRequest {
 };
 
 struct MemoryPlan {
-  std::vector<int64_t> offsets;  // one a request, multiples of the alignment
-  int64_t arena_bytes = 0;       // a multiple of the alignment
+  // For each request the bytes from the beginning of the arena, a multiple of
+  // the alignment.
+  std::vector<int64_t> offsets;
+  int64_t arena_bytes = 0;  // a multiple of the alignment
 };
 
 // Places all buffers. Buffers whose steps overlap get disjoint memory; those

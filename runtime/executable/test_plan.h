@@ -1,4 +1,5 @@
-// Plans by hand and kernels in C++, for tests and benchmarks.
+// Builds plans by hand, with kernels that are C++ functions, for tests and
+// benchmarks.
 #ifndef AITUNE_RUNTIME_EXECUTABLE_TEST_PLAN_H_
 #define AITUNE_RUNTIME_EXECUTABLE_TEST_PLAN_H_
 

@@ -5,10 +5,11 @@
 // always run the same code. If none does, the graph is compiled once more, for
 // ranges that size_history.h decides; the log channel "recompiles" says which
 // guard failed, with the values, and what would avoid it. There is a limit to
-// that: beyond it nothing is compiled, which the log says loudly, the table
-// counts, and the caller serves with LibTorch. Only versions count against the
-// limit. Inputs that can't be compiled for are remembered apart, and only the
-// latest: who sends bad sizes uses up neither versions nor memory.
+// that: beyond it nothing is compiled, a warning is logged, the table counts
+// the calls, and the caller runs them in LibTorch. Only versions count against
+// the limit. Inputs for which compilation failed are remembered separately, and
+// only the latest of them, so a caller that sends bad sizes uses up neither
+// versions nor memory.
 #ifndef AITUNE_RUNTIME_GUARDS_DISPATCH_TABLE_H_
 #define AITUNE_RUNTIME_GUARDS_DISPATCH_TABLE_H_
 
@@ -34,9 +35,10 @@
 namespace aitune {
 
 struct DispatchOptions {
-  std::string name;  // of the graph, for texts
+  std::string name;  // name of the graph in error and log texts
   DynamicOptions sizes;
-  // How many versions there may be; failures are none.
+  // The most versions of the graph. Compilations that failed do not count. The
+  // default is that of torch._dynamo.config.recompile_limit.
   int recompile_limit = 8;
   // Which guards are checked; null: all.
   GuardFilter guard_filter;
@@ -44,27 +46,29 @@ struct DispatchOptions {
 
 // What the compiler is asked for.
 struct CompileRequest {
-  std::vector<InputDescription> inputs;
-  int version = 0;     // 0 the first time
-  std::string reason;  // why the versions so far don't fit; empty for the first
+  std::vector<InputDescription> inputs;  // the inputs to compile for
+  int version = 0;     // number of the version: how many there are already
+  std::string reason;  // why no version fits yet; empty for version 0
 };
 
-// What a call may do when no version fits.
+// What Find does when no version fits.
 enum class OnMiss {
-  kCompile,
-  kFail,  // kFailedPrecondition with the reason
+  kCompile,  // compiles one
+  kFail,     // returns kFailedPrecondition with the reason
 };
 
-// How many inputs that can't be compiled for are remembered: an attempt costs
-// seconds, a call looks through all that are kept where no version fits.
+// How many inputs for which compilation failed are remembered. Forgetting one
+// costs another attempt, which takes seconds; remembering many makes each call
+// that fits no version slower, since it compares its inputs with all of them.
 inline constexpr int kRememberedFailures = 32;
 
-// DispatchTable without the type of what it holds. Thread-safe.
+// DispatchTable without the type of its executables; its functions are those of
+// DispatchTable. Thread-safe.
 class DispatchTableBase {
  public:
-  // What the compiler made, and the inputs it is right for: those of the
-  // request, or fewer (it may have had to specialise), but the call's among
-  // them.
+  // A compiled version and the inputs it is right for. The compiler may have
+  // specialised, so it may be right for fewer inputs than were requested, but
+  // the inputs of the call are always among them.
   struct Version {
     std::shared_ptr<void> executable;
     std::vector<InputDescription> inputs;
@@ -88,15 +92,15 @@ class DispatchTableBase {
     std::shared_ptr<void> executable;
   };
   struct Failure {
-    GuardSet guards;  // of exactly the inputs of the call
+    GuardSet guards;  // which only the inputs of the failed call pass
     absl::Status error;
   };
 
-  // What is known for these inputs: a version, the error of compiling one, or
-  // nothing. With the lock held.
+  // The version that fits these inputs, or the remembered error of compiling
+  // for them; nothing if there is neither. With mutex_ held.
   std::optional<absl::StatusOr<std::shared_ptr<void>>> Known(
       absl::Span<const CallInput> inputs) const;
-  // Why no version fits, and what would avoid it. With the lock held.
+  // Why no version fits, and what would avoid it. With mutex_ held.
   std::string ExplainMiss(absl::Span<const CallInput> inputs) const;
   absl::StatusOr<std::shared_ptr<void>> CompileFor(
       absl::Span<const CallInput> inputs, Compile compile);
@@ -107,7 +111,7 @@ class DispatchTableBase {
 
   // Held while compiling: one version at a time. Taken before mutex_.
   std::mutex compile_mutex_;
-  SizeHistory history_;  // with compile_mutex_
+  SizeHistory history_;  // guarded by compile_mutex_
 
   mutable std::shared_mutex mutex_;
   std::vector<std::unique_ptr<const Entry>> entries_;
@@ -115,29 +119,32 @@ class DispatchTableBase {
   std::atomic<int64_t> calls_beyond_limit_{0};
 };
 
-// Holds versions of type T. Thread-safe: calls that find a version run at the
-// same time, also while another version is compiled.
+// Holds executables of type T. Thread-safe: calls that find a version run at
+// the same time, also while another version is compiled.
 template <typename T>
 class DispatchTable {
  public:
+  // See DispatchTableBase::Version.
   struct Version {
     std::shared_ptr<T> executable;
     std::vector<InputDescription> inputs;
     std::vector<SizeConstraint> constraints = {};  // on the inputs' symbols
   };
-  // Knows the call that it is made for, so that it can look at its values.
+  // Compiles a version. It belongs to one call of Find, so it may also look at
+  // the values of that call's inputs.
   using Compile =
       absl::FunctionRef<absl::StatusOr<Version>(const CompileRequest& request)>;
 
   explicit DispatchTable(DispatchOptions options) : base_(std::move(options)) {}
 
-  // The version for a call with these inputs, made by `compile` if there is
-  // none (one thread at a time); null where there would be too many: the call
-  // is LibTorch's then. Errors: the compiler's, which is remembered for the
-  // latest kRememberedFailures inputs, so that those cost one attempt (unless
-  // it may pass: kUnavailable, kResourceExhausted, kCancelled,
-  // kDeadlineExceeded, kAborted); kFailedPrecondition with OnMiss::kFail;
-  // kInternal if the compiler's version does not fit the call.
+  // The version for a call with these inputs, made by `compile` if none fits
+  // (one thread compiles at a time). Null when none fits and recompile_limit is
+  // reached: the caller then runs the call in LibTorch. Errors: the compiler's;
+  // kFailedPrecondition with OnMiss::kFail; kInternal if the compiler's version
+  // does not fit the call. The compiler's errors are remembered for the latest
+  // kRememberedFailures inputs, which are then not compiled for again. Codes of
+  // passing troubles are not remembered: kUnavailable, kResourceExhausted,
+  // kCancelled, kDeadlineExceeded, kAborted.
   absl::StatusOr<std::shared_ptr<T>> Find(absl::Span<const CallInput> inputs,
                                           Compile compile,
                                           OnMiss on_miss = OnMiss::kCompile) {
@@ -155,16 +162,16 @@ class DispatchTable {
     return std::static_pointer_cast<T>(*std::move(found));
   }
 
-  // Adds a version that was compiled before. It is behind those there are.
+  // Adds a version that was compiled before, after the existing ones.
   void Insert(Version version) {
     base_.Insert({std::move(version.executable), std::move(version.inputs),
                   std::move(version.constraints)});
   }
 
-  // Versions compiled and kept.
+  // The number of versions.
   int version_count() const { return base_.version_count(); }
-  // Calls that got none since the table was made or reset, because of the
-  // limit.
+  // The number of calls that got no version because of recompile_limit, since
+  // the table was made or reset.
   int64_t calls_beyond_limit() const { return base_.calls_beyond_limit(); }
 
   // Forgets all versions and sizes, as when new.

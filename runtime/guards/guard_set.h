@@ -2,9 +2,9 @@
 //
 // A compiled graph is right for the inputs it was compiled for: their number,
 // ranks, dtypes, devices, layouts, the sizes it allows and the values of inputs
-// that are no tensors. Guards are about those, never about weights. They are
-// made once and laid out as one flat list, so that a check is a loop over a few
-// cache lines: well under a microsecond for ten inputs.
+// that are no tensors. Guards test those, never weights. They are made once and
+// laid out as one flat list, so that a check is a loop over a few cache lines:
+// well under a microsecond for ten inputs.
 #ifndef AITUNE_RUNTIME_GUARDS_GUARD_SET_H_
 #define AITUNE_RUNTIME_GUARDS_GUARD_SET_H_
 
@@ -23,25 +23,25 @@
 namespace aitune {
 
 enum class GuardKind : uint8_t {
-  kInputCount,
-  kInputKind,  // tensor, int, ...
-  kRank,
-  kDtype,
-  kDevice,
-  kLayout,
-  kSize,        // of one axis, in a range
-  kEqualSizes,  // of two axes
+  kInputCount,  // the number of inputs
+  kInputKind,   // an input is a tensor, an int, ...
+  kRank,        // the number of axes of a tensor
+  kDtype,       // the dtype of a tensor
+  kDevice,      // the device of a tensor
+  kLayout,      // the memory layout of a tensor
+  kSize,        // the size of one axis is in a range
+  kEqualSizes,  // two axes have the same size
   kConstant,    // the value of an input that is no tensor
   kConstraint,  // a condition on the sizes of several axes
 };
 
-// One guard as a filter sees it.
+// What a filter is told about a guard.
 struct GuardInfo {
   GuardKind kind;
-  InputSource source;
-  bool on_tensor;  // the input is a tensor
-  int input;
-  std::string_view name;  // of the input; may be empty
+  InputSource source;     // of the input
+  bool on_tensor;         // whether the input is a tensor
+  int input;              // position of the input in the call
+  std::string_view name;  // name of the input; may be empty
 };
 
 // Whether a guard is kept. A guard that is not checked can let a wrong result
@@ -56,24 +56,24 @@ GuardFilter FindGuardFilter(std::string_view name);
 // A guard that did not hold.
 struct GuardFailure {
   GuardKind kind;
-  int input = -1;  // -1 for kInputCount
-  int axis = -1;   // of kSize and kEqualSizes
-  // "the size of axis 0 of input 0 is 17, compiled for 8"
+  int input = -1;  // position of the input; -1 for kInputCount
+  int axis = -1;   // the axis of kSize and kEqualSizes; -1 for other kinds
+  // What was found: "the size of axis 0 of input 0 is 17, compiled for 8".
   std::string text;
-  // What would avoid it: "convert it to float32 before the call".
+  // What the caller can do: "convert it to float32 before the call".
   std::string advice;
 };
 
 // Immutable; thread-safe.
 class GuardSet {
  public:
-  // Guards that exactly the inputs that `inputs` describes pass. The number and
-  // the kinds of inputs, and the ranks of tensors, are always guarded, as is
-  // what is needed to read the others safely; `filter` (null: all) decides over
-  // the rest. Axes with the same symbol must have equal sizes. `constraints`
-  // are conditions on the sizes of symbols, where AxisRange::symbol is the
-  // number of a symbol; all of them are guarded. One on a symbol that no axis
-  // has never holds.
+  // Guards that pass exactly the inputs that `inputs` describes. The number and
+  // the kinds of inputs and the ranks of tensors are always checked, because
+  // the other checks read sizes by them; `filter` (null: keep all) decides
+  // about the rest. Axes with the same symbol must have equal sizes.
+  // `constraints` are conditions on symbols, which AxisRange::symbol numbers;
+  // they are always checked. A constraint on a symbol that no axis has never
+  // holds.
   explicit GuardSet(std::vector<InputDescription> inputs,
                     const GuardFilter& filter = nullptr,
                     std::vector<SizeConstraint> constraints = {});
@@ -92,15 +92,17 @@ class GuardSet {
  private:
   struct Guard {
     GuardKind kind;
-    uint8_t value;  // of kInputKind, kDtype, kLayout
+    uint8_t value;  // expected enum value of kInputKind, kDtype and kLayout
     int16_t input;
     int16_t axis;
-    int16_t other_input, other_axis;  // of kEqualSizes
-    int64_t min, max;  // of kSize; min alone of kRank, and the position among
-                       // constraints_ of kConstraint
+    int16_t other_input, other_axis;  // the second axis of kEqualSizes
+    // The range of kSize. In `min` alone: the rank of kRank, the index into
+    // constraints_ of kConstraint.
+    int64_t min, max;
   };
 
-  // Of guards_, -1 if all hold.
+  // The index in guards_ of the first guard that fails; size() when the number
+  // of inputs differs; -1 if all hold.
   int FirstFailure(absl::Span<const CallInput> inputs) const;
   bool Holds(const Guard& guard, absl::Span<const CallInput> inputs) const;
   std::string InputText(int input) const;

@@ -30,22 +30,22 @@ std::string_view Name(MemoryLayout layout);
 MemoryLayout LayoutOf(absl::Span<const int64_t> sizes,
                       absl::Span<const int64_t> strides);
 
-// What an input is.
+// The type of an input: a tensor, or one of Python's plain values.
 enum class InputKind : uint8_t { kTensor, kNone, kInt, kFloat, kBool, kString };
 
 // One input of a call, by reference: made and compared at every call, so it
 // owns nothing and allocates nothing.
 struct CallInput {
   InputKind kind = InputKind::kTensor;
-  // Of a tensor:
+  // The properties of a tensor:
   DataType dtype = DataType::kFloat32;
   MemoryLayout layout = MemoryLayout::kContiguous;
-  std::string_view device = "cpu";  // "cuda:0"
-  absl::Span<const int64_t> sizes;
-  // Of the others; a bool is 0 or 1 in `integer`:
-  int64_t integer = 0;
-  double number = 0;
-  std::string_view text;
+  std::string_view device = "cpu";  // or "cuda:0"
+  absl::Span<const int64_t> sizes;  // in elements
+  // The value of any other input:
+  int64_t integer = 0;    // of kInt; of kBool: 0 or 1
+  double number = 0;      // of kFloat
+  std::string_view text;  // of kString
 
   static CallInput Tensor(const TensorView& view);
   static CallInput Int(int64_t value);
@@ -58,11 +58,12 @@ struct CallInput {
 // "float32[8, 128]", "5", "True", "'text'", "None".
 std::string ToString(const CallInput& input);
 
-// The sizes that one axis may have.
+// The sizes that one axis may have, in elements, both ends included.
 struct AxisRange {
   int64_t min = 0;
   int64_t max = 0;
-  // Axes with the same symbol have the same size in every call; -1: none.
+  // Axes with the same symbol have the same size in every call. -1: the axis
+  // has no symbol.
   int symbol = -1;
 
   bool dynamic() const { return min != max; }
@@ -70,29 +71,29 @@ struct AxisRange {
   static constexpr int64_t kUnbounded = std::numeric_limits<int64_t>::max();
 };
 
-// Where an input comes from; what guard filters ask for.
+// Where an input comes from. Guard filters decide by it.
 enum class InputSource : uint8_t {
-  kArgument,       // of the call
+  kArgument,       // an argument of the call
   kModule,         // an attribute of one of the model's own modules
-  kInbuiltModule,  // likewise, of a module class of PyTorch
-  kGlobal,         // neither
+  kInbuiltModule,  // an attribute of a module whose class is PyTorch's
+  kGlobal,         // anything else
 };
 
 // One input as an executable was compiled for it.
 struct InputDescription {
   InputKind kind = InputKind::kTensor;
   InputSource source = InputSource::kArgument;
-  std::string name;  // for texts; may be empty
+  std::string name;  // used in error and log texts; may be empty
   DataType dtype = DataType::kFloat32;
   MemoryLayout layout = MemoryLayout::kContiguous;
   std::string device = "cpu";
-  std::vector<AxisRange> axes;
-  // The value that a constant has.
+  std::vector<AxisRange> axes;  // of a tensor
+  // The value of an input that is no tensor, as in CallInput.
   int64_t integer = 0;
   double number = 0;
   std::string text;
 
-  // Exactly `input`: every size fixed.
+  // The description that fits `input` alone: every size is fixed.
   static InputDescription Of(const CallInput& input);
 };
 

@@ -1,12 +1,13 @@
-// Which axes change: the sizes that inputs came with so far, and from them the
-// ranges to compile for next.
+// Remembers the sizes of earlier calls' inputs and decides from them which axes
+// the next compiled version takes as dynamic.
 //
-// The rule is torch.compile's: with `dynamic` unset, the first sizes are
-// compiled as they are; an axis that comes with a second size is dynamic from
-// then on, in that and all later versions. Sizes 0 and 1 are always compiled
-// for themselves (they broadcast, and a dynamic kernel would have to ask). Axes
-// that had equal sizes in every call share a symbol: batch axes of several
-// inputs usually do.
+// The rule is torch.compile's. With `dynamic` unset, the first version is
+// compiled for exactly the first call's sizes; an axis that comes with a second
+// size is dynamic in that and all later versions. Sizes below `min_size`, 0 and
+// 1 by default, always get a version of their own: an axis of size 1
+// broadcasts, for which a dynamic kernel would need a test. Axes that had equal
+// sizes in every call share a symbol, as the batch axes of several inputs
+// usually do.
 #ifndef AITUNE_RUNTIME_GUARDS_SIZE_HISTORY_H_
 #define AITUNE_RUNTIME_GUARDS_SIZE_HISTORY_H_
 
@@ -23,14 +24,16 @@
 namespace aitune {
 
 struct DynamicOptions {
-  // Unset: an axis becomes dynamic at its second size. False: never. True: all
-  // axes from the first.
+  // Unset: an axis becomes dynamic at its second size. False: axes never become
+  // dynamic. True: all axes are dynamic from the first version on.
   std::optional<bool> dynamic;
-  // The range of a dynamic axis. Sizes outside are compiled for themselves.
+  // The range of a dynamic axis, in elements, both ends included. A size
+  // outside of it gets a version of its own.
   int64_t min_size = 2;
   int64_t max_size = AxisRange::kUnbounded;
-  // What samples said: batch and dynamic axes of it are dynamic from the first,
-  // unless `dynamic` is false. Its inputs are the tensors of a call, in order.
+  // The axes found in samples: the batch and dynamic axes of `spec` are dynamic
+  // from the first version on, unless `dynamic` is false. Its inputs are the
+  // tensors of a call, in order.
   std::optional<GraphSpec> spec;
 };
 
@@ -39,9 +42,10 @@ class SizeHistory {
  public:
   explicit SizeHistory(DynamicOptions options) : options_(std::move(options)) {}
 
-  // Notes the sizes of a call that is to be compiled, and gives the inputs to
-  // compile for: the call's own, with dynamic axes as ranges. The axes that
-  // became dynamic by this call are told in `notes`, if it is not null.
+  // Remembers the sizes of a call for which a version will be compiled, and
+  // returns the inputs to compile for: those of the call, with dynamic axes as
+  // ranges. Appends to `notes`, unless it is null, one line for each dynamic
+  // axis with the sizes that it had.
   std::vector<InputDescription> Next(absl::Span<const CallInput> inputs,
                                      std::vector<std::string>* notes);
 

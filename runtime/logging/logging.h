@@ -17,19 +17,19 @@ namespace aitune {
 
 enum class LogChannel {
   kDynamic,      // which axes are dynamic, and why
-  kPerfHints,    // what would make it faster
-  kGraphBreaks,  // what is left to LibTorch, and why
-  kRecompiles,   // which guard failed, and what would avoid it
+  kPerfHints,    // what would make the model faster
+  kGraphBreaks,  // which operators LibTorch runs, and why
+  kRecompiles,   // which guard failed, and how to avoid that
   kOutputCode,   // the generated code
-  kWarning,      // always on
-  kError,        // always on
+  kWarning,      // warnings; always on
+  kError,        // errors; always on
 };
 
 // "dynamic", "perf_hints", ...; "warning" and "error" for the last two.
 std::string_view Name(LogChannel channel);
 
-// Whether a record of the channel goes anywhere: it is always on, was named in
-// AITUNE_LOGS, or was enabled. Ask before making an expensive text.
+// Whether records of the channel reach the sink: the channel is always on, was
+// named in AITUNE_LOGS, or was enabled. Ask before making an expensive text.
 // Thread-safe.
 bool IsEnabled(LogChannel channel);
 
@@ -48,8 +48,9 @@ using LogSink = std::function<void(LogChannel channel, std::string_view text)>;
 // Thread-safe.
 LogSink SetLogSink(LogSink sink);
 
-// The channels that `names`, separated by commas, asks for. Names that there
-// are not are added to `unknown`. Spaces around a name do not count.
+// The channels whose names are in `names`, separated by commas. Spaces around a
+// name do not count. Other names are appended to `unknown`, which must not be
+// null. Thread-safe.
 std::vector<LogChannel> ParseLogChannels(std::string_view names,
                                          std::vector<std::string>* unknown);
 

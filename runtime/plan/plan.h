@@ -7,6 +7,8 @@
 // a cycle or an unbounded recursion. Sizes are only known when the model is
 // called, so errors in their values (overflow, a negative size) are found
 // then, by EvaluateSize.
+//
+// All functions are thread-safe: they read their arguments and nothing else.
 #ifndef AITUNE_RUNTIME_PLAN_PLAN_H_
 #define AITUNE_RUNTIME_PLAN_PLAN_H_
 
@@ -24,10 +26,10 @@
 
 namespace aitune {
 
-// A tensor type of a plan with its expressions built.
+// TensorTypeProto with its size expressions built.
 struct PlanTensorType {
   DataType dtype = DataType::kFloat32;
-  std::vector<SizeExpression> sizes;
+  std::vector<SizeExpression> sizes;  // elements of each axis
 };
 
 // The stored form of `expression`.
@@ -76,7 +78,8 @@ std::vector<int32_t> StorageRoots(const ExecutablePlan& plan);
 // the plan is valid.
 std::vector<int32_t> OutputValues(const ExecutablePlan& plan);
 
-// The post-ops of a library step, none for other steps.
+// The post-ops of a library step; empty for other steps. They are owned by
+// `step`.
 absl::Span<const PostOp* const> PostOps(const Step& step);
 
 // Checks everything about a plan that does not depend on the inputs' sizes:

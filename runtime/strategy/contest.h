@@ -1,5 +1,6 @@
-// What strategies have in common: building, checking and timing backends, and
-// keeping the record.
+// One comparison of backends: builds, checks and times them, and records for
+// each why it was chosen or not. Strategies differ in what they do in which
+// order; each runs one Contest.
 #ifndef AITUNE_RUNTIME_STRATEGY_CONTEST_H_
 #define AITUNE_RUNTIME_STRATEGY_CONTEST_H_
 
@@ -15,41 +16,47 @@
 
 namespace aitune {
 
-// Not thread-safe.
+// Owns the backends until Choose. Not thread-safe.
 class Contest {
  public:
-  // Takes `request`, whose backends are entrants 1, 2, ...; 0 is eager.
+  // Takes `request`. Its eager backend becomes entrant 0, its other backends
+  // become entrants 1, 2, ... in their order.
   explicit Contest(TuneRequest request);
 
+  // The number of entrants, eager included.
   int size() const { return static_cast<int>(entrants_.size()); }
 
-  // Builds an entrant. An error is recorded as its reason.
+  // Builds an entrant. If that fails the entrant is dropped, with the error as
+  // the reason, and the error is returned.
   absl::Status Build(int entrant);
-  // Compares the outputs for every sample with the model's. Likewise.
+  // Compares the entrant's outputs for every sample with the model's. If they
+  // differ or the entrant fails it is dropped, and the error is returned.
   absl::Status Check(int entrant);
-  // Builds the eager backend. kInvalidArgument if there is none.
+  // Builds the eager backend. kInvalidArgument if the request has none.
   absl::Status BuildEager();
 
-  // Times `entrants` against each other for each of `batches` and adds to their
-  // records. One that fails is out: it is recorded and has no timings. Only an
-  // error of making a sample, or of eager, is returned.
+  // Times those of `entrants` that are in the race against each other, at each
+  // of `batches`, and appends to their timings. An entrant that fails is
+  // dropped and gets no timing for that batch. Returns an error only when a
+  // sample cannot be made, the model's state cannot be saved or restored, or
+  // eager fails.
   absl::Status Time(const std::vector<int>& entrants,
                     const std::vector<int64_t>& batches);
 
-  // The batch sizes to sweep.
+  // The batch sizes to time: see TuneRequest::batches.
   std::vector<int64_t> Batches() const;
 
-  // Whether it was built, is correct and did not fail.
+  // Whether the entrant was built and has not been dropped.
   bool InRace(int entrant) const { return entrants_[entrant].in_race; }
   const std::vector<TimedBatch>& timings(int entrant) const {
     return entrants_[entrant].report.timings;
   }
 
-  // Records why an entrant is not chosen, and deactivates it.
+  // Takes an entrant out of the race, records the reason, and deactivates it.
   void Drop(int entrant, std::string reason);
 
-  // Ends the contest: drops all others that are still in, because
-  // `others_reason`.
+  // Ends the contest with `entrant` as the winner, which the result owns. Drops
+  // all others that are still in the race, with the reason `others_reason`.
   TuneResult Choose(int entrant, const std::string& others_reason);
 
  private:
@@ -61,15 +68,15 @@ class Contest {
   };
 
   absl::StatusOr<Sample> MakeBatch(int64_t batch) const;
-  // SourceModel::SaveState; null without a model.
+  // The result of SourceModel::SaveState; null without a model.
   absl::StatusOr<std::function<absl::Status()>> SaveState() const;
-  // Runs `body` and puts back the model's state.
+  // Runs `body`, then restores the model's state.
   absl::Status OnSavedState(const std::function<absl::Status()>& body) const;
   absl::Status CheckSample(const Backend& backend, size_t sample);
 
   TuneRequest request_;
   std::vector<Entrant> entrants_;
-  // The model's outputs for each sample, where no other check was given.
+  // The model's outputs for each sample; used when the request has no `check`.
   std::vector<std::vector<OwnedValue>> expected_;
 };
 

@@ -1,10 +1,11 @@
-// Timing of several things against each other.
+// Times several functions against each other.
 //
-// A machine drifts: clocks, caches and neighbours change from second to second.
-// So the things are run in turn, round after round, and a change of the machine
-// falls on all of them alike. The median is reported with bounds at 95 %
-// confidence that assume nothing about the distribution, and the slowest
-// hundredth, because services are measured by it.
+// A machine's speed changes from second to second, with its clock rate, its
+// caches and other processes. So the functions are called in turn, round after
+// round, and a change affects all of them alike. The median is reported with
+// bounds at 95 % confidence that assume nothing about the distribution (David
+// and Nagaraja, Order Statistics, 7.1), and the 99th percentile, because
+// services are judged by it.
 #ifndef AITUNE_RUNTIME_STRATEGY_INTERLEAVED_TIMING_H_
 #define AITUNE_RUNTIME_STRATEGY_INTERLEAVED_TIMING_H_
 
@@ -18,38 +19,41 @@
 
 namespace aitune {
 
-// Milliseconds of the calls of one thing.
+// How long the calls of one function took. Durations are in milliseconds.
 struct TimingSummary {
-  int rounds = 0;
+  int rounds = 0;  // number of calls that were measured
   double median = 0;
-  double median_low = 0;  // bounds of the median at 95 % confidence
-  double median_high = 0;
-  double p99 = 0;  // the slowest call if there were fewer than 100
+  double median_low = 0;   // lower bound of the median at 95 % confidence
+  double median_high = 0;  // upper bound of the median at 95 % confidence
+  double p99 = 0;          // 99th percentile; below 100 calls the slowest one
   double mean = 0;
   double minimum = 0;
 };
 
-// Of durations in milliseconds; all zero for none.
+// The summary of these durations, in milliseconds. All fields are zero if there
+// are none. Thread-safe.
 TimingSummary Summarize(std::vector<double> milliseconds);
 
 struct TimingOptions {
-  int warmup_rounds = 3;  // not measured
-  int min_rounds = 10;
-  int max_rounds = 1000;
-  // Rounds go on until all calls together took so long. Slow models stop early:
-  // after four times as long even before min_rounds, but not before 3.
+  int warmup_rounds = 3;  // rounds before the first one that is measured
+  int min_rounds = 10;    // fewest measured rounds
+  int max_rounds = 1000;  // most measured rounds
+  // The measured time, in milliseconds, summed over all functions, after which
+  // no more rounds are run. Functions that are too slow for min_rounds in that
+  // time stop after four times as long, but not before 3 rounds.
   double milliseconds = 2000;
-  // The milliseconds of one call, such as those on a GPU; null: of the
-  // system's steady clock around it.
+  // Runs the function that it is given and returns its duration in
+  // milliseconds, by a GPU's clock for example. Null: the system's steady
+  // clock.
   std::function<absl::StatusOr<double>(const std::function<absl::Status()>&)>
       clock;
-  // Called before each call and not timed, such as to put back what the last
-  // call changed; its error is the call's. Null: nothing.
+  // Called before each call and not timed, for example to restore the state
+  // that the last call changed. Its error counts as the call's. May be null.
   std::function<absl::Status()> before_call;
 };
 
-// The summary of each run, in order, or the error of its first call that
-// failed; the others go on without it.
+// Calls all of `runs` in each round. Returns for each, in order, its summary,
+// or the error of its first call that failed; the others go on without it.
 std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
     absl::Span<const std::function<absl::Status()>> runs,
     const TimingOptions& options);

@@ -1,6 +1,6 @@
-// The machine that object code is for, as text: part of every cache key and
-// checkpoint, without LLVM, so that a process that only runs compiled models
-// can say whether they are for this machine.
+// Describes as text the machine that object code is for. The text is part of
+// every cache key and checkpoint. It is made without LLVM, so that a process
+// that only runs compiled models can tell whether they are for this machine.
 #ifndef AITUNE_RUNTIME_TARGET_HOST_TARGET_H_
 #define AITUNE_RUNTIME_TARGET_HOST_TARGET_H_
 
@@ -15,12 +15,14 @@ namespace aitune {
 // Thread-safe.
 const std::string& HostTarget();
 
-// The text of HostTarget for what Linux prints in /proc/cpuinfo. Extensions
-// that code generation does not know (virtualisation, power, ...) are left out.
+// The text of HostTarget for an architecture ("x86_64") and the contents of
+// Linux's /proc/cpuinfo. Extensions that code generation does not use
+// (virtualisation, power, ...) are left out. Thread-safe.
 std::string TargetOf(std::string_view architecture, std::string_view cpuinfo);
 
-// What differs between two targets, for people: "the CPU is AuthenticAMD 25.17,
-// not GenuineIntel 6.143; missing avx512_fp16". Empty for equal ones.
+// How the target `given` differs from `wanted`, for people: "the CPU is
+// AuthenticAMD 25.17, not GenuineIntel 6.143; missing avx512_fp16". Empty when
+// they are equal. Thread-safe.
 std::string TargetDifference(std::string_view wanted, std::string_view given);
 
 }  // namespace aitune

@@ -2,9 +2,10 @@
 // "s0 mod 8 == 0".
 //
 // A program that asks for a size (`if x.size(0) > 20`, `x[:64]`) is traced
-// along one of its ways. The trace is right for the sizes that take the same
-// way: what the ways have in common with torch.compile's guards on symbols. The
-// conditions are kept with the compiled code and tested at every call.
+// along one branch. The trace is right only for the sizes that take the same
+// branch, as the graphs of torch.compile are with its guards on symbols. The
+// conditions that describe these sizes are kept with the compiled code and
+// tested at every call.
 #ifndef AITUNE_RUNTIME_TENSOR_SIZE_CONSTRAINT_H_
 #define AITUNE_RUNTIME_TENSOR_SIZE_CONSTRAINT_H_
 
@@ -21,11 +22,11 @@ struct SizeConstraint {
   // What the value of the expression must be.
   enum class Relation { kZero, kNonZero, kNonNegative };
 
-  SizeExpression expression;
+  SizeExpression expression;  // the value that is tested, in elements
   Relation relation = Relation::kNonNegative;
 
-  // Whether it holds for symbols[i] as the size s`i`. Precondition: `symbols`
-  // covers every symbol of the expression. Thread-safe.
+  // Whether the condition holds when s`i` is symbols[i]. Precondition:
+  // `symbols` covers every symbol of the expression. Thread-safe.
   bool Holds(absl::Span<const int64_t> symbols) const;
 
   // For example "s0 + -21 >= 0".

@@ -17,14 +17,13 @@ namespace aitune {
 struct TensorView {
   void* data = nullptr;
   DataType dtype = DataType::kFloat32;
-  std::vector<int64_t> sizes;
+  std::vector<int64_t> sizes;  // elements of each axis, the outermost first
 };
 
-// A weight or a folded constant: a view and what keeps its memory alive
-// (LibTorch's storage, usually). Immutable after import; shared by copies.
+// A weight or a folded constant. Immutable after import; shared by copies.
 struct ConstantTensor {
   TensorView view;
-  std::shared_ptr<const void> owner;
+  std::shared_ptr<const void> owner;  // keeps view.data alive
   std::string name;  // the model's name for it, such as "layer1.0.conv1.weight"
 };
 

@@ -1,4 +1,4 @@
-// One version of a model: what the guards ask for, made by the compiler.
+// Builds one version of a model, for the inputs that a dispatch table asks for.
 #ifndef AITUNE_FRONTEND_BACKENDS_COMPILED_BUILD_VERSION_H_
 #define AITUNE_FRONTEND_BACKENDS_COMPILED_BUILD_VERSION_H_
 
@@ -15,35 +15,37 @@
 
 namespace aitune::frontend {
 
-// What a backend compiles by: `settings`, and what its configuration asks for
-// beside them. On `gpu`; -1: the CPU.
+// The compiler's options for a backend: those of `settings` and of the
+// backend's configuration, for GPU `gpu`; -1: the CPU.
 CompileOptions OptionsOfVersion(const CompileSettings& settings,
                                 const InductorOptions& configured, int gpu);
 
-// A call that there is no version for.
+// A call that no version fits.
 struct VersionRequest {
   const Model& model;
-  std::string name;  // for texts
-  // What the command line asked to trace for (CompileSettings::inputs); null:
-  // nothing, or not for this version.
+  std::string name;  // the model's name in messages
+  // The inputs to trace for (CompileSettings::inputs); null if there are none,
+  // or not for this version.
   const ModelInputs* asked = nullptr;
   // Whether the model has no version yet.
   bool is_first = true;
-  // What a version for the call shall hold, and the call, on the CPU.
+  // The inputs that the new version should cover.
   absl::Span<const InputDescription> wanted;
-  const ValueList& arguments;
+  const ValueList& arguments;  // those of the call, on the CPU
 };
 
-// A version that is right for the call. Where `asked` describes it that is the
-// one that CompiledModel::Build makes of `asked`, or, if its sizes are not
-// held by that, the one for its sizes; else one for `wanted`, with fewer
-// dynamic axes where the model takes no more. `build` is without anchor.
-// Errors: those of CompiledModel::Build.
+// Builds a version that is right for the call. If `asked` describes the call,
+// this is the version that CompiledModel::Build makes for `asked` or, if that
+// does not cover the call's sizes, the one with these sizes as anchor.
+// Otherwise it is a version for `wanted`, with fewer dynamic axes if the model
+// does not work with all of them. `build` must have no anchor. Errors: those of
+// CompiledModel::Build.
 absl::StatusOr<std::unique_ptr<CompiledModel>> BuildVersion(
     const VersionRequest& request, const BuildOptions& build);
 
-// Options as a checkpoint keeps them, for versions that are compiled later:
-// without the tuning database and what else is of this process or machine.
+// Options as a checkpoint stores them, for versions that are compiled later:
+// without the tuning database and other options that belong to this process or
+// machine.
 CompileOptionsProto ToProto(const CompileOptions& options);
 CompileOptions FromProto(const CompileOptionsProto& proto);
 

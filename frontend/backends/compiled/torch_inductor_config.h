@@ -2,8 +2,8 @@
 // it knows.
 //
 // Names and defaults are those of torch.compile with backend="inductor", so
-// that a configuration written for it means the same here. An option that would
-// change nothing is not in the list: asking for it is an error, not a wish.
+// that a configuration written for it means the same here. Options of Inductor
+// that would change nothing here are unknown, and setting them is an error.
 #ifndef AITUNE_FRONTEND_BACKENDS_COMPILED_TORCH_INDUCTOR_CONFIG_H_
 #define AITUNE_FRONTEND_BACKENDS_COMPILED_TORCH_INDUCTOR_CONFIG_H_
 
@@ -22,16 +22,17 @@ namespace aitune::frontend {
 
 class TorchInductorBackendConfig : public BackendConfig {
  public:
-  // False: what can't be compiled is left to LibTorch. True: that is an error,
-  // and the whole model must be one graph.
+  // False: LibTorch runs the operators that can't be compiled. True: the whole
+  // model must be one compiled graph; otherwise it is an error.
   bool fullgraph = false;
 
-  // True: compile for dynamic sizes from the first. False: never, every
-  // combination of sizes is compiled for itself. Nothing: static first, and
-  // dynamic in an axis once it comes with a second size.
+  // True: the first version is compiled for dynamic sizes. False: every
+  // combination of sizes gets a version of its own. Not set: the first version
+  // is static, and an axis becomes dynamic at its second size.
   std::optional<bool> dynamic;
 
-  // A name of ListModeOptions(): a set of options. Not together with `options`.
+  // A name of ListModeOptions(), which stands for a set of options. Not
+  // together with `options`.
   std::optional<std::string> mode;
 
   // Names and values of ListOptions(). Not together with `mode`.
@@ -41,26 +42,27 @@ class TorchInductorBackendConfig : public BackendConfig {
   // Outputs keep the dtype they have without it.
   bool autocast_enabled = false;
 
-  // float16 or bfloat16; nothing: what PyTorch takes on the device (bfloat16
-  // on a CPU, float16 on a GPU).
+  // float16 or bfloat16. Not set: PyTorch's default for the device (bfloat16 on
+  // a CPU, float16 on a GPU).
   std::optional<DataType> autocast_dtype;
 
   ConfigDict ToDict() const override;
   ConfigDict DefaultDict() const override;
 
-  // Errors: mode and options together, a mode or option that there is not, an
-  // option's value of the wrong type or out of its range, an autocast dtype
-  // that is neither float16 nor bfloat16.
+  // kInvalidArgument for mode and options together, an unknown mode or option,
+  // an option's value of the wrong type or out of its range, and an autocast
+  // dtype that is neither float16 nor bfloat16.
   absl::Status Validate() const override;
 
-  // The inverse of ToDict; fields may be missing. Errors as Validate, and a
-  // field that there is not or of the wrong type.
+  // The configuration with these fields; missing ones keep their defaults.
+  // Errors as Validate; kInvalidArgument for an unknown field and for a value
+  // of the wrong type.
   static absl::StatusOr<TorchInductorBackendConfig> FromDict(
       const ConfigDict& dict);
 };
 
-// The options of a mode or of `options`, with their defaults, and what backends
-// of other configurations that compile ask for beside them.
+// The options of a mode or of `options`, with their defaults (ListOptions has
+// their meaning), and those that other compiling backends set beside them.
 struct InductorOptions {
   bool max_autotune = false;
   bool cudagraphs = false;
@@ -93,7 +95,7 @@ std::vector<OptionDescription> ListOptions();
 // One value of TorchInductorBackendConfig::mode.
 struct ModeDescription {
   std::string name;
-  ConfigDict options;  // what it sets
+  ConfigDict options;  // the options that the mode sets
   std::string help;    // one sentence
 };
 

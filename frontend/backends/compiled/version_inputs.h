@@ -1,5 +1,5 @@
-// Between what guards say of a call's inputs and what the compiler is asked
-// for.
+// Converts between the descriptions of inputs that guards compare and the
+// inputs and plans of the compiler.
 #ifndef AITUNE_FRONTEND_BACKENDS_COMPILED_VERSION_INPUTS_H_
 #define AITUNE_FRONTEND_BACKENDS_COMPILED_VERSION_INPUTS_H_
 
@@ -16,16 +16,17 @@
 
 namespace aitune::frontend {
 
-// What to build for calls that fit `wanted`, of which `arguments` are one. A
-// dynamic axis without an end gets one: `reach` times the size in this call,
-// rounded up to a power of two; reach 1 is exactly the size in this call, as
-// the largest. Where the arguments can't be described (dicts), or `wanted` has
-// no dynamic axis, exactly their sizes.
+// The inputs to build a version for that fits calls of `wanted`; `arguments`
+// are those of one such call. A dynamic axis without an upper bound gets one:
+// `reach` times the size in this call, rounded up to a power of two; with reach
+// 1, exactly the size in this call. If the arguments can't be described as
+// specs (dicts), or `wanted` has no dynamic axis, the version is for exactly
+// their sizes.
 ModelInputs InputsToBuild(absl::Span<const InputDescription> wanted,
                           const ValueList& arguments, int reach);
 
-// What a version may be called with: `wanted`, with the axes of tensors as
-// `plan` has them.
+// The inputs that a version with this plan accepts: `wanted`, with the axes of
+// tensors as in `plan`.
 std::vector<InputDescription> InputsOfVersion(
     std::vector<InputDescription> wanted, const ExecutablePlan& plan);
 
@@ -38,8 +39,8 @@ void ForEachDynamicAxis(
     std::vector<InputDescription>& inputs, const ValueList& arguments,
     const std::function<void(AxisRange& range, int64_t size)>& visit);
 
-// Stored forms. FromProto: kInvalidArgument for kinds, dtypes and layouts that
-// there are not.
+// The stored form of an input, and the input that `proto` stores:
+// kInvalidArgument for unknown kinds, dtypes and layouts.
 InputDescriptionProto ToProto(const InputDescription& input);
 absl::StatusOr<InputDescription> FromProto(const InputDescriptionProto& proto);
 

@@ -1,5 +1,5 @@
-// The configuration of the backend that runs the model as LibTorch does,
-// operator by operator: the baseline of every comparison.
+// The configuration of the backend that runs the model in LibTorch's eager
+// mode, operator by operator. It is the baseline of every comparison.
 #ifndef AITUNE_FRONTEND_BACKENDS_EAGER_TORCH_EAGER_CONFIG_H_
 #define AITUNE_FRONTEND_BACKENDS_EAGER_TORCH_EAGER_CONFIG_H_
 
@@ -20,11 +20,13 @@ class TorchEagerBackendConfig : public BackendConfig {
 
   ConfigDict ToDict() const override;
   ConfigDict DefaultDict() const override;
-  // Errors: an autocast dtype that is neither float16 nor bfloat16.
+  // kInvalidArgument for an autocast dtype that is neither float16 nor
+  // bfloat16.
   absl::Status Validate() const override;
 
-  // The inverse of ToDict; fields may be missing. Errors as Validate, and a
-  // field that there is not or of the wrong type.
+  // The configuration with these fields; missing ones keep their defaults.
+  // Errors as Validate; kInvalidArgument for an unknown field and for a value
+  // of the wrong type.
   static absl::StatusOr<TorchEagerBackendConfig> FromDict(
       const ConfigDict& dict);
 };

@@ -1,5 +1,5 @@
-// The configuration of the quantising backend: one of torchao's, with the key
-// that AITune in Python gives it, and what is ours.
+// The configuration of the quantising backend: a configuration of torchao, with
+// the key that AITune in Python gives it, and fields of this project.
 #ifndef AITUNE_FRONTEND_BACKENDS_TORCHAO_TORCHAO_CONFIG_H_
 #define AITUNE_FRONTEND_BACKENDS_TORCHAO_TORCHAO_CONFIG_H_
 
@@ -20,47 +20,48 @@ class TorchAOBackendConfig : public BackendConfig {
   // The quantisation of a backend that is given no configuration.
   static constexpr char kDefaultQuantization[] = "fp8wo";
 
-  // int8wo, int8dq, fp8wo or fp8dq: torchao's configuration of that scheme with
-  // its defaults. Ours: auto, the best of them for each layer. Exactly one of
-  // this and `quantization_config` must be given. It counts as the object it
-  // stands for: both have the same dict, key and description.
+  // The name of a scheme: int8wo, int8dq, fp8wo or fp8dq is torchao's
+  // configuration of that scheme with its defaults; auto, which torchao does
+  // not have, is the best scheme for each layer. Exactly one of this and
+  // `quantization_config` must be given. A name and the configuration that it
+  // stands for have the same dict, key and description.
   std::optional<std::string> quantization;
   std::optional<torchao::QuantizationConfig> quantization_config;
 
-  // Ours, as in quant::QuantizationOptions. Part of the key and the description
-  // where they differ from their default.
+  // Fields that torchao does not have; see quant::QuantizationOptions. They are
+  // part of the key and the description if they differ from their defaults.
   quant::Verdict verdict = quant::Verdict::kOn;
   quant::AccuracyBound bound;
   bool extended_layers = false;
   std::vector<std::string> skip_modules;
 
   // {"quantization_config": a dict of its fields, with its class as "type"}, or
-  // {"quantization": "auto"}; then our own fields.
+  // {"quantization": "auto"}; then the project's own fields.
   ConfigDict ToDict() const override;
   ConfigDict DefaultDict() const override;
-  // The same without the class, as in Python, and without those of our own
-  // fields that have their default.
+  // As ToDict, without the class, as in Python, and without own fields that
+  // have their defaults.
   ConfigDict KeyDict() const override;
   // "quantization_config=Float8WeightOnlyConfig(granularity=PerTensor())", then
-  // our own fields: what differs from the defaults.
+  // the own fields; fields that have their defaults are left out.
   std::string Describe() const override;
 
-  // Errors: both or none of quantization and quantization_config, a name that
-  // there is not, a field of torchao's whose value is not taken, and as
-  // quant::Validate.
+  // kInvalidArgument for both or none of quantization and quantization_config,
+  // an unknown name, and a field of torchao with a value that is not supported;
+  // errors as quant::Validate.
   absl::Status Validate() const override;
 
-  // What to do. Errors as Validate.
+  // The options of the quantisation. Errors as Validate.
   absl::StatusOr<quant::QuantizationOptions> Options() const;
 
-  // The inverse of Options. kInvalidArgument for options that a name of a
-  // scheme and our own fields can't say, such as the granularity.
+  // The configuration with these options. kInvalidArgument for options that the
+  // name of a scheme and the own fields can't express, such as the granularity.
   static absl::StatusOr<TorchAOBackendConfig> FromOptions(
       const quant::QuantizationOptions& options);
 
-  // The inverse of ToDict; "quantization" may be any name, and fields may be
-  // missing. Errors as Validate, and a field that there is not or of the wrong
-  // type.
+  // The configuration with these fields; missing ones keep their defaults, and
+  // "quantization" may be any name. Errors as Validate; kInvalidArgument for an
+  // unknown field and for a value of the wrong type.
   static absl::StatusOr<TorchAOBackendConfig> FromDict(const ConfigDict& dict);
 };
 

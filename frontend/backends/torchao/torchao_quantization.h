@@ -1,6 +1,6 @@
-// torchao 0.18's configurations of the schemes: its classes, with its names,
-// fields, defaults and order, so that one written for it means the same here.
-// What torchao offers and we don't is an error, not a wish.
+// The configuration classes of torchao 0.18, with its names, fields, defaults
+// and order of fields, so that a configuration written for torchao means the
+// same here. Values that torchao supports and this project does not are errors.
 #ifndef AITUNE_FRONTEND_BACKENDS_TORCHAO_TORCHAO_QUANTIZATION_H_
 #define AITUNE_FRONTEND_BACKENDS_TORCHAO_TORCHAO_QUANTIZATION_H_
 
@@ -19,27 +19,26 @@
 namespace aitune::frontend {
 namespace torchao {
 
-// A scale a row. Only the last axis, -1, is taken.
+// One scale for each row.
 struct PerRow {
-  int64_t dim = -1;
+  int64_t dim = -1;  // the axis along which a row lies; must be -1, the last
 };
-// One scale.
+// One scale for the whole tensor.
 struct PerTensor {};
 using Granularity = std::variant<PerRow, PerTensor>;
 
-// Which codes a tensor's greatest and least value get. Only kSymmetric is
-// taken.
+// The codes of a tensor's greatest and least element. Must be kSymmetric.
 enum class MappingType : int64_t {
   kSymmetric = 1,
   kSymmetricNoClippingErr = 2,
   kAsymmetric = 3,
 };
 
-// Of all classes: `version` must be 2, and `set_inductor_config`, which is of
-// Inductor alone, changes nothing.
+// In all classes `version` must be 2, and `set_inductor_config` changes
+// nothing, because it is about Inductor.
 
 struct Int8WeightOnlyConfig {
-  std::optional<int64_t> group_size;  // must be nothing, as in torchao
+  std::optional<int64_t> group_size;  // must not be set, as in torchao
   Granularity granularity = PerRow();
   bool set_inductor_config = true;
   int64_t version = 2;
@@ -47,8 +46,8 @@ struct Int8WeightOnlyConfig {
 
 struct Int8DynamicActivationInt8WeightConfig {
   MappingType act_mapping_type = MappingType::kSymmetric;
-  bool weight_only_decode =
-      false;  // changes nothing, as in torchao's version 2
+  // Changes nothing, as in torchao's version 2.
+  bool weight_only_decode = false;
   Granularity granularity = PerRow();  // of the activation and of the weight
   bool set_inductor_config = true;
   int64_t version = 2;
@@ -56,7 +55,7 @@ struct Int8DynamicActivationInt8WeightConfig {
 };
 
 struct Float8WeightOnlyConfig {
-  DataType weight_dtype = DataType::kFloat8E4M3Fn;  // no other is taken
+  DataType weight_dtype = DataType::kFloat8E4M3Fn;  // must be this
   bool set_inductor_config = true;
   int64_t version = 2;
   Granularity granularity = PerRow();
@@ -64,23 +63,23 @@ struct Float8WeightOnlyConfig {
 
 struct Float8MMConfig {
   bool emulate = false;        // must be false
-  bool use_fast_accum = true;  // may add up with fewer bits than float32 has
-  bool pad_inner_dim = false;  // of zeros, which change no sum
+  bool use_fast_accum = true;  // sums may have fewer bits than float32
+  bool pad_inner_dim = false;  // padding with zeros, which changes no sum
 };
 
 struct Float8DynamicActivationFloat8WeightConfig {
-  DataType activation_dtype = DataType::kFloat8E4M3Fn;  // no other is taken
-  DataType weight_dtype = DataType::kFloat8E4M3Fn;      // no other is taken
-  // Of the activation and of the weight: both the same.
+  DataType activation_dtype = DataType::kFloat8E4M3Fn;  // must be this
+  DataType weight_dtype = DataType::kFloat8E4M3Fn;      // must be this
+  // Those of the activation and of the weight, which must be equal.
   std::array<Granularity, 2> granularity = {PerTensor(), PerTensor()};
-  std::string packing_format = "plain";  // no other is taken
+  std::string packing_format = "plain";  // must be this
   Float8MMConfig mm_config;
-  std::optional<double> activation_value_lb;  // must be nothing
-  std::optional<double> activation_value_ub;  // must be nothing
-  std::string kernel_preference = "auto";     // no other is taken
+  std::optional<double> activation_value_lb;  // must not be set
+  std::optional<double> activation_value_ub;  // must not be set
+  std::string kernel_preference = "auto";     // must be this
   bool set_inductor_config = true;
   int64_t version = 2;
-  int64_t alg_id = 0;  // of sparse kernels: must be 0
+  int64_t alg_id = 0;  // the algorithm of sparse kernels; must be 0
 };
 
 using QuantizationConfig =
@@ -94,22 +93,22 @@ QuantizationConfig ConfigOf(quant::Scheme scheme);
 // "Int8WeightOnlyConfig" and so on.
 std::string ClassName(const QuantizationConfig& config);
 
-// The fields in torchao's order, without the class: what keys are made of.
+// The fields in torchao's order, without the class. Keys are made of them.
 ConfigDict ToDict(const QuantizationConfig& config);
 
-// The inverse of ToDict, from a dict that has the class as "type" besides;
-// other fields may be missing. kInvalidArgument for another class or field, or
-// a value of the wrong type; values that are not taken are Validate's.
+// The configuration with these fields and the class "type"; missing fields keep
+// their defaults. kInvalidArgument for an unknown class or field, or a value of
+// the wrong type. Does not check whether values are supported; see Validate.
 absl::StatusOr<QuantizationConfig> FromDict(const ConfigDict& dict);
 
 // "Float8WeightOnlyConfig(granularity=PerTensor())": the class and the fields
 // that differ from their default, as Python prints them.
 std::string Describe(const QuantizationConfig& config);
 
-// kInvalidArgument for a field whose value is not taken, by its name.
+// kInvalidArgument names a field whose value is not supported.
 absl::Status Validate(const QuantizationConfig& config);
 
-// Sets the options that `config`, which must be valid, is about.
+// Sets the options that `config`, which must be valid, describes.
 void SetOptions(const QuantizationConfig& config,
                 quant::QuantizationOptions* options);
 

@@ -1,5 +1,5 @@
 // The configuration of the backend that runs the model with LibTorch's own
-// TorchScript optimiser: what a service gets without this library.
+// TorchScript optimiser, as a service without this library would.
 #ifndef AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_TORCH_SCRIPT_CONFIG_H_
 #define AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_TORCH_SCRIPT_CONFIG_H_
 
@@ -24,12 +24,13 @@ class TorchScriptBackendConfig : public BackendConfig {
 
   ConfigDict ToDict() const override;
   ConfigDict DefaultDict() const override;
-  // Errors: optimize_for_inference without freeze, an autocast dtype that is
-  // neither float16 nor bfloat16.
+  // kInvalidArgument for optimize_for_inference without freeze, and for an
+  // autocast dtype that is neither float16 nor bfloat16.
   absl::Status Validate() const override;
 
-  // The inverse of ToDict; fields may be missing. Errors as Validate, and a
-  // field that there is not or of the wrong type.
+  // The configuration with these fields; missing ones keep their defaults.
+  // Errors as Validate; kInvalidArgument for an unknown field and for a value
+  // of the wrong type.
   static absl::StatusOr<TorchScriptBackendConfig> FromDict(
       const ConfigDict& dict);
 };

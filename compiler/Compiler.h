@@ -1,6 +1,9 @@
-// The compiler as a library: a module of the `ait` dialect in, an executable
-// plan and object code out. The only compiler header that the command line and
-// the runtime's build step include; everything behind it may change.
+// The compiler as a library: it takes a module of the `ait` dialect and returns
+// an executable plan and object code. Programs compile through this header
+// alone. The command line also includes the headers of what it administers:
+// plug-ins (plugin/), search strategies, cost models and the tuning database
+// (tune/), and the program that measures schedules
+// (candidates/MeasurementWorker.h).
 #ifndef AITUNE_COMPILER_COMPILER_H
 #define AITUNE_COMPILER_COMPILER_H
 
@@ -19,122 +22,139 @@ class ModuleOp;
 
 namespace aitune {
 
-/// Where `compile` stops; the module then holds that phase's IR.
+/// The phase after which `compile` stops; the module then holds its IR.
 enum class CompilePhase {
-  Import,
-  Transformed,
-  Fused,
-  Linalg,
-  LLVM,
-  Executable
+  Import,      ///< the module as it was given
+  Transformed, ///< after the passes on the graph
+  Fused,       ///< after the graph was cut into kernels
+  Linalg,      ///< with loop kernels as linalg operations
+  LLVM,        ///< with kernels in the LLVM dialect
+  Executable   ///< with plan and object code
 };
 
 /// How schedules of generated kernels are searched.
 struct TuningOptions {
-  /// Seconds to search for. 0: none, but what the database knows is used.
+  /// Seconds to search for. 0: no search, but schedules of the database are
+  /// used.
   double budgetSeconds = 0;
-  /// File of the tuning database; empty: nothing is kept or reused.
+  /// File of the tuning database; empty: results are neither kept nor reused.
   std::string database;
   /// Name of a search strategy (compiler/tune/Search.h).
   std::string strategy = "successive-halving";
   /// Name of a cost model (compiler/tune/CostModel.h).
   std::string costModel = "roofline";
-  /// Start from the best schedules of similar kernels in the database.
+  /// Whether to start from the best schedules of similar kernels in the
+  /// database.
   bool transfer = false;
-  /// The program that measures, with its arguments: one that calls
-  /// serveMeasurements (compiler/candidates/MeasurementWorker.h) on its
-  /// standard input and output.
+  /// The program that measures schedules on the CPU, with its arguments. It
+  /// must call serveMeasurements (compiler/candidates/MeasurementWorker.h) on
+  /// its standard input and output, as `aitune measure-schedules` does. Not
+  /// used on a GPU.
   std::vector<std::string> worker;
-  /// Seconds that a candidate may take to generate or run, and bytes of data it
-  /// may allocate.
+  /// The most seconds that the worker may take to generate or measure one
+  /// schedule.
   double candidateSeconds = 20;
+  /// The most bytes of memory of the worker.
   int64_t candidateBytes = int64_t{4} << 30;
-  /// Asked often; true ends the search with the best found so far.
+  /// Called often; the search ends, with the best schedules so far, when it
+  /// returns true. May be null.
   std::function<bool()> stop;
 };
 
 struct CompileOptions {
-  /// Stop after this phase and return its IR (aitune --compile-to).
+  /// The phase to stop after (aitune --compile-to).
   CompilePhase compileTo = CompilePhase::Executable;
-  /// Measure library and generated candidates and keep the faster; without
-  /// it a fixed preference decides.
+  /// Whether to measure library and generated candidates and use the fastest.
+  /// Otherwise a fixed order of preference decides.
   bool measureCandidates = true;
-  /// Round to the tensor's dtype after every operation as eager does, instead
-  /// of once at the end of a fused group.
+  /// Whether to round to the tensor's dtype after every operation, as eager
+  /// does, instead of once at the end of a fused kernel.
   bool emulateEagerCasts = false;
-  /// Indices out of range and divisions of integers by 0 give some result, of
-  /// memory that is the tensor's own, instead of the error that eager raises.
+  /// Whether an index out of range and a division of integers by 0 give an
+  /// unspecified result (and read no memory outside of the tensor) instead of
+  /// the error that eager raises.
   bool uncheckedIndices = false;
   /// Which layers to quantise and how, as quant::ParseQuantizationOptions
   /// (quant/options.h) reads it, such as "int8wo"; empty: none.
   std::string quantization;
-  /// What runs the model: "cpu", or "cuda" or "cuda:N" for a GPU, which must be
-  /// there.
+  /// The device that runs the model: "cpu", or "cuda" or "cuda:N" for a GPU of
+  /// this machine.
   std::string device = "cpu";
-  /// Threads that candidates are measured with; 0: as many as LibTorch uses.
+  /// The number of threads with which candidates are measured; 0: as many as
+  /// LibTorch uses.
   int threads = 0;
   /// A directory for the IR after each phase, object code and one standalone
-  /// benchmark a kernel; empty: none.
+  /// benchmark for each kernel; empty: none.
   std::string dumpDirectory;
-  /// Generate code for this target instead of the host: "avx2", "avx512",
-  /// "amx"; empty: the host with all it has.
+  /// The CPU to generate code for: "avx2", "avx512" or "amx"; empty: the host
+  /// with all of its extensions.
   std::string target;
-  /// Whether products and convolutions of fp32 may round their operands to tf32
+  /// Whether matmuls and convolutions of f32 may round their operands to tf32
   /// on a GPU; the defaults are eager's (torch.backends).
   bool tf32Matmul = false, tf32Convolution = true;
   TuningOptions tuning;
-  /// Called at phase and kernel boundaries: phase name, done, total.
+  /// Called after a part of a phase with the phase's name, the number of parts
+  /// that are done and the number of all parts. May be null.
   std::function<void(const std::string &, int, int)> progress;
 };
 
-/// Why something was not done (an import, a fusion, a schedule, a library).
+/// A step that was not taken (a fusion, a schedule, a library), and why.
 struct Rejection {
-  std::string phase;
+  std::string phase;   ///< "fusion" and so on
   std::string subject; ///< the operator, with its source location
   std::string reason;
 };
 
 /// One kernel candidate that was measured.
 struct CandidateResult {
-  std::string kernel, candidate;
+  std::string kernel;      ///< the kernel's name
+  std::string candidate;   ///< the implementation's name and description
   double microseconds = 0; ///< median; negative if it failed or was wrong
   bool chosen = false;
-  std::string note;
+  std::string note; ///< why it failed; empty otherwise
 };
 
 /// A kernel whose schedules were searched.
 struct TunedKernel {
-  std::string kernel, schedule;
-  int launches = 0, measured = 0, known = 0, failed = 0;
+  std::string kernel;   ///< the kernel's name
+  std::string schedule; ///< the description of the best schedule
+  int launches = 0;     ///< launches of the kernel in a run of the model
+  int measured = 0;     ///< schedules that this search measured
+  int known = 0;        ///< schedules whose time was in the database
+  int failed = 0;       ///< schedules that could not be generated or were wrong
+  /// The median of one launch with the default schedule and with the best one,
+  /// in microseconds; negative if it was not measured.
   double defaultMicroseconds = -1, microseconds = -1;
 };
 
 struct TuningResult {
   std::vector<TunedKernel> kernels;
-  /// After `seconds` of search, the tuned kernels' estimated milliseconds in
-  /// one run of the model.
+  /// The progress of the search: seconds since its start, and the tuned
+  /// kernels' estimated milliseconds in one run of the model at that time.
   std::vector<std::pair<double, double>> curve;
-  /// Kernels whose schedule came from the database without a search.
+  /// The number of kernels whose schedule came from the database without a
+  /// search.
   int reused = 0;
-  double seconds = 0;
+  double seconds = 0; ///< the duration of the search
   /// Why the search ended early or could not start; empty otherwise.
   std::string note;
 };
 
 /// The machine code of one generated kernel. On the CPU an ELF relocatable
 /// object that defines `symbol` (runtime/cpu/kernel_abi.h) and needs at
-/// most libm; on a GPU a cubin that defines `symbol` and perhaps more.
+/// most libm; on a GPU a cubin that defines `symbol` and perhaps other kernels.
 struct KernelObject {
   std::string symbol;
-  std::string object;
+  std::string object; ///< the bytes of the file
 };
 
-/// A kernel that no code generator took. `traceOps` are the positions in the
-/// frontend's trace of the operators it was made of, from their locations: a
-/// caller imports again with these given to LibTorch.
+/// A kernel for which no code generator made code. The caller can import the
+/// trace again with the operators of the kernel run by LibTorch.
 struct KernelFailure {
-  std::string kernel;
+  std::string kernel; ///< the kernel's name
   std::string reason;
+  /// The positions in the frontend's trace of the operators that the kernel was
+  /// made of, from their locations.
   std::vector<int64_t> traceOps;
 };
 
@@ -143,33 +163,35 @@ struct QuantizedLayer {
   std::string layer;   ///< its module's path, "encoder.layer.0.output.dense"
   int64_t k = 0;       ///< elements of a row of its input
   int64_t n = 0;       ///< elements of a row of its result
-  std::string scheme;  ///< "int8wo" and so on: the one that was asked for
+  std::string scheme;  ///< the scheme that was asked for, such as "int8wo"
   std::string refusal; ///< why it was left alone; empty if it was quantised
-  /// Signal to noise of the codes to the weight, in decibels; 0 for a weight
-  /// that there are no codes of.
+  /// The ratio of signal to noise of the quantised weight, in decibels; 0 if
+  /// the weight was not quantised.
   double weightSqnr = 0;
 };
 
 struct CompileResult {
   ExecutablePlan plan;
-  /// One a unique generated kernel, in the order of first use.
+  /// The objects of the generated kernels, each once, in the order of first
+  /// use.
   std::vector<KernelObject> objects;
-  /// Constants the compiler made (merged or folded weights); the plan numbers
-  /// them after those it was given.
+  /// Constants that the compiler made (merged, folded or quantised weights);
+  /// the plan numbers them after the constants of the pool.
   std::vector<ConstantTensor> newConstants;
   /// With CompileOptions::quantization: every linear layer, in the graph's
   /// order.
   std::vector<QuantizedLayer> quantizedLayers;
-  /// Not empty when `plan` could not be made; everything else is then void.
+  /// If this is not empty, `plan` could not be made and all other fields have
+  /// no meaning.
   std::vector<KernelFailure> failures;
-  /// With CompileOptions::compileTo: the IR of the phase it stopped after.
+  /// With CompileOptions::compileTo before Executable: the IR of that phase.
   std::string ir;
   std::vector<Rejection> rejections;
   std::vector<CandidateResult> candidates;
   TuningResult tuning;
   int kernels = 0;       ///< launches of generated or library kernels
-  int uniqueKernels = 0; ///< kernels compiled: identical ones once
-  /// Phase name and seconds, in order.
+  int uniqueKernels = 0; ///< kernels, with identical ones counted once
+  /// The name and the seconds of each phase, in order.
   std::vector<std::pair<std::string, double>> phaseSeconds;
 };
 
@@ -177,8 +199,8 @@ struct CompileResult {
 /// other texts.
 absl::StatusOr<int> cudaOrdinal(const std::string &device);
 
-/// What this process has compiled so far: a process that found everything in a
-/// cache has all zero.
+/// How much this process has compiled so far. All numbers are zero in a process
+/// that found everything in a cache.
 struct CompileCounts {
   int64_t graphs = 0;       ///< calls of compile
   int64_t kernels = 0;      ///< kernels that code was generated for

@@ -1,4 +1,5 @@
-// Cuts a function into kernels; see the pass ait-form-kernels.
+// The pass ait-form-kernels, which cuts a function into kernels, with a
+// callback for the reasons.
 #ifndef AITUNE_COMPILER_FUSION_FORMKERNELS_H
 #define AITUNE_COMPILER_FUSION_FORMKERNELS_H
 
@@ -9,9 +10,9 @@
 
 namespace aitune {
 
-/// The pass ait-form-kernels, telling `reject` about each pair of neighbours
-/// that did not become one kernel. `reject` is called on the pass manager's
-/// threads, one function at a time, and must outlive the pass.
+/// The pass ait-form-kernels. Calls `reject` for each pair of neighbours that
+/// did not become one kernel, on the pass manager's threads, for one function
+/// at a time. The objects that `reject` refers to must outlive the pass.
 std::unique_ptr<mlir::Pass> createFormKernels(RejectFunction reject);
 
 } // namespace aitune

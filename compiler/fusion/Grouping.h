@@ -1,6 +1,6 @@
-// The two steps of grouping, in the order in which they run: contractions
-// first, because an epilogue saves a whole pass over memory, then loops of what
-// is left.
+// The two steps of grouping operations into kernels, in the order in which they
+// run: first contractions take their epilogues, because each epilogue saves a
+// whole pass over memory; then the remaining operations are grouped into loops.
 #ifndef AITUNE_COMPILER_FUSION_GROUPING_H
 #define AITUNE_COMPILER_FUSION_GROUPING_H
 
@@ -10,8 +10,8 @@ namespace aitune {
 
 /// Lets each contraction of `graph` take the pointwise operations that follow
 /// it, and an attention the permute of its result. Rewrites
-/// pointwise(reshape(x)) to reshape(pointwise(x)) where that lets an epilogue
-/// go on. Calls `reject` with what ended each epilogue.
+/// pointwise(reshape(x)) to reshape(pointwise(x)) where that makes an epilogue
+/// longer. Calls `reject` with the operation that ended each epilogue.
 void groupEpilogues(KernelGraph &graph, const RejectFunction &reject);
 
 /// Merges neighbouring loops while one kernel can compute them. Calls `reject`

@@ -1,4 +1,4 @@
-// What makes a function a kernel, for all that write one.
+// Makes kernel functions, and helpers for code that does.
 #ifndef AITUNE_COMPILER_FUSION_KERNELFUNCTION_H
 #define AITUNE_COMPILER_FUSION_KERNELFUNCTION_H
 
@@ -10,19 +10,20 @@
 
 namespace aitune {
 
-/// A private function without a body at `builder`'s insertion point: a kernel
-/// of `kind` that code is generated for with the default schedule.
+/// Makes a private function without a body at `builder`'s insertion point, with
+/// the attributes of a kernel of `kind` with the default schedule.
 mlir::func::FuncOp createKernelFunction(mlir::OpBuilder &builder,
                                         mlir::Location location,
                                         llvm::StringRef name,
                                         mlir::FunctionType type,
                                         mlir::ait::KernelKind kind);
 
-/// The TorchScript source that a location is of, as "model.py:12"; empty if it
-/// names none.
+/// The TorchScript source that a location refers to, as "model.py:12"; empty if
+/// it refers to none.
 std::string describeSource(mlir::Location location);
 
-/// Bytes of a tensor of `type`, a dynamic size being what the others are like.
+/// An estimate of the bytes of a tensor of `type`; each dynamic size counts as
+/// 128 elements.
 double estimateBytes(mlir::RankedTensorType type);
 
 } // namespace aitune

@@ -1,10 +1,11 @@
-// The graph that fusion works on: the operations of one block, cut into groups
-// that become kernels.
+// The graph that fusion works on: the operations of one block, in groups that
+// become kernels.
 //
 // Groups only grow, by merging. Cheap sources (fills, broadcasts, conversions
 // of small constants) belong to no group: every kernel that reads one computes
-// it itself, so they neither tie groups together nor reach memory. Likewise
-// views that only contractions read: their kernels walk memory by strides.
+// it itself, so they neither connect groups nor are stored in memory. The same
+// holds for views that only contractions read, because the kernels of
+// contractions read memory with strides.
 #ifndef AITUNE_COMPILER_FUSION_KERNELGRAPH_H
 #define AITUNE_COMPILER_FUSION_KERNELGRAPH_H
 
@@ -42,9 +43,8 @@ class KernelGraph {
 public:
   using GroupId = unsigned;
   struct Group {
-    mlir::ait::KernelKind kind; ///< Loop, or the contraction's
-    /// In block order.
-    llvm::SmallVector<mlir::Operation *> operations;
+    mlir::ait::KernelKind kind; ///< Loop, or the kind of its contraction
+    llvm::SmallVector<mlir::Operation *> operations; ///< in block order
   };
 
   /// Every fusable operation of `block` that is not recomputed starts as a
@@ -57,7 +57,7 @@ public:
     return readInPlace.contains(op);
   }
 
-  /// The group of `op`; none if it is recomputed or not fusable.
+  /// The group of `op`; not set if it is recomputed or not fusable.
   std::optional<GroupId> getGroup(mlir::Operation *op) const;
   const Group &operator[](GroupId id) const { return groups[id]; }
   /// The ids of groups that have operations, in order of their first one.
@@ -66,8 +66,8 @@ public:
   /// Moves the operations of `from` to `to`, which keeps its kind.
   void merge(GroupId to, GroupId from);
 
-  /// Whether the values of `producer` reach `consumer` also through an
-  /// operation outside of both: merging them would make a cycle.
+  /// Whether `consumer` also depends on `producer` through an operation outside
+  /// of both, so that merging them would make a cycle.
   bool hasPathAround(GroupId producer, GroupId consumer) const;
 
   /// Whether `value` depends on a result of `group` through an operation
@@ -88,8 +88,8 @@ public:
     return positions.lookup(op);
   }
 
-  /// Adds an operation that was created after the graph, as not fusable.
-  /// `like` gives its position.
+  /// Adds an operation that was created after the graph, as not fusable, with
+  /// the position of `like`.
   void addUnfused(mlir::Operation *op, mlir::Operation *like);
 
 private:

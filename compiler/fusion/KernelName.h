@@ -1,4 +1,4 @@
-// Names that tell what a kernel computes: they are what a user reads in
+// Names of kernels that say what the kernels compute. Users read them in
 // profiles, in the plan and in object code.
 #ifndef AITUNE_COMPILER_FUSION_KERNELNAME_H
 #define AITUNE_COMPILER_FUSION_KERNELNAME_H

@@ -1,4 +1,5 @@
-// Fusion: which operations run in one kernel, and the kernels as functions.
+// The passes of fusion: they decide which operations run in one kernel, and
+// turn kernels into functions.
 #ifndef AITUNE_COMPILER_FUSION_PASSES_H
 #define AITUNE_COMPILER_FUSION_PASSES_H
 

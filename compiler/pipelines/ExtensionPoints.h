@@ -1,8 +1,8 @@
-// Passes from outside: where in the pipelines they run. Plug-ins register them
-// (compiler/plugin/Plugin.h), the pipelines add them.
+// The points of the pipelines at which passes of plug-ins run. Plug-ins
+// register the passes (compiler/plugin/Plugin.h), and the pipelines add them.
 //
-// Registering is for a plug-in's function; it is not thread-safe beside a
-// compilation.
+// Only a plug-in's function should register; registering is not thread-safe
+// while something is compiled.
 #ifndef AITUNE_COMPILER_PIPELINES_EXTENSIONPOINTS_H
 #define AITUNE_COMPILER_PIPELINES_EXTENSIONPOINTS_H
 
@@ -14,7 +14,7 @@
 
 namespace aitune {
 
-/// Where in the compiler a pass runs.
+/// A point of the pipelines.
 enum class PassPoint {
   AfterImport,     ///< the graph in @main, as it was imported
   AfterTransforms, ///< simplified, normalisations taken apart, layouts chosen
@@ -28,7 +28,7 @@ using PassFactory = std::function<std::unique_ptr<mlir::Pass>()>;
 /// it. A pass on func.func runs on each function.
 void registerPass(PassPoint point, PassFactory factory);
 
-/// For the pipelines: adds what is registered for `point`.
+/// For the pipelines: adds the passes that are registered for `point`.
 void addRegisteredPasses(PassPoint point, mlir::OpPassManager &passManager);
 
 } // namespace aitune

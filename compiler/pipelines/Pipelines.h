@@ -11,34 +11,35 @@
 
 namespace aitune {
 
-/// Every dialect that a module of any phase may hold.
+/// Registers every dialect that a module may contain in any phase.
 void registerCompilerDialects(mlir::DialectRegistry &registry);
 
 struct TransformOptions {
-  bool onCuda = false;
-  /// As CompileOptions'.
-  bool uncheckedIndices = false;
-  /// What checks of indices may know of the pool; may be null.
+  bool onCuda = false;           ///< whether the model will run on a GPU
+  bool uncheckedIndices = false; ///< CompileOptions::uncheckedIndices
+  /// Returns the range of a constant of the pool, for checks of indices; may be
+  /// null.
   ConstantRange constants;
 };
 
-/// Phase 1, on the imported module: fewer and simpler operations, layouts that
-/// the kernels like.
+/// Phase 1, on the imported module: makes operations fewer and simpler, and
+/// chooses the layouts that kernels read fastest.
 void buildTransformPipeline(mlir::OpPassManager &passManager,
                             const TransformOptions &options);
 
-/// Phase 2: the graph cut into kernels, each a function. `reject`, if set, is
-/// told of each operation that a neighbour could not take in, and why.
+/// Phase 2: cuts the graph into kernels, each of which becomes a function.
+/// `reject`, if it is not null, is called for each operation that could not be
+/// fused with a neighbour, with the reason.
 void buildFusionPipeline(mlir::OpPassManager &passManager,
                          RejectFunction reject);
 
-/// Phase 3, on a module with one kernel: arithmetic types decided, loop kernels
-/// as linalg.
+/// Phase 3, on a module with one kernel: decides the types of arithmetic, and
+/// writes loop kernels as linalg operations.
 void buildKernelToLinalgPipeline(mlir::OpPassManager &passManager,
                                  bool emulateEagerCasts);
 
-/// Phase 4, on a module with one kernel: vectorised loops with the runtime's
-/// calling convention. `target` is Target::named's name for the CPU.
+/// Phase 4, on a module with one kernel, for the CPU: makes vectorised loops
+/// with the runtime's calling convention. `target` is a name for Target::named.
 void buildKernelToLoopsPipeline(mlir::OpPassManager &passManager,
                                 const std::string &target);
 

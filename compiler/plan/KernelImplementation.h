@@ -1,10 +1,12 @@
-// How an outlined kernel will run: the steps that a launch of it becomes.
+// One way to run an outlined kernel: the steps of the plan that a launch of it
+// becomes.
 //
-// A kernel has several implementations (generated with some schedule, a library
-// primitive followed by what the library could not take). All of them have this
-// one form, so that the tuner measures and the plan builder emits any of them
-// without knowing which it is, nor for which device. It holds nothing of an
-// MLIR context: code is generated in contexts of its own, on any thread.
+// A kernel has several implementations: code generated with one of several
+// schedules, or a library primitive followed by code for the operations that
+// the library does not support. All have this one form, so that the tuner
+// measures and the plan builder emits any of them without knowing which it is,
+// or for which device. It refers to no MLIR context, because code is generated
+// in contexts of its own, on any thread.
 #ifndef AITUNE_COMPILER_PLAN_KERNELIMPLEMENTATION_H
 #define AITUNE_COMPILER_PLAN_KERNELIMPLEMENTATION_H
 
@@ -19,32 +21,35 @@ namespace aitune {
 /// One step. Operands are numbered: the kernel's inputs, then its results, then
 /// the implementation's temporaries.
 struct ImplementationStep {
-  std::vector<int> inputs, outputs;
-  /// The call: exactly one of the plan's step kinds, its operands unset.
+  std::vector<int> inputs, outputs; ///< numbers of operands
+  /// The call: a Step of the plan without inputs and outputs.
   Step call;
-  /// For a generated step: how each input is packed (kind NONE: as it is).
+  /// For a generated step, how each input is packed (kind NONE: it is not).
   std::vector<PackingProto> packings;
 };
 
 struct KernelImplementation {
   /// "generated", "cut before OPERATION", or the library's name.
   std::string name;
-  /// What tells it from others of the same name, such as its schedule.
+  /// Distinguishes it from others of the same name, such as its schedule.
   std::string description;
   std::vector<ImplementationStep> steps;
-  /// Types of the tensors that go from one step to another.
+  /// Types of the tensors that one step writes and another reads.
   std::vector<TensorTypeProto> temporaries;
-  /// Found by a search: a build without one would not have it.
+  /// Whether a search found it; a build without a search would not have it.
   bool isSearched = false;
-  /// Where the kernel was cut in two; 0: it was not.
+  /// The operation before which the kernel was cut in two, as in
+  /// Kernel::cuts; 0: it was not cut.
   int cut = 0;
-  /// It may be one behind the end of a library's list of algorithms, which only
-  /// the library knows: kNotFound then says nothing of the others.
+  /// Whether it may ask for an algorithm beyond the end of a library's list,
+  /// whose length only the library knows. The error kNotFound then means
+  /// nothing for other candidates.
   bool mayNotExist = false;
-  /// Microseconds that no run of its library was seen to stay below. Where
-  /// another candidate does, this one is not even loaded. 0: it always is.
+  /// A number of microseconds that no measured call of its library was faster
+  /// than. If another candidate is faster, this one is not loaded. 0: it is
+  /// always loaded.
   double leastMicroseconds = 0;
-  /// The objects that its generated steps need.
+  /// The machine code of its generated steps.
   std::vector<KernelObject> objects;
 };
 

@@ -1,6 +1,6 @@
-// Which of the model's operators something was made of: every pass keeps the
-// importer's locations, so that a message can name the line of the model's
-// source that it is about.
+// Finds the model's operators from which kernels and operations were made.
+// Every pass keeps the importer's locations, so that a message can name the
+// line of the model's source that it is about.
 #ifndef AITUNE_COMPILER_PLAN_PROVENANCE_H
 #define AITUNE_COMPILER_PLAN_PROVENANCE_H
 
@@ -12,15 +12,15 @@
 
 namespace aitune {
 
-/// The positions in the trace of the operators that `kernel` was made of, at
-/// every one of its launches: equal kernels are one function, whose own
-/// locations are those of the first. Ascending.
+/// The positions in the trace of the operators that `kernel` was made of, for
+/// all of its `launches` together, in ascending order. Equal kernels share one
+/// function, whose own locations are only those of the first of them.
 std::vector<int64_t> traceOps(mlir::func::FuncOp kernel,
                               llvm::ArrayRef<mlir::ait::LaunchOp> launches);
 
-/// The operation, the operator that it was made for and that one's place in the
-/// model's source: "ait.mean of aten::layer_norm at functional.py:2935". Not
-/// its scope: what is said of each layer of a stack is the same.
+/// The operation, the operator that it was made for and the operator's place in
+/// the model's source: "ait.mean of aten::layer_norm at functional.py:2935".
+/// The scope is left out, so that messages about equal layers are equal.
 std::string describe(mlir::Operation *op);
 
 } // namespace aitune

@@ -1,5 +1,5 @@
-// Loading of plug-ins (Plugin.h says what they are): all that a program needs
-// that takes --plugin, without a header of MLIR.
+// Loads plug-ins (Plugin.h says what they are). A program that accepts --plugin
+// needs this header only, which includes no header of MLIR.
 #ifndef AITUNE_COMPILER_PLUGIN_LOADPLUGIN_H
 #define AITUNE_COMPILER_PLUGIN_LOADPLUGIN_H
 
@@ -9,22 +9,24 @@
 
 namespace aitune {
 
-/// Raised when a header that plug-ins include changes.
+/// The version of the plug-in interface. Increase it when a header that
+/// plug-ins include changes.
 inline constexpr int kPluginVersion = 2;
 
-/// What AITUNE_PLUGIN defines, as the C symbol aitunePlugin.
+/// The contents of the C symbol aitunePlugin, which AITUNE_PLUGIN defines.
 struct PluginEntry {
-  int version;
-  const char *llvmVersion;
-  const char *name;
-  void (*registerAll)();
+  int version;             ///< kPluginVersion of its headers
+  const char *llvmVersion; ///< version of its LLVM headers
+  const char *name;        ///< name of the plug-in
+  void (*registerAll)();   ///< registers its passes, schedules, ...
 };
 
-/// Loads the shared library `path` and lets it register what it brings; it
-/// stays loaded until the process ends and is listed by loadedPlugins(). Call
-/// it before compiling, from one thread. Errors name the file: kInvalidArgument
-/// if it cannot be loaded, is no plug-in or was compiled against other headers,
-/// kAlreadyExists if one of the same name is loaded.
+/// Loads the shared library `path` and calls its registerAll. The library stays
+/// loaded until the process ends and is listed by loadedPlugins(). To be called
+/// before compiling, by one thread at a time. Errors name the file:
+/// kInvalidArgument if it cannot be loaded, is not a plug-in or was compiled
+/// against other headers, kAlreadyExists if a plug-in of the same name is
+/// loaded.
 absl::Status loadPlugin(const std::string &path);
 
 } // namespace aitune

@@ -1,6 +1,6 @@
-// Which plug-ins this process has loaded: what was compiled depends on them, so
-// the cache's key names them. Apart from LoadPlugin.h, for programs without
-// LLVM.
+// The plug-ins that this process has loaded. Compiled models depend on them, so
+// they are part of cache keys. This header is separate from LoadPlugin.h for
+// programs without LLVM.
 #ifndef AITUNE_COMPILER_PLUGIN_LOADEDPLUGINS_H
 #define AITUNE_COMPILER_PLUGIN_LOADEDPLUGINS_H
 
@@ -11,10 +11,11 @@ namespace aitune {
 
 struct LoadedPlugin {
   std::string name, path;
-  std::string sha256; ///< of the file
+  std::string sha256; ///< hash of the file
 };
 
-/// In the order of loading. loadPlugin appends; not thread-safe beside it.
+/// The loaded plug-ins in the order of loading. loadPlugin appends to the list;
+/// it must not be read at the same time.
 std::vector<LoadedPlugin> &loadedPlugins();
 
 } // namespace aitune

@@ -10,11 +10,11 @@
 
 namespace aitune {
 
-/// The space of `kernel`, as generateCuda takes it, with the module's
-/// `symbols`. Its first schedule is the empty ait.config: the fastest of the
-/// few candidates that a build without a search measures. kUnimplemented for
-/// kernels without parameters, others as generateCuda's errors. Not
-/// thread-safe for one MLIRContext.
+/// The space of `kernel`, which is in the form that generateCuda takes, with
+/// the module's `symbols`. Its first schedule is the empty ait.config, which
+/// stands for the fastest of the few candidates that a build without a search
+/// measures. kUnimplemented for kernels without parameters; other errors as
+/// generateCuda. Not thread-safe for one MLIRContext.
 absl::StatusOr<KernelSpace> listCudaSpace(mlir::func::FuncOp kernel,
                                           mlir::ArrayAttr symbols,
                                           const GpuTarget &target);

@@ -1,8 +1,9 @@
 // The search space of a kernel: the schedules that its template can generate.
 //
 // A template declares its parameters, says which values are legal and lists
-// those worth trying (MatmulSchedule.h, Convolution.h, Attention.h); this is
-// the one form in which search, cost model and database see all of them.
+// those worth trying (MatmulSchedule.h, Convolution.h, Attention.h, LoopSpace.h
+// in compiler/codegen/cpu). Search, cost model and database see the schedules
+// of all templates in this one form.
 #ifndef AITUNE_COMPILER_SCHEDULE_SCHEDULE_H
 #define AITUNE_COMPILER_SCHEDULE_SCHEDULE_H
 
@@ -16,28 +17,31 @@ namespace aitune {
 
 /// One legal choice of a template's parameters.
 struct Schedule {
-  /// The text of the kernel's ait.config: what the generator reads.
+  /// The text of the kernel's ait.config, which the generator reads.
   std::string config;
-  /// For people, such as "8x48 kc0 mc128 panels1 panels-outer".
+  /// A text for people, such as "8x48 kc0 mc128 panels1 panels-outer".
   std::string description;
-  /// What a cost model sees of it, in one order for all schedules of a form.
+  /// Numbers that describe the schedule for a cost model, in the same order for
+  /// all schedules of a form.
   std::vector<double> features;
-  /// Operations done for each of the kernel's: less than one for an algorithm
-  /// that needs fewer. What a roofline sees of a schedule.
+  /// The number of operations that are executed, divided by countFlops of the
+  /// kernel: less than one for an algorithm that needs fewer, such as
+  /// Winograd's. The roofline multiplies the kernel's operations by it.
   double operations = 1;
 };
 
 struct KernelSpace {
   /// The template: "matmul", "convolution taps", "attention", ... Features of
-  /// different forms are not comparable.
+  /// different forms cannot be compared.
   std::string form;
-  /// The choice made without measuring is first. Never empty.
+  /// The legal schedules that are worth measuring. The first is the one that is
+  /// used without measuring. Never empty.
   std::vector<Schedule> schedules;
 };
 
-/// The space of `kernel`, a function as compileKernel's first pipeline leaves
-/// it. Fails with `reason` for kernels without parameters. Not thread-safe for
-/// one MLIRContext.
+/// The space of `kernel` on the CPU, a function in the form that
+/// buildKernelToLinalgPipeline leaves. Fails and sets `reason` for kernels
+/// without parameters. Not thread-safe for one MLIRContext.
 mlir::FailureOr<KernelSpace> listSchedules(mlir::func::FuncOp kernel,
                                            const Target &target,
                                            std::string &reason);

@@ -1,8 +1,8 @@
-// Schedules from outside: candidates that a plug-in (compiler/plugin/Plugin.h)
-// adds to the space of a kernel.
+// Lets plug-ins (compiler/plugin/Plugin.h) add schedules to the space of a
+// kernel.
 //
-// Registering is for a plug-in's function; it is not thread-safe beside a
-// compilation.
+// Only a plug-in's function should register; registering is not thread-safe
+// while something is compiled.
 #ifndef AITUNE_COMPILER_SCHEDULE_SCHEDULEPROVIDERS_H
 #define AITUNE_COMPILER_SCHEDULE_SCHEDULEPROVIDERS_H
 
@@ -15,19 +15,21 @@
 
 namespace aitune {
 
-/// More schedules for `kernel`, whose space so far is `space`: its form names
-/// the template, its schedules show how that writes its parameters. Features
-/// must be as many as theirs, in the same order.
+/// Returns further schedules for `kernel`, whose space so far is `space`. The
+/// form of the space names the template, and its schedules show how the
+/// template writes its parameters. The new schedules must have as many features
+/// as these, in the same order.
 using ScheduleProvider = std::function<std::vector<Schedule>(
     mlir::func::FuncOp kernel, const KernelSpace &space)>;
 
-/// Adds to the search space of every kernel. Schedules that the template
-/// cannot generate are recorded as failed and skipped by the search.
+/// Makes the search ask `provider` for schedules of every kernel. Schedules
+/// that the template cannot generate are recorded as failed and skipped.
 void registerSchedules(ScheduleProvider provider);
 
-/// For the tuner: inserts what the registered providers give behind the
-/// default. Fails with `reason` for a schedule whose text is no attribute, or
-/// with another number of features than the template's own.
+/// For the tuner: inserts the schedules of all registered providers after the
+/// default one. Fails and sets `reason` for a schedule whose text is not an
+/// MLIR attribute, or that has another number of features than the template's
+/// own.
 mlir::LogicalResult addRegisteredSchedules(mlir::func::FuncOp kernel,
                                            KernelSpace &space,
                                            std::string &reason);

@@ -1,4 +1,4 @@
-// Writes what --dump asks for: IR after each phase, assembly, object code.
+// Writes the files of --dump: IR after each phase, assembly, object code.
 #ifndef AITUNE_COMPILER_SUPPORT_DUMP_H
 #define AITUNE_COMPILER_SUPPORT_DUMP_H
 
@@ -15,10 +15,12 @@ std::string printToString(mlir::Operation *op);
 /// stderr and never stops a compilation. Thread-safe for different folders.
 class Dump {
 public:
-  /// `directory` empty: writes nothing. Else files go to directory/folder.
+  /// Files are written to directory/folder, which is made. If `directory` is
+  /// empty, nothing is written.
   Dump(const std::string &directory, const std::string &folder);
 
   bool enabled() const { return !path.empty(); }
+  /// Writes `contents`, or the text of `op`, to a file of this name.
   void write(const std::string &file, const std::string &contents) const;
   void write(const std::string &file, mlir::Operation *op) const;
 

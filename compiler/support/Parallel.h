@@ -1,4 +1,4 @@
-// Independent pieces of work on several threads.
+// Runs independent pieces of work on several threads.
 #ifndef AITUNE_COMPILER_SUPPORT_PARALLEL_H
 #define AITUNE_COMPILER_SUPPORT_PARALLEL_H
 
@@ -7,8 +7,9 @@
 
 namespace aitune {
 
-/// Calls `work` for 0 ... count - 1, each once, on at most `threads` threads,
-/// the calling one included, and returns when all calls have.
+/// Calls `work` once for each of 0 ... count - 1, on at most `threads` threads,
+/// the calling one included, and returns when all calls have returned. `work`
+/// must not throw. Thread-safe.
 void inParallel(size_t count, int threads,
                 const std::function<void(size_t)> &work);
 

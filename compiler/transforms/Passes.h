@@ -1,4 +1,4 @@
-// Rewrites of the `ait` graph before fusion, and of kernels after it.
+// The passes that rewrite the `ait` graph before fusion, and kernels after it.
 #ifndef AITUNE_COMPILER_TRANSFORMS_PASSES_H
 #define AITUNE_COMPILER_TRANSFORMS_PASSES_H
 
@@ -24,12 +24,13 @@ namespace aitune {
 #define GEN_PASS_DECL
 #include "compiler/transforms/Passes.h.inc"
 
-/// The least and greatest element of integer constant `index` of the pool;
-/// nothing for one without elements or that is not known.
+/// Returns the least and the greatest element of the integer constant `index`
+/// of the pool; not set if it has no elements or its data is not known.
 using ConstantRange =
     std::function<std::optional<std::pair<int64_t, int64_t>>(int64_t index)>;
 
-/// As createRelaxChecks with options, knowing the pool's constants.
+/// The pass ait-relax-checks, which also uses the ranges of the pool's
+/// constants.
 std::unique_ptr<mlir::Pass> createRelaxChecks(RelaxChecksOptions options,
                                               ConstantRange constants);
 

@@ -1,4 +1,4 @@
-// The patterns of ait-simplify, by what they move or remove.
+// The patterns of the pass ait-simplify, in three groups.
 #ifndef AITUNE_COMPILER_TRANSFORMS_SIMPLIFYPATTERNS_H
 #define AITUNE_COMPILER_TRANSFORMS_SIMPLIFYPATTERNS_H
 
@@ -10,12 +10,13 @@ namespace aitune {
 /// conversions. None changes a result, NaN and signed zeros included.
 void populateArithmeticPatterns(mlir::RewritePatternSet &patterns);
 
-/// Moves reshapes below what does not mind them, and broadcasts below
-/// pointwise operations, so that both cancel, or end where they are free.
+/// Moves reshapes below operations that work the same on reshaped operands, and
+/// broadcasts below pointwise operations, until they cancel or are in a place
+/// where they cost nothing.
 void populateViewPatterns(mlir::RewritePatternSet &patterns);
 
-/// Gives contractions the operands that their kernels read best: shared
-/// weights of rank 2, rows in memory order.
+/// Rewrites contractions so that their kernels can read the operands fast:
+/// shared weights of rank 2, and rows in memory order.
 void populateContractionPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace aitune

@@ -1,12 +1,12 @@
-// What a schedule will take, before it is measured.
+// Predicts the time of a schedule before it is measured.
 //
-// A roofline gives the time that no schedule can beat; how far above it one
-// ends is learned from the tuning database, by ridge regression (Hoerl and
-// Kennard, 1970) of the logarithm of that factor on the schedule's features,
-// their squares and their products with the kernel's sizes, within kernels: the
-// differences between kernels are not what a search asks for. With few records
-// the regularisation leaves hardly more than the average, and the order of the
-// template's own list decides.
+// A roofline gives a lower bound of the time. How far above it a schedule is,
+// is learned from the tuning database by ridge regression (Hoerl and Kennard,
+// 1970) of the logarithm of that factor on the schedule's features, their
+// squares and their products with the kernel's sizes. Features and times are
+// centred for each kernel, because a search compares schedules of one kernel,
+// not kernels. With few records the regularisation keeps the prediction near
+// the average; below 12 records the order of the template's own list decides.
 #ifndef AITUNE_COMPILER_TUNE_COSTMODEL_H
 #define AITUNE_COMPILER_TUNE_COSTMODEL_H
 
@@ -20,24 +20,29 @@
 
 namespace aitune {
 
-/// What a kernel does, for the roofline.
+/// The work of one launch of a kernel, for the roofline.
 struct KernelWork {
-  double flops = 0, bytes = 0;
+  double flops = 0; ///< floating-point operations
+  double bytes = 0; ///< bytes read and written
 };
 
-/// The rates of the machine, from the fastest kernels it has run.
+/// The highest rates of the machine, measured on the fastest kernels that it
+/// has run. The defaults hold until there are measurements.
 struct Roofline {
   double flopsPerMicrosecond = 1e5, bytesPerMicrosecond = 2e4;
+  /// The least microseconds for this work.
   double microseconds(const KernelWork &work) const;
 };
 
+/// Not thread-safe.
 class CostModel {
 public:
   virtual ~CostModel() = default;
-  /// Learns from records of one template; called before predict, again when
-  /// there are more.
+  /// Learns from all records of one template. Called before predict, and again
+  /// when there are more records.
   virtual void fit(const std::vector<TuningRecord> &records) = 0;
-  /// Microseconds for each schedule; only their order matters to the search.
+  /// The predicted microseconds of each schedule of `space`; the search uses
+  /// only their order.
   virtual std::vector<double> predict(const KernelSpace &space,
                                       const KernelWork &work) const = 0;
 };
@@ -48,11 +53,12 @@ std::unique_ptr<CostModel> createRooflineCostModel(const Roofline &roofline);
 using CostModelFactory =
     std::function<std::unique_ptr<CostModel>(const Roofline &)>;
 
-/// Makes a model known by `name`; false if there is one already. Thread-safe.
+/// Registers a cost model under `name`; false if the name is taken.
+/// Thread-safe.
 bool registerCostModel(const std::string &name, CostModelFactory factory);
 
-/// "roofline" or a registered one; kInvalidArgument lists the names that there
-/// are. Thread-safe.
+/// The cost model with this name: "roofline" or a registered one. The error,
+/// kInvalidArgument, lists the names. Thread-safe.
 absl::StatusOr<std::unique_ptr<CostModel>>
 createCostModel(const std::string &name, const Roofline &roofline);
 

@@ -1,9 +1,11 @@
-// The last word of a search: the whole model, with what was found and without.
+// The last step of a search: runs the whole model with the schedules that were
+// found and with the default ones.
 //
-// Kernels are searched one at a time, with caches and threads that a model need
-// not leave them in. So what was found is used only if the model as a whole is
-// not slower with it; and a small model is also tried on one thread, which
-// spares it the handing over of every step.
+// Kernels are searched one at a time, with the contents of caches and the state
+// of threads that they may not find in a model. So the schedules that were
+// found are used only if the model as a whole is not slower with them. A small
+// model is also tried on one thread, which saves the synchronisation of threads
+// at every step.
 #ifndef AITUNE_COMPILER_TUNE_MODELCHOICE_H
 #define AITUNE_COMPILER_TUNE_MODELCHOICE_H
 
@@ -17,31 +19,32 @@
 
 namespace aitune {
 
-/// Leaves no step of the plan more than one thread.
+/// Changes the plan so that each of its kernels runs on one thread.
 void useOneThread(ExecutablePlan &plan);
 
-/// What is taken of a searched model.
+/// The variant of a searched model that is used.
 struct ModelChoice {
-  /// The plan runs on one thread.
+  /// Whether the model runs on one thread.
   bool oneThread = false;
-  /// Nothing that the search found is used.
+  /// Whether it uses only the default schedules.
   bool keepsDefaults = false;
 };
 
-/// Measures `main`, as the module `symbols` belong to, with what the search
-/// found and without, for about `seconds`; a small model also on one thread,
-/// where the target has several. What was measured is appended to
-/// result.candidates; why defaults stay is result.tuning.note. A model that
-/// cannot be run here, because steps of it are LibTorch's, takes what was
-/// found. Errors: those of building or loading a variant.
+/// Measures the model `main`, whose module has the attribute ait.symbols
+/// `symbols`, with the schedules that the search found and with the default
+/// ones, for about `seconds`; a small model also on one thread, if the target
+/// has several. Appends the measurements to result.candidates, and sets
+/// result.tuning.note if the defaults are kept. A model with steps that
+/// LibTorch runs cannot be run here and uses the schedules that were found.
+/// Errors: those of building or loading a variant.
 absl::StatusOr<ModelChoice>
 chooseModel(mlir::func::FuncOp main, mlir::ArrayAttr symbols,
             const ChosenKernels &kernels, const CompilationTarget &target,
             absl::Span<const ConstantTensor> constants, double seconds,
             CompileResult &result);
 
-/// The variant to take: `preferred`, unless another is faster than its
-/// confidence interval tells; of several such, the fastest.
+/// The variant to use: `preferred`, unless another's confidence interval ends
+/// below that of `preferred`; of several such variants, the fastest.
 size_t chooseVariant(absl::Span<const Measurement> measured, size_t preferred);
 
 } // namespace aitune

@@ -1,9 +1,9 @@
-// How the schedules of one kernel are searched within a budget of time.
+// Strategies that search the schedules of one kernel within a budget of time.
 //
-// A strategy decides which schedules are measured and how long; it sees
-// predictions and measurements, not code. Adding one: derive from
-// SearchStrategy and register it under a name, from a plug-in
-// for instance (compiler/plugin/Plugin.h).
+// A strategy decides which schedules are measured and for how long; it sees
+// predictions and measurements, not code. To add one, derive from
+// SearchStrategy and register it under a name, in a plug-in for example
+// (compiler/plugin/Plugin.h).
 #ifndef AITUNE_COMPILER_TUNE_SEARCH_H
 #define AITUNE_COMPILER_TUNE_SEARCH_H
 
@@ -19,32 +19,34 @@
 
 namespace aitune {
 
-/// What the search of one kernel works with.
+/// The search of one kernel. Schedules are numbered by their position in the
+/// space.
 struct SearchProblem {
-  const KernelSpace *space = nullptr;
-  /// Microseconds, by schedule.
+  const KernelSpace *space = nullptr; ///< owned by the caller
+  /// The predicted microseconds of each schedule.
   std::vector<double> predictions;
-  /// Schedules worth trying before others: neighbours' best ones.
+  /// Schedules to try first: the best ones of similar kernels.
   std::vector<size_t> hints;
-  /// What is known already, by schedule: a median that is not negative, or a
-  /// note that says why the schedule is out. Those are not measured again.
+  /// The measurement of each schedule that is known already: it has a median
+  /// that is not negative, or a note that says why the schedule cannot be used.
+  /// These schedules are not measured again.
   std::vector<Measurement> known;
-  /// Measures schedules against each other, in turn, for about `seconds`
-  /// (generating them comes on top). One result a schedule, in order. An error
-  /// ends the search.
+  /// Measures schedules against each other, in turn, for about `seconds`;
+  /// generating them takes additional time. Returns one result for each, in
+  /// order. An error ends the search.
   std::function<absl::StatusOr<std::vector<Measurement>>(
       absl::Span<const size_t> schedules, double seconds)>
       measure;
-  /// Whether to stop: the budget is spent, or the user has had enough.
+  /// Whether to stop, because the budget is spent or the user interrupted.
   std::function<bool()> stop;
 };
 
 class SearchStrategy {
 public:
   virtual ~SearchStrategy() = default;
-  /// Measures until the space is exhausted, the problem says stop, or more
-  /// would not help. Results go through problem.measure, whose caller keeps
-  /// them.
+  /// Calls problem.measure until all schedules are measured, problem.stop
+  /// returns true, or more measurements would not help. problem.measure keeps
+  /// the results. Returns its error.
   virtual absl::Status search(SearchProblem &problem) = 0;
 };
 
@@ -53,23 +55,22 @@ public:
 /// Starts again with the next most promising while the budget lasts.
 std::unique_ptr<SearchStrategy> createSuccessiveHalving();
 
-/// Takes schedules in random order, all alike: the control that another
-/// strategy must beat.
+/// Measures schedules in random order, each equally long: the baseline that
+/// another strategy must beat.
 std::unique_ptr<SearchStrategy> createRandomSearch(unsigned seed);
 
 using StrategyFactory = std::function<std::unique_ptr<SearchStrategy>()>;
 
-/// Makes a strategy known by `name`; false if there is one already.
-/// Thread-safe.
+/// Registers a strategy under `name`; false if the name is taken. Thread-safe.
 bool registerSearchStrategy(const std::string &name, StrategyFactory factory);
 
-/// "successive-halving", "random", or a registered one; kInvalidArgument lists
-/// the names that there are. Thread-safe.
+/// The strategy with this name: "successive-halving", "random", or a registered
+/// one. The error, kInvalidArgument, lists the names. Thread-safe.
 absl::StatusOr<std::unique_ptr<SearchStrategy>>
 createSearchStrategy(const std::string &name);
 
-/// The schedule to use: the fastest, unless its confidence interval overlaps
-/// that of `incumbent`, which then stays. `known` as SearchProblem's.
+/// The schedule to use: the fastest, or `incumbent` if the confidence intervals
+/// of both overlap. `known` is SearchProblem::known.
 size_t chooseSchedule(const std::vector<Measurement> &known, size_t incumbent);
 
 } // namespace aitune

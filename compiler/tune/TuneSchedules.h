@@ -12,11 +12,12 @@
 
 namespace aitune {
 
-/// Sets ait.config of the kernels for which a better schedule than the default
-/// is found (and their `defaultConfig`), and fills result.tuning. Sets the
-/// `cuts` of kernels that may be faster as two: those worth measuring. After an
-/// error (nothing that measures) what was found until then stands.
-/// `module` holds the kernels, `constants` is its pool.
+/// Sets ait.config and `defaultConfig` of the kernels for which it finds a
+/// better schedule than the default, `cuts` of the kernels for which it is
+/// worth measuring whether two kernels are faster, and result.tuning. An error
+/// means that nothing could be measured any more; the results until then are
+/// kept. `module` contains the kernels, `constants` is its pool. Takes about
+/// options.tuning.budgetSeconds.
 absl::Status tuneSchedules(std::vector<Kernel> &kernels, mlir::ModuleOp module,
                            absl::Span<const ConstantTensor> constants,
                            CompilationTarget &target,

@@ -1,6 +1,6 @@
-// What searches decided, kept in the tuning database: the schedule of a kernel,
-// where it is cut in two, whether a model runs on one thread. A build that
-// searches nothing takes it from there.
+// The results of searches in the tuning database: the schedule of a kernel,
+// where it is cut in two, whether a model runs on one thread. A build without a
+// search reads them from there.
 #ifndef AITUNE_COMPILER_TUNE_TUNINGCHOICES_H
 #define AITUNE_COMPILER_TUNE_TUNINGCHOICES_H
 
@@ -16,33 +16,39 @@ namespace aitune {
 
 class TuningChoices {
 public:
-  /// Opens `database`, a file, unless it is empty. Results belong to the
-  /// machine and generator of `target`, which is open. `symbols` is the
-  /// module's ait.symbols.
+  /// Opens the file `database`; if the name is empty, there is no database. The
+  /// results are those of the machine and generator of `target`, whose open()
+  /// must have been called. `symbols` is the module's ait.symbols. Errors as
+  /// TuningDatabase::open.
   static absl::StatusOr<TuningChoices> open(const std::string &database,
                                             const CompilationTarget &target,
                                             mlir::ArrayAttr symbols);
 
+  /// TuningMachine::name and generator of the target.
   const std::string &target() const { return machine; }
   const std::string &version() const { return generator; }
-  /// Null if none was named: the functions below then do nothing.
+  /// The database; null if there is none. The functions below then do nothing.
   TuningDatabase *database() const { return store.get(); }
 
-  /// A kernel's key: its structure, whatever its name and schedule.
+  /// A kernel's key: a digest of its structure, without its name and schedule.
   std::string keyOf(mlir::func::FuncOp kernel) const;
 
-  /// Sets ait.config and `cuts` of the kernels for which a search found what is
-  /// faster; returns how many schedules.
+  /// Sets ait.config and `cuts` of the kernels for which an earlier search
+  /// found something faster than the default; returns for how many it set a
+  /// schedule.
   absl::StatusOr<int> apply(std::vector<Kernel> &kernels) const;
 
+  /// Stores `config` as the schedule of the kernel with this key.
   absl::Status keepSchedule(const std::string &key,
                             const std::string &config) const;
-  /// Keeps `chosenCut` of the kernels for which cuts were measured.
+  /// Stores `chosenCut` of the kernels for which cuts were measured.
   absl::Status keepCuts(const std::vector<Kernel> &kernels) const;
-  /// Undoes both for all kernels: the whole model was not faster.
+  /// Replaces both by the defaults for all kernels, because the whole model was
+  /// not faster.
   absl::Status keepDefaults(const std::vector<Kernel> &kernels) const;
 
-  /// `model` is the text of the fused @main.
+  /// Stores, and reads, whether a model runs on one thread. `model` is the text
+  /// of the fused @main.
   absl::Status keepThreads(const std::string &model, bool oneThread) const;
   absl::StatusOr<bool> usesOneThread(const std::string &model) const;
 

@@ -1,4 +1,4 @@
-// Passes of the GPU's code generation, for tests and for reading its output.
+// The pass ait-gpu-print-cuda, for tests and for reading generated CUDA text.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_PASSES_H
 #define AITUNE_COMPILER_CODEGEN_GPU_PASSES_H
 

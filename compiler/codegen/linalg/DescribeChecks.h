@@ -1,4 +1,4 @@
-// What lowered kernel functions check, in the plan's form.
+// The checks of lowered kernel functions in the form of the plan.
 #ifndef AITUNE_COMPILER_CODEGEN_LINALG_DESCRIBECHECKS_H
 #define AITUNE_COMPILER_CODEGEN_LINALG_DESCRIBECHECKS_H
 
@@ -9,9 +9,9 @@
 
 namespace aitune {
 
-/// The checks that the kernel reports, in the order of its KernelChecks, from
-/// the attribute `ait.checks` that ait-lower-to-linalg leaves; none without it.
-/// Their locations, which launches have, are empty.
+/// The checks that the kernel reports, in the order of its KernelCheck memory,
+/// from the attribute `ait.checks` that ait-lower-to-linalg sets; empty if it
+/// has none. Their locations are empty, because launches have them.
 std::vector<CheckProto> describeChecks(mlir::func::FuncOp kernel);
 
 } // namespace aitune

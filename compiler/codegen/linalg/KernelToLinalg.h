@@ -1,9 +1,9 @@
-// What the lowering of each operation of a kernel function shares: values
-// lowered so far, sizes as arithmetic on symbols, and one way to make a
-// linalg.generic.
+// Lowers the operations of a kernel function to linalg. The class holds the
+// state that all lowerings share: the values lowered so far, sizes as
+// arithmetic on symbols, and one way to make a linalg.generic.
 //
-// Registers are signless, so ui8 tensors are carried as i8 and the sign is read
-// from the `ait` operation's own types.
+// Values in registers are signless, so ui8 tensors become i8, and the sign is
+// read from the types of the `ait` operation.
 #ifndef AITUNE_COMPILER_CODEGEN_LINALG_KERNELTOLINALG_H
 #define AITUNE_COMPILER_CODEGEN_LINALG_KERNELTOLINALG_H
 
@@ -35,8 +35,8 @@ private:
   using Body =
       llvm::function_ref<void(mlir::OpBuilder &, Location, mlir::ValueRange)>;
 
-  // One a family of operations; failure without a diagnostic means that the
-  // operation is of another family.
+  // Each lowers one family of operations. Failure without a diagnostic means
+  // that the operation is of another family.
   mlir::LogicalResult lowerSource(mlir::Operation *op); // LowerViews.cpp
   mlir::LogicalResult lowerView(mlir::Operation *op);   // LowerViews.cpp
   mlir::LogicalResult
@@ -68,23 +68,25 @@ private:
   /// The lowered form of an `ait` value.
   Value lowered(Value value) { return values.lookup(value); }
   void define(Value value, Value result) { values[value] = result; }
-  /// `type` with the register's element type.
+  /// `type` with the element type that its values have in a register.
   static RankedTensorType registerTensor(mlir::Type type);
 
   AffineExpr dim(unsigned i) { return builder.getAffineDimExpr(i); }
   AffineExpr constant(int64_t value) {
     return builder.getAffineConstantExpr(value);
   }
-  /// The scalar constant a tensor is full of, or null.
+  /// The scalar constant with which a tensor is filled; null if it is not
+  /// filled.
   Value matchFull(Value aitValue, Location location);
   Value scalar(Location location, mlir::Type elementType, double number);
 
   /// The value of s`symbol`, at the start of the function.
   Value symbol(unsigned symbol);
-  /// An expression of symbols as index, at the start of the function.
+  /// The value, of type index, of an expression of symbols, computed at the
+  /// start of the function.
   Value sizeValue(AffineExpr size);
-  /// An expression of the dims of the generic around the builder and of
-  /// symbols.
+  /// The value of an expression of symbols and of the loops of the
+  /// linalg.generic in which `b` inserts.
   Value indexValue(mlir::OpBuilder &b, Location location, AffineExpr expr);
   Value empty(Location location, RankedTensorType type);
   Value filled(Location location, RankedTensorType type, Value number);
@@ -121,11 +123,12 @@ private:
                    AffineExpr size, bool wrap);
   /// Whether `size` is at least 1 for all values of the symbols.
   bool isNeverEmpty(AffineExpr size);
-  /// The element at `indices`, one of which clampIndex gave for an axis of
-  /// `size`; 0 when that axis has no entries.
+  /// The element at `indices`, one of which is the result of clampIndex for an
+  /// axis of `size`; 0 if that axis has no elements.
   Value readWithin(mlir::OpBuilder &b, Location location, Value tensor,
                    llvm::ArrayRef<Value> indices, AffineExpr size);
-  /// `value`, after telling the runtime of `shown` (i64) if `failed`.
+  /// An ait.report of `value`, which reports `shown` (i64) to the runtime if
+  /// `failed` is true.
   Value report(mlir::OpBuilder &b, mlir::ait::CheckOp op, Value value,
                Value failed, Value shown);
 
@@ -133,7 +136,7 @@ private:
   mlir::OpBuilder builder;
   llvm::DenseMap<Value, Value> values;
   llvm::DenseMap<unsigned, Value> symbols;
-  /// Of the checks that report, in order: ait.checks.
+  /// The descriptions of the checks that report, in order, for ait.checks.
   llvm::SmallVector<mlir::Attribute> checks;
   /// Sizes of the dims of the generic being made; for inBounds.
   llvm::SmallVector<AffineExpr> domain;

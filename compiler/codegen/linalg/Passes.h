@@ -1,4 +1,5 @@
-// From kernel functions of `ait` operations to linalg on tensors.
+// The pass ait-lower-to-linalg, which turns the `ait` operations of kernel
+// functions into linalg operations on tensors.
 #ifndef AITUNE_COMPILER_CODEGEN_LINALG_PASSES_H
 #define AITUNE_COMPILER_CODEGEN_LINALG_PASSES_H
 

@@ -1,6 +1,6 @@
-// Arithmetic on scalars or vectors whose element type is known only when code
-// is generated: one spelling for floats, signed and unsigned integers and
-// bools, each with PyTorch's meaning.
+// Builds arithmetic on scalars or vectors whose element type is known only when
+// code is generated: one function for floats, signed and unsigned integers and
+// bools, each with PyTorch's semantics.
 #ifndef AITUNE_COMPILER_CODEGEN_LINALG_SCALARBUILDER_H
 #define AITUNE_COMPILER_CODEGEN_LINALG_SCALARBUILDER_H
 
@@ -12,12 +12,13 @@ namespace aitune {
 
 enum class Relation { Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual };
 
-/// Values are scalars or vectors of one shape; two operands have one type. A
-/// null result means that the element type has no such operation.
+/// Values are scalars or vectors of one shape; both operands of a function have
+/// the same type. A null result means that the element type does not support
+/// the operation.
 struct ScalarBuilder {
   mlir::OpBuilder &builder;
   mlir::Location location;
-  /// Integers are unsigned.
+  /// Whether integers are unsigned.
   bool isUnsigned = false;
 
   static bool isFloat(mlir::Value value);
@@ -31,22 +32,23 @@ struct ScalarBuilder {
   mlir::Value add(mlir::Value lhs, mlir::Value rhs);
   mlir::Value sub(mlir::Value lhs, mlir::Value rhs);
   mlir::Value mul(mlir::Value lhs, mlir::Value rhs);
-  /// Of integers: truncating; unspecified for a divisor 0, never trapping.
+  /// The quotient; that of integers is truncated. Dividing an integer by 0
+  /// gives an unspecified result and does not trap, here and below.
   mlir::Value div(mlir::Value lhs, mlir::Value rhs);
   mlir::Value floorDivide(mlir::Value lhs, mlir::Value rhs);
-  /// With the sign of the divisor.
+  /// The remainder with the sign of the divisor.
   mlir::Value remainder(mlir::Value lhs, mlir::Value rhs);
-  /// With the sign of the dividend.
+  /// The remainder with the sign of the dividend.
   mlir::Value truncatingRemainder(mlir::Value lhs, mlir::Value rhs);
-  /// NaN if either is NaN.
+  /// The maximum and the minimum; NaN if either operand is NaN.
   mlir::Value maximum(mlir::Value lhs, mlir::Value rhs);
   mlir::Value minimum(mlir::Value lhs, mlir::Value rhs);
   mlir::Value absolute(mlir::Value value);
   mlir::Value negate(mlir::Value value);
   mlir::Value sigmoid(mlir::Value value);
 
-  /// i1 of the operands' shape; NaN is unequal to all and never less or
-  /// greater.
+  /// The result of a comparison, i1 of the operands' shape. NaN is unequal to
+  /// every number and neither less nor greater.
   mlir::Value compare(Relation relation, mlir::Value lhs, mlir::Value rhs);
   mlir::Value select(mlir::Value condition, mlir::Value onTrue,
                      mlir::Value onFalse);

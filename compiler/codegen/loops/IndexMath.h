@@ -1,6 +1,6 @@
-// Index expressions of loop kernels: affine expressions over loop dims
-// (numbered as they are made) and the module's symbols. Schedules are decided
-// by asking such an expression how it moves when one dim does.
+// Index expressions of loop kernels: affine expressions over loop dims, which
+// are numbered in the order in which they are made, and the module's symbols. A
+// schedule is chosen by how such expressions change when one dim changes.
 #ifndef AITUNE_COMPILER_CODEGEN_LOOPS_INDEXMATH_H
 #define AITUNE_COMPILER_CODEGEN_LOOPS_INDEXMATH_H
 
@@ -11,15 +11,17 @@
 
 namespace aitune {
 
-/// The values a dim takes: 0 <= dim < size unless a loop covers a part.
+/// The values of a dim: 0 <= dim < size, or a part of them if a loop covers
+/// only a part.
 struct DimRange {
-  mlir::AffineExpr lower, upper; ///< upper is exclusive; of symbols only
+  /// Expressions of symbols; the upper bound is exclusive.
+  mlir::AffineExpr lower, upper;
 };
 using RangeLookup = llvm::function_ref<std::optional<DimRange>(unsigned dim)>;
 
-/// An expression as sum of coefficient * term + constant. Terms are dims, or
-/// quotients and remainders that could not be resolved; coefficients and the
-/// constant are expressions of symbols.
+/// An expression as a sum of coefficient * term plus a constant. Terms are
+/// dims, or quotients and remainders that could not be simplified; coefficients
+/// and the constant are expressions of symbols.
 struct LinearForm {
   struct Term {
     mlir::AffineExpr term, coefficient;
@@ -35,33 +37,33 @@ struct LinearForm {
   mlir::AffineExpr toExpr() const;
 };
 
-/// Also joins n * (e floordiv n) + e mod n to e.
+/// The linear form of `expr`, in which n * (e floordiv n) + e mod n became e.
 LinearForm decompose(mlir::AffineExpr expr);
 
-/// expr = quotient * size + remainder, 0 <= remainder < size, resolved by
-/// divisibility and ranges where possible.
+/// The solution of expr = quotient * size + remainder, 0 <= remainder < size,
+/// simplified by divisibility and ranges where possible.
 struct Division {
   mlir::AffineExpr quotient, remainder;
 };
 Division divide(mlir::AffineExpr expr, mlir::AffineExpr size,
                 RangeLookup ranges);
 
-/// The constant bounds of an expression, inclusive, if they are known.
+/// The constant bounds of an expression, both included; not set if unknown.
 struct ConstantBounds {
   std::optional<int64_t> lower, upper;
 };
 ConstantBounds getBounds(mlir::AffineExpr expr, RangeLookup ranges);
 
-/// The value of a constant expression.
+/// The value of a constant expression; not set for other expressions.
 std::optional<int64_t> getConstant(mlir::AffineExpr expr);
-/// As mlir::ait::canonicalizeSize, quick for constants.
+/// As mlir::ait::canonicalizeSize, with a fast path for constants.
 mlir::AffineExpr canonical(mlir::AffineExpr size);
-/// Dims that occur in the expression, ascending.
+/// The dims that occur in the expression, in ascending order.
 llvm::SmallVector<unsigned, 4> dimsOf(mlir::AffineExpr expr);
 bool hasDims(mlir::AffineExpr expr);
-/// Whether the value may be below 0 though no dim or symbol is: it decides
-/// between unsigned division, the cheaper one, and affine expressions' own,
-/// which rounds down.
+/// Whether the value may be negative although dims and symbols are not. If it
+/// may not, division can be unsigned, which is cheaper than the division of
+/// affine expressions, which rounds down.
 bool mayBeNegative(mlir::AffineExpr expr);
 
 } // namespace aitune

@@ -1,10 +1,10 @@
-// What a linalg kernel function reads, and how: the questions that schedules
-// ask before any code is emitted.
+// Analyses which elements a linalg kernel function reads and what it computes,
+// so that a schedule can be chosen before code is emitted.
 //
-// A function's values are seen as pure functions of an index: the element of a
-// tensor at an index is found by following linalg.generic bodies to the
-// arguments. `LoopAnalysis` follows them without writing code; a PointWalker
-// (PointWalker.h) follows the same paths and writes.
+// A function's values are treated as pure functions of an index: the element of
+// a tensor at an index is found by following linalg.generic bodies to the
+// arguments. `LoopAnalysis` follows them without emitting code; a PointWalker
+// (PointWalker.h) follows the same paths and emits code.
 #ifndef AITUNE_COMPILER_CODEGEN_LOOPS_LOOPANALYSIS_H
 #define AITUNE_COMPILER_CODEGEN_LOOPS_LOOPANALYSIS_H
 
@@ -14,22 +14,24 @@
 
 namespace aitune {
 
-/// Dims made so far, with their sizes (expressions of symbols).
+/// The dims made so far, with their sizes (expressions of symbols).
 class DimTable {
 public:
+  /// A new dim with values 0 ... size - 1.
   mlir::AffineExpr make(mlir::AffineExpr size) {
     sizes.push_back(size);
     return mlir::getAffineDimExpr(sizes.size() - 1, size.getContext());
   }
   unsigned count() const { return sizes.size(); }
   mlir::AffineExpr size(unsigned dim) const { return sizes[dim]; }
-  /// Null size: a value computed from data; no range.
+  /// The values of a dim; not set for one that makeOpaque made.
   std::optional<DimRange> range(unsigned dim) const {
     if (!sizes[dim])
       return std::nullopt;
     return DimRange{mlir::getAffineConstantExpr(0, sizes[dim].getContext()),
                     sizes[dim]};
   }
+  /// A new dim that stands for an index computed from data.
   mlir::AffineExpr makeOpaque(mlir::MLIRContext *context) {
     sizes.push_back(nullptr);
     return mlir::getAffineDimExpr(sizes.size() - 1, context);
@@ -39,12 +41,12 @@ private:
   llvm::SmallVector<mlir::AffineExpr> sizes;
 };
 
-/// An index as one value, to look things up by.
+/// An index as one value, for use as the key of a map.
 mlir::AffineMap toKey(llvm::ArrayRef<mlir::AffineExpr> exprs,
                       mlir::MLIRContext *context);
 
-/// The tensor that has a value's memory: reshapes of a dense tensor leave its
-/// elements in place.
+/// The tensor whose memory `value` has: the operand of the reshapes that made
+/// it, since reshapes of a dense tensor leave its elements in place.
 mlir::Value stripReshapes(mlir::Value value);
 
 /// The sizes of a tensor's axes, as expressions of symbols.
@@ -54,48 +56,53 @@ llvm::SmallVector<mlir::AffineExpr> sizesOf(mlir::Value tensor);
 llvm::SmallVector<mlir::AffineExpr>
 getLoopSizes(mlir::linalg::GenericOp generic);
 
-/// A generic with reduction loops. A scan also has a result of full size.
+/// Whether a generic has reduction loops.
 bool hasReductionLoops(mlir::linalg::GenericOp generic);
+/// Whether it is a scan: it has a reduction loop and a result of full size.
 bool isScan(mlir::linalg::GenericOp generic);
 
-/// The expressions of a generic's parallel loops when result `number` is read
-/// at `exprs`; loops that this does not determine (reductions) stay null.
+/// The values of a generic's loops when its result `number` is read at `exprs`.
+/// Loops that the index of the result does not determine (reductions) are null.
 llvm::SmallVector<mlir::AffineExpr>
 bindLoops(mlir::linalg::GenericOp generic, unsigned number,
           llvm::ArrayRef<mlir::AffineExpr> exprs);
 
-/// Gives each reduction loop of a generic a dim of its own in `loops`,
-/// outermost first, or 0 where its size is 1. Returns the dims.
+/// Sets each reduction loop in `loops` to a new dim, outermost first, or to 0
+/// if its size is 1. Returns the new dims.
 llvm::SmallVector<unsigned>
 openReducedLoops(mlir::linalg::GenericOp generic,
                  llvm::MutableArrayRef<mlir::AffineExpr> loops, DimTable &dims);
 
-/// The constant that a result of a reduction starts from; null if it is none.
+/// The constant that a result of a reduction starts from; null if it starts
+/// from something that is not a constant.
 mlir::TypedAttr getNeutral(mlir::linalg::GenericOp generic, unsigned result);
 
-/// The index of the source of a tensor.collapse_shape or expand_shape.
+/// The index into the source of a tensor.collapse_shape or expand_shape of the
+/// element that is read at `exprs`.
 llvm::SmallVector<mlir::AffineExpr>
 reshapeIndex(mlir::Operation *reshape, llvm::ArrayRef<mlir::AffineExpr> exprs,
              RangeLookup ranges);
 
-/// An index-typed (or i64 cast of such) body value as expression, with the
-/// generic's loops at `loops`; null if it depends on data.
+/// The expression of a value of type index in a generic's body (or of its cast
+/// to i64), when the generic's loops have the values `loops`; null if it
+/// depends on data.
 mlir::AffineExpr trackIndex(mlir::Value value,
                             llvm::ArrayRef<mlir::AffineExpr> loops);
 
-/// As trackIndex; what depends on data is what `ofData` gives for it.
+/// The same, with the result of `ofData` for each value that depends on data.
 mlir::AffineExpr
 trackIndex(mlir::Value value, llvm::ArrayRef<mlir::AffineExpr> loops,
            llvm::function_ref<mlir::AffineExpr(mlir::Value)> ofData);
 
-/// Whether a body's comparison of indices (slt or sge), or a conjunction of
-/// them, is the same for all values that the dims take; nothing if it is not,
-/// or depends on data.
+/// The result of a comparison of indices (slt or sge) in a generic's body, or
+/// of a conjunction of such, if it is the same for all values of the dims. Not
+/// set if it is not, or depends on data.
 std::optional<bool> decideCondition(mlir::Value condition,
                                     llvm::ArrayRef<mlir::AffineExpr> loops,
                                     RangeLookup ranges);
 
-/// The address of an element, in elements, of a dense tensor type.
+/// The address of the element at `exprs` of a dense tensor, in elements from
+/// its beginning.
 mlir::AffineExpr linearize(mlir::RankedTensorType type,
                            llvm::ArrayRef<mlir::AffineExpr> exprs);
 
@@ -103,33 +110,36 @@ class LoopAnalysis {
 public:
   explicit LoopAnalysis(DimTable &dims) : dims(dims) {}
 
+  /// A read of an element of an argument, or a write of an element of a result.
   struct Access {
-    LinearForm address;
-    bool inReduction;
-    unsigned elementBits;
+    LinearForm address;   ///< in elements from the tensor's beginning
+    bool inReduction;     ///< whether it is in the loop of a reduction
+    unsigned elementBits; ///< bits of an element
   };
+  /// A reduction whose result is read at an index.
   struct Reduction {
     mlir::linalg::GenericOp generic;
-    unsigned result;
-    llvm::SmallVector<mlir::AffineExpr> exprs;
-    llvm::SmallVector<unsigned> reducedDims;
-    double cost; ///< simple operations for one result
+    unsigned result;                           ///< the number of the result
+    llvm::SmallVector<mlir::AffineExpr> exprs; ///< the index
+    llvm::SmallVector<unsigned> reducedDims;   ///< dims of its reduced loops
+    double cost; ///< simple operations for one element of the result
   };
-  /// Where the body of an scf.if changes along a dim: expr compared with 0.
+  /// The places where the condition of an scf.if changes along a dim: where the
+  /// expression becomes 0.
   llvm::SmallVector<mlir::AffineExpr> thresholds;
   llvm::SmallVector<Access> accesses;
   llvm::SmallVector<Reduction> reductions; ///< in the order of evaluation
-  /// Dims used for more than addresses; they keep their own loop.
+  /// Dims that are used not only in addresses. They keep a loop of their own.
   llvm::DenseSet<unsigned> observed;
-  /// Dims that a scan runs along; lanes cannot lie along them.
+  /// Dims along which a scan runs. Lanes cannot lie along them.
   llvm::DenseSet<unsigned> scanned;
-  /// Simple operations to compute one element, with static trip counts
-  /// (unknown ones count as 64).
+  /// The number of simple operations that compute one element. A loop of
+  /// unknown length counts as 64 steps.
   double cost = 0;
 
-  /// Follows the element of `tensor` at `exprs`.
+  /// Analyses the element of `tensor` at `exprs`.
   void visit(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> exprs);
-  /// Follows one step of a generic's body, with all its loops at `loops`.
+  /// Analyses one step of a generic's body, with its loops at `loops`.
   void visitBody(mlir::linalg::GenericOp generic,
                  llvm::ArrayRef<mlir::AffineExpr> loops);
 
@@ -148,11 +158,13 @@ private:
   llvm::DenseSet<std::pair<mlir::Value, mlir::AffineMap>> visited;
 };
 
-/// Simple operations that one scalar operation costs.
+/// The cost of a scalar operation as a number of simple operations, such as
+/// additions.
 double getCost(mlir::Operation *op);
 
-/// Vector lanes for a loop of `steps` steps (nothing: known at a call only): a
-/// power of two from 1, for a loop without steps too, to `most`, itself one.
+/// The number of vector lanes for a loop of `steps` steps (not set: their
+/// number is known only when the kernel is called). It is a power of two from 1
+/// to `most`, which must be a power of two; 1 for a loop without steps.
 int64_t chooseLanes(std::optional<int64_t> steps, int64_t most);
 
 } // namespace aitune

@@ -1,5 +1,5 @@
-// The loops that a kernel's outputs share, before a device decides how they run
-// (CPU: cpu/loops/LoopSchedule.h, GPU: gpu/loops/LoopSchedule.h).
+// The loops that a kernel's outputs share, before the schedule of a device says
+// how they run (CPU: cpu/loops/LoopSchedule.h, GPU: gpu/loops/LoopSchedule.h).
 #ifndef AITUNE_COMPILER_CODEGEN_LOOPS_LOOPNEST_H
 #define AITUNE_COMPILER_CODEGEN_LOOPS_LOOPNEST_H
 
@@ -9,50 +9,55 @@
 
 namespace aitune {
 
-/// A result of the kernel, seen through reshapes: memory is dense either way.
+/// A result of the kernel.
 struct KernelOutput {
+  /// The tensor before any reshapes; their result has the same memory.
   mlir::Value value;
-  unsigned number; ///< of the kernel's result
+  unsigned number; ///< the number of the kernel's result
 };
 
 /// Neighbouring axes that run as one loop.
 struct LoopGroup {
-  /// The axes' dims, outermost first. The last one takes the loop's value and
-  /// the others are 0: addresses come out the same.
+  /// The axes' dims, outermost first. In the loop, the last dim has the loop's
+  /// value and the others are 0, which gives the same addresses.
   llvm::SmallVector<unsigned> dims;
   mlir::AffineExpr size; ///< the product of the axes' sizes
 
   void add(unsigned dim, const DimTable &table);
 };
 
-/// Appends an axis to the loops `groups`, into the last one if `canMerge` says
-/// that its last dim and `dim` may be one loop.
+/// Appends the axis `dim` to the loops `groups`: to the last group if
+/// `canMerge` returns true for its last dim and `dim`, otherwise as a new
+/// group.
 void appendAxis(
     llvm::SmallVectorImpl<LoopGroup> &groups, unsigned dim,
     const DimTable &dims,
     llvm::function_ref<bool(unsigned outer, unsigned inner)> canMerge);
 
-/// The outputs of one iteration domain, the sizes of the widest one.
+/// The outputs that are computed in one iteration domain.
 struct LoopNest {
   llvm::SmallVector<KernelOutput> outputs;
-  llvm::SmallVector<mlir::AffineExpr> sizes; ///< of the domain
-  /// A dim for each axis, 0 where the size is 1; empty before openAxes.
+  /// The sizes of the domain, which are those of the largest output.
+  llvm::SmallVector<mlir::AffineExpr> sizes;
+  /// The dim of each axis; 0 for an axis of size 1. Empty before openAxes.
   llvm::SmallVector<mlir::AffineExpr> index;
 
-  /// Fills in `index` with new dims. Returns them, outermost first.
+  /// Sets `index` to new dims. Returns them, outermost first.
   llvm::SmallVector<unsigned> openAxes(DimTable &dims);
-  /// Whether the expressions are of the domain's dims alone; after openAxes.
+  /// Whether the expressions use only dims of the domain. openAxes must come
+  /// before, as for the functions below.
   bool isOfDomain(llvm::ArrayRef<mlir::AffineExpr> exprs) const;
-  /// Follows all outputs, and notes their own addresses as accesses.
+  /// Analyses all outputs, and adds the writes of their elements as accesses.
   void visit(LoopAnalysis &analysis) const;
-  /// The index of an output's own axes: 0 where it has size 1.
+  /// The index of an element of `output`: that of the domain, with 0 for axes
+  /// along which the output has size 1.
   llvm::SmallVector<mlir::AffineExpr> indexOf(const KernelOutput &output) const;
   /// Whether the output changes along every axis of the domain.
   bool isFull(const KernelOutput &output) const;
 };
 
-/// The results of a kernel's function grouped by domain, in order of their
-/// first output.
+/// The results of a kernel's function, which `terminator` returns, grouped by
+/// domain, in the order of the first output of each group.
 std::vector<LoopNest> groupOutputs(mlir::Operation *terminator);
 
 } // namespace aitune

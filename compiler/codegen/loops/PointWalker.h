@@ -2,14 +2,16 @@
 // the loop compilers of all devices share (README.md follows an example).
 //
 // The caller opens scopes (loops, branches) and asks for values inside them.
-// The walker follows linalg.generic bodies from what is asked for and finds out
-// by itself
-// - the outermost scope that a value can stand in: what a loop does not change
-//   is computed before it, so row statistics and broadcast operands need no
-//   schedule of their own;
-// - what was computed already: an element is computed once in a scope;
-// - which side of a condition holds for all values that the loops take.
-// A device derives from it and says how one operation, load or loop is written.
+// The walker follows linalg.generic bodies from these values and finds out by
+// itself
+// - the outermost scope in which a value can be computed: a value that a loop
+//   does not change is computed before the loop, so row statistics and
+//   broadcast operands need no schedule of their own;
+// - which elements have been computed already: each is computed once in a
+// scope;
+// - which conditions have the same result for all values of the loops.
+// A device derives from the walker, and defines how one operation, load or loop
+// is written.
 #ifndef AITUNE_COMPILER_CODEGEN_LOOPS_POINTWALKER_H
 #define AITUNE_COMPILER_CODEGEN_LOOPS_POINTWALKER_H
 
@@ -32,12 +34,13 @@ template <typename Scope, typename ElementType> struct PointScope {
   Scope *parent = nullptr; ///< the scope around, null for the kernel's body
   /// The value of each dim that this scope binds.
   llvm::DenseMap<unsigned, Element> bindings;
-  /// The values that dims take here, where the scope covers a part of them.
+  /// The ranges of dims of which this scope covers only a part.
   llvm::DenseMap<unsigned, DimRange> ranges;
-  /// The dim of which the scope covers `lanes` neighbouring values at once.
+  /// The dim of which the scope computes `lanes` neighbouring values at once.
   std::optional<unsigned> laneDim;
-  int64_t lanes = 1;
-  /// Runs only when a condition holds: no code may be moved out of it.
+  int64_t lanes = 1; ///< number of values of laneDim
+  /// Whether the scope runs only if a condition is true: no code may be moved
+  /// out of it.
   bool isBranch = false;
   /// The elements computed in this scope.
   llvm::DenseMap<Key, Element> known;
@@ -49,20 +52,22 @@ template <typename Scope> class PointWalker {
 public:
   using Element = typename Scope::Element;
 
-  /// `dims` are all dims that index expressions mention; it outlives the
-  /// walker, which adds those of the loops that it opens.
+  /// `dims` contains all dims that index expressions use. It must outlive the
+  /// walker, which adds the dims of loops that it opens.
   explicit PointWalker(DimTable &dims) : dims(dims) {}
   virtual ~PointWalker() = default;
 
   DimTable &dims;
-  Scope *current = nullptr; ///< where code is written; owned by who opened it
-  /// Why the code is not complete: the first reason; empty if it is.
+  /// The scope in which code is written. It is owned by the code that opened
+  /// it.
+  Scope *current = nullptr;
+  /// The first reason why the code is not complete; empty if it is complete.
   std::string error;
 
-  /// The element of `tensor` at `exprs`, one index expression an axis. What
-  /// cannot be computed sets `error` and gives a zero.
+  /// The element of `tensor` at `exprs`, which has one index expression for
+  /// each axis. If it cannot be computed, sets `error` and returns a zero.
   Element pull(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> exprs);
-  /// Makes an element known in `scope`.
+  /// Records that an element has been computed in `scope`.
   void define(Scope *scope, mlir::Value tensor,
               llvm::ArrayRef<mlir::AffineExpr> exprs, const Element &element);
 
@@ -70,11 +75,11 @@ public:
   /// scope around.
   void inScope(llvm::function_ref<void(Scope &)> setUp,
                llvm::function_ref<void()> body);
-  /// The innermost scope with lanes, or null.
+  /// The innermost scope with lanes; null if there is none.
   Scope *laneScope() const;
-  /// The values that a dim takes here; nothing if they are not known.
+  /// The range of a dim in the current scope; not set if it is not known.
   std::optional<DimRange> range(unsigned dim) const;
-  /// What a dim is here, null if no scope around binds it.
+  /// The value of a dim in the current scope; null if no scope binds it.
   const Element *binding(unsigned dim) const;
 
 protected:
@@ -94,69 +99,72 @@ protected:
     mlir::linalg::GenericOp generic;
     /// The value of each of the generic's loops.
     llvm::SmallVector<mlir::AffineExpr> loops;
-    /// The dims of the reduced loops, outermost first; of size 1 they have
+    /// The dims of the reduced loops, outermost first; loops of size 1 have
     /// none.
     llvm::SmallVector<unsigned> dims;
   };
-  /// A generic that adds up along one axis and keeps every sum on the way.
+  /// A generic that computes running sums along one axis.
   struct Scan {
     mlir::linalg::GenericOp generic;
-    llvm::SmallVector<mlir::AffineExpr> exprs; ///< where its sums are read
+    llvm::SmallVector<mlir::AffineExpr> exprs; ///< the index of the sum
     /// The value of each of the generic's loops.
     llvm::SmallVector<mlir::AffineExpr> loops;
-    unsigned axis; ///< the number of the loop that it runs along
+    unsigned axis; ///< the number of the loop along which it runs
   };
 
   /// The value of a body's operation, with the generic's loops at `body.loops`.
   Element evaluate(mlir::Value value, Body &body);
-  /// The same inside a branch: what is found there is not known after it.
+  /// The same inside of a branch: values computed there are not known after it.
   Element evaluateApart(mlir::Value value, const Body &body);
-  /// One step of a reduction: the yielded values, first to last, from the
-  /// elements at `loops` and the accumulators; each is given to `yield` before
-  /// the next one is computed.
+  /// Computes one step of a reduction: the yielded values, first to last, from
+  /// the elements at `loops` and the accumulators. Calls `yield` with each
+  /// value before it computes the next one.
   void
   evaluateStep(mlir::linalg::GenericOp generic,
                llvm::ArrayRef<mlir::AffineExpr> loops,
                llvm::ArrayRef<Element> accumulators,
                llvm::function_ref<void(size_t number, Element value)> yield);
-  /// Whether a condition is the same for all values that the dims take here.
+  /// The result of a condition if it is the same for all values of the dims in
+  /// the current scope; otherwise not set.
   std::optional<bool> decide(mlir::Value condition, const Body &body) const;
-  /// Gives the scan's axis a loop of its own, from its first element. Returns
-  /// the loop's dim.
+  /// Sets the loop of the scan's axis to a new dim, which starts at its first
+  /// element. Returns the dim.
   unsigned restart(Scan &scan);
   /// Sets `error` if it is empty; returns a zero of `type`.
   Element fail(mlir::Type type, const std::string &reason);
 
-  // What a device says.
+  // The functions that a device defines.
 
-  /// Runs `body` with `scope`, one of those around, as the current one.
+  /// Runs `body` with `scope`, one of the enclosing scopes, as the current one.
   virtual void runIn(Scope *scope, llvm::function_ref<void()> body);
   virtual Element zero(mlir::Type type) = 0;
   virtual Element constant(mlir::TypedAttr value) = 0;
   /// The value of an index expression, as `type`: index or i64.
   virtual Element indexValue(mlir::AffineExpr expr, mlir::Type type) = 0;
-  /// The element of a kernel's argument.
+  /// The element of a kernel's argument at `exprs`.
   virtual Element load(mlir::BlockArgument argument,
                        llvm::ArrayRef<mlir::AffineExpr> exprs) = 0;
-  /// An operation with one result and without regions.
+  /// The result of an operation with one result and without regions.
   virtual Element operation(mlir::Operation *op,
                             llvm::MutableArrayRef<Element> operands) = 0;
-  /// `onTrue` or `onFalse` of `body`, by a condition that has to be computed.
+  /// The value of `onTrue` or `onFalse` in `body`, by the condition of `op`,
+  /// which has to be computed.
   virtual Element select(mlir::scf::IfOp op, mlir::Value onTrue,
                          mlir::Value onFalse, Body &body) = 0;
+  /// Reports the value `shown` to the runtime if `failed` is true.
   virtual void report(mlir::ait::ReportOp op, Element failed,
                       Element shown) = 0;
   /// All results of a reduction.
   virtual llvm::SmallVector<Element> reduce(Reduction &reduction) = 0;
-  /// The sum up to and with the scan's element.
+  /// The sum of the elements up to that of the scan's index, included.
   virtual Element runScan(Scan &scan) = 0;
-  /// An element of a pointwise tensor that an earlier loop kept in memory;
-  /// nothing if none did.
+  /// An element of a pointwise tensor that an earlier loop stored in memory;
+  /// not set if none did.
   virtual std::optional<Element>
   reload(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> exprs) {
     return std::nullopt;
   }
-  /// Told of every element of a pointwise tensor that was computed.
+  /// Called with every element of a pointwise tensor that was computed.
   virtual void keep(mlir::Value tensor, llvm::ArrayRef<mlir::AffineExpr> exprs,
                     const Element &element) {}
 

@@ -1,4 +1,4 @@
-// From a module of the LLVM dialect to machine code.
+// Compiles a module of the LLVM dialect to machine code.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LLVM_EMITOBJECT_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LLVM_EMITOBJECT_H
 
@@ -17,7 +17,8 @@ namespace aitune {
 mlir::FailureOr<std::string> emitObject(mlir::ModuleOp module,
                                         const Target &target);
 
-/// What emitObject would assemble, as text (AT&T syntax), for dumps.
+/// The assembly text (AT&T syntax) of the object that emitObject makes, for
+/// dumps.
 mlir::FailureOr<std::string> emitAssembly(mlir::ModuleOp module,
                                           const Target &target);
 

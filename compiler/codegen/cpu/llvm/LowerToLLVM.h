@@ -1,5 +1,6 @@
-// From ABI functions of vector, memref, scf, arith and math operations to the
-// LLVM dialect: the one pipeline that kernels of every family share.
+// Lowers ABI functions (runtime/cpu/kernel_abi.h) of vector, memref, scf, arith
+// and math operations to the LLVM dialect. Kernels of all families use this one
+// pipeline.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LLVM_LOWERTOLLVM_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LLVM_LOWERTOLLVM_H
 
@@ -16,8 +17,8 @@ namespace aitune {
 void buildLowerToLLVMPipeline(mlir::OpPassManager &passManager,
                               const Target &target);
 
-/// Runs that pipeline on `module`, in place. Functions that are declarations or
-/// that hold no code are dropped unless called. Diagnostics tell why it failed.
+/// Runs that pipeline on `module`, in place. Functions that have no code are
+/// removed unless they are called. A diagnostic says why it failed.
 mlir::LogicalResult lowerToLLVM(mlir::ModuleOp module, const Target &target);
 
 } // namespace aitune

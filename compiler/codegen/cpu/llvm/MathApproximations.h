@@ -1,7 +1,7 @@
 // Approximations of f32 functions as straight-line arithmetic that works on
-// scalars and vectors. The polynomials are minimax fits made for this file;
-// tests hold each function to the stated error against double precision, over
-// the full range with denormals, infinities and NaN.
+// scalars and vectors. The polynomials are minimax fits made for this file.
+// Tests compare each function with double precision over the full range,
+// denormals, infinities and NaN included, and check the errors stated here.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LLVM_MATHAPPROXIMATIONS_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LLVM_MATHAPPROXIMATIONS_H
 
@@ -9,8 +9,9 @@
 
 namespace aitune {
 
-/// Each takes f32 or a vector of f32 and gives the same type.
-/// Greatest errors: exp, log and erf 1.5 units in the last place, the others 3.
+/// Each takes an f32 or a vector of f32 and returns the same type. The greatest
+/// errors are 1.5 units in the last place for exp, log and erf, and 3 units for
+/// the others.
 mlir::Value approximateExp(mlir::OpBuilder &builder, mlir::Location location,
                            mlir::Value x);
 mlir::Value approximateExp2(mlir::OpBuilder &builder, mlir::Location location,

@@ -1,4 +1,4 @@
-// The passes between generated functions and the LLVM dialect.
+// The passes that lower generated functions to the LLVM dialect.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LLVM_PASSES_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LLVM_PASSES_H
 

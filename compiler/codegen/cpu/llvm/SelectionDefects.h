@@ -1,4 +1,4 @@
-// LLVM IR without what the X86 instruction selection of LLVM 22 gets wrong.
+// Works around defects of LLVM 22's instruction selection for x86.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LLVM_SELECTIONDEFECTS_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LLVM_SELECTIONDEFECTS_H
 
@@ -8,11 +8,14 @@ class Module;
 
 namespace aitune {
 
-/// Rewrites, after all optimisations, which would bring them back:
-///  - masked stores of one element, the mask constant: of truncated elements
-///    AVX-512 writes as many bytes as they had before (4 of an i32 as i8);
-///  - comparisons of vectors of bfloat, in float: of 16 elements no instruction
-///    is found with AVX512-BF16, which ends the process.
+/// Rewrites operations that LLVM 22 compiles wrongly. Must run after all
+/// optimisations, because they would undo the changes. It replaces
+///  - masked stores of one element with a constant mask: if the element was
+///    truncated, AVX-512 code writes as many bytes as it had before (4 bytes
+///    for an i32 truncated to i8);
+///  - comparisons of vectors of bfloat, by comparisons in float: for 16
+///  elements
+///    no instruction is found with AVX512-BF16, which ends the process.
 /// Results stay the same. Modules of different contexts may be rewritten at the
 /// same time.
 void avoidSelectionDefects(llvm::Module &module);

@@ -1,5 +1,5 @@
-// From a linalg kernel function to an ABI function
-// (runtime/cpu/kernel_abi.h).
+// Turns a linalg kernel function into a function with the runtime's calling
+// convention (runtime/cpu/kernel_abi.h), below called an ABI function.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPKERNEL_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPKERNEL_H
 
@@ -8,11 +8,12 @@
 
 namespace aitune {
 
-/// Replaces `function`, in the form ait-lower-to-linalg leaves, by a public ABI
-/// function of the same name with the attributes ait.grid and ait.grain, its
-/// other `ait.` attributes kept, by the schedule of its ait.config
-/// (LoopSpace.h). Fails, with a diagnostic, for a schedule that is not legal or
-/// an operation that does not belong into that form.
+/// Replaces `function`, which must be in the form that ait-lower-to-linalg
+/// leaves, by a public ABI function of the same name, with the schedule of its
+/// ait.config (LoopSpace.h). The new function has the attributes ait.grid and
+/// ait.grain and the other `ait.` attributes of `function`. Fails, with a
+/// diagnostic, for a schedule that is not legal or an operation that is not
+/// allowed in that form.
 mlir::FailureOr<mlir::func::FuncOp> lowerLoopKernel(mlir::func::FuncOp function,
                                                     const Target &target);
 

@@ -1,5 +1,5 @@
-// What tests of loop kernels share: data, comparison, a fixture that runs each
-// test for both vector widths.
+// Helpers for tests of loop kernels: data, comparison, and a fixture that runs
+// each test for several vector widths.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPKERNELTESTING_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPKERNELTESTING_H
 

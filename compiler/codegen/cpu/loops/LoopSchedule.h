@@ -1,10 +1,10 @@
-// How a loop nest runs on a CPU: which axes make the work units, which are
-// loops inside a unit, and along which one the vector lanes lie.
+// The schedule of a loop nest on a CPU: which axes enumerate the work units,
+// which are loops inside of a unit, and along which axis the vector lanes lie.
 //
-// The domain's axes are of two classes: inner axes, along which some
-// reduction's result does not change, and row axes, all others. A unit is a
-// point of the row axes (a row of a softmax), or a block of the domain when
-// there are no inner axes (pointwise kernels, pools, data movement).
+// There are two kinds of axes: inner axes, along which the result of some
+// reduction does not change, and row axes, which are all others. A unit is a
+// point of the row axes (a row of a softmax) or, if there are no inner axes, a
+// block of the domain (in pointwise kernels, pools, data movement).
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSCHEDULE_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSCHEDULE_H
 
@@ -12,10 +12,11 @@
 
 namespace aitune {
 
-/// A loop over units, or over the elements of one.
+/// A loop over units, or over the elements of a unit.
 struct UnitLoop : LoopGroup {
   bool isInner = false; ///< whether its axes are inner axes
-  /// How many values of the group a unit covers, if not all of them.
+  /// The number of values of the loop that a unit covers; not set if it covers
+  /// all of them.
   std::optional<int64_t> block;
 };
 
@@ -26,25 +27,27 @@ struct CpuSchedule {
   llvm::SmallVector<UnitLoop> unitInner;
   int64_t lanes = 1; ///< elements along `laneDim` that a vector holds
   std::optional<unsigned> laneDim;
-  /// The lanes lie along a row axis: inner loops run inside the loop over
-  /// lanes.
+  /// Whether the lanes lie along a row axis: inner loops are then inside of the
+  /// loop over lanes.
   bool isColumn = false;
-  /// An axis that scans run along and that is the innermost loop: its steps
-  /// run in order, each from the last one's sum.
+  /// The innermost loop's dim, if scans run along it: its steps are executed in
+  /// order, and each continues the sum of the one before.
   std::optional<unsigned> scanDim;
-  /// Where conditions on the lane dim change; ascending, inside (0, size).
+  /// The values of the lane dim at which conditions change, ascending, greater
+  /// than 0 and less than its size.
   llvm::SmallVector<int64_t> splits;
-  /// Row statistics to compute before the inner loops, in order: a tensor and
-  /// the index of its element.
+  /// The row statistics to compute before the inner loops, in order: a tensor
+  /// and the index of its element.
   llvm::SmallVector<std::pair<mlir::Value, llvm::SmallVector<mlir::AffineExpr>>>
       rowValues;
-  mlir::AffineExpr units; ///< how many units there are
-  double unitCost = 1;    ///< simple operations that a unit takes
+  mlir::AffineExpr units; ///< the number of units
+  double unitCost = 1;    ///< the number of simple operations in a unit
 };
 
-/// Decides the schedule of a nest from groupOutputs and opens its axes.
-/// `maxLanes`: elements of the kernel's arithmetic that one operation covers;
-/// `unitWork`: simple operations that a unit should have.
+/// Decides the schedule of a nest, which groupOutputs made, and opens its axes
+/// in `dims`. `maxLanes` is the number of elements that one operation of the
+/// kernel's arithmetic covers; `unitWork` is the number of simple operations
+/// that a unit should have.
 CpuSchedule scheduleForCpu(LoopNest &nest, DimTable &dims, int64_t maxLanes,
                            double unitWork);
 

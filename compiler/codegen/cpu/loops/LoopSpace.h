@@ -1,6 +1,7 @@
 // The parameters of a loop kernel that are worth searching: how wide its
-// vectors are, how much a work unit does, whether threads share the units. All
-// else (which axes are loops, where the lanes lie) LoopSchedule.h decides.
+// vectors are, how much work a unit has, whether threads share the units.
+// LoopSchedule.h decides everything else (which axes are loops, along which
+// axis the lanes lie).
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSPACE_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSPACE_H
 
@@ -13,25 +14,26 @@
 namespace aitune {
 
 struct LoopKernelSchedule {
-  /// Elements that one operation of the kernel's loops covers. Twice or four
-  /// times a register's are as many registers: independent work that hides
-  /// latencies, and an unrolled loop. Half a register's leaves less masked in
-  /// short rows. A power of two.
+  /// The number of elements that one operation of the kernel's loops covers, a
+  /// power of two. Twice or four times the elements of a register use two or
+  /// four registers, whose independent operations hide latencies. Half of them
+  /// leave fewer lanes masked in short rows.
   int64_t lanes = 16;
-  /// Simple operations that a unit should have where its size is free: large
-  /// units cost little to find, small ones stay in the first cache and share
-  /// out evenly.
+  /// The number of simple operations that a unit should have, if its size can
+  /// be chosen: large units have little overhead, small ones stay in the L1
+  /// cache and can be distributed evenly.
   int64_t unitWork = 16384;
-  /// Units that a thread takes at least; 0: judged from their work.
+  /// The fewest units that a thread gets; 0: estimated from their work.
   int64_t grain = 0;
 
   mlir::DictionaryAttr toConfig(mlir::MLIRContext *context) const;
   std::string toString() const;
 };
 
-/// The choice made without measuring: registers of the widest type computed
-/// with. `kernel` is a function of kind loop in the form that
-/// ait-lower-to-linalg leaves, here and below.
+/// The schedule that is used without measuring: lanes fill a register with
+/// elements of the widest type that the kernel computes with. Here and below,
+/// `kernel` is a function of kind loop in the form that ait-lower-to-linalg
+/// leaves.
 LoopKernelSchedule chooseLoopSchedule(mlir::func::FuncOp kernel,
                                       const Target &target);
 
@@ -43,18 +45,20 @@ std::string rejectLoopSchedule(const LoopKernelSchedule &schedule,
 std::vector<LoopKernelSchedule> listLoopSchedules(mlir::func::FuncOp kernel,
                                                   const Target &target);
 
-/// The schedule that the kernel's ait.config sets: what it does not name comes
-/// from the choice without measuring.
+/// The schedule in the kernel's ait.config. Parameters that it does not name
+/// are those of chooseLoopSchedule.
 LoopKernelSchedule readLoopSchedule(mlir::func::FuncOp kernel,
                                     const Target &target);
 
-/// What a kernel does, as far as a cost model needs to know: elements of its
-/// largest result and operand, bytes of all, operations in its loops' bodies;
-/// sizes that depend on symbols count as `typicalSize`.
+/// The size of a kernel for a cost model.
 struct LoopKernelShape {
-  double resultElements = 1, operandElements = 1, bytes = 0, operations = 0;
+  double resultElements = 1;  ///< elements of the largest result
+  double operandElements = 1; ///< elements of the largest operand
+  double bytes = 0;           ///< bytes of all operands and results
+  double operations = 0;      ///< operations in the bodies of its loops
   bool hasReductions = false;
 };
+/// The shape of `kernel`, with sizes that depend on symbols as `typicalSize`.
 LoopKernelShape describeLoopKernel(mlir::func::FuncOp kernel,
                                    int64_t typicalSize);
 

@@ -1,10 +1,12 @@
 // Emits the element of a tensor at an index, as a scalar or as the lanes of a
-// vector: the CPU's half of the loop compiler. Where a value stands, and
-// whether it is there already, PointWalker decides; here is
+// vector: the CPU's part of the loop compiler. PointWalker decides in which
+// scope a value is computed and whether it has been computed already. This
+// class decides
 // - whether a value differs between the lanes: only then it is a vector;
-// - how loads and stores of lanes are made, and which lanes exist;
-// - how reductions loop: with lanes along a reduced axis when no loop around
-//   them has lanes, and accumulators side by side.
+// - how loads and stores of lanes are made, and which lanes are active;
+// - how the loops of reductions look: their lanes lie along a reduced axis if
+// no
+//   loop around them has lanes, and they have several accumulators.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_POINTEMITTER_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_POINTEMITTER_H
 
@@ -17,37 +19,38 @@
 
 namespace aitune {
 
-/// A loop, a chunk of one, or a branch being emitted. Dims are i64, for lane 0
-/// if the dim is `laneDim`; vectors of i64 for indices read from data that
-/// differ between lanes.
+/// A loop, a part of one, or a branch that is being emitted. The value of a dim
+/// is an i64, for `laneDim` that of lane 0; an index read from data that
+/// differs between lanes is a vector of i64.
 struct EmissionScope : PointScope<EmissionScope, mlir::Value> {
   /// The operation in the parent's block whose region this scope's code is in;
   /// null when it is in the same block.
   mlir::Operation *anchor = nullptr;
-  /// Lanes that exist, vector<lanes x i1>; null: all.
+  /// The active lanes, a vector<lanes x i1>; null: all lanes are active.
   mlir::Value mask;
 };
 
 extern template class PointWalker<EmissionScope>;
 
-/// A tensor's values of one row, kept on the stack between the loops over the
-/// row.
+/// The elements of one row of a tensor, which are kept on the stack between the
+/// loops over the row.
 struct RowBuffer {
   mlir::Value pointer;
   mlir::Type elementType;
   /// The strides of the tensor's axes, in elements; 0 for axes fixed in a row.
   llvm::SmallVector<mlir::AffineExpr> strides;
-  /// Lanes lie along a row axis: each element is a vector.
+  /// Whether lanes lie along a row axis, so that each element is a vector.
   bool isColumn = false;
-  /// Its loop has run; read it from now on.
+  /// Whether the loop that stores the elements has been emitted, so that they
+  /// can be read.
   bool isFilled = false;
-  /// Every value was stored; otherwise it is never read.
+  /// Whether every element was stored; otherwise the buffer is never read.
   bool isUsable = true;
 };
 
 class PointEmitter : public PointWalker<EmissionScope> {
 public:
-  /// `lanes`: lanes for a full vector.
+  /// `lanes` is the number of lanes of a full vector.
   PointEmitter(mlir::OpBuilder &builder, mlir::Location location,
                DimTable &dims, int64_t lanes)
       : PointWalker(dims), b(builder), location(location), maxLanes(lanes) {}
@@ -59,21 +62,26 @@ public:
     mlir::AffineMap index; ///< where the scan is read; set at its first use
   };
 
-  // Set up by the schedule.
-  llvm::DenseMap<mlir::Value, mlir::Value>
-      pointers; ///< function argument -> pointer
-  std::function<mlir::Value(unsigned)> symbolValue; ///< s`i` as i64
-  mlir::Value checks; ///< pointer to the KernelChecks, if the kernel has any
-  llvm::DenseMap<mlir::Value, RowBuffer> rowBuffers;
+  // The following are set by the caller.
 
-  std::optional<unsigned> scanDim;
+  /// The pointer to the memory of each argument of the function.
+  llvm::DenseMap<mlir::Value, mlir::Value> pointers;
+  /// Returns the value of the symbol s`i` as i64.
+  std::function<mlir::Value(unsigned)> symbolValue;
+  /// The pointer to the kernel's KernelCheck memory; null if it has no checks.
+  mlir::Value checks;
+  llvm::DenseMap<mlir::Value, RowBuffer> rowBuffers; ///< by tensor
+  std::optional<unsigned> scanDim;                   ///< CpuSchedule::scanDim
+
+  /// The scans that the loop over `scanDim` runs, by their linalg.generic.
   llvm::MapVector<mlir::Operation *, ScanState> scans;
 
   mlir::OpBuilder &b;
   mlir::Location location;
   const int64_t maxLanes;
 
-  /// Starts every scan anew; before the loop over `scanDim`.
+  /// Sets the sums of all scans to their start; to be called before the loop
+  /// over `scanDim`.
   void resetScans();
 
   /// Stores to a dense tensor of type `type` at `pointer`.
@@ -81,23 +89,26 @@ public:
              mlir::RankedTensorType type,
              llvm::ArrayRef<mlir::AffineExpr> exprs);
 
-  /// An index expression as i64 or vector of i64.
+  /// The value of an index expression: an i64, or a vector of i64 if it differs
+  /// between lanes.
   mlir::Value materialize(mlir::AffineExpr expr);
-  /// The same for lane 0.
+  /// The value of an index expression in lane 0.
   mlir::Value materializeUniform(mlir::AffineExpr expr);
 
-  /// The mask that holds here, or null.
+  /// The mask of the innermost scope that has one; null if none has.
   mlir::Value activeMask() const;
   mlir::Value broadcast(mlir::Value value, int64_t lanes);
   mlir::Value i64(int64_t value);
-  /// i1 lanes whose number is less than `count` (i64).
+  /// The mask, a vector<lanes x i1>, in which the first `count` (i64) lanes are
+  /// active.
   mlir::Value maskBelow(mlir::Value count, int64_t lanes);
 
-  /// Gives the current scope the value of a group's loop.
+  /// Binds the dims of a group in the current scope to the value of its loop.
   void bind(const LoopGroup &group, mlir::Value value);
-  /// for (iv = lower; iv < upper; iv += step), carrying values; bounds are i64
-  /// values. A single constant trip has no loop. `body` runs in a new scope and
-  /// returns what is carried.
+  /// Emits for (iv = lower; iv < upper; iv += step) with i64 bounds, and
+  /// returns the final values of `carried`. `body` emits in a new scope and
+  /// returns the next values of `carried`. If it is known that there is one
+  /// iteration, no loop is emitted.
   llvm::SmallVector<mlir::Value>
   loop(mlir::Value lower, mlir::Value upper, int64_t step,
        mlir::ValueRange carried,
@@ -129,7 +140,7 @@ private:
             const mlir::Value &element) override;
 
   // EmitMemory.cpp
-  /// lhs / rhs rounded down, or what is left; rhs is positive.
+  /// The quotient lhs / rhs rounded down, or the remainder; rhs is positive.
   mlir::Value divide(mlir::Value lhs, mlir::Value rhs, bool wantRemainder,
                      bool mayBeNegative);
   /// Whether the lanes here are neighbours in the buffer.
@@ -145,14 +156,15 @@ private:
   struct ReductionLoops;
   /// Whether the scan's elements are read one after the other here.
   bool runsInOrder(const Scan &scan);
-  /// What a result starts from, in every lane.
+  /// The value that a result starts from, in every lane.
   mlir::Value neutralOf(mlir::linalg::GenericOp generic, unsigned result,
                         int64_t lanes);
   llvm::SmallVector<mlir::Value> reduceOver(ReductionLoops &loops,
                                             unsigned depth,
                                             mlir::ValueRange accumulators);
-  /// for (iv = 0; iv < end; iv += step), as loop(), but float sums are added up
-  /// in blocks. `size`: what `end` at most is, if that is known.
+  /// Emits for (iv = 0; iv < end; iv += step), as loop(), but adds up float
+  /// sums in blocks, which rounds less (EmitReductions.cpp has the source).
+  /// `size` is an upper bound of `end`, if one is known.
   llvm::SmallVector<mlir::Value>
   sumInBlocks(ReductionLoops &loops, mlir::Value end, int64_t step,
               std::optional<int64_t> size, mlir::ValueRange accumulators,
@@ -161,7 +173,8 @@ private:
                   body);
   llvm::SmallVector<mlir::Value> reduceInnermost(ReductionLoops &loops,
                                                  mlir::ValueRange accumulators);
-  /// One step of a reduction, of as many lanes as the accumulators have.
+  /// Emits one step of a reduction, with as many lanes as the accumulators
+  /// have.
   llvm::SmallVector<mlir::Value> step(mlir::linalg::GenericOp generic,
                                       llvm::ArrayRef<mlir::AffineExpr> loops,
                                       mlir::ValueRange accumulators);

@@ -1,6 +1,6 @@
-// Which values of a row are worth keeping on the stack between the loops over
-// the row, instead of computing them again in each: the exponentials of a
-// softmax, say, which its sum and its result both need.
+// Chooses the values of a row that are kept on the stack between the loops over
+// the row instead of being computed again in each loop: for example the
+// exponentials of a softmax, which both its sum and its result need.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_ROWBUFFERS_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_ROWBUFFERS_H
 
@@ -9,19 +9,19 @@
 namespace aitune {
 
 struct RowBufferPlan {
-  mlir::Value tensor;
+  mlir::Value tensor; ///< the tensor whose elements are kept
   /// The number of the row value (CpuSchedule::rowValues) whose loop computes
   /// it first.
   unsigned filledBy;
   /// Strides of the tensor's axes: dense over the inner axes, times the lanes
   /// in a column nest; 0 for row axes.
   llvm::SmallVector<mlir::AffineExpr> strides;
-  int64_t bytes;
+  int64_t bytes; ///< bytes of the buffer
 };
 
-/// The buffers of a nest, all together at most a part of the second-level
-/// cache. `symbolBound(i)`: the greatest value of s`i`, if known; rows without
-/// bound are computed again.
+/// The buffers of a nest, which together take at most a part of the L2 cache.
+/// symbolBound(i) returns the greatest value of s`i`, if it is known; rows
+/// without an upper bound of their length are not kept.
 llvm::SmallVector<RowBufferPlan, 2> planRowBuffers(
     const LoopNest &nest, const CpuSchedule &schedule, int64_t maxLanes,
     llvm::function_ref<std::optional<int64_t>(unsigned)> symbolBound);

@@ -1,5 +1,5 @@
-// The fewest work units that a thread takes (ait.grain) as a parameter of
-// schedules.
+// Special values of the grain of schedules: the fewest work units that a thread
+// gets (ait.grain).
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_TARGET_GRAIN_H
 #define AITUNE_COMPILER_CODEGEN_CPU_TARGET_GRAIN_H
 
@@ -7,7 +7,8 @@
 
 namespace aitune {
 
-/// The grain of a kernel that is not to be shared among threads.
+/// The grain of a kernel that must run on one thread: more units than any
+/// kernel has.
 constexpr int64_t kSerialGrain = int64_t{1} << 40;
 
 } // namespace aitune

@@ -1,5 +1,5 @@
-// What the schedules of all kinds of kernels have in common: how their numbers
-// stand in ait.config, and how a list of them grows.
+// Helpers for the schedules of all kinds of kernels: they write their numbers
+// to ait.config and read them, and make lists of schedules.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_TARGET_SCHEDULECONFIG_H
 #define AITUNE_COMPILER_CODEGEN_CPU_TARGET_SCHEDULECONFIG_H
 
@@ -12,22 +12,22 @@
 
 namespace aitune {
 
-/// Adds the numbers by name, as i64.
+/// Adds each number to `config` as an i64 attribute of its name.
 void writeNumbers(mlir::Builder &builder,
                   llvm::ArrayRef<std::pair<llvm::StringRef, int64_t>> numbers,
                   mlir::NamedAttrList &config);
 
-/// Sets the numbers that `config` has; the others, and all if it is null, stay
-/// as they are.
+/// Sets each number of which `config` has an attribute; the others stay as they
+/// are. `config` may be null.
 void readNumbers(mlir::DictionaryAttr config,
                  llvm::ArrayRef<std::pair<llvm::StringRef, int64_t *>> numbers);
 
-/// " one thread", " grain8", or nothing for a grain of 0, which leaves it to
-/// the generator.
+/// A text for the description of a schedule: " one thread", " grain8"; empty
+/// for a grain of 0, which the generator chooses.
 std::string describeGrain(int64_t grain);
 
-/// Appends the schedule unless it is there already or `reject` says why it
-/// cannot be generated.
+/// Appends `schedule` unless it is in the list already or cannot be generated;
+/// `reject` returns the reason why it cannot, or an empty text.
 template <typename ScheduleT>
 void addIfNew(std::vector<ScheduleT> &schedules, const ScheduleT &schedule,
               llvm::function_ref<std::string(const ScheduleT &)> reject) {

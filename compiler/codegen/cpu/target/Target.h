@@ -1,7 +1,7 @@
-// The CPU that code is generated for: what schedules need to know about it.
+// The properties of the CPU that code is generated for.
 //
-// Detected from the machine the compiler runs on, or named, so that tests of
-// passes give the same IR on every machine.
+// They are detected on the machine that the compiler runs on, or given by name,
+// so that tests of passes have the same IR on every machine.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_TARGET_TARGET_H
 #define AITUNE_COMPILER_CODEGEN_CPU_TARGET_TARGET_H
 
@@ -15,24 +15,25 @@
 namespace aitune {
 
 struct Target {
-  std::string triple;
+  std::string triple; ///< LLVM's target triple
   /// LLVM's name for the CPU, for example "znver4".
   std::string cpu;
   /// LLVM's feature string, for example "+avx512f,+avx512bw".
   std::string features;
-  /// Width of the vector registers to use: 512, 256 or 128.
+  /// The width of the vector registers to use, in bits: 512, 256 or 128.
   int64_t vectorBits = 128;
-  /// Vector registers there are: 32 with AVX-512, else 16.
+  /// The number of vector registers: 32 with AVX-512, otherwise 16.
   int64_t vectorRegisters = 16;
   bool hasAvx2 = false;
-  /// AVX-512 F, BW, DQ and VL: masks for elements of every width.
+  /// Whether it has AVX-512 F, BW, DQ and VL: masks for elements of every
+  /// width.
   bool hasAvx512 = false;
   bool hasAvx512Bf16 = false;
   bool hasAvx512Fp16 = false;
   bool hasAvx512Vnni = false;
   bool hasAmxBf16 = false;
   bool hasAmxInt8 = false;
-  /// Data caches of one core, in bytes; typical figures where unknown.
+  /// Sizes of the data caches of one core, in bytes; typical sizes if unknown.
   int64_t l1DataBytes = 32 * 1024;
   int64_t l2Bytes = 1024 * 1024;
 
@@ -44,11 +45,12 @@ struct Target {
   /// Failure for another name.
   static mlir::FailureOr<Target> named(llvm::StringRef name);
 
-  /// Elements of `elementType` in a vector register; i1 counts as i8.
+  /// The number of elements of `elementType` in a vector register; i1 counts as
+  /// i8.
   int64_t lanes(mlir::Type elementType) const;
 
-  /// Whether masked loads and stores of elements of `bits` bits are one
-  /// instruction (else tails are scalar loops).
+  /// Whether a masked load or store of elements of `bits` bits is one
+  /// instruction; otherwise tails of loops are scalar.
   bool hasMaskedAccess(int64_t bits) const;
 };
 

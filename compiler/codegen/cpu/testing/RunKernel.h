@@ -1,5 +1,5 @@
-// Compiles the text of a kernel function and calls it on arrays: what tests of
-// generated code are made of. No LibTorch: references are plain C++.
+// For tests of generated code: compiles the text of a kernel function and calls
+// it on arrays. Does not use LibTorch; tests compute references in plain C++.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_TESTING_RUNKERNEL_H
 #define AITUNE_COMPILER_CODEGEN_CPU_TESTING_RUNKERNEL_H
 

@@ -1,5 +1,5 @@
-// CUDA text for loop kernels: pointwise operations, reductions, normalisations,
-// softmax, data movement, gathers, pools, scans.
+// Generates CUDA text for loop kernels: pointwise operations, reductions,
+// normalisations, softmax, data movement, gathers, pools, scans.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_LOOPS_LOOPKERNEL_H
 #define AITUNE_COMPILER_CODEGEN_GPU_LOOPS_LOOPKERNEL_H
 
@@ -10,8 +10,9 @@
 
 namespace aitune {
 
-/// The one candidate for a kernel in the form ait-lower-to-linalg leaves: a
-/// step for each iteration domain among its outputs. Errors as generateCuda.
+/// The only candidate for a kernel in the form that ait-lower-to-linalg leaves.
+/// It has one step for each iteration domain of the kernel's outputs. Errors as
+/// generateCuda.
 absl::StatusOr<GeneratedCandidate> generateLoopKernel(mlir::func::FuncOp kernel,
                                                       mlir::ArrayAttr symbols,
                                                       const GpuTarget &target);

@@ -1,12 +1,13 @@
-// How a loop kernel runs on a GPU: what a thread, a group of threads and a
-// block compute.
+// The schedule of a loop kernel on a GPU: what one thread, a group of threads
+// and a block compute.
 //
-// The outputs of a nest share an iteration domain. Without reductions worth
-// sharing, a thread computes a pack of neighbouring elements. Otherwise a group
-// of threads computes a unit together: a point of the row axes (those that the
-// reductions' results depend on), with the group's threads along the reduced
-// axes. In a column schedule the reduced axes are strided in memory and the
-// last row axis is not: a unit is then a pack of neighbouring points of that
+// The outputs of a nest share an iteration domain. If no reduction is large
+// enough to be shared by threads, each thread computes a pack of neighbouring
+// elements. Otherwise a group of threads computes a unit together. The row axes
+// are those that the reductions' results depend on; a unit is a point of the
+// row axes, and the group's threads are distributed along the reduced axes. In
+// a column schedule the reduced axes are strided in memory and the last row
+// axis is contiguous: a unit is then a pack of neighbouring points of that
 // axis.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_LOOPS_LOOPSCHEDULE_H
 #define AITUNE_COMPILER_CODEGEN_GPU_LOOPS_LOOPSCHEDULE_H
@@ -18,42 +19,46 @@ namespace aitune {
 
 enum class GpuScheduleKind { Elementwise, Row, Column };
 
-/// Axes that run as one flat index.
+/// Axes that are enumerated by one flat index.
 struct FlatAxes {
-  llvm::SmallVector<LoopGroup> groups; ///< outermost first
-  mlir::AffineExpr size;
+  llvm::SmallVector<LoopGroup> groups; ///< groups of axes, outermost first
+  mlir::AffineExpr size;               ///< the product of the axes' sizes
 };
 
-/// A reduction that a group's threads share.
+/// A reduction whose elements the threads of a group share.
 struct SharedReduction {
-  mlir::Value result;
-  /// The index of the element of `result`, over the row axes' dims.
+  mlir::Value result; ///< the tensor that the reduction computes
+  /// The index of an element of `result`, as expressions of the row axes' dims.
   llvm::SmallVector<mlir::AffineExpr> exprs;
-  /// The value of each loop of the linalg.generic that computes it.
+  /// The value of each loop of the linalg.generic that computes `result`.
   llvm::SmallVector<mlir::AffineExpr> loops;
   FlatAxes axes; ///< the reduced axes
-  /// The reduction runs along the schedule's inner axes, not axes of its own.
+  /// Whether the reduction runs along the schedule's inner axes; otherwise it
+  /// has axes of its own.
   bool sharesInnerAxes = false;
 };
 
 struct GpuSchedule {
   GpuScheduleKind kind = GpuScheduleKind::Elementwise;
-  FlatAxes rows;  ///< axes that number the units (all axes, for Elementwise)
-  FlatAxes inner; ///< axes of the loop over a unit's elements; may be empty
+  FlatAxes rows;  ///< the axes that number the units; all axes for Elementwise
+  FlatAxes inner; ///< the axes of the loop over a unit's elements; may be empty
   std::vector<SharedReduction> reductions; ///< in the order of evaluation
-  int64_t lanes = 1;                       ///< elements of a pack
-  /// The dim that packs lie along; unset in a row schedule, where each loop
+  int64_t lanes = 1;                       ///< number of elements of a pack
+  /// The dim along which packs lie. Not set in a row schedule, where each loop
   /// over a row has packs along its own last dim.
   std::optional<unsigned> laneDim;
-  int64_t groupThreads = 1;  ///< threads that share a unit
-  int64_t groupsInBlock = 1; ///< groups of threads in a block
-  /// Steps of a thread's loop over the inner axes, if their number is constant.
+  int64_t groupThreads = 1;  ///< number of threads that share a unit
+  int64_t groupsInBlock = 1; ///< number of groups of threads in a block
+  /// The number of steps of a thread's loop over the inner axes, if it is
+  /// constant.
   std::optional<int64_t> chunks;
 
   int64_t threads() const { return groupThreads * groupsInBlock; }
 };
 
-/// Decides the schedule of a nest from groupOutputs and opens its axes.
+/// Decides the schedule of a nest, which groupOutputs made, and opens its axes
+/// in `dims`. `symbols` is the module's ait.symbols; `multiprocessors` is the
+/// number of the GPU's multiprocessors.
 GpuSchedule scheduleForGpu(LoopNest &nest, DimTable &dims,
                            mlir::ArrayAttr symbols, int64_t multiprocessors);
 

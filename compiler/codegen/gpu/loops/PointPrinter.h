@@ -1,7 +1,7 @@
-// Prints, as CUDA text, the element of a tensor at an index: the GPU's half of
-// the loop compiler. Where a value stands, and whether it is there already,
-// PointWalker decides; here is how it is spelt, and which loads of neighbouring
-// elements are one load of a pack.
+// Prints, as CUDA text, the element of a tensor at an index: the GPU's part of
+// the loop compiler. PointWalker decides in which scope a value is computed and
+// whether it has been computed already; this class prints the text of a value,
+// and decides which loads of neighbouring elements are one load of a pack.
 //
 // A lane scope is a loop over `lanes` neighbouring values of one dim that the
 // compiler unrolls. Loads whose address follows the lane are made before it, as
@@ -21,90 +21,98 @@ namespace aitune {
 /// A block of the text being printed. Dims are expressions without side
 /// effects.
 struct PrintScope : PointScope<PrintScope, std::string> {
-  unsigned depth = 1; ///< of the indentation, two spaces each
-  std::string text;
-  /// The lane dim's first value, a multiple of `lanes`; the loop variable is
-  /// always "j", as lane scopes do not nest.
+  unsigned depth = 1; ///< levels of indentation, of two spaces each
+  std::string text;   ///< the text of the block so far
+  /// The first value of the lane dim, a multiple of `lanes`. The variable of
+  /// the loop over lanes is always "j", because lane scopes do not nest.
   std::string laneBase;
-  /// When a branch runs; a load must not be moved out of it without this.
-  /// Empty: not an expression of things known outside.
+  /// The condition under which a branch runs; a load that is moved out of the
+  /// branch must test it. Empty: it is not an expression of values that are
+  /// known outside.
   std::string condition;
   bool conditionVariesWithLane = false;
-  /// The packs loaded, by argument and address.
+  /// The names of the packs that were loaded, by argument and address.
   llvm::DenseMap<Key, std::string> packs;
 };
 
 extern template class PointWalker<PrintScope>;
 
-/// Loads that are kept in registers between the loops over a row: the loop over
-/// the row's chunks reads the same elements in each thread every time.
+/// Loads that are kept in registers between the loops over a row. In each of
+/// these loops, a thread reads the same elements of the row.
 struct RowCache {
-  PrintScope *row = nullptr;
-  int64_t chunks = 0; ///< of a thread; 0: do not keep
-  /// Opens the loop over chunks, variable "c", with the bindings that all such
-  /// loops have; the lane dim is bound to the lanes' first value.
+  PrintScope *row = nullptr; ///< the scope of the row
+  int64_t chunks = 0; ///< steps of a thread's loop; 0: loads are not kept
+  /// Prints a loop over the chunks, with the variable "c" and the bindings that
+  /// all loops over the row have, around the text that its argument prints. The
+  /// lane dim is bound to the lanes' first value.
   std::function<void(llvm::function_ref<void()>)> forEachChunk;
-  llvm::DenseSet<unsigned> dims; ///< that the loop binds
-  int64_t elements = 0;          ///< kept so far in a thread
+  llvm::DenseSet<unsigned> dims; ///< the dims that the loop binds
+  int64_t elements = 0;          ///< number of elements kept in a thread so far
 };
 
 class PointPrinter : public PointWalker<PrintScope> {
 public:
   using PointWalker::PointWalker;
 
-  /// How an argument is read. `at` replaces the memory access: the element's
-  /// value for an index (or nullopt, which makes the kernel be refused).
+  /// How an argument is read.
   struct Argument {
-    std::string pointer;
+    std::string pointer; ///< the name of the pointer to its memory
+    /// If set, returns the value of the element at an index, instead of a
+    /// memory access. If the result is not set, the kernel is refused.
     std::function<std::optional<std::string>(llvm::ArrayRef<mlir::AffineExpr>)>
         at;
   };
   llvm::DenseMap<mlir::Value, Argument> arguments;
   RowCache cache;
-  /// Something printed writes to the parameter `checks`.
+  /// Whether printed text writes to the parameter `checks`.
   bool reports = false;
 
-  /// Stores to a dense tensor. Inside lanes that are neighbours in memory the
-  /// store is of a pack and pending until flushStores() after the lanes.
+  /// Prints a store to a dense tensor. In a loop over lanes that are neighbours
+  /// in memory, the lanes are stored as one pack, which flushStores() prints
+  /// after the loop.
   void store(const std::string &value, const std::string &pointer,
              mlir::RankedTensorType type,
              llvm::ArrayRef<mlir::AffineExpr> exprs);
 
   void flushStores();
 
-  /// An index expression as text.
+  /// The text of an index expression.
   std::string index(mlir::AffineExpr expr);
-  /// The same as the right operand of / or %.
+  /// The text of an index expression that is the right operand of / or %.
   std::string divisor(mlir::AffineExpr expr);
+  /// Prints a line of text in the current scope, or in `scope`.
   void line(const std::string &text);
   void lineIn(PrintScope *scope, const std::string &text);
+  /// A new name that starts with `prefix`.
   std::string fresh(const char *prefix);
 
-  /// `head {` body `}` in a new scope.
+  /// Prints `head {`, then in a new scope the text of `body`, then `}`. `setUp`
+  /// fills in the scope; `unroll` asks the compiler to unroll the loop.
   void block(const std::string &head,
              llvm::function_ref<void(PrintScope &)> setUp,
              llvm::function_ref<void()> body, bool unroll = false);
-  /// The loop over the lanes of `dim` from `base`; none when lanes == 1, where
-  /// the dim is bound to `base` itself.
+  /// Prints a loop over `count` lanes of `dim`, which start at `base`. For one
+  /// lane there is no loop, and the dim is bound to `base` itself.
   void lanes(unsigned dim, int64_t count, const std::string &base,
              llvm::function_ref<void()> body);
-  /// Gives the current scope the value of a group's loop.
+  /// Binds the dims of a group in the current scope to the value of its loop.
   void bind(const LoopGroup &group, const std::string &value);
 
-  /// One way to combine two partial results, as a struct of Reduce.cuh: "Sum".
-  /// Empty for a reduction without one (positions of extrema, scans).
+  /// The struct of prelude/Reduce.cuh that combines two partial results of a
+  /// reduction, such as "Sum". Empty for a reduction that has none (positions
+  /// of extrema, scans).
   static std::string combiner(mlir::linalg::GenericOp generic);
-  /// The literal a reduction starts from.
+  /// The literal that result `result` of a reduction starts from.
   std::string neutral(mlir::linalg::GenericOp generic, unsigned result);
-  /// One step of a reduction: `accumulator` is combined with the element at
-  /// `loops`.
+  /// Prints one step of a reduction, which combines the variables
+  /// `accumulators` with the element at `loops`.
   void step(mlir::linalg::GenericOp generic,
             llvm::ArrayRef<mlir::AffineExpr> loops,
             llvm::ArrayRef<std::string> accumulators);
 
 private:
   std::string fail(const std::string &reason);
-  /// index(expr) with a dim replaced by `value` in `scope`.
+  /// The text of index(expr) in `scope`, with `dim` replaced by `value`.
   std::string indexWith(PrintScope &scope, unsigned dim,
                         const std::string &value, mlir::AffineExpr expr);
 

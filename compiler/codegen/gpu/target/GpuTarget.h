@@ -1,7 +1,8 @@
-// The GPU that code is generated for: what schedules need to know about it.
+// The properties of the GPU that code is generated for.
 //
-// Named rather than detected here: the compiler runs without a GPU, and tests
-// give the same text on every machine. Who has a device fills in its figures.
+// They are given here by name and not detected, because the compiler runs
+// without a GPU and tests must print the same text on every machine. A caller
+// that has a GPU fills in its properties.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_TARGET_GPUTARGET_H
 #define AITUNE_COMPILER_CODEGEN_GPU_TARGET_GPUTARGET_H
 
@@ -13,25 +14,29 @@
 namespace aitune {
 
 struct GpuTarget {
-  /// Compute capability: 9 and 0 for an H200.
+  /// The compute capability: 9 and 0 for an H200. The defaults below are those
+  /// of an H200 too (CUDA C++ Programming Guide, Compute Capabilities).
   int major = 9, minor = 0;
-  /// Multiprocessors of the chip.
+  /// The number of multiprocessors.
   int multiprocessors = 132;
-  /// Most shared memory of a block, in bytes (above 48 KiB a launch must ask).
+  /// The most shared memory of a block, in bytes (a launch must ask for more
+  /// than 48 KiB).
   int sharedMemoryPerBlock = 227 * 1024;
-  /// Contractions of f32 may round their operands to tf32.
+  /// Whether contractions of f32 may round their operands to tf32.
   bool allowTf32 = false;
 
-  /// NVRTC's name, with the instructions of this chip alone where there are
-  /// such: "sm_80", "sm_90a", "sm_100a", "sm_120a".
+  /// NVRTC's name of the architecture, with instructions of this chip alone if
+  /// it has such: "sm_80", "sm_90a", "sm_100a", "sm_120a".
   std::string architecture() const;
-  /// Whether kernels may overlap with the one before (griddepcontrol).
+  /// Whether a kernel may start before the one before it has ended
+  /// (griddepcontrol).
   bool hasDependentLaunch() const { return major >= 9; }
-  /// Warpgroup matrix instructions; Hopper alone has them.
+  /// Whether it has warpgroup matrix instructions, as only Hopper has.
   bool hasWgmma() const { return major == 9; }
 
-  /// "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", each also with a
-  /// trailing "a": a typical chip of that kind. kInvalidArgument otherwise.
+  /// A typical GPU of this architecture: "sm_80", "sm_86", "sm_89", "sm_90",
+  /// "sm_100" or "sm_120", each also with a trailing "a". kInvalidArgument for
+  /// another name.
   static absl::StatusOr<GpuTarget> named(std::string_view name);
 };
 

@@ -1,4 +1,4 @@
-// Schedules that a generator of CUDA text can be asked for.
+// The form in which generators of CUDA text list the schedules of a kernel.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_TEXT_CUDASCHEDULES_H
 #define AITUNE_COMPILER_CODEGEN_GPU_TEXT_CUDASCHEDULES_H
 
@@ -10,14 +10,15 @@ namespace aitune {
 struct CudaSchedule {
   /// The text of the kernel's ait.config.
   std::string config;
-  /// For people: "mma 64x32, 6 stages".
+  /// A text for people, such as "mma 64x32, 6 stages".
   std::string description;
-  /// What a cost model sees of it, as many for all schedules of a kernel.
+  /// Numbers that describe the schedule for a cost model; all schedules of a
+  /// kernel have the same number of them.
   std::vector<double> features;
 };
 
-/// Of one kernel, the most promising first. Empty for kernels without
-/// parameters.
+/// The schedules of one kernel, the most promising first. Empty for kernels
+/// whose template has no parameters.
 using CudaSchedules = std::vector<CudaSchedule>;
 
 } // namespace aitune

@@ -1,5 +1,5 @@
-// What every generated kernel has: its signature, the prelude it needs, how its
-// launch is described.
+// The parts that all generated kernels have: the signature, the prelude and the
+// description of the launch.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_TEXT_KERNELTEXT_H
 #define AITUNE_COMPILER_CODEGEN_GPU_TEXT_KERNELTEXT_H
 
@@ -10,15 +10,16 @@
 
 namespace aitune {
 
-/// The text of prelude/NAME.cuh. Precondition: there is such a file.
+/// The text of prelude/NAME.cuh. Precondition: the file exists.
 const char *preludeText(llvm::StringRef name);
 
-/// The largest value of an expression of symbols, if the symbols have maxima.
+/// The largest value of an expression of symbols; not set if a symbol has no
+/// maximum.
 std::optional<int64_t> largestValue(mlir::AffineExpr size,
                                     mlir::ArrayAttr symbols);
 
-/// "int" when every tensor of the function has less than 2^30 elements for all
-/// values of the symbols, else "long long".
+/// The C++ type for indices: "int" if every tensor of the function has less
+/// than 2^30 elements for all values of the symbols, otherwise "long long".
 std::string indexType(mlir::func::FuncOp function, mlir::ArrayAttr symbols);
 
 struct KernelParameter {
@@ -27,17 +28,20 @@ struct KernelParameter {
   bool isOutput;
 };
 
-/// `extern "C" __global__ ...(parameters) {` and the declaration of the symbols
-/// s0, s1, ... as Index. The last parameter, `nextWaits`, is for launchNext.
+/// The text `extern "C" __global__ ...(parameters) {` for blocks of `threads`
+/// threads, and the declaration of the symbols s0, s1, ... as Index. The last
+/// parameter, `nextWaits`, is the argument of the prelude's launchNext.
 std::string kernelHead(llvm::StringRef name, int64_t threads,
                        llvm::ArrayRef<KernelParameter> parameters,
                        mlir::ArrayAttr symbols);
 
-/// "in0", "in1", ... and "out0", ... for the operands of a kernel function.
+/// The names of a kernel function's operands: "in0", "in1", ... and "out0", ...
 std::string inputName(unsigned i);
 std::string outputName(unsigned i);
 
-/// Fills in a launch of `blocks` (at least one axis) of `threads` threads.
+/// Sets symbol and launch of `step`: `blocks` is the number of blocks along one
+/// to three axes, `threads` the number of threads in a block, `sharedMemory`
+/// the bytes of dynamic shared memory of a block.
 void setLaunch(GeneratedStep &step, llvm::StringRef symbol,
                llvm::ArrayRef<mlir::AffineExpr> blocks, int64_t threads,
                int64_t sharedMemory, const GpuTarget &target);

@@ -65,17 +65,38 @@ bool LoopNest::isFull(const KernelOutput &output) const {
   });
 }
 
+/// Whether `size` is 0 for some sizes of the module's symbols.
+static bool mayBeZero(AffineExpr size, ArrayAttr symbols) {
+  SmallVector<AffineExpr> least;
+  for (Attribute attribute :
+       symbols ? symbols.getValue() : ArrayRef<Attribute>()) {
+    auto range = dyn_cast<DictionaryAttr>(attribute);
+    auto min = range ? range.getAs<IntegerAttr>("min") : IntegerAttr();
+    least.push_back(
+        getAffineConstantExpr(min ? min.getInt() : 0, size.getContext()));
+  }
+  auto value = dyn_cast<AffineConstantExpr>(size.replaceSymbols(least));
+  return value && value.getValue() <= 0;
+}
+
 std::vector<LoopNest> groupOutputs(Operation *terminator) {
   std::vector<LoopNest> nests;
+  auto module = terminator->getParentOfType<ModuleOp>();
+  auto symbols =
+      module ? module->getAttrOfType<ArrayAttr>("ait.symbols") : ArrayAttr();
   for (auto [number, result] : llvm::enumerate(terminator->getOperands())) {
     KernelOutput output{stripReshapes(result), static_cast<unsigned>(number)};
     SmallVector<AffineExpr> sizes = sizesOf(output.value);
     LoopNest *joined = nullptr;
     for (LoopNest &nest : nests) {
       bool fits = nest.sizes.size() == sizes.size() &&
-                  llvm::all_of(llvm::zip(nest.sizes, sizes), [](auto pair) {
+                  llvm::all_of(llvm::zip(nest.sizes, sizes), [&](auto pair) {
                     auto [mine, theirs] = pair;
-                    return mine == theirs || mine == 1 || theirs == 1;
+                    // A domain without points would compute no output, and one
+                    // that does not change along an empty axis has elements.
+                    return mine == theirs ||
+                           (mine == 1 && !mayBeZero(theirs, symbols)) ||
+                           (theirs == 1 && !mayBeZero(mine, symbols));
                   });
       if (fits && !joined)
         joined = &nest;

@@ -57,7 +57,8 @@ struct LoopNest {
 };
 
 /// The results of a kernel's function, which `terminator` returns, grouped by
-/// domain, in the order of the first output of each group.
+/// domain, in the order of the first output of each group. An axis that may be
+/// empty belongs to the domains of outputs that change along it alone.
 std::vector<LoopNest> groupOutputs(mlir::Operation *terminator);
 
 } // namespace aitune

@@ -126,6 +126,17 @@ func.func private @columns_of_nothing(%x: tensor<64x0xf32>) -> tensor<1x0xf32> a
   return %0 : tensor<1x0xf32>
 }
 
+// An output without elements beside one that has some: two launches, as no
+// thread would compute the second for the first.
+// CHECK-LABEL: === empty_beside_product
+// CHECK: launch {{.*}} grid_x { }
+// CHECK: launch {{.*}} grid_x { value: 1 }
+func.func private @empty_beside_product(%x: tensor<0xf32>) -> (tensor<0xf32>, tensor<1xf32>) attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.neg %x : tensor<0xf32>
+  %1 = ait.prod %0 {dims = array<i64: 0>} : tensor<0xf32> -> tensor<1xf32>
+  return %0, %1 : tensor<0xf32>, tensor<1xf32>
+}
+
 // CHECK-LABEL: === empty_softmax
 func.func private @empty_softmax(%x: tensor<4x0xf32>) -> tensor<4x0xf32> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.amax %x {dims = array<i64: 1>} : tensor<4x0xf32> -> tensor<4x1xf32>

@@ -19,9 +19,9 @@
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/LibraryCalls.h"
 #include "compiler/measure/Measure.h"
+#include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/KernelImplementation.h"
 #include "compiler/schedule/Schedule.h"
-#include "compiler/transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -114,8 +114,7 @@ public:
 
   /// Adds phase 1 (Pipelines.h) as this device wants it.
   virtual void addTransformPasses(mlir::OpPassManager &passManager,
-                                  bool uncheckedIndices,
-                                  ConstantRange constants) const = 0;
+                                  TransformOptions options) const = 0;
 
   /// Finds the machine. Called once, before any of the functions below.
   virtual absl::Status open() = 0;

@@ -105,10 +105,10 @@ public:
       : options(options), coldCache(constantBytes > kCacheBytes) {}
 
   std::string device() const override { return ""; }
-  void addTransformPasses(OpPassManager &passManager, bool uncheckedIndices,
-                          ConstantRange constants) const override {
-    buildTransformPipeline(passManager, {/*onCuda=*/false, uncheckedIndices,
-                                         std::move(constants)});
+  void addTransformPasses(OpPassManager &passManager,
+                          TransformOptions options) const override {
+    options.onCuda = false;
+    buildTransformPipeline(passManager, options);
   }
 
   absl::Status open() override {

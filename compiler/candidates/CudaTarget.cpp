@@ -31,10 +31,10 @@ public:
                     options.emulateEagerCasts) {}
 
   std::string device() const override { return "cuda"; }
-  void addTransformPasses(OpPassManager &passManager, bool uncheckedIndices,
-                          ConstantRange constants) const override {
-    buildTransformPipeline(
-        passManager, {/*onCuda=*/true, uncheckedIndices, std::move(constants)});
+  void addTransformPasses(OpPassManager &passManager,
+                          TransformOptions options) const override {
+    options.onCuda = true;
+    buildTransformPipeline(passManager, options);
   }
 
   absl::Status open() override;

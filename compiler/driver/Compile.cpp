@@ -158,8 +158,8 @@ class Compilation {
 public:
   Compilation(ModuleOp module, absl::Span<const ConstantTensor> constants,
               const CompileOptions &options)
-      : module(module), constants(constants), options(options),
-        dump(options.dumpDirectory, "graph") {}
+      : module(module), constants(constants), modelConstants(constants.size()),
+        options(options), dump(options.dumpDirectory, "graph") {}
 
   absl::StatusOr<CompileResult> run();
 
@@ -185,9 +185,15 @@ private:
     return module.lookupSymbol<func::FuncOp>("main");
   }
   ArrayAttr symbols() { return ait::getModuleSymbols(module); }
+  /// The model's constants and those of the result, which passes may add to.
+  ConstantPool pool();
+  /// Puts what passes added to the result behind the model's constants.
+  void takeNewConstants();
 
   ModuleOp module;
+  /// Those of the model, then the new ones.
   absl::Span<const ConstantTensor> constants;
+  const size_t modelConstants; ///< the number of the model's constants
   /// What `constants` refers to once there are new ones.
   std::vector<ConstantTensor> allConstants;
   const CompileOptions &options;
@@ -262,23 +268,53 @@ absl::Status Compilation::quantize() {
   if (absl::Status status = runPasses(
           "quantisation",
           [&](OpPassManager &passManager) {
-            addQuantizationPasses(passManager, *asked, constants, result);
+            addQuantizationPasses(passManager, *asked, pool(), result);
           });
       !status.ok())
     return status;
-  allConstants.assign(constants.begin(), constants.end());
-  allConstants.insert(allConstants.end(), result.newConstants.begin(),
-                      result.newConstants.end());
-  constants = allConstants;
+  takeNewConstants();
   return checkQuantized(*asked, result);
 }
 
+ConstantPool Compilation::pool() {
+  ConstantPool pool;
+  pool.find = [this](int64_t number) -> const ConstantTensor * {
+    const auto position = static_cast<size_t>(number);
+    if (number >= 0 && position < modelConstants)
+      return &constants[position];
+    if (number < 0 || position - modelConstants >= result.newConstants.size())
+      return nullptr;
+    return &result.newConstants[position - modelConstants];
+  };
+  pool.add = [this](ConstantTensor constant) {
+    result.newConstants.push_back(std::move(constant));
+    return static_cast<int64_t>(modelConstants + result.newConstants.size()) -
+           1;
+  };
+  return pool;
+}
+
+void Compilation::takeNewConstants() {
+  std::vector<ConstantTensor> all(constants.begin(),
+                                  constants.begin() + modelConstants);
+  all.insert(all.end(), result.newConstants.begin(), result.newConstants.end());
+  allConstants = std::move(all);
+  constants = allConstants;
+}
+
 absl::Status Compilation::transform() {
-  return runPasses("transforms", [&](OpPassManager &passManager) {
-    target->addTransformPasses(
-        passManager, options.uncheckedIndices,
-        [this](int64_t constant) { return rangeOf(constants, constant); });
-  });
+  absl::Status status =
+      runPasses("transforms", [&](OpPassManager &passManager) {
+        TransformOptions transforms;
+        transforms.uncheckedIndices = options.uncheckedIndices;
+        transforms.constants = [this](int64_t constant) {
+          return rangeOf(constants, constant);
+        };
+        transforms.pool = pool();
+        target->addTransformPasses(passManager, std::move(transforms));
+      });
+  takeNewConstants();
+  return status;
 }
 
 absl::Status Compilation::fuse() {

@@ -32,26 +32,14 @@ readQuantization(const CompileOptions &options) {
 
 void addQuantizationPasses(OpPassManager &passManager,
                            const quant::QuantizationOptions &asked,
-                           absl::Span<const ConstantTensor> constants,
-                           CompileResult &result) {
-  quant::ConstantPool pool;
-  pool.find = [constants](int64_t number) {
-    return number >= 0 && number < static_cast<int64_t>(constants.size())
-               ? &constants[number]
-               : nullptr;
-  };
-  pool.add = [constants, &result](ConstantTensor constant) {
-    result.newConstants.push_back(std::move(constant));
-    return static_cast<int64_t>(constants.size() + result.newConstants.size()) -
-           1;
-  };
+                           ConstantPool pool, CompileResult &result) {
   OpPassManager &functions = passManager.nest<func::FuncOp>();
   // A weight is an operand of its matmul then, not of a permute before it.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   functions.addPass(createSimplify());
-  functions.addPass(
-      quant::CreateQuantizeLayers(asked, pool, [&result](QuantizedLayer layer) {
+  functions.addPass(quant::CreateQuantizeLayers(
+      asked, std::move(pool), [&result](QuantizedLayer layer) {
         result.quantizedLayers.push_back(std::move(layer));
       }));
 }

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/Compiler.h"
+#include "compiler/support/ConstantPool.h"
 #include "mlir/Pass/PassManager.h"
 #include "quant/options.h"
 
@@ -19,12 +20,11 @@ absl::StatusOr<quant::QuantizationOptions>
 readQuantization(const CompileOptions &options);
 
 /// Adds the passes that quantise layers of an imported module as `asked`. They
-/// read `constants` and tell `result` of the layers (quantizedLayers) and of
-/// the codes (newConstants); both must live until they have run.
+/// read the weights in `pool`, add the codes to it, and tell `result` of the
+/// layers (quantizedLayers); it must live until they have run.
 void addQuantizationPasses(mlir::OpPassManager &passManager,
                            const quant::QuantizationOptions &asked,
-                           absl::Span<const ConstantTensor> constants,
-                           CompileResult &result);
+                           ConstantPool pool, CompileResult &result);
 
 /// kFailedPrecondition if the passes quantised no layer, but with
 /// quant::Verdict::kOff.

@@ -30,6 +30,9 @@ void buildTransformPipeline(OpPassManager &passManager,
   // by any later pattern.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
+  // Before the layout pass: filters of one and three dimensions are moved
+  // constants still, that only the importer had its hands on.
+  functions.addPass(createFoldFilters(options.pool));
   // Eager on a GPU divides integers by 0 without an error.
   functions.addPass(createRelaxChecks(
       {options.uncheckedIndices, options.uncheckedIndices || options.onCuda},

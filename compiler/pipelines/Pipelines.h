@@ -20,6 +20,7 @@ struct TransformOptions {
   /// Returns the range of a constant of the pool, for checks of indices; may be
   /// null.
   ConstantRange constants;
+  ConstantPool pool; ///< the constants of the module
 };
 
 /// Phase 1, on the imported module: makes operations fewer and simpler, and

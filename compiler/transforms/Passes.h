@@ -2,6 +2,7 @@
 #ifndef AITUNE_COMPILER_TRANSFORMS_PASSES_H
 #define AITUNE_COMPILER_TRANSFORMS_PASSES_H
 
+#include "compiler/support/ConstantPool.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 
@@ -33,6 +34,10 @@ using ConstantRange =
 /// constants.
 std::unique_ptr<mlir::Pass> createRelaxChecks(RelaxChecksOptions options,
                                               ConstantRange constants);
+
+/// The pass ait-fold-filters with the constants of `pool`; without them it does
+/// nothing.
+std::unique_ptr<mlir::Pass> createFoldFilters(ConstantPool pool);
 
 /// Makes the passes of this folder known by their arguments (`-ait-...`).
 void registerTransformsPasses();

@@ -95,6 +95,16 @@ def RelaxChecks : Pass<"ait-relax-checks", "mlir::func::FuncOp"> {
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
+def FoldFilters : Pass<"ait-fold-filters", "mlir::func::FuncOp"> {
+  let summary = "makes constants of convolutions' filters that are moved constants";
+  let description = [{
+    A convolution of one dimension has a reshape between the weight and the
+    two-dimensional one that it becomes, one of three dimensions a permute too.
+    Only constants of the pool are packed at load.
+  }];
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
 def MergeFallbacks : Pass<"ait-merge-fallbacks", "mlir::func::FuncOp"> {
   let summary = "joins neighbouring fallbacks, so that one call of LibTorch runs them";
   let dependentDialects = ["mlir::ait::AitDialect"];

@@ -9,19 +9,12 @@
 
 #include "absl/status/status.h"
 #include "compiler/Compiler.h"
+#include "compiler/support/ConstantPool.h"
 #include "mlir/Pass/Pass.h"
 #include "quant/options.h"
 #include "runtime/tensor/tensor_view.h"
 
 namespace aitune::quant {
-
-// The constants that ait.constant refers to, by their numbers.
-struct ConstantPool {
-  // The constant with this number; null if there is none.
-  std::function<const ConstantTensor*(int64_t number)> find;
-  // Adds a constant and returns its number. It owns its data.
-  std::function<int64_t(ConstantTensor constant)> add;
-};
 
 // What of `options` there are kernels for on the CPU: int8wo and int8dq, with a
 // scale a row and fused arithmetic. As CheckDevice for fp8dq; kUnimplemented,

@@ -1,0 +1,156 @@
+// Filters of convolutions that are moved constants become constants: only those
+// of the pool can be packed at load, which the fast code of every device needs.
+#include "compiler/transforms/Passes.h"
+
+#include "compiler/dialect/Ait.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace aitune {
+#define GEN_PASS_DEF_FOLDFILTERS
+#include "compiler/transforms/Passes.h.inc"
+} // namespace aitune
+
+using namespace mlir;
+using namespace mlir::ait;
+
+namespace aitune {
+namespace {
+
+/// The content of a tensor, contiguous.
+struct Content {
+  std::vector<char> bytes;
+  std::vector<int64_t> sizes;
+  DataType dtype;
+  std::string name; ///< the constant's that it was moved from
+
+  int64_t elementBytes() const { return SizeInBytes(dtype); }
+};
+
+/// The strides, in elements, of a contiguous tensor.
+std::vector<int64_t> stridesOf(ArrayRef<int64_t> sizes) {
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t axis = sizes.size(); axis-- > 1;)
+    strides[axis - 1] = strides[axis] * sizes[axis];
+  return strides;
+}
+
+/// The elements at `start + sum(index[axis] * strides[axis])` of `source`.
+Content gather(const Content &source, int64_t start, ArrayRef<int64_t> strides,
+               ArrayRef<int64_t> sizes) {
+  Content result = {{}, sizes.vec(), source.dtype, source.name};
+  const int64_t width = source.elementBytes();
+  const int64_t count = ElementCount(result.sizes);
+  result.bytes.resize(count * width);
+  SmallVector<int64_t> index(sizes.size(), 0);
+  int64_t from = start;
+  for (int64_t i = 0; i < count; ++i) {
+    std::memcpy(&result.bytes[i * width], &source.bytes[from * width], width);
+    for (size_t axis = sizes.size(); axis-- > 0;) {
+      from += strides[axis];
+      if (++index[axis] < sizes[axis])
+        break;
+      from -= strides[axis] * sizes[axis];
+      index[axis] = 0;
+    }
+  }
+  return result;
+}
+
+class FoldFiltersPass : public impl::FoldFiltersBase<FoldFiltersPass> {
+public:
+  FoldFiltersPass() = default;
+  explicit FoldFiltersPass(ConstantPool pool) : pool(std::move(pool)) {}
+
+  void runOnOperation() override {
+    if (!pool.find || !pool.add)
+      return;
+    llvm::DenseMap<Value, int64_t> made;
+    getOperation().walk([&](ConvolutionOp op) {
+      Value filter = op.getFilter();
+      if (filter.getDefiningOp<ConstantOp>())
+        return;
+      auto [entry, isNew] = made.try_emplace(filter, -1);
+      if (isNew)
+        if (std::optional<Content> content = evaluate(filter))
+          entry->second = add(*std::move(content));
+      if (entry->second < 0)
+        return;
+      OpBuilder builder(op);
+      op.getFilterMutable().assign(ConstantOp::create(
+          builder, op.getLoc(), filter.getType(), entry->second));
+    });
+  }
+
+private:
+  /// Nothing for what is not moved from one constant.
+  std::optional<Content> evaluate(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    Operation *op = value.getDefiningOp();
+    if (!op || !type.hasStaticShape())
+      return std::nullopt;
+    if (auto constant = dyn_cast<ConstantOp>(op)) {
+      const ConstantTensor *tensor = pool.find(constant.getIndex());
+      if (!tensor || !tensor->view.data)
+        return std::nullopt;
+      const TensorView &view = tensor->view;
+      const auto *data = static_cast<const char *>(view.data);
+      return Content{
+          {data, data + ElementCount(view.sizes) * SizeInBytes(view.dtype)},
+          view.sizes,
+          view.dtype,
+          tensor->name};
+    }
+    if (!isa<ReshapeOp, PermuteOp, SliceOp>(op))
+      return std::nullopt;
+    std::optional<Content> source = evaluate(op->getOperand(0));
+    if (!source)
+      return std::nullopt;
+    if (isa<ReshapeOp>(op)) {
+      source->sizes = type.getShape().vec();
+      return source;
+    }
+    std::vector<int64_t> strides = stridesOf(source->sizes);
+    if (auto permute = dyn_cast<PermuteOp>(op)) {
+      std::vector<int64_t> permuted;
+      for (int64_t axis : permute.getPermutation())
+        permuted.push_back(strides[axis]);
+      return gather(*source, 0, permuted, type.getShape());
+    }
+    auto slice = cast<SliceOp>(op);
+    int64_t start = 0;
+    for (auto [axis, first, step] :
+         llvm::enumerate(slice.getStarts(), slice.getSteps())) {
+      start += first * strides[axis];
+      strides[axis] *= step;
+    }
+    return gather(*source, start, strides, type.getShape());
+  }
+
+  int64_t add(Content content) {
+    auto bytes = std::make_shared<std::vector<char>>(std::move(content.bytes));
+    ConstantTensor constant;
+    constant.view = {bytes->data(), content.dtype, std::move(content.sizes)};
+    constant.owner = bytes;
+    constant.name = std::move(content.name);
+    return pool.add(std::move(constant));
+  }
+
+  ConstantPool pool;
+};
+
+} // namespace
+
+std::unique_ptr<Pass> createFoldFilters(ConstantPool pool) {
+  return std::make_unique<FoldFiltersPass>(std::move(pool));
+}
+
+} // namespace aitune

@@ -48,6 +48,9 @@ void buildTransformPipeline(OpPassManager &passManager,
   // On a GPU alone: oneDNN has kernels for few channels.
   if (options.onCuda)
     functions.addPass(createPatchesToMatmul());
+  // On a GPU alone: a core of a CPU reduces a row by itself.
+  if (options.onCuda)
+    functions.addPass(createArgExtremaToReductions());
   // After decomposition, so that permutes sink through what normalisations are
   // made of.
   functions.addPass(createLayout());

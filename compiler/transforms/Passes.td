@@ -95,6 +95,11 @@ def RelaxChecks : Pass<"ait-relax-checks", "mlir::func::FuncOp"> {
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
+def ArgExtremaToReductions : Pass<"ait-arg-extrema-to-reductions", "mlir::func::FuncOp"> {
+  let summary = "turns argmax and argmin along long axes into two reductions";
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
 def FoldFilters : Pass<"ait-fold-filters", "mlir::func::FuncOp"> {
   let summary = "makes constants of convolutions' filters that are moved constants";
   let description = [{

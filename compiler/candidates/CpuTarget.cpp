@@ -139,7 +139,7 @@ public:
   RaceRules raceRules() const override {
     RaceRules rules;
     rules.seconds = kCandidateSeconds;
-    // What was generated, which comes first, needs no copy of its operands.
+    // Generated code, which comes first, needs no copies of its operands.
     rules.earlierWinsTies = true;
     return rules;
   }

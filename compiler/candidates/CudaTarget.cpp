@@ -67,7 +67,8 @@ public:
   measureSchedules(ModuleOp module,
                    absl::Span<const ConstantTensor> constants) override;
 
-  /// Without progress: what a search generates is part of its own.
+  /// Compiles `texts` without reporting progress, which the search reports
+  /// itself.
   std::vector<GeneratedCode>
   compile(const std::vector<std::string> &texts) const {
     return compileCudaKernels(texts, target, compilerOptions());
@@ -233,9 +234,10 @@ CudaTarget::listSchedules(const std::string &text) const {
   return listCudaKernelSchedules(text, target, compilerOptions());
 }
 
-/// cuDNN with as many post-operations as it takes and, since it has its fastest
-/// algorithms for the bare convolution, with none. The bare one is first: what
-/// follows it is ours, which the others are compared with.
+/// Convolutions have two sets of rules for cuDNN: without post-operations, for
+/// which cuDNN has its fastest algorithms, and with as many post-operations as
+/// it supports. The first comes first, because its post-operations are
+/// generated code, with whose results the others are compared.
 std::vector<const LibraryRules *>
 CudaTarget::libraries(func::FuncOp kernel) const {
   if (ait::getKernelKind(kernel) == ait::KernelKind::Loop)

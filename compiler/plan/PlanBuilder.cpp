@@ -229,8 +229,8 @@ void PlanBuilder::addOutputs(func::ReturnOp returned) {
     TensorTypeProto &type = *plan.add_outputs();
     if (auto tensor = dyn_cast<RankedTensorType>(result.getType()))
       type = toProto(tensor);
-    // A step's own result is written where the caller wants it; what is only
-    // another view of a value, or an output twice, is copied at the end.
+    // A step writes its result directly to the caller's memory. An output that
+    // is another view of a value, or that is given twice, is copied at the end.
     if (ValueProto &value = *plan.mutable_values(id);
         value.storage() == ValueProto::ARENA && !value.persistent()) {
       value.set_storage(ValueProto::OUTPUT);

@@ -239,7 +239,7 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
     AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
                             module->module->Run(arguments));
     auto made = std::make_unique<ait_result>();
-    // The copy waits for what a GPU may find.
+    // The copy to the CPU waits for the GPU, which may find a failed check.
     const c10::IValue on_cpu = aitune::frontend::ToCpu(value);
     AITUNE_RETURN_IF_ERROR(module->module->TakeFailedCheck());
     for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(on_cpu)) {

@@ -96,7 +96,8 @@ aitune::CompileOptions OptionsToCompile(const ModuleOptions& options) {
 
 }  // namespace
 
-// What was built of the module, by the backend's key. Thread-safe.
+// The versions that were built of the module, by the backend's key.
+// Thread-safe.
 class Module::Builds {
  public:
   // With `inputs` the sizes to check on are those of the first version.
@@ -452,7 +453,7 @@ TuneReport Module::report() const {
     backend = backend_;
     builds = builds_;
   }
-  // What it has run and compiled since it was built, too.
+  // Include versions that were compiled by calls since the backend was built.
   for (BackendDetails& detail : report.details) {
     if (builds != nullptr) detail.versions = builds->Versions(detail.key);
   }

@@ -177,7 +177,7 @@ absl::Status TorchBackend::Load(std::shared_ptr<SourceModel> model,
         absl::StrCat("the state_dict is of another model than ", source->name(),
                      ": its program or weights differ"));
   for (const int32_t dtype : more.output_dtypes()) {
-    // 0 is none: the output is no tensor.
+    // 0: the output is not a tensor.
     if (dtype != 0 && !IsDataType(dtype))
       return absl::DataLossError("the state of the backend is damaged");
   }

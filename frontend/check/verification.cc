@@ -15,8 +15,8 @@
 namespace aitune::frontend {
 
 struct Evidence {
-  // Integers: what was compared, the elements at which it differs, and those of
-  // them that nothing excuses.
+  // Of integers: both outputs, the elements at which they differ, and those of
+  // them that no run has excused.
   at::Tensor ours, eager, differs, wrong;
 
   // Floating point: whether the output as a whole is right, and by

@@ -17,7 +17,7 @@ constexpr size_t kMaxSizes = 24;
 // How far from the anchor a constraint's boundary is looked for.
 constexpr int64_t kMaxSteps = 256;
 
-// What a version holds of the symbols that were asked for.
+// The sizes that a version covers, for each symbol of the inputs.
 struct Held {
   std::vector<int64_t> min, max;
   std::vector<int> plan_symbol;  // -1: the size is fixed

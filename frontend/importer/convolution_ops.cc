@@ -99,8 +99,8 @@ absl::StatusOr<Value> Convolve3d(OpImporter& call, Convolution convolution) {
   return call.Transpose(call.Reshape(sum, sizes), 1, 2);
 }
 
-// Padding "same" and "valid". What can't be the same on both sides is padded
-// here.
+// Reads the paddings "same" and "valid". If "same" needs different padding on
+// both sides, the difference is padded here by an operation of its own.
 absl::Status ReadNamedPadding(OpImporter& call, const std::string& mode,
                               Convolution& convolution) {
   const size_t spatial = convolution.stride.size();

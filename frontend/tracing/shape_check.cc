@@ -262,7 +262,8 @@ absl::Status Interpreter::CheckSizes(
   if (!fits(at_anchor, region_.anchor())) {
     // Where it raises at the anchor, made-up elements are the reason.
     if (at_anchor.raises) return absl::OkStatus();
-    // What the formula misses may be the same around the anchor.
+    // If the formula is wrong at some points, it may still be right around the
+    // anchor.
     const auto as_at_anchor = [&](absl::Span<const int64_t> point) {
       const ShapesAt there = FindShapes(*query, point);
       if (!there.known) return true;

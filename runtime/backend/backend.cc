@@ -174,7 +174,8 @@ absl::StatusOr<std::vector<OwnedValue>> Backend::Infer(
     const BackendState now = state();
     return now == BackendState::kActive || now == BackendState::kDeployed;
   };
-  // Asked before the lock too, so that nobody waits for a build to be told no.
+  // Test the state before taking the lock too, so that a call in a wrong state
+  // does not wait for a build.
   if (ready()) {
     std::shared_lock<StateLock> lock(lock_);
     if (ready())

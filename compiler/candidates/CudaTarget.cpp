@@ -48,7 +48,8 @@ public:
 
   RaceRules raceRules() const override {
     RaceRules rules;
-    // cuDNN compiles when it loads: that of all kernels goes on at once.
+    // cuDNN compiles when a candidate is loaded, so the candidates of all
+    // kernels are loaded at the same time.
     rules.kernels = ~size_t{0};
     rules.threads = threads();
     rules.mustRun = true;
@@ -144,7 +145,7 @@ private:
   const absl::Span<const ConstantTensor> constants;
   Kernel *kernel = nullptr;
   const KernelSpace *space = nullptr;
-  /// Of the kernel, by schedule.
+  /// The code of the kernel, by schedule.
   std::map<size_t, GeneratedCode> code;
 };
 
@@ -214,7 +215,7 @@ CudaScheduleMeasurer::measure(absl::Span<const size_t> schedules,
         bestDefault = i;
     }
   }
-  // From now on that one stands for the default.
+  // From now on the best of them is the code of the default schedule.
   if (bestDefault && code.at(0).size() > 1)
     code.at(0) = {candidates[*bestDefault]};
   std::vector<Measurement> answer;

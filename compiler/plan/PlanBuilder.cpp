@@ -109,8 +109,8 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
   // step reads them, for only then is their packing known.
   const int inputCount = launch.getInputs().size();
   std::vector<int> operands(inputCount, -1);
-  // What is known at load, by operand. Without sizes known only at a call:
-  // those of an initialization are fixed.
+  // For each operand, whether it is known at load. Only kernels without dynamic
+  // sizes can run at load, because the sizes of an initialization are fixed.
   const bool isStatic = !usesSymbols(kernel);
   std::vector<bool> known;
   for (Value input : launch.getInputs())

@@ -28,7 +28,8 @@ using aitune::frontend::ValueList;
 
 constexpr char kEager[] = "TorchEagerBackend";
 
-// With `quantization`, as CompileOptions has it, the quantising one first.
+// The default of TuneOptions::backends. If `quantization`
+// (CompileOptions::quantization) is not empty, the quantising backend is first.
 absl::StatusOr<std::vector<BackendChoice>> DefaultBackends(
     const std::string& quantization) {
   std::vector<BackendChoice> choices;
@@ -393,7 +394,7 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
     return model->RunEager(gpu < 0 ? arguments
                                    : aitune::frontend::ToGpu(arguments, gpu));
   }
-  // Of another version than this call's too, which would not tell it.
+  // The failure may be of another version, which this call would not ask.
   AITUNE_RETURN_IF_ERROR(backend->TakeFailedCheck());
   AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
                           source_->Flatten(arguments));

@@ -55,7 +55,7 @@ absl::StatusOr<c10::IValue> RunToTheEnd(const frontend::CompiledModel& compiled,
 std::optional<double> MeasureCompiledShare(
     const Options& options, const Subject& subject,
     const frontend::CompiledModel& compiled) {
-  // Of each step: a share needs no more.
+  // Runs of each step, which suffice for a share.
   constexpr int kRepeats = 3;
   const auto& steps = compiled.plan().steps();
   if (std::none_of(steps.begin(), steps.end(),

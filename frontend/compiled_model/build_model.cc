@@ -30,7 +30,7 @@ class Phases {
     laps.emplace_back(name, std::chrono::duration<double>(now - last_).count());
     last_ = now;
   }
-  // Goes on from now without a phase for the time since the last lap.
+  // Starts the next lap now; the time since the last lap belongs to no phase.
   void Skip() { last_ = std::chrono::steady_clock::now(); }
 
   std::vector<std::pair<std::string, double>> laps;

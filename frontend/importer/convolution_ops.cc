@@ -50,9 +50,10 @@ Value Convolve1d(OpImporter& call, Convolution convolution) {
   return call.Squeeze(Convolve2d(call, convolution), {2});
 }
 
-// Of two dimensions: positions along depth are a part of the batch, and the
-// channels under all taps along depth are those of one pixel. Of groups, whose
-// channels must stay together, one convolution for each tap, added up.
+// Makes a 3d convolution of 2d convolutions: positions along depth become a
+// part of the batch, and the channels under all taps along depth become the
+// channels of one pixel. With groups, whose channels must stay together, there
+// is one 2d convolution for each tap along depth, and their results are added.
 absl::StatusOr<Value> Convolve3d(OpImporter& call, Convolution convolution) {
   if (convolution.transposed)
     return Reject(

@@ -23,8 +23,9 @@ using Sizes = std::vector<std::vector<int64_t>>;
 
 // Points at which results are compared: all of a range up to this length.
 constexpr size_t kCheckedPoints = 160;
-// Elements of all arguments up to which an operator is really run for the sizes
-// of its results, and how many of the points then.
+// An operator is really run to find the sizes of its results only if all of its
+// arguments together have at most kMaxElements elements, and then only at
+// kRealPoints of the points.
 constexpr int64_t kMaxElements = int64_t{1} << 21;
 constexpr size_t kRealPoints = 12;
 constexpr int64_t kSmallElements = int64_t{1} << 14;

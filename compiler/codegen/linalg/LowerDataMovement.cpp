@@ -97,7 +97,7 @@ bool KernelToLinalg::isNeverEmpty(AffineExpr size) {
             rhs = self(self, binary.getRHS());
     if (expr.getKind() == AffineExprKind::Add)
       return lhs + rhs;
-    // Of factors it matters only whether they are positive.
+    // A product is at least 1 if both factors are positive.
     return expr.getKind() == AffineExprKind::Mul && lhs > 0 && rhs > 0 ? 1 : 0;
   };
   return least(least, size) > 0;

@@ -160,7 +160,9 @@ public:
   measureSchedules(ModuleOp module, absl::Span<const ConstantTensor>) override {
     if (options.tuning.worker.empty())
       return absl::InvalidArgumentError(
-          "no program to measure schedules with was named");
+          "a search for schedules on the CPU measures them in another program, "
+          "and none is given: set tuning.worker, such as {\"aitune\", "
+          "\"measure-schedules\"}");
     return std::make_unique<CpuScheduleMeasurer>(
         options, ait::getModuleSymbols(module), coldCache);
   }

@@ -62,7 +62,8 @@ ait_error* Guarded(const std::function<absl::Status()>& body) {
   } catch (const std::exception& exception) {
     return Error(absl::InternalError(exception.what()));
   } catch (...) {
-    return Error(absl::InternalError("something that is no exception"));
+    return Error(absl::InternalError(
+        "an object that is not a std::exception was thrown"));
   }
 }
 

@@ -78,7 +78,9 @@ absl::StatusOr<const CompiledModel*> ModelVersions::Find(
                           CompiledModel::Build(model_, inputs, options));
   if (!built->Fits(arguments))
     return absl::InvalidArgumentError(
-        "the arguments are others than the inputs that were asked for");
+        "the arguments differ from the inputs that the model was compiled for "
+        "in nesting, dtypes or ranks; pass such inputs, or compile the model "
+        "for these");
   std::lock_guard<std::mutex> lock(mutex_);
   versions_.push_back(std::move(built));
   return versions_.back().get();

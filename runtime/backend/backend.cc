@@ -30,8 +30,9 @@ auto Guarded(const std::string& name, const char* what, F f) -> decltype(f()) {
     return absl::InternalError(
         absl::StrCat("Backend ", name, " ", what, " raised: ", e.what()));
   } catch (...) {
-    return absl::InternalError(absl::StrCat(
-        "Backend ", name, " ", what, " raised something that is no exception"));
+    return absl::InternalError(
+        absl::StrCat("Backend ", name, " ", what,
+                     " threw an object that is not a std::exception"));
   }
 }
 

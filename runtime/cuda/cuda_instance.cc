@@ -85,7 +85,8 @@ absl::Status CudaInstance::PrepareKernel(int step, const Kernels& kernels) {
                             EvaluateSize(expression, symbols_));
     if (blocks < 0 || blocks > 0x7fffffff) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a grid of ", blocks, " blocks"));
+          absl::StrCat("an axis of its grid would have ", blocks,
+                       " blocks for these inputs; 2147483647 are possible"));
     }
     return static_cast<unsigned>(blocks);
   };

@@ -1,5 +1,5 @@
-// How a model is to be quantised: what the user asks for, in types, and as text
-// for command lines and cache keys.
+// The user's options for quantising a model, as a struct and as text for
+// command lines and cache keys. All functions are thread-safe.
 #ifndef AITUNE_QUANT_OPTIONS_H_
 #define AITUNE_QUANT_OPTIONS_H_
 
@@ -16,16 +16,17 @@ namespace aitune::quant {
 
 // Whether each layer is measured before it is quantised.
 enum class Verdict {
-  kOn,   // only layers that are then faster, and accurate enough
-  kOff,  // exactly the layers that torchao quantises
+  kOn,  // only layers that become faster and stay accurate enough are quantised
+  kOff,  // exactly the layers that torchao quantises are quantised
 };
 
-// How near a quantised model's outputs must be to eager's. Each bound counts
+// How close a quantised model's outputs must be to eager's. Each bound holds
 // for every output of every sample.
 struct AccuracyBound {
-  double min_cosine = 0.999;  // of the angle between them, 0 to 1
-  double min_sqnr_db = 27;    // signal to quantisation noise, in decibels
-  double min_equal_integers = 0.99;  // share of equal elements, 0 to 1
+  double min_cosine = 0.999;  // least cosine of the angle between them, 0 to 1
+  double min_sqnr_db = 27;    // least ratio of signal to noise, in decibels
+  // Least share of equal elements of an integer output, 0 to 1.
+  double min_equal_integers = 0.99;
 
   friend bool operator==(const AccuracyBound& a, const AccuracyBound& b) {
     return a.min_cosine == b.min_cosine && a.min_sqnr_db == b.min_sqnr_db &&
@@ -34,26 +35,28 @@ struct AccuracyBound {
 };
 
 struct QuantizationOptions {
-  // Of all layers; nothing: the best one for each layer ("auto").
+  // The scheme of all layers. Not set: the best scheme for each layer ("auto").
   std::optional<Scheme> scheme;
 
-  // Of weights and, where they are quantised, activations; nothing: torchao's
-  // default, per tensor for fp8dq and per row for the others.
+  // The granularity of scales of weights and, if they are quantised, of
+  // activations. Not set: torchao's default, per tensor for fp8dq and per row
+  // for the others.
   std::optional<Granularity> granularity;
 
-  // Of activations and outputs; weights are always quantised eagerly.
+  // The arithmetic of scales of activations, and of outputs. Weights are always
+  // quantised as with Arithmetic::kEager.
   Arithmetic arithmetic = Arithmetic::kFused;
 
-  // Whether fp8dq on a GPU may add up with fewer bits than float32 has.
+  // Whether sums of fp8dq on a GPU may have fewer bits than float32.
   bool fast_accumulation = true;
 
   Verdict verdict = Verdict::kOn;
 
-  // Also what computes as a linear layer does but is no torch.nn.Linear, which
-  // torchao leaves alone.
+  // Whether to quantise also operators that compute a linear layer but are not
+  // of a torch.nn.Linear; torchao does not quantise these.
   bool extended_layers = false;
 
-  // Layers to leave alone: patterns for the paths of their modules
+  // The layers that are not quantised: patterns for the paths of their modules
   // ("encoder.layer.0.output.dense"), as in a shell: * for any text, ? for any
   // character, [..] for one of a set.
   std::vector<std::string> skip_modules;
@@ -61,47 +64,48 @@ struct QuantizationOptions {
   AccuracyBound bound;
 };
 
-// options.granularity, or the default of `scheme`.
+// options.granularity if it is set, otherwise the default of `scheme`.
 Granularity GranularityOf(const QuantizationOptions& options, Scheme scheme);
 
 // kInvalidArgument for a bound outside its range, or a pattern that is empty or
 // has a comma.
 absl::Status Validate(const QuantizationOptions& options);
 
-// "int8wo", "int8dq", "fp8wo", "fp8dq" or "auto", then any of these, each after
-// a comma: granularity=row|tensor, arithmetic=fused|eager,
+// Parses "int8wo", "int8dq", "fp8wo", "fp8dq" or "auto", followed by any of
+// these, each after a comma: granularity=row|tensor, arithmetic=fused|eager,
 // fast_accumulation=on|off, verdict=on|off, extended_layers=on|off,
 // min_cosine=NUMBER, min_sqnr_db=NUMBER, min_equal_integers=NUMBER, and
-// skip=PATTERN, which may come several times. kInvalidArgument for other names
-// or values, for a name that comes twice, and as Validate.
+// skip=PATTERN, which may occur several times. kInvalidArgument for other names
+// or values and for another name that occurs twice; errors as Validate.
 absl::StatusOr<QuantizationOptions> ParseQuantizationOptions(
     std::string_view text);
 
-// The inverse of ParseQuantizationOptions, with what differs from the defaults
-// in the order of the fields: equal options have equal texts.
+// The text that ParseQuantizationOptions reads, with the options that differ
+// from their defaults in the order of the fields: equal options have equal
+// texts.
 std::string ToString(const QuantizationOptions& options);
 
-// The error for a name of a scheme that there is not.
+// kInvalidArgument for an unknown name of a scheme; the text lists the names.
 absl::Status InvalidSchemeName(std::string_view name);
 
-// Why the layer of a module is left alone whatever its weight, nothing if it is
-// not. `path` is the module's in its model; `class_name` is its TorchScript
-// class, such as "__torch__.torch.nn.modules.linear.Linear", or empty where it
-// is not known (a frozen model's layers count as torch.nn.Linear). TorchScript
-// does not say what a class derives from, so that a class of the user's own
-// derived from torch.nn.Linear needs `extended_layers`. Thread-safe.
+// Why the layer of a module is not quantised, whatever its weight; not set if
+// it may be. `path` is the module's path in its model. `class_name` is its
+// TorchScript class, such as "__torch__.torch.nn.modules.linear.Linear", or
+// empty if it is not known (the layers of a frozen model count as
+// torch.nn.Linear). TorchScript does not know base classes, so a user's class
+// that derives from torch.nn.Linear needs `extended_layers`.
 std::optional<Refusal> RefuseModule(const QuantizationOptions& options,
                                     const std::string& path,
                                     std::string_view class_name);
 
-// An NVIDIA GPU's: 8.9 is {8, 9}.
+// The compute capability of an NVIDIA GPU: 8.9 is {8, 9}.
 struct ComputeCapability {
   int major = 0;
   int minor = 0;
 };
 
-// kFailedPrecondition when `options` ask for fp8dq where the device can't
-// multiply float8. `gpu` is nothing for a CPU.
+// kFailedPrecondition when `options` ask for fp8dq and the device can't
+// multiply float8. `gpu` is not set for a CPU.
 absl::Status CheckDevice(const QuantizationOptions& options,
                          const std::optional<ComputeCapability>& gpu);
 

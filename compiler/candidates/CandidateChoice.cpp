@@ -20,7 +20,8 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// Copies what a constant comes from to where `builder` is.
+/// Clones the operations that make the constant `value`, an ait.constant and
+/// reshapes of it, at `builder`'s insertion point.
 void cloneConstant(OpBuilder &builder, Value value, IRMapping &mapping) {
   if (mapping.contains(value))
     return;
@@ -107,9 +108,9 @@ private:
   size_t done = 0;
 };
 
-/// Removes candidates from the front that a library has no code for on this
-/// machine; what was generated stays. The reason of the last that was removed,
-/// OK if none was.
+/// Removes library candidates from the front of the list for which the library
+/// has no code on this machine; generated candidates stay. Returns the reason
+/// for the last one that was removed; OK if none was.
 absl::Status CandidateChooser::dropRefused(Kernel &kernel) {
   absl::Status reason;
   while (!kernel.candidates.empty() &&
@@ -154,7 +155,7 @@ void CandidateChooser::load(const Work &work) {
   });
 }
 
-/// Measures what is loaded.
+/// Measures the candidates that are loaded.
 void CandidateChooser::measure(Contest &contest) {
   absl::StatusOr<std::vector<Measurement>> measured =
       contest.race->measure(rules.seconds);
@@ -169,8 +170,9 @@ void CandidateChooser::measure(Contest &contest) {
   }
 }
 
-/// Loads and measures the candidates that cannot be faster than some time
-/// beside the best of the others, for the kernels where none is as fast.
+/// Loads the candidates with a `leastMicroseconds` and measures them against
+/// the best of the others, for the kernels of which no other candidate is
+/// faster than that.
 void CandidateChooser::raceLateCandidates(MutableArrayRef<Contest> contests) {
   Work work;
   SmallVector<Contest *> open;

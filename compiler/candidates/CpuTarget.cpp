@@ -139,7 +139,7 @@ public:
   RaceRules raceRules() const override {
     RaceRules rules;
     rules.seconds = kCandidateSeconds;
-    // What was generated, which comes first, needs no copy of its operands.
+    // Generated code, which comes first, needs no copies of its operands.
     rules.earlierWinsTies = true;
     return rules;
   }
@@ -160,7 +160,9 @@ public:
   measureSchedules(ModuleOp module, absl::Span<const ConstantTensor>) override {
     if (options.tuning.worker.empty())
       return absl::InvalidArgumentError(
-          "no program to measure schedules with was named");
+          "a search for schedules on the CPU measures them in another program, "
+          "and none is given: set tuning.worker, such as {\"aitune\", "
+          "\"measure-schedules\"}");
     return std::make_unique<CpuScheduleMeasurer>(
         options, ait::getModuleSymbols(module), coldCache);
   }

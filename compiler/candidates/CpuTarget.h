@@ -9,13 +9,13 @@
 
 namespace aitune {
 
-/// `options` must live as long; `constantBytes` is the size of the model's
-/// weights.
+/// The CPU as a target. `options` must outlive it; `constantBytes` is the
+/// number of bytes of the model's weights.
 std::unique_ptr<CompilationTarget>
 createCpuTarget(const CompileOptions &options, int64_t constantBytes);
 
-/// `plan` with its kernels, the `objects` of a candidate or a model, ready to
-/// run. `constants` is the pool.
+/// Loads `plan`, of a candidate or a model, with the code of its kernels,
+/// `objects`. `constants` is the pool. Errors as CpuExecutable::Load.
 absl::StatusOr<std::unique_ptr<Executable>>
 loadOnCpu(const ExecutablePlan &plan, absl::Span<const KernelObject> objects,
           absl::Span<const ConstantTensor> constants);

@@ -1,4 +1,4 @@
-// Candidates on a GPU, run against each other.
+// Runs candidates on a GPU against each other.
 #ifndef AITUNE_COMPILER_CANDIDATES_CUDARACE_H
 #define AITUNE_COMPILER_CANDIDATES_CUDARACE_H
 
@@ -11,8 +11,9 @@
 
 namespace aitune {
 
-/// As CompilationTarget::race. Constants that no entry prepares at load are
-/// other memory at each launch of a kernel, as a model's weights are.
+/// As CompilationTarget::race. Constants that no entry prepares at load are in
+/// different memory at each launch of a kernel, so that they are not in the
+/// cache, as in a model with other weights between two launches.
 std::unique_ptr<CandidateRace>
 raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
            const Kernel *kernel, absl::Span<const ConstantTensor> constants);

@@ -48,7 +48,8 @@ public:
 
   RaceRules raceRules() const override {
     RaceRules rules;
-    // cuDNN compiles when it loads: that of all kernels goes on at once.
+    // cuDNN compiles when a candidate is loaded, so the candidates of all
+    // kernels are loaded at the same time.
     rules.kernels = ~size_t{0};
     rules.threads = threads();
     rules.mustRun = true;
@@ -67,7 +68,8 @@ public:
   measureSchedules(ModuleOp module,
                    absl::Span<const ConstantTensor> constants) override;
 
-  /// Without progress: what a search generates is part of its own.
+  /// Compiles `texts` without reporting progress, which the search reports
+  /// itself.
   std::vector<GeneratedCode>
   compile(const std::vector<std::string> &texts) const {
     return compileCudaKernels(texts, target, compilerOptions());
@@ -143,7 +145,7 @@ private:
   const absl::Span<const ConstantTensor> constants;
   Kernel *kernel = nullptr;
   const KernelSpace *space = nullptr;
-  /// Of the kernel, by schedule.
+  /// The code of the kernel, by schedule.
   std::map<size_t, GeneratedCode> code;
 };
 
@@ -213,7 +215,7 @@ CudaScheduleMeasurer::measure(absl::Span<const size_t> schedules,
         bestDefault = i;
     }
   }
-  // From now on that one stands for the default.
+  // From now on the best of them is the code of the default schedule.
   if (bestDefault && code.at(0).size() > 1)
     code.at(0) = {candidates[*bestDefault]};
   std::vector<Measurement> answer;
@@ -233,9 +235,10 @@ CudaTarget::listSchedules(const std::string &text) const {
   return listCudaKernelSchedules(text, target, compilerOptions());
 }
 
-/// cuDNN with as many post-operations as it takes and, since it has its fastest
-/// algorithms for the bare convolution, with none. The bare one is first: what
-/// follows it is ours, which the others are compared with.
+/// Convolutions have two sets of rules for cuDNN: without post-operations, for
+/// which cuDNN has its fastest algorithms, and with as many post-operations as
+/// it supports. The first comes first, because its post-operations are
+/// generated code, with whose results the others are compared.
 std::vector<const LibraryRules *>
 CudaTarget::libraries(func::FuncOp kernel) const {
   if (ait::getKernelKind(kernel) == ait::KernelKind::Loop)

@@ -1,4 +1,4 @@
-// A GPU of NVIDIA's as a target: CUDA text through NVRTC, cuBLASLt and cuDNN.
+// An NVIDIA GPU as a target: CUDA text compiled by NVRTC, cuBLASLt and cuDNN.
 #ifndef AITUNE_COMPILER_CANDIDATES_CUDATARGET_H
 #define AITUNE_COMPILER_CANDIDATES_CUDATARGET_H
 
@@ -8,7 +8,8 @@
 
 namespace aitune {
 
-/// The GPU number `ordinal`, which open() opens. `options` must live as long.
+/// The GPU number `ordinal`, which open() opens. `options` must outlive the
+/// target.
 std::unique_ptr<CompilationTarget>
 createCudaTarget(const CompileOptions &options, int ordinal);
 

@@ -1,10 +1,10 @@
-// The other choice that fusion had: an outlined kernel as two.
+// Cuts an outlined kernel in two, as an alternative to the fusion.
 //
-// Grouping fuses all that may be, because a value that stays in registers is
-// nearly always cheaper than one in memory. Where that is wrong (an epilogue
-// that spills the tile's registers, a loop of too many streams) only a
-// measurement tells; cutting a kernel makes the alternative, and the search
-// measures it as one more candidate.
+// Fusion fuses all operations that it can, because a value in a register is
+// nearly always cheaper than one in memory. Only a measurement shows where that
+// is wrong (an epilogue that spills the tile's registers, a loop of too many
+// streams). Cutting the kernel makes the alternative, which the search measures
+// as one more candidate.
 #ifndef AITUNE_COMPILER_CANDIDATES_CUTKERNEL_H
 #define AITUNE_COMPILER_CANDIDATES_CUTKERNEL_H
 
@@ -21,19 +21,20 @@ namespace aitune {
 struct CutKernel {
   struct Part {
     mlir::func::FuncOp function;
-    llvm::SmallVector<int> inputs, outputs;
+    llvm::SmallVector<int> inputs, outputs; ///< numbers of operands
   };
-  /// The operation that begins the second part, as cutKernel takes it.
+  /// The number of the operation that begins the second part; see listCuts.
   int cut;
   Part first, second;
   /// Types of the tensors that go from one part to the other.
   llvm::SmallVector<mlir::RankedTensorType> temporaries;
 };
 
-/// Places worth trying, the best guess first: the number of the operation (in
-/// the body's order) that begins the second part. After the contraction, or, of
-/// a loop, where the least goes through memory; at most two. Empty for kernels
-/// of one operation.
+/// The places at which it is worth trying to cut the kernel, the most promising
+/// first, at most two. A place is the number of the operation, in the order of
+/// the body, that begins the second part. It is after the contraction or, in a
+/// loop kernel, where the fewest bytes go from one part to the other. Empty for
+/// kernels of one operation.
 std::vector<int> listCuts(mlir::func::FuncOp kernel);
 
 /// Cuts `kernel`, an outlined function, before operation `cut`. The parts are

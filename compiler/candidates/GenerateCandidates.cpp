@@ -14,12 +14,12 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// A way to run a kernel: what it needs code for, and the library or the cut
-/// that the code is put together with.
+/// A way to run a kernel: the jobs that generate its code, and the library call
+/// or the cut that it consists of.
 struct CandidateRequest {
   Kernel *kernel;
-  /// Positions among the jobs: one, two for a cut, none where a library does
-  /// all.
+  /// Positions among the jobs: one job, two for a cut, none if a library runs
+  /// the whole kernel.
   SmallVector<size_t, 2> jobs;
   const LibraryRules *library = nullptr; ///< null: code alone
   LibraryMatch match = {};               ///< with `library`
@@ -48,8 +48,8 @@ private:
   void addGenerated(const CandidateRequest &request);
   void addLibrary(const CandidateRequest &request);
   void addCut(const CandidateRequest &request);
-  /// The best guess of a job's code; null, with the failure kept, if it has
-  /// none.
+  /// The most promising code of a job; null if it has none, and the failure is
+  /// then recorded in `kernel`.
   const KernelImplementation *codeOf(size_t job, Kernel &kernel);
   std::string textOf(func::FuncOp function) const {
     return moduleText(function, ait::getModuleSymbols(module));

@@ -1,5 +1,6 @@
-// Every way there is to run each kernel: its code with the schedules that it
-// has, libraries with what they leave as code, the kernel cut in two.
+// Generates every way to run each kernel: code with its schedule, library calls
+// with code for the operations that the library does not support, and the
+// kernel cut in two.
 #ifndef AITUNE_COMPILER_CANDIDATES_GENERATECANDIDATES_H
 #define AITUNE_COMPILER_CANDIDATES_GENERATECANDIDATES_H
 
@@ -11,12 +12,12 @@
 
 namespace aitune {
 
-/// Fills in `candidates` of each of `kernels`, functions of `module`, best
-/// guess first, with the `parts` that its `cuts` make. What was refused is in
-/// result.rejections, with the reason; a kernel that nothing can run is in
-/// result.failures. A schedule that the generator no longer takes is replaced
-/// by the default one. Returns the number of functions that code was generated
-/// for.
+/// Sets `candidates` of each of `kernels`, functions of `module`, the most
+/// promising first, and `parts` for each of its `cuts`. Appends rejected
+/// candidates, with the reason, to result.rejections, and kernels without any
+/// candidate to result.failures. A schedule that the generator does not accept
+/// any more is replaced by the default one. Returns the number of functions for
+/// which code was generated.
 size_t generateCandidates(llvm::MutableArrayRef<Kernel> kernels,
                           mlir::ModuleOp module, CompilationTarget &target,
                           CompileResult &result);

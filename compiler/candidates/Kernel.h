@@ -18,30 +18,36 @@ struct Kernel {
   mlir::func::FuncOp function;
   llvm::SmallVector<mlir::ait::LaunchOp> launches;
   std::vector<KernelImplementation> candidates;
-  /// Why the first of its ways to run failed; OK if none did.
+  /// The error of the first candidate that failed; OK if none did.
   absl::Status failure;
-  /// Places where it is worth trying to cut it in two (CutKernel.h), the parts
-  /// that came of it, and the place of those that were chosen, if any.
+  /// The places at which it is worth trying to cut the kernel in two (listCuts
+  /// of CutKernel.h).
   std::vector<int> cuts;
+  /// The two parts for each place at which it was cut.
   std::vector<CutKernel> parts;
+  /// The place of the parts that were chosen; 0: the kernel was not cut. (No
+  /// part can begin at operation 0.)
   int chosenCut = 0;
-  /// The config of the schedule taken without a search, where a search chose
-  /// another: what a build would be without it is compiled beside it.
+  /// If a search chose the schedule in ait.config: the default schedule, which
+  /// is compiled too, so that a build without a search can be compared.
+  /// Otherwise empty.
   std::string defaultConfig;
 };
 
-/// `function` as the text of a module of its own, with the ranges of the
-/// symbols that its sizes are made of.
+/// The text of a module that contains `function` alone, with the ranges of the
+/// symbols on which its sizes depend.
 std::string moduleText(mlir::func::FuncOp function, mlir::ArrayAttr symbols);
 
-/// Bytes that a launch must read and write: its operands and results
-/// (estimateBytes of each).
+/// The bytes that a launch must read and write: the sum of estimateBytes of its
+/// operands and results.
 double countBytes(mlir::func::FuncOp kernel);
 
-/// The top of each symbol's range, in the order of ait.symbols (may be null).
+/// The upper bound of each symbol's range, in the order of ait.symbols (which
+/// may be null).
 std::vector<int64_t> largestSizes(mlir::ArrayAttr symbols);
 
-/// FLOPs of a launch, dynamic sizes at the top of their ranges.
+/// The floating-point operations of a launch (countFlops), with dynamic sizes
+/// at the upper bounds of their ranges.
 int64_t evaluateFlops(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols);
 
 /// Appends the steps, temporaries and objects of `part`, an implementation of a

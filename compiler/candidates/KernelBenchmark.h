@@ -10,11 +10,11 @@
 
 namespace aitune {
 
-/// A C++ program that runs `compiled`, the launch that is the kernel, on one
-/// thread, dynamic axes at the top of
-/// their range in `symbols` (the module's ait.symbols; may be null), and prints
-/// the median time and the rate of `kernel`'s operations. Its first line says
-/// how to build it: it needs the kernel's object file and nothing else.
+/// A C++ program that runs `compiled`, the only step of the implementation of
+/// `kernel`, on one thread, and prints the median time and the rate of the
+/// kernel's operations. Dynamic axes have the upper bounds of their ranges in
+/// `symbols` (the module's ait.symbols; may be null). The first line of the
+/// program says how to build it; it needs only the kernel's object file.
 std::string writeKernelBenchmark(mlir::func::FuncOp kernel,
                                  const ImplementationStep &compiled,
                                  mlir::ArrayAttr symbols);

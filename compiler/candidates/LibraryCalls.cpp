@@ -121,8 +121,9 @@ bool appendPostOp(Operation *op, Value chain, const LibraryRules &rules,
       .Default([](Operation *) { return false; });
 }
 
-/// The operations of `kernel` that `matched` does not hold, as a function whose
-/// arguments are those of the kernel that it needs and the value `chain`.
+/// Moves the operations of `kernel` that are not in `matched` to a new
+/// function, whose arguments are the kernel's arguments that they read, and
+/// `chain`.
 func::FuncOp splitRest(func::FuncOp kernel, Value chain,
                        const llvm::SmallPtrSetImpl<Operation *> &matched,
                        const std::string &suffix,
@@ -242,8 +243,8 @@ absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
   auto &postOps = isa<ait::MatmulOp>(root)
                       ? *match.call.mutable_matmul()->mutable_post_ops()
                       : *match.call.mutable_convolution()->mutable_post_ops();
-  // What is taken so far ends at `chain`; only where that has the contraction's
-  // own type can the library stop.
+  // The operations matched so far end at `chain`. The call can end there only
+  // if `chain` has the type of the contraction's result.
   Value chain = root->getResult(0), end = chain;
   const Type type = chain.getType();
   SmallVector<Operation *> taken{root};

@@ -48,31 +48,34 @@ public:
   /// What `LibraryMatch::rest` is named after the kernel's name.
   virtual std::string restSuffix() const { return "_rest"; }
 
-  /// Whether contractions of tensors of this element type are computed.
+  /// OK if the library computes contractions of tensors of this element type.
   virtual absl::Status acceptElementType(mlir::Type type) const = 0;
-  /// Whether these post-operations, of which all but the last were accepted,
-  /// are applied in the same call.
+  /// OK if the library applies these post-operations in the same call. All but
+  /// the last were accepted before.
   virtual absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const = 0;
-  /// Whether to run `launches`, which are all of the matched kernel; asked
-  /// last, with `call` and `arguments` set.
+  /// OK if the library may run `launches`, which are all launches of the
+  /// matched kernel. Called last, when `call` and `arguments` of `match` are
+  /// set.
   virtual absl::Status
   acceptCall(const LibraryMatch &match,
              llvm::ArrayRef<mlir::ait::LaunchOp> launches) const = 0;
-  /// Post-operations are computed in f32, whatever the tensors: a widening
-  /// between them is nothing to do. A factor for each column is a MULTIPLY with
-  /// a vector.
+  /// Whether post-operations are computed in f32, whatever the element types of
+  /// the tensors. A conversion to a wider type between them is then ignored,
+  /// and a factor for each column becomes a MULTIPLY with a vector.
   virtual bool widensPostOps() const { return false; }
-  /// relu and clamp keep NaN, as eager does.
+  /// Whether relu and clamp keep NaN, as in eager.
   virtual bool clampsKeepNan() const { return false; }
 
-  /// The candidates that the library has: `implementation`, whose first step is
-  /// the call and the others the rest, with what the library wants to be set.
+  /// The library's candidates: copies of `implementation`, whose first step is
+  /// the call and whose other steps are the rest, with the fields set that the
+  /// library needs, such as the algorithm.
   virtual std::vector<KernelImplementation>
   listCandidates(const KernelImplementation &implementation,
                  const LibraryMatch &match,
                  mlir::func::FuncOp kernel) const = 0;
-  /// Loads what a first call would wait for. Thread-safe.
+  /// Loads the library, so that the first call need not wait for it.
+  /// Thread-safe.
   virtual void load() const {}
 };
 

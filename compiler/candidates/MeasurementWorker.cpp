@@ -45,8 +45,8 @@ bool transferAll(ssize_t (*transfer)(int, Data *, size_t), int descriptor,
   return true;
 }
 
-/// One kernel: its module with a launch of it, random constants, and what was
-/// prepared of it.
+/// One kernel: its module with a launch of it, random constants, and the
+/// schedules that were prepared.
 class Subject {
 public:
   absl::Status load(const WorkerKernel &request);
@@ -175,7 +175,7 @@ absl::StatusOr<WorkerReply> Subject::prepare(const WorkerPrepare &request) {
     if (!executable.ok())
       result.set_note(std::string(executable.status().message()));
     candidates.push_back(executable.ok() ? *std::move(executable) : nullptr);
-    // The first one ever prepared stands for what is right.
+    // The first schedule that was prepared is assumed to be right.
     if (candidates.back() && candidates.front())
       result.set_note(
           measureCandidates({candidates.front().get(), candidates.back().get()},

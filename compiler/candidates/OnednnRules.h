@@ -1,4 +1,4 @@
-// What oneDNN runs of a kernel on a CPU.
+// The kernels that oneDNN can run on a CPU.
 #ifndef AITUNE_COMPILER_CANDIDATES_ONEDNNRULES_H
 #define AITUNE_COMPILER_CANDIDATES_ONEDNNRULES_H
 
@@ -10,10 +10,11 @@ class OnednnRules : public LibraryRules {
 public:
   std::string name() const override { return "onednn"; }
   absl::Status acceptElementType(mlir::Type type) const override;
-  /// All that the matcher has, but not relu and clamp (clampsKeepNan).
+  /// Accepts all post-operations of the matcher except relu and clamp, which do
+  /// not keep NaN (clampsKeepNan).
   absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const override;
-  /// Not convolutions whose filter is known only at a call.
+  /// Refuses convolutions whose filter is known only at a call.
   absl::Status
   acceptCall(const LibraryMatch &match,
              llvm::ArrayRef<mlir::ait::LaunchOp> launches) const override;

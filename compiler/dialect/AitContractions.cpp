@@ -1,4 +1,5 @@
-// What the contractions answer to passes that do not know them by name.
+// The contractions' implementations of the interface Contraction, through which
+// passes handle them without knowing their names.
 #include "compiler/dialect/Ait.h"
 
 using namespace mlir;

@@ -1,5 +1,5 @@
-// The whole compiler, top to bottom. What a device has of its own is behind
-// CompilationTarget.
+// The whole compiler from top to bottom. Everything that differs between
+// devices is in implementations of CompilationTarget.
 
 #include <algorithm>
 #include <atomic>
@@ -379,8 +379,8 @@ CompileResult Compilation::printKernels() {
   return std::move(result);
 }
 
-/// Searches schedules, or takes what the database knows. Problems never fail
-/// the build: they end the search.
+/// Searches schedules, or uses those of the database. An error ends the search
+/// but does not fail the build.
 absl::Status Compilation::findSchedules() {
   if (options.tuning.database.empty() && !isSearching())
     return absl::OkStatus();
@@ -422,7 +422,8 @@ void Compilation::choose() {
   compileCounters().measurements += chosen.measured;
 }
 
-/// The whole model with what the search found, and without.
+/// Compares the whole model with the schedules that the search found and with
+/// the default ones.
 absl::Status Compilation::chooseWholeModel() {
   const PhaseTimer timer(result, "model comparison");
   report("comparing the model with its default", 0, 1);

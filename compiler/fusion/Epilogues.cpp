@@ -1,4 +1,5 @@
-// What a contraction's kernel computes beside the contraction.
+// Groups the operations that a contraction's kernel computes beside the
+// contraction.
 #include "compiler/fusion/Grouping.h"
 
 #include "compiler/dialect/Ait.h"

@@ -123,9 +123,9 @@ private:
   llvm::SmallSetVector<Value, 8> inputs;
 };
 
-/// Recomputed values that something outside of any kernel reads, and operands
-/// of a contraction, must be in memory: kernels of their own. Drops what the
-/// kernels cloned.
+/// Makes kernels of recomputed values that must be in memory, because an
+/// operation outside of all kernels or a contraction reads them. Erases the
+/// other operations that kernels have cloned.
 void buildRemaining(const KernelGraph &graph, Block &block) {
   SmallVector<Operation *> remaining;
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {

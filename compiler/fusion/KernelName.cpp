@@ -16,7 +16,7 @@ template <typename... Ops> bool contains(Block &body) {
           ...);
 }
 
-/// Operations that say nothing about what a kernel is for.
+/// Whether an operation says nothing about the purpose of a kernel.
 bool isIncidental(Operation &op) {
   return isa<ConvertOp, ExpandOp, ReshapeOp, FullOp, IotaOp, CheckOp, YieldOp>(
       op);

@@ -67,7 +67,7 @@ absl::Status KernelMeasurer::prepareEach(const std::vector<size_t> &schedules) {
     failed[schedule] = std::string(status.message());
     if (absl::Status restarted = restart(); !restarted.ok())
       return restarted;
-    // What was prepared before went with the process.
+    // The schedules prepared before were lost with the process.
     std::vector<size_t> again;
     for (size_t other : schedules)
       if (other < schedule && !failed.count(other))
@@ -80,8 +80,8 @@ absl::Status KernelMeasurer::prepareEach(const std::vector<size_t> &schedules) {
   return absl::OkStatus();
 }
 
-/// Brings all of `schedules` that have not failed into the process; those that
-/// end it are recorded.
+/// Prepares all of `schedules` that have not failed in the process. Schedules
+/// that end the process are recorded as failed.
 absl::Status
 KernelMeasurer::prepareMissing(absl::Span<const size_t> schedules) {
   std::vector<size_t> missing;

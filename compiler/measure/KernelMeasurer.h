@@ -1,4 +1,4 @@
-// Measures schedules of one kernel in another process, whatever they do to it.
+// Measures schedules of one kernel in another process, which they may crash.
 #ifndef AITUNE_COMPILER_MEASURE_KERNELMEASURER_H
 #define AITUNE_COMPILER_MEASURE_KERNELMEASURER_H
 
@@ -18,17 +18,19 @@ namespace aitune {
 /// Not thread-safe. One process serves many kernels, one after the other.
 class KernelMeasurer {
 public:
-  /// `command` starts the measuring process; each request may take
-  /// `candidateSeconds` a candidate on top of its own time.
+  /// `command` starts the measuring process. Each request may take
+  /// `candidateSeconds` for each schedule in addition to the time of the
+  /// measurement itself.
   KernelMeasurer(std::vector<std::string> command, double candidateSeconds)
       : command(std::move(command)), candidateSeconds(candidateSeconds) {}
 
-  /// The kernel that is measured from here on; `space` must live as long.
+  /// Sets the kernel to measure. `space` must outlive its measurements.
   absl::Status begin(WorkerKernel kernel, const KernelSpace &space);
 
-  /// Measures `schedules` of the space in turn. One result a schedule, in
-  /// order; one that crashed the process, hung or was wrong has a note. An
-  /// error: nothing can be measured any more.
+  /// Measures `schedules` of the space in turn for about `seconds`. Returns one
+  /// result for each, in order; that of a schedule that crashed the process,
+  /// hung or was wrong has a note. After an error nothing can be measured any
+  /// more.
   absl::StatusOr<std::vector<Measurement>>
   measure(absl::Span<const size_t> schedules, double seconds);
 
@@ -43,10 +45,9 @@ private:
   std::unique_ptr<MeasurementProcess> process;
   WorkerKernel kernel;
   const KernelSpace *space = nullptr;
-  /// By schedule: its number in the process, and why it is out.
-  std::map<size_t, int> prepared;
-  std::map<size_t, std::string> failed;
-  int nextNumber = 0;
+  std::map<size_t, int> prepared;       ///< by schedule: number in the process
+  std::map<size_t, std::string> failed; ///< by schedule: why it cannot be used
+  int nextNumber = 0;                   ///< number of the next schedule
 };
 
 } // namespace aitune

@@ -39,8 +39,9 @@ public:
   std::vector<TensorView> views;
 };
 
-/// Memory half as large again as the last cache, read to push out what is in
-/// there; larger than that of any CPU we know where its size is not known.
+/// Memory of 1.5 times the size of the last-level cache, which is read to evict
+/// the contents of the cache. If that size is not known, the memory is larger
+/// than the cache of any known CPU.
 class CacheEviction {
 public:
   void run() const {

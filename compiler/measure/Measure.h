@@ -17,28 +17,31 @@
 namespace aitune {
 
 struct Measurement {
-  /// Median of one run; negative when the candidate failed or was wrong.
+  /// The median time of one run; negative when the candidate failed or was
+  /// wrong.
   double microseconds = -1;
-  /// The median's 95 % confidence interval, from the order statistics of the
-  /// runs (David and Nagaraja, Order Statistics, 7.1).
+  /// The bounds, in microseconds, of the median's 95 % confidence interval,
+  /// from the order statistics of the runs (David and Nagaraja, Order
+  /// Statistics, 7.1).
   double low = -1, high = -1;
-  /// Why it failed or was wrong; empty otherwise.
+  /// Why the candidate failed or was wrong; empty otherwise.
   std::string note;
-  /// Of the error that its run gave, where a run on a GPU did; else kOk.
+  /// The code of the error of a run on a GPU; otherwise kOk.
   absl::StatusCode code = absl::StatusCode::kOk;
 };
 
 struct MeasureOptions {
-  /// For the whole measurement; every candidate runs at least three times.
+  /// The duration of the whole measurement. Every candidate runs at least three
+  /// times, however long that takes.
   double seconds = 0.03;
-  /// Between runs, read more memory than the caches hold: as in a model whose
-  /// weights do not fit them.
+  /// Whether to read more memory than the caches hold between two runs, as a
+  /// model does whose weights do not fit the caches.
   bool coldCache = false;
 };
 
 /// Runs each of `candidates` (executables of the same one-kernel model) on the
-/// same random inputs, dynamic axes at the top of their range. One result a
-/// candidate, in order.
+/// same random inputs, with dynamic axes at the upper bounds of their ranges.
+/// Returns one result for each candidate, in order.
 std::vector<Measurement>
 measureCandidates(absl::Span<const Executable *const> candidates,
                   const MeasureOptions &options);

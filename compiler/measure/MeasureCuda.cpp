@@ -13,13 +13,16 @@ namespace {
 using cuda::Device;
 using cuda::DeviceBuffer;
 
-/// Elements made at random; longer tensors repeat them.
+/// The number of random elements that are made; longer tensors repeat them.
 constexpr int64_t kRandomElements = 1 << 18;
-/// Results are compared in so many pieces of so many elements.
+/// The number of pieces of a result that are compared, and the number of
+/// elements of a piece.
 constexpr int64_t kPieces = 16, kPieceElements = 2048;
-/// Enough copies of the weights that none is in the cache when its turn comes.
+/// The most copies of the weights. They are used in turn, so that none is in
+/// the cache when it is used again.
 constexpr int64_t kMostCopies = 64;
-/// Launches in one timed graph, and the time that it should take at least.
+/// The number of launches in one timed graph, and the microseconds that the
+/// graph should take at least.
 constexpr int kLaunches = 16;
 constexpr double kGraphMicroseconds = 150;
 constexpr int kFewestRounds = 5, kMostRounds = 100;
@@ -178,7 +181,7 @@ absl::StatusOr<std::vector<std::string>> Bench::sample() const {
 absl::StatusOr<std::string>
 Bench::check(const cuda::CudaExecutable &candidate) {
   const cuda::Driver &driver = device.driver();
-  // Not a number, so that what is not written is found.
+  // Fill the outputs with NaN, so that elements that are not written are found.
   for (const TensorView &view : outputs)
     driver.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(view.data), 0xff,
                            bytesOf(view), stream.get());

@@ -1,10 +1,10 @@
 // Times candidate implementations of one kernel on a GPU.
 //
-// As Measure.h, with what is different there: launches are timed inside a CUDA
-// graph, where they run in a compiled model, so that the host plays no part;
-// and weights are read from other memory at each launch, because in a model
-// they come from memory and would here be found in the cache, which favours
-// other kernels.
+// This differs from Measure.h in two ways. Launches are timed inside a CUDA
+// graph, as they run in a compiled model, so that the host's time does not
+// count. And weights are in different memory at each launch: in a model they
+// are read from memory, while here they would be in the cache, which would
+// favour other kernels.
 #ifndef AITUNE_COMPILER_MEASURE_MEASURECUDA_H
 #define AITUNE_COMPILER_MEASURE_MEASURECUDA_H
 
@@ -18,11 +18,12 @@
 namespace aitune {
 
 /// Runs `candidates` (of the same one-kernel model; null for one that could not
-/// be loaded) on the same random inputs, dynamic axes at the top of their
-/// range, for about `seconds` and at least five rounds. The inputs numbered in
-/// `weights` are weights. One result a candidate, in order: the interval of a
-/// median is that of all its rounds, which are too few for a narrower one. An
-/// error when the measurement itself fails.
+/// be loaded) on the same random inputs, with dynamic axes at the upper bounds
+/// of their ranges, for about `seconds` and at least five rounds. `weights` has
+/// the numbers of the inputs that are weights. Returns one result for each
+/// candidate, in order; the confidence interval of a median spans all of its
+/// rounds, which are too few for a narrower one. An error means that the
+/// measurement itself failed.
 absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
     const cuda::Device &device,
     const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,

@@ -68,7 +68,8 @@ MeasurementProcess::start(const std::vector<std::string> &command) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, toChild[0], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&actions, fromChild[1], STDOUT_FILENO);
-  // A group of its own: Ctrl-C is for us, who then end the child.
+  // The child has a process group of its own: Ctrl-C reaches only this process,
+  // which then ends the child.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);

@@ -1,7 +1,7 @@
 // A child process that generates and measures schedules of one kernel.
 //
-// Generated code may crash, hang or eat all memory; that ends the child, is
-// told from its exit, and the caller goes on with a new one.
+// Generated code may crash, hang or use up all memory. That ends the child
+// only; the caller learns it from the child's exit and goes on with a new one.
 #ifndef AITUNE_COMPILER_MEASURE_MEASUREMENTPROCESS_H
 #define AITUNE_COMPILER_MEASURE_MEASUREMENTPROCESS_H
 
@@ -18,8 +18,8 @@ namespace aitune {
 
 class MeasurementProcess {
 public:
-  /// Starts `command` (a program and its arguments) with our standard error.
-  /// kUnavailable when it can't be started.
+  /// Starts `command`, a program and its arguments, which shares the standard
+  /// error of this process. kUnavailable when it can't be started.
   static absl::StatusOr<std::unique_ptr<MeasurementProcess>>
   start(const std::vector<std::string> &command);
   /// Kills the process if it still runs.
@@ -27,7 +27,8 @@ public:
 
   /// Sends a request and waits for its reply. kDeadlineExceeded after
   /// `seconds`, kAborted (with the signal or exit code) when the process ended;
-  /// it is dead after either. kInvalidArgument: the reply's own error.
+  /// after both, the process is dead. kInvalidArgument with the text of an
+  /// error in the reply.
   absl::StatusOr<WorkerReply> call(const WorkerRequest &request,
                                    double seconds);
 

@@ -1,4 +1,4 @@
-// Inputs to measure kernels with, and comparison of what they compute.
+// Makes inputs for measuring kernels, and compares the kernels' results.
 #ifndef AITUNE_COMPILER_MEASURE_TESTDATA_H
 #define AITUNE_COMPILER_MEASURE_TESTDATA_H
 
@@ -10,12 +10,12 @@
 
 namespace aitune {
 
-/// Normal numbers for floating types, zeros and ones for the others (they are
-/// indices and masks, for which those are always in range). The view is in the
-/// host's memory.
+/// Fills a tensor with normal random numbers if it is floating-point, otherwise
+/// with zeros and ones (integers are usually indices and masks, for which zero
+/// and one are in range). The view is in the host's memory.
 void fillRandom(TensorView &view, std::mt19937 &generator);
 
-/// Why `actual` is not what `expected` is beyond rounding; empty when it is.
+/// How `actual` differs from `expected` beyond rounding; empty if it does not.
 std::string compareResults(absl::Span<const TensorView> expected,
                            absl::Span<const TensorView> actual);
 

@@ -109,8 +109,8 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
   // step reads them, for only then is their packing known.
   const int inputCount = launch.getInputs().size();
   std::vector<int> operands(inputCount, -1);
-  // What is known at load, by operand. Without sizes known only at a call:
-  // those of an initialization are fixed.
+  // For each operand, whether it is known at load. Only kernels without dynamic
+  // sizes can run at load, because the sizes of an initialization are fixed.
   const bool isStatic = !usesSymbols(kernel);
   std::vector<bool> known;
   for (Value input : launch.getInputs())
@@ -229,8 +229,8 @@ void PlanBuilder::addOutputs(func::ReturnOp returned) {
     TensorTypeProto &type = *plan.add_outputs();
     if (auto tensor = dyn_cast<RankedTensorType>(result.getType()))
       type = toProto(tensor);
-    // A step's own result is written where the caller wants it; what is only
-    // another view of a value, or an output twice, is copied at the end.
+    // A step writes its result directly to the caller's memory. An output that
+    // is another view of a value, or that is given twice, is copied at the end.
     if (ValueProto &value = *plan.mutable_values(id);
         value.storage() == ValueProto::ARENA && !value.persistent()) {
       value.set_storage(ValueProto::OUTPUT);

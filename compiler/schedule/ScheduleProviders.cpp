@@ -40,8 +40,8 @@ LogicalResult addRegisteredSchedules(func::FuncOp kernel, KernelSpace &space,
       added.push_back(std::move(schedule));
     }
   }
-  // Behind the default, before the template's own: a model that knows nothing
-  // yet keeps the order, and who adds a schedule wants to see it measured.
+  // After the default and before the template's other schedules: a cost model
+  // without records keeps the order, and added schedules should be measured.
   space.schedules.insert(space.schedules.begin() + 1, added.begin(),
                          added.end());
   return success();

@@ -62,9 +62,9 @@ constexpr double lowestScore = -1e9;
 struct Scores {
   MatmulOp product;
   double scale = 1;
-  /// What is added to the product; null if nothing.
+  /// The value that is added to the product; null if there is none.
   Value addend;
-  /// Where this holds the scores are `fill`; null if nowhere.
+  /// The condition under which a score is `fill`; null if there is none.
   Value maskedCondition;
   double fill = 0;
 };

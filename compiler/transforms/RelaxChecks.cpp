@@ -1,4 +1,4 @@
-// Checks that cannot fail are none.
+// The pass ait-relax-checks, which removes checks that cannot fail.
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
@@ -77,7 +77,7 @@ private:
     return {number(bounds.low), number(bounds.high)};
   }
 
-  /// What a type holds; kMostBound stands for all beyond it.
+  /// The range of the values of a type; kMostBound stands for anything greater.
   static Bounds boundsOf(IntegerType type) {
     unsigned width = type.getWidth();
     if (width >= 64)

@@ -13,12 +13,15 @@
 namespace aitune {
 namespace {
 
-/// Weight of the regularisation against one record, on features of unit
-/// variance.
+/// The weight of the regularisation relative to one record, for features of
+/// unit variance.
 constexpr double kRidge = 3.0;
-/// The first features of a schedule are its kernel's (Schedule.cpp).
+/// The number of a schedule's first features that are taken as the kernel's
+/// sizes. It is the number that matmuls and convolutions have (Schedule.cpp);
+/// loops have four and attention has one.
 constexpr size_t kShapeFeatures = 3;
-/// Records without which the list's own order is the better guess.
+/// The fewest records for a fit; with fewer, the order of the template's list
+/// is the better prediction.
 constexpr size_t kFewestRecords = 12;
 
 class RooflineCostModel : public CostModel {
@@ -75,8 +78,8 @@ public:
   }
 
 private:
-  /// The features, their squares, and the products of those that are the
-  /// schedule's with those that are the kernel's.
+  /// The features, their squares, and the products of each feature of the
+  /// schedule with each size of the kernel.
   static Eigen::RowVectorXd expand(const std::vector<double> &features) {
     const size_t own =
         features.size() > kShapeFeatures ? features.size() - kShapeFeatures : 0;
@@ -92,8 +95,9 @@ private:
     return row;
   }
 
-  /// Takes the mean of its kernel from each record: what is left is how
-  /// schedules of one kernel compare, which is what is asked.
+  /// Subtracts the mean of its kernel from each record, so that only
+  /// differences between schedules of one kernel remain, which the search asks
+  /// for.
   static void centreByKernel(const std::vector<const TuningRecord *> &records,
                              Eigen::MatrixXd &inputs,
                              Eigen::VectorXd &outputs) {

@@ -75,7 +75,7 @@ public:
         std::sort(rung.begin(), rung.end(), [&](size_t a, size_t b) {
           return problem.known[a].microseconds < problem.known[b].microseconds;
         });
-        // Two are left to the last: the winner and what it is compared with.
+        // The last two stay: the winner and the one it is compared with.
         if (rung.size() <= 2)
           break;
         rung.resize(std::max<size_t>(2, rung.size() / 2));

@@ -21,17 +21,19 @@ using Clock = std::chrono::steady_clock;
 
 /// Seconds for the first measurement of each default schedule.
 constexpr double kDefaultSeconds = 0.04;
-/// Kernels are searched, the costliest first, until there are kTasksASecond for
-/// each second of the budget (at least four), or until they take kSearchedShare
-/// of a run's time as the roofline estimates it. The others would gain too
-/// little.
+/// The number of kernels that are searched is kTasksASecond for each second of
+/// the budget, but at least four. The most expensive kernels are searched,
+/// until together they take kSearchedShare of a run's time as the roofline
+/// estimates it; searching the others would gain too little.
 constexpr double kTasksASecond = 1, kSearchedShare = 0.98;
-/// Records that a cost model learns from.
+/// The most records that a cost model learns from.
 constexpr int kTrainingRecords = 4000;
-/// Kernels that are cut in two for each second of the budget. To compile and
-/// measure one takes about 0.1 s, so that cuts take a fifth of it.
+/// The number of kernels that are cut in two for each second of the budget. To
+/// compile and measure a cut takes about 0.1 s, so cuts take a fifth of the
+/// budget.
 constexpr double kCutsASecond = 2;
-/// The first features of a schedule are its kernel's (Schedule.cpp).
+/// The number of a schedule's first features that are taken as the kernel's
+/// sizes: see CostModel.cpp.
 constexpr size_t kShapeFeatures = 3;
 
 /// A kernel with a space to search.
@@ -49,7 +51,7 @@ struct Task {
   }
 };
 
-/// What is known of a template: measurements, and what a model made of them.
+/// The measurements of schedules of one template, and the model fitted to them.
 struct FormKnowledge {
   std::vector<TuningRecord> records;
   std::unique_ptr<CostModel> model;
@@ -131,8 +133,8 @@ absl::Status ScheduleTuner::collectTasks() {
   return absl::OkStatus();
 }
 
-/// Leaves the kernels that a run spends most of its time in, by what is known
-/// before anything was measured.
+/// Keeps the kernels in which a run spends most of its time, as estimated
+/// before anything is measured.
 void ScheduleTuner::dropSmallTasks() {
   auto cost = [](const Task &task) {
     return task.launches() * Roofline().microseconds(task.work);
@@ -251,8 +253,9 @@ absl::Status ScheduleTuner::readDatabase(Task &task) {
 absl::StatusOr<std::vector<Measurement>>
 ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
                        double measureSeconds) {
-  // A machine's speed drifts over a search. The default takes part in each
-  // round, and times are as they were when it was measured first.
+  // The speed of a machine changes during a search. So the default schedule is
+  // measured in each round, and times are scaled to the speed at its first
+  // measurement.
   const double reference = task.defaultMicroseconds();
   std::vector<size_t> round(schedules.begin(), schedules.end());
   if (!llvm::is_contained(round, 0u))
@@ -284,7 +287,7 @@ ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
   if (database())
     if (absl::Status status = database()->record(records); !status.ok())
       return status;
-  // What was learned just now tells more of this kernel than all others do.
+  // The new records say more about this kernel than those of other kernels do.
   FormKnowledge &knowledge = forms[task.space.form];
   knowledge.records.insert(knowledge.records.end(), records.begin(),
                            records.end());
@@ -425,7 +428,7 @@ absl::Status ScheduleTuner::run() {
     searched = searchAll();
   if (!tuning().stop || !tuning().stop())
     listKernelCuts();
-  // What was found before something failed is used all the same.
+  // The results from before a failure are used too.
   absl::Status finished = finish();
   return searched.ok() ? finished : searched;
 }

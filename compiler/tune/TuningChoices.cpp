@@ -11,9 +11,10 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// Of the templates: raise it when they generate other code for a schedule.
+/// The version of the templates. Increase it when they generate other code for
+/// a schedule.
 constexpr char kTemplateVersion[] = "2";
-/// After a kernel's key, that of where it is best cut.
+/// Appended to a kernel's key: the key of the place at which it is best cut.
 constexpr char kCutKey[] = " cut";
 /// After a model's key, that of its threads.
 constexpr char kThreadsKey[] = " threads";

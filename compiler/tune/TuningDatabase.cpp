@@ -14,7 +14,8 @@ namespace {
 
 /// How long to wait for another process that writes.
 constexpr int kBusyMilliseconds = 10000;
-/// "AITT": tells our files from others of SQLite's.
+/// "AITT": identifies tuning databases among SQLite's files (PRAGMA
+/// application_id).
 constexpr int kApplicationId = 0x41495454;
 
 constexpr char kSchema[] = R"(
@@ -36,7 +37,7 @@ constexpr char kColumns[] = "kernel, target, config, form, features, flops, "
                             "bytes, microseconds, low, high, note, version, "
                             "time";
 
-/// A prepared statement; finalised when it goes.
+/// A prepared statement, which is finalised when it is destroyed.
 class Statement {
 public:
   Statement(sqlite3 *handle, const std::string &sql) {
@@ -182,8 +183,8 @@ absl::Status TuningDatabase::createLocked() {
 }
 
 absl::Status TuningDatabase::useWriteAheadLog() {
-  // The first to change the mode needs the file alone, and SQLite does not wait
-  // for that: whoever reads meanwhile would wait for us in turn.
+  // Changing the mode needs exclusive access to the file. SQLite does not wait
+  // for it, because a process that is reading could wait for this one.
   const absl::Time end = absl::Now() + absl::Milliseconds(kBusyMilliseconds);
   for (;;) {
     const int code = sqlite3_exec(handle, "PRAGMA journal_mode = WAL", nullptr,

@@ -62,7 +62,8 @@ ait_error* Guarded(const std::function<absl::Status()>& body) {
   } catch (const std::exception& exception) {
     return Error(absl::InternalError(exception.what()));
   } catch (...) {
-    return Error(absl::InternalError("something that is no exception"));
+    return Error(absl::InternalError(
+        "an object that is not a std::exception was thrown"));
   }
 }
 
@@ -239,7 +240,7 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
     AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
                             module->module->Run(arguments));
     auto made = std::make_unique<ait_result>();
-    // The copy waits for what a GPU may find.
+    // The copy to the CPU waits for the GPU, which may find a failed check.
     const c10::IValue on_cpu = aitune::frontend::ToCpu(value);
     AITUNE_RETURN_IF_ERROR(module->module->TakeFailedCheck());
     for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(on_cpu)) {

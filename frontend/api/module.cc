@@ -28,7 +28,8 @@ using aitune::frontend::ValueList;
 
 constexpr char kEager[] = "TorchEagerBackend";
 
-// With `quantization`, as CompileOptions has it, the quantising one first.
+// The default of TuneOptions::backends. If `quantization`
+// (CompileOptions::quantization) is not empty, the quantising backend is first.
 absl::StatusOr<std::vector<BackendChoice>> DefaultBackends(
     const std::string& quantization) {
   std::vector<BackendChoice> choices;
@@ -96,7 +97,8 @@ aitune::CompileOptions OptionsToCompile(const ModuleOptions& options) {
 
 }  // namespace
 
-// What was built of the module, by the backend's key. Thread-safe.
+// The versions that were built of the module, by the backend's key.
+// Thread-safe.
 class Module::Builds {
  public:
   // With `inputs` the sizes to check on are those of the first version.
@@ -392,7 +394,7 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
     return model->RunEager(gpu < 0 ? arguments
                                    : aitune::frontend::ToGpu(arguments, gpu));
   }
-  // Of another version than this call's too, which would not tell it.
+  // The failure may be of another version, which this call would not ask.
   AITUNE_RETURN_IF_ERROR(backend->TakeFailedCheck());
   AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
                           source_->Flatten(arguments));
@@ -452,7 +454,7 @@ TuneReport Module::report() const {
     backend = backend_;
     builds = builds_;
   }
-  // What it has run and compiled since it was built, too.
+  // Include versions that were compiled by calls since the backend was built.
   for (BackendDetails& detail : report.details) {
     if (builds != nullptr) detail.versions = builds->Versions(detail.key);
   }

@@ -170,16 +170,21 @@ absl::Status TorchBackend::Load(std::shared_ptr<SourceModel> model,
   AITUNE_ASSIGN_OR_RETURN(auto source, AsTorchScript(model));
   TorchBackendStateProto more;
   if (!more.ParseFromString(state.implementation()))
-    return absl::DataLossError("the state of the backend can't be read");
+    return absl::DataLossError(
+        "the stored state of the backend can't be read; save the checkpoint "
+        "again");
   AITUNE_ASSIGN_OR_RETURN(const std::string hash, source->Sha256());
   if (hash != more.model_sha256())
     return absl::InvalidArgumentError(
         absl::StrCat("the state_dict is of another model than ", source->name(),
                      ": its program or weights differ"));
   for (const int32_t dtype : more.output_dtypes()) {
-    // 0 is none: the output is no tensor.
+    // 0: the output is not a tensor.
     if (dtype != 0 && !IsDataType(dtype))
-      return absl::DataLossError("the state of the backend is damaged");
+      return absl::DataLossError(
+          absl::StrCat("the stored state of the backend is damaged: it has the "
+                       "unknown dtype ",
+                       dtype, "; save the checkpoint again"));
   }
   source_ = std::move(source);
   output_dtypes_.assign(more.output_dtypes().begin(),

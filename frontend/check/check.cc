@@ -137,7 +137,7 @@ void Checker::LearnArithmetic(const ValueList& arguments) {
   ModelState state(source);
   const ScopedModelState restore(state);
   const absl::StatusOr<Trace> trace = BuildTrace(source, arguments, {});
-  // Without one outputs are held to their own dtypes.
+  // Without a trace, the tolerances are those of the outputs' own dtypes.
   if (trace.ok()) arithmetic_ = ArithmeticOfOutputs(*trace);
 }
 
@@ -152,7 +152,7 @@ std::vector<Comparison> Checker::JudgeNarrowed(const Subject& subject) {
   const absl::StatusOr<c10::IValue> casts =
       with_casts_->Run(subject.arguments, subject.call);
   if (!casts.ok()) return outputs;
-  // In the dtypes that ours is given back in.
+  // Convert to the dtypes of ours, which are those of the model.
   const std::vector<at::Tensor> wanted = TensorLeaves(subject.eager);
   const c10::IValue restored =
       MapTensors(*casts, [&](const at::Tensor& tensor, int index) {

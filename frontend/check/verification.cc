@@ -15,8 +15,8 @@
 namespace aitune::frontend {
 
 struct Evidence {
-  // Integers: what was compared, the elements at which it differs, and those of
-  // them that nothing excuses.
+  // Of integers: both outputs, the elements at which they differ, and those of
+  // them that no run has excused.
   at::Tensor ours, eager, differs, wrong;
 
   // Floating point: whether the output as a whole is right, and by
@@ -370,8 +370,8 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
     // A tolerance that the user gave is strict.
     if (!options.relative)
       evidence->whole = IsClose(result) || (evidence->whole && !low_precision);
-    // Where eager alone is not finite it has no distance that ours could be
-    // measured by.
+    // Where only eager is not finite, there is no distance of eager to compare
+    // the distance of ours with.
     const at::Tensor alone =
         a.isfinite().logical_and(c.isfinite()).logical_and(eager_not_finite);
     const double error = RelativeError(a, c, alone);
@@ -393,7 +393,8 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
     result.problem = WholeProblem(result);
     return result;
   }
-  // With a reference nearness to eager says nothing in low precision.
+  // In low precision, if there is a reference, the distance to eager says
+  // nothing.
   MeasureElements(a, b, c.defined() ? c : b, mask,
                   c.defined() && low_precision
                       ? 0

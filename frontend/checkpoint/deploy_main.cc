@@ -1,6 +1,6 @@
-// Deploys a checkpoint and calls it once: what a service without the compiler
+// Deploys a checkpoint and calls it once, as a service without the compiler
 // does. Prints the result's elements, and the libraries of LLVM that are in the
-// process, of which there must be none.
+// process; there should be none.
 //
 //   deploy CHECKPOINT ROWS COLUMNS [DEVICE]
 //

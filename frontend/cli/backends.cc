@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// A name, and what it means in the line below.
+// Two lines: a name, and its description below it.
 std::string Entry(const std::string& name, const std::string& help) {
   return absl::StrCat("  ", name, "\n      ", help, "\n");
 }

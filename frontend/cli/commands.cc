@@ -78,7 +78,7 @@ absl::StatusOr<std::string> ReadSource(const std::string& path) {
   return source;
 }
 
-// The model with what the options say of its submodules.
+// Loads the model, and disables and substitutes submodules as the options say.
 absl::StatusOr<frontend::Model> LoadChanged(const Options& options,
                                             const frontend::LoadOptions& load) {
   absl::StatusOr<frontend::Model> model =

@@ -21,8 +21,9 @@ namespace {
 
 constexpr size_t kShownSubmodules = 10;
 
-// With dynamic axes two samples, at their smallest and their largest sizes,
-// from which the module learns the axes; the first of them is the batch.
+// Records samples. If axes are dynamic, there are two, at the smallest and at
+// the largest sizes, from which the module learns the axes; the first dynamic
+// axis is the batch.
 absl::Status Record(const Options& options, const frontend::ModelInputs& inputs,
                     ait::Module& module) {
   AITUNE_ASSIGN_OR_RETURN(const frontend::SymbolAssignment assignment,

@@ -58,8 +58,8 @@ absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
   return absl::InternalError("no such command");
 }
 
-// LibTorch warns about what it does inside (deprecations, fallbacks of its
-// own); a user of this program can do nothing about it.
+// Suppresses LibTorch's warnings about its own implementation (deprecations,
+// slow paths), about which a user of this program can do nothing.
 class SilentWarnings : public c10::WarningHandler {
  public:
   void process(const c10::Warning&) override {}

@@ -82,7 +82,7 @@ std::vector<std::string> SpecTexts(const Program& program) {
   return texts;
 }
 
-// Writes what is best so far; each file is whole at any time.
+// Writes the smallest program so far. Each file is complete at any time.
 absl::Status WriteResult(const Program& program, const Failure& failure,
                          const ReduceOracle& oracle, const OutputPaths& paths) {
   AITUNE_RETURN_IF_ERROR(reduce::SaveProgram(program, paths.model + ".new",
@@ -104,7 +104,7 @@ absl::Status WriteResult(const Program& program, const Failure& failure,
   return absl::OkStatus();
 }
 
-// What the program shows when it is saved as candidates are.
+// The failure of the program when it is saved in the way candidates are.
 absl::StatusOr<Failure> RunCandidate(const Program& program,
                                      const ReduceOracle& oracle) {
   const ModelFiles files = {oracle.folder() + "/candidate.pt",

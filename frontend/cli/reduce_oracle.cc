@@ -13,7 +13,7 @@
 namespace aitune::cli {
 namespace {
 
-// What a timing takes, as text of --seconds: enough for a median.
+// The seconds of a timing, as the value of --seconds: enough for a median.
 constexpr char kTimingSeconds[] = "2";
 
 // The options of `reduce` that are options of `tune` for each candidate too.

@@ -118,7 +118,8 @@ std::string QuantizationText(const std::vector<QuantizedLayer>& layers) {
   return text + (table.empty() ? "" : table.ToString(kIndent));
 }
 
-// What the on-disk cache did, and what this process compiled and measured.
+// A text about the use of the on-disk cache, and the numbers of compilations
+// and measurements in this process.
 std::string CacheText(const CompileInfo& compile) {
   const frontend::CacheReport& cache = compile.cache;
   std::string text = frontend::Name(cache.outcome);
@@ -347,7 +348,7 @@ std::string ExplainText(const Report& report) {
   }
   if (!report.compile->rejections.empty()) {
     text += "\nNot done, and why\n";
-    // The same reason is told once with its count.
+    // Equal rejections are printed once, with their number.
     std::map<std::tuple<std::string, std::string, std::string>, int> counts;
     for (const Rejection& r : report.compile->rejections) {
       ++counts[{r.phase, r.subject, r.reason}];

@@ -50,12 +50,12 @@ absl::StatusOr<c10::IValue> RunToTheEnd(const frontend::CompiledModel& compiled,
   return on_cpu;
 }
 
-// The share of the steps' time that is not LibTorch's; nothing where LibTorch
-// runs none, or where another version of the model serves a typical call.
+// The share of compiled steps in the time of all steps. Not set if LibTorch
+// runs no step, or if another version of the model serves a typical call.
 std::optional<double> MeasureCompiledShare(
     const Options& options, const Subject& subject,
     const frontend::CompiledModel& compiled) {
-  // Of each step: a share needs no more.
+  // Runs of each step, which suffice for a share.
   constexpr int kRepeats = 3;
   const auto& steps = compiled.plan().steps();
   if (std::none_of(steps.begin(), steps.end(),

@@ -114,7 +114,8 @@ absl::Status CheckFits(const CompiledModelProto& proto,
                      ", this library reads version ", kArtifactVersion));
   if (proto.model_sha256() != model_sha256)
     return absl::FailedPreconditionError(
-        "the stored model was compiled from another model");
+        "the stored model was compiled from another model: the program or the "
+        "weights differ; compile this model again");
   const auto described = [](std::string_view target) {
     return target.empty() ? std::string("the CPU") : std::string(target);
   };

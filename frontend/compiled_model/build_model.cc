@@ -30,7 +30,7 @@ class Phases {
     laps.emplace_back(name, std::chrono::duration<double>(now - last_).count());
     last_ = now;
   }
-  // Goes on from now without a phase for the time since the last lap.
+  // Starts the next lap now; the time since the last lap belongs to no phase.
   void Skip() { last_ = std::chrono::steady_clock::now(); }
 
   std::vector<std::pair<std::string, double>> laps;
@@ -50,7 +50,7 @@ TraceOptions WithProgress(const BuildOptions& options) {
   return trace;
 }
 
-// The build's place in the cache; nothing when it has none, with the reason.
+// A build's entry in the cache, or the reason why the cache is not used.
 class CachedBuild {
  public:
   CachedBuild(const Model& model, const ModelInputs& inputs,
@@ -116,7 +116,8 @@ class CachedBuild {
     report.detail = std::string(status.message());
   }
 
-  // Keeps `parts`. What is not in the cache then, for a caller that wants it.
+  // Stores `parts` in the cache. If they could not be stored, returns the
+  // artifact for a caller that wants to keep it.
   std::shared_ptr<const ArtifactBlobs> Store(const CompiledParts& parts) {
     absl::StatusOr<ArtifactBlobs> artifact =
         WriteArtifact(parts, model_, model_sha256_);

@@ -36,8 +36,9 @@ std::string DeviceText(const std::string& name) {
 
 // Every field but `progress`. A field that is added breaks this line, so that
 // nobody forgets to think about whether results depend on it.
-// What a build takes from a tuning database changes when the database does.
-// How a search goes is not named: builds that search are not kept.
+// The database counts with its file's state, because a build with another state
+// may use other schedules. Options of the search do not count, because builds
+// with a search are not stored.
 std::string TextOf(const TuningOptions& options) {
   struct stat status = {};
   if (options.database.empty() ||
@@ -52,12 +53,13 @@ std::string TextOf(const CompileOptions& options) {
   const auto& [compile_to, measure, emulate, unchecked, quantization, device,
                threads, dump, target, tf32_matmul, tf32_convolution, tuning,
                progress] = options;
-  return absl::StrCat("to=", static_cast<int>(compile_to), " measure=", measure,
-                      " emulate=", emulate, " unchecked=", unchecked,
-                      " quantization=", quantization, " device=", DeviceText(device), " threads=",
-                      threads > 0 ? threads : at::get_num_threads(),
-                      " dump=", dump, " target=", target, " tf32=", tf32_matmul,
-                      tf32_convolution, TextOf(tuning));
+  return absl::StrCat(
+      "to=", static_cast<int>(compile_to), " measure=", measure,
+      " emulate=", emulate, " unchecked=", unchecked,
+      " quantization=", quantization, " device=", DeviceText(device),
+      " threads=", threads > 0 ? threads : at::get_num_threads(),
+      " dump=", dump, " target=", target, " tf32=", tf32_matmul,
+      tf32_convolution, TextOf(tuning));
 }
 
 std::string TextOf(const TraceOptions& options) {

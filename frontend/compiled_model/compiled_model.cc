@@ -93,8 +93,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
       AITUNE_ASSIGN_OR_RETURN(again, TraceAgain(model, parts));
       if (TraceSha256(again) != parts.trace_sha256)
         return absl::FailedPreconditionError(
-            "the model's trace is another one than the stored model was made "
-            "from");
+            "the model's trace differs from the one that the stored model was "
+            "made from; compile the model again");
       trace = &again;
     }
     *trace->fallback_gpu = loaded->gpu_;
@@ -115,7 +115,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
     cuda::CudaExecutable::Options options;
     options.graphs = cuda_graphs;
     if (cuda_graphs && !regions.empty()) {
-      // Without one the regions run beside graphs, which GraphReason tells.
+      // Without a recorder the model runs without graphs, as GraphReason says.
       auto recorder = LibTorchRegionRecorder(loaded->gpu_);
       if (recorder.ok()) options.recorder = *std::move(recorder);
     }

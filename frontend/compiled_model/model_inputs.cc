@@ -290,9 +290,9 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(
     }
   }
 
-  // What a user says of the elements holds for these too: a mask that is never
-  // 0 would be 0 throughout, where LibTorch's kernels differ from each other.
-  // Of samples it is not known what else there could be.
+  // The range of elements that the user gave holds for these cases too: a mask
+  // that is never 0 would be all 0, for which LibTorch's kernels differ from
+  // each other. The range of elements of samples is not known.
   std::vector<std::optional<std::pair<double, double>>> ranges;
   if (!inputs.samples) CollectRanges(inputs.specs, ranges);
   for (const auto& [name, value] : {std::pair("zeros", 0.0), {"ones", 1.0}}) {

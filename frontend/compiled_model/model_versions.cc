@@ -17,7 +17,7 @@ constexpr size_t kMaxSizes = 24;
 // How far from the anchor a constraint's boundary is looked for.
 constexpr int64_t kMaxSteps = 256;
 
-// What a version holds of the symbols that were asked for.
+// The sizes that a version covers, for each symbol of the inputs.
 struct Held {
   std::vector<int64_t> min, max;
   std::vector<int> plan_symbol;  // -1: the size is fixed
@@ -78,7 +78,9 @@ absl::StatusOr<const CompiledModel*> ModelVersions::Find(
                           CompiledModel::Build(model_, inputs, options));
   if (!built->Fits(arguments))
     return absl::InvalidArgumentError(
-        "the arguments are others than the inputs that were asked for");
+        "the arguments differ from the inputs that the model was compiled for "
+        "in nesting, dtypes or ranks; pass such inputs, or compile the model "
+        "for these");
   std::lock_guard<std::mutex> lock(mutex_);
   versions_.push_back(std::move(built));
   return versions_.back().get();

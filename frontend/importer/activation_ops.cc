@@ -92,7 +92,7 @@ absl::Status BuildSoftplus(OpImporter& call) {
       call.Unary<ait::SoftplusOp>(self, APFloat(beta), APFloat(threshold)));
 }
 
-// softshrink moves what it keeps toward 0; hardshrink doesn't.
+// softshrink moves the elements that it keeps toward 0; hardshrink does not.
 template <bool kSoft>
 absl::Status BuildShrink(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));

@@ -227,11 +227,11 @@ absl::Status BuildShift(OpImporter& call) {
     return Reject("shifts are supported for integers only");
   Value value = call.Convert(self, dtype);
   const int width = 8 * static_cast<int>(SizeInBytes(dtype));
-  // The amount is a number of that dtype too: a multiple of 2^width is none.
+  // ATen converts the amount to that dtype too: it counts modulo 2^width.
   if (width < 64) bits &= (int64_t{1} << width) - 1;
   const bool is_signed = dtype != DataType::kUInt8;
-  // The sign stays when all other bits are shifted out. What is too large here
-  // is negative to ATen, which shifts everything out for that as well.
+  // The sign stays when all other bits are shifted out. An amount that is too
+  // large here is negative in ATen, which shifts everything out then too.
   const int most = kLeft || !is_signed ? width : width - 1;
   if (bits < 0 || bits >= most) {
     Value zero = call.FullLike(0, value);

@@ -50,9 +50,10 @@ Value Convolve1d(OpImporter& call, Convolution convolution) {
   return call.Squeeze(Convolve2d(call, convolution), {2});
 }
 
-// Of two dimensions: positions along depth are a part of the batch, and the
-// channels under all taps along depth are those of one pixel. Of groups, whose
-// channels must stay together, one convolution for each tap, added up.
+// Makes a 3d convolution of 2d convolutions: positions along depth become a
+// part of the batch, and the channels under all taps along depth become the
+// channels of one pixel. With groups, whose channels must stay together, there
+// is one 2d convolution for each tap along depth, and their results are added.
 absl::StatusOr<Value> Convolve3d(OpImporter& call, Convolution convolution) {
   if (convolution.transposed)
     return Reject(
@@ -99,8 +100,8 @@ absl::StatusOr<Value> Convolve3d(OpImporter& call, Convolution convolution) {
   return call.Transpose(call.Reshape(sum, sizes), 1, 2);
 }
 
-// Padding "same" and "valid". What can't be the same on both sides is padded
-// here.
+// Reads the paddings "same" and "valid". If "same" needs different padding on
+// both sides, the difference is padded here by an operation of its own.
 absl::Status ReadNamedPadding(OpImporter& call, const std::string& mode,
                               Convolution& convolution) {
   const size_t spatial = convolution.stride.size();

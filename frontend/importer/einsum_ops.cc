@@ -231,7 +231,8 @@ class Einsum {
       sizes.push_back(call_.Product(SizesOf(second)));
       return call_.Reshape(Arrange(term, order), sizes);
     };
-    // Right as it lies where that needs no transposition of its data.
+    // Do not transpose the data of the right side if the matmul can read it
+    // transposed.
     const bool transpose = !right.empty() && !rhs.labels.empty() &&
                            rhs.labels.back() == contracted.back();
     Value right_matrix = transpose ? arrange(rhs, right, contracted)

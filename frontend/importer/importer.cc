@@ -253,8 +253,9 @@ class ModuleImporter {
       ++report_.imported;
       return;
     }
-    // Backwards, so that uses go before what they use; constants stay, they
-    // are before `last` or at the block's start and other calls may have them.
+    // Erase backwards, so that users go before their operands. Constants stay:
+    // they are before `last` or at the block's start, and other calls may use
+    // them.
     for (mlir::Operation& made :
          llvm::make_early_inc_range(llvm::reverse(block))) {
       if (&made == last) break;

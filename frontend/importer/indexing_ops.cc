@@ -108,8 +108,9 @@ absl::Status BuildTakeAlongDim(OpImporter& call) {
   return SetGather(call, self, expand(index), dim);
 }
 
-// Entries of `self` along its first `indices.size()` axes, one of each index a
-// pick. The result's axes are the indices' common ones, then what is left.
+// Picks entries of `self` by one index for each of its first `indices.size()`
+// axes. The result's axes are the common axes of the indices, then the
+// remaining axes of `self`.
 Value PickFromFront(OpImporter& call, Value self,
                     llvm::ArrayRef<Value> indices) {
   const Sizes sizes = call.SizesOf(self);

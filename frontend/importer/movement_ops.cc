@@ -14,8 +14,9 @@ using llvm::SmallVector;
 using mlir::AffineExpr;
 using mlir::Value;
 
-// The list argument with every tensor in the result's dtype, none None. ATen
-// lets an empty tensor of rank 1 join anything; such are left out.
+// The tensors of the list argument, converted to the result's dtype; rejects
+// None. ATen allows an empty tensor of rank 1 in any list; such tensors are
+// left out.
 absl::StatusOr<SmallVector<Value>> ReadParts(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> tensors, call.Tensors("tensors"));
   SmallVector<Value> parts;

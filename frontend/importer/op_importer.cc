@@ -34,7 +34,7 @@ const TraceValue* OpImporter::ResultValue(int index) const {
 
 RankedTensorType OpImporter::ResultType(int index) {
   const TraceValue* value = ResultValue(index);
-  // An opaque result nobody reads, or none at all: any type will do.
+  // Nobody reads an opaque result or one that does not exist: any type will do.
   if (!value || value->kind == TraceValue::Kind::kOpaque) {
     return RankedTensorType::get({}, ElementType(DataType::kFloat32));
   }

@@ -33,7 +33,8 @@ int64_t GatesOf(CellKind kind) {
   return kind == CellKind::kLstm ? 4 : kind == CellKind::kGru ? 3 : 1;
 }
 
-// The bias that goes with the input's product: both, where they just add up.
+// The bias that is added to the input's product: the sum of both biases, unless
+// the cell treats the hidden one differently.
 Value InputBias(OpImporter& call, CellKind kind, const CellWeights& weights) {
   if (kind == CellKind::kGru || !weights.input_bias || !weights.hidden_bias)
     return weights.input_bias;

@@ -43,7 +43,7 @@ absl::StatusOr<Value> SortedPositions(OpImporter& call, Value value,
   value = call.Transpose(value, dim, rank - 1);
   Sizes table = call.SizesOf(value);
   table.insert(table.end() - 1, call.Constant(*size));
-  // Row i asks for the place of entry i; column j is what it is compared with.
+  // Row i finds the place of entry i by comparing it with entry j in column j.
   Value own = call.Expand(call.Unsqueeze(value, rank), table);
   Value other = call.Expand(call.Unsqueeze(value, rank - 1), table);
   Value row = call.Iota(table, rank - 1, 0, 1, DataType::kInt64);

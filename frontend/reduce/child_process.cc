@@ -28,7 +28,8 @@ constexpr int kCannotRun = 127;
 
 // In the child, where only what signal handlers may call is safe.
 [[noreturn]] void Become(char* const* arguments, const char* errors_file) {
-  // A group of its own: Ctrl-C is for the caller, who then ends the child.
+  // The child has a process group of its own: Ctrl-C reaches only the caller,
+  // which then ends the child.
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit no_core = {0, 0};

@@ -50,7 +50,7 @@ std::string WithoutNumbers(const std::string& text) {
   return result;
 }
 
-// What the outputs of a case that differs say.
+// The text of a case that differs: its note, or the problem of an output.
 std::string CaseText(const json& entry) {
   if (entry.contains("note")) return entry.at("note").get<std::string>();
   for (const json& output : entry.at("outputs")) {

@@ -30,7 +30,7 @@ using torch::jit::Value;
 // The objects that values of the graph hold.
 using Objects = std::map<const Value*, c10::IValue>;
 
-// Makes constants of what is read from `objects` and forgets what is written.
+// Replaces reads of attributes of `objects` by constants and removes writes.
 absl::Status ResolveAttributes(Block* block, torch::jit::Graph& graph,
                                Objects& objects, std::vector<Node*>& dead) {
   for (Node* node : block->nodes()) {

@@ -80,7 +80,7 @@ struct Draft {
     return found == recorded.end() ? nullptr : &found->second;
   }
 
-  // Without what nothing uses.
+  // Removes unused nodes and inputs, and returns the program.
   std::optional<Program> Finish() {
     std::optional<Program> finished;
     frontend::CatchExceptions(absl::StatusCode::kInternal, "", [&] {

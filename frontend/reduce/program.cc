@@ -24,7 +24,8 @@ namespace {
 using torch::jit::Block;
 using torch::jit::Node;
 
-// Of a loop in eager mode: a fraction of a second.
+// The most iterations of a loop in eager mode, which take a fraction of a
+// second.
 constexpr int64_t kMostIterations = 10000;
 
 torch::jit::Module ModuleOf(const Program& program) {

@@ -173,7 +173,7 @@ std::optional<Program> ResizeExtent(const Program& program, int64_t from,
         ChangeTensors(copy, [&](const at::Tensor& tensor, int) {
           return Narrowed(tensor, from, to);
         });
-    // Without integers to change it is what `numbers` = false gives.
+    // Without integers to change, the program is that of `numbers` = false.
     return tensors && (!numbers || ChangeNumbers(*copy.graph, from, to));
   });
 }

@@ -1,5 +1,5 @@
-// Model's constructors: files, modules and source text, with errors that say
-// what the file is instead of which record of an archive is missing.
+// Model's constructors: from files, modules and source text. Errors say what
+// kind of file it is, instead of which record of an archive is missing.
 #include <ATen/Functions.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -20,7 +20,7 @@
 namespace aitune::frontend {
 namespace {
 
-// What is wrong with a file that cannot even be an archive; OK otherwise.
+// An error for a file that cannot be an archive; OK otherwise.
 absl::Status CheckFile(const std::string& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);

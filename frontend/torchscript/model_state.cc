@@ -255,7 +255,8 @@ void ModelState::Save() {
 }
 
 void ModelState::Restore() const {
-  // The mode of runs: what they made can't be written in another.
+  // Runs are in inference mode; tensors that they made can only be written in
+  // that mode.
   const c10::InferenceMode inference;
   for (const SavedObject& saved : impl_->objects) {
     for (size_t i = 0; i < saved.slots.size(); ++i)

@@ -18,8 +18,8 @@ namespace aitune::frontend {
 
 struct OptimizedProgram::Impl {
   mutable torch::jit::Module module;
-  // Of a model with state its program, run on `module`, the model's own: a
-  // frozen copy has attributes, and so a state, of its own.
+  // For a model with state, the program that runs on `module`, the model's own:
+  // a frozen copy would have attributes, and so a state, of its own.
   std::unique_ptr<torch::jit::GraphExecutor> on_own_state;
 };
 

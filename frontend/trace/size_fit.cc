@@ -120,7 +120,7 @@ std::vector<SizePoint> ChooseProbes(const SizeRegion& region) {
       else
         add(move(base, s, ranges[s].max));
     }
-    // Where constraints leave none of them out of reach.
+    // Other sizes, if constraints exclude some of those above.
     for (int64_t size = ranges[s].min;
          size <= ranges[s].max && size < ranges[s].min + kMaxSearch &&
          probes.size() < wanted;

@@ -156,7 +156,7 @@ std::vector<SizePoint> SizeRegion::Points(absl::Span<const int> symbols,
 
 void SizeRegion::Narrow(int symbol, SymbolRange range) {
   ranges_[static_cast<size_t>(symbol)] = range;
-  // What the shorter range implies need not be tested at each call.
+  // Constraints that the shorter range implies need not be tested at each call.
   constraints_.erase(std::remove_if(constraints_.begin(), constraints_.end(),
                                     [&](const SizeConstraint& constraint) {
                                       const std::vector<int> symbols =
@@ -205,7 +205,8 @@ void SizeRegion::RestrictOne(int symbol, const Predicate& holds,
   SymbolRange range = ranges_[s];
   range.min = std::max(range.min, anchor_[s] - kMaxReach);
   range.max = std::min(range.max, anchor_[s] + kMaxReach);
-  // By size: whether it holds; nothing for points outside of the region.
+  // For each size, whether the predicate holds; not set for points outside of
+  // the region.
   std::vector<std::optional<bool>> known;
   SizePoint point = anchor_;
   for (int64_t size = range.min; size <= range.max; ++size) {

@@ -98,7 +98,7 @@ class InputBuilder {
             absl::StrCat("input ", Describe(probe),
                          " is not a dense CPU tensor of a known dtype"));
       }
-      // The program may change what it is given.
+      // Copy the inputs, since the program may change them.
       copies.emplace_back(probe.toTensor().clone(at::MemoryFormat::Contiguous));
     }
     const at::Tensor& first = probes[0].toTensor();
@@ -354,8 +354,8 @@ void CollectIntegers(torch::jit::Block* block, SizeRegion& region) {
   }
 }
 
-// Traces for the part of `region` around its anchor, which is what is left of
-// it in the end.
+// Traces the model for a part of `region` around its anchor, and restricts
+// `region` to that part.
 absl::StatusOr<Trace> TraceRegion(const Model& model,
                                   absl::Span<const InputSpec> specs,
                                   const SymbolAssignment& assignment,

@@ -156,7 +156,7 @@ Interpreter::RunContainerNode(Node* node) {
       // Lists of constants may be changed by the program: made anew each time.
       if (constant == nullptr || constant->IsContainer()) {
         std::optional<c10::IValue> value = torch::jit::toIValue(node->output());
-        // None of an optional type has no attribute at all.
+        // A constant None of an optional type has no attribute.
         if (!value && node->numAttributes() == 0) value = c10::IValue();
         if (!value)
           return absl::UnimplementedError(

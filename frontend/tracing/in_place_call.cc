@@ -31,8 +31,8 @@ std::string FunctionalName(const std::string& name) {
   return std::string(absl::StripSuffix(name, "_"));
 }
 
-// The operator that gives what this one writes, with the same arguments but
-// those of kind out=.
+// The functional operator whose result is the value that this one writes. It
+// has the same arguments except those of kind out=.
 std::optional<c10::OperatorHandle> FindFunctional(
     const c10::FunctionSchema& schema) {
   std::vector<c10::Argument> wanted;
@@ -66,8 +66,8 @@ std::optional<c10::OperatorHandle> FindFunctional(
   return std::nullopt;
 }
 
-// Whether a part of `value`, other than `written` itself, sees what is written
-// to it.
+// Whether a part of `value`, other than `written` itself, shares memory with
+// `written`, so that a write changes it.
 bool SharesMemory(const ProbedValue& value, const ProbedValue& written) {
   if (&value == &written) return false;
   // A list is seen by what holds it, not by its elements.

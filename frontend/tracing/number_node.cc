@@ -1,4 +1,4 @@
-// Integers that stand for sizes: which formula each one is.
+// Finds the formulas of integers that are computed from sizes.
 //
 // TorchScript computes sizes with ordinary integers (scripted) or with tensors
 // of rank 0 (traced). Both are followed symbolically where the operator is

@@ -76,8 +76,9 @@ bool BringsSizes(const ProbedValue& value) {
                      [](const ProbedRef& e) { return BringsSizes(*e); });
 }
 
-// Whether the sizes of what the block computes may depend on data that chooses
-// no way through it: elements that a mask picks, lengths read from tensors.
+// Whether the sizes of values in the block may depend on data in another way
+// than by its branches: by a mask that picks elements, or by lengths that are
+// read from tensors.
 bool MayPickSizes(Block* block) {
   for (Node* node : block->nodes()) {
     if (const c10::FunctionSchema* schema = node->maybeSchema()) {
@@ -327,7 +328,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   for (size_t i = 0; i < written.size(); ++i)
     new_values.push_back(templates[output_count + i].value);
   for (size_t i = 0; i < lists.size(); ++i) {
-    // What it held is in it still, and must not be written.
+    // The list still contains its earlier elements, which must not be written.
     ProbedRef& list = contents[lists[i]];
     std::vector<ProbedRef> held;
     CollectTensors(list, held);

@@ -23,8 +23,9 @@ using Sizes = std::vector<std::vector<int64_t>>;
 
 // Points at which results are compared: all of a range up to this length.
 constexpr size_t kCheckedPoints = 160;
-// Elements of all arguments up to which an operator is really run for the sizes
-// of its results, and how many of the points then.
+// An operator is really run to find the sizes of its results only if all of its
+// arguments together have at most kMaxElements elements, and then only at
+// kRealPoints of the points.
 constexpr int64_t kMaxElements = int64_t{1} << 21;
 constexpr size_t kRealPoints = 12;
 constexpr int64_t kSmallElements = int64_t{1} << 14;
@@ -262,7 +263,8 @@ absl::Status Interpreter::CheckSizes(
   if (!fits(at_anchor, region_.anchor())) {
     // Where it raises at the anchor, made-up elements are the reason.
     if (at_anchor.raises) return absl::OkStatus();
-    // What the formula misses may be the same around the anchor.
+    // If the formula is wrong at some points, it may still be right around the
+    // anchor.
     const auto as_at_anchor = [&](absl::Span<const int64_t> point) {
       const ShapesAt there = FindShapes(*query, point);
       if (!there.known) return true;

@@ -1,5 +1,5 @@
-// What the program makes of sizes: functions of them, formulas, and decisions,
-// which narrow the region that the trace is right for.
+// How the program uses sizes: values that are functions of them, formulas, and
+// decisions, which restrict the region that the trace is right for.
 #include <algorithm>
 #include <utility>
 

@@ -178,7 +178,7 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
   }
 
   if (!traits.tainted) {
-    // What is alike in the probes need not be alike at other sizes.
+    // Values that are equal in all probes may differ at other sizes.
     bool equal = traits.uniform_arguments;
     for (size_t probe = 1; equal && probe < tensor->probes.size(); ++probe)
       equal = SameContent(first, tensor->tensor(probe));

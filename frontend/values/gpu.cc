@@ -22,7 +22,8 @@ c10::Device Gpu(int gpu) {
 }  // namespace
 
 absl::Status StartLibTorchCuda(int gpu) {
-  // First ours, whose errors name the driver or the GPU.
+  // Open the GPU with the project's own code first, whose errors name the
+  // driver or the GPU.
   AITUNE_RETURN_IF_ERROR(cuda::Device::Open(gpu).status());
   // Its registrations must be seen by the LibTorch in this process.
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {

@@ -71,7 +71,7 @@ class Recorder : public cuda::RegionRecorder {
  private:
   struct Pool {
     explicit Pool(const Recorder& recorder) : recorder(recorder) {}
-    // As often as it was begun.
+    // Releases the pool as often as it was begun.
     ~Pool() {
       for (int i = 0; i < uses; ++i)
         recorder.allocator_->releasePool(recorder.gpu_, id);

@@ -1,4 +1,4 @@
-// What the schemes quantise.
+// The form in which tensors are given to the schemes.
 #ifndef AITUNE_QUANT_SCHEMES_FLOAT_MATRIX_H_
 #define AITUNE_QUANT_SCHEMES_FLOAT_MATRIX_H_
 

@@ -1,5 +1,5 @@
-// Reads testdata/golden.txt, what torchao makes of some small tensors, for
-// tests.
+// For tests: reads testdata/golden.txt, which has torchao's codes and scales of
+// some small tensors.
 #ifndef AITUNE_QUANT_SCHEMES_GOLDEN_H_
 #define AITUNE_QUANT_SCHEMES_GOLDEN_H_
 
@@ -11,12 +11,12 @@
 
 namespace aitune::quant {
 
-// What one format makes of a tensor.
+// torchao's result for a tensor in one format.
 struct GoldenResult {
   std::string format;  // "int8" or "float8"
   Granularity granularity;
-  std::string codes;          // a byte an element, rows contiguous
-  std::vector<float> scales;  // one a row, or one
+  std::string codes;          // one byte for each element, rows contiguous
+  std::vector<float> scales;  // one for each row, or one
 };
 
 struct GoldenTensor {

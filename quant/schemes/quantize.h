@@ -1,13 +1,14 @@
-// What the two formats share: which elements have a scale in common, how the
-// scale is made of their greatest magnitude, and what a caller may get wrong.
+// The parts of quantisation that both formats share: which elements have a
+// common scale, how the scale is computed from their greatest magnitude, and
+// the checks of arguments.
 //
 // A Format has
 //   Code                 the type of a code, one byte
-//   kName                for the texts of errors
-//   kDivisor             the greatest magnitude is divided by it
-//   kSmallestScale       no scale is smaller
-//   Encode(values, count, scale, codes)
-//   Decode(code)         a float32
+//   kName                the name of the format in error texts
+//   kDivisor             the number by which the greatest magnitude is divided
+//   kSmallestScale       the least scale
+//   Encode(values, count, scale, codes)   writes `count` codes
+//   Decode(code)         the float32 that a code stands for, with the scale 1
 #ifndef AITUNE_QUANT_SCHEMES_QUANTIZE_H_
 #define AITUNE_QUANT_SCHEMES_QUANTIZE_H_
 
@@ -29,8 +30,8 @@ float ScaleOf(float greatest, DataType dtype, Arithmetic arithmetic) {
   return scale < Format::kSmallestScale ? Format::kSmallestScale : scale;
 }
 
-// kInvalidArgument unless there are `codes` codes of `columns` a row and
-// either one scale or one a row.
+// kInvalidArgument unless `codes` is rows * columns and `scales` is 1
+// (`one_scale`) or the number of rows.
 inline absl::Status CheckSizes(const char* format, int64_t rows,
                                int64_t columns, int64_t codes, int64_t scales,
                                bool one_scale) {

@@ -1,5 +1,5 @@
-// Reads and writes the rows of matrices of any floating dtype as float32, so
-// that what a scheme computes is written once, over contiguous float32.
+// Reads and writes the rows of matrices of any floating-point dtype as float32,
+// so that a scheme's arithmetic is written only once, for contiguous float32.
 #ifndef AITUNE_QUANT_SCHEMES_ROWS_H_
 #define AITUNE_QUANT_SCHEMES_ROWS_H_
 
@@ -10,14 +10,14 @@
 
 namespace aitune::quant {
 
-// Reads rows of one matrix that passes CheckMatrix; its data must live as long.
-// Not thread-safe: each thread has its own.
+// Reads rows of one matrix, which must pass CheckMatrix; its data must outlive
+// the reader. Not thread-safe: each thread needs its own.
 class RowReader {
  public:
   explicit RowReader(const FloatMatrix& matrix) : matrix_(matrix) {}
 
-  // The elements of a row, contiguous and exact, until the next call. Rows are
-  // read fastest in ascending order.
+  // The elements of a row, contiguous and exact; valid until the next call.
+  // Rows are read fastest in ascending order.
   const float* Row(int64_t row);
 
  private:
@@ -25,15 +25,15 @@ class RowReader {
 
   const FloatMatrix matrix_;
   std::vector<float> panel_;  // rows of the matrix, one after another
-  int64_t first_row_ = 0;     // of those in the panel
-  int64_t row_count_ = 0;     // in the panel
+  int64_t first_row_ = 0;     // the first row in the panel
+  int64_t row_count_ = 0;     // number of rows in the panel
 };
 
-// The greatest magnitude of `count` numbers, 0 of none. NaN when one of them
-// is NaN.
+// The greatest magnitude of `count` numbers; 0 if count is 0, NaN if one of
+// them is NaN.
 float GreatestMagnitude(const float* values, int64_t count);
 
-// Neither infinite nor NaN.
+// Whether `value` is neither infinite nor NaN.
 bool IsFinite(float value);
 
 // `value` rounded to `dtype` (IsQuantizable), to the nearest, ties to even.

@@ -1,11 +1,12 @@
 // The four ways to quantise a linear layer to 8 bits, and which weights each of
-// them takes.
+// them supports.
 //
-// Words, here and in int8.h and float8.h: a layer computes x W^T + b with the
+// Terms, here and in int8.h and float8.h: a layer computes x W^T + b with the
 // activation x [.., K] and the weight W [N, K], as torch.nn.Linear holds it. A
-// quantised tensor is its codes (one byte an element) and its scales (float32),
-// and stands for code * scale. Names, choices and bits are those of torchao
-// 0.18 with its default configurations; ../README.md says where we differ.
+// quantised tensor consists of codes (one byte for each element) and scales
+// (float32), and stands for code * scale. Names, choices and bits are those of
+// torchao 0.18 with its default configurations; ../README.md lists the
+// differences.
 #ifndef AITUNE_QUANT_SCHEMES_SCHEME_H_
 #define AITUNE_QUANT_SCHEMES_SCHEME_H_
 
@@ -29,27 +30,28 @@ enum class Scheme : int32_t {
 // "int8wo", "int8dq", "fp8wo" or "fp8dq".
 std::string_view Name(Scheme scheme);
 
-// The inverse of Name; nothing for another name.
+// The scheme with this name; not set for another name.
 std::optional<Scheme> ParseScheme(std::string_view name);
 
-// What shares a scale.
+// Which elements have a common scale.
 enum class Granularity {
-  kPerRow,     // a row of the weight, a token of the activation
-  kPerTensor,  // the whole weight, the whole activation of a call
+  kPerRow,     // those of a row of the weight, of a token of the activation
+  kPerTensor,  // those of the whole weight, of the whole activation of a call
 };
 
-// In which precision a scale is computed. Weights are always quantised eagerly.
+// The precision in which a scale is computed. Weights are always quantised with
+// kEager.
 enum class Arithmetic {
   kEager,  // each operation rounds to the tensor's dtype, as PyTorch's does
-  kFused,  // float32 throughout, as in a compiled kernel
+  kFused,  // all operations are in float32, as in a compiled kernel
 };
 
-// Why a layer keeps its 16 or 32 bits.
+// Why a layer is not quantised.
 enum class RefusalReason {
-  kShape,
-  kDtype,
-  kFiltered,  // by the class or the path of its module
-  kNotFinite,
+  kShape,      // the sizes of its weight
+  kDtype,      // the dtype of its weight
+  kFiltered,   // the class or the path of its module
+  kNotFinite,  // a NaN or an infinity in its weight
 };
 
 // "shape", "dtype", "filtered" or "not finite".
@@ -57,12 +59,13 @@ std::string_view Name(RefusalReason reason);
 
 struct Refusal {
   RefusalReason reason;
-  std::string text;  // a clause that says what was wrong, without the layer
+  std::string
+      text;  // a clause that says what is wrong, without the layer's name
 };
 
-// Why `scheme` does not take a layer with this weight, nothing if it does.
-// Reads the whole weight. torchao's own per-row float8 fails, rather than
-// passes over, a weight that is not bfloat16: that refusal's text is its error.
+// Why `scheme` does not support a layer with this weight; not set if it does.
+// Reads the whole weight. For a weight that is not bfloat16, torchao's per-row
+// float8 does not skip the layer but fails: the text is then torchao's error.
 // Thread-safe.
 std::optional<Refusal> RefuseWeight(Scheme scheme, Granularity granularity,
                                     const FloatMatrix& weight);

@@ -1,7 +1,7 @@
-// Conversions between float32 and the smaller floating formats, each to the
-// nearest, ties to the even code. Without branches, so that a loop over one of
-// them becomes vector code. They need the default rounding mode, and
-// subnormals neither flushed nor read as zero.
+// Conversions between float32 and the smaller floating-point formats. They
+// round to the nearest, ties to the even code. They have no branches, so that a
+// loop over them becomes vector code. They need the default rounding mode, and
+// subnormals must neither be flushed nor read as zero. Thread-safe.
 #ifndef AITUNE_QUANT_SCHEMES_SMALL_FLOAT_H_
 #define AITUNE_QUANT_SCHEMES_SMALL_FLOAT_H_
 
@@ -14,7 +14,8 @@ namespace aitune::quant {
 inline uint32_t BitsOf(float value) { return absl::bit_cast<uint32_t>(value); }
 inline float FloatOf(uint32_t bits) { return absl::bit_cast<float>(bits); }
 
-// What float32 is made of: the place of the exponent and its value for 2^0.
+// The format of float32 (IEEE 754 binary32): the bits of the mantissa, the
+// exponent field of 2^0, the bit of the sign, and the bits of infinity.
 inline constexpr int kFloatMantissaBits = 23;
 inline constexpr uint32_t kFloatBias = 127;
 inline constexpr uint32_t kFloatSign = 0x80000000u;

@@ -30,8 +30,9 @@ auto Guarded(const std::string& name, const char* what, F f) -> decltype(f()) {
     return absl::InternalError(
         absl::StrCat("Backend ", name, " ", what, " raised: ", e.what()));
   } catch (...) {
-    return absl::InternalError(absl::StrCat(
-        "Backend ", name, " ", what, " raised something that is no exception"));
+    return absl::InternalError(
+        absl::StrCat("Backend ", name, " ", what,
+                     " threw an object that is not a std::exception"));
   }
 }
 
@@ -174,7 +175,8 @@ absl::StatusOr<std::vector<OwnedValue>> Backend::Infer(
     const BackendState now = state();
     return now == BackendState::kActive || now == BackendState::kDeployed;
   };
-  // Asked before the lock too, so that nobody waits for a build to be told no.
+  // Test the state before taking the lock too, so that a call in a wrong state
+  // does not wait for a build.
   if (ready()) {
     std::shared_lock<StateLock> lock(lock_);
     if (ready())

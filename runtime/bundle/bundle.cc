@@ -98,8 +98,8 @@ absl::Status WriteFile(const fs::path& path,
 }
 
 absl::StatusOr<std::string> ReadFile(const fs::path& path) {
-  // Opening a pipe waits for its other end but for O_NONBLOCK, which changes
-  // nothing for regular files.
+  // Without O_NONBLOCK, opening a pipe would wait for its other end. The flag
+  // changes nothing for regular files.
   const File file(
       open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (file.descriptor() < 0) return SystemError(path, "can't be read", errno);

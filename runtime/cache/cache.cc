@@ -67,8 +67,10 @@ int64_t CacheCounts::total_misses() const {
 absl::StatusOr<std::unique_ptr<Cache>> Cache::Open(
     const std::filesystem::path& folder, const CacheLimits& limits) {
   if (limits.max_bytes < 0 || limits.lock_timeout.count() < 0)
-    return absl::InvalidArgumentError(
-        "a cache's limits must not be negative numbers");
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder.string(), ": the limits of the cache are ", limits.max_bytes,
+        " bytes and ", limits.lock_timeout.count(),
+        " ms; they must be at least 0"));
   AITUNE_RETURN_IF_ERROR(MakeDirectories(folder));
   AITUNE_RETURN_IF_ERROR(CheckFolder(folder));
   // In a folder that can only be read there is nothing to sweep.
@@ -211,7 +213,8 @@ CacheVerification Cache::Verify(bool remove_damaged) {
 absl::StatusOr<CachePruning> Cache::Prune(int64_t max_bytes) {
   if (max_bytes < 0)
     return absl::InvalidArgumentError(
-        "a cache can't be pruned to less than 0 bytes");
+        absl::StrCat("the cache can't be pruned to ", max_bytes,
+                     " bytes; give 0 to remove all entries"));
   SweepStagingDirectories(StagingPath(folder_));
   AITUNE_ASSIGN_OR_RETURN(
       const FileLock lock,
@@ -229,7 +232,8 @@ absl::StatusOr<CachePruning> Cache::PruneLocked(int64_t max_bytes,
     result.kept_bytes += listing.bytes;
     ++result.kept_entries;
     if (listing.last_used <= now) continue;
-    // Of a clock that was ahead. It ages from now on, like everything else.
+    // The entry's time is in the future, from a clock that was ahead. Set it to
+    // now, so that the entry ages as others do.
     TouchEntry(EntryPath(folder_, listing.key));
     listing.last_used = now;
   }

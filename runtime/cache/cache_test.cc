@@ -189,8 +189,11 @@ TEST_F(CacheTest, Prune) {
   EXPECT_EQ(Present(*cache, 4), (std::vector<int>{0, 1}));
   EXPECT_EQ(cache->Prune(0)->removed_entries, 2);
   EXPECT_TRUE(cache->List().empty());
-  EXPECT_EQ(cache->Prune(-1).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  const absl::Status negative = cache->Prune(-1).status();
+  EXPECT_EQ(negative.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(negative.message(),
+            "the cache can't be pruned to -1 bytes; give 0 to remove all "
+            "entries");
 }
 
 // A machine whose clock was ahead stored something: that must not stay for
@@ -216,8 +219,11 @@ TEST_F(CacheTest, ClockSkew) {
 TEST_F(CacheTest, LimitsMustNotBeNegative) {
   CacheLimits limits;
   limits.max_bytes = -1;
-  EXPECT_EQ(Cache::Open(folder_, limits).status().code(),
-            absl::StatusCode::kInvalidArgument);
+  const absl::Status status = Cache::Open(folder_, limits).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("the limits of the cache are -1 bytes and 10000 ms; "
+                        "they must be at least 0"));
 }
 
 TEST_F(CacheTest, AFolderForEverybodyIsRefused) {

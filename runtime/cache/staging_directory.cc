@@ -34,8 +34,9 @@ std::string UniqueName() {
                       absl::Hex(random(), absl::kZeroPad8));
 }
 
-// Takes the lock file if nobody has it, and if it is still the file of that
-// name: who deletes one holds it, so that what was deleted is never held.
+// Locks the lock file if no process holds it and if the file still has its
+// name. A process that deletes a lock file holds it, so a deleted file is never
+// taken for a lock.
 bool TakeLock(const ScopedFd& fd) {
   struct stat info;
   return fd.valid() && flock(fd.get(), LOCK_EX | LOCK_NB) == 0 &&

@@ -28,7 +28,8 @@ void omp_set_num_threads(int threads);
 namespace aitune {
 namespace {
 
-// About what it costs to wake a thread: spinning longer can't pay.
+// The time for which a thread spins before it sleeps: about the time of waking
+// a thread, so that spinning longer would not save time.
 constexpr std::chrono::microseconds kSpin(50);
 
 std::atomic<ThreadCountSource> thread_count_source = omp_get_max_threads;

@@ -1,6 +1,6 @@
-// cuBLASLt computes column-major: the row-major result D[M, N] is its D^T, so
-// rhs is its A and lhs its B, and a value for each column of ours is one for
-// each row of its, which is what its bias is.
+// cuBLASLt's matrices are column-major. The row-major result D[M, N] is a
+// column-major D^T, so rhs is passed as A and lhs as B. A value for each column
+// of D is one for each row of D^T, which is how cuBLASLt applies a bias.
 
 #include <cublasLt.h>
 
@@ -81,7 +81,8 @@ absl::StatusOr<const CublasLt*> GetCublasLt(const Device& device) {
   return &**library;
 }
 
-// What the kernels for Hopper want (32 MiB) and others are content with.
+// The bytes of scratch memory that algorithms may use: cuBLASLt's
+// recommendation for Hopper (32 MiB), which suffices for other GPUs.
 constexpr int64_t kScratchBytes = int64_t{32} << 20;
 
 struct Types {

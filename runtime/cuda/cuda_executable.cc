@@ -315,8 +315,8 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
                              {}));
     AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                             initialization->NewContext());
-    // A copy of a small constant may still be under way, and our stream does
-    // not wait for it.
+    // The copy of a small constant may not have ended yet, and the stream of
+    // the initialization does not wait for it.
     AITUNE_RETURN_IF_ERROR(device.driver().Check(
         device.driver().cuCtxSynchronize(), "copying constants"));
     AITUNE_RETURN_IF_ERROR(

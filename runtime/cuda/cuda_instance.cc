@@ -85,7 +85,8 @@ absl::Status CudaInstance::PrepareKernel(int step, const Kernels& kernels) {
                             EvaluateSize(expression, symbols_));
     if (blocks < 0 || blocks > 0x7fffffff) {
       return absl::InvalidArgumentError(
-          absl::StrCat("a grid of ", blocks, " blocks"));
+          absl::StrCat("an axis of its grid would have ", blocks,
+                       " blocks for these inputs; 2147483647 are possible"));
     }
     return static_cast<unsigned>(blocks);
   };
@@ -161,8 +162,8 @@ void CudaInstance::FindWaits(AfterCall next) {
   }
 }
 
-// Whether a step reads, beside its first two operands, what a call wrote: an
-// alias is what it reinterprets.
+// Whether a step reads, beside its first two operands, a value that is written
+// during the call. An alias is the value that it reinterprets.
 bool CudaInstance::ReadsResidual(int step) const {
   const ExecutablePlan& plan = plan_.plan();
   const std::vector<int32_t>& inputs = steps_[step].inputs;
@@ -229,7 +230,7 @@ absl::StatusOr<SharedCall> CudaInstance::PrepareLibraryCall(int step) const {
   return PrepareConvolution(device_, call, inputs, output, call.algorithm());
 }
 
-// Of what a graph stages: the caller's inputs and outputs.
+// Computes the bytes of the caller's inputs and outputs, for staging buffers.
 void CudaInstance::CountBytes() {
   if (initialization_) return;
   for (const TensorTypeProto& input : plan_.plan().inputs()) {

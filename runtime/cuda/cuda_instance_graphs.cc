@@ -48,8 +48,9 @@ absl::StatusOr<Graph> CudaInstance::Record(Context& context,
     if (context.pool == nullptr) {
       AITUNE_ASSIGN_OR_RETURN(context.pool, recording.regions->NewPool());
     }
-    // Once as it is: LibTorch makes what it keeps for each stream, which a
-    // recording does not allow and which shall not come from the pool.
+    // Run the steps once without recording: LibTorch then makes the objects
+    // that it keeps for each stream. It cannot make them during a recording,
+    // and their memory must not come from the pool.
     AITUNE_RETURN_IF_ERROR(driver.Check(driver.cuStreamSynchronize(stream),
                                         "waiting for the inputs"));
     AITUNE_RETURN_IF_ERROR(recording.regions->Within(nullptr, enqueue));

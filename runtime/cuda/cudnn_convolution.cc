@@ -182,7 +182,8 @@ absl::Status Convolution::AddConvolution(const ConvolutionCall& call,
       operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, filter));
   AITUNE_RETURN_IF_ERROR(
       operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, output));
-  // Of the type of the arithmetic: as doubles cuDNN reads half of them.
+  // The factors must have the type of the arithmetic: cuDNN would read only
+  // half of a double.
   const float one = 1, zero = 0;
   AITUNE_RETURN_IF_ERROR(
       operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,

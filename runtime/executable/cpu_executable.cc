@@ -15,9 +15,9 @@
 namespace aitune {
 namespace {
 
-// Combinations of sizes kept ready. An instance is small beside its memory,
-// which it borrows from the plan's arenas; what it holds is compiled
-// primitives and tables.
+// The most instances (combinations of sizes) that are kept. An instance is
+// small: it holds compiled primitives and tables, and borrows its memory from
+// the plan's arenas.
 constexpr size_t kMaxInstances = 64;
 
 // The symbols' values, then the number of threads: library primitives are

@@ -11,7 +11,8 @@
 namespace aitune {
 namespace {
 
-// Of one value: no machine has as much, and sums of many do not overflow.
+// The most bytes of one value: no machine has as much memory, and sums over
+// many values do not overflow.
 constexpr int64_t kMostBytes = int64_t{1} << 44;
 
 absl::Status InValue(int32_t value, const absl::Status& status) {

@@ -12,8 +12,9 @@
 namespace aitune {
 namespace {
 
-// After that much was freed, what the allocator keeps is given back to the
-// system: it would stay beside what is allocated next, which is larger.
+// After this many bytes were freed, the allocator's free memory is given back
+// to the system. Otherwise it would stay beside the memory that is allocated
+// next, which is larger.
 constexpr int64_t kTrimBytes = int64_t{16} << 20;
 
 }  // namespace

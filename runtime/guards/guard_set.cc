@@ -133,7 +133,7 @@ GuardSet::GuardSet(std::vector<InputDescription> inputs,
       known = known && axis != symbols.end();
       if (known) bound.axes.push_back(axis->second);
     }
-    // What can't be tested does not hold.
+    // A constraint that can't be tested does not hold.
     if (!known) {
       bound.axes.clear();
       guards_.push_back({GuardKind::kConstraint, 0, 0, -1, -1, -1,

@@ -103,7 +103,7 @@ absl::StatusOr<OwnedValue> RepeatTensor(const TensorView& view,
 absl::StatusOr<GraphSpec> DetectAxes(absl::Span<const BatchedSample> samples) {
   if (samples.empty())
     return absl::InvalidArgumentError(
-        "axes can't be detected without a sample");
+        "axes can't be detected without a sample: record at least one");
   GraphSpec spec;
   spec.min_batch = spec.max_batch = samples[0].batch;
   for (const BatchedSample& sample : samples) {

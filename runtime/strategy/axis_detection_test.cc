@@ -66,7 +66,8 @@ TEST(DetectAxesTest, RangesSeen) {
 }
 
 TEST(DetectAxesTest, Errors) {
-  EXPECT_EQ(Detected({}), "axes can't be detected without a sample");
+  EXPECT_EQ(Detected({}),
+            "axes can't be detected without a sample: record at least one");
   EXPECT_EQ(Detected({{0, {Tensor({1})}}}),
             "a sample's batch size is 0, it must be at least 1");
   EXPECT_EQ(Detected({{1, {Tensor({1})}}, {1, {}}}),

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/strategy/axis_detection.h"
@@ -35,8 +36,9 @@ absl::Status CheckOutputTypes(absl::Span<const OwnedValue> expected,
           absl::StrCat("output ", i, " is ", std::string(Name(given->dtype)),
                        " instead of ", std::string(Name(wanted->dtype))));
     if (wanted->sizes != given->sizes)
-      return absl::FailedPreconditionError(
-          absl::StrCat("output ", i, " has other sizes than in eager"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          "output ", i, " has the sizes [", absl::StrJoin(given->sizes, ", "),
+          "] instead of [", absl::StrJoin(wanted->sizes, ", "), "]"));
   }
   return absl::OkStatus();
 }
@@ -72,7 +74,9 @@ absl::Status Contest::Build(int number) {
 absl::Status Contest::BuildEager() {
   if (entrants_[0].backend == nullptr)
     return absl::InvalidArgumentError(
-        "this strategy compares with eager and needs an eager backend");
+        "this strategy compares with eager: set TuneRequest::eager to a "
+        "backend "
+        "that runs the model in eager");
   return Build(0);
 }
 
@@ -134,7 +138,9 @@ std::vector<int64_t> Contest::Batches() const {
 absl::StatusOr<Sample> Contest::MakeBatch(int64_t batch) const {
   if (request_.make_batch) return request_.make_batch(batch);
   if (request_.build.samples.empty())
-    return absl::InvalidArgumentError("timing needs a sample");
+    return absl::InvalidArgumentError(
+        "there is no sample to time backends with: record one, or set "
+        "TuneRequest::make_batch");
   const Sample& sample = request_.build.samples[0];
   if (!request_.build.graph_spec.has_batch_axis()) return sample;
   return RepeatToBatch(sample, request_.build.graph_spec, batch);

@@ -99,7 +99,7 @@ class RaceStrategy : public Strategy {
   virtual std::vector<int64_t> BatchesOf(const Contest& contest) const {
     return contest.Batches();
   }
-  // Nothing when none of the timings counts.
+  // Not set when no timing counts.
   virtual std::optional<Score> ScoreOf(
       const std::vector<TimedBatch>& timings) const = 0;
   virtual std::string reason_without_score() const { return ""; }

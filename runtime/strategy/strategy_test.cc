@@ -105,6 +105,17 @@ TEST_F(StrategyTest, OneBackendsWrongResultIsTheError) {
   EXPECT_EQ(Tune(*OneBackend()), "sample 0: there are 0 outputs instead of 1");
 }
 
+TEST_F(StrategyTest, WrongSizesAreNamed) {
+  Add("A", 1);
+  behaviors_["A"]->infer = [](absl::Span<const RegionValue>) {
+    std::vector<OwnedValue> outputs;
+    outputs.push_back(MakeTensor({3}, {1, 2, 3}));
+    return outputs;
+  };
+  EXPECT_EQ(Tune(*OneBackend()),
+            "sample 0: output 0 has the sizes [3] instead of [1, 2]");
+}
+
 TEST_F(StrategyTest, OneBackendTakesOne) {
   EXPECT_EQ(Tune(*OneBackend()), "OneBackend takes one backend, not 0");
 }
@@ -140,7 +151,8 @@ TEST_F(StrategyTest, FirstWinsPassesOverFailuresAndWrongResults) {
   EXPECT_EQ(Tune(*FirstWins()), "Good");
   EXPECT_EQ(Reason("Broken"), "can't be built: INTERNAL: no code");
   EXPECT_THAT(Reason("Wrong"), HasSubstr("differs from eager"));
-  EXPECT_THAT(Reason("Wrong"), HasSubstr("output 0 has other sizes"));
+  EXPECT_THAT(Reason("Wrong"),
+              HasSubstr("output 0 has the sizes [1] instead of [1, 2]"));
   EXPECT_EQ(behaviors_["Wrong"]->deactivations, 1);
 }
 

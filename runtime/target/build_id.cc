@@ -35,7 +35,7 @@ std::string BuildIdOf(std::string_view notes) {
   return ids;
 }
 
-// Of dl_iterate_phdr: 1 ends it.
+// The callback of dl_iterate_phdr, which ends when it returns 1.
 int Visit(dl_phdr_info* info, size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   bool has_it = false;

@@ -35,7 +35,8 @@ Value KernelToLinalg::inBounds(OpBuilder &b, Location location,
     all = all ? Value(arith::AndIOp::create(b, location, all, holds)) : holds;
   };
   for (const Bound &bound : bounds) {
-    // What a dim times a positive number plus a constant can be.
+    // The least and the greatest value of the expression, if it is a dim times
+    // a positive number plus a constant.
     AffineExpr least = bound.expr, greatest = bound.expr;
     SmallVector<AffineExpr> zeros(domain.size(), constant(0)), last;
     for (AffineExpr size : domain)
@@ -66,8 +67,8 @@ Value KernelToLinalg::clampIndex(OpBuilder &b, Location location, Value index,
     Value wrapped = arith::AddIOp::create(b, location, index, sizeInteger);
     index = arith::SelectOp::create(b, location, negative, wrapped, index);
   }
-  // Nothing beyond the tensor is read, whatever the data is: ait.check may be
-  // silent, and others need none.
+  // Limit the index, so that nothing outside of the tensor is read whatever the
+  // data is: an ait.check may be silent, and some indices have no check.
   Value one = arith::ConstantIntOp::create(b, location, 1, 64);
   Value last = arith::SubIOp::create(b, location, sizeInteger, one);
   index = arith::MaxSIOp::create(
@@ -78,7 +79,7 @@ Value KernelToLinalg::clampIndex(OpBuilder &b, Location location, Value index,
 bool KernelToLinalg::isNeverEmpty(AffineExpr size) {
   ArrayAttr symbolRanges =
       mlir::ait::getModuleSymbols(function->getParentOfType<ModuleOp>());
-  // Sizes are not negative, so what is not known adds nothing.
+  // Sizes are not negative, so a part that is not known counts as 0.
   auto least = [&](auto &self, AffineExpr expr) -> int64_t {
     if (auto constant = dyn_cast<AffineConstantExpr>(expr))
       return constant.getValue();
@@ -96,7 +97,7 @@ bool KernelToLinalg::isNeverEmpty(AffineExpr size) {
             rhs = self(self, binary.getRHS());
     if (expr.getKind() == AffineExprKind::Add)
       return lhs + rhs;
-    // Of factors it matters only whether they are positive.
+    // A product is at least 1 if both factors are positive.
     return expr.getKind() == AffineExprKind::Mul && lhs > 0 && rhs > 0 ? 1 : 0;
   };
   return least(least, size) > 0;

@@ -22,7 +22,8 @@ Type withShapeOf(Type like, Type elementType) {
 
 bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
 
-/// Saturates, so that bounds such as those of a clamp keep their meaning.
+/// The integer nearest to `number` in the type's range, so that a bound of a
+/// clamp outside of the range stays a bound.
 APInt toInteger(double number, unsigned width) {
   if (std::isnan(number))
     return APInt::getZero(width);

@@ -121,12 +121,12 @@ Built BuildVersion(const VersionRequest& request, const BuildOptions& build) {
   if (compiled.ok() || inputs.samples.has_value() ||
       !absl::IsInvalidArgument(compiled.status()))
     return compiled;
-  // The model itself refuses sizes beyond those it was called with (a table of
-  // positions, say): at most the call's own then.
+  // The model itself may refuse sizes above those of the call (by a table of
+  // positions, for example): try a version for sizes up to those of the call.
   compiled = build_for(InputsToBuild(request.wanted, request.arguments, 1));
   if (compiled.ok() || !absl::IsInvalidArgument(compiled.status()))
     return compiled;
-  // Or an axis must have the size it has (that of a weight, say).
+  // Or an axis must have exactly its size (that of a weight, for example).
   const std::vector<InputDescription> possible = WithoutFixedAxes(request);
   Log(LogChannel::kDynamic,
       absl::StrCat(request.name, ": not every axis can be dynamic: ",

@@ -65,7 +65,7 @@ class CompiledBackend : public TorchBackend {
   std::vector<std::string> Notes() const override;
   std::optional<DataType> narrowed_to() const override {
     if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
-    // As exact as eager where LibTorch is told the same.
+    // If LibTorch allows tf32 too, eager's outputs have the same errors.
     if (OptionsOfVersion(*settings_, options_, gpu()).tf32Matmul &&
         !at::globalContext().allowTF32CuBLAS())
       return DataType::kFloat16;
@@ -103,7 +103,7 @@ class CompiledBackend : public TorchBackend {
   absl::StatusOr<std::vector<OwnedValue>> RunEager(
       absl::Span<const RegionValue> inputs) const;
   absl::Status CheckGraph(const CompiledModel& compiled) const;
-  // A version that calls will run, whose failed checks are to be told.
+  // Registers a version that calls will run, so that TakeFailedCheck asks it.
   std::shared_ptr<CompiledModel> Loaded(
       std::unique_ptr<CompiledModel> version) const;
   // The threads that the options ask for, for as long as the result lives.

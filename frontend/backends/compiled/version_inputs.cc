@@ -154,7 +154,9 @@ absl::StatusOr<InputDescription> FromProto(const InputDescriptionProto& proto) {
       !within(proto.source(), InputSource::kGlobal) ||
       !IsDataType(proto.dtype()) ||
       !within(proto.layout(), MemoryLayout::kStrided))
-    return absl::InvalidArgumentError("a stored input is damaged");
+    return absl::InvalidArgumentError(
+        "the stored description of an input is damaged; save the checkpoint "
+        "again");
   InputDescription input;
   input.kind = static_cast<InputKind>(proto.kind());
   input.source = static_cast<InputSource>(proto.source());

@@ -1,11 +1,13 @@
 // Attention kernels: a kernel function of kind attention becomes an ABI
-// function that never stores the scores.
+// function (runtime/cpu/kernel_abi.h) that never stores all scores
+// (FlashAttention: Dao et al., 2022).
 //
-// A work unit is one head and a block of queries. Keys and values are taken in
-// blocks; for each, scores of a few queries are computed into a buffer that
-// stays in the L1 cache, turned into weights by a softmax that is corrected as
-// larger scores appear, and multiplied with the values. Memory traffic is that
-// of the operands.
+// A work unit is one head and a block of queries. Keys and values are processed
+// in blocks; for each block, the scores of a few queries are computed into a
+// buffer that stays in the L1 cache, turned into weights by a softmax that is
+// corrected when larger scores appear (Milakov and Gimelshein, 2018), and
+// multiplied with the values. So only the operands and the result are read from
+// and written to memory.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_ATTENTION_H
 #define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_ATTENTION_H
 
@@ -19,10 +21,9 @@
 namespace aitune {
 
 struct AttentionProblem {
-  mlir::Value result; ///< of the attention, in the kernel's body
-  mlir::AffineExpr batch, queries, keys;
-  /// Of a query and key; of a value.
-  int64_t depth, valueDepth;
+  mlir::Value result; ///< the attention's result in the kernel's body
+  mlir::AffineExpr batch, queries, keys; ///< numbers of heads, queries and keys
+  int64_t depth, valueDepth; ///< elements of a query and key, and of a value
   double scale;
   bool isCausal;
   struct Operand {
@@ -34,26 +35,27 @@ struct AttentionProblem {
 };
 
 struct AttentionSchedule {
-  /// Queries of a register tile, and columns of it (a multiple of the lanes).
+  /// The rows (queries) and columns of a register tile; the columns are a
+  /// multiple of the lanes.
   int64_t mr = 8, nr = 48;
-  /// Queries of a work unit: each unit rearranges the keys it meets, so that
-  /// many queries share that work; fewer leave more units for the threads.
+  /// The queries of a work unit. Each unit rearranges all keys that it reads, a
+  /// cost that more queries share; fewer queries give more units for threads.
   int64_t queryBlock = 128;
-  /// Keys whose scores are held at once; a multiple of nr. Their rearranged
-  /// copy should fit the L2 cache.
+  /// The keys of a block, a multiple of nr. Their rearranged copy should fit
+  /// the L2 cache.
   int64_t keyBlock = 480;
 
   mlir::DictionaryAttr toConfig(mlir::MLIRContext *context) const;
   std::string toString() const;
 };
 
-/// Reads the attention of `kernel`, a function of kind attention: exactly one
-/// ait.attention, its operands arguments seen through views. Fails with
-/// `reason`.
+/// Analyses `kernel`, a function of kind attention: it must contain exactly one
+/// ait.attention, whose operands are arguments or views of arguments. Fails and
+/// sets `reason` otherwise.
 mlir::FailureOr<AttentionProblem> analyzeAttention(mlir::func::FuncOp kernel,
                                                    std::string &reason);
 
-/// The choice made without measuring.
+/// The schedule that is used without measuring.
 AttentionSchedule chooseAttentionSchedule(const AttentionProblem &problem,
                                           const Target &target);
 
@@ -66,9 +68,10 @@ std::string rejectAttentionSchedule(const AttentionSchedule &schedule,
 std::vector<AttentionSchedule>
 listAttentionSchedules(const AttentionProblem &problem, const Target &target);
 
-/// Replaces `kernel` by the ABI function. Rows whose keys are all masked give
-/// 0. Fails, with `reason` and the kernel unchanged, if the schedule is not
-/// legal or an operation after the attention has no code.
+/// Replaces `kernel` by the ABI function. The result of a query whose keys are
+/// all masked is 0. Fails, sets `reason` and leaves the kernel unchanged if the
+/// schedule is not legal or no code can be generated for an operation after the
+/// attention.
 mlir::LogicalResult emitAttention(mlir::func::FuncOp kernel,
                                   const AttentionProblem &problem,
                                   const AttentionSchedule &schedule,

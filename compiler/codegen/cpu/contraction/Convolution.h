@@ -1,19 +1,17 @@
 // Convolution kernels: a kernel function of kind convolution becomes an ABI
 // function.
 //
-// Channels-last convolutions are matmuls whose left side is not stored
-// anywhere: row r is an output pixel, and its steps are the channels under each
-// tap of the filter. Three forms of one idea:
-// - 1x1 of stride 1: a matmul outright.
-// - taps: for every tap a row of the register tile points at its input pixel,
-// or
-//   at a row of zeros where the tap lies in the padding, so that the inner loop
-//   over channels knows nothing of the image's edge.
-// - segments: the input under a piece of one output row is first copied,
-// padding
-//   included. Worth it where a tap has too few channels for an inner loop (the
-//   first layer's three), or where the dtype must be widened.
-// Depthwise convolutions have no shared left side and get a loop of their own.
+// A channels-last convolution is a matmul whose left side is not stored: row r
+// is an output pixel, and its steps are the channels under each tap of the
+// filter. It has one of three forms:
+// - Matmul: a 1x1 convolution of stride 1 is a matmul of stored operands.
+// - Taps: for each tap, each row of the register tile points at its input
+//   pixel, or at a row of zeros if the tap is in the padding, so that the inner
+//   loop over channels need not know the image's edge.
+// - Segments: the input under a part of one output row is first copied, with
+//   its padding. This is faster if a tap has too few channels for an inner loop
+//   (the three of a first layer), or if the dtype must be widened.
+// Depthwise convolutions have no common left side and a loop of their own.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_CONVOLUTION_H
 #define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_CONVOLUTION_H
 
@@ -26,28 +24,31 @@ namespace aitune {
 enum class ConvolutionForm { Matmul, Taps, Segments, Depthwise };
 
 struct ConvolutionProblem {
-  mlir::Value result; ///< of the contraction, in the kernel's body
+  mlir::Value result; ///< the convolution's result in the kernel's body
   ConvolutionForm form;
   mlir::AffineExpr batch, height, width, outputHeight, outputWidth;
-  int64_t groups, inputs, outputs; ///< channels of one group
+  int64_t groups;          ///< number of groups
+  int64_t inputs, outputs; ///< input and output channels of one group
   int64_t kernelHeight, kernelWidth;
-  int64_t stride[2], padding[2], dilation[2];
+  int64_t stride[2], padding[2], dilation[2]; ///< along height and width
   OperandAccess input, filter;
-  /// Elements between neighbours along the input's axes.
+  /// The strides of the input's axes, in elements.
   mlir::AffineExpr batchStride, rowStride, columnStride;
   mlir::Type accumulatorType;
-  mlir::ait::PackedLayout packing; ///< of the direct algorithm
-  /// As a matmul: m pixels, n channels, k steps, groups as batch.
+  /// How the direct algorithm's filter is packed.
+  mlir::ait::PackedLayout packing;
+  /// The shape of the matmul: m output pixels, n output channels, k steps, and
+  /// the groups as batch.
   MatmulShape shape;
-  /// Steps a tap takes in the packed filter: pairs are whole.
+  /// The number of steps of a tap in the packed filter, rounded up to whole
+  /// pairs if it holds pairs.
   int64_t tapSteps;
-  /// For ConvolutionForm::Matmul.
-  MatmulProblem matmul;
+  MatmulProblem matmul; ///< the matmul of ConvolutionForm::Matmul
 };
 
-/// Reads the convolution of `kernel`, a function of kind convolution: exactly
-/// one ait.convolution, channels_last and not transposed, its filter an
-/// argument with the attribute ait.constant. Fails with `reason`.
+/// Analyses `kernel`, a function of kind convolution: it must contain exactly
+/// one ait.convolution, channels_last and not transposed, whose filter is an
+/// argument with the attribute ait.constant. Fails and sets `reason` otherwise.
 mlir::FailureOr<ConvolutionProblem>
 analyzeConvolution(mlir::func::FuncOp kernel, const Target &target,
                    std::string &reason);
@@ -63,19 +64,19 @@ struct ConvolutionSchedule : MatmulSchedule {
   std::string toString() const;
 };
 
-/// The schedule that a kernel's ait.config sets: what it does not name comes
-/// from the choice without measuring for the algorithm that it names. Fails,
-/// with `reason`, if there is no such algorithm.
+/// The schedule in a kernel's ait.config. Parameters that it does not name are
+/// those of the schedule that is used without measuring for its algorithm.
+/// Fails and sets `reason` for an unknown algorithm.
 mlir::FailureOr<ConvolutionSchedule>
 readConvolutionSchedule(mlir::DictionaryAttr config,
                         const ConvolutionProblem &problem, const Target &target,
                         std::string &reason);
 
-/// The choice made without measuring. A schedule means what a matmul's does; of
-/// a tap form, kc != 0 keeps one row of the filter at a time in the cache; of a
-/// segment form, mc is the pixels of a segment; of a depthwise one, mr is the
-/// pixels of a tile and nr the channels of a unit; for an algorithm of
-/// Winograd's, mc counts tiles.
+/// The schedule that is used without measuring. Parameters have the meaning of
+/// a matmul's, with these exceptions. Taps: kc != 0 keeps one row of the filter
+/// at a time in the cache. Segments: mc is the number of pixels of a segment.
+/// Depthwise: mr is the number of pixels of a tile, nr the number of channels
+/// of a unit. Winograd's algorithms: mc is a number of tiles.
 ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
                                               const Target &target);
 
@@ -89,9 +90,9 @@ std::vector<ConvolutionSchedule>
 listConvolutionSchedules(const ConvolutionProblem &problem,
                          const Target &target);
 
-/// Replaces `kernel` by the ABI function. Fails, with `reason` and the kernel
-/// unchanged, if the schedule is not legal or an operation after the
-/// contraction has no code.
+/// Replaces `kernel` by the ABI function. Fails, sets `reason` and leaves the
+/// kernel unchanged if the schedule is not legal or no code can be generated
+/// for an operation after the convolution.
 mlir::LogicalResult emitConvolution(mlir::func::FuncOp kernel,
                                     const ConvolutionProblem &problem,
                                     const ConvolutionSchedule &schedule,
@@ -101,7 +102,7 @@ mlir::LogicalResult emitConvolution(mlir::func::FuncOp kernel,
 mlir::LogicalResult lowerConvolution(mlir::func::FuncOp kernel,
                                      const Target &target, std::string &reason);
 
-/// The body of a depthwise kernel: units [begin, end).
+/// Emits the body of a depthwise kernel, for the work units [begin, end).
 mlir::LogicalResult emitDepthwise(KernelBuilder &builder,
                                   const ConvolutionProblem &problem,
                                   const MatmulSchedule &schedule,

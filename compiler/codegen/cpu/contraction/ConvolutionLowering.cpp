@@ -370,8 +370,8 @@ LogicalResult ConvolutionEmitter::emitSegmentUnit(Value unit) {
 }
 
 /// Copies [kernelHeight][segmentColumns][tapSteps] inputs, zeros where the
-/// window lies in the padding. Whole vectors are stored, in order: what is too
-/// much is overwritten by what follows.
+/// window is in the padding. Whole vectors are stored, in order: elements
+/// stored past the end of a row are overwritten by the next row.
 void ConvolutionEmitter::emitSegmentCopy(Value image, Value outputRow,
                                          Value firstColumn, Value pixels) {
   Type stored = problem.input.storedType;

@@ -12,37 +12,40 @@
 
 namespace aitune {
 
-/// A contraction as the emitter sees it. Rows, steps (the contracted axis) and
-/// columns are the axes of the product; leading axes are part of the rows
-/// unless the right side has them too.
+/// A contraction in the form that is emitted. The axes of the product are rows
+/// (m), steps (k, the contracted axis) and columns (n). Leading axes are part
+/// of the rows, unless the right side has them too; they are then the batch.
 struct MatmulProblem {
-  mlir::Value result; ///< of the contraction, in the kernel's body
-  mlir::AffineExpr batch, m, n, k;
+  mlir::Value result;              ///< the matmul's result in the kernel's body
+  mlir::AffineExpr batch, m, n, k; ///< sizes of the axes
   OperandAccess lhs, rhs;
   LayoutAxis lhsBatch, lhsRows, lhsSteps;
   LayoutAxis rhsBatch, rhsSteps, rhsColumns;
   mlir::Type accumulatorType;
-  /// How the constant right side is packed at load; none: it is read as it is.
+  /// How the constant right side is packed at load; not set: it is not packed.
   std::optional<mlir::ait::PackedLayout> packing;
-  /// The constant is [N, K].
+  /// Whether the constant that is packed is [N, K] instead of [K, N].
   bool packingTransposed = false;
   MatmulShape shape;
 };
 
-/// Reads the matmul of `kernel`, a function of kind matmul: exactly one
-/// ait.matmul, its operands arguments seen through views. A right side whose
-/// argument has the attribute ait.constant is read packed. Fails with `reason`.
+/// Analyses `kernel`, a function of kind matmul: it must contain exactly one
+/// ait.matmul, whose operands are arguments or views of arguments. A right side
+/// whose argument has the attribute ait.constant is packed. Fails and sets
+/// `reason` otherwise.
 mlir::FailureOr<MatmulProblem> analyzeMatmul(mlir::func::FuncOp kernel,
                                              const Target &target,
                                              std::string &reason);
 
-/// Lets AMX do what was going to be done in pairs of bf16, where the CPU has it
-/// and the sizes fill its tiles: steps a multiple of 32, more than a few rows.
+/// Changes the microkernel from Bf16Pairs to AmxBf16 if the CPU has AMX and the
+/// sizes fill its tiles: a number of steps that is a multiple of 32, and more
+/// than a few rows.
 void useAmxWhereItFits(MatmulProblem &problem, const Target &target);
 
 /// Replaces `kernel` by the ABI function that computes `problem` and the
-/// operations after it. Fails, with `reason` and the kernel unchanged, if the
-/// schedule is not legal or an operation after the contraction has no code.
+/// operations after it. Fails, sets `reason` and leaves the kernel unchanged if
+/// the schedule is not legal or no code can be generated for an operation after
+/// the matmul.
 mlir::LogicalResult emitMatmul(mlir::func::FuncOp kernel,
                                const MatmulProblem &problem,
                                const MatmulSchedule &schedule,

@@ -12,9 +12,9 @@ int64_t getConstantOr(AffineExpr expr, int64_t otherwise) {
   return constant ? constant.getValue() : otherwise;
 }
 
-/// Whether [batch..., K, N] or its transpose lies dense in the buffer, as the
-/// packing at load expects it: it knows K and N from the argument's last sizes.
-/// With K or N of 1 the strides alone do not tell one from the other.
+/// Whether [batch..., K, N] or its transpose is dense in the buffer, as the
+/// packing at load requires, which takes K and N from the argument's last
+/// sizes. If K or N is 1, the strides do not show whether it is transposed.
 bool isDenseMatrix(const Layout &layout, RankedTensorType argument,
                    AffineExpr k, AffineExpr n, bool &transposed) {
   MLIRContext *context = k.getContext();

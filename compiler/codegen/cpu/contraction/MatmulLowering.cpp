@@ -94,8 +94,9 @@ private:
   const MatmulSchedule &schedule;
   const Epilogue &epilogue;
   const int64_t lanes, vectors;
-  /// Whether results are computed while the sums are in registers; else the
-  /// sums of a block are stored and one copy of the code goes over them.
+  /// Whether the epilogue is computed while the sums are in registers.
+  /// Otherwise the sums of a block are stored, and one loop computes the
+  /// epilogue of all.
   const bool usesRegisters;
   int64_t steps = 0, lhsRowStride = 0;
   Type lhsType;

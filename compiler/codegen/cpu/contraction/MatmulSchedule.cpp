@@ -126,7 +126,8 @@ void chooseBlocks(const MatmulShape &shape, const Target &target,
 
   schedule.panels = 1;
   if (shape.copiesLhs && shape.n > 0) {
-    // As few copies of the left side as leave units enough for the threads.
+    // The fewest copies of the left side that leave enough units for all
+    // threads.
     int64_t units =
         llvm::divideCeil(m, schedule.mc) * std::max<int64_t>(shape.batch, 1);
     int64_t groups = std::clamp<int64_t>(

@@ -1,5 +1,5 @@
-// How a generated matmul is cut up: the parameters, which of them are legal,
-// and the choice that is made without measuring.
+// The schedule of a generated matmul: its parameters, which values are legal,
+// and the schedule that is used without measuring.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMULSCHEDULE_H
 #define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MATMULSCHEDULE_H
 
@@ -13,8 +13,8 @@
 
 namespace aitune {
 
-/// result[m, n] = sum over k of lhs[m, k] * rhs[k, n], as far as a schedule
-/// needs to know it. Sizes that depend on symbols are -1.
+/// The properties of result[m, n] = sum over k of lhs[m, k] * rhs[k, n] on
+/// which a schedule depends. Sizes that depend on symbols are -1.
 struct MatmulShape {
   int64_t batch = 1, m = -1, n = -1, k = -1;
   MicrokernelKind kind = MicrokernelKind::FusedMultiplyAdd;
@@ -22,9 +22,11 @@ struct MatmulShape {
   int64_t rhsBytes = 4;
   /// Bytes of an accumulator.
   int64_t accumulatorBytes = 4;
-  /// The left side is copied into contiguous rows (its dtype or strides do not
-  /// suit the microkernel); the right side is copied into panels at run time.
-  bool copiesLhs = false, copiesRhs = false;
+  /// Whether the left side is copied into contiguous rows, because the
+  /// microkernel cannot read its dtype or strides.
+  bool copiesLhs = false;
+  /// Whether the right side is copied into panels at run time.
+  bool copiesRhs = false;
 };
 
 /// A register tile of mr rows and nr columns sweeps a block of mc rows against
@@ -38,20 +40,21 @@ struct MatmulSchedule {
   int64_t mr = 8;
   /// Columns of a panel: a multiple of the lanes.
   int64_t nr = 48;
-  /// Steps of the contracted axis between which sums rest in memory; 0: all at
-  /// once. Only worth it when a panel would not fit the L2 cache. Even.
+  /// The number of steps of the contracted axis after which sums are stored in
+  /// memory, an even number; 0: sums stay in registers. Only worth it if a
+  /// panel of all steps does not fit the L2 cache.
   int64_t kc = 0;
   /// Rows of a block, a multiple of mr.
   int64_t mc = 128;
-  /// Panels of a work unit: more than one where copying the left side should
-  /// pay off.
+  /// Panels of a work unit: more than one if the left side is copied, so that
+  /// several panels share the cost.
   int64_t panels = 1;
-  /// Neighbouring units share the panel (true) or the block of rows (false):
-  /// true where the right side is larger than the cache, so that it is read
-  /// once.
+  /// Whether neighbouring units share a panel (true) or a block of rows
+  /// (false). True if the right side is larger than the cache, so that it is
+  /// read only once.
   bool panelsOuter = true;
-  /// Units that a thread takes at least, so that a kernel of less than twice as
-  /// many runs on one thread; 0: judged from their work.
+  /// The fewest units that a thread gets; a kernel with fewer than twice as
+  /// many runs on one thread. 0: estimated from the work of a unit.
   int64_t grain = 0;
 
   mlir::DictionaryAttr toConfig(mlir::MLIRContext *context) const;
@@ -63,8 +66,9 @@ std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
                                  const MatmulShape &shape,
                                  const Target &target);
 
-/// The choice made without measuring: the tile with the fewest estimated
-/// cycles, blocks that fit the caches, enough units to share out.
+/// The schedule that is used without measuring: the tile with the fewest
+/// estimated cycles, blocks that fit the caches, and enough units for all
+/// threads.
 MatmulSchedule chooseMatmulSchedule(const MatmulShape &shape,
                                     const Target &target);
 
@@ -72,8 +76,8 @@ MatmulSchedule chooseMatmulSchedule(const MatmulShape &shape,
 std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
                                                 const Target &target);
 
-/// The schedule a kernel's ait.config sets; parameters that it does not name
-/// come from `fallback`.
+/// The schedule in a kernel's ait.config; parameters that it does not name are
+/// those of `fallback`.
 MatmulSchedule readMatmulSchedule(mlir::DictionaryAttr config,
                                   const MatmulSchedule &fallback);
 

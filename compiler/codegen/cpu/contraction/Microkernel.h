@@ -14,22 +14,26 @@
 
 namespace aitune {
 
-/// How one multiply-add step is done.
+/// The instructions of one multiply-add step.
 enum class MicrokernelKind {
-  /// f32, f64 or i32 multiply-add; narrower right sides are widened as loaded.
+  /// A multiply-add of f32, f64 or i32. A narrower right side is widened when
+  /// it
+  /// is loaded.
   FusedMultiplyAdd,
-  /// Two steps at once of bf16 with f32 sums (vdpbf16ps): both sides bf16, the
-  /// right side in pairs.
+  /// Two steps of bf16 at once with f32 sums (vdpbf16ps). Both sides are bf16;
+  /// the right side is packed in pairs of steps.
   Bf16Pairs,
-  /// AMX tiles of bf16 with f32 sums; the right side in the same pairs.
+  /// AMX tiles of bf16 with f32 sums; the right side is packed in the same
+  /// pairs.
   AmxBf16,
-  /// Four steps at once of bytes with i32 sums (vpdpbusd): unsigned ones on the
-  /// left, signed ones on the right, which holds fours of steps.
+  /// Four steps of bytes at once with i32 sums (vpdpbusd): unsigned bytes on
+  /// the
+  /// left, signed bytes on the right, which is packed in fours of steps.
   ByteQuads,
 };
 
-/// How many neighbouring steps of a packed right side lie side by side for
-/// each column.
+/// The number of neighbouring steps of a packed right side that are stored next
+/// to each other for each column.
 inline int64_t getStepsTogether(MicrokernelKind kind) {
   switch (kind) {
   case MicrokernelKind::FusedMultiplyAdd:
@@ -57,7 +61,8 @@ struct TileRhs {
   mlir::Value pointer;
   mlir::Value rowStride; ///< in elements
   mlir::Type elementType;
-  /// One mask a vector where columns past the end must not be read; else empty.
+  /// A mask for each vector, if columns past the end must not be read;
+  /// otherwise empty.
   llvm::SmallVector<mlir::Value> masks;
 };
 
@@ -103,7 +108,7 @@ void emitRowTiles(
     std::optional<int64_t> rest,
     const std::function<void(mlir::Value row, int64_t rows)> &emitTile);
 
-/// A right side that was not packed ahead.
+/// A right side that was not packed at load.
 struct PanelSource {
   mlir::Value pointer;
   mlir::Type elementType;

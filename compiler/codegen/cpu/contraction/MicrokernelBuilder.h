@@ -1,7 +1,7 @@
-// Writes the IR of contraction kernels: 64-bit integers, raw pointers, vectors.
+// Emits the IR of contraction kernels: 64-bit integers, raw pointers, vectors.
 //
-// Contraction kernels decide every address and register themselves, so they are
-// written straight in scf, arith, vector and llvm operations; memrefs would
+// Contraction kernels choose every address and register themselves, so they are
+// emitted directly as scf, arith, vector and llvm operations; memrefs would
 // only hide the pointer that the microkernel advances.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELBUILDER_H
 #define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELBUILDER_H
@@ -16,9 +16,9 @@
 
 namespace aitune {
 
-/// An insertion point inside an ABI function with what every kernel needs.
-/// Integers are i64 and folded where constant; `vector` arguments are masks or
-/// data of target lanes.
+/// An insertion point inside an ABI function, with functions that emit the
+/// operations that kernels need. Integers are i64; operations on constants are
+/// folded.
 class KernelBuilder {
 public:
   /// Starts writing at `builder`, in the entry block of an ABI function whose

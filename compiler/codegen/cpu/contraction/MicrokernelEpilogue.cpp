@@ -53,8 +53,8 @@ struct Epilogue::Planner {
   /// shape of the root.
   FailureOr<unsigned> visit(Value value, ArrayRef<ViewStep> views) {
     auto type = cast<RankedTensorType>(value.getType());
-    // What a dense tensor in the value's place would look like: it tells
-    // whether views are the identity, and values with equal views apart.
+    // The layout that the views would give a dense tensor. It shows whether the
+    // views are the identity, and whether two values have equal views.
     FailureOr<Layout> seen = applyAll(getDenseLayout(type), views);
     if (failed(seen))
       return failure();

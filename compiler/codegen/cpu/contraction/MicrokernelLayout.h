@@ -1,10 +1,10 @@
-// Where the elements of a tensor inside a contraction kernel lie in memory.
+// The memory layout of tensors inside a contraction kernel.
 //
 // A kernel body reads its arguments through views (reshape, permute, expand,
-// slice) and writes its results through them. A contraction wants an address
-// for "row r, column c", so views are followed down to the argument once, at
-// compile time. Axes hold a list of modes, not one stride: the T*H rows of a
-// [T, H*D] tensor read as [H, T, D] have no single stride, but two.
+// slice) and writes its results through them. A contraction needs an address
+// for "row r, column c", so views are followed to the argument at compile time.
+// An axis has a list of modes instead of one stride: the T*H rows of a [T, H*D]
+// tensor that is read as [H, T, D] have two strides, not one.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H
 #define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H
 
@@ -24,9 +24,10 @@ struct LayoutMode {
   }
 };
 
-/// The modes of one axis, outermost first: the axis's index is a number in the
-/// mixed radix of their sizes. No mode has size 1; none at all is an axis of
-/// size 1. Neighbours that could be one mode are one.
+/// The modes of one axis, outermost first: the digits of the axis's index in
+/// the mixed radix of the modes' sizes are the indices of the modes. No mode
+/// has size 1, and an axis of size 1 has no modes. Neighbouring modes that
+/// could be one mode are one.
 using LayoutAxis = llvm::SmallVector<LayoutMode, 2>;
 
 /// Element (i0, i1, ...) is at offset + sum of the axes' contributions, in
@@ -42,7 +43,7 @@ struct Layout {
   LayoutAxis collapse(unsigned begin, unsigned end) const;
 };
 
-/// Joins modes that are one and drops those of size 1.
+/// Merges neighbouring modes that could be one and removes those of size 1.
 LayoutAxis coalesce(llvm::ArrayRef<LayoutMode> modes);
 
 /// The product of the modes' sizes.
@@ -55,11 +56,11 @@ bool isBroadcast(const LayoutAxis &axis);
 /// Whether the axis is of size 1 or one mode of stride 1.
 bool isContiguous(const LayoutAxis &axis);
 
-/// The constant stride of an axis of one mode; nothing otherwise. An axis of
-/// size 1 has stride 0.
+/// The constant stride of an axis of one mode; not set if it has several modes
+/// or a stride that is not constant. An axis of size 1 has stride 0.
 std::optional<int64_t> getConstantStride(const LayoutAxis &axis);
 
-/// A dense row-major buffer of this type.
+/// The layout of a dense row-major buffer of this type.
 Layout getDenseLayout(mlir::RankedTensorType type);
 
 /// A view operation as a change of layout, free of the operation, so that its
@@ -67,35 +68,35 @@ Layout getDenseLayout(mlir::RankedTensorType type);
 struct ViewStep {
   enum class Kind { Reshape, Permute, Expand, Slice };
   Kind kind;
-  llvm::SmallVector<mlir::AffineExpr, 4> sizes; // of the result
-  llvm::SmallVector<int64_t, 4> permutation;    // Permute
-  llvm::SmallVector<int64_t, 4> starts, steps;  // Slice
+  llvm::SmallVector<mlir::AffineExpr, 4> sizes; ///< sizes of the result
+  llvm::SmallVector<int64_t, 4> permutation;    ///< of a Permute
+  llvm::SmallVector<int64_t, 4> starts, steps;  ///< of a Slice
 };
 
-/// The step of ait.reshape, permute, expand or slice; nothing for other
+/// The step of ait.reshape, permute, expand or slice; not set for other
 /// operations.
 std::optional<ViewStep> getViewStep(mlir::Operation *op);
 
-/// The step back from the result of `op` to its input; only reshape and
-/// permute have one.
+/// The step from the result of `op` back to its input; only reshape and permute
+/// have one.
 std::optional<ViewStep> getInverseViewStep(mlir::Operation *op);
 
-/// The layout of a view of a tensor with this layout. Fails, with `reason`, if
-/// it has none (a reshape across a gap, a slice through several modes).
+/// The layout of a view of a tensor with this layout. Fails and sets `reason`
+/// if the view has no layout (a reshape across a gap, a slice through several
+/// modes).
 mlir::FailureOr<Layout> applyView(const Layout &layout, const ViewStep &step,
                                   std::string &reason);
 
-/// What a value in a kernel body is when it is an argument seen through views
-/// and widening conversions of floats.
+/// A value in a kernel body that is made from an argument by views and widening
+/// conversions of floats only.
 struct OperandAccess {
-  unsigned argument;
-  Layout layout;
-  /// Of the buffer.
-  mlir::Type storedType;
+  unsigned argument;     ///< number of the argument
+  Layout layout;         ///< where the value's elements are in the argument
+  mlir::Type storedType; ///< element type of the argument
 };
 
-/// Follows `value` to an argument of `kernel`. Fails, with `reason`, if other
-/// operations are between.
+/// Follows `value` to an argument of the kernel. Fails and sets `reason` if it
+/// is made by other operations.
 mlir::FailureOr<OperandAccess> getOperandAccess(mlir::Value value,
                                                 std::string &reason);
 

@@ -32,9 +32,9 @@ public:
   LogicalResult emit(Value begin, Value end);
 
 private:
-  /// Where a tile lies.
+  /// The place of a tile.
   struct Tile {
-    Value image, row, column; ///< of its first result
+    Value image, row, column; ///< of the tile's first result
   };
 
   LogicalResult emitUnit(Value unit);

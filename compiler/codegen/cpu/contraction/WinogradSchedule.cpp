@@ -36,7 +36,8 @@ int64_t getTileBytes(const ConvolutionProblem &problem,
          (getWinogradRow(problem.inputs, lanes) + nr) * int64_t(sizeof(float));
 }
 
-/// As many tiles as `bytes` hold, in evenly many blocks.
+/// The number of tiles of a block: as many as fit `bytes`, such that blocks
+/// have about the same size.
 int64_t getBlock(int64_t tiles, int64_t mr, int64_t tileBytes, int64_t bytes) {
   int64_t most = std::max(mr, bytes / tileBytes / mr * mr);
   int64_t blocks = llvm::divideCeil(tiles, most);
@@ -125,7 +126,8 @@ std::string rejectWinogradSchedule(const ConvolutionSchedule &schedule,
   if (schedule.kc != 0)
     return "kc must be 0: the matmuls of Winograd's algorithms take all "
            "channels at once";
-  // Of a matmul only the tile matters here: blocks are others.
+  // Only the register tile must be legal for a matmul; blocks are different
+  // here.
   MatmulSchedule tile = schedule;
   if (schedule.mr > 0 && schedule.mc % schedule.mr == 0)
     tile.mc = schedule.mr;

@@ -58,9 +58,9 @@ void addFunctionAttributes(llvm::Module &module, const Target &target) {
   }
 }
 
-/// Kernels are vectorised and scheduled already: what is wanted of LLVM is
-/// scalar clean-up, loop-invariant motion, strength reduction and unrolling of
-/// small loops. Its loop and SLP vectorisers would only cost compile time.
+/// Kernels are vectorised and scheduled already. LLVM only has to clean up
+/// scalar code, move loop invariants, reduce strength and unroll small loops;
+/// its loop and SLP vectorisers would only cost compile time.
 void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = false;

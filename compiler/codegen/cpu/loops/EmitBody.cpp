@@ -90,8 +90,8 @@ Value PointEmitter::select(scf::IfOp op, Value onTrue, Value onFalse,
 }
 
 void PointEmitter::report(mlir::ait::ReportOp op, Value failed, Value shown) {
-  // What is evaluated for lanes beyond the row, or of the other branch, is of
-  // no concern.
+  // Failures in lanes beyond the row, or in lanes of the other branch, do not
+  // count.
   Value lanes = failed;
   if (Value mask = activeMask()) {
     lanes = broadcast(failed, cast<VectorType>(mask.getType()).getDimSize(0));
@@ -105,7 +105,7 @@ void PointEmitter::report(mlir::ait::ReportOp op, Value failed, Value shown) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
   if (vector) {
-    // One of those that failed.
+    // Report the greatest value among the lanes that failed.
     int64_t count = vector.getDimSize(0);
     Value least = broadcast(i64(std::numeric_limits<int64_t>::min()), count);
     shown = vector::ReductionOp::create(

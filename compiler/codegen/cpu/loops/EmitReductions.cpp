@@ -23,10 +23,10 @@ struct PointEmitter::ReductionLoops {
 
 namespace {
 
-/// Additions that one accumulator takes before it is added to another. A float
-/// sum of n terms by one accumulator is off by up to n roundings; by blocks,
-/// and blocks of blocks, by some hundred (Higham, The accuracy of floating
-/// point summation, 1993).
+/// The number of additions to one accumulator before it is added to another.
+/// The error of a float sum of n terms in one accumulator is up to n roundings;
+/// with blocks, and blocks of blocks, it is about a hundred (Higham, The
+/// accuracy of floating point summation, 1993).
 constexpr int64_t kBlockSteps = 64;
 constexpr int kMostBlockLevels = 2;
 
@@ -223,7 +223,7 @@ SmallVector<Value> PointEmitter::reduceInnermost(ReductionLoops &loops,
   });
   if (lanes == 1 || (constantSize && *constantSize % lanes == 0))
     return results;
-  // A last step of fewer lanes; with a dynamic size perhaps of none.
+  // The last step has fewer lanes; with a dynamic size it may have none.
   Value rest = arith::SubIOp::create(b, location, size, end);
   Value mask = maskBelow(rest, lanes);
   if (constantSize)
@@ -261,7 +261,7 @@ SmallVector<Value> PointEmitter::reduce(Reduction &reduction) {
     appendAxis(loops.groups, dim, dims, [&](unsigned outer, unsigned inner) {
       return analysis.canMerge(outer, inner);
     });
-  // Lanes lie along the innermost axis if most of what is read lies so.
+  // Lanes lie along the innermost axis if most reads are contiguous along it.
   EmissionScope *around = laneScope();
   if (!loops.groups.empty()) {
     unsigned innermost = loops.groups.back().dims.back();

@@ -322,7 +322,8 @@ private:
     }
   }
 
-  /// In a column nest: what stands for a row is one vector of columns.
+  /// Emits a column nest, in which a vector of columns takes the place of a
+  /// row.
   void emitColumn(LoopNest &nest) {
     emitRowValues(nest);
     if (llvm::any_of(nest.outputs, [&](const KernelOutput &output) {

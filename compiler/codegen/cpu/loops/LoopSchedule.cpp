@@ -13,10 +13,11 @@ namespace {
 /// share.
 constexpr double kLeastUnitWork = 2048;
 constexpr int64_t kWantedUnits = 16;
-/// What an unknown size counts as in estimates.
+/// The size that an unknown size counts as in estimates.
 constexpr int64_t kTypicalSize = 64;
 
-/// Lanes along `dim` read strided what a reduction could read in order.
+/// Whether lanes along `dim` would read with a stride elements that a reduction
+/// could read in order.
 bool readsReductionsAcross(const LoopAnalysis &analysis, const DimTable &dims,
                            unsigned dim) {
   for (const LoopAnalysis::Access &access : analysis.accesses) {
@@ -81,7 +82,8 @@ struct Scheduler {
            llvm::zip(nest.sizes, sizesOf(output.value), nest.index))
         if (own == 1 && size != 1)
           inner.insert(cast<AffineDimExpr>(expr).getPosition());
-    // What is computed once a row.
+    // The cost of values that are computed once for each row does not count for
+    // an element.
     elementCost = analysis.cost;
     for (const LoopAnalysis::Reduction &reduction : analysis.reductions) {
       bool ofRow = nest.isOfDomain(reduction.exprs) &&

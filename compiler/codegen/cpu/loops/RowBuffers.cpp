@@ -28,8 +28,8 @@ public:
     if (schedule.rowValues.empty() || innerDims.empty())
       return plans;
     int64_t bytes = 0;
-    // Consumers before producers: what a buffered value is made of is then
-    // needed in one loop only.
+    // Consumers before producers: if a value is kept, the values that it is
+    // computed from are needed in one loop only.
     llvm::SetVector<Value> candidates;
     for (unsigned stage = 0; stage <= schedule.rowValues.size(); ++stage)
       reach(stage, [&](Value value) { candidates.insert(value); });

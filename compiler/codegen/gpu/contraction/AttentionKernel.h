@@ -1,4 +1,4 @@
-// CUDA text for attention kernels: the scores are never stored.
+// Generates CUDA text for attention kernels, which never store all scores.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_ATTENTIONKERNEL_H
 #define AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_ATTENTIONKERNEL_H
 

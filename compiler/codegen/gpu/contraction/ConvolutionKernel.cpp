@@ -283,7 +283,7 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   return tiles;
 }
 
-/// In the tiles that are selected, as loops where there is none.
+/// The candidates in the tiles that are selected; as loops if none is.
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
                    const GpuTarget &target, SelectTiles select) {

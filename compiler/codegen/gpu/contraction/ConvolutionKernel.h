@@ -1,4 +1,4 @@
-// CUDA text for convolution kernels with their epilogues.
+// Generates CUDA text for convolution kernels with their epilogues.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_CONVOLUTIONKERNEL_H
 #define AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_CONVOLUTIONKERNEL_H
 
@@ -18,9 +18,8 @@ absl::StatusOr<std::vector<GeneratedCandidate>>
 generateConvolution(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
                     const GpuTarget &target);
 
-/// The schedules that the kernel's ait.config may ask for: tiles, and
-/// plain loops. Empty for kernels that tiles do not take. Errors as
-/// generateCuda.
+/// The schedules that the kernel's ait.config may name: tiles, and plain loops.
+/// Empty for kernels that tiles do not support. Errors as generateCuda.
 absl::StatusOr<CudaSchedules> listConvolutionTiles(mlir::func::FuncOp kernel,
                                                    mlir::ArrayAttr symbols,
                                                    const GpuTarget &target);

@@ -21,8 +21,8 @@ namespace {
 constexpr int64_t kFewRows = 4;
 /// Rows from which on arithmetic, not the weight's memory, takes the time.
 constexpr int64_t kManyRows = 1024;
-/// Candidates to be measured; of few rows more, where waiting for memory and
-/// for other blocks is hard to foretell.
+/// The most tiles that are measured. There are more for few rows, for which the
+/// time of waiting for memory and for other blocks is hard to predict.
 constexpr size_t kMostTiles = 8, kMostTilesOfFewRows = 12;
 
 /// The matmul's axes as dims, and the indices of its operands.
@@ -217,8 +217,9 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
 }
 
 /// Whether B is one matrix of the constant pool in a kernel of fixed sizes, so
-/// that it can be packed at load, and large enough for that to matter. What is
-/// computed at load is not there yet when candidates are measured.
+/// that it can be packed at load, and large enough for that to matter. Values
+/// that are computed at load are not packed, because they do not exist when
+/// candidates are measured.
 bool mayPackB(func::FuncOp kernel, const TileKernel &tiles, int64_t rows) {
   auto isStatic = [](Type type) {
     auto tensor = dyn_cast<RankedTensorType>(type);
@@ -230,8 +231,9 @@ bool mayPackB(func::FuncOp kernel, const TileKernel &tiles, int64_t rows) {
              mlir::ait::KnownAt::Load;
 }
 
-/// In the tiles that are selected, and as a reduction a result where there is
-/// none, or where `mayAddDots` and the rows are few.
+/// The candidates in the tiles that are selected. Also as loops, with one
+/// reduction for each element of the result, if no tile is selected, or if
+/// `mayAddDots` and there are few rows.
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
                    const GpuTarget &target, SelectTiles select,

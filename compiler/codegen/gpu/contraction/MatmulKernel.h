@@ -1,4 +1,4 @@
-// CUDA text for matmul kernels with their epilogues.
+// Generates CUDA text for matmul kernels with their epilogues.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_MATMULKERNEL_H
 #define AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_MATMULKERNEL_H
 
@@ -11,15 +11,15 @@
 namespace aitune {
 
 /// Candidates for a kernel around one ait.matmul: tiles on tensor cores (f16,
-/// bf16, tf32 if allowed) or in fp32, and a reduction a result (the way for few
-/// rows, and for forms that tiles do not take). Errors as generateCuda.
+/// bf16, tf32 if allowed) or in fp32, and loops with one reduction for each
+/// element of the result (for few rows, and for forms that tiles do not
+/// support). Errors as generateCuda.
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateMatmul(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols,
                const GpuTarget &target);
 
-/// The schedules that the kernel's ait.config may ask for: tiles, and
-/// a reduction a result. Empty for kernels that tiles do not take. Errors as
-/// generateCuda.
+/// The schedules that the kernel's ait.config may name: tiles, and loops. Empty
+/// for kernels that tiles do not support. Errors as generateCuda.
 absl::StatusOr<CudaSchedules> listMatmulTiles(mlir::func::FuncOp kernel,
                                               mlir::ArrayAttr symbols,
                                               const GpuTarget &target);

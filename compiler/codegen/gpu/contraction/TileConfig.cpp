@@ -15,17 +15,20 @@ namespace {
 
 /// Bytes of a row of a stage.
 constexpr int64_t kStageBytes = 128;
-/// Shared memory of a block that leaves as much for one of the next kernel,
-/// which brings its weights while it waits for this one.
+/// Bytes of shared memory of a block that leave half of a multiprocessor's to a
+/// block of the next kernel, which loads its weights while it waits for this
+/// one.
 constexpr int64_t kHalfShared = 112 << 10;
-/// Rows and columns from which on warpgroups were at least 1.17 times as fast
-/// as warps in every product seen: nothing else is worth compiling.
+/// The rows and columns from which on only warpgroups are considered: they were
+/// at least 1.17 times as fast as warps in all products measured on an H200.
 constexpr int64_t kOnlyGroups = 512;
-/// What a warp reads of a row of B at once in a stream, and the most rows of A.
-constexpr int64_t kStreamStep = 512, kMostStreamRows = 4;
+/// Bytes of a row of B that a warp reads at once in a stream.
+constexpr int64_t kStreamStep = 512;
+/// The most rows of A for a stream.
+constexpr int64_t kMostStreamRows = 4;
 
-// Eight warps and more where there is work for them: one warp a scheduler waits
-// for each of its own instructions.
+// Blocks have eight or more warps if there is work for them: with only one warp
+// for each scheduler, each instruction waits for the one before it.
 const TileConfig kTensorTiles[] = {
     // m, n, warp m, warp n, slices, stages
     {128, 256, 64, 64, 1, 3}, {128, 128, 64, 32, 1, 4}, {128, 64, 32, 32, 1, 4},
@@ -33,8 +36,8 @@ const TileConfig kTensorTiles[] = {
     {64, 32, 32, 32, 4, 6},   {32, 64, 32, 32, 4, 6},   {32, 32, 32, 32, 4, 6},
     {16, 64, 16, 32, 4, 6},   {16, 32, 16, 32, 4, 8},
 };
-// A warpgroup each 64 rows. Two blocks of the first share a multiprocessor, so
-// that one computes while the other stores.
+// One warpgroup for each 64 rows. Two blocks of the first tile fit on a
+// multiprocessor, so that one computes while the other stores.
 const TileConfig kGroupTiles[] = {
     {128, 128, 64, 128, 1, 3, 1, true}, {128, 192, 64, 192, 1, 5, 1, true},
     {128, 256, 64, 256, 1, 4, 1, true}, {64, 128, 64, 128, 1, 4, 1, true},
@@ -46,19 +49,20 @@ const TileConfig kSimtTiles[] = {
     {32, 32, 0, 0, 1, 4},
 };
 
-/// Of an empty matrix too there is a smallest tile.
+/// The power of two that is at least `size`; 1 for an empty matrix.
 int64_t roundUp(int64_t size) {
   return static_cast<int64_t>(
       llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(size, 1))));
 }
 
-/// Microseconds, for ranking alone. The numbers are those of an H200; other
-/// GPUs rank alike. `step` is one stage of operands: the greatest
-/// of its arithmetic, its copies and its latency. Rates are for each
-/// microsecond: 1700 clocks; 1.5e6 operations of tf32, 3e6 of half types by
-/// warps and 4.5e6 by warpgroups on one multiprocessor; 80e3 bytes into one
-/// multiprocessor and 9e6 into all. Times are in microseconds: 0.9 until a copy
-/// arrives, 1.2 for an epilogue.
+/// The estimated microseconds of a tile, which are good only for ranking. The
+/// numbers are measurements on an H200; other GPUs rank tiles in a similar
+/// order. `step` is the time of one stage of operands: the maximum of its
+/// arithmetic, its copies and its latency. Rates per microsecond: 1700 clocks;
+/// on one multiprocessor 1.5e6 operations of tf32, 3e6 of half types by warps
+/// and 4.5e6 by warpgroups; 80e3 bytes into one multiprocessor and 9e6 into all
+/// of them. Times in microseconds: 0.9 until a copy arrives, 1.2 for an
+/// epilogue.
 double estimate(const TileConfig &tile, const TileProblem &problem,
                 const GpuTarget &target, int64_t elementBytes) {
   double depth = static_cast<double>(kStageBytes / elementBytes);
@@ -76,8 +80,8 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
       std::ceil(blocks / (double(target.multiprocessors) * resident));
   double together =
       std::min<double>(resident, std::ceil(blocks / target.multiprocessors));
-  // A multiprocessor issues about 2.5 instructions a clock with enough warps;
-  // a warp alone waits some clocks for each of its own.
+  // A multiprocessor with enough warps issues about 2.5 instructions per clock;
+  // a single warp waits some clocks between its instructions.
   double warps = static_cast<double>(tile.threads()) / 32;
   double instructions =
       tile.isSimt() ? depth * (double(tile.m) * tile.n / 256 +
@@ -102,8 +106,8 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
   return waves * (steps * step + epilogue);
 }
 
-/// The tile with more stages under way, where each multiprocessor has two
-/// blocks at most: a step waits for memory then, not for arithmetic.
+/// The tile with more stages, if each multiprocessor has at most two blocks: a
+/// step then waits for memory and not for arithmetic.
 TileConfig deepen(TileConfig tile, const TileProblem &problem,
                   const GpuTarget &target, int64_t elementBytes) {
   const int64_t blocks = llvm::divideCeil(problem.m, tile.m) *
@@ -209,12 +213,13 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
   std::vector<RankedTile> ranked;
   auto add = [&](ArrayRef<TileConfig> tiles) {
     for (TileConfig tile : tiles) {
-      // Wider than twice the matrix: wasted.
+      // More than half of such a tile would be outside of the matrix.
       if (tile.m > 16 && tile.m >= 2 * roundUp(problem.m))
         continue;
       if (tile.n > 32 && tile.n >= 2 * roundUp(problem.n))
         continue;
-      // Smaller ones wait for more than their copies.
+      // Smaller tiles do not become faster by packing, since they wait for more
+      // than their copies.
       tile.isPacked =
           tile.byGroups && problem.mayPackB && tile.m >= 128 && tile.n >= 192;
       while (tile.stages > 2 &&
@@ -223,8 +228,9 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
       for (int64_t splits : {1, 2, 4, 8}) {
         tile.splits = splits;
         int64_t depth = kStageBytes / elementBytes;
-        // Warpgroups' clusters win alone, but among other kernels they wait for
-        // room: 2 to 3 us more in a transformer's layers.
+        // A split product of warpgroups is faster when it runs alone, but
+        // between other kernels its cluster waits for free multiprocessors: 2
+        // to 3 us more in a transformer's layers.
         if (splits > 1 &&
             (tile.byGroups || !problem.reducedIsStatic || target.major < 9 ||
              target.major >= 12 || problem.k < splits * depth * 2))
@@ -248,7 +254,8 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
     add(kGroupTiles);
   if (!isHalf)
     add(kSimtTiles);
-  // Equal estimates: in the order of the tables, whatever the sort.
+  // Tiles with equal estimates have an order too, so that the result does not
+  // depend on the sort.
   auto order = [](const RankedTile &ranked) {
     const TileConfig &tile = ranked.tile;
     return std::make_tuple(ranked.microseconds, -tile.m, -tile.n, tile.splits,
@@ -263,8 +270,8 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
 std::vector<TileConfig> chooseTiles(const TileProblem &problem,
                                     const GpuTarget &target, size_t most) {
   const std::vector<RankedTile> ranked = rankTiles(problem, target);
-  // The best of each tile first, since they differ most; no more than half of
-  // them split, as what a cluster costs is the least certain.
+  // The best of each shape first, since shapes differ most. At most half of the
+  // chosen tiles are split, since the cost of a cluster is the least certain.
   std::vector<TileConfig> chosen;
   size_t split = 0;
   for (size_t round = 0; round < 2; ++round)
@@ -296,9 +303,9 @@ std::vector<TileConfig> chooseStreams(const TileProblem &problem,
       !problem.reducedIsStatic || problem.m > kMostStreamRows)
     return {};
   int64_t elementBytes = isHalf ? 2 : 4, step = kStreamStep / elementBytes;
-  // Two blocks share a multiprocessor. More and smaller ones are slower: they
-  // settle unevenly beside those of the kernel before. With few stages, blocks
-  // of the next kernel find room beside them.
+  // Two blocks share a multiprocessor. More and smaller blocks are slower,
+  // because they are distributed unevenly while blocks of the previous kernel
+  // still run. With few stages, blocks of the next kernel fit beside them.
   std::vector<TileConfig> chosen;
   for (auto [n, stages] :
        {std::pair(16, 12), {16, 6}, {16, 8}, {8, 12}, {32, 6}}) {

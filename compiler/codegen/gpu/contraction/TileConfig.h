@@ -1,4 +1,5 @@
-// The tiles that contractions are computed in, and which of them suit a size.
+// The tiles in which contractions are computed on a GPU, and the choice of
+// tiles for a problem.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_TILECONFIG_H
 #define AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_TILECONFIG_H
 
@@ -10,19 +11,24 @@
 
 namespace aitune {
 
-/// Template arguments of prelude/Tile.cuh, Wgmma.cuh or Stream.cuh.
+/// The parameters of one of four algorithms, which are template arguments of
+/// their device code: tensor cores by warps (mma, prelude/Tile.cuh), tensor
+/// cores by warpgroups (wgmma, prelude/Wgmma.cuh), fp32 arithmetic (simt,
+/// prelude/Tile.cuh), and streaming of B for few rows of A (stream,
+/// prelude/Stream.cuh).
 struct TileConfig {
   int64_t m, n;         ///< rows and columns of a block's tile
-  int64_t warpM, warpN; ///< rows and columns of a warp's; 0 for the fp32 core
+  int64_t warpM, warpN; ///< rows and columns of a warp's tile; 0 for simt
   int64_t slices;       ///< groups of warps that split a stage's depth
   int64_t stages;       ///< stages of operands in shared memory at a time
   int64_t splits = 1;   ///< blocks of a cluster that split the reduced axis
-  /// By warpgroups (prelude/Wgmma.cuh): of half types, rows of B, Hopper.
+  /// Whether the algorithm is wgmma: for f16 and bf16, B given by rows, Hopper.
   bool byGroups = false;
-  /// With byGroups: B is packed at load, for the copy engine.
+  /// With byGroups: whether B is packed at load, so that the copy engine can
+  /// copy it.
   bool isPacked = false;
-  /// Few rows of A and rows of B that are read once (prelude/Stream.cuh): the
-  /// reduced elements, rounded up; 0 for the others.
+  /// The algorithm stream, in which each row of B is read once: the number of
+  /// reduced elements, rounded up. 0: another algorithm.
   int64_t streamDepth = 0;
 
   bool isStream() const { return streamDepth > 0; }
@@ -32,20 +38,21 @@ struct TileConfig {
       return 256;
     return (byGroups ? m / 16 : (m / warpM) * (n / warpN) * slices) * 32;
   }
-  /// Blocks on a multiprocessor that registers must suffice for.
+  /// The number of blocks on a multiprocessor for which its registers must
+  /// suffice.
   int64_t residentBlocks() const {
     return byGroups && m <= 128 && n <= 128 ? 2 : 1;
   }
   /// Bytes of shared memory of a block, for elements of `elementBytes` bytes.
   int64_t sharedBytes(int64_t elementBytes) const;
-  /// "mma 64x32, 2 slices, 6 stages, 4 splits".
+  /// A text for people, such as "mma 64x32, 2 slices, 6 stages, 4 splits".
   std::string description() const;
   /// "mma", "wgmma", "simt" or "stream".
   const char *algorithm() const;
-  /// `MmaCore<half, 64, 32, ...>`.
+  /// The C++ type of the core, such as `MmaCore<half, 64, 32, ...>`.
   std::string core(const std::string &element, bool rowsOfB) const;
-  /// The product: `float *tile = multiplyTile<...>(a, b, first, last,
-  /// shared);`.
+  /// The statement that computes the product, such as
+  /// `float *tile = multiplyTile<...>(a, b, first, last, shared);`.
   std::string product(const std::string &element, bool constantB,
                       const std::string &first, const std::string &last) const;
   /// With byGroups: the definition of multiplyGroup, the instruction that
@@ -54,30 +61,33 @@ struct TileConfig {
 };
 
 struct TileProblem {
-  int64_t batch, m, n, k; ///< sizes; estimates where dynamic
-  mlir::Type element;
-  bool rowsOfB;
-  bool reducedIsStatic;
-  /// B is a constant matrix of known sizes.
+  int64_t batch, m, n, k; ///< sizes; estimates of dynamic ones
+  mlir::Type element;     ///< element type of the operands
+  bool rowsOfB;           ///< whether B is [n, k]; otherwise it is [k, n]
+  bool reducedIsStatic;   ///< whether k is the same in all calls
+  /// Whether B is a constant matrix of known sizes, which can be packed at
+  /// load.
   bool mayPackB = false;
 };
 
 struct RankedTile {
-  double microseconds; ///< estimated, for ranking alone
+  double microseconds; ///< estimated time; only good for ranking
   TileConfig tile;
 };
 
-/// All tiles that suit the problem, by estimated time. Empty if the element
-/// type has no tiles on this target.
+/// All tiles that suit the problem, in ascending order of estimated time. Empty
+/// if the target has no tiles for the element type.
 std::vector<RankedTile> rankTiles(const TileProblem &problem,
                                   const GpuTarget &target);
 
-/// The most promising of rankTiles, unlike each other, at most `most`.
+/// At most `most` of the most promising tiles of rankTiles that differ enough
+/// from each other.
 std::vector<TileConfig> chooseTiles(const TileProblem &problem,
                                     const GpuTarget &target, size_t most);
 
-/// Streams for the problem, most promising first; none if it has more than a
-/// few rows, or B's reduced axis is not contiguous or of unknown size.
+/// Tiles of the algorithm stream for the problem, the most promising first.
+/// Empty if it has more than a few rows, or if B's reduced axis is not
+/// contiguous or of unknown size.
 std::vector<TileConfig> chooseStreams(const TileProblem &problem,
                                       const GpuTarget &target);
 

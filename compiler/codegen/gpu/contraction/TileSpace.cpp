@@ -15,7 +15,8 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// Stages worth trying beside those that a tile is ranked with.
+/// The numbers of stages worth trying beside the one with which a tile is
+/// ranked.
 constexpr int64_t kStages[] = {2, 3, 4, 5, 6, 8, 12};
 /// Loops, in ait.config.
 constexpr char kLoops[] = "loops";

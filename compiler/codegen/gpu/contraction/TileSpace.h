@@ -1,5 +1,5 @@
-// The schedules of contractions that are computed in tiles: how a tile stands
-// in ait.config, which ones are legal, and those worth measuring.
+// The schedules of contractions that are computed in tiles: how ait.config
+// names a tile, which tiles are legal, and which are worth measuring.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_TILESPACE_H
 #define AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_TILESPACE_H
 
@@ -13,20 +13,20 @@
 
 namespace aitune {
 
-/// The tiles to generate for a problem; none where the kernel is to be computed
-/// as loops, which a generator falls back to.
+/// Returns the tiles to generate for a problem. If there are none, the
+/// generator computes the kernel as loops.
 using SelectTiles = llvm::function_ref<absl::StatusOr<std::vector<TileConfig>>(
     const TileProblem &problem)>;
 
-/// `tile` as it stands in ait.config: `algorithm` ("mma", "wgmma", "simt",
+/// The ait.config that names `tile`: `algorithm` ("mma", "wgmma", "simt",
 /// "stream"), `m` and `n` of a block, `slices`, `stages`, `splits`.
 mlir::DictionaryAttr toConfig(const TileConfig &tile,
                               mlir::MLIRContext *context);
 
-/// The tile that `config` names. kInvalidArgument says what is wrong with it:
-/// shapes are those that rankTiles and chooseStreams have for the problem; the
-/// stages of a tile, not those of a stream, are free as far as they fit the
-/// memory of a block.
+/// The tile that `config` names. kInvalidArgument, with the reason, for a tile
+/// that is not legal: its shape must be one of rankTiles or chooseStreams for
+/// the problem; its number of stages, if it is not a stream, may be any that
+/// fits the shared memory of a block.
 absl::StatusOr<TileConfig> readTileConfig(mlir::DictionaryAttr config,
                                           const TileProblem &problem,
                                           const GpuTarget &target);
@@ -36,11 +36,11 @@ absl::StatusOr<TileConfig> readTileConfig(mlir::DictionaryAttr config,
 std::vector<TileConfig> listTiles(const TileProblem &problem,
                                   const GpuTarget &target);
 
-/// Whether the kernel's ait.config asks for a schedule.
+/// Whether the kernel's ait.config names a schedule.
 bool hasSchedule(mlir::func::FuncOp kernel);
 
-/// The selection that the kernel's ait.config makes; `choose` makes it where
-/// that is empty. {algorithm = "loops"} selects no tile.
+/// The tile that the kernel's ait.config names; no tile for {algorithm =
+/// "loops"}. If the config is empty, the result of `choose`.
 absl::StatusOr<std::vector<TileConfig>>
 selectTiles(mlir::func::FuncOp kernel, const TileProblem &problem,
             const GpuTarget &target,

@@ -84,7 +84,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
     printer.line(
         llvm::formatv("packed += static_cast<long long>(blockIdx.y) * {0};",
                       steps * config.n * depth));
-  // What the epilogue reads of constants is as far away as B is.
+  // Prefetch the constants of the epilogue, which are in memory as B is.
   for (BlockArgument argument : parts.function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     unsigned number = argument.getArgNumber();

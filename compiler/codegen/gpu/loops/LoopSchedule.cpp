@@ -14,7 +14,7 @@ namespace {
 /// Reductions of fewer elements are left to one thread.
 constexpr int64_t kLeastShared = 32;
 constexpr int64_t kElementwiseThreads = 256;
-/// What an unknown size counts as.
+/// The size that an unknown size counts as in estimates.
 constexpr int64_t kTypicalSize = 512;
 
 struct Scheduler {
@@ -118,8 +118,9 @@ struct Scheduler {
     });
   }
 
-  /// Lanes along the last group: neighbours in the outputs, whole packs, and
-  /// not where most of what is read is scattered along them.
+  /// The number of lanes along the last group of axes. More than 1 only if the
+  /// lanes are neighbours in the outputs, packs are whole, and most reads are
+  /// contiguous along them.
   int64_t chooseLanes(const FlatAxes &axes, unsigned dim) {
     AffineExpr size = axes.groups.back().size;
     int64_t widest = 1;
@@ -164,8 +165,9 @@ struct Scheduler {
       schedule.groupsInBlock = 128;
   }
 
-  /// The dims of a reduction's loops; those of the inner axes when the sizes
-  /// are the same, so that both loops read the same elements.
+  /// Adds the shared reductions with the dims of their loops. A reduction whose
+  /// sizes are those of the inner axes uses their dims, so that both loops read
+  /// the same elements.
   void addReductions(ArrayRef<unsigned> innerDims, bool mayShare) {
     for (const LoopAnalysis::Reduction *reduction : shared) {
       SharedReduction entry;
@@ -244,8 +246,8 @@ struct Scheduler {
       schedule.lanes = 1;
     int64_t packs = llvm::divideCeil(estimate(longest->size), schedule.lanes);
     int64_t rows = estimate(schedule.rows.size);
-    // Many short reductions without anything after them, as a matrix times a
-    // vector: a warp each, with all its loads under way at once.
+    // Many short reductions with nothing after them, as in a matrix times a
+    // vector: one warp computes each, with all of its loads in flight at once.
     bool isDot =
         innerDims.empty() && packs <= 32 * 16 && rows >= multiprocessors * 2;
     if (isDot || packs <= 32 || (packs <= 64 && rows >= multiprocessors * 32))

@@ -54,8 +54,8 @@ void PointPrinter::reductionLoops(ArrayRef<unsigned> reduced,
 
 SmallVector<std::string> PointPrinter::reduce(Reduction &reduction) {
   linalg::GenericOp generic = reduction.generic;
-  // Of each lane another result: loops outside, lanes inside, so that what the
-  // lanes read is neighbours.
+  // If each lane has a result of its own, the reduction's loops are outside and
+  // the loop over lanes is inside, so that the lanes read neighbours.
   PrintScope *lane = current->laneDim ? current : nullptr;
   SmallVector<std::string> results;
   runIn(lane ? lane->parent : current, [&] {

@@ -71,9 +71,9 @@ const Library &library() {
   return *loaded;
 }
 
-/// The same compiler with a lock of its own; null where there is none. While a
-/// program is read, a fifth of the time, a library keeps its other threads
-/// waiting.
+/// A second copy of NVRTC with a lock of its own; null if it is not installed.
+/// One copy makes its other threads wait while it parses a program, which is a
+/// fifth of the time of a compilation.
 const Library *secondLibrary() {
   static const Library *loaded = [] {
     auto *second = new Library(load("libnvrtc.alt.so.13"));
@@ -204,7 +204,7 @@ absl::StatusOr<std::string> compileToCubin(const std::string &text,
       absl::StatusOr<std::string> cubin = compileWith(*second, text, target);
       if (cubin.ok())
         return cubin;
-      // What is wrong, if not the second library, the first one says too.
+      // If the text is wrong, the first library reports the error too.
     }
   return compileWith(nvrtc, text, target);
 }

@@ -167,7 +167,7 @@ std::string convert(Operation *op, Type from, Type to,
   return llvm::formatv("static_cast<{0}>({1})", cudaType(to), source);
 }
 
-/// Of operands that are no half types.
+/// The expression for operands that are not of half types.
 std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
   StringRef name = op->getName().stripDialect();
   StringRef infixOp = llvm::StringSwitch<StringRef>(name)

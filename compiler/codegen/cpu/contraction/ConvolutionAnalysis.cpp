@@ -1,5 +1,6 @@
 #include "compiler/codegen/cpu/contraction/Convolution.h"
 
+#include "compiler/codegen/contraction/ContractionAnalysis.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -92,14 +93,10 @@ MatmulProblem makeMatmul(const ConvolutionProblem &problem,
 FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
                                                  const Target &target,
                                                  std::string &reason) {
-  ait::ConvolutionOp op;
-  for (auto found : kernel.getOps<ait::ConvolutionOp>()) {
-    if (op) {
-      reason = "the kernel has more than one convolution";
-      return failure();
-    }
-    op = found;
-  }
+  FailureOr<ContractionAnalysis> analysis = getContraction(kernel, reason);
+  if (failed(analysis))
+    return failure();
+  auto op = dyn_cast<ait::ConvolutionOp>(analysis->op.getOperation());
   if (!op) {
     reason = "the kernel has no convolution";
     return failure();
@@ -108,12 +105,14 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
   problem.result = op.getResult();
   if (failed(readSizes(op, problem, reason)))
     return failure();
-  FailureOr<OperandAccess> input = getOperandAccess(op.getInput(), reason);
-  if (failed(input))
-    return failure();
-  FailureOr<OperandAccess> filter = getOperandAccess(op.getFilter(), reason);
-  if (failed(filter))
-    return failure();
+  for (auto [access, why] :
+       llvm::zip_equal(analysis->operands, analysis->reasons))
+    if (!access) {
+      reason = why;
+      return failure();
+    }
+  const std::optional<OperandAccess> &input = analysis->operands[0],
+                                     &filter = analysis->operands[1];
   auto filterType = cast<RankedTensorType>(op.getFilter().getType());
   if (ait::getKnownAt(kernel, filter->argument) != ait::KnownAt::Load ||
       !kernel.getArgument(filter->argument).hasOneUse() ||

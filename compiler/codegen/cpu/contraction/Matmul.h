@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "compiler/codegen/contraction/ContractionAnalysis.h"
 #include "compiler/codegen/cpu/contraction/MatmulSchedule.h"
 #include "compiler/codegen/cpu/contraction/MicrokernelEpilogue.h"
-#include "compiler/codegen/cpu/contraction/MicrokernelLayout.h"
 #include "compiler/dialect/KernelAttributes.h"
 
 namespace aitune {
@@ -15,12 +15,9 @@ namespace aitune {
 /// A contraction as the emitter sees it. Rows, steps (the contracted axis) and
 /// columns are the axes of the product; leading axes are part of the rows
 /// unless the right side has them too.
-struct MatmulProblem {
+struct MatmulProblem : MatmulAccess {
   mlir::Value result; ///< of the contraction, in the kernel's body
   mlir::AffineExpr batch, m, n, k;
-  OperandAccess lhs, rhs;
-  LayoutAxis lhsBatch, lhsRows, lhsSteps;
-  LayoutAxis rhsBatch, rhsSteps, rhsColumns;
   mlir::Type accumulatorType;
   /// How the constant right side is packed at load; none: it is read as it is.
   std::optional<mlir::ait::PackedLayout> packing;

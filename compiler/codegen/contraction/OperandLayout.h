@@ -5,8 +5,8 @@
 // for "row r, column c", so views are followed down to the argument once, at
 // compile time. Axes hold a list of modes, not one stride: the T*H rows of a
 // [T, H*D] tensor read as [H, T, D] have no single stride, but two.
-#ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H
-#define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H
+#ifndef AITUNE_COMPILER_CODEGEN_CONTRACTION_OPERANDLAYOUT_H
+#define AITUNE_COMPILER_CODEGEN_CONTRACTION_OPERANDLAYOUT_H
 
 #include <string>
 
@@ -101,4 +101,4 @@ mlir::FailureOr<OperandAccess> getOperandAccess(mlir::Value value,
 
 } // namespace aitune
 
-#endif // AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H
+#endif // AITUNE_COMPILER_CODEGEN_CONTRACTION_OPERANDLAYOUT_H

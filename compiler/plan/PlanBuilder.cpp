@@ -295,15 +295,12 @@ TensorTypeProto toProto(RankedTensorType type) {
   return proto;
 }
 
-static PackingProto::Kind getPackingKind(ait::PackingAttr packing) {
-  const bool inGroups = packing.getStepsTogether() > 1;
-  switch (packing.getLayout()) {
+static PackingProto::Kind toProto(ait::PackedLayout layout) {
+  switch (layout) {
   case ait::PackedLayout::MatmulPanels:
-    return inGroups ? PackingProto::MATMUL_PANELS_BF16_PAIRS
-                    : PackingProto::MATMUL_PANELS;
+    return PackingProto::MATMUL_PANELS;
   case ait::PackedLayout::ConvolutionPanels:
-    return inGroups ? PackingProto::CONVOLUTION_PANELS_BF16_PAIRS
-                    : PackingProto::CONVOLUTION_PANELS;
+    return PackingProto::CONVOLUTION_PANELS;
   case ait::PackedLayout::Depthwise:
     return PackingProto::DEPTHWISE;
   case ait::PackedLayout::Winograd2x2:
@@ -316,9 +313,10 @@ static PackingProto::Kind getPackingKind(ait::PackingAttr packing) {
 
 PackingProto toProto(ait::PackingAttr packing) {
   PackingProto proto;
-  proto.set_kind(getPackingKind(packing));
+  proto.set_kind(toProto(packing.getLayout()));
   proto.set_block_n(packing.getBlockColumns());
   proto.set_transposed(packing.getTransposed());
+  proto.set_steps_together(packing.getStepsTogether());
   return proto;
 }
 

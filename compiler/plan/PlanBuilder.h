@@ -40,9 +40,7 @@ llvm::DenseSet<mlir::Value> findKnownAtLoad(mlir::func::FuncOp main);
 /// The plan's form of a tensor type.
 TensorTypeProto toProto(mlir::RankedTensorType type);
 
-/// The runtime's name for how a constant is packed (runtime/cpu/pack.h), which
-/// has one for each layout and number of neighbouring steps that a generator
-/// asks for.
+/// The plan's form of how a constant is packed (runtime/cpu/pack.h).
 PackingProto toProto(mlir::ait::PackingAttr packing);
 
 /// The floating-point operations of one launch of an outlined kernel: two for

@@ -35,11 +35,11 @@ struct ConvolutionProblem {
   OperandAccess input, filter;
   /// Elements between neighbours along the input's axes.
   mlir::AffineExpr batchStride, rowStride, columnStride;
-  mlir::Type accumulatorType;
   mlir::ait::PackedLayout packing; ///< of the direct algorithm
   /// As a matmul: m pixels, n channels, k steps, groups as batch.
   MatmulShape shape;
-  /// Steps a tap takes in the packed filter: pairs are whole.
+  /// Steps a tap takes in the packed filter: those that are multiplied at once
+  /// are whole.
   int64_t tapSteps;
   /// For ConvolutionForm::Matmul.
   MatmulProblem matmul;

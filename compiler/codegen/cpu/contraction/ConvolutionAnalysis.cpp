@@ -81,7 +81,6 @@ MatmulProblem makeMatmul(const ConvolutionProblem &problem,
   matmul.rhs = problem.filter;
   matmul.lhsRows = problem.input.layout.collapse(0, 3);
   matmul.lhsSteps = problem.input.layout.axes[3];
-  matmul.accumulatorType = problem.accumulatorType;
   matmul.packing = problem.packing;
   matmul.shape = problem.shape;
   useAmxWhereItFits(matmul, target);
@@ -120,19 +119,18 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     reason = "the filter is not a constant of the model";
     return failure();
   }
-  auto isFloat = [](Type type) {
-    return type.isF32() || type.isF64() || type.isF16() || type.isBF16();
-  };
-  if (!isFloat(input->storedType) || !isFloat(filter->storedType)) {
+  FailureOr<OperandFormat> format = getOperandFormat(
+      input->storedType, filter->storedType,
+      cast<RankedTensorType>(op.getType()).getElementType(), reason);
+  if (failed(format))
+    return failure();
+  if (!isa<FloatType>(format->lhs) || !isa<FloatType>(format->rhs)) {
     reason = "generated convolutions are of f32, f64, f16 or bf16";
     return failure();
   }
   problem.input = *input;
   problem.filter = *filter;
   MLIRContext *context = kernel.getContext();
-  bool isDouble = cast<RankedTensorType>(op.getType()).getElementType().isF64();
-  problem.accumulatorType = isDouble ? Type(Float64Type::get(context))
-                                     : Type(Float32Type::get(context));
   AffineExpr *strides[] = {&problem.batchStride, &problem.rowStride,
                            &problem.columnStride};
   for (auto [axis, stride] : llvm::enumerate(strides)) {
@@ -147,17 +145,14 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     return failure();
   }
 
-  int64_t lanes =
-      target.vectorBits / problem.accumulatorType.getIntOrFloatBitWidth();
+  int64_t lanes = target.vectorBits / format->sum.getIntOrFloatBitWidth();
   MatmulShape &shape = problem.shape;
   bool depthwise =
       problem.groups > 1 && problem.inputs == 1 && problem.outputs == 1;
-  bool pairs = !depthwise && target.hasAvx512Bf16 && target.vectorBits == 512 &&
-               input->storedType.isBF16() && filter->storedType.isBF16() &&
-               (problem.groups == 1 || problem.outputs % lanes == 0);
-  shape.kind =
-      pairs ? MicrokernelKind::Bf16Pairs : MicrokernelKind::FusedMultiplyAdd;
-  shape.copiesLhs = !pairs && input->storedType != problem.accumulatorType;
+  if (!depthwise && (problem.groups == 1 || problem.outputs % lanes == 0))
+    shape.kind = useStoredFactors(*format, target);
+  shape.format = *format;
+  shape.copiesLhs = format->lhs != format->lhsFactor;
   bool pointwise = problem.kernelHeight == 1 && problem.kernelWidth == 1 &&
                    problem.stride[0] == 1 && problem.stride[1] == 1 &&
                    problem.padding[0] == 0 && problem.padding[1] == 0 &&
@@ -172,7 +167,7 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     problem.form = ConvolutionForm::Taps;
   problem.packing = depthwise ? ait::PackedLayout::Depthwise
                               : ait::PackedLayout::ConvolutionPanels;
-  problem.tapSteps = pairs ? llvm::alignTo(problem.inputs, 2) : problem.inputs;
+  problem.tapSteps = llvm::alignTo(problem.inputs, format->stepsTogether);
   shape.batch = problem.groups;
   shape.m =
       getConstantOr(ait::canonicalizeSize(problem.batch * problem.outputHeight *
@@ -180,8 +175,6 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
                     -1);
   shape.n = problem.outputs;
   shape.k = problem.kernelHeight * problem.kernelWidth * problem.inputs;
-  shape.rhsBytes = filter->storedType.getIntOrFloatBitWidth() / 8;
-  shape.accumulatorBytes = isDouble ? 8 : 4;
   if (pointwise) {
     problem.matmul = makeMatmul(problem, target, context);
     shape = problem.matmul.shape;

@@ -18,7 +18,6 @@ namespace aitune {
 struct MatmulProblem : MatmulAccess {
   mlir::Value result; ///< of the contraction, in the kernel's body
   mlir::AffineExpr batch, m, n, k;
-  mlir::Type accumulatorType;
   /// How the constant right side is packed at load; none: it is read as it is.
   std::optional<mlir::ait::PackedLayout> packing;
   /// The constant is [N, K].

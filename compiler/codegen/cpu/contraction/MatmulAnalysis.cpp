@@ -58,18 +58,12 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
   FailureOr<MatmulAccess> access = getMatmulAccess(*analysis, reason);
   if (failed(access))
     return failure();
-  auto isFloat = [](Type type) {
-    return type.isF32() || type.isF64() || type.isF16() || type.isBF16();
-  };
   const OperandAccess &lhs = access->lhs, &rhs = access->rhs;
-  const bool hasCodes = rhs.storedType.isSignlessInteger(8);
-  const bool multipliesCodes = hasCodes && lhs.storedType.isUnsignedInteger(8);
-  if (!multipliesCodes &&
-      (!isFloat(lhs.storedType) || !(hasCodes || isFloat(rhs.storedType)))) {
-    reason = "generated matmuls are of f32, f64, f16 or bf16, or with codes of "
-             "8 bits on the right";
+  FailureOr<OperandFormat> format = getOperandFormat(
+      lhs.storedType, rhs.storedType,
+      cast<RankedTensorType>(matmul.getType()).getElementType(), reason);
+  if (failed(format))
     return failure();
-  }
 
   MatmulProblem problem;
   static_cast<MatmulAccess &>(problem) = *access;
@@ -78,14 +72,6 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
   problem.m = analysis->m;
   problem.n = analysis->n;
   problem.k = analysis->k;
-  MLIRContext *context = kernel.getContext();
-  bool isDouble =
-      cast<RankedTensorType>(matmul.getType()).getElementType().isF64();
-  problem.accumulatorType = isDouble ? Type(Float64Type::get(context))
-                            : multipliesCodes
-                                ? Type(IntegerType::get(context, 32))
-                                : Type(Float32Type::get(context));
-
   MatmulShape &shape = problem.shape;
   bool packed =
       ait::getKnownAt(kernel, rhs.argument) == ait::KnownAt::Load &&
@@ -96,26 +82,21 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
           problem.k, problem.n, problem.packingTransposed);
   // Another reader of the argument would find it packed.
   packed = packed && kernel.getArgument(rhs.argument).hasOneUse();
-  if (packed && target.hasAvx512Bf16 && target.vectorBits == 512 &&
-      lhs.storedType.isBF16() && rhs.storedType.isBF16() && !isDouble)
-    shape.kind = MicrokernelKind::Bf16Pairs;
-  if (packed && target.hasAvx512Vnni && target.vectorBits == 512 &&
-      multipliesCodes)
-    shape.kind = MicrokernelKind::ByteQuads;
-  if (packed)
+  if (packed) {
+    shape.kind = useStoredFactors(*format, target);
     problem.packing = ait::PackedLayout::MatmulPanels;
+  }
+  shape.format = *format;
   shape.batch = getConstantOr(problem.batch, 1);
   shape.m = getConstantOr(problem.m, -1);
   shape.n = getConstantOr(problem.n, -1);
   shape.k = getConstantOr(problem.k, -1);
-  shape.rhsBytes = rhs.storedType.getIntOrFloatBitWidth() / 8;
-  shape.accumulatorBytes = isDouble ? 8 : 4;
-  Type lhsType = shape.kind == MicrokernelKind::FusedMultiplyAdd
-                     ? problem.accumulatorType
-                     : lhs.storedType;
-  shape.copiesLhs =
-      lhs.storedType != lhsType || !isContiguous(problem.lhsSteps) ||
-      (shape.kind == MicrokernelKind::ByteQuads && shape.k % 4 != 0);
+  // What an odd number of bf16 leaves beside the last step is not copied: it
+  // is multiplied by zero.
+  shape.copiesLhs = lhs.storedType != format->lhsFactor ||
+                    !isContiguous(problem.lhsSteps) ||
+                    (shape.kind == MicrokernelKind::ByteQuads &&
+                     shape.k % format->stepsTogether != 0);
   // Few rows do not pay for a copy of the right side.
   bool fewRows = shape.m >= 0 && shape.m <= 32;
   shape.copiesRhs = !packed && (!isContiguous(problem.rhsColumns) ||

@@ -54,11 +54,10 @@ public:
   /// are applied in the same call.
   virtual absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const = 0;
-  /// Whether to run `launches`, which are all of the matched kernel; asked
-  /// last, with `call` and `arguments` set.
-  virtual absl::Status
-  acceptCall(const LibraryMatch &match,
-             llvm::ArrayRef<mlir::ait::LaunchOp> launches) const = 0;
+  /// Whether to run the matched `kernel`; asked last, with `call` and
+  /// `arguments` set.
+  virtual absl::Status acceptCall(const LibraryMatch &match,
+                                  mlir::func::FuncOp kernel) const = 0;
   /// Post-operations are computed in f32, whatever the tensors: a widening
   /// between them is nothing to do. A factor for each column is a MULTIPLY with
   /// a vector.
@@ -82,10 +81,8 @@ absl::Status acceptFloatingPoint(mlir::Type type, const char *library);
 
 /// Matches `kernel` (outlined, before arithmetic is promoted) with what `rules`
 /// take. kUnimplemented says what the library lacks.
-absl::StatusOr<LibraryMatch>
-matchLibraryCall(mlir::func::FuncOp kernel,
-                 llvm::ArrayRef<mlir::ait::LaunchOp> launches,
-                 const LibraryRules &rules);
+absl::StatusOr<LibraryMatch> matchLibraryCall(mlir::func::FuncOp kernel,
+                                              const LibraryRules &rules);
 
 } // namespace aitune
 

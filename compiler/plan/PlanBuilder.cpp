@@ -321,20 +321,17 @@ PackingProto toProto(ait::PackingAttr packing) {
 }
 
 AffineExpr countFlops(func::FuncOp kernel) {
+  Block &body = kernel.getBody().front();
+  auto contractions = body.getOps<ait::Contraction>();
+  if (!contractions.empty())
+    return (*contractions.begin()).countFlops();
   AffineExpr total = getAffineConstantExpr(0, kernel.getContext());
-  for (Operation &op : kernel.getBody().front()) {
-    if (op.getNumResults() != 1)
+  for (Operation &op : body) {
+    if (!ait::isReduction(&op) && !ait::isPointwise(&op))
       continue;
-    AffineExpr flops = getAffineConstantExpr(0, kernel.getContext());
-    if (auto contraction = dyn_cast<ait::Contraction>(op))
-      flops = contraction.countFlops();
-    else if (ait::isReduction(&op))
-      flops = ait::getElementCount(
-          cast<RankedTensorType>(op.getOperand(0).getType()));
-    else if (ait::isPointwise(&op))
-      flops = ait::getElementCount(
-          cast<RankedTensorType>(op.getResult(0).getType()));
-    total = total + flops;
+    Value computed = ait::isReduction(&op) ? op.getOperand(0) : op.getResult(0);
+    total = total +
+            ait::getElementCount(cast<RankedTensorType>(computed.getType()));
   }
   return total;
 }

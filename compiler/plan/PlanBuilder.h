@@ -43,9 +43,11 @@ TensorTypeProto toProto(mlir::RankedTensorType type);
 /// The plan's form of how a constant is packed (runtime/cpu/pack.h).
 PackingProto toProto(mlir::ait::PackingAttr packing);
 
-/// The floating-point operations of one launch of an outlined kernel: two for
-/// each multiply-add of a matmul, convolution or attention, one for each
-/// element of every other operation, over the module's symbols.
+/// The floating-point operations of one launch of an outlined kernel, over the
+/// module's symbols: those of its contraction alone
+/// (ait::Contraction::countFlops), as frontend/compiled_model/flops.h counts
+/// them in a trace; of a loop kernel, which has none, one for each element that
+/// a pointwise operation gives or a reduction reads.
 mlir::AffineExpr countFlops(mlir::func::FuncOp kernel);
 
 } // namespace aitune

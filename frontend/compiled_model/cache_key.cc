@@ -30,8 +30,8 @@ namespace {
 // "cuda" is a name of the first GPU.
 std::string DeviceText(const std::string& name) {
   const absl::StatusOr<Device> device = Device::Parse(name);
-  if (!device.ok() || device->gpu() < 0) return name;
-  return absl::StrCat(device->type, ":", device->gpu());
+  if (!device.ok() || !device->is_gpu()) return name;
+  return Device::Gpu(device->gpu()).ToString();
 }
 
 // Every field but `progress`. A field that is added breaks this line, so that
@@ -52,12 +52,13 @@ std::string TextOf(const CompileOptions& options) {
   const auto& [compile_to, measure, emulate, unchecked, quantization, device,
                threads, dump, target, tf32_matmul, tf32_convolution, tuning,
                progress] = options;
-  return absl::StrCat("to=", static_cast<int>(compile_to), " measure=", measure,
-                      " emulate=", emulate, " unchecked=", unchecked,
-                      " quantization=", quantization, " device=", DeviceText(device), " threads=",
-                      threads > 0 ? threads : at::get_num_threads(),
-                      " dump=", dump, " target=", target, " tf32=", tf32_matmul,
-                      tf32_convolution, TextOf(tuning));
+  return absl::StrCat(
+      "to=", static_cast<int>(compile_to), " measure=", measure,
+      " emulate=", emulate, " unchecked=", unchecked,
+      " quantization=", quantization, " device=", DeviceText(device),
+      " threads=", threads > 0 ? threads : at::get_num_threads(),
+      " dump=", dump, " target=", target, " tf32=", tf32_matmul,
+      tf32_convolution, TextOf(tuning));
 }
 
 std::string TextOf(const TraceOptions& options) {

@@ -195,10 +195,6 @@ struct CompileResult {
   std::vector<std::pair<std::string, double>> phaseSeconds;
 };
 
-/// The number of the GPU that "cuda" or "cuda:N" names; kInvalidArgument for
-/// other texts.
-absl::StatusOr<int> cudaOrdinal(const std::string &device);
-
 /// How much this process has compiled so far. All numbers are zero in a process
 /// that found everything in a cache.
 struct CompileCounts {

@@ -52,7 +52,7 @@ CublasLtRules::acceptPostOps(absl::Span<const PostOp *const> postOps) const {
 }
 
 absl::Status CublasLtRules::acceptCall(const LibraryMatch &match,
-                                       ArrayRef<ait::LaunchOp>) const {
+                                       func::FuncOp) const {
   return match.call.has_matmul()
              ? absl::OkStatus()
              : absl::UnimplementedError("cuBLASLt: a convolution");
@@ -87,7 +87,7 @@ CudnnRules::acceptPostOps(absl::Span<const PostOp *const> postOps) const {
 }
 
 absl::Status CudnnRules::acceptCall(const LibraryMatch &match,
-                                    ArrayRef<ait::LaunchOp>) const {
+                                    func::FuncOp) const {
   if (!match.call.has_convolution())
     return absl::UnimplementedError("cuDNN: a matmul");
   if (fuses && match.call.convolution().post_ops().empty())

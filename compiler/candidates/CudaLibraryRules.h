@@ -19,9 +19,8 @@ public:
   absl::Status acceptElementType(mlir::Type type) const override;
   absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const override;
-  absl::Status
-  acceptCall(const LibraryMatch &match,
-             llvm::ArrayRef<mlir::ait::LaunchOp> launches) const override;
+  absl::Status acceptCall(const LibraryMatch &match,
+                          mlir::func::FuncOp kernel) const override;
   std::vector<KernelImplementation>
   listCandidates(const KernelImplementation &implementation,
                  const LibraryMatch &match,
@@ -51,9 +50,8 @@ public:
   absl::Status acceptElementType(mlir::Type type) const override;
   absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const override;
-  absl::Status
-  acceptCall(const LibraryMatch &match,
-             llvm::ArrayRef<mlir::ait::LaunchOp> launches) const override;
+  absl::Status acceptCall(const LibraryMatch &match,
+                          mlir::func::FuncOp kernel) const override;
   bool widensPostOps() const override { return fuses && !emulateEagerCasts; }
   bool clampsKeepNan() const override { return true; }
   std::vector<KernelImplementation>

@@ -95,7 +95,7 @@ void CandidateGenerator::requestLibraries(size_t number) {
   Kernel &kernel = kernels[number];
   for (const LibraryRules *library : target.libraries(kernel.function)) {
     absl::StatusOr<LibraryMatch> match =
-        matchLibraryCall(kernel.function, kernel.launches, *library);
+        matchLibraryCall(kernel.function, *library);
     if (!match.ok()) {
       result.rejections.push_back(
           {"library", nameOf(kernel), std::string(match.status().message())});

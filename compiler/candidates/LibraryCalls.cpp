@@ -218,7 +218,6 @@ absl::Status acceptFloatingPoint(Type type, const char *library) {
 }
 
 absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
-                                              ArrayRef<ait::LaunchOp> launches,
                                               const LibraryRules &rules) {
   Operation *root = nullptr;
   for (Operation &op : kernel.getBody().front())
@@ -278,7 +277,7 @@ absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
   llvm::SmallPtrSet<Operation *, 8> matched(taken.begin(),
                                             taken.begin() + takenAtEnd);
   match.resultType = cast<RankedTensorType>(chain.getType());
-  if (absl::Status accepted = rules.acceptCall(match, launches); !accepted.ok())
+  if (absl::Status accepted = rules.acceptCall(match, kernel); !accepted.ok())
     return accepted;
   auto returned =
       cast<func::ReturnOp>(kernel.getBody().front().getTerminator());

@@ -54,15 +54,13 @@ public:
   /// the last were accepted before.
   virtual absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const = 0;
-  /// OK if the library may run `launches`, which are all launches of the
-  /// matched kernel. Called last, when `call` and `arguments` of `match` are
-  /// set.
-  virtual absl::Status
-  acceptCall(const LibraryMatch &match,
-             llvm::ArrayRef<mlir::ait::LaunchOp> launches) const = 0;
-  /// Whether post-operations are computed in f32, whatever the element types of
-  /// the tensors. A conversion to a wider type between them is then ignored,
-  /// and a factor for each column becomes a MULTIPLY with a vector.
+  /// Whether to run the matched `kernel`; asked last, with `call` and
+  /// `arguments` set.
+  virtual absl::Status acceptCall(const LibraryMatch &match,
+                                  mlir::func::FuncOp kernel) const = 0;
+  /// Post-operations are computed in f32, whatever the tensors: a widening
+  /// between them is nothing to do. A factor for each column is a MULTIPLY with
+  /// a vector.
   virtual bool widensPostOps() const { return false; }
   /// Whether relu and clamp keep NaN, as in eager.
   virtual bool clampsKeepNan() const { return false; }
@@ -85,10 +83,8 @@ absl::Status acceptFloatingPoint(mlir::Type type, const char *library);
 
 /// Matches `kernel` (outlined, before arithmetic is promoted) with what `rules`
 /// take. kUnimplemented says what the library lacks.
-absl::StatusOr<LibraryMatch>
-matchLibraryCall(mlir::func::FuncOp kernel,
-                 llvm::ArrayRef<mlir::ait::LaunchOp> launches,
-                 const LibraryRules &rules);
+absl::StatusOr<LibraryMatch> matchLibraryCall(mlir::func::FuncOp kernel,
+                                              const LibraryRules &rules);
 
 } // namespace aitune
 

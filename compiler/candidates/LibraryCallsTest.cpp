@@ -25,7 +25,7 @@ protected:
   match(const char *text, const LibraryRules &rules = OnednnRules()) {
     module = parseSourceString<ModuleOp>(text, &context);
     EXPECT_TRUE(module);
-    return matchLibraryCall(*module->getOps<func::FuncOp>().begin(), {}, rules);
+    return matchLibraryCall(*module->getOps<func::FuncOp>().begin(), rules);
   }
 
   MLIRContext context;
@@ -141,6 +141,27 @@ func.func private @k(%x: tensor<4x8xf32>, %w: tensor<8x16xf32>) -> tensor<4x16xf
   EXPECT_EQ(count("gelu", cublaslt), 0);
   EXPECT_EQ(count("relu", OnednnRules()), 0);
   EXPECT_EQ(count("relu", cublaslt), 0);
+}
+
+// Packed once, at load or after what initialises the model, or for each call.
+TEST_F(LibraryCallsTest, OnednnHasNoConvolutionWhoseFilterComesWithTheCall) {
+  auto kernel = [](const char *known) {
+    return std::string(R"(
+func.func private @k(%x: tensor<1x8x8x16xf32>, %w: tensor<32x16x3x3xf32>)") +
+           known +
+           R"() -> tensor<1x8x8x32xf32> attributes {ait.kind = #ait.kind<convolution>} {
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last} : (tensor<1x8x8x16xf32>, tensor<32x16x3x3xf32>) -> tensor<1x8x8x32xf32>
+  return %0 : tensor<1x8x8x32xf32>
+})";
+  };
+  for (const char *known : {" {ait.constant}", " {ait.initialized}"}) {
+    auto found = match(kernel(known).c_str());
+    EXPECT_TRUE(found.ok()) << found.status();
+  }
+  auto found = match(kernel("").c_str());
+  EXPECT_EQ(found.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(found.status().message()),
+              HasSubstr("the filter is no constant"));
 }
 
 TEST_F(LibraryCallsTest, CudnnIsAskedForTheBareConvolutionAndForAFusedOne) {

@@ -14,10 +14,9 @@ public:
   /// not keep NaN (clampsKeepNan).
   absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const override;
-  /// Refuses convolutions whose filter is known only at a call.
-  absl::Status
-  acceptCall(const LibraryMatch &match,
-             llvm::ArrayRef<mlir::ait::LaunchOp> launches) const override;
+  /// Not convolutions whose filter is known only at a call.
+  absl::Status acceptCall(const LibraryMatch &match,
+                          mlir::func::FuncOp kernel) const override;
   std::vector<KernelImplementation>
   listCandidates(const KernelImplementation &implementation,
                  const LibraryMatch &match,

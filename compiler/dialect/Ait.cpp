@@ -22,3 +22,9 @@ void AitDialect::initialize() {
   registerAttributes();
   registerOperations();
 }
+
+bool mlir::ait::isReshapedConstant(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getInput();
+  return value.getDefiningOp<ConstantOp>() != nullptr;
+}

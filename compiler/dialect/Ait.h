@@ -140,6 +140,8 @@ inline bool isWindow(Operation *op) {
 namespace mlir::ait {
 /// Whether `op` has the interface Contraction.
 inline bool isContraction(Operation *op) { return isa<Contraction>(op); }
+/// Whether `value` is a constant of the pool, under any sizes.
+bool isReshapedConstant(Value value);
 } // namespace mlir::ait
 
 #endif // AITUNE_COMPILER_DIALECT_AIT_H

@@ -147,3 +147,13 @@ func.func private @no_panels(%x: tensor<4xf32>) attributes {ait.packings = [#ait
 
 // expected-error @+1 {{only matrices are transposed, not depthwise}}
 func.func private @transposed_filter(%x: tensor<4xf32>) attributes {ait.packings = [#ait.packing<argument = 0, layout = depthwise, transposed = true>]}
+
+// -----
+
+// expected-error @+1 {{an axis needs a size and a stride, of symbols, for each mode, not affine_map<() -> (4)>}}
+func.func private @mode_without_stride(%x: tensor<4xf32>) attributes {ait.contraction = #ait.contraction<sizes = () -> (1, 4, 4, 4), operands = [#ait.operand_view<argument = 0, element_type = f32, offset = () -> (0), axes = [() -> (4)]>]>}
+
+// -----
+
+// expected-error @+1 {{sizes must be batch, m, n and k, of symbols, not affine_map<() -> (4, 4)>}}
+func.func private @too_few_sizes(%x: tensor<4xf32>) attributes {ait.contraction = #ait.contraction<sizes = () -> (4, 4), operands = []>}

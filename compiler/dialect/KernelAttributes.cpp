@@ -23,10 +23,10 @@ void AitDialect::registerAttributes() {
 }
 
 namespace {
-constexpr StringLiteral kKind = "ait.kind", kConfig = "ait.config",
-                        kChecks = "ait.checks", kGrid = "ait.grid",
-                        kGrain = "ait.grain", kPackings = "ait.packings",
-                        kConstant = "ait.constant",
+constexpr StringLiteral kKind = "ait.kind", kContraction = "ait.contraction",
+                        kConfig = "ait.config", kChecks = "ait.checks",
+                        kGrid = "ait.grid", kGrain = "ait.grain",
+                        kPackings = "ait.packings", kConstant = "ait.constant",
                         kInitialized = "ait.initialized",
                         kSymbols = "ait.symbols", kRounds = "ait.rounds";
 
@@ -54,6 +54,8 @@ const AttributeRule kRules[] = {
     {kConfig, "a dictionary",
      [](Attribute value) { return isa<DictionaryAttr>(value); }},
     {kChecks, "an array of dictionaries", isArrayOf<DictionaryAttr>},
+    {kContraction, "#ait.contraction",
+     [](Attribute value) { return isa<ContractionAttr>(value); }},
     {kGrid, "an affine map of symbols to one number", isGrid},
     {kGrain, "an integer",
      [](Attribute value) { return isa<IntegerAttr>(value); }},
@@ -114,6 +116,39 @@ LogicalResult PackingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+static bool isOfSymbols(AffineMap map) { return map.getNumDims() == 0; }
+
+LogicalResult
+OperandViewAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        int64_t argument, Type, AffineMap offset,
+                        ArrayRef<AffineMap> axes) {
+  if (argument < 0)
+    return emitError() << "argument " << argument << " does not exist";
+  if (!isOfSymbols(offset) || offset.getNumResults() != 1)
+    return emitError() << "offset must be one expression of symbols, not "
+                       << AffineMapAttr::get(offset);
+  for (AffineMap axis : axes)
+    if (!isOfSymbols(axis) || axis.getNumResults() % 2 != 0)
+      return emitError()
+             << "an axis needs a size and a stride, of symbols, for "
+                "each mode, not "
+             << AffineMapAttr::get(axis);
+  return success();
+}
+
+LogicalResult
+ContractionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        AffineMap sizes, ArrayAttr operands) {
+  if (!isOfSymbols(sizes) || sizes.getNumResults() != 4)
+    return emitError() << "sizes must be batch, m, n and k, of symbols, not "
+                       << AffineMapAttr::get(sizes);
+  for (Attribute operand : operands)
+    if (!isa<OperandViewAttr, StringAttr>(operand))
+      return emitError() << "operands must be #ait.operand_view or text, not "
+                         << operand;
+  return success();
+}
+
 namespace mlir::ait {
 
 std::optional<KernelKind> getKernelKind(Operation *function) {
@@ -141,6 +176,14 @@ ArrayAttr getKernelChecks(Operation *kernel) {
 
 void setKernelChecks(Operation *kernel, ArrayAttr checks) {
   kernel->setAttr(kChecks, checks);
+}
+
+ContractionAttr getContractionAnalysis(Operation *kernel) {
+  return kernel->getAttrOfType<ContractionAttr>(kContraction);
+}
+
+void setContractionAnalysis(Operation *kernel, ContractionAttr analysis) {
+  kernel->setAttr(kContraction, analysis);
 }
 
 std::optional<LaunchShape> getLaunchShape(Operation *kernel) {

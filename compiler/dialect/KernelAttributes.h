@@ -40,6 +40,10 @@ void removeScheduleConfig(Operation *kernel);
 ArrayAttr getKernelChecks(Operation *kernel);
 void setKernelChecks(Operation *kernel, ArrayAttr checks);
 
+/// What ait-analyze-contractions found (ait.contraction); null before.
+ContractionAttr getContractionAnalysis(Operation *kernel);
+void setContractionAnalysis(Operation *kernel, ContractionAttr analysis);
+
 //===-- Of a kernel with code for a CPU ----------------------------------===//
 
 /// How the runtime divides a kernel's work (runtime/cpu/kernel_abi.h).

@@ -53,6 +53,39 @@ def Ait_PackingAttr : AttrDef<Ait_Dialect, "Packing"> {
   let genVerifyDecl = 1;
 }
 
+def Ait_OperandViewAttr : AttrDef<Ait_Dialect, "OperandView"> {
+  let mnemonic = "operand_view";
+  let summary = "where the elements of a contraction's operand lie in a kernel's argument";
+  let description = [{
+    `element_type` is the argument's. Element (i0, i1, ...) of the operand lies
+    `offset` plus the axes' contributions from the argument's first one,
+    counted in elements. `axes` has a map of the module's symbols for each axis:
+    size and stride of each of its modes, outermost first; an axis's index is a
+    number in the mixed radix of its modes' sizes. An axis of size 1 has none.
+  }];
+  let parameters = (ins "int64_t":$argument, "::mlir::Type":$element_type,
+      "::mlir::AffineMap":$offset, ArrayRefParameter<"::mlir::AffineMap">:$axes);
+  let assemblyFormat = [{
+    `<` `argument` `=` $argument `,` `element_type` `=` $element_type `,`
+    `offset` `=` $offset `,` `axes` `=` `[` $axes `]` `>`
+  }];
+  let genVerifyDecl = 1;
+}
+
+def Ait_ContractionAttr : AttrDef<Ait_Dialect, "Contraction"> {
+  let mnemonic = "contraction";
+  let summary = "how a kernel's contraction sees its operands";
+  let description = [{
+    `sizes` maps the module's symbols to batch, m, n and k of the product
+    (compiler/codegen/contraction/ContractionAnalysis.h says which). `operands`
+    has an #ait.operand_view for each operand that is an argument seen through
+    views, and for each other one why it has none, as text.
+  }];
+  let parameters = (ins "::mlir::AffineMap":$sizes, "::mlir::ArrayAttr":$operands);
+  let assemblyFormat = "`<` `sizes` `=` $sizes `,` `operands` `=` $operands `>`";
+  let genVerifyDecl = 1;
+}
+
 //===-- Interfaces and traits --------------------------------------------===//
 
 def Ait_Contraction : OpInterface<"Contraction"> {

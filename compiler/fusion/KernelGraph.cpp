@@ -13,17 +13,11 @@ namespace aitune {
 /// every kernel; a larger one once, when the model is loaded.
 static constexpr int64_t maxRecomputedConstant = 1 << 16;
 
-static bool isConstantView(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
-  return value.getDefiningOp<ConstantOp>() != nullptr;
-}
-
 bool isRecomputed(Operation *op) {
   if (isa<FullOp, IotaOp, ExpandOp, CheckOp>(op))
     return true;
   if (auto convert = dyn_cast<ConvertOp>(op))
-    return isConstantView(convert.getInput()) &&
+    return isReshapedConstant(convert.getInput()) &&
            convert.getType().getNumElements() <= maxRecomputedConstant;
   return false;
 }

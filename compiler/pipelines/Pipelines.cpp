@@ -1,5 +1,6 @@
 #include "compiler/pipelines/Pipelines.h"
 
+#include "compiler/codegen/contraction/Passes.h"
 #include "compiler/codegen/cpu/contraction/Passes.h"
 #include "compiler/codegen/cpu/loops/Passes.h"
 #include "compiler/codegen/linalg/Passes.h"
@@ -96,6 +97,9 @@ void buildKernelToLinalgPipeline(OpPassManager &passManager,
   // Loop kernels only: contractions keep their operation, for which their
   // generators have templates.
   passManager.addPass(createLowerToLinalgPass());
+  // Last, as what it finds holds for the operands as they are: both devices'
+  // templates read it.
+  passManager.nest<func::FuncOp>().addPass(createAnalyzeContractions());
 }
 
 void buildKernelToLoopsPipeline(OpPassManager &passManager,

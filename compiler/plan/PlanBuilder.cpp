@@ -295,15 +295,12 @@ TensorTypeProto toProto(RankedTensorType type) {
   return proto;
 }
 
-static PackingProto::Kind getPackingKind(ait::PackingAttr packing) {
-  const bool inGroups = packing.getStepsTogether() > 1;
-  switch (packing.getLayout()) {
+static PackingProto::Kind toProto(ait::PackedLayout layout) {
+  switch (layout) {
   case ait::PackedLayout::MatmulPanels:
-    return inGroups ? PackingProto::MATMUL_PANELS_BF16_PAIRS
-                    : PackingProto::MATMUL_PANELS;
+    return PackingProto::MATMUL_PANELS;
   case ait::PackedLayout::ConvolutionPanels:
-    return inGroups ? PackingProto::CONVOLUTION_PANELS_BF16_PAIRS
-                    : PackingProto::CONVOLUTION_PANELS;
+    return PackingProto::CONVOLUTION_PANELS;
   case ait::PackedLayout::Depthwise:
     return PackingProto::DEPTHWISE;
   case ait::PackedLayout::Winograd2x2:
@@ -316,27 +313,25 @@ static PackingProto::Kind getPackingKind(ait::PackingAttr packing) {
 
 PackingProto toProto(ait::PackingAttr packing) {
   PackingProto proto;
-  proto.set_kind(getPackingKind(packing));
+  proto.set_kind(toProto(packing.getLayout()));
   proto.set_block_n(packing.getBlockColumns());
   proto.set_transposed(packing.getTransposed());
+  proto.set_steps_together(packing.getStepsTogether());
   return proto;
 }
 
 AffineExpr countFlops(func::FuncOp kernel) {
+  Block &body = kernel.getBody().front();
+  auto contractions = body.getOps<ait::Contraction>();
+  if (!contractions.empty())
+    return (*contractions.begin()).countFlops();
   AffineExpr total = getAffineConstantExpr(0, kernel.getContext());
-  for (Operation &op : kernel.getBody().front()) {
-    if (op.getNumResults() != 1)
+  for (Operation &op : body) {
+    if (!ait::isReduction(&op) && !ait::isPointwise(&op))
       continue;
-    AffineExpr flops = getAffineConstantExpr(0, kernel.getContext());
-    if (auto contraction = dyn_cast<ait::Contraction>(op))
-      flops = contraction.countFlops();
-    else if (ait::isReduction(&op))
-      flops = ait::getElementCount(
-          cast<RankedTensorType>(op.getOperand(0).getType()));
-    else if (ait::isPointwise(&op))
-      flops = ait::getElementCount(
-          cast<RankedTensorType>(op.getResult(0).getType()));
-    total = total + flops;
+    Value computed = ait::isReduction(&op) ? op.getOperand(0) : op.getResult(0);
+    total = total +
+            ait::getElementCount(cast<RankedTensorType>(computed.getType()));
   }
   return total;
 }

@@ -40,14 +40,14 @@ llvm::DenseSet<mlir::Value> findKnownAtLoad(mlir::func::FuncOp main);
 /// The plan's form of a tensor type.
 TensorTypeProto toProto(mlir::RankedTensorType type);
 
-/// The runtime's name for how a constant is packed (runtime/cpu/pack.h), which
-/// has one for each layout and number of neighbouring steps that a generator
-/// asks for.
+/// The plan's form of how a constant is packed (runtime/cpu/pack.h).
 PackingProto toProto(mlir::ait::PackingAttr packing);
 
-/// The floating-point operations of one launch of an outlined kernel: two for
-/// each multiply-add of a matmul, convolution or attention, one for each
-/// element of every other operation, over the module's symbols.
+/// The floating-point operations of one launch of an outlined kernel, over the
+/// module's symbols: those of its contraction alone
+/// (ait::Contraction::countFlops), as frontend/compiled_model/flops.h counts
+/// them in a trace; of a loop kernel, which has none, one for each element that
+/// a pointwise operation gives or a reduction reads.
 mlir::AffineExpr countFlops(mlir::func::FuncOp kernel);
 
 } // namespace aitune

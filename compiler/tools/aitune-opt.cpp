@@ -1,5 +1,6 @@
 // aitune-opt: runs passes, and the compiler's phases by name, over MLIR text,
 // for FileCheck tests and by hand.
+#include "compiler/codegen/contraction/Passes.h"
 #include "compiler/codegen/cpu/contraction/Passes.h"
 #include "compiler/codegen/cpu/llvm/Passes.h"
 #include "compiler/codegen/cpu/loops/Passes.h"
@@ -39,6 +40,7 @@ int main(int argc, char **argv) {
   aitune::registerTransformsPasses();
   aitune::registerFusionPasses();
   aitune::registerCodegenLinalgPasses();
+  aitune::registerCodegenContractionPasses();
   aitune::registerCpuLLVMPasses();
   aitune::registerCpuLoopPasses();
   aitune::registerCpuContractionPasses();

@@ -43,7 +43,7 @@ struct SinkReshapeBelowPointwise : RewritePattern {
     ReshapeOp first;
     for (Value operand : op->getOperands())
       if (auto reshape = operand.getDefiningOp<ReshapeOp>();
-          reshape && !isConstant(operand)) {
+          reshape && !isReshapedConstant(operand)) {
         first = reshape;
         break;
       }
@@ -65,14 +65,8 @@ struct SinkReshapeBelowPointwise : RewritePattern {
   }
 
 private:
-  static bool isConstant(Value value) {
-    while (auto reshape = value.getDefiningOp<ReshapeOp>())
-      value = reshape.getInput();
-    return value.getDefiningOp<ConstantOp>() != nullptr;
-  }
-
   static bool canReshape(Value operand, ReshapeOp like) {
-    if (operand.getDefiningOp<FullOp>() || isConstant(operand))
+    if (operand.getDefiningOp<FullOp>() || isReshapedConstant(operand))
       return true;
     if (auto reshape = operand.getDefiningOp<ReshapeOp>())
       return withElementType(reshape.getInput().getType(),

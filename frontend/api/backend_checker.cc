@@ -42,7 +42,7 @@ absl::StatusOr<const Model*> BackendChecker::Reference(DataType dtype) {
                               ModelBytes(subject_.source->model()));
       aitune::frontend::LoadOptions load;
       load.dtype = dtype;
-      load.gpu = subject_.gpu;
+      load.device = subject_.device;
       AITUNE_ASSIGN_OR_RETURN(Model model,
                               aitune::frontend::ModelFromBytes(bytes, load));
       return std::make_shared<const Model>(std::move(model));
@@ -58,7 +58,7 @@ const Model* BackendChecker::WithCasts(DataType dtype) {
   if (found == with_casts_.end()) {
     const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const Model>> {
       AITUNE_ASSIGN_OR_RETURN(const auto there,
-                              subject_.source->ModelOn(subject_.gpu));
+                              subject_.source->ModelOn(subject_.device));
       AITUNE_ASSIGN_OR_RETURN(Model model,
                               aitune::frontend::WithAutocast(*there, dtype));
       return std::make_shared<const Model>(std::move(model));
@@ -86,12 +86,12 @@ absl::Status BackendChecker::Check(const aitune::Backend& backend,
   AITUNE_ASSIGN_OR_RETURN(const std::vector<InputCase> cases, Cases(sample));
   sizes_.clear();
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
-                          subject_.source->ModelOn(subject_.gpu));
+                          subject_.source->ModelOn(subject_.device));
   aitune::frontend::CheckOptions options;
   options.tolerance = subject_.tolerance;
   options.reference = [this](DataType dtype) { return Reference(dtype); };
   options.progress = subject_.progress;
-  options.gpu = subject_.gpu;
+  options.device = subject_.device;
   options.source = &subject_.source->model();
   if (!options.tolerance) options.min_cosine = backend.min_cosine();
   options.narrowed_to = backend.narrowed_to();
@@ -104,7 +104,7 @@ absl::Status BackendChecker::Check(const aitune::Backend& backend,
                             backend.Infer(Values(inputs)));
     AITUNE_ASSIGN_OR_RETURN(c10::IValue result,
                             subject_.source->UnflattenResult(outputs));
-    if (subject_.gpu < 0) return result;
+    if (!subject_.device.is_gpu()) return result;
     // The copy waits for what the GPU may find.
     result = aitune::frontend::ToCpu(result);
     AITUNE_RETURN_IF_ERROR(backend.TakeFailedCheck());

@@ -21,6 +21,7 @@
 #include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
 #include "runtime/backend/backend.h"
+#include "runtime/device/device.h"
 #include "runtime/tensor/data_type.h"
 
 namespace ait {
@@ -28,7 +29,7 @@ namespace ait {
 // The model to check against, and how to check.
 struct CheckSubject {
   std::shared_ptr<aitune::frontend::TorchScriptSource> source;
-  int gpu = -1;                     // the GPU that backends run on; -1: the CPU
+  aitune::Device device;            // the device that backends run on
   std::optional<double> tolerance;  // TuneOptions::tolerance
   // TuneOptions::inputs, with the seed of random elements.
   std::optional<aitune::frontend::ModelInputs> inputs;

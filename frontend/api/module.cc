@@ -47,19 +47,12 @@ absl::StatusOr<std::vector<BackendChoice>> DefaultBackends(
   return choices;
 }
 
-// -1 for the CPU.
-absl::StatusOr<int> GpuNamed(const std::string& device) {
-  AITUNE_ASSIGN_OR_RETURN(const aitune::Device parsed,
-                          aitune::Device::ParseCpuOrGpu(device));
-  return parsed.gpu();
-}
-
 // The device, with LibTorch ready for it.
 absl::StatusOr<aitune::Device> StartDevice(std::string_view device) {
   AITUNE_ASSIGN_OR_RETURN(aitune::Device parsed,
                           aitune::Device::ParseCpuOrGpu(device));
-  if (const int gpu = parsed.gpu(); gpu >= 0)
-    AITUNE_RETURN_IF_ERROR(aitune::frontend::StartLibTorchCuda(gpu));
+  if (parsed.is_gpu())
+    AITUNE_RETURN_IF_ERROR(aitune::frontend::StartLibTorchCuda(parsed));
   return parsed;
 }
 
@@ -230,11 +223,12 @@ absl::StatusOr<aitune::GraphSpec> Module::Spec() const {
 
 absl::StatusOr<aitune::Sample> Module::OnDevice(
     const aitune::Sample& sample) const {
-  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuNamed(options_.device));
-  if (gpu < 0) return sample;
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
+                          aitune::Device::ParseCpuOrGpu(options_.device));
+  if (!device.is_gpu()) return sample;
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                           source_->Unflatten(Values(sample)));
-  return source_->Flatten(aitune::frontend::ToGpu(arguments, gpu));
+  return source_->Flatten(aitune::frontend::ToDevice(arguments, device));
 }
 
 absl::StatusOr<aitune::TuneResult> Module::Choose(
@@ -252,7 +246,8 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   request.build.model = source_;
   AITUNE_ASSIGN_OR_RETURN(request.build.device,
                           aitune::Device::Parse(options_.device));
-  AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuNamed(options_.device));
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
+                          aitune::Device::ParseCpuOrGpu(options_.device));
   request.build.cache_dir = options_.cache_dir;
   std::vector<aitune::BatchedSample> samples;
   {
@@ -306,7 +301,7 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
                             aitune::CreateBackend(kind, config));
     request.backends.push_back(std::move(backend));
   }
-  CheckSubject subject{source_,        gpu,          options.tolerance,
+  CheckSubject subject{source_,        device,       options.tolerance,
                        options.inputs, options.seed, nullptr};
   if (const auto& progress = options_.compile.progress) {
     subject.progress = [&progress](int done, int total) {
@@ -322,8 +317,8 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   request.batches = options.batches;
   request.timing = options.timing;
   std::unique_ptr<aitune::frontend::GpuClock> clock;
-  if (gpu >= 0) {
-    AITUNE_ASSIGN_OR_RETURN(clock, aitune::frontend::GpuClock::Create(gpu));
+  if (device.is_gpu()) {
+    AITUNE_ASSIGN_OR_RETURN(clock, aitune::frontend::GpuClock::Create(device));
     request.timing.clock = [&](const std::function<absl::Status()>& call) {
       return clock->Time(call);
     };
@@ -376,11 +371,11 @@ std::shared_ptr<aitune::Backend> Module::backend() const {
 }
 
 absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Module::Eager(
-    int gpu) const {
-  if (gpu < 0) return source_->shared_model();
+    const aitune::Device& device) const {
+  if (!device.is_gpu()) return source_->shared_model();
   std::lock_guard<std::mutex> lock(mutex_);
   if (eager_ == nullptr) {
-    AITUNE_ASSIGN_OR_RETURN(eager_, source_->ModelOn(gpu));
+    AITUNE_ASSIGN_OR_RETURN(eager_, source_->ModelOn(device));
   }
   return eager_;
 }
@@ -388,11 +383,14 @@ absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Module::Eager(
 absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
   const std::shared_ptr<aitune::Backend> backend = this->backend();
   if (backend == nullptr) {
-    AITUNE_ASSIGN_OR_RETURN(const int gpu, GpuNamed(options_.device));
+    AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
+                            aitune::Device::ParseCpuOrGpu(options_.device));
     AITUNE_ASSIGN_OR_RETURN(
-        const std::shared_ptr<const aitune::frontend::Model> model, Eager(gpu));
-    return model->RunEager(gpu < 0 ? arguments
-                                   : aitune::frontend::ToGpu(arguments, gpu));
+        const std::shared_ptr<const aitune::frontend::Model> model,
+        Eager(device));
+    return model->RunEager(device.is_gpu()
+                               ? aitune::frontend::ToDevice(arguments, device)
+                               : arguments);
   }
   // The failure may be of another version, which this call would not ask.
   AITUNE_RETURN_IF_ERROR(backend->TakeFailedCheck());

@@ -35,6 +35,7 @@
 #include "frontend/values/value_list.h"
 #include "runtime/backend/config_value.h"
 #include "runtime/bundle/bundle.h"
+#include "runtime/device/device.h"
 #include "runtime/strategy/axis_detection.h"
 #include "runtime/strategy/strategy.h"
 #include "runtime/tensor/data_type.h"
@@ -207,9 +208,9 @@ class Module {
   Module(std::shared_ptr<aitune::frontend::TorchScriptSource> source,
          ModuleOptions options);
   std::shared_ptr<aitune::Backend> backend() const;
-  // The model on the module's device, which LibTorch runs in eager.
+  // The model on `device`, the module's, which LibTorch runs in eager.
   absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Eager(
-      int gpu) const;
+      const aitune::Device& device) const;
   // `sample` on the module's device.
   absl::StatusOr<aitune::Sample> OnDevice(const aitune::Sample& sample) const;
   // Runs the strategy, and sets `details` of the backends that were built.

@@ -50,18 +50,17 @@ absl::Status TorchBackend::Build(BuildContext& context) {
 }
 
 absl::Status TorchBackend::Ready(const Device& device, BuildContext* context) {
-  const int gpu = device.gpu();
-  if (gpu >= 0) AITUNE_RETURN_IF_ERROR(StartLibTorchCuda(gpu));
-  gpu_ = gpu;
-  AITUNE_ASSIGN_OR_RETURN(model_, ModelOn(runs_model() ? gpu : -1));
+  device_ = device.is_gpu() ? Device::Gpu(device.gpu()) : Device();
+  if (device_.is_gpu()) AITUNE_RETURN_IF_ERROR(StartLibTorchCuda(device_));
+  AITUNE_ASSIGN_OR_RETURN(model_, ModelOn(runs_model() ? device_ : Device()));
   absl::Status status = Prepare(context);
   if (!status.ok()) model_ = nullptr;
   return status;
 }
 
 DataType TorchBackend::autocast_dtype() const {
-  return autocast_dtype_.value_or(gpu_ < 0 ? DataType::kBFloat16
-                                           : DataType::kFloat16);
+  return autocast_dtype_.value_or(device_.is_gpu() ? DataType::kFloat16
+                                                   : DataType::kBFloat16);
 }
 
 std::optional<DataType> TorchBackend::narrowed_to() const {
@@ -70,9 +69,9 @@ std::optional<DataType> TorchBackend::narrowed_to() const {
 }
 
 absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::ModelOn(
-    int gpu) const {
+    const Device& device) const {
   AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,
-                          source_->ModelOn(gpu));
+                          source_->ModelOn(device));
   if (!autocast_enabled_) return model;
   AITUNE_ASSIGN_OR_RETURN(Model changed,
                           WithAutocast(*model, autocast_dtype()));
@@ -80,10 +79,10 @@ absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::ModelOn(
 }
 
 absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::EagerModel() const {
-  if (gpu_ < 0 || runs_model()) return model_;
+  if (!device_.is_gpu() || runs_model()) return model_;
   std::lock_guard<std::mutex> lock(eager_mutex_);
   if (eager_ == nullptr) {
-    AITUNE_ASSIGN_OR_RETURN(eager_, ModelOn(gpu_));
+    AITUNE_ASSIGN_OR_RETURN(eager_, ModelOn(device_));
   }
   return eager_;
 }
@@ -114,14 +113,15 @@ absl::StatusOr<std::vector<OwnedValue>> TorchBackend::Infer(
   const auto is_on_cpu = [](const RegionValue& input) {
     return std::holds_alternative<TensorView>(input);
   };
-  if (gpu_ < 0 || std::none_of(inputs.begin(), inputs.end(), is_on_cpu))
+  if (!device_.is_gpu() ||
+      std::none_of(inputs.begin(), inputs.end(), is_on_cpu))
     return InferThere(inputs);
   Sample there;
   there.reserve(inputs.size());
   for (const RegionValue& input : inputs) {
     const c10::IValue value = ToIValue(input);
     const bool moves = value.isTensor() && value.toTensor().defined();
-    there.push_back(moves ? ToOwned(value.toTensor().to(DeviceOf(gpu_)))
+    there.push_back(moves ? ToOwned(value.toTensor().to(DeviceOf(device_)))
                           : OwnedValue{input, nullptr});
   }
   return InferThere(Values(there));

@@ -14,6 +14,7 @@
 #include "frontend/backends/torchscript_source.h"
 #include "frontend/torchscript/model.h"
 #include "runtime/backend/backend_implementation.h"
+#include "runtime/device/device.h"
 
 namespace aitune::frontend {
 
@@ -65,8 +66,8 @@ class TorchBackend : public BackendImplementation {
   const std::shared_ptr<const Model>& model() const { return model_; }
   // The same model on the device, also if runs_model() is false.
   absl::StatusOr<std::shared_ptr<const Model>> EagerModel() const;
-  // The GPU that the backend runs on; -1: the CPU.
-  int gpu() const { return gpu_; }
+  // The device that the backend runs on; a GPU has its number.
+  const Device& device() const { return device_; }
   // The name of model() in caches and checkpoints; empty when the model has no
   // hash (ModelSha256).
   std::string model_id() const;
@@ -74,7 +75,8 @@ class TorchBackend : public BackendImplementation {
  private:
   absl::Status Ready(const Device& device, BuildContext* context);
   DataType autocast_dtype() const;
-  absl::StatusOr<std::shared_ptr<const Model>> ModelOn(int gpu) const;
+  absl::StatusOr<std::shared_ptr<const Model>> ModelOn(
+      const Device& device) const;
   absl::StatusOr<std::vector<OwnedValue>> InferThere(
       absl::Span<const RegionValue> inputs) const;
   absl::StatusOr<std::vector<OwnedValue>> RestoreDtypes(
@@ -84,7 +86,7 @@ class TorchBackend : public BackendImplementation {
   const std::optional<DataType> autocast_dtype_;
   std::shared_ptr<TorchScriptSource> source_;
   std::shared_ptr<const Model> model_;
-  int gpu_ = -1;
+  Device device_;
   mutable std::mutex eager_mutex_;
   mutable std::shared_ptr<const Model> eager_;  // made when it is first needed
   // The DataType that each output has without autocast.

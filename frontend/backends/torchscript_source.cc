@@ -20,14 +20,14 @@ namespace aitune::frontend {
 namespace {
 
 // "cuda:0", for as long as the process lives.
-std::string_view GpuName(int gpu) {
+std::string_view GpuName(int number) {
   static const auto* const names = [] {
     auto* made = new std::vector<std::string>;
     for (int i = 0; i <= std::numeric_limits<c10::DeviceIndex>::max(); ++i)
       made->push_back(absl::StrCat("cuda:", i));
     return made;
   }();
-  return (*names)[gpu];
+  return (*names)[number];
 }
 
 }  // namespace
@@ -121,15 +121,15 @@ std::shared_ptr<const CompileSettings> TorchScriptSource::compile_settings()
 }
 
 absl::StatusOr<std::shared_ptr<const Model>> TorchScriptSource::ModelOn(
-    int gpu) const {
-  if (gpu < 0) return model_;
+    const Device& device) const {
+  if (!device.is_gpu()) return model_;
   std::lock_guard<std::mutex> lock(copies_mutex_);
-  std::weak_ptr<const Model>& copy = copies_[gpu];
+  std::weak_ptr<const Model>& copy = copies_[device.gpu()];
   if (std::shared_ptr<const Model> made = copy.lock()) return made;
   // Through bytes: LibTorch's own copies share the code, which names devices.
   AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ModelBytes(*model_));
   LoadOptions options;
-  options.gpu = gpu;
+  options.device = device;
   AITUNE_ASSIGN_OR_RETURN(Model moved, ModelFromBytes(bytes, options));
   auto made = std::make_shared<const Model>(std::move(moved));
   copy = made;
@@ -202,7 +202,7 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Infer(
     absl::Span<const RegionValue> inputs) {
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, Unflatten(inputs));
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
-                          ModelOn(GpuOf(inputs)));
+                          ModelOn(DeviceOf(inputs)));
   AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, model->RunEager(arguments));
   return FlattenResult(result);
 }
@@ -242,15 +242,15 @@ absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
   });
 }
 
-int GpuOf(absl::Span<const RegionValue> inputs) {
+Device DeviceOf(absl::Span<const RegionValue> inputs) {
   for (const RegionValue& input : inputs) {
     const auto* opaque = std::get_if<OpaqueValue>(&input);
     if (opaque == nullptr || *opaque == nullptr) continue;
     const auto* value = static_cast<const c10::IValue*>(opaque->get());
     if (value->isTensor() && value->toTensor().is_cuda())
-      return value->toTensor().get_device();
+      return Device::Gpu(value->toTensor().get_device());
   }
-  return -1;
+  return Device();
 }
 
 absl::StatusOr<std::vector<CallInput>> CallInputsOf(

@@ -23,6 +23,7 @@
 #include "frontend/trace/structure.h"
 #include "frontend/values/value_list.h"
 #include "runtime/backend/source_model.h"
+#include "runtime/device/device.h"
 #include "runtime/guards/input_description.h"
 
 namespace aitune::frontend {
@@ -47,10 +48,11 @@ class TorchScriptSource : public SourceModel {
   // model, which is computed once.
   absl::StatusOr<std::string> Sha256() const;
 
-  // The model with its weights on GPU `gpu`; all callers share one copy while
-  // one of them keeps it. -1: the model itself, on the CPU. Errors:
+  // The model itself for the CPU; for a GPU with its weights there, in a copy
+  // that all callers share while one of them keeps it. Errors:
   // kUnimplemented when LibTorch can't save the model, and LibTorch's own.
-  absl::StatusOr<std::shared_ptr<const Model>> ModelOn(int gpu) const;
+  absl::StatusOr<std::shared_ptr<const Model>> ModelOn(
+      const Device& device) const;
 
   // Sets how backends that are built from now on compile the model
   // (compile_settings.h). Null: only by their configurations.
@@ -106,8 +108,8 @@ class TorchScriptSource : public SourceModel {
   mutable absl::StatusOr<std::string> sha256_;
 };
 
-// The GPU of the first of `inputs` that is on one; -1 if none is.
-int GpuOf(absl::Span<const RegionValue> inputs);
+// The GPU of the first of `inputs` that is on one; the CPU if none is.
+Device DeviceOf(absl::Span<const RegionValue> inputs);
 
 // The inputs of a call in the form that guards compare; they refer to `inputs`.
 // kInvalidArgument for leaves that no guard can compare.

@@ -59,12 +59,12 @@ class Checker {
       : ours_(ours),
         model_(model),
         options_(options),
-        eager_(model, options.gpu) {
+        eager_(model, options.device) {
     if (options.source != nullptr && options.source != &model)
       source_state_ = std::make_unique<ModelState>(*options.source);
     if (options.with_casts != nullptr)
       with_casts_ =
-          std::make_unique<EagerRuns>(*options.with_casts, options.gpu);
+          std::make_unique<EagerRuns>(*options.with_casts, options.device);
   }
 
   CaseResult Check(const InputCase& input);
@@ -126,7 +126,7 @@ absl::StatusOr<c10::IValue> Checker::RunReference(const Subject& subject,
   if (!model.ok()) return model.status();
   std::unique_ptr<EagerRuns>& runs = references_[*model];
   if (runs == nullptr)
-    runs = std::make_unique<EagerRuns>(**model, options_.gpu);
+    runs = std::make_unique<EagerRuns>(**model, options_.device);
   return runs->Run(Converted(subject.arguments, dtype), subject.call);
 }
 
@@ -232,13 +232,14 @@ Checker::Outcome Checker::Judge(const Subject& subject, CaseResult& result,
   if (!agreed && !HasBound()) LearnArithmetic(subject.arguments);
   // A GPU's float32 may be tf32, no more exact than float16.
   const absl::StatusOr<c10::IValue> reference = RunReference(
-      subject, low_precision && options_.gpu < 0 ? DataType::kFloat32
-                                                 : DataType::kFloat64);
+      subject, low_precision && !options_.device.is_gpu() ? DataType::kFloat32
+                                                          : DataType::kFloat64);
   if (!reference.ok() && report_.no_reference.empty())
     report_.no_reference = std::string(reference.status().message());
   const c10::IValue* truth = reference.ok() ? &*reference : nullptr;
   outputs = Compare(subject.ours, subject.eager, truth);
-  if (!AllAgree(outputs) && options_.gpu < 0 && HasNan(subject.arguments))
+  if (!AllAgree(outputs) && !options_.device.is_gpu() &&
+      HasNan(subject.arguments))
     JudgeNans(subject, truth, result, outputs);
   if (!AllAgree(outputs) && !HasBound()) {
     ExcuseIllConditioned(subject, truth, outputs);
@@ -276,10 +277,10 @@ CaseResult Checker::Check(const InputCase& input) {
   const TwoCalls eager = eager_.Twice(input.arguments);
   std::vector<ModelState*> states = {&eager_.state()};
   if (source_state_ != nullptr) states.push_back(source_state_.get());
-  const TwoCalls ours =
-      CallTwice(ours_, states,
-                options_.gpu < 0 ? input.arguments
-                                 : ToGpu(input.arguments, options_.gpu));
+  const TwoCalls ours = CallTwice(
+      ours_, states,
+      !options_.device.is_gpu() ? input.arguments
+                                : ToDevice(input.arguments, options_.device));
 
   const std::pair<const absl::StatusOr<c10::IValue>*,
                   const absl::StatusOr<c10::IValue>*>

@@ -20,6 +20,7 @@
 #include "frontend/check/verification.h"
 #include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
+#include "runtime/device/device.h"
 
 namespace aitune::frontend {
 
@@ -85,8 +86,8 @@ struct CheckOptions {
   std::function<absl::StatusOr<const Model*>(DataType)> reference;
   // Called with the number of cases done and of all cases; may be null.
   std::function<void(int done, int total)> progress;
-  // The GPU that both run on, to which inputs are moved; -1: the CPU.
-  int gpu = -1;
+  // The device that both run on, to which inputs are moved.
+  Device device;
   // On a GPU: the model on the CPU that ours was made from. Null: `model`.
   const Model* source = nullptr;
   // If ours is to compute in a narrower dtype than the model (autocast): that
@@ -101,8 +102,8 @@ struct CheckOptions {
 // bfloat16 outputs (in float32, on a GPU in float64), and for other outputs
 // only if they exceed their tolerance; the model is then traced too, to learn
 // in which dtypes they are computed. `ours` is called with arguments on
-// options.gpu and uses the state of `model` or options.source. Nobody else may
-// call these models meanwhile. Not thread-safe.
+// options.device and uses the state of `model` or options.source. Nobody else
+// may call these models meanwhile. Not thread-safe.
 CheckReport CheckAgainstEager(const RunFunction& ours, const Model& model,
                               absl::Span<const InputCase> cases,
                               const CheckOptions& options);

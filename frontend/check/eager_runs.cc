@@ -119,12 +119,13 @@ TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
   return calls;
 }
 
-EagerRuns::EagerRuns(const Model& model, int gpu)
-    : model_(model), gpu_(gpu), state_(model) {}
+EagerRuns::EagerRuns(const Model& model, const Device& device)
+    : model_(model), device_(device), state_(model) {}
 
 TwoCalls EagerRuns::Twice(const ValueList& arguments) {
   if (state_.exists()) {
-    const ValueList there = gpu_ < 0 ? arguments : ToGpu(arguments, gpu_);
+    const ValueList there =
+        device_.is_gpu() ? ToDevice(arguments, device_) : arguments;
     ModelState* const states[] = {&state_};
     return CallTwice(
         [this](const ValueList& inputs) { return model_.RunEager(inputs); },
@@ -141,8 +142,9 @@ absl::StatusOr<c10::IValue> EagerRuns::Run(const ValueList& arguments,
   if (!state_.exists()) calls = 1;
   absl::StatusOr<c10::IValue> result;
   for (int call = 0; call < calls; ++call) {
-    result = CopyOf(model_.RunEager(gpu_ < 0 ? Copy(arguments)
-                                             : ToGpu(Copy(arguments), gpu_)));
+    result = CopyOf(model_.RunEager(device_.is_gpu()
+                                        ? ToDevice(Copy(arguments), device_)
+                                        : Copy(arguments)));
     if (!result.ok()) break;
   }
   return result;

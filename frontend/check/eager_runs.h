@@ -14,6 +14,7 @@
 #include "frontend/check/nan_dependence.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/model_state.h"
+#include "runtime/device/device.h"
 #include "runtime/tensor/data_type.h"
 
 namespace aitune::frontend {
@@ -33,8 +34,8 @@ TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
 // Not thread-safe, because the state belongs to the model.
 class EagerRuns {
  public:
-  // `model` must outlive this. Inputs are moved to its GPU; -1: the CPU.
-  EagerRuns(const Model& model, int gpu);
+  // `model`, on `device`, must outlive this. Inputs are moved there.
+  EagerRuns(const Model& model, const Device& device);
 
   ModelState& state() { return state_; }
 
@@ -56,7 +57,7 @@ class EagerRuns {
 
  private:
   const Model& model_;
-  const int gpu_;
+  const Device device_;
   ModelState state_;
 };
 

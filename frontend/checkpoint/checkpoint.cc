@@ -116,8 +116,7 @@ absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const fs::path& path,
   // LibTorch looks for CUDA once, before the first tensor. Without the GPU it
   // can still be deployed elsewhere; deploying it there says what is missing.
   const absl::StatusOr<Device> device = Device::Parse(proto.backend().device());
-  if (device.ok() && device->gpu() >= 0)
-    StartLibTorchCuda(device->gpu()).IgnoreError();
+  if (device.ok() && device->is_gpu()) StartLibTorchCuda(*device).IgnoreError();
   AITUNE_ASSIGN_OR_RETURN(Model model, ModelFromBytes(blobs[kModel]));
   // Read by the backend while it is loaded, and not after.
   AITUNE_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder,

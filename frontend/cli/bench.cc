@@ -18,9 +18,9 @@ absl::StatusOr<int> RunPaced(const Options& options, const Subject& subject,
   absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
   if (!arguments.ok()) return arguments.status();
   std::unique_ptr<frontend::GpuClock> clock;
-  if (subject.gpu >= 0) {
+  if (subject.device.is_gpu()) {
     absl::StatusOr<std::unique_ptr<frontend::GpuClock>> made =
-        frontend::GpuClock::Create(subject.gpu);
+        frontend::GpuClock::Create(subject.device);
     if (!made.ok()) return made.status();
     clock = *std::move(made);
   }

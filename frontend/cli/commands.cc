@@ -119,15 +119,13 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
   if (absl::Status status = CheckOutputFiles(options); !status.ok()) {
     return status;
   }
-  int gpu = -1;
   if (absl::Status status = frontend::CheckCompileOptions(options.compile);
       !status.ok())
     return status;
-  if (options.compile.device != "cpu") {
-    absl::StatusOr<int> ordinal = cudaOrdinal(options.compile.device);
-    if (!ordinal.ok()) return ordinal.status();
-    gpu = *ordinal;
-    absl::Status started = frontend::StartLibTorchCuda(gpu);
+  absl::StatusOr<Device> device = Device::ParseCpuOrGpu(options.compile.device);
+  if (!device.ok()) return device.status();
+  if (device->is_gpu()) {
+    absl::Status started = frontend::StartLibTorchCuda(*device);
     if (!started.ok()) return started;
     at::globalContext().setAllowTF32CuBLAS(options.compile.tf32Matmul);
     at::globalContext().setAllowTF32CuDNN(options.compile.tf32Convolution);
@@ -153,9 +151,8 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
       frontend::ChooseInputs(*model, choice);
   if (!inputs.ok()) return inputs.status();
   memory.with_model = ResidentBytes();
-  Subject subject{
-      *std::move(model), *std::move(inputs), *dtype, memory, gpu, std::nullopt,
-      nullptr,           "--no-cache"};
+  Subject subject{*std::move(model), *std::move(inputs), *dtype,  memory,
+                  *device,           std::nullopt,       nullptr, "--no-cache"};
   if (!options.use_cache) return subject;
   // A cache that can't be opened is no reason not to work.
   absl::StatusOr<std::unique_ptr<Cache>> cache = OpenCache(options);
@@ -168,10 +165,10 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
 }
 
 absl::Status LoadPeer(const Options& options, Subject& subject) {
-  if (subject.gpu < 0) return absl::OkStatus();
+  if (!subject.device.is_gpu()) return absl::OkStatus();
   frontend::LoadOptions load;
   load.dtype = subject.dtype;
-  load.gpu = subject.gpu;
+  load.device = subject.device;
   absl::StatusOr<frontend::Model> on_gpu = LoadChanged(options, load);
   if (!on_gpu.ok()) return on_gpu.status();
   subject.on_gpu = *std::move(on_gpu);
@@ -182,8 +179,8 @@ absl::StatusOr<frontend::ValueList> TypicalCall(const Options& options,
                                                 const Subject& subject) {
   absl::StatusOr<frontend::ValueList> arguments =
       frontend::TypicalArguments(subject.inputs, options.seed);
-  if (!arguments.ok() || subject.gpu < 0) return arguments;
-  return frontend::ToGpu(*arguments, subject.gpu);
+  if (!arguments.ok() || !subject.device.is_gpu()) return arguments;
+  return frontend::ToDevice(*arguments, subject.device);
 }
 
 absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options) {
@@ -290,8 +287,9 @@ void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
       report.compile->notes.push_back(absl::StrCat("version ", i, ": ", note));
   }
   if (report.memory) report.memory->executable = first.memory_bytes;
-  if (first.gpu >= 0)
-    report.gpu = GpuInfo{first.gpu, first.graph_reason, first.memory_bytes};
+  if (first.device.is_gpu())
+    report.gpu =
+        GpuInfo{first.device.gpu(), first.graph_reason, first.memory_bytes};
 }
 
 Report StartReport(const Options& options, const Subject& subject,
@@ -326,9 +324,9 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
   timing.milliseconds = options.seconds * 1e3;
   timing.max_rounds = 100000;
   std::unique_ptr<frontend::GpuClock> clock;
-  if (subject.gpu >= 0) {
+  if (subject.device.is_gpu()) {
     absl::StatusOr<std::unique_ptr<frontend::GpuClock>> made =
-        frontend::GpuClock::Create(subject.gpu);
+        frontend::GpuClock::Create(subject.device);
     if (!made.ok()) return made.status();
     clock = *std::move(made);
     timing.warmup_rounds = 10;

@@ -13,6 +13,7 @@
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
+#include "runtime/device/device.h"
 
 namespace aitune::cli {
 
@@ -22,7 +23,7 @@ struct Subject {
   frontend::ModelInputs inputs;
   std::optional<DataType> dtype;  // --dtype
   MemoryInfo memory;              // memory that the command took so far
-  int gpu = -1;                   // --device; -1: the CPU
+  Device device;                  // --device
   // On a GPU, after LoadPeer: the model on the GPU, which LibTorch runs.
   std::optional<frontend::Model> on_gpu;
 

@@ -198,8 +198,8 @@ absl::StatusOr<Subject> LoadForEager(const Options& options,
 absl::StatusOr<int> Reduce(const Options& options, Progress& progress) {
   const auto start = std::chrono::steady_clock::now();
   AITUNE_RETURN_IF_ERROR(RefuseOptions(options));
-  if (options.compile.device != "cpu")
-    AITUNE_RETURN_IF_ERROR(cudaOrdinal(options.compile.device).status());
+  AITUNE_RETURN_IF_ERROR(
+      Device::ParseCpuOrGpu(options.compile.device).status());
   AITUNE_ASSIGN_OR_RETURN(const OutputPaths paths,
                           MakeOutputPaths(options.output_file));
   AITUNE_ASSIGN_OR_RETURN(const Subject subject,

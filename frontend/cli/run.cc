@@ -124,7 +124,7 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
   absl::StatusOr<c10::IValue> result = (*compiled)->Run(*arguments);
   progress.Finish();
   if (!result.ok()) return result.status();
-  if (subject->gpu >= 0) {
+  if (subject->device.is_gpu()) {
     // The copy waits for what the GPU may have found.
     result = frontend::ToCpu(*result);
     AITUNE_RETURN_IF_ERROR((*compiled)->TakeFailedCheck());

@@ -18,14 +18,15 @@ namespace {
 // The model again in another precision, read when it is first asked for.
 class References {
  public:
-  References(std::string file, int gpu) : file_(std::move(file)), gpu_(gpu) {}
+  References(std::string file, Device device)
+      : file_(std::move(file)), device_(std::move(device)) {}
 
   absl::StatusOr<const frontend::Model*> Get(DataType dtype) {
     auto found = models_.find(dtype);
     if (found == models_.end()) {
       frontend::LoadOptions load;
       load.dtype = dtype;
-      load.gpu = gpu_;
+      load.device = device_;
       found = models_.emplace(dtype, frontend::Model::Load(file_, load)).first;
     }
     if (!found->second.ok()) return found->second.status();
@@ -34,7 +35,7 @@ class References {
 
  private:
   std::string file_;
-  int gpu_;
+  Device device_;
   std::map<DataType, absl::StatusOr<frontend::Model>> models_;
 };
 
@@ -43,7 +44,7 @@ class References {
 absl::StatusOr<c10::IValue> RunToTheEnd(const frontend::CompiledModel& compiled,
                                         const frontend::ValueList& arguments) {
   absl::StatusOr<c10::IValue> result = compiled.Run(arguments);
-  if (!result.ok() || compiled.gpu() < 0) return result;
+  if (!result.ok() || !compiled.device().is_gpu()) return result;
   c10::IValue on_cpu = frontend::ToCpu(*result);
   if (absl::Status failed = compiled.TakeFailedCheck(); !failed.ok())
     return failed;
@@ -100,7 +101,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   absl::StatusOr<std::vector<frontend::InputCase>> cases =
       frontend::CheckCases(subject->inputs, options.seed, *sizes);
   if (!cases.ok()) return cases.status();
-  References references(options.model, subject->gpu);
+  References references(options.model, subject->device);
   frontend::CheckOptions check;
   check.tolerance = options.tolerance;
   check.min_cosine = options.min_cosine;
@@ -108,7 +109,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   check.progress = [&](int done, int total) {
     progress.Update("check against eager", done, total);
   };
-  check.gpu = subject->gpu;
+  check.device = subject->device;
   check.source = &subject->model;
   report.check = frontend::CheckAgainstEager(
       [&](const frontend::ValueList& arguments) {

@@ -25,7 +25,7 @@ namespace aitune::frontend {
 // The version of the format: of the meaning of a stored plan, of its kernels'
 // calling convention and of the constants' packed layouts. Increase it when any
 // of them changes.
-constexpr int kArtifactVersion = 3;
+constexpr int kArtifactVersion = 4;
 
 // Everything that an executable is loaded from.
 struct CompiledParts {

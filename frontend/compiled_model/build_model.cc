@@ -54,12 +54,12 @@ TraceOptions WithProgress(const BuildOptions& options) {
 class CachedBuild {
  public:
   CachedBuild(const Model& model, const ModelInputs& inputs,
-              const BuildOptions& options, int gpu)
+              const BuildOptions& options, const Device& device)
       : model_(model), cache_(options.cache) {
     if (cache_ == nullptr) report.detail = "no cache was given";
     if (cache_ == nullptr && !options.keep_artifact) return;
-    if (gpu >= 0) {
-      absl::StatusOr<std::string> target = cuda::DescribeGpu(gpu);
+    if (device.is_gpu()) {
+      absl::StatusOr<std::string> target = cuda::DescribeGpu(device.gpu());
       if (!target.ok()) {
         report.detail = std::string(target.status().message());
         return;
@@ -189,16 +189,15 @@ CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
 
 absl::Status CheckCompileOptions(const CompileOptions& options) {
   AITUNE_ASSIGN_OR_RETURN(const Device device, Device::Parse(options.device));
-  const bool on_gpu = device.gpu() >= 0;
   const auto no_effect = [&](const std::string& option, const char* why) {
     return absl::InvalidArgumentError(absl::StrCat(option, " has no effect on ",
                                                    device.ToString(), ", ", why,
                                                    "; leave it out"));
   };
-  if (!on_gpu && (options.tf32Matmul || !options.tf32Convolution))
+  if (!device.is_gpu() && (options.tf32Matmul || !options.tf32Convolution))
     return no_effect("the choice of what may round to tf32",
                      "which computes in float32");
-  if (!on_gpu) return absl::OkStatus();
+  if (!device.is_gpu()) return absl::OkStatus();
   if (!options.target.empty())
     return no_effect(absl::StrCat("the target ", options.target),
                      "for which code is made of the GPU's own kind");
@@ -218,9 +217,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   }
   AITUNE_ASSIGN_OR_RETURN(const Device device,
                           Device::ParseCpuOrGpu(options.compile.device));
-  const int gpu = device.gpu();
   Phases phases;
-  CachedBuild cached(model, inputs, options, gpu);
+  CachedBuild cached(model, inputs, options, device);
   std::optional<Trace> trace;
   if (cached.possible()) {
     phases.Lap("cache key");
@@ -238,7 +236,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
       }
       if (status.ok())
         loaded = FromParts(model, *std::move(parts), trace ? &*trace : nullptr,
-                           gpu, options.cuda_graphs);
+                           device, options.cuda_graphs);
       if (status.ok()) status = loaded.status();
       if (status.ok()) {
         phases.Lap("load");
@@ -280,7 +278,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   if (parts.regions.empty()) trace->make_fallback_region = nullptr;
   AITUNE_ASSIGN_OR_RETURN(
       std::unique_ptr<CompiledModel> built,
-      FromParts(model, std::move(parts), &*trace, gpu, options.cuda_graphs));
+      FromParts(model, std::move(parts), &*trace, device, options.cuda_graphs));
   phases.Lap("load");
   built->cache_ = std::move(cached.report);
   if (options.keep_artifact) built->artifact_ = std::move(artifact);

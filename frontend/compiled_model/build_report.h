@@ -9,6 +9,7 @@
 
 #include "compiler/Compiler.h"
 #include "frontend/compiled_model/coverage.h"
+#include "runtime/device/device.h"
 
 namespace aitune::frontend {
 
@@ -53,7 +54,7 @@ struct BuiltVersion {
   // As CompiledModel::phase_seconds.
   std::vector<std::pair<std::string, double>> phase_seconds;
   int64_t memory_bytes = 0;  // CompiledModel::MemoryInBytes before a call
-  int gpu = -1;              // the GPU that it is for; -1: the CPU
+  Device device;             // the device that it is for
   std::string graph_reason;  // as CompiledModel::GraphReason
 };
 

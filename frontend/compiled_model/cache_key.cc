@@ -30,8 +30,8 @@ namespace {
 // "cuda" is a name of the first GPU.
 std::string DeviceText(const std::string& name) {
   const absl::StatusOr<Device> device = Device::Parse(name);
-  if (!device.ok() || device->gpu() < 0) return name;
-  return absl::StrCat(device->type, ":", device->gpu());
+  if (!device.ok() || !device->is_gpu()) return name;
+  return Device::Gpu(device->gpu()).ToString();
 }
 
 // Every field but `progress`. A field that is added breaks this line, so that

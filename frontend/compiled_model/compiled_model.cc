@@ -46,7 +46,7 @@ bool IsOpaque(const ExecutablePlan& plan, int output) {
 
 absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
                                        absl::Span<const TensorView> inputs,
-                                       int gpu) {
+                                       const Device& device) {
   AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<int64_t>> sizes,
                           executable.OutputSizes(inputs));
   const ExecutablePlan& plan = executable.plan();
@@ -56,7 +56,7 @@ absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
     dtypes.push_back(static_cast<DataType>(plan.outputs(i).dtype()));
     opaque.push_back(IsOpaque(plan, i));
   }
-  return AllocateOutputs(dtypes, sizes, opaque, gpu);
+  return AllocateOutputs(dtypes, sizes, opaque, device);
 }
 
 }  // namespace
@@ -82,10 +82,11 @@ std::string TraceSha256(const Trace& trace) {
 }
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
-    const Model& model, CompiledParts parts, const Trace* trace, int gpu,
-    bool cuda_graphs) {
+    const Model& model, CompiledParts parts, const Trace* trace,
+    const Device& device, bool cuda_graphs) {
   std::unique_ptr<CompiledModel> loaded(new CompiledModel());
-  if (parts.plan.device() == "cuda") loaded->gpu_ = std::max(gpu, 0);
+  if (parts.plan.device() == "cuda")
+    loaded->device_ = Device::Gpu(std::max(device.gpu(), 0));
   std::vector<std::unique_ptr<FallbackRegion>> regions;
   if (!parts.regions.empty()) {
     Trace again;
@@ -97,12 +98,12 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
             "made from; compile the model again");
       trace = &again;
     }
-    *trace->fallback_gpu = loaded->gpu_;
+    *trace->fallback_device = loaded->device_;
     for (const RegionDefinition& region : parts.regions)
       regions.push_back(trace->make_fallback_region(region.ops, region.inputs,
                                                     region.outputs));
   }
-  if (loaded->gpu_ < 0) {
+  if (!loaded->device_.is_gpu()) {
     AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const KernelLibrary> kernels,
                             LoadKernels(parts.objects));
     AITUNE_ASSIGN_OR_RETURN(
@@ -110,19 +111,19 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
         CpuExecutable::Load(std::move(parts.plan), std::move(kernels),
                             std::move(parts.constants), std::move(regions)));
   } else {
-    AITUNE_ASSIGN_OR_RETURN(const cuda::Device* device,
-                            cuda::Device::Open(loaded->gpu_));
+    AITUNE_ASSIGN_OR_RETURN(const cuda::Device* gpu,
+                            cuda::Device::Open(loaded->device_.gpu()));
     cuda::CudaExecutable::Options options;
     options.graphs = cuda_graphs;
     if (cuda_graphs && !regions.empty()) {
-      // Without a recorder the model runs without graphs, as GraphReason says.
-      auto recorder = LibTorchRegionRecorder(loaded->gpu_);
+      // Without one the regions run beside graphs, which GraphReason tells.
+      auto recorder = LibTorchRegionRecorder(loaded->device_);
       if (recorder.ok()) options.recorder = *std::move(recorder);
     }
     AITUNE_ASSIGN_OR_RETURN(
         loaded->executable_,
-        cuda::CudaExecutable::Load(*device, std::move(parts.plan),
-                                   parts.objects, std::move(parts.constants),
+        cuda::CudaExecutable::Load(*gpu, std::move(parts.plan), parts.objects,
+                                   std::move(parts.constants),
                                    std::move(regions), options));
   }
   loaded->inputs_ = InputNesting(std::move(parts.input_structure));
@@ -137,7 +138,7 @@ absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
   Call call;
   call.inputs = std::move(inputs);
   AITUNE_ASSIGN_OR_RETURN(call.outputs,
-                          Allocate(*executable_, call.inputs.views, gpu_));
+                          Allocate(*executable_, call.inputs.views, device_));
   return call;
 }
 
@@ -145,14 +146,14 @@ absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
     const ValueList& arguments, ConstantCheck check) const {
   AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
   AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
-                          inputs_.Flatten(arguments, gpu_, check));
+                          inputs_.Flatten(arguments, device_, check));
   return Prepare(std::move(inputs));
 }
 
 absl::Status CompiledModel::Execute(Call& call) const {
   return executable_->Run(call.inputs.views,
                           absl::MakeSpan(call.outputs.values),
-                          gpu_ < 0 ? nullptr : CurrentStream(gpu_));
+                          device_.is_gpu() ? CurrentStream(device_) : nullptr);
 }
 
 bool CompiledModel::Fits(const ValueList& arguments) const {
@@ -168,8 +169,8 @@ absl::Status CompiledModel::TakeFailedCheck() const {
 }
 
 BuiltVersion CompiledModel::Describe() const {
-  return {report_,         cache_, phase_seconds_,
-          MemoryInBytes(), gpu_,   GraphReason()};
+  return {report_,         cache_,  phase_seconds_,
+          MemoryInBytes(), device_, GraphReason()};
 }
 
 std::vector<const CompiledModel*> CompiledModel::versions() const {
@@ -198,7 +199,7 @@ absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
 absl::StatusOr<std::vector<OwnedValue>> CompiledModel::RunLeaves(
     absl::Span<const RegionValue> leaves, ConstantCheck check) const {
   AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
-                          inputs_.TensorsOf(leaves, gpu_, check));
+                          inputs_.TensorsOf(leaves, device_, check));
   AITUNE_ASSIGN_OR_RETURN(Call call, Prepare(std::move(inputs)));
   AITUNE_RETURN_IF_ERROR(Execute(call));
   return OutputLeaves(output_structure_, call.outputs);
@@ -214,7 +215,7 @@ absl::StatusOr<std::vector<StepProfile>> CompiledModel::Profile(
 absl::StatusOr<std::vector<int64_t>> CompiledModel::SymbolValues(
     const ValueList& arguments) const {
   AITUNE_ASSIGN_OR_RETURN(const FlatTensors inputs,
-                          inputs_.Flatten(arguments, gpu_));
+                          inputs_.Flatten(arguments, device_));
   std::vector<int64_t> values;
   for (const SymbolProto& symbol : plan().symbols()) {
     const TensorView& view = inputs.views[symbol.input()];

@@ -24,6 +24,7 @@
 #include "frontend/trace/structure.h"
 #include "frontend/tracing/build_trace.h"
 #include "runtime/cache/cache.h"
+#include "runtime/device/device.h"
 #include "runtime/executable/executable.h"
 
 namespace aitune::frontend {
@@ -69,13 +70,13 @@ class CompiledModel {
       const BuildOptions& options);
 
   // Loads the parts of an artifact, for the CPU or, if the plan is for a GPU,
-  // for GPU `gpu`. Fallback regions are made from `trace`; if it is null and
-  // the plan has regions, the model is traced again. Errors: those of
-  // CpuExecutable::Load, and kFailedPrecondition when the trace is not the one
-  // that the artifact was made from.
+  // for `device`, the first GPU if that is none. Fallback regions are made from
+  // `trace`; if it is null and the plan has regions, the model is traced again.
+  // Errors: those of CpuExecutable::Load, and kFailedPrecondition when the
+  // trace is not the one that the artifact was made from.
   static absl::StatusOr<std::unique_ptr<CompiledModel>> FromParts(
-      const Model& model, CompiledParts parts, const Trace* trace, int gpu = -1,
-      bool cuda_graphs = true);
+      const Model& model, CompiledParts parts, const Trace* trace,
+      const Device& device = Device(), bool cuda_graphs = true);
 
   // Runs the model on arguments of the nesting and dtypes that it was built
   // for, with dynamic axes in their ranges. Tensors must be on the device that
@@ -124,8 +125,8 @@ class CompiledModel {
     return artifact_;
   }
   const ExecutablePlan& plan() const { return executable_->plan(); }
-  // The GPU that the model was compiled for; -1: the CPU.
-  int gpu() const { return gpu_; }
+  // The device that the model was compiled for.
+  const Device& device() const { return device_; }
   // Why a model on a GPU runs without a CUDA graph; empty when it has one.
   std::string GraphReason() const { return executable_->GraphReason(); }
   const Structure& input_structure() const { return inputs_.structure(); }
@@ -162,7 +163,7 @@ class CompiledModel {
   Structure output_structure_;
   std::string layout_query_;  // the result of FindLayoutQuery
   std::unique_ptr<Executable> executable_;
-  int gpu_ = -1;
+  Device device_;
   BuildReport report_;
   CacheReport cache_;
   std::shared_ptr<const ArtifactBlobs> artifact_;

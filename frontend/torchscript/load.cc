@@ -163,7 +163,8 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
           }
           ConvertWeights(impl->module, ToScalarType(*options.dtype));
         }
-        if (options.gpu >= 0) MoveModule(impl->module, DeviceOf(options.gpu));
+        if (options.device.is_gpu())
+          MoveModule(impl->module, DeviceOf(options.device));
         const c10::FunctionSchema& schema =
             impl->module.get_method("forward").function().getSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {

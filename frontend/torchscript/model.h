@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontend/values/value_list.h"
+#include "runtime/device/device.h"
 #include "runtime/tensor/data_type.h"
 
 namespace torch::jit {
@@ -24,9 +25,9 @@ struct LoadOptions {
   // The dtype to which floating-point parameters and buffers are converted, as
   // module.to(dtype) does; not set: none.
   std::optional<DataType> dtype;
-  // The GPU to which parameters, buffers and the devices in the program are
-  // moved; -1: the CPU.
-  int gpu = -1;
+  // The device to which parameters, buffers and the devices in the program are
+  // moved.
+  Device device;
 };
 
 // A parameter of forward.

@@ -22,12 +22,12 @@ class LibTorchRegion : public FallbackRegion {
  public:
   LibTorchRegion(std::shared_ptr<const RecordedTrace> trace,
                  std::vector<int> ops, std::vector<ValueId> inputs,
-                 std::vector<ValueId> outputs, int gpu)
+                 std::vector<ValueId> outputs, const Device& device)
       : trace_(std::move(trace)),
         ops_(std::move(ops)),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)),
-        gpu_(gpu) {}
+        device_(device) {}
 
   absl::Status Run(absl::Span<const RegionValue> inputs,
                    absl::Span<const int64_t> symbols,
@@ -42,7 +42,7 @@ class LibTorchRegion : public FallbackRegion {
     std::vector<at::Tensor> borrowed;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (const auto* view = std::get_if<TensorView>(&inputs[i])) {
-        borrowed.push_back(TensorOn(*view, gpu_));
+        borrowed.push_back(TensorOn(*view, device_));
         values[inputs_[i]] = borrowed.back();
         continue;
       }
@@ -96,21 +96,21 @@ class LibTorchRegion : public FallbackRegion {
   // Constant number `index`; a GPU's copy is made when it is first read.
   at::Tensor Constant(int index) const {
     const TensorView& view = trace_->constants[static_cast<size_t>(index)].view;
-    if (gpu_ < 0) return TensorOn(view);
+    if (!device_.is_gpu()) return TensorOn(view);
     const std::lock_guard<std::mutex> lock(mutex_);
     at::Tensor& copy = on_gpu_[index];
-    if (!copy.defined()) copy = TensorOn(view).to(DeviceOf(gpu_));
+    if (!copy.defined()) copy = TensorOn(view).to(DeviceOf(device_));
     return copy;
   }
 
   // An argument recorded on the CPU as one for the GPU: tensors of one element
   // may stay, LibTorch takes them as numbers.
   c10::IValue OnDevice(c10::IValue value) const {
-    if (gpu_ < 0) return value;
-    if (value.isDevice()) return DeviceOf(gpu_);
+    if (!device_.is_gpu()) return value;
+    if (value.isDevice()) return DeviceOf(device_);
     if (value.isTensor() && value.toTensor().defined() &&
         value.toTensor().device().is_cpu() && value.toTensor().dim() > 0) {
-      return value.toTensor().to(DeviceOf(gpu_));
+      return value.toTensor().to(DeviceOf(device_));
     }
     return value;
   }
@@ -153,7 +153,7 @@ class LibTorchRegion : public FallbackRegion {
         continue;
       }
       if (!found->second.isTensor() ||
-          !IsPlainTensor(found->second.toTensor(), gpu_)) {
+          !IsPlainTensor(found->second.toTensor(), device_)) {
         return absl::InternalError(
             absl::StrCat(Names(), ": gave ", Describe(found->second),
                          " where the plan expects a tensor"));
@@ -166,7 +166,7 @@ class LibTorchRegion : public FallbackRegion {
                          ", the plan expects ", std::string(Name(view->dtype)),
                          "[", absl::StrJoin(view->sizes, ","), "]"));
       }
-      if (tensor.numel() > 0) TensorOn(*view, gpu_).copy_(tensor);
+      if (tensor.numel() > 0) TensorOn(*view, device_).copy_(tensor);
     }
     return absl::OkStatus();
   }
@@ -213,7 +213,7 @@ class LibTorchRegion : public FallbackRegion {
   std::shared_ptr<const RecordedTrace> trace_;
   std::vector<int> ops_;
   std::vector<ValueId> inputs_, outputs_;
-  const int gpu_;
+  const Device device_;
   mutable std::mutex mutex_;
   mutable std::unordered_map<int, at::Tensor> on_gpu_;  // constants
 };
@@ -223,9 +223,9 @@ class LibTorchRegion : public FallbackRegion {
 std::unique_ptr<FallbackRegion> MakeFallbackRegion(
     std::shared_ptr<const RecordedTrace> trace,
     const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
-    const std::vector<ValueId>& outputs, int gpu) {
+    const std::vector<ValueId>& outputs, const Device& device) {
   return std::make_unique<LibTorchRegion>(std::move(trace), op_indices, inputs,
-                                          outputs, gpu);
+                                          outputs, device);
 }
 
 }  // namespace aitune::frontend

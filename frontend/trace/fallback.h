@@ -9,6 +9,7 @@
 
 #include "frontend/trace/recorded_op.h"
 #include "frontend/trace/trace.h"
+#include "runtime/device/device.h"
 #include "runtime/executable/fallback_region.h"
 
 namespace aitune::frontend {
@@ -22,13 +23,13 @@ struct RecordedTrace {
 
 // A region that runs ops[i] for each i of `op_indices`, in order. Values that
 // are neither inputs nor results of an earlier operator must be constants;
-// reading another is an error when the region runs. With `gpu` >= 0 the region
-// runs on that GPU: its inputs are there, and constants and devices among the
+// reading another is an error when the region runs. The region runs on
+// `device`: its inputs are there, and on a GPU constants and devices among the
 // operators' arguments are moved there.
 std::unique_ptr<FallbackRegion> MakeFallbackRegion(
     std::shared_ptr<const RecordedTrace> trace,
     const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
-    const std::vector<ValueId>& outputs, int gpu = -1);
+    const std::vector<ValueId>& outputs, const Device& device = Device());
 
 }  // namespace aitune::frontend
 

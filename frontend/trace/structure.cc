@@ -46,10 +46,12 @@ bool IsLeaf(const Structure& structure) {
 
 // A tensor on the view's memory, which `owner` keeps unless it is null.
 at::Tensor OwnedTensor(const TensorView& view,
-                       std::shared_ptr<const void> owner, int gpu) {
-  if (owner == nullptr || view.data == nullptr) return TensorOn(view, gpu);
-  const auto options =
-      at::TensorOptions().dtype(ToScalarType(view.dtype)).device(DeviceOf(gpu));
+                       std::shared_ptr<const void> owner,
+                       const Device& device) {
+  if (owner == nullptr || view.data == nullptr) return TensorOn(view, device);
+  const auto options = at::TensorOptions()
+                           .dtype(ToScalarType(view.dtype))
+                           .device(DeviceOf(device));
   return at::for_blob(view.data, view.sizes)
       .deleter([owner = std::move(owner)](void*) {})
       .options(options)
@@ -334,7 +336,8 @@ InputNesting::InputNesting(Structure structure)
 }
 
 absl::StatusOr<FlatTensors> InputNesting::TensorsOf(
-    absl::Span<const RegionValue> leaves, int gpu, ConstantCheck check) const {
+    absl::Span<const RegionValue> leaves, const Device& device,
+    ConstantCheck check) const {
   if (leaves.size() != leaves_.size())
     return absl::InvalidArgumentError(absl::StrCat(
         "the model was compiled for ", leaves_.size(),
@@ -345,18 +348,18 @@ absl::StatusOr<FlatTensors> InputNesting::TensorsOf(
   for (size_t i = 0; i < leaves.size(); ++i) {
     const auto& [expected, place] = leaves_[i];
     const auto* view = std::get_if<TensorView>(&leaves[i]);
-    if (view != nullptr && expected.kind == Kind::kTensor && gpu < 0) {
+    if (view != nullptr && expected.kind == Kind::kTensor && !device.is_gpu()) {
       flat.views.push_back(*view);
       continue;
     }
     const c10::IValue value = ToIValue(leaves[i]);
     switch (expected.kind) {
       case Kind::kTensor:
-        if (!value.isTensor() || !IsPlainTensor(value.toTensor(), gpu))
+        if (!value.isTensor() || !IsPlainTensor(value.toTensor(), device))
           return Mismatch(place,
-                          gpu < 0
-                              ? "a dense CPU tensor"
-                              : absl::StrCat("a dense tensor on cuda:", gpu),
+                          device.is_gpu() ? absl::StrCat("a dense tensor on ",
+                                                         device.ToString())
+                                          : "a dense CPU tensor",
                           value);
         copies.push_back(value.toTensor().contiguous());
         flat.views.push_back(ViewOf(copies.back()));
@@ -378,14 +381,14 @@ absl::StatusOr<FlatTensors> InputNesting::TensorsOf(
 }
 
 absl::StatusOr<FlatTensors> InputNesting::Flatten(const ValueList& arguments,
-                                                  int gpu,
+                                                  const Device& device,
                                                   ConstantCheck check) const {
   AITUNE_ASSIGN_OR_RETURN(std::vector<OwnedValue> leaves,
                           FlattenLeaves(structure_, arguments.values()));
   FlatTensors flat;
   AITUNE_RETURN_IF_ERROR(
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-        AITUNE_ASSIGN_OR_RETURN(flat, TensorsOf(Values(leaves), gpu, check));
+        AITUNE_ASSIGN_OR_RETURN(flat, TensorsOf(Values(leaves), device, check));
         return absl::OkStatus();
       }));
   flat.owner = std::make_shared<
@@ -396,9 +399,10 @@ absl::StatusOr<FlatTensors> InputNesting::Flatten(const ValueList& arguments,
 
 OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
                               absl::Span<const std::vector<int64_t>> sizes,
-                              const std::vector<bool>& is_opaque, int gpu) {
+                              const std::vector<bool>& is_opaque,
+                              const Device& device) {
   OutputBuffers buffers;
-  buffers.gpu = gpu;
+  buffers.device = device;
   auto tensors = std::make_shared<std::vector<at::Tensor>>();
   for (size_t i = 0; i < dtypes.size(); ++i) {
     if (is_opaque[i]) {
@@ -407,7 +411,7 @@ OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
     }
     tensors->push_back(at::empty(sizes[i], at::TensorOptions()
                                                .dtype(ToScalarType(dtypes[i]))
-                                               .device(DeviceOf(gpu))));
+                                               .device(DeviceOf(device))));
     buffers.values.emplace_back(ViewOf(tensors->back()));
   }
   buffers.owner = std::move(tensors);
@@ -434,11 +438,11 @@ absl::StatusOr<std::vector<OwnedValue>> OutputLeaves(
     if (view == nullptr) {
       fits = fits && std::get<OpaqueValue>(value) != nullptr;
       leaves.push_back({value, nullptr});
-    } else if (outputs.gpu < 0) {
+    } else if (!outputs.device.is_gpu()) {
       leaves.push_back({value, outputs.owner});
     } else {
       leaves.push_back({OpaqueValue(std::make_shared<c10::IValue>(
-                            OwnedTensor(*view, outputs.owner, outputs.gpu))),
+                            OwnedTensor(*view, outputs.owner, outputs.device))),
                         nullptr});
     }
   });

@@ -17,6 +17,7 @@
 #include "frontend/trace/trace.h"
 #include "frontend/values/value_list.h"
 #include "runtime/backend/source_model.h"
+#include "runtime/device/device.h"
 #include "runtime/executable/fallback_region.h"
 #include "runtime/tensor/tensor_view.h"
 
@@ -75,19 +76,19 @@ class InputNesting {
 
   const Structure& structure() const { return structure_; }
 
-  // The tensors among `leaves`, which must be on the CPU or, with `gpu` >= 0,
-  // on that GPU. They refer to the memory of `leaves`, or to copies of a GPU's
-  // tensors that are not contiguous. kInvalidArgument when the kind of a leaf
-  // differs from the trace's or, with kCheck, a constant has another value; the
-  // text names the place. May throw LibTorch's exceptions.
+  // The tensors among `leaves`, which must be on `device`. They refer to the
+  // memory of `leaves`, or to copies of a GPU's tensors that are not
+  // contiguous. kInvalidArgument when the kind of a leaf differs from the
+  // trace's or, with kCheck, a constant has another value; the text names the
+  // place. May throw LibTorch's exceptions.
   absl::StatusOr<FlatTensors> TensorsOf(
-      absl::Span<const RegionValue> leaves, int gpu = -1,
+      absl::Span<const RegionValue> leaves, const Device& device = Device(),
       ConstantCheck check = ConstantCheck::kCheck) const;
 
   // The same for the leaves of `arguments`. The result keeps their memory
   // alive. Errors also as FlattenLeaves.
   absl::StatusOr<FlatTensors> Flatten(
-      const ValueList& arguments, int gpu = -1,
+      const ValueList& arguments, const Device& device = Device(),
       ConstantCheck check = ConstantCheck::kCheck) const;
 
  private:
@@ -104,13 +105,14 @@ class InputNesting {
 struct OutputBuffers {
   std::vector<RegionValue> values;    // one for each output
   std::shared_ptr<const void> owner;  // keeps their memory alive
-  int gpu = -1;                       // the GPU of the memory; -1: the CPU
+  Device device;                      // the device of the memory
 };
-// Uninitialised memory for output i of dtypes[i] and sizes[i]; an empty
-// OpaqueValue where is_opaque[i].
+// Uninitialised memory of `device` for output i of dtypes[i] and sizes[i]; an
+// empty OpaqueValue where is_opaque[i].
 OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
                               absl::Span<const std::vector<int64_t>> sizes,
-                              const std::vector<bool>& is_opaque, int gpu = -1);
+                              const std::vector<bool>& is_opaque,
+                              const Device& device = Device());
 
 // The leaves of a result of this structure: `outputs`, which has one value for
 // each flattened output of the trace, and the constants between them. Tensors

@@ -22,6 +22,7 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/device/device.h"
 #include "runtime/executable/fallback_region.h"
 #include "runtime/tensor/data_type.h"
 #include "runtime/tensor/size_constraint.h"
@@ -115,8 +116,8 @@ struct Trace {
       const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
       const std::vector<ValueId>& outputs)>
       make_fallback_region;
-  // The GPU that regions made from now on run on; -1: the CPU.
-  std::shared_ptr<int> fallback_gpu;
+  // The device that regions made from now on run on.
+  std::shared_ptr<Device> fallback_device;
 };
 
 }  // namespace aitune::frontend

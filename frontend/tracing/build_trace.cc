@@ -233,12 +233,12 @@ Trace Finish(TraceBuilder& builder, const Attempt& attempt,
   recorded->ops = std::move(ops);
   recorded->values = trace.values;
   recorded->constants = trace.constants;
-  trace.fallback_gpu = std::make_shared<int>(-1);
-  trace.make_fallback_region = [recorded, gpu = trace.fallback_gpu](
+  trace.fallback_device = std::make_shared<Device>();
+  trace.make_fallback_region = [recorded, device = trace.fallback_device](
                                    const std::vector<int>& op_indices,
                                    const std::vector<ValueId>& inputs,
                                    const std::vector<ValueId>& outputs) {
-    return MakeFallbackRegion(recorded, op_indices, inputs, outputs, *gpu);
+    return MakeFallbackRegion(recorded, op_indices, inputs, outputs, *device);
   };
   return std::move(trace);
 }

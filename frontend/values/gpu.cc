@@ -9,22 +9,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
 #include "runtime/cuda/device.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
-namespace {
 
-c10::Device Gpu(int gpu) {
-  return {c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(gpu)};
-}
-
-}  // namespace
-
-absl::Status StartLibTorchCuda(int gpu) {
-  // Open the GPU with the project's own code first, whose errors name the
-  // driver or the GPU.
-  AITUNE_RETURN_IF_ERROR(cuda::Device::Open(gpu).status());
+absl::Status StartLibTorchCuda(const Device& gpu) {
+  // First ours, whose errors name the driver or the GPU.
+  AITUNE_RETURN_IF_ERROR(cuda::Device::Open(gpu.gpu()).status());
   // Its registrations must be seen by the LibTorch in this process.
   if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) {
     return absl::NotFoundError(absl::StrCat(
@@ -33,21 +26,21 @@ absl::Status StartLibTorchCuda(int gpu) {
         "LD_LIBRARY_PATH. --device cpu works without it."));
   }
   try {
-    at::empty({1}, at::TensorOptions().device(Gpu(gpu)));
+    at::empty({1}, at::TensorOptions().device(DeviceOf(gpu)));
   } catch (const std::exception& error) {
     std::string text = error.what();
     text.erase(std::min(text.find('\n'), text.size()));
     return absl::FailedPreconditionError(
-        absl::StrCat("LibTorch cannot use cuda:", gpu, ": ", text));
+        absl::StrCat("LibTorch cannot use ", gpu.ToString(), ": ", text));
   }
   return absl::OkStatus();
 }
 
-ValueList ToGpu(const ValueList& values, int gpu) {
+ValueList ToDevice(const ValueList& values, const Device& device) {
   std::vector<c10::IValue> moved;
   for (const c10::IValue& value : values.values()) {
     moved.push_back(MapTensors(value, [&](const at::Tensor& tensor, int) {
-      return tensor.defined() ? tensor.to(Gpu(gpu)) : tensor;
+      return tensor.defined() ? tensor.to(DeviceOf(device)) : tensor;
     }));
   }
   return ValueList(std::move(moved));
@@ -66,21 +59,22 @@ ValueList ToCpu(const ValueList& values) {
   return ValueList(std::move(moved));
 }
 
-void* CurrentStream(int gpu) {
+void* CurrentStream(const Device& gpu) {
   const c10::impl::VirtualGuardImpl implementation(c10::DeviceType::CUDA);
-  return implementation.getStream(Gpu(gpu)).native_handle();
+  return implementation.getStream(DeviceOf(gpu)).native_handle();
 }
 
 struct GpuClock::Impl {
-  int gpu = 0;
+  Device gpu;
   cuda::Event start, end;
 };
 
 GpuClock::GpuClock(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 GpuClock::~GpuClock() = default;
 
-absl::StatusOr<std::unique_ptr<GpuClock>> GpuClock::Create(int gpu) {
-  AITUNE_ASSIGN_OR_RETURN(const cuda::Device* device, cuda::Device::Open(gpu));
+absl::StatusOr<std::unique_ptr<GpuClock>> GpuClock::Create(const Device& gpu) {
+  AITUNE_ASSIGN_OR_RETURN(const cuda::Device* device,
+                          cuda::Device::Open(gpu.gpu()));
   auto impl = std::make_unique<Impl>();
   impl->gpu = gpu;
   AITUNE_ASSIGN_OR_RETURN(impl->start, cuda::Event::Create(*device, true));

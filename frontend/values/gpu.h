@@ -9,28 +9,29 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "frontend/values/value_list.h"
+#include "runtime/device/device.h"
 
 namespace aitune::frontend {
 
 // Loads LibTorch's CUDA library, which this program does not link, and checks
-// that GPU `gpu` works with it. Must be called before the first use of a
+// that the GPU `gpu` works with it. Must be called before the first use of a
 // tensor, because LibTorch looks for CUDA only once. The error's text says what
 // is missing.
-absl::Status StartLibTorchCuda(int gpu);
+absl::Status StartLibTorchCuda(const Device& gpu);
 
-// The same values with every tensor on GPU `gpu`, or on the CPU. May throw
+// The same values with every tensor on `device`, or on the CPU. May throw
 // LibTorch's exceptions.
-ValueList ToGpu(const ValueList& values, int gpu);
+ValueList ToDevice(const ValueList& values, const Device& device);
 ValueList ToCpu(const ValueList& values);
 c10::IValue ToCpu(const c10::IValue& value);
 
-// The stream that LibTorch queues work on in this thread, as CUstream.
-void* CurrentStream(int gpu);
+// The stream of `gpu` that LibTorch queues work on in this thread, as CUstream.
+void* CurrentStream(const Device& gpu);
 
 // Measures time on a GPU with CUDA events, as users of PyTorch do.
 class GpuClock {
  public:
-  static absl::StatusOr<std::unique_ptr<GpuClock>> Create(int gpu);
+  static absl::StatusOr<std::unique_ptr<GpuClock>> Create(const Device& gpu);
   ~GpuClock();
   // The milliseconds from when the GPU begins the work that `call` queues on
   // the current stream until it has finished it. Waits for the end. Errors:

@@ -36,8 +36,8 @@ c10::MempoolId_t NextPool() {
 
 class Recorder : public cuda::RegionRecorder {
  public:
-  Recorder(int gpu, CUDAAllocator* allocator)
-      : gpu_(static_cast<c10::DeviceIndex>(gpu)),
+  Recorder(const Device& gpu, CUDAAllocator* allocator)
+      : gpu_(static_cast<c10::DeviceIndex>(gpu.gpu())),
         allocator_(allocator),
         guard_(c10::DeviceType::CUDA),
         stream_(guard_.getStreamFromGlobalPool(
@@ -121,7 +121,7 @@ class Recorder : public cuda::RegionRecorder {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<cuda::RegionRecorder>> LibTorchRegionRecorder(
-    int gpu) {
+    const Device& gpu) {
   CUDAAllocator* allocator = FindAllocator();
   if (allocator == nullptr)
     return absl::UnimplementedError(

@@ -7,14 +7,15 @@
 
 #include "absl/status/statusor.h"
 #include "runtime/cuda/region_recorder.h"
+#include "runtime/device/device.h"
 
 namespace aitune::frontend {
 
-// The recorder for GPU `gpu`, after StartLibTorchCuda. kUnimplemented when
+// The recorder for `gpu`, after StartLibTorchCuda. kUnimplemented when
 // LibTorch's CUDA library is of another version than this code was compiled
 // for.
 absl::StatusOr<std::shared_ptr<cuda::RegionRecorder>> LibTorchRegionRecorder(
-    int gpu);
+    const Device& gpu);
 
 }  // namespace aitune::frontend
 

@@ -82,15 +82,16 @@ c10::ScalarType ToScalarType(DataType dtype) {
   return c10::ScalarType::Undefined;
 }
 
-c10::Device DeviceOf(int gpu) {
-  return gpu < 0 ? c10::Device(c10::DeviceType::CPU)
-                 : c10::Device(c10::DeviceType::CUDA,
-                               static_cast<c10::DeviceIndex>(gpu));
+c10::Device DeviceOf(const Device& device) {
+  return device.is_gpu()
+             ? c10::Device(c10::DeviceType::CUDA,
+                           static_cast<c10::DeviceIndex>(device.gpu()))
+             : c10::Device(c10::DeviceType::CPU);
 }
 
-bool IsPlainTensor(const at::Tensor& tensor, int gpu) {
+bool IsPlainTensor(const at::Tensor& tensor, const Device& device) {
   return tensor.defined() && tensor.layout() == c10::kStrided &&
-         tensor.device() == DeviceOf(gpu) && !tensor.is_quantized() &&
+         tensor.device() == DeviceOf(device) && !tensor.is_quantized() &&
          !tensor.is_conj() && !tensor.is_neg() &&
          FromScalarType(tensor.scalar_type()).has_value() &&
          tensor.scalar_type() != c10::ScalarType::Float8_e4m3fn;
@@ -101,9 +102,10 @@ TensorView ViewOf(const at::Tensor& tensor) {
           *FromScalarType(tensor.scalar_type()), tensor.sizes().vec()};
 }
 
-at::Tensor TensorOn(const TensorView& view, int gpu) {
-  const auto options =
-      at::TensorOptions().dtype(ToScalarType(view.dtype)).device(DeviceOf(gpu));
+at::Tensor TensorOn(const TensorView& view, const Device& device) {
+  const auto options = at::TensorOptions()
+                           .dtype(ToScalarType(view.dtype))
+                           .device(DeviceOf(device));
   if (view.data == nullptr) return at::empty(view.sizes, options);
   return at::for_blob(view.data, view.sizes)
       .options(options)

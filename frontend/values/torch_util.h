@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "runtime/device/device.h"
 #include "runtime/tensor/data_type.h"
 #include "runtime/tensor/tensor_view.h"
 
@@ -24,12 +25,11 @@ namespace aitune::frontend {
 std::optional<DataType> FromScalarType(c10::ScalarType type);
 c10::ScalarType ToScalarType(DataType dtype);
 
-// Whether compiled code can use this tensor: a defined dense tensor, on the
-// CPU or, with `gpu` >= 0, on that GPU, of a known dtype and without conjugate
-// or negative bits. float8_e4m3fn does not count as known: the compiler uses it
-// for the codes of quantised tensors, and a model's own tensors of that dtype
-// are opaque to it.
-bool IsPlainTensor(const at::Tensor& tensor, int gpu = -1);
+// Whether compiled code for `device` can use this tensor: a defined dense
+// tensor there, of a known dtype and without conjugate or negative bits.
+// float8_e4m3fn does not count as known: the compiler uses it for the codes of
+// quantised tensors, and a model's own tensors of that dtype are opaque to it.
+bool IsPlainTensor(const at::Tensor& tensor, const Device& device = Device());
 
 // Whether two plain tensors on the CPU have the same dtype, the same sizes and
 // elements with the same bits (so that a NaN equals itself).
@@ -37,11 +37,11 @@ bool SameContent(const at::Tensor& a, const at::Tensor& b);
 
 // Precondition: plain and contiguous. The view refers to the tensor's memory.
 TensorView ViewOf(const at::Tensor& tensor);
-// A tensor on the view's memory, which is the GPU's with `gpu` >= 0.
-at::Tensor TensorOn(const TensorView& view, int gpu = -1);
+// A tensor on the view's memory, which is that of `device`.
+at::Tensor TensorOn(const TensorView& view, const Device& device = Device());
 
-// LibTorch's device: the CPU for -1, otherwise that GPU.
-c10::Device DeviceOf(int gpu);
+// The same device as LibTorch names it: the CPU or a GPU.
+c10::Device DeviceOf(const Device& device);
 
 // "float32[1,3,224,224]", "int64=5", "(float32[2], None)", ...
 std::string Describe(const c10::IValue& value);

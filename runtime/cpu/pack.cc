@@ -42,14 +42,9 @@ absl::StatusOr<int64_t> Product(std::initializer_list<int64_t> factors) {
   return product;
 }
 
-absl::Status CheckFit(const PackingProto& packing, DataType dtype,
+absl::Status CheckFit(const PackingProto& packing,
                       absl::Span<const int64_t> sizes) {
-  const bool is_matmul =
-      packing.kind() == PackingProto::MATMUL_PANELS ||
-      packing.kind() == PackingProto::MATMUL_PANELS_BF16_PAIRS;
-  const bool is_pairs =
-      packing.kind() == PackingProto::MATMUL_PANELS_BF16_PAIRS ||
-      packing.kind() == PackingProto::CONVOLUTION_PANELS_BF16_PAIRS;
+  const bool is_matmul = packing.kind() == PackingProto::MATMUL_PANELS;
   const std::string name = PackingProto::Kind_Name(packing.kind());
   if (name.empty()) {
     return absl::InvalidArgumentError(
@@ -72,18 +67,20 @@ absl::Status CheckFit(const PackingProto& packing, DataType dtype,
     return absl::InvalidArgumentError(absl::StrCat(
         name, " has block_n = ", packing.block_n(), ", not in 1..", kMaxBlock));
   }
-  const int64_t bytes = SizeInBytes(dtype);
-  if (is_pairs && bytes != 2 && !(is_matmul && bytes == 1)) {
+  // More than any instruction multiplies at once.
+  constexpr int64_t kMaxStepsTogether = 64;
+  if (packing.steps_together() < 0 ||
+      packing.steps_together() > kMaxStepsTogether) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, " needs elements of ", is_matmul ? "1 or " : "",
-                     "2 bytes, not ", std::string(Name(dtype))));
+        absl::StrCat(name, " has steps_together = ", packing.steps_together(),
+                     ", not in 0..", kMaxStepsTogether));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<Panels> MakePanels(const PackingProto& packing, DataType dtype,
                                   absl::Span<const int64_t> sizes) {
-  AITUNE_RETURN_IF_ERROR(CheckFit(packing, dtype, sizes));
+  AITUNE_RETURN_IF_ERROR(CheckFit(packing, sizes));
   // Bounds every product of the sizes below.
   AITUNE_ASSIGN_OR_RETURN(const int64_t bytes, TensorBytes(dtype, sizes));
   if (bytes == 0) return Panels{};
@@ -97,10 +94,8 @@ absl::StatusOr<Panels> MakePanels(const PackingProto& packing, DataType dtype,
   panels.element_bytes = SizeInBytes(dtype);
   panels.block_n = packing.block_n();
   switch (packing.kind()) {
-    case PackingProto::MATMUL_PANELS_BF16_PAIRS:
-      panels.interleave = 4 / panels.element_bytes;
-      [[fallthrough]];
     case PackingProto::MATMUL_PANELS:
+      panels.interleave = std::max<int64_t>(packing.steps_together(), 1);
       panels.rows = sizes[packing.transposed() ? rank - 1 : rank - 2];
       panels.columns = sizes[packing.transposed() ? rank - 2 : rank - 1];
       panels.row_stride = packing.transposed() ? 1 : panels.columns;
@@ -108,10 +103,8 @@ absl::StatusOr<Panels> MakePanels(const PackingProto& packing, DataType dtype,
       panels.batch = product_from(0, rank - 2);
       panels.batch_stride = panels.rows * panels.columns;
       break;
-    case PackingProto::CONVOLUTION_PANELS_BF16_PAIRS:
-      panels.interleave = 2;
-      [[fallthrough]];
     case PackingProto::CONVOLUTION_PANELS:
+      panels.interleave = std::max<int64_t>(packing.steps_together(), 1);
       panels.columns = sizes[0];
       panels.rows = sizes[1];
       panels.windows = product_from(2, rank);

@@ -13,11 +13,12 @@ namespace {
 using ::testing::HasSubstr;
 
 PackingProto Packing(PackingProto::Kind kind, int64_t block_n,
-                     bool transposed = false) {
+                     bool transposed = false, int64_t steps_together = 0) {
   PackingProto packing;
   packing.set_kind(kind);
   packing.set_block_n(block_n);
   packing.set_transposed(transposed);
+  packing.set_steps_together(steps_together);
   return packing;
 }
 
@@ -106,7 +107,7 @@ TEST(PackTest, MatmulPanelsSpelledOut) {
                              {1, 2, 3, 4, 5, 6}, {2, 3}),
             (std::vector<uint32_t>{1, 2, 4, 5, 3, 0, 6, 0}));
   // [K = 3, N = 1]: rows 0 and 1 are a pair, row 2 has zeros beside it.
-  EXPECT_EQ(Packed<uint16_t>(Packing(PackingProto::MATMUL_PANELS_BF16_PAIRS, 2),
+  EXPECT_EQ(Packed<uint16_t>(Packing(PackingProto::MATMUL_PANELS, 2, false, 2),
                              {7, 8, 9}, {3, 1}),
             (std::vector<uint16_t>{7, 8, 0, 0, 9, 0, 0, 0}));
 }
@@ -126,13 +127,13 @@ TEST(PackTest, MatmulPanelsOfManyShapes) {
                        Source<uint32_t>(sizes), sizes),
                 MatmulReference(Source<uint32_t>(sizes), batch, k, n, block,
                                 transposed, 1));
-            EXPECT_EQ(Packed(Packing(PackingProto::MATMUL_PANELS_BF16_PAIRS,
-                                     block, transposed),
+            EXPECT_EQ(Packed(Packing(PackingProto::MATMUL_PANELS, block,
+                                     transposed, 2),
                              Source<uint16_t>(sizes), sizes),
                       MatmulReference(Source<uint16_t>(sizes), batch, k, n,
                                       block, transposed, 2));
-            EXPECT_EQ(Packed(Packing(PackingProto::MATMUL_PANELS_BF16_PAIRS,
-                                     block, transposed),
+            EXPECT_EQ(Packed(Packing(PackingProto::MATMUL_PANELS, block,
+                                     transposed, 4),
                              Source<uint8_t>(sizes), sizes),
                       MatmulReference(Source<uint8_t>(sizes), batch, k, n,
                                       block, transposed, 4));
@@ -156,11 +157,11 @@ TEST(PackTest, ConvolutionPanelsOfManyShapes) {
                            Source<uint32_t>(sizes), sizes),
                     ConvolutionReference(Source<uint32_t>(sizes), o, i,
                                          ElementCount(window), block, 1));
-          EXPECT_EQ(Packed(Packing(PackingProto::CONVOLUTION_PANELS_BF16_PAIRS,
-                                   block),
-                           Source<uint16_t>(sizes), sizes),
-                    ConvolutionReference(Source<uint16_t>(sizes), o, i,
-                                         ElementCount(window), block, 2));
+          EXPECT_EQ(
+              Packed(Packing(PackingProto::CONVOLUTION_PANELS, block, false, 2),
+                     Source<uint16_t>(sizes), sizes),
+              ConvolutionReference(Source<uint16_t>(sizes), o, i,
+                                   ElementCount(window), block, 2));
         }
       }
     }
@@ -281,9 +282,11 @@ TEST(PackTest, RefusesWhatDoesNotFit) {
               HasSubstr("rank 2"));
   EXPECT_THAT(error(Packing(PackingProto::MATMUL_PANELS, 0), f32, {4, 4}),
               HasSubstr("block_n = 0"));
-  EXPECT_THAT(
-      error(Packing(PackingProto::MATMUL_PANELS_BF16_PAIRS, 16), f32, {4, 4}),
-      HasSubstr("2 bytes, not float32"));
+  for (int64_t steps_together : {-1, 65})
+    EXPECT_THAT(
+        error(Packing(PackingProto::MATMUL_PANELS, 16, false, steps_together),
+              f32, {4, 4}),
+        HasSubstr("steps_together = " + std::to_string(steps_together)));
   EXPECT_THAT(error(Packing(PackingProto::CONVOLUTION_PANELS, 16), f32, {4, 4}),
               HasSubstr("rank 3"));
   EXPECT_THAT(error(Packing(PackingProto::DEPTHWISE, 0), f32, {4, 2, 3, 3}),

@@ -39,10 +39,6 @@ absl::StatusOr<Device> Device::ParseCpuOrGpu(std::string_view text) {
                    "'; there are cpu, cuda and cuda:N for the GPU number N"));
 }
 
-int Device::gpu() const { return type == "cuda" ? std::max(index, 0) : -1; }
-
-Device Device::Gpu(int number) {
-  return number < 0 ? Device() : Device{"cuda", number};
-}
+int Device::gpu() const { return is_gpu() ? std::max(index, 0) : -1; }
 
 }  // namespace aitune

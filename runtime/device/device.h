@@ -23,10 +23,12 @@ struct Device {
   // kInvalidArgument for any text but cpu, cuda and cuda:N.
   static absl::StatusOr<Device> ParseCpuOrGpu(std::string_view text);
 
+  // Whether this is a GPU: "cuda" or "cuda:N".
+  bool is_gpu() const { return type == "cuda"; }
   // The number of this GPU: N for "cuda:N", 0 for "cuda", -1 for other types.
   int gpu() const;
-  // The device with this number: "cuda:N" for N >= 0, the CPU for -1.
-  static Device Gpu(int number);
+  // "cuda:N" for the number N of a GPU.
+  static Device Gpu(int number) { return {"cuda", number}; }
 
   friend bool operator==(const Device& a, const Device& b) {
     return a.type == b.type && a.index == b.index;

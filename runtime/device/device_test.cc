@@ -47,7 +47,8 @@ TEST(DeviceTest, GpuIsTheNumberAndBack) {
   EXPECT_EQ(Device::Parse("cuda")->gpu(), 0);
   EXPECT_EQ(Device::Parse("cuda:3")->gpu(), 3);
   EXPECT_EQ(Device::Parse("xpu:3")->gpu(), -1);
-  EXPECT_EQ(Device::Gpu(-1), Device());
+  EXPECT_TRUE(Device::Gpu(0).is_gpu());
+  EXPECT_FALSE(Device().is_gpu());
   EXPECT_EQ(Device::Gpu(3).ToString(), "cuda:3");
 }
 

@@ -222,7 +222,8 @@ absl::Status LoadedPlan::LoadConstant(int32_t value) {
     if (values_[other].storage == ValueProto::CONSTANT &&
         values_[other].index == loaded.index && made.kind() == packing.kind() &&
         made.block_n() == packing.block_n() &&
-        made.transposed() == packing.transposed()) {
+        made.transposed() == packing.transposed() &&
+        made.steps_together() == packing.steps_together()) {
       loaded.fixed = values_[other].fixed;
       return absl::OkStatus();
     }

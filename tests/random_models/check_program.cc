@@ -104,7 +104,7 @@ ProgramResult CheckProgram(const Program& program, const std::string& device) {
       *frontend::RandomCases(inputs, Sizes(inputs, program.seed), program.seed);
 
   frontend::CheckOptions options;
-  if (device != "cpu") options.gpu = 0;
+  if (device != "cpu") options.device = Device::Gpu(0);
   frontend::BuildOptions build;
   build.all_sizes = true;
   build.compile.device = device;

@@ -80,7 +80,7 @@ void CheckSeed(uint64_t seed, const Reduction& reduction,
 
 void Start() {
   if (Device() == "cpu") return;
-  const absl::Status started = frontend::StartLibTorchCuda(0);
+  const absl::Status started = frontend::StartLibTorchCuda(Device::Gpu(0));
   if (started.ok()) return;
   std::cerr << started << "\n";
   std::_Exit(3);

@@ -75,10 +75,11 @@ std::vector<InputDescription> WithoutFixedAxes(const VersionRequest& request) {
 }  // namespace
 
 CompileOptions OptionsOfVersion(const CompileSettings& settings,
-                                const InductorOptions& configured, int gpu) {
+                                const InductorOptions& configured,
+                                const Device& device) {
   CompileOptions options = settings.options;
   options.compileTo = CompilePhase::Executable;
-  options.device = Device::Gpu(gpu).ToString();
+  options.device = device.ToString();
   options.measureCandidates &= configured.max_autotune;
   options.quantization = configured.quantization;
   options.emulateEagerCasts |= configured.emulate_precision_casts;

@@ -11,14 +11,16 @@
 #include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/backends/torch_backend_state.pb.h"
 #include "frontend/compiled_model/compiled_model.h"
+#include "runtime/device/device.h"
 #include "runtime/guards/input_description.h"
 
 namespace aitune::frontend {
 
 // The compiler's options for a backend: those of `settings` and of the
-// backend's configuration, for GPU `gpu`; -1: the CPU.
+// backend's configuration, for `device`.
 CompileOptions OptionsOfVersion(const CompileSettings& settings,
-                                const InductorOptions& configured, int gpu);
+                                const InductorOptions& configured,
+                                const Device& device);
 
 // A call that no version fits.
 struct VersionRequest {

@@ -65,8 +65,8 @@ class CompiledBackend : public TorchBackend {
   std::vector<std::string> Notes() const override;
   std::optional<DataType> narrowed_to() const override {
     if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
-    // If LibTorch allows tf32 too, eager's outputs have the same errors.
-    if (OptionsOfVersion(*settings_, options_, gpu()).tf32Matmul &&
+    // As exact as eager where LibTorch is told the same.
+    if (OptionsOfVersion(*settings_, options_, device()).tf32Matmul &&
         !at::globalContext().allowTF32CuBLAS())
       return DataType::kFloat16;
     return std::nullopt;
@@ -140,16 +140,18 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     if (settings_ == nullptr)
       settings_ = std::make_shared<const CompileSettings>();
     has_version_ = false;
-    if (config_.options.has_value() && options_.cudagraphs && gpu() < 0)
+    if (config_.options.has_value() && options_.cudagraphs &&
+        !device().is_gpu())
       return absl::InvalidArgumentError(
           "the option triton.cudagraphs has no effect on a CPU; leave it out, "
           "or use mode='reduce-overhead', which asks for it where there is a "
           "GPU");
-    if (gpu() < 0 && (options_.tf32_matmul || !options_.tf32_convolution))
+    if (!device().is_gpu() &&
+        (options_.tf32_matmul || !options_.tf32_convolution))
       return absl::InvalidArgumentError(
           "the options backends.cuda.matmul.allow_tf32 and "
           "backends.cudnn.allow_tf32 have no effect on a CPU; leave them out");
-    if (options_.cudagraphs && gpu() < 0)
+    if (options_.cudagraphs && !device().is_gpu())
       Log(LogChannel::kPerfHints,
           "CUDA graphs are not used: the model runs on a CPU");
     folder_ = context->cache_dir();
@@ -200,7 +202,7 @@ absl::Status CompiledBackend::CompileForTypicalCall() {
   if (asked() == nullptr) return absl::OkStatus();
   AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
                           TypicalArguments(*asked(), settings_->seed));
-  if (gpu() >= 0) arguments = ToGpu(arguments, gpu());
+  if (device().is_gpu()) arguments = ToDevice(arguments, device());
   AITUNE_ASSIGN_OR_RETURN(const Sample call, source()->Flatten(arguments));
   return Find(Values(call), OnMiss::kCompile).status();
 }
@@ -253,7 +255,7 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
 }
 
 absl::Status CompiledBackend::TakeFailedCheck() const {
-  if (gpu() < 0) return absl::OkStatus();
+  if (!device().is_gpu()) return absl::OkStatus();
   std::lock_guard<std::mutex> lock(loaded_mutex_);
   for (const std::weak_ptr<const CompiledModel>& version : loaded_) {
     if (const auto compiled = version.lock())
@@ -273,7 +275,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
     absl::Span<const InputDescription> wanted,
     const ValueList& arguments) const {
   BuildOptions build;
-  build.compile = OptionsOfVersion(*settings_, options_, gpu());
+  build.compile = OptionsOfVersion(*settings_, options_, device());
   build.trace.seed = settings_->seed;
   build.cuda_graphs = options_.cudagraphs;
   build.cache = cache_.get();
@@ -295,14 +297,14 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
     absl::Span<const CallInput> call) const {
   const ScopedActivity activity(ScopedActivity::Kind::kCompile);
   std::vector<InputDescription> wanted = request.inputs;
-  if (const int there = GpuOf(leaves); there >= 0 && there != gpu())
-    return absl::InvalidArgumentError(
-        absl::StrCat("an input is on ", Device::Gpu(there).ToString(),
-                     ", the model runs on ", Device::Gpu(gpu()).ToString(),
-                     "; move it there, or build for its device"));
+  if (const Device there = DeviceOf(leaves);
+      there.is_gpu() && there != device())
+    return absl::InvalidArgumentError(absl::StrCat(
+        "an input is on ", there.ToString(), ", the model runs on ",
+        device().ToString(), "; move it there, or build for its device"));
   // Traced on the CPU, whatever it is compiled for.
   AITUNE_ASSIGN_OR_RETURN(ValueList arguments, source()->Unflatten(leaves));
-  if (gpu() >= 0) arguments = ToCpu(arguments);
+  if (device().is_gpu()) arguments = ToCpu(arguments);
   absl::StatusOr<std::unique_ptr<CompiledModel>> compiled =
       BuildFor(wanted, arguments);
   std::vector<InputDescription> inputs;
@@ -419,8 +421,8 @@ absl::Status CompiledBackend::LoadKept() {
   std::lock_guard<std::mutex> lock(kept_mutex_);
   std::vector<Table::Version> versions;
   std::string target;
-  if (gpu() >= 0 && !kept_.empty()) {
-    AITUNE_ASSIGN_OR_RETURN(target, cuda::DescribeGpu(gpu()));
+  if (device().is_gpu() && !kept_.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(target, cuda::DescribeGpu(device().gpu()));
   }
   for (const KeptVersion& kept : kept_) {
     AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept));
@@ -437,13 +439,12 @@ absl::Status CompiledBackend::LoadKept() {
     if (!parts.ok()) return parts.status();
     AITUNE_ASSIGN_OR_RETURN(
         std::unique_ptr<CompiledModel> loaded,
-        CompiledModel::FromParts(*model(), *std::move(parts), nullptr, gpu(),
+        CompiledModel::FromParts(*model(), *std::move(parts), nullptr, device(),
                                  options_.cudagraphs));
     AITUNE_RETURN_IF_ERROR(source()->LearnArguments(loaded->input_structure()));
     std::vector<InputDescription> inputs = kept.inputs;
     for (InputDescription& input : inputs) {
-      if (input.kind == InputKind::kTensor)
-        input.device = Device::Gpu(gpu()).ToString();
+      if (input.kind == InputKind::kTensor) input.device = device().ToString();
     }
     std::vector<SizeConstraint> constraints =
         ConstraintsOfVersion(loaded->plan());

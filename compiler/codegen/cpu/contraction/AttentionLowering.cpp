@@ -1,6 +1,7 @@
 // Writes the loops of an attention kernel around the microkernel.
 #include <limits>
 
+#include "compiler/codegen/contraction/ContractionAnalysis.h"
 #include "compiler/codegen/cpu/contraction/Attention.h"
 #include "compiler/codegen/cpu/target/ScheduleConfig.h"
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
@@ -410,11 +411,16 @@ void AttentionEmitter::emitWeightedValues(Value row, const Value &firstKey,
 }
 
 FailureOr<AttentionProblem::Operand>
-analyzeOperand(Value value, std::string &reason,
+analyzeOperand(const ContractionAnalysis &analysis, Value value,
+               std::string &reason,
                std::optional<ViewStep> lastView = std::nullopt) {
-  FailureOr<OperandAccess> access = getOperandAccess(value, reason);
-  if (failed(access))
+  const size_t number =
+      llvm::find(analysis.op->getOperands(), value).getIndex();
+  std::optional<OperandAccess> access = analysis.operands[number];
+  if (!access) {
+    reason = analysis.reasons[number];
     return failure();
+  }
   if (lastView) {
     FailureOr<Layout> layout = applyView(access->layout, *lastView, reason);
     if (failed(layout))
@@ -432,28 +438,24 @@ analyzeOperand(Value value, std::string &reason,
 
 FailureOr<AttentionProblem> analyzeAttention(func::FuncOp kernel,
                                              std::string &reason) {
-  ait::AttentionOp attention;
-  for (auto found : kernel.getOps<ait::AttentionOp>()) {
-    if (attention) {
-      reason = "the kernel has more than one attention";
-      return failure();
-    }
-    attention = found;
-  }
+  FailureOr<ContractionAnalysis> analysis = getContraction(kernel, reason);
+  if (failed(analysis))
+    return failure();
+  auto attention = dyn_cast<ait::AttentionOp>(analysis->op.getOperation());
   if (!attention) {
     reason = "the kernel has no attention";
     return failure();
   }
   FailureOr<AttentionProblem::Operand> query =
-      analyzeOperand(attention.getQuery(), reason);
+      analyzeOperand(*analysis, attention.getQuery(), reason);
   if (failed(query))
     return failure();
   FailureOr<AttentionProblem::Operand> key =
-      analyzeOperand(attention.getKey(), reason);
+      analyzeOperand(*analysis, attention.getKey(), reason);
   if (failed(key))
     return failure();
   FailureOr<AttentionProblem::Operand> value =
-      analyzeOperand(attention.getValue(), reason);
+      analyzeOperand(*analysis, attention.getValue(), reason);
   if (failed(value))
     return failure();
   SmallVector<AffineExpr> querySizes =
@@ -502,7 +504,7 @@ FailureOr<AttentionProblem> analyzeAttention(func::FuncOp kernel,
     whole.sizes.push_back(problem.queries);
     whole.sizes.push_back(problem.keys);
     FailureOr<AttentionProblem::Operand> operand =
-        analyzeOperand(mask, reason, whole);
+        analyzeOperand(*analysis, mask, reason, whole);
     if (failed(operand))
       return failure();
     Type type = operand->access.storedType;

@@ -34,14 +34,11 @@ struct ConvolutionProblem {
   OperandAccess input, filter;
   /// The strides of the input's axes, in elements.
   mlir::AffineExpr batchStride, rowStride, columnStride;
-  mlir::Type accumulatorType;
-  /// How the direct algorithm's filter is packed.
-  mlir::ait::PackedLayout packing;
-  /// The shape of the matmul: m output pixels, n output channels, k steps, and
-  /// the groups as batch.
+  mlir::ait::PackedLayout packing; ///< of the direct algorithm
+  /// As a matmul: m pixels, n channels, k steps, groups as batch.
   MatmulShape shape;
-  /// The number of steps of a tap in the packed filter, rounded up to whole
-  /// pairs if it holds pairs.
+  /// Steps a tap takes in the packed filter: those that are multiplied at once
+  /// are whole.
   int64_t tapSteps;
   MatmulProblem matmul; ///< the matmul of ConvolutionForm::Matmul
 };

@@ -1,5 +1,6 @@
 #include "compiler/codegen/cpu/contraction/Convolution.h"
 
+#include "compiler/codegen/contraction/ContractionAnalysis.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -80,7 +81,6 @@ MatmulProblem makeMatmul(const ConvolutionProblem &problem,
   matmul.rhs = problem.filter;
   matmul.lhsRows = problem.input.layout.collapse(0, 3);
   matmul.lhsSteps = problem.input.layout.axes[3];
-  matmul.accumulatorType = problem.accumulatorType;
   matmul.packing = problem.packing;
   matmul.shape = problem.shape;
   useAmxWhereItFits(matmul, target);
@@ -92,14 +92,10 @@ MatmulProblem makeMatmul(const ConvolutionProblem &problem,
 FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
                                                  const Target &target,
                                                  std::string &reason) {
-  ait::ConvolutionOp op;
-  for (auto found : kernel.getOps<ait::ConvolutionOp>()) {
-    if (op) {
-      reason = "the kernel has more than one convolution";
-      return failure();
-    }
-    op = found;
-  }
+  FailureOr<ContractionAnalysis> analysis = getContraction(kernel, reason);
+  if (failed(analysis))
+    return failure();
+  auto op = dyn_cast<ait::ConvolutionOp>(analysis->op.getOperation());
   if (!op) {
     reason = "the kernel has no convolution";
     return failure();
@@ -108,12 +104,14 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
   problem.result = op.getResult();
   if (failed(readSizes(op, problem, reason)))
     return failure();
-  FailureOr<OperandAccess> input = getOperandAccess(op.getInput(), reason);
-  if (failed(input))
-    return failure();
-  FailureOr<OperandAccess> filter = getOperandAccess(op.getFilter(), reason);
-  if (failed(filter))
-    return failure();
+  for (auto [access, why] :
+       llvm::zip_equal(analysis->operands, analysis->reasons))
+    if (!access) {
+      reason = why;
+      return failure();
+    }
+  const std::optional<OperandAccess> &input = analysis->operands[0],
+                                     &filter = analysis->operands[1];
   auto filterType = cast<RankedTensorType>(op.getFilter().getType());
   if (ait::getKnownAt(kernel, filter->argument) != ait::KnownAt::Load ||
       !kernel.getArgument(filter->argument).hasOneUse() ||
@@ -121,19 +119,18 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     reason = "the filter is not a constant of the model";
     return failure();
   }
-  auto isFloat = [](Type type) {
-    return type.isF32() || type.isF64() || type.isF16() || type.isBF16();
-  };
-  if (!isFloat(input->storedType) || !isFloat(filter->storedType)) {
+  FailureOr<OperandFormat> format = getOperandFormat(
+      input->storedType, filter->storedType,
+      cast<RankedTensorType>(op.getType()).getElementType(), reason);
+  if (failed(format))
+    return failure();
+  if (!isa<FloatType>(format->lhs) || !isa<FloatType>(format->rhs)) {
     reason = "generated convolutions are of f32, f64, f16 or bf16";
     return failure();
   }
   problem.input = *input;
   problem.filter = *filter;
   MLIRContext *context = kernel.getContext();
-  bool isDouble = cast<RankedTensorType>(op.getType()).getElementType().isF64();
-  problem.accumulatorType = isDouble ? Type(Float64Type::get(context))
-                                     : Type(Float32Type::get(context));
   AffineExpr *strides[] = {&problem.batchStride, &problem.rowStride,
                            &problem.columnStride};
   for (auto [axis, stride] : llvm::enumerate(strides)) {
@@ -148,17 +145,14 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     return failure();
   }
 
-  int64_t lanes =
-      target.vectorBits / problem.accumulatorType.getIntOrFloatBitWidth();
+  int64_t lanes = target.vectorBits / format->sum.getIntOrFloatBitWidth();
   MatmulShape &shape = problem.shape;
   bool depthwise =
       problem.groups > 1 && problem.inputs == 1 && problem.outputs == 1;
-  bool pairs = !depthwise && target.hasAvx512Bf16 && target.vectorBits == 512 &&
-               input->storedType.isBF16() && filter->storedType.isBF16() &&
-               (problem.groups == 1 || problem.outputs % lanes == 0);
-  shape.kind =
-      pairs ? MicrokernelKind::Bf16Pairs : MicrokernelKind::FusedMultiplyAdd;
-  shape.copiesLhs = !pairs && input->storedType != problem.accumulatorType;
+  if (!depthwise && (problem.groups == 1 || problem.outputs % lanes == 0))
+    shape.kind = useStoredFactors(*format, target);
+  shape.format = *format;
+  shape.copiesLhs = format->lhs != format->lhsFactor;
   bool pointwise = problem.kernelHeight == 1 && problem.kernelWidth == 1 &&
                    problem.stride[0] == 1 && problem.stride[1] == 1 &&
                    problem.padding[0] == 0 && problem.padding[1] == 0 &&
@@ -173,7 +167,7 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     problem.form = ConvolutionForm::Taps;
   problem.packing = depthwise ? ait::PackedLayout::Depthwise
                               : ait::PackedLayout::ConvolutionPanels;
-  problem.tapSteps = pairs ? llvm::alignTo(problem.inputs, 2) : problem.inputs;
+  problem.tapSteps = llvm::alignTo(problem.inputs, format->stepsTogether);
   shape.batch = problem.groups;
   shape.m =
       getConstantOr(ait::canonicalizeSize(problem.batch * problem.outputHeight *
@@ -181,8 +175,6 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
                     -1);
   shape.n = problem.outputs;
   shape.k = problem.kernelHeight * problem.kernelWidth * problem.inputs;
-  shape.rhsBytes = filter->storedType.getIntOrFloatBitWidth() / 8;
-  shape.accumulatorBytes = isDouble ? 8 : 4;
   if (pointwise) {
     problem.matmul = makeMatmul(problem, target, context);
     shape = problem.matmul.shape;

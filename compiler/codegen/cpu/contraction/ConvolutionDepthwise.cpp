@@ -20,7 +20,7 @@ public:
       : builder(builder), problem(problem), schedule(schedule),
         epilogue(epilogue),
         lanes(builder.target().vectorBits /
-              problem.accumulatorType.getIntOrFloatBitWidth()) {}
+              problem.shape.format.sum.getIntOrFloatBitWidth()) {}
 
   LogicalResult emit(Value begin, Value end);
 
@@ -32,7 +32,7 @@ private:
   Value loadInput(Value pointer) {
     Value loaded =
         builder.loadVector(problem.input.storedType, lanes, pointer, mask);
-    return builder.extend(loaded, problem.accumulatorType);
+    return builder.extend(loaded, problem.shape.format.sum);
   }
 
   KernelBuilder &builder;
@@ -57,7 +57,7 @@ LogicalResult DepthwiseEmitter::emit(Value begin, Value end) {
                           problem.input.storedType,
                           builder.evaluate(problem.input.layout.offset));
   zeros = builder.zeros(problem.input.storedType, lanes);
-  sums = builder.stack(problem.accumulatorType, schedule.mr * lanes);
+  sums = builder.stack(problem.shape.format.sum, schedule.mr * lanes);
   LogicalResult result = success();
   builder.loop(begin, end, 1, [&](Value unit) { result = emitUnit(unit); });
   return result;
@@ -152,7 +152,7 @@ LogicalResult DepthwiseEmitter::emitTile(Value outputColumn, int64_t pixels,
   Value filter = builder.advance(builder.buffer(problem.filter.argument),
                                  filterType, channel);
   SmallVector<Value> zero(pixels,
-                          builder.zeroVector(problem.accumulatorType, lanes));
+                          builder.zeroVector(problem.shape.format.sum, lanes));
   SmallVector<Value> accumulators = builder.loop(
       firstTapRow, lastTapRow, 1, zero,
       [&](Value tapRow, ValueRange carried) -> SmallVector<Value> {
@@ -192,7 +192,7 @@ LogicalResult DepthwiseEmitter::emitTile(Value outputColumn, int64_t pixels,
                   filter, filterType,
                   builder.mul(index, builder.constant(problem.groups))),
               mask);
-          weights = builder.extend(weights, problem.accumulatorType);
+          weights = builder.extend(weights, problem.shape.format.sum);
           for (int64_t pixel = 0; pixel < pixels; ++pixel) {
             Value values = getColumn(pixel * problem.stride[1] +
                                      tap * problem.dilation[1]);
@@ -205,7 +205,7 @@ LogicalResult DepthwiseEmitter::emitTile(Value outputColumn, int64_t pixels,
       });
   for (int64_t pixel = 0; pixel < pixels; ++pixel)
     builder.storeVector(accumulators[pixel],
-                        builder.advance(sums, problem.accumulatorType,
+                        builder.advance(sums, problem.shape.format.sum,
                                         builder.constant(pixel * lanes)));
   Value firstRow = builder.add(
       builder.mul(builder.add(builder.mul(image, outputHeight), outputRow),
@@ -213,11 +213,11 @@ LogicalResult DepthwiseEmitter::emitTile(Value outputColumn, int64_t pixels,
       outputColumn);
   Value left = builder.sub(builder.constant(problem.groups), channel);
   bool whole = problem.groups % lanes == 0;
-  return epilogue.emitBlock(builder, firstRow, builder.constant(pixels),
-                            channel,
-                            whole ? builder.constant(lanes)
-                                  : builder.min(left, builder.constant(lanes)),
-                            whole, problem.accumulatorType, lanes, sums, lanes);
+  return epilogue.emitBlock(
+      builder, firstRow, builder.constant(pixels), channel,
+      whole ? builder.constant(lanes)
+            : builder.min(left, builder.constant(lanes)),
+      whole, problem.shape.format.sum, lanes, sums, lanes);
 }
 
 } // namespace

@@ -16,14 +16,10 @@ public:
   ConvolutionEmitter(KernelBuilder &builder, const ConvolutionProblem &problem,
                      const MatmulSchedule &schedule, const Epilogue &epilogue)
       : builder(builder), problem(problem), schedule(schedule),
-        epilogue(epilogue),
-        lanes(builder.target().vectorBits /
-              problem.accumulatorType.getIntOrFloatBitWidth()),
+        epilogue(epilogue), format(problem.shape.format),
+        lanes(builder.target().vectorBits / format.sum.getIntOrFloatBitWidth()),
         vectors(llvm::divideCeil(schedule.nr, lanes)),
         panels(llvm::divideCeil(problem.outputs, schedule.nr)),
-        lhsType(problem.shape.kind == MicrokernelKind::Bf16Pairs
-                    ? problem.input.storedType
-                    : problem.accumulatorType),
         usesRegisters(!schedule.kc && epilogue.isCheap() &&
                       schedule.nr % lanes == 0 &&
                       (builder.target().hasAvx512 ||
@@ -53,8 +49,7 @@ public:
     input = builder.advance(builder.buffer(problem.input.argument),
                             problem.input.storedType,
                             builder.evaluate(problem.input.layout.offset));
-    sums =
-        builder.stack(problem.accumulatorType, schedule.mc * vectors * lanes);
+    sums = builder.stack(format.sum, schedule.mc * vectors * lanes);
     // Vectors are read from it where a tap lies in the padding.
     zeros = builder.zeros(problem.input.storedType,
                           llvm::alignTo(problem.inputs, lanes) + lanes);
@@ -64,7 +59,7 @@ public:
                        (problem.kernelWidth - 1) * problem.dilation[1] + 1;
       // Rows are stored in whole vectors, the last one past its end.
       segment = builder.stack(
-          lhsType,
+          format.lhsFactor,
           problem.kernelHeight * segmentColumns * problem.tapSteps + 2 * lanes);
       builder.loop(begin, end, 1,
                    [&](Value unit) { result = emitSegmentUnit(unit); });
@@ -82,7 +77,7 @@ private:
   }
 
   TileShape getTile(int64_t rows) const {
-    return {rows, vectors, lanes, problem.accumulatorType};
+    return {rows, vectors, lanes, format.sum};
   }
 
   LogicalResult emitTapsUnit(Value unit);
@@ -102,7 +97,7 @@ private:
     return builder.unsignedLessThan(index, size);
   }
   Value tileSums(Value row) {
-    return builder.advance(sums, problem.accumulatorType,
+    return builder.advance(sums, format.sum,
                            builder.mul(row, builder.constant(vectors * lanes)));
   }
   using FinishFunction = std::function<void(
@@ -116,8 +111,8 @@ private:
   const ConvolutionProblem &problem;
   const MatmulSchedule &schedule;
   const Epilogue &epilogue;
+  const OperandFormat &format;
   const int64_t lanes, vectors, panels;
-  const Type lhsType;
   /// See MatmulEmitter.
   const bool usesRegisters;
   int64_t segmentColumns = 0;
@@ -134,10 +129,9 @@ TileRhs ConvolutionEmitter::getRhs(Value panel, Value tap) {
   Value offset =
       builder.mul(builder.add(builder.mul(panel, builder.constant(taps)), tap),
                   builder.constant(tapElements));
-  bool pairs = problem.shape.kind == MicrokernelKind::Bf16Pairs;
   TileRhs rhs{builder.advance(builder.buffer(problem.filter.argument),
                               problem.filter.storedType, offset),
-              builder.constant(pairs ? 2 * schedule.nr : schedule.nr),
+              builder.constant(format.stepsTogether * schedule.nr),
               problem.filter.storedType,
               {}};
   if (schedule.nr % lanes != 0)
@@ -190,7 +184,7 @@ LogicalResult ConvolutionEmitter::emitSums(Value panel, Value panelInGroup,
                 builder.sub(builder.constant(problem.outputs), firstInGroup));
   bool wholeVectors = problem.outputs % lanes == 0 && schedule.nr % lanes == 0;
   return epilogue.emitBlock(builder, firstPixel, pixels, firstColumn, columns,
-                            wholeVectors, problem.accumulatorType, lanes, sums,
+                            wholeVectors, format.sum, lanes, sums,
                             vectors * lanes);
 }
 
@@ -239,8 +233,8 @@ LogicalResult ConvolutionEmitter::emitTapsUnit(Value unit) {
   builder.loop(
       zero, builder.constant(schedule.mc * vectors), 1, [&](Value vector) {
         builder.storeVector(
-            builder.zeroVector(problem.accumulatorType, lanes),
-            builder.advance(sums, problem.accumulatorType,
+            builder.zeroVector(format.sum, lanes),
+            builder.advance(sums, format.sum,
                             builder.mul(vector, builder.constant(lanes))));
       });
   builder.loop(zero, filterRows, 1, [&](Value filterRow) {
@@ -399,19 +393,20 @@ void ConvolutionEmitter::emitSegmentCopy(Value image, Value outputRow,
                 builder.constant(problem.padding[0])),
             builder.mul(filterRow, builder.constant(problem.dilation[0])));
         Value target = builder.advance(
-            segment, lhsType,
+            segment, format.lhsFactor,
             builder.mul(filterRow,
                         builder.constant(segmentColumns * problem.tapSteps)));
         auto at = [&](Value column) {
-          return builder.advance(target, lhsType, builder.mul(column, steps));
+          return builder.advance(target, format.lhsFactor,
+                                 builder.mul(column, steps));
         };
         auto clear = [&](Value begin, Value end) {
           Value start = at(begin);
           builder.loop(zero, builder.mul(builder.sub(end, begin), steps), lanes,
                        [&](Value element) {
                          builder.storeVector(
-                             builder.zeroVector(lhsType, lanes),
-                             builder.advance(start, lhsType, element));
+                             builder.zeroVector(format.lhsFactor, lanes),
+                             builder.advance(start, format.lhsFactor, element));
                        });
         };
         // Columns [inside, end) of a row in the image are; none of another is.
@@ -437,7 +432,7 @@ void ConvolutionEmitter::emitPixelCopy(Value source, Value pixels,
     Value values = builder.loadVector(stored, lanes,
                                       builder.advance(source, stored, offset),
                                       builder.maskBelow(count, lanes));
-    return builder.extend(values, lhsType);
+    return builder.extend(values, format.lhsFactor);
   };
   auto columns = dyn_cast<AffineConstantExpr>(problem.columnStride);
   bool dense = columns && columns.getValue() == inputs;
@@ -445,7 +440,7 @@ void ConvolutionEmitter::emitPixelCopy(Value source, Value pixels,
     Value count = builder.mul(pixels, builder.constant(inputs));
     builder.loop(zero, count, lanes, [&](Value element) {
       builder.storeVector(load(element, builder.sub(count, element)),
-                          builder.advance(target, lhsType, element));
+                          builder.advance(target, format.lhsFactor, element));
     });
     return;
   }
@@ -459,11 +454,11 @@ void ConvolutionEmitter::emitPixelCopy(Value source, Value pixels,
       Value left =
           builder.mul(builder.sub(pixels, pixel), builder.constant(inputs));
       Value values = load(builder.mul(pixel, builder.constant(inputs)), left);
-      values =
-          vector::ShuffleOp::create(builder.ops(), builder.loc(), values,
-                                    builder.zeroVector(lhsType, lanes), spread);
+      values = vector::ShuffleOp::create(
+          builder.ops(), builder.loc(), values,
+          builder.zeroVector(format.lhsFactor, lanes), spread);
       builder.storeVector(
-          values, builder.advance(target, lhsType,
+          values, builder.advance(target, format.lhsFactor,
                                   builder.mul(pixel, builder.constant(steps))));
     });
     return;
@@ -475,7 +470,7 @@ void ConvolutionEmitter::emitPixelCopy(Value source, Value pixels,
       builder.storeVector(
           load(builder.add(from, step),
                builder.sub(builder.constant(inputs), step)),
-          builder.advance(target, lhsType, builder.add(to, step)));
+          builder.advance(target, format.lhsFactor, builder.add(to, step)));
     });
   });
 }
@@ -495,11 +490,12 @@ SmallVector<Value> ConvolutionEmitter::emitSegmentTile(const TileShape &tile,
     start = builder.add(
         start,
         builder.mul(firstPixel, builder.constant(problem.stride[1] * steps)));
-    Value first = builder.advance(segment, lhsType, start);
+    Value first = builder.advance(segment, format.lhsFactor, start);
     SmallVector<Value> rows;
     for (int64_t i = 0; i < tile.rows; ++i)
-      rows.push_back(builder.advance(
-          first, lhsType, builder.constant(i * problem.stride[1] * steps)));
+      rows.push_back(
+          builder.advance(first, format.lhsFactor,
+                          builder.constant(i * problem.stride[1] * steps)));
     Value tap = builder.add(
         builder.mul(filterRow, builder.constant(problem.kernelWidth)),
         filterColumn);
@@ -554,7 +550,7 @@ LogicalResult emitConvolution(func::FuncOp kernel,
   if (failed(epilogue))
     return failure();
   int64_t lanes =
-      target.vectorBits / problem.accumulatorType.getIntOrFloatBitWidth();
+      target.vectorBits / problem.shape.format.sum.getIntOrFloatBitWidth();
   if (schedule.nr % lanes != 0 && epilogue->splitsColumns()) {
     reason = "the result's channels are rearranged, and a group has no whole "
              "number of vectors";
@@ -567,7 +563,7 @@ LogicalResult emitConvolution(func::FuncOp kernel,
       ait::PackingAttr::get(
           kernel.getContext(), problem.filter.argument,
           winograd ? getWinogradPacking(schedule.algorithm) : problem.packing,
-          depthwise ? 0 : schedule.nr, getStepsTogether(problem.shape.kind),
+          depthwise ? 0 : schedule.nr, problem.shape.format.stepsTogether,
           /*transposed=*/false));
   ait::setScheduleConfig(kernel, schedule.toConfig(kernel.getContext()));
   AffineExpr grid = winograd ? getWinogradGrid(problem, schedule)

@@ -23,7 +23,7 @@ constexpr int64_t kWinogradTiles = 32, kWinogradChannels = 32;
 constexpr int64_t kTypicalWidth = 56;
 
 int64_t getLanes(const ConvolutionProblem &problem, const Target &target) {
-  return target.vectorBits / problem.accumulatorType.getIntOrFloatBitWidth();
+  return target.vectorBits / problem.shape.format.sum.getIntOrFloatBitWidth();
 }
 
 int64_t getOutputWidth(const ConvolutionProblem &problem) {
@@ -35,9 +35,7 @@ int64_t getOutputWidth(const ConvolutionProblem &problem) {
 int64_t getSegmentBytes(const ConvolutionProblem &problem, int64_t pixels) {
   int64_t columns = (pixels - 1) * problem.stride[1] +
                     (problem.kernelWidth - 1) * problem.dilation[1] + 1;
-  int64_t bytes = problem.shape.kind == MicrokernelKind::Bf16Pairs
-                      ? 2
-                      : problem.shape.accumulatorBytes;
+  int64_t bytes = problem.shape.format.lhsFactor.getIntOrFloatBitWidth() / 8;
   return problem.kernelHeight * columns * problem.tapSteps * bytes;
 }
 
@@ -155,8 +153,7 @@ std::string rejectConvolutionSchedule(const ConvolutionSchedule &schedule,
       return llvm::formatv(
           "nr must divide the {0} output channels of a group, not be {1}",
           problem.outputs, schedule.nr);
-    if (problem.shape.kind == MicrokernelKind::Bf16Pairs &&
-        schedule.nr % lanes != 0)
+    if (problem.shape.format.stepsTogether > 1 && schedule.nr % lanes != 0)
       return llvm::formatv(
           "nr must be a multiple of the {0} lanes of a vector, not {1}", lanes,
           schedule.nr);

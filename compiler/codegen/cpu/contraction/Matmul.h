@@ -5,24 +5,20 @@
 #include <optional>
 #include <string>
 
+#include "compiler/codegen/contraction/ContractionAnalysis.h"
 #include "compiler/codegen/cpu/contraction/MatmulSchedule.h"
 #include "compiler/codegen/cpu/contraction/MicrokernelEpilogue.h"
-#include "compiler/codegen/cpu/contraction/MicrokernelLayout.h"
 #include "compiler/dialect/KernelAttributes.h"
 
 namespace aitune {
 
-/// A contraction in the form that is emitted. The axes of the product are rows
-/// (m), steps (k, the contracted axis) and columns (n). Leading axes are part
-/// of the rows, unless the right side has them too; they are then the batch.
-struct MatmulProblem {
-  mlir::Value result;              ///< the matmul's result in the kernel's body
-  mlir::AffineExpr batch, m, n, k; ///< sizes of the axes
-  OperandAccess lhs, rhs;
-  LayoutAxis lhsBatch, lhsRows, lhsSteps;
-  LayoutAxis rhsBatch, rhsSteps, rhsColumns;
-  mlir::Type accumulatorType;
-  /// How the constant right side is packed at load; not set: it is not packed.
+/// A contraction as the emitter sees it. Rows, steps (the contracted axis) and
+/// columns are the axes of the product; leading axes are part of the rows
+/// unless the right side has them too.
+struct MatmulProblem : MatmulAccess {
+  mlir::Value result; ///< of the contraction, in the kernel's body
+  mlir::AffineExpr batch, m, n, k;
+  /// How the constant right side is packed at load; none: it is read as it is.
   std::optional<mlir::ait::PackedLayout> packing;
   /// Whether the constant that is packed is [N, K] instead of [K, N].
   bool packingTransposed = false;

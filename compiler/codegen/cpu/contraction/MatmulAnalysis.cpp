@@ -12,13 +12,13 @@ int64_t getConstantOr(AffineExpr expr, int64_t otherwise) {
   return constant ? constant.getValue() : otherwise;
 }
 
-/// Whether [batch..., K, N] or its transpose is dense in the buffer, as the
-/// packing at load requires, which takes K and N from the argument's last
-/// sizes. If K or N is 1, the strides do not show whether it is transposed.
-bool isDenseMatrix(const Layout &layout, RankedTensorType argument,
+/// Whether [batch..., K, N] or its transpose lies dense in the buffer, as the
+/// packing at load expects it: it knows K and N from the argument's last sizes.
+/// With K or N of 1 the strides alone do not tell one from the other.
+bool isDenseMatrix(const MatmulAccess &access, RankedTensorType argument,
                    AffineExpr k, AffineExpr n, bool &transposed) {
   MLIRContext *context = k.getContext();
-  unsigned rank = layout.axes.size();
+  const Layout &layout = access.rhs.layout;
   if (layout.offset != getAffineConstantExpr(0, context))
     return false;
   AffineExpr one = getAffineConstantExpr(1, context);
@@ -27,8 +27,7 @@ bool isDenseMatrix(const Layout &layout, RankedTensorType argument,
     return inner == coalesce({{innerSize, one}}) &&
            outer == coalesce({{outerSize, innerSize}});
   };
-  const LayoutAxis &steps = layout.axes[rank - 2],
-                   &columns = layout.axes[rank - 1];
+  const LayoutAxis &steps = access.rhsSteps, &columns = access.rhsColumns;
   auto hasSizes = [&](AffineExpr outerSize, AffineExpr innerSize) {
     return argument.getRank() >= 2 &&
            argument.getShape().take_back(2) ==
@@ -38,7 +37,7 @@ bool isDenseMatrix(const Layout &layout, RankedTensorType argument,
   transposed = !hasSizes(k, n) || !dense(steps, k, columns, n);
   if (transposed && (!hasSizes(n, k) || !dense(columns, n, steps, k)))
     return false;
-  LayoutAxis batch = layout.collapse(0, rank - 2);
+  LayoutAxis batch = layout.collapse(0, layout.axes.size() - 2);
   return batch.empty() ||
          (batch.size() == 1 &&
           batch.front().stride == ait::canonicalizeSize(k * n));
@@ -48,109 +47,56 @@ bool isDenseMatrix(const Layout &layout, RankedTensorType argument,
 
 FailureOr<MatmulProblem>
 analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
-  ait::MatmulOp matmul;
-  for (auto op : kernel.getOps<ait::MatmulOp>()) {
-    if (matmul) {
-      reason = "the kernel has more than one matmul";
-      return failure();
-    }
-    matmul = op;
-  }
+  FailureOr<ContractionAnalysis> analysis = getContraction(kernel, reason);
+  if (failed(analysis))
+    return failure();
+  auto matmul = dyn_cast<ait::MatmulOp>(analysis->op.getOperation());
   if (!matmul) {
     reason = "the kernel has no matmul";
     return failure();
   }
-  FailureOr<OperandAccess> lhs = getOperandAccess(matmul.getLhs(), reason);
-  if (failed(lhs))
+  FailureOr<MatmulAccess> access = getMatmulAccess(*analysis, reason);
+  if (failed(access))
     return failure();
-  FailureOr<OperandAccess> rhs = getOperandAccess(matmul.getRhs(), reason);
-  if (failed(rhs))
+  const OperandAccess &lhs = access->lhs, &rhs = access->rhs;
+  FailureOr<OperandFormat> format = getOperandFormat(
+      lhs.storedType, rhs.storedType,
+      cast<RankedTensorType>(matmul.getType()).getElementType(), reason);
+  if (failed(format))
     return failure();
-  auto isFloat = [](Type type) {
-    return type.isF32() || type.isF64() || type.isF16() || type.isBF16();
-  };
-  const bool hasCodes = rhs->storedType.isSignlessInteger(8);
-  const bool multipliesCodes = hasCodes && lhs->storedType.isUnsignedInteger(8);
-  if (!multipliesCodes &&
-      (!isFloat(lhs->storedType) || !(hasCodes || isFloat(rhs->storedType)))) {
-    reason = "generated matmuls are of f32, f64, f16 or bf16, or with codes of "
-             "8 bits on the right";
-    return failure();
-  }
 
   MatmulProblem problem;
+  static_cast<MatmulAccess &>(problem) = *access;
   problem.result = matmul.getResult();
-  problem.lhs = *lhs;
-  problem.rhs = *rhs;
-  MLIRContext *context = kernel.getContext();
-  bool isDouble =
-      cast<RankedTensorType>(matmul.getType()).getElementType().isF64();
-  problem.accumulatorType = isDouble ? Type(Float64Type::get(context))
-                            : multipliesCodes
-                                ? Type(IntegerType::get(context, 32))
-                                : Type(Float32Type::get(context));
-
-  Layout left = lhs->layout, right = rhs->layout;
-  unsigned rank = left.axes.size(), rightRank = right.axes.size();
-  if (matmul.getTransposeLhs())
-    std::swap(left.axes[rank - 2], left.axes[rank - 1]);
-  if (matmul.getTransposeRhs())
-    std::swap(right.axes[rightRank - 2], right.axes[rightRank - 1]);
-  SmallVector<AffineExpr> sizes =
-      ait::getSymbolicSizes(cast<RankedTensorType>(matmul.getType()));
-  SmallVector<AffineExpr> lhsSizes =
-      ait::getSymbolicSizes(cast<RankedTensorType>(matmul.getLhs().getType()));
-  problem.n = ait::canonicalizeSize(sizes.back());
-  problem.k = ait::canonicalizeSize(
-      lhsSizes[matmul.getTransposeLhs() ? rank - 2 : rank - 1]);
-  problem.lhsSteps = left.axes[rank - 1];
-  problem.rhsSteps = right.axes[rightRank - 2];
-  problem.rhsColumns = right.axes[rightRank - 1];
-  problem.rhsBatch = right.collapse(0, rightRank - 2);
-  // Leading axes that the right side does not have are rows like any other.
-  unsigned batchAxes = isBroadcast(problem.rhsBatch) ? 0 : rank - 2;
-  problem.lhsBatch = left.collapse(0, batchAxes);
-  problem.lhsRows = left.collapse(batchAxes, rank - 1);
-  AffineExpr one = getAffineConstantExpr(1, context);
-  problem.batch = one;
-  problem.m = one;
-  for (unsigned axis = 0; axis + 1 < rank; ++axis) {
-    AffineExpr &product = axis < batchAxes ? problem.batch : problem.m;
-    product = ait::canonicalizeSize(product * sizes[axis]);
-  }
-  if (batchAxes == 0)
-    problem.rhsBatch.clear();
-
+  problem.batch = analysis->batch;
+  problem.m = analysis->m;
+  problem.n = analysis->n;
+  problem.k = analysis->k;
   MatmulShape &shape = problem.shape;
   bool packed =
-      ait::getKnownAt(kernel, rhs->argument) == ait::KnownAt::Load &&
+      ait::getKnownAt(kernel, rhs.argument) == ait::KnownAt::Load &&
       getConstantOr(problem.n, -1) > 0 && getConstantOr(problem.k, -1) > 0 &&
       isDenseMatrix(
-          right,
-          cast<RankedTensorType>(kernel.getArgument(rhs->argument).getType()),
+          *access,
+          cast<RankedTensorType>(kernel.getArgument(rhs.argument).getType()),
           problem.k, problem.n, problem.packingTransposed);
   // Another reader of the argument would find it packed.
-  packed = packed && kernel.getArgument(rhs->argument).hasOneUse();
-  if (packed && target.hasAvx512Bf16 && target.vectorBits == 512 &&
-      lhs->storedType.isBF16() && rhs->storedType.isBF16() && !isDouble)
-    shape.kind = MicrokernelKind::Bf16Pairs;
-  if (packed && target.hasAvx512Vnni && target.vectorBits == 512 &&
-      multipliesCodes)
-    shape.kind = MicrokernelKind::ByteQuads;
-  if (packed)
+  packed = packed && kernel.getArgument(rhs.argument).hasOneUse();
+  if (packed) {
+    shape.kind = useStoredFactors(*format, target);
     problem.packing = ait::PackedLayout::MatmulPanels;
+  }
+  shape.format = *format;
   shape.batch = getConstantOr(problem.batch, 1);
   shape.m = getConstantOr(problem.m, -1);
   shape.n = getConstantOr(problem.n, -1);
   shape.k = getConstantOr(problem.k, -1);
-  shape.rhsBytes = rhs->storedType.getIntOrFloatBitWidth() / 8;
-  shape.accumulatorBytes = isDouble ? 8 : 4;
-  Type lhsType = shape.kind == MicrokernelKind::FusedMultiplyAdd
-                     ? problem.accumulatorType
-                     : lhs->storedType;
-  shape.copiesLhs =
-      lhs->storedType != lhsType || !isContiguous(problem.lhsSteps) ||
-      (shape.kind == MicrokernelKind::ByteQuads && shape.k % 4 != 0);
+  // What an odd number of bf16 leaves beside the last step is not copied: it
+  // is multiplied by zero.
+  shape.copiesLhs = lhs.storedType != format->lhsFactor ||
+                    !isContiguous(problem.lhsSteps) ||
+                    (shape.kind == MicrokernelKind::ByteQuads &&
+                     shape.k % format->stepsTogether != 0);
   // Few rows do not pay for a copy of the right side.
   bool fewRows = shape.m >= 0 && shape.m <= 32;
   shape.copiesRhs = !packed && (!isContiguous(problem.rhsColumns) ||

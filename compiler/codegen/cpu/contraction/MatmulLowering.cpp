@@ -17,9 +17,8 @@ public:
   MatmulEmitter(KernelBuilder &builder, const MatmulProblem &problem,
                 const MatmulSchedule &schedule, const Epilogue &epilogue)
       : builder(builder), problem(problem), schedule(schedule),
-        epilogue(epilogue),
-        lanes(builder.target().vectorBits /
-              problem.accumulatorType.getIntOrFloatBitWidth()),
+        epilogue(epilogue), format(problem.shape.format),
+        lanes(builder.target().vectorBits / format.sum.getIntOrFloatBitWidth()),
         vectors(schedule.nr / lanes),
         usesRegisters(!schedule.kc &&
                       problem.shape.kind != MicrokernelKind::AmxBf16 &&
@@ -41,21 +40,15 @@ public:
     k = builder.evaluate(problem.k);
     // One extra vector a row: copies store whole vectors.
     steps = schedule.kc ? schedule.kc : problem.shape.k;
-    sums = builder.stack(problem.accumulatorType,
-                         schedule.mc * schedule.nr *
-                             (schedule.kc ? schedule.panels : 1));
+    sums = builder.stack(format.sum, schedule.mc * schedule.nr *
+                                         (schedule.kc ? schedule.panels : 1));
     if (problem.shape.copiesLhs) {
-      lhsType = problem.shape.kind == MicrokernelKind::FusedMultiplyAdd
-                    ? problem.accumulatorType
-                    : problem.lhs.storedType;
       lhsRowStride = llvm::alignTo(steps, lanes) + lanes;
-      lhsCopy = builder.stack(lhsType, schedule.mc * lhsRowStride);
-    } else {
-      lhsType = problem.lhs.storedType;
+      lhsCopy = builder.stack(format.lhsFactor, schedule.mc * lhsRowStride);
     }
     if (problem.shape.copiesRhs)
-      rhsCopy = builder.stack(problem.accumulatorType,
-                              llvm::alignTo(steps, lanes) * schedule.nr);
+      rhsCopy =
+          builder.stack(format.sum, llvm::alignTo(steps, lanes) * schedule.nr);
     LogicalResult result = success();
     builder.loop(begin, end, 1, [&](Value unit) { result = emitUnit(unit); });
     return result;
@@ -72,7 +65,7 @@ private:
   }
 
   TileShape getTile(int64_t rows) const {
-    return {rows, vectors, lanes, problem.accumulatorType};
+    return {rows, vectors, lanes, format.sum};
   }
 
   LogicalResult emitUnit(Value unit);
@@ -85,7 +78,7 @@ private:
   SmallVector<Value> getLhsRows(Value row, int64_t rows, Value firstStep);
   Value sumsOf(Value slot) {
     return builder.advance(
-        sums, problem.accumulatorType,
+        sums, format.sum,
         builder.mul(slot, builder.constant(schedule.mc * schedule.nr)));
   }
 
@@ -93,13 +86,13 @@ private:
   const MatmulProblem &problem;
   const MatmulSchedule &schedule;
   const Epilogue &epilogue;
+  const OperandFormat &format;
   const int64_t lanes, vectors;
   /// Whether the epilogue is computed while the sums are in registers.
   /// Otherwise the sums of a block are stored, and one loop computes the
   /// epilogue of all.
   const bool usesRegisters;
   int64_t steps = 0, lhsRowStride = 0;
-  Type lhsType;
   Value m, n, k, sums, lhsCopy, rhsCopy;
   // Of the unit being written.
   Value batch, firstRow, rows;
@@ -159,8 +152,8 @@ LogicalResult MatmulEmitter::emitUnit(Value unit) {
       builder.constant(schedule.mc * vectors * schedule.panels);
   builder.loop(zero, vectorsToClear, 1, [&](Value vector) {
     builder.storeVector(
-        builder.zeroVector(problem.accumulatorType, lanes),
-        builder.advance(sums, problem.accumulatorType,
+        builder.zeroVector(format.sum, lanes),
+        builder.advance(sums, format.sum,
                         builder.mul(vector, builder.constant(lanes))));
   });
   builder.loop(zero, k, schedule.kc, [&](Value firstStep) {
@@ -177,7 +170,7 @@ LogicalResult MatmulEmitter::emitUnit(Value unit) {
   return result;
 }
 
-/// Rows of the block, from step `firstStep` on, as contiguous rows of lhsType.
+/// Rows of the block, from step `firstStep` on, as contiguous rows of factors.
 void MatmulEmitter::emitLhsCopy(Value firstStep, Value stepCount) {
   Value base = builder.add(builder.evaluate(problem.lhs.layout.offset),
                            builder.offset(problem.lhsBatch, batch));
@@ -188,18 +181,21 @@ void MatmulEmitter::emitLhsCopy(Value firstStep, Value stepCount) {
         builder.offset(problem.lhsRows, builder.add(firstRow, row));
     Value sourceRow =
         builder.advance(source, problem.lhs.storedType, rowOffset);
-    Value targetRow = builder.advance(
-        lhsCopy, lhsType, builder.mul(row, builder.constant(lhsRowStride)));
+    Value targetRow =
+        builder.advance(lhsCopy, format.lhsFactor,
+                        builder.mul(row, builder.constant(lhsRowStride)));
     builder.loop(builder.constant(0), stepCount, lanes, [&](Value step) {
       Value mask = builder.maskBelow(builder.sub(stepCount, step), lanes);
       Value values =
           builder.loadAlong(problem.lhsSteps, problem.lhs.storedType, sourceRow,
                             builder.add(firstStep, step), lanes, mask);
       values = problem.lhs.storedType.isUnsignedInteger()
-                   ? emitConvert(builder.ops(), builder.loc(), values, lhsType,
+                   ? emitConvert(builder.ops(), builder.loc(), values,
+                                 format.lhsFactor,
                                  /*sourceUnsigned=*/true)
-                   : builder.extend(values, lhsType);
-      builder.storeVector(values, builder.advance(targetRow, lhsType, step));
+                   : builder.extend(values, format.lhsFactor);
+      builder.storeVector(values,
+                          builder.advance(targetRow, format.lhsFactor, step));
     });
   });
 }
@@ -209,7 +205,7 @@ TileRhs MatmulEmitter::getRhs(Value panel, Value firstStep, Value stepCount) {
   Value firstColumn = builder.mul(panel, columns);
   Value buffer = builder.buffer(problem.rhs.argument);
   if (problem.packing) {
-    int64_t group = getStepsTogether(problem.shape.kind);
+    const int64_t group = format.stepsTogether;
     // Steps a panel holds: groups are whole.
     int64_t panelSteps = llvm::alignTo(problem.shape.k, group);
     int64_t panelCount = llvm::divideCeil(problem.shape.n, schedule.nr);
@@ -233,7 +229,7 @@ TileRhs MatmulEmitter::getRhs(Value panel, Value firstStep, Value stepCount) {
         builder, getTile(schedule.mr),
         {source, problem.rhs.storedType, problem.rhsSteps, problem.rhsColumns},
         firstStep, stepCount, firstColumn, validColumns, rhsCopy);
-    return {rhsCopy, columns, problem.accumulatorType, {}};
+    return {rhsCopy, columns, format.sum, {}};
   }
   Value stride = problem.rhsSteps.empty()
                      ? builder.constant(0)
@@ -255,36 +251,37 @@ SmallVector<Value> MatmulEmitter::getLhsRows(Value row, int64_t count,
                                              Value firstStep) {
   SmallVector<Value> pointers;
   if (lhsCopy) {
-    Value first = builder.advance(
-        lhsCopy, lhsType, builder.mul(row, builder.constant(lhsRowStride)));
+    Value first =
+        builder.advance(lhsCopy, format.lhsFactor,
+                        builder.mul(row, builder.constant(lhsRowStride)));
     for (int64_t i = 0; i < count; ++i)
-      pointers.push_back(
-          builder.advance(first, lhsType, builder.constant(i * lhsRowStride)));
+      pointers.push_back(builder.advance(first, format.lhsFactor,
+                                         builder.constant(i * lhsRowStride)));
     return pointers;
   }
   Value base = builder.add(builder.evaluate(problem.lhs.layout.offset),
                            builder.offset(problem.lhsBatch, batch));
   base = builder.add(base, firstStep);
-  Value start =
-      builder.advance(builder.buffer(problem.lhs.argument), lhsType, base);
+  Value start = builder.advance(builder.buffer(problem.lhs.argument),
+                                format.lhsFactor, base);
   Value index = builder.add(firstRow, row);
   if (problem.lhsRows.size() > 1) {
     for (int64_t i = 0; i < count; ++i)
       pointers.push_back(builder.advance(
-          start, lhsType,
+          start, format.lhsFactor,
           builder.offset(problem.lhsRows,
                          builder.add(index, builder.constant(i)))));
     return pointers;
   }
   // One stride: addresses that differ by constants where it is one.
-  Value first =
-      builder.advance(start, lhsType, builder.offset(problem.lhsRows, index));
+  Value first = builder.advance(start, format.lhsFactor,
+                                builder.offset(problem.lhsRows, index));
   Value stride = problem.lhsRows.empty()
                      ? builder.constant(0)
                      : builder.evaluate(problem.lhsRows.front().stride);
   for (int64_t i = 0; i < count; ++i)
     pointers.push_back(builder.advance(
-        first, lhsType, builder.mul(builder.constant(i), stride)));
+        first, format.lhsFactor, builder.mul(builder.constant(i), stride)));
   return pointers;
 }
 
@@ -292,7 +289,7 @@ SmallVector<Value> MatmulEmitter::getLhsRows(Value row, int64_t count,
 /// rows have one stride.
 std::pair<Value, Value> MatmulEmitter::getLhsBlock(Value row, Value firstStep) {
   if (lhsCopy)
-    return {builder.advance(lhsCopy, lhsType,
+    return {builder.advance(lhsCopy, format.lhsFactor,
                             builder.mul(row, builder.constant(lhsRowStride))),
             builder.constant(lhsRowStride)};
   return {getLhsRows(row, 1, firstStep).front(),
@@ -321,7 +318,7 @@ LogicalResult MatmulEmitter::emitPanel(Value panel, Value slot, Value firstStep,
                  [&](Value row, int64_t count) {
                    auto [start, stride] = getLhsBlock(row, firstStep);
                    Value target = builder.advance(
-                       panelSums, problem.accumulatorType,
+                       panelSums, format.sum,
                        builder.mul(row, builder.constant(schedule.nr)));
                    emitAmxTile(builder, count, schedule.nr, start, stride, rhs,
                                stepCount, startsAtZero, target, schedule.nr);
@@ -334,9 +331,8 @@ LogicalResult MatmulEmitter::emitPanel(Value panel, Value slot, Value firstStep,
     rest = problem.shape.m % schedule.mr;
   emitRowTiles(builder, schedule.mr, rows, rest, [&](Value row, int64_t count) {
     TileShape tile = getTile(count);
-    Value target =
-        builder.advance(panelSums, problem.accumulatorType,
-                        builder.mul(row, builder.constant(schedule.nr)));
+    Value target = builder.advance(
+        panelSums, format.sum, builder.mul(row, builder.constant(schedule.nr)));
     SmallVector<Value> accumulators =
         startsAtZero ? emitZeroTile(builder, tile)
                      : emitLoadTile(builder, tile, target, schedule.nr);
@@ -365,10 +361,10 @@ LogicalResult MatmulEmitter::emitSums(Value panel, Value slot) {
                       : builder.min(builder.constant(schedule.nr),
                                     builder.sub(n, firstColumn));
   Value row = builder.add(builder.mul(batch, m), firstRow);
-  return epilogue.emitBlock(
-      builder, row, rows, firstColumn, columns,
-      /*wholeVectors=*/problem.shape.n >= 0 && problem.shape.n % lanes == 0,
-      problem.accumulatorType, lanes, sumsOf(slot), schedule.nr);
+  return epilogue.emitBlock(builder, row, rows, firstColumn, columns,
+                            /*wholeVectors=*/problem.shape.n >= 0 &&
+                                problem.shape.n % lanes == 0,
+                            format.sum, lanes, sumsOf(slot), schedule.nr);
 }
 
 /// Units worth a thread of their own: a thread takes some microseconds to wake.
@@ -380,7 +376,8 @@ int64_t getGrain(const MatmulProblem &problem, const MatmulSchedule &schedule) {
                                     : std::min(schedule.mc, problem.shape.m);
   double columns = schedule.nr * schedule.panels;
   double computeMicroseconds = 2 * rows * columns * k / 100e3;
-  double memoryMicroseconds = columns * k * problem.shape.rhsBytes / 20e3;
+  double memoryMicroseconds =
+      columns * k * problem.shape.format.rhsBytes() / 20e3;
   return std::max<int64_t>(
       1, 4.0 / std::max(computeMicroseconds, memoryMicroseconds));
 }
@@ -401,7 +398,7 @@ LogicalResult emitMatmul(func::FuncOp kernel, const MatmulProblem &problem,
   if (problem.packing)
     packings.push_back(ait::PackingAttr::get(
         kernel.getContext(), problem.rhs.argument, *problem.packing,
-        schedule.nr, getStepsTogether(problem.shape.kind),
+        schedule.nr, problem.shape.format.stepsTogether,
         problem.packingTransposed));
   ait::setPackings(kernel, packings);
   ait::setScheduleConfig(kernel, schedule.toConfig(kernel.getContext()));

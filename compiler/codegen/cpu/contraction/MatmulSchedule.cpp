@@ -24,7 +24,7 @@ constexpr int64_t kSmallWork = 4 << 20;
 constexpr int64_t kCopyBytes = 256 * 1024;
 
 int64_t getLanes(const MatmulShape &shape, const Target &target) {
-  return target.vectorBits / (8 * shape.accumulatorBytes);
+  return target.vectorBits / (8 * shape.format.sumBytes());
 }
 
 /// Estimated cycles of one step of a tile, in units of one vector multiply-add.
@@ -85,7 +85,8 @@ void chooseTile(const MatmulShape &shape, const Target &target,
 void chooseBlocks(const MatmulShape &shape, const Target &target,
                   MatmulSchedule &schedule) {
   int64_t panelStepBytes =
-      schedule.nr * (shape.copiesRhs ? shape.accumulatorBytes : shape.rhsBytes);
+      schedule.nr *
+      (shape.copiesRhs ? shape.format.sumBytes() : shape.format.rhsBytes());
   int64_t limit = shape.copiesRhs ? kCopyBytes / 2 : target.l2Bytes * 5 / 8;
   bool copies = shape.copiesLhs || shape.copiesRhs;
   schedule.kc = 0;
@@ -110,7 +111,7 @@ void chooseBlocks(const MatmulShape &shape, const Target &target,
     most = std::max<int64_t>(
         schedule.mr,
         kCopyBytes /
-            (shape.accumulatorBytes *
+            (shape.format.sumBytes() *
              std::max<int64_t>(schedule.kc ? schedule.kc : shape.k, 1)));
   most = std::max(schedule.mr, most / schedule.mr * schedule.mr);
   // Blocks as large as leave units enough, and evenly many for a few threads.
@@ -136,12 +137,12 @@ void chooseBlocks(const MatmulShape &shape, const Target &target,
     // Sums of every panel rest in memory when the contracted axis is cut.
     if (schedule.kc)
       schedule.panels = std::clamp<int64_t>(
-          kCopyBytes / (schedule.mc * schedule.nr * shape.accumulatorBytes), 1,
+          kCopyBytes / (schedule.mc * schedule.nr * shape.format.sumBytes()), 1,
           schedule.panels);
   }
   int64_t rhsBytes = shape.n < 0 || shape.k < 0
                          ? INT64_MAX
-                         : shape.n * shape.k * shape.rhsBytes;
+                         : shape.n * shape.k * shape.format.rhsBytes();
   schedule.panelsOuter = rhsBytes > target.l2Bytes / 2;
 }
 
@@ -190,11 +191,11 @@ std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
   if (schedule.kc < 0 || schedule.kc % 2 != 0)
     return llvm::formatv("kc must be even and not negative, not {0}",
                          schedule.kc);
-  if (shape.kind == MicrokernelKind::ByteQuads && schedule.kc % 4 != 0)
+  if (schedule.kc % shape.format.stepsTogether != 0)
     return llvm::formatv(
-        "kc must be a multiple of the 4 steps that are multiplied at once, not "
-        "{0}",
-        schedule.kc);
+        "kc must be a multiple of the {0} steps that are multiplied at once, "
+        "not {1}",
+        shape.format.stepsTogether, schedule.kc);
   if (schedule.grain < 0)
     return llvm::formatv("grain must not be negative, but is {0}",
                          schedule.grain);
@@ -203,12 +204,12 @@ std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
   int64_t steps = schedule.kc ? schedule.kc : shape.k;
   if ((shape.copiesLhs || shape.copiesRhs) && steps < 0)
     return "kc must be set: an operand of unknown length is copied";
-  int64_t stackBytes = schedule.mc * schedule.nr * shape.accumulatorBytes *
+  int64_t stackBytes = schedule.mc * schedule.nr * shape.format.sumBytes() *
                        (schedule.kc ? schedule.panels : 1);
   if (shape.copiesLhs)
-    stackBytes += schedule.mc * (steps + lanes) * shape.accumulatorBytes;
+    stackBytes += schedule.mc * (steps + lanes) * shape.format.sumBytes();
   if (shape.copiesRhs)
-    stackBytes += schedule.nr * steps * shape.accumulatorBytes;
+    stackBytes += schedule.nr * steps * shape.format.sumBytes();
   if (stackBytes > 4 * kCopyBytes)
     return llvm::formatv("its blocks take {0} bytes of stack, more than {1}",
                          stackBytes, 4 * kCopyBytes);

@@ -17,16 +17,11 @@ namespace aitune {
 /// which a schedule depends. Sizes that depend on symbols are -1.
 struct MatmulShape {
   int64_t batch = 1, m = -1, n = -1, k = -1;
+  OperandFormat format;
   MicrokernelKind kind = MicrokernelKind::FusedMultiplyAdd;
-  /// Bytes of an element of the right side in memory.
-  int64_t rhsBytes = 4;
-  /// Bytes of an accumulator.
-  int64_t accumulatorBytes = 4;
-  /// Whether the left side is copied into contiguous rows, because the
-  /// microkernel cannot read its dtype or strides.
-  bool copiesLhs = false;
-  /// Whether the right side is copied into panels at run time.
-  bool copiesRhs = false;
+  /// The left side is copied into contiguous rows (its dtype or strides do not
+  /// suit the microkernel); the right side is copied into panels at run time.
+  bool copiesLhs = false, copiesRhs = false;
 };
 
 /// A register tile of mr rows and nr columns sweeps a block of mc rows against

@@ -382,7 +382,11 @@ TEST(MatmulKernelTest, EveryListedScheduleIsRight) {
   TestTensor a = makeRandom({29, 33}, 1), b = makeRandom({33, 70}, 2);
   TestTensor expected = multiply(a, b, 1, 29, 70, 33);
   expected.sizes = {29, 70};
+  mlir::MLIRContext context;
+  const mlir::Type f32 = mlir::Float32Type::get(&context);
+  std::string reason;
   MatmulShape shape;
+  shape.format = *getOperandFormat(f32, f32, f32, reason);
   shape.m = 29;
   shape.n = 70;
   shape.k = 33;

@@ -166,7 +166,43 @@ SmallVector<Value> emitBf16Pairs(KernelBuilder &builder, const TileShape &tile,
       [&] { return sums; });
 }
 
+/// An instruction that multiplies `stepsTogether` steps at once of vectors of
+/// 512 bits.
+struct DotProduct {
+  MicrokernelKind kind;
+  bool Target::*isThere;
+  bool (*fits)(const OperandFormat &format);
+  int64_t stepsTogether;
+};
+
+const DotProduct kDotProducts[] = {
+    {MicrokernelKind::Bf16Pairs, &Target::hasAvx512Bf16,
+     [](const OperandFormat &format) {
+       return format.lhs.isBF16() && format.rhs.isBF16() && format.sum.isF32();
+     },
+     2},
+    {MicrokernelKind::ByteQuads, &Target::hasAvx512Vnni,
+     [](const OperandFormat &format) {
+       return format.lhs.isUnsignedInteger(8) &&
+              format.rhs.isSignlessInteger(8) && format.sum.isInteger(32);
+     },
+     4},
+};
+
 } // namespace
+
+MicrokernelKind useStoredFactors(OperandFormat &format, const Target &target) {
+  if (target.vectorBits != 512)
+    return MicrokernelKind::FusedMultiplyAdd;
+  for (const DotProduct &dot : kDotProducts)
+    if (target.*dot.isThere && dot.fits(format)) {
+      format.lhsFactor = format.lhs;
+      format.rhsFactor = format.rhs;
+      format.stepsTogether = dot.stepsTogether;
+      return dot.kind;
+    }
+  return MicrokernelKind::FusedMultiplyAdd;
+}
 
 SmallVector<Value> emitZeroTile(KernelBuilder &builder, const TileShape &tile) {
   Value zero = builder.zeroVector(tile.accumulatorType, tile.lanes);

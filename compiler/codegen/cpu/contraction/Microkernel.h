@@ -10,6 +10,7 @@
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNEL_H
 #define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNEL_H
 
+#include "compiler/codegen/contraction/OperandFormat.h"
 #include "compiler/codegen/cpu/contraction/MicrokernelBuilder.h"
 
 namespace aitune {
@@ -32,20 +33,11 @@ enum class MicrokernelKind {
   ByteQuads,
 };
 
-/// The number of neighbouring steps of a packed right side that are stored next
-/// to each other for each column.
-inline int64_t getStepsTogether(MicrokernelKind kind) {
-  switch (kind) {
-  case MicrokernelKind::FusedMultiplyAdd:
-    return 1;
-  case MicrokernelKind::Bf16Pairs:
-  case MicrokernelKind::AmxBf16:
-    return 2;
-  case MicrokernelKind::ByteQuads:
-    return 4;
-  }
-  return 1;
-}
+/// Makes `format` that of the instruction which multiplies operands as they are
+/// stored, several steps at once, and returns its kind; leaves it as it is, for
+/// FusedMultiplyAdd, where `target` has none for these types. The right side
+/// must be packed for it.
+MicrokernelKind useStoredFactors(OperandFormat &format, const Target &target);
 
 /// The tile: `rows` rows of `vectors` vectors of `lanes` accumulators.
 struct TileShape {

@@ -8,7 +8,7 @@
 
 #include <functional>
 
-#include "compiler/codegen/cpu/contraction/MicrokernelLayout.h"
+#include "compiler/codegen/contraction/OperandLayout.h"
 #include "compiler/codegen/cpu/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

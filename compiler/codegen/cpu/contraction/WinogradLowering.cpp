@@ -22,12 +22,12 @@ public:
       : builder(builder), problem(problem), schedule(schedule),
         epilogue(epilogue),
         lanes(builder.target().vectorBits /
-              problem.accumulatorType.getIntOrFloatBitWidth()),
+              problem.shape.format.sum.getIntOrFloatBitWidth()),
         size(getWinogradOutputs(schedule.algorithm)), tileSize(size + 2),
         positions(tileSize * tileSize),
         panels(llvm::divideCeil(problem.outputs, schedule.nr)),
         rowLength(getWinogradRow(problem.inputs, lanes)),
-        type(problem.accumulatorType) {}
+        type(problem.shape.format.sum) {}
 
   LogicalResult emit(Value begin, Value end);
 

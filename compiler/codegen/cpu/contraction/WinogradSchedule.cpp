@@ -22,6 +22,7 @@ constexpr int64_t kUsefulUnits = 8;
 MatmulShape getProductShape(const ConvolutionProblem &problem,
                             ConvolutionAlgorithm algorithm) {
   MatmulShape shape;
+  shape.format = problem.shape.format;
   shape.m = getWinogradTileCount(problem, algorithm);
   shape.n = problem.outputs;
   shape.k = problem.inputs;

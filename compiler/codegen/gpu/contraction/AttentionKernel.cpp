@@ -68,8 +68,7 @@ absl::StatusOr<Operand> AttentionWriter::follow(unsigned number, AffineExpr row,
   SmallVector<AffineExpr> exprs(resultDims.begin(), resultDims.end() - 2);
   exprs.push_back(row);
   exprs.push_back(column);
-  absl::StatusOr<OperandView> view =
-      followView(parts.operand(number), exprs, dims);
+  absl::StatusOr<OperandView> view = viewOperand(parts, number, exprs, dims);
   if (!view.ok())
     return view.status();
   Operand operand{*view, view->coefficient(row), view->coefficient(column),

@@ -1,6 +1,7 @@
 #include "compiler/codegen/gpu/contraction/Contraction.h"
 
 #include "absl/status/status.h"
+#include "compiler/codegen/contraction/ContractionAnalysis.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
 #include "compiler/codegen/linalg/KernelToLinalg.h"
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
@@ -66,16 +67,13 @@ absl::StatusOr<ContractionParts> takeApart(func::FuncOp kernel) {
   parts.function = cast<func::FuncOp>(builder.clone(*kernel));
   func::FuncOp function = parts.function;
   mlir::ait::setKernelKind(function, mlir::ait::KernelKind::Loop);
-  Operation *contraction = nullptr;
-  for (Operation &op : function.getBody().front()) {
-    if (!mlir::ait::isContraction(&op))
-      continue;
-    if (contraction)
-      return absl::UnimplementedError("a kernel with two contractions");
-    contraction = &op;
-  }
-  if (!contraction)
-    return absl::UnimplementedError("a kernel without a contraction");
+  std::string reason;
+  FailureOr<ContractionAnalysis> analysis = getContraction(function, reason);
+  if (failed(analysis))
+    return absl::UnimplementedError(reason);
+  parts.operands = analysis->operands;
+  parts.reasons = analysis->reasons;
+  Operation *contraction = analysis->op;
   parts.attributes = contraction->getAttrDictionary();
   parts.resultType =
       cast<RankedTensorType>(contraction->getResult(0).getType());
@@ -95,7 +93,6 @@ absl::StatusOr<ContractionParts> takeApart(func::FuncOp kernel) {
   function.removeArgAttrsAttr();
   updateType(function);
 
-  std::string reason;
   ScopedDiagnosticHandler handler(kernel.getContext(),
                                   [&](Diagnostic &diagnostic) {
                                     if (reason.empty())
@@ -226,55 +223,35 @@ AffineExpr OperandView::coefficient(AffineExpr dim) const {
                   : getAffineConstantExpr(0, dim.getContext());
 }
 
-absl::StatusOr<OperandView> followView(Value tensor, ArrayRef<AffineExpr> exprs,
-                                       DimTable &dims) {
-  SmallVector<AffineExpr> at(exprs);
+absl::StatusOr<OperandView> viewOperand(const ContractionParts &parts,
+                                        unsigned number,
+                                        ArrayRef<AffineExpr> exprs,
+                                        DimTable &dims) {
+  const std::optional<OperandAccess> &access = parts.operands[number];
+  if (!access)
+    return absl::UnimplementedError(parts.reasons[number]);
+  if (access->storedType != parts.operandTypes[number].getElementType())
+    return absl::UnimplementedError(
+        "a contraction's operand that is converted in its kernel");
   auto ranges = [&](unsigned dim) { return dims.range(dim); };
-  while (!isa<BlockArgument>(tensor)) {
-    Operation *op = tensor.getDefiningOp();
-    if (isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op)) {
-      at = reshapeIndex(op, at, ranges);
-      tensor = op->getOperand(0);
-      continue;
+  AffineExpr address = access->layout.offset;
+  for (auto [axis, expr] : llvm::zip_equal(access->layout.axes, exprs)) {
+    AffineExpr rest = expr;
+    for (size_t i = axis.size(); i-- > 0;) {
+      AffineExpr index = rest;
+      if (i > 0) {
+        Division division = divide(rest, axis[i].size, ranges);
+        index = division.remainder;
+        rest = division.quotient;
+      }
+      address = address + index * axis[i].stride;
     }
-    if (auto bitcast = dyn_cast<tensor::BitcastOp>(op)) {
-      tensor = bitcast.getSource();
-      continue;
-    }
-    auto generic = dyn_cast<linalg::GenericOp>(op);
-    if (!generic || hasReductionLoops(generic))
-      return absl::UnimplementedError(
-          "a contraction's operand that is computed in its kernel");
-    SmallVector<AffineExpr> loops =
-        bindLoops(generic, cast<OpResult>(tensor).getResultNumber(), at);
-    Value yielded = generic.getBody()->getTerminator()->getOperand(
-        cast<OpResult>(tensor).getResultNumber());
-    at.clear();
-    if (auto argument = dyn_cast<BlockArgument>(yielded)) {
-      OpOperand &operand = generic->getOpOperand(argument.getArgNumber());
-      for (AffineExpr expr :
-           generic.getMatchingIndexingMap(&operand).getResults())
-        at.push_back(expr.replaceDims(loops));
-      tensor = operand.get();
-      continue;
-    }
-    auto extract = yielded.getDefiningOp<tensor::ExtractOp>();
-    if (!extract)
-      return absl::UnimplementedError(
-          "a contraction's operand that is computed in its kernel");
-    for (Value index : extract.getIndices()) {
-      at.push_back(trackIndex(index, loops));
-      if (!at.back())
-        return absl::UnimplementedError(
-            "a contraction's operand that is gathered in its kernel");
-    }
-    tensor = extract.getTensor();
   }
   OperandView view;
-  view.argument = cast<BlockArgument>(tensor);
-  auto type = cast<RankedTensorType>(tensor.getType());
-  view.elementType = type.getElementType();
-  view.address = decompose(linearize(type, at));
+  view.argument =
+      const_cast<func::FuncOp &>(parts.function).getArgument(access->argument);
+  view.elementType = access->storedType;
+  view.address = decompose(address);
   view.isConstant = isThereBefore(view.argument);
   return view;
 }

@@ -7,7 +7,12 @@
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_CONTRACTION_H
 #define AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_CONTRACTION_H
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
+#include "compiler/codegen/contraction/OperandLayout.h"
 #include "compiler/codegen/gpu/loops/PointPrinter.h"
 #include "compiler/codegen/gpu/text/GeneratedCandidate.h"
 #include "compiler/codegen/gpu/text/KernelText.h"
@@ -22,6 +27,9 @@ struct ContractionParts {
   mlir::DictionaryAttr attributes;
   mlir::RankedTensorType resultType; ///< as the contraction gives it
   llvm::SmallVector<mlir::RankedTensorType> operandTypes;
+  /// Of ContractionAnalysis: where each operand lies, or why it has no place.
+  llvm::SmallVector<std::optional<OperandAccess>> operands;
+  llvm::SmallVector<std::string> reasons;
   mlir::BlockArgument result;
   unsigned operandCount = 0;
 
@@ -66,12 +74,13 @@ struct OperandView {
   mlir::AffineExpr coefficient(mlir::AffineExpr dim) const;
 };
 
-/// Follows `tensor` at `exprs` through views to an argument. kUnimplemented if
-/// it is computed or not read at an affine place. The address may have terms
-/// that are not dims (quotients, remainders).
-absl::StatusOr<OperandView> followView(mlir::Value tensor,
-                                       llvm::ArrayRef<mlir::AffineExpr> exprs,
-                                       DimTable &dims);
+/// Where element `exprs` of the contraction's operand `number` lies.
+/// kUnimplemented if the kernel computes or converts the operand. The address
+/// may have terms that are not dims (quotients, remainders).
+absl::StatusOr<OperandView> viewOperand(const ContractionParts &parts,
+                                        unsigned number,
+                                        llvm::ArrayRef<mlir::AffineExpr> exprs,
+                                        DimTable &dims);
 
 /// Prints what happens to the contraction's result.
 class EpiloguePrinter {

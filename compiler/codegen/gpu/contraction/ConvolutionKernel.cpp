@@ -224,7 +224,7 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts,
   SmallVector<AffineExpr> input;
   for (AffineExpr size : g.inputSizes)
     input.push_back(axis(size));
-  absl::StatusOr<OperandView> view = followView(parts.operand(0), input, dims);
+  absl::StatusOr<OperandView> view = viewOperand(parts, 0, input, dims);
   if (!view.ok())
     return view.status();
   for (const LinearForm::Term &term : view->address.terms)

@@ -128,12 +128,10 @@ bool mayTransposeB(const ContractionParts &parts, const TileKernel &tiles,
 absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
                                         const GpuTarget &target) {
   MatmulIndices indices = indexMatmul(parts, dims);
-  absl::StatusOr<OperandView> lhs =
-      followView(parts.operand(0), indices.lhs, dims);
+  absl::StatusOr<OperandView> lhs = viewOperand(parts, 0, indices.lhs, dims);
   if (!lhs.ok())
     return lhs.status();
-  absl::StatusOr<OperandView> rhs =
-      followView(parts.operand(1), indices.rhs, dims);
+  absl::StatusOr<OperandView> rhs = viewOperand(parts, 1, indices.rhs, dims);
   if (!rhs.ok())
     return rhs.status();
   for (const OperandView *view : {&*lhs, &*rhs})

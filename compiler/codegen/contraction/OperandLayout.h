@@ -1,12 +1,12 @@
 // The memory layout of tensors inside a contraction kernel.
 //
 // A kernel body reads its arguments through views (reshape, permute, expand,
-// slice) and writes its results through them. A contraction needs an address
-// for "row r, column c", so views are followed to the argument at compile time.
-// An axis has a list of modes instead of one stride: the T*H rows of a [T, H*D]
-// tensor that is read as [H, T, D] have two strides, not one.
-#ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H
-#define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H
+// slice) and writes its results through them. A contraction wants an address
+// for "row r, column c", so views are followed down to the argument once, at
+// compile time. Axes hold a list of modes, not one stride: the T*H rows of a
+// [T, H*D] tensor read as [H, T, D] have no single stride, but two.
+#ifndef AITUNE_COMPILER_CODEGEN_CONTRACTION_OPERANDLAYOUT_H
+#define AITUNE_COMPILER_CODEGEN_CONTRACTION_OPERANDLAYOUT_H
 
 #include <string>
 
@@ -102,4 +102,4 @@ mlir::FailureOr<OperandAccess> getOperandAccess(mlir::Value value,
 
 } // namespace aitune
 
-#endif // AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_MICROKERNELLAYOUT_H
+#endif // AITUNE_COMPILER_CODEGEN_CONTRACTION_OPERANDLAYOUT_H

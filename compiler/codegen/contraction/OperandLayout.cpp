@@ -1,4 +1,4 @@
-#include "compiler/codegen/cpu/contraction/MicrokernelLayout.h"
+#include "compiler/codegen/contraction/OperandLayout.h"
 
 #include "compiler/dialect/Ait.h"
 #include "llvm/ADT/STLExtras.h"

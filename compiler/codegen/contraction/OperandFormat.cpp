@@ -1,0 +1,55 @@
+#include "compiler/codegen/contraction/OperandFormat.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+bool isFloat(Type type) {
+  return type.isF32() || type.isF64() || type.isF16() || type.isBF16();
+}
+/// Codes of a quantised weight.
+bool isWeightCode(Type type) { return type.isSignlessInteger(8); }
+/// Codes of activations.
+bool isActivationCode(Type type) { return type.isUnsignedInteger(8); }
+
+/// f64 where the result is, else f32.
+Type getFloatSum(Type result) {
+  return result.isF64() ? result : Type(Float32Type::get(result.getContext()));
+}
+/// The products of codes are added up without rounding.
+Type getCodeSum(Type result) {
+  return IntegerType::get(result.getContext(), 32);
+}
+
+struct Row {
+  bool (*lhs)(Type), (*rhs)(Type);
+  Type (*sum)(Type result);
+};
+
+constexpr Row kFormats[] = {
+    {isFloat, isFloat, getFloatSum},
+    {isFloat, isWeightCode, getFloatSum},
+    {isActivationCode, isWeightCode, getCodeSum},
+};
+
+} // namespace
+
+FailureOr<OperandFormat> getOperandFormat(Type lhs, Type rhs, Type result,
+                                          std::string &reason) {
+  for (const Row &row : kFormats)
+    if (row.lhs(lhs) && row.rhs(rhs)) {
+      const Type sum = row.sum(result);
+      return OperandFormat{lhs, rhs, sum, sum, sum};
+    }
+  llvm::raw_string_ostream(reason)
+      << "generated contractions are of f32, f64, f16 or bf16, or with codes "
+         "of 8 bits on the right, not of "
+      << lhs << " and " << rhs;
+  return failure();
+}
+
+} // namespace aitune

@@ -1,0 +1,66 @@
+#include "compiler/codegen/contraction/OperandFormat.h"
+
+#include "mlir/IR/Builders.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune {
+namespace {
+
+using ::testing::HasSubstr;
+
+class OperandFormatTest : public ::testing::Test {
+protected:
+  mlir::FailureOr<OperandFormat> format(mlir::Type lhs, mlir::Type rhs,
+                                        mlir::Type result) {
+    return getOperandFormat(lhs, rhs, result, reason);
+  }
+
+  mlir::MLIRContext context;
+  mlir::Builder b{&context};
+  std::string reason;
+};
+
+TEST_F(OperandFormatTest, FloatsAreAddedUpInF32OrF64) {
+  for (mlir::Type type :
+       {mlir::Type(b.getF16Type()), mlir::Type(b.getBF16Type()),
+        mlir::Type(b.getF32Type())}) {
+    auto found = format(type, type, type);
+    ASSERT_TRUE(mlir::succeeded(found));
+    EXPECT_EQ(found->lhs, type);
+    EXPECT_EQ(found->lhsFactor, b.getF32Type());
+    EXPECT_EQ(found->sum, b.getF32Type());
+    EXPECT_EQ(found->sumBytes(), 4);
+    EXPECT_EQ(found->stepsTogether, 1);
+  }
+  auto found = format(b.getF64Type(), b.getF64Type(), b.getF64Type());
+  ASSERT_TRUE(mlir::succeeded(found));
+  EXPECT_EQ(found->rhsFactor, b.getF64Type());
+  EXPECT_EQ(found->sumBytes(), 8);
+}
+
+TEST_F(OperandFormatTest, CodesAreMultipliedAsFloatsOrAddedUpExactly) {
+  const mlir::Type code = b.getI8Type(),
+                   activation = b.getIntegerType(8, /*isSigned=*/false);
+  auto weights = format(b.getBF16Type(), code, b.getF32Type());
+  ASSERT_TRUE(mlir::succeeded(weights));
+  EXPECT_EQ(weights->rhsFactor, b.getF32Type());
+  EXPECT_EQ(weights->rhsBytes(), 1);
+  auto both = format(activation, code, b.getI32Type());
+  ASSERT_TRUE(mlir::succeeded(both));
+  EXPECT_EQ(both->sum, b.getI32Type());
+}
+
+TEST_F(OperandFormatTest, OthersAreRefusedWithTheirTypes) {
+  EXPECT_TRUE(
+      mlir::failed(format(b.getI32Type(), b.getI64Type(), b.getI32Type())));
+  EXPECT_THAT(reason, HasSubstr("not of i32 and i64"));
+  // Signed codes of activations, and codes on the left of floats.
+  EXPECT_TRUE(
+      mlir::failed(format(b.getI8Type(), b.getI8Type(), b.getI32Type())));
+  EXPECT_TRUE(
+      mlir::failed(format(b.getI8Type(), b.getF32Type(), b.getF32Type())));
+}
+
+} // namespace
+} // namespace aitune

@@ -150,7 +150,8 @@ func.func private @transposed_filter(%x: tensor<4xf32>) attributes {ait.packings
 
 // -----
 
-// expected-error @+1 {{an axis needs a size and a stride, of symbols, for each mode, not affine_map<() -> (4)>}}
+// expected-error @+2 {{an axis needs a size and a stride, of symbols, for each mode, not affine_map<() -> (4)>}}
+// expected-error @+1 {{failed to parse Ait_ContractionAttr parameter 'operands'}}
 func.func private @mode_without_stride(%x: tensor<4xf32>) attributes {ait.contraction = #ait.contraction<sizes = () -> (1, 4, 4, 4), operands = [#ait.operand_view<argument = 0, element_type = f32, offset = () -> (0), axes = [() -> (4)]>]>}
 
 // -----

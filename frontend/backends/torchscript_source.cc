@@ -277,7 +277,7 @@ absl::StatusOr<std::vector<CallInput>> CallInputsOf(
       call.push_back(CallInput::String(text));
     } else if (value->isTensor() && value->toTensor().is_cuda() &&
                IsPlainTensor(value->toTensor(),
-                             value->toTensor().get_device())) {
+                             Device::Gpu(value->toTensor().get_device()))) {
       const at::Tensor& tensor = value->toTensor();
       CallInput described;
       described.dtype = *FromScalarType(tensor.scalar_type());

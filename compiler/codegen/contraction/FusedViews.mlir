@@ -2,7 +2,7 @@
 // analysis follows: no operand has a reason in place of a view.
 // RUN: aitune-opt %s -ait-form-kernels -ait-outline-kernels -ait-analyze-contractions -split-input-file | FileCheck %s
 
-// CHECK-LABEL: func.func private @attention_0
+// CHECK-LABEL: func.func private @attention_
 // CHECK-SAME: sizes = () -> (6, 5, 7, 4)
 // CHECK-SAME: #ait.operand_view<argument = 0, element_type = f32, offset = () -> (0), axes = [() -> (2, 60), () -> (3, 4), () -> (5, 12), () -> (4, 1)]>
 // CHECK-SAME: #ait.operand_view<argument = 1, element_type = f32, offset = () -> (0), axes = [() -> (2, 168), () -> (3, 4), () -> (7, 24), () -> (4, 1)]>
@@ -25,7 +25,7 @@ func.func @main(%q: tensor<2x5x3x4xf32>, %kv: tensor<2x7x6x4xf32>, %m: tensor<2x
 
 // The heads of a projection's input, merged in the kernel that reads them: two
 // modes on the contracted axis.
-// CHECK-LABEL: func.func private @matmul_0
+// CHECK-LABEL: func.func private @matmul_
 // CHECK-SAME: sizes = () -> (1, 10, 8, 96)
 // CHECK-SAME: #ait.operand_view<argument = 0, element_type = f32, offset = () -> (0), axes = [() -> (2, 480), () -> (5, 32), () -> (3, 160, 32, 1)]>
 // CHECK-SAME: #ait.operand_view<argument = 1, element_type = f32, offset = () -> (0), axes = [() -> (96, 8), () -> (8, 1)]>]>

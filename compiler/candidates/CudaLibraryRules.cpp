@@ -87,9 +87,22 @@ CudnnRules::acceptPostOps(absl::Span<const PostOp *const> postOps) const {
 }
 
 absl::Status CudnnRules::acceptCall(const LibraryMatch &match,
-                                    func::FuncOp) const {
+                                    func::FuncOp kernel) const {
   if (!match.call.has_convolution())
     return absl::UnimplementedError("cuDNN: a matmul");
+  if (match.call.convolution().transposed())
+    return absl::UnimplementedError("cuDNN: a transposed convolution");
+  // [O, I, spatial...] in memory is channels-last only where I or the window
+  // is 1; constants are packed so.
+  const unsigned filter = match.arguments[1];
+  ArrayRef<int64_t> sizes =
+      cast<RankedTensorType>(kernel.getArgumentTypes()[filter]).getShape();
+  const bool isWindow =
+      llvm::any_of(sizes.drop_front(2), [](int64_t size) { return size != 1; });
+  if (isWindow && sizes[1] != 1 &&
+      ait::getKnownAt(kernel, filter) != ait::KnownAt::Load)
+    return absl::UnimplementedError(
+        "cuDNN: the filter is no constant, so that it is not channels-last");
   if (fuses && match.call.convolution().post_ops().empty())
     return absl::UnimplementedError(
         "cuDNN: nothing that follows the convolution can be fused with it");

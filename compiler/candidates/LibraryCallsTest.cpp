@@ -1,5 +1,7 @@
 #include "compiler/candidates/LibraryCalls.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "compiler/candidates/CudaLibraryRules.h"
 #include "compiler/candidates/OnednnRules.h"
 #include "compiler/dialect/KernelAttributes.h"
@@ -162,6 +164,28 @@ func.func private @k(%x: tensor<1x8x8x16xf32>, %w: tensor<32x16x3x3xf32>)") +
   EXPECT_EQ(found.status().code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(std::string(found.status().message()),
               HasSubstr("the filter is no constant"));
+}
+
+// Packed channels-last at load, or never.
+TEST_F(LibraryCallsTest, CudnnHasNoConvolutionWhoseFilterIsComputed) {
+  auto kernel = [](const char *known, const char *window) {
+    return absl::StrReplaceAll(R"(
+func.func private @k(%x: tensor<1x8x8x16xf32>, %w: tensor<32x16xWxf32>KNOWN) -> tensor<1x8x8x32xf32> attributes {ait.kind = #ait.kind<convolution>} {
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: P, P>, dilation = array<i64: 1, 1>, groups = 1 : i64, channels_last} : (tensor<1x8x8x16xf32>, tensor<32x16xWxf32>) -> tensor<1x8x8x32xf32>
+  return %0 : tensor<1x8x8x32xf32>
+})",
+                               {{"KNOWN", known},
+                                {"xWx", absl::StrCat("x", window, "x")},
+                                {"P", window[0] == '3' ? "1" : "0"}});
+  };
+  const CudnnRules cudnn(false, true, false);
+  EXPECT_TRUE(match(kernel(" {ait.constant}", "3x3").c_str(), cudnn).ok());
+  EXPECT_TRUE(match(kernel("", "1x1").c_str(), cudnn).ok());
+  for (const char *known : {"", " {ait.initialized}"}) {
+    auto found = match(kernel(known, "3x3").c_str(), cudnn);
+    EXPECT_THAT(std::string(found.status().message()),
+                HasSubstr("the filter is no constant"));
+  }
 }
 
 TEST_F(LibraryCallsTest, CudnnIsAskedForTheBareConvolutionAndForAFusedOne) {

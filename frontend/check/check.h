@@ -27,7 +27,7 @@ namespace aitune::frontend {
 struct CaseResult {
   std::string name;  // InputCase::name
   // Whether there is nothing to compare with, because eager draws random
-  // numbers.
+  // numbers or LibTorch has no kernel for the dtype or device.
   bool skipped = false;
   // Eager's message if both eager and ours raise for this input; else empty.
   std::string both_raise;

@@ -75,6 +75,20 @@ TEST(CheckAgainstEager, WhereEagerRaisesOursMustRaise) {
   EXPECT_FALSE(Check(Eager(model), model, {bad}).agrees());
 }
 
+TEST(CheckAgainstEager, WhatLibTorchHasNoKernelForIsNotCompared) {
+  const Model model = FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  return torch.mm(x, x)\n");
+  const Model ours = FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  return x\n");
+  const CheckReport report =
+      Check(Eager(ours), model, {at::ones({2, 2}, at::kBool)});
+  EXPECT_TRUE(report.cases[0].skipped);
+  EXPECT_THAT(report.cases[0].note, HasSubstr("LibTorch cannot run it here: "));
+  EXPECT_FALSE(report.compared());
+}
+
 TEST(CheckReport, ItsProblemNamesTheCase) {
   const Model model = FromSource(
       "def forward(self, x: Tensor):\n"

@@ -260,7 +260,7 @@ c10::IValue ToIValue(const RegionValue& leaf,
     return *opaque == nullptr ? c10::IValue()
                               : *static_cast<const c10::IValue*>(opaque->get());
   }
-  return OwnedTensor(std::get<TensorView>(leaf), std::move(owner), -1);
+  return OwnedTensor(std::get<TensorView>(leaf), std::move(owner), Device());
 }
 
 bool HoldsContainer(const OwnedValue& leaf) {

@@ -14,6 +14,11 @@ namespace {
 /// Reductions of fewer elements are left to one thread.
 constexpr int64_t kLeastShared = 32;
 constexpr int64_t kElementwiseThreads = 256;
+/// Elements of a tile's side, first the best: 32 bytes, in which a GPU reads
+/// and writes memory, of numbers of 2 bytes, then of 4.
+constexpr int64_t kTileSides[] = {16, 8};
+/// Rows up to this number of elements are a side of a tile as they are.
+constexpr int64_t kShortRow = 32;
 /// The size that an unknown size counts as in estimates.
 constexpr int64_t kTypicalSize = 512;
 
@@ -38,6 +43,7 @@ struct Scheduler {
 
   GpuSchedule run() {
     domain = nest.openAxes(dims);
+    tileTransposes();
     nest.visit(analysis);
     findShared();
     if (shared.empty())
@@ -60,6 +66,71 @@ struct Scheduler {
     for (unsigned dim : of)
       size = size * dims.size(dim);
     return canonical(size);
+  }
+
+  /// The dim along which a read is contiguous that is scattered along the last
+  /// one, in kernels that only move elements or compute with them one by one.
+  std::optional<unsigned> findTransposed() {
+    LoopAnalysis reads{dims};
+    nest.visit(reads);
+    if (domain.size() < 2 || !reads.reductions.empty() ||
+        !reads.scanned.empty())
+      return std::nullopt;
+    unsigned last = domain.back();
+    for (const LoopAnalysis::Access &access : reads.accesses) {
+      if (access.address.isNonlinearIn(last) ||
+          access.address.coefficientOf(last) == 0 ||
+          access.address.coefficientOf(last) == 1)
+        continue;
+      for (unsigned dim : ArrayRef<unsigned>(domain).drop_back())
+        if (!access.address.isNonlinearIn(dim) &&
+            access.address.coefficientOf(dim) == 1)
+          return dim;
+    }
+    return std::nullopt;
+  }
+
+  /// The side of a tile along an axis of this size; 0 if none divides it.
+  static int64_t tileSide(AffineExpr size) {
+    for (int64_t side : kTileSides)
+      if (size.isMultipleOf(side))
+        return side;
+    return 0;
+  }
+
+  /// Replaces the dim of an axis by one that counts tiles and one within them,
+  /// which it returns in this order.
+  std::pair<unsigned, unsigned> split(unsigned dim, int64_t side) {
+    AffineExpr *axis = llvm::find(nest.index, getAffineDimExpr(dim, context));
+    AffineExpr tile = dims.make(dims.size(dim).floorDiv(side)),
+               inside = dims.make(getAffineConstantExpr(side, context));
+    *axis = tile * side + inside;
+    return {cast<AffineDimExpr>(tile).getPosition(),
+            cast<AffineDimExpr>(inside).getPosition()};
+  }
+
+  /// Where a read runs across the order of the outputs, the elements of a block
+  /// are tiles of both orders: it then uses all that each access of memory
+  /// brings, and not one element of it.
+  void tileTransposes() {
+    std::optional<unsigned> across = findTransposed();
+    if (!across)
+      return;
+    unsigned last = domain.back();
+    AffineExpr rowSize = dims.size(last);
+    bool isShort = getConstant(rowSize) && *getConstant(rowSize) <= kShortRow;
+    int64_t side = tileSide(dims.size(*across)), rowSide = tileSide(rowSize);
+    if (side == 0 || (!isShort && rowSide == 0))
+      return;
+    auto [tile, inside] = split(*across, side);
+    *llvm::find(domain, *across) = tile;
+    domain.pop_back();
+    if (isShort) {
+      domain.append({inside, last});
+      return;
+    }
+    auto [rowTile, insideRow] = split(last, rowSide);
+    domain.append({rowTile, inside, insideRow});
   }
 
   static bool dependsOn(ArrayRef<AffineExpr> exprs, unsigned dim) {

@@ -126,6 +126,21 @@ func.func private @columns_of_nothing(%x: tensor<64x0xf32>) -> tensor<1x0xf32> a
   return %0 : tensor<1x0xf32>
 }
 
+// Tiles of 16 x 16: a block reads and writes whole sectors of memory.
+// CHECK-LABEL: === channels_first: elementwise, 256 x 1 threads, packs of 1
+// CHECK: = {{.*}} % 16;
+func.func private @channels_first(%x: tensor<8x3200x384xf16>) -> tensor<8x384x3200xf16> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.permute %x {permutation = array<i64: 0, 2, 1>} : tensor<8x3200x384xf16> -> tensor<8x384x3200xf16>
+  return %0 : tensor<8x384x3200xf16>
+}
+
+// Rows of an image are short: a tile is 16 channels of a row.
+// CHECK-LABEL: === image_channels_first
+func.func private @image_channels_first(%x: tensor<8x28x28x512xf16>) -> tensor<8x512x28x28xf16> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.permute %x {permutation = array<i64: 0, 3, 1, 2>} : tensor<8x28x28x512xf16> -> tensor<8x512x28x28xf16>
+  return %0 : tensor<8x512x28x28xf16>
+}
+
 // An output without elements beside one that has some: two launches, as no
 // thread would compute the second for the first.
 // CHECK-LABEL: === empty_beside_product

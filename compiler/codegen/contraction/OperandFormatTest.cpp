@@ -46,9 +46,11 @@ TEST_F(OperandFormatTest, CodesAreMultipliedAsFloatsOrAddedUpExactly) {
   ASSERT_TRUE(mlir::succeeded(weights));
   EXPECT_EQ(weights->rhsFactor, b.getF32Type());
   EXPECT_EQ(weights->rhsBytes(), 1);
+  EXPECT_TRUE(weights->widensCodes());
   auto both = format(activation, code, b.getI32Type());
   ASSERT_TRUE(mlir::succeeded(both));
   EXPECT_EQ(both->sum, b.getI32Type());
+  EXPECT_FALSE(both->widensCodes());
 }
 
 TEST_F(OperandFormatTest, OthersAreRefusedWithTheirTypes) {

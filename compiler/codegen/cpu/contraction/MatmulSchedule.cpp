@@ -33,6 +33,8 @@ double getTileCycles(int64_t rows, int64_t vectors, const MatmulShape &shape) {
   // are four cycles apart.
   double cycles =
       std::max<double>({double(rows * vectors), double(rows + vectors), 4.0});
+  if (shape.widensInTile())
+    cycles += 2 * vectors;
   // Many rows at one power-of-two distance fight for the same cache sets.
   if (rows > 8)
     cycles *= 1.0 + 0.02 * (rows - 8);
@@ -86,7 +88,7 @@ void chooseBlocks(const MatmulShape &shape, const Target &target,
                   MatmulSchedule &schedule) {
   int64_t panelStepBytes =
       schedule.nr *
-      (shape.copiesRhs ? shape.format.sumBytes() : shape.format.rhsBytes());
+      (shape.copiesRhs ? shape.getRhsCopyBytes() : shape.format.rhsBytes());
   int64_t limit = shape.copiesRhs ? kCopyBytes / 2 : target.l2Bytes * 5 / 8;
   bool copies = shape.copiesLhs || shape.copiesRhs;
   schedule.kc = 0;
@@ -209,7 +211,7 @@ std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
   if (shape.copiesLhs)
     stackBytes += schedule.mc * (steps + lanes) * shape.format.sumBytes();
   if (shape.copiesRhs)
-    stackBytes += schedule.nr * steps * shape.format.sumBytes();
+    stackBytes += schedule.nr * steps * shape.getRhsCopyBytes();
   if (stackBytes > 4 * kCopyBytes)
     return llvm::formatv("its blocks take {0} bytes of stack, more than {1}",
                          stackBytes, 4 * kCopyBytes);

@@ -184,13 +184,14 @@ TEST_P(CodesTest, MatchesReference) {
 
 std::vector<Case> getCodesCases() {
   std::vector<Case> cases;
-  for (const char *target : {"host", "avx2", "avx512"})
+  for (const char *target : {"host", "avx2", "avx512", "avx512bf16", "amx"})
     for (const char *type : {"f32", "bf16", "f16", "ui8"}) {
       for (int64_t k : {1, 2, 3, 5, 64, 257})
         cases.push_back({9, 50, k, type, target});
-      for (int64_t m : {1, 2, 16, 33})
+      for (int64_t m : {1, 2, 4, 5, 16, 17, 33})
         cases.push_back({m, 64, 100, type, target});
       cases.push_back({5, 40, 1500, type, target});
+      cases.push_back({33, 75, 2049, type, target});
     }
   // Sums of codes beyond the 24 bits that a float holds.
   cases.push_back({3, 20, 4096, "ui8"});

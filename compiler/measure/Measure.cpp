@@ -125,7 +125,7 @@ measureCandidates(absl::Span<const Executable *const> candidates,
     run(i);
     if (!results[i].note.empty())
       continue;
-    if (reference)
+    if (reference && options.comparesResults)
       results[i].note = compareResults(reference->views, outputs[i].views);
     else
       reference = &outputs[i];

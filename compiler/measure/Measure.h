@@ -37,6 +37,8 @@ struct MeasureOptions {
   /// Whether to read more memory than the caches hold between two runs, as a
   /// model does whose weights do not fit the caches.
   bool coldCache = false;
+  /// Whether results that differ from the first candidate's are wrong.
+  bool comparesResults = true;
 };
 
 /// Runs each of `candidates` (executables of the same one-kernel model) on the

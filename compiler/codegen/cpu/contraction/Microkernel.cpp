@@ -25,6 +25,44 @@ emitStep(KernelBuilder &builder, const TileShape &tile, ArrayRef<Value> rhs,
   return next;
 }
 
+/// The numbers that codes of float8_e4m3fn, which are not NaN, stand for, in
+/// f32. With its bits in their places in f16, whose exponent's bias is greater
+/// by 8, a code is the number over 2^8, subnormal or not.
+Value emitFloat8ToFloat(KernelBuilder &builder, Value codes) {
+  OpBuilder &ops = builder.ops();
+  int64_t lanes = cast<VectorType>(codes.getType()).getNumElements();
+  VectorType bits = builder.vectorType(ops.getI16Type(), lanes);
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        ops, builder.loc(), bits,
+        DenseElementsAttr::get(bits, APInt(16, value)));
+  };
+  // The sign is in bit 7 and all above it.
+  Value wide = arith::ExtSIOp::create(ops, builder.loc(), bits, codes);
+  Value shifted = arith::ShLIOp::create(ops, builder.loc(), wide, number(7));
+  Value half =
+      arith::AndIOp::create(ops, builder.loc(), shifted, number(0xbfff));
+  VectorType floats = builder.vectorType(ops.getF32Type(), lanes);
+  Value extended =
+      builder.extend(vector::BitCastOp::create(
+                         ops, builder.loc(),
+                         builder.vectorType(ops.getF16Type(), lanes), half),
+                     ops.getF32Type());
+  Value factor = arith::ConstantOp::create(
+      ops, builder.loc(), floats,
+      DenseElementsAttr::get(floats, ops.getF32FloatAttr(256)));
+  return arith::MulFOp::create(ops, builder.loc(), extended, factor);
+}
+
+/// A vector of `elementType` from memory as one of `wideType`; `mask` as
+/// KernelBuilder::loadVector has it.
+Value emitWidenedLoad(KernelBuilder &builder, Type elementType, int64_t lanes,
+                      Value pointer, Value mask, Type wideType) {
+  Value loaded = builder.loadVector(elementType, lanes, pointer, mask);
+  return isa<Float8E4M3FNType>(elementType) ? emitFloat8ToFloat(builder, loaded)
+                                            : builder.extend(loaded, wideType);
+}
+
 SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
                                         const TileShape &tile,
                                         ValueRange lhsRows, const TileRhs &rhs,
@@ -40,9 +78,8 @@ SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
               builder.advance(rowPointer, rhs.elementType,
                               builder.constant(vector * tile.lanes));
           Value mask = rhs.masks.empty() ? Value() : rhs.masks[vector];
-          right.push_back(builder.extend(
-              builder.loadVector(rhs.elementType, tile.lanes, pointer, mask),
-              tile.accumulatorType));
+          right.push_back(emitWidenedLoad(builder, rhs.elementType, tile.lanes,
+                                          pointer, mask, tile.accumulatorType));
         }
         auto lhs = [&](int64_t row) {
           Value pointer =
@@ -126,11 +163,10 @@ Value emitInterleave(KernelBuilder &builder, int64_t lanes, Value first,
 Value emitCodePairs(KernelBuilder &builder, const TileShape &tile,
                     Type codeType, Value row, int64_t column, bool hasSecond) {
   auto load = [&](int64_t offset) {
-    return builder.extend(
-        builder.loadVector(
-            codeType, tile.lanes,
-            builder.advance(row, codeType, builder.constant(offset))),
-        builder.ops().getF32Type());
+    return emitWidenedLoad(
+        builder, codeType, tile.lanes,
+        builder.advance(row, codeType, builder.constant(offset)),
+        /*mask=*/{}, builder.ops().getF32Type());
   };
   return emitInterleave(builder, tile.lanes, load(column),
                         hasSecond ? load(tile.columns() + column) : Value());
@@ -409,11 +445,10 @@ void emitWidenPanel(KernelBuilder &builder, MicrokernelKind kind,
       Value row = builder.mul(step, columns);
       Value codes = builder.advance(source, codeType, row);
       for (int64_t column = 0; column < tile.columns(); column += tile.lanes)
-        store(builder.extend(
-                  builder.loadVector(codeType, tile.lanes,
-                                     builder.advance(codes, codeType,
-                                                     builder.constant(column))),
-                  tile.accumulatorType),
+        store(emitWidenedLoad(
+                  builder, codeType, tile.lanes,
+                  builder.advance(codes, codeType, builder.constant(column)),
+                  /*mask=*/{}, tile.accumulatorType),
               row, column);
     });
     return;

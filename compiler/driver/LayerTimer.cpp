@@ -22,6 +22,8 @@ namespace {
 /// For the layers of one input: some tens of runs of a layer of a
 /// millisecond.
 constexpr double kSeconds = 0.1;
+/// Fewer have no interval that a slow run or two would not widen.
+constexpr int kLeastRounds = 15;
 /// The least share of its time that a quantised layer must save.
 constexpr double kLeastGain = 0.02;
 
@@ -141,6 +143,7 @@ LayerTimer::measure(const std::string &module, quant::Scheme scheme) const {
         ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype);
   MeasureOptions measuring;
   measuring.seconds = kSeconds;
+  measuring.leastRounds = kLeastRounds;
   measuring.coldCache = exceedsCaches(bytes);
   measuring.comparesResults = false;
   const std::vector<Measurement> times = measureCandidates(

@@ -35,6 +35,10 @@ constexpr double kZeroPoint = 128;
 // Of quant/schemes/int8.h.
 constexpr double kDivisor = 127.5, kSmallestScale = 0x1p-23;
 
+// A time that is at most this share of another is less than that, beyond what
+// repeated measurements differ by.
+constexpr double kMuchLess = 0.95;
+
 // A matmul with a constant weight.
 struct Layer {
   ait::MatmulOp matmul;
@@ -231,13 +235,17 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     }
   }
 
-  // More layers, then less time; the earlier scheme where it was not measured.
+  // More layers, then less time, as a share of the time without quantisation,
+  // which was measured anew for each scheme. The earlier scheme where that is
+  // about the same or unknown: it changes less.
   static bool IsBetter(const Choice& choice, const Choice& best) {
     if (choice.taken.size() != best.taken.size())
       return choice.taken.size() > best.taken.size();
+    const auto share = [](const LayerTimes& times) {
+      return times.quantized_microseconds / times.microseconds;
+    };
     return choice.times && best.times &&
-           choice.times->quantized_microseconds <
-               best.times->quantized_microseconds;
+           share(*choice.times) < kMuchLess * share(*best.times);
   }
 
   static void SetTimes(const std::optional<LayerTimes>& times,

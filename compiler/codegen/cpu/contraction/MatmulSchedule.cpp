@@ -69,8 +69,10 @@ void chooseTile(const MatmulShape &shape, const Target &target,
   }
   int64_t lanes = getLanes(shape, target);
   double best = INFINITY;
-  // Wide tiles first: of equals they read the left side least often.
-  for (int64_t vectors = 4; vectors >= 1; --vectors)
+  // Wide tiles first: of equals they read the left side least often. One row's
+  // codes are widened by operations that wait for none of the sums.
+  const bool isVector = shape.m == 1 && shape.widensInTile();
+  for (int64_t vectors = isVector ? 8 : 4; vectors >= 1; --vectors)
     for (int64_t mr = kMaximalRows; mr >= 1; --mr) {
       if (mr * vectors + vectors + 1 > target.vectorRegisters ||
           (shape.m > 0 && mr > shape.m && mr > 1))

@@ -164,16 +164,14 @@ TestTensor makeCodes(std::vector<int64_t> sizes, int seed, float offset) {
   return codes;
 }
 
-TEST_P(CodesTest, MatchesReference) {
-  const Case &c = GetParam();
-  if (!canRun(c.target))
-    GTEST_SKIP() << "this machine is no " << c.target;
+/// A product with codes, of a constant or not, against the reference.
+void expectProductWithCodes(const Case &c, bool isConstant) {
   const bool multipliesCodes = c.type == "ui8";
   std::string sums = tensor({c.m, c.n}, multipliesCodes ? "i32" : "f32");
   std::string result = tensor({c.m, c.n}, "f32");
   std::string text = llvm::formatv(
       R"(
-    func.func private @kernel(%a: {0}, %b: {1} {{ait.constant}, %scale: {2}) -> {4}
+    func.func private @kernel(%a: {0}, %b: {1} {7}, %scale: {2}) -> {4}
         attributes {{ait.kind = #ait.kind<matmul>, ait.config = {5}} {{
       %0 = ait.matmul %a, %b {{transpose_rhs} : ({0}, {1}) -> {3}
       {6}
@@ -184,7 +182,8 @@ TEST_P(CodesTest, MatchesReference) {
       tensor({c.m, c.k}, c.type), tensor({c.n, c.k}, c.codes),
       tensor({c.n}, "f32"), sums, result, c.config,
       multipliesCodes ? "%1 = ait.convert %0 : " + sums + " -> " + result
-                      : "%1 = ait.relu %0 : " + result);
+                      : "%1 = ait.relu %0 : " + result,
+      isConstant ? "{ait.constant}" : "");
   TestKernel kernel(text, lowerMatmul, c.target);
   ASSERT_EQ(kernel.error(), "");
   TestTensor a = multipliesCodes ? makeCodes({c.m, c.k}, 1, 128)
@@ -202,6 +201,20 @@ TEST_P(CodesTest, MatchesReference) {
   // Sums of codes are exact; they are rounded once, when they become floats.
   EXPECT_LE(getMaximalError(kernel.run({a, b, scale})[0], expected),
             multipliesCodes ? 3e-7 : 1e-4 * std::sqrt(double(c.k) + 1));
+}
+
+TEST_P(CodesTest, MatchesReference) {
+  if (!canRun(GetParam().target))
+    GTEST_SKIP() << "this machine is no " << GetParam().target;
+  expectProductWithCodes(GetParam(), /*isConstant=*/true);
+}
+
+TEST(CodesNotPackedTest, MatchReference) {
+  for (const char *codes : {"i8", "f8E4M3FN"})
+    for (int64_t m : {1, 7, 40})
+      for (const char *type : {"f32", "bf16"})
+        expectProductWithCodes({m, 50, 33, type, "host", "{}", codes},
+                               /*isConstant=*/false);
 }
 
 std::vector<Case> getCodesCases() {

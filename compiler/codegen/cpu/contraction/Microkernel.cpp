@@ -54,13 +54,20 @@ Value emitFloat8ToFloat(KernelBuilder &builder, Value codes) {
   return arith::MulFOp::create(ops, builder.loc(), extended, factor);
 }
 
-/// A vector of `elementType` from memory as one of `wideType`; `mask` as
-/// KernelBuilder::loadVector has it.
-Value emitWidenedLoad(KernelBuilder &builder, Type elementType, int64_t lanes,
-                      Value pointer, Value mask, Type wideType) {
-  Value loaded = builder.loadVector(elementType, lanes, pointer, mask);
+/// A vector that was loaded from elements of `elementType` as one of
+/// `wideType`.
+Value emitWiden(KernelBuilder &builder, Value loaded, Type elementType,
+                Type wideType) {
   return isa<Float8E4M3FNType>(elementType) ? emitFloat8ToFloat(builder, loaded)
                                             : builder.extend(loaded, wideType);
+}
+
+/// The same from memory; `mask` as KernelBuilder::loadVector has it.
+Value emitWidenedLoad(KernelBuilder &builder, Type elementType, int64_t lanes,
+                      Value pointer, Value mask, Type wideType) {
+  return emitWiden(builder,
+                   builder.loadVector(elementType, lanes, pointer, mask),
+                   elementType, wideType);
 }
 
 SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
@@ -415,7 +422,8 @@ static void emitPackTransposed(KernelBuilder &builder, const TileShape &tile,
             Value loaded = builder.loadVector(
                 source.elementType, tile.lanes,
                 builder.advance(start, source.elementType, step), mask);
-            rows.push_back(builder.extend(loaded, tile.accumulatorType));
+            rows.push_back(emitWiden(builder, loaded, source.elementType,
+                                     tile.accumulatorType));
           }
           rows = emitTranspose(builder, std::move(rows));
           Value row = builder.add(
@@ -492,7 +500,7 @@ void emitPackPanel(KernelBuilder &builder, const TileShape &tile,
                                        row, builder.add(firstColumn, column),
                                        tile.lanes, masks[vector]);
       builder.storeVector(
-          builder.extend(loaded, tile.accumulatorType),
+          emitWiden(builder, loaded, source.elementType, tile.accumulatorType),
           builder.advance(targetRow, tile.accumulatorType, column));
     }
   });

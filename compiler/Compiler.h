@@ -168,6 +168,10 @@ struct QuantizedLayer {
   /// The ratio of signal to noise of the quantised weight, in decibels; 0 if
   /// the weight was not quantised.
   double weightSqnr = 0;
+  /// Microseconds of it, together with the layers that share its input, as it
+  /// was and quantised; negative: not measured. For layers with equal sizes the
+  /// same.
+  double microseconds = -1, quantizedMicroseconds = -1;
 };
 
 struct CompileResult {

@@ -102,7 +102,7 @@ private:
 class CpuTarget : public CompilationTarget {
 public:
   CpuTarget(const CompileOptions &options, int64_t constantBytes)
-      : options(options), coldCache(constantBytes > kCacheBytes) {}
+      : options(options), coldCache(exceedsCaches(constantBytes)) {}
 
   std::string device() const override { return ""; }
   void addTransformPasses(OpPassManager &passManager,
@@ -220,6 +220,10 @@ CpuTarget::generate(llvm::ArrayRef<CodeJob> jobs,
 }
 
 } // namespace
+
+bool exceedsCaches(int64_t constantBytes) {
+  return constantBytes > kCacheBytes;
+}
 
 absl::StatusOr<std::unique_ptr<Executable>>
 loadOnCpu(const ExecutablePlan &plan, absl::Span<const KernelObject> objects,

@@ -14,6 +14,10 @@ namespace aitune {
 std::unique_ptr<CompilationTarget>
 createCpuTarget(const CompileOptions &options, int64_t constantBytes);
 
+/// Whether a model's weights of this size come from memory at each call: they
+/// do not stay in a CPU's last cache.
+bool exceedsCaches(int64_t constantBytes);
+
 /// Loads `plan`, of a candidate or a model, with the code of its kernels,
 /// `objects`. `constants` is the pool. Errors as CpuExecutable::Load.
 absl::StatusOr<std::unique_ptr<Executable>>

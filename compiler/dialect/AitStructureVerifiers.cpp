@@ -76,11 +76,12 @@ LogicalResult UpsampleBilinear2dOp::verify() { return verifyUpsample(*this); }
 /// floats, whose products are added up in f32, or codes of activations, whose
 /// products are added up in i32.
 static bool isProductWithCodes(Type left, Type right, Type sum) {
-  if (!right.isSignlessInteger(8))
+  if (!right.isSignlessInteger(8) && !isa<Float8E4M3FNType>(right))
     return false;
   if (left.isF32() || left.isF16() || left.isBF16())
     return sum.isF32();
-  return left.isUnsignedInteger(8) && sum.isSignlessInteger(32);
+  return left.isUnsignedInteger(8) && right.isSignlessInteger(8) &&
+         sum.isSignlessInteger(32);
 }
 
 LogicalResult MatmulOp::verify() {

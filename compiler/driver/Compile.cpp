@@ -16,6 +16,7 @@
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/dialect/KernelAttributes.h"
+#include "compiler/driver/LayerTimer.h"
 #include "compiler/driver/QuantizeLayers.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/PlanBuilder.h"
@@ -265,10 +266,17 @@ absl::Status Compilation::quantize() {
   absl::StatusOr<quant::QuantizationOptions> asked = readQuantization(options);
   if (!asked.ok())
     return asked.status();
+  LayerTimer layers(options, constants, symbols());
+  quant::LayerTimer timer;
+  if (options.measureCandidates)
+    timer = [&](ArrayRef<ait::MatmulOp> group, quant::Scheme scheme) {
+      report("timing layers", 0, 0);
+      return layers.time(group, scheme);
+    };
   if (absl::Status status = runPasses(
           "quantisation",
           [&](OpPassManager &passManager) {
-            addQuantizationPasses(passManager, *asked, pool(), result);
+            addQuantizationPasses(passManager, *asked, pool(), timer, result);
           });
       !status.ok())
     return status;

@@ -8,7 +8,6 @@
 #include "compiler/transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
-#include "quant/transforms/quantize_layers.h"
 
 using namespace mlir;
 
@@ -32,14 +31,16 @@ readQuantization(const CompileOptions &options) {
 
 void addQuantizationPasses(OpPassManager &passManager,
                            const quant::QuantizationOptions &asked,
-                           ConstantPool pool, CompileResult &result) {
+                           ConstantPool pool, quant::LayerTimer timer,
+                           CompileResult &result) {
   OpPassManager &functions = passManager.nest<func::FuncOp>();
   // A weight is an operand of its matmul then, not of a permute before it.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   functions.addPass(createSimplify());
   functions.addPass(quant::CreateQuantizeLayers(
-      asked, std::move(pool), [&result](QuantizedLayer layer) {
+      asked, std::move(pool), std::move(timer),
+      [&result](QuantizedLayer layer) {
         result.quantizedLayers.push_back(std::move(layer));
       }));
 }
@@ -56,8 +57,8 @@ absl::Status checkQuantized(const quant::QuantizationOptions &asked,
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "No layer of the model can be quantised with ",
-      std::string(quant::Name(*asked.scheme)), ": ",
-      result.quantizedLayers.size(), " refused (",
+      asked.scheme ? std::string(quant::Name(*asked.scheme)) : "any scheme",
+      ": ", result.quantizedLayers.size(), " refused (",
       absl::StrJoin(reasons, ", ",
                     [](std::string *text, const auto &entry) {
                       absl::StrAppend(text, entry.second, " ", entry.first);

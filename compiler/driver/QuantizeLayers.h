@@ -10,6 +10,7 @@
 #include "compiler/support/ConstantPool.h"
 #include "mlir/Pass/PassManager.h"
 #include "quant/options.h"
+#include "quant/transforms/quantize_layers.h"
 
 namespace aitune {
 
@@ -21,10 +22,12 @@ readQuantization(const CompileOptions &options);
 
 /// Adds the passes that quantise layers of an imported module as `asked`. They
 /// read the weights in `pool`, add the codes to it, and tell `result` of the
-/// layers (quantizedLayers); it must live until they have run.
+/// layers (quantizedLayers); it must live until they have run. `timer`, which
+/// may be empty, tells which layers it pays for.
 void addQuantizationPasses(mlir::OpPassManager &passManager,
                            const quant::QuantizationOptions &asked,
-                           ConstantPool pool, CompileResult &result);
+                           ConstantPool pool, quant::LayerTimer timer,
+                           CompileResult &result);
 
 /// kFailedPrecondition if the passes quantised no layer, but with
 /// quant::Verdict::kOff.

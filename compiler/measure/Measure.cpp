@@ -125,7 +125,7 @@ measureCandidates(absl::Span<const Executable *const> candidates,
     run(i);
     if (!results[i].note.empty())
       continue;
-    if (reference)
+    if (reference && options.comparesResults)
       results[i].note = compareResults(reference->views, outputs[i].views);
     else
       reference = &outputs[i];
@@ -134,7 +134,7 @@ measureCandidates(absl::Span<const Executable *const> candidates,
   const int rounds =
       std::clamp(static_cast<int>(options.seconds * 1e6 /
                                   std::max(roundMicroseconds, 1.0)),
-                 3, 200);
+                 options.leastRounds, std::max(options.leastRounds, 200));
   std::vector<std::vector<double>> times(candidates.size());
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < candidates.size(); ++i)

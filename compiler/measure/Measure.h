@@ -31,12 +31,15 @@ struct Measurement {
 };
 
 struct MeasureOptions {
-  /// The duration of the whole measurement. Every candidate runs at least three
-  /// times, however long that takes.
+  /// The duration of the whole measurement.
   double seconds = 0.03;
+  /// The least number of timed runs of every candidate, however long they take.
+  int leastRounds = 3;
   /// Whether to read more memory than the caches hold between two runs, as a
   /// model does whose weights do not fit the caches.
   bool coldCache = false;
+  /// Whether results that differ from the first candidate's are wrong.
+  bool comparesResults = true;
 };
 
 /// Runs each of `candidates` (executables of the same one-kernel model) on the

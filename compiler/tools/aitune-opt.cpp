@@ -10,6 +10,7 @@
 #include "compiler/fusion/Passes.h"
 #include "compiler/pipelines/RegisterPipelines.h"
 #include "compiler/transforms/Passes.h"
+#include "quant/transforms/registered_pass.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -46,6 +47,7 @@ int main(int argc, char **argv) {
   aitune::registerCpuContractionPasses();
   aitune::registerCodegenGpuPasses();
   aitune::registerPipelines();
+  aitune::quant::RegisterQuantizeLayers();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "AITune's passes over MLIR\n", registry));
 }

@@ -204,26 +204,28 @@ TEST_F(ModuleTest, AQuantizedBackendIsHeldToTheCosineThatItPromises) {
   model_ = std::make_shared<const Model>(
       aitune::frontend::TwoLayers(aitune::DataType::kFloat32));
   ModuleOptions options{"net", folder_ / "cache"};
-  options.compile.quantization = "int8wo";
+  options.compile.quantization = "int8wo,verdict=off";
   auto module = Module::Wrap(model_, options);
   ASSERT_TRUE(module->Record(ValueList({at::randn({4, 96})})).ok());
   TuneOptions tuning = Quick("TorchInductorBackend");
   EXPECT_THAT(
       std::string(module->Tune(*aitune::OneBackend(), tuning).message()),
-      HasSubstr("the quantisation int8wo of the module's options is for the "
-                "default backends"));
+      HasSubstr("the quantisation int8wo,verdict=off of the module's options "
+                "is for the default backends"));
   tuning.backends.clear();
   const absl::Status tuned = module->Tune(*aitune::MaxThroughput(), tuning);
   ASSERT_TRUE(tuned.ok()) << tuned;
   const TuneReport report = module->report();
   ASSERT_EQ(report.backends.size(), 4u);
   EXPECT_EQ(report.backends[1].description,
-            "TorchAOBackend(quantization_config=Int8WeightOnlyConfig())");
+            "TorchAOBackend(quantization_config=Int8WeightOnlyConfig(),"
+            "verdict=False)");
   options.compile.quantization = "";
   module = Module::Wrap(model_, options);
   ASSERT_TRUE(module->Record(ValueList({at::randn({4, 96})})).ok());
   tuning.backends = {
-      {"TorchAOBackend", {{"quantization", "int8wo"}, {"min_cosine", 1.0}}}};
+      {"TorchAOBackend",
+       {{"quantization", "int8wo"}, {"min_cosine", 1.0}, {"verdict", false}}}};
   EXPECT_THAT(
       std::string(module->Tune(*aitune::OneBackend(), tuning).message()),
       HasSubstr("to eager (bound 1.00000)"));

@@ -217,10 +217,12 @@ void AddCompileOptions(CLI::App& app, Options& options) {
 void AddQuantization(CLI::App& app, Options& options) {
   const char* group = "Quantisation";
   CLI::Option* quantize =
-      app.add_option("--quantize", options.quantize,
-                     "Quantise linear layers to 8 bits: int8wo (weights) or "
-                     "int8dq (weights and, at each call, activations); further "
-                     "choices after commas, such as int8wo,verdict=off")
+      app.add_option(
+             "--quantize", options.quantize,
+             "Quantise linear layers to 8 bits: int8wo or fp8wo "
+             "(weights), int8dq (weights and, at each call, "
+             "activations), or auto, the best of them for each; further "
+             "choices after commas, such as int8wo,verdict=off")
           ->type_name("NAME")
           ->group(group);
   app.add_option("--skip-modules", options.skip_modules,

@@ -106,6 +106,10 @@ json ToJson(const TuningResult& tuning) {
 json ToJson(const QuantizedLayer& layer) {
   json object = {{"layer", layer.layer}, {"k", layer.k}, {"n", layer.n}};
   if (layer.weightSqnr != 0) object["weight_sqnr_db"] = layer.weightSqnr;
+  if (layer.microseconds >= 0) {
+    object["microseconds"] = layer.microseconds;
+    object["quantized_microseconds"] = layer.quantizedMicroseconds;
+  }
   if (layer.refusal.empty()) {
     object["scheme"] = layer.scheme;
   } else {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -90,13 +91,20 @@ std::string CompileText(const CompileInfo& compile) {
           })));
 }
 
+// Empty for what was not measured.
+std::string Microseconds(double time) {
+  return time < 0 ? "" : absl::StrFormat("%.1f", time);
+}
+
 // Empty when no quantisation was asked for.
 std::string QuantizationText(const std::vector<QuantizedLayer>& layers) {
   int quantized = 0;
   double least = INFINITY, elements = 0;
+  std::set<std::string> schemes;
   for (const QuantizedLayer& layer : layers) {
     if (!layer.refusal.empty()) continue;
     ++quantized;
+    schemes.insert(layer.scheme);
     least = std::min(least, layer.weightSqnr);
     elements += static_cast<double>(layer.k) * layer.n;
   }
@@ -106,9 +114,10 @@ std::string QuantizationText(const std::vector<QuantizedLayer>& layers) {
            absl::StrFormat(
                "%d of %d linear layers, %.1f million weights%s", quantized,
                layers.size(), elements / 1e6,
-               quantized == 0 ? ""
-                              : absl::StrFormat(", %s, at least %.1f dB",
-                                                layers.front().scheme, least)));
+               quantized == 0
+                   ? ""
+                   : absl::StrFormat(", %s, at least %.1f dB",
+                                     absl::StrJoin(schemes, " and "), least)));
   Table table({"left alone", "K x N", "why"});
   for (const QuantizedLayer& layer : layers) {
     if (!layer.refusal.empty())
@@ -362,14 +371,21 @@ std::string ExplainText(const Report& report) {
   }
   if (!report.compile->quantized_layers.empty()) {
     text += "\nQuantised layers\n";
-    Table table({"layer", ">K x N", "scheme", ">weight dB", "why not"});
+    Table table({"layer", ">K x N", "scheme", ">us", ">quantised us", ">ratio",
+                 ">weight dB", "why not"});
     for (const QuantizedLayer& layer : report.compile->quantized_layers) {
-      table.AddRow({layer.layer, absl::StrCat(layer.k, "x", layer.n),
-                    layer.refusal.empty() ? layer.scheme : "-",
-                    layer.weightSqnr == 0
-                        ? ""
-                        : absl::StrFormat("%.1f", layer.weightSqnr),
-                    layer.refusal});
+      table.AddRow(
+          {layer.layer, absl::StrCat(layer.k, "x", layer.n),
+           layer.refusal.empty() ? layer.scheme : "-",
+           Microseconds(layer.microseconds),
+           Microseconds(layer.quantizedMicroseconds),
+           layer.microseconds < 0
+               ? ""
+               : absl::StrFormat(
+                     "%.2f", layer.microseconds / layer.quantizedMicroseconds),
+           layer.weightSqnr == 0 ? ""
+                                 : absl::StrFormat("%.1f", layer.weightSqnr),
+           layer.refusal});
     }
     text += table.ToString();
   }

@@ -56,6 +56,8 @@ BuildReportProto ToProto(const BuildReport& report) {
     stored.set_scheme(layer.scheme);
     stored.set_refusal(layer.refusal);
     stored.set_weight_sqnr_db(layer.weightSqnr);
+    stored.set_microseconds(layer.microseconds);
+    stored.set_quantized_microseconds(layer.quantizedMicroseconds);
   }
   return proto;
 }
@@ -93,9 +95,10 @@ BuildReport FromProto(const BuildReportProto& proto) {
     report.operators.push_back(
         {stored.name(), stored.calls(), stored.fallbacks()});
   for (const QuantizedLayerProto& stored : proto.quantized_layers())
-    report.quantized_layers.push_back({stored.layer(), stored.k(), stored.n(),
-                                       stored.scheme(), stored.refusal(),
-                                       stored.weight_sqnr_db()});
+    report.quantized_layers.push_back(
+        {stored.layer(), stored.k(), stored.n(), stored.scheme(),
+         stored.refusal(), stored.weight_sqnr_db(), stored.microseconds(),
+         stored.quantized_microseconds()});
   return report;
 }
 

@@ -9,7 +9,7 @@ def QuantizeLayers : Pass<"ait-quantize-layers", "mlir::func::FuncOp"> {
   let description = [{
     A matmul with a constant weight becomes one with the weight's codes, of
     which new constants of the pool are made, and a factor for each column:
-      int8wo: convert(matmul(x, codes) : f32 * scales)
+      int8wo, fp8wo: convert(matmul(x, codes) : f32 * scales)
       int8dq: convert(convert(matmul(q(x), codes) : i32 - sums : f32)
                       * scale(x) * scales)
     where q(x), the unsigned codes of the activations, is the signed code plus
@@ -18,7 +18,8 @@ def QuantizeLayers : Pass<"ait-quantize-layers", "mlir::func::FuncOp"> {
     with one input share its codes. Runs while every layer is still itself:
     before matmuls are merged.
   }];
-  // Made with its options and the pool, which no text of a pipeline can give.
+  // Made with the pool, which no text of a pipeline can give; see
+  // registered_pass.h.
   let constructor = "nullptr";
   let dependentDialects = ["mlir::ait::AitDialect"];
 }

@@ -4,12 +4,17 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/ElementTypes.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "quant/transforms/quantized_weight.h"
@@ -29,6 +34,10 @@ using mlir::Value;
 constexpr double kZeroPoint = 128;
 // Of quant/schemes/int8.h.
 constexpr double kDivisor = 127.5, kSmallestScale = 0x1p-23;
+
+// A time that is at most this share of another is less than that, beyond what
+// repeated measurements differ by.
+constexpr double kMuchLess = 0.95;
 
 // A matmul with a constant weight.
 struct Layer {
@@ -142,40 +151,147 @@ class Writer {
 class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
  public:
   QuantizeLayersPass(QuantizationOptions options, ConstantPool pool,
-                     std::function<void(QuantizedLayer)> told)
+                     LayerTimer timer, std::function<void(QuantizedLayer)> told)
       : options_(std::move(options)),
         pool_(std::move(pool)),
+        timer_(std::move(timer)),
         told_(std::move(told)) {}
 
   void runOnOperation() override {
     weights_.clear();
     inputs_.clear();
-    for (Layer& layer : FindLayers(getOperation())) {
-      const Scheme scheme = *options_.scheme;
-      RankedTensorType type = layer.matmul.getRhs().getType();
-      QuantizedLayer told;
-      told.layer = layer.path;
-      told.scheme = std::string(Name(scheme));
-      const bool transposed = layer.matmul.getTransposeRhs();
-      told.n = type.getDimSize(transposed ? 0 : 1);
-      told.k = type.getDimSize(transposed ? 1 : 0);
-      told.refusal = Quantize(layer, scheme, &told);
-      told_(std::move(told));
+    layers_ = FindLayers(getOperation());
+    told_layers_.assign(layers_.size(), {});
+    // Positions of the layers that share an input, in the order of the first.
+    llvm::MapVector<Value, std::vector<size_t>> groups;
+    for (size_t i = 0; i < layers_.size(); ++i) {
+      Describe(i);
+      if (const std::string refusal = RefuseUnread(layers_[i]);
+          !refusal.empty()) {
+        told_layers_[i].refusal = refusal;
+      } else {
+        groups[layers_[i].matmul.getLhs()].push_back(i);
+      }
     }
+    for (const auto& [input, group] : groups) QuantizeGroup(group);
+    for (QuantizedLayer& layer : told_layers_) told_(std::move(layer));
+    weights_.clear();  // also the codes that were not taken
   }
 
  private:
-  // Why `layer` is left alone; empty if it was quantised.
-  std::string Quantize(Layer layer, Scheme scheme, QuantizedLayer* told) {
-    if (!layer.no_linear.empty() && !options_.extended_layers) {
+  std::vector<Scheme> Schemes() const {
+    if (options_.scheme) return {*options_.scheme};
+    return {Scheme::kInt8WeightOnly, Scheme::kFloat8WeightOnly,
+            Scheme::kInt8Dynamic};
+  }
+
+  void Describe(size_t number) {
+    const Layer& layer = layers_[number];
+    QuantizedLayer& told = told_layers_[number];
+    const RankedTensorType type =
+        ait::MatmulOp(layer.matmul).getRhs().getType();
+    const bool transposed = ait::MatmulOp(layer.matmul).getTransposeRhs();
+    told.layer = layer.path;
+    told.scheme =
+        options_.scheme ? std::string(Name(*options_.scheme)) : "auto";
+    told.n = type.getDimSize(transposed ? 0 : 1);
+    told.k = type.getDimSize(transposed ? 1 : 0);
+  }
+
+  // Why `layer` is left alone whatever its weight; empty if it is not.
+  std::string RefuseUnread(const Layer& layer) const {
+    if (!layer.no_linear.empty() && !options_.extended_layers)
       return absl::StrCat("filtered: ", layer.no_linear);
-    }
-    if (const auto refusal = RefuseModule(options_, layer.path, "")) {
+    if (const auto refusal = RefuseModule(options_, layer.path, ""))
       return absl::StrCat(std::string(Name(refusal->reason)), ": ",
                           refusal->text);
+    return "";
+  }
+
+  // A way to quantise the layers of a group.
+  struct Choice {
+    Scheme scheme;
+    std::vector<size_t> taken;  // numbers of layers
+    std::optional<LayerTimes> times;
+  };
+
+  void QuantizeGroup(const std::vector<size_t>& group) {
+    std::optional<Choice> best;
+    for (const Scheme scheme : Schemes()) {
+      std::optional<Choice> choice = Judge(group, scheme);
+      if (choice && (!best || IsBetter(*choice, *best)))
+        best = std::move(choice);
     }
+    if (!best) return;
+    for (const size_t number : best->taken) {
+      QuantizedLayer& told = told_layers_[number];
+      QuantizedWeight& weight = WeightOf(layers_[number], best->scheme);
+      told.refusal.clear();
+      told.scheme = std::string(Name(best->scheme));
+      told.weightSqnr = weight.sqnr_db;
+      SetTimes(best->times, &told);
+      Keep(&weight);
+      Rewrite(layers_[number], best->scheme, weight);
+    }
+  }
+
+  // More layers, then less time, as a share of the time without quantisation,
+  // which was measured anew for each scheme. The earlier scheme where that is
+  // about the same or unknown: it changes less.
+  static bool IsBetter(const Choice& choice, const Choice& best) {
+    if (choice.taken.size() != best.taken.size())
+      return choice.taken.size() > best.taken.size();
+    const auto share = [](const LayerTimes& times) {
+      return times.quantized_microseconds / times.microseconds;
+    };
+    return choice.times && best.times &&
+           share(*choice.times) < kMuchLess * share(*best.times);
+  }
+
+  static void SetTimes(const std::optional<LayerTimes>& times,
+                       QuantizedLayer* told) {
+    if (!times) return;
+    told->microseconds = times->microseconds;
+    told->quantizedMicroseconds = times->quantized_microseconds;
+  }
+
+  // The layers of `group` that `scheme` may quantise; the others are told why
+  // not. Nothing if it may quantise none.
+  std::optional<Choice> Judge(const std::vector<size_t>& group, Scheme scheme) {
+    Choice choice{scheme, {}, std::nullopt};
+    std::vector<ait::MatmulOp> matmuls;
+    for (const size_t number : group) {
+      const QuantizedWeight& weight = WeightOf(layers_[number], scheme);
+      QuantizedLayer& told = told_layers_[number];
+      told.refusal = weight.refusal;
+      told.weightSqnr = weight.sqnr_db;
+      if (!weight.refusal.empty()) continue;
+      choice.taken.push_back(number);
+      matmuls.push_back(layers_[number].matmul);
+    }
+    if (matmuls.empty()) return std::nullopt;
+    if (timer_ && options_.verdict == Verdict::kOn)
+      choice.times = timer_(matmuls, scheme);
+    if (!choice.times || choice.times->is_faster) return choice;
+    for (const size_t number : choice.taken) {
+      QuantizedLayer& told = told_layers_[number];
+      SetTimes(choice.times, &told);
+      told.refusal =
+          absl::StrFormat("slower: %.4g us with %s, %.4g us as it is%s",
+                          choice.times->quantized_microseconds,
+                          std::string(Name(scheme)), choice.times->microseconds,
+                          choice.taken.size() == 1
+                              ? ""
+                              : absl::StrCat(", for the ", choice.taken.size(),
+                                             " layers of its input"));
+    }
+    return std::nullopt;
+  }
+
+  // The codes of the weight of `layer`, or why there are none.
+  QuantizedWeight& WeightOf(Layer layer, Scheme scheme) {
     const auto [found, is_new] = weights_.try_emplace(
-        {layer.weight.getIndex(), layer.matmul.getTransposeRhs()});
+        {layer.weight.getIndex(), layer.matmul.getTransposeRhs(), scheme});
     if (is_new) {
       const ConstantTensor* constant = pool_.find(layer.weight.getIndex());
       found->second = constant == nullptr
@@ -184,15 +300,12 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
                                            layer.matmul.getTransposeRhs(),
                                            options_.verdict == Verdict::kOn);
       if (constant == nullptr) found->second.refusal = "not constant: no data";
-      if (found->second.refusal.empty()) Keep(&found->second);
     }
-    const QuantizedWeight& weight = found->second;
-    told->weightSqnr = weight.sqnr_db;
-    if (weight.refusal.empty()) Rewrite(layer, scheme, weight);
-    return weight.refusal;
+    return found->second;
   }
 
   void Keep(QuantizedWeight* weight) {
+    if (weight->codes_number >= 0) return;
     weight->codes_number = pool_.add(weight->codes);
     weight->scales_number = pool_.add(weight->scales);
     if (weight->sums) weight->sums_number = pool_.add(*weight->sums);
@@ -238,8 +351,9 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
           RankedTensorType::get(tensor.view.sizes, element),
           static_cast<uint64_t>(number), tensor.name);
     };
-    const Value codes =
-        constant(weight.codes_number, weight.codes, builder.getI8Type());
+    const Value codes = constant(
+        weight.codes_number, weight.codes,
+        ait::toElementType(weight.codes.view.dtype, matmul.getContext()));
     const Value scales =
         constant(weight.scales_number, weight.scales, builder.getF32Type());
     const bool dynamic = scheme == Scheme::kInt8Dynamic;
@@ -268,9 +382,12 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
 
   const QuantizationOptions options_;
   const ConstantPool pool_;
+  const LayerTimer timer_;
   const std::function<void(QuantizedLayer)> told_;
-  // By the number of the weight's constant and whether it is [N, K].
-  std::map<std::pair<uint64_t, bool>, QuantizedWeight> weights_;
+  std::vector<Layer> layers_;
+  std::vector<QuantizedLayer> told_layers_;  // one a layer
+  // By the number of the weight's constant, whether it is [N, K], and scheme.
+  std::map<std::tuple<uint64_t, bool, Scheme>, QuantizedWeight> weights_;
   llvm::DenseMap<Value, QuantizedInput> inputs_;
 };
 
@@ -284,11 +401,7 @@ absl::Status CheckSupported(const QuantizationOptions& options) {
     return absl::UnimplementedError(absl::StrCat(
         "the compiler has no kernels for ", what, " on a CPU; ", instead));
   };
-  if (!options.scheme)
-    return unsupported("the quantisation auto", "ask for int8wo or int8dq");
-  if (*options.scheme == Scheme::kFloat8WeightOnly)
-    return unsupported("the quantisation fp8wo", "ask for int8wo or int8dq");
-  if (GranularityOf(options, *options.scheme) == Granularity::kPerTensor)
+  if (options.granularity == Granularity::kPerTensor)
     return unsupported("one scale a tensor",
                        "leave the granularity out, or ask for one a row");
   if (options.arithmetic == Arithmetic::kEager)
@@ -298,10 +411,10 @@ absl::Status CheckSupported(const QuantizationOptions& options) {
 }
 
 std::unique_ptr<mlir::Pass> CreateQuantizeLayers(
-    QuantizationOptions options, ConstantPool pool,
+    QuantizationOptions options, ConstantPool pool, LayerTimer timer,
     std::function<void(QuantizedLayer)> layer) {
   return std::make_unique<QuantizeLayersPass>(
-      std::move(options), std::move(pool), std::move(layer));
+      std::move(options), std::move(pool), std::move(timer), std::move(layer));
 }
 
 }  // namespace aitune::quant

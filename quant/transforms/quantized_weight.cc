@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
+#include "quant/schemes/float8.h"
 #include "quant/schemes/int8.h"
 #include "quant/schemes/rows.h"
 
@@ -22,6 +23,8 @@ double LeastSqnr(Scheme scheme) {
   return scheme == Scheme::kInt8WeightOnly ? 34 : 28;
 }
 
+bool IsFloat8(Scheme scheme) { return scheme == Scheme::kFloat8WeightOnly; }
+
 template <typename T>
 ConstantTensor MakeConstant(DataType dtype, std::vector<int64_t> sizes,
                             std::string name, std::vector<T> values) {
@@ -33,7 +36,20 @@ ConstantTensor MakeConstant(DataType dtype, std::vector<int64_t> sizes,
   return constant;
 }
 
-double SqnrOf(const FloatMatrix& matrix, const std::vector<int8_t>& codes,
+// The codes as bytes, whatever they stand for.
+absl::Status Quantize(Scheme scheme, const FloatMatrix& matrix,
+                      std::vector<int8_t>* codes, std::vector<float>* scales) {
+  if (!IsFloat8(scheme))
+    return QuantizeInt8(matrix, Granularity::kPerRow, Arithmetic::kEager,
+                        absl::MakeSpan(*codes), absl::MakeSpan(*scales));
+  return QuantizeFloat8(
+      matrix, Granularity::kPerRow, Arithmetic::kEager,
+      absl::MakeSpan(reinterpret_cast<uint8_t*>(codes->data()), codes->size()),
+      absl::MakeSpan(*scales));
+}
+
+double SqnrOf(Scheme scheme, const FloatMatrix& matrix,
+              const std::vector<int8_t>& codes,
               const std::vector<float>& scales) {
   RowReader reader(matrix);
   double signal = 0, noise = 0;
@@ -41,7 +57,10 @@ double SqnrOf(const FloatMatrix& matrix, const std::vector<int8_t>& codes,
     const float* values = reader.Row(row);
     const int8_t* code = codes.data() + row * matrix.columns;
     for (int64_t k = 0; k < matrix.columns; ++k) {
-      const double error = double{code[k] * scales[row]} - values[k];
+      const float number =
+          IsFloat8(scheme) ? DecodeFloat8E4M3Fn(static_cast<uint8_t>(code[k]))
+                           : static_cast<float>(code[k]);
+      const double error = double{number * scales[row]} - values[k];
       signal += double{values[k]} * values[k];
       noise += error * error;
     }
@@ -70,14 +89,12 @@ QuantizedWeight QuantizeWeight(Scheme scheme, const ConstantTensor& weight,
   }
   std::vector<int8_t> codes(matrix.rows * matrix.columns);
   std::vector<float> scales(matrix.rows);
-  const absl::Status status =
-      QuantizeInt8(matrix, Granularity::kPerRow, Arithmetic::kEager,
-                   absl::MakeSpan(codes), absl::MakeSpan(scales));
+  const absl::Status status = Quantize(scheme, matrix, &codes, &scales);
   if (!status.ok()) {
     result.refusal = std::string(status.message());
     return result;
   }
-  result.sqnr_db = SqnrOf(matrix, codes, scales);
+  result.sqnr_db = SqnrOf(scheme, matrix, codes, scales);
   if (bounded && result.sqnr_db < LeastSqnr(scheme)) {
     result.refusal = absl::StrFormat(
         "inaccurate: its codes keep %.1f dB of the weight, fewer than %.1f",
@@ -95,8 +112,9 @@ QuantizedWeight QuantizeWeight(Scheme scheme, const ConstantTensor& weight,
     result.sums = MakeConstant(DataType::kInt32, {matrix.rows},
                                weight.name + ".sums", std::move(sums));
   }
-  result.codes = MakeConstant(DataType::kInt8, {matrix.rows, matrix.columns},
-                              weight.name + ".codes", std::move(codes));
+  result.codes = MakeConstant(
+      IsFloat8(scheme) ? DataType::kFloat8E4M3Fn : DataType::kInt8,
+      {matrix.rows, matrix.columns}, weight.name + ".codes", std::move(codes));
   result.scales = MakeConstant(DataType::kFloat32, {matrix.rows},
                                weight.name + ".scales", std::move(scales));
   return result;

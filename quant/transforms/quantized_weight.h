@@ -13,7 +13,7 @@ namespace aitune::quant {
 
 struct QuantizedWeight {
   std::string refusal;    // why there are no codes; empty if there are
-  ConstantTensor codes;   // int8 [N, K]
+  ConstantTensor codes;   // int8 or float8_e4m3fn [N, K]
   ConstantTensor scales;  // float32 [N], one a row of the weight
   // int32 [N], 128 times the sum of each row's codes, modulo 2^32; of schemes
   // that quantise activations.
@@ -24,9 +24,9 @@ struct QuantizedWeight {
 };
 
 // Quantises a weight of rank 2, [N, K] or, unless `is_rows`, [K, N], by
-// kInt8WeightOnly or kInt8Dynamic with one scale a row of [N, K]. Refused as
-// RefuseWeight, and with `bounded` if sqnr_db is below what the scheme
-// promises. Thread-safe.
+// kInt8WeightOnly, kInt8Dynamic or kFloat8WeightOnly with one scale a row of
+// [N, K]. Refused as RefuseWeight, and with `bounded` if sqnr_db is below what
+// the scheme promises. Thread-safe.
 QuantizedWeight QuantizeWeight(Scheme scheme, const ConstantTensor& weight,
                                bool is_rows, bool bounded);
 

@@ -99,12 +99,13 @@ TEST(DeployCommand, ShipsAQuantizedModel) {
   const Outcome deployed = Aitune(
       "deploy net.pt --input 'float32[1..4,8]' --no-cache --seconds 0.02 "
       "--strategy OneBackend --backend "
-      "'TorchAOBackend(quantization=int8wo,min_cosine=0.99)' "
+      "'TorchAOBackend(quantization=int8wo,verdict=False,min_cosine=0.99)' "
       "--save quantized.aitune --json report.json");
   ASSERT_EQ(deployed.code, 0) << deployed.err;
   EXPECT_THAT(deployed.out,
               HasSubstr("chosen     TorchAOBackend(quantization_config="
-                        "Int8WeightOnlyConfig(),min_cosine=0.99)"));
+                        "Int8WeightOnlyConfig(),verdict=False,"
+                        "min_cosine=0.99)"));
   EXPECT_THAT(deployed.out, HasSubstr("1 of 1 linear layers"));
   const json report = json::parse(ReadFile(Path("report.json")));
   ASSERT_EQ(report["compile"]["quantized_layers"].size(), 1u);
@@ -117,13 +118,13 @@ TEST(DeployCommand, ShipsAQuantizedModel) {
 TEST(DeployCommand, TimesAQuantizedModelBesideTheOthers) {
   const Outcome outcome = Aitune(
       "deploy net.pt --input 'float32[4,8]' --no-cache --seconds 0.02 "
-      "--quantize int8wo --min-cosine 0.99 --json -");
+      "--quantize int8wo,verdict=off --min-cosine 0.99 --json -");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json report = json::parse(outcome.out);
   ASSERT_EQ(report["backends"].size(), 4u);
   EXPECT_EQ(report["backends"][1]["description"],
             "TorchAOBackend(quantization_config=Int8WeightOnlyConfig(),"
-            "min_cosine=0.99)");
+            "verdict=False,min_cosine=0.99)");
   EXPECT_THAT(Aitune("deploy net.pt --quantize int8wo --backend "
                      "TorchScriptBackend")
                   .err,

@@ -11,8 +11,12 @@ namespace {
 bool isFloat(Type type) {
   return type.isF32() || type.isF64() || type.isF16() || type.isBF16();
 }
-/// Codes of a quantised weight.
-bool isWeightCode(Type type) { return type.isSignlessInteger(8); }
+/// Codes of a quantised weight: those that codes of activations are multiplied
+/// with, and all that floats are.
+bool isIntegerCode(Type type) { return type.isSignlessInteger(8); }
+bool isWeightCode(Type type) {
+  return isIntegerCode(type) || isa<Float8E4M3FNType>(type);
+}
 /// Codes of activations.
 bool isActivationCode(Type type) { return type.isUnsignedInteger(8); }
 
@@ -33,7 +37,7 @@ struct Row {
 constexpr Row kFormats[] = {
     {isFloat, isFloat, getFloatSum},
     {isFloat, isWeightCode, getFloatSum},
-    {isActivationCode, isWeightCode, getCodeSum},
+    {isActivationCode, isIntegerCode, getCodeSum},
 };
 
 } // namespace

@@ -14,6 +14,7 @@
 
 #include <string>
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Types.h"
 #include "mlir/Support/LLVM.h"
 
@@ -31,6 +32,11 @@ struct OperandFormat {
   /// that is packed for it holds as many of each column side by side.
   int64_t stepsTogether = 1;
 
+  /// Whether the right side holds codes of 8 bits that are widened to be
+  /// multiplied with floats.
+  bool widensCodes() const {
+    return rhsBytes() == 1 && llvm::isa<mlir::FloatType>(lhs);
+  }
   /// Bytes of an element of the right side in memory.
   int64_t rhsBytes() const { return rhs.getIntOrFloatBitWidth() / 8; }
   /// Bytes of a sum.

@@ -46,9 +46,15 @@ TEST_F(OperandFormatTest, CodesAreMultipliedAsFloatsOrAddedUpExactly) {
   ASSERT_TRUE(mlir::succeeded(weights));
   EXPECT_EQ(weights->rhsFactor, b.getF32Type());
   EXPECT_EQ(weights->rhsBytes(), 1);
+  EXPECT_TRUE(weights->widensCodes());
+  auto floats = format(b.getF32Type(), b.getType<mlir::Float8E4M3FNType>(),
+                       b.getF32Type());
+  ASSERT_TRUE(mlir::succeeded(floats));
+  EXPECT_TRUE(floats->widensCodes());
   auto both = format(activation, code, b.getI32Type());
   ASSERT_TRUE(mlir::succeeded(both));
   EXPECT_EQ(both->sum, b.getI32Type());
+  EXPECT_FALSE(both->widensCodes());
 }
 
 TEST_F(OperandFormatTest, OthersAreRefusedWithTheirTypes) {
@@ -60,6 +66,9 @@ TEST_F(OperandFormatTest, OthersAreRefusedWithTheirTypes) {
       mlir::failed(format(b.getI8Type(), b.getI8Type(), b.getI32Type())));
   EXPECT_TRUE(
       mlir::failed(format(b.getI8Type(), b.getF32Type(), b.getF32Type())));
+  EXPECT_TRUE(mlir::failed(format(b.getIntegerType(8, /*isSigned=*/false),
+                                  b.getType<mlir::Float8E4M3FNType>(),
+                                  b.getI32Type())));
 }
 
 } // namespace

@@ -57,7 +57,8 @@ TEST_F(TorchAOBackendTest, IsWhatItsConfigurationSays) {
 TEST_F(TorchAOBackendTest, QuantizesAndCompiles) {
   for (const char* scheme : {"int8wo", "int8dq"}) {
     SCOPED_TRACE(scheme);
-    auto backend = BackendOf(kName, {{"quantization", scheme}});
+    auto backend =
+        BackendOf(kName, {{"quantization", scheme}, {"verdict", false}});
     EXPECT_EQ(backend->min_cosine(), std::nullopt);
     const absl::Status built = Build(*backend);
     ASSERT_TRUE(built.ok()) << built;
@@ -73,6 +74,7 @@ TEST_F(TorchAOBackendTest, QuantizesAndCompiles) {
 
 TEST_F(TorchAOBackendTest, LayersThatAreLeftAloneAreNoted) {
   auto backend = BackendOf(kName, {{"quantization", "int8wo"},
+                                   {"verdict", false},
                                    {"skip_modules", ConfigList{"sec*"}},
                                    {"min_cosine", 0.99}});
   ASSERT_TRUE(Build(*backend).ok());
@@ -83,7 +85,8 @@ TEST_F(TorchAOBackendTest, LayersThatAreLeftAloneAreNoted) {
 }
 
 TEST_F(TorchAOBackendTest, ACheckpointIsNotQuantizedAgain) {
-  auto backend = BackendOf(kName, {{"quantization", "int8dq"}});
+  auto backend =
+      BackendOf(kName, {{"quantization", "int8dq"}, {"verdict", false}});
   ASSERT_TRUE(Build(*backend).ok());
   const double cosine = Cosine(*backend);
   const auto state = backend->ToDict();
@@ -121,7 +124,8 @@ TEST_F(TorchAOBackendTest, WrongConfigurationsAreErrors) {
 }
 
 TEST_F(TorchAOBackendTest, StatesAndDictsHaveTheirErrors) {
-  auto backend = BackendOf(kName, {{"quantization", "int8wo"}});
+  auto backend =
+      BackendOf(kName, {{"quantization", "int8wo"}, {"verdict", false}});
   EXPECT_EQ(backend->ToDict().status(),
             absl::FailedPreconditionError(
                 "Backend has not been properly initialized. Please call "

@@ -96,6 +96,46 @@ func.func private @bf16_odd(%a: tensor<16x50xbf16>, %b: tensor<50x64xbf16> {ait.
 
 // -----
 
+// Codes of 8 bits: many rows widen a panel of them once for all rows, to bf16
+// in pairs where the CPU multiplies these; few rows widen them as they load.
+// CHECK-LABEL: func.func @codes(
+// CHECK-SAME: layout = matmul_panels, block_columns = {{[0-9]+}}, transposed = true>
+// CHECK: arith.sitofp {{.*}} : vector<16xi8> to vector<16xf32>
+// CHECK: llvm.intr.fma
+// CHECK-NOT: arith.sitofp
+// PAIRS-LABEL: func.func @codes(
+// PAIRS-SAME: layout = matmul_panels, block_columns = {{[0-9]+}}, transposed = true>
+// PAIRS: llvm.alloca {{.*}} x bf16
+// PAIRS: arith.sitofp {{.*}} : vector<16xi8> to vector<16xf32>
+// PAIRS: arith.shrui
+// PAIRS: arith.ori
+// PAIRS: llvm.x86.avx512bf16.dpbf16ps.512
+// PAIRS-NOT: arith.sitofp
+// AMX-LABEL: func.func @codes(
+// AMX-SAME: layout = matmul_panels, block_columns = {{[0-9]+}}, transposed = true>
+// AMX: arith.ori
+// AMX: llvm.x86.tdpbf16ps.internal
+func.func private @codes(%a: tensor<64x96xbf16>, %b: tensor<128x96xi8> {ait.constant}) -> tensor<64x128xf32>
+    attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %a, %b {transpose_rhs} : (tensor<64x96xbf16>, tensor<128x96xi8>) -> tensor<64x128xf32>
+  return %0 : tensor<64x128xf32>
+}
+
+// CHECK-LABEL: func.func @codes_of_one_row(
+// CHECK: arith.sitofp
+// CHECK: llvm.intr.fma
+// PAIRS-LABEL: func.func @codes_of_one_row(
+// PAIRS-NOT: dpbf16ps
+// PAIRS: arith.sitofp {{.*}} : vector<16xi8> to vector<16xf32>
+// PAIRS: llvm.intr.fma
+func.func private @codes_of_one_row(%a: tensor<1x96xbf16>, %b: tensor<128x96xi8> {ait.constant}) -> tensor<1x128xf32>
+    attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %a, %b {transpose_rhs} : (tensor<1x96xbf16>, tensor<128x96xi8>) -> tensor<1x128xf32>
+  return %0 : tensor<1x128xf32>
+}
+
+// -----
+
 // A transposed right side that is no constant is transposed in registers, panel
 // by panel; few rows of a row-major one are multiplied as they lie.
 // CHECK-LABEL: func.func @transposed_operand(

@@ -82,13 +82,19 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
           problem.k, problem.n, problem.packingTransposed);
   // Another reader of the argument would find it packed.
   packed = packed && kernel.getArgument(rhs.argument).hasOneUse();
+  shape.m = getConstantOr(problem.m, -1);
+  const bool widens = packed && format->widensCodes();
   if (packed) {
-    shape.kind = useStoredFactors(*format, target);
+    // One row gains nothing from several steps at once, which codes take more
+    // operations to bring together for.
+    if (!widens)
+      shape.kind = useStoredFactors(*format, target);
+    else if (shape.m != 1)
+      shape.kind = useWidenedCodes(*format, target);
     problem.packing = ait::PackedLayout::MatmulPanels;
   }
   shape.format = *format;
   shape.batch = getConstantOr(problem.batch, 1);
-  shape.m = getConstantOr(problem.m, -1);
   shape.n = getConstantOr(problem.n, -1);
   shape.k = getConstantOr(problem.k, -1);
   // What an odd number of bf16 leaves beside the last step is not copied: it
@@ -99,8 +105,12 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
                      shape.k % format->stepsTogether != 0);
   // Few rows do not pay for a copy of the right side.
   bool fewRows = shape.m >= 0 && shape.m <= 32;
-  shape.copiesRhs = !packed && (!isContiguous(problem.rhsColumns) ||
-                                (problem.rhsSteps.size() > 1) || !fewRows);
+  // Codes that many rows read are widened once a block, before the product;
+  // the few rows of one tile widen them as they load them.
+  const bool widensAhead = widens && (shape.m < 0 || shape.m > 16);
+  shape.copiesRhs = packed ? widensAhead
+                           : !isContiguous(problem.rhsColumns) ||
+                                 problem.rhsSteps.size() > 1 || !fewRows;
   useAmxWhereItFits(problem, target);
   return problem;
 }
@@ -111,6 +121,8 @@ void useAmxWhereItFits(MatmulProblem &problem, const Target &target) {
   if (!target.hasAmxBf16 || shape.kind != MicrokernelKind::Bf16Pairs || !fits)
     return;
   shape.kind = MicrokernelKind::AmxBf16;
+  // Tiles are of bf16, codes of a byte.
+  shape.copiesRhs |= shape.format.widensCodes();
   // Tiles read 16 rows of one stride; a copy has room for rows that do not
   // exist.
   if (problem.lhsRows.size() != 1 || shape.m < 0 || shape.m % 16 != 0)

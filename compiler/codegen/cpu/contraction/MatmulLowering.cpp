@@ -47,8 +47,8 @@ public:
       lhsCopy = builder.stack(format.lhsFactor, schedule.mc * lhsRowStride);
     }
     if (problem.shape.copiesRhs)
-      rhsCopy =
-          builder.stack(format.sum, llvm::alignTo(steps, lanes) * schedule.nr);
+      rhsCopy = builder.stack(format.rhsFactor,
+                              llvm::alignTo(steps, lanes) * schedule.nr);
     LogicalResult result = success();
     builder.loop(begin, end, 1, [&](Value unit) { result = emitUnit(unit); });
     return result;
@@ -205,9 +205,10 @@ TileRhs MatmulEmitter::getRhs(Value panel, Value firstStep, Value stepCount) {
   Value firstColumn = builder.mul(panel, columns);
   Value buffer = builder.buffer(problem.rhs.argument);
   if (problem.packing) {
-    const int64_t group = format.stepsTogether;
-    // Steps a panel holds: groups are whole.
-    int64_t panelSteps = llvm::alignTo(problem.shape.k, group);
+    Value rowStride = builder.constant(format.stepsTogether * schedule.nr);
+    // Steps a panel holds: those that lie together are whole.
+    int64_t panelSteps =
+        llvm::alignTo(problem.shape.k, problem.shape.getPackedStepsTogether());
     int64_t panelCount = llvm::divideCeil(problem.shape.n, schedule.nr);
     Value index =
         builder.add(builder.mul(batch, builder.constant(panelCount)), panel);
@@ -215,10 +216,12 @@ TileRhs MatmulEmitter::getRhs(Value panel, Value firstStep, Value stepCount) {
         builder.add(builder.mul(index, builder.constant(panelSteps)),
                     firstStep),
         columns);
-    return {builder.advance(buffer, problem.rhs.storedType, offset),
-            builder.constant(group * schedule.nr),
-            problem.rhs.storedType,
-            {}};
+    Value pointer = builder.advance(buffer, problem.rhs.storedType, offset);
+    if (!problem.shape.copiesRhs)
+      return {pointer, rowStride, problem.rhs.storedType, {}};
+    emitWidenPanel(builder, problem.shape.kind, getTile(schedule.mr),
+                   problem.rhs.storedType, pointer, stepCount, rhsCopy);
+    return {rhsCopy, rowStride, format.rhsFactor, {}};
   }
   Value base = builder.add(builder.evaluate(problem.rhs.layout.offset),
                            builder.offset(problem.rhsBatch, batch));
@@ -398,7 +401,7 @@ LogicalResult emitMatmul(func::FuncOp kernel, const MatmulProblem &problem,
   if (problem.packing)
     packings.push_back(ait::PackingAttr::get(
         kernel.getContext(), problem.rhs.argument, *problem.packing,
-        schedule.nr, problem.shape.format.stepsTogether,
+        schedule.nr, problem.shape.getPackedStepsTogether(),
         problem.packingTransposed));
   ait::setPackings(kernel, packings);
   ait::setScheduleConfig(kernel, schedule.toConfig(kernel.getContext()));

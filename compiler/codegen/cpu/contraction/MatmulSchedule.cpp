@@ -33,6 +33,8 @@ double getTileCycles(int64_t rows, int64_t vectors, const MatmulShape &shape) {
   // are four cycles apart.
   double cycles =
       std::max<double>({double(rows * vectors), double(rows + vectors), 4.0});
+  if (shape.widensInTile())
+    cycles += 2 * vectors;
   // Many rows at one power-of-two distance fight for the same cache sets.
   if (rows > 8)
     cycles *= 1.0 + 0.02 * (rows - 8);
@@ -67,8 +69,10 @@ void chooseTile(const MatmulShape &shape, const Target &target,
   }
   int64_t lanes = getLanes(shape, target);
   double best = INFINITY;
-  // Wide tiles first: of equals they read the left side least often.
-  for (int64_t vectors = 4; vectors >= 1; --vectors)
+  // Wide tiles first: of equals they read the left side least often. One row's
+  // codes are widened by operations that wait for none of the sums.
+  const bool isVector = shape.m == 1 && shape.widensInTile();
+  for (int64_t vectors = isVector ? 8 : 4; vectors >= 1; --vectors)
     for (int64_t mr = kMaximalRows; mr >= 1; --mr) {
       if (mr * vectors + vectors + 1 > target.vectorRegisters ||
           (shape.m > 0 && mr > shape.m && mr > 1))
@@ -86,7 +90,7 @@ void chooseBlocks(const MatmulShape &shape, const Target &target,
                   MatmulSchedule &schedule) {
   int64_t panelStepBytes =
       schedule.nr *
-      (shape.copiesRhs ? shape.format.sumBytes() : shape.format.rhsBytes());
+      (shape.copiesRhs ? shape.getRhsCopyBytes() : shape.format.rhsBytes());
   int64_t limit = shape.copiesRhs ? kCopyBytes / 2 : target.l2Bytes * 5 / 8;
   bool copies = shape.copiesLhs || shape.copiesRhs;
   schedule.kc = 0;
@@ -209,7 +213,7 @@ std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
   if (shape.copiesLhs)
     stackBytes += schedule.mc * (steps + lanes) * shape.format.sumBytes();
   if (shape.copiesRhs)
-    stackBytes += schedule.nr * steps * shape.format.sumBytes();
+    stackBytes += schedule.nr * steps * shape.getRhsCopyBytes();
   if (stackBytes > 4 * kCopyBytes)
     return llvm::formatv("its blocks take {0} bytes of stack, more than {1}",
                          stackBytes, 4 * kCopyBytes);

@@ -20,8 +20,20 @@ struct MatmulShape {
   OperandFormat format;
   MicrokernelKind kind = MicrokernelKind::FusedMultiplyAdd;
   /// The left side is copied into contiguous rows (its dtype or strides do not
-  /// suit the microkernel); the right side is copied into panels at run time.
+  /// suit the microkernel); the right side is copied into panels at run time,
+  /// from where it lies or, with 8-bit codes, from packed panels.
   bool copiesLhs = false, copiesRhs = false;
+  /// Whether the microkernel widens 8-bit codes as it loads them.
+  bool widensInTile() const { return format.widensCodes() && !copiesRhs; }
+  /// Steps of a column that lie side by side in the packed right side: those of
+  /// codes that are widened are brought together then.
+  int64_t getPackedStepsTogether() const {
+    return format.widensCodes() ? 1 : format.stepsTogether;
+  }
+  /// Bytes of an element of the right side's copy.
+  int64_t getRhsCopyBytes() const {
+    return format.rhsFactor.getIntOrFloatBitWidth() / 8;
+  }
 };
 
 /// A register tile of mr rows and nr columns sweeps a block of mc rows against

@@ -25,6 +25,51 @@ emitStep(KernelBuilder &builder, const TileShape &tile, ArrayRef<Value> rhs,
   return next;
 }
 
+/// The numbers that codes of float8_e4m3fn, which are not NaN, stand for, in
+/// f32. With its bits in their places in f16, whose exponent's bias is greater
+/// by 8, a code is the number over 2^8, subnormal or not.
+Value emitFloat8ToFloat(KernelBuilder &builder, Value codes) {
+  OpBuilder &ops = builder.ops();
+  int64_t lanes = cast<VectorType>(codes.getType()).getNumElements();
+  VectorType bits = builder.vectorType(ops.getI16Type(), lanes);
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        ops, builder.loc(), bits,
+        DenseElementsAttr::get(bits, APInt(16, value)));
+  };
+  // The sign is in bit 7 and all above it.
+  Value wide = arith::ExtSIOp::create(ops, builder.loc(), bits, codes);
+  Value shifted = arith::ShLIOp::create(ops, builder.loc(), wide, number(7));
+  Value half =
+      arith::AndIOp::create(ops, builder.loc(), shifted, number(0xbfff));
+  VectorType floats = builder.vectorType(ops.getF32Type(), lanes);
+  Value extended =
+      builder.extend(vector::BitCastOp::create(
+                         ops, builder.loc(),
+                         builder.vectorType(ops.getF16Type(), lanes), half),
+                     ops.getF32Type());
+  Value factor = arith::ConstantOp::create(
+      ops, builder.loc(), floats,
+      DenseElementsAttr::get(floats, ops.getF32FloatAttr(256)));
+  return arith::MulFOp::create(ops, builder.loc(), extended, factor);
+}
+
+/// A vector that was loaded from elements of `elementType` as one of
+/// `wideType`.
+Value emitWiden(KernelBuilder &builder, Value loaded, Type elementType,
+                Type wideType) {
+  return isa<Float8E4M3FNType>(elementType) ? emitFloat8ToFloat(builder, loaded)
+                                            : builder.extend(loaded, wideType);
+}
+
+/// The same from memory; `mask` as KernelBuilder::loadVector has it.
+Value emitWidenedLoad(KernelBuilder &builder, Type elementType, int64_t lanes,
+                      Value pointer, Value mask, Type wideType) {
+  return emitWiden(builder,
+                   builder.loadVector(elementType, lanes, pointer, mask),
+                   elementType, wideType);
+}
+
 SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
                                         const TileShape &tile,
                                         ValueRange lhsRows, const TileRhs &rhs,
@@ -40,9 +85,8 @@ SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
               builder.advance(rowPointer, rhs.elementType,
                               builder.constant(vector * tile.lanes));
           Value mask = rhs.masks.empty() ? Value() : rhs.masks[vector];
-          right.push_back(builder.extend(
-              builder.loadVector(rhs.elementType, tile.lanes, pointer, mask),
-              tile.accumulatorType));
+          right.push_back(emitWidenedLoad(builder, rhs.elementType, tile.lanes,
+                                          pointer, mask, tile.accumulatorType));
         }
         auto lhs = [&](int64_t row) {
           Value pointer =
@@ -102,21 +146,61 @@ SmallVector<Value> emitByteQuads(KernelBuilder &builder, const TileShape &tile,
       });
 }
 
+/// Two vectors of f32 that bf16 holds exactly as vectors of pairs of bf16, in
+/// lanes of i32; no second one: zeros.
+Value emitInterleave(KernelBuilder &builder, int64_t lanes, Value first,
+                     Value second) {
+  OpBuilder &ops = builder.ops();
+  VectorType bits = builder.vectorType(ops.getI32Type(), lanes);
+  auto toBits = [&](Value values) -> Value {
+    return vector::BitCastOp::create(ops, builder.loc(), bits, values);
+  };
+  Value half = arith::ConstantOp::create(
+      ops, builder.loc(), bits,
+      DenseElementsAttr::get(bits, ops.getI32IntegerAttr(16)));
+  Value low = arith::ShRUIOp::create(ops, builder.loc(), toBits(first), half);
+  if (!second)
+    return low;
+  // The low half of such a number is zero.
+  return arith::OrIOp::create(ops, builder.loc(), low, toBits(second));
+}
+
+/// The codes of `tile.lanes` columns from `column` on, of the row and the one
+/// after it that begin at `row`, as pairs of bf16; !hasSecond: zeros after it.
+Value emitCodePairs(KernelBuilder &builder, const TileShape &tile,
+                    Type codeType, Value row, int64_t column, bool hasSecond) {
+  auto load = [&](int64_t offset) {
+    return emitWidenedLoad(
+        builder, codeType, tile.lanes,
+        builder.advance(row, codeType, builder.constant(offset)),
+        /*mask=*/{}, builder.ops().getF32Type());
+  };
+  return emitInterleave(builder, tile.lanes, load(column),
+                        hasSecond ? load(tile.columns() + column) : Value());
+}
+
 /// One vdpbf16ps step at row `pair` of the right side; `lhs` gives a row's two
-/// elements as an i32.
+/// elements as an i32. !hasSecond: the last, odd one.
 SmallVector<Value> emitPairStep(KernelBuilder &builder, const TileShape &tile,
-                                const TileRhs &rhs, Value pair, ValueRange sums,
+                                const TileRhs &rhs, Value pair, bool hasSecond,
+                                ValueRange sums,
                                 llvm::function_ref<Value(int64_t row)> lhs) {
   OpBuilder &ops = builder.ops();
-  Type bf16 = ops.getBF16Type();
-  VectorType pairsType = builder.vectorType(bf16, tile.lanes * 2);
-  Value rowPointer =
-      builder.advance(rhs.pointer, bf16, builder.mul(pair, rhs.rowStride));
+  VectorType pairsType = builder.vectorType(ops.getBF16Type(), tile.lanes * 2);
+  Value rowPointer = builder.advance(rhs.pointer, rhs.elementType,
+                                     builder.mul(pair, rhs.rowStride));
   SmallVector<Value> right;
   for (int64_t vector = 0; vector < tile.vectors; ++vector) {
-    Value pointer = builder.advance(rowPointer, bf16,
-                                    builder.constant(vector * tile.lanes * 2));
-    right.push_back(builder.loadVector(bf16, tile.lanes * 2, pointer));
+    int64_t column = vector * tile.lanes;
+    right.push_back(
+        rhs.elementType.isBF16()
+            ? builder.loadVector(rhs.elementType, tile.lanes * 2,
+                                 builder.advance(rowPointer, rhs.elementType,
+                                                 builder.constant(column * 2)))
+            : vector::BitCastOp::create(
+                  ops, builder.loc(), pairsType,
+                  emitCodePairs(builder, tile, rhs.elementType, rowPointer,
+                                column, hasSecond)));
   }
   auto splatPair = [&](int64_t row) -> Value {
     return vector::BitCastOp::create(ops, builder.loc(), pairsType,
@@ -142,7 +226,7 @@ SmallVector<Value> emitBf16Pairs(KernelBuilder &builder, const TileShape &tile,
       builder.constant(0), pairs, 1, accumulators,
       [&](Value pair, ValueRange sums) -> SmallVector<Value> {
         Value first = builder.mul(pair, builder.constant(2));
-        return emitPairStep(builder, tile, rhs, pair, sums,
+        return emitPairStep(builder, tile, rhs, pair, /*hasSecond=*/true, sums,
                             [&](int64_t row) -> Value {
                               return LLVM::LoadOp::create(
                                   ops, builder.loc(), i32,
@@ -157,7 +241,8 @@ SmallVector<Value> emitBf16Pairs(KernelBuilder &builder, const TileShape &tile,
       [&] {
         Value last = builder.sub(count, builder.constant(1));
         return emitPairStep(
-            builder, tile, rhs, pairs, sums, [&](int64_t row) -> Value {
+            builder, tile, rhs, pairs, /*hasSecond=*/false, sums,
+            [&](int64_t row) -> Value {
               Value half = builder.load(
                   ops.getI16Type(), builder.advance(lhsRows[row], bf16, last));
               return arith::ExtUIOp::create(ops, builder.loc(), i32, half);
@@ -202,6 +287,15 @@ MicrokernelKind useStoredFactors(OperandFormat &format, const Target &target) {
       return dot.kind;
     }
   return MicrokernelKind::FusedMultiplyAdd;
+}
+
+MicrokernelKind useWidenedCodes(OperandFormat &format, const Target &target) {
+  OperandFormat widened = format;
+  widened.rhs = format.lhs;
+  const MicrokernelKind kind = useStoredFactors(widened, target);
+  widened.rhs = format.rhs;
+  format = widened;
+  return kind;
 }
 
 SmallVector<Value> emitZeroTile(KernelBuilder &builder, const TileShape &tile) {
@@ -328,7 +422,8 @@ static void emitPackTransposed(KernelBuilder &builder, const TileShape &tile,
             Value loaded = builder.loadVector(
                 source.elementType, tile.lanes,
                 builder.advance(start, source.elementType, step), mask);
-            rows.push_back(builder.extend(loaded, tile.accumulatorType));
+            rows.push_back(emitWiden(builder, loaded, source.elementType,
+                                     tile.accumulatorType));
           }
           rows = emitTranspose(builder, std::move(rows));
           Value row = builder.add(
@@ -341,6 +436,44 @@ static void emitPackTransposed(KernelBuilder &builder, const TileShape &tile,
                     builder.add(row, builder.constant(lane * tile.columns()))));
         });
       });
+}
+
+void emitWidenPanel(KernelBuilder &builder, MicrokernelKind kind,
+                    const TileShape &tile, Type codeType, Value source,
+                    Value steps, Value target) {
+  Value columns = builder.constant(tile.columns());
+  // A pair of bf16 is as wide as an accumulator.
+  auto store = [&](Value values, Value row, int64_t column) {
+    builder.storeVector(
+        values, builder.advance(target, tile.accumulatorType,
+                                builder.add(row, builder.constant(column))));
+  };
+  if (kind == MicrokernelKind::FusedMultiplyAdd) {
+    builder.loop(builder.constant(0), steps, 1, [&](Value step) {
+      Value row = builder.mul(step, columns);
+      Value codes = builder.advance(source, codeType, row);
+      for (int64_t column = 0; column < tile.columns(); column += tile.lanes)
+        store(emitWidenedLoad(
+                  builder, codeType, tile.lanes,
+                  builder.advance(codes, codeType, builder.constant(column)),
+                  /*mask=*/{}, tile.accumulatorType),
+              row, column);
+    });
+    return;
+  }
+  Value pairs = builder.div(steps, builder.constant(2));
+  auto emitPair = [&](Value pair, bool hasSecond) {
+    Value row = builder.mul(pair, columns);
+    Value codes = builder.advance(source, codeType, builder.add(row, row));
+    for (int64_t column = 0; column < tile.columns(); column += tile.lanes)
+      store(emitCodePairs(builder, tile, codeType, codes, column, hasSecond),
+            row, column);
+  };
+  builder.loop(builder.constant(0), pairs, 1,
+               [&](Value pair) { emitPair(pair, /*hasSecond=*/true); });
+  builder.ifThen(
+      builder.unsignedLessThan(builder.mul(pairs, builder.constant(2)), steps),
+      [&] { emitPair(pairs, /*hasSecond=*/false); });
 }
 
 void emitPackPanel(KernelBuilder &builder, const TileShape &tile,
@@ -367,7 +500,7 @@ void emitPackPanel(KernelBuilder &builder, const TileShape &tile,
                                        row, builder.add(firstColumn, column),
                                        tile.lanes, masks[vector]);
       builder.storeVector(
-          builder.extend(loaded, tile.accumulatorType),
+          emitWiden(builder, loaded, source.elementType, tile.accumulatorType),
           builder.advance(targetRow, tile.accumulatorType, column));
     }
   });

@@ -39,6 +39,11 @@ enum class MicrokernelKind {
 /// must be packed for it.
 MicrokernelKind useStoredFactors(OperandFormat &format, const Target &target);
 
+/// The same for codes of 8 bits on the right (OperandFormat::widensCodes),
+/// which are widened to the left side's type: `format` and the kind are those
+/// of the instruction for that. The right side is packed one step at a time.
+MicrokernelKind useWidenedCodes(OperandFormat &format, const Target &target);
+
 /// The tile: `rows` rows of `vectors` vectors of `lanes` accumulators.
 struct TileShape {
   int64_t rows, vectors, lanes;
@@ -47,8 +52,8 @@ struct TileShape {
 };
 
 /// The right side of a tile: row k at pointer + k * rowStride, `vectors`
-/// vectors wide. For Bf16Pairs row k holds steps 2k and 2k + 1 interleaved, for
-/// ByteQuads steps 4k to 4k + 3.
+/// vectors wide. For Bf16Pairs row k holds steps 2k and 2k + 1, interleaved or,
+/// of codes of 8 bits, one after the other; for ByteQuads steps 4k to 4k + 3.
 struct TileRhs {
   mlir::Value pointer;
   mlir::Value rowStride; ///< in elements
@@ -115,6 +120,14 @@ void emitPackPanel(KernelBuilder &builder, const TileShape &tile,
                    const PanelSource &source, mlir::Value firstStep,
                    mlir::Value steps, mlir::Value firstColumn,
                    mlir::Value validColumns, mlir::Value target);
+
+/// Copies to `target` a panel of a right side of 8-bit codes that was packed
+/// ahead, `steps` rows of tile.columns() codes of `codeType` from `source` on,
+/// widened as `kind` multiplies it: to the accumulators' type, or for Bf16Pairs
+/// and AmxBf16 to bf16 in pairs of rows, with zeros behind an odd last one.
+void emitWidenPanel(KernelBuilder &builder, MicrokernelKind kind,
+                    const TileShape &tile, mlir::Type codeType,
+                    mlir::Value source, mlir::Value steps, mlir::Value target);
 
 } // namespace aitune
 

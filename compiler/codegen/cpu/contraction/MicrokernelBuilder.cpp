@@ -44,7 +44,8 @@ LaneAccess getLaneAccess(const LayoutAxis &axis, int64_t lanes) {
 
 Type getMemoryType(Type elementType) {
   Type type = getRegisterType(elementType);
-  return type.isInteger(1) ? IntegerType::get(type.getContext(), 8) : type;
+  const bool isByte = type.isInteger(1) || isa<Float8E4M3FNType>(type);
+  return isByte ? IntegerType::get(type.getContext(), 8) : type;
 }
 
 KernelBuilder::KernelBuilder(OpBuilder &builder, Location location,

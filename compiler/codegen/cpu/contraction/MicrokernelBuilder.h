@@ -131,7 +131,8 @@ private:
   llvm::DenseMap<unsigned, mlir::Value> loadedBuffers, loadedSymbols;
 };
 
-/// Element type as it is in memory: i1 is i8, others are themselves; signless.
+/// Element type as it is in memory: i1 and the codes of float8_e4m3fn are i8,
+/// others are themselves; signless.
 mlir::Type getMemoryType(mlir::Type elementType);
 
 /// Replaces `kernel`'s signature and body by those of an ABI function. `body`

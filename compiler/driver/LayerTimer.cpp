@@ -1,0 +1,159 @@
+#include "compiler/driver/LayerTimer.h"
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/candidates/CpuTarget.h"
+#include "compiler/candidates/Kernel.h"
+#include "compiler/measure/Measure.h"
+#include "compiler/pipelines/Pipelines.h"
+#include "compiler/support/Dump.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// For the layers of one input: some tens of runs of a layer of a
+/// millisecond.
+constexpr double kSeconds = 0.1;
+/// Fewer have no interval that a slow run or two would not widen.
+constexpr int kLeastRounds = 15;
+/// The least share of its time that a quantised layer must save.
+constexpr double kLeastGain = 0.02;
+
+/// `type` with the symbols of its sizes replaced by `values`.
+RankedTensorType makeStatic(RankedTensorType type, ArrayRef<int64_t> values) {
+  MLIRContext *context = type.getContext();
+  SmallVector<AffineExpr> symbols;
+  for (int64_t value : values)
+    symbols.push_back(getAffineConstantExpr(value, context));
+  SmallVector<AffineExpr> sizes;
+  for (AffineExpr size : ait::getSymbolicSizes(type))
+    sizes.push_back(
+        ait::canonicalizeSize(size.replaceDimsAndSymbols({}, symbols)));
+  return ait::getTensorType(sizes, type.getElementType());
+}
+
+/// A compiled model with the constants that it refers to.
+struct Compiled {
+  std::vector<ConstantTensor> constants;
+  std::unique_ptr<Executable> executable;
+};
+
+absl::StatusOr<Compiled> compileText(const std::string &text,
+                                     absl::Span<const ConstantTensor> constants,
+                                     const CompileOptions &options) {
+  DialectRegistry registry;
+  registerCompilerDialects(registry);
+  MLIRContext context(registry);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  if (!module)
+    return absl::InternalError("the layers alone are no module");
+  absl::StatusOr<CompileResult> result = compile(*module, constants, options);
+  if (!result.ok())
+    return result.status();
+  if (!result->failures.empty())
+    return absl::InternalError(result->failures.front().reason);
+  Compiled compiled;
+  compiled.constants.assign(constants.begin(), constants.end());
+  llvm::append_range(compiled.constants, result->newConstants);
+  auto loaded = loadOnCpu(result->plan, result->objects, compiled.constants);
+  if (!loaded.ok())
+    return loaded.status();
+  compiled.executable = *std::move(loaded);
+  return compiled;
+}
+
+} // namespace
+
+LayerTimer::LayerTimer(const CompileOptions &asked,
+                       absl::Span<const ConstantTensor> constants,
+                       ArrayAttr symbols)
+    : options(asked), constants(constants), sizes([&] {
+        const std::vector<int64_t> largest = largestSizes(symbols);
+        return SmallVector<int64_t>(largest.begin(), largest.end());
+      }()) {
+  options.compileTo = CompilePhase::Executable;
+  options.dumpDirectory.clear();
+  options.tuning = {};
+  options.progress = nullptr;
+}
+
+std::optional<quant::LayerTimes>
+LayerTimer::time(ArrayRef<ait::MatmulOp> layers, quant::Scheme scheme) {
+  std::string key(quant::Name(scheme));
+  llvm::raw_string_ostream stream(key);
+  stream << " "
+         << makeStatic(ait::MatmulOp(layers.front()).getLhs().getType(), sizes);
+  for (ait::MatmulOp layer : layers)
+    stream << " " << layer.getRhs().getType() << layer.getTransposeRhs();
+  auto [found, isNew] = known.try_emplace(key);
+  if (isNew)
+    found->second = measure(isolate(layers), scheme);
+  return found->second;
+}
+
+std::string LayerTimer::isolate(ArrayRef<ait::MatmulOp> layers) const {
+  ait::MatmulOp first = layers.front();
+  MLIRContext *context = first.getContext();
+  Location location = UnknownLoc::get(context);
+  OwningOpRef<ModuleOp> module(ModuleOp::create(location));
+  SmallVector<Type> results;
+  for (ait::MatmulOp layer : layers)
+    results.push_back(makeStatic(layer.getType(), sizes));
+  OpBuilder builder(module->getBodyRegion());
+  auto main = func::FuncOp::create(
+      builder, location, "main",
+      builder.getFunctionType({makeStatic(first.getLhs().getType(), sizes)},
+                              results));
+  Block *body = main.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  SmallVector<Value> products;
+  for (auto [layer, result] : llvm::zip_equal(layers, results)) {
+    auto weight =
+        ait::MatmulOp(layer).getRhs().getDefiningOp<ait::ConstantOp>();
+    Value constant = builder.clone(*weight)->getResult(0);
+    products.push_back(ait::MatmulOp::create(
+        builder, location, result, body->getArgument(0), constant,
+        /*transpose_lhs=*/false, ait::MatmulOp(layer).getTransposeRhs()));
+  }
+  func::ReturnOp::create(builder, location, products);
+  return printToString(*module);
+}
+
+std::optional<quant::LayerTimes>
+LayerTimer::measure(const std::string &module, quant::Scheme scheme) const {
+  CompileOptions plain = options, quantized = options;
+  plain.quantization.clear();
+  quantized.quantization = absl::StrCat(std::string(quant::Name(scheme)),
+                                        ",verdict=off,extended_layers=on");
+  auto before = compileText(module, constants, plain);
+  auto after = compileText(module, constants, quantized);
+  if (!before.ok() || !after.ok())
+    return std::nullopt;
+  int64_t bytes = 0;
+  for (const ConstantTensor &constant : constants)
+    bytes +=
+        ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype);
+  MeasureOptions measuring;
+  measuring.seconds = kSeconds;
+  measuring.leastRounds = kLeastRounds;
+  measuring.coldCache = exceedsCaches(bytes);
+  measuring.comparesResults = false;
+  const std::vector<Measurement> times = measureCandidates(
+      {before->executable.get(), after->executable.get()}, measuring);
+  if (times[0].microseconds < 0 || times[1].microseconds < 0)
+    return std::nullopt;
+  return quant::LayerTimes{times[0].microseconds, times[1].microseconds,
+                           times[1].high < times[0].low &&
+                               times[1].microseconds <
+                                   (1 - kLeastGain) * times[0].microseconds};
+}
+
+} // namespace aitune

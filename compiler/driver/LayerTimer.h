@@ -1,0 +1,52 @@
+// Times linear layers as they are against quantised ones, with the kernels that
+// they would get: what decides whether quantising them pays.
+#ifndef AITUNE_COMPILER_DRIVER_LAYERTIMER_H
+#define AITUNE_COMPILER_DRIVER_LAYERTIMER_H
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/types/span.h"
+#include "compiler/Compiler.h"
+#include "compiler/dialect/Ait.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "quant/transforms/quantize_layers.h"
+#include "llvm/ADT/ArrayRef.h"
+
+namespace aitune {
+
+/// On the CPU. Layers of equal sizes and types are measured once. Not
+/// thread-safe.
+class LayerTimer {
+public:
+  /// `options` of the compilation that the layers are of; `constants`, the pool
+  /// of its weights, must live as long; `symbols` is its ait.symbols (may be
+  /// null).
+  LayerTimer(const CompileOptions &options,
+             absl::Span<const ConstantTensor> constants,
+             mlir::ArrayAttr symbols);
+
+  /// As quant::LayerTimer, at the largest sizes of the symbols. The layers are
+  /// compiled without what is before and after them, but with the
+  /// quantisation of their input. Nothing when they could not be compiled or
+  /// run.
+  std::optional<quant::LayerTimes>
+  time(llvm::ArrayRef<mlir::ait::MatmulOp> layers, quant::Scheme scheme);
+
+private:
+  /// The layers alone as a module of static sizes.
+  std::string isolate(llvm::ArrayRef<mlir::ait::MatmulOp> layers) const;
+  std::optional<quant::LayerTimes> measure(const std::string &module,
+                                           quant::Scheme scheme) const;
+
+  CompileOptions options;
+  const absl::Span<const ConstantTensor> constants;
+  const llvm::SmallVector<int64_t> sizes; ///< of the symbols
+  /// By the types of the layers and the scheme.
+  std::map<std::string, std::optional<quant::LayerTimes>> known;
+};
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_DRIVER_LAYERTIMER_H

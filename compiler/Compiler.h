@@ -8,6 +8,7 @@
 #define AITUNE_COMPILER_COMPILER_H
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ class ModuleOp;
 } // namespace mlir
 
 namespace aitune {
+
+class FallbackRegion;
 
 /// The phase after which `compile` stops; the module then holds its IR.
 enum class CompilePhase {
@@ -61,6 +64,20 @@ struct TuningOptions {
   std::function<bool()> stop;
 };
 
+/// What a finished model's kernels are looked through with: real inputs, on
+/// which each kernel's results in the model are compared with the reference
+/// (compiler/reference). What is wrong is replaced.
+struct AuditOptions {
+  /// Of the module's @main, in the host's memory, which must live as long.
+  /// Empty: there is no audit.
+  std::vector<TensorView> inputs;
+  /// Makes what LibTorch runs of the module, as its plan numbers it. Null: a
+  /// model with such regions is not looked through.
+  std::function<absl::StatusOr<std::vector<std::unique_ptr<FallbackRegion>>>(
+      mlir::ModuleOp)>
+      makeRegions;
+};
+
 struct CompileOptions {
   /// The phase to stop after (aitune --compile-to).
   CompilePhase compileTo = CompilePhase::Executable;
@@ -93,6 +110,10 @@ struct CompileOptions {
   /// on a GPU; the defaults are eager's (torch.backends).
   bool tf32Matmul = false, tf32Convolution = true;
   TuningOptions tuning;
+  AuditOptions audit;
+  /// Candidates that are not taken: a kernel's name and the text of one of its
+  /// candidates, as in CandidateResult.
+  std::vector<std::pair<std::string, std::string>> leftOut;
   /// Called after a part of a phase with the phase's name, the number of parts
   /// that are done and the number of all parts. May be null.
   std::function<void(const std::string &, int, int)> progress;
@@ -112,6 +133,23 @@ struct CandidateResult {
   double microseconds = 0; ///< median; negative if it failed or was wrong
   bool chosen = false;
   std::string note; ///< why it failed; empty otherwise
+};
+
+/// A candidate whose results were wrong, how, and what is in its place.
+struct WrongCandidate {
+  std::string kernel, candidate;
+  std::string reason;
+  std::string replacement; ///< a candidate, or "LibTorch"
+};
+
+/// How the kernels that were measured were judged (compiler/reference).
+struct ReferenceReport {
+  /// Kernels that were compared with the reference, and those that have none.
+  int judged = 0, withoutReference = 0;
+  /// Elements of results that were computed, and of those the ones that only
+  /// one value is right for.
+  int64_t sampled = 0, known = 0;
+  double seconds = 0; ///< to compute them
 };
 
 /// A kernel whose schedules were searched.
@@ -192,6 +230,9 @@ struct CompileResult {
   std::string ir;
   std::vector<Rejection> rejections;
   std::vector<CandidateResult> candidates;
+  /// What was found wrong and is not in the plan.
+  std::vector<WrongCandidate> wrong;
+  ReferenceReport reference;
   TuningResult tuning;
   int kernels = 0;       ///< launches of generated or library kernels
   int uniqueKernels = 0; ///< kernels, with identical ones counted once

@@ -54,12 +54,6 @@ bool isRefusalSure(const Kernel &kernel,
          });
 }
 
-std::string labelOf(const KernelImplementation &candidate) {
-  return candidate.description.empty()
-             ? candidate.name
-             : absl::StrCat(candidate.name, ": ", candidate.description);
-}
-
 /// The candidates of one kernel, run against each other.
 struct Contest {
   Kernel *kernel;
@@ -85,12 +79,18 @@ private:
   using Work = std::vector<std::pair<Contest *, size_t>>;
 
   absl::Status dropRefused(Kernel &kernel);
+  bool dropLeftOut(Kernel &kernel);
   void measureTogether(MutableArrayRef<Kernel *> group);
   void load(const Work &work);
+  bool isJudgedAlone(const Contest &contest) const {
+    return contest.kernel->candidates.size() == 1 && !rules.mustRun;
+  }
   void measure(Contest &contest);
+  void addToReport(const Contest &contest);
   void raceLateCandidates(MutableArrayRef<Contest> contests);
   void decide(Contest &contest);
   void take(Kernel &kernel, size_t best, size_t unsearched);
+  void nameReplacement(StringRef kernel, const std::string &replacement);
   void fail(Kernel &kernel, const absl::Status &reason);
   void report(const char *phase, size_t done, size_t total) const {
     if (options.progress)
@@ -126,14 +126,35 @@ absl::Status CandidateChooser::dropRefused(Kernel &kernel) {
   return reason;
 }
 
+/// Removes what options.leftOut names; whether something is left.
+bool CandidateChooser::dropLeftOut(Kernel &kernel) {
+  llvm::erase_if(kernel.candidates, [&](const KernelImplementation &candidate) {
+    return llvm::is_contained(
+        options.leftOut,
+        std::pair<std::string, std::string>(kernel.function.getSymName().str(),
+                                            labelOf(candidate)));
+  });
+  return !kernel.candidates.empty();
+}
+
 void CandidateChooser::fail(Kernel &kernel, const absl::Status &reason) {
+  nameReplacement(kernel.function.getSymName(), "LibTorch");
   result.failures.push_back({kernel.function.getSymName().str(),
                              std::string(reason.message()),
                              traceOps(kernel.function, kernel.launches)});
 }
 
+/// Says of the wrong candidates of a kernel what is in their place.
+void CandidateChooser::nameReplacement(StringRef kernel,
+                                       const std::string &replacement) {
+  for (WrongCandidate &wrong : result.wrong)
+    if (wrong.kernel == kernel)
+      wrong.replacement = replacement;
+}
+
 void CandidateChooser::take(Kernel &kernel, size_t best, size_t unsearched) {
   const StringRef name = kernel.function.getSymName();
+  nameReplacement(name, labelOf(kernel.candidates[best]));
   kernel.chosenCut = kernel.candidates[best].cut;
   chosen.best[name] = kernel.candidates[best];
   chosen.unsearched[name] = kernel.candidates[unsearched];
@@ -158,12 +179,12 @@ void CandidateChooser::load(const Work &work) {
 /// Measures the candidates that are loaded.
 void CandidateChooser::measure(Contest &contest) {
   absl::StatusOr<std::vector<Measurement>> measured =
-      contest.race->measure(rules.seconds);
+      contest.race->measure(isJudgedAlone(contest) ? 0 : rules.seconds);
   for (size_t i = 0; i < contest.results.size(); ++i) {
     Measurement &known = contest.results[i];
     if (measured.ok()) {
       if ((*measured)[i].microseconds >= 0 || !(*measured)[i].note.empty())
-        known = (*measured)[i];
+        known = std::move((*measured)[i]);
     } else if (known.microseconds < 0 && known.note.empty()) {
       known.note = std::string(measured.status().message());
     }
@@ -194,14 +215,42 @@ void CandidateChooser::raceLateCandidates(MutableArrayRef<Contest> contests) {
   load(work);
   for (auto [number, contest] : llvm::enumerate(open)) {
     measure(*contest);
-    contest->race.reset();
+    for (size_t i = 0; i < contest->results.size(); ++i)
+      contest->race->drop(i);
     report("choosing candidates", number + 1, open.size());
   }
+}
+
+/// How the kernel was judged, and what was wrong.
+void CandidateChooser::addToReport(const Contest &contest) {
+  const std::string name = contest.kernel->function.getSymName().str();
+  for (size_t i = 0; i < contest.results.size(); ++i)
+    if (contest.results[i].isWrong)
+      result.wrong.push_back({name, labelOf(contest.kernel->candidates[i]),
+                              contest.results[i].note, ""});
+  const KernelJudge *judge = contest.race ? contest.race->judgement() : nullptr;
+  if (!judge)
+    return;
+  ReferenceReport &report = result.reference;
+  report.seconds += judge->seconds();
+  if (!judge->status().ok()) {
+    ++report.withoutReference;
+    result.rejections.push_back(
+        {"reference", name, std::string(judge->status().message())});
+    return;
+  }
+  const ReferenceCoverage coverage = judge->coverage();
+  report.judged += coverage.sampled > 0;
+  report.known += coverage.known;
+  report.sampled += coverage.sampled;
 }
 
 /// The choice, which is reported.
 void CandidateChooser::decide(Contest &contest) {
   Kernel &kernel = *contest.kernel;
+  addToReport(contest);
+  if (isJudgedAlone(contest) && !contest.results[0].isWrong)
+    return take(kernel, 0, 0);
   const int best = fastest(contest.results, rules.earlierWinsTies);
   const int unsearched =
       fastest(contest.results, rules.earlierWinsTies,
@@ -221,7 +270,12 @@ void CandidateChooser::decide(Contest &contest) {
                                  labelOf(candidate), measured.microseconds,
                                  static_cast<int>(i) == best, measured.note});
   }
-  if (best < 0 && rules.mustRun)
+  // What could not be run alone may run in the model; what was wrong may not.
+  const bool isAnyWrong =
+      llvm::any_of(contest.results, [](const Measurement &measured) {
+        return measured.isWrong;
+      });
+  if (best < 0 && (rules.mustRun || isAnyWrong))
     return fail(kernel, failure);
   const size_t first = std::max(best, 0);
   take(kernel, first, unsearched < 0 ? first : unsearched);
@@ -275,12 +329,15 @@ ChosenKernels CandidateChooser::run() {
   for (Kernel &kernel : kernels) {
     if (kernel.launches.empty() || kernel.candidates.empty())
       continue;
+    if (!dropLeftOut(kernel)) {
+      fail(kernel, absl::InternalError("all that runs it was found wrong"));
+      continue;
+    }
     if (absl::Status refused = dropRefused(kernel); kernel.candidates.empty()) {
       fail(kernel, refused);
       continue;
     }
-    if (!options.measureCandidates ||
-        (kernel.candidates.size() == 1 && !rules.mustRun)) {
+    if (!options.measureCandidates) {
       take(kernel, 0, 0);
       report("choosing candidates", ++done, kernels.size());
       continue;
@@ -316,6 +373,12 @@ int fastest(absl::Span<const Measurement> measured, bool earlierWinsTies,
     toBeat = earlierWinsTies ? measured[i].low : measured[i].microseconds;
   }
   return best;
+}
+
+std::string labelOf(const KernelImplementation &candidate) {
+  return candidate.description.empty()
+             ? candidate.name
+             : absl::StrCat(candidate.name, ": ", candidate.description);
 }
 
 bool mayBeFaster(double leastMicroseconds,

@@ -29,7 +29,8 @@ struct ChosenKernels {
 
 /// Takes for each kernel the fastest correct candidate, as target.raceRules()
 /// compares them: each is measured on a model that is one launch alone, with
-/// the constants as far as it prepares them at load. Without
+/// the constants as far as it prepares them at load. What the reference finds
+/// wrong is not taken, even where it is the only one. Without
 /// options.measureCandidates it is the first that a library does not refuse on
 /// this machine. Sets `chosenCut` of the kernels and clears their candidates;
 /// what was measured is appended to result.candidates, kernels that nothing
@@ -42,6 +43,9 @@ ChosenKernels chooseCandidates(llvm::MutableArrayRef<Kernel> kernels,
                                absl::Span<const ConstantTensor> constants,
                                const CompileOptions &options,
                                CompileResult &result);
+
+/// A candidate as reports and CompileOptions::leftOut name it.
+std::string labelOf(const KernelImplementation &candidate);
 
 /// The position of the fastest; -1 if all failed or `mayTake` none.
 /// `earlierWinsTies` as RaceRules.

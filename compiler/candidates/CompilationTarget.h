@@ -18,12 +18,14 @@
 #include "compiler/Compiler.h"
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/LibraryCalls.h"
+#include "compiler/measure/KernelJudge.h"
 #include "compiler/measure/Measure.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/KernelImplementation.h"
 #include "compiler/schedule/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "runtime/executable/fallback_region.h"
 #include "llvm/ADT/ArrayRef.h"
 
 namespace aitune {
@@ -66,7 +68,10 @@ public:
   /// Runs all that are loaded in turn for about `seconds`, on the same random
   /// inputs. One result an entry, in order; one that is not loaded has none
   /// (not measured, no note). An error: the measurement itself failed.
+  /// With 0 seconds, each is judged alone and nothing is timed.
   virtual absl::StatusOr<std::vector<Measurement>> measure(double seconds) = 0;
+  /// What they are judged by; null for whole models.
+  virtual const KernelJudge *judgement() const = 0;
 };
 
 /// How a target's candidates are best compared.
@@ -103,6 +108,9 @@ struct TuningMachine {
   std::string name;
   /// What turns a kernel's schedule into machine code, with its version.
   std::string generator;
+  /// The libraries and the driver that run what is not generated, with their
+  /// versions.
+  std::string libraries;
 };
 
 class CompilationTarget {
@@ -138,6 +146,14 @@ public:
   virtual std::unique_ptr<CandidateRace>
   race(std::vector<RaceEntry> entries, const Kernel *kernel,
        absl::Span<const ConstantTensor> constants) const = 0;
+  /// Runs a model once for each of `outputs`, one run after the other; all
+  /// memory is the host's, aligned to 64 bytes. `regions` are what LibTorch
+  /// runs of it, as the plan numbers them.
+  virtual absl::Status
+  runModel(RaceEntry model, absl::Span<const ConstantTensor> constants,
+           std::vector<std::unique_ptr<FallbackRegion>> regions,
+           absl::Span<const TensorView> inputs,
+           absl::Span<const std::vector<TensorView>> outputs) const = 0;
   /// Whether a whole model may be faster where its steps use one thread.
   virtual bool hasThreads() const = 0;
 

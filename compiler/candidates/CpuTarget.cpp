@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/JudgeKernel.h"
 #include "compiler/candidates/KernelBenchmark.h"
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/candidates/OnednnRules.h"
@@ -12,6 +13,7 @@
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/support/Dump.h"
 #include "runtime/cpu/kernel_loader.h"
+#include "runtime/cpu/onednn_library.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/executable/cpu_executable.h"
 #include "runtime/hash/sha256.h"
@@ -29,10 +31,13 @@ constexpr int64_t kCacheBytes = int64_t{48} << 20;
 
 class CpuRace : public CandidateRace {
 public:
-  CpuRace(std::vector<RaceEntry> entries,
+  CpuRace(std::vector<RaceEntry> entries, const Kernel *kernel,
           absl::Span<const ConstantTensor> constants)
       : entries(std::move(entries)), constants(constants),
-        executables(this->entries.size()) {}
+        executables(this->entries.size()) {
+    if (kernel)
+      judge = judgeOf(*kernel, constants, ReferenceOptions());
+  }
 
   absl::Status load(size_t number) override {
     const RaceEntry &entry = entries[number];
@@ -48,12 +53,12 @@ public:
   void drop(size_t number) override { executables[number].reset(); }
 
   absl::StatusOr<std::vector<Measurement>> measure(double seconds) override {
-    std::vector<const Executable *> loaded;
-    for (const std::unique_ptr<Executable> &executable : executables)
+    std::vector<const CpuExecutable *> loaded;
+    for (const std::unique_ptr<CpuExecutable> &executable : executables)
       if (executable)
         loaded.push_back(executable.get());
     const std::vector<Measurement> measured =
-        measureCandidates(loaded, {seconds});
+        measureCandidates(loaded, {seconds}, judge.get());
     std::vector<Measurement> results(executables.size());
     size_t next = 0;
     for (size_t i = 0; i < executables.size(); ++i)
@@ -62,10 +67,13 @@ public:
     return results;
   }
 
+  const KernelJudge *judgement() const override { return judge.get(); }
+
 private:
   std::vector<RaceEntry> entries;
   const absl::Span<const ConstantTensor> constants;
-  std::vector<std::unique_ptr<Executable>> executables; ///< null: not loaded
+  std::unique_ptr<KernelJudge> judge; ///< null: whole models
+  std::vector<std::unique_ptr<CpuExecutable>> executables; ///< null: not loaded
 };
 
 /// In another process: a schedule that crashes or hangs costs only itself.
@@ -123,7 +131,8 @@ public:
     return {absl::StrCat(cpu->cpu, " ", Sha256Hex(cpu->features).substr(0, 8),
                          ", ", threads, " threads",
                          coldCache ? ", cold caches" : ""),
-            absl::StrCat("LLVM ", LLVM_VERSION_STRING)};
+            absl::StrCat("LLVM ", LLVM_VERSION_STRING),
+            absl::StrCat("oneDNN ", OnednnVersion())};
   }
 
   std::vector<const LibraryRules *>
@@ -144,10 +153,15 @@ public:
     return rules;
   }
   std::unique_ptr<CandidateRace>
-  race(std::vector<RaceEntry> entries, const Kernel *,
+  race(std::vector<RaceEntry> entries, const Kernel *kernel,
        absl::Span<const ConstantTensor> constants) const override {
-    return std::make_unique<CpuRace>(std::move(entries), constants);
+    return std::make_unique<CpuRace>(std::move(entries), kernel, constants);
   }
+  absl::Status
+  runModel(RaceEntry model, absl::Span<const ConstantTensor> constants,
+           std::vector<std::unique_ptr<FallbackRegion>> regions,
+           absl::Span<const TensorView> inputs,
+           absl::Span<const std::vector<TensorView>> outputs) const override;
   bool hasThreads() const override { return true; }
 
   absl::StatusOr<KernelSpace>
@@ -219,23 +233,44 @@ CpuTarget::generate(llvm::ArrayRef<CodeJob> jobs,
   return generated;
 }
 
+absl::Status
+CpuTarget::runModel(RaceEntry model, absl::Span<const ConstantTensor> constants,
+                    std::vector<std::unique_ptr<FallbackRegion>> regions,
+                    absl::Span<const TensorView> inputs,
+                    absl::Span<const std::vector<TensorView>> outputs) const {
+  if (!model.plan.ok())
+    return model.plan.status();
+  absl::StatusOr<std::unique_ptr<CpuExecutable>> loaded =
+      loadOnCpu(*model.plan, model.objects, constants, std::move(regions));
+  if (!loaded.ok())
+    return loaded.status();
+  for (const std::vector<TensorView> &results : outputs) {
+    std::vector<RegionValue> values(results.begin(), results.end());
+    if (absl::Status status = (*loaded)->Run(inputs, absl::MakeSpan(values));
+        !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
 } // namespace
 
 bool exceedsCaches(int64_t constantBytes) {
   return constantBytes > kCacheBytes;
 }
 
-absl::StatusOr<std::unique_ptr<Executable>>
+absl::StatusOr<std::unique_ptr<CpuExecutable>>
 loadOnCpu(const ExecutablePlan &plan, absl::Span<const KernelObject> objects,
-          absl::Span<const ConstantTensor> constants) {
+          absl::Span<const ConstantTensor> constants,
+          std::vector<std::unique_ptr<FallbackRegion>> regions) {
   std::vector<std::string> code;
   for (const KernelObject &object : objects)
     code.push_back(object.object);
   auto kernels = LoadKernels(code);
   if (!kernels.ok())
     return kernels.status();
-  return CpuExecutable::Load(plan, *kernels,
-                             {constants.begin(), constants.end()}, {});
+  return CpuExecutable::Load(
+      plan, *kernels, {constants.begin(), constants.end()}, std::move(regions));
 }
 
 std::unique_ptr<CompilationTarget>

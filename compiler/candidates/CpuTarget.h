@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "compiler/candidates/CompilationTarget.h"
-#include "runtime/executable/executable.h"
+#include "runtime/executable/cpu_executable.h"
 
 namespace aitune {
 
@@ -19,10 +19,12 @@ createCpuTarget(const CompileOptions &options, int64_t constantBytes);
 bool exceedsCaches(int64_t constantBytes);
 
 /// Loads `plan`, of a candidate or a model, with the code of its kernels,
-/// `objects`. `constants` is the pool. Errors as CpuExecutable::Load.
-absl::StatusOr<std::unique_ptr<Executable>>
+/// `objects`, and what LibTorch runs of it, `regions`. `constants` is the pool.
+/// Errors as CpuExecutable::Load.
+absl::StatusOr<std::unique_ptr<CpuExecutable>>
 loadOnCpu(const ExecutablePlan &plan, absl::Span<const KernelObject> objects,
-          absl::Span<const ConstantTensor> constants);
+          absl::Span<const ConstantTensor> constants,
+          std::vector<std::unique_ptr<FallbackRegion>> regions = {});
 
 } // namespace aitune
 

@@ -4,10 +4,12 @@
 #include <set>
 
 #include "compiler/candidates/CandidateChoice.h"
+#include "compiler/candidates/JudgeKernel.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/MeasureCuda.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "runtime/cuda/cuda_executable.h"
+#include "runtime/status/status_macros.h"
 
 using namespace mlir;
 
@@ -66,14 +68,15 @@ void makeConstantsInputs(ait::LaunchOp launch,
 class CudaRace : public CandidateRace {
 public:
   CudaRace(const cuda::Device &device, std::vector<RaceEntry> entries,
-           const Kernel *kernel, absl::Span<const ConstantTensor> constants)
+           const Kernel *kernel, absl::Span<const ConstantTensor> constants,
+           const ReferenceOptions &reference)
       : device(device), entries(std::move(entries)), constants(constants),
         executables(this->entries.size()) {
     for (RaceEntry &entry : this->entries)
       if (entry.plan.ok())
         entry.plan->set_device("cuda");
     if (kernel)
-      findWeights(*kernel);
+      findWeights(*kernel, reference);
   }
 
   absl::Status load(size_t number) override {
@@ -98,20 +101,25 @@ public:
   void drop(size_t number) override { executables[number].reset(); }
 
   absl::StatusOr<std::vector<Measurement>> measure(double seconds) override {
-    return measureCudaCandidates(device, executables, weights, seconds);
+    return measureCudaCandidates(device, executables, weights, seconds,
+                                 judge.get());
   }
 
+  const KernelJudge *judgement() const override { return judge.get(); }
+
 private:
-  void findWeights(const Kernel &kernel);
+  void findWeights(const Kernel &kernel, const ReferenceOptions &reference);
 
   const cuda::Device &device;
   std::vector<RaceEntry> entries;
   const absl::Span<const ConstantTensor> constants;
-  std::set<int> weights; ///< inputs that are one launch's own
+  std::unique_ptr<KernelJudge> judge; ///< null: whole models
+  std::set<int> weights;              ///< inputs that are one launch's own
   std::vector<std::unique_ptr<cuda::CudaExecutable>> executables;
 };
 
-void CudaRace::findWeights(const Kernel &kernel) {
+void CudaRace::findWeights(const Kernel &kernel,
+                           const ReferenceOptions &reference) {
   ait::LaunchOp launch = kernel.launches.front();
   func::FuncOp function = kernel.function;
   int argument = 0;
@@ -130,23 +138,88 @@ void CudaRace::findWeights(const Kernel &kernel) {
   std::vector<int> streamed = constantsOf(launch);
   llvm::erase_if(streamed,
                  [&](int index) { return prepared.count(index) > 0; });
+  int first = 0;
   for (RaceEntry &entry : entries) {
     if (!entry.plan.ok())
       continue;
+    first = entry.plan->inputs_size();
     // The same inputs in every candidate's plan.
     for (size_t i = 0; i < streamed.size(); ++i)
       weights.insert(entry.plan->inputs_size() + static_cast<int>(i));
     makeConstantsInputs(launch, streamed, *entry.plan);
   }
+  judge = judgeOf(kernel, constants, reference, {std::move(streamed), first});
 }
 
 } // namespace
 
 std::unique_ptr<CandidateRace>
 raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
-           const Kernel *kernel, absl::Span<const ConstantTensor> constants) {
+           const Kernel *kernel, absl::Span<const ConstantTensor> constants,
+           const ReferenceOptions &reference) {
   return std::make_unique<CudaRace>(device, std::move(entries), kernel,
-                                    constants);
+                                    constants, reference);
+}
+
+absl::Status
+runModelOnCuda(const cuda::Device &device, RaceEntry model,
+               absl::Span<const ConstantTensor> constants,
+               std::vector<std::unique_ptr<FallbackRegion>> regions,
+               absl::Span<const TensorView> inputs,
+               absl::Span<const std::vector<TensorView>> outputs) {
+  if (!model.plan.ok())
+    return model.plan.status();
+  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  std::vector<std::string> cubins;
+  for (const KernelObject &object : model.objects)
+    cubins.push_back(object.object);
+  cuda::CudaExecutable::Options options;
+  options.graphs = false;
+  AITUNE_ASSIGN_OR_RETURN(
+      auto executable,
+      cuda::CudaExecutable::Load(device, *std::move(model.plan), cubins,
+                                 {constants.begin(), constants.end()},
+                                 std::move(regions), options));
+  AITUNE_ASSIGN_OR_RETURN(cuda::Stream stream, cuda::Stream::Create(device));
+  std::vector<cuda::DeviceBuffer> memory;
+  auto bytesOf = [](const TensorView &view) {
+    return ElementCount(view.sizes) * SizeInBytes(view.dtype);
+  };
+  auto onDevice = [&](TensorView view) -> absl::StatusOr<TensorView> {
+    AITUNE_ASSIGN_OR_RETURN(cuda::DeviceBuffer buffer,
+                            cuda::DeviceBuffer::Allocate(
+                                device, std::max<int64_t>(256, bytesOf(view))));
+    view.data = buffer.data();
+    memory.push_back(std::move(buffer));
+    return view;
+  };
+  std::vector<TensorView> given;
+  for (const TensorView &input : inputs) {
+    AITUNE_ASSIGN_OR_RETURN(given.emplace_back(), onDevice(input));
+    AITUNE_RETURN_IF_ERROR(device.driver().Check(
+        device.driver().cuMemcpyHtoD(
+            reinterpret_cast<CUdeviceptr>(given.back().data), input.data,
+            bytesOf(input)),
+        "copying an input"));
+  }
+  std::vector<RegionValue> values;
+  for (const TensorView &result : outputs.front()) {
+    AITUNE_ASSIGN_OR_RETURN(values.emplace_back(), onDevice(result));
+  }
+  for (const std::vector<TensorView> &results : outputs) {
+    AITUNE_RETURN_IF_ERROR(
+        executable->Run(given, absl::MakeSpan(values), stream.get()));
+    AITUNE_RETURN_IF_ERROR(stream.Synchronize());
+    for (size_t i = 0; i < results.size(); ++i)
+      AITUNE_RETURN_IF_ERROR(
+          device.driver().Check(device.driver().cuMemcpyDtoH(
+                                    results[i].data,
+                                    reinterpret_cast<CUdeviceptr>(
+                                        std::get<TensorView>(values[i]).data),
+                                    bytesOf(results[i])),
+                                "copying a result"));
+  }
+  return absl::OkStatus();
 }
 
 } // namespace aitune

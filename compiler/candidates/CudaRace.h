@@ -14,9 +14,19 @@ namespace aitune {
 /// As CompilationTarget::race. Constants that no entry prepares at load are in
 /// different memory at each launch of a kernel, so that they are not in the
 /// cache, as in a model with other weights between two launches.
+/// `reference` says how the right results are computed.
 std::unique_ptr<CandidateRace>
 raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
-           const Kernel *kernel, absl::Span<const ConstantTensor> constants);
+           const Kernel *kernel, absl::Span<const ConstantTensor> constants,
+           const ReferenceOptions &reference);
+
+/// As CompilationTarget::runModel.
+absl::Status
+runModelOnCuda(const cuda::Device &device, RaceEntry model,
+               absl::Span<const ConstantTensor> constants,
+               std::vector<std::unique_ptr<FallbackRegion>> regions,
+               absl::Span<const TensorView> inputs,
+               absl::Span<const std::vector<TensorView>> outputs);
 
 } // namespace aitune
 

@@ -15,6 +15,7 @@
 #include "compiler/support/Parallel.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/gpu_target.h"
 
 using namespace mlir;
 
@@ -58,7 +59,18 @@ public:
   std::unique_ptr<CandidateRace>
   race(std::vector<RaceEntry> entries, const Kernel *kernel,
        absl::Span<const ConstantTensor> constants) const override {
-    return raceOnCuda(*gpu, std::move(entries), kernel, constants);
+    ReferenceOptions reference;
+    reference.tf32Matmul = options.tf32Matmul;
+    reference.tf32Convolution = options.tf32Convolution;
+    return raceOnCuda(*gpu, std::move(entries), kernel, constants, reference);
+  }
+  absl::Status
+  runModel(RaceEntry model, absl::Span<const ConstantTensor> constants,
+           std::vector<std::unique_ptr<FallbackRegion>> regions,
+           absl::Span<const TensorView> inputs,
+           absl::Span<const std::vector<TensorView>> outputs) const override {
+    return runModelOnCuda(*gpu, std::move(model), constants, std::move(regions),
+                          inputs, outputs);
   }
   bool hasThreads() const override { return false; }
 
@@ -112,11 +124,13 @@ absl::Status CudaTarget::open() {
 
 TuningMachine CudaTarget::tuningMachine() const {
   const absl::StatusOr<std::string> nvrtc = nvrtcVersion();
+  const absl::StatusOr<std::string> libraries = cuda::DescribeGpu(ordinal);
   return {absl::StrCat(gpu->name(), " ", target.architecture(), ", ",
                        target.multiprocessors, " multiprocessors",
                        options.tf32Matmul ? ", tf32 products" : "",
                        options.tf32Convolution ? ", tf32 convolutions" : ""),
-          absl::StrCat("NVRTC ", nvrtc.ok() ? *nvrtc : "missing")};
+          absl::StrCat("NVRTC ", nvrtc.ok() ? *nvrtc : "missing"),
+          libraries.ok() ? *libraries : ""};
 }
 
 /// In this process, as candidates are: a schedule that a GPU cannot run leaves

@@ -282,7 +282,12 @@ size_t generateCandidates(MutableArrayRef<Kernel> kernels, ModuleOp module,
     generator.request(number);
   generator.generate();
   generator.assemble();
+  if (spoilCandidatesForTesting)
+    spoilCandidatesForTesting(kernels, module);
   return generator.generated();
 }
+
+std::function<void(MutableArrayRef<Kernel>, ModuleOp)>
+    spoilCandidatesForTesting;
 
 } // namespace aitune

@@ -4,6 +4,8 @@
 #ifndef AITUNE_COMPILER_CANDIDATES_GENERATECANDIDATES_H
 #define AITUNE_COMPILER_CANDIDATES_GENERATECANDIDATES_H
 
+#include <functional>
+
 #include "compiler/Compiler.h"
 #include "compiler/candidates/CompilationTarget.h"
 #include "compiler/candidates/Kernel.h"
@@ -21,6 +23,12 @@ namespace aitune {
 size_t generateCandidates(llvm::MutableArrayRef<Kernel> kernels,
                           mlir::ModuleOp module, CompilationTarget &target,
                           CompileResult &result);
+
+/// For tests of what finds wrong kernels: called with the kernels once they
+/// have all their candidates, which it may spoil. Nothing else sets it; not
+/// thread-safe.
+extern std::function<void(llvm::MutableArrayRef<Kernel>, mlir::ModuleOp)>
+    spoilCandidatesForTesting;
 
 } // namespace aitune
 

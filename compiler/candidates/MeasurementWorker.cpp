@@ -14,6 +14,7 @@
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KernelAttributes.h"
+#include "compiler/measure/KernelJudge.h"
 #include "compiler/measure/Measure.h"
 #include "compiler/measure/TestData.h"
 #include "compiler/measure/worker.pb.h"
@@ -55,7 +56,8 @@ public:
 
 private:
   void addConstant(RankedTensorType type);
-  absl::StatusOr<std::unique_ptr<Executable>>
+  std::string judgeLast();
+  absl::StatusOr<std::unique_ptr<CpuExecutable>>
   loadAlone(const KernelImplementation &candidate);
 
   WorkerKernel description;
@@ -64,7 +66,8 @@ private:
   OwningOpRef<ModuleOp> module;
   func::FuncOp kernel, wrapper;
   std::vector<ConstantTensor> constants;
-  std::vector<std::unique_ptr<Executable>> candidates; ///< null: failed
+  std::unique_ptr<KernelJudge> judge;
+  std::vector<std::unique_ptr<CpuExecutable>> candidates; ///< null: failed
 };
 
 void Subject::addConstant(RankedTensorType type) {
@@ -118,8 +121,10 @@ absl::Status Subject::load(const WorkerKernel &request) {
   builder.setInsertionPointToStart(body);
   SmallVector<Value> operands;
   unsigned argument = 0;
+  std::vector<JudgedArgument> judged;
   for (unsigned i = 0; i < kernel.getNumArguments(); ++i) {
     if (ait::getKnownAt(kernel, i) != ait::KnownAt::Load) {
+      judged.push_back({static_cast<int>(argument), {}});
       operands.push_back(body->getArgument(argument++));
       continue;
     }
@@ -127,7 +132,10 @@ absl::Status Subject::load(const WorkerKernel &request) {
     operands.push_back(ait::ConstantOp::create(builder, kernel.getLoc(), type,
                                                constants.size(), ""));
     addConstant(type);
+    judged.push_back({-1, constants.back().view});
   }
+  judge = std::make_unique<KernelJudge>(kernel, std::move(judged),
+                                        ReferenceOptions());
   auto launch =
       ait::LaunchOp::create(builder, kernel.getLoc(), kernel.getResultTypes(),
                             kernel.getSymName(), operands,
@@ -136,7 +144,7 @@ absl::Status Subject::load(const WorkerKernel &request) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Executable>>
+absl::StatusOr<std::unique_ptr<CpuExecutable>>
 Subject::loadAlone(const KernelImplementation &candidate) {
   absl::StatusOr<ExecutablePlan> plan = buildCandidatePlan(
       wrapper, ait::getModuleSymbols(*module), kernel.getSymName(), candidate);
@@ -168,28 +176,33 @@ absl::StatusOr<WorkerReply> Subject::prepare(const WorkerPrepare &request) {
                      nullptr);
   WorkerReply reply;
   for (const absl::StatusOr<KernelImplementation> &compiled : outcomes) {
-    absl::StatusOr<std::unique_ptr<Executable>> executable =
+    absl::StatusOr<std::unique_ptr<CpuExecutable>> executable =
         compiled.ok() ? loadAlone(*compiled) : compiled.status();
     WorkerResult &result = *reply.add_results();
     result.set_microseconds(-1);
     if (!executable.ok())
       result.set_note(std::string(executable.status().message()));
     candidates.push_back(executable.ok() ? *std::move(executable) : nullptr);
-    // The first schedule that was prepared is assumed to be right.
-    if (candidates.back() && candidates.front())
-      result.set_note(
-          measureCandidates({candidates.front().get(), candidates.back().get()},
-                            {/*seconds=*/0})
-              .back()
-              .note);
+    if (candidates.back())
+      result.set_note(judgeLast());
     if (!result.note().empty())
       candidates.back() = nullptr;
   }
   return reply;
 }
 
+/// Why the last candidate is wrong; empty if it is right. Without a reference
+/// the first one ever prepared stands for what is right.
+std::string Subject::judgeLast() {
+  std::vector<const CpuExecutable *> compared;
+  if (candidates.front() && candidates.size() > 1 && !judge->status().ok())
+    compared.push_back(candidates.front().get());
+  compared.push_back(candidates.back().get());
+  return measureCandidates(compared, {/*seconds=*/0}, judge.get()).back().note;
+}
+
 absl::StatusOr<WorkerReply> Subject::measure(const WorkerMeasure &request) {
-  std::vector<const Executable *> measured;
+  std::vector<const CpuExecutable *> measured;
   for (int candidate : request.candidates()) {
     if (candidate < 0 || static_cast<size_t>(candidate) >= candidates.size() ||
         !candidates[candidate])

@@ -16,6 +16,7 @@
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/dialect/KernelAttributes.h"
+#include "compiler/driver/Audit.h"
 #include "compiler/driver/LayerTimer.h"
 #include "compiler/driver/QuantizeLayers.h"
 #include "compiler/pipelines/Pipelines.h"
@@ -39,6 +40,9 @@ namespace {
 /// it needs, and its share of a search's budget.
 constexpr double kMostModelSeconds = 2, kLeastModelSeconds = 0.3,
                  kModelShare = 0.1;
+
+/// Times that a finished model is looked through at most.
+constexpr size_t kMostAudits = 8;
 
 /// Of the process; see CompileCounts.
 struct CompileCounters {
@@ -176,7 +180,11 @@ private:
   void generate();
   void choose();
   absl::Status chooseWholeModel();
+  void leaveOutKnown();
   absl::Status buildModel();
+  absl::Status audit();
+  bool replace(std::vector<WrongCandidate> wrong);
+  void keepWrong();
   bool isSearching() const { return options.tuning.budgetSeconds > 0; }
   void report(const char *phase, int done, int total) const {
     if (options.progress)
@@ -205,6 +213,10 @@ private:
   /// Set when schedules are searched or a database is there.
   std::optional<TuningChoices> choices;
   ChosenKernels chosen;
+  /// `options` with all that is not to be taken.
+  CompileOptions choiceOptions = options;
+  /// All candidates of each kernel, where some may be replaced.
+  std::vector<std::vector<KernelImplementation>> alternatives;
   std::string fusedMain; ///< the text of @main, once kernels are formed
   bool runsOnOneThread = false;
 };
@@ -252,6 +264,10 @@ absl::StatusOr<CompileResult> Compilation::run() {
       return status;
   if (absl::Status status = buildModel(); !status.ok())
     return status;
+  if (!options.audit.inputs.empty())
+    if (absl::Status status = audit(); !status.ok())
+      return status;
+  keepWrong();
   return std::move(result);
 }
 
@@ -425,8 +441,12 @@ void Compilation::generate() {
 
 void Compilation::choose() {
   const PhaseTimer timer(result, "candidate choice");
-  chosen =
-      chooseCandidates(kernels, module, *target, constants, options, result);
+  leaveOutKnown();
+  if (!options.audit.inputs.empty())
+    for (const Kernel &kernel : kernels)
+      alternatives.push_back(kernel.candidates);
+  chosen = chooseCandidates(kernels, module, *target, constants, choiceOptions,
+                            result);
   compileCounters().measurements += chosen.measured;
 }
 
@@ -467,6 +487,78 @@ absl::Status Compilation::buildModel() {
   if (runsOnOneThread)
     useOneThread(result.plan);
   result.objects = objectsOf(kernels, chosen.best);
+  return absl::OkStatus();
+}
+
+/// What an earlier build found wrong on this machine is not tried again.
+void Compilation::leaveOutKnown() {
+  if (!choices)
+    return;
+  for (const Kernel &kernel : kernels) {
+    const absl::StatusOr<std::vector<std::string>> known =
+        choices->wrongOf(kernel.function);
+    if (!known.ok())
+      continue;
+    for (const std::string &candidate : *known) {
+      const std::string name = func::FuncOp(kernel.function).getSymName().str();
+      choiceOptions.leftOut.emplace_back(name, candidate);
+      result.rejections.push_back(
+          {"reference", name,
+           absl::StrCat(candidate, " was wrong in an earlier build")});
+    }
+  }
+}
+
+void Compilation::keepWrong() {
+  if (!choices)
+    return;
+  for (const WrongCandidate &wrong : result.wrong)
+    for (const Kernel &kernel : kernels)
+      if (func::FuncOp(kernel.function).getSymName() == wrong.kernel)
+        if (absl::Status kept =
+                choices->keepWrong(kernel.function, wrong.candidate);
+            !kept.ok())
+          result.tuning.note = std::string(kept.message());
+}
+
+/// Chooses again for the kernels of `wrong`, without what is wrong. False if
+/// nothing is left for one.
+bool Compilation::replace(std::vector<WrongCandidate> wrong) {
+  for (WrongCandidate &candidate : wrong) {
+    choiceOptions.leftOut.emplace_back(candidate.kernel, candidate.candidate);
+    for (auto [kernel, known] : llvm::zip_equal(kernels, alternatives))
+      if (kernel.function.getSymName() == candidate.kernel)
+        kernel.candidates = known;
+    result.wrong.push_back(std::move(candidate));
+  }
+  ChosenKernels again = chooseCandidates(kernels, module, *target, constants,
+                                         choiceOptions, result);
+  for (const auto &entry : again.best)
+    chosen.best[entry.getKey()] = entry.getValue();
+  for (const auto &entry : again.unsearched)
+    chosen.unsearched[entry.getKey()] = entry.getValue();
+  return result.failures.empty();
+}
+
+/// Replaces what is wrong in the model until nothing is. What the audit itself
+/// cannot do is no error of the build.
+absl::Status Compilation::audit() {
+  const PhaseTimer timer(result, "audit");
+  // Each round leaves at least one candidate out.
+  for (size_t round = 0; round < kMostAudits; ++round) {
+    report("looking the model through", static_cast<int>(round), 0);
+    absl::StatusOr<std::vector<WrongCandidate>> wrong =
+        auditModel(module, chosen, result.objects, *target, constants, options);
+    if (!wrong.ok()) {
+      result.rejections.push_back(
+          {"audit", "the model", std::string(wrong.status().message())});
+      return absl::OkStatus();
+    }
+    if (wrong->empty() || !replace(*std::move(wrong)))
+      return absl::OkStatus();
+    if (absl::Status status = buildModel(); !status.ok())
+      return status;
+  }
   return absl::OkStatus();
 }
 

@@ -43,7 +43,7 @@ RankedTensorType makeStatic(RankedTensorType type, ArrayRef<int64_t> values) {
 /// A compiled model with the constants that it refers to.
 struct Compiled {
   std::vector<ConstantTensor> constants;
-  std::unique_ptr<Executable> executable;
+  std::unique_ptr<CpuExecutable> executable;
 };
 
 absl::StatusOr<Compiled> compileText(const std::string &text,

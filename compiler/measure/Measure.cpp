@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/measure/TestData.h"
 #include "runtime/plan/plan.h"
 #include "runtime/strategy/interleaved_timing.h"
@@ -15,6 +16,12 @@ namespace aitune {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// What stands behind each tensor: a kernel that writes there is wrong.
+constexpr size_t kGuardBytes = 64;
+constexpr int kGuardPattern = 0xa5;
+/// Not a number, and no index: what is not written, or read too early, shows.
+constexpr int kPoison = 0xff;
 
 /// Memory for tensors of given types, aligned as the plan's own.
 class Tensors {
@@ -26,17 +33,39 @@ public:
     view.dtype = planType.dtype;
     for (const SizeExpression &size : planType.sizes)
       view.sizes.push_back(size.Evaluate(symbols));
-    const size_t bytes = std::max<size_t>(64, ElementCount(view.sizes) *
-                                                  SizeInBytes(view.dtype));
-    memory.emplace_back(std::aligned_alloc(64, (bytes + 63) / 64 * 64),
-                        &std::free);
+    const size_t bytes = bytesOf(view);
+    memory.emplace_back(
+        std::aligned_alloc(64, (bytes + kGuardBytes + 63) / 64 * 64),
+        &std::free);
     view.data = memory.back().get();
     std::memset(view.data, 0, bytes);
+    std::memset(end(view), kGuardPattern, kGuardBytes);
     views.push_back(std::move(view));
+  }
+
+  void poison() {
+    for (const TensorView &view : views)
+      std::memset(view.data, kPoison, bytesOf(view));
+  }
+  /// Which tensor something was written behind; empty if none.
+  std::string findOverrun() const {
+    for (size_t i = 0; i < views.size(); ++i)
+      for (size_t k = 0; k < kGuardBytes; ++k)
+        if (end(views[i])[k] != static_cast<char>(kGuardPattern))
+          return absl::StrCat("writes beyond the end of result ", i);
+    return "";
   }
 
   std::vector<std::unique_ptr<void, decltype(&std::free)>> memory;
   std::vector<TensorView> views;
+
+private:
+  static size_t bytesOf(const TensorView &view) {
+    return ElementCount(view.sizes) * SizeInBytes(view.dtype);
+  }
+  static char *end(const TensorView &view) {
+    return static_cast<char *>(view.data) + bytesOf(view);
+  }
 };
 
 /// Memory of 1.5 times the size of the last-level cache, which is read to evict
@@ -71,39 +100,122 @@ Measurement summarize(std::vector<double> times) {
   return result;
 }
 
-} // namespace
+/// Candidates of one kernel and what is found of them.
+class Bench {
+public:
+  Bench(absl::Span<const CpuExecutable *const> candidates, KernelJudge *judge)
+      : candidates(candidates), judge(judge), plan(candidates.front()->plan()),
+        results(candidates.size()), outputs(candidates.size()) {}
 
-std::vector<Measurement>
-measureCandidates(absl::Span<const Executable *const> candidates,
-                  const MeasureOptions &options) {
-  std::vector<Measurement> results(candidates.size());
-  if (candidates.empty())
-    return results;
-  const ExecutablePlan &plan = candidates.front()->plan();
-  std::vector<int64_t> symbols;
-  for (const SymbolProto &symbol : plan.symbols())
-    symbols.push_back(symbol.max());
-  std::mt19937 generator(1);
-  Tensors inputs;
-  for (const TensorTypeProto &type : plan.inputs()) {
-    inputs.add(type, symbols);
-    fillRandom(inputs.views.back(), generator);
+  void judgeAll();
+  void compareWithFirst();
+  void time(const MeasureOptions &options);
+
+  const absl::Span<const CpuExecutable *const> candidates;
+  KernelJudge *const judge;
+  const ExecutablePlan &plan;
+  std::vector<Measurement> results;
+
+private:
+  void makeInputs(JudgedInputs set);
+  void judgeOn(JudgedInputs set);
+  void judgeOne(size_t i, JudgedInputs set, Tensors &found);
+  double run(size_t i, Tensors &into);
+  bool isOut(size_t i) const { return !results[i].note.empty(); }
+  void setWrong(size_t i, std::string note) {
+    results[i].note = std::move(note);
+    results[i].isWrong = true;
   }
 
-  std::vector<Tensors> outputs(candidates.size());
-  auto run = [&](size_t i) {
-    std::vector<RegionValue> values(outputs[i].views.begin(),
-                                    outputs[i].views.end());
-    const auto start = Clock::now();
-    absl::Status status =
-        candidates[i]->Run(inputs.views, absl::MakeSpan(values));
-    const double microseconds =
-        std::chrono::duration<double, std::micro>(Clock::now() - start).count();
-    if (!status.ok())
-      results[i].note = std::string(status.message());
-    return microseconds;
-  };
+  Tensors inputs;
+  std::vector<Tensors> outputs; ///< of the normal inputs, by candidate
+};
 
+/// The time of one run in microseconds; an error becomes the note.
+double Bench::run(size_t i, Tensors &into) {
+  std::vector<RegionValue> values(into.views.begin(), into.views.end());
+  const auto start = Clock::now();
+  const absl::Status status =
+      candidates[i]->Run(inputs.views, absl::MakeSpan(values));
+  const double microseconds =
+      std::chrono::duration<double, std::micro>(Clock::now() - start).count();
+  if (!status.ok())
+    results[i].note = std::string(status.message());
+  return microseconds;
+}
+
+void Bench::makeInputs(JudgedInputs set) {
+  inputs = Tensors();
+  std::mt19937 generator(1);
+  const std::vector<int64_t> symbols = symbolsOf(plan, set);
+  for (const TensorTypeProto &type : plan.inputs()) {
+    inputs.add(type, symbols);
+    if (set == JudgedInputs::Extreme)
+      fillExtreme(inputs.views.back(), judge && judge->takesNonFinite(),
+                  generator);
+    else
+      fillRandom(inputs.views.back(), generator);
+  }
+}
+
+/// Twice: what is right the first time may be wrong with what that left.
+void Bench::judgeOne(size_t i, JudgedInputs set, Tensors &found) {
+  for (int call = 0; call < 2 && !isOut(i); ++call) {
+    candidates[i]->PoisonMemory();
+    found.poison();
+    run(i, found);
+    if (isOut(i))
+      return;
+    std::string difference = found.findOverrun();
+    if (difference.empty() && judge)
+      difference = judge->judge(set, found.views);
+    if (!difference.empty())
+      setWrong(i, call == 0 ? difference
+                            : absl::StrCat(difference, ", in a second run"));
+  }
+}
+
+void Bench::judgeOn(JudgedInputs set) {
+  makeInputs(set);
+  const std::vector<int64_t> symbols = symbolsOf(plan, set);
+  const bool isKnown = judge &&
+                       judge->prepare(set, inputs.views, symbols).ok() &&
+                       judge->expected(set) != nullptr;
+  if (!isKnown && set != JudgedInputs::Normal)
+    return;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Tensors own;
+    Tensors &found = set == JudgedInputs::Normal ? outputs[i] : own;
+    for (const TensorTypeProto &type : plan.outputs())
+      found.add(type, symbols);
+    judgeOne(i, set, found);
+  }
+}
+
+void Bench::judgeAll() {
+  if (!judge)
+    return judgeOn(JudgedInputs::Normal);
+  for (JudgedInputs set : judge->inputSets(plan))
+    judgeOn(set);
+}
+
+/// All elements, where the reference has some.
+void Bench::compareWithFirst() {
+  const Tensors *first = nullptr;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (isOut(i))
+      continue;
+    if (!first) {
+      first = &outputs[i];
+      continue;
+    }
+    if (std::string note = compareResults(first->views, outputs[i].views);
+        !note.empty())
+      setWrong(i, std::move(note));
+  }
+}
+
+void Bench::time(const MeasureOptions &options) {
   const CacheEviction *eviction = nullptr;
   double evictionMicroseconds = 0;
   if (options.coldCache) {
@@ -115,22 +227,10 @@ measureCandidates(absl::Span<const Executable *const> candidates,
     evictionMicroseconds =
         std::chrono::duration<double, std::micro>(Clock::now() - start).count();
   }
-
-  // The first run of each pays for set-up and checks its results.
   double roundMicroseconds = 0;
-  const Tensors *reference = nullptr;
-  for (size_t i = 0; i < candidates.size(); ++i) {
-    for (const TensorTypeProto &type : plan.outputs())
-      outputs[i].add(type, symbols);
-    run(i);
-    if (!results[i].note.empty())
-      continue;
-    if (reference && options.comparesResults)
-      results[i].note = compareResults(reference->views, outputs[i].views);
-    else
-      reference = &outputs[i];
-    roundMicroseconds += run(i) + evictionMicroseconds;
-  }
+  for (size_t i = 0; i < candidates.size(); ++i)
+    if (!isOut(i))
+      roundMicroseconds += run(i, outputs[i]) + evictionMicroseconds;
   const int rounds =
       std::clamp(static_cast<int>(options.seconds * 1e6 /
                                   std::max(roundMicroseconds, 1.0)),
@@ -138,15 +238,30 @@ measureCandidates(absl::Span<const Executable *const> candidates,
   std::vector<std::vector<double>> times(candidates.size());
   for (int round = 0; round < rounds; ++round)
     for (size_t i = 0; i < candidates.size(); ++i)
-      if (results[i].note.empty()) {
+      if (!isOut(i)) {
         if (eviction)
           eviction->run();
-        times[i].push_back(run(i));
+        times[i].push_back(run(i, outputs[i]));
       }
   for (size_t i = 0; i < candidates.size(); ++i)
-    if (results[i].note.empty())
+    if (!isOut(i))
       results[i] = summarize(std::move(times[i]));
-  return results;
+}
+
+} // namespace
+
+std::vector<Measurement>
+measureCandidates(absl::Span<const CpuExecutable *const> candidates,
+                  const MeasureOptions &options, KernelJudge *judge) {
+  if (candidates.empty())
+    return {};
+  Bench bench(candidates, judge);
+  bench.judgeAll();
+  if (options.comparesResults)
+    bench.compareWithFirst();
+  if (options.seconds > 0)
+    bench.time(options);
+  return std::move(bench.results);
 }
 
 } // namespace aitune

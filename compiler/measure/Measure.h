@@ -2,8 +2,9 @@
 //
 // Candidates are run in turn, round after round, so that a change of the
 // machine's speed falls on all of them alike, and compared by the median of
-// their rounds. A candidate whose results differ from the first one's beyond
-// rounding is marked wrong and never chosen.
+// their rounds. A candidate whose results are not those of the reference
+// (KernelJudge.h), or differ from the first right one's beyond rounding, is
+// marked wrong and never chosen.
 #ifndef AITUNE_COMPILER_MEASURE_MEASURE_H
 #define AITUNE_COMPILER_MEASURE_MEASURE_H
 
@@ -12,7 +13,8 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
-#include "runtime/executable/executable.h"
+#include "compiler/measure/KernelJudge.h"
+#include "runtime/executable/cpu_executable.h"
 
 namespace aitune {
 
@@ -28,10 +30,12 @@ struct Measurement {
   std::string note;
   /// The code of the error of a run on a GPU; otherwise kOk.
   absl::StatusCode code = absl::StatusCode::kOk;
+  /// It ran, and its results were wrong.
+  bool isWrong = false;
 };
 
 struct MeasureOptions {
-  /// The duration of the whole measurement.
+  /// The duration of the whole measurement; with 0, none is timed.
   double seconds = 0.03;
   /// The least number of timed runs of every candidate, however long they take.
   int leastRounds = 3;
@@ -44,10 +48,13 @@ struct MeasureOptions {
 
 /// Runs each of `candidates` (executables of the same one-kernel model) on the
 /// same random inputs, with dynamic axes at the upper bounds of their ranges.
-/// Returns one result for each candidate, in order.
+/// Before, `judge` judges each on its inputs, in two runs, with the memory that
+/// earlier runs used overwritten. If there is no judge, or it has no reference,
+/// the candidates are compared with the first one that runs. Returns one result
+/// for each candidate, in order.
 std::vector<Measurement>
-measureCandidates(absl::Span<const Executable *const> candidates,
-                  const MeasureOptions &options);
+measureCandidates(absl::Span<const CpuExecutable *const> candidates,
+                  const MeasureOptions &options, KernelJudge *judge = nullptr);
 
 } // namespace aitune
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/measure/TestData.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
@@ -21,6 +22,13 @@ constexpr int64_t kPieces = 16, kPieceElements = 2048;
 /// The most copies of the weights. They are used in turn, so that none is in
 /// the cache when it is used again.
 constexpr int64_t kMostCopies = 64;
+/// Results of up to so many bytes are copied as a whole to be judged, which is
+/// as fast as copying their samples.
+constexpr int64_t kWholeBytes = 8 << 20;
+/// The number and the value of the bytes behind each result, which no kernel
+/// may write.
+constexpr int64_t kGuardBytes = 64;
+constexpr unsigned char kGuardPattern = 0xa5;
 /// The number of launches in one timed graph, and the microseconds that the
 /// graph should take at least.
 constexpr int kLaunches = 16;
@@ -45,20 +53,36 @@ int64_t bytesOf(const TensorView &view) {
 class Bench {
 public:
   Bench(const Device &device, const ExecutablePlan &plan,
-        const std::set<int> &weights)
-      : device(device), plan(plan), weights(weights) {}
+        const std::set<int> &weights, KernelJudge *judge)
+      : device(device), plan(plan), weights(weights), judge(judge) {}
 
   absl::Status prepare();
-  /// Runs a candidate once and compares.
-  absl::StatusOr<std::string> check(const cuda::CudaExecutable &candidate);
+  /// Judges candidates (null: left out) on all inputs but the normal ones; a
+  /// note for each that is wrong or does not run.
+  absl::Status
+  judgeAll(const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,
+           std::vector<Measurement> &results);
+  /// Runs a candidate twice on the normal inputs and judges and compares it
+  /// with the first that was right.
+  absl::Status check(const cuda::CudaExecutable &candidate,
+                     Measurement &result);
   absl::StatusOr<cuda::Graph> record(const cuda::CudaExecutable &candidate,
                                      int launches);
   absl::StatusOr<double> time(const cuda::Graph &graph);
   int copies() const { return copyCount; }
 
 private:
-  absl::Status fill(const TensorView &view, bool notANumber,
-                    std::mt19937 &generator);
+  absl::Status setInputs(JudgedInputs set);
+  absl::Status fill(int input, JudgedInputs set, std::mt19937 &generator);
+  absl::Status copyWeights();
+  absl::Status judgeOn(JudgedInputs set);
+  absl::Status runOnce(const cuda::CudaExecutable &candidate);
+  absl::Status judgeOne(const cuda::CudaExecutable &candidate, JudgedInputs set,
+                        Measurement &result);
+  absl::StatusOr<std::string> findDifference(JudgedInputs set);
+  absl::StatusOr<std::string> findOverrun();
+  absl::Status read(const TensorView &view, int64_t first, int64_t count,
+                    char *to) const;
   std::vector<TensorView> inputsOf(int copy) const;
   std::vector<RegionValue> outputValues() const {
     return {outputs.begin(), outputs.end()};
@@ -68,35 +92,67 @@ private:
   const Device &device;
   const ExecutablePlan &plan;
   const std::set<int> &weights;
+  KernelJudge *const judge;
   int copyCount = 1;
   std::vector<DeviceBuffer> memory;
   std::vector<std::vector<TensorView>> inputs; // by input, one or copyCount
+  std::vector<std::string> host; // by input: the same, to compute what is right
   std::vector<TensorView> outputs;
-  std::vector<std::string> reference;
+  std::vector<std::string> reference; // of the first that was right
   cuda::Stream stream;
   cuda::Event start, end;
 };
 
-absl::Status Bench::fill(const TensorView &view, bool notANumber,
-                         std::mt19937 &generator) {
+/// Writes an input, whose view has its sizes.
+absl::Status Bench::fill(int input, JudgedInputs set, std::mt19937 &generator) {
+  const TensorView &view = inputs[input][0];
   const int64_t count = ElementCount(view.sizes),
                 width = SizeInBytes(view.dtype);
   TensorView part = view;
   part.sizes = {std::min(count, kRandomElements)};
   std::string data(part.sizes[0] * width, '\0');
   part.data = data.data();
-  fillRandom(part, generator);
+  if (set == JudgedInputs::Extreme && !weights.count(input))
+    fillExtreme(part, judge->takesNonFinite(), generator);
+  else
+    fillRandom(part, generator);
   // One NaN: a candidate that loses it is wrong. Only in images, where it
   // reaches few of the results: the others are to be compared.
-  if (notANumber && part.sizes[0] > 0 && IsFloatingPoint(view.dtype))
+  if (set == JudgedInputs::Normal && input == 0 && view.sizes.size() == 4 &&
+      part.sizes[0] > 0 && IsFloatingPoint(view.dtype))
     std::memset(data.data(), 0xff, width);
-  for (int64_t done = 0; done < count; done += part.sizes[0])
+  if (judge)
+    host[input].resize(count * width);
+  for (int64_t done = 0; done < count; done += part.sizes[0]) {
+    const int64_t bytes = std::min(part.sizes[0], count - done) * width;
+    if (judge)
+      std::memcpy(host[input].data() + done * width, data.data(), bytes);
     AITUNE_RETURN_IF_ERROR(device.driver().Check(
-        device.driver().cuMemcpyHtoD(
-            reinterpret_cast<CUdeviceptr>(view.data) + done * width,
-            data.data(), std::min(part.sizes[0], count - done) * width),
+        device.driver().cuMemcpyHtoD(reinterpret_cast<CUdeviceptr>(view.data) +
+                                         done * width,
+                                     data.data(), bytes),
         "copying test data"));
+  }
   return absl::OkStatus();
+}
+
+/// Weights are the same on all inputs of one size.
+absl::Status Bench::setInputs(JudgedInputs set) {
+  const std::vector<int64_t> symbols = symbolsOf(plan, set);
+  std::mt19937 generator(1);
+  for (int i = 0; i < plan.inputs_size(); ++i) {
+    const TensorView view = makeView(plan.inputs(i), symbols);
+    const bool isWritten = weights.count(i) && i < int(host.size()) &&
+                           view.sizes == inputs[i][0].sizes && !host[i].empty();
+    for (TensorView &copy : inputs[i])
+      copy.sizes = view.sizes;
+    if (!isWritten)
+      AITUNE_RETURN_IF_ERROR(fill(i, set, generator));
+  }
+  for (int i = 0; i < plan.outputs_size(); ++i)
+    outputs[i].sizes = makeView(plan.outputs(i), symbols).sizes;
+  return device.driver().Check(device.driver().cuCtxSynchronize(),
+                               "copying test data");
 }
 
 absl::Status Bench::prepare() {
@@ -111,40 +167,45 @@ absl::Status Bench::prepare() {
   if (weightBytes > 256 << 10)
     copyCount = std::clamp<int64_t>(2 * device.l2_bytes() / weightBytes + 1, 1,
                                     kMostCopies);
-  std::mt19937 generator(1);
-  auto allocate = [&](TensorView &view) -> absl::Status {
+  auto allocate = [&](TensorView &view, int64_t more) -> absl::Status {
     AITUNE_ASSIGN_OR_RETURN(
         DeviceBuffer buffer,
-        DeviceBuffer::Allocate(device, std::max<int64_t>(256, bytesOf(view))));
+        DeviceBuffer::Allocate(device,
+                               std::max<int64_t>(256, bytesOf(view) + more)));
     view.data = buffer.data();
     memory.push_back(std::move(buffer));
     return absl::OkStatus();
   };
-  for (int i = 0; i < plan.inputs_size(); ++i) {
+  host.resize(plan.inputs_size());
+  for (const TensorTypeProto &type : plan.inputs()) {
+    const int i = static_cast<int>(inputs.size());
     inputs.emplace_back();
     for (int copy = 0; copy < (weights.count(i) ? copyCount : 1); ++copy) {
-      TensorView view = makeView(plan.inputs(i), symbols);
-      AITUNE_RETURN_IF_ERROR(allocate(view));
-      if (copy == 0)
-        AITUNE_RETURN_IF_ERROR(
-            fill(view, i == 0 && view.sizes.size() == 4, generator));
-      else
-        device.driver().cuMemcpyDtoDAsync(
-            reinterpret_cast<CUdeviceptr>(view.data),
-            reinterpret_cast<CUdeviceptr>(inputs[i][0].data), bytesOf(view),
-            nullptr);
-      inputs[i].push_back(view);
+      inputs[i].push_back(makeView(type, symbols));
+      AITUNE_RETURN_IF_ERROR(allocate(inputs[i].back(), 0));
     }
   }
   for (const TensorTypeProto &type : plan.outputs()) {
     outputs.push_back(makeView(type, symbols));
-    AITUNE_RETURN_IF_ERROR(allocate(outputs.back()));
+    AITUNE_RETURN_IF_ERROR(allocate(outputs.back(), kGuardBytes));
   }
   AITUNE_ASSIGN_OR_RETURN(stream, cuda::Stream::Create(device));
   AITUNE_ASSIGN_OR_RETURN(start, cuda::Event::Create(device, true));
   AITUNE_ASSIGN_OR_RETURN(end, cuda::Event::Create(device, true));
+  return absl::OkStatus();
+}
+
+absl::Status Bench::copyWeights() {
+  for (const std::vector<TensorView> &copies : inputs)
+    for (size_t copy = 1; copy < copies.size(); ++copy)
+      AITUNE_RETURN_IF_ERROR(device.driver().Check(
+          device.driver().cuMemcpyDtoDAsync(
+              reinterpret_cast<CUdeviceptr>(copies[copy].data),
+              reinterpret_cast<CUdeviceptr>(copies[0].data), bytesOf(copies[0]),
+              nullptr),
+          "copying weights"));
   return device.driver().Check(device.driver().cuCtxSynchronize(),
-                               "copying test data");
+                               "copying weights");
 }
 
 std::vector<TensorView> Bench::inputsOf(int copy) const {
@@ -166,33 +227,161 @@ absl::StatusOr<std::vector<std::string>> Bench::sample() const {
     for (int64_t piece = 0; piece < pieces && length > 0; ++piece) {
       const int64_t first =
           pieces == 1 ? 0 : (count - length) * piece / (pieces - 1);
-      AITUNE_RETURN_IF_ERROR(device.driver().Check(
-          device.driver().cuMemcpyDtoH(
-              data.data() + piece * length * width,
-              reinterpret_cast<CUdeviceptr>(view.data) + first * width,
-              length * width),
-          "reading results"));
+      AITUNE_RETURN_IF_ERROR(
+          read(view, first, length, data.data() + piece * length * width));
     }
     samples.push_back(std::move(data));
   }
   return samples;
 }
 
-absl::StatusOr<std::string>
-Bench::check(const cuda::CudaExecutable &candidate) {
+absl::Status Bench::read(const TensorView &view, int64_t first, int64_t count,
+                         char *to) const {
+  const int64_t width = SizeInBytes(view.dtype);
+  if (count == 0)
+    return absl::OkStatus();
+  return device.driver().Check(
+      device.driver().cuMemcpyDtoH(
+          to, reinterpret_cast<CUdeviceptr>(view.data) + first * width,
+          count * width),
+      "reading results");
+}
+
+/// With all overwritten that an earlier run left.
+absl::Status Bench::runOnce(const cuda::CudaExecutable &candidate) {
   const cuda::Driver &driver = device.driver();
+  candidate.PoisonMemory(stream.get());
   // Fill the outputs with NaN, so that elements that are not written are found.
-  for (const TensorView &view : outputs)
-    driver.cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(view.data), 0xff,
-                           bytesOf(view), stream.get());
+  for (const TensorView &view : outputs) {
+    const CUdeviceptr data = reinterpret_cast<CUdeviceptr>(view.data);
+    driver.cuMemsetD8Async(data, 0xff, bytesOf(view), stream.get());
+    driver.cuMemsetD8Async(data + bytesOf(view), kGuardPattern, kGuardBytes,
+                           stream.get());
+  }
   std::vector<RegionValue> values = outputValues();
   AITUNE_RETURN_IF_ERROR(
       candidate.Enqueue(inputsOf(0), absl::MakeSpan(values), stream.get()));
-  AITUNE_RETURN_IF_ERROR(stream.Synchronize());
+  return stream.Synchronize();
+}
+
+absl::StatusOr<std::string> Bench::findOverrun() {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    char guard[kGuardBytes];
+    AITUNE_RETURN_IF_ERROR(device.driver().Check(
+        device.driver().cuMemcpyDtoH(
+            guard,
+            reinterpret_cast<CUdeviceptr>(outputs[i].data) +
+                bytesOf(outputs[i]),
+            kGuardBytes),
+        "reading behind a result"));
+    for (char byte : guard)
+      if (byte != static_cast<char>(kGuardPattern))
+        return absl::StrCat("writes beyond the end of result ", i);
+  }
+  return "";
+}
+
+absl::StatusOr<std::string> Bench::findDifference(JudgedInputs set) {
+  const std::vector<ReferenceResult> *expected = judge->expected(set);
+  if (!expected)
+    return "";
+  std::vector<std::string> data;
+  std::vector<ResultMemory> kinds;
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const TensorView &view = outputs[i];
+    const std::vector<int64_t> &positions = (*expected)[i].positions;
+    const int64_t width = SizeInBytes(view.dtype);
+    const bool isWhole = bytesOf(view) <= kWholeBytes;
+    kinds.push_back(isWhole ? ResultMemory::Whole : ResultMemory::Samples);
+    data.emplace_back(isWhole ? bytesOf(view)
+                              : static_cast<int64_t>(positions.size()) * width,
+                      '\0');
+    if (isWhole) {
+      AITUNE_RETURN_IF_ERROR(
+          read(view, 0, ElementCount(view.sizes), data.back().data()));
+    } else {
+      // Runs of neighbours at once.
+      for (size_t first = 0; first < positions.size();) {
+        size_t last = first;
+        while (last + 1 < positions.size() &&
+               positions[last + 1] == positions[last] + 1)
+          ++last;
+        AITUNE_RETURN_IF_ERROR(
+            read(view, positions[first], static_cast<int64_t>(last - first + 1),
+                 data.back().data() + static_cast<int64_t>(first) * width));
+        first = last + 1;
+      }
+    }
+  }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    views.push_back({data[i].data(), outputs[i].dtype, outputs[i].sizes});
+  return judge->judge(set, views, kinds);
+}
+
+/// Twice: what is right the first time may be wrong with what that left.
+absl::Status Bench::judgeOne(const cuda::CudaExecutable &candidate,
+                             JudgedInputs set, Measurement &result) {
+  for (int call = 0; call < 2; ++call) {
+    AITUNE_RETURN_IF_ERROR(runOnce(candidate));
+    AITUNE_ASSIGN_OR_RETURN(result.note, findOverrun());
+    if (result.note.empty() && judge) {
+      AITUNE_ASSIGN_OR_RETURN(result.note, findDifference(set));
+    }
+    if (result.note.empty())
+      continue;
+    result.isWrong = true;
+    if (call > 0)
+      result.note += ", in a second run";
+    return absl::OkStatus();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Bench::judgeOn(JudgedInputs set) {
+  AITUNE_RETURN_IF_ERROR(setInputs(set));
+  if (!judge)
+    return absl::OkStatus();
+  std::vector<TensorView> views;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    views.push_back({host[i].data(), inputs[i][0].dtype, inputs[i][0].sizes});
+  return judge->prepare(set, views, symbolsOf(plan, set));
+}
+
+absl::Status Bench::judgeAll(
+    const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,
+    std::vector<Measurement> &results) {
+  for (JudgedInputs set :
+       judge ? judge->inputSets(plan)
+             : std::vector<JudgedInputs>{JudgedInputs::Normal}) {
+    // Without a reference the normal inputs are all that is looked at.
+    const bool isKnown = judgeOn(set).ok() && judge && judge->expected(set);
+    if (set == JudgedInputs::Normal || !isKnown)
+      continue;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      if (!candidates[i] || !results[i].note.empty())
+        continue;
+      const absl::Status status = judgeOne(*candidates[i], set, results[i]);
+      if (status.ok())
+        continue;
+      results[i].note = std::string(status.message());
+      results[i].code = status.code();
+    }
+  }
+  // What is timed from here on.
+  host.clear();
+  return copyWeights();
+}
+
+absl::Status Bench::check(const cuda::CudaExecutable &candidate,
+                          Measurement &result) {
+  AITUNE_RETURN_IF_ERROR(judgeOne(candidate, JudgedInputs::Normal, result));
+  if (result.isWrong)
+    return absl::OkStatus();
   AITUNE_ASSIGN_OR_RETURN(std::vector<std::string> samples, sample());
   if (reference.empty()) {
     reference = std::move(samples);
-    return "";
+    return absl::OkStatus();
   }
   auto views = [&](std::vector<std::string> &data) {
     std::vector<TensorView> result;
@@ -203,7 +392,9 @@ Bench::check(const cuda::CudaExecutable &candidate) {
                          SizeInBytes(outputs[i].dtype)}});
     return result;
   };
-  return compareResults(views(reference), views(samples));
+  result.note = compareResults(views(reference), views(samples));
+  result.isWrong = !result.note.empty();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<cuda::Graph> Bench::record(const cuda::CudaExecutable &candidate,
@@ -238,24 +429,24 @@ struct Timed {
 absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
     const Device &device,
     const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,
-    const std::set<int> &weights, double seconds) {
+    const std::set<int> &weights, double seconds, KernelJudge *judge) {
   std::vector<Measurement> results(candidates.size());
   auto first = std::find_if(candidates.begin(), candidates.end(),
                             [](const auto &c) { return c != nullptr; });
   if (first == candidates.end())
     return results;
-  Bench bench(device, (*first)->plan(), weights);
+  Bench bench(device, (*first)->plan(), weights, judge);
   AITUNE_RETURN_IF_ERROR(bench.prepare());
+  AITUNE_RETURN_IF_ERROR(bench.judgeAll(candidates, results));
   std::vector<Timed> timed;
   double best = -1;
   for (size_t i = 0; i < candidates.size(); ++i) {
-    if (!candidates[i])
+    if (!candidates[i] || !results[i].note.empty())
       continue;
-    auto prepare = [&]() -> absl::StatusOr<std::string> {
-      AITUNE_ASSIGN_OR_RETURN(const std::string difference,
-                              bench.check(*candidates[i]));
-      if (!difference.empty())
-        return difference;
+    auto prepare = [&]() -> absl::Status {
+      AITUNE_RETURN_IF_ERROR(bench.check(*candidates[i], results[i]));
+      if (results[i].isWrong)
+        return absl::OkStatus();
       AITUNE_ASSIGN_OR_RETURN(cuda::Graph graph,
                               bench.record(*candidates[i], kLaunches));
       // The first launch also moves the graph to the GPU.
@@ -275,11 +466,13 @@ absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
         entry.times.clear();
       }
       timed.push_back(std::move(entry));
-      return std::string();
+      return absl::OkStatus();
     };
-    absl::StatusOr<std::string> note = prepare();
-    results[i].note = note.ok() ? *note : std::string(note.status().message());
-    results[i].code = note.status().code();
+    const absl::Status status = prepare();
+    if (status.ok())
+      continue;
+    results[i].note = std::string(status.message());
+    results[i].code = status.code();
   }
   double roundMicroseconds = 0;
   for (const Timed &entry : timed)

@@ -23,11 +23,12 @@ namespace aitune {
 /// the numbers of the inputs that are weights. Returns one result for each
 /// candidate, in order; the confidence interval of a median spans all of its
 /// rounds, which are too few for a narrower one. An error means that the
-/// measurement itself failed.
+/// measurement itself failed. Before, `judge` judges each candidate as in
+/// measureCandidates; its inputs are those of the plan.
 absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
     const cuda::Device &device,
     const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,
-    const std::set<int> &weights, double seconds);
+    const std::set<int> &weights, double seconds, KernelJudge *judge = nullptr);
 
 } // namespace aitune
 

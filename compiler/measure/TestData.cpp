@@ -1,5 +1,6 @@
 #include "compiler/measure/TestData.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -21,6 +22,58 @@ float fromBFloat16(uint16_t value) {
   float result;
   std::memcpy(&result, &bits, sizeof bits);
   return result;
+}
+
+void store(const TensorView &view, int64_t i, double value) {
+  switch (view.dtype) {
+  case DataType::kFloat32:
+    static_cast<float *>(view.data)[i] = static_cast<float>(value);
+    break;
+  case DataType::kFloat64:
+    static_cast<double *>(view.data)[i] = value;
+    break;
+  case DataType::kFloat16:
+    static_cast<_Float16 *>(view.data)[i] = static_cast<_Float16>(value);
+    break;
+  default:
+    static_cast<uint16_t *>(view.data)[i] =
+        toBFloat16(static_cast<float>(value));
+  }
+}
+
+/// A number that code for usual ones may treat wrong.
+double extremeNumber(std::mt19937 &generator) {
+  std::normal_distribution<double> normal;
+  switch (generator() % 12) {
+  case 0:
+  case 1:
+    return 0;
+  case 2:
+    return 1000 * normal(generator);
+  case 3:
+    return 1e-3 * normal(generator);
+  case 4:
+    return 1e-6 * normal(generator);
+  case 5:
+    return generator() % 2 ? 1 : -1;
+  case 6: // halfway between integers
+    return static_cast<double>(generator() % 8) - 3.5;
+  default:
+    return normal(generator);
+  }
+}
+
+int64_t extremeInteger(DataType dtype, std::mt19937 &generator) {
+  switch (dtype) {
+  case DataType::kBool:
+    return generator() % 2;
+  case DataType::kUInt8:
+    return generator() % 256;
+  case DataType::kInt8:
+    return static_cast<int64_t>(generator() % 256) - 128;
+  default:
+    return static_cast<int64_t>(generator() % 17) - 4;
+  }
 }
 
 double elementOf(const TensorView &view, int64_t i) {
@@ -102,6 +155,33 @@ void fillRandom(TensorView &view, std::mt19937 &generator) {
       static_cast<uint8_t *>(view.data)[i] = generator() & 1;
     }
   }
+}
+
+void fillExtreme(TensorView &view, bool nonFinite, std::mt19937 &generator) {
+  // Longer tensors repeat it; a prime, so that rows differ.
+  constexpr int64_t kBlock = 65521;
+  const int64_t count = ElementCount(view.sizes),
+                width = SizeInBytes(view.dtype), made = std::min(count, kBlock);
+  for (int64_t i = 0; i < made; ++i) {
+    if (IsFloatingPoint(view.dtype)) {
+      store(view, i, extremeNumber(generator));
+      continue;
+    }
+    const int64_t value = view.dtype == DataType::kFloat8E4M3Fn
+                              ? generator() % 0x78 // finite ones
+                              : extremeInteger(view.dtype, generator);
+    std::memcpy(static_cast<char *>(view.data) + i * width, &value, width);
+  }
+  for (int64_t done = made; done < count; done += made)
+    std::memcpy(static_cast<char *>(view.data) + done * width, view.data,
+                std::min(made, count - done) * width);
+  // Few, since each may be all that is left of a row.
+  if (!nonFinite || !IsFloatingPoint(view.dtype) || count < 64)
+    return;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  store(view, count / 3, std::numeric_limits<double>::quiet_NaN());
+  store(view, count / 2, kInfinity);
+  store(view, 2 * count / 3, -kInfinity);
 }
 
 std::string compareResults(absl::Span<const TensorView> expected,

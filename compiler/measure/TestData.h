@@ -15,6 +15,12 @@ namespace aitune {
 /// and one are in range). The view is in the host's memory.
 void fillRandom(TensorView &view, std::mt19937 &generator);
 
+/// Zeros, large, small and normal numbers, and such that rounding decides on,
+/// for floating types, with one NaN and one infinity of each sign if
+/// `nonFinite`; numbers of either sign for integers: as indices they are out of
+/// range, too. The view is in the host's memory.
+void fillExtreme(TensorView &view, bool nonFinite, std::mt19937 &generator);
+
 /// How `actual` differs from `expected` beyond rounding; empty if it does not.
 std::string compareResults(absl::Span<const TensorView> expected,
                            absl::Span<const TensorView> actual);

@@ -154,8 +154,7 @@ double difference(double y, double moved) {
 
 Element Sum::result(const NumberFormat &format, double operandUnit) const {
   if (!format.isFloat)
-    return {0, format.wrap(static_cast<int64_t>(integerTotal)),
-            passedOn > 0 ? kInfinity : 0};
+    return {0, format.wrap(static_cast<int64_t>(integerTotal)), passedOn};
   double error = passedOn;
   // Infinite terms make the sum what it is, in any order.
   if (std::isfinite(total))
@@ -191,7 +190,8 @@ void addDotProduct(Node &lhs, int64_t *left, int64_t leftAxis, Node &rhs,
     const Element l = lhs.at(left), r = rhs.at(right);
     if (!lhs.format.isFloat && !rhs.format.isFloat) {
       sum.addIntegers(l.integer, r.integer);
-      sum.passedOn += l.error + r.error;
+      sum.passedOn += l.error * (std::abs(rhs.format.valueOf(r)) + r.error) +
+                      r.error * std::abs(lhs.format.valueOf(l));
     } else {
       sum.addProduct(l, lhs.format.valueOf(l), r, rhs.format.valueOf(r));
     }

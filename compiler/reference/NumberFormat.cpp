@@ -159,8 +159,9 @@ ReferenceElement NumberFormat::rounded(double number, double passedOn,
   element.error += units * computeUnit * std::max(size, scale) + tiny;
   if (isNarrow())
     element.error += storeUnit * size;
-  // In a wider type, or in another order, it may not overflow.
-  if (size + element.error > greatest)
+  // In a wider type, or in another order, it may not overflow; and what is made
+  // of several operations, such as cosh, may overflow before its result does.
+  if ((isNarrow() ? size : 4 * size) + element.error > greatest)
     element.error = kInfinity;
   return element;
 }

@@ -215,13 +215,16 @@ protected:
   Element compute(const int64_t *index) override {
     const Element x = input.at(index);
     const double y = rule.function(x.number);
+    // An implementation rounds a reduced argument: of an exponent, of a period.
+    const double moved = rule.units > 0 && std::isfinite(x.number)
+                             ? x.error + format.computeUnit * std::abs(x.number)
+                             : x.error;
     double passedOn = 0;
-    if (x.error > 0)
-      passedOn =
-          std::isfinite(x.error)
-              ? std::max(difference(y, rule.function(x.number + x.error)),
-                         difference(y, rule.function(x.number - x.error)))
-              : kInfinity;
+    if (moved > 0)
+      passedOn = std::isfinite(moved)
+                     ? std::max(difference(y, rule.function(x.number + moved)),
+                                difference(y, rule.function(x.number - moved)))
+                     : kInfinity;
     if (rule.units > 0)
       return format.rounded(y, passedOn, rule.units,
                             rule.scale ? rule.scale(x.number) : 0);

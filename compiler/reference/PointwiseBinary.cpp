@@ -162,12 +162,23 @@ protected:
 class FloatBinary : public PairNode {
 public:
   FloatBinary(const Site &site, const BinaryRule &rule)
-      : PairNode(site), function(rule.ofFloats), units(rule.units) {}
+      : PairNode(site), function(rule.ofFloats), units(rule.units),
+        isPower(isa<ait::PowOp>(site.op)),
+        isRemainder(
+            isa<ait::FmodOp, ait::RemainderOp, ait::FloorDivideOp>(site.op)) {}
 
 protected:
   Element compute(const int64_t *index) override {
-    const Element a = lhs.at(index), b = rhs.at(index);
+    Element a = lhs.at(index), b = rhs.at(index);
     const double y = function(a.number, b.number);
+    if (isUnknown(a.number, b.number))
+      return {y, 0, kInfinity};
+    if (units == kElementary) {
+      // As in Pointwise.cpp: the exponent of a power is rounded.
+      for (Element *operand : {&a, &b})
+        if (std::isfinite(operand->number))
+          operand->error += format.computeUnit * std::abs(operand->number);
+    }
     double passedOn = 0;
     if (std::isinf(a.error) || std::isinf(b.error)) {
       passedOn = kInfinity;
@@ -182,8 +193,20 @@ protected:
   }
 
 private:
+  /// What implementations may treat in more than one way.
+  bool isUnknown(double a, double b) const {
+    // Of the square root of minus infinity, and the sign of that of zero, a
+    // power knows nothing.
+    if (isPower)
+      return std::abs(b) == 0.5 && (a == -kInfinity || a == 0);
+    // Of so large a quotient no digit is left behind the point.
+    return isRemainder && std::isfinite(a) &&
+           std::abs(a) > 0x1p20 * std::abs(b);
+  }
+
   const FloatFunction function;
   const double units;
+  const bool isPower, isRemainder;
 };
 
 class IntegerBinary : public PairNode {

@@ -50,6 +50,60 @@ private:
   std::vector<std::unique_ptr<Node>> owned;
 };
 
+/// Whether sizes that hold for some values of the symbols hold for these: what
+/// an operation reads is there.
+bool haveFittingSizes(const Site &site) {
+  if (llvm::any_of(site.sizes, [](int64_t size) { return size < 0; }))
+    return false;
+  auto countOf = [](llvm::ArrayRef<int64_t> sizes) {
+    int64_t count = 1;
+    for (int64_t size : sizes)
+      count *= size;
+    return count;
+  };
+  // An empty result reads nothing.
+  if (countOf(site.sizes) == 0)
+    return true;
+  auto reads = [](llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> steps,
+                  const Sizes &part, const Sizes &whole) {
+    for (size_t axis = 0; axis < part.size(); ++axis)
+      if (starts[axis] + steps[axis] * (part[axis] - 1) >= whole[axis])
+        return false;
+    return true;
+  };
+  if (ait::isPointwise(site.op))
+    return llvm::all_of(site.operands, [&](const Node *operand) {
+      return operand->sizes == site.sizes;
+    });
+  if (auto slice = dyn_cast<ait::SliceOp>(site.op))
+    return reads(slice.getStarts(), slice.getSteps(), site.sizes,
+                 site.operands[0]->sizes);
+  if (auto scatter = dyn_cast<ait::SliceScatterOp>(site.op))
+    return reads(scatter.getStarts(), scatter.getSteps(),
+                 site.operands[1]->sizes, site.sizes);
+  if (isa<ait::ReshapeOp>(site.op))
+    return site.operands[0]->count() == countOf(site.sizes);
+  if (isa<ait::ExpandOp>(site.op)) {
+    const Sizes &from = site.operands[0]->sizes;
+    for (size_t i = 0; i < from.size(); ++i)
+      if (from[i] != 1 &&
+          from[i] != site.sizes[site.sizes.size() - from.size() + i])
+        return false;
+  }
+  if (auto concat = dyn_cast<ait::ConcatOp>(site.op)) {
+    int64_t total = 0;
+    for (const Node *operand : site.operands)
+      total += operand->sizes[concat.getDim()];
+    return total == site.sizes[concat.getDim()];
+  }
+  if (auto matmul = dyn_cast<ait::MatmulOp>(site.op)) {
+    const Node &lhs = *site.operands[0], &rhs = *site.operands[1];
+    return lhs.sizes[lhs.rank() - (matmul.getTransposeLhs() ? 2 : 1)] ==
+           rhs.sizes[rhs.rank() - (matmul.getTransposeRhs() ? 1 : 2)];
+  }
+  return true;
+}
+
 /// Whether `op` reads its operands at its result's index alone.
 bool readsInPlace(Operation *op) {
   return ait::isPointwise(op) || isa<func::ReturnOp>(op);
@@ -83,6 +137,10 @@ absl::Status Graph::add(Operation &op) {
     site.operands.push_back(nodes.lookup(operand));
   if (llvm::is_contained(site.operands, nullptr))
     return unknown();
+  if (!haveFittingSizes(site))
+    return absl::InvalidArgumentError(
+        absl::StrCat("the sizes of ", op.getName().getStringRef().str(),
+                     " do not go together"));
   std::unique_ptr<Node> node;
   for (auto make : {reference::makeSource, reference::makeView,
                     reference::makeMovement, reference::makeReduction,
@@ -248,19 +306,22 @@ computeReference(func::FuncOp kernel, absl::Span<const TensorView> arguments,
 }
 
 std::string compareWithReference(absl::Span<const ReferenceResult> expected,
-                                 absl::Span<const TensorView> actual) {
+                                 absl::Span<const TensorView> actual,
+                                 absl::Span<const ResultMemory> memory) {
   for (size_t i = 0; i < expected.size() && i < actual.size(); ++i) {
     const TensorView &view = actual[i];
     NumberFormat format;
     format.isFloat =
         IsFloatingPoint(view.dtype) || view.dtype == DataType::kFloat8E4M3Fn;
+    const bool isWhole = memory.empty() || memory[i] == ResultMemory::Whole;
     int64_t wrong = 0;
     std::string first;
     for (size_t k = 0; k < expected[i].positions.size(); ++k) {
       const int64_t position = expected[i].positions[k];
-      const std::string difference =
-          compareElement(format, expected[i].elements[k],
-                         NumberFormat::read(view.data, view.dtype, position));
+      const std::string difference = compareElement(
+          format, expected[i].elements[k],
+          NumberFormat::read(view.data, view.dtype,
+                             isWhole ? position : static_cast<int64_t>(k)));
       if (difference.empty())
         continue;
       if (wrong++ > 0)

@@ -63,10 +63,15 @@ absl::StatusOr<std::vector<ReferenceResult>> computeReference(
     mlir::func::FuncOp kernel, absl::Span<const TensorView> arguments,
     absl::Span<const int64_t> symbols, const ReferenceOptions &options);
 
-/// Why `actual`, the whole results of a run, are not right; empty when they
-/// are.
+/// What a result's memory holds: all elements, or the sampled ones alone, one
+/// behind the other.
+enum class ResultMemory { Whole, Samples };
+
+/// Why `actual`, the results of a run (with their whole sizes), are not right;
+/// empty when they are. `memory` has one entry a result, or none: all whole.
 std::string compareWithReference(absl::Span<const ReferenceResult> expected,
-                                 absl::Span<const TensorView> actual);
+                                 absl::Span<const TensorView> actual,
+                                 absl::Span<const ResultMemory> memory = {});
 
 /// The sampled elements that have a finite error, of all.
 struct ReferenceCoverage {

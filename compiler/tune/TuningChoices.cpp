@@ -2,6 +2,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "runtime/hash/sha256.h"
@@ -16,6 +18,8 @@ namespace {
 constexpr char kTemplateVersion[] = "2";
 /// Appended to a kernel's key: the key of the place at which it is best cut.
 constexpr char kCutKey[] = " cut";
+/// After a kernel's key, that of its wrong candidates: a line each.
+constexpr char kWrongKey[] = " wrong";
 /// After a model's key, that of its threads.
 constexpr char kThreadsKey[] = " threads";
 
@@ -29,6 +33,7 @@ TuningChoices::open(const std::string &database,
   const TuningMachine machine = target.tuningMachine();
   choices.machine = machine.name;
   choices.generator = absl::StrCat(kTemplateVersion, ", ", machine.generator);
+  choices.libraries = absl::StrCat(choices.generator, ", ", machine.libraries);
   if (database.empty())
     return choices;
   absl::StatusOr<std::unique_ptr<TuningDatabase>> opened =
@@ -110,6 +115,31 @@ TuningChoices::keepDefaults(const std::vector<Kernel> &kernels) const {
         return status;
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>>
+TuningChoices::wrongOf(func::FuncOp kernel) const {
+  if (!store)
+    return std::vector<std::string>();
+  absl::StatusOr<std::string> lines =
+      store->chosen(keyOf(kernel) + kWrongKey, machine, libraries);
+  if (!lines.ok())
+    return lines.status();
+  return absl::StrSplit(*lines, '\n', absl::SkipEmpty());
+}
+
+absl::Status TuningChoices::keepWrong(func::FuncOp kernel,
+                                      const std::string &candidate) const {
+  if (!store)
+    return absl::OkStatus();
+  absl::StatusOr<std::vector<std::string>> known = wrongOf(kernel);
+  if (!known.ok())
+    return known.status();
+  if (llvm::is_contained(*known, candidate))
+    return absl::OkStatus();
+  known->push_back(candidate);
+  return store->choose(keyOf(kernel) + kWrongKey, machine, libraries,
+                       absl::StrJoin(*known, "\n"));
 }
 
 absl::Status TuningChoices::keepThreads(const std::string &model,

@@ -47,6 +47,13 @@ public:
   /// not faster.
   absl::Status keepDefaults(const std::vector<Kernel> &kernels) const;
 
+  /// Candidates of a kernel (labelOf) that gave wrong results here, with the
+  /// libraries and the driver that are there now.
+  absl::StatusOr<std::vector<std::string>>
+  wrongOf(mlir::func::FuncOp kernel) const;
+  absl::Status keepWrong(mlir::func::FuncOp kernel,
+                         const std::string &candidate) const;
+
   /// Stores, and reads, whether a model runs on one thread. `model` is the text
   /// of the fused @main.
   absl::Status keepThreads(const std::string &model, bool oneThread) const;
@@ -58,7 +65,7 @@ private:
   absl::StatusOr<std::string> chosen(const std::string &key) const;
 
   mlir::ArrayAttr symbols;
-  std::string machine, generator;
+  std::string machine, generator, libraries;
   std::unique_ptr<TuningDatabase> store;
 };
 

@@ -230,11 +230,13 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
 }
 
 absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
-    const Options& options, Subject& subject, Progress& progress) {
+    const Options& options, Subject& subject, Progress& progress,
+    const std::optional<frontend::ValueList>& audit) {
   ResetPeakBytes();
   frontend::BuildOptions build = MakeBuildOptions(options, progress);
   build.cache = subject.cache.get();
   build.all_sizes = true;
+  build.audit = audit;
   auto compiled =
       frontend::CompiledModel::Build(subject.model, subject.inputs, build);
   subject.memory.peak_compiling = PeakBytes();
@@ -276,11 +278,12 @@ void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
   const frontend::BuiltVersion& first = versions.front();
   const frontend::BuildReport& built = first.report;
   report.coverage = built.coverage;
-  report.compile =
-      CompileInfo{first.phase_seconds,   built.kernels,    built.unique_kernels,
-                  built.candidates,      built.rejections, built.notes,
-                  first.cache,           compileCounts(),  built.tuning,
-                  built.quantized_layers};
+  report.compile = CompileInfo{first.phase_seconds,  built.kernels,
+                               built.unique_kernels, built.candidates,
+                               built.rejections,     built.notes,
+                               first.cache,          compileCounts(),
+                               built.tuning,         built.quantized_layers,
+                               built.wrong,          built.reference};
   if (!no_cache.empty()) report.compile->cache.detail = no_cache;
   for (size_t i = 1; i < versions.size(); ++i) {
     for (const std::string& note : versions[i].report.notes)

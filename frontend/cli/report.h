@@ -43,6 +43,8 @@ struct CompileInfo {
   CompileCounts counts;  // compilations in this process
   TuningResult tuning;
   std::vector<QuantizedLayer> quantized_layers;
+  std::vector<WrongCandidate> wrong;
+  ReferenceReport reference;
 
   double TotalSeconds() const;
 };

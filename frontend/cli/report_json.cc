@@ -136,6 +136,14 @@ json ToJson(const CompileInfo& compile) {
                           {"subject", rejection.subject},
                           {"reason", rejection.reason}});
   }
+  json wrong = json::array();
+  for (const WrongCandidate& candidate : compile.wrong) {
+    wrong.push_back({{"kernel", candidate.kernel},
+                     {"candidate", candidate.candidate},
+                     {"reason", candidate.reason},
+                     {"replacement", candidate.replacement}});
+  }
+  const ReferenceReport& reference = compile.reference;
   json layers = json::array();
   for (const QuantizedLayer& layer : compile.quantized_layers)
     layers.push_back(ToJson(layer));
@@ -146,6 +154,13 @@ json ToJson(const CompileInfo& compile) {
           {"unique_kernels", compile.unique_kernels},
           {"candidates", candidates},
           {"rejections", rejections},
+          {"wrong", wrong},
+          {"reference",
+           {{"judged", reference.judged},
+            {"without_reference", reference.withoutReference},
+            {"sampled", reference.sampled},
+            {"known", reference.known},
+            {"seconds", reference.seconds}}},
           {"notes", compile.notes},
           {"cache",
            {{"outcome", frontend::Name(compile.cache.outcome)},

@@ -34,6 +34,9 @@ Report Example() {
   compile.rejections = {{"fusion", "aten::cat", "two readers"},
                         {"fusion", "aten::cat", "two readers"}};
   compile.notes = {"axis 0 was specialised"};
+  compile.reference.judged = 4;
+  compile.reference.withoutReference = 1;
+  compile.wrong = {{"k", "onednn", "result 0 differs", "generated: mr=6"}};
   frontend::CheckReport check;
   frontend::Comparison comparison;
   comparison.agrees = true;
@@ -55,6 +58,10 @@ TEST(SummaryText, TellsEveryPart) {
   EXPECT_THAT(text, HasSubstr("9 of 10 operators, 99.99 % of 1 GFLOP of "
                               "contractions, 62.5 % of the time"));
   EXPECT_THAT(text, HasSubstr("aten::topk"));
+  EXPECT_THAT(text, HasSubstr("4 distinct kernels by the reference in 0.0 s, "
+                              "1 have none"));
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "onednn +k +generated: mr=6 +result 0 differs"));
   EXPECT_THAT(text, HasSubstr("no builder"));
   EXPECT_THAT(text, HasSubstr("12, of which 5 distinct; built in 1.8 s "
                               "(import 0.8, fuse 1.0)"));

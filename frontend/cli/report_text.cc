@@ -127,6 +127,29 @@ std::string QuantizationText(const std::vector<QuantizedLayer>& layers) {
   return text + (table.empty() ? "" : table.ToString(kIndent));
 }
 
+// What kernels were judged by, and what was wrong and is replaced. Empty when
+// nothing was judged.
+std::string JudgementText(const CompileInfo& compile) {
+  const ReferenceReport& reference = compile.reference;
+  std::string text;
+  if (reference.judged + reference.withoutReference > 0) {
+    text += Line(
+        "judged",
+        absl::StrFormat("%d distinct kernels by the reference in %.1f s%s",
+                        reference.judged, reference.seconds,
+                        reference.withoutReference == 0
+                            ? ""
+                            : absl::StrFormat(", %d have none",
+                                              reference.withoutReference)));
+  }
+  Table table({"wrong", "of kernel", "replaced by", "how"});
+  for (const WrongCandidate& wrong : compile.wrong) {
+    table.AddRow(
+        {wrong.candidate, wrong.kernel, wrong.replacement, wrong.reason});
+  }
+  return text + (table.empty() ? "" : table.ToString(kIndent));
+}
+
 // A text about the use of the on-disk cache, and the numbers of compilations
 // and measurements in this process.
 std::string CacheText(const CompileInfo& compile) {
@@ -330,7 +353,7 @@ std::string BuildText(const Report& report) {
   if (report.coverage)
     text += CoverageText(*report.coverage, report.compiled_time_share);
   if (report.compile) {
-    text += CompileText(*report.compile) +
+    text += CompileText(*report.compile) + JudgementText(*report.compile) +
             QuantizationText(report.compile->quantized_layers) +
             TuningText(report.compile->tuning) + CacheText(*report.compile);
   }

@@ -163,6 +163,8 @@ CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
   parts.report.unique_kernels = result.uniqueKernels;
   parts.report.candidates = std::move(result.candidates);
   parts.report.rejections = std::move(result.rejections);
+  parts.report.wrong = std::move(result.wrong);
+  parts.report.reference = result.reference;
   parts.report.tuning = std::move(result.tuning);
   parts.report.quantized_layers = std::move(result.quantizedLayers);
   parts.plan = std::move(result.plan);
@@ -220,7 +222,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   Phases phases;
   CachedBuild cached(model, inputs, options, device);
   std::optional<Trace> trace;
-  if (cached.possible()) {
+  if (cached.possible() && !options.audit) {
     phases.Lap("cache key");
     std::optional<CompiledParts> parts = cached.Find();
     phases.Lap("cache read");
@@ -256,6 +258,12 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
     AITUNE_ASSIGN_OR_RETURN(trace,
                             MakeTrace(model, inputs, WithProgress(options)));
     phases.Lap("trace");
+  }
+  FlatTensors audited;  // what the compiler is given refers to it
+  if (options.audit) {
+    AITUNE_ASSIGN_OR_RETURN(
+        audited, InputNesting(trace->input_structure).Flatten(*options.audit));
+    options.compile.audit.inputs = audited.views;
   }
   // What tracing freed would otherwise stay beside the compiler's memory.
   malloc_trim(0);

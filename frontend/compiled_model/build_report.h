@@ -25,6 +25,9 @@ struct BuildReport {
   int unique_kernels = 0;                   // equal kernels counted once
   std::vector<CandidateResult> candidates;  // measured ways to run a kernel
   std::vector<Rejection> rejections;  // what was not done, with the reason
+  // Candidates that the build found wrong, and what it took in their place.
+  std::vector<WrongCandidate> wrong;
+  ReferenceReport reference;          // how kernels were judged
   TuningResult tuning;                // empty for a build from the cache
   std::vector<std::string> notes;     // Trace::notes
   std::vector<FallbackOp> fallbacks;  // in the order of the trace

@@ -12,6 +12,7 @@
 #define AITUNE_FRONTEND_COMPILED_MODEL_COMPILED_MODEL_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +51,10 @@ struct BuildOptions {
   // ModelSha256 of the model, if the caller knows it: many builds of one model
   // then hash it once. Empty: not known.
   std::string model_sha256;
+  // Arguments on the CPU for which an earlier build gave a wrong result: the
+  // build is not taken from the cache, and its kernels are looked through with
+  // these (AuditOptions). What is wrong is replaced.
+  std::optional<ValueList> audit;
 };
 
 class ModelVersions;

@@ -20,6 +20,19 @@ BuildReportProto ToProto(const BuildReport& report) {
     stored.set_subject(rejection.subject);
     stored.set_reason(rejection.reason);
   }
+  for (const WrongCandidate& wrong : report.wrong) {
+    WrongCandidateProto& stored = *proto.add_wrong();
+    stored.set_kernel(wrong.kernel);
+    stored.set_candidate(wrong.candidate);
+    stored.set_reason(wrong.reason);
+    stored.set_replacement(wrong.replacement);
+  }
+  ReferenceProto& reference = *proto.mutable_reference();
+  reference.set_judged(report.reference.judged);
+  reference.set_without_reference(report.reference.withoutReference);
+  reference.set_sampled(report.reference.sampled);
+  reference.set_known(report.reference.known);
+  reference.set_seconds(report.reference.seconds);
   for (const std::string& note : report.notes) proto.add_notes(note);
   for (const FallbackOp& fallback : report.fallbacks) {
     FallbackProto& stored = *proto.add_fallbacks();
@@ -77,6 +90,15 @@ BuildReport FromProto(const BuildReportProto& proto) {
   for (const RejectionProto& stored : proto.rejections())
     report.rejections.push_back(
         {stored.phase(), stored.subject(), stored.reason()});
+  for (const WrongCandidateProto& stored : proto.wrong())
+    report.wrong.push_back({stored.kernel(), stored.candidate(),
+                            stored.reason(), stored.replacement()});
+  const ReferenceProto& reference = proto.reference();
+  report.reference.judged = reference.judged();
+  report.reference.withoutReference = reference.without_reference();
+  report.reference.sampled = reference.sampled();
+  report.reference.known = reference.known();
+  report.reference.seconds = reference.seconds();
   report.notes.assign(proto.notes().begin(), proto.notes().end());
   for (const FallbackProto& stored : proto.fallbacks())
     report.fallbacks.push_back({stored.trace_op(), stored.op(),

@@ -412,6 +412,12 @@ std::string CudaExecutable::GraphReason() const { return impl_->GraphReason(); }
 
 const Device& CudaExecutable::device() const { return impl_->device; }
 
+void CudaExecutable::PoisonMemory(CUstream stream) const {
+  std::lock_guard<std::mutex> lock(impl_->mutex);
+  for (const Impl::Entry& entry : impl_->entries)
+    entry.instance->PoisonMemory(stream);
+}
+
 int64_t CudaExecutable::MemoryInBytes() const {
   int64_t bytes = impl_->plan->MemoryInBytes();
   std::lock_guard<std::mutex> lock(impl_->mutex);

@@ -87,6 +87,11 @@ class CudaExecutable : public Executable {
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
       int repeats) const override;
 
+  // Queues on `stream` that what calls left in memory is overwritten: later
+  // ones use it again, and must not read it before they write it. To find
+  // kernels that do; not while a call is in progress.
+  void PoisonMemory(CUstream stream) const;
+
   // Why this model runs without a CUDA graph; empty when it runs with one.
   // Whether a fallback region can be recorded is known after the second call.
   std::string GraphReason() const override;

@@ -460,6 +460,16 @@ absl::StatusOr<std::unique_ptr<CudaInstance::Context>> CudaInstance::Take(
   return context;
 }
 
+void CudaInstance::PoisonMemory(CUstream stream) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::unique_ptr<Context>& context : free_) {
+    if (context->arena.bytes() == 0) continue;
+    device_.driver().cuMemsetD8Async(
+        reinterpret_cast<CUdeviceptr>(context->arena.data()), 0xff,
+        context->arena.bytes(), stream);
+  }
+}
+
 void CudaInstance::Return(std::unique_ptr<Context> context,
                           CUstream stream) const {
   // Were it not recorded, another stream would not wait: make it wait now.

@@ -105,6 +105,10 @@ class CudaInstance {
   // The same for one context that is not free.
   absl::Status TakeFailedCheck(const Context& context) const;
 
+  // Fills the arenas of free contexts with bytes that are no number and no
+  // index, on `stream`.
+  void PoisonMemory(CUstream stream) const;
+
   int step_count() const { return static_cast<int>(steps_.size()); }
   int64_t MemoryInBytes() const { return memory_bytes_; }
 

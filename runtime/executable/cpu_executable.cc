@@ -103,7 +103,7 @@ CpuExecutable::CpuExecutable(std::unique_ptr<Impl> impl)
     : Executable(*impl->plan, impl->binding), impl_(std::move(impl)) {}
 CpuExecutable::~CpuExecutable() = default;
 
-absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Load(
+absl::StatusOr<std::unique_ptr<CpuExecutable>> CpuExecutable::Load(
     ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
     std::vector<ConstantTensor> constants,
     std::vector<std::unique_ptr<FallbackRegion>> regions) {
@@ -124,7 +124,7 @@ absl::StatusOr<std::unique_ptr<Executable>> CpuExecutable::Load(
     const Key key = {ThreadCount()};
     AITUNE_RETURN_IF_ERROR(impl->Get(key).status());
   }
-  return std::unique_ptr<Executable>(new CpuExecutable(std::move(impl)));
+  return std::unique_ptr<CpuExecutable>(new CpuExecutable(std::move(impl)));
 }
 
 absl::Status CpuExecutable::Run(absl::Span<const TensorView> inputs,
@@ -160,6 +160,8 @@ absl::StatusOr<std::vector<StepProfile>> CpuExecutable::Profile(
   }
   return profiles;
 }
+
+void CpuExecutable::PoisonMemory() const { impl_->plan->arenas().Poison(); }
 
 int64_t CpuExecutable::MemoryInBytes() const {
   return impl_->plan->MemoryInBytes();

@@ -24,7 +24,7 @@ class CpuExecutable : public Executable {
   // names the part of the plan, constant or region that does not fit; kNotFound
   // names a kernel that `kernels` lacks; kResourceExhausted when memory is
   // short.
-  static absl::StatusOr<std::unique_ptr<Executable>> Load(
+  static absl::StatusOr<std::unique_ptr<CpuExecutable>> Load(
       ExecutablePlan plan, std::shared_ptr<const KernelLibrary> kernels,
       std::vector<ConstantTensor> constants,
       std::vector<std::unique_ptr<FallbackRegion>> regions);
@@ -38,6 +38,10 @@ class CpuExecutable : public Executable {
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
       int repeats) const override;
   int64_t MemoryInBytes() const override;
+  // Overwrites what calls left in memory that later ones use again, and must
+  // not read before they write it: to find kernels that do. Not while a call is
+  // in progress.
+  void PoisonMemory() const;
 
  private:
   struct Impl;

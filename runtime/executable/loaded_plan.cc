@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -45,6 +46,13 @@ absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
 void ArenaPool::Release(AlignedBuffer arena) {
   std::lock_guard<std::mutex> lock(mutex_);
   free_.push_back(std::move(arena));
+}
+
+void ArenaPool::Poison() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const AlignedBuffer& arena : free_) {
+    if (arena.bytes() > 0) std::memset(arena.data(), 0xff, arena.bytes());
+  }
 }
 
 absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(

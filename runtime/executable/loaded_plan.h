@@ -50,6 +50,8 @@ class ArenaPool {
   // small. kResourceExhausted when memory is short.
   absl::StatusOr<AlignedBuffer> Acquire(int64_t bytes);
   void Release(AlignedBuffer arena);
+  // Fills the free arenas with bytes that are no number and no index.
+  void Poison();
   // The bytes of all arenas, in use and free.
   int64_t MemoryInBytes() const { return total_bytes_; }
 

@@ -1,5 +1,6 @@
 // CompileTrace with MLIR: the one place of the session that includes it.
 #include <chrono>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -59,10 +60,22 @@ absl::Status NoCode(const std::vector<KernelFailure>& failures) {
 }
 
 absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
-                                               const CompileOptions& options) {
+                                               const CompileOptions& asked) {
+  CompileOptions options = asked;
+  // On a GPU they would need LibTorch's streams.
+  if (options.device == "cpu") {
+    options.audit.makeRegions = [&trace](mlir::ModuleOp module) {
+      std::vector<std::unique_ptr<FallbackRegion>> regions;
+      for (const RegionDefinition& region : RegionsOf(module))
+        regions.push_back(trace.make_fallback_region(region.ops, region.inputs,
+                                                     region.outputs));
+      return regions;
+    };
+  }
   CompiledTrace compiled;
   ImportOptions import_options;
   double import_seconds = 0;
+  std::vector<WrongCandidate> wrong;  // of kernels that LibTorch runs instead
   for (int attempt = 0;; ++attempt) {
     mlir::MLIRContext context;
     ImportReport report;
@@ -76,6 +89,11 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
 
     auto result = compile(**module, trace.constants, options);
     if (!result.ok()) return result.status();
+    for (WrongCandidate& candidate : result->wrong) {
+      // Those of kernels that are compiled again come again.
+      if (candidate.replacement == "LibTorch")
+        wrong.push_back(std::move(candidate));
+    }
     if (!result->failures.empty()) {
       if (attempt + 1 < kMaxAttempts &&
           GiveToLibTorch(result->failures, import_options.libtorch_ops)) {
@@ -84,6 +102,9 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
       return NoCode(result->failures);
     }
     compiled.result = *std::move(result);
+    compiled.result.wrong.insert(compiled.result.wrong.begin(),
+                                 std::make_move_iterator(wrong.begin()),
+                                 std::make_move_iterator(wrong.end()));
     for (ImportReport::Fallback& op : report.fallbacks) {
       compiled.fallbacks.push_back({op.trace_op, std::move(op.op),
                                     std::move(op.location), std::move(op.scope),

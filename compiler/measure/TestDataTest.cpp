@@ -1,0 +1,68 @@
+// What the inputs that candidates are judged on hold.
+#include "compiler/measure/TestData.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace aitune {
+namespace {
+
+std::vector<float> extremeFloats(int64_t count, bool nonFinite) {
+  std::vector<float> data(count);
+  TensorView view{data.data(), DataType::kFloat32, {count}};
+  std::mt19937 generator(1);
+  fillExtreme(view, nonFinite, generator);
+  return data;
+}
+
+TEST(FillExtreme, LargeSmallAndZero) {
+  const std::vector<float> data = extremeFloats(100000, false);
+  auto has = [&](auto predicate) {
+    // At the end too, where a long tensor repeats itself.
+    return std::any_of(data.begin(), data.begin() + 1000, predicate) &&
+           std::any_of(data.end() - 1000, data.end(), predicate);
+  };
+  EXPECT_TRUE(has([](float x) { return x == 0; }));
+  EXPECT_TRUE(has([](float x) { return std::abs(x) > 500; }));
+  EXPECT_TRUE(has([](float x) { return x != 0 && std::abs(x) < 1e-5f; }));
+  EXPECT_TRUE(has([](float x) { return x == 0.5f; }));
+  EXPECT_TRUE(std::all_of(data.begin(), data.end(),
+                          [](float x) { return std::isfinite(x); }));
+}
+
+TEST(FillExtreme, FewThatAreNotFinite) {
+  const std::vector<float> data = extremeFloats(1000, true);
+  EXPECT_EQ(std::count_if(data.begin(), data.end(),
+                          [](float x) { return std::isnan(x); }),
+            1);
+  EXPECT_EQ(std::count_if(data.begin(), data.end(),
+                          [](float x) { return std::isinf(x); }),
+            2);
+  // A NaN in a handful of elements would be all that is looked at.
+  const std::vector<float> few = extremeFloats(8, true);
+  EXPECT_TRUE(std::all_of(few.begin(), few.end(),
+                          [](float x) { return std::isfinite(x); }));
+}
+
+TEST(FillExtreme, IntegersOfEitherSign) {
+  std::vector<int64_t> data(1000);
+  TensorView view{data.data(), DataType::kInt64, {1000}};
+  std::mt19937 generator(1);
+  fillExtreme(view, true, generator);
+  EXPECT_LT(*std::min_element(data.begin(), data.end()), 0);
+  EXPECT_GT(*std::max_element(data.begin(), data.end()), 8);
+}
+
+TEST(FillExtreme, BoolsStayBools) {
+  std::vector<uint8_t> data(1000);
+  TensorView view{data.data(), DataType::kBool, {1000}};
+  std::mt19937 generator(1);
+  fillExtreme(view, true, generator);
+  EXPECT_EQ(*std::max_element(data.begin(), data.end()), 1);
+}
+
+} // namespace
+} // namespace aitune

@@ -244,10 +244,9 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   aitune::TuneRequest request;
   request.module_name = name();
   request.build.model = source_;
-  AITUNE_ASSIGN_OR_RETURN(request.build.device,
-                          aitune::Device::Parse(options_.device));
   AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
                           aitune::Device::ParseCpuOrGpu(options_.device));
+  request.build.device = device;
   request.build.cache_dir = options_.cache_dir;
   std::vector<aitune::BatchedSample> samples;
   {

@@ -166,15 +166,6 @@ bool isContiguous(const LayoutAxis &axis) {
   return axis.empty() || (axis.size() == 1 && isOne(axis.front().stride));
 }
 
-std::optional<int64_t> getConstantStride(const LayoutAxis &axis) {
-  if (axis.empty())
-    return 0;
-  if (axis.size() > 1)
-    return std::nullopt;
-  auto stride = dyn_cast<AffineConstantExpr>(axis.front().stride);
-  return stride ? std::optional<int64_t>(stride.getValue()) : std::nullopt;
-}
-
 Layout getDenseLayout(RankedTensorType type) {
   MLIRContext *context = type.getContext();
   Layout layout{getAffineConstantExpr(0, context), {}};

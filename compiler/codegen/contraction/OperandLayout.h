@@ -56,10 +56,6 @@ bool isBroadcast(const LayoutAxis &axis);
 /// Whether the axis is of size 1 or one mode of stride 1.
 bool isContiguous(const LayoutAxis &axis);
 
-/// The constant stride of an axis of one mode; not set if it has several modes
-/// or a stride that is not constant. An axis of size 1 has stride 0.
-std::optional<int64_t> getConstantStride(const LayoutAxis &axis);
-
 /// The layout of a dense row-major buffer of this type.
 Layout getDenseLayout(mlir::RankedTensorType type);
 

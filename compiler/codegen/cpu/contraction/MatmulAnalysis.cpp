@@ -97,8 +97,8 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
   shape.batch = getConstantOr(problem.batch, 1);
   shape.n = getConstantOr(problem.n, -1);
   shape.k = getConstantOr(problem.k, -1);
-  // What an odd number of bf16 leaves beside the last step is not copied: it
-  // is multiplied by zero.
+  // vpdpbusd reads four steps of a row also where fewer are left: a copy has
+  // room for them. The code for pairs of bf16 reads an odd last step alone.
   shape.copiesLhs = lhs.storedType != format->lhsFactor ||
                     !isContiguous(problem.lhsSteps) ||
                     (shape.kind == MicrokernelKind::ByteQuads &&

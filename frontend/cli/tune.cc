@@ -88,8 +88,8 @@ const frontend::InputCase* FindFailed(
   for (size_t i = 0; i < report.cases.size() && i < cases.size(); ++i) {
     if (report.cases[i].agrees()) continue;
     absl::StatusOr<frontend::ValueList> arguments = cases[i].arguments;
-    if (compiled.gpu() >= 0)
-      arguments = frontend::ToGpu(*arguments, compiled.gpu());
+    if (compiled.device().is_gpu())
+      arguments = frontend::ToDevice(*arguments, compiled.device());
     if (arguments.ok() && compiled.Fits(*arguments)) return &cases[i];
   }
   return nullptr;

@@ -52,14 +52,19 @@ std::string TextOf(const TuningOptions& options) {
 std::string TextOf(const CompileOptions& options) {
   const auto& [compile_to, measure, emulate, unchecked, quantization, device,
                threads, dump, target, tf32_matmul, tf32_convolution, tuning,
-               progress] = options;
+               audit, left_out, progress] = options;
+  const auto candidate = [](std::string* text,
+                            const std::pair<std::string, std::string>& one) {
+    absl::StrAppend(text, one.first, "=", one.second);
+  };
   return absl::StrCat(
       "to=", static_cast<int>(compile_to), " measure=", measure,
       " emulate=", emulate, " unchecked=", unchecked,
       " quantization=", quantization, " device=", DeviceText(device),
       " threads=", threads > 0 ? threads : at::get_num_threads(),
       " dump=", dump, " target=", target, " tf32=", tf32_matmul,
-      tf32_convolution, TextOf(tuning));
+      tf32_convolution, " left out=", absl::StrJoin(left_out, ";", candidate),
+      TextOf(tuning));
 }
 
 std::string TextOf(const TraceOptions& options) {

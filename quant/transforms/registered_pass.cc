@@ -43,7 +43,9 @@ class RegisteredPass
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(RegisteredPass)
 
   RegisteredPass() = default;
-  RegisteredPass(const RegisteredPass& other) : PassWrapper(other) {}
+  // MLIR runs copies of a pass that was initialised.
+  RegisteredPass(const RegisteredPass& other)
+      : PassWrapper(other), options_(other.options_) {}
 
   llvm::StringRef getArgument() const override { return "ait-quantize-layers"; }
   llvm::StringRef getDescription() const override {

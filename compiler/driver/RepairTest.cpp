@@ -231,13 +231,13 @@ TEST_P(RepairEitherWayTest, NothingIsWrong) {
       {"f64", DataType::kFloat64},
       {"f16", DataType::kFloat16},
       {"bf16", DataType::kBFloat16}};
-  for (auto [element, dtype] : types) {
+  for (const auto &type : types) {
+    const std::string element = absl::StrCat("x", type.first);
     SCOPED_TRACE(element);
     auto buildAs = [&](const char *text, std::vector<int64_t> input,
                        std::vector<int64_t> constant) {
-      return build(
-          absl::StrReplaceAll(text, {{"xf32", absl::StrCat("x", element)}}),
-          GetParam(), std::move(input), std::move(constant), "", dtype);
+      return build(absl::StrReplaceAll(text, {{"xf32", element}}), GetParam(),
+                   std::move(input), std::move(constant), "", type.second);
     };
     for (const CompileResult &result :
          {buildAs(kLoop, {64, 96}, {}), buildAs(kMatmul, {64, 96}, {96, 48}),

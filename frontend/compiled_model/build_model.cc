@@ -269,6 +269,9 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   malloc_trim(0);
   AITUNE_ASSIGN_OR_RETURN(CompiledTrace compiled,
                           CompileTrace(*trace, options.compile));
+  // Further versions are for other sizes.
+  options.audit.reset();
+  options.compile.audit = AuditOptions();
   phases.laps.insert(phases.laps.end(), compiled.result.phaseSeconds.begin(),
                      compiled.result.phaseSeconds.end());
   phases.Skip();

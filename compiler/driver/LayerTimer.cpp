@@ -82,6 +82,8 @@ LayerTimer::LayerTimer(const CompileOptions &asked,
   options.compileTo = CompilePhase::Executable;
   options.dumpDirectory.clear();
   options.tuning = {};
+  options.audit = {};
+  options.leftOut.clear(); // of kernels by their names in the model
   options.progress = nullptr;
 }
 

@@ -225,6 +225,10 @@ protected:
                      ? std::max(difference(y, rule.function(x.number + moved)),
                                 difference(y, rule.function(x.number - moved)))
                      : kInfinity;
+    // x / (1 + exp(-x)) is 0 once the exponential overflows, and x * exp(x)
+    // once it vanishes: e^x is less than `tiny` there, but x times that is not.
+    if (rule.units == kComposed && std::isfinite(x.number))
+      passedOn += 4 * format.tiny * (1 + std::abs(x.number));
     if (rule.units > 0)
       return format.rounded(y, passedOn, rule.units,
                             rule.scale ? rule.scale(x.number) : 0);

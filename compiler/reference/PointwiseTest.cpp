@@ -295,6 +295,17 @@ TEST(PointwiseErrorTest, ADecisionNearItsLimitIsUncertain) {
   EXPECT_EQ(errorOf(text, {{1024}, {1}}), 0);
 }
 
+TEST(PointwiseErrorTest, WhatIsAsGoodAsZeroMayBeZero) {
+  // -90 / (1 + exp(90)) = -7.4e-38, a normal number, but exp(90) overflows.
+  for (const char *operation : {"silu", "mish"}) {
+    const std::string text =
+        kernelOf(absl::StrCat("ait.", operation, " %a0 : tensor<1xf32>"),
+                 {"tensor<1xf32>"}, "tensor<1xf32>");
+    EXPECT_GT(errorOf(text, {{-90}}), 7.4e-38) << operation;
+    EXPECT_LT(errorOf(text, {{-90}}), 1e-34) << operation;
+  }
+}
+
 TEST(PointwiseErrorTest, WhatOverflowsIsUnknown) {
   const std::string text =
       kernelOf("ait.mul %a0, %a1 : tensor<1xf16>",

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/Ait.h"
+#include "runtime/plan/plan.h"
 
 using namespace mlir;
 
@@ -22,6 +23,18 @@ const char *nameOf(JudgedInputs set) {
   return "";
 }
 
+/// Whether every value of the plan has elements. Sizes that the model's
+/// constraints leave out can be negative.
+bool hasElements(const ExecutablePlan &plan, ArrayRef<int64_t> symbols) {
+  return llvm::all_of(plan.values(), [&](const ValueProto &value) {
+    auto type = FromProto(value.type(), symbols.size());
+    return type.ok() &&
+           llvm::all_of(type->sizes, [&](const SizeExpression &size) {
+             return size.Evaluate(symbols) > 0;
+           });
+  });
+}
+
 } // namespace
 
 KernelJudge::KernelJudge(func::FuncOp kernel,
@@ -32,8 +45,9 @@ KernelJudge::KernelJudge(func::FuncOp kernel,
 std::vector<JudgedInputs>
 KernelJudge::inputSets(const ExecutablePlan &plan) const {
   std::vector<JudgedInputs> sets = {JudgedInputs::Extreme};
-  if (symbolsOf(plan, JudgedInputs::Smallest) !=
-      symbolsOf(plan, JudgedInputs::Normal))
+  const std::vector<int64_t> smallest = symbolsOf(plan, JudgedInputs::Smallest);
+  if (smallest != symbolsOf(plan, JudgedInputs::Normal) &&
+      hasElements(plan, smallest))
     sets.push_back(JudgedInputs::Smallest);
   // Last: it is what is then timed.
   sets.push_back(JudgedInputs::Normal);

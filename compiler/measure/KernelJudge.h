@@ -39,7 +39,8 @@ public:
   KernelJudge(mlir::func::FuncOp kernel, std::vector<JudgedArgument> arguments,
               ReferenceOptions options);
 
-  /// What to judge on. Without dynamic axes there is no smallest size.
+  /// What to judge on. There is no smallest size without dynamic axes, nor
+  /// where something would have no elements there.
   std::vector<JudgedInputs> inputSets(const ExecutablePlan &plan) const;
   /// Whether `Extreme` inputs may hold NaN and infinities: contractions have
   /// algorithms that spread one over neighbours.

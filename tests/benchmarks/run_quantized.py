@@ -189,6 +189,7 @@ def main(arguments):
         torch.set_num_threads(options.threads)
     spec = importlib.util.spec_from_file_location("make_models", options.makers)
     makers = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = makers  # copies of models look for their classes
     spec.loader.exec_module(makers)
     unknown = sorted(set(options.models) - set(makers.all_names()))
     if unknown:

@@ -1,6 +1,7 @@
 #include "compiler/measure/KernelJudge.h"
 
 #include <chrono>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/Ait.h"
@@ -23,16 +24,25 @@ const char *nameOf(JudgedInputs set) {
   return "";
 }
 
-/// Whether every value of the plan has elements. Sizes that the model's
-/// constraints leave out can be negative.
-bool hasElements(const ExecutablePlan &plan, ArrayRef<int64_t> symbols) {
-  return llvm::all_of(plan.values(), [&](const ValueProto &value) {
-    auto type = FromProto(value.type(), symbols.size());
-    return type.ok() &&
-           llvm::all_of(type->sizes, [&](const SizeExpression &size) {
-             return size.Evaluate(symbols) > 0;
-           });
-  });
+/// The number of elements of each value of the plan; nothing if a size is
+/// negative there, as it can be where the model's constraints leave sizes out.
+std::optional<std::vector<int64_t>>
+countElements(const ExecutablePlan &plan, absl::Span<const int64_t> symbols) {
+  std::vector<int64_t> counts;
+  for (const ValueProto &value : plan.values()) {
+    const absl::StatusOr<PlanTensorType> type =
+        FromProto(value.type(), symbols.size());
+    if (!type.ok()) // what only LibTorch knows
+      continue;
+    int64_t &count = counts.emplace_back(1);
+    for (const SizeExpression &size : type->sizes) {
+      const int64_t here = size.Evaluate(symbols);
+      if (here < 0)
+        return std::nullopt;
+      count *= here;
+    }
+  }
+  return counts;
 }
 
 } // namespace
@@ -45,9 +55,16 @@ KernelJudge::KernelJudge(func::FuncOp kernel,
 std::vector<JudgedInputs>
 KernelJudge::inputSets(const ExecutablePlan &plan) const {
   std::vector<JudgedInputs> sets = {JudgedInputs::Extreme};
-  const std::vector<int64_t> smallest = symbolsOf(plan, JudgedInputs::Smallest);
-  if (smallest != symbolsOf(plan, JudgedInputs::Normal) &&
-      hasElements(plan, smallest))
+  const std::vector<int64_t> smallest = symbolsOf(plan, JudgedInputs::Smallest),
+                             normal = symbolsOf(plan, JudgedInputs::Normal);
+  const auto few = countElements(plan, smallest),
+             many = countElements(plan, normal);
+  // The memory is that of the normal sizes.
+  if (smallest != normal && few && many &&
+      llvm::all_of(llvm::zip(*few, *many), [](auto counts) {
+        auto [here, most] = counts;
+        return here > 0 && here <= most;
+      }))
     sets.push_back(JudgedInputs::Smallest);
   // Last: it is what is then timed.
   sets.push_back(JudgedInputs::Normal);
@@ -112,11 +129,27 @@ ReferenceCoverage KernelJudge::coverage() const {
 }
 
 std::vector<int64_t> symbolsOf(const ExecutablePlan &plan, JudgedInputs set) {
-  std::vector<int64_t> symbols;
-  for (const SymbolProto &symbol : plan.symbols())
-    symbols.push_back(set == JudgedInputs::Smallest ? symbol.min()
-                                                    : symbol.max());
-  return symbols;
+  std::vector<int64_t> least, most;
+  for (const SymbolProto &symbol : plan.symbols()) {
+    least.push_back(symbol.min());
+    most.push_back(symbol.max());
+  }
+  if (set == JudgedInputs::Smallest)
+    return least;
+  std::vector<std::vector<int64_t>> points = {most};
+  for (size_t i = 0; i < most.size(); ++i) {
+    points.push_back(most);
+    points.back()[i] = least[i];
+  }
+  points.push_back(least);
+  auto found = llvm::find_if(points, [&](const std::vector<int64_t> &point) {
+    return hasSizes(plan, point);
+  });
+  return found == points.end() ? most : *found;
+}
+
+bool hasSizes(const ExecutablePlan &plan, absl::Span<const int64_t> symbols) {
+  return countElements(plan, symbols).has_value();
 }
 
 } // namespace aitune

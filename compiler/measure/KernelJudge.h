@@ -40,7 +40,8 @@ public:
               ReferenceOptions options);
 
   /// What to judge on. There is no smallest size without dynamic axes, nor
-  /// where something would have no elements there.
+  /// where something would have no elements there, or more than at the normal
+  /// sizes.
   std::vector<JudgedInputs> inputSets(const ExecutablePlan &plan) const;
   /// Whether `Extreme` inputs may hold NaN and infinities: contractions have
   /// algorithms that spread one over neighbours.
@@ -74,8 +75,13 @@ private:
   double spent = 0;
 };
 
-/// The values of a plan's symbols at one end of their ranges.
+/// The values of a plan's symbols at one end of their ranges. The upper end is
+/// left where a size would be negative there: a kernel's plan does not hold the
+/// constraints between the model's symbols.
 std::vector<int64_t> symbolsOf(const ExecutablePlan &plan, JudgedInputs set);
+
+/// Whether no size of the plan is negative for these values of its symbols.
+bool hasSizes(const ExecutablePlan &plan, absl::Span<const int64_t> symbols);
 
 } // namespace aitune
 

@@ -256,6 +256,11 @@ measureCandidates(absl::Span<const CpuExecutable *const> candidates,
   if (candidates.empty())
     return {};
   Bench bench(candidates, judge);
+  if (!hasSizes(bench.plan, symbolsOf(bench.plan, JudgedInputs::Normal))) {
+    for (Measurement &result : bench.results)
+      result.note = "no sizes are known to measure at";
+    return std::move(bench.results);
+  }
   bench.judgeAll();
   if (options.comparesResults)
     bench.compareWithFirst();

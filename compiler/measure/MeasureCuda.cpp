@@ -157,9 +157,9 @@ absl::Status Bench::setInputs(JudgedInputs set) {
 
 absl::Status Bench::prepare() {
   AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
-  std::vector<int64_t> symbols;
-  for (const SymbolProto &symbol : plan.symbols())
-    symbols.push_back(symbol.max());
+  const std::vector<int64_t> symbols = symbolsOf(plan, JudgedInputs::Normal);
+  if (!hasSizes(plan, symbols))
+    return absl::OutOfRangeError("no sizes are known to measure at");
   int64_t weightBytes = 0;
   for (int i : weights)
     weightBytes += bytesOf(makeView(plan.inputs(i), symbols));

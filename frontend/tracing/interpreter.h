@@ -161,10 +161,11 @@ class Interpreter {
     TensorType base_type;        // of the source
     std::vector<ViewStep> path;  // from the base to the operator's tensor
     TensorType type;             // of the result
-    bool contiguous = false;     // the operator is aten::contiguous
-    bool shared = false;         // the result is a view in the probes
-    std::vector<int> symbols;    // of the sizes that this depends on
-    std::string what;            // a sentence for the user, with the place
+    // Of aten::contiguous; not set for the operators that reshape.
+    std::optional<at::MemoryFormat> memory_format;
+    bool shared = false;       // the result is a view in the probes
+    std::vector<int> symbols;  // of the sizes that this depends on
+    std::string what;          // a sentence for the user, with the place
     bool SharesAt(absl::Span<const int64_t> point) const;
   };
   void NotePossibleView(const Invocation& call, const ProbedValue& result);

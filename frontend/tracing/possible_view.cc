@@ -66,8 +66,8 @@ bool Interpreter::PossibleView::SharesAt(
         .callBoxed(stack);
     self = stack.at(0).toTensor();
   }
-  const at::Tensor result =
-      contiguous ? self.contiguous() : self.reshape(SizesAt(type, point));
+  const at::Tensor result = memory_format ? self.contiguous(*memory_format)
+                                          : self.reshape(SizesAt(type, point));
   return self.numel() == 0 ? shared : result.is_alias_of(self);
 }
 
@@ -93,7 +93,8 @@ void Interpreter::NotePossibleView(const Invocation& call,
   view.base_type = self.storage->base_type;
   view.path = self.views;
   view.type = result.type;
-  view.contiguous = name == "aten::contiguous";
+  if (name == "aten::contiguous")
+    view.memory_format = call.arguments.at(1)->probes[0].toMemoryFormat();
   view.shared = self.storage == result.storage;
   view.symbols.assign(symbols.begin(), symbols.end());
   view.what = Reason(

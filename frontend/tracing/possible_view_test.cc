@@ -42,6 +42,20 @@ def forward(self, x: Tensor):
               ElementsAre(HasSubstr("aten::reshape gives a view")));
 }
 
+TEST(PossibleViews, AnotherMemoryFormatIsACopy) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor):
+  a = torch.sin(x)
+  b = a.contiguous(memory_format=2)
+  b.mul_(2.0)
+  return a, b
+)",
+                                     {"float32[2,3,1..5,4]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(FallbackCount(*trace), 0);
+  EXPECT_THAT(trace->notes, IsEmpty());
+}
+
 TEST(PossibleViews, WhatIsNotReadAgainMayBeEither) {
   const auto trace = TraceAndCompare(R"(
 def forward(self, x: Tensor):

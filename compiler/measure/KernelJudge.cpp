@@ -1,6 +1,9 @@
 #include "compiler/measure/KernelJudge.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -20,8 +23,21 @@ const char *nameOf(JudgedInputs set) {
     return ", on inputs with large and small numbers";
   case JudgedInputs::Smallest:
     return ", at the smallest sizes";
+  case JudgedInputs::WithNan:
+    return ", on inputs with a NaN";
   }
   return "";
+}
+
+/// Elements of each result where a NaN is looked for: the first one reaches the
+/// corner, which is among the first that are sampled.
+constexpr int64_t kNanSamples = 64;
+
+void acceptAllBesideNan(std::vector<ReferenceResult> &results) {
+  for (ReferenceResult &result : results)
+    for (ReferenceElement &element : result.elements)
+      if (!std::isnan(element.number))
+        element.error = std::numeric_limits<double>::infinity();
 }
 
 /// The number of elements of each value of the plan; nothing if a size is
@@ -66,6 +82,8 @@ KernelJudge::inputSets(const ExecutablePlan &plan) const {
         return here > 0 && here <= most;
       }))
     sets.push_back(JudgedInputs::Smallest);
+  if (!takesNonFinite())
+    sets.push_back(JudgedInputs::WithNan);
   // Last: it is what is then timed.
   sets.push_back(JudgedInputs::Normal);
   return sets;
@@ -90,8 +108,13 @@ absl::Status KernelJudge::prepare(JudgedInputs set,
   for (const JudgedArgument &argument : arguments)
     values.push_back(argument.input < 0 ? argument.constant
                                         : inputs[argument.input]);
+  ReferenceOptions these = options;
+  if (set == JudgedInputs::WithNan)
+    these.samples = std::min(these.samples, kNanSamples);
   absl::StatusOr<std::vector<ReferenceResult>> results =
-      computeReference(kernel, values, symbols, options);
+      computeReference(kernel, values, symbols, these);
+  if (results.ok() && set == JudgedInputs::WithNan)
+    acceptAllBesideNan(*results);
   if (results.ok())
     known[set] = *std::move(results);
   else if (set != JudgedInputs::Smallest)
@@ -121,6 +144,8 @@ std::string KernelJudge::judge(JudgedInputs set,
 ReferenceCoverage KernelJudge::coverage() const {
   ReferenceCoverage total;
   for (const auto &[set, results] : known) {
+    if (set == JudgedInputs::WithNan)
+      continue;
     const ReferenceCoverage one = coverageOf(results);
     total.known += one.known;
     total.sampled += one.sampled;

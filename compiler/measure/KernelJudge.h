@@ -24,6 +24,10 @@ enum class JudgedInputs {
   Normal,   ///< normal numbers, dynamic axes at the top of their ranges
   Extreme,  ///< large and small numbers and zeros; in loops NaN, infinities
   Smallest, ///< normal numbers, dynamic axes at the bottom of their ranges
+  /// Normal numbers, of contractions: the first element of the first input is
+  /// NaN. It may spread over neighbours, but must not get lost, as in an
+  /// activation that a library computes by a maximum.
+  WithNan,
 };
 
 /// Where an argument of a kernel comes from when the kernel is run alone.
@@ -62,7 +66,7 @@ public:
 
   /// Why there is no reference; OK if there is, or none was asked for yet.
   const absl::Status &status() const { return reason; }
-  /// Sampled elements of all inputs judged on, and what they took.
+  /// Sampled elements of all inputs judged on but WithNan, and what all took.
   ReferenceCoverage coverage() const;
   double seconds() const { return spent; }
 

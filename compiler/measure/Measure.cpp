@@ -156,6 +156,8 @@ void Bench::makeInputs(JudgedInputs set) {
     else
       fillRandom(inputs.views.back(), generator);
   }
+  if (set == JudgedInputs::WithNan && !inputs.views.empty())
+    putNan(inputs.views.front());
 }
 
 /// Twice: what is right the first time may be wrong with what that left.

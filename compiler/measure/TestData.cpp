@@ -184,6 +184,11 @@ void fillExtreme(TensorView &view, bool nonFinite, std::mt19937 &generator) {
   store(view, 2 * count / 3, -kInfinity);
 }
 
+void putNan(TensorView &view) {
+  if (IsFloatingPoint(view.dtype) && ElementCount(view.sizes) > 0)
+    store(view, 0, std::numeric_limits<double>::quiet_NaN());
+}
+
 std::string compareResults(absl::Span<const TensorView> expected,
                            absl::Span<const TensorView> actual) {
   for (size_t i = 0; i < expected.size(); ++i) {

@@ -21,6 +21,10 @@ void fillRandom(TensorView &view, std::mt19937 &generator);
 /// range, too. The view is in the host's memory.
 void fillExtreme(TensorView &view, bool nonFinite, std::mt19937 &generator);
 
+/// Makes the first element NaN, if there is one and the type has it. The view
+/// is in the host's memory.
+void putNan(TensorView &view);
+
 /// How `actual` differs from `expected` beyond rounding; empty if it does not.
 std::string compareResults(absl::Span<const TensorView> expected,
                            absl::Span<const TensorView> actual);

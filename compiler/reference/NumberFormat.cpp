@@ -48,12 +48,13 @@ std::optional<NumberFormat> NumberFormat::of(Type elementType) {
   NumberFormat format;
   format.dtype = *dtype;
   auto makeFloat = [&](int digits, int computeDigits, double greatest,
-                       double tiny) {
+                       double tiny, double normal) {
     format.digits = digits;
     format.storeUnit = std::ldexp(1.0, -digits);
     format.computeUnit = std::ldexp(1.0, -computeDigits);
     format.greatest = greatest;
     format.tiny = tiny;
+    format.normal = normal;
   };
   auto makeInteger = [&](int bits, bool isUnsigned) {
     format.isFloat = false;
@@ -62,19 +63,19 @@ std::optional<NumberFormat> NumberFormat::of(Type elementType) {
   };
   switch (*dtype) {
   case DataType::kFloat64:
-    makeFloat(53, 53, std::numeric_limits<double>::max(), 0x1p-1022);
+    makeFloat(53, 53, std::numeric_limits<double>::max(), 0x1p-1022, 0x1p-1022);
     break;
   case DataType::kFloat32:
-    makeFloat(24, 24, std::numeric_limits<float>::max(), 0x1p-126);
+    makeFloat(24, 24, std::numeric_limits<float>::max(), 0x1p-126, 0x1p-126);
     break;
   case DataType::kFloat16:
-    makeFloat(11, 24, 65504, 0x1p-24);
+    makeFloat(11, 24, 65504, 0x1p-24, 0x1p-14);
     break;
   case DataType::kBFloat16:
-    makeFloat(8, 24, 0x1.fep127, 0x1p-126);
+    makeFloat(8, 24, 0x1.fep127, 0x1p-126, 0x1p-126);
     break;
   case DataType::kFloat8E4M3Fn:
-    makeFloat(4, 24, 448, 0x1p-9);
+    makeFloat(4, 24, 448, 0x1p-9, 0x1p-6);
     break;
   case DataType::kInt64:
     makeInteger(64, false);
@@ -134,6 +135,12 @@ double NumberFormat::round(double number) const {
   const double fraction = std::frexp(number, &exponent);
   return std::ldexp(std::nearbyint(std::ldexp(fraction, digits)),
                     exponent - digits);
+}
+
+bool NumberFormat::holds(double number) const {
+  const double size = std::abs(number);
+  return number == 0 || (round(number) == number && size <= greatest &&
+                         (size >= normal || std::fmod(size, tiny) == 0));
 }
 
 int64_t NumberFormat::wrap(int64_t integer) const {

@@ -26,6 +26,7 @@ struct NumberFormat {
   /// The greatest finite number, and a size that is as good as zero: results
   /// below the normal numbers may be flushed or rounded to few digits.
   double greatest = 0, tiny = 0;
+  double normal = 0; ///< the least normal number
 
   /// Nothing for a type that tensors have not.
   static std::optional<NumberFormat> of(mlir::Type elementType);
@@ -36,6 +37,9 @@ struct NumberFormat {
 
   /// The number nearest to `number` with this type's digits.
   double round(double number) const;
+  /// Whether it is one of this type's numbers, and no subnormal one that may be
+  /// flushed to zero.
+  bool holds(double number) const;
   /// The integer that is left of `integer` in this type's bits.
   int64_t wrap(int64_t integer) const;
   /// The value of an element of this type.

@@ -300,7 +300,7 @@ protected:
 
 private:
   Element toFloat(double value, double error) const {
-    if (format.round(value) == value && !(std::abs(value) > format.greatest))
+    if (!std::isfinite(value) || format.holds(value))
       return {value, 0, error};
     return format.rounded(value, error, 1);
   }

@@ -314,5 +314,16 @@ TEST(PointwiseErrorTest, WhatOverflowsIsUnknown) {
   EXPECT_LT(errorOf(text, {{100}, {100}}), 100);
 }
 
+// Below the normal numbers of f16 the digits are fewer: 82 is the nearest of
+// the multiples of 2^-24.
+TEST(ConvertTest, SubnormalNumbersAreRounded) {
+  const std::string text =
+      kernelOf("ait.convert %a0 : tensor<1xf32> -> tensor<1xf16>",
+               {"tensor<1xf32>"}, "tensor<1xf16>");
+  EXPECT_GE(errorOf(text, {{81.875 * 0x1p-24}}), 0.125 * 0x1p-24);
+  EXPECT_EQ(errorOf(text, {{82 * 0x1p-24}}), 0);
+  EXPECT_EQ(errorOf(text, {{1.5}}), 0);
+}
+
 } // namespace
 } // namespace aitune

@@ -42,6 +42,7 @@ absl::StatusOr<const Model*> BackendChecker::Reference(DataType dtype) {
                               ModelBytes(subject_.source->model()));
       aitune::frontend::LoadOptions load;
       load.dtype = dtype;
+      load.widen_casts = true;
       load.device = subject_.device;
       AITUNE_ASSIGN_OR_RETURN(Model model,
                               aitune::frontend::ModelFromBytes(bytes, load));

@@ -30,6 +30,7 @@ class References {
     if (found == models_.end()) {
       frontend::LoadOptions load;
       load.dtype = dtype;
+      load.widen_casts = true;
       load.device = device_;
       found = models_.emplace(dtype, frontend::Model::Load(file_, load)).first;
     }

@@ -1,7 +1,5 @@
 // Model's constructors: from files, modules and source text. Errors say what
 // kind of file it is, instead of which record of an archive is missing.
-#include <ATen/Functions.h>
-#include <c10/core/GradMode.h>
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <array>
@@ -12,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/conversion.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/recorded_inputs.h"
 #include "frontend/values/torch_util.h"
@@ -83,64 +82,6 @@ absl::Status ExplainLoadError(const std::string& path,
       absl::StrCat(path, ": LibTorch cannot load it: ", text));
 }
 
-void ConvertTensor(at::Tensor tensor, c10::ScalarType type) {
-  if (tensor.defined() && tensor.is_floating_point())
-    tensor.set_data(tensor.to(type));
-}
-
-void ConvertConstants(torch::jit::Block* block, c10::ScalarType type) {
-  for (torch::jit::Node* node : block->nodes()) {
-    for (torch::jit::Block* inner : node->blocks())
-      ConvertConstants(inner, type);
-    if (node->kind() != c10::prim::Constant ||
-        !node->hasAttribute(c10::attr::value))
-      continue;
-    if (node->kindOf(c10::attr::value) != torch::jit::AttributeKind::t)
-      continue;
-    const at::Tensor& value = node->t(c10::attr::value);
-    // Weights only: a folded number has no axes and its dtype is part of the
-    // program.
-    if (!value.is_floating_point() || value.dim() == 0) continue;
-    node->t_(c10::attr::value, value.to(type));
-    node->output()->inferTypeFrom(node->t(c10::attr::value));
-  }
-}
-
-void ConvertWeights(torch::jit::Module& module, c10::ScalarType type) {
-  const c10::NoGradGuard no_grad;
-  for (const c10::IValue& value : module.attributes(/*recurse=*/true)) {
-    if (value.isTensor()) ConvertTensor(value.toTensor(), type);
-  }
-  ConvertConstants(module.get_method("forward").graph()->block(), type);
-}
-
-// A model traced on the CPU has it written into its program.
-void MoveConstants(torch::jit::Block* block, c10::Device device) {
-  for (torch::jit::Node* node : block->nodes()) {
-    for (torch::jit::Block* inner : node->blocks())
-      MoveConstants(inner, device);
-    if (node->kind() != c10::prim::Constant) continue;
-    if (node->output()->type()->kind() == c10::TypeKind::DeviceObjType &&
-        node->hasAttribute(c10::attr::value)) {
-      node->s_(c10::attr::value, device.str());
-    } else if (node->hasAttribute(c10::attr::value) &&
-               node->kindOf(c10::attr::value) == torch::jit::AttributeKind::t &&
-               node->t(c10::attr::value).dim() > 0) {
-      node->t_(c10::attr::value, node->t(c10::attr::value).to(device));
-      node->output()->inferTypeFrom(node->t(c10::attr::value));
-    }
-  }
-}
-
-void MoveModule(torch::jit::Module& module, c10::Device device) {
-  const c10::NoGradGuard no_grad;
-  module.to(device);
-  for (const torch::jit::Module& inner : module.modules()) {
-    for (const torch::jit::Method& method : inner.get_methods())
-      MoveConstants(method.graph()->block(), device);
-  }
-}
-
 }  // namespace
 
 absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
@@ -162,9 +103,11 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
                              ": not a floating point type"));
           }
           ConvertWeights(impl->module, ToScalarType(*options.dtype));
+          if (options.widen_casts)
+            WidenCasts(impl->module, ToScalarType(*options.dtype));
         }
         if (options.device.is_gpu())
-          MoveModule(impl->module, DeviceOf(options.device));
+          MoveTo(impl->module, DeviceOf(options.device));
         const c10::FunctionSchema& schema =
             impl->module.get_method("forward").function().getSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {

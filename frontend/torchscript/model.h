@@ -25,6 +25,11 @@ struct LoadOptions {
   // The dtype to which floating-point parameters and buffers are converted, as
   // module.to(dtype) does; not set: none.
   std::optional<DataType> dtype;
+  // Whether the narrower floating-point dtypes that the program names, as
+  // x.to(torch.float16) does, become `dtype` as well: the same program in
+  // higher precision. Without it they stay, and a program may stop that mixes
+  // them with converted weights.
+  bool widen_casts = false;
   // The device to which parameters, buffers and the devices in the program are
   // moved.
   Device device;

@@ -86,6 +86,40 @@ TEST(Model, ConvertsWeights) {
       HasSubstr("not a floating point"));
 }
 
+// As in a trace of a model in half precision that computes a part in float32;
+// traces name float32 6 and float16 5.
+TEST(Model, WidensTheCastsOfAProgram) {
+  const auto widened = [](bool widen_casts) {
+    torch::jit::Module module("Casts");
+    module.register_parameter("weight", at::full({3}, 1.0, at::kHalf),
+                              /*is_buffer=*/true);
+    module.define(R"(
+      def inner(self, x: Tensor):
+          return x.to(6) * (1 / 3.0)
+      def forward(self, x: Tensor):
+          y = self.inner(x)
+          if x.size(0) > 1:
+              y = torch.softmax(y, 0, dtype=6)
+          return y.to(5) * self.weight
+    )");
+    LoadOptions options;
+    options.dtype = DataType::kFloat64;
+    options.widen_casts = widen_casts;
+    return Model::FromModule(std::move(module), options);
+  };
+  const at::Tensor x = at::arange(3, at::kDouble);
+  const at::Tensor expected = at::softmax(x * (1 / 3.0), 0);
+  for (bool widen_casts : {false, true}) {
+    const auto model = widened(widen_casts);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const auto result = model->RunEager(ValueList({x}));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(at::allclose(result->toTensor().to(at::kDouble), expected, 1e-12,
+                           1e-12),
+              widen_casts);
+  }
+}
+
 TEST(Model, WrongInputs) {
   const auto model = Model::FromModule(MakeModule());
   ASSERT_TRUE(model.ok());

@@ -1,0 +1,116 @@
+#include "frontend/torchscript/conversion.h"
+
+#include <ATen/Functions.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace aitune::frontend {
+namespace {
+
+void ConvertTensor(at::Tensor tensor, c10::ScalarType type) {
+  if (tensor.defined() && tensor.is_floating_point())
+    tensor.set_data(tensor.to(type));
+}
+
+void ConvertConstants(torch::jit::Block* block, c10::ScalarType type) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks())
+      ConvertConstants(inner, type);
+    if (node->kind() != c10::prim::Constant ||
+        !node->hasAttribute(c10::attr::value))
+      continue;
+    if (node->kindOf(c10::attr::value) != torch::jit::AttributeKind::t)
+      continue;
+    const at::Tensor& value = node->t(c10::attr::value);
+    // Weights only: a folded number has no axes and its dtype is part of the
+    // program.
+    if (!value.is_floating_point() || value.dim() == 0) continue;
+    node->t_(c10::attr::value, value.to(type));
+    node->output()->inferTypeFrom(node->t(c10::attr::value));
+  }
+}
+
+void MoveConstants(torch::jit::Block* block, c10::Device device) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks())
+      MoveConstants(inner, device);
+    if (node->kind() != c10::prim::Constant) continue;
+    if (node->output()->type()->kind() == c10::TypeKind::DeviceObjType &&
+        node->hasAttribute(c10::attr::value)) {
+      node->s_(c10::attr::value, device.str());
+    } else if (node->hasAttribute(c10::attr::value) &&
+               node->kindOf(c10::attr::value) == torch::jit::AttributeKind::t &&
+               node->t(c10::attr::value).dim() > 0) {
+      node->t_(c10::attr::value, node->t(c10::attr::value).to(device));
+      node->output()->inferTypeFrom(node->t(c10::attr::value));
+    }
+  }
+}
+
+// Some schemas call a dtype an int.
+bool TakesDtype(const c10::Argument& argument) {
+  c10::TypePtr type = argument.real_type();
+  if (const auto optional = type->cast<c10::OptionalType>())
+    type = optional->getElementType();
+  return type->kind() == c10::TypeKind::ScalarTypeType ||
+         (argument.name() == "dtype" && type->kind() == c10::TypeKind::IntType);
+}
+
+// A floating-point dtype that is narrower than `type`.
+bool IsNarrower(int64_t dtype, c10::ScalarType type) {
+  if (dtype < 0 || dtype >= static_cast<int64_t>(c10::ScalarType::NumOptions))
+    return false;
+  const auto named = static_cast<c10::ScalarType>(dtype);
+  return c10::isFloatingType(named) &&
+         c10::elementSize(named) < c10::elementSize(type);
+}
+
+void WidenCasts(torch::jit::Block* block, c10::ScalarType type) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks()) WidenCasts(inner, type);
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (schema == nullptr) continue;
+    for (size_t i = 0; i < schema->arguments().size(); ++i) {
+      if (i >= node->inputs().size() || !TakesDtype(schema->arguments()[i]))
+        continue;
+      const std::optional<c10::IValue> value =
+          torch::jit::toIValue(node->input(i));
+      if (!value || !value->isInt() || !IsNarrower(value->toInt(), type))
+        continue;
+      const torch::jit::WithInsertPoint before(node);
+      node->replaceInput(
+          i, node->owningGraph()->insertConstant(static_cast<int64_t>(type)));
+    }
+  }
+}
+
+}  // namespace
+
+void ConvertWeights(torch::jit::Module& module, c10::ScalarType type) {
+  const c10::NoGradGuard no_grad;
+  for (const c10::IValue& value : module.attributes(/*recurse=*/true)) {
+    if (value.isTensor()) ConvertTensor(value.toTensor(), type);
+  }
+  ConvertConstants(module.get_method("forward").graph()->block(), type);
+}
+
+void WidenCasts(torch::jit::Module& module, c10::ScalarType type) {
+  const std::shared_ptr<torch::jit::Graph> graph =
+      module.get_method("forward").graph();
+  torch::jit::Inline(*graph);
+  WidenCasts(graph->block(), type);
+}
+
+void MoveTo(torch::jit::Module& module, c10::Device device) {
+  const c10::NoGradGuard no_grad;
+  module.to(device);
+  for (const torch::jit::Module& inner : module.modules()) {
+    for (const torch::jit::Method& method : inner.get_methods())
+      MoveConstants(method.graph()->block(), device);
+  }
+}
+
+}  // namespace aitune::frontend

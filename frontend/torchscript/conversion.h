@@ -1,0 +1,28 @@
+// A module's weights and program in another dtype or on another device, in
+// place. Internal: includes LibTorch, which these functions throw the errors
+// of.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_CONVERSION_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_CONVERSION_H_
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+#include <torch/csrc/jit/api/module.h>
+
+namespace aitune::frontend {
+
+// Converts floating-point parameters, buffers and weights that are constants of
+// forward to `type`. The program stays: dtypes that it names are its own.
+void ConvertWeights(torch::jit::Module& module, c10::ScalarType type);
+
+// Makes `type` of the floating-point dtypes narrower than it that forward and
+// what it calls name, as x.to(torch.float16) does: the same program in higher
+// precision. Inlines forward.
+void WidenCasts(torch::jit::Module& module, c10::ScalarType type);
+
+// Moves parameters, buffers, constants and the devices that the program names;
+// a program traced on the CPU names it.
+void MoveTo(torch::jit::Module& module, c10::Device device);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_CONVERSION_H_

@@ -87,6 +87,9 @@ class Checker {
   std::vector<Comparison> JudgeNarrowed(const Subject& subject);
   void JudgeNans(const Subject& subject, const c10::IValue* truth,
                  CaseResult& result, std::vector<Comparison>& outputs);
+  void JudgeBesidePlainAttention(const Subject& subject,
+                                 const c10::IValue* truth, CaseResult& result,
+                                 std::vector<Comparison>& outputs);
   void ExcuseIllConditioned(const Subject& subject, const c10::IValue* truth,
                             std::vector<Comparison>& outputs);
 
@@ -182,7 +185,15 @@ void Checker::JudgeNans(const Subject& subject, const c10::IValue* truth,
     result.own_nans_of_eager = expected->replaced;
     outputs = Compare(subject.ours, *expected->result, truth);
   }
-  if (AllAgree(outputs)) return;
+}
+
+void Checker::JudgeBesidePlainAttention(const Subject& subject,
+                                        const c10::IValue* truth,
+                                        CaseResult& result,
+                                        std::vector<Comparison>& outputs) {
+  const RunFunction run = [&](const ValueList& arguments) {
+    return eager_.Run(arguments, subject.call);
+  };
   const absl::StatusOr<c10::IValue> plain =
       WithPlainAttention(run, subject.arguments);
   if (!plain.ok()) return;
@@ -232,16 +243,21 @@ Checker::Outcome Checker::Judge(const Subject& subject, CaseResult& result,
   if (agreed && !low_precision) return Outcome::kCompared;
   if (!agreed && !HasBound()) LearnArithmetic(subject.arguments);
   // A GPU's float32 may be tf32, no more exact than float16.
-  const absl::StatusOr<c10::IValue> reference = RunReference(
-      subject, low_precision && !options_.device.is_gpu() ? DataType::kFloat32
-                                                          : DataType::kFloat64);
+  const bool has_tf32 = options_.device.is_gpu();
+  absl::StatusOr<c10::IValue> reference =
+      RunReference(subject, low_precision && !has_tf32 ? DataType::kFloat32
+                                                       : DataType::kFloat64);
+  // Not every operator has a kernel for float64.
+  if (!reference.ok() && low_precision && has_tf32)
+    reference = RunReference(subject, DataType::kFloat32);
   if (!reference.ok() && report_.no_reference.empty())
     report_.no_reference = std::string(reference.status().message());
   const c10::IValue* truth = reference.ok() ? &*reference : nullptr;
   outputs = Compare(subject.ours, subject.eager, truth);
-  if (!AllAgree(outputs) && !options_.device.is_gpu() &&
-      HasNan(subject.arguments))
-    JudgeNans(subject, truth, result, outputs);
+  const bool has_nan = !options_.device.is_gpu() && HasNan(subject.arguments);
+  if (!AllAgree(outputs) && has_nan) JudgeNans(subject, truth, result, outputs);
+  if (!AllAgree(outputs) && (has_nan || options_.device.is_gpu()))
+    JudgeBesidePlainAttention(subject, truth, result, outputs);
   if (!AllAgree(outputs) && !HasBound()) {
     ExcuseIllConditioned(subject, truth, outputs);
     result.ill_conditioned = AllAgree(outputs);

@@ -40,8 +40,8 @@ struct CaseResult {
   // on the NaN inputs, and numbers in ours. They were compared with a run
   // without NaN inputs.
   int64_t own_nans_of_eager = 0;
-  // Whether eager's fused attention lost the NaN of an input, so that ours was
-  // compared with eager's plain attention, which keeps it.
+  // Whether ours was compared with eager's plain attention, as its fused one
+  // gives something else for a NaN or a masked row (nan_dependence.h).
   bool plain_attention = false;
   // Whether ours is farther from the reference than eager's first run, but not
   // farther than other runs of eager that round differently.

@@ -60,10 +60,16 @@ absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
 absl::StatusOr<c10::IValue> WithPlainAttention(const RunFunction& run_eager,
                                                const ValueList& arguments) {
   at::Context& context = at::globalContext();
-  const bool fused = context.userEnabledFlashSDP();
+  const bool flash = context.userEnabledFlashSDP(),
+             efficient = context.userEnabledMemEfficientSDP(),
+             cudnn = context.userEnabledCuDNNSDP();
   context.setSDPUseFlash(false);
+  context.setSDPUseMemEfficient(false);
+  context.setSDPUseCuDNN(false);
   absl::StatusOr<c10::IValue> result = run_eager(arguments);
-  context.setSDPUseFlash(fused);
+  context.setSDPUseFlash(flash);
+  context.setSDPUseMemEfficient(efficient);
+  context.setSDPUseCuDNN(cudnn);
   return result;
 }
 

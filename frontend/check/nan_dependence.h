@@ -1,5 +1,5 @@
-// The exceptions to the rule that a compiled model's NaNs and infinities are
-// the same as eager's.
+// The exceptions to the rule that a compiled model gives what eager gives, in
+// particular the same NaNs and infinities.
 //
 // An exception is made only where eager's own result depends on the kernel that
 // LibTorch happens to choose for a device, a vector width or a dtype. The check
@@ -15,6 +15,11 @@
 //   Lost NaN. LibTorch's fused attention for CPUs takes a row of scores that
 //     holds a NaN for one that is masked throughout, and gives zeros; its plain
 //     attention, and its GPU's, keep the NaN (WithPlainAttention).
+//   Rows that are masked throughout. For float16 and bfloat16 on an H200 eager
+//     takes cuDNN's attention, which gives such a row of a boolean mask the
+//     softmax without the mask (PyTorch 2.11); LibTorch's other kernels, on all
+//     devices, give zeros, as ours do. An additive mask of the least float16 is
+//     the softmax without the mask in all of them (WithPlainAttention).
 //   Overflow of eager alone. Eager rounds to the tensor's dtype between two
 //     operators, and its vector kernels overflow earlier than its scalar ones
 //     (cosh, for one). Where the run in higher precision is finite ours may be
@@ -50,8 +55,8 @@ absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
     const RunFunction& run_eager, const ValueList& arguments,
     const c10::IValue& eager, const c10::IValue& ours);
 
-// The result of `run_eager` while LibTorch's fused attention is off, in the
-// whole process.
+// The result of `run_eager` while LibTorch's fused kernels for attention are
+// off on all devices, in the whole process.
 absl::StatusOr<c10::IValue> WithPlainAttention(const RunFunction& run_eager,
                                                const ValueList& arguments);
 

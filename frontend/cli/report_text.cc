@@ -223,8 +223,8 @@ std::string CheckText(const frontend::CheckReport& check) {
     }
     if (result.plain_attention) {
       notes += Line("", absl::StrCat(result.name,
-                                     ": eager's fused attention loses NaN; "
-                                     "compared with its plain attention"));
+                                     ": eager's fused attention and its plain "
+                                     "one differ; compared with the latter"));
     }
     if (result.ill_conditioned) {
       notes += Line("", absl::StrCat(result.name,

@@ -40,7 +40,8 @@ void MoveConstants(torch::jit::Block* block, c10::Device device) {
     if (node->kind() != c10::prim::Constant) continue;
     if (node->output()->type()->kind() == c10::TypeKind::DeviceObjType &&
         node->hasAttribute(c10::attr::value)) {
-      node->s_(c10::attr::value, device.str());
+      if (!c10::Device(node->s(c10::attr::value)).is_meta())
+        node->s_(c10::attr::value, device.str());
     } else if (node->hasAttribute(c10::attr::value) &&
                node->kindOf(c10::attr::value) == torch::jit::AttributeKind::t &&
                node->t(c10::attr::value).dim() > 0) {
@@ -109,8 +110,12 @@ void MoveTo(torch::jit::Module& module, c10::Device device) {
   module.to(device);
   for (const torch::jit::Module& inner : module.modules()) {
     for (const torch::jit::Method& method : inner.get_methods())
-      MoveConstants(method.graph()->block(), device);
+      MoveTo(*method.graph(), device);
   }
+}
+
+void MoveTo(torch::jit::Graph& graph, c10::Device device) {
+  MoveConstants(graph.block(), device);
 }
 
 }  // namespace aitune::frontend

@@ -7,6 +7,7 @@
 #include <c10/core/Device.h>
 #include <c10/core/ScalarType.h>
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 namespace aitune::frontend {
 
@@ -19,9 +20,12 @@ void ConvertWeights(torch::jit::Module& module, c10::ScalarType type);
 // precision. Inlines forward.
 void WidenCasts(torch::jit::Module& module, c10::ScalarType type);
 
-// Moves parameters, buffers, constants and the devices that the program names;
-// a program traced on the CPU names it.
+// Moves parameters, buffers, constants and the devices that the program names,
+// but the device "meta". A traced program names the device that it was traced
+// on.
 void MoveTo(torch::jit::Module& module, c10::Device device);
+// The constants of a graph and the devices that it names alone.
+void MoveTo(torch::jit::Graph& graph, c10::Device device);
 
 }  // namespace aitune::frontend
 

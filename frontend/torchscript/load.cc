@@ -106,8 +106,7 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
           if (options.widen_casts)
             WidenCasts(impl->module, ToScalarType(*options.dtype));
         }
-        if (options.device.is_gpu())
-          MoveTo(impl->module, DeviceOf(options.device));
+        MoveTo(impl->module, DeviceOf(options.device));
         const c10::FunctionSchema& schema =
             impl->module.get_method("forward").function().getSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {

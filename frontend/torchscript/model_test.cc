@@ -120,6 +120,21 @@ TEST(Model, WidensTheCastsOfAProgram) {
   }
 }
 
+// A trace made on a GPU names it, and is compiled on the CPU.
+TEST(Model, TakesItsDeviceForThoseThatItNames) {
+  torch::jit::Module module("Devices");
+  module.define(
+      "def inner(self, x: Tensor):\n"
+      "  return x + torch.ones([3], device=\"cuda:0\")\n"
+      "def forward(self, x: Tensor):\n"
+      "  return self.inner(x).to(\"cuda:1\")\n");
+  const auto model = Model::FromModule(std::move(module));
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto result = model->RunEager(ValueList({at::zeros({3})}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->toTensor().equal(at::ones({3})));
+}
+
 TEST(Model, WrongInputs) {
   const auto model = Model::FromModule(MakeModule());
   ASSERT_TRUE(model.ok());

@@ -85,12 +85,22 @@ class LibTorchRegion : public FallbackRegion {
     std::vector<c10::IValue> stack;
     for (const ArgumentTemplate& argument : op.arguments)
       stack.push_back(OnDevice(Materialize(argument, symbols, read)));
-    op.run(stack);
+    FunctionOf(op)(stack);
     if (stack.size() < op.results.size())
       throw std::runtime_error(
           "it gives fewer results than when it was traced");
     for (size_t i = 0; i < op.results.size(); ++i)
       Store(op.results[i], stack[i], values);
+  }
+
+  // What runs `op` here; a GPU's is made when it is first run.
+  const RecordedFunction& FunctionOf(const RecordedOp& op) const {
+    if (!device_.is_gpu() || op.program.on_device == nullptr)
+      return op.program.run;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    RecordedFunction& function = functions_[&op];
+    if (function == nullptr) function = op.program.on_device(DeviceOf(device_));
+    return function;
   }
 
   // Constant number `index`; a GPU's copy is made when it is first read.
@@ -216,6 +226,7 @@ class LibTorchRegion : public FallbackRegion {
   const Device device_;
   mutable std::mutex mutex_;
   mutable std::unordered_map<int, at::Tensor> on_gpu_;  // constants
+  mutable std::unordered_map<const RecordedOp*, RecordedFunction> functions_;
 };
 
 }  // namespace

@@ -48,9 +48,16 @@ struct ResultTemplate {
 // the end of a stack and puts its results in their place. Thread-safe.
 using RecordedFunction = std::function<void(std::vector<c10::IValue>&)>;
 
+struct RecordedProgram {
+  RecordedFunction run;
+  // Makes `run` for a GPU, where it names devices or holds tensors itself;
+  // null: `run` computes where its arguments are.
+  std::function<RecordedFunction(c10::Device)> on_device;
+};
+
 struct RecordedOp {
   std::string name;  // for messages: "aten::add.Tensor at model.py:3"
-  RecordedFunction run;
+  RecordedProgram program;
   std::vector<ArgumentTemplate> arguments;
   std::vector<ResultTemplate> results;
 };

@@ -18,6 +18,7 @@
 #include "frontend/trace/fallback.h"
 #include "frontend/trace/size_region.h"
 #include "frontend/trace/structure_internal.h"
+#include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/region_of_trace.h"
 #include "frontend/values/torch_util.h"
@@ -155,8 +156,8 @@ absl::Status BuildOutput(Interpreter& interpreter, const ProbedRef& value,
       ResultTemplate result;
       result.value = builder.AddOpaque("it is a size as a number");
       builder.AddRegion(
-          "aitune::size", [](std::vector<c10::IValue>&) {}, {std::move(recipe)},
-          {result}, "it gives a size as a number",
+          "aitune::size", {[](std::vector<c10::IValue>&) {}, nullptr},
+          {std::move(recipe)}, {result}, "it gives a size as a number",
           /*has_side_effects=*/false);
       builder.trace().outputs.push_back(result.value);
       structure->type_name = "int";
@@ -274,14 +275,12 @@ absl::StatusOr<Trace> TraceWhole(
                             interpreter.ToTemplate(argument));
     recipes.push_back(std::move(recipe));
   }
-  auto code = std::make_shared<torch::jit::Code>(prepared.graph, "forward");
-  const RecordedFunction run = [code](std::vector<c10::IValue>& stack) {
-    torch::jit::InterpreterState(*code).run(stack);
-  };
   TraceBuilder& builder = interpreter.builder();
   ResultTemplate result;
   result.value = builder.AddOpaque(reason);
-  builder.AddRegion("aitune::model", run, std::move(recipes), {result}, reason,
+  builder.AddRegion("aitune::model",
+                    MakeGraphProgram(prepared.graph, "forward"),
+                    std::move(recipes), {result}, reason,
                     /*has_side_effects=*/true);
   builder.trace().outputs.push_back(result.value);
   builder.trace().output_structure.type_name =

@@ -114,8 +114,9 @@ absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
     probes.push_back(probe[0]);
   ResultTemplate result;
   result.value = value;
-  builder_.AddRegion(call.schema->name(), on_copy, std::move(recipes), {result},
-                     reason, /*has_side_effects=*/false);
+  builder_.AddRegion(call.schema->name(), {on_copy, nullptr},
+                     std::move(recipes), {result}, reason,
+                     /*has_side_effects=*/false);
   return probes;
 }
 

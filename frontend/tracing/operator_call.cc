@@ -449,7 +449,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   if (call.schema->is_vararg()) {
     emitted.arguments.push_back(
         ArgumentTemplate::Fixed(static_cast<int64_t>(call.arguments.size())));
-    builder_.AddRegion(call.schema->name(), emitted.run,
+    builder_.AddRegion(call.schema->name(), {emitted.run, nullptr},
                        std::move(emitted.arguments), std::move(templates),
                        emitted.must_fall_back, /*has_side_effects=*/false);
   } else {

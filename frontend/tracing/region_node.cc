@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
@@ -230,16 +231,13 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   for (Value* output : clone->outputs()) graph->registerOutput(output);
   for (const size_t i : written) graph->registerOutput(inner[free[i]]);
   for (const size_t i : lists) graph->registerOutput(inner[free[i]]);
-  std::shared_ptr<torch::jit::Code> code;
+  RecordedProgram program;
   const absl::Status compiled = CatchExceptions(
       absl::StatusCode::kUnimplemented, node->kind().toQualString(), [&] {
-        code = std::make_shared<torch::jit::Code>(graph, "region");
+        program = MakeGraphProgram(graph, "region");
         return absl::OkStatus();
       });
   if (!compiled.ok()) return compiled;
-  const RecordedFunction run = [code](std::vector<c10::IValue>& stack) {
-    torch::jit::InterpreterState(*code).run(stack);
-  };
 
   // Run the region as its data decides, and then with each other decision that
   // data could make: each branch of an if, no round and one round of a loop. A
@@ -259,7 +257,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
         stack->push_back(ValueInProbe(*content, probe));
       stack->insert(stack->end(), control.begin(), control.end());
       return CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-        run(*stack);
+        program.run(*stack);
         return absl::OkStatus();
       });
     };
@@ -339,7 +337,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     *list = *MakeOpaque(std::move(probes), reason, &templates[first_list + i]);
   }
   builder_.AddRegion(
-      node->kind().toQualString(), run, std::move(recipes),
+      node->kind().toQualString(), std::move(program), std::move(recipes),
       std::move(templates), reason,
       Contains(node, {c10::prim::RaiseException, c10::prim::Print}));
   for (size_t i = 0; i < written.size(); ++i) {

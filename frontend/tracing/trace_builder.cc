@@ -150,13 +150,13 @@ void TraceBuilder::AddCall(Call call, std::vector<ResultTemplate> results) {
     op.arguments = {std::move(values)};
   }
   RecordedOp recorded;
-  recorded.run = std::move(call.run);
+  recorded.program.run = std::move(call.run);
   recorded.arguments = std::move(call.arguments);
   recorded.results = std::move(results);
   Append(std::move(op), std::move(recorded), /*has_side_effects=*/false);
 }
 
-void TraceBuilder::AddRegion(const std::string& name, RecordedFunction run,
+void TraceBuilder::AddRegion(const std::string& name, RecordedProgram program,
                              std::vector<ArgumentTemplate> arguments,
                              std::vector<ResultTemplate> results,
                              std::string must_fall_back,
@@ -170,7 +170,7 @@ void TraceBuilder::AddRegion(const std::string& name, RecordedFunction run,
   op.argument_names = {"values"};
   op.arguments = {std::move(values)};
   RecordedOp recorded;
-  recorded.run = std::move(run);
+  recorded.program = std::move(program);
   recorded.arguments = std::move(arguments);
   recorded.results = std::move(results);
   Append(std::move(op), std::move(recorded), has_side_effects);

@@ -52,7 +52,7 @@ class TraceBuilder {
   // fall back.
   void AddCall(Call call, std::vector<ResultTemplate> results);
   // Appends an operator without a schema (control flow).
-  void AddRegion(const std::string& name, RecordedFunction run,
+  void AddRegion(const std::string& name, RecordedProgram program,
                  std::vector<ArgumentTemplate> arguments,
                  std::vector<ResultTemplate> results,
                  std::string must_fall_back, bool has_side_effects);

@@ -154,9 +154,16 @@ absl::StatusOr<ValueId> Functionalizer::Read(ProbedValue& tensor) {
         absl::StrCat("a tensor ", Describe(tensor.probes[0]),
                      " has a dtype or layout that traces have not"));
   }
-  if (storage.constant) {
+  const bool has_fixed_sizes =
+      std::all_of(tensor.type.sizes.begin(), tensor.type.sizes.end(),
+                  [](const SizeExpression& size) { return size.constant(); });
+  if (storage.constant && has_fixed_sizes) {
     tensor.id = builder_->AddConstant(tensor.tensor(), tensor.name);
   } else {
+    if (storage.constant && storage.unknown_views)
+      return absl::UnimplementedError(
+          "a view of a constant has sizes that depend on the inputs' in a way "
+          "that traces have not");
     absl::StatusOr<ValueId> value = ReadBase(storage, tensor.name);
     if (!value.ok()) return value;
     for (const ViewStep& step : tensor.views) value = Apply(step, *value);

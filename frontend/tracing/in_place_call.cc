@@ -252,9 +252,15 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
     return absl::UnimplementedError(
         absl::StrCat(name, " changes the sizes of the tensor that it writes"));
   }
-  // An in-place operator keeps the dtype of its target.
+  // An in-place operator keeps the dtype of its target, if it can.
   if (value->type.dtype != target->type.dtype) {
-    const auto type = static_cast<int64_t>(ToScalarType(target->type.dtype));
+    const at::ScalarType from = ToScalarType(value->type.dtype),
+                         to = ToScalarType(target->type.dtype);
+    if (!c10::canCast(from, to))
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, ": result type ", c10::toString(from),
+          " can't be cast to the desired output type ", c10::toString(to)));
+    const auto type = static_cast<int64_t>(to);
     id = builder_.AddFunctionalCall(
         "aten::to", "dtype",
         {ArgumentTemplate::Value(*id), ArgumentTemplate::Fixed(type)},

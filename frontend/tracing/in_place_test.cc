@@ -36,6 +36,9 @@ INSTANTIATE_TEST_SUITE_P(
         "  y = x + 1\n  y.relu_()\n  return y",
         // A write through a view is seen in the base, and the other way round.
         "  y = x + 1\n  y[0].mul_(2)\n  return y",
+        // A view with the sizes of an input of what is the same for all.
+        "  y = torch.ones([6])\n  z = y.expand([x.size(0), -1])\n  y.mul_(3)\n"
+        "  return z, x + z",
         "  y = x + 1\n  z = y[1]\n  y.add_(5)\n  return z, y",
         "  y = x + 1\n  y[:, 1:3] = x[:, 3:5]\n  return y * 2",
         "  y = x + 1\n  y[:, ::2].fill_(3.0)\n  return y",

@@ -142,3 +142,13 @@ func.func @arithmetic(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tenso
   %4 = ait.mul %one, %x : tensor<4xf32>
   return %0, %1, %2, %3, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
 }
+
+// A sum over no elements: the reshape changes the number of rows.
+// CHECK-LABEL: func.func @matmul_of_no_elements
+func.func @matmul_of_no_elements(%x: tensor<1x3x0xf32>, %w: tensor<0x2xf32>) -> tensor<1x2xf32> {
+  // CHECK: %[[ROW:.*]] = ait.reshape %{{.*}} : tensor<1x3x0xf32> -> tensor<1x0xf32>
+  // CHECK: ait.matmul %[[ROW]], %{{.*}} -> tensor<1x2xf32>
+  %0 = ait.reshape %x : tensor<1x3x0xf32> -> tensor<1x0xf32>
+  %1 = ait.matmul %0, %w : (tensor<1x0xf32>, tensor<0x2xf32>) -> tensor<1x2xf32>
+  return %1 : tensor<1x2xf32>
+}

@@ -27,10 +27,13 @@ struct SinkReshapeBelowMatmul : OpRewritePattern<MatmulOp> {
         canonicalizeSize(getSymbolicSizes(reshape.getType()).back()))
       return failure();
     sizes.back() = getSymbolicSizes(op.getType()).back();
-    Value result = MatmulOp::create(
-        rewriter, op.getLoc(),
-        getTensorType(sizes, op.getType().getElementType()), reshape.getInput(),
-        op.getRhs(), false, op.getTransposeRhs());
+    RankedTensorType type = getTensorType(sizes, op.getType().getElementType());
+    // A sum over no elements has rows that a reshape may change the number of.
+    if (getElementCount(type) != getElementCount(op.getType()))
+      return failure();
+    Value result = MatmulOp::create(rewriter, op.getLoc(), type,
+                                    reshape.getInput(), op.getRhs(), false,
+                                    op.getTransposeRhs());
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), result);
     return success();
   }

@@ -16,9 +16,10 @@
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/dialect/KernelAttributes.h"
-#include "compiler/driver/Audit.h"
+#include "compiler/driver/CollectKernels.h"
 #include "compiler/driver/LayerTimer.h"
 #include "compiler/driver/QuantizeLayers.h"
+#include "compiler/driver/Repair.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "compiler/plan/Provenance.h"
@@ -40,9 +41,6 @@ namespace {
 /// it needs, and its share of a search's budget.
 constexpr double kMostModelSeconds = 2, kLeastModelSeconds = 0.3,
                  kModelShare = 0.1;
-
-/// Times that a finished model is looked through at most.
-constexpr size_t kMostAudits = 8;
 
 /// Of the process; see CompileCounts.
 struct CompileCounters {
@@ -111,39 +109,6 @@ rangeOf(absl::Span<const ConstantTensor> constants, int64_t constant) {
   }
 }
 
-/// The outlined kernels of `module` with their launches. Marks the arguments
-/// that are there before a call: they may be read early.
-std::vector<Kernel> collectKernels(ModuleOp module) {
-  std::vector<Kernel> kernels;
-  llvm::StringMap<size_t> numbers;
-  for (auto function : module.getOps<func::FuncOp>())
-    if (ait::isKernel(function)) {
-      numbers[function.getSymName()] = kernels.size();
-      kernels.emplace_back().function = function;
-    }
-  module.walk([&](ait::LaunchOp launch) {
-    kernels[numbers.lookup(launch.getKernel())].launches.push_back(launch);
-  });
-  llvm::DenseSet<Value> known;
-  if (auto main = module.lookupSymbol<func::FuncOp>("main"))
-    known = findKnownAtLoad(main);
-  for (Kernel &kernel : kernels)
-    for (unsigned i = 0; i < kernel.function.getNumArguments(); ++i) {
-      auto every = [&](auto predicate) {
-        return llvm::all_of(kernel.launches, [&](ait::LaunchOp launch) {
-          return predicate(launch.getInputs()[i]);
-        });
-      };
-      if (every([](Value input) {
-            return input.getDefiningOp<ait::ConstantOp>() != nullptr;
-          }))
-        ait::setKnownAt(kernel.function, i, ait::KnownAt::Load);
-      else if (every([&](Value input) { return known.contains(input); }))
-        ait::setKnownAt(kernel.function, i, ait::KnownAt::Initialization);
-    }
-  return kernels;
-}
-
 /// The objects of the kernels' implementations, in the kernels' order.
 std::vector<KernelObject>
 objectsOf(ArrayRef<Kernel> kernels,
@@ -180,11 +145,12 @@ private:
   void generate();
   void choose();
   absl::Status chooseWholeModel();
-  void leaveOutKnown();
   absl::Status buildModel();
-  absl::Status audit();
-  bool replace(std::vector<WrongCandidate> wrong);
-  void keepWrong();
+  absl::Status repairModel();
+  void keepWrong() {
+    if (choices)
+      repair->keepWrong(*choices);
+  }
   bool isSearching() const { return options.tuning.budgetSeconds > 0; }
   void report(const char *phase, int done, int total) const {
     if (options.progress)
@@ -213,11 +179,8 @@ private:
   /// Set when schedules are searched or a database is there.
   std::optional<TuningChoices> choices;
   ChosenKernels chosen;
-  /// `options` with all that is not to be taken.
-  CompileOptions choiceOptions = options;
-  /// All candidates of each kernel, where some may be replaced.
-  std::vector<std::vector<KernelImplementation>> alternatives;
-  std::string fusedMain; ///< the text of @main, once kernels are formed
+  std::optional<Repair> repair; ///< once there are candidates
+  std::string fusedMain;        ///< the text of @main, once kernels are formed
   bool runsOnOneThread = false;
 };
 
@@ -257,15 +220,17 @@ absl::StatusOr<CompileResult> Compilation::run() {
   if (!result.failures.empty())
     return std::move(result);
   choose();
-  if (!result.failures.empty())
+  if (!result.failures.empty()) {
+    keepWrong();
     return std::move(result);
+  }
   if (isSearching() && choices)
     if (absl::Status status = chooseWholeModel(); !status.ok())
       return status;
   if (absl::Status status = buildModel(); !status.ok())
     return status;
   if (!options.audit.inputs.empty())
-    if (absl::Status status = audit(); !status.ok())
+    if (absl::Status status = repairModel(); !status.ok())
       return status;
   keepWrong();
   return std::move(result);
@@ -441,12 +406,10 @@ void Compilation::generate() {
 
 void Compilation::choose() {
   const PhaseTimer timer(result, "candidate choice");
-  leaveOutKnown();
-  if (!options.audit.inputs.empty())
-    for (const Kernel &kernel : kernels)
-      alternatives.push_back(kernel.candidates);
-  chosen = chooseCandidates(kernels, module, *target, constants, choiceOptions,
-                            result);
+  repair.emplace(module, kernels, *target, constants, options, result);
+  if (choices)
+    repair->leaveOutKnown(*choices);
+  chosen = repair->choose();
   compileCounters().measurements += chosen.measured;
 }
 
@@ -490,76 +453,9 @@ absl::Status Compilation::buildModel() {
   return absl::OkStatus();
 }
 
-/// What an earlier build found wrong on this machine is not tried again.
-void Compilation::leaveOutKnown() {
-  if (!choices)
-    return;
-  for (const Kernel &kernel : kernels) {
-    const absl::StatusOr<std::vector<std::string>> known =
-        choices->wrongOf(kernel.function);
-    if (!known.ok())
-      continue;
-    for (const std::string &candidate : *known) {
-      const std::string name = func::FuncOp(kernel.function).getSymName().str();
-      choiceOptions.leftOut.emplace_back(name, candidate);
-      result.rejections.push_back(
-          {"reference", name,
-           absl::StrCat(candidate, " was wrong in an earlier build")});
-    }
-  }
-}
-
-void Compilation::keepWrong() {
-  if (!choices)
-    return;
-  for (const WrongCandidate &wrong : result.wrong)
-    for (const Kernel &kernel : kernels)
-      if (func::FuncOp(kernel.function).getSymName() == wrong.kernel)
-        if (absl::Status kept =
-                choices->keepWrong(kernel.function, wrong.candidate);
-            !kept.ok())
-          result.tuning.note = std::string(kept.message());
-}
-
-/// Chooses again for the kernels of `wrong`, without what is wrong. False if
-/// nothing is left for one.
-bool Compilation::replace(std::vector<WrongCandidate> wrong) {
-  for (WrongCandidate &candidate : wrong) {
-    choiceOptions.leftOut.emplace_back(candidate.kernel, candidate.candidate);
-    for (auto [kernel, known] : llvm::zip_equal(kernels, alternatives))
-      if (kernel.function.getSymName() == candidate.kernel)
-        kernel.candidates = known;
-    result.wrong.push_back(std::move(candidate));
-  }
-  ChosenKernels again = chooseCandidates(kernels, module, *target, constants,
-                                         choiceOptions, result);
-  for (const auto &entry : again.best)
-    chosen.best[entry.getKey()] = entry.getValue();
-  for (const auto &entry : again.unsearched)
-    chosen.unsearched[entry.getKey()] = entry.getValue();
-  return result.failures.empty();
-}
-
-/// Replaces what is wrong in the model until nothing is. What the audit itself
-/// cannot do is no error of the build.
-absl::Status Compilation::audit() {
+absl::Status Compilation::repairModel() {
   const PhaseTimer timer(result, "audit");
-  // Each round leaves at least one candidate out.
-  for (size_t round = 0; round < kMostAudits; ++round) {
-    report("looking the model through", static_cast<int>(round), 0);
-    absl::StatusOr<std::vector<WrongCandidate>> wrong =
-        auditModel(module, chosen, result.objects, *target, constants, options);
-    if (!wrong.ok()) {
-      result.rejections.push_back(
-          {"audit", "the model", std::string(wrong.status().message())});
-      return absl::OkStatus();
-    }
-    if (wrong->empty() || !replace(*std::move(wrong)))
-      return absl::OkStatus();
-    if (absl::Status status = buildModel(); !status.ok())
-      return status;
-  }
-  return absl::OkStatus();
+  return repair->run(chosen, [this] { return buildModel(); });
 }
 
 } // namespace

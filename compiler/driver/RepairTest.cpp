@@ -327,5 +327,23 @@ TEST_F(RepairTest, WhatWasWrongIsNotTriedAgain) {
   }));
 }
 
+TEST_F(RepairTest, WhatLibTorchReplacedIsNotTriedAgain) {
+  const std::string database =
+      std::filesystem::path(testing::TempDir()) / "repair_libtorch_test.db";
+  std::filesystem::remove(database);
+  spoilGenerated("ait.sigmoid", "ait.tanh");
+  expectReplaced(build(kLoop, true, {64, 96}, {}, database), "generated",
+                 "LibTorch");
+  MLIRContext context(dialects);
+  auto module = parseSourceString<ModuleOp>(kLoop, &context);
+  CompileOptions options;
+  options.measureCandidates = false;
+  options.tuning.database = database;
+  absl::StatusOr<CompileResult> again = compile(*module, {}, options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  ASSERT_EQ(again->failures.size(), 1u);
+  EXPECT_THAT(again->failures[0].reason, HasSubstr("was found wrong"));
+}
+
 } // namespace
 } // namespace aitune

@@ -1,0 +1,100 @@
+#include "compiler/driver/Repair.h"
+
+#include "absl/strings/str_cat.h"
+#include "compiler/driver/Audit.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Times that a finished model is looked through at most.
+constexpr int kMostAudits = 8;
+
+std::string nameOf(const Kernel &kernel) {
+  return func::FuncOp(kernel.function).getSymName().str();
+}
+
+} // namespace
+
+Repair::Repair(ModuleOp module, std::vector<Kernel> &kernels,
+               const CompilationTarget &target,
+               absl::Span<const ConstantTensor> constants,
+               const CompileOptions &options, CompileResult &result)
+    : module(module), kernels(kernels), target(target), constants(constants),
+      options(options), result(result), choiceOptions(options) {}
+
+void Repair::leaveOutKnown(const TuningChoices &choices) {
+  for (const Kernel &kernel : kernels) {
+    const absl::StatusOr<std::vector<std::string>> known =
+        choices.wrongOf(kernel.function);
+    if (!known.ok())
+      continue;
+    for (const std::string &candidate : *known) {
+      choiceOptions.leftOut.emplace_back(nameOf(kernel), candidate);
+      result.rejections.push_back(
+          {"reference", nameOf(kernel),
+           absl::StrCat(candidate, " was wrong in an earlier build")});
+    }
+  }
+}
+
+ChosenKernels Repair::choose() {
+  if (!options.audit.inputs.empty())
+    for (const Kernel &kernel : kernels)
+      alternatives.push_back(kernel.candidates);
+  return chooseCandidates(kernels, module, target, constants, choiceOptions,
+                          result);
+}
+
+void Repair::keepWrong(const TuningChoices &choices) {
+  for (const WrongCandidate &wrong : result.wrong)
+    for (const Kernel &kernel : kernels)
+      if (nameOf(kernel) == wrong.kernel)
+        if (absl::Status kept =
+                choices.keepWrong(kernel.function, wrong.candidate);
+            !kept.ok())
+          result.tuning.note = std::string(kept.message());
+}
+
+/// Chooses again for the kernels of `wrong`, without what is wrong. False if
+/// nothing is left for one.
+bool Repair::replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen) {
+  for (WrongCandidate &candidate : wrong) {
+    choiceOptions.leftOut.emplace_back(candidate.kernel, candidate.candidate);
+    for (auto [kernel, known] : llvm::zip_equal(kernels, alternatives))
+      if (nameOf(kernel) == candidate.kernel)
+        kernel.candidates = known;
+    result.wrong.push_back(std::move(candidate));
+  }
+  ChosenKernels again = chooseCandidates(kernels, module, target, constants,
+                                         choiceOptions, result);
+  for (const auto &entry : again.best)
+    chosen.best[entry.getKey()] = entry.getValue();
+  for (const auto &entry : again.unsearched)
+    chosen.unsearched[entry.getKey()] = entry.getValue();
+  return result.failures.empty();
+}
+
+absl::Status Repair::run(ChosenKernels &chosen,
+                         llvm::function_ref<absl::Status()> buildModel) {
+  // Each round leaves at least one candidate out.
+  for (int round = 0; round < kMostAudits; ++round) {
+    if (options.progress)
+      options.progress("looking the model through", round, 0);
+    absl::StatusOr<std::vector<WrongCandidate>> wrong =
+        auditModel(module, chosen, result.objects, target, constants, options);
+    if (!wrong.ok()) {
+      result.rejections.push_back(
+          {"audit", "the model", std::string(wrong.status().message())});
+      return absl::OkStatus();
+    }
+    if (wrong->empty() || !replace(*std::move(wrong), chosen))
+      return absl::OkStatus();
+    if (absl::Status status = buildModel(); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+} // namespace aitune

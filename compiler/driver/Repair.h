@@ -1,0 +1,61 @@
+// Keeps wrong candidates out of a model: those that earlier builds found, and
+// those that are found in the finished model, which are replaced until none is
+// left.
+#ifndef AITUNE_COMPILER_DRIVER_REPAIR_H
+#define AITUNE_COMPILER_DRIVER_REPAIR_H
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "compiler/Compiler.h"
+#include "compiler/candidates/CandidateChoice.h"
+#include "compiler/candidates/CompilationTarget.h"
+#include "compiler/candidates/Kernel.h"
+#include "compiler/tune/TuningChoices.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace aitune {
+
+/// Not thread-safe.
+class Repair {
+public:
+  /// For `kernels` of `module`, which have all their candidates. All must live
+  /// as long; what is found is appended to `result`.
+  Repair(mlir::ModuleOp module, std::vector<Kernel> &kernels,
+         const CompilationTarget &target,
+         absl::Span<const ConstantTensor> constants,
+         const CompileOptions &options, CompileResult &result);
+
+  /// What an earlier build found wrong on this machine is not taken.
+  void leaveOutKnown(const TuningChoices &choices);
+  /// Chooses for all kernels, as chooseCandidates.
+  ChosenKernels choose();
+  /// Looks the finished model through with options.audit, replaces in `chosen`
+  /// what is wrong and calls `buildModel`, until nothing is wrong. A kernel for
+  /// which nothing is left is in result.failures. What the audit itself cannot
+  /// do is no error, but a rejection; errors are those of `buildModel`.
+  absl::Status run(ChosenKernels &chosen,
+                   llvm::function_ref<absl::Status()> buildModel);
+  /// Lets later builds know what was wrong.
+  void keepWrong(const TuningChoices &choices);
+
+private:
+  bool replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen);
+
+  mlir::ModuleOp module;
+  std::vector<Kernel> &kernels;
+  const CompilationTarget &target;
+  const absl::Span<const ConstantTensor> constants;
+  const CompileOptions &options;
+  CompileResult &result;
+  /// `options` with all that is not to be taken.
+  CompileOptions choiceOptions;
+  /// All candidates of each kernel, where some may be replaced.
+  std::vector<std::vector<KernelImplementation>> alternatives;
+};
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_DRIVER_REPAIR_H

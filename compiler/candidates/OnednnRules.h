@@ -14,7 +14,8 @@ public:
   /// not keep NaN (clampsKeepNan).
   absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const override;
-  /// Not convolutions whose filter is known only at a call.
+  /// Not convolutions whose filter is known only at a call, nor, with dynamic
+  /// sizes, those that oneDNN has no code for on this machine.
   absl::Status acceptCall(const LibraryMatch &match,
                           mlir::func::FuncOp kernel) const override;
   std::vector<KernelImplementation>

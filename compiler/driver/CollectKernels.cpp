@@ -35,7 +35,11 @@ std::vector<Kernel> collectKernels(ModuleOp module) {
             return input.getDefiningOp<ait::ConstantOp>() != nullptr;
           }))
         ait::setKnownAt(kernel.function, i, ait::KnownAt::Load);
-      else if (every([&](Value input) { return known.contains(input); }))
+      // What runs at load itself has inputs of its own call there.
+      else if (every([&](Value input) { return known.contains(input); }) &&
+               llvm::none_of(kernel.launches, [&](ait::LaunchOp launch) {
+                 return known.contains(launch.getResult(0));
+               }))
         ait::setKnownAt(kernel.function, i, ait::KnownAt::Initialization);
     }
   return kernels;

@@ -48,9 +48,10 @@ absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
             mine[i].sizes() != tensor.sizes()) {
           return tensor;
         }
-        const at::Tensor own = tensor.isnan()
-                                   .logical_and(mine[i].isfinite())
-                                   .logical_and(with_zero[i].eq(with_one[i]));
+        const at::Tensor own =
+            tensor.isnan()
+                .logical_and(mine[i].isfinite().to(tensor.device()))
+                .logical_and(with_zero[i].eq(with_one[i]));
         without.replaced += own.sum().item<int64_t>();
         return at::where(own, with_zero[i], tensor);
       }));

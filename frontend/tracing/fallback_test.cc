@@ -132,5 +132,20 @@ TEST_F(Fallback, ConcurrentCalls) {
   EXPECT_THAT(good, ::testing::Each(50));
 }
 
+// LibTorch's CPU has no Fourier transform in half precision, its GPU has.
+TEST(Probes, OperatorsThatACpuHasNotInHalfPrecisionAreTraced) {
+  const auto trace = TraceSource(
+      "def forward(self, x: Tensor):\n"
+      "  y = torch.fft_rfft(x)\n"
+      "  return torch.relu(torch.abs(y)) + 1\n",
+      {"float16[4,8]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->outputs.size(), 1u);
+  const TraceValue& output =
+      trace->values[static_cast<size_t>(trace->outputs[0])];
+  EXPECT_EQ(output.type.dtype, DataType::kFloat16);
+  EXPECT_EQ(output.type.sizes.size(), 2u);
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -12,7 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
-#include "frontend/tracing/shape_only.h"
+#include "frontend/tracing/probe_run.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -101,8 +101,10 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
             stack.emplace_back(static_cast<int64_t>(call.arguments.size()));
           if (tainted && IsSlowOnCpu(*call.schema, stack)) {
             RunForShapes(*call.schema, call.run, stack);
-          } else {
+          } else if (call.schema->is_mutable()) {
             call.run(stack);
+          } else {
+            RunOrWiden(call.run, stack);
           }
           return absl::OkStatus();
         });

@@ -114,6 +114,40 @@ def forward(self, x: Tensor):
 )",
      {"float32[1..5,4]"},
      {"*"}},
+    // A CPU without float16 arithmetic has no code for it: LibTorch runs it.
+    {"computed_filter_of_a_transposed_convolution",
+     R"(
+def forward(self, x: Tensor, y: Tensor):
+    rows = torch.cat([x.expand([1, 4, -1, -1]), x.expand([1, 4, -1, -1])], 2).flatten()[:16].expand([3, -1])
+    return torch.conv_transpose1d(rows.unsqueeze(0), rows.new_ones([3, 2, 3]), None, 2, 1)
+)",
+     {"float16[b=2..9,b=2..9]", "float16[b=2..9,a=1..9,5]"},
+     {"*"}},
+    // All of it is known before a call.
+    {"convolution_of_constants",
+     R"(
+def forward(self, x: Tensor):
+    y = torch.full([12, 12], 3.0)
+    return torch.conv1d(y.unsqueeze(0), y[:, :1].unsqueeze(0)) + x
+)",
+     {"float32[1..4,1]"},
+     {"*"}},
+    {"product_over_no_elements",
+     R"(
+def forward(self, x: Tensor):
+    y = torch.diagonal(x, 1, 1, 2).flatten()
+    return torch.matmul(y, y)
+)",
+     {"float64[a=2..5,1,a=2..5,3]"},
+     {"*"}},
+    {"product_over_no_elements_at_one_size",
+     R"(
+def forward(self, x: Tensor):
+    y = torch.diagonal(x, 1, 1, 2).flatten()
+    return torch.matmul(y, y)
+)",
+     {"float64[1,1,1,3]"},
+     {"*"}},
     {"bfloat16",
      R"(
 def forward(self, x: Tensor, w: Tensor):

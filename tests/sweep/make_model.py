@@ -93,23 +93,23 @@ def time_compiled(model, inputs, device, limit):
 def trace(model, inputs, device):
     """The model traced, and run once more as that.
 
-    On the CPU, also for a GPU: `aitune` moves the devices that a program names
-    to the one it compiles for. What only runs on a GPU (float16, in places) is
-    traced there.
+    On the device that it is for: a trace holds numbers that the CPU computed
+    as tensors there. What can't be traced on a GPU is traced on the CPU:
+    `aitune` moves the devices that a program names.
     """
     try:
-        traced = torch.jit.trace(
-            model.to("cpu"), inputs, strict=False, check_trace=False
-        )
-        traced(*inputs)
-    except (RuntimeError, NotImplementedError):
-        if device == "cpu":
-            raise
         on_device = tuple(x.to(device) for x in inputs)
         traced = torch.jit.trace(
             model.to(device), on_device, strict=False, check_trace=False
         )
         traced(*on_device)
+    except (RuntimeError, NotImplementedError):
+        if device == "cpu":
+            raise
+        traced = torch.jit.trace(
+            model.to("cpu"), inputs, strict=False, check_trace=False
+        )
+        traced(*inputs)
     return traced
 
 

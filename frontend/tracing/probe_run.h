@@ -1,10 +1,11 @@
-// Runs slow operators in probes without most of their arithmetic.
+// Runs operators in probes that a CPU runs slowly, or not at all, as they are.
 //
 // A probe runs the model's operators to find the sizes and dtypes of their
 // results. Elements matter only if control flow depends on them; LibTorch then
 // runs that part of the model, so their values are not used. Contractions in
 // half precision are slow on CPUs (minutes for a large batch), so their results
-// are computed with less work.
+// are computed with less work; and LibTorch has operators in half precision for
+// GPUs alone (nms, Fourier transforms), which a CPU computes in float32.
 #ifndef AITUNE_FRONTEND_TRACING_SHAPE_ONLY_H_
 #define AITUNE_FRONTEND_TRACING_SHAPE_ONLY_H_
 
@@ -26,6 +27,12 @@ bool IsSlowOnCpu(const c10::FunctionSchema& schema,
 void RunForShapes(const c10::FunctionSchema& schema,
                   const std::function<void(std::vector<c10::IValue>&)>& run,
                   std::vector<c10::IValue>& stack);
+
+// Runs a call that writes to none of its arguments. If LibTorch has no kernel
+// of it for half precision on CPUs, float32 ones give results that are rounded
+// to it. Throws as `run`.
+void RunOrWiden(const std::function<void(std::vector<c10::IValue>&)>& run,
+                std::vector<c10::IValue>& stack);
 
 }  // namespace aitune::frontend
 

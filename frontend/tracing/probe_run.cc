@@ -1,15 +1,36 @@
-#include "frontend/tracing/shape_only.h"
+#include "frontend/tracing/probe_run.h"
 
 #include <ATen/Functions.h>
 
+#include <exception>
+#include <optional>
 #include <set>
 #include <string>
+
+#include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
 namespace {
 
 // Elements of the operands together.
 constexpr int64_t kLarge = int64_t{1} << 20;
+
+bool IsMissingInHalf(const std::string& message) {
+  for (const char* dtype : {"Half", "BFloat16", "ComplexHalf"}) {
+    if (message.find(std::string("not implemented for '") + dtype) !=
+            std::string::npos ||
+        message.find(std::string("Unsupported dtype ") + dtype) !=
+            std::string::npos)
+      return true;
+  }
+  return false;
+}
+
+std::optional<c10::ScalarType> Widened(c10::ScalarType type) {
+  if (type == at::kHalf || type == at::kBFloat16) return at::kFloat;
+  if (type == at::kComplexHalf) return at::kComplexFloat;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -62,6 +83,35 @@ void RunForShapes(const c10::FunctionSchema& schema,
                 : at::zeros(value.toTensor().sizes(),
                             value.toTensor().options().device(at::kCPU));
   }
+}
+
+void RunOrWiden(const std::function<void(std::vector<c10::IValue>&)>& run,
+                std::vector<c10::IValue>& stack) {
+  const std::vector<c10::IValue> arguments = stack;
+  try {
+    return run(stack);
+  } catch (const std::exception& error) {
+    if (!IsMissingInHalf(error.what())) throw;
+  }
+  bool is_bfloat16 = false;
+  stack.clear();
+  for (const c10::IValue& argument : arguments)
+    stack.push_back(MapTensors(argument, [&](const at::Tensor& tensor, int) {
+      if (!tensor.defined()) return tensor;
+      is_bfloat16 |= tensor.scalar_type() == at::kBFloat16;
+      const auto type = Widened(tensor.scalar_type());
+      return type ? tensor.to(*type) : tensor;
+    }));
+  run(stack);
+  for (c10::IValue& value : stack)
+    value = MapTensors(value, [&](const at::Tensor& tensor, int) {
+      if (!tensor.defined()) return tensor;
+      if (tensor.scalar_type() == at::kComplexFloat)
+        return tensor.to(at::kComplexHalf);
+      return tensor.scalar_type() == at::kFloat
+                 ? tensor.to(is_bfloat16 ? at::kBFloat16 : at::kHalf)
+                 : tensor;
+    });
 }
 
 }  // namespace aitune::frontend

@@ -78,6 +78,16 @@ struct AuditOptions {
       makeRegions;
 };
 
+/// A candidate whose results were wrong, how, and what is in its place.
+struct WrongCandidate {
+  std::string kernel, candidate;
+  std::string reason;
+  std::string replacement; ///< a candidate, or "LibTorch"
+  /// Of the kernel's text, by which other builds know it: its name may differ
+  /// there.
+  std::string digest;
+};
+
 struct CompileOptions {
   /// The phase to stop after (aitune --compile-to).
   CompilePhase compileTo = CompilePhase::Executable;
@@ -111,9 +121,9 @@ struct CompileOptions {
   bool tf32Matmul = false, tf32Convolution = true;
   TuningOptions tuning;
   AuditOptions audit;
-  /// Candidates that are not taken: a kernel's name and the text of one of its
-  /// candidates, as in CandidateResult.
-  std::vector<std::pair<std::string, std::string>> leftOut;
+  /// What earlier builds found wrong and this one does not take. What it takes
+  /// instead is in CompileResult::wrong.
+  std::vector<WrongCandidate> leftOut;
   /// Called after a part of a phase with the phase's name, the number of parts
   /// that are done and the number of all parts. May be null.
   std::function<void(const std::string &, int, int)> progress;
@@ -133,13 +143,6 @@ struct CandidateResult {
   double microseconds = 0; ///< median; negative if it failed or was wrong
   bool chosen = false;
   std::string note; ///< why it failed; empty otherwise
-};
-
-/// A candidate whose results were wrong, how, and what is in its place.
-struct WrongCandidate {
-  std::string kernel, candidate;
-  std::string reason;
-  std::string replacement; ///< a candidate, or "LibTorch"
 };
 
 /// How the kernels that were measured were judged (compiler/reference).

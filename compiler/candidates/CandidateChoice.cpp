@@ -126,13 +126,10 @@ absl::Status CandidateChooser::dropRefused(Kernel &kernel) {
   return reason;
 }
 
-/// Removes what options.leftOut names; whether something is left.
+/// Removes what Kernel::leftOut names; whether something is left.
 bool CandidateChooser::dropLeftOut(Kernel &kernel) {
   llvm::erase_if(kernel.candidates, [&](const KernelImplementation &candidate) {
-    return llvm::is_contained(
-        options.leftOut,
-        std::pair<std::string, std::string>(kernel.function.getSymName().str(),
-                                            labelOf(candidate)));
+    return llvm::is_contained(kernel.leftOut, labelOf(candidate));
   });
   return !kernel.candidates.empty();
 }
@@ -227,7 +224,7 @@ void CandidateChooser::addToReport(const Contest &contest) {
   for (size_t i = 0; i < contest.results.size(); ++i)
     if (contest.results[i].isWrong)
       result.wrong.push_back({name, labelOf(contest.kernel->candidates[i]),
-                              contest.results[i].note, ""});
+                              contest.results[i].note, "", ""});
   const KernelJudge *judge = contest.race ? contest.race->judgement() : nullptr;
   if (!judge)
     return;

@@ -44,7 +44,7 @@ ChosenKernels chooseCandidates(llvm::MutableArrayRef<Kernel> kernels,
                                const CompileOptions &options,
                                CompileResult &result);
 
-/// A candidate as reports and CompileOptions::leftOut name it.
+/// A candidate as reports and Kernel::leftOut name it.
 std::string labelOf(const KernelImplementation &candidate);
 
 /// The position of the fastest; -1 if all failed or `mayTake` none.

@@ -7,6 +7,7 @@
 #include "compiler/plan/PlanBuilder.h"
 #include "compiler/support/Dump.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "runtime/hash/sha256.h"
 
 using namespace mlir;
 
@@ -18,6 +19,13 @@ std::string moduleText(func::FuncOp function, ArrayAttr symbols) {
     ait::setModuleSymbols(*single, symbols);
   single->push_back(function.clone());
   return printToString(*single);
+}
+
+std::string digestOf(func::FuncOp kernel, ArrayAttr symbols) {
+  OwningOpRef<func::FuncOp> copy(kernel.clone());
+  copy->setSymName("kernel");
+  ait::removeScheduleConfig(*copy);
+  return Sha256Hex(moduleText(*copy, symbols));
 }
 
 double countBytes(func::FuncOp kernel) {

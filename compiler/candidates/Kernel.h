@@ -18,6 +18,8 @@ struct Kernel {
   mlir::func::FuncOp function;
   llvm::SmallVector<mlir::ait::LaunchOp> launches;
   std::vector<KernelImplementation> candidates;
+  /// Candidates that are not to be taken, as labelOf names them.
+  std::vector<std::string> leftOut;
   /// The error of the first candidate that failed; OK if none did.
   absl::Status failure;
   /// The places at which it is worth trying to cut the kernel in two (listCuts
@@ -37,6 +39,9 @@ struct Kernel {
 /// The text of a module that contains `function` alone, with the ranges of the
 /// symbols on which its sizes depend.
 std::string moduleText(mlir::func::FuncOp function, mlir::ArrayAttr symbols);
+
+/// A digest of the kernel's structure, without its name and schedule.
+std::string digestOf(mlir::func::FuncOp kernel, mlir::ArrayAttr symbols);
 
 /// The bytes that a launch must read and write: the sum of estimateBytes of its
 /// operands and results.

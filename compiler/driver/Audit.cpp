@@ -199,7 +199,7 @@ void Audit::judge(ait::LaunchOp launch) {
     wrong.push_back({name, labelOf(found->second),
                      absl::StrCat(difference, ", in the model",
                                   call > 0 ? ", in a second run" : ""),
-                     ""});
+                     "", ""});
     return;
   }
 }

@@ -147,9 +147,8 @@ private:
   absl::Status chooseWholeModel();
   absl::Status buildModel();
   absl::Status repairModel();
-  void keepWrong() {
-    if (choices)
-      repair->keepWrong(*choices);
+  const TuningChoices *knownChoices() const {
+    return choices ? &*choices : nullptr;
   }
   bool isSearching() const { return options.tuning.budgetSeconds > 0; }
   void report(const char *phase, int done, int total) const {
@@ -221,7 +220,7 @@ absl::StatusOr<CompileResult> Compilation::run() {
     return std::move(result);
   choose();
   if (!result.failures.empty()) {
-    keepWrong();
+    repair->keepWrong(knownChoices());
     return std::move(result);
   }
   if (isSearching() && choices)
@@ -232,7 +231,7 @@ absl::StatusOr<CompileResult> Compilation::run() {
   if (!options.audit.inputs.empty())
     if (absl::Status status = repairModel(); !status.ok())
       return status;
-  keepWrong();
+  repair->keepWrong(knownChoices());
   return std::move(result);
 }
 
@@ -407,8 +406,7 @@ void Compilation::generate() {
 void Compilation::choose() {
   const PhaseTimer timer(result, "candidate choice");
   repair.emplace(module, kernels, *target, constants, options, result);
-  if (choices)
-    repair->leaveOutKnown(*choices);
+  repair->leaveOutKnown(knownChoices());
   chosen = repair->choose();
   compileCounters().measurements += chosen.measured;
 }

@@ -83,7 +83,6 @@ LayerTimer::LayerTimer(const CompileOptions &asked,
   options.dumpDirectory.clear();
   options.tuning = {};
   options.audit = {};
-  options.leftOut.clear(); // of kernels by their names in the model
   options.progress = nullptr;
 }
 

@@ -1,6 +1,7 @@
 #include "compiler/driver/Repair.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/dialect/KernelAttributes.h"
 #include "compiler/driver/Audit.h"
 
 using namespace mlir;
@@ -22,16 +23,33 @@ Repair::Repair(ModuleOp module, std::vector<Kernel> &kernels,
                absl::Span<const ConstantTensor> constants,
                const CompileOptions &options, CompileResult &result)
     : module(module), kernels(kernels), target(target), constants(constants),
-      options(options), result(result), choiceOptions(options) {}
+      options(options), result(result) {}
 
-void Repair::leaveOutKnown(const TuningChoices &choices) {
-  for (const Kernel &kernel : kernels) {
+std::string Repair::digestOf(const Kernel &kernel) const {
+  return aitune::digestOf(kernel.function, ait::getModuleSymbols(module));
+}
+
+void Repair::leaveOutKnown(const TuningChoices *choices) {
+  for (Kernel &kernel : kernels) {
+    if (!options.leftOut.empty()) {
+      const std::string digest = digestOf(kernel);
+      for (WrongCandidate wrong : options.leftOut)
+        if (wrong.digest == digest) {
+          wrong.kernel = nameOf(kernel);
+          kernel.leftOut.push_back(wrong.candidate);
+          result.wrong.push_back(std::move(wrong));
+        }
+    }
+    if (!choices)
+      continue;
     const absl::StatusOr<std::vector<std::string>> known =
-        choices.wrongOf(kernel.function);
+        choices->wrongOf(kernel.function);
     if (!known.ok())
       continue;
     for (const std::string &candidate : *known) {
-      choiceOptions.leftOut.emplace_back(nameOf(kernel), candidate);
+      if (llvm::is_contained(kernel.leftOut, candidate))
+        continue;
+      kernel.leftOut.push_back(candidate);
       result.rejections.push_back(
           {"reference", nameOf(kernel),
            absl::StrCat(candidate, " was wrong in an earlier build")});
@@ -43,32 +61,37 @@ ChosenKernels Repair::choose() {
   if (!options.audit.inputs.empty())
     for (const Kernel &kernel : kernels)
       alternatives.push_back(kernel.candidates);
-  return chooseCandidates(kernels, module, target, constants, choiceOptions,
-                          result);
+  return chooseCandidates(kernels, module, target, constants, options, result);
 }
 
-void Repair::keepWrong(const TuningChoices &choices) {
-  for (const WrongCandidate &wrong : result.wrong)
-    for (const Kernel &kernel : kernels)
-      if (nameOf(kernel) == wrong.kernel)
-        if (absl::Status kept =
-                choices.keepWrong(kernel.function, wrong.candidate);
-            !kept.ok())
-          result.tuning.note = std::string(kept.message());
+void Repair::keepWrong(const TuningChoices *choices) {
+  for (WrongCandidate &wrong : result.wrong)
+    for (const Kernel &kernel : kernels) {
+      if (nameOf(kernel) != wrong.kernel)
+        continue;
+      wrong.digest = digestOf(kernel);
+      if (!choices)
+        continue;
+      if (absl::Status kept =
+              choices->keepWrong(kernel.function, wrong.candidate);
+          !kept.ok())
+        result.tuning.note = std::string(kept.message());
+    }
 }
 
 /// Chooses again for the kernels of `wrong`, without what is wrong. False if
 /// nothing is left for one.
 bool Repair::replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen) {
   for (WrongCandidate &candidate : wrong) {
-    choiceOptions.leftOut.emplace_back(candidate.kernel, candidate.candidate);
     for (auto [kernel, known] : llvm::zip_equal(kernels, alternatives))
-      if (nameOf(kernel) == candidate.kernel)
+      if (nameOf(kernel) == candidate.kernel) {
         kernel.candidates = known;
+        kernel.leftOut.push_back(candidate.candidate);
+      }
     result.wrong.push_back(std::move(candidate));
   }
-  ChosenKernels again = chooseCandidates(kernels, module, target, constants,
-                                         choiceOptions, result);
+  ChosenKernels again =
+      chooseCandidates(kernels, module, target, constants, options, result);
   for (const auto &entry : again.best)
     chosen.best[entry.getKey()] = entry.getValue();
   for (const auto &entry : again.unsearched)

@@ -28,8 +28,9 @@ public:
          absl::Span<const ConstantTensor> constants,
          const CompileOptions &options, CompileResult &result);
 
-  /// What an earlier build found wrong on this machine is not taken.
-  void leaveOutKnown(const TuningChoices &choices);
+  /// What an earlier build found wrong is not taken: options.leftOut, and what
+  /// `choices` (null: none) knows of this machine.
+  void leaveOutKnown(const TuningChoices *choices);
   /// Chooses for all kernels, as chooseCandidates.
   ChosenKernels choose();
   /// Looks the finished model through with options.audit, replaces in `chosen`
@@ -38,10 +39,12 @@ public:
   /// do is no error, but a rejection; errors are those of `buildModel`.
   absl::Status run(ChosenKernels &chosen,
                    llvm::function_ref<absl::Status()> buildModel);
-  /// Lets later builds know what was wrong.
-  void keepWrong(const TuningChoices &choices);
+  /// Lets later builds know what was wrong, by result.wrong and `choices`
+  /// (null: none).
+  void keepWrong(const TuningChoices *choices);
 
 private:
+  std::string digestOf(const Kernel &kernel) const;
   bool replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen);
 
   mlir::ModuleOp module;
@@ -50,8 +53,6 @@ private:
   const absl::Span<const ConstantTensor> constants;
   const CompileOptions &options;
   CompileResult &result;
-  /// `options` with all that is not to be taken.
-  CompileOptions choiceOptions;
   /// All candidates of each kernel, where some may be replaced.
   std::vector<std::vector<KernelImplementation>> alternatives;
 };

@@ -9,10 +9,7 @@
 #include "compiler/Compiler.h"
 #include "compiler/candidates/CandidateChoice.h"
 #include "compiler/candidates/CpuTarget.h"
-#include "compiler/candidates/GenerateCandidates.h"
-#include "compiler/candidates/KernelCompiler.h"
-#include "compiler/codegen/cpu/llvm/EmitObject.h"
-#include "compiler/dialect/KernelAttributes.h"
+#include "compiler/driver/testing/Faults.h"
 #include "compiler/measure/TestData.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "mlir/Parser/Parser.h"
@@ -95,9 +92,8 @@ class RepairTest : public testing::Test {
 protected:
   RepairTest() {
     registerCompilerDialects(dialects);
-    registerTranslations(dialects);
   }
-  ~RepairTest() override { spoilCandidatesForTesting = nullptr; }
+  ~RepairTest() override { removeFaults(); }
 
   /// Compiles `text`; the input has these sizes, the one constant those.
   CompileResult build(const std::string &text, bool measures,
@@ -125,89 +121,6 @@ protected:
 
   DialectRegistry dialects;
 };
-
-/// Gives the generated candidates code in which `from` is `to`.
-void spoilGenerated(const std::string &from, const std::string &to) {
-  spoilCandidatesForTesting = [=](MutableArrayRef<Kernel> kernels,
-                                  ModuleOp module) {
-    for (Kernel &kernel : kernels) {
-      const std::string text =
-          moduleText(kernel.function, ait::getModuleSymbols(module));
-      const std::string spoilt = absl::StrReplaceAll(text, {{from, to}});
-      if (spoilt == text)
-        continue;
-      absl::StatusOr<KernelImplementation> code = compileKernel(spoilt, {});
-      ASSERT_TRUE(code.ok()) << code.status();
-      for (KernelImplementation &candidate : kernel.candidates)
-        if (candidate.name == "generated") {
-          code->description = candidate.description;
-          candidate = *code;
-        }
-    }
-  };
-}
-
-/// Lets the libraries read the weights as if they were transposed.
-void spoilLibraries() {
-  spoilCandidatesForTesting = [](MutableArrayRef<Kernel> kernels, ModuleOp) {
-    for (Kernel &kernel : kernels)
-      for (KernelImplementation &candidate : kernel.candidates)
-        for (ImplementationStep &step : candidate.steps)
-          if (step.call.has_matmul())
-            step.call.mutable_matmul()->set_transpose_rhs(
-                !step.call.matmul().transpose_rhs());
-  };
-}
-
-/// A kernel of 6144 floats that gives -x at its first call, and more by the
-/// number of calls later; SYMBOL is its name.
-constexpr char kCounting[] = R"(
-llvm.mlir.global internal @calls(0 : i64) : i64
-llvm.func @SYMBOL(%buffers: !llvm.ptr, %symbols: !llvm.ptr, %begin: i64, %end: i64) {
-  %zero = llvm.mlir.constant(0 : i64) : i64
-  %one = llvm.mlir.constant(1 : i64) : i64
-  %count = llvm.mlir.constant(6144 : i64) : i64
-  %first = llvm.icmp "eq" %begin, %zero : i64
-  llvm.cond_br %first, ^work, ^done
-^work:
-  %place = llvm.mlir.addressof @calls : !llvm.ptr
-  %calls = llvm.load volatile %place : !llvm.ptr -> i64
-  %more = llvm.add %calls, %one : i64
-  llvm.store volatile %more, %place : i64, !llvm.ptr
-  %added = llvm.sitofp %calls : i64 to f32
-  %from = llvm.load %buffers : !llvm.ptr -> !llvm.ptr
-  %slot = llvm.getelementptr %buffers[1] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
-  %to = llvm.load %slot : !llvm.ptr -> !llvm.ptr
-  llvm.br ^loop(%zero : i64)
-^loop(%i: i64):
-  %source = llvm.getelementptr %from[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-  %x = llvm.load %source : !llvm.ptr -> f32
-  %negated = llvm.fneg %x : f32
-  %result = llvm.fadd %negated, %added : f32
-  %target = llvm.getelementptr %to[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-  llvm.store %result, %target : f32, !llvm.ptr
-  %next = llvm.add %i, %one : i64
-  %again = llvm.icmp "ult" %next, %count : i64
-  llvm.cond_br %again, ^loop(%next : i64), ^done
-^done:
-  llvm.return
-})";
-
-/// Gives a kernel that negates the code above.
-void spoilLaterCalls(const DialectRegistry &dialects) {
-  spoilCandidatesForTesting = [&dialects](MutableArrayRef<Kernel> kernels,
-                                          ModuleOp) {
-    ASSERT_EQ(kernels.size(), 1u);
-    KernelObject &code = kernels[0].candidates[0].objects[0];
-    MLIRContext context(dialects);
-    auto module = parseSourceString<ModuleOp>(
-        absl::StrReplaceAll(kCounting, {{"SYMBOL", code.symbol}}), &context);
-    ASSERT_TRUE(module);
-    FailureOr<std::string> object = emitObject(*module, *findTarget(""));
-    ASSERT_TRUE(succeeded(object));
-    code.object = *object;
-  };
-}
 
 void expectReplaced(const CompileResult &result, const std::string &candidate,
                     const std::string &replacement) {
@@ -261,30 +174,30 @@ TEST_P(RepairEitherWayTest, NothingIsWrong) {
 }
 
 TEST_P(RepairEitherWayTest, ALoopThatOnlyLibTorchCanReplace) {
-  spoilGenerated("ait.sigmoid", "ait.tanh");
+  plantWrongCode("ait.sigmoid", "ait.tanh");
   expectReplaced(build(kLoop, GetParam(), {64, 96}), "generated", "LibTorch");
 }
 
 TEST_P(RepairEitherWayTest, AMatmulThatALibraryReplaces) {
-  spoilGenerated("ait.relu", "ait.neg");
+  plantWrongCode("ait.relu", "ait.neg");
   expectReplaced(build(kMatmul, GetParam(), {64, 96}, {96, 48}), "generated",
                  "onednn");
 }
 
 TEST_P(RepairEitherWayTest, AConvolutionThatALibraryReplaces) {
-  spoilGenerated("ait.relu", "ait.neg");
+  plantWrongCode("ait.relu", "ait.neg");
   expectReplaced(build(kConvolution, GetParam(), {1, 8, 20, 20}, {16, 8, 3, 3}),
                  "generated", "onednn");
 }
 
 TEST_P(RepairEitherWayTest, AnAttention) {
-  spoilGenerated("scale = 2.500000e-01", "scale = 5.000000e-01");
+  plantWrongCode("scale = 2.500000e-01", "scale = 5.000000e-01");
   expectReplaced(build(kAttention, GetParam(), {2, 4, 32, 16}), "generated",
                  "LibTorch");
 }
 
 TEST_P(RepairEitherWayTest, WhatIsWrongFromTheSecondCallOn) {
-  spoilLaterCalls(dialects);
+  plantLaterCalls(6144);
   const CompileResult result = build(kNegation, GetParam(), {64, 96});
   expectReplaced(result, "generated", "LibTorch");
   ASSERT_FALSE(result.wrong.empty());
@@ -297,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, RepairEitherWayTest, testing::Bool(),
                          });
 
 TEST_F(RepairTest, ALibraryThatTheGeneratedCodeReplaces) {
-  spoilLibraries();
+  plantTransposedLibraries();
   const CompileResult result = build(kSquareMatmul, true, {64, 96}, {96, 96});
   expectReplaced(result, "onednn", "generated");
   EXPECT_TRUE(result.plan.steps(0).has_kernel());
@@ -307,7 +220,7 @@ TEST_F(RepairTest, WhatWasWrongIsNotTriedAgain) {
   const std::string database =
       std::filesystem::path(testing::TempDir()) / "repair_test.db";
   std::filesystem::remove(database);
-  spoilGenerated("ait.relu", "ait.neg");
+  plantWrongCode("ait.relu", "ait.neg");
   expectReplaced(build(kMatmul, true, {64, 96}, {96, 48}, database),
                  "generated", "onednn");
   // Not measured and not looked through: the database alone knows.
@@ -327,11 +240,40 @@ TEST_F(RepairTest, WhatWasWrongIsNotTriedAgain) {
   }));
 }
 
+TEST_F(RepairTest, WhatABuildFoundWrongTheNextLeavesOut) {
+  plantWrongCode("ait.relu", "ait.neg");
+  const CompileResult first = build(kMatmul, false, {64, 96}, {96, 48});
+  expectReplaced(first, "generated", "onednn");
+  removeFaults();
+  // Under another name, and not looked through.
+  MLIRContext context(dialects);
+  auto module = parseSourceString<ModuleOp>(
+      absl::StrReplaceAll(
+          kMatmul, {{"%0 = ait.matmul", "%r = ait.relu %x : tensor<64x96xf32>\n"
+                                        "%n = ait.exp %r : tensor<64x96xf32>\n"
+                                        "%0 = ait.matmul"},
+                    {"return %1 : tensor<64x48xf32>",
+                     "return %1, %n : tensor<64x48xf32>, "
+                     "tensor<64x96xf32>"},
+                    {"-> tensor<64x48xf32> {", "-> (tensor<64x48xf32>, "
+                                               "tensor<64x96xf32>) {"}}),
+      &context);
+  ASSERT_TRUE(module);
+  Numbers weights({96, 48});
+  CompileOptions options;
+  options.measureCandidates = false;
+  options.leftOut = first.wrong;
+  absl::StatusOr<CompileResult> again =
+      compile(*module, {ConstantTensor{weights.view, nullptr, "w"}}, options);
+  ASSERT_TRUE(again.ok()) << again.status();
+  expectReplaced(*again, "generated", "onednn");
+}
+
 TEST_F(RepairTest, WhatLibTorchReplacedIsNotTriedAgain) {
   const std::string database =
       std::filesystem::path(testing::TempDir()) / "repair_libtorch_test.db";
   std::filesystem::remove(database);
-  spoilGenerated("ait.sigmoid", "ait.tanh");
+  plantWrongCode("ait.sigmoid", "ait.tanh");
   expectReplaced(build(kLoop, true, {64, 96}, {}, database), "generated",
                  "LibTorch");
   MLIRContext context(dialects);

@@ -45,10 +45,7 @@ TuningChoices::open(const std::string &database,
 }
 
 std::string TuningChoices::keyOf(func::FuncOp kernel) const {
-  OwningOpRef<func::FuncOp> copy(kernel.clone());
-  copy->setSymName("kernel");
-  ait::removeScheduleConfig(*copy);
-  return Sha256Hex(moduleText(*copy, symbols));
+  return digestOf(kernel, symbols);
 }
 
 absl::Status TuningChoices::choose(const std::string &key,

@@ -30,7 +30,7 @@ public:
   /// The database; null if there is none. The functions below then do nothing.
   TuningDatabase *database() const { return store.get(); }
 
-  /// A kernel's key: a digest of its structure, without its name and schedule.
+  /// A kernel's key: digestOf it.
   std::string keyOf(mlir::func::FuncOp kernel) const;
 
   /// Sets ait.config and `cuts` of the kernels for which an earlier search

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/check/check.h"
+#include "frontend/check/repair.h"
 #include "frontend/torchscript/autocast.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/gpu.h"
@@ -79,7 +80,7 @@ absl::StatusOr<std::vector<InputCase>> BackendChecker::Cases(
   return std::vector<InputCase>{{"sample", aitune::frontend::ToCpu(arguments)}};
 }
 
-absl::Status BackendChecker::Check(const aitune::Backend& backend,
+absl::Status BackendChecker::Check(aitune::Backend& backend,
                                    const aitune::Sample& sample) {
   const std::string key = backend.Key();
   if (subject_.inputs.has_value() && reports_.count(key) > 0)
@@ -112,7 +113,13 @@ absl::Status BackendChecker::Check(const aitune::Backend& backend,
     return result;
   };
   aitune::frontend::CheckReport& report = reports_[key];
-  report = aitune::frontend::CheckAgainstEager(run, *model, cases, options);
+  report = aitune::frontend::CheckAndRepair(
+      run, *model, cases, options,
+      [&](const ValueList& failed) -> absl::StatusOr<bool> {
+        AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
+                                subject_.source->Flatten(failed));
+        return backend.Repair(Values(inputs));
+      });
   return StatusOf(report);
 }
 

@@ -54,10 +54,10 @@ class BackendChecker {
   // outputs of a backend that narrows (Backend::narrowed_to) may have the
   // errors of its dtype, and are also compared with LibTorch's autocast to it;
   // those of a backend that quantises must have its Backend::min_cosine; others
-  // may have the errors of the model's own arithmetic. kFailedPrecondition
-  // names the output and says how it differs, or why nothing could be compared.
-  absl::Status Check(const aitune::Backend& backend,
-                     const aitune::Sample& sample);
+  // may have the errors of the model's own arithmetic. A backend that differs
+  // is repaired (frontend/check/repair.h). kFailedPrecondition names the output
+  // and says how it still differs, or why nothing could be compared.
+  absl::Status Check(aitune::Backend& backend, const aitune::Sample& sample);
 
   // The reports of all checks, by the backend's key.
   const std::map<std::string, aitune::frontend::CheckReport>& reports() const {

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -106,14 +107,27 @@ class Module::Builds {
     std::lock_guard<std::mutex> lock(mutex_);
     Built& built = built_[key];
     if (built.versions.empty()) built.sizes = std::move(sizes);
-    built.versions.push_back(version.Describe());
+    built.versions.push_back({&version, version.Describe()});
+  }
+  // `version`, which was added before, is another one now.
+  void Replace(const std::string& key, const CompiledModel& version) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<Version>& versions = built_[key].versions;
+    // The last at this address is the one that lives.
+    const auto found =
+        std::find_if(versions.rbegin(), versions.rend(),
+                     [&](const Version& one) { return one.model == &version; });
+    if (found != versions.rend()) found->description = version.Describe();
   }
   std::vector<aitune::frontend::BuiltVersion> Versions(
       const std::string& key) const {
     std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<aitune::frontend::BuiltVersion> versions;
     const auto found = built_.find(key);
-    if (found == built_.end()) return {};
-    return found->second.versions;
+    if (found == built_.end()) return versions;
+    for (const Version& version : found->second.versions)
+      versions.push_back(version.description);
+    return versions;
   }
   std::vector<std::vector<int64_t>> SizesToCheck(const std::string& key) const {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -123,8 +137,12 @@ class Module::Builds {
   }
 
  private:
+  struct Version {
+    const CompiledModel* model = nullptr;  // may be gone
+    aitune::frontend::BuiltVersion description;
+  };
   struct Built {
-    std::vector<aitune::frontend::BuiltVersion> versions;
+    std::vector<Version> versions;
     std::vector<std::vector<int64_t>> sizes;
   };
   mutable std::mutex mutex_;
@@ -277,8 +295,12 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   settings.seed = options.seed;
   settings.cache_folder = options_.cache_dir;
   settings.built = [builds, inputs = options.inputs, seed = options.seed](
-                       const std::string& key, const CompiledModel& version) {
-    builds->Add(key, version, inputs, seed);
+                       const std::string& key, const CompiledModel& version,
+                       bool repaired) {
+    if (repaired)
+      builds->Replace(key, version);
+    else
+      builds->Add(key, version, inputs, seed);
   };
   source_->SetCompileSettings(
       std::make_shared<const aitune::frontend::CompileSettings>(
@@ -308,8 +330,7 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
     };
   }
   BackendChecker checker(std::move(subject));
-  request.check = [&](const aitune::Backend& backend,
-                      const aitune::Sample& sample) {
+  request.check = [&](aitune::Backend& backend, const aitune::Sample& sample) {
     checker.AddSizes(builds->SizesToCheck(backend.Key()));
     return checker.Check(backend, sample);
   };

@@ -30,8 +30,10 @@ struct CompileSettings {
   // (BuildRequest::cache_dir).
   std::filesystem::path cache_folder;
   // Called with each version after it was built or loaded from the cache, and
-  // with the key of its backend, on the thread that built it. May be null.
-  std::function<void(const std::string& key, const CompiledModel& version)>
+  // with the key of its backend, on the thread that built it. If `repaired`, it
+  // is one of before that was wrong and was built again. May be null.
+  std::function<void(const std::string& key, const CompiledModel& version,
+                     bool repaired)>
       built;
 };
 

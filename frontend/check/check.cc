@@ -381,17 +381,31 @@ bool CheckReport::agrees() const {
                      [](const CaseResult& result) { return result.agrees(); });
 }
 
+std::string CaseResult::Problem() const {
+  if (agrees()) return "";
+  if (!note.empty()) return absl::StrCat(name, ": ", note);
+  for (const Comparison& output : outputs) {
+    if (!output.agrees)
+      return absl::StrCat(name, ": output", output.output, " ", output.problem);
+  }
+  return absl::StrCat(name, ": it differs");
+}
+
 std::string CheckReport::Problem() const {
   if (agrees()) return "";
   for (const CaseResult& result : cases) {
     if (result.agrees()) continue;
-    if (!result.note.empty())
-      return absl::StrCat(result.name, ": ", result.note);
-    for (const Comparison& output : result.outputs) {
-      if (!output.agrees)
-        return absl::StrCat(result.name, ": output", output.output, " ",
-                            output.problem);
-    }
+    if (repairs.empty()) return result.Problem();
+    const RepairAttempt& last = repairs.back();
+    return absl::StrCat(
+        result.Problem(), "; it was built again ",
+        repairs.size() == 1 ? "once" : absl::StrCat(repairs.size(), " times"),
+        " with the inputs that showed it",
+        !last.error.empty() ? absl::StrCat(", at last in vain: ", last.error)
+        : last.replaced
+            ? ", and all that was replaced did not make it right"
+            : ", and no kernel was found wrong: what LibTorch runs of it, or "
+              "how the program was read, must be");
   }
   for (const CaseResult& result : cases) {
     if (!result.both_raise.empty())

@@ -48,6 +48,16 @@ struct CaseResult {
   bool ill_conditioned = false;
 
   bool agrees() const;  // true for a skipped case
+  // How it fails, in one line; empty when it agrees.
+  std::string Problem() const;
+};
+
+// A build in place of one that was wrong (repair.h).
+struct RepairAttempt {
+  std::string failed;     // the name of the case that it was made with
+  std::string problem;    // CaseResult::Problem of that case before
+  bool replaced = false;  // whether something was replaced
+  std::string error;      // why it could not be built; empty if it was
 };
 
 // The worst comparison of one output over all cases.
@@ -64,13 +74,16 @@ struct CheckReport {
   // Why outputs were not compared with a run in higher precision; empty if they
   // were, or need not be.
   std::string no_reference;
+  // The builds that were made because of failed cases, in order; `cases` are of
+  // the last.
+  std::vector<RepairAttempt> repairs;
 
   // Whether at least one case could be compared.
   bool compared() const;
   // Whether all cases agree; false when no case could be compared.
   bool agrees() const;
   // Why the model does not agree, in one line that names the first case that
-  // does not; empty when it agrees.
+  // does not and what repairs came to; empty when it agrees.
   std::string Problem() const;
 };
 

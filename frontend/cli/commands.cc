@@ -230,13 +230,11 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
 }
 
 absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
-    const Options& options, Subject& subject, Progress& progress,
-    const std::optional<frontend::ValueList>& audit) {
+    const Options& options, Subject& subject, Progress& progress) {
   ResetPeakBytes();
   frontend::BuildOptions build = MakeBuildOptions(options, progress);
   build.cache = subject.cache.get();
   build.all_sizes = true;
-  build.audit = audit;
   auto compiled =
       frontend::CompiledModel::Build(subject.model, subject.inputs, build);
   subject.memory.peak_compiling = PeakBytes();

@@ -58,10 +58,8 @@ frontend::BuildOptions MakeBuildOptions(const Options& options,
 absl::StatusOr<std::unique_ptr<Cache>> OpenCache(const Options& options);
 
 // Compiles the model, and records in `subject` how much memory that took.
-// `audit` is as in BuildOptions.
 absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
-    const Options& options, Subject& subject, Progress& progress,
-    const std::optional<frontend::ValueList>& audit = std::nullopt);
+    const Options& options, Subject& subject, Progress& progress);
 
 // A report with the facts about the model and the memory that it took.
 Report StartReport(const Options& options, const Subject& subject);

@@ -67,6 +67,13 @@ json ToJson(const frontend::CheckReport& check) {
   }
   json object = {
       {"agrees", check.agrees()}, {"cases", cases}, {"outputs", outputs}};
+  for (const frontend::RepairAttempt& repair : check.repairs) {
+    json attempt = {{"case", repair.failed},
+                    {"problem", repair.problem},
+                    {"replaced", repair.replaced}};
+    if (!repair.error.empty()) attempt["error"] = repair.error;
+    object["repairs"].push_back(attempt);
+  }
   if (!check.no_reference.empty()) object["no_reference"] = check.no_reference;
   return object;
 }

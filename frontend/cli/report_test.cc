@@ -36,7 +36,7 @@ Report Example() {
   compile.notes = {"axis 0 was specialised"};
   compile.reference.judged = 4;
   compile.reference.withoutReference = 1;
-  compile.wrong = {{"k", "onednn", "result 0 differs", "generated: mr=6"}};
+  compile.wrong = {{"k", "onednn", "result 0 differs", "generated: mr=6", ""}};
   frontend::CheckReport check;
   frontend::Comparison comparison;
   comparison.agrees = true;

@@ -238,17 +238,30 @@ std::string CheckText(const frontend::CheckReport& check) {
                                 " ", output.problem));
     }
   }
-  std::string text = Line(
-      "checked",
-      failed > 0 ? absl::StrFormat("DIFFERS from eager on %d of %d inputs",
-                                   failed, check.cases.size())
-      : compared == 0
-          ? "no input could be compared with eager"
-          : absl::StrFormat("agrees with eager on %d inputs (%s)", compared,
-                            absl::StrJoin(check.cases, ", ",
-                                          [](std::string* out, const auto& c) {
-                                            absl::StrAppend(out, c.name);
-                                          })));
+  std::string repairs;
+  for (const frontend::RepairAttempt& repair : check.repairs) {
+    repairs +=
+        Line(repairs.empty() ? "repaired" : "",
+             absl::StrCat(
+                 repair.problem, "; built again with ", repair.failed, ": ",
+                 !repair.error.empty() ? repair.error
+                 : repair.replaced
+                     ? "what was wrong is replaced (see the table of kernels)"
+                     : "no kernel was found wrong"));
+  }
+  std::string text =
+      repairs +
+      Line("checked",
+           failed > 0 ? absl::StrFormat("DIFFERS from eager on %d of %d inputs",
+                                        failed, check.cases.size())
+           : compared == 0
+               ? "no input could be compared with eager"
+               : absl::StrFormat(
+                     "agrees with eager on %d inputs (%s)", compared,
+                     absl::StrJoin(check.cases, ", ",
+                                   [](std::string* out, const auto& c) {
+                                     absl::StrAppend(out, c.name);
+                                   })));
   Table table({"output", "type", ">max error", ">allowed", "worst input",
                "to float32/64: ours, eager's"});
   for (const frontend::OutputSummary& output : check.outputs) {

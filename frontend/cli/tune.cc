@@ -8,16 +8,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/check/check.h"
+#include "frontend/check/repair.h"
 #include "frontend/cli/commands.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/values/gpu.h"
 
 namespace aitune::cli {
 namespace {
-
-// Times that a model that differs from eager is built again at most. Each build
-// replaces all kernels that its inputs show to be wrong.
-constexpr int kMostRepairs = 3;
 
 // The model again in another precision, read when it is first asked for.
 class References {
@@ -81,21 +78,6 @@ std::optional<double> MeasureCompiledShare(
   return all > 0 ? std::optional<double>(ours / all) : std::nullopt;
 }
 
-// A case that the first version of the model computes wrong; null if none is.
-const frontend::InputCase* FindFailed(
-    const frontend::CheckReport& report,
-    absl::Span<const frontend::InputCase> cases,
-    const frontend::CompiledModel& compiled) {
-  for (size_t i = 0; i < report.cases.size() && i < cases.size(); ++i) {
-    if (report.cases[i].agrees()) continue;
-    absl::StatusOr<frontend::ValueList> arguments = cases[i].arguments;
-    if (compiled.device().is_gpu())
-      arguments = frontend::ToDevice(*arguments, compiled.device());
-    if (arguments.ok() && compiled.Fits(*arguments)) return &cases[i];
-  }
-  return nullptr;
-}
-
 }  // namespace
 
 absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
@@ -131,28 +113,17 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   };
   check.device = subject->device;
   check.source = &subject->model;
-  auto check_built = [&] {
-    report.check = frontend::CheckAgainstEager(
-        [&](const frontend::ValueList& arguments) {
-          return RunToTheEnd(**compiled, arguments);
-        },
-        subject->peer(), *cases, check);
-  };
-  check_built();
-  // Wrong kernels are found and replaced, as long as there are some.
-  for (int attempt = 0; attempt < kMostRepairs && !report.check->agrees();
-       ++attempt) {
-    const frontend::InputCase* failed =
-        FindFailed(*report.check, *cases, **compiled);
-    if (failed == nullptr) break;
-    auto repaired =
-        BuildSubject(options, *subject, progress, failed->arguments);
-    if (!repaired.ok()) return repaired.status();
-    const bool changed = !(*repaired)->report().wrong.empty();
-    compiled = std::move(repaired);
-    check_built();
-    if (!changed) break;
-  }
+  report.check = frontend::CheckAndRepair(
+      [&](const frontend::ValueList& arguments) {
+        return RunToTheEnd(**compiled, arguments);
+      },
+      subject->peer(), *cases, check,
+      [&](const frontend::ValueList& failed) {
+        return (*compiled)->Repair(
+            failed, [&](const std::string& phase, int done, int total) {
+              progress.Update(phase, done, total);
+            });
+      });
   std::vector<frontend::BuiltVersion> versions;
   for (const frontend::CompiledModel* version : (*compiled)->versions())
     versions.push_back(version->Describe());

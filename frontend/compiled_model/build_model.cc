@@ -55,7 +55,9 @@ class CachedBuild {
  public:
   CachedBuild(const Model& model, const ModelInputs& inputs,
               const BuildOptions& options, const Device& device)
-      : model_(model), cache_(options.cache) {
+      : model_(model),
+        cache_(options.cache),
+        if_there_(options.repair ? IfThere::kReplace : IfThere::kKeep) {
     if (cache_ == nullptr) report.detail = "no cache was given";
     if (cache_ == nullptr && !options.keep_artifact) return;
     if (device.is_gpu()) {
@@ -127,7 +129,8 @@ class CachedBuild {
                                  {kConstantsBlob, artifact->constants}};
       status = cache_->Store(*key_, blobs,
                              absl::StrCat(model_.Signature(), ", ",
-                                          parts.report.kernels, " kernels"));
+                                          parts.report.kernels, " kernels"),
+                             if_there_);
       report.stored = status.ok();
     }
     if (!status.ok())
@@ -149,6 +152,7 @@ class CachedBuild {
  private:
   const Model& model_;
   Cache* const cache_;
+  const IfThere if_there_;
   std::string model_sha256_, gpu_;
   std::optional<CacheKey> key_;
 };
@@ -222,7 +226,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   Phases phases;
   CachedBuild cached(model, inputs, options, device);
   std::optional<Trace> trace;
-  if (cached.possible() && !options.audit) {
+  if (options.repair) cached.report.detail = "built again, as it was wrong";
+  if (cached.possible() && !options.repair) {
     phases.Lap("cache key");
     std::optional<CompiledParts> parts = cached.Find();
     phases.Lap("cache read");
@@ -245,9 +250,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
         (*loaded)->cache_ = cached.report;
         (*loaded)->cache_.outcome = CacheReport::Outcome::kHit;
         (*loaded)->phase_seconds_ = std::move(phases.laps);
-        if (dynamic && options.all_sizes)
-          (*loaded)->others_ =
-              std::make_unique<ModelVersions>(model, inputs, options);
+        (*loaded)->Remember(model, inputs, options, dynamic);
         return loaded;
       }
       cached.Missed(status);
@@ -260,18 +263,20 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
     phases.Lap("trace");
   }
   FlatTensors audited;  // what the compiler is given refers to it
-  if (options.audit) {
-    AITUNE_ASSIGN_OR_RETURN(
-        audited, InputNesting(trace->input_structure).Flatten(*options.audit));
-    options.compile.audit.inputs = audited.views;
+  CompileOptions compile = options.compile;
+  if (options.repair) {
+    AITUNE_ASSIGN_OR_RETURN(audited, InputNesting(trace->input_structure)
+                                         .Flatten(options.repair->arguments));
+    compile.audit.inputs = audited.views;
+    const std::vector<WrongCandidate>& known = options.repair->known;
+    compile.leftOut.insert(compile.leftOut.end(), known.begin(), known.end());
+    // What was found is in the database.
+    if (!compile.tuning.database.empty()) compile.tuning.budgetSeconds = 0;
   }
   // What tracing freed would otherwise stay beside the compiler's memory.
   malloc_trim(0);
   AITUNE_ASSIGN_OR_RETURN(CompiledTrace compiled,
-                          CompileTrace(*trace, options.compile));
-  // Further versions are for other sizes.
-  options.audit.reset();
-  options.compile.audit = AuditOptions();
+                          CompileTrace(*trace, compile));
   phases.laps.insert(phases.laps.end(), compiled.result.phaseSeconds.begin(),
                      compiled.result.phaseSeconds.end());
   phases.Skip();
@@ -294,8 +299,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   built->cache_ = std::move(cached.report);
   if (options.keep_artifact) built->artifact_ = std::move(artifact);
   built->phase_seconds_ = std::move(phases.laps);
-  if (dynamic && options.all_sizes)
-    built->others_ = std::make_unique<ModelVersions>(model, inputs, options);
+  built->Remember(model, inputs, options, dynamic);
   return built;
 }
 

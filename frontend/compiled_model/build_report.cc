@@ -4,6 +4,10 @@
 
 namespace aitune::frontend {
 
+bool IsSame(const WrongCandidate& a, const WrongCandidate& b) {
+  return a.digest == b.digest && a.candidate == b.candidate;
+}
+
 void DescribeTrace(const Trace& trace, std::vector<FallbackOp> fallbacks,
                    BuildReport* report) {
   std::vector<int64_t> largest;

@@ -37,6 +37,9 @@ struct BuildReport {
   std::vector<QuantizedLayer> quantized_layers;
 };
 
+// Whether both are the same candidate of the same kernel, in whatever builds.
+bool IsSame(const WrongCandidate& a, const WrongCandidate& b);
+
 // Fills in the parts of the report that follow from the trace.
 void DescribeTrace(const Trace& trace, std::vector<FallbackOp> fallbacks,
                    BuildReport* report);

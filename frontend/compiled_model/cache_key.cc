@@ -53,17 +53,16 @@ std::string TextOf(const CompileOptions& options) {
   const auto& [compile_to, measure, emulate, unchecked, quantization, device,
                threads, dump, target, tf32_matmul, tf32_convolution, tuning,
                audit, left_out, progress] = options;
-  const auto candidate = [](std::string* text,
-                            const std::pair<std::string, std::string>& one) {
-    absl::StrAppend(text, one.first, "=", one.second);
-  };
+  std::set<std::string> wrong;
+  for (const WrongCandidate& candidate : left_out)
+    wrong.insert(absl::StrCat(candidate.digest, "=", candidate.candidate));
   return absl::StrCat(
       "to=", static_cast<int>(compile_to), " measure=", measure,
       " emulate=", emulate, " unchecked=", unchecked,
       " quantization=", quantization, " device=", DeviceText(device),
       " threads=", threads > 0 ? threads : at::get_num_threads(),
       " dump=", dump, " target=", target, " tf32=", tf32_matmul,
-      tf32_convolution, " left out=", absl::StrJoin(left_out, ";", candidate),
+      tf32_convolution, " left out=", absl::StrJoin(wrong, ";"),
       TextOf(tuning));
 }
 

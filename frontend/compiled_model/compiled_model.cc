@@ -61,8 +61,6 @@ absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
 
 }  // namespace
 
-CompiledModel::~CompiledModel() = default;
-
 absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
                                 const TraceOptions& options) {
   bool dynamic = inputs.samples == std::nullopt;

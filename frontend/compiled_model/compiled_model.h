@@ -11,6 +11,7 @@
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_COMPILED_MODEL_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_COMPILED_MODEL_H_
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,6 +36,16 @@ namespace aitune::frontend {
 // option.
 absl::Status CheckCompileOptions(const CompileOptions& options);
 
+// What is known of a build that gave a wrong result.
+struct RepairRequest {
+  ValueList arguments;  // for which the result was wrong, on the CPU
+  std::vector<WrongCandidate> known;  // what was replaced so far
+};
+
+// Called after a part of a phase, as CompileOptions::progress.
+using BuildProgress =
+    std::function<void(const std::string& phase, int done, int total)>;
+
 struct BuildOptions {
   CompileOptions compile;
   TraceOptions trace;
@@ -51,10 +62,9 @@ struct BuildOptions {
   // ModelSha256 of the model, if the caller knows it: many builds of one model
   // then hash it once. Empty: not known.
   std::string model_sha256;
-  // Arguments on the CPU for which an earlier build gave a wrong result: the
-  // build is not taken from the cache, and its kernels are looked through with
-  // these (AuditOptions). What is wrong is replaced.
-  std::optional<ValueList> audit;
+  // Set for a build in place of one that was wrong (CompiledModel::Repair). It
+  // is not taken from the cache, but stored there as the other was.
+  std::optional<RepairRequest> repair;
 };
 
 class ModelVersions;
@@ -106,6 +116,16 @@ class CompiledModel {
       absl::Span<const RegionValue> leaves,
       ConstantCheck check = ConstantCheck::kCheck) const;
 
+  // Builds the version that runs `arguments`, which are on the CPU, again, as
+  // it gave a wrong result for them: its kernels are looked through with them
+  // (AuditOptions), and what is wrong is replaced, at last by LibTorch. Whether
+  // something was replaced that was not before; report() names it. Takes as
+  // long as Build. No other call may run meanwhile. Errors: those of Build;
+  // kInvalidArgument for arguments that no version runs; kFailedPrecondition
+  // for a model that FromParts loaded.
+  absl::StatusOr<bool> Repair(const ValueList& arguments,
+                              const BuildProgress& progress = nullptr);
+
   // Whether this version is right for the sizes and dtypes of `arguments`.
   bool Fits(const ValueList& arguments) const;
 
@@ -152,7 +172,11 @@ class CompiledModel {
       const ValueList& arguments) const;
 
  private:
-  CompiledModel() = default;
+  // What a version is built of, to build it again.
+  struct Origin;
+
+  CompiledModel();
+  CompiledModel& operator=(CompiledModel&&);
 
   // The inputs and outputs of one call.
   struct Call {
@@ -163,6 +187,9 @@ class CompiledModel {
   absl::StatusOr<Call> Prepare(const ValueList& arguments,
                                ConstantCheck check) const;
   absl::Status Execute(Call& call) const;
+  // Keeps what Repair and, with `dynamic` axes, further versions need.
+  void Remember(const Model& model, const ModelInputs& inputs,
+                const BuildOptions& options, bool dynamic);
 
   InputNesting inputs_;
   Structure output_structure_;
@@ -173,6 +200,7 @@ class CompiledModel {
   CacheReport cache_;
   std::shared_ptr<const ArtifactBlobs> artifact_;
   std::unique_ptr<ModelVersions> others_;  // null without all_sizes
+  std::unique_ptr<const Origin> origin_;   // null if FromParts loaded it
   std::vector<std::pair<std::string, double>> phase_seconds_;
 };
 

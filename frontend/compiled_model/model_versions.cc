@@ -55,7 +55,7 @@ ModelVersions::ModelVersions(const Model& model, ModelInputs inputs,
   options_.compile.tuning.budgetSeconds = 0;
 }
 
-const CompiledModel* ModelVersions::Match(const ValueList& arguments) const {
+CompiledModel* ModelVersions::Match(const ValueList& arguments) const {
   std::lock_guard<std::mutex> lock(mutex_);
   for (const std::unique_ptr<CompiledModel>& version : versions_) {
     if (version->Fits(arguments)) return version.get();
@@ -84,6 +84,31 @@ absl::StatusOr<const CompiledModel*> ModelVersions::Find(
   std::lock_guard<std::mutex> lock(mutex_);
   versions_.push_back(std::move(built));
   return versions_.back().get();
+}
+
+absl::StatusOr<bool> ModelVersions::Repair(const ValueList& arguments,
+                                           const ValueList& there,
+                                           const BuildProgress& progress) {
+  CompiledModel* version = Match(there);
+  if (version == nullptr)
+    return absl::InvalidArgumentError(
+        "no version of the model was built for these arguments; run it with "
+        "them first");
+  AITUNE_ASSIGN_OR_RETURN(const bool changed,
+                          version->Repair(arguments, progress));
+  LeaveOut(version->report().wrong);
+  return changed;
+}
+
+void ModelVersions::LeaveOut(absl::Span<const WrongCandidate> wrong) {
+  for (const WrongCandidate& candidate : wrong) {
+    std::vector<WrongCandidate>& known = options_.compile.leftOut;
+    if (std::none_of(known.begin(), known.end(),
+                     [&](const WrongCandidate& other) {
+                       return IsSame(other, candidate);
+                     }))
+      known.push_back(candidate);
+  }
 }
 
 std::vector<const CompiledModel*> ModelVersions::all() const {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/compiled_model/model_inputs.h"
 
@@ -33,11 +34,22 @@ class ModelVersions {
   // CompiledModel::Build.
   absl::StatusOr<const CompiledModel*> Find(const ValueList& arguments);
 
+  // Repairs the version that covers the sizes of `arguments`, which are on the
+  // CPU, as CompiledModel::Repair. `there` are the same arguments on the
+  // versions' device. No other call may run meanwhile.
+  absl::StatusOr<bool> Repair(const ValueList& arguments,
+                              const ValueList& there,
+                              const BuildProgress& progress);
+
+  // Lets versions that are built from now on take nothing of `wrong`. Called
+  // while no other call runs.
+  void LeaveOut(absl::Span<const WrongCandidate> wrong);
+
   // All versions, in the order in which they were made.
   std::vector<const CompiledModel*> all() const;
 
  private:
-  const CompiledModel* Match(const ValueList& arguments) const;
+  CompiledModel* Match(const ValueList& arguments) const;
 
   const Model& model_;
   const ModelInputs inputs_;

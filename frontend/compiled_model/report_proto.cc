@@ -26,6 +26,7 @@ BuildReportProto ToProto(const BuildReport& report) {
     stored.set_candidate(wrong.candidate);
     stored.set_reason(wrong.reason);
     stored.set_replacement(wrong.replacement);
+    stored.set_digest(wrong.digest);
   }
   ReferenceProto& reference = *proto.mutable_reference();
   reference.set_judged(report.reference.judged);
@@ -92,7 +93,8 @@ BuildReport FromProto(const BuildReportProto& proto) {
         {stored.phase(), stored.subject(), stored.reason()});
   for (const WrongCandidateProto& stored : proto.wrong())
     report.wrong.push_back({stored.kernel(), stored.candidate(),
-                            stored.reason(), stored.replacement()});
+                            stored.reason(), stored.replacement(),
+                            stored.digest()});
   const ReferenceProto& reference = proto.reference();
   report.reference.judged = reference.judged();
   report.reference.withoutReference = reference.without_reference();

@@ -149,6 +149,15 @@ absl::Status Backend::Deactivate() {
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> Backend::Repair(absl::Span<const RegionValue> inputs) {
+  std::unique_lock<StateLock> lock(lock_);
+  if (state() != BackendState::kActive)
+    return NotAllowed("Cannot repair backend ", name(),
+                      ", backend should be activated first");
+  return Guarded(name(), "repair",
+                 [&] { return implementation_->Repair(inputs); });
+}
+
 absl::Status Backend::Deploy(const std::optional<Device>& device) {
   std::unique_lock<StateLock> lock(lock_);
   if (state() != BackendState::kCheckpointLoaded)

@@ -79,6 +79,14 @@ class Backend {
   // Frees the memory of the device.
   absl::Status Deactivate();
 
+  // Builds again what runs `inputs`, which gave a wrong result for them: its
+  // parts are looked through with them, and what is wrong is replaced. Whether
+  // something was; kinds of backends that are not made of parts replace
+  // nothing. Takes as long as Build. kFailedPrecondition unless the state is
+  // ACTIVE; else the implementation's error, after which the backend may still
+  // be wrong.
+  absl::StatusOr<bool> Repair(absl::Span<const RegionValue> inputs);
+
   // Makes a loaded backend ready to run, without a way back, on `device`; if
   // that is not set, on the device that the checkpoint names.
   absl::Status Deploy(const std::optional<Device>& device);

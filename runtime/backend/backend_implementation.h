@@ -87,6 +87,12 @@ class BackendImplementation {
   virtual absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) const = 0;
 
+  // See Backend::Repair.
+  virtual absl::StatusOr<bool> Repair(
+      absl::Span<const RegionValue> /*inputs*/) {
+    return false;
+  }
+
   // See Backend::TakeFailedCheck. Called by many threads at once.
   virtual absl::Status TakeFailedCheck() const { return absl::OkStatus(); }
 

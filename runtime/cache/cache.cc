@@ -104,18 +104,19 @@ CacheLookup Cache::Find(const CacheKey& key) {
 
 absl::Status Cache::Store(const CacheKey& key,
                           absl::Span<const CacheBlob> blobs,
-                          std::string_view description) {
-  absl::Status status = StoreUncounted(key, blobs, description);
+                          std::string_view description, IfThere if_there) {
+  absl::Status status = StoreUncounted(key, blobs, description, if_there);
   counters_->AddStore(status.ok());
   return status;
 }
 
 absl::Status Cache::StoreUncounted(const CacheKey& key,
                                    absl::Span<const CacheBlob> blobs,
-                                   std::string_view description) {
+                                   std::string_view description,
+                                   IfThere if_there) {
   AITUNE_RETURN_IF_ERROR(CheckBlobs(blobs, limits_.max_bytes));
   const std::filesystem::path path = EntryPath(folder_, key);
-  if (ReadEntry(path, key).entry.has_value()) {
+  if (if_there == IfThere::kKeep && ReadEntry(path, key).entry.has_value()) {
     TouchEntry(path);
     return absl::OkStatus();
   }
@@ -124,7 +125,7 @@ absl::Status Cache::StoreUncounted(const CacheKey& key,
     AITUNE_ASSIGN_OR_RETURN(const StagingDirectory staging,
                             StagingDirectory::Create(StagingPath(folder_)));
     AITUNE_RETURN_IF_ERROR(WriteEntry(staging.path(), key, blobs, description));
-    AITUNE_RETURN_IF_ERROR(Commit(staging.path(), key));
+    AITUNE_RETURN_IF_ERROR(Commit(staging.path(), key, if_there));
   }
   int64_t bytes = 0;
   for (const CacheListing& listing : List()) bytes += listing.bytes;
@@ -137,9 +138,12 @@ absl::Status Cache::StoreUncounted(const CacheKey& key,
 }
 
 absl::Status Cache::Commit(const std::filesystem::path& staged,
-                           const CacheKey& key) {
+                           const CacheKey& key, IfThere if_there) {
   const std::filesystem::path path = EntryPath(folder_, key);
   AITUNE_RETURN_IF_ERROR(MakeDirectories(path.parent_path()));
+  const auto is_kept = [&] {
+    return if_there == IfThere::kKeep && ReadEntry(path, key).entry.has_value();
+  };
   const auto commit = [&]() -> int {
     return rename(staged.c_str(), path.c_str()) == 0 ? 0 : errno;
   };
@@ -147,16 +151,16 @@ absl::Status Cache::Commit(const std::filesystem::path& staged,
   if (error == ENOTEMPTY || error == EEXIST || error == ENOTDIR) {
     // Something has the name. If another process was quicker, it wrote the
     // same.
-    if (ReadEntry(path, key).entry.has_value()) return absl::OkStatus();
-    // It is damaged. Only one process at a time may decide to replace it.
+    if (is_kept()) return absl::OkStatus();
+    // It is damaged, or wrong. Only one process at a time may decide to replace
+    // it.
     AITUNE_ASSIGN_OR_RETURN(
         const FileLock lock,
         FileLock::Acquire(LockPath(folder_), limits_.lock_timeout));
-    if (ReadEntry(path, key).entry.has_value()) return absl::OkStatus();
+    if (is_kept()) return absl::OkStatus();
     AITUNE_RETURN_IF_ERROR(Remove(key));
     error = commit();
-    if (error != 0 && ReadEntry(path, key).entry.has_value())
-      return absl::OkStatus();
+    if (error != 0 && is_kept()) return absl::OkStatus();
   }
   if (error != 0) return ErrnoStatus(error, "can't make the entry", path);
   return absl::OkStatus();

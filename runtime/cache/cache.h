@@ -79,6 +79,12 @@ struct CacheBlob {
   std::string_view bytes;  // contents; must stay valid until Store returns
 };
 
+// What Store does with an intact entry of the same key.
+enum class IfThere {
+  kKeep,     // it holds the same
+  kReplace,  // it was found to be wrong
+};
+
 // An entry as List sees it, without reading its blobs.
 struct CacheListing {
   CacheKey key;
@@ -150,15 +156,17 @@ class Cache {
   CacheLookup Find(const CacheKey& key);
 
   // Stores `blobs` under `key`. After OK every process finds them, even if this
-  // one is killed. If the entry exists it is kept, unless it is damaged: then
-  // it is replaced. Then removes the least recently used entries, except this
-  // one, while the limit is exceeded. After an error nothing has changed, and
-  // the caller can go on without the cache. Errors: kInvalidArgument for names
-  // of blobs that are empty or not unique, kResourceExhausted for a full disk
-  // or an entry larger than the limit, kPermissionDenied for a folder that is
-  // not writable, kUnavailable when another process kept the lock too long.
+  // one is killed. If the entry exists, `if_there` says what becomes of it; a
+  // damaged one is always replaced. Then removes the least recently used
+  // entries, except this one, while the limit is exceeded. After an error
+  // nothing has changed, and the caller can go on without the cache. Errors:
+  // kInvalidArgument for names of blobs that are empty or not unique,
+  // kResourceExhausted for a full disk or an entry larger than the limit,
+  // kPermissionDenied for a folder that is not writable, kUnavailable when
+  // another process kept the lock too long.
   absl::Status Store(const CacheKey& key, absl::Span<const CacheBlob> blobs,
-                     std::string_view description = "");
+                     std::string_view description = "",
+                     IfThere if_there = IfThere::kKeep);
 
   // All entries, by key.
   std::vector<CacheListing> List() const;
@@ -181,9 +189,10 @@ class Cache {
 
   absl::Status StoreUncounted(const CacheKey& key,
                               absl::Span<const CacheBlob> blobs,
-                              std::string_view description);
+                              std::string_view description, IfThere if_there);
   // Renames `staged` to the entry of `key`.
-  absl::Status Commit(const std::filesystem::path& staged, const CacheKey& key);
+  absl::Status Commit(const std::filesystem::path& staged, const CacheKey& key,
+                      IfThere if_there);
   // Prune, with the lock held. Never removes the entry `keep` (null: none).
   absl::StatusOr<CachePruning> PruneLocked(int64_t max_bytes,
                                            const CacheKey* keep);

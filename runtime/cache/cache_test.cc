@@ -94,6 +94,18 @@ TEST_F(CacheTest, AnEntryThatIsThereStays) {
   EXPECT_EQ(cache->Find(TestKey(1)).entry->blobs.at("a"), "first");
 }
 
+TEST_F(CacheTest, AWrongEntryIsReplaced) {
+  const std::unique_ptr<Cache> cache = Open();
+  const auto replace = [&](const char* bytes) {
+    return cache->Store(TestKey(1), {{"a", bytes}}, "", IfThere::kReplace);
+  };
+  ASSERT_TRUE(replace("first").ok());
+  EXPECT_EQ(cache->Find(TestKey(1)).entry->blobs.at("a"), "first");
+  ASSERT_TRUE(replace("second").ok());
+  EXPECT_EQ(cache->Find(TestKey(1)).entry->blobs.at("a"), "second");
+  EXPECT_EQ(cache->List().size(), 1u);
+}
+
 TEST_F(CacheTest, List) {
   const std::unique_ptr<Cache> cache = Open();
   ASSERT_TRUE(StoreTestEntry(*cache, 7, 5000).ok());

@@ -94,7 +94,7 @@ absl::Status Contest::OnSavedState(
   return status;
 }
 
-absl::Status Contest::CheckSample(const Backend& backend, size_t number) {
+absl::Status Contest::CheckSample(Backend& backend, size_t number) {
   const Sample& sample = request_.build.samples[number];
   if (request_.check) return request_.check(backend, sample);
   const std::vector<RegionValue> inputs = Values(sample);
@@ -115,7 +115,9 @@ absl::Status Contest::CheckSample(const Backend& backend, size_t number) {
 
 absl::Status Contest::Check(int number) {
   for (size_t i = 0; i < request_.build.samples.size(); ++i) {
-    absl::Status status = CheckSample(*entrants_[number].backend, i);
+    Backend& backend = *entrants_[number].backend;
+    absl::Status status = CheckSample(backend, i);
+    entrants_[number].report.notes = backend.Notes();
     if (status.ok()) continue;
     status = WithPrefix(absl::StrCat("sample ", i, ": "), status);
     Drop(number, absl::StrCat("differs from eager: ", status.ToString()));

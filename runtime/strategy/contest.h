@@ -72,7 +72,7 @@ class Contest {
   absl::StatusOr<std::function<absl::Status()>> SaveState() const;
   // Runs `body`, then restores the model's state.
   absl::Status OnSavedState(const std::function<absl::Status()>& body) const;
-  absl::Status CheckSample(const Backend& backend, size_t sample);
+  absl::Status CheckSample(Backend& backend, size_t sample);
 
   TuneRequest request_;
   std::vector<Entrant> entrants_;

@@ -26,10 +26,11 @@
 namespace aitune {
 
 // Checks that a built backend computes the same outputs as the model for a
-// sample. It calls both, and leaves the model's state as it was. An error says
-// which output differs and how.
+// sample. It calls both, and leaves the model's state as it was. It may have
+// the backend repaired (Backend::Repair). An error says which output differs
+// and how.
 using BackendCheck =
-    std::function<absl::Status(const Backend& backend, const Sample& sample)>;
+    std::function<absl::Status(Backend& backend, const Sample& sample)>;
 
 // Compares the number of outputs, their dtypes and their sizes, not their
 // values. kFailedPrecondition names the first output that differs.
@@ -79,7 +80,7 @@ struct BackendReport {
   // Why the backend was not chosen: it could not be built, its outputs differ
   // from eager's, or it is not faster. Empty for the chosen one.
   std::string reason;
-  std::vector<std::string> notes;   // Backend::Notes() after it was built
+  std::vector<std::string> notes;   // Backend::Notes() after it was checked
   std::vector<TimedBatch> timings;  // empty if it was not timed
 };
 

@@ -41,6 +41,7 @@ struct KeptVersion {
   std::string key;
   std::shared_ptr<const ArtifactBlobs> artifact;  // null: in the cache
   std::vector<InputDescription> inputs;
+  std::weak_ptr<const CompiledModel> loaded;  // where it is loaded
 };
 
 class CompiledBackend : public TorchBackend {
@@ -62,6 +63,7 @@ class CompiledBackend : public TorchBackend {
   }
   absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override;
+  absl::StatusOr<bool> Repair(absl::Span<const RegionValue> inputs) override;
   std::vector<std::string> Notes() const override;
   std::optional<DataType> narrowed_to() const override {
     if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
@@ -129,6 +131,7 @@ class CompiledBackend : public TorchBackend {
   mutable std::mutex kept_mutex_;
   mutable std::vector<KeptVersion> kept_;
   mutable std::set<std::string> notes_;
+  mutable std::vector<WrongCandidate> wrong_;  // that versions replaced
 
   mutable std::mutex loaded_mutex_;
   mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
@@ -185,6 +188,7 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
   } else {
     kept_.clear();
     notes_.clear();
+    wrong_.clear();
     AITUNE_RETURN_IF_ERROR(CompileForTypicalCall());
     for (const Sample& sample : context->samples()) {
       AITUNE_RETURN_IF_ERROR(Find(Values(sample), OnMiss::kCompile).status());
@@ -281,6 +285,10 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
   build.cache = cache_.get();
   build.keep_artifact = true;
   build.model_sha256 = model_id_;
+  {
+    std::lock_guard<std::mutex> lock(kept_mutex_);
+    build.compile.leftOut = wrong_;
+  }
   const bool is_first = !std::exchange(has_version_, true);
   if (!is_first) {
     // Made while somebody waits for a call.
@@ -331,17 +339,44 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
   if (const std::string reason = (*compiled)->GraphReason();
       options_.cudagraphs && !reason.empty())
     Log(LogChannel::kPerfHints, absl::StrCat(source()->name(), ": ", reason));
+  const std::shared_ptr<CompiledModel> version = Loaded(*std::move(compiled));
   {
     std::lock_guard<std::mutex> lock(kept_mutex_);
     kept_.push_back(
-        {(*compiled)->cache().key, (*compiled)->artifact(), inputs});
+        {version->cache().key, version->artifact(), inputs, version});
   }
   if (settings_->built)
-    settings_->built(absl::StrCat(name_, "_", key_), **compiled);
-  std::vector<SizeConstraint> constraints =
-      ConstraintsOfVersion((*compiled)->plan());
-  return Table::Version{Loaded(*std::move(compiled)), std::move(inputs),
-                        std::move(constraints)};
+    settings_->built(absl::StrCat(name_, "_", key_), *version,
+                     /*repaired=*/false);
+  return Table::Version{version, std::move(inputs),
+                        ConstraintsOfVersion(version->plan())};
+}
+
+absl::StatusOr<bool> CompiledBackend::Repair(
+    absl::Span<const RegionValue> inputs) {
+  const ScopedThreadCount threads = Threads();
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<CompiledModel> version,
+                          Find(inputs, OnMiss::kFail));
+  if (version == nullptr) return false;  // LibTorch ran the call
+  const ScopedActivity activity(ScopedActivity::Kind::kCompile);
+  AITUNE_ASSIGN_OR_RETURN(ValueList arguments, source()->Unflatten(inputs));
+  if (device().is_gpu()) arguments = ToCpu(arguments);
+  AITUNE_ASSIGN_OR_RETURN(
+      const bool changed,
+      version->Repair(arguments, settings_->options.progress));
+  AITUNE_RETURN_IF_ERROR(CheckGraph(*version));
+  {
+    std::lock_guard<std::mutex> lock(kept_mutex_);
+    for (KeptVersion& kept : kept_) {
+      if (kept.loaded.lock() != version) continue;
+      kept.key = version->cache().key;
+      kept.artifact = version->artifact();
+    }
+  }
+  if (settings_->built)
+    settings_->built(absl::StrCat(name_, "_", key_), *version,
+                     /*repaired=*/true);
+  return changed;
 }
 
 std::shared_ptr<CompiledModel> CompiledBackend::Loaded(
@@ -363,6 +398,16 @@ absl::Status CompiledBackend::CheckGraph(const CompiledModel& compiled) const {
     std::lock_guard<std::mutex> lock(kept_mutex_);
     notes_.insert(
         absl::StrCat(layer.layer, " is not quantised: ", layer.refusal));
+  }
+  for (const WrongCandidate& wrong : compiled.report().wrong) {
+    std::lock_guard<std::mutex> lock(kept_mutex_);
+    notes_.insert(absl::StrCat(wrong.candidate, " of ", wrong.kernel,
+                               " was wrong and is replaced by ",
+                               wrong.replacement, ": ", wrong.reason));
+    if (std::none_of(
+            wrong_.begin(), wrong_.end(),
+            [&](const WrongCandidate& known) { return IsSame(known, wrong); }))
+      wrong_.push_back(wrong);
   }
   std::string refused;
   int breaks = 0;

@@ -1,0 +1,110 @@
+#include "compiler/driver/testing/Faults.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "compiler/candidates/GenerateCandidates.h"
+#include "compiler/candidates/KernelCompiler.h"
+#include "compiler/codegen/cpu/llvm/EmitObject.h"
+#include "compiler/dialect/KernelAttributes.h"
+#include "compiler/pipelines/Pipelines.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// A kernel that gives -x of COUNT floats at its first call, and more by the
+/// number of calls later; SYMBOL is its name.
+constexpr char kCounting[] = R"(
+llvm.mlir.global internal @calls(0 : i64) : i64
+llvm.func @SYMBOL(%buffers: !llvm.ptr, %symbols: !llvm.ptr, %begin: i64, %end: i64) {
+  %zero = llvm.mlir.constant(0 : i64) : i64
+  %one = llvm.mlir.constant(1 : i64) : i64
+  %count = llvm.mlir.constant(COUNT : i64) : i64
+  %first = llvm.icmp "eq" %begin, %zero : i64
+  llvm.cond_br %first, ^work, ^done
+^work:
+  %place = llvm.mlir.addressof @calls : !llvm.ptr
+  %calls = llvm.load volatile %place : !llvm.ptr -> i64
+  %more = llvm.add %calls, %one : i64
+  llvm.store volatile %more, %place : i64, !llvm.ptr
+  %added = llvm.sitofp %calls : i64 to f32
+  %from = llvm.load %buffers : !llvm.ptr -> !llvm.ptr
+  %slot = llvm.getelementptr %buffers[1] : (!llvm.ptr) -> !llvm.ptr, !llvm.ptr
+  %to = llvm.load %slot : !llvm.ptr -> !llvm.ptr
+  llvm.br ^loop(%zero : i64)
+^loop(%i: i64):
+  %source = llvm.getelementptr %from[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  %x = llvm.load %source : !llvm.ptr -> f32
+  %negated = llvm.fneg %x : f32
+  %result = llvm.fadd %negated, %added : f32
+  %target = llvm.getelementptr %to[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+  llvm.store %result, %target : f32, !llvm.ptr
+  %next = llvm.add %i, %one : i64
+  %again = llvm.icmp "ult" %next, %count : i64
+  llvm.cond_br %again, ^loop(%next : i64), ^done
+^done:
+  llvm.return
+})";
+
+} // namespace
+
+void plantWrongCode(const std::string &from, const std::string &to) {
+  spoilCandidatesForTesting = [=](MutableArrayRef<Kernel> kernels,
+                                  ModuleOp module) {
+    for (Kernel &kernel : kernels) {
+      const std::string text =
+          moduleText(kernel.function, ait::getModuleSymbols(module));
+      const std::string spoilt = absl::StrReplaceAll(text, {{from, to}});
+      if (spoilt == text)
+        continue;
+      absl::StatusOr<KernelImplementation> code = compileKernel(spoilt, {});
+      ASSERT_TRUE(code.ok()) << code.status();
+      for (KernelImplementation &candidate : kernel.candidates)
+        if (candidate.name == "generated") {
+          code->description = candidate.description;
+          candidate = *code;
+        }
+    }
+  };
+}
+
+void plantTransposedLibraries() {
+  spoilCandidatesForTesting = [](MutableArrayRef<Kernel> kernels, ModuleOp) {
+    for (Kernel &kernel : kernels)
+      for (KernelImplementation &candidate : kernel.candidates)
+        for (ImplementationStep &step : candidate.steps)
+          if (step.call.has_matmul())
+            step.call.mutable_matmul()->set_transpose_rhs(
+                !step.call.matmul().transpose_rhs());
+  };
+}
+
+void plantLaterCalls(int64_t count) {
+  spoilCandidatesForTesting = [count](MutableArrayRef<Kernel> kernels,
+                                      ModuleOp) {
+    // Given to LibTorch, it is no kernel any more.
+    if (kernels.empty())
+      return;
+    ASSERT_EQ(kernels.size(), 1u);
+    KernelObject &code = kernels[0].candidates[0].objects[0];
+    DialectRegistry dialects;
+    registerCompilerDialects(dialects);
+    registerTranslations(dialects);
+    MLIRContext context(dialects);
+    auto module = parseSourceString<ModuleOp>(
+        absl::StrReplaceAll(kCounting, {{"SYMBOL", code.symbol},
+                                        {"COUNT", absl::StrCat(count)}}),
+        &context);
+    ASSERT_TRUE(module);
+    FailureOr<std::string> object = emitObject(*module, *findTarget(""));
+    ASSERT_TRUE(succeeded(object));
+    code.object = *object;
+  };
+}
+
+void removeFaults() { spoilCandidatesForTesting = nullptr; }
+
+} // namespace aitune

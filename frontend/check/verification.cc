@@ -174,8 +174,10 @@ std::string WholeProblem(const Comparison& result) {
                            result.limits.relative);
   }
   return absl::StrFormat(
-      "error %.3g (to the higher-precision reference %.3g, eager's is %.3g)",
-      result.max_error, *result.our_reference_error,
+      "error %.3g exceeds %.3g (to the higher-precision reference %.3g, "
+      "eager's "
+      "is %.3g)",
+      result.max_error, result.limits.relative, *result.our_reference_error,
       *result.eager_reference_error);
 }
 

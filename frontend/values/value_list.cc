@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "frontend/values/gpu.h"
+#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
@@ -66,7 +66,10 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path) {
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument,
       absl::StrCat(path, ": not a list of tensors written by torch.save"), [&] {
-        samples = ValueList(Arguments(ToCpu(torch::jit::pickle_load(bytes))));
+        samples = ValueList(Arguments(MapTensors(
+            torch::jit::pickle_load(bytes), [](const at::Tensor& tensor, int) {
+              return tensor.defined() ? tensor.cpu() : tensor;
+            })));
         return absl::OkStatus();
       });
   if (!status.ok()) return status;

@@ -147,5 +147,24 @@ TEST(Probes, OperatorsThatACpuHasNotInHalfPrecisionAreTraced) {
   EXPECT_EQ(output.type.sizes.size(), 2u);
 }
 
+// A probe's divisors are made up; the compiled program tests those of a call.
+TEST(Probes, MadeUpDivisorsAreNotZero) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor, y: Tensor):\n"
+      "  z = torch.fmod(x, y)\n"
+      "  return z.floor_divide_(y)\n");
+  ASSERT_TRUE(model.ok());
+  const ValueList zeros({at::ones({3}, at::kLong), at::zeros({3}, at::kLong)});
+  const auto trace = BuildTrace(*model, zeros, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->ops.size(), 2u);
+  // By the program's own zero it raises whatever the inputs are.
+  EXPECT_FALSE(TraceSource("def forward(self, x: Tensor):\n"
+                           "  return x + torch.fmod(torch.ones([2], dtype=4), "
+                           "torch.zeros([2], dtype=4))\n",
+                           {"int64[2]"})
+                   .ok());
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -96,18 +96,25 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
       stack.push_back(ValueInProbe(*argument, probe));
     std::vector<std::string> texts;
     const absl::Status status =
-        CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-          if (call.schema->is_vararg())
-            stack.emplace_back(static_cast<int64_t>(call.arguments.size()));
-          if (tainted && IsSlowOnCpu(*call.schema, stack)) {
-            RunForShapes(*call.schema, call.run, stack);
-          } else if (call.schema->is_mutable()) {
-            call.run(stack);
-          } else {
-            RunOrWiden(call.run, stack);
-          }
-          return absl::OkStatus();
-        });
+        CatchExceptions(
+            absl::StatusCode::kInvalidArgument, "", [&] {
+              if (call.schema->is_vararg())
+                stack.emplace_back(static_cast<int64_t>(call.arguments.size()));
+              if (tainted && IsSlowOnCpu(*call.schema, stack)) {
+                RunForShapes(*call.schema, call.run, stack);
+                return absl::OkStatus();
+              }
+              const RecordedFunction run =
+              tainted ? [&](std::vector<c10::IValue>& arguments) {
+                RunWithDivisors(call.run, arguments);
+              }
+                      : call.run;
+              if (call.schema->is_mutable())
+                run(stack);
+              else
+                RunOrWiden(run, stack);
+              return absl::OkStatus();
+            });
     if (!status.ok()) {
       for (const ProbedRef& argument : call.arguments) {
         if (texts.size() < 6)

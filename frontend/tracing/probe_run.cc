@@ -114,4 +114,24 @@ void RunOrWiden(const std::function<void(std::vector<c10::IValue>&)>& run,
     });
 }
 
+void RunWithDivisors(const std::function<void(std::vector<c10::IValue>&)>& run,
+                     std::vector<c10::IValue>& stack) {
+  const std::vector<c10::IValue> arguments = stack;
+  try {
+    return run(stack);
+  } catch (const std::exception& error) {
+    if (std::string(error.what()).find("ZeroDivisionError") ==
+        std::string::npos)
+      throw;
+  }
+  stack = arguments;
+  for (size_t i = 1; i < stack.size(); ++i) {
+    if (!stack[i].isTensor() || !stack[i].toTensor().defined()) continue;
+    const at::Tensor divisor = stack[i].toTensor();
+    if (at::isIntegralType(divisor.scalar_type(), /*includeBool=*/false))
+      stack[i] = divisor.masked_fill(divisor == 0, 1);
+  }
+  run(stack);
+}
+
 }  // namespace aitune::frontend

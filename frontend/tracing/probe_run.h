@@ -28,6 +28,12 @@ void RunForShapes(const c10::FunctionSchema& schema,
                   const std::function<void(std::vector<c10::IValue>&)>& run,
                   std::vector<c10::IValue>& stack);
 
+// Runs a call in a probe whose elements are made up. Where it divides an
+// integer by one of the made-up zeros, which the program's users need not do,
+// it divides by 1 there. Throws as `run`.
+void RunWithDivisors(const std::function<void(std::vector<c10::IValue>&)>& run,
+                     std::vector<c10::IValue>& stack);
+
 // Runs a call that writes to none of its arguments. If LibTorch has no kernel
 // of it for half precision on CPUs, float32 ones give results that are rounded
 // to it. Throws as `run`.

@@ -25,6 +25,7 @@
 #include "compiler/schedule/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
+#include "runtime/executable/executable.h"
 #include "runtime/executable/fallback_region.h"
 #include "llvm/ADT/ArrayRef.h"
 
@@ -113,6 +114,22 @@ struct TuningMachine {
   std::string libraries;
 };
 
+/// Calls of a model, one after the other. All memory is the host's, aligned to
+/// 64 bytes.
+struct ModelCalls {
+  absl::StatusOr<ExecutablePlan> plan;
+  std::vector<KernelObject> objects;
+  /// What LibTorch runs of it, as the plan numbers them.
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  absl::Span<const TensorView> inputs;
+  /// By call: its results.
+  absl::Span<const std::vector<TensorView>> outputs;
+  /// Where calls end after some of the steps (Executable::RunPart): how many.
+  std::optional<int> steps;
+  /// By call, with `steps`: what is copied then.
+  std::vector<std::vector<ValueCopy>> copies;
+};
+
 class CompilationTarget {
 public:
   virtual ~CompilationTarget() = default;
@@ -146,14 +163,9 @@ public:
   virtual std::unique_ptr<CandidateRace>
   race(std::vector<RaceEntry> entries, const Kernel *kernel,
        absl::Span<const ConstantTensor> constants) const = 0;
-  /// Runs a model once for each of `outputs`, one run after the other; all
-  /// memory is the host's, aligned to 64 bytes. `regions` are what LibTorch
-  /// runs of it, as the plan numbers them.
   virtual absl::Status
-  runModel(RaceEntry model, absl::Span<const ConstantTensor> constants,
-           std::vector<std::unique_ptr<FallbackRegion>> regions,
-           absl::Span<const TensorView> inputs,
-           absl::Span<const std::vector<TensorView>> outputs) const = 0;
+  runModel(ModelCalls calls,
+           absl::Span<const ConstantTensor> constants) const = 0;
   /// Whether a whole model may be faster where its steps use one thread.
   virtual bool hasThreads() const = 0;
 

@@ -158,10 +158,8 @@ public:
     return std::make_unique<CpuRace>(std::move(entries), kernel, constants);
   }
   absl::Status
-  runModel(RaceEntry model, absl::Span<const ConstantTensor> constants,
-           std::vector<std::unique_ptr<FallbackRegion>> regions,
-           absl::Span<const TensorView> inputs,
-           absl::Span<const std::vector<TensorView>> outputs) const override;
+  runModel(ModelCalls calls,
+           absl::Span<const ConstantTensor> constants) const override;
   bool hasThreads() const override { return true; }
 
   absl::StatusOr<KernelSpace>
@@ -234,20 +232,24 @@ CpuTarget::generate(llvm::ArrayRef<CodeJob> jobs,
 }
 
 absl::Status
-CpuTarget::runModel(RaceEntry model, absl::Span<const ConstantTensor> constants,
-                    std::vector<std::unique_ptr<FallbackRegion>> regions,
-                    absl::Span<const TensorView> inputs,
-                    absl::Span<const std::vector<TensorView>> outputs) const {
-  if (!model.plan.ok())
-    return model.plan.status();
-  absl::StatusOr<std::unique_ptr<CpuExecutable>> loaded =
-      loadOnCpu(*model.plan, model.objects, constants, std::move(regions));
+CpuTarget::runModel(ModelCalls calls,
+                    absl::Span<const ConstantTensor> constants) const {
+  if (!calls.plan.ok())
+    return calls.plan.status();
+  absl::StatusOr<std::unique_ptr<CpuExecutable>> loaded = loadOnCpu(
+      *calls.plan, calls.objects, constants, std::move(calls.regions));
   if (!loaded.ok())
     return loaded.status();
-  for (const std::vector<TensorView> &results : outputs) {
+  for (auto [call, results] : llvm::enumerate(calls.outputs)) {
     std::vector<RegionValue> values(results.begin(), results.end());
-    if (absl::Status status = (*loaded)->Run(inputs, absl::MakeSpan(values));
-        !status.ok())
+    // Memory is that of calls before, which hold anything.
+    (*loaded)->PoisonMemory();
+    const absl::Status status =
+        calls.steps
+            ? (*loaded)->RunPart(calls.inputs, absl::MakeSpan(values),
+                                 *calls.steps, calls.copies[call], nullptr)
+            : (*loaded)->Run(calls.inputs, absl::MakeSpan(values), nullptr);
+    if (!status.ok())
       return status;
   }
   return absl::OkStatus();

@@ -161,25 +161,21 @@ raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
                                     constants, reference);
 }
 
-absl::Status
-runModelOnCuda(const cuda::Device &device, RaceEntry model,
-               absl::Span<const ConstantTensor> constants,
-               std::vector<std::unique_ptr<FallbackRegion>> regions,
-               absl::Span<const TensorView> inputs,
-               absl::Span<const std::vector<TensorView>> outputs) {
-  if (!model.plan.ok())
-    return model.plan.status();
+absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
+                            absl::Span<const ConstantTensor> constants) {
+  if (!calls.plan.ok())
+    return calls.plan.status();
   AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
   std::vector<std::string> cubins;
-  for (const KernelObject &object : model.objects)
+  for (const KernelObject &object : calls.objects)
     cubins.push_back(object.object);
   cuda::CudaExecutable::Options options;
   options.graphs = false;
   AITUNE_ASSIGN_OR_RETURN(
       auto executable,
-      cuda::CudaExecutable::Load(device, *std::move(model.plan), cubins,
+      cuda::CudaExecutable::Load(device, *std::move(calls.plan), cubins,
                                  {constants.begin(), constants.end()},
-                                 std::move(regions), options));
+                                 std::move(calls.regions), options));
   AITUNE_ASSIGN_OR_RETURN(cuda::Stream stream, cuda::Stream::Create(device));
   std::vector<cuda::DeviceBuffer> memory;
   auto bytesOf = [](const TensorView &view) {
@@ -194,7 +190,7 @@ runModelOnCuda(const cuda::Device &device, RaceEntry model,
     return view;
   };
   std::vector<TensorView> given;
-  for (const TensorView &input : inputs) {
+  for (const TensorView &input : calls.inputs) {
     AITUNE_ASSIGN_OR_RETURN(given.emplace_back(), onDevice(input));
     AITUNE_RETURN_IF_ERROR(device.driver().Check(
         device.driver().cuMemcpyHtoD(
@@ -203,10 +199,17 @@ runModelOnCuda(const cuda::Device &device, RaceEntry model,
         "copying an input"));
   }
   std::vector<RegionValue> values;
-  for (const TensorView &result : outputs.front()) {
+  for (const TensorView &result : calls.outputs.front()) {
     AITUNE_ASSIGN_OR_RETURN(values.emplace_back(), onDevice(result));
   }
-  for (const std::vector<TensorView> &results : outputs) {
+  for (auto [call, results] : llvm::enumerate(calls.outputs)) {
+    executable->PoisonMemory(stream.get());
+    if (calls.steps) {
+      AITUNE_RETURN_IF_ERROR(
+          executable->RunPart(given, absl::MakeSpan(values), *calls.steps,
+                              calls.copies[call], stream.get()));
+      continue;
+    }
     AITUNE_RETURN_IF_ERROR(
         executable->Run(given, absl::MakeSpan(values), stream.get()));
     AITUNE_RETURN_IF_ERROR(stream.Synchronize());

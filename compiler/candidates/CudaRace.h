@@ -21,12 +21,8 @@ raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
            const ReferenceOptions &reference);
 
 /// As CompilationTarget::runModel.
-absl::Status
-runModelOnCuda(const cuda::Device &device, RaceEntry model,
-               absl::Span<const ConstantTensor> constants,
-               std::vector<std::unique_ptr<FallbackRegion>> regions,
-               absl::Span<const TensorView> inputs,
-               absl::Span<const std::vector<TensorView>> outputs);
+absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
+                            absl::Span<const ConstantTensor> constants);
 
 } // namespace aitune
 

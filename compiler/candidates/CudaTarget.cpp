@@ -65,12 +65,9 @@ public:
     return raceOnCuda(*gpu, std::move(entries), kernel, constants, reference);
   }
   absl::Status
-  runModel(RaceEntry model, absl::Span<const ConstantTensor> constants,
-           std::vector<std::unique_ptr<FallbackRegion>> regions,
-           absl::Span<const TensorView> inputs,
-           absl::Span<const std::vector<TensorView>> outputs) const override {
-    return runModelOnCuda(*gpu, std::move(model), constants, std::move(regions),
-                          inputs, outputs);
+  runModel(ModelCalls calls,
+           absl::Span<const ConstantTensor> constants) const override {
+    return runModelOnCuda(*gpu, std::move(calls), constants);
   }
   bool hasThreads() const override { return false; }
 

@@ -22,6 +22,9 @@ constexpr int kCalls = 2;
 /// Bytes of values that are kept of one run; the model runs again for the rest.
 constexpr int64_t kMostBytes = int64_t{1} << 30;
 
+/// What memory holds before a step writes it: no number of any float type.
+constexpr char kUnwritten = '\xff';
+
 /// The values of one run, in memory of their own.
 struct Kept {
   std::vector<std::string> memory;
@@ -160,7 +163,7 @@ absl::Status Audit::runModel(const Values &values) {
     for (Value value : values) {
       auto type = cast<RankedTensorType>(value.getType());
       std::string &memory = call.memory.emplace_back(
-          std::max<int64_t>(bytesOf(value), 1) + 64, '\0');
+          std::max<int64_t>(bytesOf(value), 1) + 64, kUnwritten);
       const uintptr_t place = reinterpret_cast<uintptr_t>(memory.data());
       TensorView view{reinterpret_cast<void *>((place + 63) / 64 * 64),
                       *ait::toDataType(type.getElementType()),
@@ -169,8 +172,13 @@ absl::Status Audit::runModel(const Values &values) {
       call.views[value] = view;
     }
   }
-  return target.runModel({*std::move(plan), objects}, constants,
-                         std::move(regions), options.audit.inputs, outputs);
+  ModelCalls model;
+  model.plan = std::move(plan);
+  model.objects = objects;
+  model.regions = std::move(regions);
+  model.inputs = options.audit.inputs;
+  model.outputs = outputs;
+  return target.runModel(std::move(model), constants);
 }
 
 void Audit::judge(ait::LaunchOp launch) {

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/driver/Audit.h"
+#include "compiler/driver/FirstDifference.h"
 
 using namespace mlir;
 
@@ -14,6 +15,16 @@ constexpr int kMostAudits = 8;
 
 std::string nameOf(const Kernel &kernel) {
   return func::FuncOp(kernel.function).getSymName().str();
+}
+
+/// The kernel of a step, whose name is KERNEL#LAUNCH or KERNEL.PART#LAUNCH.
+std::string kernelOf(llvm::StringRef step) {
+  auto [kernel, part] = step.split('#').first.rsplit('.');
+  return (part.empty() ||
+                  part.find_first_not_of("0123456789") != llvm::StringRef::npos
+              ? step.split('#').first
+              : kernel)
+      .str();
 }
 
 } // namespace
@@ -99,6 +110,48 @@ bool Repair::replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen) {
   return result.failures.empty();
 }
 
+/// The candidates of the first step after which the model differs from its
+/// steps alone: nothing where it does not. If others in their place did not
+/// help, those of the step before it too.
+std::vector<WrongCandidate> Repair::blame(const ChosenKernels &chosen) {
+  const absl::StatusOr<std::optional<FirstDifference>> first =
+      findFirstDifference(result.plan, result.objects, target, constants,
+                          module, options);
+  if (!first.ok()) {
+    result.rejections.push_back(
+        {"audit", "the model", std::string(first.status().message())});
+    return {};
+  }
+  if (!*first)
+    return {};
+  std::vector<WrongCandidate> blamed;
+  auto add = [&](const std::string &step, const std::string &reason) {
+    const std::string kernel = kernelOf(step);
+    auto found = chosen.best.find(kernel);
+    if (found == chosen.best.end())
+      return false;
+    blamed.push_back({kernel, labelOf(found->second), reason, "", ""});
+    return true;
+  };
+  const auto &[step, reason] = **first;
+  if (!add(step, reason)) {
+    result.rejections.push_back({"audit", step, reason});
+    return {};
+  }
+  if (++timesBlamed[kernelOf(step)] > 1) {
+    std::string before;
+    for (const Step &earlier : result.plan.steps()) {
+      if (earlier.name() == step)
+        break;
+      if (kernelOf(earlier.name()) != kernelOf(step))
+        before = earlier.name();
+    }
+    if (!before.empty())
+      add(before, absl::StrCat("it is before ", step, ": ", reason));
+  }
+  return blamed;
+}
+
 absl::Status Repair::run(ChosenKernels &chosen,
                          llvm::function_ref<absl::Status()> buildModel) {
   // Each round leaves at least one candidate out.
@@ -112,6 +165,8 @@ absl::Status Repair::run(ChosenKernels &chosen,
           {"audit", "the model", std::string(wrong.status().message())});
       return absl::OkStatus();
     }
+    if (wrong->empty())
+      *wrong = blame(chosen);
     if (wrong->empty() || !replace(*std::move(wrong), chosen))
       return absl::OkStatus();
     if (absl::Status status = buildModel(); !status.ok())

@@ -4,6 +4,8 @@
 #ifndef AITUNE_COMPILER_DRIVER_REPAIR_H
 #define AITUNE_COMPILER_DRIVER_REPAIR_H
 
+#include <map>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -33,7 +35,8 @@ public:
   void leaveOutKnown(const TuningChoices *choices);
   /// Chooses for all kernels, as chooseCandidates.
   ChosenKernels choose();
-  /// Looks the finished model through with options.audit, replaces in `chosen`
+  /// Looks the finished model through with options.audit, its kernels and, if
+  /// all of them are right, what happens between them; replaces in `chosen`
   /// what is wrong and calls `buildModel`, until nothing is wrong. A kernel for
   /// which nothing is left is in result.failures. What the audit itself cannot
   /// do is no error, but a rejection; errors are those of `buildModel`.
@@ -45,6 +48,7 @@ public:
 
 private:
   std::string digestOf(const Kernel &kernel) const;
+  std::vector<WrongCandidate> blame(const ChosenKernels &chosen);
   bool replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen);
 
   mlir::ModuleOp module;
@@ -55,6 +59,8 @@ private:
   CompileResult &result;
   /// All candidates of each kernel, where some may be replaced.
   std::vector<std::vector<KernelImplementation>> alternatives;
+  /// By kernel: how often the model first differed after it.
+  std::map<std::string, int> timesBlamed;
 };
 
 } // namespace aitune

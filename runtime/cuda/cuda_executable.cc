@@ -359,6 +359,33 @@ absl::Status CudaExecutable::Enqueue(absl::Span<const TensorView> inputs,
   return impl_->Run(inputs, outputs, stream, /*with_graph=*/false);
 }
 
+absl::Status CudaExecutable::RunPart(absl::Span<const TensorView> inputs,
+                                     absl::Span<RegionValue> outputs, int steps,
+                                     absl::Span<const ValueCopy> copies,
+                                     void* stream_of_caller) const {
+  const auto stream = static_cast<CUstream>(stream_of_caller);
+  AITUNE_RETURN_IF_ERROR(impl_->device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
+                          impl_->Get(inputs));
+  AITUNE_RETURN_IF_ERROR(instance->CheckOutputs(outputs));
+  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
+                          instance->Take(stream));
+  const Addresses to = OutputAddresses(outputs);
+  instance->Patch(*context, InputAddresses(inputs), to);
+  absl::Status status = instance->Enqueue(*context, stream, steps);
+  if (status.ok())
+    status = impl_->device.driver().Check(
+        impl_->device.driver().cuStreamSynchronize(stream),
+        "waiting for the first steps of a model");
+  for (const ValueCopy& copy : copies) {
+    if (!status.ok()) break;
+    status = instance->CopyValue(*context, to, copy);
+  }
+  for (OpaqueValue& value : context->opaques) value.reset();
+  instance->Return(std::move(context), stream);
+  return status;
+}
+
 absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
     absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
     int repeats) const {

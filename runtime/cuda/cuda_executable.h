@@ -83,6 +83,10 @@ class CudaExecutable : public Executable {
 
   // The median time of each step, run alone `repeats` times: its operands are
   // then in the L2 cache if they fit.
+  absl::Status RunPart(absl::Span<const TensorView> inputs,
+                       absl::Span<RegionValue> outputs, int steps,
+                       absl::Span<const ValueCopy> copies,
+                       void* stream) const override;
   absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
       int repeats) const override;

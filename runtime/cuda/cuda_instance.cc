@@ -334,12 +334,31 @@ absl::Status CudaInstance::EnqueueStep(int step, Context& context,
   return RunRegion(step, context);
 }
 
-absl::Status CudaInstance::Enqueue(Context& context, CUstream stream) const {
-  for (int s = 0; s < step_count(); ++s) {
+absl::Status CudaInstance::Enqueue(Context& context, CUstream stream,
+                                   int steps) const {
+  for (int s = 0; s < steps; ++s) {
     AITUNE_RETURN_IF_ERROR(EnqueueStep(s, context, stream));
     for (int32_t value : layout_.last_uses(s)) context.opaques[value].reset();
   }
   return absl::OkStatus();
+}
+
+absl::Status CudaInstance::CopyValue(const Context& context,
+                                     absl::Span<void* const> outputs,
+                                     const ValueCopy& copy) const {
+  const Placement& place = layout_.placement(copy.value);
+  const void* from = nullptr;
+  if (place.kind == Placement::Kind::kArena)
+    from = context.arena.data() + place.offset;
+  if (place.kind == Placement::Kind::kOutput) from = outputs[place.index];
+  if (from == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "value ", copy.value, " can't be copied: no step writes it"));
+  return device_.driver().Check(
+      device_.driver().cuMemcpyDtoH(
+          copy.to.data, reinterpret_cast<CUdeviceptr>(from),
+          ElementCount(copy.to.sizes) * SizeInBytes(copy.to.dtype)),
+      "copying a value");
 }
 
 absl::Status CudaInstance::RunRegion(int step, Context& context) const {

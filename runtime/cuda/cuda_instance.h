@@ -15,6 +15,7 @@
 #include "runtime/cuda/prepare_calls.h"
 #include "runtime/cuda/region_recorder.h"
 #include "runtime/executable/buffer_slots.h"
+#include "runtime/executable/executable.h"
 #include "runtime/executable/instance_layout.h"
 #include "runtime/executable/kernel_checks.h"
 #include "runtime/executable/loaded_plan.h"
@@ -66,8 +67,16 @@ class CudaInstance {
   // Sets the addresses of a call's inputs and outputs in `context`.
   void Patch(Context& context, absl::Span<void* const> inputs,
              absl::Span<void* const> outputs) const;
-  // Queues all steps. Patch must come before.
-  absl::Status Enqueue(Context& context, CUstream stream) const;
+  // Queues all steps, or the first `steps`. Patch must come before.
+  absl::Status Enqueue(Context& context, CUstream stream) const {
+    return Enqueue(context, stream, step_count());
+  }
+  absl::Status Enqueue(Context& context, CUstream stream, int steps) const;
+  // Copies a value that a step has written, as Executable::RunPart. The steps
+  // must have ended.
+  absl::Status CopyValue(const Context& context,
+                         absl::Span<void* const> outputs,
+                         const ValueCopy& copy) const;
   // Queues the copies of outputs that are copies of other values. Enqueue must
   // come before.
   absl::Status Copies(Context& context, absl::Span<void* const> outputs,

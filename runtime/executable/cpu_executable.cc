@@ -135,6 +135,15 @@ absl::Status CpuExecutable::Run(absl::Span<const TensorView> inputs,
   return instance->Run(inputs, outputs, nullptr);
 }
 
+absl::Status CpuExecutable::RunPart(absl::Span<const TensorView> inputs,
+                                    absl::Span<RegionValue> outputs, int steps,
+                                    absl::Span<const ValueCopy> copies,
+                                    void* /*stream*/) const {
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Instance> instance,
+                          impl_->Get(inputs));
+  return instance->RunPart(inputs, outputs, steps, copies);
+}
+
 absl::StatusOr<std::vector<StepProfile>> CpuExecutable::Profile(
     absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
     int repeats) const {

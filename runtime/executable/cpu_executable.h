@@ -34,6 +34,10 @@ class CpuExecutable : public Executable {
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs,
                    void* stream) const override;
+  absl::Status RunPart(absl::Span<const TensorView> inputs,
+                       absl::Span<RegionValue> outputs, int steps,
+                       absl::Span<const ValueCopy> copies,
+                       void* stream) const override;
   absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
       int repeats) const override;

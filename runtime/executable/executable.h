@@ -26,6 +26,12 @@ struct StepProfile {
   double microseconds = 0;  // median over the profiled runs
 };
 
+// A value of the plan, and memory of the host for a copy of it.
+struct ValueCopy {
+  int32_t value = 0;
+  TensorView to;  // with the value's dtype and sizes
+};
+
 // Thread-safe; concurrent calls run concurrently.
 class Executable {
  public:
@@ -61,6 +67,16 @@ class Executable {
   virtual absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
       int repeats) const = 0;
+
+  // Runs the first `steps` steps as Run does (without a CUDA graph), and then
+  // copies values that one of them has written. For finding the step after
+  // which a model is wrong: slow, and waits for the GPU. `outputs` as in Run;
+  // what no step has written holds anything. Errors as Run; kInvalidArgument
+  // for a value without memory, such as an opaque one.
+  virtual absl::Status RunPart(absl::Span<const TensorView> inputs,
+                               absl::Span<RegionValue> outputs, int steps,
+                               absl::Span<const ValueCopy> copies,
+                               void* stream) const = 0;
 
   const ExecutablePlan& plan() const;
 

@@ -104,6 +104,30 @@ TEST(ExecutableTest, RunsAChainOfAnySize) {
   }
 }
 
+TEST(ExecutableTest, APartOfItShowsWhatItsMemoryHolds) {
+  TestPlan t;
+  const int x = t.Input({4}), a = t.Arena({4}), b = t.Arena({4});
+  const int y = t.Output({4});
+  t.Kernel("add_one", {x}, {a}, 4);
+  t.Kernel("multiply", {a, x}, {b}, 4, 16);
+  t.Kernel("add_one", {b}, {y}, 4);
+  t.plan.add_output_values(y);
+  auto executable = Load(t);
+  std::vector<float> data = {1, 2, 3, 4}, held_a(4), held_b(4), result(4, -1);
+  std::vector<RegionValue> outputs = {View(result, {4})};
+  const auto run = [&](int steps, const std::vector<ValueCopy>& copies) {
+    return executable->RunPart({View(data, {4})}, absl::MakeSpan(outputs),
+                               steps, copies, nullptr);
+  };
+  ASSERT_EQ(run(1, {{a, View(held_a, {4})}}), absl::OkStatus());
+  EXPECT_THAT(held_a, ElementsAre(2, 3, 4, 5));
+  ASSERT_EQ(run(2, {{b, View(held_b, {4})}}), absl::OkStatus());
+  EXPECT_THAT(held_b, ElementsAre(2, 6, 12, 20));
+  EXPECT_EQ(result[0], -1);
+  EXPECT_EQ(run(2, {{x, View(held_b, {4})}}).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 TEST(ExecutableTest, MoreSizesThanInstancesKept) {
   TestPlan t;
   const SizeExpression s0 = t.Symbol(1, 1000, 0, 0);

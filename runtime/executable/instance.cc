@@ -206,13 +206,11 @@ void Instance::ReturnContext(std::unique_ptr<Context> context) const {
   free_contexts_.push_back(std::move(context));
 }
 
-absl::Status Instance::Run(absl::Span<const TensorView> inputs,
-                           absl::Span<RegionValue> outputs,
-                           double* step_microseconds) const {
+absl::Status Instance::Patch(absl::Span<const TensorView> inputs,
+                             absl::Span<RegionValue> outputs,
+                             Context& context) const {
   if (!initialization_)
     AITUNE_RETURN_IF_ERROR(CheckOutputs(plan_, layout_, outputs));
-  Borrowed borrowed(*this);
-  Context& context = borrowed.context();
   AITUNE_ASSIGN_OR_RETURN(context.arena,
                           plan_.arenas().Acquire(layout_.arena_bytes()));
   std::vector<void*>& buffers = context.buffers;
@@ -229,8 +227,11 @@ absl::Status Instance::Run(absl::Span<const TensorView> inputs,
   for (const BufferSlots::Patch& patch : slots_.outputs) {
     buffers[patch.slot] = std::get<TensorView>(outputs[patch.index]).data;
   }
+  return absl::OkStatus();
+}
 
-  const int steps = static_cast<int>(steps_.size());
+absl::Status Instance::RunSteps(int steps, Context& context,
+                                double* step_microseconds) const {
   std::chrono::steady_clock::time_point start;
   if (step_microseconds != nullptr) start = std::chrono::steady_clock::now();
   int s = 0;
@@ -246,7 +247,7 @@ absl::Status Instance::Run(absl::Span<const TensorView> inputs,
     }
   };
   while (s < steps && status.ok()) {
-    const int end = region_ends_[s];
+    const int end = std::min(region_ends_[s], steps);
     if (end > s) {
       ParallelRegion([&] { run_until(end); });
     } else {
@@ -256,16 +257,48 @@ absl::Status Instance::Run(absl::Span<const TensorView> inputs,
   // First: what failed later may have failed because of it.
   AITUNE_RETURN_IF_ERROR(
       checks_.Take(absl::MakeSpan(context.checks), symbols_));
-  AITUNE_RETURN_IF_ERROR(status);
+  return status;
+}
 
+absl::Status Instance::Run(absl::Span<const TensorView> inputs,
+                           absl::Span<RegionValue> outputs,
+                           double* step_microseconds) const {
+  Borrowed borrowed(*this);
+  Context& context = borrowed.context();
+  AITUNE_RETURN_IF_ERROR(Patch(inputs, outputs, context));
+  AITUNE_RETURN_IF_ERROR(
+      RunSteps(static_cast<int>(steps_.size()), context, step_microseconds));
   for (size_t c = 0; c < layout_.copies().size(); ++c) {
     const OutputCopy& copy = layout_.copies()[c];
     std::memcpy(std::get<TensorView>(outputs[copy.output]).data,
-                buffers[slots_.first.back() + c], copy.bytes);
+                context.buffers[slots_.first.back() + c], copy.bytes);
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     OpaqueValue* opaque = std::get_if<OpaqueValue>(&outputs[i]);
     if (opaque != nullptr) *opaque = context.opaques[plan_.output_values()[i]];
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Instance::RunPart(absl::Span<const TensorView> inputs,
+                               absl::Span<RegionValue> outputs, int steps,
+                               absl::Span<const ValueCopy> copies) const {
+  Borrowed borrowed(*this);
+  Context& context = borrowed.context();
+  AITUNE_RETURN_IF_ERROR(Patch(inputs, outputs, context));
+  AITUNE_RETURN_IF_ERROR(RunSteps(steps, context, nullptr));
+  for (const ValueCopy& copy : copies) {
+    const Placement& place = layout_.placement(copy.value);
+    const void* from = nullptr;
+    if (place.kind == Placement::Kind::kArena)
+      from = context.arena.data() + place.offset;
+    if (place.kind == Placement::Kind::kOutput)
+      from = std::get<TensorView>(outputs[place.index]).data;
+    if (from == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "value ", copy.value, " can't be copied: no step writes it"));
+    std::memcpy(copy.to.data, from,
+                ElementCount(copy.to.sizes) * SizeInBytes(copy.to.dtype));
   }
   return absl::OkStatus();
 }

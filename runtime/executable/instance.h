@@ -42,6 +42,11 @@ class Instance {
                    absl::Span<RegionValue> outputs,
                    double* step_microseconds) const;
 
+  // As Executable::RunPart.
+  absl::Status RunPart(absl::Span<const TensorView> inputs,
+                       absl::Span<RegionValue> outputs, int steps,
+                       absl::Span<const ValueCopy> copies) const;
+
  private:
   struct Context;
   class Borrowed;
@@ -53,6 +58,12 @@ class Instance {
   std::unique_ptr<Context> NewContext() const;
   std::unique_ptr<Context> TakeContext() const;
   void ReturnContext(std::unique_ptr<Context> context) const;
+  // Gets memory for a call in `context`.
+  absl::Status Patch(absl::Span<const TensorView> inputs,
+                     absl::Span<RegionValue> outputs, Context& context) const;
+  // Runs the first `steps`; `step_microseconds` as Run.
+  absl::Status RunSteps(int steps, Context& context,
+                        double* step_microseconds) const;
   absl::Status RunStep(int step, Context& context) const;
   absl::Status RunRegion(int step, Context& context) const;
 

@@ -78,6 +78,18 @@ const Fault kFaults[] = {
      [] { plantLaterCalls(64 * 96); },
      "generated",
      "LibTorch"},
+    // The result of the negation is the largest, and that of the sigmoid lies
+    // behind it until it is read.
+    {"StrayWrite",
+     "    a = torch.sigmoid(x[:16, :16])\n"
+     "    b = torch.neg(x)\n"
+     "    w = torch.sin(torch.arange(9216, dtype=6)).view([96, 96])\n"
+     "    y = torch.matmul(b, w)\n"
+     "    return y, torch.matmul(a, w[:16, :16])",
+     {64, 96},
+     [] { plantStrayWrite(64 * 96); },
+     "generated",
+     "LibTorch"},
 };
 
 // Wrong where its argument is in memory that is not LibTorch's own, as in

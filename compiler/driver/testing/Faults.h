@@ -16,8 +16,10 @@ void plantWrongCode(const std::string &from, const std::string &to);
 /// Libraries read the right operand of a matmul as if it were transposed.
 void plantTransposedLibraries();
 /// A kernel of one ait.neg of `count` floats is right at its first call alone.
-/// Only for models that are such a kernel.
 void plantLaterCalls(int64_t count);
+/// A kernel of one ait.neg of `count` floats also writes the 16 bytes behind
+/// its result.
+void plantStrayWrite(int64_t count);
 /// Ends all of it.
 void removeFaults();
 

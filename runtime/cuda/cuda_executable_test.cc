@@ -5,12 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <cstring>
-#include <map>
 #include <string>
 
 #include "runtime/cuda/gpu_target.h"
+#include "runtime/cuda/testing/fake_gpu.h"
 #include "runtime/executable/test_plan.h"
 #include "runtime/logging/logging.h"
 
@@ -21,208 +19,34 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr size_t kMemory = 1 << 20;
+FakeGpu& gpu = TheFakeGpu();
 
-// The GPU: its memory is the host's, its kernel doubles `symbol 0` floats.
-struct FakeGpu {
-  // Of a launch: the values of its parameters.
-  struct Arguments {
-    const float* from = nullptr;
-    float* to = nullptr;
-    KernelCheck* check = nullptr;
-    int64_t symbol = -1;
-    int32_t next_waits = -1;
-  };
-  std::map<CUdeviceptr, size_t> blocks;
-  size_t used = 0;
-  CUresult launch = CUDA_SUCCESS, load = CUDA_SUCCESS, graph = CUDA_SUCCESS;
-  int launches = 0, graph_launches = 0, recorded = 0;
+// What the kernel "twice" of a test does, and what its launches were given.
+struct Twice {
+  bool has_checks = false;          // it has, and refuses negative floats
   int64_t symbol = -1;              // of the last launch
-  std::vector<int32_t> next_waits;  // of each launch: its last parameter
-  bool has_checks = false;          // kernels have, and refuse negative floats
-  Arguments last_recorded;
-  std::vector<Arguments> graphs;  // of each graph, its last launch
-  bool recording = false;
-} gpu;
+  std::vector<int32_t> next_waits;  // the last parameter of each launch
+} twice;
 
-template <typename T>
-T Handle() {
-  return reinterpret_cast<T>(&gpu);
-}
-
-CUresult Version(int* version) {
-  *version = 13000;
-  return CUDA_SUCCESS;
-}
-CUresult Count(int* count) {
-  *count = 1;
-  return CUDA_SUCCESS;
-}
-CUresult Name(char* name, int length, CUdevice) {
-  std::strncpy(name, "Fake GPU", length);
-  return CUDA_SUCCESS;
-}
-CUresult Attribute(int* value, CUdevice_attribute which, CUdevice) {
-  *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : 0;
-  return CUDA_SUCCESS;
-}
-CUresult Allocate(CUdeviceptr* address, size_t bytes) {
-  if (gpu.used + bytes > kMemory) return CUDA_ERROR_OUT_OF_MEMORY;
-  *address = reinterpret_cast<CUdeviceptr>(std::malloc(bytes));
-  gpu.blocks[*address] = bytes;
-  gpu.used += bytes;
-  return CUDA_SUCCESS;
-}
-CUresult Free(CUdeviceptr address) {
-  gpu.used -= gpu.blocks.at(address);
-  gpu.blocks.erase(address);
-  std::free(reinterpret_cast<void*>(address));
-  return CUDA_SUCCESS;
-}
-CUresult MemoryInfo(size_t* free, size_t* total) {
-  *free = kMemory - gpu.used;
-  *total = kMemory;
-  return CUDA_SUCCESS;
-}
-CUresult ToDevice(CUdeviceptr to, const void* from, size_t bytes) {
-  std::memcpy(reinterpret_cast<void*>(to), from, bytes);
-  return CUDA_SUCCESS;
-}
-CUresult LoadModule(CUmodule* module, const void*) {
-  if (gpu.load == CUDA_SUCCESS) *module = Handle<CUmodule>();
-  return gpu.load;
-}
-CUresult FindFunction(CUfunction* function, CUmodule, const char* name) {
-  if (std::string(name) != "twice") return CUDA_ERROR_NOT_FOUND;
-  *function = Handle<CUfunction>();
-  return CUDA_SUCCESS;
-}
-FakeGpu::Arguments Read(void** parameters) {
-  FakeGpu::Arguments arguments;
-  arguments.from = *static_cast<float**>(*parameters++);
-  arguments.to = *static_cast<float**>(*parameters++);
-  if (gpu.has_checks)
-    arguments.check = *static_cast<KernelCheck**>(*parameters++);
-  arguments.symbol = *static_cast<int64_t*>(*parameters++);
-  arguments.next_waits = *static_cast<int32_t*>(*parameters);
-  return arguments;
-}
-void RunKernel(const FakeGpu::Arguments& arguments) {
-  gpu.symbol = arguments.symbol;
-  gpu.next_waits.push_back(arguments.next_waits);
-  for (int64_t i = 0; i < gpu.symbol; ++i) {
-    const float x = arguments.from[i];
-    arguments.to[i] = x * 2;
-    if (arguments.check != nullptr && x < 0)
-      *arguments.check = {/*failed=*/1, static_cast<int64_t>(x)};
+// Doubles `symbol 0` floats.
+FakeGpu::Work LaunchTwice(void** parameters) {
+  const float* from = *static_cast<float**>(*parameters++);
+  float* to = *static_cast<float**>(*parameters++);
+  KernelCheck* check = nullptr;
+  if (twice.has_checks) check = *static_cast<KernelCheck**>(*parameters++);
+  const int64_t count = *static_cast<int64_t*>(*parameters++);
+  if (!gpu.recording) {
+    twice.symbol = count;
+    twice.next_waits.push_back(*static_cast<int32_t*>(*parameters));
   }
-}
-CUresult Launch(const CUlaunchConfig*, CUfunction, void** parameters, void**) {
-  if (gpu.launch != CUDA_SUCCESS) return gpu.launch;
-  if (gpu.recording) {
-    ++gpu.recorded;
-    gpu.last_recorded = Read(parameters);
-    return CUDA_SUCCESS;
-  }
-  ++gpu.launches;
-  RunKernel(Read(parameters));
-  return CUDA_SUCCESS;
-}
-CUresult AllocateHost(void** address, size_t bytes, unsigned flags) {
-  EXPECT_EQ(flags, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP);
-  *address = std::malloc(bytes);
-  std::memset(*address, 0xff, bytes);
-  return CUDA_SUCCESS;
-}
-CUresult FreeHost(void* address) {
-  std::free(address);
-  return CUDA_SUCCESS;
-}
-CUresult NewStream(CUstream* stream, unsigned) {
-  *stream = Handle<CUstream>();
-  return CUDA_SUCCESS;
-}
-CUresult NewEvent(CUevent* event, unsigned) {
-  *event = Handle<CUevent>();
-  return CUDA_SUCCESS;
-}
-CUresult BeginCapture(CUstream, CUstreamCaptureMode) {
-  gpu.recording = true;
-  return CUDA_SUCCESS;
-}
-CUresult EndCapture(CUstream, CUgraph* graph) {
-  gpu.recording = false;
-  *graph = Handle<CUgraph>();
-  return CUDA_SUCCESS;
-}
-CUresult IsCapturing(CUstream, CUstreamCaptureStatus* status) {
-  *status = CU_STREAM_CAPTURE_STATUS_NONE;
-  return CUDA_SUCCESS;
-}
-CUresult Instantiate(CUgraphExec* graph, CUgraph, unsigned long long) {
-  if (gpu.graph != CUDA_SUCCESS) return gpu.graph;
-  gpu.graphs.push_back(gpu.last_recorded);
-  *graph = reinterpret_cast<CUgraphExec>(gpu.graphs.size());
-  return CUDA_SUCCESS;
-}
-CUresult LaunchGraph(CUgraphExec graph, CUstream) {
-  ++gpu.graph_launches;
-  if (gpu.has_checks)
-    RunKernel(gpu.graphs[reinterpret_cast<uintptr_t>(graph) - 1]);
-  return CUDA_SUCCESS;
-}
-CUresult ErrorName(CUresult, const char** text) {
-  *text = "CUDA_ERROR_FAKE";
-  return CUDA_SUCCESS;
-}
-CUresult ErrorText(CUresult, const char** text) {
-  *text = "a made-up failure";
-  return CUDA_SUCCESS;
-}
-CUresult Succeed() { return CUDA_SUCCESS; }
-
-#define AITUNE_STRING(name) #name
-#define AITUNE_FAKE(name, function) \
-  {AITUNE_STRING(name), reinterpret_cast<void*>(function)}
-
-const Driver& FakeDriver() {
-  static const std::map<std::string, void*> functions = {
-      AITUNE_FAKE(cuDriverGetVersion, Version),
-      AITUNE_FAKE(cuDeviceGetCount, Count),
-      AITUNE_FAKE(cuDeviceGetName, Name),
-      AITUNE_FAKE(cuDeviceGetAttribute, Attribute),
-      AITUNE_FAKE(cuMemAlloc_v2, Allocate),
-      AITUNE_FAKE(cuMemFree_v2, Free),
-      AITUNE_FAKE(cuMemGetInfo_v2, MemoryInfo),
-      AITUNE_FAKE(cuMemHostAlloc, AllocateHost),
-      AITUNE_FAKE(cuMemFreeHost, FreeHost),
-      AITUNE_FAKE(cuMemcpyHtoD_v2, ToDevice),
-      AITUNE_FAKE(cuModuleLoadData, LoadModule),
-      AITUNE_FAKE(cuModuleGetFunction, FindFunction),
-      AITUNE_FAKE(cuLaunchKernelEx, Launch),
-      AITUNE_FAKE(cuStreamCreate, NewStream),
-      AITUNE_FAKE(cuEventCreate, NewEvent),
-      AITUNE_FAKE(cuStreamBeginCapture_v2, BeginCapture),
-      AITUNE_FAKE(cuStreamEndCapture, EndCapture),
-      AITUNE_FAKE(cuStreamIsCapturing, IsCapturing),
-      AITUNE_FAKE(cuGraphInstantiateWithFlags, Instantiate),
-      AITUNE_FAKE(cuGraphLaunch, LaunchGraph),
-      AITUNE_FAKE(cuGetErrorName, ErrorName),
-      AITUNE_FAKE(cuGetErrorString, ErrorText),
+  return [=] {
+    for (int64_t i = 0; i < count; ++i) {
+      const float x = from[i];
+      to[i] = x * 2;
+      if (check != nullptr && x < 0)
+        *check = {/*failed=*/1, static_cast<int64_t>(x)};
+    }
   };
-  static const auto* const driver =
-      new absl::StatusOr<Driver>(LoadDriver([](const char* name) {
-        const auto found = functions.find(name);
-        return found == functions.end() ? reinterpret_cast<void*>(Succeed)
-                                        : found->second;
-      }));
-  return **driver;
-}
-
-const Device& FakeDevice() {
-  static const Device* const device =
-      Device::Create(FakeDriver(), 0)->release();
-  return *device;
 }
 
 // Twice, by way of the arena: y = 2 (2 x) for 1 to 2^20 floats.
@@ -244,7 +68,11 @@ ExecutablePlan FourTimes() {
 
 class CudaExecutableTest : public testing::Test {
  protected:
-  void SetUp() override { gpu = FakeGpu(); }
+  void SetUp() override {
+    gpu = FakeGpu();
+    gpu.kernels["twice"] = LaunchTwice;
+    twice = Twice();
+  }
   // Whatever went wrong, all memory comes back.
   void TearDown() override {
     executable_.reset();
@@ -290,7 +118,7 @@ TEST_F(CudaExecutableTest, AKernelAtLoadHasParametersForSizesToo) {
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   executable_ = *std::move(loaded);
   EXPECT_EQ(gpu.launches, 1);
-  EXPECT_EQ(gpu.symbol, 0);
+  EXPECT_EQ(twice.symbol, 0);
   ASSERT_TRUE(Run(x_, y_).ok());
   EXPECT_THAT(y_, ElementsAre(4, 8, 12));
 }
@@ -333,9 +161,9 @@ TEST_F(CudaExecutableTest, AKernelLetsTheNextStartEarlyIfThatOneWaits) {
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     if (!loaded.ok()) return std::vector<int32_t>();
     executable_ = *std::move(loaded);
-    gpu.next_waits.clear();
+    twice.next_waits.clear();
     EXPECT_TRUE(Run(x_, y_).ok());
-    return gpu.next_waits;
+    return twice.next_waits;
   };
   EXPECT_THAT(next_waits(true, true, AfterCall::kAnything), ElementsAre(1, 0));
   EXPECT_THAT(next_waits(true, true, AfterCall::kSameCall), ElementsAre(1, 1));
@@ -392,7 +220,7 @@ struct AddOne : FallbackRegion {
 };
 
 struct FakeRecorder : RegionRecorder {
-  CUstream stream() const override { return Handle<CUstream>(); }
+  CUstream stream() const override { return FakeHandle<CUstream>(); }
   absl::StatusOr<std::shared_ptr<void>> NewPool() override {
     pools.push_back(std::make_shared<int>());
     return pools.back();
@@ -425,7 +253,7 @@ class RegionTest : public CudaExecutableTest {
 TEST_F(RegionTest, DoesNotStartBeforeTheKernelBeforeItEnds) {
   LoadRegion(/*recordable=*/true);
   ASSERT_TRUE(Run(x_, y_).ok());
-  EXPECT_THAT(gpu.next_waits, ElementsAre(0));
+  EXPECT_THAT(twice.next_waits, ElementsAre(0));
 }
 
 TEST_F(RegionTest, IsRecordedWithMemoryOfItsOwnAfterAWarmUp) {
@@ -471,7 +299,7 @@ TEST_F(RegionTest, WithoutARecorderRunsWithoutAGraph) {
 class CheckTest : public CudaExecutableTest {
  protected:
   void LoadChecked() {
-    gpu.has_checks = true;
+    twice.has_checks = true;
     TestPlan plan;
     const SizeExpression n = plan.Symbol(1, 64, 0, 0);
     const int x = plan.Input({n}), y = plan.Output({n});
@@ -534,6 +362,23 @@ TEST_F(CheckTest, TheLastFailureIsInTheLog) {
   EXPECT_THAT(log, HasSubstr("aten::gather at model.py:4"));
 }
 
+TEST_F(CudaExecutableTest, APartOfItShowsWhatItsMemoryHolds) {
+  ASSERT_TRUE(Load().ok());
+  std::vector<float> held(3);
+  y_ = {-1, -1, -1};
+  std::vector<RegionValue> outputs{View(y_, {3})};
+  // Value 1 is between the two kernels.
+  ASSERT_TRUE(executable_
+                  ->RunPart({View(x_, {3})}, absl::MakeSpan(outputs), 1,
+                            {{1, View(held, {3})}}, nullptr)
+                  .ok());
+  EXPECT_THAT(held, ElementsAre(2, 4, 6));
+  EXPECT_THAT(y_, ElementsAre(-1, -1, -1));
+  EXPECT_EQ(gpu.launches, 1);
+  ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_THAT(y_, ElementsAre(4, 8, 12));
+}
+
 TEST_F(CudaExecutableTest, WithoutGraphsSaysWhy) {
   ASSERT_TRUE(Load(/*graphs=*/false).ok());
   EXPECT_THAT(executable_->GraphReason(), HasSubstr("switched off"));
@@ -545,14 +390,14 @@ TEST_F(CudaExecutableTest, WithoutGraphsSaysWhy) {
 TEST_F(CudaExecutableTest, OutOfMemoryIsAnErrorThatLeavesItUsable) {
   ASSERT_TRUE(Load().ok());
   ASSERT_TRUE(Run(x_, y_).ok());
-  std::vector<float> large(kMemory / sizeof(float) + 1, 1.0f);
+  std::vector<float> large(gpu.memory / sizeof(float) + 1, 1.0f);
   const absl::Status status = Run(large, y_);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("out of memory"), HasSubstr("of 1 MiB are free"),
                     HasSubstr("Smaller inputs")));
   ASSERT_TRUE(Run(x_, y_).ok());
-  std::vector<float> fits(kMemory / sizeof(float) / 2, 1.0f);
+  std::vector<float> fits(gpu.memory / sizeof(float) / 2, 1.0f);
   ASSERT_TRUE(Run(fits, y_).ok());
   EXPECT_EQ(y_.back(), 4.0f);
 }

@@ -3,10 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <string>
 
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/testing/fake_gpu.h"
 
 namespace aitune::cuda {
 namespace {
@@ -15,45 +15,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 // A driver of some version, with some GPUs, that starts or not.
-int driver_version, gpu_count;
-CUresult start_result;
-
-CUresult GetVersion(int* version) {
-  *version = driver_version;
-  return CUDA_SUCCESS;
-}
-CUresult Start(unsigned) { return start_result; }
-CUresult CountGpus(int* count) {
-  *count = gpu_count;
-  return CUDA_SUCCESS;
-}
-CUresult ErrorName(CUresult, const char** text) {
-  *text = "CUDA_ERROR_FAKE";
-  return CUDA_SUCCESS;
-}
-CUresult ErrorText(CUresult, const char** text) {
-  *text = "a made-up failure";
-  return CUDA_SUCCESS;
-}
-CUresult Unused() { return CUDA_SUCCESS; }
-
 SymbolLookup FakeDriver(int version, int gpus, CUresult start,
                         const std::string& missing = "") {
-  driver_version = version;
-  gpu_count = gpus;
-  start_result = start;
-  return [missing](const char* name) -> void* {
-    static const std::map<std::string, void*> functions = {
-        {"cuDriverGetVersion", reinterpret_cast<void*>(GetVersion)},
-        {"cuInit", reinterpret_cast<void*>(Start)},
-        {"cuDeviceGetCount", reinterpret_cast<void*>(CountGpus)},
-        {"cuGetErrorName", reinterpret_cast<void*>(ErrorName)},
-        {"cuGetErrorString", reinterpret_cast<void*>(ErrorText)}};
-    if (name == missing) return nullptr;
-    const auto found = functions.find(name);
-    return found == functions.end() ? reinterpret_cast<void*>(Unused)
-                                    : found->second;
-  };
+  TheFakeGpu() = FakeGpu();
+  TheFakeGpu().version = version;
+  TheFakeGpu().count = gpus;
+  TheFakeGpu().start = start;
+  if (missing.empty()) return FakeDriverFunctions();
+  return FakeDriverFunctions({{missing, nullptr}});
 }
 
 TEST(DriverTest, LoadsADriverThatHasAll) {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-#include <string>
 #include <vector>
+
+#include "runtime/cuda/testing/fake_gpu.h"
 
 namespace aitune::cuda {
 namespace {
@@ -24,18 +24,6 @@ struct Calls {
 const CUgraphNode kLast = reinterpret_cast<CUgraphNode>(0x10);
 const CUgraphNode kAdded = reinterpret_cast<CUgraphNode>(0x20);
 
-CUresult Version(int* version) {
-  *version = kOldestDriver;
-  return CUDA_SUCCESS;
-}
-CUresult Count(int* count) {
-  *count = 1;
-  return CUDA_SUCCESS;
-}
-CUresult Attribute(int* value, CUdevice_attribute, CUdevice) {
-  *value = 9;  // of the compute capability, too
-  return CUDA_SUCCESS;
-}
 CUresult Set(CUdeviceptr address, unsigned char, size_t, CUstream) {
   calls.set.push_back(address);
   return CUDA_SUCCESS;
@@ -60,33 +48,21 @@ CUresult Continue(CUstream, CUgraphNode* nodes, const CUgraphEdgeData*,
   calls.next.assign(nodes, nodes + count);
   return CUDA_SUCCESS;
 }
-CUresult Succeed() { return CUDA_SUCCESS; }
-
-const Device& FakeDevice() {
-  static const std::map<std::string, void*> functions = {
-      {"cuDriverGetVersion", reinterpret_cast<void*>(Version)},
-      {"cuDeviceGetCount", reinterpret_cast<void*>(Count)},
-      {"cuDeviceGetAttribute", reinterpret_cast<void*>(Attribute)},
+const Device& DeviceThatTells() {
+  static const Device& device = NewFakeDevice({
       {"cuMemsetD8Async", reinterpret_cast<void*>(Set)},
       {"cuStreamGetCaptureInfo_v3", reinterpret_cast<void*>(Capture)},
       {"cuGraphAddEmptyNode", reinterpret_cast<void*>(AddEmpty)},
       {"cuStreamUpdateCaptureDependencies_v2",
        reinterpret_cast<void*>(Continue)},
-  };
-  static const auto* const driver =
-      new absl::StatusOr<Driver>(LoadDriver([](const char* name) {
-        const auto found = functions.find(name);
-        return found == functions.end() ? reinterpret_cast<void*>(Succeed)
-                                        : found->second;
-      }));
-  static const Device* const device = Device::Create(**driver, 0)->release();
-  return *device;
+  });
+  return device;
 }
 
 TEST(QueueFullWait, SetsAByteOfAStreamThatRuns) {
   calls = {};
   char byte;
-  ASSERT_TRUE(QueueFullWait(FakeDevice(), nullptr, &byte).ok());
+  ASSERT_TRUE(QueueFullWait(DeviceThatTells(), nullptr, &byte).ok());
   EXPECT_THAT(calls.set, ElementsAre(reinterpret_cast<CUdeviceptr>(&byte)));
   EXPECT_THAT(calls.next, IsEmpty());
 }
@@ -94,7 +70,7 @@ TEST(QueueFullWait, SetsAByteOfAStreamThatRuns) {
 TEST(QueueFullWait, PutsANodeWithoutWorkIntoAGraph) {
   calls = {};
   calls.recording = true;
-  ASSERT_TRUE(QueueFullWait(FakeDevice(), nullptr, nullptr).ok());
+  ASSERT_TRUE(QueueFullWait(DeviceThatTells(), nullptr, nullptr).ok());
   EXPECT_THAT(calls.set, IsEmpty());
   EXPECT_THAT(calls.behind, ElementsAre(kLast));
   EXPECT_THAT(calls.next, ElementsAre(kAdded));

@@ -1,0 +1,69 @@
+// A GPU that is made of functions, for tests on machines without one: its
+// memory is the host's, its kernels are functions of the test, graphs run what
+// was recorded, and work is done when it is queued. What it does not know
+// succeeds and does nothing.
+#ifndef AITUNE_RUNTIME_CUDA_TESTING_FAKE_GPU_H_
+#define AITUNE_RUNTIME_CUDA_TESTING_FAKE_GPU_H_
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/shared_library.h"
+
+namespace aitune::cuda {
+
+struct FakeGpu {
+  using Work = std::function<void()>;
+  // Reads a launch's parameters and returns what the launch does.
+  using Kernel = std::function<Work(void** parameters)>;
+
+  std::map<std::string, Kernel> kernels;  // of all modules, by name
+  size_t memory = 1 << 20;                // bytes that there are
+  int version = 13000;                    // the driver's newest CUDA
+  int count = 1;                          // GPUs of the machine
+  // What starting, loading code, launching and making a graph give.
+  CUresult start = CUDA_SUCCESS, load = CUDA_SUCCESS, launch = CUDA_SUCCESS,
+           graph = CUDA_SUCCESS;
+
+  // What it was asked for.
+  size_t used = 0;   // bytes of device memory
+  int launches = 0;  // of kernels, without those that were recorded
+  int graph_launches = 0;
+  int recorded = 0;  // launches of kernels into graphs
+  bool recording = false;
+
+  // The rest is the fake's own.
+  std::map<CUdeviceptr, size_t> blocks;
+  std::vector<std::string> functions;     // names, by handle
+  std::vector<Work> recording_now;        // since recording began
+  std::vector<std::vector<Work>> graphs;  // by handle
+};
+
+// The one of this process. A test sets it to FakeGpu() first. Not thread-safe.
+FakeGpu& TheFakeGpu();
+
+// The functions of its driver. Those of `changed` (by the names that the driver
+// exports, such as "cuMemAlloc_v2") are in place of the fake's; a null one is
+// missing.
+SymbolLookup FakeDriverFunctions(std::map<std::string, void*> changed = {});
+
+// The device of a driver with these functions, which must load. It lives as
+// long as the process.
+const Device& NewFakeDevice(std::map<std::string, void*> changed = {});
+// The device of the fake's own driver.
+const Device& FakeDevice();
+
+// A handle for what the fake tells from nothing else, such as a stream.
+template <typename T>
+T FakeHandle() {
+  return reinterpret_cast<T>(&TheFakeGpu());
+}
+
+}  // namespace aitune::cuda
+
+#endif  // AITUNE_RUNTIME_CUDA_TESTING_FAKE_GPU_H_

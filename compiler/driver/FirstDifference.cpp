@@ -119,7 +119,7 @@ private:
   std::vector<KernelObject> objectsOf(const ExecutablePlan &part) const;
   void findLives();
   absl::StatusOr<std::string> runAlone(int step);
-  absl::StatusOr<std::string> differenceAfter(int steps);
+  absl::StatusOr<std::optional<FirstDifference>> differenceAfter(int steps);
 
   const ExecutablePlan &plan;
   const std::vector<KernelObject> &objects;
@@ -271,8 +271,9 @@ absl::StatusOr<std::string> DifferenceFinder::runAlone(int step) {
 }
 
 /// How what the model still needs after its first `steps` differs from what is
-/// right; empty where it does not.
-absl::StatusOr<std::string> DifferenceFinder::differenceAfter(int steps) {
+/// right.
+absl::StatusOr<std::optional<FirstDifference>>
+DifferenceFinder::differenceAfter(int steps) {
   std::vector<std::vector<std::unique_ptr<Guarded>>> held(kCalls);
   std::vector<std::vector<TensorView>> outputs(kCalls);
   std::vector<std::unique_ptr<Guarded>> results;
@@ -309,11 +310,14 @@ absl::StatusOr<std::string> DifferenceFinder::differenceAfter(int steps) {
       if (const std::string difference =
               differenceOf(right[value]->view(), copy->view());
           !difference.empty())
-        return absl::StrCat(
-            "after it, the result of ", plan.steps(firstStep[value]).name(),
-            " is not what it is where each step runs alone",
-            call > 0 ? ", in a second run: " : ": ", difference);
-  return "";
+        return FirstDifference{
+            plan.steps(steps - 1).name(),
+            absl::StrCat("after it, the result of ",
+                         plan.steps(firstStep[value]).name(),
+                         " is not what it is where each step runs alone",
+                         call > 0 ? ", in a second run: " : ": ", difference),
+            firstStep[value] == steps - 1};
+  return std::nullopt;
 }
 
 absl::StatusOr<std::optional<FirstDifference>> DifferenceFinder::find() {
@@ -332,21 +336,21 @@ absl::StatusOr<std::optional<FirstDifference>> DifferenceFinder::find() {
   for (int step = 0; step < plan.steps_size(); ++step) {
     AITUNE_ASSIGN_OR_RETURN(const std::string wrong, runAlone(step));
     if (!wrong.empty())
-      return FirstDifference{plan.steps(step).name(), wrong};
+      return FirstDifference{plan.steps(step).name(), wrong, false};
   }
   // Right after `least` steps, and wrong after `most`.
   int least = 0, most = plan.steps_size();
-  AITUNE_ASSIGN_OR_RETURN(std::string difference, differenceAfter(most));
-  if (difference.empty())
-    return std::nullopt;
-  while (most - least > 1) {
+  AITUNE_ASSIGN_OR_RETURN(std::optional<FirstDifference> first,
+                          differenceAfter(most));
+  while (first && most - least > 1) {
     const int middle = (least + most) / 2;
-    AITUNE_ASSIGN_OR_RETURN(const std::string here, differenceAfter(middle));
-    (here.empty() ? least : most) = middle;
-    if (!here.empty())
-      difference = here;
+    AITUNE_ASSIGN_OR_RETURN(std::optional<FirstDifference> here,
+                            differenceAfter(middle));
+    (here ? most : least) = middle;
+    if (here)
+      first = std::move(here);
   }
-  return FirstDifference{plan.steps(most - 1).name(), difference};
+  return first;
 }
 
 } // namespace

@@ -25,6 +25,9 @@ namespace aitune {
 struct FirstDifference {
   std::string step;   ///< Step::name of the plan
   std::string reason; ///< what is wrong there
+  /// Whether its own result differs, although the step gives another alone and
+  /// what it reads was right before it: the step before may not have ended.
+  bool mayBeTooEarly = false;
 };
 
 /// The step of `plan` to blame with options.audit.inputs; nothing if the model

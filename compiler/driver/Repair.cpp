@@ -3,7 +3,6 @@
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/driver/Audit.h"
-#include "compiler/driver/FirstDifference.h"
 
 using namespace mlir;
 
@@ -110,46 +109,60 @@ bool Repair::replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen) {
   return result.failures.empty();
 }
 
-/// The candidates of the first step after which the model differs from its
-/// steps alone: nothing where it does not. If others in their place did not
-/// help, those of the step before it too.
-std::vector<WrongCandidate> Repair::blame(const ChosenKernels &chosen) {
+/// Those to replace where the model differs from its steps alone: that of the
+/// step that is to blame or, if what it reads may not have been there yet, of
+/// the one before; the second time, both.
+std::vector<WrongCandidate> Repair::blame(const FirstDifference &first,
+                                          const ChosenKernels &chosen) {
+  std::vector<WrongCandidate> blamed;
+  auto add = [&](const std::string &step, const std::string &reason) {
+    auto found = chosen.best.find(kernelOf(step));
+    if (found != chosen.best.end())
+      blamed.push_back(
+          {kernelOf(step), labelOf(found->second), reason, "", ""});
+  };
+  const std::string kernel = kernelOf(first.step);
+  std::string before;
+  for (const Step &earlier : result.plan.steps()) {
+    if (earlier.name() == first.step)
+      break;
+    if (kernelOf(earlier.name()) != kernel)
+      before = earlier.name();
+  }
+  const bool isSecond = ++timesBlamed[kernel] > 1;
+  if (isSecond || first.mayBeTooEarly)
+    add(before, absl::StrCat("it is before ", first.step, ": ", first.reason));
+  if (isSecond || blamed.empty())
+    add(first.step, first.reason);
+  if (blamed.empty())
+    result.rejections.push_back({"audit", first.step, first.reason});
+  return blamed;
+}
+
+/// What is wrong in the finished model.
+std::vector<WrongCandidate> Repair::look(const ChosenKernels &chosen) {
+  auto giveUp = [&](const absl::Status &status) {
+    result.rejections.push_back(
+        {"audit", "the model", std::string(status.message())});
+    return std::vector<WrongCandidate>();
+  };
+  absl::StatusOr<std::vector<WrongCandidate>> wrong =
+      auditModel(module, chosen, result.objects, target, constants, options);
+  if (!wrong.ok())
+    return giveUp(wrong.status());
   const absl::StatusOr<std::optional<FirstDifference>> first =
       findFirstDifference(result.plan, result.objects, target, constants,
                           module, options);
-  if (!first.ok()) {
-    result.rejections.push_back(
-        {"audit", "the model", std::string(first.status().message())});
-    return {};
-  }
-  if (!*first)
-    return {};
-  std::vector<WrongCandidate> blamed;
-  auto add = [&](const std::string &step, const std::string &reason) {
-    const std::string kernel = kernelOf(step);
-    auto found = chosen.best.find(kernel);
-    if (found == chosen.best.end())
-      return false;
-    blamed.push_back({kernel, labelOf(found->second), reason, "", ""});
-    return true;
-  };
-  const auto &[step, reason] = **first;
-  if (!add(step, reason)) {
-    result.rejections.push_back({"audit", step, reason});
-    return {};
-  }
-  if (++timesBlamed[kernelOf(step)] > 1) {
-    std::string before;
-    for (const Step &earlier : result.plan.steps()) {
-      if (earlier.name() == step)
-        break;
-      if (kernelOf(earlier.name()) != kernelOf(step))
-        before = earlier.name();
-    }
-    if (!before.empty())
-      add(before, absl::StrCat("it is before ", step, ": ", reason));
-  }
-  return blamed;
+  if (!first.ok())
+    return wrong->empty() ? giveUp(first.status()) : *std::move(wrong);
+  // A kernel that reads too early gives wrong results in the audit too.
+  const bool isBetween =
+      *first &&
+      (wrong->empty() || ((*first)->mayBeTooEarly &&
+                          llvm::any_of(*wrong, [&](const WrongCandidate &one) {
+                            return one.kernel == kernelOf((*first)->step);
+                          })));
+  return isBetween ? blame(**first, chosen) : *std::move(wrong);
 }
 
 absl::Status Repair::run(ChosenKernels &chosen,
@@ -158,16 +171,8 @@ absl::Status Repair::run(ChosenKernels &chosen,
   for (int round = 0; round < kMostAudits; ++round) {
     if (options.progress)
       options.progress("looking the model through", round, 0);
-    absl::StatusOr<std::vector<WrongCandidate>> wrong =
-        auditModel(module, chosen, result.objects, target, constants, options);
-    if (!wrong.ok()) {
-      result.rejections.push_back(
-          {"audit", "the model", std::string(wrong.status().message())});
-      return absl::OkStatus();
-    }
-    if (wrong->empty())
-      *wrong = blame(chosen);
-    if (wrong->empty() || !replace(*std::move(wrong), chosen))
+    std::vector<WrongCandidate> wrong = look(chosen);
+    if (wrong.empty() || !replace(std::move(wrong), chosen))
       return absl::OkStatus();
     if (absl::Status status = buildModel(); !status.ok())
       return status;

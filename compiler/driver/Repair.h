@@ -14,6 +14,7 @@
 #include "compiler/candidates/CandidateChoice.h"
 #include "compiler/candidates/CompilationTarget.h"
 #include "compiler/candidates/Kernel.h"
+#include "compiler/driver/FirstDifference.h"
 #include "compiler/tune/TuningChoices.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
@@ -48,7 +49,9 @@ public:
 
 private:
   std::string digestOf(const Kernel &kernel) const;
-  std::vector<WrongCandidate> blame(const ChosenKernels &chosen);
+  std::vector<WrongCandidate> look(const ChosenKernels &chosen);
+  std::vector<WrongCandidate> blame(const FirstDifference &first,
+                                    const ChosenKernels &chosen);
   bool replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen);
 
   mlir::ModuleOp module;

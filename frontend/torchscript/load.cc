@@ -106,7 +106,9 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
           if (options.widen_casts)
             WidenCasts(impl->module, ToScalarType(*options.dtype));
         }
-        MoveTo(impl->module, DeviceOf(options.device));
+        // Otherwise it stays: its tensors may be another model's as well.
+        if (options.device.is_gpu())
+          MoveTo(impl->module, DeviceOf(options.device));
         const c10::FunctionSchema& schema =
             impl->module.get_method("forward").function().getSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {
@@ -128,6 +130,7 @@ absl::StatusOr<Model> Model::Load(const std::string& path,
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
         module = torch::jit::load(path, c10::Device(c10::kCPU));
+        MoveTo(*module, c10::kCPU);
         return absl::OkStatus();
       });
   if (!status.ok()) return ExplainLoadError(path, status);

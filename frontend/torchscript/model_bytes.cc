@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "frontend/torchscript/conversion.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -42,6 +43,7 @@ absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
       absl::StatusCode::kInvalidArgument, "loading the model", [&] {
         std::istringstream stream(bytes);
         module = torch::jit::load(stream, at::kCPU, files);
+        MoveTo(*module, at::kCPU);
         if (files[kChangesFile].empty()) return absl::OkStatus();
         const auto json = nlohmann::json::parse(files[kChangesFile]);
         json.at("disabled").get_to(changes.disabled);

@@ -128,11 +128,23 @@ TEST(Model, TakesItsDeviceForThoseThatItNames) {
       "  return x + torch.ones([3], device=\"cuda:0\")\n"
       "def forward(self, x: Tensor):\n"
       "  return self.inner(x).to(\"cuda:1\")\n");
-  const auto model = Model::FromModule(std::move(module));
+  const std::string path = TempFile("devices.pt");
+  module.save(path);
+  const auto model = Model::Load(path);
   ASSERT_TRUE(model.ok()) << model.status();
   const auto result = model->RunEager(ValueList({at::zeros({3})}));
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->toTensor().equal(at::ones({3})));
+}
+
+// As the copy of a GPU's model that autocast makes, which shares its tensors.
+TEST(Model, AModuleInMemoryStaysWhereItIs) {
+  torch::jit::Module module("Elsewhere");
+  module.register_buffer("weight", at::ones({3}, at::kMeta));
+  module.define("def forward(self, x: Tensor):\n  return x * self.weight\n");
+  const auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_TRUE(module.attr("weight").toTensor().is_meta());
 }
 
 TEST(Model, WrongInputs) {

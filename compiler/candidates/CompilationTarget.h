@@ -57,6 +57,12 @@ struct RaceEntry {
   std::vector<KernelObject> objects;
 };
 
+/// A whole model and the pool that its plan refers to.
+struct TimedModel {
+  RaceEntry model;
+  absl::Span<const ConstantTensor> constants;
+};
+
 /// Models that compute the same (candidates of a kernel, variants of a whole
 /// model), run against each other.
 class CandidateRace {
@@ -166,6 +172,13 @@ public:
   virtual absl::Status
   runModel(ModelCalls calls,
            absl::Span<const ConstantTensor> constants) const = 0;
+  /// Times models with inputs and outputs of the same static types and
+  /// constants of their own against each other for about `seconds` and at least
+  /// fifteen rounds; the constants come from memory, as those of a model that
+  /// no cache holds. One result a model, in order; a model that can't be loaded
+  /// is an error. Results are not compared.
+  virtual absl::StatusOr<std::vector<Measurement>>
+  timeModels(absl::Span<const TimedModel> models, double seconds) const = 0;
   /// Whether a whole model may be faster where its steps use one thread.
   virtual bool hasThreads() const = 0;
 

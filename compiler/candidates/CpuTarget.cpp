@@ -26,6 +26,9 @@ namespace {
 
 /// Seconds to spend on measuring the candidates of one kernel.
 constexpr double kCandidateSeconds = 0.03;
+/// Rounds in which models are timed at least: fewer have no interval that a
+/// slow run or two would not widen.
+constexpr int kModelRounds = 15;
 /// Weights of this size do not stay in any CPU's last cache.
 constexpr int64_t kCacheBytes = int64_t{48} << 20;
 
@@ -160,6 +163,9 @@ public:
   absl::Status
   runModel(ModelCalls calls,
            absl::Span<const ConstantTensor> constants) const override;
+  absl::StatusOr<std::vector<Measurement>>
+  timeModels(absl::Span<const TimedModel> models,
+             double seconds) const override;
   bool hasThreads() const override { return true; }
 
   absl::StatusOr<KernelSpace>
@@ -229,6 +235,29 @@ CpuTarget::generate(llvm::ArrayRef<CodeJob> jobs,
     generated[i].push_back(std::move(outcomes[i]));
   }
   return generated;
+}
+
+absl::StatusOr<std::vector<Measurement>>
+CpuTarget::timeModels(absl::Span<const TimedModel> models,
+                      double seconds) const {
+  std::vector<std::unique_ptr<CpuExecutable>> loaded;
+  std::vector<const CpuExecutable *> executables;
+  for (const TimedModel &timed : models) {
+    if (!timed.model.plan.ok())
+      return timed.model.plan.status();
+    auto executable =
+        loadOnCpu(*timed.model.plan, timed.model.objects, timed.constants);
+    if (!executable.ok())
+      return executable.status();
+    loaded.push_back(*std::move(executable));
+    executables.push_back(loaded.back().get());
+  }
+  MeasureOptions measuring;
+  measuring.seconds = seconds;
+  measuring.leastRounds = kModelRounds;
+  measuring.coldCache = coldCache;
+  measuring.comparesResults = false;
+  return measureCandidates(executables, measuring);
 }
 
 absl::Status

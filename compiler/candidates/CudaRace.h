@@ -24,6 +24,11 @@ raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
 absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
                             absl::Span<const ConstantTensor> constants);
 
+/// As CompilationTarget::timeModels.
+absl::StatusOr<std::vector<Measurement>>
+timeModelsOnCuda(const cuda::Device &device,
+                 absl::Span<const TimedModel> models, double seconds);
+
 } // namespace aitune
 
 #endif // AITUNE_COMPILER_CANDIDATES_CUDARACE_H

@@ -69,6 +69,11 @@ public:
            absl::Span<const ConstantTensor> constants) const override {
     return runModelOnCuda(*gpu, std::move(calls), constants);
   }
+  absl::StatusOr<std::vector<Measurement>>
+  timeModels(absl::Span<const TimedModel> models,
+             double seconds) const override {
+    return timeModelsOnCuda(*gpu, models, seconds);
+  }
   bool hasThreads() const override { return false; }
 
   absl::StatusOr<KernelSpace>

@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/candidates/CpuTarget.h"
+#include "compiler/candidates/CompilationTarget.h"
 #include "compiler/candidates/Kernel.h"
-#include "compiler/measure/Measure.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/support/Dump.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -22,8 +21,6 @@ namespace {
 /// For the layers of one input: some tens of runs of a layer of a
 /// millisecond.
 constexpr double kSeconds = 0.1;
-/// Fewer have no interval that a slow run or two would not widen.
-constexpr int kLeastRounds = 15;
 /// The least share of its time that a quantised layer must save.
 constexpr double kLeastGain = 0.02;
 
@@ -42,8 +39,8 @@ RankedTensorType makeStatic(RankedTensorType type, ArrayRef<int64_t> values) {
 
 /// A compiled model with the constants that it refers to.
 struct Compiled {
+  RaceEntry model;
   std::vector<ConstantTensor> constants;
-  std::unique_ptr<CpuExecutable> executable;
 };
 
 absl::StatusOr<Compiled> compileText(const std::string &text,
@@ -60,14 +57,18 @@ absl::StatusOr<Compiled> compileText(const std::string &text,
     return result.status();
   if (!result->failures.empty())
     return absl::InternalError(result->failures.front().reason);
-  Compiled compiled;
+  Compiled compiled{{std::move(result->plan), std::move(result->objects)}, {}};
   compiled.constants.assign(constants.begin(), constants.end());
   llvm::append_range(compiled.constants, result->newConstants);
-  auto loaded = loadOnCpu(result->plan, result->objects, compiled.constants);
-  if (!loaded.ok())
-    return loaded.status();
-  compiled.executable = *std::move(loaded);
   return compiled;
+}
+
+int64_t bytesOf(absl::Span<const ConstantTensor> constants) {
+  int64_t bytes = 0;
+  for (const ConstantTensor &constant : constants)
+    bytes +=
+        ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype);
+  return bytes;
 }
 
 } // namespace
@@ -138,17 +139,16 @@ LayerTimer::measure(const std::string &module, quant::Scheme scheme) const {
   auto after = compileText(module, constants, quantized);
   if (!before.ok() || !after.ok())
     return std::nullopt;
-  int64_t bytes = 0;
-  for (const ConstantTensor &constant : constants)
-    bytes +=
-        ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype);
-  MeasureOptions measuring;
-  measuring.seconds = kSeconds;
-  measuring.leastRounds = kLeastRounds;
-  measuring.coldCache = exceedsCaches(bytes);
-  measuring.comparesResults = false;
-  const std::vector<Measurement> times = measureCandidates(
-      {before->executable.get(), after->executable.get()}, measuring);
+  auto target = createTarget(options, bytesOf(constants));
+  if (!target.ok() || !(*target)->open().ok())
+    return std::nullopt;
+  const TimedModel models[] = {{std::move(before->model), before->constants},
+                               {std::move(after->model), after->constants}};
+  const absl::StatusOr<std::vector<Measurement>> measured =
+      (*target)->timeModels(models, kSeconds);
+  if (!measured.ok())
+    return std::nullopt;
+  const std::vector<Measurement> &times = *measured;
   if (times[0].microseconds < 0 || times[1].microseconds < 0)
     return std::nullopt;
   return quant::LayerTimes{times[0].microseconds, times[1].microseconds,

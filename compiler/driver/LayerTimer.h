@@ -16,8 +16,8 @@
 
 namespace aitune {
 
-/// On the CPU. Layers of equal sizes and types are measured once. Not
-/// thread-safe.
+/// On the device of the options. Layers of equal sizes and types are measured
+/// once. Not thread-safe.
 class LayerTimer {
 public:
   /// `options` of the compilation that the layers are of; `constants`, the pool

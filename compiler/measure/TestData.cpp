@@ -76,6 +76,12 @@ int64_t extremeInteger(DataType dtype, std::mt19937 &generator) {
   }
 }
 
+/// Any code but NaN.
+uint8_t finiteFloat8(std::mt19937 &generator) {
+  const uint32_t bits = generator();
+  return static_cast<uint8_t>(bits % 0x7f | (bits >> 24 & 0x80));
+}
+
 double elementOf(const TensorView &view, int64_t i) {
   switch (view.dtype) {
   case DataType::kFloat32:
@@ -151,6 +157,13 @@ void fillRandom(TensorView &view, std::mt19937 &generator) {
     case DataType::kInt16:
       static_cast<int16_t *>(view.data)[i] = generator() & 1;
       break;
+    case DataType::kInt8: // codes of a weight, of any size
+      static_cast<int8_t *>(view.data)[i] =
+          static_cast<int8_t>(extremeInteger(view.dtype, generator));
+      break;
+    case DataType::kFloat8E4M3Fn:
+      static_cast<uint8_t *>(view.data)[i] = finiteFloat8(generator);
+      break;
     default:
       static_cast<uint8_t *>(view.data)[i] = generator() & 1;
     }
@@ -168,7 +181,7 @@ void fillExtreme(TensorView &view, bool nonFinite, std::mt19937 &generator) {
       continue;
     }
     const int64_t value = view.dtype == DataType::kFloat8E4M3Fn
-                              ? generator() % 0x78 // finite ones
+                              ? finiteFloat8(generator)
                               : extremeInteger(view.dtype, generator);
     std::memcpy(static_cast<char *>(view.data) + i * width, &value, width);
   }

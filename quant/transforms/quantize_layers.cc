@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "llvm/ADT/DenseMap.h"
@@ -148,11 +150,21 @@ class Writer {
   const mlir::Location location_;
 };
 
+// The schemes that there are kernels for, the one that changes least first.
+std::vector<Scheme> SchemesOn(Device device) {
+  std::vector<Scheme> schemes = {Scheme::kInt8WeightOnly,
+                                 Scheme::kFloat8WeightOnly};
+  if (device == Device::kCpu) schemes.push_back(Scheme::kInt8Dynamic);
+  return schemes;
+}
+
 class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
  public:
-  QuantizeLayersPass(QuantizationOptions options, ConstantPool pool,
-                     LayerTimer timer, std::function<void(QuantizedLayer)> told)
+  QuantizeLayersPass(QuantizationOptions options, Device device,
+                     ConstantPool pool, LayerTimer timer,
+                     std::function<void(QuantizedLayer)> told)
       : options_(std::move(options)),
+        device_(device),
         pool_(std::move(pool)),
         timer_(std::move(timer)),
         told_(std::move(told)) {}
@@ -180,9 +192,8 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
 
  private:
   std::vector<Scheme> Schemes() const {
-    if (options_.scheme) return {*options_.scheme};
-    return {Scheme::kInt8WeightOnly, Scheme::kFloat8WeightOnly,
-            Scheme::kInt8Dynamic};
+    return options_.scheme ? std::vector<Scheme>{*options_.scheme}
+                           : SchemesOn(device_);
   }
 
   void Describe(size_t number) {
@@ -381,6 +392,7 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
   }
 
   const QuantizationOptions options_;
+  const Device device_;
   const ConstantPool pool_;
   const LayerTimer timer_;
   const std::function<void(QuantizedLayer)> told_;
@@ -393,14 +405,27 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
 
 }  // namespace
 
-absl::Status CheckSupported(const QuantizationOptions& options) {
+absl::Status CheckSupported(const QuantizationOptions& options, Device device) {
   absl::Status status = Validate(options);
-  if (status.ok()) status = CheckDevice(options, std::nullopt);
+  if (status.ok() && device == Device::kCpu)
+    status = CheckDevice(options, std::nullopt);
   if (!status.ok()) return status;
-  auto unsupported = [](const std::string& what, const char* instead) {
-    return absl::UnimplementedError(absl::StrCat(
-        "the compiler has no kernels for ", what, " on a CPU; ", instead));
+  auto unsupported = [&](const std::string& what, const std::string& instead) {
+    return absl::UnimplementedError(
+        absl::StrCat("the compiler has no kernels for ", what, " on a ",
+                     device == Device::kCpu ? "CPU" : "GPU", "; ", instead));
   };
+  const std::vector<Scheme> schemes = SchemesOn(device);
+  if (options.scheme && !absl::c_linear_search(schemes, *options.scheme))
+    return unsupported(
+        std::string(Name(*options.scheme)),
+        absl::StrCat("ask for ",
+                     absl::StrJoin(schemes, ", ",
+                                   [](std::string* text, Scheme scheme) {
+                                     absl::StrAppend(text,
+                                                     std::string(Name(scheme)));
+                                   }),
+                     " or auto"));
   if (options.granularity == Granularity::kPerTensor)
     return unsupported("one scale a tensor",
                        "leave the granularity out, or ask for one a row");
@@ -411,10 +436,11 @@ absl::Status CheckSupported(const QuantizationOptions& options) {
 }
 
 std::unique_ptr<mlir::Pass> CreateQuantizeLayers(
-    QuantizationOptions options, ConstantPool pool, LayerTimer timer,
-    std::function<void(QuantizedLayer)> layer) {
-  return std::make_unique<QuantizeLayersPass>(
-      std::move(options), std::move(pool), std::move(timer), std::move(layer));
+    QuantizationOptions options, Device device, ConstantPool pool,
+    LayerTimer timer, std::function<void(QuantizedLayer)> layer) {
+  return std::make_unique<QuantizeLayersPass>(std::move(options), device,
+                                              std::move(pool), std::move(timer),
+                                              std::move(layer));
 }
 
 }  // namespace aitune::quant

@@ -58,7 +58,7 @@ class RegisteredPass
   mlir::LogicalResult initialize(mlir::MLIRContext* context) override {
     auto asked = ParseQuantizationOptions(quantization_.getValue());
     const absl::Status status =
-        asked.ok() ? CheckSupported(*asked) : asked.status();
+        asked.ok() ? CheckSupported(*asked, Device::kCpu) : asked.status();
     if (!status.ok())
       return mlir::emitError(mlir::UnknownLoc::get(context),
                              std::string(status.message()));
@@ -80,7 +80,7 @@ class RegisteredPass
     };
     pool.add = [&next](const ConstantTensor&) { return next++; };
     mlir::OpPassManager passes(mlir::func::FuncOp::getOperationName());
-    passes.addPass(CreateQuantizeLayers(options_, std::move(pool),
+    passes.addPass(CreateQuantizeLayers(options_, Device::kCpu, std::move(pool),
                                         /*timer=*/nullptr, Tell));
     if (mlir::failed(runPipeline(passes, getOperation()))) signalPassFailure();
   }

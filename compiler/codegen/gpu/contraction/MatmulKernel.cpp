@@ -1,6 +1,7 @@
 #include "compiler/codegen/gpu/contraction/MatmulKernel.h"
 
 #include "absl/status/status.h"
+#include "compiler/codegen/contraction/OperandFormat.h"
 #include "compiler/codegen/gpu/contraction/Contraction.h"
 #include "compiler/codegen/gpu/contraction/TileConfig.h"
 #include "compiler/codegen/gpu/contraction/TileSpace.h"
@@ -19,6 +20,8 @@ namespace {
 
 /// Rows up to which a reduction a result is worth measuring.
 constexpr int64_t kFewRows = 4;
+/// Rows up to which it is expected to be the fastest, without codes.
+constexpr int64_t kDotsFirstRows = 2;
 /// Rows from which on arithmetic, not the weight's memory, takes the time.
 constexpr int64_t kManyRows = 1024;
 /// The most tiles that are measured. There are more for few rows, for which the
@@ -106,7 +109,8 @@ generateDots(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
 bool mayTransposeB(const ContractionParts &parts, const TileKernel &tiles,
                    const GpuTarget &target) {
   const OperandView &b = tiles.b;
-  if (tiles.rowsOfB || !target.hasWgmma() || cudaBytes(tiles.element) != 2 ||
+  if (tiles.rowsOfB || tiles.codes || !target.hasWgmma() ||
+      cudaBytes(tiles.element) != 2 ||
       mlir::ait::getKnownAt(parts.function, b.argument.getArgNumber()) !=
           mlir::ait::KnownAt::Load)
     return false;
@@ -139,10 +143,18 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
       if (!isa<AffineDimExpr>(term.term))
         return absl::UnimplementedError(
             "a matmul's operand whose place is not linear in its index");
-  if (lhs->elementType != rhs->elementType ||
+  std::string reason;
+  const FailureOr<OperandFormat> format =
+      getOperandFormat(lhs->elementType, rhs->elementType,
+                       parts.resultType.getElementType(), reason);
+  if (failed(format))
+    return absl::UnimplementedError(reason);
+  if ((lhs->elementType != rhs->elementType && !format->widensCodes()) ||
       !parts.resultType.getElementType().isF32())
     return absl::UnimplementedError("a matmul of these element types");
   TileKernel tiles;
+  if (format->widensCodes())
+    tiles.codes = rhs->elementType;
   MLIRContext *context = parts.resultType.getContext();
   AffineExpr one = getAffineConstantExpr(1, context);
   SmallVector<AffineExpr> sizes = mlir::ait::getSymbolicSizes(parts.resultType);
@@ -191,14 +203,20 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
       tiles.rowsOfB ? rhs->coefficient(n) : rhs->coefficient(indices.k);
 
   // Chunks of 16 bytes.
-  int64_t chunk = 16 / cudaBytes(tiles.element);
+  const int64_t chunk = 16 / cudaBytes(tiles.element),
+                chunkOfB = 16 / cudaBytes(rhs->elementType);
   auto isWhole = [&](AffineExpr expr) { return expr.isMultipleOf(chunk); };
-  bool whole = isWhole(tiles.rowStride) && isWhole(tiles.columnStride) &&
-               isWhole(tiles.reducedSize) && isWhole(lhs->address.constant) &&
-               isWhole(rhs->address.constant) &&
-               (tiles.rowsOfB || isWhole(tiles.columnSize));
+  auto isWholeOfB = [&](AffineExpr expr) {
+    return expr.isMultipleOf(chunkOfB);
+  };
+  bool whole = isWhole(tiles.rowStride) && isWholeOfB(tiles.columnStride) &&
+               isWholeOfB(tiles.reducedSize) &&
+               isWhole(lhs->address.constant) &&
+               isWholeOfB(rhs->address.constant) &&
+               (tiles.rowsOfB || isWholeOfB(tiles.columnSize));
   for (AffineExpr dim : tiles.batchDims)
-    whole &= isWhole(lhs->coefficient(dim)) && isWhole(rhs->coefficient(dim));
+    whole &=
+        isWhole(lhs->coefficient(dim)) && isWholeOfB(rhs->coefficient(dim));
   if (!whole)
     return absl::UnimplementedError(
         "a matmul whose rows are not whole chunks of 16 bytes");
@@ -243,6 +261,7 @@ generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
   DimTable dims;
   absl::StatusOr<TileKernel> tiles = analyzeTiles(*parts, dims, target);
   std::string reason = tiles.ok() ? "" : std::string(tiles.status().message());
+  const bool isOfCodes = tiles.ok() && tiles->codes;
   int64_t rows = 1 << 20;
   if (tiles.ok()) {
     auto estimate = [&](AffineExpr size, int64_t otherwise) {
@@ -255,7 +274,9 @@ generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
                         tiles->element,
                         tiles->rowsOfB,
                         isa<AffineConstantExpr>(tiles->reducedSize)};
-    problem.mayPackB = tiles->packingOfB.kind() == PackingProto::NONE &&
+    problem.codes = tiles->codes;
+    problem.mayPackB = !tiles->codes &&
+                       tiles->packingOfB.kind() == PackingProto::NONE &&
                        mayPackB(kernel, *tiles, problem.m);
     rows = problem.m * problem.batch;
     TileWriter writer(*parts, dims, *tiles, symbols, target);
@@ -279,7 +300,9 @@ generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
     absl::StatusOr<GeneratedCandidate> dots =
         generateDots(kernel, symbols, target);
     if (dots.ok())
-      candidates.insert(rows <= 2 ? candidates.begin() : candidates.end(),
+      candidates.insert(rows <= kDotsFirstRows && !isOfCodes
+                            ? candidates.begin()
+                            : candidates.end(),
                         std::move(*dots));
     else if (candidates.empty())
       return absl::UnimplementedError(

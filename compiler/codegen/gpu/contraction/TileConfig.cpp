@@ -22,10 +22,13 @@ constexpr int64_t kHalfShared = 112 << 10;
 /// The rows and columns from which on only warpgroups are considered: they were
 /// at least 1.17 times as fast as warps in all products measured on an H200.
 constexpr int64_t kOnlyGroups = 512;
-/// Bytes of a row of B that a warp reads at once in a stream.
+/// Bytes of a row of B that are read at once in a stream: by a warp, or, of
+/// codes, by a block.
 constexpr int64_t kStreamStep = 512;
-/// The most rows of A for a stream.
-constexpr int64_t kMostStreamRows = 4;
+/// The most rows of A for a stream, and for one of codes.
+constexpr int64_t kMostStreamRows = 4, kMostCodeStreamRows = 16;
+/// Warps of a stream.
+constexpr int64_t kStreamWarps = 8;
 
 // Blocks have eight or more warps if there is work for them: with only one warp
 // for each scheduler, each instruction waits for the one before it.
@@ -42,6 +45,14 @@ const TileConfig kGroupTiles[] = {
     {128, 128, 64, 128, 1, 3, 1, true}, {128, 192, 64, 192, 1, 5, 1, true},
     {128, 256, 64, 256, 1, 4, 1, true}, {64, 128, 64, 128, 1, 4, 1, true},
     {64, 64, 64, 64, 1, 4, 1, true},
+};
+// For a B of codes, by warps: one warp at most for each 64 rows, since each
+// that has the same rows of B widens them again.
+const TileConfig kCodeTiles[] = {
+    {128, 128, 64, 32, 1, 4}, {128, 64, 64, 16, 1, 4}, {64, 128, 64, 16, 1, 4},
+    {64, 64, 32, 16, 1, 6},   {64, 64, 64, 16, 1, 6},  {32, 128, 32, 16, 1, 6},
+    {32, 64, 32, 16, 1, 8},   {16, 128, 16, 16, 1, 6}, {16, 64, 16, 16, 1, 8},
+    {8, 64, 8, 16, 1, 8},
 };
 const TileConfig kSimtTiles[] = {
     {128, 64, 0, 0, 1, 3},
@@ -92,12 +103,15 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
                           8.0 * (tile.m + tile.n) * 8 / tile.threads() + 30;
   double compute =
       instructions * std::max(warps * together / 2.5, 4.0) / 1700 / together;
+  // Four codes are widened by eight instructions.
+  if (tile.widensB)
+    instructions += double(tile.warpN) * 2 * 8 / 4;
   double operations = 2.0 * tile.m * tile.n * depth;
   if (tile.byGroups)
     compute = operations / 4.5e6;
   else if (!tile.isSimt())
     compute = std::max(compute, operations / (elementBytes == 4 ? 1.5e6 : 3e6));
-  double bytes = (tile.m + tile.n) * kStageBytes;
+  double bytes = static_cast<double>(tile.stageBytes());
   double transfer = bytes / std::min(80e3 / together, 9e6 / busy);
   double latency = 0.9 / (tile.byGroups ? tile.stages - 1 : tile.stages);
   double step = std::max({compute * together, transfer, latency});
@@ -117,19 +131,23 @@ TileConfig deepen(TileConfig tile, const TileProblem &problem,
     return tile;
   const int64_t steps =
       llvm::divideCeil(problem.k, kStageBytes / elementBytes * tile.splits);
-  tile.stages = std::max(
-      tile.stages,
-      std::min(steps + 1, kHalfShared / ((tile.m + tile.n) * kStageBytes)));
+  tile.stages = std::max(tile.stages,
+                         std::min(steps + 1, kHalfShared / tile.stageBytes()));
   return tile;
 }
 
 } // namespace
 
+int64_t TileConfig::stageBytes() const {
+  return m * kStageBytes + n * (widensB ? kStageBytes / 2 : kStageBytes);
+}
+
 int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
   if (isStream())
     return stages * n * kStreamStep +
-           m * (streamDepth * elementBytes + (n + 4) * 4);
-  int64_t fill = stages * ((m + n) * kStageBytes + (isPacked ? 8 : 0)),
+           m * (streamDepth * elementBytes + (widensB ? 16 : 0) +
+                slices * (n + 4) * 4);
+  int64_t fill = stages * (stageBytes() + (isPacked ? 8 : 0)),
           result = slices * m * (n + 4) * 4;
   return std::max(fill, result);
 }
@@ -150,7 +168,8 @@ std::string TileConfig::description() const {
   return text;
 }
 
-std::string TileConfig::product(const std::string &element, bool constantB,
+std::string TileConfig::product(const std::string &element,
+                                const std::string &elementOfB, bool constantB,
                                 const std::string &first,
                                 const std::string &last) const {
   if (isPacked)
@@ -160,8 +179,11 @@ std::string TileConfig::product(const std::string &element, bool constantB,
   const char *constant = constantB ? "true" : "false";
   std::string call =
       isStream()
-          ? llvm::formatv("multiplyStream<{0}, {1}, {2}, {3}, {4}, {5}>",
-                          element, m, n, stages, streamDepth, constant)
+          ? llvm::formatv("{0}, {1}, {2}, {3}, {4}, {5}>",
+                          widensB ? "multiplyCodeStream<" + element + ", " +
+                                        elementOfB
+                                  : "multiplyStream<" + element,
+                          m, n, stages, streamDepth, constant)
                 .str()
           : llvm::formatv("{0}<Core, {1}, {2}, {3}, {4}>",
                           byGroups ? "multiplyTileByGroups" : "multiplyTile", m,
@@ -171,9 +193,14 @@ std::string TileConfig::product(const std::string &element, bool constantB,
                        first, last);
 }
 
-std::string TileConfig::core(const std::string &element, bool rowsOfB) const {
+std::string TileConfig::core(const std::string &element,
+                             const std::string &elementOfB,
+                             bool rowsOfB) const {
   if (isSimt())
     return llvm::formatv("SimtCore<{0}, {1}>", m, n);
+  if (widensB)
+    return llvm::formatv("CodeCore<{0}, {1}, {2}, {3}, {4}, {5}>", element,
+                         elementOfB, m, n, warpM, warpN);
   if (byGroups)
     return llvm::formatv("WgmmaCore<{0}, {1}, {2}>", element, m, n);
   return llvm::formatv("MmaCore<{0}, {1}, {2}, {3}, {4}, {5}, {6}>", element, m,
@@ -207,7 +234,9 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
   bool isHalf = element.isF16() || element.isBF16();
   if (!isHalf && !element.isF32())
     return {};
-  if (!isHalf && !problem.rowsOfB)
+  if ((!isHalf || problem.codes) && !problem.rowsOfB)
+    return {};
+  if (!isHalf && problem.codes)
     return {};
   int64_t elementBytes = isHalf ? 2 : 4;
   std::vector<RankedTile> ranked;
@@ -218,6 +247,7 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
         continue;
       if (tile.n > 32 && tile.n >= 2 * roundUp(problem.n))
         continue;
+      tile.widensB = static_cast<bool>(problem.codes);
       // Smaller tiles do not become faster by packing, since they wait for more
       // than their copies.
       tile.isPacked =
@@ -245,10 +275,12 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
       }
     }
   };
-  const bool byGroups =
-      isHalf && problem.rowsOfB && target.hasWgmma() && problem.m > 32;
-  if ((isHalf || target.allowTf32) &&
-      !(byGroups && problem.m >= kOnlyGroups && problem.n >= kOnlyGroups))
+  const bool byGroups = isHalf && !problem.codes && problem.rowsOfB &&
+                        target.hasWgmma() && problem.m > 32;
+  if (problem.codes)
+    add(kCodeTiles);
+  else if ((isHalf || target.allowTf32) &&
+           !(byGroups && problem.m >= kOnlyGroups && problem.n >= kOnlyGroups))
     add(kTensorTiles);
   if (byGroups)
     add(kGroupTiles);
@@ -295,8 +327,56 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
   return chosen;
 }
 
+/// As chooseStreams, for a B of codes.
+static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
+                                                 const GpuTarget &target) {
+  const Type element = problem.element;
+  if ((!element.isF16() && !element.isBF16()) || !problem.rowsOfB ||
+      !problem.reducedIsStatic || problem.m > kMostCodeStreamRows)
+    return {};
+  constexpr int64_t kElementBytes = 2;
+  // Fewer blocks than multiprocessors leave some idle, so that clusters split
+  // the reduced axis; more than two for each need not.
+  std::vector<TileConfig> chosen;
+  for (int64_t splits : {1, 2, 4})
+    for (auto [n, stages] : {std::pair(16, 8), {16, 4}, {32, 4}, {32, 2}}) {
+      const int64_t blocks = llvm::divideCeil(problem.n, n) * problem.batch;
+      if (splits > 1 && (target.major < 9 || target.major >= 12 ||
+                         blocks * splits > 3 * target.multiprocessors ||
+                         problem.k < splits * kStreamStep))
+        continue;
+      TileConfig tile{problem.m, n, 0, 0, kStreamWarps, stages, splits};
+      tile.widensB = true;
+      tile.streamDepth =
+          llvm::alignTo(llvm::alignTo(llvm::divideCeil(problem.k, splits),
+                                      kStageBytes / kElementBytes),
+                        kStreamStep);
+      tile.stages = std::min(tile.stages, tile.streamDepth / kStreamStep);
+      const bool known = llvm::any_of(chosen, [&](const TileConfig &other) {
+        return other.description() == tile.description();
+      });
+      if (!known &&
+          tile.sharedBytes(kElementBytes) <= target.sharedMemoryPerBlock)
+        chosen.push_back(tile);
+    }
+  // Those first of which there are two blocks for each multiprocessor.
+  auto order = [&](const TileConfig &tile) {
+    const double blocks = double(llvm::divideCeil(problem.n, tile.n)) *
+                          double(problem.batch * tile.splits);
+    return std::make_tuple(
+        std::abs(std::log2(blocks / (2.0 * target.multiprocessors))),
+        tile.splits, tile.n, -tile.stages);
+  };
+  llvm::sort(chosen, [&](const TileConfig &a, const TileConfig &b) {
+    return order(a) < order(b);
+  });
+  return chosen;
+}
+
 std::vector<TileConfig> chooseStreams(const TileProblem &problem,
                                       const GpuTarget &target) {
+  if (problem.codes)
+    return chooseCodeStreams(problem, target);
   Type element = problem.element;
   bool isHalf = element.isF16() || element.isBF16();
   if ((!isHalf && !element.isF32()) || !problem.rowsOfB ||

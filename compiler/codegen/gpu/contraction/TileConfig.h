@@ -15,7 +15,8 @@ namespace aitune {
 /// their device code: tensor cores by warps (mma, prelude/Tile.cuh), tensor
 /// cores by warpgroups (wgmma, prelude/Wgmma.cuh), fp32 arithmetic (simt,
 /// prelude/Tile.cuh), and streaming of B for few rows of A (stream,
-/// prelude/Stream.cuh).
+/// prelude/Stream.cuh). With a B of 8-bit codes, mma and stream are those of
+/// prelude/Codes.cuh.
 struct TileConfig {
   int64_t m, n;         ///< rows and columns of a block's tile
   int64_t warpM, warpN; ///< rows and columns of a warp's tile; 0 for simt
@@ -30,6 +31,8 @@ struct TileConfig {
   /// The algorithm stream, in which each row of B is read once: the number of
   /// reduced elements, rounded up. 0: another algorithm.
   int64_t streamDepth = 0;
+  /// Whether B holds codes of 8 bits, which are widened to A's type.
+  bool widensB = false;
 
   bool isStream() const { return streamDepth > 0; }
   bool isSimt() const { return warpM == 0 && !isStream(); }
@@ -43,18 +46,24 @@ struct TileConfig {
   int64_t residentBlocks() const {
     return byGroups && m <= 128 && n <= 128 ? 2 : 1;
   }
-  /// Bytes of shared memory of a block, for elements of `elementBytes` bytes.
+  /// Bytes of a stage of operands in shared memory, not of a stream.
+  int64_t stageBytes() const;
+  /// Bytes of shared memory of a block, for elements of A of `elementBytes`
+  /// bytes.
   int64_t sharedBytes(int64_t elementBytes) const;
   /// A text for people, such as "mma 64x32, 2 slices, 6 stages, 4 splits".
   std::string description() const;
   /// "mma", "wgmma", "simt" or "stream".
   const char *algorithm() const;
-  /// The C++ type of the core, such as `MmaCore<half, 64, 32, ...>`.
-  std::string core(const std::string &element, bool rowsOfB) const;
+  /// The C++ type of the core, such as `MmaCore<half, 64, 32, ...>`, for
+  /// operands of these C++ types.
+  std::string core(const std::string &element, const std::string &elementOfB,
+                   bool rowsOfB) const;
   /// The statement that computes the product, such as
   /// `float *tile = multiplyTile<...>(a, b, first, last, shared);`.
-  std::string product(const std::string &element, bool constantB,
-                      const std::string &first, const std::string &last) const;
+  std::string product(const std::string &element, const std::string &elementOfB,
+                      bool constantB, const std::string &first,
+                      const std::string &last) const;
   /// With byGroups: the definition of multiplyGroup, the instruction that
   /// multiplies 64 rows of A with all rows of B.
   std::string groupInstruction(bool isBfloat) const;
@@ -62,12 +71,14 @@ struct TileConfig {
 
 struct TileProblem {
   int64_t batch, m, n, k; ///< sizes; estimates of dynamic ones
-  mlir::Type element;     ///< element type of the operands
+  mlir::Type element;     ///< element type of A, and of B if it has no codes
   bool rowsOfB;           ///< whether B is [n, k]; otherwise it is [k, n]
   bool reducedIsStatic;   ///< whether k is the same in all calls
   /// Whether B is a constant matrix of known sizes, which can be packed at
   /// load.
   bool mayPackB = false;
+  /// Element type of B if it holds codes of 8 bits; else null.
+  mlir::Type codes = {};
 };
 
 struct RankedTile {

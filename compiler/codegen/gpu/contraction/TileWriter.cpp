@@ -33,11 +33,14 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   printer.current = &root;
   epilogue.setUp(printer);
   auto index = [&](AffineExpr expr) { return printer.index(expr); };
-  std::string element = cudaType(kernel.element);
+  std::string element = cudaType(kernel.element),
+              elementOfB =
+                  cudaType(kernel.codes ? kernel.codes : kernel.element);
   int64_t depth = 128 / cudaBytes(kernel.element);
 
   if (!config.isStream())
-    printer.line("using Core = " + config.core(element, kernel.rowsOfB) + ";");
+    printer.line("using Core = " +
+                 config.core(element, elementOfB, kernel.rowsOfB) + ";");
   printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
   printer.line("launchNext(nextWaits);");
   printer.line(
@@ -76,7 +79,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   if (!config.isPacked)
     printer.line(
         llvm::formatv("const {0}<{1}> b{{{2}, {3}, n0, {4}, {5}};",
-                      kernel.rowsOfB ? "Rows" : "Columns", element,
+                      kernel.rowsOfB ? "Rows" : "Columns", elementOfB,
                       offset(printer, kernel.b), index(kernel.columnStride),
                       index(kernel.columnSize), index(kernel.reducedSize)));
   const int64_t steps = countParts(kernel.reducedSize, depth);
@@ -95,7 +98,8 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                                  config.n, inputName(number),
                                  index(kernel.columnSize)));
   }
-  printer.line(config.product(element, kernel.b.isConstant, first, last));
+  printer.line(
+      config.product(element, elementOfB, kernel.b.isConstant, first, last));
 
   // The epilogue, in packs of the tile's rows.
   int64_t lanes = epilogue.lanes(kernel.columnSize), threads = config.threads();
@@ -187,7 +191,8 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   candidate.text =
       "using Index = " + indexType(parts.function, symbols) + ";\n\n" +
       preludeText("Common") + "\n" + preludeText("Tile") + "\n" +
-      (config.byGroups     ? config.groupInstruction(kernel.element.isBF16()) +
+      (config.widensB      ? std::string(preludeText("Codes")) + "\n"
+       : config.byGroups   ? config.groupInstruction(kernel.element.isBF16()) +
                                  "\n" + preludeText("Wgmma") + "\n"
        : config.isStream() ? std::string(preludeText("Stream")) + "\n"
                            : "") +

@@ -15,7 +15,10 @@ struct TileKernel {
   /// others are batchDims and rowDims, in order.
   llvm::SmallVector<mlir::AffineExpr> resultDims, batchDims, rowDims;
   mlir::AffineExpr batchSize, rowSize, columnSize, reducedSize;
+  /// Element type of A, and of B if it has no codes.
   mlir::Type element;
+  /// Element type of B if it holds codes of 8 bits.
+  mlir::Type codes;
   bool rowsOfB = true;
   OperandView a, b;
   /// Elements between rows of A, and between rows of B.

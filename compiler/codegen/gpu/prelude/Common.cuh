@@ -1,6 +1,8 @@
-// Element types. Half types are storage only: arithmetic is in float.
+// Element types. Half types and 8-bit floats are storage only: arithmetic is in
+// float.
 struct half { unsigned short bits; };
 struct bfloat { unsigned short bits; };
+struct e4m3 { unsigned char bits; };
 
 __device__ __forceinline__ float toFloat(half x) {
   float y;
@@ -9,6 +11,12 @@ __device__ __forceinline__ float toFloat(half x) {
 }
 __device__ __forceinline__ float toFloat(bfloat x) {
   return __uint_as_float(static_cast<unsigned>(x.bits) << 16);
+}
+// Of a code that is not NaN: its bits in their places in a half, whose exponent's
+// bias is greater by 8.
+__device__ __forceinline__ float toFloat(e4m3 x) {
+  const unsigned bits = x.bits;
+  return toFloat(half{static_cast<unsigned short>((bits & 0x80u) << 8 | (bits & 0x7fu) << 7)}) * 256.0f;
 }
 __device__ __forceinline__ float toFloat(float x) { return x; }
 __device__ __forceinline__ double toFloat(double x) { return x; }

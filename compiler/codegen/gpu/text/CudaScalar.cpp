@@ -16,6 +16,8 @@ namespace aitune {
 namespace {
 
 bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
+/// Whether values of `type` are made floats by a function of the prelude.
+bool isNarrow(Type type) { return isHalf(type) || isa<Float8E4M3FNType>(type); }
 
 std::string unsignedType(Type type) {
   switch (type.getIntOrFloatBitWidth()) {
@@ -149,7 +151,7 @@ std::string convert(Operation *op, Type from, Type to,
   bool isUnsigned =
       isa<arith::ExtUIOp, arith::UIToFPOp, arith::IndexCastUIOp>(op);
   std::string source = x[0];
-  if (isa<FloatType>(from) && isHalf(from))
+  if (isNarrow(from))
     source = "toFloat(" + source + ")";
   else if (isUnsigned && from.isIntOrFloat() && !from.isInteger(1))
     source = llvm::formatv("static_cast<{0}>({1})", unsignedType(from), source);
@@ -162,7 +164,7 @@ std::string convert(Operation *op, Type from, Type to,
   }
   if (to.isInteger(1))
     return "(" + source + " & 1) != 0";
-  if (to.isF32() && isHalf(from))
+  if (to.isF32() && isNarrow(from))
     return source;
   return llvm::formatv("static_cast<{0}>({1})", cudaType(to), source);
 }
@@ -237,6 +239,8 @@ std::string cudaType(Type type) {
     return "half";
   if (type.isBF16())
     return "bfloat";
+  if (isa<Float8E4M3FNType>(type))
+    return "e4m3";
   if (type.isF32())
     return "float";
   if (type.isF64())

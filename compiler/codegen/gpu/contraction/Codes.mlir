@@ -1,0 +1,77 @@
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda -o /dev/null | FileCheck %s
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_80 compile=1 quiet=1 most=2" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_90 compile=1 quiet=1 most=3" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-gpu-print-cuda="target=sm_80 quiet=1" -o /dev/null | FileCheck %s --check-prefix=AMPERE
+
+// No clusters before Hopper.
+// AMPERE: stream
+// AMPERE-NOT: splits
+
+#rows = affine_map<()[s0] -> (s0, 4096)>
+module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 64 : i64, input = 0 : i64, axis = 0 : i64}]} {
+
+// One row: the codes are streamed, a chunk of 16 for each lane and row, and
+// multiplied by tensor cores; scale and bias follow in registers.
+// CHECK-LABEL: === one_row: stream 1x16, 8 stages, 8 slices
+// CHECK: one_row(const bfloat *in0, const signed char *in1, const float *in2, const bfloat *in3, bfloat *out0,
+// CHECK: const Rows<bfloat> a{in0, 0, m0, 1, 4096};
+// CHECK-NEXT: const Rows<signed char> b{in1, 4096, n0, 4096, 4096};
+// CHECK: multiplyCodeStream<bfloat, signed char, 1, 16, 8, 4096, true>(a, b, 0, 4096, shared);
+// CHECK: sumSlices<{{.*}}, 8, 20>
+// CHECK: === one_row: dots
+func.func private @one_row(%x: tensor<1x4096xbf16>, %codes: tensor<4096x4096xi8> {ait.constant}, %scales: tensor<4096xf32> {ait.constant}, %bias: tensor<4096xbf16> {ait.constant}) -> tensor<1x4096xbf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<1x4096xbf16>, tensor<4096x4096xi8>) -> tensor<1x4096xf32>
+  %1 = ait.expand %scales : tensor<4096xf32> -> tensor<1x4096xf32>
+  %2 = ait.mul %0, %1 : tensor<1x4096xf32>
+  %3 = ait.convert %2 : tensor<1x4096xf32> -> tensor<1x4096xbf16>
+  %4 = ait.expand %bias : tensor<4096xbf16> -> tensor<1x4096xbf16>
+  %5 = ait.add %3, %4 : tensor<1x4096xbf16>
+  return %5 : tensor<1x4096xbf16>
+}
+
+// Few columns and many steps: the blocks of a cluster split the steps.
+// CHECK-LABEL: === few_columns: stream 8x16, {{.*}}, 4 splits
+// CHECK: multiplyCodeStream<half, e4m3, 8, 16, {{.*}}, 1024, true>(a, b, split * 768, split == 3 ? 3072 : (split + 1) * 768, shared);
+// CHECK: foldSlices<256, 8,
+// CHECK: sumCluster
+func.func private @few_columns(%x: tensor<8x3072xf16>, %codes: tensor<768x3072xf8E4M3FN> {ait.constant}, %scales: tensor<768xf32> {ait.constant}) -> tensor<8x768xf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<8x3072xf16>, tensor<768x3072xf8E4M3FN>) -> tensor<8x768xf32>
+  %1 = ait.expand %scales : tensor<768xf32> -> tensor<8x768xf32>
+  %2 = ait.mul %0, %1 : tensor<8x768xf32>
+  %3 = ait.convert %2 : tensor<8x768xf32> -> tensor<8x768xf16>
+  return %3 : tensor<8x768xf16>
+}
+
+// More rows: tiles, a stage of which holds 64 steps, as 128 bytes of a row of A
+// and 64 of one of B.
+// CHECK-LABEL: === rows: mma
+// CHECK: using Core = CodeCore<bfloat, e4m3,
+// CHECK: const Rows<e4m3> b{in1, 4096, n0, 1024, 4096};
+// CHECK: multiplyTile<Core,
+func.func private @rows(%x: tensor<?x4096xbf16, #rows>, %codes: tensor<1024x4096xf8E4M3FN> {ait.constant}) -> tensor<?x1024xf32, affine_map<()[s0] -> (s0, 1024)>> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<?x4096xbf16, #rows>, tensor<1024x4096xf8E4M3FN>) -> tensor<?x1024xf32, affine_map<()[s0] -> (s0, 1024)>>
+  return %0 : tensor<?x1024xf32, affine_map<()[s0] -> (s0, 1024)>>
+}
+
+// Many rows.
+// CHECK-LABEL: === many_rows: mma 128x128
+// CHECK: CodeCore<half, signed char, 128, 128, 64, 32>
+func.func private @many_rows(%x: tensor<4096x4096xf16>, %codes: tensor<4096x4096xi8> {ait.constant}) -> tensor<4096x4096xf32> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<4096x4096xf16>, tensor<4096x4096xi8>) -> tensor<4096x4096xf32>
+  return %0 : tensor<4096x4096xf32>
+}
+
+// Steps that are not whole chunks of 16 codes; and floats that no tensor core
+// multiplies.
+// CHECK-LABEL: === odd: dots
+// CHECK: toFloat(
+// CHECK-LABEL: === floats: dots
+func.func private @odd(%x: tensor<16x40xf16>, %codes: tensor<8x40xf8E4M3FN>) -> tensor<16x8xf32> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<16x40xf16>, tensor<8x40xf8E4M3FN>) -> tensor<16x8xf32>
+  return %0 : tensor<16x8xf32>
+}
+func.func private @floats(%x: tensor<16x64xf32>, %codes: tensor<8x64xi8>) -> tensor<16x8xf32> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<16x64xf32>, tensor<8x64xi8>) -> tensor<16x8xf32>
+  return %0 : tensor<16x8xf32>
+}
+}

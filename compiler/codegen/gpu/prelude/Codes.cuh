@@ -1,0 +1,192 @@
+// Products with a B of 8-bit codes (signed char, e4m3), which are widened to A's
+// type in registers, exactly. The rows of B are the left operand of the matrix
+// instruction: what is widened is used for all rows of A. A lane multiplies 16
+// neighbouring codes of a row, which the instruction takes in another order of k
+// than it asks for; A's elements are in the same order.
+
+// The numbers of 4 codes, in pairs. e4m3 must not be NaN.
+__device__ __forceinline__ void widen(bfloat, signed char, unsigned codes, unsigned &first, unsigned &second) {
+  // The bits below the sign are the mantissa's of 128 and more; the sign is 128
+  // more to take off.
+  auto pair = [](unsigned bits) {
+    unsigned y;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(y) : "r"(bits & 0xff7fff7fu), "r"(0x3f803f80u), "r"((bits & 0x00800080u) | 0xc300c300u));
+    return y;
+  };
+  first = pair(__byte_perm(codes, 0x43434343u, 0x4140));
+  second = pair(__byte_perm(codes, 0x43434343u, 0x4342));
+}
+__device__ __forceinline__ void widen(half, signed char, unsigned codes, unsigned &first, unsigned &second) {
+  // Plus 128, the mantissa's bits of 1024 and more.
+  auto pair = [](unsigned bits) {
+    unsigned y;
+    asm("add.rn.f16x2 %0, %1, %2;" : "=r"(y) : "r"(bits), "r"(0xe480e480u));
+    return y;
+  };
+  codes ^= 0x80808080u;
+  first = pair(__byte_perm(codes, 0x64646464u, 0x4140));
+  second = pair(__byte_perm(codes, 0x64646464u, 0x4342));
+}
+// With exponent and mantissa in their places, a code is its number over a power
+// of two, the difference of the exponents' biases; subnormal ones too.
+__device__ __forceinline__ void widen(bfloat, e4m3, unsigned codes, unsigned &first, unsigned &second) {
+  auto pair = [](unsigned bits) {
+    unsigned y;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(y) : "r"((bits & 0x80008000u) | ((bits >> 4) & 0x07f007f0u)), "r"(0x7b807b80u), "r"(0x80008000u));
+    return y;
+  };
+  first = pair(__byte_perm(codes, 0, 0x1404));
+  second = pair(__byte_perm(codes, 0, 0x3424));
+}
+__device__ __forceinline__ void widen(half, e4m3, unsigned codes, unsigned &first, unsigned &second) {
+  auto pair = [](unsigned bits) {
+    unsigned y;
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(y) : "r"((bits & 0x80008000u) | ((bits >> 1) & 0x3f803f80u)), "r"(0x5c005c00u));
+    return y;
+  };
+  first = pair(__byte_perm(codes, 0, 0x1404));
+  second = pair(__byte_perm(codes, 0, 0x3424));
+}
+
+__device__ __forceinline__ uint4 readChunk(unsigned address) {
+  uint4 x;
+  asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "r"(address) : "memory");
+  return x;
+}
+__device__ __forceinline__ unsigned word(const uint4 &x, int i) { return i == 0 ? x.x : i == 1 ? x.y : i == 2 ? x.z : x.w; }
+
+// Sums of 16 rows of B, of which a lane has rows lane / 4 and that plus 8, for
+// 8 * Blocks rows of A, of which it has two of each eight.
+template <typename T, typename Code, int Blocks> struct CodeSums {
+  float at[Blocks][4] = {};
+  // 16 codes of each of the two rows, with half of their steps of k: chunk `h`
+  // of the lane's two in each of the rows of A that the lane reads.
+  __device__ __forceinline__ void add(const uint4 (&codes)[2], const uint4 (&x)[Blocks], int h) {
+#pragma unroll
+    for (int s = 0; s < 2; ++s) {
+      unsigned rows[4];
+      widen(T(), Code(), word(codes[0], h * 2 + s), rows[0], rows[2]);
+      widen(T(), Code(), word(codes[1], h * 2 + s), rows[1], rows[3]);
+#pragma unroll
+      for (int r = 0; r < Blocks; ++r)
+        multiply(T(), at[r], rows, word(x[r], s * 2), word(x[r], s * 2 + 1));
+    }
+  }
+  // `tile` is at the first of the rows of A and the first of B; only rows of A
+  // below `rows` are there.
+  template <int Stride> __device__ __forceinline__ void write(float *tile, int rows) const {
+    const int lane = threadIdx.x % 32, m = lane % 4 * 2, n = lane / 4;
+#pragma unroll
+    for (int r = 0; r < Blocks; ++r)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (r * 8 + m + e % 2 < rows)
+          tile[(r * 8 + m + e % 2) * Stride + n + e / 2 * 8] = at[r][e];
+  }
+};
+
+// As MmaCore. Needs rows of B.
+template <typename T, typename Code, int BM, int BN, int WM, int WN> struct CodeCore {
+  static constexpr int threads = BM / WM * (BN / WN) * 32, slices = 1, depth = 64, chunksB = 4, rowsB = BN;
+  CodeSums<T, Code, WM / 8> sums[WN / 16];
+  int m, n;
+  __device__ __forceinline__ CodeCore() {
+    const int warp = threadIdx.x / 32;
+    m = warp % (BM / WM) * WM;
+    n = warp / (BM / WM) * WN;
+  }
+  __device__ __forceinline__ void step(unsigned a, unsigned b) {
+    const int row = threadIdx.x % 32 / 4, chunk = threadIdx.x % 4;
+    uint4 codes[WN / 16][2];
+#pragma unroll
+    for (int i = 0; i < WN / 16; ++i)
+#pragma unroll
+      for (int j = 0; j < 2; ++j)
+        codes[i][j] = readChunk(b + swizzle<4>(n + i * 16 + j * 8 + row, chunk) * 16);
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      uint4 x[WM / 8];
+#pragma unroll
+      for (int r = 0; r < WM / 8; ++r)
+        x[r] = readChunk(a + swizzle<8>(m + r * 8 + row, chunk * 2 + h) * 16);
+#pragma unroll
+      for (int i = 0; i < WN / 16; ++i)
+        sums[i].add(codes[i], x, h);
+    }
+  }
+  template <int Stride> __device__ __forceinline__ void write(float *tile) const {
+#pragma unroll
+    for (int i = 0; i < WN / 16; ++i)
+      sums[i].template write<Stride>(tile + m * Stride + n + i * 16, WM);
+  }
+};
+
+// As multiplyStream, with a tile for each of eight slices: each warp has 64 of
+// every 512 elements of k, of all rows of B. Depth is last - first, rounded up
+// to 512.
+template <typename T, typename Code, int BM, int BN, int Stages, int Depth, bool ConstantB>
+__device__ __forceinline__ float *multiplyCodeStream(const Rows<T> &a, const Rows<Code> &b, int first, int last, unsigned char *shared) {
+  constexpr int threads = 256, rows = BN / 8, step = 512, blocks = (BM + 7) / 8;
+  // Rows of A are 16 bytes further apart, so that two of them meet no bank twice.
+  constexpr int strideX = Depth * 2 + 16;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = lane / 4, k0 = warp * 64 + lane % 4 * 16;
+  const unsigned ring = sharedAddress(shared) + threadIdx.x * 16;
+  unsigned char *const x = shared + Stages * rows * threads * 16;
+  auto fill = [&](int slot, int k) {
+    k += k0;
+#pragma unroll
+    for (int j = 0; j < rows; ++j) {
+      const int r = b.first + j * 8 + row;
+      const bool valid = k < last && r < b.rows;
+      copyChunk(ring + (slot * rows + j) * threads * 16, valid ? b.from + r * b.stride + k : b.from, valid);
+    }
+  };
+  if constexpr (!ConstantB)
+    waitForPrevious();
+#pragma unroll
+  for (int s = 0; s < Stages; ++s) {
+    fill(s, first + s * step);
+    commitCopies();
+  }
+  if constexpr (ConstantB)
+    waitForPrevious();
+  for (int i = threadIdx.x * 8; i < BM * Depth; i += threads * 8) {
+    const int r = a.first + i / Depth, k = first + i % Depth;
+    uint4 chunk = make_uint4(0, 0, 0, 0);
+    if (r < a.rows && k < last)
+      chunk = *reinterpret_cast<const uint4 *>(a.from + r * a.stride + k);
+    *reinterpret_cast<uint4 *>(x + i / Depth * strideX + i % Depth * 2) = chunk;
+  }
+  __syncthreads();
+  CodeSums<T, Code, blocks> sums[BN / 16];
+  int slot = 0;
+  for (int k = first; k < last; k += step) {
+    waitCopies<Stages - 1>();
+    uint4 codes[BN / 16][2];
+#pragma unroll
+    for (int j = 0; j < rows; ++j)
+      codes[j / 2][j % 2] = readChunk(ring + (slot * rows + j) * threads * 16);
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      uint4 others[blocks];
+#pragma unroll
+      for (int r = 0; r < blocks; ++r)
+        others[r] = BM % 8 == 0 || r * 8 + row < BM
+                        ? readChunk(sharedAddress(x) + (r * 8 + row) * strideX + (k - first + k0 + h * 8) * 2)
+                        : make_uint4(0, 0, 0, 0);
+#pragma unroll
+      for (int i = 0; i < BN / 16; ++i)
+        sums[i].add(codes[i], others, h);
+    }
+    if (k + Stages * step < last)
+      fill(slot, k + Stages * step);
+    commitCopies();
+    slot = slot + 1 == Stages ? 0 : slot + 1;
+  }
+  float *const tile = reinterpret_cast<float *>(x + BM * strideX);
+#pragma unroll
+  for (int i = 0; i < BN / 16; ++i)
+    sums[i].template write<BN + 4>(tile + warp * BM * (BN + 4) + i * 16, BM);
+  __syncthreads();
+  return tile;
+}

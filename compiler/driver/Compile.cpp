@@ -253,12 +253,11 @@ absl::Status Compilation::quantize() {
       report("timing layers", 0, 0);
       return layers.time(group, scheme);
     };
-  if (absl::Status status =
-          runPasses("quantisation",
-                    [&](OpPassManager &passManager) {
-                      addQuantizationPasses(passManager, *asked, options,
-                                            pool(), timer, result);
-                    });
+  if (absl::Status status = runPasses(
+          "quantisation",
+          [&](OpPassManager &passManager) {
+            addQuantizationPasses(passManager, *asked, pool(), timer, result);
+          });
       !status.ok())
     return status;
   takeNewConstants();

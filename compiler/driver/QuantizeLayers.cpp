@@ -13,33 +13,30 @@ using namespace mlir;
 
 namespace aitune {
 
-static quant::Device deviceOf(const CompileOptions &options) {
-  return options.device == "cpu" ? quant::Device::kCpu : quant::Device::kGpu;
-}
-
 absl::StatusOr<quant::QuantizationOptions>
 readQuantization(const CompileOptions &options) {
   absl::StatusOr<quant::QuantizationOptions> asked =
       quant::ParseQuantizationOptions(options.quantization);
   if (!asked.ok())
     return asked.status();
-  if (absl::Status status = quant::CheckSupported(*asked, deviceOf(options));
-      !status.ok())
+  const quant::Device device =
+      options.device == "cpu" ? quant::Device::kCpu : quant::Device::kGpu;
+  if (absl::Status status = quant::CheckSupported(*asked, device); !status.ok())
     return status;
   return asked;
 }
 
 void addQuantizationPasses(OpPassManager &passManager,
                            const quant::QuantizationOptions &asked,
-                           const CompileOptions &options, ConstantPool pool,
-                           quant::LayerTimer timer, CompileResult &result) {
+                           ConstantPool pool, quant::LayerTimer timer,
+                           CompileResult &result) {
   OpPassManager &functions = passManager.nest<func::FuncOp>();
   // A weight is an operand of its matmul then, not of a permute before it.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   functions.addPass(createSimplify());
   functions.addPass(quant::CreateQuantizeLayers(
-      asked, deviceOf(options), std::move(pool), std::move(timer),
+      asked, std::move(pool), std::move(timer),
       [&result](QuantizedLayer layer) {
         result.quantizedLayers.push_back(std::move(layer));
       }));

@@ -20,15 +20,14 @@ namespace aitune {
 absl::StatusOr<quant::QuantizationOptions>
 readQuantization(const CompileOptions &options);
 
-/// Adds the passes that quantise layers of an imported module as `asked`, for
-/// the device of `options`. They
+/// Adds the passes that quantise layers of an imported module as `asked`. They
 /// read the weights in `pool`, add the codes to it, and tell `result` of the
 /// layers (quantizedLayers); it must live until they have run. `timer`, which
 /// may be empty, tells which layers it pays for.
 void addQuantizationPasses(mlir::OpPassManager &passManager,
                            const quant::QuantizationOptions &asked,
-                           const CompileOptions &options, ConstantPool pool,
-                           quant::LayerTimer timer, CompileResult &result);
+                           ConstantPool pool, quant::LayerTimer timer,
+                           CompileResult &result);
 
 /// kFailedPrecondition if the passes quantised no layer, but with
 /// quant::Verdict::kOff.

@@ -5,6 +5,7 @@
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace aitune {
@@ -16,14 +17,24 @@ using namespace mlir;
 using namespace mlir::ait;
 
 namespace {
-/// A matmul with a weight, and the addition of a bias after it.
+/// An operation after a matmul that treats columns apart: a conversion, or
+/// arithmetic with one number for each column or for each row.
+struct TailStep {
+  Operation *op;
+  unsigned chain;     ///< number of the operand that comes from the matmul
+  ConstantOp columns; ///< a number for each column, or null
+  Value rows; ///< a number for each row, the same in all branches, or null
+};
+
+/// A matmul with a weight, and what follows it: a bias; the scales of codes.
 struct Branch {
   MatmulOp matmul;
   ConstantOp weight;
-  AddOp addition; // null: none
-  ConstantOp bias;
+  SmallVector<TailStep> tail;
 
-  Value result() { return addition ? addition.getResult() : matmul; }
+  Value result() {
+    return tail.empty() ? Value(matmul) : Value(tail.back().op->getResult(0));
+  }
 };
 
 /// Whether `value` is read as it is: nothing would be an epilogue of its
@@ -36,13 +47,35 @@ bool isReadAsItIs(Value value) {
   });
 }
 
-ConstantOp biasOf(Value operand) {
-  auto expand = operand.getDefiningOp<ExpandOp>();
-  auto bias =
-      expand ? expand.getInput().getDefiningOp<ConstantOp>() : ConstantOp();
-  return bias && cast<RankedTensorType>(bias.getType()).getRank() == 1
-             ? bias
-             : ConstantOp();
+/// Whether `value` is there before `matmul`.
+bool isBefore(Value value, MatmulOp matmul) {
+  Operation *op = value.getDefiningOp();
+  return !op ||
+         (op->getBlock() == matmul->getBlock() && op->isBeforeInBlock(matmul));
+}
+
+/// The step that `op` is, of the branch of `matmul`, if it is one.
+std::optional<TailStep> matchStep(Operation *op, Value chain, MatmulOp matmul) {
+  if (isa<ConvertOp>(op))
+    return TailStep{op, 0, {}, {}};
+  if (!isa<AddOp, SubOp, MulOp>(op))
+    return std::nullopt;
+  const unsigned position = op->getOperand(0) == chain ? 0 : 1;
+  auto expand = op->getOperand(1 - position).getDefiningOp<ExpandOp>();
+  if (!expand)
+    return std::nullopt;
+  Value source = expand.getInput();
+  auto type = cast<RankedTensorType>(source.getType());
+  if (type.getRank() == 0)
+    return std::nullopt;
+  const int64_t last = type.getShape().back();
+  auto constant = source.getDefiningOp<ConstantOp>();
+  if (constant && type.getRank() == 1 &&
+      last == matmul.getType().getShape().back())
+    return TailStep{op, position, constant, {}};
+  if (last == 1 && isBefore(source, matmul))
+    return TailStep{op, position, {}, source};
+  return std::nullopt;
 }
 
 /// The branch of `matmul`, if it can be merged with others.
@@ -51,16 +84,14 @@ std::optional<Branch> matchBranch(MatmulOp matmul) {
   if (!weight || cast<RankedTensorType>(weight.getType()).getRank() != 2 ||
       matmul.getTransposeLhs())
     return std::nullopt;
-  Branch branch{matmul, weight, {}, {}};
-  if (matmul->hasOneUse())
-    if (auto addition = dyn_cast<AddOp>(*matmul->user_begin())) {
-      branch.bias = biasOf(addition.getLhs() == matmul ? addition.getRhs()
-                                                       : addition.getLhs());
-      if (branch.bias &&
-          cast<RankedTensorType>(branch.bias.getType()).getElementType() ==
-              matmul.getType().getElementType())
-        branch.addition = addition;
-    }
+  Branch branch{matmul, weight, {}};
+  while (branch.result().hasOneUse()) {
+    std::optional<TailStep> step =
+        matchStep(*branch.result().user_begin(), branch.result(), matmul);
+    if (!step)
+      break;
+    branch.tail.push_back(*step);
+  }
   if (!isReadAsItIs(branch.result()))
     return std::nullopt;
   return branch;
@@ -88,32 +119,56 @@ Value join(OpBuilder &builder, Location location,
   return ConcatOp::create(builder, location, type, values, axis);
 }
 
+/// The step that is number `step` of all branches, of their joined columns.
+Value mergeStep(OpBuilder &builder, Location location,
+                ArrayRef<Branch> branches, size_t step, Value chain) {
+  const TailStep &first = branches.front().tail[step];
+  auto widened = [&](Type type) {
+    SmallVector<AffineExpr> sizes =
+        getSymbolicSizes(cast<RankedTensorType>(chain.getType()));
+    return getTensorType(sizes, cast<RankedTensorType>(type).getElementType());
+  };
+  IRMapping mapping;
+  mapping.map(first.op->getOperand(first.chain), chain);
+  if (first.op->getNumOperands() > 1) {
+    Value numbers = first.rows;
+    if (first.columns) {
+      SmallVector<ConstantOp> columns;
+      for (const Branch &branch : branches)
+        columns.push_back(branch.tail[step].columns);
+      numbers = join(builder, location, columns, 0);
+    }
+    Value other = first.op->getOperand(1 - first.chain);
+    mapping.map(other, ExpandOp::create(builder, location,
+                                        widened(other.getType()), numbers));
+  }
+  Operation *merged = builder.clone(*first.op, mapping);
+  merged->setLoc(location);
+  merged->getResult(0).setType(widened(first.op->getResult(0).getType()));
+  return merged->getResult(0);
+}
+
 void merge(ArrayRef<Branch> branches) {
   MatmulOp first = branches.front().matmul;
   OpBuilder builder(first);
   SmallVector<Location> locations;
-  SmallVector<ConstantOp> weights, biases;
+  SmallVector<ConstantOp> weights;
   int64_t width = 0;
   for (Branch branch : branches) {
     locations.push_back(branch.matmul.getLoc());
     weights.push_back(branch.weight);
-    biases.push_back(branch.bias);
     width += columns(branch);
   }
   Location location = builder.getFusedLoc(locations);
   Value weight =
       join(builder, location, weights, first.getTransposeRhs() ? 0 : 1);
-  Type element = first.getType().getElementType();
   SmallVector<AffineExpr> sizes = getSymbolicSizes(first.getType());
   sizes.back() = builder.getAffineConstantExpr(width);
-  RankedTensorType type = getTensorType(sizes, element);
-  Value result = MatmulOp::create(builder, location, type, first.getLhs(),
-                                  weight, false, first.getTransposeRhs());
-  if (branches.front().addition) {
-    Value bias = join(builder, location, biases, 0);
-    bias = ExpandOp::create(builder, location, type, bias);
-    result = AddOp::create(builder, location, result, bias);
-  }
+  Value result = MatmulOp::create(
+      builder, location, getTensorType(sizes, first.getType().getElementType()),
+      first.getLhs(), weight, false, first.getTransposeRhs());
+  for (size_t step = 0; step < branches.front().tail.size(); ++step)
+    result = mergeStep(builder, location, branches, step, result);
   SmallVector<int64_t> starts(sizes.size(), 0), steps(sizes.size(), 1);
   for (Branch branch : branches) {
     Value old = branch.result();
@@ -122,24 +177,36 @@ void merge(ArrayRef<Branch> branches) {
     starts.back() += columns(branch);
   }
   for (Branch branch : branches) {
-    if (branch.addition)
-      branch.addition.erase();
+    for (const TailStep &step : llvm::reverse(branch.tail))
+      step.op->erase();
     branch.matmul.erase();
   }
 }
 
 /// What matmuls have in common that can be one.
-using Key = std::tuple<Block *, Value, Type, int64_t, bool, bool>;
+using StepKey = std::tuple<OperationName, Type, unsigned, Type, Value>;
+using Key =
+    std::tuple<Block *, Value, Type, Type, int64_t, bool, std::vector<StepKey>>;
 
 Key keyOf(Branch branch) {
   auto weight = cast<RankedTensorType>(branch.weight.getType());
   const bool transposed = branch.matmul.getTransposeRhs();
+  auto elementOf = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getElementType();
+  };
+  std::vector<StepKey> steps;
+  for (TailStep &step : branch.tail)
+    steps.emplace_back(step.op->getName(), elementOf(step.op->getResult(0)),
+                       isa<SubOp>(step.op) ? step.chain : 0,
+                       step.columns ? elementOf(step.columns) : Type(),
+                       step.rows);
   return {branch.matmul->getBlock(),
           branch.matmul.getLhs(),
           weight.getElementType(),
+          elementOf(branch.matmul),
           weight.getDimSize(transposed ? 1 : 0),
           transposed,
-          static_cast<bool>(branch.addition)};
+          std::move(steps)};
 }
 
 struct MergeMatmulsPass

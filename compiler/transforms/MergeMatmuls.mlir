@@ -68,3 +68,50 @@ func.func @columns(%x: tensor<4x16xf16>, %y: tensor<4x8xf16>) -> (tensor<4x4xf16
   %9 = ait.matmul %6, %1 : (tensor<4x4xf16>, tensor<4x24xf16>) -> tensor<4x24xf16>
   return %6, %7, %8, %9 : tensor<4x4xf16>, tensor<4x4xf16>, tensor<4x4xf16>, tensor<4x24xf16>
 }
+
+// With codes of 8 bits: the scales of the columns are joined, that of a row is
+// one for all.
+// CHECK-LABEL: @codes
+// CHECK-SAME: %[[X:.*]]: tensor<4x16xui8>, %[[ROWS:.*]]: tensor<4x1xf32>
+// CHECK: %[[W:.*]] = ait.concat {{.*}} {dim = 0 : i64} : (tensor<8x16xi8>, tensor<4x16xi8>) -> tensor<12x16xi8>
+// CHECK: %[[M:.*]] = ait.matmul %[[X]], %[[W]] {transpose_rhs} : (tensor<4x16xui8>, tensor<12x16xi8>) -> tensor<4x12xi32>
+// CHECK: ait.concat {{.*}} -> tensor<12xi32>
+// CHECK: %[[SUB:.*]] = ait.sub %[[M]], {{.*}} : tensor<4x12xi32>
+// CHECK: %[[F:.*]] = ait.convert %[[SUB]] : tensor<4x12xi32> -> tensor<4x12xf32>
+// CHECK: %[[R:.*]] = ait.expand %[[ROWS]] : tensor<4x1xf32> -> tensor<4x12xf32>
+// CHECK: ait.mul %[[F]], %[[R]]
+// CHECK: ait.concat {{.*}} -> tensor<12xf32>
+// CHECK: ait.mul
+// CHECK: %[[RESULT:.*]] = ait.convert {{.*}} -> tensor<4x12xf16>
+// CHECK: ait.slice %[[RESULT]] {starts = array<i64: 0, 0>
+// CHECK: ait.slice %[[RESULT]] {starts = array<i64: 0, 8>
+// CHECK-NOT: ait.matmul %[[X]]
+func.func @codes(%x: tensor<4x16xui8>, %rows: tensor<4x1xf32>, %y: tensor<8x3xf16>, %z: tensor<4x3xf16>) -> (tensor<4x3xf16>, tensor<4x3xf16>) {
+  %w0 = ait.constant 0 : tensor<8x16xi8>
+  %w1 = ait.constant 1 : tensor<4x16xi8>
+  %s0 = ait.constant 2 : tensor<8xi32>
+  %s1 = ait.constant 3 : tensor<4xi32>
+  %f0 = ait.constant 4 : tensor<8xf32>
+  %f1 = ait.constant 5 : tensor<4xf32>
+  %0 = ait.matmul %x, %w0 {transpose_rhs} : (tensor<4x16xui8>, tensor<8x16xi8>) -> tensor<4x8xi32>
+  %1 = ait.expand %s0 : tensor<8xi32> -> tensor<4x8xi32>
+  %2 = ait.sub %0, %1 : tensor<4x8xi32>
+  %3 = ait.convert %2 : tensor<4x8xi32> -> tensor<4x8xf32>
+  %4 = ait.expand %rows : tensor<4x1xf32> -> tensor<4x8xf32>
+  %5 = ait.mul %3, %4 : tensor<4x8xf32>
+  %6 = ait.expand %f0 : tensor<8xf32> -> tensor<4x8xf32>
+  %7 = ait.mul %5, %6 : tensor<4x8xf32>
+  %8 = ait.convert %7 : tensor<4x8xf32> -> tensor<4x8xf16>
+  %9 = ait.matmul %8, %y : (tensor<4x8xf16>, tensor<8x3xf16>) -> tensor<4x3xf16>
+  %10 = ait.matmul %x, %w1 {transpose_rhs} : (tensor<4x16xui8>, tensor<4x16xi8>) -> tensor<4x4xi32>
+  %11 = ait.expand %s1 : tensor<4xi32> -> tensor<4x4xi32>
+  %12 = ait.sub %10, %11 : tensor<4x4xi32>
+  %13 = ait.convert %12 : tensor<4x4xi32> -> tensor<4x4xf32>
+  %14 = ait.expand %rows : tensor<4x1xf32> -> tensor<4x4xf32>
+  %15 = ait.mul %13, %14 : tensor<4x4xf32>
+  %16 = ait.expand %f1 : tensor<4xf32> -> tensor<4x4xf32>
+  %17 = ait.mul %15, %16 : tensor<4x4xf32>
+  %18 = ait.convert %17 : tensor<4x4xf32> -> tensor<4x4xf16>
+  %19 = ait.matmul %18, %z : (tensor<4x4xf16>, tensor<4x3xf16>) -> tensor<4x3xf16>
+  return %9, %19 : tensor<4x3xf16>, tensor<4x3xf16>
+}

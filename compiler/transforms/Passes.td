@@ -38,8 +38,8 @@ def FormAttention : Pass<"ait-form-attention", "mlir::func::FuncOp"> {
 def MergeMatmuls : Pass<"ait-merge-matmuls", "mlir::func::FuncOp"> {
   let summary = "multiplies an input with several weights at once: query, key and value of attention";
   let description = [{
-    Weights and biases are joined along their columns, once at load; each result
-    becomes a slice. Only where the results are read as they are, by attention
+    Weights, biases and scales of codes are joined along their columns, once at
+    load; each result becomes a slice. Only where the results are read as they are, by attention
     or another matmul: pointwise operations would no longer be epilogues.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];

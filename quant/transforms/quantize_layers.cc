@@ -12,7 +12,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "llvm/ADT/DenseMap.h"
@@ -151,20 +150,17 @@ class Writer {
 };
 
 // The schemes that there are kernels for, the one that changes least first.
-std::vector<Scheme> SchemesOn(Device device) {
-  std::vector<Scheme> schemes = {Scheme::kInt8WeightOnly,
-                                 Scheme::kFloat8WeightOnly};
-  if (device == Device::kCpu) schemes.push_back(Scheme::kInt8Dynamic);
-  return schemes;
+const std::vector<Scheme>& AllSchemes() {
+  static const auto* const schemes = new std::vector<Scheme>{
+      Scheme::kInt8WeightOnly, Scheme::kFloat8WeightOnly, Scheme::kInt8Dynamic};
+  return *schemes;
 }
 
 class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
  public:
-  QuantizeLayersPass(QuantizationOptions options, Device device,
-                     ConstantPool pool, LayerTimer timer,
-                     std::function<void(QuantizedLayer)> told)
+  QuantizeLayersPass(QuantizationOptions options, ConstantPool pool,
+                     LayerTimer timer, std::function<void(QuantizedLayer)> told)
       : options_(std::move(options)),
-        device_(device),
         pool_(std::move(pool)),
         timer_(std::move(timer)),
         told_(std::move(told)) {}
@@ -193,7 +189,7 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
  private:
   std::vector<Scheme> Schemes() const {
     return options_.scheme ? std::vector<Scheme>{*options_.scheme}
-                           : SchemesOn(device_);
+                           : AllSchemes();
   }
 
   void Describe(size_t number) {
@@ -392,7 +388,6 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
   }
 
   const QuantizationOptions options_;
-  const Device device_;
   const ConstantPool pool_;
   const LayerTimer timer_;
   const std::function<void(QuantizedLayer)> told_;
@@ -415,17 +410,9 @@ absl::Status CheckSupported(const QuantizationOptions& options, Device device) {
         absl::StrCat("the compiler has no kernels for ", what, " on a ",
                      device == Device::kCpu ? "CPU" : "GPU", "; ", instead));
   };
-  const std::vector<Scheme> schemes = SchemesOn(device);
-  if (options.scheme && !absl::c_linear_search(schemes, *options.scheme))
-    return unsupported(
-        std::string(Name(*options.scheme)),
-        absl::StrCat("ask for ",
-                     absl::StrJoin(schemes, ", ",
-                                   [](std::string* text, Scheme scheme) {
-                                     absl::StrAppend(text,
-                                                     std::string(Name(scheme)));
-                                   }),
-                     " or auto"));
+  if (options.scheme && !absl::c_linear_search(AllSchemes(), *options.scheme))
+    return unsupported(std::string(Name(*options.scheme)),
+                       "ask for int8wo, int8dq, fp8wo or auto");
   if (options.granularity == Granularity::kPerTensor)
     return unsupported("one scale a tensor",
                        "leave the granularity out, or ask for one a row");
@@ -436,11 +423,10 @@ absl::Status CheckSupported(const QuantizationOptions& options, Device device) {
 }
 
 std::unique_ptr<mlir::Pass> CreateQuantizeLayers(
-    QuantizationOptions options, Device device, ConstantPool pool,
-    LayerTimer timer, std::function<void(QuantizedLayer)> layer) {
-  return std::make_unique<QuantizeLayersPass>(std::move(options), device,
-                                              std::move(pool), std::move(timer),
-                                              std::move(layer));
+    QuantizationOptions options, ConstantPool pool, LayerTimer timer,
+    std::function<void(QuantizedLayer)> layer) {
+  return std::make_unique<QuantizeLayersPass>(
+      std::move(options), std::move(pool), std::move(timer), std::move(layer));
 }
 
 }  // namespace aitune::quant

@@ -34,14 +34,12 @@ using LayerTimer = std::function<std::optional<LayerTimes>(
 // Where a quantised model runs.
 enum class Device { kCpu, kGpu };
 
-// What of `options` there are kernels for on the device: int8wo and fp8wo, and
-// on a CPU int8dq, with a scale a row and fused arithmetic. On a CPU as
-// CheckDevice for fp8dq; kUnimplemented, naming the option and what to ask for
-// instead, for the rest.
+// What of `options` there are kernels for: int8wo, int8dq and fp8wo, with a
+// scale a row and fused arithmetic. On a CPU as CheckDevice for fp8dq;
+// kUnimplemented, naming the option and what to ask for instead, for the rest.
 absl::Status CheckSupported(const QuantizationOptions& options, Device device);
 
-// The pass ait-quantize-layers with `options`, for which CheckSupported is OK
-// on `device`.
+// The pass ait-quantize-layers with `options`, for which CheckSupported is OK.
 // Each layer that it looked at is told to `layer`, on the thread that runs the
 // pass: the quantised ones, and those that were left alone with the reason.
 // Weights of the layers are read from `pool` and stay in it: what nothing else
@@ -52,8 +50,8 @@ absl::Status CheckSupported(const QuantizationOptions& options, Device device);
 // such group has the fastest of the schemes that it may have; untimed, the
 // first.
 std::unique_ptr<mlir::Pass> CreateQuantizeLayers(
-    QuantizationOptions options, Device device, ConstantPool pool,
-    LayerTimer timer, std::function<void(QuantizedLayer)> layer);
+    QuantizationOptions options, ConstantPool pool, LayerTimer timer,
+    std::function<void(QuantizedLayer)> layer);
 
 }  // namespace aitune::quant
 

@@ -56,7 +56,7 @@ class QuantizeLayersTest : public ::testing::Test {
     };
     mlir::PassManager passes(&context);
     passes.nest<mlir::func::FuncOp>().addPass(CreateQuantizeLayers(
-        *options, Device::kCpu, pool, timer_,
+        *options, pool, timer_,
         [this](QuantizedLayer layer) { layers_.push_back(std::move(layer)); }));
     if (mlir::failed(passes.run(*module))) return "the pass failed";
     std::string text;
@@ -230,11 +230,11 @@ TEST(CheckSupportedTest, SaysWhatThereAreNoKernelsFor) {
   EXPECT_THAT(error("int8wo,granularity=tensor"),
               HasSubstr("one scale a tensor"));
   EXPECT_THAT(error("int8dq,arithmetic=eager"), HasSubstr("eager arithmetic"));
-  for (const char* scheme : {"int8wo", "fp8wo", "auto"})
+  for (const char* scheme : {"int8wo", "int8dq", "fp8wo", "auto"})
     EXPECT_EQ(error(scheme, Device::kGpu), "");
-  EXPECT_EQ(error("int8dq", Device::kGpu),
-            "the compiler has no kernels for int8dq on a GPU; ask for int8wo, "
-            "fp8wo or auto");
+  EXPECT_EQ(error("fp8dq", Device::kGpu),
+            "the compiler has no kernels for fp8dq on a GPU; ask for int8wo, "
+            "int8dq, fp8wo or auto");
   EXPECT_THAT(error("int8wo,granularity=tensor", Device::kGpu),
               HasSubstr("one scale a tensor on a GPU"));
 }

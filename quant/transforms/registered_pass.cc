@@ -80,7 +80,7 @@ class RegisteredPass
     };
     pool.add = [&next](const ConstantTensor&) { return next++; };
     mlir::OpPassManager passes(mlir::func::FuncOp::getOperationName());
-    passes.addPass(CreateQuantizeLayers(options_, Device::kCpu, std::move(pool),
+    passes.addPass(CreateQuantizeLayers(options_, std::move(pool),
                                         /*timer=*/nullptr, Tell));
     if (mlir::failed(runPipeline(passes, getOperation()))) signalPassFailure();
   }

@@ -74,4 +74,44 @@ func.func private @floats(%x: tensor<16x64xf32>, %codes: tensor<8x64xi8>) -> ten
   %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<16x64xf32>, tensor<8x64xi8>) -> tensor<16x8xf32>
   return %0 : tensor<16x8xf32>
 }
+
+// Codes of activations, unsigned, with signed ones: exact sums of int32. What is
+// too much in them, and the scales of rows and columns, follow in registers.
+// CHECK-LABEL: === dynamic: wgmma
+// CHECK: using Core = WgmmaCore<unsigned char, 64, 128>
+// CHECK: const Rows<signed char> a{in0, 1024, m0, 256, 1024};
+// CHECK: int *tile = multiplyTileByGroups<Core, 64, 128,
+// CHECK: const Pack<int, 8> sum = sumSlices<8, 1,
+// CHECK: === dynamic: mma
+func.func private @dynamic(%x: tensor<256x1024xui8>, %codes: tensor<1024x1024xi8> {ait.constant}, %sums: tensor<1024xi32> {ait.constant}, %row_scales: tensor<256x1xf32>, %scales: tensor<1024xf32> {ait.constant}) -> tensor<256x1024xbf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<256x1024xui8>, tensor<1024x1024xi8>) -> tensor<256x1024xi32>
+  %1 = ait.expand %sums : tensor<1024xi32> -> tensor<256x1024xi32>
+  %2 = ait.sub %0, %1 : tensor<256x1024xi32>
+  %3 = ait.convert %2 : tensor<256x1024xi32> -> tensor<256x1024xf32>
+  %4 = ait.expand %row_scales : tensor<256x1xf32> -> tensor<256x1024xf32>
+  %5 = ait.mul %3, %4 : tensor<256x1024xf32>
+  %6 = ait.expand %scales : tensor<1024xf32> -> tensor<256x1024xf32>
+  %7 = ait.mul %5, %6 : tensor<256x1024xf32>
+  %8 = ait.convert %7 : tensor<256x1024xf32> -> tensor<256x1024xbf16>
+  return %8 : tensor<256x1024xbf16>
+}
+
+// One row of them.
+// CHECK-LABEL: === dynamic_row: mma 16x
+// CHECK: MmaCore<unsigned char, 16,
+// CHECK: === dynamic_row: dots
+// CHECK: static_cast<unsigned char>(
+func.func private @dynamic_row(%x: tensor<1x4096xui8>, %codes: tensor<1024x4096xi8> {ait.constant}) -> tensor<1x1024xi32> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<1x4096xui8>, tensor<1024x4096xi8>) -> tensor<1x1024xi32>
+  return %0 : tensor<1x1024xi32>
+}
+
+// Many rows of them: packed, 128 codes a step.
+// CHECK-LABEL: === dynamic_rows: wgmma 128x256, 4 stages, packed
+// CHECK: packColumns<256>(in1, packed, 2048, 4096, 2048);
+// CHECK: packed += static_cast<long long>(blockIdx.y) * 524288;
+func.func private @dynamic_rows(%x: tensor<4096x2048xui8>, %codes: tensor<4096x2048xi8> {ait.constant}) -> tensor<4096x4096xi32> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<4096x2048xui8>, tensor<4096x2048xi8>) -> tensor<4096x4096xi32>
+  return %0 : tensor<4096x4096xi32>
+}
 }

@@ -146,12 +146,12 @@ Value loopIndex(OpBuilder &builder, Location location, AffineExpr expr) {
 }
 
 Value readOperand(OpBuilder &builder, Location location, Value operand,
-                  ArrayRef<AffineExpr> exprs, Type type) {
+                  ArrayRef<AffineExpr> exprs, Type type, bool isUnsigned) {
   SmallVector<Value> indices;
   for (AffineExpr expr : exprs)
     indices.push_back(loopIndex(builder, location, expr));
   Value read = tensor::ExtractOp::create(builder, location, operand, indices);
-  return emitConvert(builder, location, read, type);
+  return emitConvert(builder, location, read, type, isUnsigned);
 }
 
 func::FuncOp

@@ -51,10 +51,11 @@ toLoops(ContractionParts &parts, llvm::ArrayRef<mlir::AffineExpr> reduced,
             makeTerm);
 
 /// operand[exprs], of the loops around, as a value of `type`; for makeTerm.
+/// `isUnsigned`: its elements are, which their type in loops does not say.
 mlir::Value readOperand(mlir::OpBuilder &builder, mlir::Location location,
                         mlir::Value operand,
-                        llvm::ArrayRef<mlir::AffineExpr> exprs,
-                        mlir::Type type);
+                        llvm::ArrayRef<mlir::AffineExpr> exprs, mlir::Type type,
+                        bool isUnsigned = false);
 /// An index expression of the loops around.
 mlir::Value loopIndex(mlir::OpBuilder &builder, mlir::Location location,
                       mlir::AffineExpr expr);

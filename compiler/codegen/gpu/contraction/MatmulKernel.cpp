@@ -87,10 +87,13 @@ generateDots(func::FuncOp kernel, ArrayAttr symbols, const GpuTarget &target) {
   SmallVector<AffineExpr> lhsSizes =
       mlir::ait::getSymbolicSizes(parts->operandTypes[0]);
   Type element = parts->resultType.getElementType();
+  const bool lhsIsUnsigned =
+      parts->operandTypes[0].getElementType().isUnsignedInteger();
   func::FuncOp loops =
       toLoops(*parts, {lhsSizes[transposeLhs ? rank - 2 : rank - 1]},
               [&](OpBuilder &b, Location l) -> Value {
-                Value x = readOperand(b, l, parts->operand(0), lhs, element),
+                Value x = readOperand(b, l, parts->operand(0), lhs, element,
+                                      lhsIsUnsigned),
                       y = readOperand(b, l, parts->operand(1), rhs, element);
                 if (isa<FloatType>(element))
                   return arith::MulFOp::create(b, l, x, y);
@@ -149,8 +152,7 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
                        parts.resultType.getElementType(), reason);
   if (failed(format))
     return absl::UnimplementedError(reason);
-  if ((lhs->elementType != rhs->elementType && !format->widensCodes()) ||
-      !parts.resultType.getElementType().isF32())
+  if (!format->sum.isF32() && !format->sum.isInteger(32))
     return absl::UnimplementedError("a matmul of these element types");
   TileKernel tiles;
   if (format->widensCodes())
@@ -261,7 +263,8 @@ generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
   DimTable dims;
   absl::StatusOr<TileKernel> tiles = analyzeTiles(*parts, dims, target);
   std::string reason = tiles.ok() ? "" : std::string(tiles.status().message());
-  const bool isOfCodes = tiles.ok() && tiles->codes;
+  const bool isOfCodes =
+      tiles.ok() && tiles->b.elementType.getIntOrFloatBitWidth() == 8;
   int64_t rows = 1 << 20;
   if (tiles.ok()) {
     auto estimate = [&](AffineExpr size, int64_t otherwise) {

@@ -71,9 +71,9 @@ int64_t roundUp(int64_t size) {
 /// order. `step` is the time of one stage of operands: the maximum of its
 /// arithmetic, its copies and its latency. Rates per microsecond: 1700 clocks;
 /// on one multiprocessor 1.5e6 operations of tf32, 3e6 of half types by warps
-/// and 4.5e6 by warpgroups; 80e3 bytes into one multiprocessor and 9e6 into all
-/// of them. Times in microseconds: 0.9 until a copy arrives, 1.2 for an
-/// epilogue.
+/// and 4.5e6 by warpgroups, twice as many of codes; 80e3 bytes into one
+/// multiprocessor and 9e6 into all of them. Times in microseconds: 0.9 until a
+/// copy arrives, 1.2 for an epilogue.
 double estimate(const TileConfig &tile, const TileProblem &problem,
                 const GpuTarget &target, int64_t elementBytes) {
   double depth = static_cast<double>(kStageBytes / elementBytes);
@@ -108,9 +108,9 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
     instructions += double(tile.warpN) * 2 * 8 / 4;
   double operations = 2.0 * tile.m * tile.n * depth;
   if (tile.byGroups)
-    compute = operations / 4.5e6;
+    compute = operations / (elementBytes == 1 ? 9e6 : 4.5e6);
   else if (!tile.isSimt())
-    compute = std::max(compute, operations / (elementBytes == 4 ? 1.5e6 : 3e6));
+    compute = std::max(compute, operations * double(elementBytes) / 6e6);
   double bytes = static_cast<double>(tile.stageBytes());
   double transfer = bytes / std::min(80e3 / together, 9e6 / busy);
   double latency = 0.9 / (tile.byGroups ? tile.stages - 1 : tile.stages);
@@ -168,14 +168,15 @@ std::string TileConfig::description() const {
   return text;
 }
 
-std::string TileConfig::product(const std::string &element,
+std::string TileConfig::product(const std::string &sum,
+                                const std::string &element,
                                 const std::string &elementOfB, bool constantB,
                                 const std::string &first,
                                 const std::string &last) const {
   if (isPacked)
-    return llvm::formatv("float *tile = multiplyTileByPackedGroups<Core, {0}, "
+    return llvm::formatv("{4} *tile = multiplyTileByPackedGroups<Core, {0}, "
                          "{1}, {2}>(a, packed, {3}, shared);",
-                         m, n, stages, last);
+                         m, n, stages, last, sum);
   const char *constant = constantB ? "true" : "false";
   std::string call =
       isStream()
@@ -189,8 +190,8 @@ std::string TileConfig::product(const std::string &element,
                           byGroups ? "multiplyTileByGroups" : "multiplyTile", m,
                           n, stages, constant)
                 .str();
-  return llvm::formatv("float *tile = {0}(a, b, {1}, {2}, shared);", call,
-                       first, last);
+  return llvm::formatv("{3} *tile = {0}(a, b, {1}, {2}, shared);", call, first,
+                       last, sum);
 }
 
 std::string TileConfig::core(const std::string &element,
@@ -207,38 +208,46 @@ std::string TileConfig::core(const std::string &element,
                        n, warpM, warpN, slices, rowsOfB ? "true" : "false");
 }
 
-std::string TileConfig::groupInstruction(bool isBfloat) const {
+std::string TileConfig::groupInstruction(Type element) const {
   const int64_t count = n / 2;
+  const bool isOfCodes = element.isInteger(8);
   std::string numbers, operands;
   for (int64_t i = 0; i < count; ++i) {
     numbers += llvm::formatv("{0}%{1}", i ? ", " : "", i);
-    operands += llvm::formatv("{0}\"+f\"(sums[{1}])", i ? ", " : "", i);
+    operands += llvm::formatv("{0}\"+{2}\"(sums[{1}])", i ? ", " : "", i,
+                              isOfCodes ? "r" : "f");
   }
+  // Steps and types; what follows the predicate are signs and, of half types,
+  // the order of the operands.
+  const std::string half = element.isBF16() ? "bf16" : "f16",
+                    types = isOfCodes ? "k32.s32.u8.s8"
+                                      : "k16.f32." + half + "." + half;
   return llvm::formatv(
-      "__device__ __forceinline__ void multiplyGroup(float (&sums)[{0}], "
+      "__device__ __forceinline__ void multiplyGroup({7} (&sums)[{0}], "
       "unsigned long long a, unsigned long long b, int accumulate) {{\n"
       "  asm volatile(\"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{1}, 0;\\n\"\n"
-      "               \"wgmma.mma_async.sync.aligned.m64n{2}k16.f32.{3}.{3} "
+      "               \"wgmma.mma_async.sync.aligned.m64n{2}{3} "
       "\"\n"
-      "               \"{{{4}}, %{0}, %{5}, p, 1, 1, 0, 0;\\n}\"\n"
+      "               \"{{{4}}, %{0}, %{5}, p{8};\\n}\"\n"
       "               : {6}\n"
       "               : \"l\"(a), \"l\"(b), \"r\"(accumulate));\n"
       "}\n",
-      count, count + 2, n, isBfloat ? "bf16" : "f16", numbers, count + 1,
-      operands);
+      count, count + 2, n, types, numbers, count + 1, operands,
+      isOfCodes ? "int" : "float", isOfCodes ? "" : ", 1, 1, 0, 0");
 }
 
 std::vector<RankedTile> rankTiles(const TileProblem &problem,
                                   const GpuTarget &target) {
   Type element = problem.element;
-  bool isHalf = element.isF16() || element.isBF16();
-  if (!isHalf && !element.isF32())
+  const bool isHalf = element.isF16() || element.isBF16(),
+             isOfCodes = element.isInteger(8);
+  if (!isHalf && !isOfCodes && !element.isF32())
     return {};
   if ((!isHalf || problem.codes) && !problem.rowsOfB)
     return {};
   if (!isHalf && problem.codes)
     return {};
-  int64_t elementBytes = isHalf ? 2 : 4;
+  const int64_t elementBytes = element.getIntOrFloatBitWidth() / 8;
   std::vector<RankedTile> ranked;
   auto add = [&](ArrayRef<TileConfig> tiles) {
     for (TileConfig tile : tiles) {
@@ -275,16 +284,16 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
       }
     }
   };
-  const bool byGroups = isHalf && !problem.codes && problem.rowsOfB &&
-                        target.hasWgmma() && problem.m > 32;
+  const bool byGroups = (isHalf || isOfCodes) && !problem.codes &&
+                        problem.rowsOfB && target.hasWgmma() && problem.m > 32;
   if (problem.codes)
     add(kCodeTiles);
-  else if ((isHalf || target.allowTf32) &&
+  else if ((isHalf || isOfCodes || target.allowTf32) &&
            !(byGroups && problem.m >= kOnlyGroups && problem.n >= kOnlyGroups))
     add(kTensorTiles);
   if (byGroups)
     add(kGroupTiles);
-  if (!isHalf)
+  if (element.isF32())
     add(kSimtTiles);
   // Tiles with equal estimates have an order too, so that the result does not
   // depend on the sort.

@@ -23,7 +23,8 @@ struct TileConfig {
   int64_t slices;       ///< groups of warps that split a stage's depth
   int64_t stages;       ///< stages of operands in shared memory at a time
   int64_t splits = 1;   ///< blocks of a cluster that split the reduced axis
-  /// Whether the algorithm is wgmma: for f16 and bf16, B given by rows, Hopper.
+  /// Whether the algorithm is wgmma: for f16, bf16 and codes, B given by rows,
+  /// Hopper.
   bool byGroups = false;
   /// With byGroups: whether B is packed at load, so that the copy engine can
   /// copy it.
@@ -59,25 +60,27 @@ struct TileConfig {
   /// operands of these C++ types.
   std::string core(const std::string &element, const std::string &elementOfB,
                    bool rowsOfB) const;
-  /// The statement that computes the product, such as
+  /// The statement that computes the product, as sums of that C++ type, such as
   /// `float *tile = multiplyTile<...>(a, b, first, last, shared);`.
-  std::string product(const std::string &element, const std::string &elementOfB,
-                      bool constantB, const std::string &first,
-                      const std::string &last) const;
+  std::string product(const std::string &sum, const std::string &element,
+                      const std::string &elementOfB, bool constantB,
+                      const std::string &first, const std::string &last) const;
   /// With byGroups: the definition of multiplyGroup, the instruction that
-  /// multiplies 64 rows of A with all rows of B.
-  std::string groupInstruction(bool isBfloat) const;
+  /// multiplies 64 rows of A, of `element`, with all rows of B.
+  std::string groupInstruction(mlir::Type element) const;
 };
 
 struct TileProblem {
   int64_t batch, m, n, k; ///< sizes; estimates of dynamic ones
-  mlir::Type element;     ///< element type of A, and of B if it has no codes
-  bool rowsOfB;           ///< whether B is [n, k]; otherwise it is [k, n]
-  bool reducedIsStatic;   ///< whether k is the same in all calls
+  /// Element type of A, and of B if that has no codes: ui8 for a product of
+  /// codes, of which those of B are signed.
+  mlir::Type element;
+  bool rowsOfB;         ///< whether B is [n, k]; otherwise it is [k, n]
+  bool reducedIsStatic; ///< whether k is the same in all calls
   /// Whether B is a constant matrix of known sizes, which can be packed at
   /// load.
   bool mayPackB = false;
-  /// Element type of B if it holds codes of 8 bits; else null.
+  /// Element type of B if it holds codes that are widened; else null.
   mlir::Type codes = {};
 };
 

@@ -33,14 +33,18 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   printer.current = &root;
   epilogue.setUp(printer);
   auto index = [&](AffineExpr expr) { return printer.index(expr); };
-  std::string element = cudaType(kernel.element),
-              elementOfB =
-                  cudaType(kernel.codes ? kernel.codes : kernel.element);
+  const std::string element = cudaType(kernel.element),
+                    elementOfB = cudaType(kernel.b.elementType),
+                    sum = cudaType(parts.resultType.getElementType());
   int64_t depth = 128 / cudaBytes(kernel.element);
 
   if (!config.isStream())
     printer.line("using Core = " +
-                 config.core(element, elementOfB, kernel.rowsOfB) + ";");
+                 config.core(kernel.element.isUnsignedInteger(8)
+                                 ? "unsigned char"
+                                 : element,
+                             elementOfB, kernel.rowsOfB) +
+                 ";");
   printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
   printer.line("launchNext(nextWaits);");
   printer.line(
@@ -98,8 +102,8 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                                  config.n, inputName(number),
                                  index(kernel.columnSize)));
   }
-  printer.line(
-      config.product(element, elementOfB, kernel.b.isConstant, first, last));
+  printer.line(config.product(sum, element, elementOfB, kernel.b.isConstant,
+                              first, last));
 
   // The epilogue, in packs of the tile's rows.
   int64_t lanes = epilogue.lanes(kernel.columnSize), threads = config.threads();
@@ -129,7 +133,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                 index(kernel.columnSize) + ")",
             [](PrintScope &) {},
             [&] {
-              std::string sum =
+              const std::string summed =
                   config.splits > 1
                       ? llvm::formatv("sumCluster<{0}, {1}>", lanes,
                                       config.splits)
@@ -138,8 +142,8 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                                       config.slices, config.m * stride)
                             .str();
               printer.line(llvm::formatv(
-                  "const Pack<float, {0}> sum = {1}(tile + r * {2} + c);",
-                  lanes, sum, stride));
+                  "const Pack<{3}, {0}> sum = {1}(tile + r * {2} + c);", lanes,
+                  summed, stride, sum));
               SmallVector<AffineExpr> sizes;
               for (AffineExpr dim : kernel.rowDims)
                 sizes.push_back(
@@ -164,17 +168,17 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
     const int temporary = step.inputs.size() + step.outputs.size();
     const int64_t tiles = countParts(kernel.columnSize, config.n);
     candidate.temporaries.push_back(RankedTensorType::get(
-        {tiles * steps * config.n * depth}, kernel.element));
+        {tiles * steps * config.n * depth}, kernel.b.elementType));
     parameters.insert(parameters.begin() + step.inputs.size(),
-                      {"packed", kernel.element, false});
+                      {"packed", kernel.b.elementType, false});
     const unsigned argument = kernel.b.argument.getArgNumber();
     GeneratedStep pack;
     pack.inputs = {static_cast<int>(argument)};
     pack.outputs = {temporary};
     const std::string symbol = name.str() + "_pack";
     packing = kernelHead(symbol, 256,
-                         {{inputName(argument), kernel.element, false},
-                          {"packed", kernel.element, true}},
+                         {{inputName(argument), kernel.b.elementType, false},
+                          {"packed", kernel.b.elementType, true}},
                          symbols) +
               "  packColumns<" + std::to_string(config.n) + ">(" +
               offset(printer, kernel.b) + ", packed, " +
@@ -192,8 +196,8 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
       "using Index = " + indexType(parts.function, symbols) + ";\n\n" +
       preludeText("Common") + "\n" + preludeText("Tile") + "\n" +
       (config.widensB      ? std::string(preludeText("Codes")) + "\n"
-       : config.byGroups   ? config.groupInstruction(kernel.element.isBF16()) +
-                                 "\n" + preludeText("Wgmma") + "\n"
+       : config.byGroups   ? config.groupInstruction(kernel.element) + "\n" +
+                                 preludeText("Wgmma") + "\n"
        : config.isStream() ? std::string(preludeText("Stream")) + "\n"
                            : "") +
       "// " + name.str() + ": " + candidate.description + "\n";

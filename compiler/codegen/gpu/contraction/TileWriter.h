@@ -15,9 +15,9 @@ struct TileKernel {
   /// others are batchDims and rowDims, in order.
   llvm::SmallVector<mlir::AffineExpr> resultDims, batchDims, rowDims;
   mlir::AffineExpr batchSize, rowSize, columnSize, reducedSize;
-  /// Element type of A, and of B if it has no codes.
+  /// Element type of A, and of B if that has no codes.
   mlir::Type element;
-  /// Element type of B if it holds codes of 8 bits.
+  /// Element type of B if it holds codes that are widened; else null.
   mlir::Type codes;
   bool rowsOfB = true;
   OperandView a, b;

@@ -88,6 +88,7 @@ template <typename T, typename Code, int Blocks> struct CodeSums {
 // As MmaCore. Needs rows of B.
 template <typename T, typename Code, int BM, int BN, int WM, int WN> struct CodeCore {
   static constexpr int threads = BM / WM * (BN / WN) * 32, slices = 1, depth = 64, chunksB = 4, rowsB = BN;
+  using Sum = float;
   CodeSums<T, Code, WM / 8> sums[WN / 16];
   int m, n;
   __device__ __forceinline__ CodeCore() {

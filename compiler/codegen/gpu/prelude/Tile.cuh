@@ -154,6 +154,17 @@ __device__ __forceinline__ void multiply(float, float (&c)[4], const unsigned (&
         "r"(roundToTf32(b0)), "r"(roundToTf32(b1)));
 }
 
+// Codes: unsigned ones of A, signed ones of B.
+__device__ __forceinline__ void multiply(unsigned char, int (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// What products of T are added up in.
+template <typename T> struct SumOf { using Type = float; };
+template <> struct SumOf<unsigned char> { using Type = int; };
+
 // The fragments of an M x N tile in a warp: on tensor cores. A stage is 128
 // bytes deep; `Slices` groups of warps share it and keep partial sums.
 template <typename T, int BM, int BN, int WM, int WN, int Slices, bool RowsOfB> struct MmaCore {
@@ -161,7 +172,8 @@ template <typename T, int BM, int BN, int WM, int WN, int Slices, bool RowsOfB> 
   static constexpr int slices = Slices;
   static constexpr int depth = 128 / sizeof(T);
   static constexpr int chunksB = RowsOfB ? 8 : BN * sizeof(T) / 16, rowsB = RowsOfB ? BN : depth;
-  float sums[WM / 16][WN / 8][4];
+  using Sum = typename SumOf<T>::Type;
+  Sum sums[WM / 16][WN / 8][4];
   int slice, m, n;
   __device__ __forceinline__ MmaCore() {
     const int warp = threadIdx.x / 32;
@@ -174,7 +186,7 @@ template <typename T, int BM, int BN, int WM, int WN, int Slices, bool RowsOfB> 
       for (int j = 0; j < WN / 8; ++j)
 #pragma unroll
         for (int k = 0; k < 4; ++k)
-          sums[i][j][k] = 0.0f;
+          sums[i][j][k] = 0;
   }
   __device__ __forceinline__ void step(unsigned a, unsigned b) {
     const int lane = threadIdx.x % 32;
@@ -198,8 +210,8 @@ template <typename T, int BM, int BN, int WM, int WN, int Slices, bool RowsOfB> 
           multiply(T(), sums[i][j], fa[i], fb[j / 2][j % 2 * 2], fb[j / 2][j % 2 * 2 + 1]);
     }
   }
-  // Slice s has its own tile of BM rows of `Stride` floats.
-  template <int Stride> __device__ __forceinline__ void write(float *tile) const {
+  // Slice s has its own tile of BM rows of `Stride` sums.
+  template <int Stride> __device__ __forceinline__ void write(Sum *tile) const {
     const int lane = threadIdx.x % 32;
     tile += slice * BM * Stride;
 #pragma unroll
@@ -208,8 +220,8 @@ template <typename T, int BM, int BN, int WM, int WN, int Slices, bool RowsOfB> 
       for (int j = 0; j < WN / 8; ++j)
 #pragma unroll
         for (int h = 0; h < 2; ++h)
-          *reinterpret_cast<float2 *>(tile + (m + i * 16 + h * 8 + lane / 4) * Stride + n + j * 8 + lane % 4 * 2) =
-              make_float2(sums[i][j][h * 2], sums[i][j][h * 2 + 1]);
+          store(tile + (m + i * 16 + h * 8 + lane / 4) * Stride + n + j * 8 + lane % 4 * 2,
+                Pack<Sum, 2>{sums[i][j][h * 2], sums[i][j][h * 2 + 1]});
   }
 };
 
@@ -218,6 +230,7 @@ template <typename T, int BM, int BN, int WM, int WN, int Slices, bool RowsOfB> 
 template <int BM, int BN> struct SimtCore {
   static constexpr int threads = 256, slices = 1, depth = 32, chunksB = 8, rowsB = BN;
   static constexpr int TM = BM / 16, TN = BN / 16;
+  using Sum = float;
   float sums[TM][TN];
   __device__ __forceinline__ SimtCore() {
 #pragma unroll
@@ -263,10 +276,10 @@ template <int BM, int BN> struct SimtCore {
 };
 
 // Leaves the sums in `shared` once all copies and all reads of it are over.
-template <int BN, typename Core> __device__ __forceinline__ float *finishTile(const Core &core, unsigned char *shared) {
+template <int BN, typename Core> __device__ __forceinline__ typename Core::Sum *finishTile(const Core &core, unsigned char *shared) {
   waitCopies<0>();
   __syncthreads();
-  float *tile = reinterpret_cast<float *>(shared);
+  auto *tile = reinterpret_cast<typename Core::Sum *>(shared);
   core.template write<BN + 4>(tile);
   __syncthreads();
   return tile;
@@ -296,11 +309,11 @@ __device__ __forceinline__ void sendFirst(Fill &fill, const A &a, unsigned base,
   }
 }
 
-// Leaves the BM x BN product over k in [first, last) in `shared`, as floats in
+// Leaves the BM x BN product over k in [first, last) in `shared`, as sums in
 // rows of BN + 4, a tile for each slice. B is read before the wait for the
 // kernel before when it is a constant.
 template <typename Core, int BM, int BN, int Stages, bool ConstantB, typename A, typename B>
-__device__ __forceinline__ float *multiplyTile(const A &a, const B &b, int first, int last, unsigned char *shared) {
+__device__ __forceinline__ typename Core::Sum *multiplyTile(const A &a, const B &b, int first, int last, unsigned char *shared) {
   constexpr int chunkBytes = 16, bytesA = BM * 8 * chunkBytes;
   constexpr int bytesB = Core::rowsB * Core::chunksB * chunkBytes, bytes = bytesA + bytesB;
   const unsigned base = sharedAddress(shared);
@@ -341,11 +354,11 @@ template <int N, typename T> __device__ __forceinline__ void prefetchColumns(con
 }
 
 // N neighbours of a tile, summed over the slices.
-template <int N, int Slices, int SliceStride> __device__ __forceinline__ Pack<float, N> sumSlices(const float *tile) {
-  Pack<float, N> sum = load<N>(tile);
+template <int N, int Slices, int SliceStride, typename Sum> __device__ __forceinline__ Pack<Sum, N> sumSlices(const Sum *tile) {
+  Pack<Sum, N> sum = load<N>(tile);
 #pragma unroll
   for (int s = 1; s < Slices; ++s) {
-    const Pack<float, N> part = load<N>(tile + s * SliceStride);
+    const Pack<Sum, N> part = load<N>(tile + s * SliceStride);
 #pragma unroll
     for (int i = 0; i < N; ++i)
       sum[i] += part[i];
@@ -355,11 +368,14 @@ template <int N, int Slices, int SliceStride> __device__ __forceinline__ Pack<fl
 
 // Adds the tiles of all slices to the first one's, so that blocks of a cluster
 // read one tile of each other.
-template <int Threads, int Slices, int SliceStride> __device__ __forceinline__ void foldSlices(float *tile) {
+template <int Threads, int Slices, int SliceStride, typename Sum> __device__ __forceinline__ void foldSlices(Sum *tile) {
   if constexpr (Slices > 1)
     for (int i = threadIdx.x * 4; i < SliceStride; i += Threads * 4)
       store(tile + i, sumSlices<4, Slices, SliceStride>(tile + i));
 }
+
+__device__ __forceinline__ float fromBits(float, unsigned bits) { return __uint_as_float(bits); }
+__device__ __forceinline__ int fromBits(int, unsigned bits) { return static_cast<int>(bits); }
 
 // Blocks of a cluster that split the reduced axis: the sum over their tiles.
 __device__ __forceinline__ void syncCluster() {
@@ -367,9 +383,9 @@ __device__ __forceinline__ void syncCluster() {
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 #endif
 }
-template <int N, int Blocks> __device__ __forceinline__ Pack<float, N> sumCluster(const float *tile) {
+template <int N, int Blocks, typename Sum> __device__ __forceinline__ Pack<Sum, N> sumCluster(const Sum *tile) {
   // All loads first: each takes as long as one from the L2 cache.
-  Pack<float, N> parts[Blocks];
+  Pack<unsigned, N> parts[Blocks];
 #if __CUDA_ARCH__ >= 900
 #pragma unroll
   for (int block = 0; block < Blocks; ++block) {
@@ -378,21 +394,24 @@ template <int N, int Blocks> __device__ __forceinline__ Pack<float, N> sumCluste
     if constexpr (N % 4 == 0) {
 #pragma unroll
       for (int i = 0; i < N; i += 4)
-        asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                     : "=f"(parts[block][i]), "=f"(parts[block][i + 1]), "=f"(parts[block][i + 2]), "=f"(parts[block][i + 3])
+        asm volatile("ld.shared::cluster.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(parts[block][i]), "=r"(parts[block][i + 1]), "=r"(parts[block][i + 2]), "=r"(parts[block][i + 3])
                      : "r"(at + i * 4));
     } else {
 #pragma unroll
       for (int i = 0; i < N; ++i)
-        asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(parts[block][i]) : "r"(at + i * 4));
+        asm volatile("ld.shared::cluster.b32 %0, [%1];" : "=r"(parts[block][i]) : "r"(at + i * 4));
     }
   }
 #endif
-  Pack<float, N> sum = parts[0];
+  Pack<Sum, N> sum;
+#pragma unroll
+  for (int i = 0; i < N; ++i)
+    sum[i] = fromBits(Sum(), parts[0][i]);
 #pragma unroll
   for (int block = 1; block < Blocks; ++block)
 #pragma unroll
     for (int i = 0; i < N; ++i)
-      sum[i] += parts[block][i];
+      sum[i] += fromBits(Sum(), parts[block][i]);
   return sum;
 }

@@ -11,8 +11,9 @@ template <int Pending> __device__ __forceinline__ void waitGroups() {
 
 // A warpgroup has 64 rows of the tile, a warp 16 of them.
 template <typename T, int BM, int BN> struct WgmmaCore {
-  static constexpr int threads = BM * 2, slices = 1, depth = 64, chunksB = 8, rowsB = BN;
-  float sums[BN / 2];
+  static constexpr int threads = BM * 2, slices = 1, depth = 128 / sizeof(T), chunksB = 8, rowsB = BN;
+  using Sum = typename SumOf<T>::Type;
+  Sum sums[BN / 2];
   __device__ __forceinline__ void start(unsigned a, unsigned b, bool isFirst) {
     a += threadIdx.x / 128 * 64 * 128;
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
@@ -21,21 +22,20 @@ template <typename T, int BM, int BN> struct WgmmaCore {
       multiplyGroup(sums, matrixDescriptor(a + k * 32), matrixDescriptor(b + k * 32), !isFirst || k > 0);
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
   }
-  template <int Stride> __device__ __forceinline__ void write(float *tile) const {
+  template <int Stride> __device__ __forceinline__ void write(Sum *tile) const {
     const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = threadIdx.x % 4 * 2;
 #pragma unroll
     for (int j = 0; j < BN / 8; ++j)
 #pragma unroll
       for (int h = 0; h < 2; ++h)
-        *reinterpret_cast<float2 *>(tile + (row + h * 8) * Stride + j * 8 + column) =
-            make_float2(sums[j * 4 + h * 2], sums[j * 4 + h * 2 + 1]);
+        store(tile + (row + h * 8) * Stride + j * 8 + column, Pack<Sum, 2>{sums[j * 4 + h * 2], sums[j * 4 + h * 2 + 1]});
   }
 };
 
 // As multiplyTile. While the product of a stage runs, the stage before it may
 // still be read by other warps: the one before that is filled.
 template <typename Core, int BM, int BN, int Stages, bool ConstantB, typename A, typename B>
-__device__ __forceinline__ float *multiplyTileByGroups(const A &a, const B &b, int first, int last, unsigned char *shared) {
+__device__ __forceinline__ typename Core::Sum *multiplyTileByGroups(const A &a, const B &b, int first, int last, unsigned char *shared) {
   constexpr int bytesA = BM * 128, bytes = bytesA + BN * 128, ahead = Stages - 2;
   const unsigned base = sharedAddress(shared);
   TileFill<B, BN, 8, Core::threads, Core::depth> fillB(b, first);
@@ -88,7 +88,7 @@ __device__ __forceinline__ void copyPiece(unsigned to, const void *from, int byt
 // As multiplyTileByGroups with B packed at load (packColumns): the copy engine
 // brings the tile's columns of a step as they are to lie in shared memory.
 template <typename Core, int BM, int BN, int Stages, typename A, typename T>
-__device__ __forceinline__ float *multiplyTileByPackedGroups(const A &a, const T *packed, int last, unsigned char *shared) {
+__device__ __forceinline__ typename Core::Sum *multiplyTileByPackedGroups(const A &a, const T *packed, int last, unsigned char *shared) {
   constexpr int bytesA = BM * 128, bytesB = BN * 128, bytes = bytesA + bytesB, ahead = Stages - 2;
   const unsigned base = sharedAddress(shared), barriers = base + Stages * bytes;
   const int steps = (last + Core::depth - 1) / Core::depth;
@@ -131,12 +131,13 @@ __device__ __forceinline__ float *multiplyTileByPackedGroups(const A &a, const T
   return finishTile<BN>(core, shared);
 }
 
-// B [columns, k] in pieces of BN columns and 64 elements of k, each as TileFill
+// B [columns, k] in pieces of BN columns and 128 bytes of k, each as TileFill
 // would leave it in shared memory; zeros beyond its ends.
 template <int BN, typename T> __device__ __forceinline__ void packColumns(const T *from, T *to, long long stride, int columns, int k) {
-  const int steps = (k + 63) / 64, tiles = (columns + BN - 1) / BN;
+  constexpr int elements = 16 / sizeof(T), depth = 8 * elements;
+  const int steps = (k + depth - 1) / depth, tiles = (columns + BN - 1) / BN;
   for (long long i = blockIdx.x * 256ll + threadIdx.x; i < 8ll * tiles * steps * BN; i += gridDim.x * 256ll) {
-    const int row = i / 8 % BN, at = i / 8 / BN % steps * 64 + (static_cast<int>(i % 8) ^ (row & 7)) * 8;
+    const int row = i / 8 % BN, at = i / 8 / BN % steps * depth + (static_cast<int>(i % 8) ^ (row & 7)) * elements;
     const long long column = i / 8 / BN / steps * BN + row;
     uint4 chunk = make_uint4(0, 0, 0, 0);
     if (column < columns && at < k)

@@ -64,5 +64,22 @@ TEST(FillExtreme, BoolsStayBools) {
   EXPECT_EQ(*std::max_element(data.begin(), data.end()), 1);
 }
 
+// Weights on a GPU are random: kernels must meet all of their codes.
+TEST(FillRandom, CodesOfEitherSignThatAreNumbers) {
+  std::vector<uint8_t> data(4000);
+  const int64_t count = static_cast<int64_t>(data.size());
+  std::mt19937 generator(1);
+  auto seen = [&](DataType dtype, uint8_t code) {
+    TensorView view{data.data(), dtype, {count}};
+    fillRandom(view, generator);
+    return std::count(data.begin(), data.end(), code) > 0;
+  };
+  for (int code = 0; code < 256; ++code) {
+    EXPECT_TRUE(seen(DataType::kInt8, code)) << code;
+    const bool isNan = (code & 0x7f) == 0x7f;
+    EXPECT_EQ(seen(DataType::kFloat8E4M3Fn, code), !isNan) << code;
+  }
+}
+
 } // namespace
 } // namespace aitune

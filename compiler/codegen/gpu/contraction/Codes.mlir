@@ -10,13 +10,13 @@
 #rows = affine_map<()[s0] -> (s0, 4096)>
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 64 : i64, input = 0 : i64, axis = 0 : i64}]} {
 
-// One row: the codes are streamed, a chunk of 16 for each lane and row, and
-// multiplied by tensor cores; scale and bias follow in registers.
-// CHECK-LABEL: === one_row: stream 1x16, 8 stages, 8 slices
+// One row: the codes are streamed, in lines of 128 bytes, and multiplied by
+// tensor cores; scale and bias follow in registers.
+// CHECK-LABEL: === one_row: stream 1x16, 4 stages, 8 slices
 // CHECK: one_row(const bfloat *in0, const signed char *in1, const float *in2, const bfloat *in3, bfloat *out0,
 // CHECK: const Rows<bfloat> a{in0, 0, m0, 1, 4096};
 // CHECK-NEXT: const Rows<signed char> b{in1, 4096, n0, 4096, 4096};
-// CHECK: multiplyCodeStream<bfloat, signed char, 1, 16, 8, 4096, true>(a, b, 0, 4096, shared);
+// CHECK: multiplyCodeStream<bfloat, signed char, 1, 16, 4, 4096, true>(a, b, 0, 4096, shared);
 // CHECK: sumSlices<{{.*}}, 8, 20>
 // CHECK: === one_row: dots
 func.func private @one_row(%x: tensor<1x4096xbf16>, %codes: tensor<4096x4096xi8> {ait.constant}, %scales: tensor<4096xf32> {ait.constant}, %bias: tensor<4096xbf16> {ait.constant}) -> tensor<1x4096xbf16> attributes {ait.kind = #ait.kind<matmul>} {
@@ -30,8 +30,8 @@ func.func private @one_row(%x: tensor<1x4096xbf16>, %codes: tensor<4096x4096xi8>
 }
 
 // Few columns and many steps: the blocks of a cluster split the steps.
-// CHECK-LABEL: === few_columns: stream 8x16, {{.*}}, 4 splits
-// CHECK: multiplyCodeStream<half, e4m3, 8, 16, {{.*}}, 1024, true>(a, b, split * 768, split == 3 ? 3072 : (split + 1) * 768, shared);
+// CHECK-LABEL: === few_columns: stream 8x16, 2 stages, 8 slices, 2 splits
+// CHECK: multiplyCodeStream<half, e4m3, 8, 16, 2, 2048, true>(a, b, split * 1536, split == 1 ? 3072 : (split + 1) * 1536, shared);
 // CHECK: foldSlices<256, 8,
 // CHECK: sumCluster
 func.func private @few_columns(%x: tensor<8x3072xf16>, %codes: tensor<768x3072xf8E4M3FN> {ait.constant}, %scales: tensor<768xf32> {ait.constant}) -> tensor<8x768xf16> attributes {ait.kind = #ait.kind<matmul>} {
@@ -43,8 +43,11 @@ func.func private @few_columns(%x: tensor<8x3072xf16>, %codes: tensor<768x3072xf
 }
 
 // More rows: tiles, a stage of which holds 64 steps, as 128 bytes of a row of A
-// and 64 of one of B.
-// CHECK-LABEL: === rows: mma
+// and 64 of one of B; by warpgroups or by warps.
+// CHECK-LABEL: === rows: wgmma
+// CHECK: using Core = CodeGroupCore<bfloat, e4m3,
+// CHECK: multiplyTileByCodeGroups<Core,
+// CHECK: === rows: mma
 // CHECK: using Core = CodeCore<bfloat, e4m3,
 // CHECK: const Rows<e4m3> b{in1, 4096, n0, 1024, 4096};
 // CHECK: multiplyTile<Core,
@@ -54,7 +57,9 @@ func.func private @rows(%x: tensor<?x4096xbf16, #rows>, %codes: tensor<1024x4096
 }
 
 // Many rows.
-// CHECK-LABEL: === many_rows: mma 128x128
+// CHECK-LABEL: === many_rows: wgmma 256x128
+// CHECK: CodeGroupCore<half, signed char, 256, 128>
+// CHECK: === many_rows: mma 128x128
 // CHECK: CodeCore<half, signed char, 128, 128, 64, 32>
 func.func private @many_rows(%x: tensor<4096x4096xf16>, %codes: tensor<4096x4096xi8> {ait.constant}) -> tensor<4096x4096xf32> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<4096x4096xf16>, tensor<4096x4096xi8>) -> tensor<4096x4096xf32>

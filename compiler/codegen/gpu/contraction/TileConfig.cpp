@@ -22,9 +22,11 @@ constexpr int64_t kHalfShared = 112 << 10;
 /// The rows and columns from which on only warpgroups are considered: they were
 /// at least 1.17 times as fast as warps in all products measured on an H200.
 constexpr int64_t kOnlyGroups = 512;
-/// Bytes of a row of B that are read at once in a stream: by a warp, or, of
+/// Bytes of a row of B that are read at once in a stream by a warp, and, of
 /// codes, by a block.
-constexpr int64_t kStreamStep = 512;
+constexpr int64_t kStreamStep = 512, kCodeStreamStep = 1024;
+/// The most streams of codes that are candidates.
+constexpr size_t kMostCodeStreams = 8;
 /// The most rows of A for a stream, and for one of codes.
 constexpr int64_t kMostStreamRows = 4, kMostCodeStreamRows = 16;
 /// Warps of a stream.
@@ -53,6 +55,13 @@ const TileConfig kCodeTiles[] = {
     {64, 64, 32, 16, 1, 6},   {64, 64, 64, 16, 1, 6},  {32, 128, 32, 16, 1, 6},
     {32, 64, 32, 16, 1, 8},   {16, 128, 16, 16, 1, 6}, {16, 64, 16, 16, 1, 8},
     {8, 64, 8, 16, 1, 8},
+};
+// The same by warpgroups: one for each 64 columns.
+const TileConfig kCodeGroupTiles[] = {
+    {256, 128, 256, 64, 1, 4, 1, true}, {128, 128, 128, 64, 1, 5, 1, true},
+    {128, 64, 128, 64, 1, 5, 1, true},  {64, 128, 64, 64, 1, 6, 1, true},
+    {64, 64, 64, 64, 1, 6, 1, true},    {32, 128, 32, 64, 1, 6, 1, true},
+    {32, 64, 32, 64, 1, 6, 1, true},
 };
 const TileConfig kSimtTiles[] = {
     {128, 64, 0, 0, 1, 3},
@@ -101,11 +110,11 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
                               (double(tile.warpM) / 16 * tile.warpN / 8 +
                                2.0 * (tile.warpM + tile.warpN) / 16) +
                           8.0 * (tile.m + tile.n) * 8 / tile.threads() + 30;
-  double compute =
-      instructions * std::max(warps * together / 2.5, 4.0) / 1700 / together;
   // Four codes are widened by eight instructions.
   if (tile.widensB)
     instructions += double(tile.warpN) * 2 * 8 / 4;
+  double compute =
+      instructions * std::max(warps * together / 2.5, 4.0) / 1700 / together;
   double operations = 2.0 * tile.m * tile.n * depth;
   if (tile.byGroups)
     compute = operations / (elementBytes == 1 ? 9e6 : 4.5e6);
@@ -144,7 +153,7 @@ int64_t TileConfig::stageBytes() const {
 
 int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
   if (isStream())
-    return stages * n * kStreamStep +
+    return stages * n * (widensB ? kCodeStreamStep : kStreamStep) +
            m * (streamDepth * elementBytes + (widensB ? 16 : 0) +
                 slices * (n + 4) * 4);
   int64_t fill = stages * (stageBytes() + (isPacked ? 8 : 0)),
@@ -179,17 +188,18 @@ std::string TileConfig::product(const std::string &sum,
                          m, n, stages, last, sum);
   const char *constant = constantB ? "true" : "false";
   std::string call =
-      isStream()
-          ? llvm::formatv("{0}, {1}, {2}, {3}, {4}, {5}>",
-                          widensB ? "multiplyCodeStream<" + element + ", " +
-                                        elementOfB
-                                  : "multiplyStream<" + element,
-                          m, n, stages, streamDepth, constant)
-                .str()
-          : llvm::formatv("{0}<Core, {1}, {2}, {3}, {4}>",
-                          byGroups ? "multiplyTileByGroups" : "multiplyTile", m,
-                          n, stages, constant)
-                .str();
+      isStream() ? llvm::formatv("{0}, {1}, {2}, {3}, {4}, {5}>",
+                                 widensB ? "multiplyCodeStream<" + element +
+                                               ", " + elementOfB
+                                         : "multiplyStream<" + element,
+                                 m, n, stages, streamDepth, constant)
+                       .str()
+                 : llvm::formatv("{0}<Core, {1}, {2}, {3}, {4}>",
+                                 !byGroups ? "multiplyTile"
+                                 : widensB ? "multiplyTileByCodeGroups"
+                                           : "multiplyTileByGroups",
+                                 m, n, stages, constant)
+                       .str();
   return llvm::formatv("{3} *tile = {0}(a, b, {1}, {2}, shared);", call, first,
                        last, sum);
 }
@@ -199,6 +209,9 @@ std::string TileConfig::core(const std::string &element,
                              bool rowsOfB) const {
   if (isSimt())
     return llvm::formatv("SimtCore<{0}, {1}>", m, n);
+  if (widensB && byGroups)
+    return llvm::formatv("CodeGroupCore<{0}, {1}, {2}, {3}>", element,
+                         elementOfB, m, n);
   if (widensB)
     return llvm::formatv("CodeCore<{0}, {1}, {2}, {3}, {4}, {5}>", element,
                          elementOfB, m, n, warpM, warpN);
@@ -209,31 +222,44 @@ std::string TileConfig::core(const std::string &element,
 }
 
 std::string TileConfig::groupInstruction(Type element) const {
-  const int64_t count = n / 2;
+  // The instruction's columns, of each of which a thread has half a sum.
+  const int64_t columns = widensB ? m : n, count = columns / 2;
   const bool isOfCodes = element.isInteger(8);
-  std::string numbers, operands;
+  std::string numbers, sums;
   for (int64_t i = 0; i < count; ++i) {
     numbers += llvm::formatv("{0}%{1}", i ? ", " : "", i);
-    operands += llvm::formatv("{0}\"+{2}\"(sums[{1}])", i ? ", " : "", i,
-                              isOfCodes ? "r" : "f");
+    sums += llvm::formatv("{0}\"+{2}\"(sums[{1}])", i ? ", " : "", i,
+                          isOfCodes ? "r" : "f");
   }
-  // Steps and types; what follows the predicate are signs and, of half types,
-  // the order of the operands.
   const std::string half = element.isBF16() ? "bf16" : "f16",
                     types = isOfCodes ? "k32.s32.u8.s8"
                                       : "k16.f32." + half + "." + half;
+  auto number = [&](int64_t i) { return "%" + std::to_string(count + i); };
+  // The left operand, what the right one follows it as, and what follows the
+  // predicate: signs and, of half types in shared memory, the operands' order.
+  const int64_t leftCount = widensB ? 4 : 1;
+  const std::string left = widensB ? "{" + number(0) + ", " + number(1) + ", " +
+                                         number(2) + ", " + number(3) + "}"
+                                   : number(0);
+  const char *const leftParameter =
+      widensB ? "const unsigned (&a)[4]" : "unsigned long long a";
+  const char *const leftInput =
+      widensB ? "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])"
+              : "\"l\"(a)";
+  const char *const flags = isOfCodes ? ""
+                            : widensB ? ", 1, 1, 0"
+                                      : ", 1, 1, 0, 0";
   return llvm::formatv(
-      "__device__ __forceinline__ void multiplyGroup({7} (&sums)[{0}], "
-      "unsigned long long a, unsigned long long b, int accumulate) {{\n"
-      "  asm volatile(\"{{\\n.reg .pred p;\\nsetp.ne.b32 p, %{1}, 0;\\n\"\n"
-      "               \"wgmma.mma_async.sync.aligned.m64n{2}{3} "
-      "\"\n"
-      "               \"{{{4}}, %{0}, %{5}, p{8};\\n}\"\n"
-      "               : {6}\n"
-      "               : \"l\"(a), \"l\"(b), \"r\"(accumulate));\n"
+      "__device__ __forceinline__ void multiplyGroup({0} (&sums)[{1}], {2}, "
+      "unsigned long long b, int accumulate) {{\n"
+      "  asm volatile(\"{{\\n.reg .pred p;\\nsetp.ne.b32 p, {3}, 0;\\n\"\n"
+      "               \"wgmma.mma_async.sync.aligned.m64n{4}{5} \"\n"
+      "               \"{{{6}}, {7}, {8}, p{9};\\n}\"\n"
+      "               : {10}\n"
+      "               : {11}, \"l\"(b), \"r\"(accumulate));\n"
       "}\n",
-      count, count + 2, n, types, numbers, count + 1, operands,
-      isOfCodes ? "int" : "float", isOfCodes ? "" : ", 1, 1, 0, 0");
+      isOfCodes ? "int" : "float", count, leftParameter, number(leftCount + 1),
+      columns, types, numbers, left, number(leftCount), flags, sums, leftInput);
 }
 
 std::vector<RankedTile> rankTiles(const TileProblem &problem,
@@ -271,8 +297,9 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
         // between other kernels its cluster waits for free multiprocessors: 2
         // to 3 us more in a transformer's layers.
         if (splits > 1 &&
-            (tile.byGroups || !problem.reducedIsStatic || target.major < 9 ||
-             target.major >= 12 || problem.k < splits * depth * 2))
+            ((tile.byGroups && !tile.widensB) || !problem.reducedIsStatic ||
+             target.major < 9 || target.major >= 12 ||
+             problem.k < splits * depth * 2))
           continue;
         if (tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
           continue;
@@ -286,10 +313,13 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
   };
   const bool byGroups = (isHalf || isOfCodes) && !problem.codes &&
                         problem.rowsOfB && target.hasWgmma() && problem.m > 32;
-  if (problem.codes)
+  if (problem.codes) {
     add(kCodeTiles);
-  else if ((isHalf || isOfCodes || target.allowTf32) &&
-           !(byGroups && problem.m >= kOnlyGroups && problem.n >= kOnlyGroups))
+    if (target.hasWgmma() && problem.m > 16)
+      add(kCodeGroupTiles);
+  } else if ((isHalf || isOfCodes || target.allowTf32) &&
+             !(byGroups && problem.m >= kOnlyGroups &&
+               problem.n >= kOnlyGroups))
     add(kTensorTiles);
   if (byGroups)
     add(kGroupTiles);
@@ -348,19 +378,20 @@ static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
   // the reduced axis; more than two for each need not.
   std::vector<TileConfig> chosen;
   for (int64_t splits : {1, 2, 4})
-    for (auto [n, stages] : {std::pair(16, 8), {16, 4}, {32, 4}, {32, 2}}) {
+    for (auto [n, stages] :
+         {std::pair(16, 4), {16, 3}, {16, 2}, {32, 3}, {32, 2}, {64, 2}}) {
       const int64_t blocks = llvm::divideCeil(problem.n, n) * problem.batch;
       if (splits > 1 && (target.major < 9 || target.major >= 12 ||
                          blocks * splits > 3 * target.multiprocessors ||
-                         problem.k < splits * kStreamStep))
+                         problem.k < splits * kCodeStreamStep))
         continue;
       TileConfig tile{problem.m, n, 0, 0, kStreamWarps, stages, splits};
       tile.widensB = true;
       tile.streamDepth =
           llvm::alignTo(llvm::alignTo(llvm::divideCeil(problem.k, splits),
                                       kStageBytes / kElementBytes),
-                        kStreamStep);
-      tile.stages = std::min(tile.stages, tile.streamDepth / kStreamStep);
+                        kCodeStreamStep);
+      tile.stages = std::min(tile.stages, tile.streamDepth / kCodeStreamStep);
       const bool known = llvm::any_of(chosen, [&](const TileConfig &other) {
         return other.description() == tile.description();
       });
@@ -379,6 +410,8 @@ static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
   llvm::sort(chosen, [&](const TileConfig &a, const TileConfig &b) {
     return order(a) < order(b);
   });
+  if (chosen.size() > kMostCodeStreams)
+    chosen.erase(chosen.begin() + kMostCodeStreams, chosen.end());
   return chosen;
 }
 

@@ -15,8 +15,8 @@ namespace aitune {
 /// their device code: tensor cores by warps (mma, prelude/Tile.cuh), tensor
 /// cores by warpgroups (wgmma, prelude/Wgmma.cuh), fp32 arithmetic (simt,
 /// prelude/Tile.cuh), and streaming of B for few rows of A (stream,
-/// prelude/Stream.cuh). With a B of 8-bit codes, mma and stream are those of
-/// prelude/Codes.cuh.
+/// prelude/Stream.cuh). With a B of codes that are widened, mma and stream are
+/// those of prelude/Codes.cuh and wgmma that of prelude/CodeGroups.cuh.
 struct TileConfig {
   int64_t m, n;         ///< rows and columns of a block's tile
   int64_t warpM, warpN; ///< rows and columns of a warp's tile; 0 for simt
@@ -40,7 +40,9 @@ struct TileConfig {
   int64_t threads() const {
     if (isSimt() || isStream())
       return 256;
-    return (byGroups ? m / 16 : (m / warpM) * (n / warpN) * slices) * 32;
+    if (byGroups) // a warpgroup for 64 rows of the left operand
+      return (widensB ? n : m) * 2;
+    return (m / warpM) * (n / warpN) * slices * 32;
   }
   /// The number of blocks on a multiprocessor for which its registers must
   /// suffice.
@@ -66,7 +68,8 @@ struct TileConfig {
                       const std::string &elementOfB, bool constantB,
                       const std::string &first, const std::string &last) const;
   /// With byGroups: the definition of multiplyGroup, the instruction that
-  /// multiplies 64 rows of A, of `element`, with all rows of B.
+  /// multiplies 64 rows of A, of `element`, with all rows of B; with widensB,
+  /// 64 rows of B with all rows of A.
   std::string groupInstruction(mlir::Type element) const;
 };
 

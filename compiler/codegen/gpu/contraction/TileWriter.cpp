@@ -195,11 +195,15 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   candidate.text =
       "using Index = " + indexType(parts.function, symbols) + ";\n\n" +
       preludeText("Common") + "\n" + preludeText("Tile") + "\n" +
+      (config.byGroups ? config.groupInstruction(kernel.element) + "\n" +
+                             preludeText("Wgmma") + "\n"
+                       : "") +
       (config.widensB      ? std::string(preludeText("Codes")) + "\n"
-       : config.byGroups   ? config.groupInstruction(kernel.element) + "\n" +
-                                 preludeText("Wgmma") + "\n"
        : config.isStream() ? std::string(preludeText("Stream")) + "\n"
                            : "") +
+      (config.widensB && config.byGroups
+           ? std::string(preludeText("CodeGroups")) + "\n"
+           : "") +
       "// " + name.str() + ": " + candidate.description + "\n";
   std::string head = kernelHead(name, threads, parameters, symbols);
   if (config.residentBlocks() > 1) {

@@ -122,24 +122,27 @@ template <typename T, typename Code, int BM, int BN, int WM, int WN> struct Code
   }
 };
 
-// As multiplyStream, with a tile for each of eight slices: each warp has 64 of
-// every 512 elements of k, of all rows of B. Depth is last - first, rounded up
-// to 512.
+// As multiplyStream, with a tile for each of eight slices: each warp has 128 of
+// every 1024 elements of k, of all rows of B. It copies them as whole lines and
+// reads them in the order of the instruction, so that its lanes wait for each
+// other, but for no other warp. Depth is last - first, rounded up to 1024.
 template <typename T, typename Code, int BM, int BN, int Stages, int Depth, bool ConstantB>
 __device__ __forceinline__ float *multiplyCodeStream(const Rows<T> &a, const Rows<Code> &b, int first, int last, unsigned char *shared) {
-  constexpr int threads = 256, rows = BN / 8, step = 512, blocks = (BM + 7) / 8;
+  constexpr int threads = 256, step = 1024, bytes = BN * 128, blocks = (BM + 7) / 8;
   // Rows of A are 16 bytes further apart, so that two of them meet no bank twice.
   constexpr int strideX = Depth * 2 + 16;
-  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = lane / 4, k0 = warp * 64 + lane % 4 * 16;
-  const unsigned ring = sharedAddress(shared) + threadIdx.x * 16;
-  unsigned char *const x = shared + Stages * rows * threads * 16;
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const unsigned ring = sharedAddress(shared) + warp * Stages * bytes;
+  unsigned char *const x = shared + Stages * 8 * bytes;
+  // Two neighbouring rows have their first chunks in different halves of a line.
+  auto place = [](int row, int chunk) { return row * 128 + (chunk ^ (row & 1) * 4 ^ (row >> 1 & 3)) * 16; };
   auto fill = [&](int slot, int k) {
-    k += k0;
+    k += warp * 128 + lane % 8 * 16;
 #pragma unroll
-    for (int j = 0; j < rows; ++j) {
-      const int r = b.first + j * 8 + row;
-      const bool valid = k < last && r < b.rows;
-      copyChunk(ring + (slot * rows + j) * threads * 16, valid ? b.from + r * b.stride + k : b.from, valid);
+    for (int j = 0; j < BN / 4; ++j) {
+      const int row = j * 4 + lane / 8;
+      const bool valid = k < last && b.first + row < b.rows;
+      copyChunk(ring + slot * bytes + place(row, lane % 8), valid ? b.from + (b.first + row) * b.stride + k : b.from, valid);
     }
   };
   if constexpr (!ConstantB)
@@ -160,25 +163,32 @@ __device__ __forceinline__ float *multiplyCodeStream(const Rows<T> &a, const Row
   }
   __syncthreads();
   CodeSums<T, Code, blocks> sums[BN / 16];
+  const int row = lane / 4, chunk = lane % 4;
+  const unsigned others = sharedAddress(x) + (warp * 128 + chunk * 16) * 2;
   int slot = 0;
   for (int k = first; k < last; k += step) {
     waitCopies<Stages - 1>();
-    uint4 codes[BN / 16][2];
+    __syncwarp();
 #pragma unroll
-    for (int j = 0; j < rows; ++j)
-      codes[j / 2][j % 2] = readChunk(ring + (slot * rows + j) * threads * 16);
+    for (int half = 0; half < 2; ++half) {
+      uint4 codes[BN / 16][2];
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      uint4 others[blocks];
+      for (int j = 0; j < BN / 8; ++j)
+        codes[j / 2][j % 2] = readChunk(ring + slot * bytes + place(j * 8 + row, half * 4 + chunk));
 #pragma unroll
-      for (int r = 0; r < blocks; ++r)
-        others[r] = BM % 8 == 0 || r * 8 + row < BM
-                        ? readChunk(sharedAddress(x) + (r * 8 + row) * strideX + (k - first + k0 + h * 8) * 2)
-                        : make_uint4(0, 0, 0, 0);
+      for (int h = 0; h < 2; ++h) {
+        uint4 xs[blocks];
 #pragma unroll
-      for (int i = 0; i < BN / 16; ++i)
-        sums[i].add(codes[i], others, h);
+        for (int r = 0; r < blocks; ++r)
+          xs[r] = BM % 8 == 0 || r * 8 + row < BM
+                      ? readChunk(others + (r * 8 + row) * strideX + (k - first + half * 64 + h * 8) * 2)
+                      : make_uint4(0, 0, 0, 0);
+#pragma unroll
+        for (int i = 0; i < BN / 16; ++i)
+          sums[i].add(codes[i], xs, h);
+      }
     }
+    __syncwarp();
     if (k + Stages * step < last)
       fill(slot, k + Stages * step);
     commitCopies();

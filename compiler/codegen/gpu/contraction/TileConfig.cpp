@@ -147,6 +147,13 @@ TileConfig deepen(TileConfig tile, const TileProblem &problem,
 
 } // namespace
 
+int64_t TileConfig::splitElements(int64_t k, int64_t elementBytes) const {
+  const int64_t depth = kStageBytes / elementBytes;
+  // Pairs of stages, where two sets of widened codes take turns.
+  return llvm::alignTo(llvm::divideCeil(k, splits),
+                       byGroups && widensB ? 2 * depth : depth);
+}
+
 int64_t TileConfig::stageBytes() const {
   return m * kStageBytes + n * (widensB ? kStageBytes / 2 : kStageBytes);
 }
@@ -303,6 +310,10 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
           continue;
         if (tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
           continue;
+        // No block of a cluster without work.
+        if ((splits - 1) * tile.splitElements(problem.k, elementBytes) >=
+            problem.k)
+          continue;
         ranked.push_back({estimate(tile, problem, target, elementBytes), tile});
         if (TileConfig deep = deepen(tile, problem, target, elementBytes);
             deep.stages > tile.stages)
@@ -387,10 +398,8 @@ static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
         continue;
       TileConfig tile{problem.m, n, 0, 0, kStreamWarps, stages, splits};
       tile.widensB = true;
-      tile.streamDepth =
-          llvm::alignTo(llvm::alignTo(llvm::divideCeil(problem.k, splits),
-                                      kStageBytes / kElementBytes),
-                        kCodeStreamStep);
+      tile.streamDepth = llvm::alignTo(
+          tile.splitElements(problem.k, kElementBytes), kCodeStreamStep);
       tile.stages = std::min(tile.stages, tile.streamDepth / kCodeStreamStep);
       const bool known = llvm::any_of(chosen, [&](const TileConfig &other) {
         return other.description() == tile.description();

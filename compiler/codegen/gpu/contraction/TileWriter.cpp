@@ -56,8 +56,8 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
     printer.line(
         llvm::formatv("const Index split = blockIdx.z % {0};", config.splits));
     int64_t reduced = cast<AffineConstantExpr>(kernel.reducedSize).getValue();
-    int64_t part =
-        llvm::alignTo(llvm::divideCeil(reduced, config.splits), depth);
+    const int64_t part =
+        config.splitElements(reduced, cudaBytes(kernel.element));
     first = llvm::formatv("split * {0}", part);
     last = llvm::formatv("split == {0} ? {1} : (split + 1) * {2}",
                          config.splits - 1, reduced, part);

@@ -47,13 +47,15 @@ template <typename T, typename Code, int BM, int BN> struct CodeGroupCore {
 };
 
 // As multiplyTileByGroups. Two sets of widened codes are used in turn: one is
-// written while the product of the other runs.
+// written while the product of the other runs. The number of stages is even,
+// without a branch that would make products wait for each other; behind the end
+// of k a stage is zeros, and a cluster's blocks have whole pairs but for the last.
 template <typename Core, int BM, int BN, int Stages, bool ConstantB, typename A, typename B>
 __device__ __forceinline__ float *multiplyTileByCodeGroups(const A &a, const B &b, int first, int last, unsigned char *shared) {
   constexpr int bytesA = BM * 128, bytes = bytesA + BN * 64, ahead = Stages - 2;
   const unsigned base = sharedAddress(shared);
   TileFill<B, BN, Core::chunksB, Core::threads, Core::depth> fillB(b, first);
-  const int steps = (last - first + Core::depth - 1) / Core::depth;
+  const int steps = (last - first + 2 * Core::depth - 1) / (2 * Core::depth) * 2;
   if constexpr (!ConstantB)
     waitForPrevious();
 #pragma unroll
@@ -83,8 +85,7 @@ __device__ __forceinline__ float *multiplyTileByCodeGroups(const A &a, const B &
   typename Core::Factors even, odd;
   for (int s = 0; s < steps; s += 2) {
     step(even, s);
-    if (s + 1 < steps)
-      step(odd, s + 1);
+    step(odd, s + 1);
   }
   waitGroups<0>();
   return finishTile<BN>(core, shared);

@@ -8,8 +8,11 @@
 #define AITUNE_COMPILER_COMPILER_H
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -24,6 +27,9 @@ class ModuleOp;
 namespace aitune {
 
 class FallbackRegion;
+namespace cuda {
+class RegionRecorder;
+} // namespace cuda
 
 /// The phase after which `compile` stops; the module then holds its IR.
 enum class CompilePhase {
@@ -88,6 +94,42 @@ struct WrongCandidate {
   std::string digest;
 };
 
+/// Operators of the model, as LibTorch runs them: a model of their own.
+struct LibTorchPart {
+  /// The operators' positions in the frontend's trace: those that were asked
+  /// for and what belongs to them.
+  std::vector<int64_t> traceOps;
+  /// One step, which is a fallback region. The symbols are the module's; which
+  /// inputs they are read from is not set.
+  ExecutablePlan plan;
+  /// The plan's inputs that are constants of the model.
+  std::set<int> weights;
+  /// Makes the region.
+  std::function<std::unique_ptr<FallbackRegion>()> makeRegion;
+};
+
+/// LibTorch's own operators as a way to run kernels: those that it runs faster
+/// are left to it. The frontend, which has LibTorch, says how.
+struct LibTorchOptions {
+  /// The operators at these positions of the trace as a part, with those that
+  /// belong to them but are in no other kernel (the second argument). An error
+  /// says why they cannot be one. Null: kernels are not raced against LibTorch.
+  std::function<absl::StatusOr<LibTorchPart>(absl::Span<const int64_t>,
+                                             const std::set<int64_t> &)>
+      makePart;
+  /// Imports the trace again, with these operators left to LibTorch, for these
+  /// reasons. The module is in the context of the first one and lives as long.
+  std::function<absl::StatusOr<mlir::ModuleOp>(
+      const std::map<int64_t, std::string> &)>
+      importAgain;
+  /// Makes the regions of a module, as its plan numbers them.
+  std::function<absl::StatusOr<std::vector<std::unique_ptr<FallbackRegion>>>(
+      mlir::ModuleOp)>
+      makeRegions;
+  /// By which regions become parts of CUDA graphs; null on the CPU.
+  std::shared_ptr<cuda::RegionRecorder> recorder;
+};
+
 struct CompileOptions {
   /// The phase to stop after (aitune --compile-to).
   CompilePhase compileTo = CompilePhase::Executable;
@@ -121,6 +163,7 @@ struct CompileOptions {
   bool tf32Matmul = false, tf32Convolution = true;
   TuningOptions tuning;
   AuditOptions audit;
+  LibTorchOptions libtorch;
   /// What earlier builds found wrong and this one does not take. What it takes
   /// instead is in CompileResult::wrong.
   std::vector<WrongCandidate> leftOut;
@@ -143,6 +186,17 @@ struct CandidateResult {
   double microseconds = 0; ///< median; negative if it failed or was wrong
   bool chosen = false;
   std::string note; ///< why it failed; empty otherwise
+};
+
+/// Kernels that LibTorch's own operators were faster than. It runs them.
+struct LibTorchWin {
+  std::string kernels;           ///< their names, with a + between them
+  std::vector<int64_t> traceOps; ///< positions in the trace, of all times
+  int times = 0;                 ///< times that the model has them
+  /// Of one time: the kernels' and LibTorch's microseconds.
+  double microseconds = 0, libtorchMicroseconds = 0;
+  /// Of all kernels' time in a run, what these took.
+  double share = 0;
 };
 
 /// How the kernels that were measured were judged (compiler/reference).
@@ -235,6 +289,8 @@ struct CompileResult {
   std::vector<CandidateResult> candidates;
   /// What was found wrong and is not in the plan.
   std::vector<WrongCandidate> wrong;
+  /// What was left to LibTorch because it is faster.
+  std::vector<LibTorchWin> libtorchWins;
   ReferenceReport reference;
   TuningResult tuning;
   int kernels = 0;       ///< launches of generated or library kernels
@@ -259,7 +315,8 @@ CompileCounts compileCounts();
 /// read, never changed. The module is transformed in place. Errors:
 /// kInvalidArgument for a module that breaks the contract, kInternal for a
 /// failure of a pass (with its diagnostics). Not thread-safe for one
-/// MLIRContext; separate contexts may compile at once.
+/// MLIRContext; separate contexts may compile at once. If `libtorchWins` is not
+/// empty, the result is of the module that options.libtorch.importAgain gave.
 absl::StatusOr<CompileResult>
 compile(mlir::ModuleOp module, absl::Span<const ConstantTensor> constants,
         const CompileOptions &options);

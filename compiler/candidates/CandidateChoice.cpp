@@ -20,6 +20,9 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
+/// Seconds to time the only candidate of a kernel.
+constexpr double kAloneSeconds = 0.003;
+
 /// Clones the operations that make the constant `value`, an ait.constant and
 /// reshapes of it, at `builder`'s insertion point.
 void cloneConstant(OpBuilder &builder, Value value, IRMapping &mapping) {
@@ -85,11 +88,22 @@ private:
   bool isJudgedAlone(const Contest &contest) const {
     return contest.kernel->candidates.size() == 1 && !rules.mustRun;
   }
+  /// Seconds to time the candidates of a kernel. One alone is timed only to be
+  /// compared with LibTorch.
+  double secondsFor(const Contest &contest) const {
+    if (!isJudgedAlone(contest))
+      return rules.seconds;
+    return options.libtorch.makePart ? kAloneSeconds : 0;
+  }
   void measure(Contest &contest);
   void addToReport(const Contest &contest);
   void raceLateCandidates(MutableArrayRef<Contest> contests);
   void decide(Contest &contest);
   void take(Kernel &kernel, size_t best, size_t unsearched);
+  void keepTime(Kernel &kernel, const Measurement &measured) {
+    if (measured.microseconds >= 0)
+      chosen.microseconds[kernel.function.getSymName()] = measured.microseconds;
+  }
   void nameReplacement(StringRef kernel, const std::string &replacement);
   void fail(Kernel &kernel, const absl::Status &reason);
   void report(const char *phase, size_t done, size_t total) const {
@@ -176,7 +190,7 @@ void CandidateChooser::load(const Work &work) {
 /// Measures the candidates that are loaded.
 void CandidateChooser::measure(Contest &contest) {
   absl::StatusOr<std::vector<Measurement>> measured =
-      contest.race->measure(isJudgedAlone(contest) ? 0 : rules.seconds);
+      contest.race->measure(secondsFor(contest));
   for (size_t i = 0; i < contest.results.size(); ++i) {
     Measurement &known = contest.results[i];
     if (measured.ok()) {
@@ -246,8 +260,10 @@ void CandidateChooser::addToReport(const Contest &contest) {
 void CandidateChooser::decide(Contest &contest) {
   Kernel &kernel = *contest.kernel;
   addToReport(contest);
-  if (isJudgedAlone(contest) && !contest.results[0].isWrong)
+  if (isJudgedAlone(contest) && !contest.results[0].isWrong) {
+    keepTime(kernel, contest.results[0]);
     return take(kernel, 0, 0);
+  }
   const int best = fastest(contest.results, rules.earlierWinsTies);
   const int unsearched =
       fastest(contest.results, rules.earlierWinsTies,
@@ -275,6 +291,7 @@ void CandidateChooser::decide(Contest &contest) {
   if (best < 0 && (rules.mustRun || isAnyWrong))
     return fail(kernel, failure);
   const size_t first = std::max(best, 0);
+  keepTime(kernel, contest.results[first]);
   take(kernel, first, unsearched < 0 ? first : unsearched);
 }
 

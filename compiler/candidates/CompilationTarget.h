@@ -81,6 +81,15 @@ public:
   virtual const KernelJudge *judgement() const = 0;
 };
 
+/// A whole model to be timed.
+struct ModelToTime {
+  RaceEntry model;
+  /// Its pool, which must live as long.
+  absl::Span<const ConstantTensor> constants;
+  /// What LibTorch runs of it, as the plan numbers them.
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+};
+
 /// How a target's candidates are best compared.
 struct RaceRules {
   /// Kernels whose candidates are loaded at the same time, and threads that
@@ -178,7 +187,18 @@ public:
   /// no cache holds. One result a model, in order; a model that can't be loaded
   /// is an error. Results are not compared.
   virtual absl::StatusOr<std::vector<Measurement>>
-  timeModels(absl::Span<const TimedModel> models, double seconds) const = 0;
+  timeLayers(absl::Span<const TimedModel> models, double seconds) const = 0;
+  /// Runs `models`, which take the same inputs, in turn on random ones for
+  /// about `seconds`, as a program runs them (on a GPU as CUDA graphs). One
+  /// result a model, in order; one that failed has a note. An error: none could
+  /// be timed.
+  virtual absl::StatusOr<std::vector<Measurement>>
+  timeModels(std::vector<ModelToTime> models, double seconds) const = 0;
+  /// The time of a part that LibTorch runs, as one of a larger model: on a GPU
+  /// with weights that are not in the cache. An error: it does not run, or
+  /// would keep the model from being one CUDA graph.
+  virtual absl::StatusOr<Measurement> timePart(const LibTorchPart &part,
+                                               double seconds) const = 0;
   /// Whether a whole model may be faster where its steps use one thread.
   virtual bool hasThreads() const = 0;
 

@@ -164,8 +164,12 @@ public:
   runModel(ModelCalls calls,
            absl::Span<const ConstantTensor> constants) const override;
   absl::StatusOr<std::vector<Measurement>>
-  timeModels(absl::Span<const TimedModel> models,
+  timeLayers(absl::Span<const TimedModel> models,
              double seconds) const override;
+  absl::StatusOr<std::vector<Measurement>>
+  timeModels(std::vector<ModelToTime> models, double seconds) const override;
+  absl::StatusOr<Measurement> timePart(const LibTorchPart &part,
+                                       double seconds) const override;
   bool hasThreads() const override { return true; }
 
   absl::StatusOr<KernelSpace>
@@ -238,7 +242,7 @@ CpuTarget::generate(llvm::ArrayRef<CodeJob> jobs,
 }
 
 absl::StatusOr<std::vector<Measurement>>
-CpuTarget::timeModels(absl::Span<const TimedModel> models,
+CpuTarget::timeLayers(absl::Span<const TimedModel> models,
                       double seconds) const {
   std::vector<std::unique_ptr<CpuExecutable>> loaded;
   std::vector<const CpuExecutable *> executables;
@@ -282,6 +286,41 @@ CpuTarget::runModel(ModelCalls calls,
       return status;
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Measurement>>
+CpuTarget::timeModels(std::vector<ModelToTime> models, double seconds) const {
+  std::vector<std::unique_ptr<CpuExecutable>> loaded;
+  std::vector<const CpuExecutable *> executables;
+  for (ModelToTime &model : models) {
+    if (!model.model.plan.ok())
+      return model.model.plan.status();
+    auto executable = loadOnCpu(*model.model.plan, model.model.objects,
+                                model.constants, std::move(model.regions));
+    if (!executable.ok())
+      return executable.status();
+    loaded.push_back(*std::move(executable));
+    executables.push_back(loaded.back().get());
+  }
+  MeasureOptions measure;
+  measure.seconds = seconds;
+  // LibTorch rounds elsewhere.
+  measure.comparesResults = false;
+  return measureCandidates(executables, measure);
+}
+
+absl::StatusOr<Measurement> CpuTarget::timePart(const LibTorchPart &part,
+                                                double seconds) const {
+  std::vector<ModelToTime> models(1);
+  models[0].model.plan = part.plan;
+  models[0].regions.push_back(part.makeRegion());
+  absl::StatusOr<std::vector<Measurement>> measured =
+      timeModels(std::move(models), seconds);
+  if (!measured.ok())
+    return measured.status();
+  if (measured->front().microseconds < 0)
+    return absl::InternalError(measured->front().note);
+  return measured->front();
 }
 
 } // namespace

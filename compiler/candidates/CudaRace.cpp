@@ -247,7 +247,7 @@ absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
 }
 
 absl::StatusOr<std::vector<Measurement>>
-timeModelsOnCuda(const cuda::Device &device,
+timeLayersOnCuda(const cuda::Device &device,
                  absl::Span<const TimedModel> models, double seconds) {
   std::vector<LoadedCopies> loaded;
   for (const TimedModel &timed : models) {

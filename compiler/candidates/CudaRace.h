@@ -24,9 +24,9 @@ raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
 absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
                             absl::Span<const ConstantTensor> constants);
 
-/// As CompilationTarget::timeModels.
+/// As CompilationTarget::timeLayers.
 absl::StatusOr<std::vector<Measurement>>
-timeModelsOnCuda(const cuda::Device &device,
+timeLayersOnCuda(const cuda::Device &device,
                  absl::Span<const TimedModel> models, double seconds);
 
 } // namespace aitune

@@ -8,6 +8,7 @@
 #include "compiler/candidates/CudaKernelCompiler.h"
 #include "compiler/candidates/CudaLibraryRules.h"
 #include "compiler/candidates/CudaRace.h"
+#include "compiler/candidates/TimeCudaModels.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
 #include "compiler/codegen/gpu/target/Nvrtc.h"
 #include "compiler/dialect/KernelAttributes.h"
@@ -70,9 +71,18 @@ public:
     return runModelOnCuda(*gpu, std::move(calls), constants);
   }
   absl::StatusOr<std::vector<Measurement>>
-  timeModels(absl::Span<const TimedModel> models,
+  timeLayers(absl::Span<const TimedModel> models,
              double seconds) const override {
-    return timeModelsOnCuda(*gpu, models, seconds);
+    return timeLayersOnCuda(*gpu, models, seconds);
+  }
+  absl::StatusOr<std::vector<Measurement>>
+  timeModels(std::vector<ModelToTime> models, double seconds) const override {
+    return timeModelsOnCuda(*gpu, std::move(models), options.libtorch.recorder,
+                            seconds);
+  }
+  absl::StatusOr<Measurement> timePart(const LibTorchPart &part,
+                                       double seconds) const override {
+    return timePartOnCuda(*gpu, part, options.libtorch.recorder, seconds);
   }
   bool hasThreads() const override { return false; }
 

@@ -17,7 +17,10 @@
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/driver/CollectKernels.h"
+#include "compiler/driver/Constants.h"
+#include "compiler/driver/KnownKernels.h"
 #include "compiler/driver/LayerTimer.h"
+#include "compiler/driver/LibTorchExchange.h"
 #include "compiler/driver/QuantizeLayers.h"
 #include "compiler/driver/Repair.h"
 #include "compiler/pipelines/Pipelines.h"
@@ -72,43 +75,6 @@ private:
   const std::chrono::steady_clock::time_point start;
 };
 
-int64_t bytesOf(absl::Span<const ConstantTensor> constants) {
-  int64_t bytes = 0;
-  for (const ConstantTensor &constant : constants)
-    bytes +=
-        ElementCount(constant.view.sizes) * SizeInBytes(constant.view.dtype);
-  return bytes;
-}
-
-/// The least and greatest element of an integer constant of the pool.
-std::optional<std::pair<int64_t, int64_t>>
-rangeOf(absl::Span<const ConstantTensor> constants, int64_t constant) {
-  if (constant < 0 || constant >= static_cast<int64_t>(constants.size()))
-    return std::nullopt;
-  const TensorView &view = constants[constant].view;
-  const int64_t count = ElementCount(view.sizes);
-  if (count == 0 || view.data == nullptr)
-    return std::nullopt;
-  auto find = [&](const auto *data) {
-    const auto [least, greatest] = std::minmax_element(data, data + count);
-    return std::pair<int64_t, int64_t>(*least, *greatest);
-  };
-  switch (view.dtype) {
-  case DataType::kInt64:
-    return find(static_cast<const int64_t *>(view.data));
-  case DataType::kInt32:
-    return find(static_cast<const int32_t *>(view.data));
-  case DataType::kInt16:
-    return find(static_cast<const int16_t *>(view.data));
-  case DataType::kInt8:
-    return find(static_cast<const int8_t *>(view.data));
-  case DataType::kUInt8:
-    return find(static_cast<const uint8_t *>(view.data));
-  default:
-    return std::nullopt;
-  }
-}
-
 /// The objects of the kernels' implementations, in the kernels' order.
 std::vector<KernelObject>
 objectsOf(ArrayRef<Kernel> kernels,
@@ -132,6 +98,8 @@ public:
         options(options), dump(options.dumpDirectory, "graph") {}
 
   absl::StatusOr<CompileResult> run();
+  /// After `run`, which gave `own`: leaves to LibTorch what it runs faster.
+  CompileResult leaveToLibTorch(CompileResult own);
 
 private:
   bool isLast(CompilePhase phase);
@@ -181,6 +149,9 @@ private:
   std::optional<Repair> repair; ///< once there are candidates
   std::string fusedMain;        ///< the text of @main, once kernels are formed
   bool runsOnOneThread = false;
+  /// What an earlier compilation knows, and its kernels that are ours, too.
+  std::optional<KnownKernels> known;
+  std::vector<Kernel> knownKernels;
 };
 
 absl::StatusOr<CompileResult> Compilation::run() {
@@ -213,6 +184,8 @@ absl::StatusOr<CompileResult> Compilation::run() {
 
   if (absl::Status status = target->open(); !status.ok())
     return status;
+  if (known)
+    knownKernels = known->take(module, kernels, chosen);
   if (absl::Status status = findSchedules(); !status.ok())
     result.tuning.note = std::string(status.message());
   generate();
@@ -390,7 +363,7 @@ absl::Status Compilation::findSchedules() {
     status = reused.ok() ? oneThread.status() : reused.status();
     if (status.ok()) {
       result.tuning.reused = *reused;
-      runsOnOneThread = *oneThread;
+      runsOnOneThread |= *oneThread;
     }
   }
   result.tuning.seconds = timer.seconds();
@@ -407,8 +380,13 @@ void Compilation::choose() {
   const PhaseTimer timer(result, "candidate choice");
   repair.emplace(module, kernels, *target, constants, options, result);
   repair->leaveOutKnown(knownChoices());
-  chosen = repair->choose();
-  compileCounters().measurements += chosen.measured;
+  ChosenKernels found = repair->choose();
+  compileCounters().measurements += found.measured;
+  for (const auto &entry : chosen.best)
+    found.best[entry.getKey()] = found.unsearched[entry.getKey()] =
+        entry.getValue();
+  chosen = std::move(found);
+  llvm::append_range(kernels, std::exchange(knownKernels, {}));
 }
 
 /// Compares the whole model with the schedules that the search found and with
@@ -456,6 +434,27 @@ absl::Status Compilation::repairModel() {
   return repair->run(chosen, [this] { return buildModel(); });
 }
 
+CompileResult Compilation::leaveToLibTorch(CompileResult own) {
+  CompileOptions again = options;
+  again.libtorch = LibTorchOptions();
+  // What the search found is known.
+  again.tuning.budgetSeconds = 0;
+  if (!again.dumpDirectory.empty())
+    again.dumpDirectory += "/with_libtorch";
+  std::optional<Compilation> second;
+  return exchangeWithLibTorch(
+      std::move(own), {module, chosen, *target, constants}, options,
+      [&](ModuleOp other) -> absl::StatusOr<CompiledAgain> {
+        second.emplace(other, constants.first(modelConstants), again);
+        second->known.emplace(module, kernels, chosen);
+        second->runsOnOneThread = runsOnOneThread;
+        absl::StatusOr<CompileResult> compiled = second->run();
+        if (!compiled.ok())
+          return compiled.status();
+        return CompiledAgain{*std::move(compiled), second->constants};
+      });
+}
+
 } // namespace
 
 CompileCounts compileCounts() {
@@ -467,7 +466,13 @@ absl::StatusOr<CompileResult>
 compile(ModuleOp module, absl::Span<const ConstantTensor> constants,
         const CompileOptions &options) {
   ++compileCounters().graphs;
-  return Compilation(module, constants, options).run();
+  Compilation compilation(module, constants, options);
+  absl::StatusOr<CompileResult> result = compilation.run();
+  // A model that is being repaired keeps what was found wrong out of it.
+  if (!options.libtorch.makePart || !options.audit.inputs.empty() ||
+      !result.ok() || !result->failures.empty() || !result->ir.empty())
+    return result;
+  return compilation.leaveToLibTorch(*std::move(result));
 }
 
 } // namespace aitune

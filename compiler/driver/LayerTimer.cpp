@@ -145,7 +145,7 @@ LayerTimer::measure(const std::string &module, quant::Scheme scheme) const {
   const TimedModel models[] = {{std::move(before->model), before->constants},
                                {std::move(after->model), after->constants}};
   const absl::StatusOr<std::vector<Measurement>> measured =
-      (*target)->timeModels(models, kSeconds);
+      (*target)->timeLayers(models, kSeconds);
   if (!measured.ok())
     return std::nullopt;
   const std::vector<Measurement> &times = *measured;

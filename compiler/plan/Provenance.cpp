@@ -9,20 +9,27 @@ using namespace mlir;
 
 namespace aitune {
 
+static void collectTraceOps(Operation *op, std::set<int64_t> &positions) {
+  op->getLoc()->walk([&](Location location) {
+    if (auto fused = dyn_cast<FusedLoc>(location))
+      if (auto position = dyn_cast_or_null<IntegerAttr>(fused.getMetadata()))
+        positions.insert(position.getInt());
+    return WalkResult::advance();
+  });
+}
+
 std::vector<int64_t> traceOps(func::FuncOp kernel,
                               ArrayRef<ait::LaunchOp> launches) {
   std::set<int64_t> positions;
-  auto collect = [&](Operation *op) {
-    op->getLoc()->walk([&](Location location) {
-      if (auto fused = dyn_cast<FusedLoc>(location))
-        if (auto position = dyn_cast_or_null<IntegerAttr>(fused.getMetadata()))
-          positions.insert(position.getInt());
-      return WalkResult::advance();
-    });
-  };
-  kernel->walk(collect);
+  kernel->walk([&](Operation *op) { collectTraceOps(op, positions); });
   for (ait::LaunchOp launch : launches)
-    collect(launch);
+    collectTraceOps(launch, positions);
+  return {positions.begin(), positions.end()};
+}
+
+std::vector<int64_t> traceOps(Operation *op) {
+  std::set<int64_t> positions;
+  collectTraceOps(op, positions);
   return {positions.begin(), positions.end()};
 }
 

@@ -18,6 +18,10 @@ namespace aitune {
 std::vector<int64_t> traceOps(mlir::func::FuncOp kernel,
                               llvm::ArrayRef<mlir::ait::LaunchOp> launches);
 
+/// The positions in the trace of the operators that `op` itself was made of, in
+/// ascending order.
+std::vector<int64_t> traceOps(mlir::Operation *op);
+
 /// The operation, the operator that it was made for and the operator's place in
 /// the model's source: "ait.mean of aten::layer_norm at functional.py:2935".
 /// The scope is left out, so that messages about equal layers are equal.

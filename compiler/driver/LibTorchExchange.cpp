@@ -1,0 +1,168 @@
+#include "compiler/driver/LibTorchExchange.h"
+
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "compiler/driver/LibTorchRace.h"
+#include "runtime/executable/fallback_region.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Seconds to time the whole model, with and without what LibTorch runs.
+constexpr double kModelSeconds = 0.3;
+/// What LibTorch runs makes a stored model slower to load, which is traced
+/// again then. So the whole model must take less than this of the kernels'
+/// time.
+constexpr double kWorthIt = 0.97;
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+absl::StatusOr<ModelToTime> toTime(const CompileResult &result, ModuleOp module,
+                                   absl::Span<const ConstantTensor> constants,
+                                   const CompileOptions &options) {
+  ModelToTime model;
+  model.model = {result.plan, result.objects};
+  model.model.plan->set_ignores_checks(true);
+  model.constants = constants;
+  auto regions = options.libtorch.makeRegions(module);
+  if (!regions.ok())
+    return regions.status();
+  model.regions = *std::move(regions);
+  return model;
+}
+
+template <typename T> void append(std::vector<T> &to, std::vector<T> &&from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()),
+            std::make_move_iterator(from.end()));
+}
+
+/// Puts what the first compilation found into the report of the second, which
+/// measured only what the first did not have.
+void mergeReports(CompileResult &own, CompileResult &again) {
+  llvm::erase_if(own.rejections, [](const Rejection &rejection) {
+    return rejection.phase == "fusion";
+  });
+  append(own.rejections, std::move(again.rejections));
+  again.rejections = std::move(own.rejections);
+  append(own.candidates, std::move(again.candidates));
+  again.candidates = std::move(own.candidates);
+  append(own.wrong, std::move(again.wrong));
+  again.wrong = std::move(own.wrong);
+  again.tuning = std::move(own.tuning);
+  again.reference.judged += own.reference.judged;
+  again.reference.withoutReference += own.reference.withoutReference;
+  again.reference.sampled += own.reference.sampled;
+  again.reference.known += own.reference.known;
+  again.reference.seconds += own.reference.seconds;
+  again.phaseSeconds = std::move(own.phaseSeconds);
+}
+
+class Exchange {
+public:
+  Exchange(CompileResult &own, const CompiledKernels &model,
+           const CompileOptions &options)
+      : own(own), model(model), options(options) {}
+
+  /// The second compilation, if it is better; kNotFound if LibTorch is faster
+  /// nowhere.
+  absl::StatusOr<CompileResult>
+  run(llvm::function_ref<absl::StatusOr<CompiledAgain>(ModuleOp)> compileAgain);
+
+private:
+  absl::Status compare(ModuleOp module, const CompiledAgain &again);
+
+  CompileResult &own;
+  const CompiledKernels &model;
+  const CompileOptions &options;
+};
+
+/// OK if the second is faster.
+absl::Status Exchange::compare(ModuleOp module, const CompiledAgain &again) {
+  std::vector<ModelToTime> models;
+  auto add = [&](const CompileResult &result, ModuleOp of,
+                 absl::Span<const ConstantTensor> constants) {
+    absl::StatusOr<ModelToTime> made = toTime(result, of, constants, options);
+    if (made.ok())
+      models.push_back(*std::move(made));
+    return made.status();
+  };
+  if (absl::Status status = add(own, model.module, model.constants);
+      !status.ok())
+    return status;
+  if (absl::Status status = add(again.result, module, again.constants);
+      !status.ok())
+    return status;
+  absl::StatusOr<std::vector<Measurement>> measured =
+      model.target.timeModels(std::move(models), kModelSeconds);
+  if (!measured.ok())
+    return measured.status();
+  const Measurement &kernels = (*measured)[0], &exchanged = (*measured)[1];
+  const bool isFaster =
+      exchanged.microseconds >= 0 &&
+      (kernels.microseconds < 0 ||
+       exchanged.microseconds < kWorthIt * kernels.microseconds);
+  own.candidates.push_back({"the whole model", "kernels alone",
+                            kernels.microseconds, !isFaster, kernels.note});
+  own.candidates.push_back({"the whole model", "with LibTorch's operators",
+                            exchanged.microseconds, isFaster, exchanged.note});
+  if (isFaster)
+    return absl::OkStatus();
+  return absl::AbortedError(
+      absl::StrCat("the whole model takes ", exchanged.microseconds,
+                   " us with them, ", kernels.microseconds, " us without"));
+}
+
+absl::StatusOr<CompileResult> Exchange::run(
+    llvm::function_ref<absl::StatusOr<CompiledAgain>(ModuleOp)> compileAgain) {
+  auto start = Clock::now();
+  std::vector<LibTorchWin> wins = raceLibTorch(
+      model.module, model.chosen, model.target, model.constants, options, own);
+  own.phaseSeconds.emplace_back("race against LibTorch", secondsSince(start));
+  if (wins.empty())
+    return absl::NotFoundError("LibTorch is faster nowhere");
+  start = Clock::now();
+  absl::StatusOr<ModuleOp> module =
+      options.libtorch.importAgain(reasonsOf(wins));
+  if (!module.ok())
+    return module.status();
+  absl::StatusOr<CompiledAgain> again = compileAgain(*module);
+  if (!again.ok())
+    return again.status();
+  if (!again->result.failures.empty())
+    return absl::InternalError(again->result.failures.front().reason);
+  const absl::Status faster = compare(*module, *again);
+  own.phaseSeconds.emplace_back("build with LibTorch's operators",
+                                secondsSince(start));
+  if (!faster.ok())
+    return faster;
+  mergeReports(own, again->result);
+  again->result.libtorchWins = std::move(wins);
+  return std::move(again->result);
+}
+
+} // namespace
+
+CompileResult exchangeWithLibTorch(
+    CompileResult own, const CompiledKernels &model,
+    const CompileOptions &options,
+    llvm::function_ref<absl::StatusOr<CompiledAgain>(ModuleOp)> compileAgain) {
+  absl::StatusOr<CompileResult> better =
+      Exchange(own, model, options).run(compileAgain);
+  if (better.ok())
+    return *std::move(better);
+  if (!absl::IsNotFound(better.status()))
+    own.rejections.push_back({"LibTorch", "its faster operators",
+                              std::string(better.status().message())});
+  return own;
+}
+
+} // namespace aitune

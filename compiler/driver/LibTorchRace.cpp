@@ -1,0 +1,270 @@
+#include "compiler/driver/LibTorchRace.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "compiler/dialect/KernelAttributes.h"
+#include "compiler/driver/OperatorGroups.h"
+#include "compiler/plan/PlanBuilder.h"
+
+using namespace mlir;
+
+namespace aitune {
+namespace {
+
+/// Kernels that take less of a run are not worth a measurement: microseconds of
+/// one group of launches, and the share of all kernels' time.
+constexpr double kLeastMicroseconds = 5, kLeastShare = 0.02;
+/// LibTorch must take less than this of the kernels' time. What is lost between
+/// the kernels and what LibTorch runs shows in the whole model alone.
+constexpr double kMargin = 0.9;
+/// The same where LibTorch runs only the costliest operators: the others become
+/// kernels of their own, whose time is not known.
+constexpr double kCoreMargin = 0.6;
+/// The same for the first of two measurements of LibTorch, at its fastest: a
+/// busy machine slows it most, whose threads wait for each other.
+constexpr double kFirstMargin = 0.95;
+/// Seconds to time LibTorch with, and the kernels and LibTorch again.
+constexpr double kSeconds = 0.02;
+/// Of the build so far, the share that the race may take, and the seconds that
+/// it always may. Forms with the greatest share come first.
+constexpr double kBuildShare = 0.1, kLeastSeconds = 0.5;
+/// More launches are no unit that LibTorch would run faster.
+constexpr size_t kMostLaunches = 16;
+
+/// Groups of one form.
+struct Form {
+  std::vector<OperatorGroup> groups;
+  double microseconds = 0; ///< of one group
+  double total() const { return microseconds * groups.size(); }
+};
+
+class LibTorchRace {
+public:
+  LibTorchRace(ModuleOp module, const ChosenKernels &chosen,
+               const CompilationTarget &target,
+               absl::Span<const ConstantTensor> constants,
+               const CompileOptions &options, CompileResult &result)
+      : module(module), chosen(chosen), target(target), constants(constants),
+        options(options), result(result) {}
+
+  std::vector<LibTorchWin> run();
+
+private:
+  void collectForms();
+  void race(const Form &form);
+  absl::StatusOr<LibTorchPart> makePart(const OperatorGroup &group,
+                                        bool isCore) const;
+  absl::StatusOr<Measurement> time(const OperatorGroup &group,
+                                   bool isCore) const;
+  double timeAgain(const OperatorGroup &group);
+  void add(const Form &form, double microseconds, double libtorch, bool isCore);
+
+  ModuleOp module;
+  const ChosenKernels &chosen;
+  const CompilationTarget &target;
+  const absl::Span<const ConstantTensor> constants;
+  const CompileOptions &options;
+  CompileResult &result;
+  std::vector<Form> forms;
+  std::set<int64_t> inGroups; ///< the operators of all groups
+  double total = 0;           ///< microseconds of all kernels in a run
+  std::vector<LibTorchWin> wins;
+};
+
+std::string namesOf(const OperatorGroup &group) {
+  std::string names;
+  for (ait::LaunchOp launch : group.launches)
+    absl::StrAppend(&names, names.empty() ? "" : "+", launch.getKernel().str());
+  return names;
+}
+
+void LibTorchRace::collectForms() {
+  std::map<std::string, Form> byForm;
+  for (OperatorGroup &group : groupByOperators(module)) {
+    double microseconds = 0;
+    bool isKnown = group.launches.size() <= kMostLaunches;
+    for (ait::LaunchOp launch : group.launches) {
+      auto found = chosen.microseconds.find(launch.getKernel());
+      isKnown &= found != chosen.microseconds.end();
+      if (found != chosen.microseconds.end())
+        microseconds += found->second;
+    }
+    total += microseconds;
+    Form &form = byForm[group.form];
+    form.microseconds = isKnown ? microseconds : 0;
+    form.groups.push_back(std::move(group));
+  }
+  for (auto &[name, form] : byForm)
+    forms.push_back(std::move(form));
+  std::sort(forms.begin(), forms.end(),
+            [](const Form &a, const Form &b) { return a.total() > b.total(); });
+  for (const Form &form : forms)
+    for (const OperatorGroup &group : form.groups)
+      for (int64_t position : group.traceOps)
+        inGroups.insert(position);
+}
+
+absl::StatusOr<LibTorchPart> LibTorchRace::makePart(const OperatorGroup &group,
+                                                    bool isCore) const {
+  std::set<int64_t> others = inGroups;
+  for (int64_t position : group.traceOps)
+    others.erase(position);
+  absl::StatusOr<LibTorchPart> part =
+      options.libtorch.makePart(isCore ? group.core : group.traceOps, others);
+  if (!part.ok())
+    return part.status();
+  readSymbolsFromInputs(part->plan);
+  part->plan.set_ignores_checks(true);
+  return part;
+}
+
+absl::StatusOr<Measurement> LibTorchRace::time(const OperatorGroup &group,
+                                               bool isCore) const {
+  absl::StatusOr<LibTorchPart> part = makePart(group, isCore);
+  if (!part.ok())
+    return part.status();
+  return target.timePart(*part, kSeconds);
+}
+
+/// The kernels' time, measured at the time at which LibTorch's was: the speed
+/// of a machine changes. Negative if it cannot be measured.
+double LibTorchRace::timeAgain(const OperatorGroup &group) {
+  double sum = 0;
+  for (ait::LaunchOp launch : group.launches) {
+    auto best = chosen.best.find(launch.getKernel());
+    if (best == chosen.best.end())
+      return -1;
+    func::FuncOp wrapper = wrapLaunch(module, launch);
+    std::vector<RaceEntry> entries;
+    entries.push_back(
+        {buildCandidatePlan(wrapper, ait::getModuleSymbols(module),
+                            launch.getKernel(), best->second),
+         best->second.objects});
+    wrapper.erase();
+    // Not for a kernel: it was judged when it was chosen.
+    const std::unique_ptr<CandidateRace> race =
+        target.race(std::move(entries), /*kernel=*/nullptr, constants);
+    if (!race->load(0).ok())
+      return -1;
+    absl::StatusOr<std::vector<Measurement>> measured = race->measure(kSeconds);
+    if (!measured.ok() || measured->front().microseconds < 0)
+      return -1;
+    sum += measured->front().microseconds;
+  }
+  return sum;
+}
+
+void LibTorchRace::add(const Form &form, double microseconds, double libtorch,
+                       bool isCore) {
+  LibTorchWin win;
+  win.kernels = namesOf(form.groups.front());
+  win.times = static_cast<int>(form.groups.size());
+  win.microseconds = microseconds;
+  win.libtorchMicroseconds = libtorch;
+  win.share = form.total() / total;
+  std::set<int64_t> positions;
+  for (const OperatorGroup &group : form.groups) {
+    // Equal kernels are of equal operators; where that is not so, the others
+    // stay.
+    absl::StatusOr<LibTorchPart> part = makePart(group, isCore);
+    if (part.ok())
+      positions.insert(part->traceOps.begin(), part->traceOps.end());
+    else
+      --win.times;
+  }
+  win.traceOps.assign(positions.begin(), positions.end());
+  wins.push_back(std::move(win));
+}
+
+void LibTorchRace::race(const Form &form) {
+  const OperatorGroup &group = form.groups.front();
+  const std::string names = namesOf(group);
+  absl::StatusOr<Measurement> all = absl::UnimplementedError("not measured"),
+                              core = absl::UnimplementedError("it has none");
+  if (!group.core.empty() && group.core.size() < group.traceOps.size())
+    core = time(group, /*isCore=*/true);
+  // The core is a part of all.
+  if (!core.ok() || core->low < kFirstMargin * form.microseconds)
+    all = time(group, /*isCore=*/false);
+  if (!all.ok() && !core.ok()) {
+    result.rejections.push_back(
+        {"LibTorch", names, std::string(all.status().message())});
+    return;
+  }
+  double ours = form.microseconds;
+  auto isBeaten = [&](double Measurement::*time, double more) {
+    return (all.ok() && (*all).*time < more * kMargin * ours) ||
+           (core.ok() && (*core).*time < more * kCoreMargin * ours);
+  };
+  bool isFaster = isBeaten(&Measurement::low, kFirstMargin / kMargin);
+  if (isFaster) {
+    // Both at their best of two times.
+    const double again = timeAgain(group);
+    ours = again < 0 ? ours : std::min(ours, again);
+    for (bool isCore : {false, true})
+      if (absl::StatusOr<Measurement> &known = isCore ? core : all; known.ok())
+        if (auto second = time(group, isCore);
+            second.ok() && second->microseconds < known->microseconds)
+          *known = *second;
+    isFaster = isBeaten(&Measurement::microseconds, 1);
+  }
+  // What is pointwise goes into kernels, which LibTorch is not faster than.
+  const bool isCore = core.ok();
+  const double best = (isCore ? core : all)->microseconds;
+  result.candidates.push_back(
+      {names, isCore ? "LibTorch, without what is pointwise" : "LibTorch", best,
+       isFaster, ""});
+  if (isFaster)
+    add(form, ours, best, isCore);
+}
+
+std::vector<LibTorchWin> LibTorchRace::run() {
+  collectForms();
+  double spent = 0;
+  for (const auto &[phase, seconds] : result.phaseSeconds)
+    spent += seconds;
+  const auto end = std::chrono::steady_clock::now() +
+                   std::chrono::duration<double>(
+                       std::max(kLeastSeconds, kBuildShare * spent));
+  int done = 0;
+  for (const Form &form : forms) {
+    if (options.progress)
+      options.progress("racing against LibTorch", done++,
+                       static_cast<int>(forms.size()));
+    if (form.microseconds < kLeastMicroseconds ||
+        form.total() < kLeastShare * total)
+      continue;
+    if (std::chrono::steady_clock::now() < end)
+      race(form);
+    else
+      result.rejections.push_back({"LibTorch", namesOf(form.groups.front()),
+                                   "the race took its share of the build"});
+  }
+  return std::move(wins);
+}
+
+} // namespace
+
+std::vector<LibTorchWin>
+raceLibTorch(ModuleOp module, const ChosenKernels &chosen,
+             const CompilationTarget &target,
+             absl::Span<const ConstantTensor> constants,
+             const CompileOptions &options, CompileResult &result) {
+  return LibTorchRace(module, chosen, target, constants, options, result).run();
+}
+
+std::map<int64_t, std::string> reasonsOf(const std::vector<LibTorchWin> &wins) {
+  std::map<int64_t, std::string> reasons;
+  for (const LibTorchWin &win : wins)
+    for (int64_t position : win.traceOps)
+      reasons[position] =
+          absl::StrFormat("LibTorch is faster: %.1f us against %.1f us",
+                          win.libtorchMicroseconds, win.microseconds);
+  return reasons;
+}
+
+} // namespace aitune

@@ -1,0 +1,257 @@
+// Kernels against a LibTorch that takes a given time.
+#include <chrono>
+#include <map>
+
+#include "compiler/Compiler.h"
+#include "compiler/driver/OperatorGroups.h"
+#include "compiler/pipelines/Pipelines.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/executable/fallback_region.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+using namespace mlir;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+namespace aitune {
+namespace {
+
+/// A product with its bias (calls 0 and 1 of the trace) and a softmax (call 2).
+constexpr char kModel[] = R"(
+func.func @main(%x: tensor<256x512xf32>) -> tensor<256x512xf32> {
+  %w = ait.constant 0 : tensor<512x512xf32>
+  %0 = ait.matmul %x, %w : (tensor<256x512xf32>, tensor<512x512xf32>) -> tensor<256x512xf32> loc(fused<0 : i64>["matmul"])
+  %1 = ait.relu %0 : tensor<256x512xf32> loc(fused<1 : i64>["relu"])
+  %2 = ait.softmax %1 {dim = 1 : i64} : tensor<256x512xf32> -> tensor<256x512xf32> loc(fused<2 : i64>["softmax"])
+  return %2 : tensor<256x512xf32>
+})";
+
+constexpr char kWithoutSoftmax[] = R"(
+func.func @main(%x: tensor<256x512xf32>) -> tensor<256x512xf32> {
+  %w = ait.constant 0 : tensor<512x512xf32>
+  %0 = ait.matmul %x, %w : (tensor<256x512xf32>, tensor<512x512xf32>) -> tensor<256x512xf32> loc(fused<0 : i64>["matmul"])
+  %1 = ait.relu %0 : tensor<256x512xf32> loc(fused<1 : i64>["relu"])
+  %2 = ait.fallback %1 {trace_ops = array<i64: 2>, operators = ["aten::softmax"], reasons = ["faster"], input_values = array<i64: 1>, output_values = array<i64: 2>} : (tensor<256x512xf32>) -> tensor<256x512xf32>
+  return %2 : tensor<256x512xf32>
+})";
+
+constexpr char kWithoutMatmul[] = R"(
+func.func @main(%x: tensor<256x512xf32>) -> tensor<256x512xf32> {
+  %0 = ait.fallback %x {trace_ops = array<i64: 0>, operators = ["aten::matmul"], reasons = ["faster"], input_values = array<i64: 0>, output_values = array<i64: 1>} : (tensor<256x512xf32>) -> tensor<256x512xf32>
+  %1 = ait.relu %0 : tensor<256x512xf32> loc(fused<1 : i64>["relu"])
+  %2 = ait.softmax %1 {dim = 1 : i64} : tensor<256x512xf32> -> tensor<256x512xf32> loc(fused<2 : i64>["softmax"])
+  return %2 : tensor<256x512xf32>
+})";
+
+/// Computes nothing, for some time.
+class Waits : public FallbackRegion {
+public:
+  explicit Waits(double microseconds) : microseconds(microseconds) {}
+  absl::Status Run(absl::Span<const RegionValue>, absl::Span<const int64_t>,
+                   absl::Span<RegionValue>) const override {
+    const auto start = std::chrono::steady_clock::now();
+    while (std::chrono::duration<double, std::micro>(
+               std::chrono::steady_clock::now() - start)
+               .count() < microseconds) {
+    }
+    return absl::OkStatus();
+  }
+
+private:
+  const double microseconds;
+};
+
+/// A part that reads and gives 256 x 512 numbers.
+LibTorchPart makePart(absl::Span<const int64_t> ops, double microseconds) {
+  LibTorchPart part;
+  part.traceOps.assign(ops.begin(), ops.end());
+  TensorTypeProto type;
+  type.set_dtype(static_cast<int>(DataType::kFloat32));
+  for (int64_t size : {256, 512})
+    type.add_sizes()->set_value(size);
+  Step &step = *part.plan.add_steps();
+  step.set_name("libtorch");
+  step.mutable_fallback()->set_region(0);
+  for (auto storage : {ValueProto::INPUT, ValueProto::OUTPUT}) {
+    ValueProto &value = *part.plan.add_values();
+    value.set_storage(storage);
+    *value.mutable_type() = type;
+  }
+  step.add_inputs(0);
+  step.add_outputs(1);
+  *part.plan.add_inputs() = type;
+  *part.plan.add_outputs() = type;
+  part.plan.add_output_values(1);
+  part.makeRegion = [microseconds] {
+    return std::make_unique<Waits>(microseconds);
+  };
+  return part;
+}
+
+class LibTorchRaceTest : public testing::Test {
+protected:
+  LibTorchRaceTest() {
+    registerCompilerDialects(dialects);
+    weights.assign(512 * 512, 0.01f);
+  }
+
+  /// Compiles the model; LibTorch needs `times[ops]` microseconds for calls of
+  /// the trace, and has no part for others. With the calls in `expected`, the
+  /// model is imported again as `again`.
+  CompileResult build(std::map<std::vector<int64_t>, double> times,
+                      const std::string &again = "",
+                      double regionMicroseconds = 1) {
+    MLIRContext context(dialects);
+    auto module = parseSourceString<ModuleOp>(kModel, &context);
+    EXPECT_TRUE(module);
+    CompileOptions options;
+    options.libtorch.makePart =
+        [&](absl::Span<const int64_t> ops,
+            const std::set<int64_t> &others) -> absl::StatusOr<LibTorchPart> {
+      for (int64_t op : ops)
+        EXPECT_EQ(others.count(op), 0u);
+      auto found = times.find({ops.begin(), ops.end()});
+      if (found == times.end())
+        return absl::UnimplementedError("made up to be none");
+      return makePart(ops, found->second);
+    };
+    OwningOpRef<ModuleOp> second;
+    options.libtorch.importAgain =
+        [&](const std::map<int64_t, std::string> &reasons)
+        -> absl::StatusOr<ModuleOp> {
+      for (const auto &[op, reason] : reasons) {
+        left.push_back(op);
+        EXPECT_THAT(reason, HasSubstr("LibTorch is faster: "));
+      }
+      second = parseSourceString<ModuleOp>(again, &context);
+      return *second;
+    };
+    options.libtorch.makeRegions = [&](ModuleOp of) {
+      std::vector<std::unique_ptr<FallbackRegion>> regions;
+      if (of != *module)
+        regions.push_back(std::make_unique<Waits>(regionMicroseconds));
+      return regions;
+    };
+    const std::vector<ConstantTensor> constants = {
+        {{weights.data(), DataType::kFloat32, {512, 512}}, nullptr, "w"}};
+    absl::StatusOr<CompileResult> result = compile(*module, constants, options);
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? *std::move(result) : CompileResult();
+  }
+
+  static int fallbacks(const CompileResult &result) {
+    return llvm::count_if(result.plan.steps(),
+                          [](const Step &step) { return step.has_fallback(); });
+  }
+
+  DialectRegistry dialects;
+  std::vector<float> weights;
+  std::vector<int64_t> left; ///< calls that were imported as LibTorch's
+};
+
+TEST_F(LibTorchRaceTest, LeavesTheFasterOnesToLibTorch) {
+  const CompileCounts before = compileCounts();
+  const CompileResult result =
+      build({{{0, 1}, 1e5}, {{0}, 1e5}, {{2}, 1}}, kWithoutSoftmax);
+  EXPECT_THAT(left, ElementsAre(2));
+  ASSERT_THAT(result.libtorchWins, SizeIs(1));
+  const LibTorchWin &win = result.libtorchWins[0];
+  EXPECT_THAT(win.kernels, HasSubstr("softmax"));
+  EXPECT_THAT(win.traceOps, ElementsAre(2));
+  EXPECT_EQ(win.times, 1);
+  EXPECT_LT(win.libtorchMicroseconds, win.microseconds);
+  EXPECT_GT(win.share, 0);
+  EXPECT_LE(win.share, 1);
+  EXPECT_EQ(fallbacks(result), 1);
+  EXPECT_THAT(result.candidates, Contains(Field(&CandidateResult::candidate,
+                                                "with LibTorch's operators")));
+  // The product's kernel was neither generated nor measured again.
+  EXPECT_EQ(compileCounts().graphs - before.graphs, 1);
+  EXPECT_EQ(compileCounts().measurements - before.measurements, 1);
+}
+
+TEST_F(LibTorchRaceTest, KeepsFasterKernels) {
+  const CompileResult result = build({{{0, 1}, 1e5}, {{0}, 1e5}, {{2}, 1e5}});
+  EXPECT_THAT(left, IsEmpty());
+  EXPECT_THAT(result.libtorchWins, IsEmpty());
+  EXPECT_EQ(fallbacks(result), 0);
+  EXPECT_THAT(result.candidates,
+              Contains(Field(&CandidateResult::candidate, "LibTorch")));
+}
+
+TEST_F(LibTorchRaceTest, TheWholeModelDecides) {
+  const CompileResult result =
+      build({{{0, 1}, 1e5}, {{2}, 1}}, kWithoutSoftmax, 1e5);
+  EXPECT_THAT(left, ElementsAre(2));
+  EXPECT_THAT(result.libtorchWins, IsEmpty());
+  EXPECT_EQ(fallbacks(result), 0);
+  EXPECT_THAT(
+      result.rejections,
+      Contains(Field(&Rejection::reason, HasSubstr("the whole model takes "))));
+}
+
+TEST_F(LibTorchRaceTest, LeavesTheCostlyPartAlone) {
+  const CompileResult result = build({{{0}, 1}, {{2}, 1e5}}, kWithoutMatmul);
+  EXPECT_THAT(left, ElementsAre(0));
+  ASSERT_THAT(result.libtorchWins, SizeIs(1));
+  EXPECT_THAT(result.libtorchWins[0].traceOps, ElementsAre(0));
+}
+
+TEST_F(LibTorchRaceTest, WhatIsNoPartStays) {
+  const CompileResult result = build({});
+  EXPECT_THAT(left, IsEmpty());
+  EXPECT_THAT(result.rejections,
+              Contains(Field(&Rejection::reason, "made up to be none")));
+}
+
+/// A fused module: one operator (call 4) in two kernels, and a copy of its
+/// operand's producer (call 3).
+constexpr char kFused[] = R"(
+module {
+  func.func private @mean_0(%x: tensor<4x8xf32>) -> tensor<4x1xf32> attributes {ait.kind = #ait.kind<loop>} {
+    %0 = ait.mean %x {dims = array<i64: 1>} : tensor<4x8xf32> -> tensor<4x1xf32> loc(fused<4 : i64>["norm"])
+    return %0 : tensor<4x1xf32>
+  }
+  func.func private @sub_0(%x: tensor<4x8xf32>, %m: tensor<4x1xf32>) -> tensor<4x8xf32> attributes {ait.kind = #ait.kind<loop>} {
+    %0 = ait.expand %m {sizes = affine_map<() -> (4, 8)>} : tensor<4x1xf32> -> tensor<4x8xf32> loc(fused<4 : i64>["norm"])
+    %1 = ait.sub %x, %0 : tensor<4x8xf32> loc(fused<4 : i64>["norm"])
+    return %1 : tensor<4x8xf32>
+  }
+  func.func private @relu_0(%x: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {ait.kind = #ait.kind<loop>} {
+    %0 = ait.relu %x : tensor<4x8xf32> loc(fused<7 : i64>["relu"])
+    return %0 : tensor<4x8xf32> loc(fused[fused<7 : i64>["relu"]])
+  }
+  func.func @main(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
+    %0 = ait.launch @mean_0(%x) : (tensor<4x8xf32>) -> tensor<4x1xf32> loc(fused[fused<4 : i64>["norm"]])
+    %1 = ait.launch @sub_0(%x, %0) : (tensor<4x8xf32>, tensor<4x1xf32>) -> tensor<4x8xf32> loc(fused[fused<4 : i64>["norm"]])
+    %2 = ait.launch @relu_0(%1) : (tensor<4x8xf32>) -> tensor<4x8xf32> loc(fused[fused<7 : i64>["relu"]])
+    %3 = ait.launch @relu_0(%2) : (tensor<4x8xf32>) -> tensor<4x8xf32> loc(fused[fused<9 : i64>["relu"]])
+    return %2, %3 : tensor<4x8xf32>, tensor<4x8xf32>
+  }
+})";
+
+TEST(OperatorGroups, KernelsOfOneOperatorAreTogether) {
+  DialectRegistry dialects;
+  registerCompilerDialects(dialects);
+  MLIRContext context(dialects);
+  auto module = parseSourceString<ModuleOp>(kFused, &context);
+  ASSERT_TRUE(module);
+  const std::vector<OperatorGroup> groups = groupByOperators(*module);
+  ASSERT_THAT(groups, SizeIs(3));
+  EXPECT_THAT(groups[0].launches, SizeIs(2));
+  EXPECT_THAT(groups[0].traceOps, ElementsAre(4));
+  EXPECT_THAT(groups[0].core, ElementsAre(4));
+  EXPECT_THAT(groups[1].traceOps, ElementsAre(7));
+  EXPECT_THAT(groups[1].core, IsEmpty());
+  EXPECT_THAT(groups[2].traceOps, ElementsAre(9));
+  EXPECT_EQ(groups[1].form, groups[2].form);
+  EXPECT_NE(groups[0].form, groups[1].form);
+}
+
+} // namespace
+} // namespace aitune

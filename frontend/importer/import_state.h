@@ -8,6 +8,7 @@
 
 #include "frontend/importer/scalar.h"
 #include "frontend/importer/symbolic_sizes.h"
+#include "frontend/trace/argument_values.h"
 #include "frontend/trace/trace.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -57,18 +58,6 @@ class ImportState {
   std::vector<int> use_counts_;
   mlir::Operation* last_constant_ = nullptr;
 };
-
-// Calls `function` with each id that `argument` holds; -1 (None) is left out.
-template <typename Function>
-void ForEachValue(const Argument& argument, Function function) {
-  if (const ValueId* id = std::get_if<ValueId>(&argument)) {
-    if (*id >= 0) function(*id);
-  } else if (const auto* ids = std::get_if<std::vector<ValueId>>(&argument)) {
-    for (ValueId id : *ids) {
-      if (id >= 0) function(id);
-    }
-  }
-}
 
 }  // namespace aitune::frontend
 

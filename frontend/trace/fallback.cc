@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 #include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/trace/out_variant.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
@@ -27,7 +29,17 @@ class LibTorchRegion : public FallbackRegion {
         ops_(std::move(ops)),
         inputs_(std::move(inputs)),
         outputs_(std::move(outputs)),
-        device_(device) {}
+        device_(device) {
+    for (size_t i = 0; i < outputs_.size(); ++i)
+      output_numbers_.emplace(outputs_[i], i);
+    for (const int index : ops_) {
+      const auto op = static_cast<size_t>(index);
+      if (op >= trace_->schemas.size()) break;
+      const auto& [name, overload] = trace_->schemas[op];
+      if (WritesAnOutput(trace_->ops[op]))
+        out_variants_[index] = FindOutVariant(name, overload);
+    }
+  }
 
   absl::Status Run(absl::Span<const RegionValue> inputs,
                    absl::Span<const int64_t> symbols,
@@ -56,7 +68,7 @@ class LibTorchRegion : public FallbackRegion {
       const RecordedOp& op = trace_->ops[static_cast<size_t>(index)];
       const absl::Status status =
           CatchExceptions(absl::StatusCode::kInternal, op.name, [&] {
-            RunOne(op, symbols, values);
+            RunOne(index, symbols, values, borrowed, outputs);
             return absl::OkStatus();
           });
       if (!status.ok()) return status;
@@ -72,8 +84,48 @@ class LibTorchRegion : public FallbackRegion {
     });
   }
 
-  void RunOne(const RecordedOp& op, absl::Span<const int64_t> symbols,
-              std::unordered_map<ValueId, c10::IValue>& values) const {
+  // Whether all results are plain values, and one of them is an output.
+  bool WritesAnOutput(const RecordedOp& op) const {
+    bool found = false;
+    for (const ResultTemplate& result : op.results) {
+      if (result.kind != ResultTemplate::Kind::kValue || result.value < 0 ||
+          trace_->values[static_cast<size_t>(result.value)].kind !=
+              TraceValue::Kind::kTensor)
+        return false;
+      found |= output_numbers_.count(result.value) > 0;
+    }
+    return found;
+  }
+
+  // What operator `op` writes its results to: the plan's memory for outputs.
+  // Empty if an output is no tensor with elements.
+  std::vector<at::Tensor> Destinations(
+      const RecordedOp& op, absl::Span<const RegionValue> outputs) const {
+    std::vector<at::Tensor> tensors;
+    for (const ResultTemplate& result : op.results) {
+      const auto number = output_numbers_.find(result.value);
+      if (number == output_numbers_.end()) {
+        const TraceValue& value =
+            trace_->values[static_cast<size_t>(result.value)];
+        tensors.push_back(
+            at::empty({0}, at::TensorOptions()
+                               .dtype(ToScalarType(value.type.dtype))
+                               .device(DeviceOf(device_))));
+        continue;
+      }
+      const auto* view = std::get_if<TensorView>(&outputs[number->second]);
+      if (view == nullptr || ElementCount(view->sizes) == 0) return {};
+      tensors.push_back(TensorOn(*view, device_));
+    }
+    return tensors;
+  }
+
+  // `borrowed` are the tensors in the plan's memory.
+  void RunOne(int index, absl::Span<const int64_t> symbols,
+              std::unordered_map<ValueId, c10::IValue>& values,
+              std::vector<at::Tensor>& borrowed,
+              absl::Span<const RegionValue> outputs) const {
+    const RecordedOp& op = trace_->ops[static_cast<size_t>(index)];
     const auto read = [&](ValueId id) -> c10::IValue {
       if (const auto found = values.find(id); found != values.end())
         return found->second;
@@ -85,7 +137,20 @@ class LibTorchRegion : public FallbackRegion {
     std::vector<c10::IValue> stack;
     for (const ArgumentTemplate& argument : op.arguments)
       stack.push_back(OnDevice(Materialize(argument, symbols, read)));
-    FunctionOf(op)(stack);
+    std::vector<at::Tensor> destinations;
+    const auto variant = out_variants_.find(index);
+    if (variant != out_variants_.end() && variant->second &&
+        variant->second->argument_count == stack.size())
+      destinations = Destinations(op, outputs);
+    if (destinations.empty()) {
+      FunctionOf(op)(stack);
+    } else {
+      for (const at::Tensor& tensor : destinations) {
+        stack.emplace_back(tensor);
+        borrowed.push_back(tensor);
+      }
+      variant->second->handle.callBoxed(stack);
+    }
     if (stack.size() < op.results.size())
       throw std::runtime_error(
           "it gives fewer results than when it was traced");
@@ -176,7 +241,10 @@ class LibTorchRegion : public FallbackRegion {
                          ", the plan expects ", std::string(Name(view->dtype)),
                          "[", absl::StrJoin(view->sizes, ","), "]"));
       }
-      if (tensor.numel() > 0) TensorOn(*view, device_).copy_(tensor);
+      const bool is_there =
+          tensor.data_ptr() == view->data && tensor.is_contiguous();
+      if (tensor.numel() > 0 && !is_there)
+        TensorOn(*view, device_).copy_(tensor);
     }
     return absl::OkStatus();
   }
@@ -224,6 +292,9 @@ class LibTorchRegion : public FallbackRegion {
   std::vector<int> ops_;
   std::vector<ValueId> inputs_, outputs_;
   const Device device_;
+  std::unordered_map<ValueId, size_t> output_numbers_;
+  // By operator that computes an output, if it has one.
+  std::unordered_map<int, std::optional<OutVariant>> out_variants_;
   mutable std::mutex mutex_;
   mutable std::unordered_map<int, at::Tensor> on_gpu_;  // constants
   mutable std::unordered_map<const RecordedOp*, RecordedFunction> functions_;

@@ -5,6 +5,8 @@
 #define AITUNE_FRONTEND_TRACE_FALLBACK_H_
 
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "frontend/trace/recorded_op.h"
@@ -17,6 +19,8 @@ namespace aitune::frontend {
 // The data of a trace that all of its regions share.
 struct RecordedTrace {
   std::vector<RecordedOp> ops;  // one for each operator of the trace
+  // By operator: its schema's name and overload.
+  std::vector<std::pair<std::string, std::string>> schemas;
   std::vector<TraceValue> values;
   std::vector<ConstantTensor> constants;
 };

@@ -232,6 +232,8 @@ Trace Finish(TraceBuilder& builder, const Attempt& attempt,
   trace.notes = std::move(notes);
   auto recorded = std::make_shared<RecordedTrace>();
   recorded->ops = std::move(ops);
+  for (const TraceOp& op : trace.ops)
+    recorded->schemas.emplace_back(op.name, op.overload);
   recorded->values = trace.values;
   recorded->constants = trace.constants;
   trace.fallback_device = std::make_shared<Device>();

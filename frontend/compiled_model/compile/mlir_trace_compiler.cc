@@ -7,10 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "compiler/dialect/Ait.h"
+#include "frontend/compiled_model/compile/libtorch_parts.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/importer/importer.h"
+#include "frontend/values/gpu_region_recorder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "runtime/device/device.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -59,19 +63,46 @@ absl::Status NoCode(const std::vector<KernelFailure>& failures) {
                        : ""));
 }
 
+// What the compiler races kernels against. Without measurements there is no
+// race; a layer that is to be quantised is not to be LibTorch's own, and IR has
+// no speed.
+absl::StatusOr<LibTorchOptions> LibTorchFor(const Trace& trace,
+                                            const CompileOptions& options) {
+  LibTorchOptions libtorch;
+  libtorch.makeRegions = [&trace](mlir::ModuleOp module) {
+    std::vector<std::unique_ptr<FallbackRegion>> regions;
+    for (const RegionDefinition& region : RegionsOf(module))
+      regions.push_back(trace.make_fallback_region(region.ops, region.inputs,
+                                                   region.outputs));
+    return regions;
+  };
+  if (!options.measureCandidates || !options.quantization.empty() ||
+      options.compileTo != CompilePhase::Executable)
+    return libtorch;
+  AITUNE_ASSIGN_OR_RETURN(const Device device,
+                          Device::ParseCpuOrGpu(options.device));
+  if (device.is_gpu()) {
+    // What can't be part of a CUDA graph is not worth a race.
+    auto recorder = LibTorchRegionRecorder(device);
+    if (!recorder.ok()) return libtorch;
+    libtorch.recorder = *std::move(recorder);
+  }
+  *trace.fallback_device = device;
+  libtorch.makePart =
+      [parts = std::make_shared<LibTorchParts>(trace, device.is_gpu())](
+          absl::Span<const int64_t> ops, const std::set<int64_t>& others) {
+        return parts->Make(ops, others);
+      };
+  return libtorch;
+}
+
 absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
                                                const CompileOptions& asked) {
   CompileOptions options = asked;
+  AITUNE_ASSIGN_OR_RETURN(options.libtorch, LibTorchFor(trace, asked));
   // On a GPU they would need LibTorch's streams.
-  if (options.device == "cpu") {
-    options.audit.makeRegions = [&trace](mlir::ModuleOp module) {
-      std::vector<std::unique_ptr<FallbackRegion>> regions;
-      for (const RegionDefinition& region : RegionsOf(module))
-        regions.push_back(trace.make_fallback_region(region.ops, region.inputs,
-                                                     region.outputs));
-      return regions;
-    };
-  }
+  if (options.device == "cpu")
+    options.audit.makeRegions = options.libtorch.makeRegions;
   CompiledTrace compiled;
   ImportOptions import_options;
   double import_seconds = 0;
@@ -86,6 +117,18 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
     import_seconds +=
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
             .count();
+    ImportReport report_again;
+    mlir::OwningOpRef<mlir::ModuleOp> module_again;
+    options.libtorch.importAgain =
+        [&](const std::map<int64_t, std::string>& reasons)
+        -> absl::StatusOr<mlir::ModuleOp> {
+      ImportOptions more = import_options;
+      for (const auto& [op, reason] : reasons)
+        more.libtorch_ops.emplace(static_cast<int>(op), reason);
+      AITUNE_ASSIGN_OR_RETURN(module_again,
+                              ImportTrace(trace, context, &report_again, more));
+      return *module_again;
+    };
 
     auto result = compile(**module, trace.constants, options);
     if (!result.ok()) return result.status();
@@ -105,12 +148,14 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
     compiled.result.wrong.insert(compiled.result.wrong.begin(),
                                  std::make_move_iterator(wrong.begin()),
                                  std::make_move_iterator(wrong.end()));
-    for (ImportReport::Fallback& op : report.fallbacks) {
+    const bool again = !compiled.result.libtorchWins.empty();
+    for (ImportReport::Fallback& op :
+         (again ? report_again : report).fallbacks) {
       compiled.fallbacks.push_back({op.trace_op, std::move(op.op),
                                     std::move(op.location), std::move(op.scope),
                                     std::move(op.reason)});
     }
-    compiled.regions = RegionsOf(**module);
+    compiled.regions = RegionsOf(again ? *module_again : **module);
     break;
   }
   auto& phases = compiled.result.phaseSeconds;

@@ -281,7 +281,8 @@ void AddBuild(absl::Span<const frontend::BuiltVersion> versions,
                                built.rejections,     built.notes,
                                first.cache,          compileCounts(),
                                built.tuning,         built.quantized_layers,
-                               built.wrong,          built.reference};
+                               built.wrong,          built.reference,
+                               built.libtorch_wins};
   if (!no_cache.empty()) report.compile->cache.detail = no_cache;
   for (size_t i = 1; i < versions.size(); ++i) {
     for (const std::string& note : versions[i].report.notes)

@@ -45,6 +45,7 @@ struct CompileInfo {
   std::vector<QuantizedLayer> quantized_layers;
   std::vector<WrongCandidate> wrong;
   ReferenceReport reference;
+  std::vector<LibTorchWin> libtorch_wins;
 
   double TotalSeconds() const;
 };

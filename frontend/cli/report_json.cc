@@ -150,6 +150,15 @@ json ToJson(const CompileInfo& compile) {
                      {"reason", candidate.reason},
                      {"replacement", candidate.replacement}});
   }
+  json wins = json::array();
+  for (const LibTorchWin& win : compile.libtorch_wins) {
+    wins.push_back({{"kernels", win.kernels},
+                    {"operators", win.traceOps},
+                    {"times", win.times},
+                    {"microseconds", win.microseconds},
+                    {"libtorch_microseconds", win.libtorchMicroseconds},
+                    {"share", win.share}});
+  }
   const ReferenceReport& reference = compile.reference;
   json layers = json::array();
   for (const QuantizedLayer& layer : compile.quantized_layers)
@@ -162,6 +171,7 @@ json ToJson(const CompileInfo& compile) {
           {"candidates", candidates},
           {"rejections", rejections},
           {"wrong", wrong},
+          {"libtorch_faster", wins},
           {"reference",
            {{"judged", reference.judged},
             {"without_reference", reference.withoutReference},

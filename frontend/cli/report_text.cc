@@ -150,6 +150,18 @@ std::string JudgementText(const CompileInfo& compile) {
   return text + (table.empty() ? "" : table.ToString(kIndent));
 }
 
+// Empty when LibTorch was faster nowhere.
+std::string LibTorchText(const std::vector<LibTorchWin>& wins) {
+  if (wins.empty()) return "";
+  double share = 0;
+  for (const LibTorchWin& win : wins) share += win.share;
+  return Line("LibTorch",
+              absl::StrFormat("was faster for %d distinct kernel%s, which took "
+                              "%.0f %% of the kernels' time",
+                              static_cast<int>(wins.size()),
+                              wins.size() == 1 ? "" : "s", 100 * share));
+}
+
 // A text about the use of the on-disk cache, and the numbers of compilations
 // and measurements in this process.
 std::string CacheText(const CompileInfo& compile) {
@@ -366,7 +378,9 @@ std::string BuildText(const Report& report) {
   if (report.coverage)
     text += CoverageText(*report.coverage, report.compiled_time_share);
   if (report.compile) {
-    text += CompileText(*report.compile) + JudgementText(*report.compile) +
+    text += CompileText(*report.compile) +
+            LibTorchText(report.compile->libtorch_wins) +
+            JudgementText(*report.compile) +
             QuantizationText(report.compile->quantized_layers) +
             TuningText(report.compile->tuning) + CacheText(*report.compile);
   }
@@ -422,6 +436,16 @@ std::string ExplainText(const Report& report) {
            layer.weightSqnr == 0 ? ""
                                  : absl::StrFormat("%.1f", layer.weightSqnr),
            layer.refusal});
+    }
+    text += table.ToString();
+  }
+  if (!report.compile->libtorch_wins.empty()) {
+    text += "\nFaster in LibTorch\n";
+    Table table({"kernels", ">times", ">us", ">LibTorch's us", ">share"});
+    for (const LibTorchWin& win : report.compile->libtorch_wins) {
+      table.AddRow(
+          {win.kernels, absl::StrCat(win.times), Microseconds(win.microseconds),
+           Microseconds(win.libtorchMicroseconds), Percent(win.share)});
     }
     text += table.ToString();
   }

@@ -168,6 +168,7 @@ CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
   parts.report.candidates = std::move(result.candidates);
   parts.report.rejections = std::move(result.rejections);
   parts.report.wrong = std::move(result.wrong);
+  parts.report.libtorch_wins = std::move(result.libtorchWins);
   parts.report.reference = result.reference;
   parts.report.tuning = std::move(result.tuning);
   parts.report.quantized_layers = std::move(result.quantizedLayers);

@@ -27,6 +27,8 @@ struct BuildReport {
   std::vector<Rejection> rejections;  // what was not done, with the reason
   // Candidates that the build found wrong, and what it took in their place.
   std::vector<WrongCandidate> wrong;
+  // What LibTorch runs because it is faster.
+  std::vector<LibTorchWin> libtorch_wins;
   ReferenceReport reference;          // how kernels were judged
   TuningResult tuning;                // empty for a build from the cache
   std::vector<std::string> notes;     // Trace::notes

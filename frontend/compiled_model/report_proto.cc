@@ -28,6 +28,15 @@ BuildReportProto ToProto(const BuildReport& report) {
     stored.set_replacement(wrong.replacement);
     stored.set_digest(wrong.digest);
   }
+  for (const LibTorchWin& win : report.libtorch_wins) {
+    LibTorchWinProto& stored = *proto.add_libtorch_wins();
+    stored.set_kernels(win.kernels);
+    for (const int64_t op : win.traceOps) stored.add_trace_ops(op);
+    stored.set_times(win.times);
+    stored.set_microseconds(win.microseconds);
+    stored.set_libtorch_microseconds(win.libtorchMicroseconds);
+    stored.set_share(win.share);
+  }
   ReferenceProto& reference = *proto.mutable_reference();
   reference.set_judged(report.reference.judged);
   reference.set_without_reference(report.reference.withoutReference);
@@ -88,6 +97,14 @@ BuildReport FromProto(const BuildReportProto& proto) {
     candidate.chosen = stored.chosen();
     candidate.note = stored.note();
   }
+  for (const LibTorchWinProto& stored : proto.libtorch_wins())
+    report.libtorch_wins.push_back(
+        {stored.kernels(),
+         {stored.trace_ops().begin(), stored.trace_ops().end()},
+         stored.times(),
+         stored.microseconds(),
+         stored.libtorch_microseconds(),
+         stored.share()});
   for (const RejectionProto& stored : proto.rejections())
     report.rejections.push_back(
         {stored.phase(), stored.subject(), stored.reason()});

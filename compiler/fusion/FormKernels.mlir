@@ -335,3 +335,62 @@ func.func @checked_divisor(%a: tensor<4x8xi64>, %b: tensor<8x4xi64>, %d: tensor<
   %1 = ait.remainder %0, %c : tensor<4x4xi64>
   return %1 : tensor<4x4xi64>
 }
+
+// Each step reads the one before at four indices: a kernel of all of them would
+// compute the first at a million.
+// CHECK-LABEL: func @doubled_reads
+// CHECK-COUNT-5: ait.kernel <loop>
+// CHECK: return
+func.func @doubled_reads(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %n0 = ait.neg %x : tensor<8xf32>
+  %c0 = ait.concat %x, %n0 {dim = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %s0 = ait.slice %c0 {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<16xf32> -> tensor<8xf32>
+  %f0 = ait.flip %s0 {dims = array<i64: 0>} : tensor<8xf32> -> tensor<8xf32>
+  %a0 = ait.add %s0, %f0 : tensor<8xf32>
+  %n1 = ait.neg %a0 : tensor<8xf32>
+  %c1 = ait.concat %a0, %n1 {dim = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %s1 = ait.slice %c1 {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<16xf32> -> tensor<8xf32>
+  %f1 = ait.flip %s1 {dims = array<i64: 0>} : tensor<8xf32> -> tensor<8xf32>
+  %a1 = ait.add %s1, %f1 : tensor<8xf32>
+  %n2 = ait.neg %a1 : tensor<8xf32>
+  %c2 = ait.concat %a1, %n2 {dim = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %s2 = ait.slice %c2 {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<16xf32> -> tensor<8xf32>
+  %f2 = ait.flip %s2 {dims = array<i64: 0>} : tensor<8xf32> -> tensor<8xf32>
+  %a2 = ait.add %s2, %f2 : tensor<8xf32>
+  %n3 = ait.neg %a2 : tensor<8xf32>
+  %c3 = ait.concat %a2, %n3 {dim = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %s3 = ait.slice %c3 {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<16xf32> -> tensor<8xf32>
+  %f3 = ait.flip %s3 {dims = array<i64: 0>} : tensor<8xf32> -> tensor<8xf32>
+  %a3 = ait.add %s3, %f3 : tensor<8xf32>
+  %n4 = ait.neg %a3 : tensor<8xf32>
+  %c4 = ait.concat %a3, %n4 {dim = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %s4 = ait.slice %c4 {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<16xf32> -> tensor<8xf32>
+  %f4 = ait.flip %s4 {dims = array<i64: 0>} : tensor<8xf32> -> tensor<8xf32>
+  %a4 = ait.add %s4, %f4 : tensor<8xf32>
+  %n5 = ait.neg %a4 : tensor<8xf32>
+  %c5 = ait.concat %a4, %n5 {dim = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %s5 = ait.slice %c5 {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<16xf32> -> tensor<8xf32>
+  %f5 = ait.flip %s5 {dims = array<i64: 0>} : tensor<8xf32> -> tensor<8xf32>
+  %a5 = ait.add %s5, %f5 : tensor<8xf32>
+  %n6 = ait.neg %a5 : tensor<8xf32>
+  %c6 = ait.concat %a5, %n6 {dim = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %s6 = ait.slice %c6 {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<16xf32> -> tensor<8xf32>
+  %f6 = ait.flip %s6 {dims = array<i64: 0>} : tensor<8xf32> -> tensor<8xf32>
+  %a6 = ait.add %s6, %f6 : tensor<8xf32>
+  %n7 = ait.neg %a6 : tensor<8xf32>
+  %c7 = ait.concat %a6, %n7 {dim = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %s7 = ait.slice %c7 {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<16xf32> -> tensor<8xf32>
+  %f7 = ait.flip %s7 {dims = array<i64: 0>} : tensor<8xf32> -> tensor<8xf32>
+  %a7 = ait.add %s7, %f7 : tensor<8xf32>
+  %n8 = ait.neg %a7 : tensor<8xf32>
+  %c8 = ait.concat %a7, %n8 {dim = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %s8 = ait.slice %c8 {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<16xf32> -> tensor<8xf32>
+  %f8 = ait.flip %s8 {dims = array<i64: 0>} : tensor<8xf32> -> tensor<8xf32>
+  %a8 = ait.add %s8, %f8 : tensor<8xf32>
+  %n9 = ait.neg %a8 : tensor<8xf32>
+  %c9 = ait.concat %a8, %n9 {dim = 0 : i64} : (tensor<8xf32>, tensor<8xf32>) -> tensor<16xf32>
+  %s9 = ait.slice %c9 {starts = array<i64: 0>, steps = array<i64: 2>} : tensor<16xf32> -> tensor<8xf32>
+  %f9 = ait.flip %s9 {dims = array<i64: 0>} : tensor<8xf32> -> tensor<8xf32>
+  %a9 = ait.add %s9, %f9 : tensor<8xf32>
+  return %a9 : tensor<8xf32>
+}

@@ -184,37 +184,77 @@ void KernelGraph::merge(GroupId to, GroupId from) {
   });
 }
 
-bool KernelGraph::hasPathAround(GroupId producer, GroupId consumer) const {
-  // Operations reached, and whether something other than recomputed values
-  // lies between.
-  SmallVector<std::pair<Operation *, bool>> worklist;
-  llvm::SmallPtrSet<Operation *, 16> visitedDirect, visitedAround;
-  auto reach = [&](Operation *op, bool around) {
+/// One operation after the other that lies between two groups, from one of them
+/// in the direction of the other.
+class KernelGraph::PathSearch {
+public:
+  /// Along users where `forward`, else along operands.
+  PathSearch(const KernelGraph &graph, GroupId from, GroupId to, bool forward)
+      : graph(graph), from(from), to(to), forward(forward) {
+    for (Operation *op : graph[from].operations)
+      reach(op, false);
+  }
+
+  /// Looks at the next operation. Whether there is a path; nothing as long as
+  /// it is not known.
+  std::optional<bool> step() {
+    if (worklist.empty())
+      return false;
+    auto [op, around] = worklist.pop_back_val();
+    if (forward) {
+      for (Operation *user : op->getUsers())
+        if (visit(user, around))
+          return true;
+      return std::nullopt;
+    }
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        if (visit(producer, around))
+          return true;
+    return std::nullopt;
+  }
+
+private:
+  /// Whether `next` ends a path on which something other than recomputed values
+  /// lies.
+  bool visit(Operation *next, bool around) {
+    const std::optional<GroupId> group = graph.getGroup(next);
+    if (group == to)
+      return around;
+    if (group == from)
+      return false;
+    if (!group) {
+      reach(next, around || !isRecomputed(next));
+      return false;
+    }
+    for (Operation *member : graph[*group].operations)
+      reach(member, true);
+    return false;
+  }
+
+  void reach(Operation *op, bool around) {
     if ((around ? visitedAround : visitedDirect).insert(op).second)
       worklist.emplace_back(op, around);
-  };
-  for (Operation *op : groups[producer].operations)
-    reach(op, false);
-  while (!worklist.empty()) {
-    auto [op, around] = worklist.pop_back_val();
-    for (Operation *user : op->getUsers()) {
-      std::optional<GroupId> group = getGroup(user);
-      if (group == consumer) {
-        if (around)
-          return true;
-        continue;
-      }
-      if (group == producer)
-        continue;
-      if (!group) {
-        reach(user, around || !isRecomputed(user));
-        continue;
-      }
-      for (Operation *member : groups[*group].operations)
-        reach(member, true);
-    }
   }
-  return false;
+
+  const KernelGraph &graph;
+  const GroupId from, to;
+  const bool forward;
+  SmallVector<std::pair<Operation *, bool>> worklist;
+  llvm::SmallPtrSet<Operation *, 16> visitedDirect, visitedAround;
+};
+
+bool KernelGraph::hasPathAround(GroupId producer, GroupId consumer) const {
+  // From both ends in turn: one of them often has few neighbours, while all of
+  // a long program can come after the producer or before the consumer.
+  PathSearch forward(*this, producer, consumer, /*forward=*/true);
+  PathSearch backward(*this, consumer, producer, /*forward=*/false);
+  for (;;) {
+    if (const std::optional<bool> found = forward.step())
+      return *found;
+    if (const std::optional<bool> found = backward.step())
+      return *found;
+  }
 }
 
 bool KernelGraph::dependsOn(Value value, GroupId group) const {

@@ -93,6 +93,8 @@ public:
   void addUnfused(mlir::Operation *op, mlir::Operation *like);
 
 private:
+  class PathSearch;
+
   llvm::SmallVector<Group> groups;
   llvm::DenseMap<mlir::Operation *, GroupId> groupOf;
   llvm::DenseMap<mlir::Operation *, unsigned> positions;

@@ -14,6 +14,10 @@ namespace {
 /// Beyond this many operations a kernel's registers spill and its name and
 /// compile time get out of hand.
 constexpr size_t maxOperations = 96;
+/// The most indices at which a kernel computes one operation again. A chain of
+/// operations each of which reads the one before at two indices doubles them,
+/// and with them the code, at each step.
+constexpr size_t maxIndices = 32;
 /// More pointers than this in one loop cost more than they save.
 constexpr size_t maxTensors = 24;
 
@@ -25,8 +29,8 @@ public:
         members(operations.begin(), operations.end()) {}
 
   std::optional<LoopDomain> run() {
-    if (!checkSize() || !markReads() || !findSizes() || !findReducedAxes() ||
-        !checkLevels())
+    if (!checkSize() || !markReads() || !checkRepetition() || !findSizes() ||
+        !findReducedAxes() || !checkLevels())
       return std::nullopt;
     return std::move(domain);
   }
@@ -39,14 +43,14 @@ private:
 
   bool isMember(Operation *op) const { return op && members.contains(op); }
 
-  /// Calls `visit` with the members that read `value`, directly or through
-  /// recomputed operations.
-  void forEachReader(Value value, function_ref<void(Operation *)> visit) const {
-    for (Operation *user : value.getUsers()) {
-      if (isMember(user))
-        visit(user);
-      else if (isRecomputed(user))
-        forEachReader(user->getResult(0), visit);
+  /// Calls `visit` with the operands of members that read `value`, directly or
+  /// through recomputed operations.
+  void forEachRead(Value value, function_ref<void(OpOperand &)> visit) const {
+    for (OpOperand &use : value.getUses()) {
+      if (isMember(use.getOwner()))
+        visit(use);
+      else if (isRecomputed(use.getOwner()))
+        forEachRead(use.getOwner()->getResult(0), visit);
     }
   }
 
@@ -80,7 +84,8 @@ private:
     for (Operation *op : llvm::reverse(operations)) {
       bool readThroughIndex = false, readInPlace = false;
       for (Value result : op->getResults()) {
-        forEachReader(result, [&](Operation *reader) {
+        forEachRead(result, [&](OpOperand &read) {
+          Operation *reader = read.getOwner();
           (isReadThroughIndex(reader) || reads.contains(reader) ||
                    isa<CumsumOp>(reader)
                ? readThroughIndex
@@ -95,6 +100,37 @@ private:
       if (isWindow(op) || !(isReadThroughIndex(op) || isCheapPointwise(op)))
         return reject(op, "too costly to compute again at each indexed read");
       reads.insert(op);
+    }
+    return true;
+  }
+
+  /// Counts the indices at which operations that are read through an index are
+  /// computed. Number 0 is the index of the kernel's own loops; another one
+  /// comes of an operand that is read elsewhere and the index at which its
+  /// operation is computed.
+  bool checkRepetition() {
+    if (reads.empty())
+      return true;
+    llvm::DenseMap<std::pair<OpOperand *, unsigned>, unsigned> numbers;
+    llvm::DenseMap<Operation *, llvm::SmallDenseSet<unsigned, 4>> indices;
+    for (Operation *op : llvm::reverse(operations)) {
+      if (!reads.contains(op)) {
+        indices[op].insert(0);
+        continue;
+      }
+      llvm::SmallDenseSet<unsigned, 4> computedAt;
+      forEachRead(op->getResult(0), [&](OpOperand &read) {
+        const bool moves = isReadThroughIndex(read.getOwner());
+        for (unsigned index : indices[read.getOwner()])
+          computedAt.insert(
+              moves ? numbers.try_emplace({&read, index}, numbers.size() + 1)
+                          .first->second
+                    : index);
+      });
+      if (computedAt.size() > maxIndices)
+        return reject(op, "would be computed again at more than " +
+                              Twine(maxIndices) + " indices");
+      indices[op] = std::move(computedAt);
     }
     return true;
   }

@@ -17,7 +17,7 @@ std::string FindIn(const torch::jit::Block& block) {
       "aten::stride",         "aten::sym_stride",
       "aten::is_contiguous",  "aten::is_non_overlapping_and_dense",
       "aten::storage_offset", "aten::sym_storage_offset",
-      "aten::as_strided"};
+      "aten::as_strided",     "aten::_reshape_alias"};
   for (const torch::jit::Node* node : block.nodes()) {
     const std::string name = node->kind().toQualString();
     if (kQueries->count(name)) {

@@ -267,7 +267,9 @@ absl::StatusOr<Trace> TraceWhole(
     const std::string& reason, std::vector<std::string> notes) {
   const PreparedGraph prepared =
       ModelState(model).exists() ? AsItIs(model) : frozen;
-  Interpreter interpreter(prepared.graph, &fitter, &region, options);
+  LongLoops long_loops;
+  Interpreter interpreter(prepared.graph, &fitter, &region, options,
+                          &long_loops);
   AITUNE_ASSIGN_OR_RETURN(
       std::vector<ProbedRef> arguments,
       BuildArguments(model, prepared, attempt, interpreter));
@@ -295,8 +297,11 @@ absl::StatusOr<Trace> TraceWhole(
 absl::StatusOr<Trace> TraceCall(
     const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
-    std::vector<std::string> notes, ModuleState& state) {
-  Interpreter interpreter(prepared.graph, &fitter, &region, options);
+    std::vector<std::string> notes, ModuleState& state, LongLoops& long_loops) {
+  const SizeRegion whole_region = region;
+  const size_t long_before = long_loops.size();
+  Interpreter interpreter(prepared.graph, &fitter, &region, options,
+                          &long_loops);
   interpreter.set_state(state);
   absl::Status status =
       CatchExceptions(absl::StatusCode::kUnimplemented, "", [&] {
@@ -308,6 +313,11 @@ absl::StatusOr<Trace> TraceCall(
         return BuildOutput(interpreter, result,
                            &interpreter.builder().trace().output_structure);
       });
+  if (long_loops.size() > long_before) {
+    region = whole_region;
+    return TraceCall(model, prepared, attempt, fitter, region, options,
+                     std::move(notes), state, long_loops);
+  }
   if (!status.ok()) return status;
   notes.insert(notes.end(), interpreter.notes().begin(),
                interpreter.notes().end());
@@ -324,14 +334,17 @@ absl::StatusOr<Trace> TraceOnce(const Model& model,
                                 const TraceOptions& options,
                                 const std::vector<std::string>& notes) {
   ModuleState state;
-  absl::StatusOr<Trace> first = TraceCall(model, prepared, attempt, fitter,
-                                          region, options, notes, state);
+  LongLoops long_loops;
+  absl::StatusOr<Trace> first =
+      TraceCall(model, prepared, attempt, fitter, region, options, notes, state,
+                long_loops);
   if (!first.ok()) return first;
   const std::string changed = ChangedAttribute({}, state);
   if (changed.empty()) return first;
   ModuleState after = state;
-  absl::StatusOr<Trace> second = TraceCall(model, prepared, attempt, fitter,
-                                           region, options, notes, after);
+  absl::StatusOr<Trace> second =
+      TraceCall(model, prepared, attempt, fitter, region, options, notes, after,
+                long_loops);
   if (second.ok() && ChangedAttribute(state, after).empty() &&
       ComputeTheSame(*first, *second))
     return first;

@@ -23,9 +23,11 @@ namespace aitune::frontend {
 
 struct TraceOptions {
   // Loops of static length are unrolled up to these limits, which keep a trace
-  // small enough to compile; LibTorch runs longer loops.
+  // small enough to compile; LibTorch runs longer loops whole.
   int64_t max_loop_iterations = 4096;  // iterations of one loop
-  int64_t max_ops = 200000;            // operators of the trace
+  int64_t max_loop_ops = 16384;  // operators of one loop, with loops inside it
+  // Operators of the trace; LibTorch runs a longer model whole.
+  int64_t max_ops = 200000;
   uint64_t seed = 0;  // of the elements of inputs that tracing makes up
   // The sizes that the trace must be right for, one for each symbol of
   // AssignSymbols(specs), in elements: decisions of the program by sizes are

@@ -207,14 +207,36 @@ TEST(ControlFlow, LongLoopsAreLibTorchs) {
   options.max_loop_iterations = 10;
   const auto trace = TraceAndCompare(R"(
 def forward(self, x: Tensor) -> Tensor:
+  x = x * 2
   for i in range(100):
-    x = x + 1
-  return x
+    x = torch.cat([x[1:], x[:1] + 1])
+  return x.exp()
 )",
                                      {"float32[4]"}, options);
   ASSERT_TRUE(trace.ok()) << trace.status();
-  EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
-  EXPECT_THAT(trace->notes.back(), HasSubstr("more than 10 times"));
+  EXPECT_THAT(OpNames(*trace),
+              ElementsAre("aten::mul.Scalar", "prim::Loop", "aten::exp"));
+  EXPECT_THAT(trace->ops[1].must_fall_back, HasSubstr("too long to unroll"));
+}
+
+// Each loop is short, and what they do together is not.
+TEST(ControlFlow, LongNestedLoopsAreLibTorchs) {
+  TraceOptions options;
+  options.max_loop_ops = 100;
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor) -> Tensor:
+  for i in range(x.size(0)):
+    for j in range(30):
+      x = x * 0.5 + i
+  for k in range(4):
+    x = x + k
+  return x
+)",
+                                     {"float32[10]"}, options);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace),
+              ElementsAre("prim::Loop", "aten::add.Scalar", "aten::add.Scalar",
+                          "aten::add.Scalar", "aten::add.Scalar"));
 }
 
 TEST(ControlFlow, EndlessLoopsStop) {

@@ -62,6 +62,23 @@ INSTANTIATE_TEST_SUITE_P(
              "y.dim()",
              "return", 0}));
 
+// A loop of no turns gives the very tensor that went in. What is written to the
+// one is then in the other too, so LibTorch runs the model.
+TEST(DataDependentLoops, MayGiveTheTensorThatWentIn) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n"
+      "  y = x * 2\n"
+      "  z = y\n"
+      "  for i in range(int(x.abs().sum()) + 1):\n"
+      "    z = z + 1\n"
+      "  z.add_(5)\n"
+      "  return y, z",
+      {"float32[4,6]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->ops.size(), 1u) << PrintTrace(*trace);
+  EXPECT_THAT(trace->ops[0].must_fall_back, HasSubstr("unknown origin"));
+}
+
 TEST(DataDependentNumbers, OnlyScaleElements) {
   const auto trace = TraceAndCompare(
       "def forward(self, x: Tensor):\n  s = float(x.sum())\n  return "

@@ -85,6 +85,24 @@ TEST(InPlaceRejections, WritesBesideAStridedViewAreLibTorchs) {
   EXPECT_THAT(trace->ops[0].must_fall_back, HasSubstr("unknown origin"));
 }
 
+// Its strides count: of a transposed tensor it takes other elements than a
+// reshape, and with the strides of one it is one.
+TEST(StridedViews, AReshapeAliasHasTheStridesThatItIsGiven) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n  y = (x + 1).t()\n"
+      "  return torch._reshape_alias(y, [2, 6], [6, 1]) * 2",
+      {"float32[3,4]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(FallbackCount(*trace), 0) << PrintTrace(*trace);
+  EXPECT_THAT(PrintTrace(*trace), HasSubstr("aten::take"));
+  const auto reshaped = TraceAndCompare(
+      "def forward(self, x: Tensor):\n  y = x + 1\n"
+      "  return torch._reshape_alias(y, [x.size(0) * 4], [1]) * 2",
+      {"float32[2..5,4]"});
+  ASSERT_TRUE(reshaped.ok()) << reshaped.status();
+  EXPECT_THAT(PrintTrace(*reshaped), Not(HasSubstr("aten::take")));
+}
+
 TEST(InPlaceRejections, MemoryBeyondATensorIsLibTorchs) {
   const auto trace = TraceAndCompare(
       "def forward(self, x: Tensor):\n  y = x + 1\n"

@@ -121,11 +121,12 @@ bool MayDependOnData(Node* node, const std::unordered_set<Value*>& tainted) {
 
 Interpreter::Interpreter(std::shared_ptr<torch::jit::Graph> graph,
                          const SizeFitter* fitter, SizeRegion* region,
-                         const TraceOptions& options)
+                         const TraceOptions& options, LongLoops* long_loops)
     : graph_(std::move(graph)),
       fitter_(*fitter),
       region_(*region),
       options_(options),
+      long_loops_(*long_loops),
       functionalizer_(&builder_) {
   FindLastUses(graph_->block(), last_uses_);
   nodes_total_ = CountNodes(graph_->block());
@@ -346,6 +347,7 @@ bool Interpreter::LoopDependsOnData(Node* node) {
 absl::Status Interpreter::RunLoop(Node* node) {
   if (LoopDependsOnData(node))
     return RunAsRegion(node, "how often it runs depends on data");
+  if (long_loops_.count(node) > 0) return RunAsRegion(node, kLongLoop);
   AITUNE_ASSIGN_OR_RETURN(
       int64_t trips, UniformInt(Get(node->input(0)), "the length of a loop"));
   absl::StatusOr<bool> running =
@@ -355,12 +357,17 @@ absl::Status Interpreter::RunLoop(Node* node) {
   std::vector<ProbedRef> carried;
   for (size_t i = 2; i < node->inputs().size(); ++i)
     carried.push_back(Get(node->input(i)));
+  const bool outermost = outermost_loop_ == nullptr;
+  if (outermost) {
+    outermost_loop_ = node;
+    ops_before_loop_ = builder_.op_count();
+  }
   for (int64_t iteration = 0; iteration < trips && *running; ++iteration) {
     if (iteration >= options_.max_loop_iterations ||
-        ++iterations_ > options_.max_ops) {
-      return absl::UnimplementedError(
-          absl::StrCat("a loop runs more than ", options_.max_loop_iterations,
-                       " times and would have to be unrolled"));
+        static_cast<int64_t>(builder_.op_count() - ops_before_loop_) >
+            options_.max_loop_ops) {
+      long_loops_.insert(outermost_loop_);
+      return absl::UnimplementedError(kLongLoop);
     }
     Set(body->inputs()[0], MakePlain(std::vector<c10::IValue>(
                                fitter_.probes().size(), iteration)));
@@ -377,6 +384,7 @@ absl::Status Interpreter::RunLoop(Node* node) {
     if (!running.ok()) return running.status();
     carried.assign(outputs.begin() + 1, outputs.end());
   }
+  if (outermost) outermost_loop_ = nullptr;
   for (size_t i = 0; i < carried.size(); ++i)
     Set(node->outputs()[i], carried[i]);
   return absl::OkStatus();

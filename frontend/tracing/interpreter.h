@@ -44,14 +44,22 @@ inline constexpr char kUnknownResult[] =
 inline constexpr char kUntypedArgument[] =
     "it reads a dtype or layout that compiled code has not";
 
+// The reason why LibTorch runs a loop whole whose length is known.
+inline constexpr char kLongLoop[] = "a loop is too long to unroll";
+
+// Loops of a graph that are not unrolled.
+using LongLoops = std::unordered_set<const torch::jit::Node*>;
+
 class Interpreter {
  public:
   // `fitter`, `region` and `options` must outlive this. The fitter's probes
   // must be points of the region, which shrinks when the program decides by
-  // sizes. The graph must be inlined; it is only read.
+  // sizes. The graph must be inlined; it is only read. LibTorch runs
+  // `long_loops` whole; Run adds the outermost loop around one that is too long
+  // to unroll, and gives up.
   Interpreter(std::shared_ptr<torch::jit::Graph> graph,
               const SizeFitter* fitter, SizeRegion* region,
-              const TraceOptions& options);
+              const TraceOptions& options, LongLoops* long_loops);
 
   // Sets the values that attributes of modules have before the program runs,
   // where they differ from those in the modules.
@@ -153,6 +161,8 @@ class Interpreter {
       Invocation& call);
 
   // strided_view.cc
+  // Whether what a call on a tensor gives depends on where its elements lie.
+  absl::StatusOr<bool> SpeaksOfMemory(const Invocation& call);
   absl::StatusOr<Results> EmitStridedView(const Invocation& call);
 
   // possible_view.cc
@@ -276,6 +286,7 @@ class Interpreter {
   const SizeFitter& fitter_;
   SizeRegion& region_;
   const TraceOptions& options_;
+  LongLoops& long_loops_;
   TraceBuilder builder_;
   Functionalizer functionalizer_;
   std::vector<std::string> notes_;
@@ -293,7 +304,9 @@ class Interpreter {
   ModuleState state_;
   std::map<ModuleState::key_type, ProbedRef> attributes_set_;
   std::unique_ptr<torch::jit::AliasDb> aliases_;
-  int64_t iterations_ = 0;
+  // The loop that runs and is in no other, and the operators before it.
+  const torch::jit::Node* outermost_loop_ = nullptr;
+  size_t ops_before_loop_ = 0;
   int nodes_done_ = 0, nodes_total_ = 0;
   int decomposition_depth_ = 0;
   std::unordered_set<torch::jit::Graph*> decompositions_;

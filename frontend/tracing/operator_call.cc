@@ -300,9 +300,11 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       !HasDataDependentSizes(*call.schema, call.arguments)) {
     return EmitSlices(call);
   }
-  if (!uniform && call.schema->name() == "aten::as_strided" &&
-      call.arguments[0]->IsTensor() && call.arguments[0]->has_type)
-    return EmitStridedView(call);
+  if (!uniform && !call.arguments.empty() && call.arguments[0]->IsTensor() &&
+      call.arguments[0]->has_type) {
+    AITUNE_ASSIGN_OR_RETURN(const bool speaks_of_memory, SpeaksOfMemory(call));
+    if (speaks_of_memory) return EmitStridedView(call);
+  }
 
   std::string must_fall_back;
   const bool query = IsMetadataQuery(*call.schema);

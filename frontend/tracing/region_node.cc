@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/runtime/interpreter.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 #include <utility>
 
@@ -134,6 +135,12 @@ bool Holds(const ProbedValue& value, const ProbedValue& list) {
                      [&](const ProbedRef& e) { return Holds(*e, list); });
 }
 
+bool ShareMemory(const c10::IValue& a, const c10::IValue& b) {
+  return a.isTensor() && b.isTensor() && a.toTensor().has_storage() &&
+         b.toTensor().has_storage() &&
+         a.toTensor().storage().is_alias_of(b.toTensor().storage());
+}
+
 bool SameType(const c10::IValue& a, const c10::IValue& b) {
   return a.isTensor() && b.isTensor() && IsPlainTensor(a.toTensor()) &&
          IsPlainTensor(b.toTensor()) &&
@@ -250,16 +257,27 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
                    [](const ProbedRef& c) { return BringsSizes(*c); }) &&
       std::none_of(node->blocks().begin(), node->blocks().end(), MayPickSizes);
   std::vector<bool> stable(output_count, (is_if || is_loop) && sizes_known);
+  // By output: the values that it is a part of, some way.
+  std::vector<std::set<size_t>> aliased(output_count);
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
+    std::vector<c10::IValue> given;
+    for (const ProbedRef& content : contents)
+      given.push_back(ValueInProbe(*content, probe));
     const auto attempt = [&](const std::vector<c10::IValue>& control,
                              std::vector<c10::IValue>* stack) {
-      for (const ProbedRef& content : contents)
-        stack->push_back(ValueInProbe(*content, probe));
+      *stack = given;
       stack->insert(stack->end(), control.begin(), control.end());
-      return CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-        program.run(*stack);
-        return absl::OkStatus();
-      });
+      const absl::Status status =
+          CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+            program.run(*stack);
+            return absl::OkStatus();
+          });
+      for (size_t i = 0; status.ok() && i < output_count; ++i) {
+        for (size_t j = 0; j < given.size(); ++j) {
+          if (ShareMemory((*stack)[i], given[j])) aliased[i].insert(j);
+        }
+      }
+      return status;
     };
     std::vector<c10::IValue> actual;
     for (size_t i = 0; i < controls; ++i)
@@ -268,7 +286,8 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     AITUNE_RETURN_IF_ERROR(attempt(actual, &stack));
     std::vector<std::vector<c10::IValue>> others;
     if (is_if) others = {{true}, {false}};
-    if (is_loop) others = {{int64_t{0}, false}, {int64_t{1}, true}};
+    if (is_loop && reason != kLongLoop)
+      others = {{int64_t{0}, false}, {int64_t{1}, true}};
     for (const std::vector<c10::IValue>& control : others) {
       std::vector<c10::IValue> other;
       // A way that fails gives no result, so it does not matter for the type.
@@ -310,11 +329,10 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
             : MakeOpaque(std::move(probes), reason, &templates[i]));
     // It may be one of the tensors that went in, or not: neither may be
     // written.
-    for (const ProbedRef& content : contents) {
-      if (result->IsTensor() && content->IsTensor() &&
-          result->tensor().storage().is_alias_of(content->tensor().storage())) {
-        result->storage->unknown_views = content->storage->unknown_views = true;
-      }
+    for (const size_t j : aliased[i]) {
+      if (result->IsTensor() && contents[j]->IsTensor())
+        result->storage->unknown_views = contents[j]->storage->unknown_views =
+            true;
     }
     Set(node->outputs()[i], std::move(result));
   }

@@ -1,5 +1,6 @@
-// aten::as_strided: it speaks of memory, which compiled code and regions lay
-// out otherwise than eager does. In a trace it picks elements by their indices.
+// aten::as_strided and aten::_reshape_alias: they speak of memory, which
+// compiled code and regions lay out otherwise than eager does. In a trace they
+// pick elements by their indices.
 #include <ATen/Functions.h>
 
 #include <utility>
@@ -33,6 +34,24 @@ std::optional<at::Tensor> IndicesInto(const at::Tensor& self,
 }
 
 }  // namespace
+
+absl::StatusOr<bool> Interpreter::SpeaksOfMemory(const Invocation& call) {
+  const std::string& name = call.schema->name();
+  if (name == "aten::as_strided") return true;
+  if (name != "aten::_reshape_alias") return false;
+  // With the strides of a reshape it is one.
+  AITUNE_ASSIGN_OR_RETURN(std::vector<std::vector<c10::IValue>> executed,
+                          Execute(call));
+  for (size_t probe = 0; probe < executed.size(); ++probe) {
+    const at::Tensor view = executed.at(probe)[0].toTensor();
+    const std::optional<at::Tensor> indices =
+        IndicesInto(call.arguments[0]->tensor(probe), view);
+    if (!indices ||
+        !at::equal(*indices, at::arange(view.numel()).view(view.sizes())))
+      return true;
+  }
+  return false;
+}
 
 absl::StatusOr<Interpreter::Results> Interpreter::EmitStridedView(
     const Invocation& call) {

@@ -2,8 +2,8 @@
 // an executable plan and object code. Programs compile through this header
 // alone. The command line also includes the headers of what it administers:
 // plug-ins (plugin/), search strategies, cost models and the tuning database
-// (tune/), and the program that measures schedules
-// (candidates/MeasurementWorker.h).
+// (tune/), and what it is to the compiler's other processes
+// (candidates/MeasurementWorker.h, candidates/GenerationWorker.h).
 #ifndef AITUNE_COMPILER_COMPILER_H
 #define AITUNE_COMPILER_COMPILER_H
 
@@ -68,6 +68,23 @@ struct TuningOptions {
   /// Called often; the search ends, with the best schedules so far, when it
   /// returns true. May be null.
   std::function<bool()> stop;
+};
+
+/// Where the code of kernels is generated, and what one of them may take. A
+/// kernel that takes more, or whose generation ends its process, is one that no
+/// code was made for: a library or LibTorch runs it.
+struct GenerationOptions {
+  /// The program that generates code, with its arguments. It must call
+  /// serveGeneration (compiler/candidates/GenerationWorker.h), as `aitune
+  /// generate-kernels` does. Empty, or if it cannot be started: code is
+  /// generated in this process, where the time is looked at between the phases
+  /// of a kernel alone, and nothing else is limited.
+  std::vector<std::string> worker;
+  /// The most seconds of processors' time for the code of one kernel. Most take
+  /// less than a tenth of one.
+  double kernelSeconds = 30;
+  /// The most bytes of memory for it.
+  int64_t kernelBytes = int64_t{4} << 30;
 };
 
 /// What a finished model's kernels are looked through with: real inputs, on
@@ -162,6 +179,7 @@ struct CompileOptions {
   /// on a GPU; the defaults are eager's (torch.backends).
   bool tf32Matmul = false, tf32Convolution = true;
   TuningOptions tuning;
+  GenerationOptions generation;
   AuditOptions audit;
   LibTorchOptions libtorch;
   /// What earlier builds found wrong and this one does not take. What it takes

@@ -191,7 +191,8 @@ public:
 
 private:
   KernelCompilerOptions kernelOptions() const {
-    return {options.emulateEagerCasts, options.target, options.dumpDirectory};
+    return {options.emulateEagerCasts, options.target, options.dumpDirectory,
+            options.generation};
   }
   int threads() const {
     return options.threads > 0 ? options.threads

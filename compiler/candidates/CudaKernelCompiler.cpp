@@ -1,10 +1,13 @@
 #include "compiler/candidates/CudaKernelCompiler.h"
 
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/GenerationProcesses.h"
+#include "compiler/candidates/ImplementationProto.h"
 #include "compiler/codegen/gpu/Generate.h"
 #include "compiler/codegen/gpu/target/Nvrtc.h"
 #include "compiler/dialect/KernelAttributes.h"
@@ -23,16 +26,9 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
-/// A way to run a kernel whose code is still text.
-struct UncompiledCandidate {
-  /// Its one object is yet to be made.
-  KernelImplementation implementation;
-  std::string text;
-};
+using CudaTexts = absl::StatusOr<std::vector<CudaText>>;
 
-using UncompiledCandidates = absl::StatusOr<std::vector<UncompiledCandidate>>;
-
-UncompiledCandidate toUncompiled(GeneratedCandidate &&candidate) {
+CudaText toText(GeneratedCandidate &&candidate) {
   KernelImplementation implementation;
   implementation.name = "generated";
   implementation.description = std::move(candidate.description);
@@ -113,25 +109,70 @@ absl::Status CudaLowering::run(const std::string &text,
                 : absl::InternalError("lowering to linalg left no kernel");
 }
 
-UncompiledCandidates generateTexts(const std::string &text, GpuTarget target,
-                                   const CudaCompilerOptions &options) {
+/// Generates in one of `processes`, or here where there is none.
+CudaTexts generateTextsApart(const std::string &text, const GpuTarget &target,
+                             const CudaCompilerOptions &options,
+                             GenerationProcesses *processes) {
+  if (!processes)
+    return generateCudaTexts(text, target, options);
+  WorkerRequest request;
+  WorkerCudaTexts &asked = *request.mutable_cuda_texts();
+  asked.set_module(text);
+  *asked.mutable_gpu() = toProto(target);
+  asked.set_emulate_eager_casts(options.emulateEagerCasts);
+  asked.set_tf32_matmul(options.tf32Matmul);
+  asked.set_tf32_convolution(options.tf32Convolution);
+  if (!options.dumpDirectory.empty())
+    asked.set_dump_directory(std::filesystem::absolute(options.dumpDirectory));
+  const absl::StatusOr<WorkerReply> reply =
+      processes->call(std::move(request), options.generation);
+  if (absl::IsUnavailable(reply.status()))
+    return generateCudaTexts(text, target, options);
+  if (!reply.ok())
+    return reply.status();
+  std::vector<CudaText> texts;
+  for (const WorkerImplementation &message : reply->implementations())
+    texts.push_back({fromProto(message), message.text()});
+  return texts;
+}
+
+absl::StatusOr<std::string> toCubinApart(const std::string &text,
+                                         const GpuTarget &target,
+                                         const CudaCompilerOptions &options,
+                                         GenerationProcesses *processes) {
+  if (!processes)
+    return compileToCubin(text, target);
+  WorkerRequest request;
+  request.mutable_cubin()->set_text(text);
+  *request.mutable_cubin()->mutable_gpu() = toProto(target);
+  absl::StatusOr<WorkerReply> reply =
+      processes->call(std::move(request), options.generation);
+  if (absl::IsUnavailable(reply.status()))
+    return compileToCubin(text, target);
+  if (!reply.ok())
+    return reply.status();
+  return std::move(*reply->mutable_cubin());
+}
+
+} // namespace
+
+CudaTexts generateCudaTexts(const std::string &text, GpuTarget target,
+                            const CudaCompilerOptions &options) {
   CudaLowering lowering;
   if (absl::Status lowered = lowering.run(text, options, target); !lowered.ok())
     return lowered;
   auto generated = generateCuda(lowering.kernel, lowering.symbols(), target);
   if (!generated.ok())
     return generated.status();
-  std::vector<UncompiledCandidate> candidates;
+  std::vector<CudaText> candidates;
   for (GeneratedCandidate &candidate : *generated) {
     lowering.dump->write(
         absl::StrCat("2-candidate-", candidates.size(), ".cu"),
         absl::StrCat("// ", candidate.description, "\n", candidate.text));
-    candidates.push_back(toUncompiled(std::move(candidate)));
+    candidates.push_back(toText(std::move(candidate)));
   }
   return candidates;
 }
-
-} // namespace
 
 std::vector<std::vector<absl::StatusOr<KernelImplementation>>>
 compileCudaKernels(const std::vector<std::string> &texts,
@@ -145,18 +186,21 @@ compileCudaKernels(const std::vector<std::string> &texts,
     if (options.progress)
       options.progress(phase, static_cast<int>(done), static_cast<int>(total));
   };
-  std::vector<UncompiledCandidates> outcomes(
-      texts.size(), absl::UnknownError("not generated"));
+  const std::shared_ptr<GenerationProcesses> processes =
+      GenerationProcesses::get(options.generation.worker, options.threads);
+  std::vector<CudaTexts> outcomes(texts.size(),
+                                  absl::UnknownError("not generated"));
   inParallel(texts.size(), options.threads, [&](size_t i) {
-    outcomes[i] = generateTexts(texts[i], target, options);
+    outcomes[i] =
+        generateTextsApart(texts[i], target, options, processes.get());
     report("generating code", texts.size());
   });
 
   std::map<std::string, absl::StatusOr<std::string>> cubins; // by CUDA text
   std::vector<std::pair<const std::string, absl::StatusOr<std::string>> *> work;
-  for (const UncompiledCandidates &outcome : outcomes)
+  for (const CudaTexts &outcome : outcomes)
     if (outcome.ok())
-      for (const UncompiledCandidate &candidate : *outcome)
+      for (const CudaText &candidate : *outcome)
         if (auto [it, inserted] = cubins.try_emplace(
                 candidate.text, absl::UnknownError("not compiled"));
             inserted)
@@ -167,18 +211,18 @@ compileCudaKernels(const std::vector<std::string> &texts,
     if (i < calls)
       return options.meanwhile();
     auto &[text, cubin] = *work[i - calls];
-    cubin = compileToCubin(text, target);
+    cubin = toCubinApart(text, target, options, processes.get());
     report("compiling kernels", work.size());
   });
 
   std::vector<std::vector<absl::StatusOr<KernelImplementation>>> results;
-  for (UncompiledCandidates &outcome : outcomes) {
+  for (CudaTexts &outcome : outcomes) {
     auto &result = results.emplace_back();
     if (!outcome.ok()) {
       result.push_back(outcome.status());
       continue;
     }
-    for (UncompiledCandidate &candidate : *outcome) {
+    for (CudaText &candidate : *outcome) {
       const absl::StatusOr<std::string> &cubin = cubins.at(candidate.text);
       if (!cubin.ok()) {
         result.push_back(absl::Status(

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "compiler/Compiler.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
 #include "compiler/plan/KernelImplementation.h"
 #include "compiler/schedule/Schedule.h"
@@ -23,6 +24,8 @@ struct CudaCompilerOptions {
   bool emulateEagerCasts = false;
   bool tf32Matmul = false, tf32Convolution = true;
   std::string dumpDirectory;
+  /// As CompileOptions'. Only compileCudaKernels uses the worker.
+  GenerationOptions generation = {};
   /// Threads that compile.
   int threads = 1;
   /// Called once on a thread beside those that compile; may be empty.
@@ -32,10 +35,25 @@ struct CudaCompilerOptions {
   std::function<void(const std::string &phase, int done, int total)> progress;
 };
 
+/// A way to run a kernel whose code is still text.
+struct CudaText {
+  /// Its one object is yet to be made.
+  KernelImplementation implementation;
+  std::string text;
+};
+
+/// The CUDA texts for the kernel of `text`, best guess first, in this process.
+/// Thread-safe.
+absl::StatusOr<std::vector<CudaText>>
+generateCudaTexts(const std::string &text, GpuTarget target,
+                  const CudaCompilerOptions &options);
+
 /// Code for each of `texts`, in order: modules with one outlined kernel (its
 /// kind in the attribute ait.kind). Best guess first, with the schedule of its
 /// ait.config alone where it has one; errors say why one failed, or all. Never
-/// empty. Equal CUDA texts are compiled once.
+/// empty. Equal CUDA texts are compiled once. Code is made in processes of the
+/// worker of options.generation where there are such, and one that dies is an
+/// error of what it worked on.
 std::vector<std::vector<absl::StatusOr<KernelImplementation>>>
 compileCudaKernels(const std::vector<std::string> &texts,
                    const GpuTarget &target, const CudaCompilerOptions &options);

@@ -109,6 +109,7 @@ private:
     result.emulateEagerCasts = options.emulateEagerCasts;
     result.tf32Matmul = options.tf32Matmul;
     result.tf32Convolution = options.tf32Convolution;
+    result.generation = options.generation;
     result.threads = threads();
     return result;
   }

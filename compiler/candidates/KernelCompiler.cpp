@@ -1,10 +1,15 @@
 #include "compiler/candidates/KernelCompiler.h"
 
+#include <time.h>
+
+#include <filesystem>
 #include <mutex>
 #include <optional>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/GenerationProcesses.h"
+#include "compiler/candidates/ImplementationProto.h"
 #include "compiler/codegen/cpu/llvm/EmitObject.h"
 #include "compiler/codegen/cpu/llvm/LowerToLLVM.h"
 #include "compiler/codegen/cpu/target/Target.h"
@@ -95,6 +100,14 @@ const DialectRegistry &kernelDialects() {
   return *registry;
 }
 
+/// Seconds of processors' time that this thread has had.
+double threadSeconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 /// One kernel on its way down, phase by phase.
 class KernelLowering {
 public:
@@ -110,6 +123,8 @@ public:
   absl::StatusOr<KernelObject> toObject();
   std::string print() const { return printToString(*module); }
   func::FuncOp kernel() const { return findKernel(*module); }
+  /// An error once the kernel has taken longer than it may.
+  absl::Status checkTime() const;
   const Target &cpu() const { return *target; }
 
 private:
@@ -121,7 +136,16 @@ private:
   std::string name;
   size_t inputs = 0;
   std::optional<Dump> dump;
+  const double start = threadSeconds();
 };
+
+absl::Status KernelLowering::checkTime() const {
+  const double most = options.generation.kernelSeconds;
+  if (most <= 0 || threadSeconds() - start < most)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "the code generator took over ", most, " s of processors' time"));
+}
 
 absl::Status KernelLowering::read(const std::string &text) {
   absl::StatusOr<Target> found = findTarget(options.target);
@@ -204,7 +228,11 @@ compileKernel(const std::string &text, const KernelCompilerOptions &options) {
     step.outputs.push_back(inputs + i);
   absl::Status lowered = lowering.toLinalg();
   if (lowered.ok())
+    lowered = lowering.checkTime();
+  if (lowered.ok())
     lowered = lowering.toLLVM(step);
+  if (lowered.ok())
+    lowered = lowering.checkTime();
   if (!lowered.ok())
     return lowered;
   absl::StatusOr<KernelObject> object = lowering.toObject();
@@ -250,16 +278,42 @@ listKernelSchedules(const std::string &text,
   return *std::move(space);
 }
 
+/// Compiles in one of `processes`, or here where there is none.
+static absl::StatusOr<KernelImplementation>
+compileApart(const std::string &text, const KernelCompilerOptions &options,
+             GenerationProcesses *processes) {
+  if (!processes)
+    return compileKernel(text, options);
+  WorkerRequest request;
+  WorkerCpuCode &code = *request.mutable_cpu_code();
+  code.set_module(text);
+  code.set_target(options.target);
+  code.set_emulate_eager_casts(options.emulateEagerCasts);
+  if (!options.dumpDirectory.empty())
+    code.set_dump_directory(std::filesystem::absolute(options.dumpDirectory));
+  const absl::StatusOr<WorkerReply> reply =
+      processes->call(std::move(request), options.generation);
+  if (absl::IsUnavailable(reply.status()))
+    return compileKernel(text, options);
+  if (!reply.ok())
+    return reply.status();
+  if (reply->implementations_size() != 1)
+    return absl::InternalError("the code generator sent no code");
+  return fromProto(reply->implementations(0));
+}
+
 std::vector<absl::StatusOr<KernelImplementation>>
 compileKernels(const std::vector<std::string> &texts,
                const KernelCompilerOptions &options, int threads,
                const std::function<void(int)> &progress) {
   std::vector<absl::StatusOr<KernelImplementation>> results(
       texts.size(), absl::UnknownError("not compiled"));
+  const std::shared_ptr<GenerationProcesses> processes =
+      GenerationProcesses::get(options.generation.worker, threads);
   std::mutex progressMutex;
   int done = 0;
   inParallel(texts.size(), threads, [&](size_t i) {
-    results[i] = compileKernel(texts[i], options);
+    results[i] = compileApart(texts[i], options, processes.get());
     std::lock_guard<std::mutex> lock(progressMutex);
     ++done;
     if (progress)

@@ -23,6 +23,8 @@ struct KernelCompilerOptions {
   bool emulateEagerCasts = false;
   std::string target;
   std::string dumpDirectory;
+  /// As CompileOptions'. Only compileKernels uses the worker.
+  GenerationOptions generation = {};
 };
 
 /// The target of CompileOptions::target; empty: this machine. An error names
@@ -31,7 +33,9 @@ absl::StatusOr<Target> findTarget(const std::string &name);
 
 /// Compiles `text`, a module with one outlined kernel function (its kind in
 /// the attribute ait.kind, its schedule in ait.config): one launch, named
-/// "generated". The error's message is what the passes said. Thread-safe.
+/// "generated". In this process. The error's message is what the passes said;
+/// kResourceExhausted when a phase ended after the seconds of
+/// options.generation. Thread-safe.
 absl::StatusOr<KernelImplementation>
 compileKernel(const std::string &text, const KernelCompilerOptions &options);
 
@@ -47,9 +51,10 @@ absl::StatusOr<KernelSpace>
 listKernelSchedules(const std::string &text,
                     const KernelCompilerOptions &options);
 
-/// Compiles all of `texts` on `threads` threads; results in order. `progress`,
-/// if set, is called after each with the number done, from any thread but never
-/// from two at once.
+/// Compiles all of `texts`, as many at once as `threads` says, in processes of
+/// the worker of options.generation where there are such; results in order. A
+/// process that dies is its kernel's error. `progress`, if set, is called after
+/// each with the number done, from any thread but never from two at once.
 std::vector<absl::StatusOr<KernelImplementation>>
 compileKernels(const std::vector<std::string> &texts,
                const KernelCompilerOptions &options, int threads,

@@ -237,10 +237,10 @@ absl::StatusOr<WorkerReply> answer(const WorkerRequest &request,
       return absl::FailedPreconditionError("no kernel was given");
     return request.has_prepare() ? subject->prepare(request.prepare())
                                  : subject->measure(request.measure());
-  case WorkerRequest::WHAT_NOT_SET:
+  default:
     break;
   }
-  return absl::InvalidArgumentError("an empty request");
+  return absl::InvalidArgumentError("no request to measure");
 }
 
 } // namespace

@@ -65,6 +65,24 @@ absl::Status SetBudget(const std::string& value, ModuleOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status SetKernelSeconds(const std::string& value,
+                              ModuleOptions& options) {
+  double seconds = 0;
+  if (!absl::SimpleAtod(value, &seconds) || !std::isfinite(seconds) ||
+      seconds <= 0)
+    return Expected("a number of seconds above 0");
+  options.compile.generation.kernelSeconds = seconds;
+  return absl::OkStatus();
+}
+
+absl::Status SetKernelMemory(const std::string& value, ModuleOptions& options) {
+  int64_t bytes = 0;
+  if (!absl::SimpleAtoi(value, &bytes) || bytes < 1)
+    return Expected("a number of bytes");
+  options.compile.generation.kernelBytes = bytes;
+  return absl::OkStatus();
+}
+
 absl::Status SetQuantization(const std::string& value, ModuleOptions& options) {
   const absl::StatusOr<aitune::quant::QuantizationOptions> asked =
       aitune::quant::ParseQuantizationOptions(value);
@@ -95,6 +113,11 @@ const std::map<std::string, Setter>& Setters() {
          o.compile.tuning.worker = {value, "measure-schedules"};
        })},
       {"tune-budget", SetBudget},
+      {"worker", Text([](String value, Options& o) {
+         o.compile.generation.worker = {value, "generate-kernels"};
+       })},
+      {"kernel-seconds", SetKernelSeconds},
+      {"kernel-memory", SetKernelMemory},
       {"threads", SetThreads},
       {"dtype", SetDtype},
       {"target",

@@ -14,9 +14,12 @@ namespace ait {
 
 // Sets in `options` what the command line's option --NAME VALUE sets. Names are
 // device, cache, dtype, threads, target, tf32 (none, convolutions or all),
-// dump, tuning-database, tune-budget (in seconds), and, with true or false,
-// emulate-eager-casts, unchecked-indices and no-measure. One more is
-// tune-worker: the path of the `aitune` program, with which a search measures.
+// dump, tuning-database, tune-budget and kernel-seconds (in seconds),
+// kernel-memory (in bytes), and, with true or false, emulate-eager-casts,
+// unchecked-indices and no-measure. Two more are paths of the `aitune` program:
+// tune-worker, with which a search measures, and worker, with which the code of
+// kernels is generated (GenerationOptions; by default the one beside the
+// library).
 // kInvalidArgument for another name or value; the text lists those that exist.
 absl::Status SetOption(const std::string& name, const std::string& value,
                        ModuleOptions& options);

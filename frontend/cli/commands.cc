@@ -53,6 +53,8 @@ std::string CommandName(Command command) {
       return "reduce";
     case Command::kMeasure:
       return "measure-schedules";
+    case Command::kGenerate:
+      return "generate-kernels";
   }
   return "";
 }

@@ -7,6 +7,7 @@
 #include <iostream>
 #include <string>
 
+#include "compiler/candidates/GenerationWorker.h"
 #include "compiler/candidates/MeasurementWorker.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/options.h"
@@ -54,6 +55,8 @@ absl::StatusOr<int> Dispatch(const Options& options, Progress& progress) {
       return Reduce(options, progress);
     case Command::kMeasure:
       return serveMeasurements(STDIN_FILENO, STDOUT_FILENO);
+    case Command::kGenerate:
+      return serveGeneration(options.sockets, &generateForRequest);
   }
   return absl::InternalError("no such command");
 }

@@ -205,6 +205,17 @@ void AddCompileOptions(CLI::App& app, Options& options) {
       ->type_name("NAME")
       ->check(OneOf({"avx2", "avx512", "amx"}))
       ->group(kCompileGroup);
+  app.add_option("--kernel-seconds", options.compile.generation.kernelSeconds,
+                 "Most seconds of processors' time for the code of one kernel; "
+                 "a library or LibTorch runs what takes longer. Default: 30")
+      ->type_name("S")
+      ->check(NumberFrom(0.01, "a number of seconds"))
+      ->group(kCompileGroup);
+  app.add_option("--kernel-memory", options.compile.generation.kernelBytes,
+                 "Most memory for it, such as 2GB. Default: 4GB")
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(false))
+      ->group(kCompileGroup);
   app.add_option("--dump", options.compile.dumpDirectory,
                  "Write the IR after each phase, object code and one "
                  "standalone benchmark a kernel into DIR")

@@ -104,6 +104,14 @@ void AddMeasure(CLI::App& root, Options& options) {
   app->callback([&options] { options.command = Command::kMeasure; });
 }
 
+// How a build starts the processes that generate code; for no user.
+void AddGenerate(CLI::App& root, Options& options) {
+  CLI::App* app = root.add_subcommand("generate-kernels", "")->group("");
+  AddPlugins(*app, options);
+  app->add_option("SOCKETS", options.sockets, "")->required();
+  app->callback([&options] { options.command = Command::kGenerate; });
+}
+
 void AddTolerance(CLI::App& app, Options& options, const std::string& group) {
   app.add_option("--tolerance", options.tolerance,
                  "Largest error to eager, relative to the output's scale. "
@@ -369,6 +377,7 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
   AddBackends(app, options);
   AddCache(app, options);
   AddTuning(app, options);
+  AddGenerate(app, options);
   AddMeasure(app, options);
   app.footer(kFooter);
   app.require_subcommand(1);

@@ -34,6 +34,7 @@ enum class Command {
   kTuning,
   kReduce,
   kMeasure,
+  kGenerate,
 };
 enum class CacheAction { kList, kVerify, kPrune, kStats };
 enum class TuningAction { kStats, kExport, kImport };
@@ -76,6 +77,9 @@ struct Options {
   TuningAction tuning_action = TuningAction::kStats;
   std::string tuning_file;  // the file to export to or import from
 
+  // generate-kernels: numbers of file descriptors, with commas between.
+  std::string sockets;
+
   // Of tune and deploy:
   bool explain = false;
   std::optional<double> tolerance;  // --tolerance; not set: the default
@@ -108,14 +112,10 @@ struct Options {
 };
 
 // The options that only the compiler reads.
-inline constexpr const char* kCompilerOptions[] = {"--emulate-eager-casts",
-                                                   "--unchecked-indices",
-                                                   "--no-measure",
-                                                   "--target",
-                                                   "--dump",
-                                                   "--plugin",
-                                                   "--tuning-database",
-                                                   "--tune-budget"};
+inline constexpr const char* kCompilerOptions[] = {
+    "--emulate-eager-casts", "--unchecked-indices", "--no-measure", "--target",
+    "--kernel-seconds",      "--kernel-memory",     "--dump",       "--plugin",
+    "--tuning-database",     "--tune-budget"};
 
 // kInvalidArgument if one of the options `names` was given although it has no
 // effect; `why` is the reason, such as "m.aitune was compiled before".

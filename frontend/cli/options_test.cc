@@ -80,11 +80,10 @@ TEST(ParseCommandLine, Defaults) {
 TEST(ParseCommandLine, QuantizationIsOneText) {
   for (const char* command : {"tune", "bench", "inspect", "deploy"}) {
     Options options;
-    EXPECT_EQ(
-        Parse({command, "m.pt", "--skip-modules", "a.*", "--quantize", "int8wo",
-               "--min-cosine", "0.99", "--skip-modules", "b"},
-              options),
-        std::nullopt);
+    EXPECT_EQ(Parse({command, "m.pt", "--skip-modules", "a.*", "--quantize",
+                     "int8wo", "--min-cosine", "0.99", "--skip-modules", "b"},
+                    options),
+              std::nullopt);
     EXPECT_EQ(options.compile.quantization,
               "int8wo,skip=a.*,skip=b,min_cosine=0.99");
     EXPECT_EQ(options.min_cosine, 0.99);
@@ -159,15 +158,33 @@ TEST(ParseCommandLine, HelpOfACommandListsItsOptions) {
 }
 
 TEST(ParseCommandLine, DeployCompilesByTheOptionsOfTune) {
-  const std::vector<const char*> compiling = {
-      "--tf32",        "all",       "--emulate-eager-casts",
-      "--target",      "avx2",      "--unchecked-indices",
-      "--no-measure",  "--dump",    "folder",
-      "--plugin",      "p.so",      "--tuning-database",
-      "d.db",          "--dtype",   "bf16",
-      "--tune-budget", "2m",        "--tune-strategy",
-      "random",        "--threads", "2",
-      "--explain",     "--transfer"};
+  const std::vector<const char*> compiling = {"--tf32",
+                                              "all",
+                                              "--emulate-eager-casts",
+                                              "--target",
+                                              "avx2",
+                                              "--unchecked-indices",
+                                              "--no-measure",
+                                              "--dump",
+                                              "folder",
+                                              "--plugin",
+                                              "p.so",
+                                              "--tuning-database",
+                                              "d.db",
+                                              "--dtype",
+                                              "bf16",
+                                              "--tune-budget",
+                                              "2m",
+                                              "--tune-strategy",
+                                              "random",
+                                              "--threads",
+                                              "2",
+                                              "--explain",
+                                              "--transfer",
+                                              "--kernel-seconds",
+                                              "2.5",
+                                              "--kernel-memory",
+                                              "2GB"};
   for (const char* command : {"tune", "deploy"}) {
     Options options;
     std::vector<const char*> arguments = {command, "m.pt"};
@@ -178,6 +195,8 @@ TEST(ParseCommandLine, DeployCompilesByTheOptionsOfTune) {
     EXPECT_TRUE(options.compile.uncheckedIndices);
     EXPECT_FALSE(options.compile.measureCandidates);
     EXPECT_EQ(options.compile.target, "avx2");
+    EXPECT_EQ(options.compile.generation.kernelSeconds, 2.5);
+    EXPECT_EQ(options.compile.generation.kernelBytes, int64_t{2} << 30);
     EXPECT_EQ(options.compile.dumpDirectory, "folder");
     EXPECT_EQ(options.compile.threads, 2);
     EXPECT_EQ(options.compile.tuning.database, "d.db");

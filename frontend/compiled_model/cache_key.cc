@@ -52,7 +52,7 @@ std::string TextOf(const TuningOptions& options) {
 std::string TextOf(const CompileOptions& options) {
   const auto& [compile_to, measure, emulate, unchecked, quantization, device,
                threads, dump, target, tf32_matmul, tf32_convolution, tuning,
-               audit, libtorch, left_out, progress] = options;
+               generation, audit, libtorch, left_out, progress] = options;
   std::set<std::string> wrong;
   for (const WrongCandidate& candidate : left_out)
     wrong.insert(absl::StrCat(candidate.digest, "=", candidate.candidate));
@@ -62,13 +62,15 @@ std::string TextOf(const CompileOptions& options) {
       " quantization=", quantization, " device=", DeviceText(device),
       " threads=", threads > 0 ? threads : at::get_num_threads(),
       " dump=", dump, " target=", target, " tf32=", tf32_matmul,
-      tf32_convolution, " left out=", absl::StrJoin(wrong, ";"),
+      tf32_convolution, " kernel=", generation.kernelSeconds, "s,",
+      generation.kernelBytes, " left out=", absl::StrJoin(wrong, ";"),
       TextOf(tuning));
 }
 
 std::string TextOf(const TraceOptions& options) {
-  const auto& [iterations, ops, seed, anchor, progress] = options;
-  return absl::StrCat(" iterations=", iterations, " ops=", ops, " seed=", seed,
+  const auto& [iterations, loop_ops, ops, seed, anchor, progress] = options;
+  return absl::StrCat(" iterations=", iterations, " loop ops=", loop_ops,
+                      " ops=", ops, " seed=", seed,
                       " anchor=", absl::StrJoin(anchor, ","));
 }
 

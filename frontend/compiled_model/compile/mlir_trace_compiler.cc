@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "compiler/dialect/Ait.h"
 #include "frontend/compiled_model/compile/libtorch_parts.h"
+#include "frontend/compiled_model/compile/worker_program.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/importer/importer.h"
 #include "frontend/values/gpu_region_recorder.h"
@@ -100,6 +101,8 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
                                                const CompileOptions& asked) {
   CompileOptions options = asked;
   AITUNE_ASSIGN_OR_RETURN(options.libtorch, LibTorchFor(trace, asked));
+  if (options.generation.worker.empty())
+    options.generation.worker = FindWorkerProgram();
   // On a GPU they would need LibTorch's streams.
   if (options.device == "cpu")
     options.audit.makeRegions = options.libtorch.makeRegions;

@@ -1,0 +1,98 @@
+"""Kernels whose code generation crashes, never ends or eats all memory cost
+themselves: the model is built, LibTorch runs what they should have computed,
+and the report says why. A plug-in's pass plants the faults.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+PLUGIN = """
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "compiler/dialect/Ait.h"
+#include "compiler/plugin/Plugin.h"
+
+namespace {
+
+struct Fault : mlir::PassWrapper<Fault, mlir::OperationPass<>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(Fault)
+  mlir::StringRef getArgument() const final { return "fault"; }
+  void runOnOperation() final {
+    bool planted = false;
+    getOperation()->walk(
+        [&](mlir::ait::GeluOp) { planted = true; });
+    if (!planted) return;
+    const std::string fault = getenv("FAULT");
+    if (fault == "crash") raise(SIGSEGV);
+    if (fault == "abort") abort();
+    while (fault == "loop") {
+      static volatile int turns;
+      turns = turns + 1;
+    }
+    while (fault == "memory") {
+      static char *volatile eaten;
+      eaten = new char[1 << 24];
+      memset(eaten, 1, 1 << 24);
+    }
+  }
+};
+
+void registerAll() {
+  aitune::registerPass(aitune::PassPoint::BeforeCodegen,
+                       [] { return std::make_unique<Fault>(); });
+}
+
+}  // namespace
+
+AITUNE_PLUGIN("fault", registerAll);
+"""
+
+
+def build(checkout):
+    with open("fault.cc", "w") as file:
+        file.write(PLUGIN)
+    subprocess.run(
+        ["clang++-22", "-std=c++17", "-O2", "-fPIC", "-shared", "-Wall",
+         "-Werror", "-Wno-unused-parameter", "-I" + checkout,
+         "-I" + checkout + "/bazel-bin", "-isystem",
+         "/usr/lib/llvm-22/include", "-o", "fault.so", "fault.cc"],
+        check=True)
+
+
+def main(aitune, checkout):
+    build(checkout)
+
+    def expect(fault, *reasons):
+        result = subprocess.run(
+            [aitune, "tune", checkout + "/.models/mlp.pt", "--inputs",
+             checkout + "/.models/mlp.inputs.pt", "--plugin", "./fault.so",
+             "--no-cache", "--seconds", "0", "--kernel-seconds", "3",
+             "--kernel-memory", "700MB", "--json", "report.json"],
+            env=dict(os.environ, FAULT=fault), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        assert result.returncode == 0, (fault, result)
+        assert "agrees with eager" in result.stdout, result.stdout
+        with open("report.json") as file:
+            report = file.read()
+        for reason in reasons:
+            assert reason in report, (fault, reason, report)
+        # The rest of the model is compiled.
+        assert json.loads(report)["kernels"] != 0, report
+
+    expect("none")
+    expect("crash", "the code generator died by signal 11")
+    expect("abort", "the code generator died by signal 6")
+    expect("loop", "the code generator took over 3 s of processors' time")
+    expect("memory", "the code generator took over 700 MB of memory")
+
+
+program = os.path.abspath(sys.argv[1])
+start = os.getcwd()
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    main(program, start)

@@ -106,6 +106,22 @@ TEST(GenerationProcesses, TimeAndMemoryHaveLimits) {
 #endif
 }
 
+/// A server's ways with signals are not those of the processes.
+TEST(GenerationProcesses, SignalsThatTheProgramIgnoresEndThem) {
+  std::vector<std::string> command = worker();
+  const auto ignored = {SIGPROF, SIGALRM, SIGCHLD};
+  for (int number : ignored)
+    signal(number, SIG_IGN);
+  // Another command than that of the other tests: a new start.
+  command.push_back("again");
+  const auto processes = GenerationProcesses::get(command, 1);
+  expectError(*processes, "crash", absl::StatusCode::kAborted, "by signal 11");
+  expectError(*processes, "loop", absl::StatusCode::kResourceExhausted,
+              "took over 0.25 s");
+  for (int number : ignored)
+    signal(number, SIG_DFL);
+}
+
 TEST(GenerationProcesses, CallersOfAllThreadsShareThem) {
   const auto processes = GenerationProcesses::get(worker(), 2);
   EXPECT_EQ(GenerationProcesses::get(worker(), 2), processes);
@@ -174,8 +190,8 @@ TEST(CompileKernels, AreCompiledHereWhereNoWorkerStarts) {
 } // namespace aitune
 
 int main(int argc, char **argv) {
-  if (argc == 3 && std::string(argv[1]) == "--worker")
-    return aitune::serveGeneration(argv[2], &aitune::plant);
+  if (argc > 2 && std::string(argv[1]) == "--worker")
+    return aitune::serveGeneration(argv[argc - 1], &aitune::plant);
   testing::InitGoogleMock(&argc, argv);
   char *path = realpath("/proc/self/exe", nullptr);
   aitune::program = path;

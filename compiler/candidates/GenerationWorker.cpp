@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -166,6 +167,14 @@ int serveGeneration(const std::string &sockets,
   // A generator that crashes is a result, not something to look into.
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);
+  // The program that started this one may handle signals in its own way.
+  sigset_t limiting;
+  sigemptyset(&limiting);
+  for (int number : {SIGPROF, SIGALRM, SIGCHLD}) {
+    sigaddset(&limiting, number);
+    signal(number, SIG_DFL);
+  }
+  sigprocmask(SIG_UNBLOCK, &limiting, nullptr);
   std::vector<int> numbers;
   for (const auto &text : absl::StrSplit(sockets, ','))
     if (!absl::SimpleAtoi(text, &numbers.emplace_back()))

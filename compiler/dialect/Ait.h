@@ -1,10 +1,13 @@
-// The `ait` dialect's C++ face: operations, the traits that passes ask for, and
-// helpers for sizes that are expressions.
+// The classes of the `ait` dialect (AitBase.td says what it is), the traits by
+// which passes recognise kinds of operations, and functions for symbolic sizes.
 //
 // Every tensor type in the dialect is a RankedTensorType. A type with dynamic
-// sizes carries them as an affine map in its encoding, with the module's
-// symbols as the map's symbols; getSymbolicSizes and getTensorType read and
-// make such types so that no pass handles the encoding by hand.
+// sizes has them as an affine map in its encoding, with the module's symbols as
+// the map's symbols. getSymbolicSizes reads and getTensorType makes such types,
+// so that no pass handles the encoding by itself.
+//
+// All functions are thread-safe, as MLIR's are: operations of different
+// functions may be handled at once.
 #ifndef AITUNE_COMPILER_DIALECT_AIT_H
 #define AITUNE_COMPILER_DIALECT_AIT_H
 
@@ -44,12 +47,12 @@ class Reduction : public TraitBase<ConcreteType, Reduction> {};
 /// Pointwise, and so cheap that a reader may compute it again.
 template <typename ConcreteType>
 class CheapPointwise : public TraitBase<ConcreteType, CheapPointwise> {};
-/// Each element of the result is an element of an operand, or a constant that
-/// the operation names: nothing is computed.
+/// Each element of the result is an element of an operand, or a constant of the
+/// operation: nothing is computed.
 template <typename ConcreteType>
 class Movement : public TraitBase<ConcreteType, Movement> {};
-/// Each element of the result is computed from the operand's elements around
-/// one place.
+/// Each element of the result is computed from neighbouring elements of the
+/// operand.
 template <typename ConcreteType>
 class Window : public TraitBase<ConcreteType, Window> {};
 } // namespace ait
@@ -57,44 +60,52 @@ class Window : public TraitBase<ConcreteType, Window> {};
 
 namespace ait {
 
-/// Whether `type` is a tensor type the dialect allows: ranked, and either
-/// static without encoding or dynamic with an affine_map of as many results as
-/// axes, constant exactly at the static ones.
+/// Whether `type` is a tensor type of the dialect: ranked, and either static
+/// without an encoding, or dynamic with an affine map without dimensions that
+/// has a result for each axis. The result is a constant, the size, exactly for
+/// static axes; the map has no symbols after the last one that it uses.
 bool isValidTensorType(Type type);
 
-/// A canonical form of a size: equal polynomials over the symbols become the
-/// same expression (`s0 * 4 * 3` and `s0 * 12`), so that == proves equality.
+/// The canonical form of a size: polynomials over the symbols that are equal
+/// become the same expression (`s0 * 4 * 3` and `s0 * 12`), so that == of two
+/// canonical sizes proves that they are equal.
 AffineExpr canonicalizeSize(AffineExpr size);
 
-/// The sizes of `type` as affine expressions over the module's symbols:
-/// constants for static axes. One expression an axis.
+/// The size of each axis of `type` as an expression over the module's symbols;
+/// a constant for a static axis.
 SmallVector<AffineExpr> getSymbolicSizes(RankedTensorType type);
 
-/// The tensor type with these sizes (constants or expressions over symbols)
-/// and this element type. Static if every size is constant.
+/// The tensor type with these sizes (constants or expressions over symbols),
+/// which are made canonical, and this element type. It is static if every size
+/// is constant.
 RankedTensorType getTensorType(ArrayRef<AffineExpr> sizes, Type elementType);
 
-/// `type` with another element type, sizes kept.
+/// The type with the sizes of `type` and this element type.
 RankedTensorType withElementType(RankedTensorType type, Type elementType);
 
-/// The product of the sizes of `type`, simplified.
+/// The number of elements of `type`, the canonical product of its sizes.
 AffineExpr getElementCount(RankedTensorType type);
 
-/// Whether two tensor types have provably equal sizes.
+/// Whether two tensor types have the same rank and sizes that are provably
+/// equal.
 bool haveSameSizes(RankedTensorType lhs, RankedTensorType rhs);
 
-/// Whether two sizes can be equal for some values of the symbols. Verifiers
-/// report a proof of the contrary; an unknown is the frontend's responsibility.
+/// Whether two sizes may be equal for some values of the symbols: false if
+/// their difference is a constant other than 0. Verifiers report only such
+/// sizes; that others are equal is the responsibility of whoever makes the
+/// operation.
 bool mayBeEqual(AffineExpr lhs, AffineExpr rhs);
 
-/// The verifier shared by all reductions: dims sorted, unique and in range,
-/// reduced sizes 1, other sizes equal to the input's.
+/// The verifier of all reductions: `dims` are axes in ascending order, each
+/// once; the result has size 1 along them and the input's sizes elsewhere; its
+/// element type is the one that the operation's description says.
 LogicalResult verifyReduction(Operation *op);
-/// The verifier shared by the pools: rank 4, two numbers an attribute, same
-/// batch and channels.
+/// The verifier of the pools: ranks are 4, attributes are two numbers each, and
+/// batch, channels and element type are kept.
 LogicalResult verifyPool2d(Operation *op);
-/// The verifier shared by the normalisations: type kept, weight and bias of
-/// the normalised sizes (of the channels for group_norm).
+/// The verifier of the normalisations with weights: the result has the input's
+/// type, weight and bias the sizes of the normalised axes (for group_norm of
+/// the channels).
 LogicalResult verifyNormalization(Operation *op);
 
 /// Whether `op` is pointwise (trait Pointwise).
@@ -105,16 +116,16 @@ inline bool isPointwise(Operation *op) {
 inline bool isReduction(Operation *op) {
   return op->hasTrait<OpTrait::ait::Reduction>();
 }
-/// Whether computing `op` again for every read costs next to nothing (trait
-/// CheapPointwise).
+/// Whether `op` is pointwise and so cheap that a reader may compute it again
+/// (trait CheapPointwise).
 inline bool isCheapPointwise(Operation *op) {
   return op->hasTrait<OpTrait::ait::CheapPointwise>();
 }
-/// Whether `op` copies elements without computing on them (trait Movement).
+/// Whether `op` moves elements without computing anything (trait Movement).
 inline bool isMovement(Operation *op) {
   return op->hasTrait<OpTrait::ait::Movement>();
 }
-/// Whether `op` computes on the elements around one place (trait Window).
+/// Whether `op` computes on neighbouring elements (trait Window).
 inline bool isWindow(Operation *op) {
   return op->hasTrait<OpTrait::ait::Window>();
 }
@@ -140,7 +151,7 @@ inline bool isWindow(Operation *op) {
 namespace mlir::ait {
 /// Whether `op` has the interface Contraction.
 inline bool isContraction(Operation *op) { return isa<Contraction>(op); }
-/// Whether `value` is a constant of the pool, under any sizes.
+/// Whether `value` is an ait.constant, or reshapes of one.
 bool isReshapedConstant(Value value);
 } // namespace mlir::ait
 

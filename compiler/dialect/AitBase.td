@@ -1,14 +1,18 @@
 // The `ait` dialect: PyTorch inference as values.
 //
-// Names and meaning follow ATen's schemas. Three rules keep passes small:
-// - No aliasing and no layout: every tensor is dense and row-major; a transposed
-//   read is an `ait.permute`, a channels-last convolution an attribute.
+// Names and meaning of the operations follow ATen's schemas. Three rules keep
+// passes small:
+// - No aliasing and no layout: every tensor is a value of its own, dense and
+//   row-major. Another order of the axes is an `ait.permute`; operations on
+//   images have the attribute `channels_last`.
 // - No implicit broadcasting and no implicit dtype promotion: `ait.expand` and
 //   `ait.convert` are explicit, so operands of a pointwise operation agree in shape.
 // - Reductions keep the reduced axes with size 1; dropping them is an
 //   `ait.reshape`.
 // Dynamic sizes are expressions over the module's symbols, carried in the
 // tensor type's encoding: tensor<?x128xf32, affine_map<()[s0] -> (s0, 128)>>.
+// Element types are those of PyTorch's dtypes (ElementTypes.h): f64, f32, f16,
+// bf16, f8E4M3FN, i64, i32, i16, i8, ui8, and i1 for bool.
 #ifndef AIT_BASE_TD
 #define AIT_BASE_TD
 
@@ -36,7 +40,7 @@ class Ait_Type<string name, string typeMnemonic>
 }
 
 def Ait_OpaqueType : Ait_Type<"Opaque", "opaque"> {
-  let summary = "a value only LibTorch understands; produced and read by ait.fallback";
+  let summary = "a value that only LibTorch understands, such as a list; ait.fallback alone makes and reads it";
 }
 
 def Ait_Tensor : Type<

@@ -13,13 +13,15 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 
-//===-- Sources ----------------------------------------------------------===//
+//===-- Without an operand of the graph ----------------------------------===//
 
 def Ait_ConstantOp : Ait_Op<"constant", [Pure]> {
-  let summary = "a weight or folded tensor of the constant pool";
+  let summary = "a tensor of the constant pool, such as a weight, with static sizes";
   let description = [{
-    Refers to entry `index` of the pool by number: weights never enter the IR.
-    Two operations with one index are the same value.
+    `index` is the tensor's position in the pool (support/ConstantPool.h), so
+    that weights of gigabytes stay out of the IR. Operations with the same index
+    have the same elements. `name` is the weight's name in the model, for
+    people.
   }];
   let arguments = (ins I64Attr:$index, DefaultValuedAttr<StrAttr, "\"\"">:$name);
   let results = (outs Ait_Tensor:$result);
@@ -28,7 +30,7 @@ def Ait_ConstantOp : Ait_Op<"constant", [Pure]> {
 }
 
 def Ait_FullOp : Ait_Op<"full", [Pure]> {
-  let summary = "a tensor filled with one number";
+  let summary = "a tensor whose elements are all `value`, of its element type (aten::full)";
   let arguments = (ins TypedAttrInterface:$value);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
@@ -36,7 +38,11 @@ def Ait_FullOp : Ait_Op<"full", [Pure]> {
 }
 
 def Ait_IotaOp : Ait_Op<"iota", [Pure]> {
-  let summary = "start + step * i along one axis (aten::arange)";
+  let summary = "element i of axis `dim` is start + step * i, whatever the other indices are (aten::arange)";
+  let description = [{
+    Computed in f64 for floats and in i64 for integers, then converted, as ATen
+    does.
+  }];
   let arguments = (ins I64Attr:$dim, F64Attr:$start, F64Attr:$step);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
@@ -44,30 +50,38 @@ def Ait_IotaOp : Ait_Op<"iota", [Pure]> {
 }
 
 def Ait_SymbolOp : Ait_Op<"symbol", [Pure]> {
-  let summary = "the value of the module's symbol s`index`";
-  let description = [{Inside kernel functions once sizes are arithmetic (ait-lower-to-linalg).}];
+  let summary = "the value of symbol number `index` of the module's ait.symbols";
+  let description = [{
+    ait-lower-to-linalg puts it into loop kernels, where it writes sizes as
+    arithmetic.
+  }];
   let arguments = (ins I64Attr:$index);
   let results = (outs Index:$result);
   let assemblyFormat = "$index attr-dict";
 }
 
 def Ait_ReportOp : Ait_Op<"report", [Pure, AllTypesMatch<["value", "result"]>]> {
-  let summary = "the value, after telling the runtime about it if it failed";
+  let summary = "`value`, with a message to the runtime if `failed` holds";
   let description = [{
-    What of an ait.check is left once its arithmetic is scalar
-    (ait-lower-to-linalg). Entry `check` of the kernel's checks, which the
-    function's `ait.checks` describes in this order, then holds `shown`. Pure,
-    as the same value tells the same: it stands wherever the value is needed.
+    ait-lower-to-linalg writes an ait.check as scalar arithmetic and this. If
+    `failed` holds, the kernel stores `shown`, the number that the error names,
+    in the entry `check` of its checks (KernelChecks in
+    runtime/cpu/kernel_abi.h). The function's attribute `ait.checks` describes
+    the entries, in the same order. Pure although it stores: to report the same
+    value twice, or a value that nothing reads not at all, makes no difference.
   }];
   let arguments = (ins AnySignlessInteger:$value, I1:$failed, I64:$shown, I64Attr:$check);
   let results = (outs AnySignlessInteger:$result);
   let assemblyFormat = "$value `if` $failed `of` $shown attr-dict `:` type($value)";
 }
 
-//===-- Views: no arithmetic, often free ---------------------------------===//
+//===-- Views ------------------------------------------------------------===//
+//
+// The result has the input's element type and elements. A reshape costs
+// nothing; fusion reads the others in place where it can.
 
 def Ait_ReshapeOp : Ait_Op<"reshape", [Pure, Ait_Movement]> {
-  let summary = "the same elements in row-major order under other sizes";
+  let summary = "the elements in row-major order under other sizes, of the same product (aten::reshape)";
   let arguments = (ins Ait_Tensor:$input);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -77,7 +91,7 @@ def Ait_ReshapeOp : Ait_Op<"reshape", [Pure, Ait_Movement]> {
 }
 
 def Ait_PermuteOp : Ait_Op<"permute", [Pure, Ait_Movement]> {
-  let summary = "axis i of the result is axis permutation[i] of the input";
+  let summary = "axis i of the result is axis permutation[i] of the input (aten::permute)";
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -87,8 +101,11 @@ def Ait_PermuteOp : Ait_Op<"permute", [Pure, Ait_Movement]> {
 }
 
 def Ait_ExpandOp : Ait_Op<"expand", [Pure, Ait_Movement]> {
-  let summary = "repeats axes of size 1, adding leading axes (aten::expand)";
-  let description = [{Axes align from the right; each is equal in size or 1 in the input.}];
+  let summary = "repeats the input along axes of size 1 and new leading axes (aten::expand)";
+  let description = [{
+    Axes correspond from the last one on. Each axis of the input has the size of
+    the result's axis or size 1.
+  }];
   let arguments = (ins Ait_Tensor:$input);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -98,7 +115,11 @@ def Ait_ExpandOp : Ait_Op<"expand", [Pure, Ait_Movement]> {
 }
 
 def Ait_SliceOp : Ait_Op<"slice", [Pure, Ait_Movement]> {
-  let summary = "start + step * i along each axis (aten::slice, select, narrow)";
+  let summary = "element i of an axis is element start + step * i of the input's (aten::slice, select, narrow)";
+  let description = [{
+    `starts` (at least 0) and `steps` (at least 1) have a number for each axis,
+    in elements. The result's sizes say how many elements are taken.
+  }];
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$steps);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -108,9 +129,13 @@ def Ait_SliceOp : Ait_Op<"slice", [Pure, Ait_Movement]> {
 }
 
 //===-- Data movement ----------------------------------------------------===//
+//
+// Indices are i32 or i64. One that is out of range gives the nearest element, or
+// 0 where there is none, so that no memory outside of the tensor is read; an
+// ait.check before the operation reports it.
 
 def Ait_ConcatOp : Ait_Op<"concat", [Pure, Ait_Movement]> {
-  let summary = "joins tensors along one axis (aten::cat)";
+  let summary = "the inputs one after the other along axis `dim`; other axes are equal (aten::cat)";
   let arguments = (ins Variadic<Ait_Tensor>:$inputs, I64Attr:$dim);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$inputs attr-dict `:` functional-type($inputs, $result)";
@@ -119,7 +144,11 @@ def Ait_ConcatOp : Ait_Op<"concat", [Pure, Ait_Movement]> {
 }
 
 def Ait_PadOp : Ait_Op<"pad", [Pure, Ait_Movement]> {
-  let summary = "surrounds a tensor with a constant (aten::constant_pad_nd)";
+  let summary = "the input with elements `value` before and after it (aten::constant_pad_nd)";
+  let description = [{
+    `low` and `high` have a number for each axis: the elements added before and
+    after the input.
+  }];
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high, F64Attr:$value);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -127,7 +156,10 @@ def Ait_PadOp : Ait_Op<"pad", [Pure, Ait_Movement]> {
 }
 
 def Ait_SliceScatterOp : Ait_Op<"slice_scatter", [Pure, Ait_Movement]> {
-  let summary = "a copy of the input with a slice replaced (aten::slice_scatter, select_scatter)";
+  let summary = "the input with a slice replaced by `source` (aten::slice_scatter, select_scatter)";
+  let description = [{
+    `starts` and `steps` as those of ait.slice, of which `source` is the result.
+  }];
   let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$source, DenseI64ArrayAttr:$starts, DenseI64ArrayAttr:$steps);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input `,` $source attr-dict `:` functional-type(operands, $result)";
@@ -135,7 +167,7 @@ def Ait_SliceScatterOp : Ait_Op<"slice_scatter", [Pure, Ait_Movement]> {
 }
 
 def Ait_EmbeddingOp : Ait_Op<"embedding", [Pure, Ait_Movement]> {
-  let summary = "result[i..., :] = weight[indices[i...], :] (aten::embedding)";
+  let summary = "result[i..., :] = weight[indices[i...], :], with a weight of rank 2 (aten::embedding)";
   let arguments = (ins Ait_Tensor:$weight, Ait_Tensor:$indices);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$weight `,` $indices attr-dict `:` functional-type(operands, $result)";
@@ -143,8 +175,10 @@ def Ait_EmbeddingOp : Ait_Op<"embedding", [Pure, Ait_Movement]> {
 }
 
 def Ait_IndexSelectOp : Ait_Op<"index_select", [Pure, Ait_Movement]> {
-  let summary = "picks entries of one axis by a rank-1 index (aten::index_select)";
-  let description = [{Negative indices count from the end.}];
+  let summary = "element i of axis `dim` is element indices[i] of the input's (aten::index_select)";
+  let description = [{
+    `indices` is of rank 1. Negative indices count from the end of the axis.
+  }];
   let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$indices, I64Attr:$dim);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input `,` $indices attr-dict `:` functional-type(operands, $result)";
@@ -152,7 +186,11 @@ def Ait_IndexSelectOp : Ait_Op<"index_select", [Pure, Ait_Movement]> {
 }
 
 def Ait_GatherOp : Ait_Op<"gather", [Pure, Ait_Movement]> {
-  let summary = "picks along one axis by an index of the result's shape (aten::gather)";
+  let summary = "result[i...] = input[i...] with indices[i...] as the index of axis `dim` (aten::gather)";
+  let description = [{
+    `indices` has the result's sizes, which are at most the input's along the
+    other axes. Negative indices count from the end of the axis.
+  }];
   let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$indices, I64Attr:$dim);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input `,` $indices attr-dict `:` functional-type(operands, $result)";
@@ -160,7 +198,7 @@ def Ait_GatherOp : Ait_Op<"gather", [Pure, Ait_Movement]> {
 }
 
 def Ait_FlipOp : Ait_Op<"flip", [Pure, Ait_Movement]> {
-  let summary = "reverses axes (aten::flip)";
+  let summary = "the input with the order of the axes' elements reversed along `dims` (aten::flip)";
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -168,7 +206,11 @@ def Ait_FlipOp : Ait_Op<"flip", [Pure, Ait_Movement]> {
 }
 
 def Ait_CumsumOp : Ait_Op<"cumsum", [Pure]> {
-  let summary = "running sum along one axis (aten::cumsum)";
+  let summary = "element i is the sum of elements 0 to i along axis `dim` (aten::cumsum)";
+  let description = [{
+    f16 and bf16 are added up in f32, f32 in f64, and rounded to the result's
+    element type for each element.
+  }];
   let arguments = (ins Ait_Tensor:$input, I64Attr:$dim);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -178,11 +220,16 @@ def Ait_CumsumOp : Ait_Op<"cumsum", [Pure]> {
 //===-- Contractions -----------------------------------------------------===//
 
 def Ait_MatmulOp : Ait_Op<"matmul", [Pure, DeclareOpInterfaceMethods<Ait_Contraction>]> {
-  let summary = "lhs [..., M, K] times rhs [..., K, N]";
+  let summary = "lhs [..., M, K] times rhs [..., K, N] gives [..., M, N] (aten::matmul)";
   let description = [{
-    The leading (batch) axes are equal, or rhs is of rank 2 and shared. With
-    transpose_lhs the last two axes of lhs are [K, M], with transpose_rhs those
-    of rhs are [N, K]. Accumulates in f32 for f16 and bf16.
+    The leading (batch) axes are equal, or rhs is of rank 2 and every batch
+    reads all of it. With transpose_lhs the last two axes of lhs are [K, M], with
+    transpose_rhs those of rhs are [N, K].
+
+    lhs and rhs have one element type, which is the result's. Products of f16
+    and bf16 are added up in f32; inside kernels the result may be f32. Products
+    with quantised weights: lhs f32, f16 or bf16 and rhs i8 or f8E4M3FN give f32;
+    lhs ui8 and rhs i8 give i32.
   }];
   let arguments = (ins Ait_Tensor:$lhs, Ait_Tensor:$rhs,
                        UnitAttr:$transpose_lhs, UnitAttr:$transpose_rhs);
@@ -196,8 +243,11 @@ def Ait_ConvolutionOp : Ait_Op<"convolution", [Pure, DeclareOpInterfaceMethods<A
   let summary = "two-dimensional convolution without bias (aten::convolution)";
   let description = [{
     The filter is [O, I / groups, KH, KW] ([I, O / groups, KH, KW] when
-    transposed). Input and result are [N, C, H, W], or [N, H, W, C] with
-    channels_last (set by the layout pass).
+    transposed), with static sizes. Input and result are [N, C, H, W], or
+    [N, H, W, C] with channels_last, which ait-layout sets. `stride`, `padding`,
+    `dilation` and `output_padding` are ATen's: two numbers each, for height and
+    width, in pixels. Input and filter have one element type, which is the
+    result's; inside kernels the result may be f32.
   }];
   let arguments = (ins Ait_Tensor:$input, Ait_Tensor:$filter,
                        DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$padding,
@@ -212,9 +262,10 @@ def Ait_ConvolutionOp : Ait_Op<"convolution", [Pure, DeclareOpInterfaceMethods<A
 def Ait_AttentionOp : Ait_Op<"attention", [Pure, DeclareOpInterfaceMethods<Ait_Contraction>]> {
   let summary = "softmax(q k^T * scale + mask) v (aten::scaled_dot_product_attention)";
   let description = [{
-    q is [..., T, D], k [..., S, D], v [..., S, E], mask broadcastable (by
-    ait.expand) to [..., T, S]: boolean (true takes part) or floating (added).
-    is_causal masks s > t.
+    q is [..., T, D], k [..., S, D], v [..., S, E] and the result [..., T, E],
+    all of one element type; the softmax is along S. The mask can be expanded to
+    [..., T, S]. A boolean one (i1) leaves out the pairs where it is false, a
+    floating one is added to the scores. is_causal leaves out s > t.
   }];
   let arguments = (ins Ait_Tensor:$query, Ait_Tensor:$key, Ait_Tensor:$value,
                        Optional<Ait_Tensor>:$mask, F64Attr:$scale, UnitAttr:$is_causal);
@@ -224,12 +275,20 @@ def Ait_AttentionOp : Ait_Op<"attention", [Pure, DeclareOpInterfaceMethods<Ait_C
 }
 
 //===-- Windows ----------------------------------------------------------===//
+//
+// Input and result are [N, C, H, W], or [N, H, W, C] with channels_last, of one
+// element type.
 
 class Ait_Pool2dOp<string mnemonic, dag extra> : Ait_Op<mnemonic, [Pure, Ait_Window]> {
   let arguments = !con((ins Ait_Tensor:$input, DenseI64ArrayAttr:$kernel_size,
                        DenseI64ArrayAttr:$stride, DenseI64ArrayAttr:$padding), extra,
                        (ins UnitAttr:$channels_last));
   let results = (outs Ait_Tensor:$result);
+  let description = [{
+    `kernel_size`, `stride` and `padding` are ATen's: two numbers each, for
+    height and width, in pixels. The result's sizes say how many windows there
+    are, with ATen's ceil_mode or without.
+  }];
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
   let extraClassDefinition = [{
@@ -238,15 +297,17 @@ class Ait_Pool2dOp<string mnemonic, dag extra> : Ait_Op<mnemonic, [Pure, Ait_Win
 }
 
 def Ait_MaxPool2dOp : Ait_Pool2dOp<"max_pool2d", (ins DenseI64ArrayAttr:$dilation)> {
-  let summary = "greatest of each window; axes as ait.convolution's; ceil_mode shows in the result's sizes";
+  let summary = "the greatest element of each window, NaN if there is one; padding counts as -infinity (aten::max_pool2d)";
 }
 
 def Ait_AvgPool2dOp : Ait_Pool2dOp<"avg_pool2d", (ins BoolAttr:$count_include_pad, OptionalAttr<I64Attr>:$divisor_override)> {
-  let summary = "mean of each window; axes as ait.convolution's; ceil_mode shows in the result's sizes";
+  let summary = "the sum of each window over divisor_override, else over its pixels, those of the padding "
+                "with count_include_pad (aten::avg_pool2d)";
 }
 
 def Ait_UpsampleNearest2dOp : Ait_Op<"upsample_nearest2d", [Pure, Ait_Movement]> {
-  let summary = "nearest neighbour: source = floor(target * scale); axes as ait.convolution's";
+  let summary = "pixel (y, x) is the input's pixel (floor(y * scale_h), floor(x * scale_w)), or the last one "
+                "(aten::upsample_nearest2d)";
   let arguments = (ins Ait_Tensor:$input, F64Attr:$scale_h, F64Attr:$scale_w, UnitAttr:$channels_last);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -254,14 +315,24 @@ def Ait_UpsampleNearest2dOp : Ait_Op<"upsample_nearest2d", [Pure, Ait_Movement]>
 }
 
 def Ait_UpsampleBilinear2dOp : Ait_Op<"upsample_bilinear2d", [Pure, Ait_Window]> {
-  let summary = "bilinear interpolation; axes as ait.convolution's";
+  let summary = "bilinear interpolation between the four nearest pixels (aten::upsample_bilinear2d)";
+  let description = [{
+    Row y of the result is at row y * scale_h of the input with align_corners,
+    else at max((y + 0.5) * scale_h - 0.5, 0); columns likewise. Computed in f32,
+    for f64 in f64.
+  }];
   let arguments = (ins Ait_Tensor:$input, F64Attr:$scale_h, F64Attr:$scale_w, BoolAttr:$align_corners, UnitAttr:$channels_last);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
 
-//===-- Normalisations: kept until `decompose`, then made of primitives ---===//
+//===-- Normalisations ---------------------------------------------------===//
+//
+// ait-decompose makes primitives of them, so that fusion sees one kind of loop.
+// The result has the input's type. Weight and bias, which may be missing, have
+// the element type of the input and the sizes of the normalised axes, those of
+// group_norm the size [C].
 
 class Ait_NormalizationOp<string mnemonic, dag args> : Ait_Op<mnemonic, [Pure, AttrSizedOperandSegments]> {
   let arguments = args;
@@ -276,7 +347,7 @@ class Ait_NormalizationOp<string mnemonic, dag args> : Ait_Op<mnemonic, [Pure, A
 }
 
 def Ait_SoftmaxOp : Ait_Op<"softmax", [Pure]> {
-  let summary = "exp(x - max) / sum along one axis";
+  let summary = "exp(x) / sum(exp(x)) along axis `dim`; with `log`, its logarithm (aten::softmax, log_softmax)";
   let arguments = (ins Ait_Tensor:$input, I64Attr:$dim, UnitAttr:$log);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
@@ -285,20 +356,21 @@ def Ait_SoftmaxOp : Ait_Op<"softmax", [Pure]> {
 
 def Ait_LayerNormOp : Ait_NormalizationOp<"layer_norm", (ins Ait_Tensor:$input,
     Optional<Ait_Tensor>:$weight, Optional<Ait_Tensor>:$bias, I64Attr:$normalized_rank, F64Attr:$eps)> {
-  let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last normalized_rank axes";
+  let summary = "(x - mean) / sqrt(mean((x - mean)^2) + eps) * weight + bias over the last normalized_rank axes "
+                "(aten::layer_norm)";
 }
 
 def Ait_RmsNormOp : Ait_NormalizationOp<"rms_norm", (ins Ait_Tensor:$input,
     Optional<Ait_Tensor>:$weight, Optional<Ait_Tensor>:$bias, I64Attr:$normalized_rank, F64Attr:$eps)> {
-  let summary = "x / sqrt(mean(x^2) + eps) * weight over the last normalized_rank axes";
+  let summary = "x / sqrt(mean(x^2) + eps) * weight + bias over the last normalized_rank axes (aten::rms_norm)";
 }
 
 def Ait_GroupNormOp : Ait_NormalizationOp<"group_norm", (ins Ait_Tensor:$input,
     Optional<Ait_Tensor>:$weight, Optional<Ait_Tensor>:$bias, I64Attr:$groups, F64Attr:$eps)> {
-  let summary = "layer_norm over groups of channels of [N, C, ...]";
+  let summary = "as layer_norm, over each of `groups` groups of neighbouring channels of [N, C, ...] (aten::group_norm)";
 }
 
-//===-- Regions ----------------------------------------------------------===//
+//===-- Kernels and fallbacks --------------------------------------------===//
 
 def Ait_YieldOp : Ait_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["KernelOp"]>]> {
   let summary = "the values a kernel writes";
@@ -308,12 +380,14 @@ def Ait_YieldOp : Ait_Op<"yield", [Pure, Terminator, ReturnLike, ParentOneOf<["K
 }
 
 def Ait_KernelOp : Ait_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlockImplicitTerminator<"YieldOp">]> {
-  let summary = "operations computed in one launch, in registers and cache";
+  let summary = "operations that one kernel computes, whose values between them never reach memory";
   let description = [{
-    Made by fusion. `kind` is the schedule family: loop (pointwise, reductions,
-    normalisations, data movement), matmul, convolution or attention (one
-    contraction with pointwise operations after it). `ait-outline-kernels` turns
-    each into a function and an ait.launch.
+    ait-form-kernels makes it, ait-outline-kernels turns it into a function and
+    an ait.launch. `kind` is the template that generates its code: loop
+    (pointwise operations, reductions, data movement), or matmul, convolution or
+    attention (one contraction, views of its operands and pointwise operations
+    on its result). `name` is what the function is named after; empty: after
+    the operations.
   }];
   let arguments = (ins Variadic<Ait_Tensor>:$inputs, Ait_KernelKindAttr:$kind,
                        DefaultValuedAttr<StrAttr, "\"\"">:$name);
@@ -326,11 +400,13 @@ def Ait_KernelOp : Ait_Op<"kernel", [Pure, IsolatedFromAbove, SingleBlockImplici
 }
 
 def Ait_LaunchOp : Ait_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "runs an outlined kernel";
+  let summary = "runs a kernel that is a function";
   let description = [{
     `kernel` is a private func.func of the module with the attributes of
-    KernelAttributes.h. `check_locations` are the TorchScript sources of its
-    checks, by their number: launches of one kernel differ in them.
+    KernelAttributes.h, whose types are the operands' and the results'.
+    `check_locations` has the place in the model's source, FILE:LINE, of each
+    ait.check of the kernel, by its `number`: launches of one kernel differ in
+    them.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Ait_Tensor>:$inputs,
                        OptionalAttr<StrArrayAttr>:$check_locations);
@@ -339,12 +415,13 @@ def Ait_LaunchOp : Ait_Op<"launch", [Pure, DeclareOpInterfaceMethods<SymbolUserO
 }
 
 def Ait_FallbackOp : Ait_Op<"fallback", []> {
-  let summary = "operators that LibTorch runs, and why";
+  let summary = "calls of operators that LibTorch runs";
   let description = [{
-    `trace_ops` are the positions in the trace of the calls it stands for, in
-    order; `operators` their schemas; `reasons` one text each. `input_values`
-    and `output_values` are the operands' and results' numbers in the trace, by
-    which the frontend makes the region.
+    `trace_ops` are the calls' positions in the frontend's trace, in the order in
+    which they run. `operators` has the name of each call's operator, such as
+    "aten::sort.stable", and `reasons` why it is not compiled. `input_values` and
+    `output_values` are the numbers of the operands and the results among the
+    trace's values, from which the frontend makes the region that runs the calls.
   }];
   let arguments = (ins Variadic<Ait_Value>:$inputs, DenseI64ArrayAttr:$trace_ops,
                        StrArrayAttr:$operators, StrArrayAttr:$reasons,

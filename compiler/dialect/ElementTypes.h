@@ -1,5 +1,6 @@
 // PyTorch's dtypes as MLIR element types and back, in one place: bool is i1,
-// uint8 is ui8 (the only unsigned type), other integers are signless.
+// uint8 is ui8 (the only unsigned type), other integers are signless, floats
+// are those of the same name. Thread-safe.
 #ifndef AITUNE_COMPILER_DIALECT_ELEMENTTYPES_H
 #define AITUNE_COMPILER_DIALECT_ELEMENTTYPES_H
 
@@ -13,7 +14,7 @@ namespace mlir::ait {
 /// The element type that stands for `dtype`. Never null.
 Type toElementType(aitune::DataType dtype, MLIRContext *context);
 
-/// The inverse; nothing for a type that no dtype has.
+/// The dtype that `elementType` stands for; not set if there is none.
 std::optional<aitune::DataType> toDataType(Type elementType);
 
 } // namespace mlir::ait

@@ -1,9 +1,10 @@
-// The attributes that kernel functions, their arguments and modules of kernels
-// carry from one pass to the next: their names, here alone, and what reads and
-// writes them.
+// The attributes in which passes leave facts for later passes on kernel
+// functions, their arguments, modules and conversions, and the functions that
+// read and write them. Their names are written in KernelAttributes.cpp alone.
 //
 // A kernel is a func.func with ait.kind. The dialect's verifier rejects values
-// of other types than these functions set, and names that it does not know.
+// of other types than these functions set, and attributes of the dialect with
+// other names.
 #ifndef AITUNE_COMPILER_DIALECT_KERNELATTRIBUTES_H
 #define AITUNE_COMPILER_DIALECT_KERNELATTRIBUTES_H
 
@@ -18,7 +19,7 @@ namespace mlir::ait {
 
 //===-- Of a kernel ------------------------------------------------------===//
 
-/// The value of ait.kind; none if `function` is no kernel.
+/// The value of ait.kind; not set if `function` is no kernel.
 std::optional<KernelKind> getKernelKind(Operation *function);
 void setKernelKind(Operation *function, KernelKind kind);
 
@@ -26,21 +27,21 @@ inline bool isKernel(Operation *function) {
   return getKernelKind(function).has_value();
 }
 
-/// The schedule's parameters (ait.config), by the names that the kernel's
-/// template gives them. Null if it was never set; what it does not name is the
-/// template's own choice.
+/// The parameters of the kernel's schedule (ait.config), by the names that the
+/// template of the kernel's kind gives them. The template chooses those that
+/// are missing. Null if it was never set.
 DictionaryAttr getScheduleConfig(Operation *kernel);
 void setScheduleConfig(Operation *kernel, DictionaryAttr config);
 void removeScheduleConfig(Operation *kernel);
 
-/// What the kernel checks of its operands (ait.checks), one dictionary a check:
-/// `operator` (text), `number` (i64), `from_end` (unit, or missing) and `size`
-/// (a map of the symbols to the checked axis's entries, or missing). Null if it
-/// checks nothing.
+/// The checks that the kernel reports (ait.checks), a dictionary for each, with
+/// the attributes of its ait.check: `operator` (operator_name), `number`,
+/// `from_end` and `size` (both may be missing). Null if it reports none.
 ArrayAttr getKernelChecks(Operation *kernel);
 void setKernelChecks(Operation *kernel, ArrayAttr checks);
 
-/// What ait-analyze-contractions found (ait.contraction); null before.
+/// What ait-analyze-contractions found (ait.contraction); null before that pass
+/// and for loop kernels.
 ContractionAttr getContractionAnalysis(Operation *kernel);
 void setContractionAnalysis(Operation *kernel, ContractionAttr analysis);
 
@@ -48,30 +49,32 @@ void setContractionAnalysis(Operation *kernel, ContractionAttr analysis);
 
 /// How the runtime divides a kernel's work (runtime/cpu/kernel_abi.h).
 struct LaunchShape {
-  /// ait.grid: work units, over the module's symbols.
+  /// ait.grid: the number of work units, over the module's symbols.
   AffineExpr units;
-  /// ait.grain: the fewest units worth a thread.
+  /// ait.grain: the least number of units that are worth a thread of their own.
   int64_t grain;
 };
 
-/// None for kernels without code.
+/// Not set for kernels that have no code yet.
 std::optional<LaunchShape> getLaunchShape(Operation *kernel);
 void setLaunchShape(Operation *kernel, const LaunchShape &shape);
 
-/// The arguments that must be packed at load (ait.packings), in no order.
+/// How arguments must be packed at load (ait.packings), at most one packing for
+/// each argument, in no order.
 SmallVector<PackingAttr> getPackings(Operation *kernel);
 void setPackings(Operation *kernel, ArrayRef<PackingAttr> packings);
 
 //===-- Of a kernel's argument -------------------------------------------===//
 
-/// When an argument's content is known.
+/// The time from which the content of an argument is known.
 enum class KnownAt {
+  /// Neither attribute: from the call on.
   Call,
-  /// ait.initialized: once the model is loaded, as its initialisation computes
-  /// it.
+  /// ait.initialized: from the end of the load on, in which kernels compute it
+  /// from constants.
   Initialization,
-  /// ait.constant: from the start, as it is a constant of the pool. Only these
-  /// can be packed.
+  /// ait.constant: before the load, as it is a constant of the pool. Only such
+  /// an argument can be packed.
   Load,
 };
 
@@ -80,14 +83,15 @@ void setKnownAt(FunctionOpInterface kernel, unsigned argument, KnownAt known);
 
 //===-- Of other operations ----------------------------------------------===//
 
-/// The module's symbols (ait.symbols), one dictionary a symbol: `name` (text),
-/// `min` and `max` (i64, both included), `input` and `axis` (i64), the place of
-/// the size in the model's inputs. Null if the module declares none.
+/// The module's symbols (ait.symbols), a dictionary for each: `name` (text),
+/// `min` and `max` (i64, the least and the greatest value), `input` and `axis`
+/// (i64, the model's input that has this size, and its axis). Null if the
+/// module has no symbols.
 ArrayAttr getModuleSymbols(Operation *module);
 void setModuleSymbols(Operation *module, ArrayAttr symbols);
 
-/// Whether the model itself asks for the rounding of an ait.convert
-/// (ait.rounds): arithmetic in a wider type must not skip it.
+/// Whether the model itself asks for the rounding of the ait.convert `convert`
+/// (ait.rounds): ait-promote-kernel-arithmetic then keeps it.
 bool mustRound(Operation *convert);
 void setMustRound(Operation *convert);
 

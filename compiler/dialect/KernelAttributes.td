@@ -1,7 +1,8 @@
-// What kernels carry as attributes, and the interface of what they contract.
+// The types of kernels' attributes, and the interface and traits by which passes
+// handle operations without knowing their names.
 //
-// The names of the discardable attributes, and what reads and writes them, are
-// in KernelAttributes.h; here are the types of their values.
+// KernelAttributes.h has the names of the attributes that have these types, and
+// the functions that read and write them.
 #ifndef AIT_KERNEL_ATTRIBUTES_TD
 #define AIT_KERNEL_ATTRIBUTES_TD
 
@@ -10,7 +11,7 @@ include "mlir/IR/EnumAttr.td"
 
 //===-- Attributes -------------------------------------------------------===//
 
-def Ait_KernelKind : I32EnumAttr<"KernelKind", "the schedule family of a kernel", [
+def Ait_KernelKind : I32EnumAttr<"KernelKind", "the template that generates a kernel's code", [
     I32EnumAttrCase<"Loop", 0, "loop">,
     I32EnumAttrCase<"Matmul", 1, "matmul">,
     I32EnumAttrCase<"Convolution", 2, "convolution">,
@@ -40,10 +41,11 @@ def Ait_PackingAttr : AttrDef<Ait_Dialect, "Packing"> {
   let mnemonic = "packing";
   let summary = "how a kernel's constant argument is rearranged when the model is loaded";
   let description = [{
-    runtime/cpu/pack.h defines the layouts. `argument` is the argument's number;
-    `block_columns` the columns of a panel (0 for layouts without panels);
-    `steps_together` how many neighbours along the contracted axis lie side by
-    side; `transposed` says that a matrix is stored [columns, steps].
+    runtime/cpu/pack.h defines the layouts. `argument` is the number of the
+    kernel's argument. `block_columns` is the number of columns of a panel; 0 for
+    depthwise, which has no panels. `steps_together` is the number of neighbours
+    along the contracted axis that lie side by side. With `transposed` the
+    matrix is stored [columns, steps].
   }];
   let parameters = (ins "int64_t":$argument, EnumParameter<Ait_PackedLayout>:$layout,
       DefaultValuedParameter<"int64_t", "0">:$block_columns,
@@ -57,11 +59,14 @@ def Ait_OperandViewAttr : AttrDef<Ait_Dialect, "OperandView"> {
   let mnemonic = "operand_view";
   let summary = "where the elements of a contraction's operand lie in a kernel's argument";
   let description = [{
-    `element_type` is the argument's. Element (i0, i1, ...) of the operand lies
-    `offset` plus the axes' contributions from the argument's first one,
-    counted in elements. `axes` has a map of the module's symbols for each axis:
-    size and stride of each of its modes, outermost first; an axis's index is a
-    number in the mixed radix of its modes' sizes. An axis of size 1 has none.
+    `argument` is the number of the kernel's argument and `element_type` its
+    element type. `axes` has a map of the module's symbols for each axis of the
+    operand: the size and the stride of each mode of the axis, outermost mode
+    first. The index of an axis is a number in the mixed radix of its modes'
+    sizes; an axis of size 1 has no modes. Element (i0, i1, ...) lies at `offset`
+    plus the sum of all modes' index times stride. Offset and strides are counted
+    in elements from the argument's first one. Layout
+    (compiler/codegen/contraction/OperandLayout.h) is the same as a struct.
   }];
   let parameters = (ins "int64_t":$argument, "::mlir::Type":$element_type,
       "::mlir::AffineMap":$offset, ArrayRefParameter<"::mlir::AffineMap">:$axes);
@@ -76,10 +81,10 @@ def Ait_ContractionAttr : AttrDef<Ait_Dialect, "Contraction"> {
   let mnemonic = "contraction";
   let summary = "how a kernel's contraction sees its operands";
   let description = [{
-    `sizes` maps the module's symbols to batch, m, n and k of the product
-    (compiler/codegen/contraction/ContractionAnalysis.h says which). `operands`
-    has an #ait.operand_view for each operand that is an argument seen through
-    views, and for each other one why it has none, as text.
+    `sizes` maps the module's symbols to the sizes batch, m, n and k of the
+    product (compiler/codegen/contraction/ContractionAnalysis.h). `operands` has
+    an entry for each operand: an #ait.operand_view if it is an argument seen
+    through views, else a text that says why it is not.
   }];
   let parameters = (ins "::mlir::AffineMap":$sizes, "::mlir::ArrayAttr":$operands);
   let assemblyFormat = "`<` `sizes` `=` $sizes `,` `operands` `=` $operands `>`";
@@ -91,28 +96,30 @@ def Ait_ContractionAttr : AttrDef<Ait_Dialect, "Contraction"> {
 def Ait_Contraction : OpInterface<"Contraction"> {
   let cppNamespace = "::mlir::ait";
   let description = [{
-    Operations that multiply and add over an axis that the result lacks: the one
-    costly operation of a kernel of its own kind, which pointwise operations
-    follow. Their operands stay in the type in which they are stored, also where
-    the arithmetic around them is done in a wider one.
+    Operations that multiply and add along axes that the result does not have:
+    matmul, convolution, attention. A kernel has at most one, which decides the
+    kernel's kind; pointwise operations on its result follow it in the kernel.
+    Its operands keep the element type in which they are in memory, also where
+    the arithmetic after it is done in a wider one.
   }];
   let methods = [
-    InterfaceMethod<"The kind of the kernels around it.",
+    InterfaceMethod<"The kind of a kernel with this operation.",
         "::mlir::ait::KernelKind", "getKernelKind">,
     InterfaceMethod<[{
-        Whether its kernels can walk `operand`, one of its own, through the
-        strides of a view; others they read dense or element by element.
+        Whether a kernel can read `operand`, one of this operation's, in place
+        through the strides of a view. Other operands must be dense, or are read
+        element by element.
       }], "bool", "isReadThroughStrides", (ins "::mlir::OpOperand &":$operand)>,
-    InterfaceMethod<"Its floating-point operations, a multiply-add being two, over the module's symbols.",
+    InterfaceMethod<"The number of floating-point operations, two for a multiply-add, over the module's symbols.",
         "::mlir::AffineExpr", "countFlops">,
   ];
 }
 
-// Marks operations whose result holds nothing but elements of the operands and
-// constants of the operation: no element is computed.
+// Marks operations whose result has only elements of the operands and a constant
+// of the operation: nothing is computed.
 def Ait_Movement : NativeOpTrait<"ait::Movement">;
-// Marks operations that compute each element from the elements of the operand
-// around one place.
+// Marks operations that compute each element from neighbouring elements of the
+// operand, such as pools.
 def Ait_Window : NativeOpTrait<"ait::Window">;
 
 #endif // AIT_KERNEL_ATTRIBUTES_TD

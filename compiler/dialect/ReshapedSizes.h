@@ -1,4 +1,5 @@
-// How a broadcast looks after the broadcast tensor was reshaped.
+// How the axes of a tensor correspond to those that a reshape gives it. Passes
+// ask this to move a reshape behind another operation. Thread-safe.
 #ifndef AITUNE_COMPILER_DIALECT_RESHAPEDSIZES_H
 #define AITUNE_COMPILER_DIALECT_RESHAPEDSIZES_H
 
@@ -9,21 +10,23 @@
 
 namespace mlir::ait {
 
-/// A reshape as a list of blocks: axes [fromBegin, fromEnd) of the one shape
-/// hold the same elements as axes [toBegin, toEnd) of the other.
+/// A part of a reshape: axes [fromBegin, fromEnd) before it have the same
+/// product of sizes as axes [toBegin, toEnd) after it.
 struct ReshapeBlock {
   unsigned fromBegin, fromEnd, toBegin, toEnd;
 };
 
-/// The finest blocks in which `from` becomes `to`, covering all axes of both;
-/// none if their element counts are not provably equal. Axes of size 1 are
-/// attached to a neighbour.
+/// The smallest blocks of the reshape from the sizes `from` to the sizes `to`,
+/// in order, which have all axes of both. Not set if the numbers of elements
+/// are not provably equal.
 std::optional<SmallVector<ReshapeBlock>>
 findReshapeBlocks(ArrayRef<AffineExpr> from, ArrayRef<AffineExpr> to);
 
-/// `source` expands to `outer`, which is reshaped to `inner`: the sizes that
-/// `source` can be reshaped to so that expanding it to `inner` gives the same.
-/// None if there are none (a broadcast axis was merged with another).
+/// A tensor of the sizes `source` is expanded (ait.expand) to the sizes `outer`
+/// and then reshaped to `inner`. The sizes, without leading ones, to which
+/// `source` can be reshaped first, so that an expansion to `inner` gives the
+/// same tensor. Not set if there are none, as the reshape merges a broadcast
+/// axis with another.
 std::optional<SmallVector<AffineExpr>>
 reshapeBroadcast(ArrayRef<AffineExpr> source, ArrayRef<AffineExpr> outer,
                  ArrayRef<AffineExpr> inner);

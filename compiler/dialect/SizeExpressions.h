@@ -1,6 +1,6 @@
-// Sizes between the two worlds that know them: the frontend's and the plan's
-// SizeExpression, and the affine expressions of tensor types. Symbol i of one
-// is symbol i of the other.
+// Converts sizes between the two forms that they have: SizeExpression in the
+// frontend and in the plan, affine expressions in tensor types. Symbol i of one
+// form is symbol i of the other. Thread-safe.
 #ifndef AITUNE_COMPILER_DIALECT_SIZEEXPRESSIONS_H
 #define AITUNE_COMPILER_DIALECT_SIZEEXPRESSIONS_H
 
@@ -9,13 +9,13 @@
 
 namespace mlir::ait {
 
-/// The affine expression over symbols with the value of `size` for all values
-/// of the symbols. Products of symbols give semi-affine expressions.
+/// The expression over symbols that has the value of `size` for all values of
+/// the symbols. It is semi-affine if `size` has products of symbols.
 AffineExpr toAffineExpr(const aitune::SizeExpression &size,
                         MLIRContext *context);
 
-/// The inverse. Precondition: `size` has no dimensions and no division or
-/// remainder by the constant 0.
+/// The inverse of toAffineExpr. Precondition: `size` has no dimensions and no
+/// division or remainder by the constant 0.
 aitune::SizeExpression toSizeExpression(AffineExpr size);
 
 } // namespace mlir::ait

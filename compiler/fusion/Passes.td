@@ -7,24 +7,27 @@ include "mlir/Pass/PassBase.td"
 def FormKernels : Pass<"ait-form-kernels", "mlir::func::FuncOp"> {
   let summary = "groups operations into ait.kernel regions, so that values between them never reach memory";
   let description = [{
-    Contractions take the pointwise operations after them as an epilogue; what
-    is left is grouped into loops. Afterwards the function holds constants,
-    kernels, reshapes, fallbacks and launches only.
+    Each contraction takes the pointwise operations after it as its epilogue;
+    the operations that are left are grouped into loops. What is cheap to
+    compute again, such as fills and broadcasts, is copied into each kernel that
+    reads it, and the original may stay behind without a reader. Otherwise the
+    function then has only constants, kernels, reshapes, fallbacks and launches.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
   let options = [
     Option<"explain", "explain", "bool", "false",
-           "emit a remark with the reason for each two neighbours that were not fused">,
+           "emit a remark with the reason for each pair of neighbours that is not fused">,
   ];
 }
 
 def OutlineKernels : Pass<"ait-outline-kernels", "mlir::ModuleOp"> {
   let summary = "turns ait.kernel regions into functions, so that identical ones compile once";
   let description = [{
-    Each ait.kernel of @main becomes a private func.func with the attributes
-    ait.kind and ait.config, and an ait.launch of it.
-    Kernels with equal bodies (locations aside) share one function. The
-    function is named after its costly operations, such as matmul_gelu_0.
+    Each ait.kernel becomes a private func.func with the attributes `ait.kind` and
+    `ait.config` (empty), and an ait.launch of it. Kernels whose bodies are equal
+    but for their locations share one function. The function is named after its
+    costly operations and a number, such as matmul_gelu_0. Each ait.check gets its
+    `number`, and each launch the locations of its checks.
   }];
   let dependentDialects = ["mlir::ait::AitDialect", "mlir::func::FuncDialect"];
 }

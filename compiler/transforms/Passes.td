@@ -1,4 +1,5 @@
-// Rewrites of the graph before fusion, and of kernels after it.
+// Rewrites of the graph before fusion, and ait-promote-kernel-arithmetic, which
+// rewrites kernels after it. compiler/README.md says in which order they run.
 #ifndef AITUNE_COMPILER_TRANSFORMS_PASSES_TD
 #define AITUNE_COMPILER_TRANSFORMS_PASSES_TD
 
@@ -7,111 +8,138 @@ include "mlir/Pass/PassBase.td"
 def Decompose : Pass<"ait-decompose", "mlir::func::FuncOp"> {
   let summary = "makes normalisations and softmax of primitives, so that fusion sees one kind of loop";
   let description = [{
-    layer_norm, rms_norm, group_norm and softmax become means, pointwise
-    operations and broadcasts. f16 and bf16 ones compute in f32 and round once,
-    as eager's kernels do.
+    layer_norm, rms_norm, group_norm and softmax become reductions, pointwise
+    operations and broadcasts. Those of f16 and bf16 compute in f32 and round
+    once, as eager's kernels do.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
 def Simplify : Pass<"ait-simplify", "mlir::func::FuncOp"> {
-  let summary = "moves reshapes and broadcasts out of the way of fusion, and folds arithmetic with fills";
+  let summary = "moves reshapes and broadcasts out of the way of fusion, and folds arithmetic with constants";
   let description = [{
-    Reshapes sink below pointwise operations, reductions and matmuls until they
-    cancel or are free; broadcasts sink below pointwise operations, so that
-    those compute less; contractions get shared operands of rank 2 and rows in
-    memory order. Results stay bit for bit.
+    - Reshapes sink below pointwise operations, reductions and matmuls until
+      they cancel or reach a place where they are free.
+    - Broadcasts sink below pointwise operations, which then compute fewer
+      elements.
+    - Slices and permutes sink below reshapes, so that contractions can read
+      them in place.
+    - The right side of a matmul that is the same for all batches gets rank 2;
+      transposed operands are read in rows; attention broadcasts its mask
+      itself.
+    - Arithmetic on ait.full is computed, identities such as x * 1 disappear,
+      divisions by powers of two become products.
+    No result changes by a bit.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
 def FormAttention : Pass<"ait-form-attention", "mlir::func::FuncOp"> {
-  let summary = "makes matmul, softmax and matmul one ait.attention, whose kernel keeps the scores in cache";
+  let summary = "makes matmul, softmax and matmul one ait.attention, whose kernel never stores all scores";
   let description = [{
-    Runs before softmax is decomposed. Takes scales, additive masks and masked
-    fills on the way, in the result's element type or in f32 between
-    conversions.
+    Matches a scale of the scores, a mask that is added to them, and a
+    replacement of masked scores by a number of at most -1e9, in the result's
+    element type or in f32 between conversions. ait-decompose must run after
+    it, as it is the softmax by which attention is recognised.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
 def MergeMatmuls : Pass<"ait-merge-matmuls", "mlir::func::FuncOp"> {
-  let summary = "multiplies an input with several weights at once: query, key and value of attention";
+  let summary = "makes one matmul of those that multiply one input with different weights, as query, key and value";
   let description = [{
-    Weights, biases and scales of codes are joined along their columns, once at
-    load; each result becomes a slice. Only where the results are read as they are, by attention
-    or another matmul: pointwise operations would no longer be epilogues.
+    Weights, biases and scales of codes are joined along the columns, once at
+    load, and each result becomes a slice. Only matmuls are merged whose results
+    attentions and matmuls read, directly or through views: pointwise operations
+    after them would no longer be epilogues.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
 def PatchesToMatmul : Pass<"ait-patches-to-matmul", "mlir::func::FuncOp"> {
-  let summary = "convolutions of patches that do not overlap as matmuls";
+  let summary = "turns convolutions of patches that do not overlap into matmuls";
   let description = [{
-    The first layer of a vision transformer: its few channels do not fill what
-    convolution kernels read at once, while whole patches do.
+    A convolution whose stride is the size of its filter, as the first layer of
+    a vision transformer has, multiplies each patch of the image with the
+    filters. Its few channels do not fill the 16 bytes that convolution kernels
+    copy at once; whole patches do. Convolutions whose channels are a multiple of
+    8 stay as they are.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
 def Layout : Pass<"ait-layout", "mlir::func::FuncOp"> {
-  let summary = "gives convolutions and their neighbours channels-last axes, the order their kernels read";
+  let summary = "gives convolutions and their neighbours channels-last axes, the order that their kernels read";
   let description = [{
-    Convolutions, pools and upsamples become channels_last between two
-    permutes. The permutes after them sink through pointwise operations,
-    reductions, concats, pads and slices until they meet the permute before the
-    next one and cancel.
+    Convolutions, pools and upsamples get `channels_last`, with a permute to
+    [N, H, W, C] before and one back to [N, C, H, W] after them. The permute back
+    sinks below pointwise operations, reductions, concats, pads and slices until
+    it meets the permute before the next such operation; the two then cancel.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
 def PromoteKernelArithmetic : Pass<"ait-promote-kernel-arithmetic", "mlir::func::FuncOp"> {
-  let summary = "computes f16 and bf16 kernels in f32, rounding where they store";
+  let summary = "makes kernels of f16 and bf16 compute in f32 and round where they store";
   let description = [{
-    Runs on outlined kernels. Contractions keep their narrow operands and give
-    f32; everything else computes in f32. With emulate-eager-casts every
-    operation's result is rounded to its tensor's type, as eager does.
+    Takes every func.func with `ait.kind`. Contractions keep their f16 or bf16
+    operands and give f32; movements of loaded elements stay as they are; all
+    other operations compute in f32. Conversions with `ait.rounds` still round.
+    With emulate-eager-casts the result of every operation is rounded to the
+    element type of its tensor.
   }];
   let options = [
     Option<"emulateEagerCasts", "emulate-eager-casts", "bool", "false",
-           "round after every operation as eager does">,
+           "round after every operation, as eager does">,
   ];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
 def RelaxChecks : Pass<"ait-relax-checks", "mlir::func::FuncOp"> {
-  let summary = "drops ait.checks that no data can fail, and silences those that are not wanted";
+  let summary = "removes ait.checks that no data can fail, and makes those silent that are not wanted";
   let description = [{
-    Ranges of integers are found from index sequences, fills, constants of the
-    pool, symbols' ranges and what is computed of them. A check that counts from
-    the end and can't fail is silent, as negative indices still need it.
+    Finds the range of the checked integers from ait.iota, ait.full, constants of
+    the pool, the ranges of symbols, and what is computed of these. A check with
+    `from_end` that cannot fail becomes silent instead if its indices may be
+    negative, since it also makes these count from the start.
   }];
   let options = [
     Option<"silenceIndices", "silence-indices", "bool", "false",
-           "indices out of range are limited without an error">,
+           "an index out of range gives the nearest entry without an error">,
     Option<"silenceDivisors", "silence-divisors", "bool", "false",
-           "divisions of integers by 0 give any number without an error">,
+           "a division of integers by 0 gives an unspecified number without an error">,
   ];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
 def ArgExtremaToReductions : Pass<"ait-arg-extrema-to-reductions", "mlir::func::FuncOp"> {
   let summary = "turns argmax and argmin along long axes into two reductions";
+  let description = [{
+    The threads of a GPU share a reduction of numbers, but not one with two
+    results. So the extremum is found first, then the least position at which it
+    is. Axes of dynamic size or of less than 64 elements stay with one thread.
+  }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
 def FoldFilters : Pass<"ait-fold-filters", "mlir::func::FuncOp"> {
-  let summary = "makes constants of convolutions' filters that are moved constants";
+  let summary = "computes filters of convolutions that are reshapes, permutes or slices of constants";
   let description = [{
-    A convolution of one dimension has a reshape between the weight and the
-    two-dimensional one that it becomes, one of three dimensions a permute too.
-    Only constants of the pool are packed at load.
+    The importer reshapes the weight of a one-dimensional convolution, and slices
+    and permutes that of a three-dimensional one. This pass adds the result to
+    the pool as a constant of its own, because only constants of the pool can be
+    packed at load. Without a pool it does nothing.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
 def MergeFallbacks : Pass<"ait-merge-fallbacks", "mlir::func::FuncOp"> {
-  let summary = "joins neighbouring fallbacks, so that one call of LibTorch runs them";
+  let summary = "joins neighbouring ait.fallbacks, so that one call of LibTorch runs them";
+  let description = [{
+    Neighbours are fallbacks between which only constants and fills stand. The
+    joined one has the calls of both, in order, and those results of the first
+    that something else reads.
+  }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 

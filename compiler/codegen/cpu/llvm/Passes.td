@@ -1,13 +1,19 @@
+// The pass that removes functions which a CPU has no instruction for.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LLVM_PASSES_TD
 #define AITUNE_COMPILER_CODEGEN_CPU_LLVM_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
 
 def CpuExpandMathPass : Pass<"ait-cpu-expand-math"> {
-  let summary = "math functions to vector arithmetic (f32) or libm calls (others)";
+  let summary = "replaces functions of the math dialect by arithmetic or by calls of libm";
   let description = [{
-    Own approximations, within a few units in the last place over the full
-    range, NaN, infinities and denormals included.
+    exp, exp2, expm1, log, log2, log10, log1p, tanh and erf of f32 become
+    arithmetic on vectors (MathApproximations.h says how exact it is). These
+    functions of f64, the other functions of f32 and f64, and remainders of
+    floats become calls of libm, one for each lane. Also replaces
+    arith.maximumf and arith.minimumf by comparisons, which do not order zeros,
+    and, without has-bfloat16, conversions of f32 to bf16 by arithmetic on bits.
+    Fails for other element types.
   }];
   let options = [
     Option<"hasBfloat16", "has-bfloat16", "bool", "false", "the CPU rounds f32 to bf16 in one instruction">,

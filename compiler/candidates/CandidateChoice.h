@@ -1,4 +1,7 @@
-// Decides between the implementations of a kernel by running them.
+// Decides between the candidates of each kernel, its possible implementations,
+// by running them against each other.
+//
+// Nothing here is thread-safe, unless it says so: plans are built from MLIR.
 #ifndef AITUNE_COMPILER_CANDIDATES_CANDIDATECHOICE_H
 #define AITUNE_COMPILER_CANDIDATES_CANDIDATECHOICE_H
 
@@ -20,8 +23,9 @@ namespace aitune {
 
 /// The implementation of each launched kernel, by the kernel's name.
 struct ChosenKernels {
+  /// The best candidate of each kernel.
   llvm::StringMap<KernelImplementation> best;
-  /// The best of those that no search found (isSearched).
+  /// The best of the candidates that no search found (isSearched).
   llvm::StringMap<KernelImplementation> unsearched;
   /// Of one launch of `best`, by the kernel's name; none where nothing was
   /// measured.
@@ -30,16 +34,19 @@ struct ChosenKernels {
   int64_t measured = 0;
 };
 
-/// Takes for each kernel the fastest correct candidate, as target.raceRules()
-/// compares them: each is measured on a model that is one launch alone, with
-/// the constants as far as it prepares them at load. What the reference finds
-/// wrong is not taken, even where it is the only one. Without
-/// options.measureCandidates it is the first that a library does not refuse on
-/// this machine. Sets `chosenCut` of the kernels and clears their candidates;
-/// what was measured is appended to result.candidates, kernels that nothing
-/// runs to result.failures. If none can be loaded alone the first is taken,
-/// where the rules do not ask for more, and the plan's own loading will say
-/// why.
+/// Takes the fastest candidate of each kernel that gives right results, by the
+/// rules target.raceRules(). Each candidate is measured on a model that is one
+/// launch of the kernel. A candidate that the reference finds wrong is not
+/// taken, even if there is no other. With options.measureCandidates false it is
+/// the first candidate that no library refuses on this machine. Those of
+/// Kernel::leftOut are never taken.
+///
+/// If no candidate can be loaded alone, the first is taken, unless the rules
+/// say mustRun; loading the plan will then say why. Sets `chosenCut` of the
+/// kernels and clears their candidates. Appends the measurements to
+/// result.candidates, wrong candidates to result.wrong, and kernels without a
+/// candidate that may be taken to result.failures. `constants` is the pool of
+/// `module`.
 ChosenKernels chooseCandidates(llvm::MutableArrayRef<Kernel> kernels,
                                mlir::ModuleOp module,
                                const CompilationTarget &target,
@@ -47,40 +54,42 @@ ChosenKernels chooseCandidates(llvm::MutableArrayRef<Kernel> kernels,
                                const CompileOptions &options,
                                CompileResult &result);
 
-/// A candidate as reports and Kernel::leftOut name it.
+/// The name of a candidate in reports and in Kernel::leftOut.
 std::string labelOf(const KernelImplementation &candidate);
 
-/// The position of the fastest; -1 if all failed or `mayTake` none.
-/// `earlierWinsTies` as RaceRules.
+/// The position of the fastest candidate for which `mayTake` holds; -1 if there
+/// is none or all failed. `earlierWinsTies` is that of RaceRules.
 int fastest(
     absl::Span<const Measurement> measured, bool earlierWinsTies,
     llvm::function_ref<bool(size_t)> mayTake = [](size_t) { return true; });
 
-/// Whether a candidate that takes `leastMicroseconds` or more may be faster
-/// than all that were measured.
+/// Whether a candidate that takes at least `leastMicroseconds` may be faster
+/// than all candidates in `measured`.
 bool mayBeFaster(double leastMicroseconds,
                  absl::Span<const Measurement> measured);
 
-/// The plan of a model that is a launch of `kernel` alone and implements it
-/// with `candidate`; `wrapper` is wrapLaunch's, `symbols` the module's
-/// ait.symbols.
+/// The plan of the model `wrapper`, which wrapLaunch made: one launch of the
+/// kernel named `kernel`, which `candidate` implements. `symbols` is the
+/// module's ait.symbols (may be null). Errors as buildPlan.
 absl::StatusOr<ExecutablePlan>
 buildCandidatePlan(mlir::func::FuncOp wrapper, mlir::ArrayAttr symbols,
                    mlir::StringRef kernel,
                    const KernelImplementation &candidate);
 
-/// A race of `candidates` of `kernel`, which is launched in `module`.
+/// A race of `candidates` of `kernel`, which is launched in `module`; its entry
+/// i is candidate i. `constants`, the pool, must live as long as the race.
 std::unique_ptr<CandidateRace>
 raceCandidates(const CompilationTarget &target, mlir::ModuleOp module,
                const Kernel &kernel,
                absl::Span<const KernelImplementation> candidates,
                absl::Span<const ConstantTensor> constants);
 
-/// Whether `value` is a constant of the pool, perhaps reshaped.
+/// Whether `value` is an ait.constant, or reshapes of one.
 bool isOfPool(mlir::Value value);
 
-/// A function of `module` that is `launch` alone: what isOfPool stays a
-/// constant, other inputs become arguments. The caller erases it.
+/// A new function of `module` that does nothing but `launch`: its inputs for
+/// which isOfPool holds are constants there, too, and the others are arguments.
+/// The caller erases it.
 mlir::func::FuncOp wrapLaunch(mlir::ModuleOp module,
                               mlir::ait::LaunchOp launch);
 

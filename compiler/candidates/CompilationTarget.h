@@ -1,9 +1,9 @@
-// What the compiler asks of a device: its passes, its ways to run a kernel, and
-// how those are run against each other.
+// The interface of a device to the compiler: which passes it needs, in which
+// ways it can run a kernel, and how these are run against each other.
 //
-// The driver, the choice between candidates and the search of schedules are
-// written against this interface alone. A new device is one implementation of
-// it (CpuTarget.cpp, CudaTarget.cpp) and a line in createTarget.
+// The driver, the choice between candidates and the search of schedules know of
+// a device only what is here. CpuTarget.cpp and CudaTarget.cpp implement it; a
+// new device is one more implementation and a line in createTarget.
 #ifndef AITUNE_COMPILER_CANDIDATES_COMPILATIONTARGET_H
 #define AITUNE_COMPILER_CANDIDATES_COMPILATIONTARGET_H
 
@@ -31,30 +31,30 @@
 
 namespace aitune {
 
-/// A function that code is wanted for, and what the code is for.
+/// A function for which code must be generated, and the purpose of the code.
 struct CodeJob {
   enum class Purpose {
     Kernel,          ///< the kernel, with the schedule of its ait.config
-    DefaultSchedule, ///< the same with the schedule taken without a search
-    LibraryRest,     ///< what a library leaves of a kernel
+    DefaultSchedule, ///< the kernel, with the schedule used without a search
+    LibraryRest,     ///< the operations that a library leaves of a kernel
     CutPart,         ///< a part of a kernel that was cut in two
   };
   Purpose purpose;
-  /// Position of the kernel that it belongs to.
+  /// The position of the kernel to which the function belongs.
   size_t kernel;
   mlir::func::FuncOp function;
-  /// The function as a module of its own (moduleText).
+  /// The text of a module with this function alone (moduleText).
   std::string text;
 };
 
-/// What came of a job: ways to run its function, best guess first, and errors
-/// that say why one failed, or all. Never empty.
+/// The result of a job: ways to run its function, the most promising first, and
+/// errors that say why others, or all, failed. Never empty.
 using GeneratedCode = std::vector<absl::StatusOr<KernelImplementation>>;
 
-/// One of several models to be run against each other, or why there is none.
+/// One of several models that are run against each other.
 struct RaceEntry {
-  absl::StatusOr<ExecutablePlan> plan;
-  std::vector<KernelObject> objects;
+  absl::StatusOr<ExecutablePlan> plan; ///< the model, or why there is none
+  std::vector<KernelObject> objects;   ///< the code of the plan's kernels
 };
 
 /// A whole model and the pool that its plan refers to.
@@ -70,14 +70,15 @@ public:
   virtual ~CandidateRace() = default;
   /// Makes entry `number` ready to run. Thread-safe for different numbers.
   virtual absl::Status load(size_t number) = 0;
-  /// Frees what `load` made, if it did.
+  /// Frees the memory of entry `number`, if it is loaded.
   virtual void drop(size_t number) = 0;
-  /// Runs all that are loaded in turn for about `seconds`, on the same random
-  /// inputs. One result an entry, in order; one that is not loaded has none
-  /// (not measured, no note). An error: the measurement itself failed.
-  /// With 0 seconds, each is judged alone and nothing is timed.
+  /// Judges the entries that are loaded, then runs them in turn for about
+  /// `seconds` on the same random inputs. Returns one result for each entry, in
+  /// order; that of an entry that is not loaded has neither a time nor a note.
+  /// With 0 seconds nothing is timed on a CPU; a GPU times its least number of
+  /// rounds (MeasureCuda.h). An error means that the measurement itself failed.
   virtual absl::StatusOr<std::vector<Measurement>> measure(double seconds) = 0;
-  /// What they are judged by; null for whole models.
+  /// The judge of the entries' results; null for whole models.
   virtual const KernelJudge *judgement() const = 0;
 };
 
@@ -92,16 +93,17 @@ struct ModelToTime {
 
 /// How a target's candidates are best compared.
 struct RaceRules {
-  /// Kernels whose candidates are loaded at the same time, and threads that
-  /// load them.
+  /// The number of kernels whose candidates are loaded at the same time, and of
+  /// threads that load them.
   size_t kernels = 1;
   int threads = 1;
-  /// Seconds to spend on measuring the candidates of one kernel.
+  /// The seconds to spend on measuring the candidates of one kernel.
   double seconds = 0;
-  /// A later candidate must be faster than the confidence interval that an
-  /// earlier one's median lies in.
+  /// Whether a later candidate is taken only if it is faster than the lower
+  /// bound of an earlier one's confidence interval (Measurement::low).
   bool earlierWinsTies = false;
-  /// No candidate is taken that was not run and right, not even the only one.
+  /// Whether a candidate is taken only if it was run and its results were
+  /// right, even if it is the only one.
   bool mustRun = false;
 };
 
@@ -109,23 +111,27 @@ struct RaceRules {
 class ScheduleMeasurer {
 public:
   virtual ~ScheduleMeasurer() = default;
-  /// The kernel that is measured from here on; both must live as long.
+  /// Sets the kernel to measure. Both arguments must live until the next call
+  /// of begin.
   virtual absl::Status begin(Kernel &kernel, const KernelSpace &space) = 0;
-  /// Measures `schedules` of the space in turn for about `seconds`, generating
-  /// them not counted. One result a schedule, in order; one that failed or was
-  /// wrong has a note. An error: nothing can be measured any more.
+  /// Measures `schedules`, positions in the space, in turn for about `seconds`;
+  /// generating them takes additional time. Returns one result for each, in
+  /// order; that of a schedule that failed or was wrong has a note. After an
+  /// error nothing can be measured any more.
   virtual absl::StatusOr<std::vector<Measurement>>
   measure(absl::Span<const size_t> schedules, double seconds) = 0;
 };
 
-/// What measurements hold for.
+/// The conditions under which measurements of the tuning database hold.
 struct TuningMachine {
-  /// The machine: what makes the same code take another time.
+  /// The processor and all else by which the same code takes another time, such
+  /// as the number of threads.
   std::string name;
-  /// What turns a kernel's schedule into machine code, with its version.
+  /// The name and version of the compiler that makes machine code of a kernel's
+  /// schedule.
   std::string generator;
-  /// The libraries and the driver that run what is not generated, with their
-  /// versions.
+  /// The names and versions of the libraries, and of the driver if there is
+  /// one.
   std::string libraries;
 };
 
@@ -149,32 +155,34 @@ class CompilationTarget {
 public:
   virtual ~CompilationTarget() = default;
 
-  /// What the plan's `device` says.
+  /// The value of the plan's field `device`.
   virtual std::string device() const = 0;
 
-  /// Adds phase 1 (Pipelines.h) as this device wants it.
+  /// Adds the passes of phase 1 (Pipelines.h) with this device's options.
   virtual void addTransformPasses(mlir::OpPassManager &passManager,
                                   TransformOptions options) const = 0;
 
-  /// Finds the machine. Called once, before any of the functions below.
+  /// Finds the device. To be called once, before any of the functions below. An
+  /// error says why there is no such device or why it cannot be used.
   virtual absl::Status open() = 0;
   virtual TuningMachine tuningMachine() const = 0;
 
-  /// The libraries that may run `kernel`, in the order of their candidates.
+  /// The rules of the libraries that may run `kernel`, in the order of their
+  /// candidates. They live as long as the target.
   virtual std::vector<const LibraryRules *>
   libraries(mlir::func::FuncOp kernel) const = 0;
 
-  /// Code for each of `jobs`, in order, on all threads. What the `libraries`,
-  /// whose calls will be measured beside, load at their first call is loaded
-  /// meanwhile.
+  /// Generates code for each of `jobs`, on all threads; results in order.
+  /// Meanwhile loads `libraries`, whose candidates will be measured next.
   virtual std::vector<GeneratedCode>
   generate(llvm::ArrayRef<CodeJob> jobs,
            llvm::ArrayRef<const LibraryRules *> libraries) = 0;
 
   virtual RaceRules raceRules() const = 0;
-  /// `entries` are launches of `kernel` alone, with its constants as constants
-  /// and its other inputs as inputs, or whole models where it is null.
-  /// `constants` is the pool; it must live as long as the race.
+  /// A race of `entries`. Each is one launch of `kernel`, with the kernel's
+  /// constants as constants and its other inputs as inputs; or a whole model,
+  /// if `kernel` is null. `constants` is the pool. It and `kernel` must live as
+  /// long as the race.
   virtual std::unique_ptr<CandidateRace>
   race(std::vector<RaceEntry> entries, const Kernel *kernel,
        absl::Span<const ConstantTensor> constants) const = 0;
@@ -206,15 +214,16 @@ public:
   /// with, those of plug-ins included; an error says why it has none.
   virtual absl::StatusOr<KernelSpace>
   listSchedules(const std::string &text) const = 0;
-  /// `module` holds the kernels that will be measured.
+  /// A measurer for kernels of `module`, whose pool is `constants`. Both must
+  /// live as long as the measurer. An error says why nothing can be measured.
   virtual absl::StatusOr<std::unique_ptr<ScheduleMeasurer>>
   measureSchedules(mlir::ModuleOp module,
                    absl::Span<const ConstantTensor> constants) = 0;
 };
 
-/// The target that options.device names; kInvalidArgument for one that there
-/// is none of. Touches no device yet. `options` must live as long;
-/// `constantBytes` is the size of the model's weights.
+/// The target that options.device names; kInvalidArgument for a name that no
+/// device has. Does not open the device yet. `options` must live as long as the
+/// target; `constantBytes` is the number of bytes of the model's weights.
 absl::StatusOr<std::unique_ptr<CompilationTarget>>
 createTarget(const CompileOptions &options, int64_t constantBytes);
 

@@ -1,4 +1,4 @@
-// The CPU as a target: LLVM code and oneDNN.
+// The CPU as a target: code that LLVM generates, and oneDNN.
 #ifndef AITUNE_COMPILER_CANDIDATES_CPUTARGET_H
 #define AITUNE_COMPILER_CANDIDATES_CPUTARGET_H
 
@@ -14,13 +14,13 @@ namespace aitune {
 std::unique_ptr<CompilationTarget>
 createCpuTarget(const CompileOptions &options, int64_t constantBytes);
 
-/// Whether a model's weights of this size come from memory at each call: they
-/// do not stay in a CPU's last cache.
+/// Whether weights with this number of bytes are too many for the CPU's caches,
+/// so that each call of the model reads them from memory.
 bool exceedsCaches(int64_t constantBytes);
 
-/// Loads `plan`, of a candidate or a model, with the code of its kernels,
-/// `objects`, and what LibTorch runs of it, `regions`. `constants` is the pool.
-/// Errors as CpuExecutable::Load.
+/// Loads `plan`, that of a candidate or of a model. `objects` is the code of
+/// its kernels, `constants` the pool, `regions` are the parts that LibTorch
+/// runs. Errors as LoadKernels and CpuExecutable::Load.
 absl::StatusOr<std::unique_ptr<CpuExecutable>>
 loadOnCpu(const ExecutablePlan &plan, absl::Span<const KernelObject> objects,
           absl::Span<const ConstantTensor> constants,

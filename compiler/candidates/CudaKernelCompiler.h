@@ -1,8 +1,9 @@
-// Turns outlined kernels into machine code of a GPU: text of CUDA for every way
-// that this compiler knows to run one (codegen/gpu), compiled by NVRTC.
+// Turns outlined kernels into machine code of a GPU: compiler/codegen/gpu
+// writes CUDA text for every way that it knows to run a kernel, NVRTC compiles
+// it.
 //
-// As on the CPU (KernelCompiler.h) a kernel travels as text and is compiled in
-// an MLIR context of its own.
+// As on the CPU (KernelCompiler.h) a kernel is handed over as text and compiled
+// in an MLIR context of its own.
 #ifndef AITUNE_COMPILER_CANDIDATES_CUDAKERNELCOMPILER_H
 #define AITUNE_COMPILER_CANDIDATES_CUDAKERNELCOMPILER_H
 
@@ -20,7 +21,7 @@
 namespace aitune {
 
 struct CudaCompilerOptions {
-  /// As CompileOptions'.
+  /// Those of CompileOptions.
   bool emulateEagerCasts = false;
   bool tf32Matmul = false, tf32Convolution = true;
   std::string dumpDirectory;
@@ -28,10 +29,11 @@ struct CudaCompilerOptions {
   GenerationOptions generation = {};
   /// Threads that compile.
   int threads = 1;
-  /// Called once on a thread beside those that compile; may be empty.
+  /// Called once, on a thread beside those that compile; may be empty.
   std::function<void()> meanwhile;
-  /// Called with the phase, the number done and of all, from any thread but
-  /// never from two at once; may be empty.
+  /// Called with the name of the phase, the number of parts that are done and
+  /// the number of all parts, from any thread but never from two at once; may
+  /// be empty.
   std::function<void(const std::string &phase, int done, int total)> progress;
 };
 

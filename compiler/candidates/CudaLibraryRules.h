@@ -1,5 +1,6 @@
-// What NVIDIA's libraries run of a kernel on a GPU: cuBLASLt matmuls, cuDNN
-// convolutions. Each of a library's algorithms is a candidate.
+// The kernels that NVIDIA's libraries can run on a GPU: cuBLASLt those of
+// matmuls, cuDNN those of convolutions. Each of the first algorithms that a
+// library proposes is a candidate.
 #ifndef AITUNE_COMPILER_CANDIDATES_CUDALIBRARYRULES_H
 #define AITUNE_COMPILER_CANDIDATES_CUDALIBRARYRULES_H
 
@@ -10,8 +11,8 @@ namespace aitune {
 
 class CublasLtRules : public LibraryRules {
 public:
-  /// `device` is what load() loads for; null: it loads nothing. `allowTf32` as
-  /// CompileOptions::tf32Matmul.
+  /// `device` is the GPU for which load() loads the library; if it is null,
+  /// load() does nothing. `allowTf32` is CompileOptions::tf32Matmul.
   CublasLtRules(const cuda::Device *device, bool allowTf32)
       : device(device), allowTf32(allowTf32) {}
 
@@ -32,13 +33,15 @@ private:
   bool allowTf32;
 };
 
-/// Asked twice for a kernel: cuDNN has its fastest algorithms for the bare
-/// convolution, and applies post-operations in the same call with others.
+/// A target lists two of these for a kernel: one with and one without
+/// post-operations in the call, as cuDNN has faster algorithms for a
+/// convolution without them.
 class CudnnRules : public LibraryRules {
 public:
-  /// `fuses`: the call takes as many post-operations as cuDNN applies, and at
-  /// least one; else it takes none. `allowTf32`, `emulateEagerCasts` as
-  /// CompileOptions' tf32Convolution and emulateEagerCasts.
+  /// With `fuses` the call has as many post-operations as cuDNN can apply, and
+  /// at least one; otherwise none. `allowTf32` is
+  /// CompileOptions::tf32Convolution, `emulateEagerCasts` the option of that
+  /// name.
   CudnnRules(bool fuses, bool allowTf32, bool emulateEagerCasts)
       : fuses(fuses), allowTf32(allowTf32),
         emulateEagerCasts(emulateEagerCasts) {}

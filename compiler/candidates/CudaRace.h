@@ -12,9 +12,9 @@
 namespace aitune {
 
 /// As CompilationTarget::race. Constants that no entry prepares at load are in
-/// different memory at each launch of a kernel, so that they are not in the
-/// cache, as in a model with other weights between two launches.
-/// `reference` says how the right results are computed.
+/// other memory at each launch of a kernel, so that the launch does not find
+/// them in the cache, as it does not in a model. `reference` has the options
+/// with which the right results are computed.
 std::unique_ptr<CandidateRace>
 raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
            const Kernel *kernel, absl::Span<const ConstantTensor> constants,

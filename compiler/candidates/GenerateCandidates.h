@@ -14,19 +14,19 @@
 
 namespace aitune {
 
-/// Sets `candidates` of each of `kernels`, functions of `module`, the most
-/// promising first, and `parts` for each of its `cuts`. Appends rejected
-/// candidates, with the reason, to result.rejections, and kernels without any
-/// candidate to result.failures. A schedule that the generator does not accept
-/// any more is replaced by the default one. Returns the number of functions for
-/// which code was generated.
+/// Sets, for each of `kernels` (functions of `module`), `candidates`, the most
+/// promising first, and `parts` with an entry for each of `cuts`. Appends
+/// rejected candidates, with the reason, to result.rejections, and kernels
+/// without any candidate to result.failures. A schedule in ait.config that the
+/// generator no longer accepts is replaced by the default one. Returns the
+/// number of functions for which code was generated. Not thread-safe.
 size_t generateCandidates(llvm::MutableArrayRef<Kernel> kernels,
                           mlir::ModuleOp module, CompilationTarget &target,
                           CompileResult &result);
 
-/// For tests of what finds wrong kernels: called with the kernels once they
-/// have all their candidates, which it may spoil. Nothing else sets it; not
-/// thread-safe.
+/// For tests that wrong kernels are found: called at the end of
+/// generateCandidates with its kernels, whose candidates it may spoil. Null
+/// unless a test sets it. Not thread-safe.
 extern std::function<void(llvm::MutableArrayRef<Kernel>, mlir::ModuleOp)>
     spoilCandidatesForTesting;
 

@@ -1,9 +1,8 @@
 // Turns one outlined kernel into machine code of a CPU.
 //
-// A kernel travels as text and is compiled in an MLIR context of its own: the
-// kernels of a model are then independent, compile on as many threads as there
-// are, can be dumped and compiled again alone, and a crash of a pass can be
-// reproduced from what --dump wrote.
+// A kernel is handed over as text and compiled in an MLIR context of its own.
+// So the kernels of a model compile independently on all threads, and a failure
+// of one can be reproduced with aitune-opt from the file that --dump wrote.
 #ifndef AITUNE_COMPILER_CANDIDATES_KERNELCOMPILER_H
 #define AITUNE_COMPILER_CANDIDATES_KERNELCOMPILER_H
 
@@ -19,7 +18,7 @@
 namespace aitune {
 
 struct KernelCompilerOptions {
-  /// As CompileOptions'.
+  /// Those of CompileOptions.
   bool emulateEagerCasts = false;
   std::string target;
   std::string dumpDirectory;
@@ -27,8 +26,8 @@ struct KernelCompilerOptions {
   GenerationOptions generation = {};
 };
 
-/// The target of CompileOptions::target; empty: this machine. An error names
-/// those that there are.
+/// The CPU with this name (CompileOptions::target); if it is empty, that of
+/// this machine. kInvalidArgument lists the names. Thread-safe.
 absl::StatusOr<Target> findTarget(const std::string &name);
 
 /// Compiles `text`, a module with one outlined kernel function (its kind in
@@ -39,14 +38,14 @@ absl::StatusOr<Target> findTarget(const std::string &name);
 absl::StatusOr<KernelImplementation>
 compileKernel(const std::string &text, const KernelCompilerOptions &options);
 
-/// The IR of the kernel of `text` after `phase`: Linalg or LLVM. Errors as
-/// compileKernel's.
+/// The IR of the kernel of `text` after `phase`, which is Linalg or LLVM.
+/// Errors as compileKernel. Thread-safe.
 absl::StatusOr<std::string> printKernel(const std::string &text,
                                         const KernelCompilerOptions &options,
                                         CompilePhase phase);
 
-/// The schedules that the kernel of `text` can be generated with; an error
-/// says why it has none. Thread-safe.
+/// The schedules with which the kernel of `text` can be generated, those of
+/// plug-ins included; an error says why it has none. Thread-safe.
 absl::StatusOr<KernelSpace>
 listKernelSchedules(const std::string &text,
                     const KernelCompilerOptions &options);

@@ -1,8 +1,8 @@
-// Recognises kernels that a library can run: a matmul or convolution followed
-// by pointwise operations that the library fuses as post-operations. What
-// follows the last one it can fuse is split off as a loop kernel of its own, so
-// that the library is a candidate for every matmul and convolution, not only
-// for those whose epilogue it happens to know.
+// Recognises kernels that a library can run: a matmul or a convolution, and the
+// first of the pointwise operations after it that the library applies in the
+// same call (post-operations). The other operations become a loop kernel of
+// their own, so that a library is a candidate for any matmul and convolution,
+// whatever operations follow it.
 #ifndef AITUNE_COMPILER_CANDIDATES_LIBRARYCALLS_H
 #define AITUNE_COMPILER_CANDIDATES_LIBRARYCALLS_H
 
@@ -19,70 +19,75 @@
 
 namespace aitune {
 
+/// A kernel as a call of a library and the operations that the call leaves.
 struct LibraryMatch {
-  /// matmul or convolution is set; the step's operands are not.
+  /// A step of the plan with `matmul` or `convolution`, without operands.
   Step call;
-  /// Kernel arguments that the call reads: the two operands, then one for each
-  /// post-operation that has an operand.
+  /// The numbers of the kernel's arguments that the call reads: the two
+  /// operands of the contraction, then one for each post-operation with an
+  /// operand.
   std::vector<int> arguments;
   /// The type of the call's result.
   mlir::RankedTensorType resultType;
-  /// The kernel's remaining operations as a function of kind "loop", placed
-  /// after the kernel in its module; null when the library does all of it.
-  /// restArguments[i] is the kernel argument its i-th argument stands for, -1
-  /// for the call's result.
+  /// The operations after the call as a loop kernel, placed after the kernel in
+  /// its module; null if there are none.
   mlir::func::FuncOp rest;
+  /// For each argument of `rest`, the number of the kernel's argument that it
+  /// is; -1 for the result of the call.
   std::vector<int> restArguments;
 };
 
-/// What one library can run of a kernel, and the candidates that it has for it.
-/// A matcher of kernels (matchLibraryCall) asks it; a new library is one
-/// implementation, which its target lists (CompilationTarget::libraries).
-/// Errors, all kUnimplemented, say in the library's name what it lacks.
+/// The part of a kernel that one library can run, and its candidates for it.
+/// matchLibraryCall asks these rules. A new library is one more implementation,
+/// which a target lists (CompilationTarget::libraries). Functions that return a
+/// status return kUnimplemented with the name of the library and what it lacks.
 class LibraryRules {
 public:
   virtual ~LibraryRules() = default;
 
-  /// The candidates' name: "onednn".
+  /// The name of the library's candidates, such as "onednn".
   virtual std::string name() const = 0;
-  /// What `LibraryMatch::rest` is named after the kernel's name.
+  /// The name of LibraryMatch::rest is the kernel's with this suffix.
   virtual std::string restSuffix() const { return "_rest"; }
 
-  /// OK if the library computes contractions of tensors of this element type.
+  /// OK if the library computes contractions of tensors with this element type.
   virtual absl::Status acceptElementType(mlir::Type type) const = 0;
   /// OK if the library applies these post-operations in the same call. All but
   /// the last were accepted before.
   virtual absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const = 0;
-  /// Whether to run the matched `kernel`; asked last, with `call` and
-  /// `arguments` set.
+  /// OK if the library should run `kernel`. Asked last; `match` then has `call`
+  /// and `arguments`.
   virtual absl::Status acceptCall(const LibraryMatch &match,
                                   mlir::func::FuncOp kernel) const = 0;
-  /// Post-operations are computed in f32, whatever the tensors: a widening
-  /// between them is nothing to do. A factor for each column is a MULTIPLY with
-  /// a vector.
+  /// Whether the library computes post-operations in f32 for any element type,
+  /// so that a conversion to f32 between them needs no operation, and
+  /// multiplies by a vector with a factor for each column.
   virtual bool widensPostOps() const { return false; }
-  /// Whether relu and clamp keep NaN, as in eager.
+  /// Whether the library's relu and clamp keep NaN, as eager's do. If not, the
+  /// matcher leaves these operations to LibraryMatch::rest.
   virtual bool clampsKeepNan() const { return false; }
 
-  /// The library's candidates: copies of `implementation`, whose first step is
-  /// the call and whose other steps are the rest, with the fields set that the
-  /// library needs, such as the algorithm.
+  /// The library's candidates, the most promising first. Each is a copy of
+  /// `implementation`, whose first step is the call and whose other steps are
+  /// LibraryMatch::rest, with the fields set that the library needs, such as
+  /// the number of an algorithm.
   virtual std::vector<KernelImplementation>
   listCandidates(const KernelImplementation &implementation,
                  const LibraryMatch &match,
                  mlir::func::FuncOp kernel) const = 0;
-  /// Loads the library, so that the first call need not wait for it.
+  /// Loads the library, so that its first call does not wait for that.
   /// Thread-safe.
   virtual void load() const {}
 };
 
-/// OK for f32, bf16 and f16; for others what `library`, a name for people,
-/// lacks.
+/// OK for f32, bf16 and f16. kUnimplemented for other types, with the library's
+/// name `library`.
 absl::Status acceptFloatingPoint(mlir::Type type, const char *library);
 
-/// Matches `kernel` (outlined, before arithmetic is promoted) with what `rules`
-/// take. kUnimplemented says what the library lacks.
+/// Matches `kernel`, an outlined function before ait-promote-kernel-arithmetic,
+/// with the calls that `rules` accept. kUnimplemented says what the library
+/// lacks. Not thread-safe: it may add a function to the kernel's module.
 absl::StatusOr<LibraryMatch> matchLibraryCall(mlir::func::FuncOp kernel,
                                               const LibraryRules &rules);
 

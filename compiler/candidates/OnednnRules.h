@@ -10,12 +10,13 @@ class OnednnRules : public LibraryRules {
 public:
   std::string name() const override { return "onednn"; }
   absl::Status acceptElementType(mlir::Type type) const override;
-  /// Accepts all post-operations of the matcher except relu and clamp, which do
-  /// not keep NaN (clampsKeepNan).
+  /// Accepts all that it is asked for. The matcher does not ask for relu and
+  /// clamp, since oneDNN's do not keep NaN (clampsKeepNan).
   absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const override;
-  /// Not convolutions whose filter is known only at a call, nor, with dynamic
-  /// sizes, those that oneDNN has no code for on this machine.
+  /// Refuses convolutions whose filter is known only at a call (KnownAt), for
+  /// which oneDNN has no fast code, and those with dynamic sizes for which
+  /// oneDNN has no code on this machine.
   absl::Status acceptCall(const LibraryMatch &match,
                           mlir::func::FuncOp kernel) const override;
   std::vector<KernelImplementation>

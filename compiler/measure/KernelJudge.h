@@ -1,8 +1,9 @@
-// What the runs of a kernel's candidates are judged by: inputs that show
-// mistakes, and what the reference (compiler/reference) says of them.
+// Judges whether the candidates of a kernel give right results: on inputs that
+// show mistakes, by the reference (compiler/reference).
 //
 // The reference is computed once for all candidates of a kernel. Both devices
-// judge with this class; how they run a candidate is theirs.
+// judge with this class; each runs the candidates in its own way (Measure.h,
+// MeasureCuda.h).
 #ifndef AITUNE_COMPILER_MEASURE_KERNELJUDGE_H
 #define AITUNE_COMPILER_MEASURE_KERNELJUDGE_H
 
@@ -19,55 +20,60 @@
 
 namespace aitune {
 
-/// The inputs that a candidate is judged on.
+/// A set of inputs on which a candidate is judged. "Normal numbers" are those
+/// of fillRandom (TestData.h), "extreme" ones those of fillExtreme.
 enum class JudgedInputs {
-  Normal,   ///< normal numbers, dynamic axes at the top of their ranges
-  Extreme,  ///< large and small numbers and zeros; in loops NaN, infinities
-  Smallest, ///< normal numbers, dynamic axes at the bottom of their ranges
-  /// Normal numbers, of contractions: the first element of the first input is
-  /// NaN. It may spread over neighbours, but must not get lost, as in an
-  /// activation that a library computes by a maximum.
+  Normal,   ///< normal numbers, dynamic axes at the upper ends of their ranges
+  Extreme,  ///< extreme numbers, for loops with NaN and infinities; same sizes
+  Smallest, ///< normal numbers, dynamic axes at the lower ends of their ranges
+  /// For contractions: normal numbers, but the first element of the first input
+  /// is NaN. Algorithms may spread it over neighbours, but it must not get
+  /// lost, as it does in an activation that a library computes by a maximum.
   WithNan,
 };
 
-/// Where an argument of a kernel comes from when the kernel is run alone.
+/// The source of a kernel's argument when the kernel is run alone.
 struct JudgedArgument {
-  int input = -1;      ///< the number of the plan's input; -1: a constant
-  TensorView constant; ///< in the host's memory
+  int input = -1;      ///< the number of the plan's input; -1: `constant`
+  TensorView constant; ///< the argument's content, in the host's memory
 };
+
+/// Not thread-safe.
 
 class KernelJudge {
 public:
-  /// `arguments` are those of `kernel`, in order. The kernel and the constants'
-  /// memory must live as long.
+  /// `arguments` are the sources of the arguments of `kernel`, in order. The
+  /// kernel and the constants' memory must live as long as the judge.
   KernelJudge(mlir::func::FuncOp kernel, std::vector<JudgedArgument> arguments,
               ReferenceOptions options);
 
-  /// What to judge on. There is no smallest size without dynamic axes, nor
-  /// where something would have no elements there, or more than at the normal
-  /// sizes.
+  /// The sets of inputs on which to judge, in order; Normal is the last one.
+  /// Smallest is left out without dynamic axes, and if a tensor of the plan
+  /// would have no elements there or more than at the upper ends.
   std::vector<JudgedInputs> inputSets(const ExecutablePlan &plan) const;
-  /// Whether `Extreme` inputs may hold NaN and infinities: contractions have
-  /// algorithms that spread one over neighbours.
+  /// Whether Extreme inputs may have NaN and infinities: not for contractions,
+  /// whose algorithms may spread them over neighbours.
   bool takesNonFinite() const;
 
-  /// Computes what is right for these inputs of the plan (in the host's
-  /// memory), unless it is known. An error: there is no reference, or the
-  /// smallest sizes do not go together, as a model's other rules for them say.
+  /// Computes the right results for `inputs`, the plan's inputs in the host's
+  /// memory, unless they are known already. `symbols` are the values of the
+  /// plan's symbols. An error means that there is no reference; for Smallest
+  /// alone also that sizes contradict each other there, as constraints of the
+  /// model between its symbols would exclude.
   absl::Status prepare(JudgedInputs set, absl::Span<const TensorView> inputs,
                        absl::Span<const int64_t> symbols);
-  /// What is right, after `prepare`; null if there is no reference.
+  /// The right results, after `prepare`; null if there is no reference.
   const std::vector<ReferenceResult> *expected(JudgedInputs set) const;
-  /// Why `results` of a run on `set` are wrong; empty if they are right, or if
-  /// there is no reference.
-  /// `memory` as compareWithReference.
+  /// Why `results`, those of a run on `set`, are wrong; empty if they are right
+  /// or if there is no reference. `memory` is that of compareWithReference.
   std::string judge(JudgedInputs set, absl::Span<const TensorView> results,
                     absl::Span<const ResultMemory> memory = {}) const;
 
-  /// Why there is no reference; OK if there is, or none was asked for yet.
+  /// Why there is no reference; OK if there is one or none was asked for yet.
   const absl::Status &status() const { return reason; }
-  /// Sampled elements of all inputs judged on but WithNan, and what all took.
+  /// The number of sampled elements on all sets of inputs except WithNan.
   ReferenceCoverage coverage() const;
+  /// The seconds that `prepare` took in all calls.
   double seconds() const { return spent; }
 
 private:
@@ -79,9 +85,10 @@ private:
   double spent = 0;
 };
 
-/// The values of a plan's symbols at one end of their ranges. The upper end is
-/// left where a size would be negative there: a kernel's plan does not hold the
-/// constraints between the model's symbols.
+/// The values of a plan's symbols for `set`: their least values for Smallest,
+/// otherwise their greatest. If a size would be negative at the greatest
+/// values, one symbol, or all, get their least instead, because the plan of a
+/// kernel does not have the model's constraints between symbols.
 std::vector<int64_t> symbolsOf(const ExecutablePlan &plan, JudgedInputs set);
 
 /// Whether no size of the plan is negative for these values of its symbols.

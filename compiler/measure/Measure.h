@@ -4,7 +4,7 @@
 // machine's speed falls on all of them alike, and compared by the median of
 // their rounds. A candidate whose results are not those of the reference
 // (KernelJudge.h), or differ from the first right one's beyond rounding, is
-// marked wrong and never chosen.
+// marked wrong and never chosen. Not thread-safe: it measures on all threads.
 #ifndef AITUNE_COMPILER_MEASURE_MEASURE_H
 #define AITUNE_COMPILER_MEASURE_MEASURE_H
 
@@ -19,8 +19,8 @@
 namespace aitune {
 
 struct Measurement {
-  /// The median time of one run; negative when the candidate failed or was
-  /// wrong.
+  /// The median time of one run, in microseconds; negative when the candidate
+  /// failed or was wrong.
   double microseconds = -1;
   /// The bounds, in microseconds, of the median's 95 % confidence interval,
   /// from the order statistics of the runs (David and Nagaraja, Order
@@ -30,14 +30,15 @@ struct Measurement {
   std::string note;
   /// The code of the error of a run on a GPU; otherwise kOk.
   absl::StatusCode code = absl::StatusCode::kOk;
-  /// It ran, and its results were wrong.
+  /// Whether the candidate ran and its results were wrong.
   bool isWrong = false;
 };
 
 struct MeasureOptions {
-  /// The duration of the whole measurement; with 0, none is timed.
+  /// The seconds that the whole measurement takes; with 0, nothing is timed.
   double seconds = 0.03;
-  /// The least number of timed runs of every candidate, however long they take.
+  /// The least number of timed runs of each candidate, however long they take:
+  /// the median of three is not that of one run which something disturbed.
   int leastRounds = 3;
   /// Whether to read more memory than the caches hold between two runs, as a
   /// model does whose weights do not fit the caches.

@@ -1,10 +1,10 @@
 // Times candidate implementations of one kernel on a GPU.
 //
 // This differs from Measure.h in two ways. Launches are timed inside a CUDA
-// graph, as they run in a compiled model, so that the host's time does not
-// count. And weights are in different memory at each launch: in a model they
-// are read from memory, while here they would be in the cache, which would
-// favour other kernels.
+// graph, as they run in a compiled model, so that the time of the host does not
+// count. And the weights of each launch are in other memory than those of the
+// launch before: a model reads them from memory, while a kernel that is
+// launched again and again would find them in the cache.
 #ifndef AITUNE_COMPILER_MEASURE_MEASURECUDA_H
 #define AITUNE_COMPILER_MEASURE_MEASURECUDA_H
 

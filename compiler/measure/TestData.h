@@ -1,4 +1,5 @@
-// Makes inputs for measuring kernels, and compares the kernels' results.
+// Makes inputs for measuring and judging kernels, and compares their results.
+// Thread-safe.
 #ifndef AITUNE_COMPILER_MEASURE_TESTDATA_H
 #define AITUNE_COMPILER_MEASURE_TESTDATA_H
 
@@ -15,17 +16,22 @@ namespace aitune {
 /// and one are in range). The view is in the host's memory.
 void fillRandom(TensorView &view, std::mt19937 &generator);
 
-/// Zeros, large, small and normal numbers, and such that rounding decides on,
-/// for floating types, with one NaN and one infinity of each sign if
-/// `nonFinite`; numbers of either sign for integers: as indices they are out of
-/// range, too. The view is in the host's memory.
+/// Fills a tensor with numbers on which code often goes wrong. Floating types
+/// get zeros, normal numbers, numbers of magnitudes from 1e-6 to 1e3, ones and
+/// numbers halfway between integers; with `nonFinite` and at least 64 elements
+/// also one NaN and one infinity of each sign. Bools, int8 and uint8 get any of
+/// their values, longer integers -4 to 12, which as indices are often out of
+/// range. The view is in the host's memory.
 void fillExtreme(TensorView &view, bool nonFinite, std::mt19937 &generator);
 
-/// Makes the first element NaN, if there is one and the type has it. The view
-/// is in the host's memory.
+/// Makes the first element NaN, if there is an element and its type has NaN.
+/// The view is in the host's memory.
 void putNan(TensorView &view);
 
-/// How `actual` differs from `expected` beyond rounding; empty if it does not.
+/// Compares results of the same sizes in the host's memory. Empty if no element
+/// differs by more than rounding explains: 1e-9 (float64), 1e-3 (float32) or
+/// 0.1 (other floats) of the root mean square of `expected`. Otherwise a text
+/// that names the result. Integers are not compared.
 std::string compareResults(absl::Span<const TensorView> expected,
                            absl::Span<const TensorView> actual);
 

@@ -24,7 +24,8 @@ struct ImplementationStep {
   std::vector<int> inputs, outputs; ///< numbers of operands
   /// The call: a Step of the plan without inputs and outputs.
   Step call;
-  /// For a generated step, how each input is packed (kind NONE: it is not).
+  /// For each input of a generated step, how it is packed at load (kind NONE:
+  /// it is not).
   std::vector<PackingProto> packings;
 };
 

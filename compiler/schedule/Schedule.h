@@ -1,9 +1,10 @@
 // The search space of a kernel: the schedules that its template can generate.
 //
 // A template declares its parameters, says which values are legal and lists
-// those worth trying (MatmulSchedule.h, Convolution.h, Attention.h, LoopSpace.h
-// in compiler/codegen/cpu). Search, cost model and database see the schedules
-// of all templates in this one form.
+// those worth trying (MatmulSchedule.h, Convolution.h, Attention.h and
+// LoopSpace.h in compiler/codegen/cpu; TileSpace.h and AttentionKernel.h in
+// compiler/codegen/gpu). Search, cost model and database see the schedules of
+// all templates in this one form.
 #ifndef AITUNE_COMPILER_SCHEDULE_SCHEDULE_H
 #define AITUNE_COMPILER_SCHEDULE_SCHEDULE_H
 
@@ -31,8 +32,9 @@ struct Schedule {
 };
 
 struct KernelSpace {
-  /// The template: "matmul", "convolution taps", "attention", ... Features of
-  /// different forms cannot be compared.
+  /// The template, and the form of its code if it has several: "matmul",
+  /// "convolution taps", "attention", "cuda matmul", ... Features of different
+  /// forms cannot be compared.
   std::string form;
   /// The legal schedules that are worth measuring. The first is the one that is
   /// used without measuring. Never empty.

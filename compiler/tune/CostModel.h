@@ -27,7 +27,8 @@ struct KernelWork {
 };
 
 /// The highest rates of the machine, measured on the fastest kernels that it
-/// has run. The defaults hold until there are measurements.
+/// has run. The defaults, used until there are measurements, are guesses: 100
+/// GFLOP/s and 20 GB/s, as a few cores of a CPU reach.
 struct Roofline {
   double flopsPerMicrosecond = 1e5, bytesPerMicrosecond = 2e4;
   /// The least microseconds for this work.

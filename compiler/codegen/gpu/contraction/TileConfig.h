@@ -37,6 +37,7 @@ struct TileConfig {
 
   bool isStream() const { return streamDepth > 0; }
   bool isSimt() const { return warpM == 0 && !isStream(); }
+  /// The number of threads of a block.
   int64_t threads() const {
     if (isSimt() || isStream())
       return 256;
@@ -76,6 +77,7 @@ struct TileConfig {
   std::string groupInstruction(mlir::Type element) const;
 };
 
+/// A product of matrices that is to be computed in tiles.
 struct TileProblem {
   int64_t batch, m, n, k; ///< sizes; estimates of dynamic ones
   /// Element type of A, and of B if that has no codes: ui8 for a product of
@@ -91,7 +93,7 @@ struct TileProblem {
 };
 
 struct RankedTile {
-  double microseconds; ///< estimated time; only good for ranking
+  double microseconds; ///< estimated time, good only for ranking
   TileConfig tile;
 };
 

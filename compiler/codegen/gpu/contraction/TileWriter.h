@@ -1,5 +1,6 @@
-// Writes a contraction in tiles: the operands' sources, the product
-// (prelude/Tile.cuh) and the epilogue.
+// Writes the CUDA text of a contraction that is computed in tiles: the sources
+// from which operands are copied, the product (device code of prelude/Tile.cuh,
+// prelude/Wgmma.cuh or prelude/Stream.cuh) and the epilogue.
 #ifndef AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_TILEWRITER_H
 #define AITUNE_COMPILER_CODEGEN_GPU_CONTRACTION_TILEWRITER_H
 
@@ -9,11 +10,13 @@
 namespace aitune {
 
 /// A contraction as the product of a matrix A [rows, k] and a matrix B
-/// [columns, k] (rowsOfB) or [k, columns], for each entry of the batch axes.
+/// [columns, k] (rowsOfB) or [k, columns], for each index of the batch axes.
 struct TileKernel {
-  /// The result's axes: dims, or 0 for size 1. The last one is the columns; the
-  /// others are batchDims and rowDims, in order.
+  /// The dim of each axis of the result, or 0 for an axis of size 1. The last
+  /// one is that of the columns; the others are batchDims and then rowDims.
   llvm::SmallVector<mlir::AffineExpr> resultDims, batchDims, rowDims;
+  /// The products of the sizes of the batch axes and of the row axes, the
+  /// number of columns, and k.
   mlir::AffineExpr batchSize, rowSize, columnSize, reducedSize;
   /// Element type of A, and of B if that has no codes.
   mlir::Type element;
@@ -23,10 +26,10 @@ struct TileKernel {
   OperandView a, b;
   /// Elements between rows of A, and between rows of B.
   mlir::AffineExpr rowStride, columnStride;
-  /// Instead of Rows<T>: the declaration of the source `a`, whose first row is
-  /// m0.
+  /// If it is not empty: the declaration of the source `a` in place of Rows<T>.
+  /// Its first row is the variable m0.
   std::string sourceA;
-  /// How B's argument is packed.
+  /// How the argument of B is packed at load (kind NONE: it is not).
   PackingProto packingOfB;
 };
 
@@ -37,8 +40,11 @@ public:
       : parts(parts), dims(dims), kernel(kernel), symbols(symbols),
         target(target), epilogue(parts, dims, kernel.resultDims) {}
 
-  /// kUnimplemented if the epilogue cannot be written.
+  /// kUnimplemented if the epilogue cannot be written
+  /// (EpiloguePrinter::prepare). To be called before `write`.
   absl::Status prepare() { return epilogue.prepare(); }
+  /// The candidate with the tiles of `config`, whose kernel has this name.
+  /// kUnimplemented names what has no CUDA text.
   absl::StatusOr<GeneratedCandidate> write(llvm::StringRef name,
                                            const TileConfig &config);
 

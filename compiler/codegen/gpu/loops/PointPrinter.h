@@ -30,7 +30,7 @@ struct PrintScope : PointScope<PrintScope, std::string> {
   /// branch must test it. Empty: it is not an expression of values that are
   /// known outside.
   std::string condition;
-  bool conditionVariesWithLane = false;
+  bool conditionVariesWithLane = false; ///< whether lanes differ in `condition`
   /// The names of the packs that were loaded, by argument and address.
   llvm::DenseMap<Key, std::string> packs;
 };
@@ -74,6 +74,7 @@ public:
              mlir::RankedTensorType type,
              llvm::ArrayRef<mlir::AffineExpr> exprs);
 
+  /// Prints the stores of packs that are pending.
   void flushStores();
 
   /// The text of an index expression.

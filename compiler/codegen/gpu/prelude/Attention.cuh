@@ -1,7 +1,11 @@
-// softmax(q k^T * scale + mask) v without storing the scores: keys are taken in
-// steps, and what was summed is corrected as larger scores appear. `adjust(x, t,
-// s)` is the score of query t and key s after the mask. Rows without a key give
-// 0. The result is left in `shared`, in rows of ValueDepth + 4 floats.
+// softmax(q k^T * scale + mask) v without storing the scores. Keys are taken in
+// steps; when a step has greater scores than those before, the sums so far are
+// scaled to the new maximum (Milakov and Gimelshein, Online normalizer calculation
+// for softmax, 2018). `adjust(x, t, s)` is the score x of query t and key s with
+// the mask applied. A query that may see no key gives 0. The result is left in
+// `shared`, in rows of ValueDepth + 4 floats, and its address is returned.
+
+// Scores are multiplied by log2(e), so that exp2 gives the exponentials.
 constexpr float kLog2E = 1.44269504f;
 __device__ __forceinline__ float minusInfinity() { return __int_as_float(0xff800000); }
 
@@ -16,8 +20,9 @@ __device__ __forceinline__ unsigned packPair(bfloat, float low, float high) {
   return pair;
 }
 
-// On tensor cores: WQ warps have 16 queries each; WK groups of them share the 64
-// keys of a step and keep partial sums, a tile each.
+// On tensor cores. Each of WQ warps has 16 queries. WK groups of such warps share
+// the 64 keys of a step; each leaves its part of the result in a tile of its own,
+// scaled so that the result is the sum of the tiles.
 template <typename T, int WQ, int WK, int Depth, int ValueDepth, bool Causal, typename Adjust>
 __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &k, const Columns<T> &v, int first,
                                          float scale, const Adjust &adjust, unsigned char *shared) {
@@ -75,7 +80,7 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
         multiply(T(), scores[j * 2], fq[d], fk[0], fk[1]);
         multiply(T(), scores[j * 2 + 1], fq[d], fk[2], fk[3]);
       }
-    // Mask, and the greatest of each row.
+    // Apply the mask and find the greatest score of each row.
     float before[2] = {greatest[0], greatest[1]};
 #pragma unroll
     for (int j = 0; j < own / 8; ++j)
@@ -169,8 +174,7 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
   return tile;
 }
 
-// In fp32 on the ordinary units, for every element type and depth: a warp has
-// four queries, its lanes a key each, then elements of the value each.
+// A matrix with any strides, in elements. Rows beyond its end are zeros.
 template <typename T> struct Strided {
   const T *from;
   long long rowStride, columnStride;
@@ -179,6 +183,9 @@ template <typename T> struct Strided {
     return row < rows ? toFloat(from[row * rowStride + column * columnStride]) : 0.0f;
   }
 };
+// In fp32 without tensor cores, for every element type and depth. A warp has four
+// queries. For the scores each lane has a key, for the result each lane has every
+// 32nd element of a value.
 template <typename T, int Warps, int Depth, int ValueDepth, bool Causal, typename Adjust>
 __device__ __forceinline__ float *attendSimt(const Strided<T> &q, const Strided<T> &k, const Strided<T> &v, int first,
                                              float scale, const Adjust &adjust, unsigned char *shared) {

@@ -46,13 +46,14 @@ template <> struct Convert<bfloat> {
 };
 template <typename T, typename S> __device__ __forceinline__ T to(S x) { return Convert<T>::from(x); }
 
-// Entry `number` of the launch's KernelChecks (runtime/cpu/kernel_abi.h).
+// Reports `value` in entry `number` of the launch's KernelChecks
+// (runtime/cpu/kernel_abi.h).
 __device__ __forceinline__ void reportFailure(long long *checks, int number, long long value) {
   checks[2 * number + 1] = value;
   checks[2 * number] = 1;
 }
 
-// NaN if either is NaN.
+// The greater and the lesser number; NaN if either is NaN.
 __device__ __forceinline__ float maximum(float a, float b) {
   float c;
   asm("max.NaN.f32 %0, %1, %2;" : "=f"(c) : "f"(a), "f"(b));
@@ -66,9 +67,11 @@ __device__ __forceinline__ float minimum(float a, float b) {
 __device__ __forceinline__ double maximum(double a, double b) { return a > b || a != a ? a : b; }
 __device__ __forceinline__ double minimum(double a, double b) { return a < b || a != a ? a : b; }
 
-// The error function to 4e-7 (1 is 6e-8), as a quotient of polynomials in x * x
-// fitted where it is not yet 1: erff has twice as many instructions, and they
-// are most of what a matmul with GELU does beside its products.
+// The error function with an absolute error of at most 4e-7 (rounding a number
+// next to 1 to float changes it by up to 6e-8). It is x times a quotient of
+// polynomials in x * x, which were fitted on [-3.92, 3.92]; beyond, erf is 1 to
+// within that error. CUDA's erff has twice as many instructions, which are most
+// of those that a matmul with GELU executes after its products.
 __device__ __forceinline__ float quickErf(float x) {
   x = maximum(minimum(x, 3.92f), -3.92f);
   const float z = x * x;
@@ -84,13 +87,15 @@ __device__ __forceinline__ float quickErf(float x) {
   q = fmaf(q, z, 0.114109604f);
   q = fmaf(q, z, 0.502077133f);
   q = fmaf(q, z, 1.0f);
-  // q is of ordinary size: __fdividef would scale both first.
+  // q is neither very small nor very large, so it need not be scaled, as
+  // __fdividef does.
   float inverse;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(q));
   return x * (p * inverse);
 }
 
-// N neighbours in memory, moved 16 bytes at a time where they are as many.
+// N neighbouring elements, which are loaded and stored 16 bytes at a time, or all
+// at once if they have fewer bytes. They are aligned to as many bytes.
 template <typename T, int N> struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
   T at[N];
   __device__ __forceinline__ T &operator[](int i) { return at[i]; }
@@ -119,8 +124,10 @@ template <typename T, int N> __device__ __forceinline__ void store(T *to, const 
     reinterpret_cast<Word *>(to)[i] = reinterpret_cast<const Word *>(&pack)[i];
 }
 
-// Programmatic dependent launch: the next kernel may start its blocks, if it
-// waits before it touches memory; what the one before wrote may be read.
+// Programmatic dependent launch, from compute capability 9.0 on. launchNext lets
+// the next kernel on the stream start its blocks, if `nextWaits` says that it
+// calls waitForPrevious. After waitForPrevious the previous kernel has ended: what
+// it wrote can be read, and what it read can be overwritten.
 __device__ __forceinline__ void launchNext(int nextWaits) {
 #if __CUDA_ARCH__ >= 900
   if (nextWaits)

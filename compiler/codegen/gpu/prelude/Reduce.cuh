@@ -1,4 +1,6 @@
-// Combiners of reductions.
+// Reductions over the threads of a group.
+
+// Combiners of two partial results.
 struct Sum { template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return a + b; } };
 struct Product { template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return a * b; } };
 struct Maximum {
@@ -14,9 +16,10 @@ struct Minimum {
 struct Or { template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return a | b; } };
 struct And { template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return a & b; } };
 
-// The combination of `value` over the Threads threads of a group, in each of
-// them. A group is a part of a warp or the whole block; `scratch` has an
-// element for each warp of a block and is used once.
+// Combines the `value` of each of the Threads threads of a group and returns the
+// result in all of them. A group is 2, 4, ... 32 threads of a warp or the whole
+// block. `scratch` is shared memory with an element for each warp of the block;
+// no other reduction may use it, since nothing waits for its last reader.
 template <typename Op, int Threads, typename T>
 __device__ __forceinline__ T reduceGroup(T value, T *scratch) {
   constexpr int width = Threads < 32 ? Threads : 32, warps = Threads / 32;
@@ -35,9 +38,10 @@ __device__ __forceinline__ T reduceGroup(T value, T *scratch) {
   return value;
 }
 
-// The combination of `values` over the Y (a power of two) threads of a column;
-// thread (x, y) = (threadIdx.x % X, threadIdx.x / X). `scratch` has Y * X * N
-// elements and is used once.
+// Combines each of the N `values` over the Y threads of a column of the block, in
+// which thread (x, y) is number y * X + x, and leaves the results in all of them.
+// Y is a power of two. `scratch` is shared memory with Y * X * N elements; no
+// other reduction may use it.
 template <typename Op, int X, int Y, typename T, int N>
 __device__ __forceinline__ void reduceColumn(T (&values)[N], T *scratch) {
   const int x = threadIdx.x % X, y = threadIdx.x / X;

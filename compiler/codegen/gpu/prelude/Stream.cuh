@@ -1,11 +1,12 @@
-// Products of few rows of A with many of B, at the speed of B's memory. Each of
-// eight warps has BN / 8 rows of B; a lane copies, awaits and multiplies its own
-// 16 bytes of every 512 of a row. What one thread copies no other reads, so
-// nothing but the copies is waited for; `Stages` of them are under way, at first
-// while the kernel before still runs.
+// Products of few rows of A with many rows of B, as fast as B can be read. Each of
+// the eight warps of a block has BN / 8 rows of B, of which each lane copies and
+// multiplies 16 of every 512 bytes. No thread reads what another one copied, so
+// threads wait for their own copies only. `Stages` steps of 512 bytes are copied
+// ahead; if B is constant, the first ones while the previous kernel still runs.
 
-// The products of k in [first, last) as a tile of floats in `shared`, in rows
-// of BN + 4. Depth is last - first, rounded up to 512 bytes.
+// Leaves the BM x BN product over k in [first, last) in `shared`, as floats in
+// rows of BN + 4, and returns its address. Depth is the number of elements of
+// k, rounded up to a multiple of 512 bytes.
 template <typename T, int BM, int BN, int Stages, int Depth, bool ConstantB>
 __device__ __forceinline__ float *multiplyStream(const Rows<T> &a, const Rows<T> &b, int first, int last, unsigned char *shared) {
   constexpr int threads = 256, rows = BN / 8, elements = 16 / sizeof(T), step = 32 * elements;

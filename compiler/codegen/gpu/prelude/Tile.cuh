@@ -1,10 +1,11 @@
-// Matrix products of tiles in shared memory, filled by cp.async some stages
-// ahead. A chunk is 16 bytes of a row; chunks of a row are swizzled so that
-// neither fills nor fragment loads meet a bank twice.
+// Matrix products of tiles in shared memory, which cp.async fills some stages
+// ahead. A chunk is 16 bytes of a row. The chunks of a row are stored in an order
+// (swizzle) in which threads that copy or load together use different banks of
+// the shared memory.
 __device__ __forceinline__ unsigned sharedAddress(const void *pointer) {
   return static_cast<unsigned>(__cvta_generic_to_shared(pointer));
 }
-// Copies 16 bytes, or writes zeros.
+// Starts to copy 16 bytes to the shared address `to`, or zeros if not `valid`.
 __device__ __forceinline__ void copyChunk(unsigned to, const void *from, bool valid) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0) : "memory");
 }
@@ -13,6 +14,7 @@ template <int Pending> __device__ __forceinline__ void waitCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
+// The place, in chunks, of a chunk of a row in a tile of Chunks chunks a row.
 template <int Chunks> __device__ __forceinline__ int swizzle(int row, int chunk) {
   if constexpr (Chunks >= 8)
     return row * Chunks + (chunk ^ (row & 7));
@@ -22,18 +24,20 @@ template <int Chunks> __device__ __forceinline__ int swizzle(int row, int chunk)
     return row * Chunks + (chunk ^ ((row >> 2) & 1));
 }
 
-// Where a thread reads a chunk next: a source makes one and moves it along k.
+// The place of the chunk that a thread copies next. A source of a tile (Rows,
+// Columns, Windows) makes a place and moves it along k, the reduced axis.
 template <typename T> struct Cursor {
   const T *at;
-  int left; // elements of k from here on; none or less: zeros
+  int left; // number of elements of k from here on; if it is not positive: zeros
 };
 
-// Rows with the reduced axis contiguous: row r begins at from + r * stride.
+// A matrix whose rows are contiguous along k: row r begins at from + r * stride.
 template <typename T> struct Rows {
   using Place = Cursor<T>;
   const T *from;
   long long stride;
-  int first, rows, columns; // of the tile; of the matrix
+  int first;         // the tile's first row
+  int rows, columns; // the sizes of the matrix
   __device__ __forceinline__ Place place(int r, int chunk, int k) const {
     k += chunk * (16 / static_cast<int>(sizeof(T)));
     const bool valid = first + r < rows;
@@ -46,12 +50,13 @@ template <typename T> struct Rows {
   }
 };
 
-// Rows along the reduced axis: element k of column c is from[k * stride + c].
+// A matrix whose rows are k: element k of column c is from[k * stride + c].
 template <typename T> struct Columns {
   using Place = Cursor<T>;
   const T *from;
   long long stride;
-  int first, columns, rows; // of the tile; of the matrix
+  int first;         // the tile's first column
+  int columns, rows; // the sizes of the matrix
   __device__ __forceinline__ Place place(int r, int chunk, int k) const {
     const int c = first + chunk * (16 / static_cast<int>(sizeof(T)));
     const bool valid = c < columns;
@@ -64,12 +69,14 @@ template <typename T> struct Columns {
   }
 };
 
-// The windows of a convolution over a channels-last image as rows of KH * KW *
-// channels elements; row r is output pixel first + r.
+// The windows of a convolution over channels-last images as rows of KH * KW *
+// channels elements. Row r of the tile is the window of output pixel first + r,
+// counted through all images.
 template <typename T, int KH, int KW> struct Windows {
   struct Place {
     const T *image;
-    int y, x, kh, kw, c; // of the window's first pixel; inside the window
+    int y, x;      // the window's first pixel
+    int kh, kw, c; // the place inside the window
   };
   const T *from;
   long long imageStride, rowStride, columnStride;
@@ -98,7 +105,8 @@ template <typename T, int KH, int KW> struct Windows {
   }
 };
 
-// Fills tiles of R rows one after the other, `Step` elements of k apart.
+// Fills tiles of R rows and Chunks chunks with all threads, one tile after the
+// other, each Step elements of k behind the one before.
 template <typename Source, int R, int Chunks, int Threads, int Step> struct TileFill {
   static constexpr int passes = (R * Chunks + Threads - 1) / Threads;
   typename Source::Place places[passes];
@@ -122,6 +130,8 @@ template <typename Source, int R, int Chunks, int Threads, int Step> struct Tile
   }
 };
 
+// Four 8 x 8 matrices of 16-bit elements from shared memory; each lane gives the
+// address of one of their 32 rows.
 __device__ __forceinline__ void loadMatrices(unsigned (&to)[4], unsigned address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(address) : "memory");
@@ -131,7 +141,8 @@ __device__ __forceinline__ void loadMatricesTransposed(unsigned (&to)[4], unsign
                : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3]) : "r"(address) : "memory");
 }
 
-// 16 x 8 += 16 x (32 bytes) times (32 bytes) x 8.
+// Adds the product of 16 rows of A and 8 columns of B, each of 32 bytes (16 f16
+// or bf16 elements, or 8 floats that are rounded to tf32), to c, in a warp.
 __device__ __forceinline__ void multiply(half, float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -225,8 +236,8 @@ template <typename T, int BM, int BN, int WM, int WN, int Slices, bool RowsOfB> 
   }
 };
 
-// The same in fp32 on the ordinary units: a thread has every 16th row and
-// column. Needs rows of B.
+// A BM x BN tile in fp32 without tensor cores: a thread has the sums of every 16th
+// row and column. B must be given by rows.
 template <int BM, int BN> struct SimtCore {
   static constexpr int threads = 256, slices = 1, depth = 32, chunksB = 8, rowsB = BN;
   static constexpr int TM = BM / 16, TN = BN / 16;
@@ -285,12 +296,12 @@ template <int BN, typename Core> __device__ __forceinline__ typename Core::Sum *
   return tile;
 }
 
-// The stages of a pipeline: the one that is read and, `ahead` of it, the one that
-// is filled.
+// The numbers of two of the stages: the one that is read, and the one `ahead` of it
+// that is filled.
 template <int Stages> struct Ring {
   int read = 0, written;
   __device__ __forceinline__ explicit Ring(int ahead) : written(ahead) {}
-  // Whether the one that is read is the first again.
+  // Goes to the next stages. Whether stage 0 is read again.
   __device__ __forceinline__ bool advance() {
     written = written + 1 == Stages ? 0 : written + 1;
     read = read + 1 == Stages ? 0 : read + 1;
@@ -298,7 +309,7 @@ template <int Stages> struct Ring {
   }
 };
 
-// Sends for A's part of the first stages; one group of copies each.
+// Starts to copy A's part of the first stages, each as a group of copies.
 template <int Ahead, typename Fill, typename A>
 __device__ __forceinline__ void sendFirst(Fill &fill, const A &a, unsigned base, int bytes, int steps) {
 #pragma unroll
@@ -345,7 +356,7 @@ __device__ __forceinline__ typename Core::Sum *multiplyTile(const A &a, const B 
   return finishTile<BN>(core, shared);
 }
 
-// Sends for from[first] and the N - 1 elements behind it.
+// Starts to load from[first] and the N - 1 elements after it into the L1 cache.
 template <int N, typename T> __device__ __forceinline__ void prefetchColumns(const T *from, int first, int columns) {
   constexpr int line = 128 / sizeof(T);
   const int c = threadIdx.x * line;

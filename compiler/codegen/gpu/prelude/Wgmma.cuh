@@ -1,15 +1,20 @@
-// Matrix products by warpgroups (four warps, Hopper alone): both operands are
-// read from shared memory, in the rows of 128 bytes and the swizzle that
-// TileFill writes. `multiplyGroup` is the instruction for the tile's columns.
+// Matrix products by warpgroups, which are four warps; only Hopper has the
+// instructions. Both operands are read from shared memory, in rows of 128 bytes
+// with the swizzle that TileFill writes. The generator defines multiplyGroup, the
+// instruction that multiplies 64 rows of A with all columns of the tile.
+
+// The descriptor of 64 x 16 elements of A, or of 16 elements of each row of B, at
+// the shared address `address` (PTX ISA, "Matrix descriptor" of wgmma).
 __device__ __forceinline__ unsigned long long matrixDescriptor(unsigned address) {
-  // Groups of 8 rows are 1024 bytes apart; swizzled by 128 bytes.
+  // The groups of 8 rows are 1024 bytes apart; the mode is the swizzle of 128
+  // bytes.
   return static_cast<unsigned long long>((address & 0x3ffff) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;
 }
 template <int Pending> __device__ __forceinline__ void waitGroups() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Pending) : "memory");
 }
 
-// A warpgroup has 64 rows of the tile, a warp 16 of them.
+// A BM x BN tile of which each warpgroup has the sums of 64 rows, each warp of 16.
 template <typename T, int BM, int BN> struct WgmmaCore {
   static constexpr int threads = BM * 2, slices = 1, depth = 128 / sizeof(T), chunksB = 8, rowsB = BN;
   using Sum = typename SumOf<T>::Type;
@@ -32,8 +37,8 @@ template <typename T, int BM, int BN> struct WgmmaCore {
   }
 };
 
-// As multiplyTile. While the product of a stage runs, the stage before it may
-// still be read by other warps: the one before that is filled.
+// As multiplyTile. While a stage is multiplied, other warps may still read the
+// stage before it; so the stage before that is filled.
 template <typename Core, int BM, int BN, int Stages, bool ConstantB, typename A, typename B>
 __device__ __forceinline__ typename Core::Sum *multiplyTileByGroups(const A &a, const B &b, int first, int last, unsigned char *shared) {
   constexpr int bytesA = BM * 128, bytes = bytesA + BN * 128, ahead = Stages - 2;
@@ -69,7 +74,7 @@ __device__ __forceinline__ typename Core::Sum *multiplyTileByGroups(const A &a, 
   return finishTile<BN>(core, shared);
 }
 
-// Barriers of the copy engine.
+// Barriers in shared memory at which the copy engine reports the end of copies.
 __device__ __forceinline__ void initBarrier(unsigned barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -78,15 +83,17 @@ __device__ __forceinline__ void awaitBarrier(unsigned barrier, unsigned parity) 
                "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
                "@!done bra again;\n}" ::"r"(barrier), "r"(parity) : "memory");
 }
-// Copies a multiple of 16 bytes, then arrives.
+// Starts to copy `bytes` bytes, a multiple of 16. The barrier's phase ends when they
+// are there.
 __device__ __forceinline__ void copyPiece(unsigned to, const void *from, int bytes, unsigned barrier) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from),
                "r"(bytes), "r"(barrier) : "memory");
 }
 
-// As multiplyTileByGroups with B packed at load (packColumns): the copy engine
-// brings the tile's columns of a step as they are to lie in shared memory.
+// As multiplyTileByGroups for k in [0, last), with B as packColumns packed it at
+// load: the copy engine copies the tile's columns of a step, which are in the
+// order that they must have in shared memory.
 template <typename Core, int BM, int BN, int Stages, typename A, typename T>
 __device__ __forceinline__ typename Core::Sum *multiplyTileByPackedGroups(const A &a, const T *packed, int last, unsigned char *shared) {
   constexpr int bytesA = BM * 128, bytesB = BN * 128, bytes = bytesA + bytesB, ahead = Stages - 2;

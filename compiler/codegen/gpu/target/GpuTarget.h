@@ -14,8 +14,8 @@
 namespace aitune {
 
 struct GpuTarget {
-  /// The compute capability: 9 and 0 for an H200. The defaults below are those
-  /// of an H200 too (CUDA C++ Programming Guide, Compute Capabilities).
+  /// The compute capability. All defaults are those of an H200 (CUDA C++
+  /// Programming Guide, Compute Capabilities).
   int major = 9, minor = 0;
   /// The number of multiprocessors.
   int multiprocessors = 132;

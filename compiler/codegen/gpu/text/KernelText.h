@@ -13,8 +13,8 @@ namespace aitune {
 /// The text of prelude/NAME.cuh. Precondition: the file exists.
 const char *preludeText(llvm::StringRef name);
 
-/// The largest value of an expression of symbols; not set if a symbol has no
-/// maximum.
+/// The value of a size when each symbol has its maximum (ait.symbols), which is
+/// the largest, as sizes grow with symbols. Not set if a symbol has no maximum.
 std::optional<int64_t> largestValue(mlir::AffineExpr size,
                                     mlir::ArrayAttr symbols);
 
@@ -22,10 +22,11 @@ std::optional<int64_t> largestValue(mlir::AffineExpr size,
 /// than 2^30 elements for all values of the symbols, otherwise "long long".
 std::string indexType(mlir::func::FuncOp function, mlir::ArrayAttr symbols);
 
+/// A parameter of a generated kernel that is a pointer to a tensor.
 struct KernelParameter {
   std::string name;
   mlir::Type elementType;
-  bool isOutput;
+  bool isOutput; ///< whether the kernel writes to the tensor
 };
 
 /// The text `extern "C" __global__ ...(parameters) {` for blocks of `threads`

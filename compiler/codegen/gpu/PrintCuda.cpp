@@ -142,6 +142,8 @@ private:
                          << std::string(candidates.status().message());
       return signalPassFailure();
     }
+    if (most > 0 && candidates->size() > static_cast<size_t>(most))
+      candidates->resize(most);
     for (const GeneratedCandidate &candidate : *candidates) {
       llvm::outs() << "=== " << kernel.getName() << ": "
                    << candidate.description << "\n";

@@ -1,8 +1,11 @@
 // RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda -o /dev/null | FileCheck %s
 // RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda="compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda="quiet=1 most=1" -o /dev/null | FileCheck %s --check-prefix=FIRST
 
 // A kernel with a schedule in ait.config has one candidate, which is that one.
 
+// FIRST: === usual: mma
+// FIRST-NOT: === usual
 // CHECK-LABEL: === usual: mma
 // CHECK: === usual: mma
 func.func private @usual(%x: tensor<256x1024xf16>, %w: tensor<512x1024xf16> {ait.constant}) -> tensor<256x512xf16> attributes {ait.kind = #ait.kind<matmul>, ait.config = {}} {

@@ -22,7 +22,9 @@ struct CpuLowerContractions
   void runOnOperation() override {
     FailureOr<aitune::Target> cpu = aitune::Target::named(target);
     if (failed(cpu)) {
-      getOperation().emitError() << "unknown target '" << target << "'";
+      getOperation().emitError()
+          << "unknown target \"" << target
+          << "\"; known are host, avx2, avx512, avx512bf16 and amx";
       return signalPassFailure();
     }
     for (auto kernel :

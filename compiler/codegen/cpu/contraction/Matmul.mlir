@@ -1,6 +1,9 @@
 // RUN: aitune-opt %s -split-input-file -mlir-print-local-scope -ait-cpu-lower-contractions=target=avx512 | FileCheck %s
 // RUN: aitune-opt %s -split-input-file -mlir-print-local-scope -ait-cpu-lower-contractions=target=avx512bf16 | FileCheck %s --check-prefix=PAIRS
 // RUN: aitune-opt %s -split-input-file -mlir-print-local-scope -ait-cpu-lower-contractions=target=amx | FileCheck %s --check-prefix=AMX
+// RUN: not aitune-opt %s -split-input-file -ait-cpu-lower-contractions=target=sse 2>&1 | FileCheck %s --check-prefix=TARGET
+
+// TARGET: unknown target "sse"; known are host, avx2, avx512, avx512bf16 and amx
 
 // A constant right side is read in panels; a register tile of 8 x 48 runs down
 // the rows, which divide evenly: one microkernel, no rest.

@@ -18,8 +18,9 @@ include "mlir/IR/SymbolInterfaces.td"
 def Ait_ConstantOp : Ait_Op<"constant", [Pure]> {
   let summary = "a tensor of the constant pool, such as a weight, with static sizes";
   let description = [{
-    `index` is the tensor's position in the pool (support/ConstantPool.h), so
-    that weights of gigabytes stay out of the IR. Operations with the same index
+    `index` is the tensor's position in the pool
+    (compiler/support/ConstantPool.h), so that weights of gigabytes stay out of
+    the IR. Operations with the same index
     have the same elements. `name` is the weight's name in the model, for
     people.
   }];
@@ -63,12 +64,13 @@ def Ait_SymbolOp : Ait_Op<"symbol", [Pure]> {
 def Ait_ReportOp : Ait_Op<"report", [Pure, AllTypesMatch<["value", "result"]>]> {
   let summary = "`value`, with a message to the runtime if `failed` holds";
   let description = [{
-    ait-lower-to-linalg writes an ait.check as scalar arithmetic and this. If
-    `failed` holds, the kernel stores `shown`, the number that the error names,
+    ait-lower-to-linalg writes an ait.check as scalar arithmetic and an
+    ait.report. If `failed` holds, the kernel stores `shown`, the number that the error names,
     in the entry `check` of its checks (KernelChecks in
     runtime/cpu/kernel_abi.h). The function's attribute `ait.checks` describes
-    the entries, in the same order. Pure although it stores: to report the same
-    value twice, or a value that nothing reads not at all, makes no difference.
+    the entries, in the same order. Pure although it stores, since it makes no
+    difference whether one value is reported twice, or not at all if nothing
+    reads it.
   }];
   let arguments = (ins AnySignlessInteger:$value, I1:$failed, I64:$shown, I64Attr:$check);
   let results = (outs AnySignlessInteger:$result);
@@ -301,8 +303,8 @@ def Ait_MaxPool2dOp : Ait_Pool2dOp<"max_pool2d", (ins DenseI64ArrayAttr:$dilatio
 }
 
 def Ait_AvgPool2dOp : Ait_Pool2dOp<"avg_pool2d", (ins BoolAttr:$count_include_pad, OptionalAttr<I64Attr>:$divisor_override)> {
-  let summary = "the sum of each window over divisor_override, else over its pixels, those of the padding "
-                "with count_include_pad (aten::avg_pool2d)";
+  let summary = "the sum of each window divided by divisor_override, or else by the number of its pixels, "
+                "which includes those of the padding with count_include_pad (aten::avg_pool2d)";
 }
 
 def Ait_UpsampleNearest2dOp : Ait_Op<"upsample_nearest2d", [Pure, Ait_Movement]> {

@@ -1,5 +1,5 @@
-// The values of a kernel as functions of an index, each element computed when
-// it is asked for. Private to the room.
+// The tensors of a kernel as functions of an index: an element is computed when
+// it is asked for. For the files of this folder only. Not thread-safe.
 #ifndef AITUNE_COMPILER_REFERENCE_NODE_H
 #define AITUNE_COMPILER_REFERENCE_NODE_H
 
@@ -18,18 +18,18 @@ namespace aitune::reference {
 using Element = ReferenceElement;
 using Sizes = llvm::SmallVector<int64_t, 6>;
 
-/// What one computation may still cost (ReferenceOptions::most), in sixteenths.
+/// The elements that a computation may still compute (ReferenceOptions::most).
 struct Effort {
-  int64_t left = 0;
+  int64_t left = 0; ///< in sixteenths of an element
   bool isSpent() const { return left < 0; }
 };
 
-/// A tensor in memory, read through strides in elements.
+/// A tensor in memory that is read through strides.
 struct StridedRead {
   const void *data = nullptr;
   DataType dtype = DataType::kFloat32;
-  int64_t offset = 0;
-  Sizes strides;
+  int64_t offset = 0; ///< the first element's place, in elements from `data`
+  Sizes strides;      ///< the stride of each axis, in elements
 };
 
 class Node {
@@ -39,13 +39,15 @@ public:
   Node(const Node &) = delete;
   Node &operator=(const Node &) = delete;
 
-  /// The element at `index`, one number an axis, each in range.
+  /// The element at `index`, which has a number for each axis, in range. With
+  /// an infinite error if the effort is spent.
   Element at(const int64_t *index);
-  /// Its value as a double.
+  /// The value of the element at `index`.
   double valueAt(const int64_t *index) { return format.valueOf(at(index)); }
-  /// Keeps elements from here on: they will be asked for again.
+  /// Keeps computed elements from here on, because they will be asked for
+  /// again.
   void remember();
-  /// How memory can be read in its place, if it is nothing but a view of it.
+  /// The memory that has the elements, if the tensor is a view of memory.
   virtual std::optional<StridedRead> strided() { return std::nullopt; }
 
   int64_t rank() const { return static_cast<int64_t>(sizes.size()); }
@@ -66,18 +68,19 @@ private:
     void operator()(void *memory) const { std::free(memory); }
   };
   bool remembers = false;
-  // Of untouched pages nothing is in memory.
+  // From calloc, so that pages that are never written take no memory.
   std::unique_ptr<Element[], Free> elements;
   std::unique_ptr<bool[], Free> known;
   std::unordered_map<int64_t, Element> fewElements; ///< of a large tensor
 };
 
-/// The error of a value y of a function at arguments with errors, of which it
-/// takes `at` the value `moved`.
+/// The distance between the value `y` of a function and its value `moved` at
+/// arguments that differ by their errors; 0 if both are NaN, infinite if one
+/// is.
 double difference(double y, double moved);
 
-/// Adds terms that are products, or single numbers: their sum, how far rounding
-/// and the errors of the terms may move it.
+/// A sum of numbers or products, with the bound by which rounding and the
+/// errors of the terms may change it.
 class Sum {
 public:
   void add(double term, double error) {
@@ -95,8 +98,9 @@ public:
       error += rhs.error * std::abs(left);
     add(left * right, error);
   }
-  /// As it is before it is rounded to the type of a result; `operandUnit` is
-  /// what the terms' operands are rounded by first.
+  /// The sum before it is rounded to the element type of a result.
+  /// `operandUnit` is the greatest relative change by which the terms' operands
+  /// are rounded before they are multiplied.
   Element result(const NumberFormat &format, double operandUnit = 0) const;
 
   void addIntegers(int64_t lhs, int64_t rhs) {
@@ -104,19 +108,22 @@ public:
     ++terms;
   }
 
-  double total = 0, magnitude = 0, passedOn = 0;
-  uint64_t integerTotal = 0; ///< modulo 2^64, as integers add
-  int64_t terms = 0;
+  double total = 0;          ///< the sum of the terms
+  double magnitude = 0;      ///< the sum of the terms' absolute values
+  double passedOn = 0;       ///< the sum of the terms' errors
+  uint64_t integerTotal = 0; ///< the sum of integer products, modulo 2^64
+  int64_t terms = 0;         ///< the number of terms
 };
 
-/// Adds sum of lhs[.., i, ..] * rhs[.., i, ..] for i < count, where i counts
-/// along one axis of each from the given index on. The indices are changed and
-/// put back.
+/// Adds the products lhs[left] * rhs[right] to `sum`, `count` of them, where
+/// left[leftAxis] and right[rightAxis] increase by 1 from one to the next.
+/// `left` and `right` have their first values again afterwards.
 void addDotProduct(Node &lhs, int64_t *left, int64_t leftAxis, Node &rhs,
                    int64_t *right, int64_t rightAxis, int64_t count,
                    Effort &effort, Sum &sum);
 
-/// Counts `index` up in row-major order within `sizes`; false at the end.
+/// Moves `index` to the next one in row-major order within `sizes`; false if it
+/// was the last one.
 bool next(llvm::ArrayRef<int64_t> sizes, int64_t *index);
 
 } // namespace aitune::reference

@@ -1,4 +1,4 @@
-// What of an element type decides how a number of it is rounded and read.
+// How numbers of an element type are read from memory and rounded. Thread-safe.
 #ifndef AITUNE_COMPILER_REFERENCE_NUMBERFORMAT_H
 #define AITUNE_COMPILER_REFERENCE_NUMBERFORMAT_H
 
@@ -11,49 +11,50 @@
 
 namespace aitune {
 
+/// The format of an element type.
 struct NumberFormat {
   DataType dtype = DataType::kFloat32;
   bool isFloat = true;
-  /// Bits of an integer, 1 for a bool.
-  int bits = 0;
-  bool isUnsigned = false;
-  /// Bits of a float's significand, the hidden one included.
+  int bits = 0;            ///< the number of bits of an integer; 1 for a bool
+  bool isUnsigned = false; ///< whether it is ui8 or bool
+  /// The number of bits of a float's significand, with the hidden one.
   int digits = 24;
-  /// The most that rounding changes a number by, of the number: as it is
-  /// stored, and as arithmetic of this type computes (16-bit types compute in
-  /// f32).
+  /// The greatest relative change by which rounding changes a float: when it is
+  /// stored, and in arithmetic (types of 16 and 8 bits compute in f32).
   double storeUnit = 0, computeUnit = 0;
-  /// The greatest finite number, and a size that is as good as zero: results
-  /// below the normal numbers may be flushed or rounded to few digits.
-  double greatest = 0, tiny = 0;
-  double normal = 0; ///< the least normal number
+  double greatest = 0; ///< the greatest finite number
+  /// The greatest absolute error of a result below the normal numbers, which
+  /// code may flush to zero or round to few digits.
+  double tiny = 0;
+  double normal = 0; ///< the least positive normal number
 
-  /// Nothing for a type that tensors have not.
+  /// The format of `elementType`; not set if no dtype has this type.
   static std::optional<NumberFormat> of(mlir::Type elementType);
-  /// An element of dense memory of `dtype`.
+  /// Element `i` of dense memory of `dtype`, without an error.
   static ReferenceElement read(const void *data, DataType dtype, int64_t i);
   bool isBool() const { return !isFloat && bits == 1; }
+  /// Whether storing rounds more than arithmetic does.
   bool isNarrow() const { return isFloat && storeUnit > computeUnit; }
 
-  /// The number nearest to `number` with this type's digits.
+  /// The number with this type's digits, and any exponent, nearest to `number`.
   double round(double number) const;
-  /// Whether it is one of this type's numbers, and no subnormal one that may be
-  /// flushed to zero.
+  /// Whether `number` is a number of this type that code does not flush to
+  /// zero, as it may flush subnormal ones of f64, f32 and bf16.
   bool holds(double number) const;
-  /// The integer that is left of `integer` in this type's bits.
+  /// `integer` modulo 2 to the number of this type's bits, as a number of it.
   int64_t wrap(int64_t integer) const;
   /// The value of an element of this type.
   double valueOf(const ReferenceElement &element) const {
     return isFloat ? element.number : static_cast<double>(element.integer);
   }
-  /// What a float operation gives whose exact value is `number`: computed with
-  /// an error of `units` of the last place of the greater of its size and
-  /// `scale`, from operands that make it differ by `passedOn`, and rounded to
-  /// this type.
+  /// The result of a float operation with the exact value `number`, rounded to
+  /// this type. Its error is the sum of `passedOn`, by which the operands'
+  /// errors change it; `units` times computeUnit of the greater of |number| and
+  /// `scale`, for the operation; and the rounding.
   ReferenceElement rounded(double number, double passedOn, double units,
                            double scale = 0) const;
-  /// Where a sum of `count` terms with these magnitudes lies: of its rounding
-  /// errors alone, in the type that sums are made in.
+  /// The bound of the rounding errors of a sum of `count` terms whose absolute
+  /// values add up to `magnitude`, in the type in which sums are computed.
   double sumError(double count, double magnitude) const;
 };
 

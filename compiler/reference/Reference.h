@@ -1,15 +1,16 @@
-// What a kernel computes, independent of all that generates code for it.
+// The right results of a kernel, computed independently of all that generates
+// code for it.
 //
-// The operations of a kernel function are computed one by one, each as its name
-// says, in float64 and int64 and in plain loops: nothing of the code generators
-// and of the libraries is in here, so that a mistake of theirs is not repeated.
-// Only some elements of each result are computed, with what they need; a large
-// product costs its sampled elements alone.
+// The operations of a kernel function are computed one by one, by their
+// definitions, in float64 and int64 and in plain loops. Nothing is shared with
+// the code generators and the libraries, so that their mistakes are not
+// repeated. Only some elements of each result are computed, and of the other
+// tensors the elements that those need.
 //
-// Beside each element stands how far a right kernel may be from it: the
-// roundings of its operations in the types that it computes and stores in,
-// passed on through the operations that read them, and for sums a bound of
-// their length and of the sum of their terms' magnitudes.
+// Each element has a bound of the distance that a right kernel's element may
+// have from it. The bound follows the roundings of all operations, in the types
+// in which kernels compute and store, through the operations that read their
+// results; for a sum it grows with the number and the magnitudes of the terms.
 #ifndef AITUNE_COMPILER_REFERENCE_REFERENCE_H
 #define AITUNE_COMPILER_REFERENCE_REFERENCE_H
 
@@ -24,14 +25,13 @@
 
 namespace aitune {
 
-/// An element of a tensor: `number` of a floating type, `integer` of an integer
-/// or a bool.
+/// An element of a tensor and the bound of its error.
 struct ReferenceElement {
-  double number = 0;
-  int64_t integer = 0;
-  /// How far a right result may be from it; infinite where any result is right
-  /// (the order of operations decides whether something overflows, which of two
-  /// almost equal numbers is the greatest).
+  double number = 0;   ///< the value, if the type is floating
+  int64_t integer = 0; ///< the value, if it is an integer or a bool
+  /// The greatest distance of a right element from this one. Infinite if any
+  /// element is right, because the result depends on the order of operations:
+  /// whether a sum overflows, which of two almost equal numbers is greater.
   double error = 0;
 };
 
@@ -39,47 +39,49 @@ struct ReferenceOptions {
   /// Whether products and convolutions of fp32 may round their operands to
   /// tf32 (CompileOptions).
   bool tf32Matmul = false, tf32Convolution = false;
-  /// Elements of each result: all of a small one, else the corners, both ends
-  /// and runs at random places.
+  /// The number of elements to compute of each result. Of a result with more
+  /// elements these are the corners, both ends and runs at random places.
   int64_t samples = 1000;
-  /// Elements of intermediate values that may be computed; a product of two
-  /// elements in memory counts as one of sixteen.
+  /// The most elements of intermediate values to compute; sixteen products of
+  /// two elements that are in memory count as one element.
   int64_t most = int64_t{1} << 23;
 };
 
-/// What is right of one result of a kernel.
+/// The elements of one result of a kernel that were computed.
 struct ReferenceResult {
-  /// Of the result's elements in row-major order, ascending.
+  /// The elements' positions in row-major order, ascending.
   std::vector<int64_t> positions;
   std::vector<ReferenceElement> elements;
 };
 
-/// The results of `kernel`, a function of `ait` operations, for `arguments`
-/// (one an argument, dense, in the host's memory; sizes from the types) and the
-/// values of the module's symbols. kUnimplemented names an operation that is
-/// not known here, kResourceExhausted says that not even one element of a
-/// result is cheap enough. Reads `kernel` only; thread-safe.
+/// The results of `kernel`, a function of `ait` operations. `arguments` are its
+/// arguments in order, dense and in the host's memory, with the sizes of their
+/// types; `symbols` are the values of the module's symbols. kUnimplemented
+/// names an operation that the reference does not know; kResourceExhausted says
+/// that not one element of a result could be computed within options.most. Only
+/// reads `kernel`. Thread-safe.
 absl::StatusOr<std::vector<ReferenceResult>> computeReference(
     mlir::func::FuncOp kernel, absl::Span<const TensorView> arguments,
     absl::Span<const int64_t> symbols, const ReferenceOptions &options);
 
-/// What a result's memory holds: all elements, or the sampled ones alone, one
-/// behind the other.
+/// The content of a result's memory: all elements, or only those of
+/// ReferenceResult::positions, one after the other.
 enum class ResultMemory { Whole, Samples };
 
-/// Why `actual`, the results of a run (with their whole sizes), are not right;
-/// empty when they are. `memory` has one entry a result, or none: all whole.
+/// Why `actual`, the results of a run with their whole sizes, are not right;
+/// empty if they are. `memory` has an entry for each result; if it is empty,
+/// all are Whole.
 std::string compareWithReference(absl::Span<const ReferenceResult> expected,
                                  absl::Span<const TensorView> actual,
                                  absl::Span<const ResultMemory> memory = {});
 
-/// The sampled elements that have a finite error, of all.
+/// The number of computed elements, and of those that have a finite error.
 struct ReferenceCoverage {
   int64_t known = 0, sampled = 0;
 };
 ReferenceCoverage coverageOf(absl::Span<const ReferenceResult> results);
 
-/// The sizes of `type`, which every dynamic size gets from `symbols`.
+/// The sizes of `type` for these values of the symbols.
 std::vector<int64_t> evaluateSizes(mlir::RankedTensorType type,
                                    absl::Span<const int64_t> symbols);
 

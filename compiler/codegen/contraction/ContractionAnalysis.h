@@ -1,15 +1,15 @@
-// How the contraction of a kernel sees its operands: the sizes of the product,
-// and where in the kernel's arguments the elements of each operand lie.
+// The sizes of a contraction's product, and where in the kernel's arguments the
+// elements of its operands lie.
 //
-// The one reading of views (permute, slice, expand, reshape) that generators
-// for all devices share. ait-analyze-contractions writes it on the kernel as
-// ait.contraction; a generator asks getContraction and decides what of it it
-// has code for.
+// This follows views (permute, slice, expand, reshape) for the code generators
+// of all devices. ait-analyze-contractions writes the result on the kernel as
+// ait.contraction. A generator reads it by getContraction and decides for which
+// of these operands it has code.
 //
-// fusion/KernelGraph decides on views itself, before there is a kernel: it asks
-// which views of the graph are worth reading in place, a question of cost
-// (pieces shorter than a sector of a cache, other readers) beside that of what
-// can be read, and takes a subset of the views that this analysis can follow.
+// Fusion decides before that, in fusion/KernelGraph.h, which views of the graph
+// are worth reading in place. That is also a question of cost (pieces shorter
+// than a sector of a cache, other readers), so it takes a subset of the views
+// that this analysis can follow.
 #ifndef AITUNE_COMPILER_CODEGEN_CONTRACTION_CONTRACTIONANALYSIS_H
 #define AITUNE_COMPILER_CODEGEN_CONTRACTION_CONTRACTIONANALYSIS_H
 
@@ -26,22 +26,25 @@ namespace aitune {
 /// the module's symbols.
 struct ContractionAnalysis {
   mlir::ait::Contraction op;
-  /// - Of a matmul: leading axes that the right side steps through are batches,
-  ///   the others are rows.
-  /// - Of a convolution: one batch for each group; m is the result's pixels of
-  ///   all images, n the channels of a group's result, k the taps times the
-  ///   channels of a group's input.
-  /// - Of an attention: one batch for each head of each sequence; m queries, n
-  ///   keys, k the depth of a query: its first product.
+  /// The sizes of the product.
+  /// - Matmul: leading axes along which the right side moves in memory are
+  ///   batches, the others are rows (m).
+  /// - Convolution: one batch for each group; m is the number of the result's
+  ///   pixels in all images, n that of the channels of a group's result, k the
+  ///   number of taps times the channels of a group's input.
+  /// - Attention, of which this is the first product: one batch for each head
+  /// of
+  ///   each sequence; m queries, n keys, and k the depth of a query.
   mlir::AffineExpr batch, m, n, k;
-  /// For each operand of `op`, with the operand's own axes: what it is of an
-  /// argument; none if the kernel computes it.
+  /// The place of each operand of `op` in an argument, with the operand's own
+  /// axes; not set if the kernel computes the operand.
   llvm::SmallVector<std::optional<OperandAccess>> operands;
-  /// For each operand: why it has no access.
+  /// For each operand, why `operands` has no place of it; empty if it has one.
   llvm::SmallVector<std::string> reasons;
 };
 
-/// A matmul's operands by the product's axes, whatever is transposed.
+/// The places of a matmul's operands by the axes of the product, so that it
+/// does not matter which side is transposed.
 struct MatmulAccess {
   OperandAccess lhs, rhs;
   LayoutAxis lhsBatch, lhsRows, lhsSteps;
@@ -57,18 +60,19 @@ mlir::ait::Contraction findContraction(mlir::func::FuncOp kernel,
 mlir::FailureOr<ContractionAnalysis>
 analyzeContraction(mlir::func::FuncOp kernel, std::string &reason);
 
-/// What ait-analyze-contractions found; analyzeContraction for a kernel that it
-/// did not run on, as one whose schedules are listed. Fails, with `reason`, as
-/// that does, and if ait.contraction is of other operands.
+/// The result of ait-analyze-contractions, read from ait.contraction; that of
+/// analyzeContraction for a kernel without the attribute, such as one whose
+/// schedules are listed. Fails, and sets `reason`, as analyzeContraction, and
+/// if ait.contraction does not fit the contraction's operands.
 mlir::FailureOr<ContractionAnalysis> getContraction(mlir::func::FuncOp kernel,
                                                     std::string &reason);
 
-/// The operands of `analysis`, whose contraction is a matmul. Fails, with
-/// `reason`, if the kernel computes one of them.
+/// The places of the operands of `analysis`, whose contraction is a matmul.
+/// Fails, and sets `reason`, if the kernel computes one of them.
 mlir::FailureOr<MatmulAccess>
 getMatmulAccess(const ContractionAnalysis &analysis, std::string &reason);
 
-/// The form that is written on kernels.
+/// `analysis` as the attribute ait.contraction.
 mlir::ait::ContractionAttr toAttribute(const ContractionAnalysis &analysis);
 
 } // namespace aitune

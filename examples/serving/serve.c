@@ -1,13 +1,14 @@
 /* Serves one model from several threads through the C API: loads and tunes it
- * (or loads what was saved), then calls it from 1, 2, 4, ... threads at once,
- * each with one core, and prints the calls a second.
+ * (or loads a saved one), then calls it from 1, 2, 4, ... threads at once, each
+ * with one core, and prints the number of calls per second.
  *
  *   serve [-t THREADS] [-n CALLS] [-j FILE] MODEL INPUT...
  *
  * MODEL ends in .pt, or in .aitune: a checkpoint, which compiles nothing. There
  * is an INPUT for each argument of the model, such as "float32[1,3,224,224]" or
- * "int64[1,128]". THREADS (2) is the most to try, CALLS (100) what each thread
- * calls in each of five rounds, FILE gets the figures as JSON.
+ * "int64[1,128]". THREADS (2) is the largest number of threads to try, CALLS
+ * (100) the number of calls of each thread in each of five rounds. FILE gets
+ * the figures as JSON.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -88,7 +89,7 @@ static void* work(void* argument) {
   return NULL;
 }
 
-/* Calls a second of all threads together. */
+/* The number of calls per second of all threads together. */
 static double serve(struct request* request, int threads) {
   pthread_t* workers = calloc(threads, sizeof(*workers));
   const double start = seconds();
@@ -107,7 +108,7 @@ static int compare(const void* a, const void* b) {
 }
 
 /* Prints the median rate of each number of threads, which take turns so that
- * what else the machine does falls on all alike. */
+ * other load of the machine slows all alike. */
 static void measure(struct request* request, int threads, const char* json,
                     const char* description) {
   double rates[MAX_STEPS][ROUNDS];

@@ -1,5 +1,6 @@
-// The same library from C++: loads a model, shows it a sample, says where its
-// time goes, tunes it, compares with what it computed before, and saves it.
+// Tunes a model through the C++ API: loads it, records a sample, prints the
+// time of its submodules, tunes it, compares its results with those before, and
+// saves it.
 //
 //   tune MODEL.pt SAMPLES.pt CHECKPOINT
 #include <ATen/ATen.h>
@@ -27,7 +28,7 @@ void Check(const absl::Status& status) {
   if (!status.ok()) Value<int>(status);
 }
 
-// The tensors of a result, of whatever nesting.
+// The tensors of a result, which may be nested lists, tuples and dicts.
 void AddTensors(const c10::IValue& value, std::vector<at::Tensor>& tensors) {
   if (value.isTensor()) tensors.push_back(value.toTensor());
   if (value.isTuple())
@@ -64,7 +65,7 @@ int main(int argc, char** argv) {
   ait::TuneOptions options;
   options.backends = {{"TorchInductorBackend", {{"mode", "max-autotune"}}}};
   Check(module->Tune(*aitune::OneBackend(), options));
-  // What is not compiled is an error from here on.
+  // From here on a call that needs a new compilation is an error.
   Check(aitune::SetStance(aitune::Stance::kFailOnRecompile));
   const std::vector<at::Tensor> tuned = Run(*module, arguments);
   double difference = 0;

@@ -145,6 +145,9 @@ struct LibTorchOptions {
       makeRegions;
   /// By which regions become parts of CUDA graphs; null on the CPU.
   std::shared_ptr<cuda::RegionRecorder> recorder;
+  /// The seconds that the race may take of any build; of a long one it may take
+  /// a share.
+  double leastSeconds = 0.5;
 };
 
 struct CompileOptions {

@@ -29,9 +29,9 @@ constexpr double kCoreMargin = 0.6;
 constexpr double kFirstMargin = 0.95;
 /// Seconds to time LibTorch with, and the kernels and LibTorch again.
 constexpr double kSeconds = 0.02;
-/// Of the build so far, the share that the race may take, and the seconds that
-/// it always may. Forms with the greatest share come first.
-constexpr double kBuildShare = 0.1, kLeastSeconds = 0.5;
+/// Of the build so far, the share that the race may take. Forms with the
+/// greatest share come first.
+constexpr double kBuildShare = 0.1;
 /// More launches are no unit that LibTorch would run faster.
 constexpr size_t kMostLaunches = 16;
 
@@ -228,8 +228,8 @@ std::vector<LibTorchWin> LibTorchRace::run() {
   for (const auto &[phase, seconds] : result.phaseSeconds)
     spent += seconds;
   const auto end = std::chrono::steady_clock::now() +
-                   std::chrono::duration<double>(
-                       std::max(kLeastSeconds, kBuildShare * spent));
+                   std::chrono::duration<double>(std::max(
+                       options.libtorch.leastSeconds, kBuildShare * spent));
   int done = 0;
   for (const Form &form : forms) {
     if (options.progress)

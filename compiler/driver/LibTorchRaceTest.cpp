@@ -120,6 +120,7 @@ protected:
         return absl::UnimplementedError("made up to be none");
       return makePart(ops, found->second);
     };
+    options.libtorch.leastSeconds = 60;
     OwningOpRef<ModuleOp> second;
     options.libtorch.importAgain =
         [&](const std::map<int64_t, std::string> &reasons)

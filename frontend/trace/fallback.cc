@@ -98,7 +98,7 @@ class LibTorchRegion : public FallbackRegion {
   }
 
   // What operator `op` writes its results to: the plan's memory for outputs.
-  // Empty if an output is no tensor with elements.
+  // Empty if an output is no tensor with elements of the operator's dtype.
   std::vector<at::Tensor> Destinations(
       const RecordedOp& op, absl::Span<const RegionValue> outputs) const {
     std::vector<at::Tensor> tensors;
@@ -114,7 +114,11 @@ class LibTorchRegion : public FallbackRegion {
         continue;
       }
       const auto* view = std::get_if<TensorView>(&outputs[number->second]);
-      if (view == nullptr || ElementCount(view->sizes) == 0) return {};
+      const DataType computed =
+          trace_->values[static_cast<size_t>(result.value)].type.dtype;
+      if (view == nullptr || ElementCount(view->sizes) == 0 ||
+          view->dtype != computed)
+        return {};
       tensors.push_back(TensorOn(*view, device_));
     }
     return tensors;

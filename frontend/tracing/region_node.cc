@@ -330,9 +330,12 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     // It may be one of the tensors that went in, or not: neither may be
     // written.
     for (const size_t j : aliased[i]) {
-      if (result->IsTensor() && contents[j]->IsTensor())
-        result->storage->unknown_views = contents[j]->storage->unknown_views =
-            true;
+      if (!contents[j]->IsTensor()) continue;
+      contents[j]->storage->unknown_views = true;
+      if (result->IsTensor())
+        result->storage->unknown_views = true;
+      else
+        result->may_be_another = true;
     }
     Set(node->outputs()[i], std::move(result));
   }

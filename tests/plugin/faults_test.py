@@ -82,7 +82,7 @@ def main(aitune, checkout):
         for reason in reasons:
             assert reason in report, (fault, reason, report)
         # The rest of the model is compiled.
-        assert json.loads(report)["kernels"] != 0, report
+        assert json.loads(report)["compile"]["kernels"] != 0, report
 
     expect("none")
     expect("crash", "the code generator died by signal 11")

@@ -8,6 +8,7 @@
 #include "compiler/candidates/CudaRace.h"
 #include "compiler/driver/CollectKernels.h"
 #include "compiler/driver/Repair.h"
+#include "compiler/driver/testing/RunningTarget.h"
 #include "compiler/measure/TestData.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/PlanBuilder.h"
@@ -78,41 +79,14 @@ FakeGpu::Kernel elementwise(std::function<float(float)> compute,
   };
 }
 
-/// Runs models on the made-up GPU, and races nothing.
-class FakeCudaTarget : public CompilationTarget {
+/// Runs models on the made-up GPU.
+class FakeCudaTarget : public RunningTarget {
 public:
   std::string device() const override { return "cuda"; }
   absl::Status
   runModel(ModelCalls calls,
            absl::Span<const ConstantTensor> constants) const override {
     return runModelOnCuda(aitune::device(), std::move(calls), constants);
-  }
-  RaceRules raceRules() const override { return RaceRules(); }
-
-  void addTransformPasses(OpPassManager &, TransformOptions) const override {}
-  absl::Status open() override { return absl::OkStatus(); }
-  TuningMachine tuningMachine() const override { return {}; }
-  std::vector<const LibraryRules *> libraries(func::FuncOp) const override {
-    return {};
-  }
-  std::vector<GeneratedCode>
-  generate(llvm::ArrayRef<CodeJob>,
-           llvm::ArrayRef<const LibraryRules *>) override {
-    return {};
-  }
-  std::unique_ptr<CandidateRace>
-  race(std::vector<RaceEntry>, const Kernel *,
-       absl::Span<const ConstantTensor>) const override {
-    return nullptr;
-  }
-  bool hasThreads() const override { return false; }
-  absl::StatusOr<KernelSpace>
-  listSchedules(const std::string &) const override {
-    return absl::UnimplementedError("no schedules");
-  }
-  absl::StatusOr<std::unique_ptr<ScheduleMeasurer>>
-  measureSchedules(ModuleOp, absl::Span<const ConstantTensor>) override {
-    return absl::UnimplementedError("no schedules");
   }
 };
 

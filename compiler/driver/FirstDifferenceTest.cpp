@@ -5,6 +5,7 @@
 #include "compiler/candidates/CpuTarget.h"
 #include "compiler/dialect/Ait.h"
 #include "compiler/driver/StepPlan.h"
+#include "compiler/driver/testing/RunningTarget.h"
 #include "compiler/measure/TestData.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "mlir/Parser/Parser.h"
@@ -34,7 +35,7 @@ func.func @main(%x: tensor<64x96xf32>, %y: tensor<96x64xf32>) -> (tensor<64x96xf
 
 /// A CPU on which, in whole models, the second step seems to write over the
 /// result of the first if `isWrong`, which the last step reads.
-class OverlappingTarget : public CompilationTarget {
+class OverlappingTarget : public RunningTarget {
 public:
   OverlappingTarget(const CompileOptions &options, bool isWrong)
       : cpu(createCpuTarget(options, 0)), isWrong(isWrong) {}
@@ -58,34 +59,6 @@ public:
         if (changed.count(copy.value))
           static_cast<float *>(copy.to.data)[5] += 10;
     return status;
-  }
-
-  std::string device() const override { return cpu->device(); }
-  void addTransformPasses(OpPassManager &, TransformOptions) const override {}
-  absl::Status open() override { return cpu->open(); }
-  TuningMachine tuningMachine() const override { return cpu->tuningMachine(); }
-  std::vector<const LibraryRules *> libraries(func::FuncOp) const override {
-    return {};
-  }
-  std::vector<GeneratedCode>
-  generate(llvm::ArrayRef<CodeJob>,
-           llvm::ArrayRef<const LibraryRules *>) override {
-    return {};
-  }
-  RaceRules raceRules() const override { return cpu->raceRules(); }
-  std::unique_ptr<CandidateRace>
-  race(std::vector<RaceEntry>, const Kernel *,
-       absl::Span<const ConstantTensor>) const override {
-    return nullptr;
-  }
-  bool hasThreads() const override { return true; }
-  absl::StatusOr<KernelSpace>
-  listSchedules(const std::string &) const override {
-    return absl::UnimplementedError("no schedules");
-  }
-  absl::StatusOr<std::unique_ptr<ScheduleMeasurer>>
-  measureSchedules(ModuleOp, absl::Span<const ConstantTensor>) override {
-    return absl::UnimplementedError("no schedules");
   }
 
 private:

@@ -1,0 +1,64 @@
+// A target that runs models and does nothing else, for tests of what looks
+// models through.
+#ifndef AITUNE_COMPILER_DRIVER_TESTING_RUNNINGTARGET_H
+#define AITUNE_COMPILER_DRIVER_TESTING_RUNNINGTARGET_H
+
+#include "compiler/candidates/CompilationTarget.h"
+
+namespace aitune {
+
+/// Tests derive from it and say how a model runs. All else gives nothing, or
+/// kUnimplemented.
+class RunningTarget : public CompilationTarget {
+public:
+  std::string device() const override { return ""; }
+  void addTransformPasses(mlir::OpPassManager &,
+                          TransformOptions) const override {}
+  absl::Status open() override { return absl::OkStatus(); }
+  TuningMachine tuningMachine() const override { return {}; }
+  std::vector<const LibraryRules *>
+  libraries(mlir::func::FuncOp) const override {
+    return {};
+  }
+  std::vector<GeneratedCode>
+  generate(llvm::ArrayRef<CodeJob>,
+           llvm::ArrayRef<const LibraryRules *>) override {
+    return {};
+  }
+  RaceRules raceRules() const override { return RaceRules(); }
+  std::unique_ptr<CandidateRace>
+  race(std::vector<RaceEntry>, const Kernel *,
+       absl::Span<const ConstantTensor>) const override {
+    return nullptr;
+  }
+  absl::StatusOr<std::vector<Measurement>>
+  timeLayers(absl::Span<const TimedModel>, double) const override {
+    return nothing();
+  }
+  absl::StatusOr<std::vector<Measurement>> timeModels(std::vector<ModelToTime>,
+                                                      double) const override {
+    return nothing();
+  }
+  absl::StatusOr<Measurement> timePart(const LibTorchPart &,
+                                       double) const override {
+    return nothing();
+  }
+  bool hasThreads() const override { return false; }
+  absl::StatusOr<KernelSpace>
+  listSchedules(const std::string &) const override {
+    return nothing();
+  }
+  absl::StatusOr<std::unique_ptr<ScheduleMeasurer>>
+  measureSchedules(mlir::ModuleOp, absl::Span<const ConstantTensor>) override {
+    return nothing();
+  }
+
+private:
+  static absl::Status nothing() {
+    return absl::UnimplementedError("this target only runs models");
+  }
+};
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_DRIVER_TESTING_RUNNINGTARGET_H

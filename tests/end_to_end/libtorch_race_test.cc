@@ -1,5 +1,7 @@
 // LibTorch's own operators in place of kernels that are slower.
+#include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/ivalue.h>
 
 #include <memory>
 #include <string>

@@ -21,7 +21,11 @@
 namespace aitune {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
+
+/// Of processors' time, or of the clock's where others have the processors.
+constexpr char kOverTime[] = "took over 0.25 s|did not end in 1 s";
 
 std::string program;
 
@@ -77,10 +81,10 @@ absl::StatusOr<WorkerReply> generate(GenerationProcesses &processes,
 }
 
 void expectError(GenerationProcesses &processes, const std::string &module,
-                 absl::StatusCode code, const std::string &text) {
+                 absl::StatusCode code, const char *text) {
   const absl::Status status = generate(processes, module).status();
   EXPECT_EQ(status.code(), code) << status;
-  EXPECT_THAT(std::string(status.message()), HasSubstr(text));
+  EXPECT_THAT(std::string(status.message()), ContainsRegex(text));
   // The next kernel finds a process.
   EXPECT_TRUE(generate(processes, "good").ok()) << "after " << module;
 }
@@ -97,9 +101,9 @@ TEST(GenerationProcesses, TimeAndMemoryHaveLimits) {
   const auto processes = GenerationProcesses::get(worker(), 2);
   ASSERT_NE(processes, nullptr);
   expectError(*processes, "loop", absl::StatusCode::kResourceExhausted,
-              "took over 0.25 s of processors' time");
+              kOverTime);
   expectError(*processes, "sleep", absl::StatusCode::kResourceExhausted,
-              "did not end in 1 s");
+              kOverTime);
 #if !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
   expectError(*processes, "memory", absl::StatusCode::kResourceExhausted,
               "took over 512 MB of memory");
@@ -117,7 +121,7 @@ TEST(GenerationProcesses, SignalsThatTheProgramIgnoresEndThem) {
   const auto processes = GenerationProcesses::get(command, 1);
   expectError(*processes, "crash", absl::StatusCode::kAborted, "by signal 11");
   expectError(*processes, "loop", absl::StatusCode::kResourceExhausted,
-              "took over 0.25 s");
+              kOverTime);
   for (int number : ignored)
     signal(number, SIG_DFL);
 }

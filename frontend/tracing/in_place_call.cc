@@ -123,11 +123,9 @@ absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
 absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
     const Invocation& call, size_t written) {
   const ProbedRef target = call.arguments[written];
-  if (target->may_be_another)
-    return absl::UnimplementedError(absl::StrCat(
-        call.schema->name(), " writes to a tensor of unknown origin"));
   for (const auto& [name, content] : environment_) {
-    if (content != nullptr && SharesMemory(*content, *target))
+    if (target->may_share_memory ||
+        (content != nullptr && SharesMemory(*content, *target)))
       return absl::UnimplementedError(absl::StrCat(
           call.schema->name(),
           " writes to what only LibTorch knows and another one sees"));

@@ -76,8 +76,9 @@ struct ProbedValue {
   // kOpaque: whether this is a tensor (of complex numbers, for example) whose
   // sizes do not depend on data; they are then type.sizes.
   bool has_sizes = false;
-  // kOpaque: whether it may be, as data decides, another tensor of the trace.
-  bool may_be_another = false;
+  // kOpaque: whether another value may have its memory, for other data than the
+  // probes'.
+  bool may_share_memory = false;
 
   // kTensor:
   TensorType type;

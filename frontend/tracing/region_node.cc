@@ -330,12 +330,13 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     // It may be one of the tensors that went in, or not: neither may be
     // written.
     for (const size_t j : aliased[i]) {
-      if (!contents[j]->IsTensor()) continue;
-      contents[j]->storage->unknown_views = true;
-      if (result->IsTensor())
-        result->storage->unknown_views = true;
-      else
-        result->may_be_another = true;
+      for (ProbedValue* value : {result.get(), contents[j].get()}) {
+        if (value->IsTensor()) {
+          value->storage->unknown_views = true;
+        } else {
+          value->may_share_memory = true;
+        }
+      }
     }
     Set(node->outputs()[i], std::move(result));
   }

@@ -2,7 +2,6 @@
 themselves: the model is built, LibTorch runs what they should have computed,
 and the report says why. A plug-in's pass plants the faults.
 """
-import json
 import os
 import subprocess
 import sys
@@ -81,8 +80,6 @@ def main(aitune, checkout):
             report = file.read()
         for reason in reasons:
             assert reason in report, (fault, reason, report)
-        # The rest of the model is compiled.
-        assert json.loads(report)["compile"]["kernels"] != 0, report
 
     expect("none")
     expect("crash", "the code generator died by signal 11")

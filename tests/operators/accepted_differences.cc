@@ -27,7 +27,7 @@ const std::vector<AcceptedDifference>& AcceptedDifferences() {
        "the order of equal elements is not specified"},
       {"sort", "(m, 1, True)", "", "", false,
        "the order of equal elements is not specified"},
-      {"_transformer_encoder_layer_fwd", "", "Int Long Short Byte Char",
+      {"_transformer_encoder_layer_fwd", "", "Int Long Short Byte Char Bool",
        "plain", false,
        "no integers are normalised; eager alone does not look at the dtype of "
        "no elements"},

@@ -103,6 +103,11 @@ class Reader {
       return Damaged("an alignment that is no power of two up to 4096");
     if (header.sh_size > (uint64_t{1} << 30))
       return Damaged("a section of more than 1 GiB");
+    if ((header.sh_flags & SHF_WRITE) != 0 &&
+        (header.sh_flags & SHF_EXECINSTR) != 0)
+      return absl::UnimplementedError(absl::StrCat(
+          "the object file has a section ", std::string(section.name),
+          " that can be written and run, which kernels never have"));
     section.loaded = true;
     return absl::OkStatus();
   }

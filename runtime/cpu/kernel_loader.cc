@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "runtime/cpu/elf_object.h"
+#include "runtime/cpu/kernel_imports.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune {
@@ -78,10 +79,12 @@ class LoadedKernels : public KernelLibrary {
   absl::flat_hash_map<std::string, KernelFunction> entries;
 };
 
-// Where undefined symbols come from.
-void* FindInSystem(const std::string& name) {
+// Where undefined symbols come from. Null for what kernels may not call, and
+// for what the system lacks.
+void* FindInSystem(std::string_view name) {
+  if (!MayImport(name)) return nullptr;
   static void* const libm = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
-  return libm == nullptr ? nullptr : dlsym(libm, name.c_str());
+  return libm == nullptr ? nullptr : dlsym(libm, std::string(name).c_str());
 }
 
 // One link of all objects.
@@ -162,16 +165,17 @@ class Linker {
             import_numbers_.emplace(symbol.name, import_numbers_.size());
         if (!added) continue;
         Import import;
-        import.address = FindInSystem(std::string(symbol.name));
+        import.address = FindInSystem(symbol.name);
         if (import.address == nullptr)
           missing.push_back(std::string(symbol.name));
         imports_.emplace_back(symbol.name, import);
       }
     }
     if (missing.empty()) return absl::OkStatus();
-    return absl::InternalError(
-        absl::StrCat("the object code of the kernels needs ",
-                     absl::StrJoin(missing, ", "), ", which libm lacks"));
+    return absl::InternalError(absl::StrCat(
+        "the object code of the kernels needs ", absl::StrJoin(missing, ", "),
+        ", which is none of libm's functions that kernels may "
+        "call"));
   }
 
   // Code and stubs, then constants and slots, then data; each on pages of its
@@ -303,7 +307,9 @@ class Linker {
     if (__builtin_add_overflow(number(target), relocation.entry.r_addend,
                                &value))
       return Refused(symbol, type, "its addend is out of range");
-    if (type != R_X86_64_64) value -= number(place);
+    if (type != R_X86_64_64 &&
+        __builtin_sub_overflow(value, number(place), &value))
+      return Refused(symbol, type, "it is too far away");
     if (width == 8) {
       std::memcpy(place, &value, 8);
       return absl::OkStatus();

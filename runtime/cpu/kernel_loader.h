@@ -6,7 +6,10 @@
 // libm, so that placing their sections, filling in a handful of kinds of
 // relocations and making stubs for libm is all there is to do. The bytes may
 // come from a file that was damaged: every offset and size in them is checked,
-// and what this linker does not know is refused by name.
+// and what this linker does not know is refused by name. That keeps loading
+// safe, not running: the code does what it does, with the rights of the
+// process, so that objects must come from where programs come from
+// (SECURITY.md).
 #ifndef AITUNE_RUNTIME_CPU_KERNEL_LOADER_H_
 #define AITUNE_RUNTIME_CPU_KERNEL_LOADER_H_
 
@@ -20,13 +23,14 @@
 namespace aitune {
 
 // Links ELF objects into memory, read-only and executable where they are code.
-// Undefined symbols are looked up in libm and libc. Every object is read during
-// the call only. The library owns the code: entries are valid while it lives.
-// Errors: kInvalidArgument for bytes that are not an object for this machine,
-// that contradict themselves or that define a symbol twice; kUnimplemented for
-// a kind of section, symbol or relocation that generated code never has;
-// kInternal for symbols that are missing (the text names them);
-// kResourceExhausted when there is no memory. Thread-safe; Find is lock-free.
+// Undefined symbols must be among those of kernel_imports.h. Every object is
+// read during the call only. The library owns the code: entries are valid while
+// it lives. Errors: kInvalidArgument for bytes that are not an object for this
+// machine, that contradict themselves or that define a symbol twice;
+// kUnimplemented for a kind of section, symbol or relocation that generated
+// code never has; kInternal for symbols that are missing or not allowed (the
+// text names them); kResourceExhausted when there is no memory. Thread-safe;
+// Find is lock-free.
 absl::StatusOr<std::shared_ptr<const KernelLibrary>> LoadKernels(
     const std::vector<std::string>& objects);
 

@@ -58,6 +58,23 @@ TEST(LoadKernels, NamesWhatIsMissing) {
   EXPECT_THAT(Message(kernels.status()), HasSubstr("no_such_function"));
 }
 
+// An object from elsewhere may call nothing that reaches beyond the process,
+// though libc, which libm brings along, has it.
+TEST(LoadKernels, RefusesFunctionsThatAreNoArithmetic) {
+  auto kernels = LoadKernels({Read("shell")});
+  EXPECT_EQ(kernels.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(Message(kernels.status()),
+              HasSubstr("needs system, which is none of libm's functions that "
+                        "kernels may call"));
+}
+
+TEST(LoadKernels, RefusesCodeThatCanBeWritten) {
+  auto kernels = LoadKernels({Read("writable_code")});
+  EXPECT_EQ(kernels.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(Message(kernels.status()),
+              HasSubstr("a section .both that can be written and run"));
+}
+
 TEST(LoadKernels, RefusesTwoDefinitions) {
   auto kernels = LoadKernels({Read("scale"), Read("scale")});
   EXPECT_EQ(kernels.status().code(), absl::StatusCode::kInvalidArgument);

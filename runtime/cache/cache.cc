@@ -23,16 +23,33 @@
 namespace aitune {
 namespace {
 
-// Code from the folder is run: nobody else may put any there.
+// Code from the folder is run: nobody else may put any there. (What is read
+// later is checked again then, file by file: see OpenRegularFile and ReadEntry.
+// This is to say at once what would make every entry a miss.)
 absl::Status CheckFolder(const std::filesystem::path& folder) {
-  struct stat info;
-  if (stat(folder.c_str(), &info) != 0)
-    return ErrnoStatus(errno, "can't use the cache folder", folder);
-  if ((info.st_mode & S_IWOTH) == 0) return absl::OkStatus();
-  return absl::PermissionDeniedError(absl::StrCat(
-      "the cache folder ", folder.string(),
-      " can be written to by everybody, and code from it would be run. Use "
-      "another folder, or take the right away with chmod o-w."));
+  const auto check = [](const std::filesystem::path& path) -> absl::Status {
+    const ScopedFd opened(
+        open(path.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    const int why = errno;
+    if (opened.valid()) return CheckPrivate(opened, path);
+    std::error_code error;
+    if (!std::filesystem::is_symlink(path, error))
+      return ErrnoStatus(why, "can't open", path);
+    return absl::PermissionDeniedError(
+        absl::StrCat(path.string(),
+                     " is a link, and code from where it leads to would be "
+                     "run. Name the folder itself."));
+  };
+  absl::Status status = check(folder);
+  for (const auto& inner :
+       {EntriesPath(folder), StagingPath(folder), TrashPath(folder)}) {
+    if (!status.ok()) break;
+    status = check(inner);
+    if (absl::IsNotFound(status)) status = absl::OkStatus();
+  }
+  if (status.ok()) return status;
+  return absl::Status(status.code(),
+                      absl::StrCat("the cache: ", status.message()));
 }
 
 absl::Status CheckBlobs(absl::Span<const CacheBlob> blobs, int64_t max_bytes) {

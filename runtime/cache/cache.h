@@ -8,8 +8,10 @@
 // again.) A reader checks every byte; any doubt (another version, a checksum, a
 // size, a file that can't be read) is a miss with a reason, and the caller
 // compiles. Nothing in the folder is trusted to be well-formed, but code from
-// it is run: the folder must belong to the user, and one that everybody can
-// write to is refused.
+// it is run, and the checksums are no signatures: the folder, the folders in it
+// and every file that is read must belong to the user or to root, and nobody
+// else may be able to write to them. Links are not followed. What does not keep
+// to that is refused when the cache is opened, or a miss.
 //
 // Many processes may use a folder at once. Readers and writers of different
 // entries take no lock; removing does (a lock file that dies with its process).
@@ -49,7 +51,7 @@ struct CacheLimits {
 // Why Find found no usable entry.
 enum class MissReason {
   kAbsent,           // never stored, or removed
-  kUnreadable,       // the system returned an error when reading a file
+  kUnreadable,       // a file can't be read, or others could have written it
   kOtherVersion,     // written by a version with another format
   kDamagedManifest,  // the manifest does not fit its checksum
   kOtherKey,         // the manifest belongs to another entry
@@ -144,7 +146,8 @@ class Cache {
   // Opens the cache in `folder`, which is made if it does not exist, and
   // removes the files that killed processes left. In a folder that is not
   // writable, only finding and listing work. Errors: the system's, with the
-  // path; kPermissionDenied for a folder that everybody can write to;
+  // path; kPermissionDenied for a folder that is a link, belongs to neither the
+  // user nor root, or can be written to by its group or others;
   // kInvalidArgument for limits below 0.
   static absl::StatusOr<std::unique_ptr<Cache>> Open(
       const std::filesystem::path& folder, const CacheLimits& limits = {});

@@ -1,6 +1,7 @@
 #include "runtime/cache/cache.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <thread>
 #include <vector>
@@ -238,12 +239,71 @@ TEST_F(CacheTest, LimitsMustNotBeNegative) {
                         "they must be at least 0"));
 }
 
-TEST_F(CacheTest, AFolderForEverybodyIsRefused) {
-  Open();
-  ASSERT_EQ(chmod(folder_.c_str(), 0777), 0);
+TEST_F(CacheTest, AFolderForEverybodyOrAGroupIsRefused) {
+  ASSERT_TRUE(StoreTestEntry(*Open(), 1).ok());
+  for (const auto& folder : {folder_, folder_ / "entries"}) {
+    for (const auto& [mode, whom] :
+         {std::pair(0777, "everybody"), std::pair(0770, "its group")}) {
+      ASSERT_EQ(chmod(folder.c_str(), mode), 0);
+      const absl::Status status = Cache::Open(folder_).status();
+      EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+      EXPECT_THAT(std::string(status.message()),
+                  testing::AllOf(HasSubstr(folder.string() + " can be"),
+                                 HasSubstr(whom), HasSubstr("chmod -R go-w")));
+    }
+    ASSERT_EQ(chmod(folder.c_str(), 0700), 0);
+  }
+  EXPECT_TRUE(FindTestEntry(*Open(), 1));
+}
+
+TEST_F(CacheTest, LinksInThePlaceOfFoldersAreRefused) {
+  ASSERT_TRUE(StoreTestEntry(*Open(), 1).ok());
+  const std::filesystem::path link = folder_.string() + "-link";
+  std::filesystem::create_directory_symlink(folder_, link);
+  const absl::Status status = Cache::Open(link).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("is a link"));
+  std::filesystem::rename(folder_ / "entries", folder_ / "elsewhere");
+  std::filesystem::create_directory_symlink(folder_ / "elsewhere",
+                                            folder_ / "entries");
+  EXPECT_THAT(std::string(Cache::Open(folder_).status().message()),
+              HasSubstr("entries is a link"));
+}
+
+// Whoever can write to a file of the cache could have put code into it after
+// the folder was opened.
+TEST_F(CacheTest, WhatOthersCanWriteIsAMiss) {
+  const std::unique_ptr<Cache> cache = Open();
+  ASSERT_TRUE(StoreTestEntry(*cache, 1).ok());
+  const std::filesystem::path entry = TestEntryPath(folder_, 1);
+  for (const auto& path : {entry, entry / "manifest", entry / "1"}) {
+    const mode_t mode = path == entry ? 0700 : 0600;
+    ASSERT_EQ(chmod(path.c_str(), mode | 0020), 0);
+    const CacheLookup lookup = cache->Find(TestKey(1));
+    EXPECT_FALSE(lookup.entry.has_value()) << path;
+    EXPECT_EQ(lookup.reason, MissReason::kUnreadable);
+    EXPECT_THAT(lookup.detail,
+                testing::AllOf(HasSubstr(entry.string()), HasSubstr("group")));
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    EXPECT_TRUE(FindTestEntry(*cache, 1));
+  }
+}
+
+TEST_F(CacheTest, WhatBelongsToAnotherUserIsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  const std::unique_ptr<Cache> cache = Open();
+  ASSERT_TRUE(StoreTestEntry(*cache, 1).ok());
+  constexpr uid_t kNobody = 65534;
+  const std::filesystem::path file = TestEntryPath(folder_, 1) / "0";
+  ASSERT_EQ(chown(file.c_str(), kNobody, 0), 0);
+  const CacheLookup lookup = cache->Find(TestKey(1));
+  EXPECT_FALSE(lookup.entry.has_value());
+  EXPECT_THAT(lookup.detail, HasSubstr("belongs to the user 65534"));
+  ASSERT_EQ(chown(folder_.c_str(), kNobody, 0), 0);
   const absl::Status status = Cache::Open(folder_).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kPermissionDenied);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("chmod o-w"));
+  EXPECT_THAT(std::string(status.message()),
+              testing::AllOf(HasSubstr(folder_.string()), HasSubstr("chown")));
 }
 
 TEST_F(CacheTest, ThreadsShareAnObject) {

@@ -117,6 +117,9 @@ CacheLookup ReadEntry(const std::filesystem::path& path, const CacheKey& key) {
   if (absl::IsNotFound(directory.status()))
     return Miss(MissReason::kAbsent, "");
   if (!directory.ok()) return MissFrom(directory.status(), path);
+  if (const absl::Status trusted = CheckPrivate(*directory, path);
+      !trusted.ok())
+    return Miss(MissReason::kUnreadable, std::string(trusted.message()));
   CacheManifestProto manifest;
   if (std::optional<CacheLookup> miss =
           ReadManifest(*directory, path, &manifest))

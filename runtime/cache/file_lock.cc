@@ -13,7 +13,8 @@ namespace aitune {
 
 absl::StatusOr<FileLock> FileLock::Acquire(const std::filesystem::path& path,
                                            std::chrono::milliseconds timeout) {
-  ScopedFd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  ScopedFd fd(
+      open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return ErrnoStatus(errno, "can't open the lock", path);
   // Asked again and again instead of waiting: a wait has no limit, and the
   // owner may have been stopped.

@@ -38,6 +38,7 @@ absl::StatusOr<std::pair<ScopedFd, int64_t>> OpenRegularFile(
   if (!S_ISREG(info.st_mode))
     return absl::FailedPreconditionError(
         absl::StrCat(name, " is not a regular file"));
+  AITUNE_RETURN_IF_ERROR(CheckPrivate(fd, name));
   return std::make_pair(std::move(fd), int64_t{info.st_size});
 }
 
@@ -77,6 +78,27 @@ absl::StatusOr<ScopedFd> OpenDirectory(const std::filesystem::path& path) {
   }));
   if (!fd.valid()) return ErrnoStatus(errno, "can't open", path);
   return fd;
+}
+
+absl::Status CheckPrivate(const ScopedFd& fd,
+                          const std::filesystem::path& path) {
+  struct stat info;
+  if (fstat(fd.get(), &info) != 0)
+    return ErrnoStatus(errno, "can't look at", path);
+  if (info.st_uid != geteuid() && info.st_uid != 0)
+    return absl::PermissionDeniedError(absl::StrCat(
+        path.string(), " belongs to the user ", info.st_uid,
+        ", and code from it would be run as user ", geteuid(),
+        ". Use a folder of your own, or, if you trust what is in it, take it "
+        "over with chown -R ",
+        geteuid(), "."));
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return absl::PermissionDeniedError(absl::StrCat(
+        path.string(), " can be written to by ",
+        (info.st_mode & S_IWOTH) != 0 ? "everybody" : "its group",
+        ", and code from it would be run. Use another folder, or take the "
+        "right away with chmod -R go-w."));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> ReadFileAt(const ScopedFd& directory,

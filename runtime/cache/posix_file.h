@@ -49,10 +49,16 @@ absl::Status ErrnoStatus(int error, std::string_view what,
 // Opens the directory `path`; not a link to one.
 absl::StatusOr<ScopedFd> OpenDirectory(const std::filesystem::path& path);
 
+// Whether only the user and root can change what `fd` has open: one of them
+// owns it, and neither its group nor others may write to it. Otherwise
+// kPermissionDenied, with a text that begins with `path` and says what to do.
+absl::Status CheckPrivate(const ScopedFd& fd,
+                          const std::filesystem::path& path);
+
 // Reads the regular file `name` of a directory. Does not follow a link, and
 // does not wait for a pipe: kFailedPrecondition for anything but a regular
 // file. kNotFound if the file does not exist, kOutOfRange if it has more than
-// `max_size` bytes.
+// `max_size` bytes, errors of CheckPrivate.
 absl::StatusOr<std::string> ReadFileAt(const ScopedFd& directory,
                                        const std::string& name,
                                        int64_t max_size);

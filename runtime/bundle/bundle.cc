@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -94,6 +96,18 @@ absl::Status WriteFile(const fs::path& path,
   }
   if (fsync(file.descriptor()) != 0)
     return SystemError(path, "can't be written", errno);
+  return absl::OkStatus();
+}
+
+// Makes what was created, renamed or removed in `folder` last.
+absl::Status SyncFolder(const fs::path& folder) {
+  const File file(open(folder.empty() ? "." : folder.c_str(),
+                       O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (file.descriptor() < 0)
+    return SystemError(folder, "can't be opened", errno);
+  // Some file systems have nothing to do here, and say so.
+  if (fsync(file.descriptor()) != 0 && errno != EINVAL && errno != EROFS)
+    return SystemError(folder, "can't be written", errno);
   return absl::OkStatus();
 }
 
@@ -201,15 +215,51 @@ absl::StatusOr<std::string> WriteFolder(const fs::path& path,
   if (!fs::is_empty(path, error) || error)
     return absl::AlreadyExistsError(
         absl::StrCat(path.string(), ": is not an empty folder"));
+  // Those with names that must last: each folder on the way to a blob.
+  std::set<fs::path> folders = {path, path.parent_path()};
   for (const auto& [name, bytes] : blobs) {
     const fs::path file = path / name;
     fs::create_directories(file.parent_path(), error);
     if (error) return SystemError(file, "can't be made", error.value());
     AITUNE_RETURN_IF_ERROR(WriteFile(file, {bytes}));
+    for (fs::path folder = file.parent_path(); folders.insert(folder).second;)
+      folder = folder.parent_path();
   }
+  for (const fs::path& folder : folders)
+    AITUNE_RETURN_IF_ERROR(SyncFolder(folder));
   // Last: a folder without an index is no bundle.
   AITUNE_RETURN_IF_ERROR(WriteFile(path / kIndexFile, {Head(index)}));
+  AITUNE_RETURN_IF_ERROR(SyncFolder(path));
   return Sha256Hex(index);
+}
+
+// Whether a bundle with `blobs` may have another one of this name.
+absl::Status CheckName(const fs::path& path, const std::string& name,
+                       const Blobs& blobs) {
+  if (!IsBlobName(name))
+    return NoBundle(path,
+                    absl::StrCat("the name '", name, "' leads out of it"));
+  if (blobs.count(name) > 0)
+    return NoBundle(path, absl::StrCat("two parts ", name));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Blobs> ReadFolder(const fs::path& path,
+                                 std::string_view digest) {
+  AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path / kIndexFile));
+  AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(path, bytes, digest));
+  Blobs blobs;
+  for (const BundleEntryProto& entry : index.proto.entries()) {
+    AITUNE_RETURN_IF_ERROR(CheckName(path, entry.name(), blobs));
+    AITUNE_RETURN_IF_ERROR(CheckFolders(path, entry.name()));
+    absl::StatusOr<std::string> blob = ReadFile(path / entry.name());
+    if (absl::IsNotFound(blob.status()))
+      return Damaged(path, absl::StrCat(entry.name(), " is missing"));
+    if (!blob.ok()) return blob.status();
+    AITUNE_RETURN_IF_ERROR(CheckBlob(path, entry, *blob));
+    blobs.emplace(entry.name(), *std::move(blob));
+  }
+  return blobs;
 }
 
 }  // namespace
@@ -260,9 +310,12 @@ absl::StatusOr<std::string> WriteBundle(const fs::path& path,
     parts.push_back(std::string_view(padding).substr(
         0, AlignUp(bytes.size()) - bytes.size()));
   }
-  const fs::path staged = absl::StrCat(path.string(), ".", getpid(), ".tmp");
+  // Threads and processes may save to one path at once: the last one wins.
+  std::random_device random;
+  const fs::path staged =
+      absl::StrCat(path.string(), ".", absl::Hex(random(), absl::kZeroPad8),
+                   absl::Hex(random(), absl::kZeroPad8), ".tmp");
   std::error_code error;
-  fs::remove(staged, error);
   absl::Status status = WriteFile(staged, parts);
   if (status.ok()) {
     fs::rename(staged, path, error);
@@ -272,6 +325,7 @@ absl::StatusOr<std::string> WriteBundle(const fs::path& path,
     fs::remove(staged, error);
     return status;
   }
+  AITUNE_RETURN_IF_ERROR(SyncFolder(path.parent_path()));
   return Sha256Hex(index);
 }
 
@@ -289,34 +343,33 @@ bool IsBundle(const fs::path& path) {
 absl::StatusOr<Blobs> ReadBundle(const fs::path& path,
                                  std::string_view digest) {
   std::error_code error;
-  const bool folder = fs::is_directory(path, error);
-  AITUNE_ASSIGN_OR_RETURN(const std::string bytes,
-                          ReadFile(folder ? path / kIndexFile : path));
-  AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(path, bytes, digest));
+  if (fs::is_directory(path, error)) return ReadFolder(path, digest);
+  AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  return ParseBundle(bytes, digest, path.string());
+}
+
+absl::StatusOr<Blobs> ParseBundle(std::string_view bytes,
+                                  std::string_view digest,
+                                  const std::string& name) {
+  AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(name, bytes, digest));
   const size_t begin = AlignUp(index.bytes);
+  // Where the blob before ended: blobs that share bytes would make a small file
+  // a large one in memory.
+  uint64_t end = 0;
   Blobs blobs;
   for (const BundleEntryProto& entry : index.proto.entries()) {
-    if (!IsBlobName(entry.name()))
-      return NoBundle(
-          path, absl::StrCat("the name '", entry.name(), "' leads out of it"));
-    if (blobs.count(entry.name()) > 0)
-      return NoBundle(path, absl::StrCat("two parts ", entry.name()));
-    std::string blob;
-    if (folder) {
-      AITUNE_RETURN_IF_ERROR(CheckFolders(path, entry.name()));
-      absl::StatusOr<std::string> read = ReadFile(path / entry.name());
-      if (absl::IsNotFound(read.status()))
-        return Damaged(path, absl::StrCat(entry.name(), " is missing"));
-      if (!read.ok()) return read.status();
-      blob = *std::move(read);
-    } else {
-      if (begin > bytes.size() || entry.offset() > bytes.size() - begin ||
-          entry.size() > bytes.size() - begin - entry.offset())
-        return Damaged(path, absl::StrCat("it ends within ", entry.name()));
-      blob = bytes.substr(begin + entry.offset(), entry.size());
-    }
-    AITUNE_RETURN_IF_ERROR(CheckBlob(path, entry, blob));
-    blobs.emplace(entry.name(), std::move(blob));
+    AITUNE_RETURN_IF_ERROR(CheckName(name, entry.name(), blobs));
+    if (begin > bytes.size() || entry.offset() > bytes.size() - begin ||
+        entry.size() > bytes.size() - begin - entry.offset())
+      return Damaged(name, absl::StrCat("it ends within ", entry.name()));
+    if (entry.offset() < end)
+      return Damaged(name, absl::StrCat(entry.name(),
+                                        " begins within the part before it"));
+    end = entry.offset() + entry.size();
+    const std::string_view blob =
+        bytes.substr(begin + entry.offset(), entry.size());
+    AITUNE_RETURN_IF_ERROR(CheckBlob(name, entry, blob));
+    blobs.emplace(entry.name(), blob);
   }
   return blobs;
 }

@@ -1,12 +1,14 @@
 // Named blobs in one file or one folder, for checkpoints and the artifacts in
 // them.
 //
-// A bundle may have come from anywhere. Nothing in it is interpreted (there is
-// no pickle), every byte is covered by a checksum, names can't lead out of its
-// folder, links are not followed, and what contradicts itself is refused before
-// any of it is used. Checksums find damage, but an attacker can rewrite them
-// too: the digest of the whole bundle, kept or sent separately, also finds
-// that.
+// Reading a bundle is safe wherever it came from: every byte is covered by a
+// checksum, names can't lead out of its folder, links are not followed, and
+// what contradicts itself is refused before any of it is used. Using what is in
+// it is not: a checkpoint holds machine code and a TorchScript program, which
+// run with the rights of the process (SECURITY.md). The checksums find damage
+// and are no signatures, anybody can write them anew. The digest of the whole
+// bundle, kept or sent over another way, tells whether it is the bundle that
+// was written.
 #ifndef AITUNE_RUNTIME_BUNDLE_BUNDLE_H_
 #define AITUNE_RUNTIME_BUNDLE_BUNDLE_H_
 
@@ -27,8 +29,9 @@ enum class BundleFormat { kFile, kFolder };
 using Blobs = std::map<std::string, std::string, std::less<>>;
 
 // Writes `blobs` to `path`, a file, or a folder that is empty or not there yet.
-// Everything is on the disk when it returns; a file appears at once or not at
-// all. Returns the digest of the bundle: 64 hexadecimal digits that change with
+// Everything is on the disk when it returns, names and contents; a file appears
+// at once or not at all, also when several threads or processes write it.
+// Returns the digest of the bundle: 64 hexadecimal digits that change with
 // any byte or name of it. kInvalidArgument for a name that is not allowed,
 // kAlreadyExists for a folder with something in it; else the system's error,
 // with the path.
@@ -44,6 +47,12 @@ absl::StatusOr<std::string> WriteBundle(const std::filesystem::path& path,
 // and what is wrong with it.
 absl::StatusOr<Blobs> ReadBundle(const std::filesystem::path& path,
                                  std::string_view digest = "");
+
+// The same for the bytes of a bundle that was written as one file. `name` is
+// what errors call it, such as its path.
+absl::StatusOr<Blobs> ParseBundle(std::string_view bytes,
+                                  std::string_view digest,
+                                  const std::string& name);
 
 // Whether there is a bundle at `path`, by its first bytes alone. Pipes, sockets
 // and devices are not bundles, and are not opened.

@@ -6,6 +6,8 @@
 
 #include <fstream>
 #include <iterator>
+#include <thread>
+#include <vector>
 
 #include "runtime/bundle/bundle.pb.h"
 #include "runtime/hash/sha256.h"
@@ -109,10 +111,23 @@ TEST_P(BundleTest, AnotherDigestIsRefused) {
               HasSubstr("its digest is " + digest));
 }
 
+// The bytes of an index file, or of a file without blobs, with this index and
+// checksums that fit.
+std::string Forged(const BundleIndexProto& proto) {
+  const std::string index = proto.SerializeAsString();
+  const Sha256Digest digest = Sha256Of(index);
+  std::string forged = "AITUNEB1";
+  for (int i = 0; i < 8; ++i)
+    forged.push_back(static_cast<char>(index.size() >> (8 * i)));
+  forged.append(digest.begin(), digest.end());
+  forged += index;
+  forged.resize((forged.size() + 63) / 64 * 64);
+  return forged;
+}
+
 // A well-formed bundle with a name that WriteBundle would refuse.
 TEST_P(BundleTest, NamesThatLeadOutAreRefused) {
   Write();
-  const std::string head = Contents(IndexFile());
   for (const char* name : {"../outside", "/etc/passwd", "a/../../b", "a//b",
                            ".", "", "a\\b", "index"}) {
     EXPECT_FALSE(IsBlobName(name)) << name;
@@ -122,17 +137,54 @@ TEST_P(BundleTest, NamesThatLeadOutAreRefused) {
     entry.set_name(name);
     const Sha256Digest empty = Sha256Of("");
     entry.set_sha256(std::string(empty.begin(), empty.end()));
-    const std::string index = proto.SerializeAsString();
-    const Sha256Digest digest = Sha256Of(index);
-    std::string forged = head.substr(0, 8);
-    for (int i = 0; i < 8; ++i)
-      forged.push_back(static_cast<char>(index.size() >> (8 * i)));
-    forged.append(digest.begin(), digest.end());
-    Overwrite(IndexFile(), forged + index + std::string(64, '\0'));
+    Overwrite(IndexFile(), Forged(proto));
     EXPECT_THAT(Message(ReadBundle(path_).status()),
                 HasSubstr("leads out of it"))
         << name;
   }
+}
+
+// A thousand parts of the same megabyte would take a gigabyte of memory.
+TEST(ParseBundle, PartsThatShareBytesAreRefused) {
+  const std::string blob(1000, 'x');
+  const Sha256Digest digest = Sha256Of(blob);
+  BundleIndexProto proto;
+  for (const char* name : {"a", "b"}) {
+    BundleEntryProto& entry = *proto.add_entries();
+    entry.set_name(name);
+    entry.set_size(blob.size());
+    entry.set_sha256(std::string(digest.begin(), digest.end()));
+  }
+  const absl::Status status =
+      ParseBundle(Forged(proto) + blob, "", "forged").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(Message(status),
+            "forged: damaged: b begins within the part before it");
+}
+
+TEST_P(BundleTest, IsReadFromMemoryToo) {
+  if (folder()) GTEST_SKIP() << "a folder has no bytes";
+  const std::string digest = Write();
+  const std::string bytes = Contents(path_);
+  auto blobs = ParseBundle(bytes, digest, "memory");
+  ASSERT_TRUE(blobs.ok()) << blobs.status();
+  EXPECT_EQ(*blobs, kBlobs);
+  EXPECT_THAT(
+      Message(ParseBundle(bytes.substr(0, 90), digest, "memory").status()),
+      HasSubstr("memory: damaged"));
+}
+
+TEST_P(BundleTest, ThreadsMaySaveToOnePath) {
+  if (folder()) GTEST_SKIP() << "a folder is written once";
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 10; ++i) Write();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(*ReadBundle(path_), kBlobs);
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_), {}), 1);
 }
 
 TEST_P(BundleTest, LinksAreRefused) {

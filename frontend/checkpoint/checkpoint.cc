@@ -1,8 +1,5 @@
 #include "frontend/checkpoint/checkpoint.h"
 
-#include <unistd.h>
-
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -13,6 +10,7 @@
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
+#include "runtime/bundle/private_folder.h"
 #include "runtime/control/control.h"
 #include "runtime/device/device.h"
 #include "runtime/status/status_macros.h"
@@ -25,29 +23,6 @@ namespace fs = std::filesystem;
 constexpr int kVersion = 1;
 constexpr char kCheckpoint[] = "checkpoint";
 constexpr char kModel[] = "model.pt";
-
-// A folder of this process alone, removed at the end.
-class TemporaryFolder {
- public:
-  static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Make() {
-    std::error_code error;
-    std::string path =
-        (fs::temp_directory_path(error) / "aitune-XXXXXX").string();
-    if (error || mkdtemp(path.data()) == nullptr)
-      return absl::UnknownError(
-          absl::StrCat(path, ": no folder can be made there"));
-    return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(path));
-  }
-  ~TemporaryFolder() {
-    std::error_code error;
-    fs::remove_all(path_, error);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
-  const fs::path path_;
-};
 
 absl::StatusOr<std::string> Contents(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -94,6 +69,8 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
        *proto.mutable_backend()->mutable_artifacts()) {
     const std::string name = absl::StrCat("artifacts/", artifact.name());
     AITUNE_ASSIGN_OR_RETURN(blobs[name], Contents(artifact.path()));
+    std::error_code ignored;  // It is removed with the backend at the latest.
+    fs::remove(artifact.path(), ignored);
     artifact.set_path(name);
   }
   AITUNE_ASSIGN_OR_RETURN(blobs[kModel], ModelBytes(source.model()));
@@ -119,8 +96,8 @@ absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const fs::path& path,
   if (device.ok() && device->is_gpu()) StartLibTorchCuda(*device).IgnoreError();
   AITUNE_ASSIGN_OR_RETURN(Model model, ModelFromBytes(blobs[kModel]));
   // Read by the backend while it is loaded, and not after.
-  AITUNE_ASSIGN_OR_RETURN(const std::unique_ptr<TemporaryFolder> folder,
-                          TemporaryFolder::Make());
+  AITUNE_ASSIGN_OR_RETURN(const std::unique_ptr<PrivateFolder> folder,
+                          PrivateFolder::Make());
   int number = 0;
   for (ArtifactProto& artifact :
        *proto.mutable_backend()->mutable_artifacts()) {

@@ -143,6 +143,36 @@ TEST_P(CheckpointTest, AProgramWithoutTheCompilerDeploysIt) {
   EXPECT_EQ(lines.back(), "compiler no");
 }
 
+// What goes into a checkpoint is code: on its way there nobody else may have
+// changed it, and nothing stays behind.
+TEST_P(CheckpointTest, ArtifactsAreWrittenWhereOnlyTheUserIs) {
+  const fs::path temporary = root_ / "temporary";
+  fs::create_directories(temporary);
+  setenv("TMPDIR", temporary.c_str(), 1);
+  for (const char* cache : {"", "cache"}) {
+    auto backend = BackendOf("TorchInductorBackend");
+    const fs::path folder = *cache == '\0' ? fs::path() : root_ / cache;
+    ASSERT_TRUE(
+        backend->Build(RequestOf(source_, {at::ones({2, 3})}, folder)).ok());
+    auto state = backend->ToDict();
+    ASSERT_TRUE(state.ok()) << state.status();
+    ASSERT_EQ(state->artifacts_size(), 1);
+    const fs::path written = state->artifacts(0).path();
+    EXPECT_TRUE(fs::exists(written));
+    EXPECT_EQ(written.parent_path().parent_path(), temporary);
+    EXPECT_EQ(fs::status(written.parent_path()).permissions(),
+              fs::perms::owner_all);
+    fs::remove_all(path_);
+    ASSERT_TRUE(SaveCheckpoint(*backend, *source_, path_, GetParam()).ok());
+    EXPECT_TRUE(fs::exists(written));  // ToDict's caller may still need it
+    backend.reset();
+    EXPECT_TRUE(fs::is_empty(temporary));
+    EXPECT_FALSE(fs::exists(root_ / "cache" / "artifacts"));
+  }
+  unsetenv("TMPDIR");
+  EXPECT_TRUE(LoadCheckpoint(path_).ok());
+}
+
 // On another kind of machine the model is compiled anew; a program without the
 // compiler says what differs.
 TEST_P(CheckpointTest, AnotherMachineIsTold) {

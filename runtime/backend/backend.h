@@ -126,7 +126,8 @@ class Backend {
   std::optional<double> min_cosine() const;
 
   // The backend's state for a checkpoint. Artifacts are paths of files, which
-  // the checkpoint then bundles. kFailedPrecondition before Build.
+  // the checkpoint then bundles; they are in a folder that only this user may
+  // enter, and are deleted with the backend. kFailedPrecondition before Build.
   absl::StatusOr<BackendStateProto> ToDict() const;
 
   // Loads what ToDict returned, into a backend in state INIT with the

@@ -22,6 +22,7 @@
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
 #include "runtime/bundle/bundle.h"
+#include "runtime/bundle/private_folder.h"
 #include "runtime/control/control.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/cuda/gpu_target.h"
@@ -121,7 +122,6 @@ class CompiledBackend : public TorchBackend {
   std::shared_ptr<const CompileSettings> settings_ =
       std::make_shared<const CompileSettings>();
   mutable bool has_version_ = false;  // with the table's lock for compiling
-  std::filesystem::path folder_;
   std::unique_ptr<Cache> cache_;
   GraphSpec spec_;
   std::string model_id_;  // of model(); empty when it has none
@@ -132,6 +132,9 @@ class CompiledBackend : public TorchBackend {
   mutable std::vector<KeptVersion> kept_;
   mutable std::set<std::string> notes_;
   mutable std::vector<WrongCandidate> wrong_;  // that versions replaced
+  // Where SaveMore writes; null until then. The number of files so far.
+  mutable std::unique_ptr<PrivateFolder> artifacts_;
+  mutable int64_t artifact_count_ = 0;
 
   mutable std::mutex loaded_mutex_;
   mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
@@ -157,10 +160,10 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     if (options_.cudagraphs && !device().is_gpu())
       Log(LogChannel::kPerfHints,
           "CUDA graphs are not used: the model runs on a CPU");
-    folder_ = context->cache_dir();
     spec_ = context->graph_spec();
-    const std::filesystem::path cached =
-        settings_->cache_folder.empty() ? folder_ : settings_->cache_folder;
+    const std::filesystem::path cached = settings_->cache_folder.empty()
+                                             ? context->cache_dir()
+                                             : settings_->cache_folder;
     if (!cached.empty()) {
       absl::StatusOr<std::unique_ptr<Cache>> cache = Cache::Open(cached);
       if (cache.ok()) {
@@ -504,17 +507,14 @@ absl::Status CompiledBackend::SaveMore(BackendStateProto* state,
                                        TorchBackendStateProto* more) const {
   *more->mutable_compile_options() = ToProto(settings_->options);
   std::lock_guard<std::mutex> lock(kept_mutex_);
-  const std::filesystem::path folder =
-      (folder_.empty() ? std::filesystem::temp_directory_path() : folder_) /
-      "artifacts";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  if (artifacts_ == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(artifacts_, PrivateFolder::Make());
+  }
   for (size_t i = 0; i < kept_.size(); ++i) {
     AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept_[i]));
     const std::string name = absl::StrCat("version", i);
     const std::filesystem::path path =
-        folder /
-        absl::StrCat(model_id_.substr(0, 16), "-", key_.substr(0, 16), "-", i);
+        artifacts_->path() / absl::StrCat(artifact_count_++);
     AITUNE_RETURN_IF_ERROR(
         WriteBundle(path,
                     {{kModelBlob, std::move(blobs.model)},

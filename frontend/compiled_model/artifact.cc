@@ -3,6 +3,7 @@
 #include <torch/version.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -212,7 +213,8 @@ absl::StatusOr<CompiledParts> ReadArtifact(std::string_view model_blob,
                                            std::string_view model_sha256,
                                            std::string_view gpu) {
   CompiledModelProto proto;
-  if (!proto.ParseFromArray(model_blob.data(),
+  if (model_blob.size() > std::numeric_limits<int>::max() ||
+      !proto.ParseFromArray(model_blob.data(),
                             static_cast<int>(model_blob.size())))
     return Damaged("its description can't be read");
   AITUNE_RETURN_IF_ERROR(CheckFits(proto, model_sha256, gpu));

@@ -59,6 +59,28 @@ absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
   return AllocateOutputs(dtypes, sizes, opaque, device);
 }
 
+// Whether regions that were stored name operators and values that the trace
+// has.
+absl::Status CheckRegions(absl::Span<const RegionDefinition> regions,
+                          const Trace& trace) {
+  const auto check = [](absl::Span<const int32_t> indices, size_t count,
+                        const char* what) -> absl::Status {
+    for (const int32_t index : indices) {
+      if (index >= 0 && static_cast<size_t>(index) < count) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("the stored model is damaged: LibTorch is to run ", what,
+                       " ", index, " of a trace of ", count));
+    }
+    return absl::OkStatus();
+  };
+  for (const RegionDefinition& region : regions) {
+    AITUNE_RETURN_IF_ERROR(check(region.ops, trace.ops.size(), "operator"));
+    AITUNE_RETURN_IF_ERROR(check(region.inputs, trace.values.size(), "value"));
+    AITUNE_RETURN_IF_ERROR(check(region.outputs, trace.values.size(), "value"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
@@ -96,6 +118,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
             "made from; compile the model again");
       trace = &again;
     }
+    AITUNE_RETURN_IF_ERROR(CheckRegions(parts.regions, *trace));
     *trace->fallback_device = loaded->device_;
     for (const RegionDefinition& region : parts.regions)
       regions.push_back(trace->make_fallback_region(region.ops, region.inputs,

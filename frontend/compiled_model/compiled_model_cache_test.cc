@@ -165,6 +165,36 @@ TEST_F(CompiledModelCache, RegionsOfLibTorchComeBack) {
                at::tensor({0.5f, -1.f, 2.f, 3.f, -2.f, 1.f}).view({2, 3}));
 }
 
+// A stored model may say anything with checksums that fit.
+TEST_F(CompiledModelCache, RegionsBeyondTheTraceAreRefused) {
+  const Model model = ModelOf(kNetWithFallback);
+  auto built = Build(model, "float32[2,3]");
+  ASSERT_NE(built, nullptr);
+  auto sha256 = ModelSha256(model);
+  ASSERT_TRUE(sha256.ok()) << sha256.status();
+  const auto load = [&](const auto& change) {
+    auto blobs =
+        cache_->Find(*CacheKey::Parse(built->cache().key)).entry->blobs;
+    auto parts = ReadArtifact(blobs[kModelBlob], blobs[kConstantsBlob], model,
+                              *sha256, "");
+    EXPECT_TRUE(parts.ok()) << parts.status();
+    EXPECT_FALSE(parts->regions.empty());
+    change(parts->regions[0]);
+    const auto loaded =
+        CompiledModel::FromParts(model, *std::move(parts), nullptr);
+    return std::string(loaded.status().message());
+  };
+  EXPECT_EQ(load([](RegionDefinition&) {}), "");
+  EXPECT_THAT(load([](RegionDefinition& region) { region.ops[0] = 1 << 30; }),
+              HasSubstr("LibTorch is to run operator 1073741824 of a trace"));
+  EXPECT_THAT(load([](RegionDefinition& region) { region.ops[0] = -1; }),
+              HasSubstr("operator -1"));
+  EXPECT_THAT(load([](RegionDefinition& region) { region.inputs[0] = 999; }),
+              HasSubstr("value 999"));
+  EXPECT_THAT(load([](RegionDefinition& region) { region.outputs[0] = -7; }),
+              HasSubstr("value -7"));
+}
+
 TEST_F(CompiledModelCache, WhatDiffersIsAnotherEntry) {
   const Model model = ModelOf(kNet);
   ASSERT_NE(Build(model, "float32[2,3]"), nullptr);

@@ -165,6 +165,26 @@ TEST(ExecutableTest, AliasesOfAnotherSizeAreAnError) {
       HasSubstr("has 20 bytes, but value 0, whose memory it is, has 24"));
 }
 
+// A step reads as many bytes as the value has; the input that the caller gives
+// has as many as the plan's inputs say.
+TEST(ExecutableTest, ValuesOfInputsHaveTheSizesOfTheInputs) {
+  TestPlan t;
+  const SizeExpression s0 = t.Symbol(1, 8, 0, 0);
+  t.Input({s0, 3});
+  const int x = t.Value(ValueProto::INPUT, 0, {s0, 300});
+  const int y = t.Output({s0, 300});
+  t.Kernel("add_one", {x}, {y}, s0 * 300);
+  auto executable = Load(t);
+  ASSERT_NE(executable, nullptr);
+  std::vector<float> data(6), result(600);
+  std::vector<RegionValue> outputs = {View(result, {2, 300})};
+  EXPECT_THAT(
+      std::string(executable->Run({View(data, {2, 3})}, absl::MakeSpan(outputs))
+                      .message()),
+      HasSubstr("input 0 of the plan has the sizes [2, 3], but its value 1 has "
+                "[2, 300]"));
+}
+
 TEST(ExecutableTest, OutputsOfEveryStorage) {
   TestPlan t;
   const int x = t.Input({2});

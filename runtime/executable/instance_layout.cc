@@ -81,6 +81,7 @@ absl::Status InstanceLayout::EvaluateUsed(const LoadedPlan& plan,
     Placement& placement = placements_[root];
     const LoadedValue& value = plan.values()[root];
     if (value.storage == ValueProto::INPUT) {
+      AITUNE_RETURN_IF_ERROR(CheckInput(plan, root, symbols));
       placement = {Placement::Kind::kInput, value.index, 0};
     } else if (value.storage == ValueProto::OUTPUT) {
       placement = {Placement::Kind::kOutput, value.index, 0};
@@ -101,6 +102,19 @@ absl::Status InstanceLayout::EvaluateUsed(const LoadedPlan& plan,
     }
   }
   return absl::OkStatus();
+}
+
+absl::Status InstanceLayout::CheckInput(
+    const LoadedPlan& plan, int32_t value,
+    absl::Span<const int64_t> symbols) const {
+  const int32_t input = plan.values()[value].index;
+  AITUNE_ASSIGN_OR_RETURN(
+      const std::vector<int64_t> sizes,
+      EvaluateSizes(plan.input_types()[input].sizes, symbols));
+  if (sizes == sizes_[value]) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "input ", input, " of the plan has the sizes ", SizesToString(sizes),
+      ", but its value ", value, " has ", SizesToString(sizes_[value])));
 }
 
 void InstanceLayout::FindLifetimes(const LoadedPlan& plan,

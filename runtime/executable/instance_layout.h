@@ -80,6 +80,10 @@ class InstanceLayout {
   absl::Status EvaluateUsed(const LoadedPlan& plan,
                             const std::vector<LoadedStep>& steps,
                             absl::Span<const int64_t> symbols);
+  // Whether the value of an input has the sizes that calls are checked for: a
+  // step reads as much memory as the value says.
+  absl::Status CheckInput(const LoadedPlan& plan, int32_t value,
+                          absl::Span<const int64_t> symbols) const;
   absl::Status PlaceOutputs(const LoadedPlan& plan,
                             absl::Span<const int64_t> symbols);
   void FindLifetimes(const LoadedPlan& plan,

@@ -69,6 +69,11 @@ absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(
   AITUNE_RETURN_IF_ERROR(loaded->LoadSteps(true));
   AITUNE_RETURN_IF_ERROR(loaded->LoadSteps(false));
   AITUNE_RETURN_IF_ERROR(loaded->LoadValues(device));
+  for (const TensorTypeProto& input : loaded->plan_.inputs()) {
+    loaded->input_types_.emplace_back();
+    AITUNE_ASSIGN_OR_RETURN(loaded->input_types_.back(),
+                            FromProto(input, loaded->plan_.symbols_size()));
+  }
   loaded->output_values_ = OutputValues(loaded->plan_);
   for (const TensorTypeProto& output : loaded->plan_.outputs()) {
     loaded->output_types_.emplace_back();

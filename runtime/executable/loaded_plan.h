@@ -103,6 +103,9 @@ class LoadedPlan {
   const std::vector<PlanTensorType>& output_types() const {
     return output_types_;
   }
+  const std::vector<PlanTensorType>& input_types() const {
+    return input_types_;
+  }
   // The sizes of each output, in elements, for these values of the symbols;
   // empty for opaque ones. Errors as EvaluateSizes.
   absl::StatusOr<std::vector<std::vector<int64_t>>> OutputSizes(
@@ -127,7 +130,7 @@ class LoadedPlan {
   std::vector<LoadedValue> values_;
   std::vector<LoadedStep> initialization_, steps_;
   std::vector<int32_t> output_values_;
-  std::vector<PlanTensorType> output_types_;
+  std::vector<PlanTensorType> input_types_, output_types_;
   std::vector<AlignedBuffer> owned_;  // packed constants, persistent values
   std::vector<std::shared_ptr<void>> owned_on_device_;  // by value
   mutable ArenaPool arenas_;

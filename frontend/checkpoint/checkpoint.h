@@ -10,6 +10,10 @@
 // another kind of machine the backend logs the difference and compiles anew, or
 // fails in a program without the compiler. The model is stored as
 // torch.jit.save writes it; nothing else in a checkpoint is a pickle.
+//
+// A checkpoint is a program: it holds machine code, and what its model.pt does
+// says nothing of that. Load those of people that you trust, and compare the
+// digest (SECURITY.md).
 #ifndef AITUNE_FRONTEND_CHECKPOINT_CHECKPOINT_H_
 #define AITUNE_FRONTEND_CHECKPOINT_CHECKPOINT_H_
 

@@ -146,13 +146,15 @@ void AddSubmoduleOptions(CLI::App& app, Options& options) {
 void AddPlugins(CLI::App& app, Options& options) {
   app.add_option("--library", options.libraries,
                  "Shared library that registers operators of the model with "
-                 "LibTorch; may be given again")
+                 "LibTorch. It is a program: it runs as soon as it is loaded; "
+                 "may be given again")
       ->allow_extra_args(false)
       ->type_name("FILE")
       ->group(kCompileGroup);
   app.add_option("--plugin", options.plugins,
                  "Shared library that adds passes, schedules, cost models or "
-                 "search strategies; may be given again")
+                 "search strategies. It is a program: it runs as soon as it is "
+                 "loaded; may be given again")
       ->allow_extra_args(false)
       ->type_name("FILE")
       ->group(kCompileGroup);

@@ -33,6 +33,9 @@ Exit codes:
   3  compiled, but outputs differ from eager
   4  reduce: the model does not fail
 
+Models, checkpoints, cached builds, libraries and plug-ins are programs: they run
+with your rights. Use those that you trust; SECURITY.md says what is checked.
+
 `aitune COMMAND --help` lists the options of a command.)";
 
 CompilePhase PhaseOf(const std::string& name) {
@@ -170,6 +173,11 @@ void AddRun(CLI::App& root, Options& options) {
                   "their shapes and first elements are printed")
       ->type_name("FILE")
       ->group("Report");
+  app->add_option("--digest", options.digest,
+                  "Run what deploy saved only if this is the digest that "
+                  "deploy printed")
+      ->type_name("HEX")
+      ->group(kInputGroup);
   AddTuningDatabase(*app, options);
   app->callback([&options] { options.command = Command::kRun; });
 }

@@ -85,6 +85,8 @@ struct Options {
   std::optional<double> tolerance;  // --tolerance; not set: the default
   double seconds = 6;               // seconds of timing; 0: none. Of bench too
 
+  // Of run: the digest that a checkpoint must have; empty: any.
+  std::string digest;
   // run: the file of the outputs; reduce: a folder or FILE.pt
   std::string output_file;
 

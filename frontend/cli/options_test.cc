@@ -141,7 +141,8 @@ TEST(ParseCommandLine, HelpHasExamplesAndExitCodes) {
   const std::string help = testing::internal::GetCapturedStdout();
   for (const char* text :
        {"tune", "run", "bench", "inspect", "Examples", "Exit codes",
-        "aitune tune resnet50.pt", "float32[1,3,224,224]"}) {
+        "aitune tune resnet50.pt", "float32[1,3,224,224]",
+        "are programs: they run\nwith your rights", "SECURITY.md"}) {
     EXPECT_THAT(help, HasSubstr(text));
   }
 }

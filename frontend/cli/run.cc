@@ -81,7 +81,7 @@ absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
   AITUNE_ASSIGN_OR_RETURN(
       const std::unique_ptr<ait::Module> module,
       ait::Module::LoadCheckpoint(
-          options.model, /*digest=*/"",
+          options.model, options.digest,
           options.given.count("--device") > 0 ? options.compile.device : ""));
   frontend::InputChoice choice;
   choice.specs = options.inputs;
@@ -113,6 +113,10 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
     AITUNE_RETURN_IF_ERROR(Save(options.output_file, result));
     return kSuccess;
   }
+  if (!options.digest.empty())
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.model,
+        " is not what deploy saved, and has no digest; leave --digest out"));
   absl::StatusOr<Subject> subject = LoadSubject(options, progress);
   if (!subject.ok()) return subject.status();
   auto compiled = BuildSubject(options, *subject, progress);

@@ -1,7 +1,8 @@
 // Loads libraries of operators that LibTorch itself does not have
 // (torch.ops.load_library). A model that calls torchvision::nms can be loaded
 // after the library that registers it. LibTorch runs such operators;
-// SubstituteInGraph can define a replacement that the compiler understands.
+// SubstituteInGraph can define a replacement that the compiler understands. A
+// library runs code as soon as it is loaded: load those that you trust.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_OPERATOR_LIBRARY_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_OPERATOR_LIBRARY_H_
 

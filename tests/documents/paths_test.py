@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every path that a README.md names exists.
+"""Every path that a README.md or SECURITY.md names exists.
 
 A path is what stands in backquotes outside of code blocks and ends in a source
 file's ending, or starts with a folder. It is of the README's own folder or of
@@ -53,8 +53,9 @@ def subfolders(folder):
 def documents(root):
     for folder, folders, files in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith((".", "bazel-"))]
-        if "README.md" in files:
-            yield os.path.join(folder, "README.md")
+        for name in ("README.md", "SECURITY.md"):
+            if name in files:
+                yield os.path.join(folder, name)
 
 
 def missing(root, document, text):

@@ -81,8 +81,14 @@ TEST(DeployCommand, SavesWhatRunRuns) {
     EXPECT_EQ(report["strategy"], "OneBackend");
 
     const std::string run = std::string("run ") + path + " --inputs samples.pt";
-    const Outcome ours = Aitune(run);
+    const size_t printed = deployed.out.find("digest     ");
+    ASSERT_NE(printed, std::string::npos);
+    const std::string digest = deployed.out.substr(printed + 11, 64);
+    const Outcome ours = Aitune(run + " --digest " + digest);
     ASSERT_EQ(ours.code, 0) << ours.err;
+    const Outcome other = Aitune(run + " --digest " + std::string(64, '0'));
+    EXPECT_EQ(other.code, 1);
+    EXPECT_THAT(ErrorLine(other), HasSubstr("its digest is " + digest));
     EXPECT_THAT(ours.out, HasSubstr("output Float[3,16]"));
     ASSERT_EQ(Aitune(run + " --output out.pt").code, 0);
     const std::string bytes = ReadFile(Path("out.pt"));

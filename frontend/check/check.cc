@@ -8,13 +8,13 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/check/arithmetic.h"
 #include "frontend/check/eager_runs.h"
 #include "frontend/tracing/build_trace.h"
 #include "frontend/values/gpu.h"
+#include "frontend/values/missing_kernel.h"
 #include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
@@ -286,13 +286,6 @@ void Checker::Summarize(const CaseResult& result, const c10::IValue& eager) {
       summary.worst_case = result.name;
     }
   }
-}
-
-// Whether LibTorch raised because it has no code for the dtype or the device,
-// which says nothing about the input.
-bool IsMissingKernel(const std::string& message) {
-  return absl::StrContains(message, "not implemented for '") ||
-         absl::StrContains(message, "Could not run 'aten::");
 }
 
 CaseResult Checker::Check(const InputCase& input) {

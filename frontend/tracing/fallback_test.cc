@@ -1,6 +1,12 @@
 // Regions of several operators, their memory and their errors.
+#include <ATen/Dispatch.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/library.h>
+
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/tracing/trace_test_util.h"
 #include "frontend/values/torch_util.h"
 #include "gmock/gmock.h"
@@ -145,6 +151,58 @@ TEST(Probes, OperatorsThatACpuHasNotInHalfPrecisionAreTraced) {
       trace->values[static_cast<size_t>(trace->outputs[0])];
   EXPECT_EQ(output.type.dtype, DataType::kFloat16);
   EXPECT_EQ(output.type.sizes.size(), 2u);
+}
+
+// As nms, which detection models call in a branch that depends on data: of a
+// library of operators, and in half precision for GPUs alone.
+TEST(Probes, OperatorsThatACpuHasNotInHalfPrecisionAreTracedInBranches) {
+  torch::Library library(torch::Library::DEF, "aitune_test", std::nullopt,
+                         __FILE__, __LINE__);
+  int calls = 0;
+  library.def("scores(Tensor x) -> Tensor", [&calls](const at::Tensor& x) {
+    ++calls;
+    return AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "scores_kernel",
+                                      [&] { return x.relu() + 1; });
+  });
+  torch::jit::Module module("Branch");
+  module.define(R"(
+def forward(self, x: Tensor):
+  wide = x.to(dtype=6)
+  if bool(x.sum() > 0):
+    y = torch.relu(x)
+    wide = wide + 1
+  else:
+    y = x * 2
+  return y, wide
+)");
+  // Source has no names for operators outside of LibTorch; graphs have.
+  const std::shared_ptr<torch::jit::Graph> graph =
+      module.get_method("forward").graph();
+  for (torch::jit::Node* node :
+       torch::jit::findAllNodes(*graph, c10::aten::relu, /*recurse=*/true)) {
+    node->replaceWithNewSymbol(
+        c10::Symbol::fromQualString("aitune_test::scores"));
+    node->destroy();
+  }
+  const auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (const char* dtype : {"float16", "bfloat16"}) {
+    const auto spec = ParseInputSpec(absl::StrCat(dtype, "[2..8,4]"));
+    ASSERT_TRUE(spec.ok());
+    calls = 0;
+    const auto trace = BuildTrace(*model, {*spec}, {});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_GT(calls, 0);
+    ASSERT_EQ(trace->outputs.size(), 2u);
+    // In the types that a GPU gives: only what was widened is rounded again.
+    const TensorType& y =
+        trace->values[static_cast<size_t>(trace->outputs[0])].type;
+    const TensorType& wide =
+        trace->values[static_cast<size_t>(trace->outputs[1])].type;
+    EXPECT_EQ(std::string(Name(y.dtype)), dtype);
+    EXPECT_EQ(y.sizes.size(), 2u);
+    EXPECT_EQ(wide.dtype, DataType::kFloat32);
+  }
 }
 
 // A probe's divisors are made up; the compiled program tests those of a call.

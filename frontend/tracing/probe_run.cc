@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "frontend/values/missing_kernel.h"
 #include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
@@ -14,17 +15,6 @@ namespace {
 
 // Elements of the operands together.
 constexpr int64_t kLarge = int64_t{1} << 20;
-
-bool IsMissingInHalf(const std::string& message) {
-  for (const char* dtype : {"Half", "BFloat16", "ComplexHalf"}) {
-    if (message.find(std::string("not implemented for '") + dtype) !=
-            std::string::npos ||
-        message.find(std::string("Unsupported dtype ") + dtype) !=
-            std::string::npos)
-      return true;
-  }
-  return false;
-}
 
 std::optional<c10::ScalarType> Widened(c10::ScalarType type) {
   if (type == at::kHalf || type == at::kBFloat16) return at::kFloat;

@@ -6,8 +6,8 @@
 // half precision are slow on CPUs (minutes for a large batch), so their results
 // are computed with less work; and LibTorch has operators in half precision for
 // GPUs alone (nms, Fourier transforms), which a CPU computes in float32.
-#ifndef AITUNE_FRONTEND_TRACING_SHAPE_ONLY_H_
-#define AITUNE_FRONTEND_TRACING_SHAPE_ONLY_H_
+#ifndef AITUNE_FRONTEND_TRACING_PROBE_RUN_H_
+#define AITUNE_FRONTEND_TRACING_PROBE_RUN_H_
 
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
@@ -42,4 +42,4 @@ void RunOrWiden(const std::function<void(std::vector<c10::IValue>&)>& run,
 
 }  // namespace aitune::frontend
 
-#endif  // AITUNE_FRONTEND_TRACING_SHAPE_ONLY_H_
+#endif  // AITUNE_FRONTEND_TRACING_PROBE_RUN_H_

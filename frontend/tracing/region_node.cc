@@ -13,6 +13,7 @@
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/probe_program.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -239,9 +240,11 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   for (const size_t i : written) graph->registerOutput(inner[free[i]]);
   for (const size_t i : lists) graph->registerOutput(inner[free[i]]);
   RecordedProgram program;
+  RecordedFunction run_in_probe;
   const absl::Status compiled = CatchExceptions(
       absl::StatusCode::kUnimplemented, node->kind().toQualString(), [&] {
         program = MakeGraphProgram(graph, "region");
+        run_in_probe = MakeProbeProgram(graph, program.run);
         return absl::OkStatus();
       });
   if (!compiled.ok()) return compiled;
@@ -269,7 +272,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
       stack->insert(stack->end(), control.begin(), control.end());
       const absl::Status status =
           CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-            program.run(*stack);
+            run_in_probe(*stack);
             return absl::OkStatus();
           });
       for (size_t i = 0; status.ok() && i < output_count; ++i) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/probe_run.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -160,7 +161,10 @@ Interpreter::ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
     return CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
       if (query.schema->is_vararg())
         stack.emplace_back(static_cast<int64_t>(stack.size()));
-      query.run(stack);
+      if (real && !query.schema->is_mutable())
+        RunOrWiden(query.run, stack);
+      else
+        query.run(stack);
       for (const c10::IValue& value : stack) CollectSizes(value, found.sizes);
       return absl::OkStatus();
     });

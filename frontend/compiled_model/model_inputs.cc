@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "frontend/values/pytree.h"
+#include "frontend/values/repeated_elements.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -113,6 +114,14 @@ at::Tensor Shuffled(const at::Tensor& tensor, at::Generator& generator) {
   if (tensor.numel() < 2) return tensor;
   at::Tensor order = at::randperm(tensor.numel(), generator, at::kLong);
   return tensor.flatten().index_select(0, order).view(tensor.sizes());
+}
+
+// Normally distributed elements in a tensor of that one's sizes and dtype.
+at::Tensor NormalLike(const at::Tensor& tensor, at::Generator& generator) {
+  return RepeatedElements(tensor.sizes(), [&](int64_t count) {
+    return at::randn({count}, generator, at::TensorOptions().dtype(at::kFloat))
+        .to(tensor.scalar_type());
+  });
 }
 
 std::vector<int64_t> Sizes(const std::vector<SymbolSpec>& symbols,
@@ -283,8 +292,7 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(
     for (const char* name : {"random", "random 2"}) {
       cases.push_back({name, Map(base, [&](const at::Tensor& tensor, int) {
                          return tensor.is_floating_point()
-                                    ? at::randn(tensor.sizes(), generator,
-                                                tensor.options())
+                                    ? NormalLike(tensor, generator)
                                     : Shuffled(tensor, generator);
                        })});
     }
@@ -315,9 +323,7 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(
   // Beyond the range of exp, within that of every dtype's products.
   cases.push_back({"large", Map(base, [&](const at::Tensor& tensor, int) {
                      return tensor.is_floating_point()
-                                ? at::randn(tensor.sizes(), generator,
-                                            tensor.options())
-                                      .mul(100)
+                                ? NormalLike(tensor, generator).mul_(100)
                                 : tensor;
                    })});
   cases.push_back({"NaN", Map(base, [](const at::Tensor& tensor, int) {

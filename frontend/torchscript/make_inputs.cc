@@ -8,17 +8,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/input_spec.h"
+#include "frontend/values/repeated_elements.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
 
-at::Tensor MakeTensor(const InputSpec& spec, const std::vector<int64_t>& sizes,
-                      const at::Generator& generator) {
+// Of one axis.
+at::Tensor MakeElements(const InputSpec& spec, int64_t count,
+                        const at::Generator& generator) {
   const c10::ScalarType type = ToScalarType(spec.dtype);
   if (IsFloatingPoint(spec.dtype)) {
-    at::Tensor tensor = at::empty(sizes, at::kFloat);
+    at::Tensor tensor = at::empty({count}, at::kFloat);
     if (spec.values) {
       tensor.uniform_(spec.values->first, spec.values->second, generator);
     } else {
@@ -28,8 +30,15 @@ at::Tensor MakeTensor(const InputSpec& spec, const std::vector<int64_t>& sizes,
   }
   const auto [low, high] = spec.values.value_or(std::make_pair(0.0, 1.0));
   return at::randint(static_cast<int64_t>(low), static_cast<int64_t>(high) + 1,
-                     sizes, generator, at::TensorOptions().dtype(at::kLong))
+                     {count}, generator, at::TensorOptions().dtype(at::kLong))
       .to(type);
+}
+
+at::Tensor MakeTensor(const InputSpec& spec, const std::vector<int64_t>& sizes,
+                      const at::Generator& generator) {
+  return RepeatedElements(sizes, [&](int64_t count) {
+    return MakeElements(spec, count, generator);
+  });
 }
 
 class Maker {

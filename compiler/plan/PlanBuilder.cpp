@@ -53,8 +53,15 @@ bool usesSymbols(func::FuncOp kernel) {
               auto tensor = dyn_cast<RankedTensorType>(type);
               return tensor && !tensor.hasStaticShape();
             });
-        return isDynamic || isa<ait::SymbolOp>(op) ? WalkResult::interrupt()
-                                                   : WalkResult::advance();
+        // Such as the size that an index is checked against.
+        const bool hasDynamicSize =
+            llvm::any_of(op->getAttrs(), [](NamedAttribute attribute) {
+              auto map = dyn_cast<AffineMapAttr>(attribute.getValue());
+              return map && map.getValue().getNumSymbols() > 0;
+            });
+        return isDynamic || hasDynamicSize || isa<ait::SymbolOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
       })
       .wasInterrupted();
 }

@@ -98,6 +98,24 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
   EXPECT_FALSE(known.contains(end->getOperand(1)));
 }
 
+TEST_F(PlanBuilderTest, ConstantIndicesAreCheckedAgainstDynamicSizesInTheCall) {
+  auto plan = build(R"(
+module attributes {ait.symbols = [{name = "n", input = 0, axis = 0, min = 1, max = 8}]} {
+func.func private @check(%x: tensor<4xi64>) -> tensor<4xi64> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.check %x {number = 0, operator_name = "aten::index", size = affine_map<()[s0] -> (s0)>} : tensor<4xi64>
+  return %0 : tensor<4xi64>
+}
+func.func @main(%x: tensor<?xf32, affine_map<()[s0] -> (s0)>>) -> tensor<4xi64> {
+  %c = ait.constant 0 : tensor<4xi64>
+  %0 = ait.launch @check(%c) {check_locations = ["model.py:1"]} : (tensor<4xi64>) -> tensor<4xi64>
+  return %0 : tensor<4xi64>
+}
+})");
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->initialization_size(), 0);
+  EXPECT_EQ(plan->steps_size(), 1);
+}
+
 TEST_F(PlanBuilderTest, AStepOnConstantsAloneIsDoneAtLoad) {
   auto single = build(R"(
 func.func private @multiply(%x: tensor<4xf32>, %w: tensor<4xf32>) -> tensor<4xf32> attributes {ait.kind = #ait.kind<loop>} {

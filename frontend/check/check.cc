@@ -254,10 +254,12 @@ Checker::Outcome Checker::Judge(const Subject& subject, CaseResult& result,
     report_.no_reference = std::string(reference.status().message());
   const c10::IValue* truth = reference.ok() ? &*reference : nullptr;
   outputs = Compare(subject.ours, subject.eager, truth);
-  const bool has_nan = HasNan(subject.arguments);
-  if (!AllAgree(outputs) && has_nan) JudgeNans(subject, truth, result, outputs);
-  if (!AllAgree(outputs) && (has_nan || options_.device.is_gpu()))
-    JudgeBesidePlainAttention(subject, truth, result, outputs);
+  if (!AllAgree(outputs)) {
+    const bool has_nan = HasNan(subject.arguments);
+    if (has_nan) JudgeNans(subject, truth, result, outputs);
+    if (!AllAgree(outputs) && (has_nan || options_.device.is_gpu()))
+      JudgeBesidePlainAttention(subject, truth, result, outputs);
+  }
   if (!AllAgree(outputs) && !HasBound()) {
     ExcuseIllConditioned(subject, truth, outputs);
     result.ill_conditioned = AllAgree(outputs);

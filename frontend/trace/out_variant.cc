@@ -33,6 +33,11 @@ bool IsOutVariantOf(const c10::FunctionSchema& out,
   return true;
 }
 
+bool IsComposite(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(
+      c10::DispatchKey::CompositeImplicitAutograd);
+}
+
 }  // namespace
 
 std::optional<OutVariant> FindOutVariant(const std::string& name,
@@ -49,6 +54,9 @@ std::optional<OutVariant> FindOutVariant(const std::string& name,
     const auto found = dispatcher.findSchema(other->schema().operator_name());
     // Generated ones call the functional one and copy its result.
     if (!found || found->hasTag(at::Tag::generated)) continue;
+    // What is made of other operators takes what they take; a kernel of its own
+    // for memory that is given may refuse some of it.
+    if (IsComposite(*functional) && !IsComposite(*found)) continue;
     return OutVariant{*found, functional->schema().arguments().size()};
   }
   return std::nullopt;

@@ -36,5 +36,12 @@ TEST(FindOutVariant, NoneForViewsRegionsAndWhatWouldCopy) {
   EXPECT_FALSE(FindOutVariant("aten::convolution", ""));
 }
 
+TEST(FindOutVariant, NoneThatRefusesWhatTheOperatorTakes) {
+  // aten::adaptive_avg_pool2d takes two axes where the result is one element;
+  // its variant does not.
+  EXPECT_FALSE(FindOutVariant("aten::adaptive_avg_pool2d", ""));
+  EXPECT_TRUE(FindOutVariant("aten::matmul", ""));
+}
+
 }  // namespace
 }  // namespace aitune::frontend

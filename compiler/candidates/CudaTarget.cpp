@@ -8,6 +8,7 @@
 #include "compiler/candidates/CudaKernelCompiler.h"
 #include "compiler/candidates/CudaLibraryRules.h"
 #include "compiler/candidates/CudaRace.h"
+#include "compiler/candidates/FindGpu.h"
 #include "compiler/candidates/TimeCudaModels.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
 #include "compiler/codegen/gpu/target/Nvrtc.h"
@@ -127,10 +128,7 @@ absl::Status CudaTarget::open() {
   if (!opened.ok())
     return opened.status();
   gpu = *opened;
-  target.major = gpu->arch() / 10;
-  target.minor = gpu->arch() % 10;
-  target.multiprocessors = gpu->multiprocessors();
-  target.sharedMemoryPerBlock = gpu->shared_memory_per_block();
+  target = toGpuTarget(*gpu);
   cublasLt.emplace(gpu, options.tf32Matmul);
   return absl::OkStatus();
 }

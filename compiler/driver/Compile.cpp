@@ -216,15 +216,15 @@ bool Compilation::isLast(CompilePhase phase) {
 }
 
 absl::Status Compilation::quantize() {
-  absl::StatusOr<quant::QuantizationOptions> asked = readQuantization(options);
+  const absl::StatusOr<AskedQuantization> asked = readQuantization(options);
   if (!asked.ok())
     return asked.status();
   LayerTimer layers(options, constants, symbols());
   quant::LayerTimer timer;
   if (options.measureCandidates)
-    timer = [&](ArrayRef<ait::MatmulOp> group, quant::Scheme scheme) {
+    timer = [&](ArrayRef<ait::MatmulOp> group, const quant::Way &way) {
       report("timing layers", 0, 0);
-      return layers.time(group, scheme);
+      return layers.time(group, way);
     };
   if (absl::Status status = runPasses(
           "quantisation",
@@ -234,7 +234,7 @@ absl::Status Compilation::quantize() {
       !status.ok())
     return status;
   takeNewConstants();
-  return checkQuantized(*asked, result);
+  return checkQuantized(asked->options, result);
 }
 
 ConstantPool Compilation::pool() {

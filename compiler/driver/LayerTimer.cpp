@@ -3,7 +3,6 @@
 #include <memory>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "compiler/candidates/CompilationTarget.h"
 #include "compiler/candidates/Kernel.h"
 #include "compiler/pipelines/Pipelines.h"
@@ -88,8 +87,14 @@ LayerTimer::LayerTimer(const CompileOptions &asked,
 }
 
 std::optional<quant::LayerTimes>
-LayerTimer::time(ArrayRef<ait::MatmulOp> layers, quant::Scheme scheme) {
-  std::string key(quant::Name(scheme));
+LayerTimer::time(ArrayRef<ait::MatmulOp> layers, const quant::Way &way) {
+  quant::QuantizationOptions options;
+  options.scheme = way.scheme;
+  options.granularity = way.granularity;
+  options.verdict = quant::Verdict::kOff;
+  options.extended_layers = true;
+  const std::string text = quant::ToString(options);
+  std::string key = text;
   llvm::raw_string_ostream stream(key);
   stream << " "
          << makeStatic(ait::MatmulOp(layers.front()).getLhs().getType(), sizes);
@@ -97,7 +102,7 @@ LayerTimer::time(ArrayRef<ait::MatmulOp> layers, quant::Scheme scheme) {
     stream << " " << layer.getRhs().getType() << layer.getTransposeRhs();
   auto [found, isNew] = known.try_emplace(key);
   if (isNew)
-    found->second = measure(isolate(layers), scheme);
+    found->second = measure(isolate(layers), text);
   return found->second;
 }
 
@@ -130,11 +135,10 @@ std::string LayerTimer::isolate(ArrayRef<ait::MatmulOp> layers) const {
 }
 
 std::optional<quant::LayerTimes>
-LayerTimer::measure(const std::string &module, quant::Scheme scheme) const {
+LayerTimer::measure(const std::string &module, const std::string &way) const {
   CompileOptions plain = options, quantized = options;
   plain.quantization.clear();
-  quantized.quantization = absl::StrCat(std::string(quant::Name(scheme)),
-                                        ",verdict=off,extended_layers=on");
+  quantized.quantization = way;
   auto before = compileText(module, constants, plain);
   auto after = compileText(module, constants, quantized);
   if (!before.ok() || !after.ok())

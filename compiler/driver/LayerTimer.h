@@ -32,18 +32,18 @@ public:
   /// quantisation of their input. Nothing when they could not be compiled or
   /// run.
   std::optional<quant::LayerTimes>
-  time(llvm::ArrayRef<mlir::ait::MatmulOp> layers, quant::Scheme scheme);
+  time(llvm::ArrayRef<mlir::ait::MatmulOp> layers, const quant::Way &way);
 
 private:
   /// The layers alone as a module of static sizes.
   std::string isolate(llvm::ArrayRef<mlir::ait::MatmulOp> layers) const;
   std::optional<quant::LayerTimes> measure(const std::string &module,
-                                           quant::Scheme scheme) const;
+                                           const std::string &way) const;
 
   CompileOptions options;
   const absl::Span<const ConstantTensor> constants;
   const llvm::SmallVector<int64_t> sizes; ///< of the symbols
-  /// By the types of the layers and the scheme.
+  /// By the types of the layers and the way to quantise them.
   std::map<std::string, std::optional<quant::LayerTimes>> known;
 };
 

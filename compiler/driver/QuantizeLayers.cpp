@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "compiler/candidates/FindGpu.h"
 #include "compiler/transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/Passes.h"
@@ -13,30 +14,35 @@ using namespace mlir;
 
 namespace aitune {
 
-absl::StatusOr<quant::QuantizationOptions>
+absl::StatusOr<AskedQuantization>
 readQuantization(const CompileOptions &options) {
-  absl::StatusOr<quant::QuantizationOptions> asked =
+  AskedQuantization asked;
+  absl::StatusOr<quant::QuantizationOptions> read =
       quant::ParseQuantizationOptions(options.quantization);
-  if (!asked.ok())
-    return asked.status();
-  const quant::Device device =
-      options.device == "cpu" ? quant::Device::kCpu : quant::Device::kGpu;
-  if (absl::Status status = quant::CheckSupported(*asked, device); !status.ok())
+  if (!read.ok())
+    return read.status();
+  asked.options = *std::move(read);
+  absl::StatusOr<std::optional<GpuTarget>> gpu = findGpu(options);
+  if (!gpu.ok())
+    return gpu.status();
+  if (*gpu)
+    asked.gpu = quant::ComputeCapability{(*gpu)->major, (*gpu)->minor};
+  if (absl::Status status = quant::CheckSupported(asked.options, asked.gpu);
+      !status.ok())
     return status;
   return asked;
 }
 
 void addQuantizationPasses(OpPassManager &passManager,
-                           const quant::QuantizationOptions &asked,
-                           ConstantPool pool, quant::LayerTimer timer,
-                           CompileResult &result) {
+                           const AskedQuantization &asked, ConstantPool pool,
+                           quant::LayerTimer timer, CompileResult &result) {
   OpPassManager &functions = passManager.nest<func::FuncOp>();
   // A weight is an operand of its matmul then, not of a permute before it.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   functions.addPass(createSimplify());
   functions.addPass(quant::CreateQuantizeLayers(
-      asked, std::move(pool), std::move(timer),
+      asked.options, asked.gpu, std::move(pool), std::move(timer),
       [&result](QuantizedLayer layer) {
         result.quantizedLayers.push_back(std::move(layer));
       }));

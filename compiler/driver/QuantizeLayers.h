@@ -2,7 +2,7 @@
 #ifndef AITUNE_COMPILER_DRIVER_QUANTIZELAYERS_H
 #define AITUNE_COMPILER_DRIVER_QUANTIZELAYERS_H
 
-#include <functional>
+#include <optional>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -14,10 +14,17 @@
 
 namespace aitune {
 
+/// What is asked for, of a device that can do it.
+struct AskedQuantization {
+  quant::QuantizationOptions options;
+  /// Of the GPU; not set for a CPU.
+  std::optional<quant::ComputeCapability> gpu;
+};
+
 /// options.quantization, once it is known that there are kernels for it:
-/// kUnimplemented where there are none, naming what to ask for instead, and as
-/// quant::ParseQuantizationOptions.
-absl::StatusOr<quant::QuantizationOptions>
+/// kUnimplemented where there are none, naming what to ask for instead; as
+/// quant::ParseQuantizationOptions and findGpu.
+absl::StatusOr<AskedQuantization>
 readQuantization(const CompileOptions &options);
 
 /// Adds the passes that quantise layers of an imported module as `asked`. They
@@ -25,9 +32,8 @@ readQuantization(const CompileOptions &options);
 /// layers (quantizedLayers); it must live until they have run. `timer`, which
 /// may be empty, tells which layers it pays for.
 void addQuantizationPasses(mlir::OpPassManager &passManager,
-                           const quant::QuantizationOptions &asked,
-                           ConstantPool pool, quant::LayerTimer timer,
-                           CompileResult &result);
+                           const AskedQuantization &asked, ConstantPool pool,
+                           quant::LayerTimer timer, CompileResult &result);
 
 /// kFailedPrecondition if the passes quantised no layer, but with
 /// quant::Verdict::kOff.

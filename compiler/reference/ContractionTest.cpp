@@ -102,6 +102,19 @@ TEST(MatmulTest, HalvesIntegersAndCodes) {
               ElementsAre(-43));
 }
 
+TEST(MatmulTest, SumsOfSmallFloatsHaveTheBitsThatTensorCoresKeep) {
+  // Given as codes: 1, 2 and 2, -1.5.
+  const std::string text = kernelOf(
+      "ait.matmul %a0, %a1 : (tensor<1x2xf8E4M3FN>, "
+      "tensor<2x1xf8E4M3FN>) -> tensor<1x1xf32>",
+      {"tensor<1x2xf8E4M3FN>", "tensor<2x1xf8E4M3FN>"}, "tensor<1x1xf32>");
+  const auto results = referenceOf(text, {{56, 64}, {64, 188}});
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0].elements[0].number, -1);
+  EXPECT_GT(results[0].elements[0].error, 0x1p-11);
+  EXPECT_LT(results[0].elements[0].error, 0x1p-7);
+}
+
 TEST(MatmulTest, Tf32RoundsOperands) {
   const std::string text =
       kernelOf("ait.matmul %a0, %a1 : (tensor<1x1xf32>, tensor<1x1xf32>) -> "

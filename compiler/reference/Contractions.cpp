@@ -16,6 +16,23 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// What rounding to the 11 digits of tf32 changes a number by.
 constexpr double kTf32Unit = 0x1p-11;
 
+/// Products of 8-bit floats are aligned to the greatest of the 32 of a step and
+/// the sum before it, of which the tensor cores of Hopper keep 13 bits behind
+/// the point (DeepSeek-AI, DeepSeek-V3 Technical Report, section 3.3.2).
+constexpr double kFloat8SumUnit = 0x1p-13;
+/// Errors of so many units of a step occur; more than ten times the root of the
+/// mean square that random operands give.
+constexpr double kFloat8Units = 4;
+
+/// What tensor cores may change a sum of products of 8-bit floats by. They cut
+/// terms and sums off, so that errors are of either sign as the terms are: they
+/// grow with the root of the number of terms, as sums of either sign do.
+double float8SumError(const Sum &sum) {
+  return kFloat8Units * kFloat8SumUnit *
+         (std::sqrt(static_cast<double>(sum.terms)) * std::abs(sum.total) +
+          sum.magnitude);
+}
+
 /// What operands are rounded by before they are multiplied.
 double operandUnit(const Node &operand, bool allowsTf32) {
   return allowsTf32 && operand.format.dtype == DataType::kFloat32 ? kTf32Unit
@@ -28,6 +45,8 @@ public:
       : Node(site.format, site.sizes, site.effort), lhs(*site.operands[0]),
         rhs(*site.operands[1]), transposesLeft(op.getTransposeLhs()),
         transposesRight(op.getTransposeRhs()),
+        isOfFloat8(lhs.format.dtype == DataType::kFloat8E4M3Fn &&
+                   rhs.format.dtype == DataType::kFloat8E4M3Fn),
         unit(operandUnit(lhs, site.options.tf32Matmul)) {}
 
 protected:
@@ -46,7 +65,9 @@ protected:
     Sum sum;
     addDotProduct(lhs, left.data(), leftSum, rhs, right.data(), rightSum,
                   lhs.sizes[leftSum], effort, sum);
-    const Element total = sum.result(format, unit);
+    Element total = sum.result(format, unit);
+    if (isOfFloat8 && std::isfinite(total.number))
+      total.error += float8SumError(sum);
     return format.isFloat ? format.rounded(total.number, total.error, 1)
                           : total;
   }
@@ -54,6 +75,7 @@ protected:
 private:
   Node &lhs, &rhs;
   const bool transposesLeft, transposesRight;
+  const bool isOfFloat8; ///< whether both operands are
   const double unit;
 };
 

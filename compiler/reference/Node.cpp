@@ -1,6 +1,7 @@
 #include "compiler/reference/Node.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 
@@ -24,6 +25,22 @@ struct BFloat16 {
   }
 };
 
+struct Float8 {
+  uint8_t code;
+  operator double() const {
+    static const auto *const numbers = [] {
+      auto *made = new std::array<double, 256>;
+      for (size_t i = 0; i < made->size(); ++i) {
+        const auto byte = static_cast<uint8_t>(i);
+        (*made)[i] =
+            NumberFormat::read(&byte, DataType::kFloat8E4M3Fn, 0).number;
+      }
+      return made;
+    }();
+    return (*numbers)[code];
+  }
+};
+
 /// Calls `use` with a pointer of the type of a float or of a code of 8 bits;
 /// false for another type.
 template <typename Use> bool withTyped(const StridedRead &read, Use use) {
@@ -39,6 +56,9 @@ template <typename Use> bool withTyped(const StridedRead &read, Use use) {
     return true;
   case DataType::kBFloat16:
     use(static_cast<const BFloat16 *>(read.data));
+    return true;
+  case DataType::kFloat8E4M3Fn:
+    use(static_cast<const Float8 *>(read.data));
     return true;
   case DataType::kInt8:
     use(static_cast<const int8_t *>(read.data));

@@ -233,8 +233,8 @@ void AddQuantization(CLI::App& app, Options& options) {
       app.add_option(
              "--quantize", options.quantize,
              "Quantise linear layers to 8 bits: int8wo or fp8wo "
-             "(weights), int8dq (weights and, at each call, "
-             "activations), or auto, the best of them for each; further "
+             "(weights), int8dq or, on a GPU, fp8dq (weights and, at each "
+             "call, activations), or auto, the best of them for each; further "
              "choices after commas, such as int8wo,verdict=off")
           ->type_name("NAME")
           ->group(group);

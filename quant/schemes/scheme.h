@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "quant/schemes/float_matrix.h"
 
@@ -37,6 +38,17 @@ std::optional<Scheme> ParseScheme(std::string_view name);
 enum class Granularity {
   kPerRow,     // those of a row of the weight, of a token of the activation
   kPerTensor,  // those of the whole weight, of the whole activation of a call
+};
+
+// How layers are quantised.
+struct Way {
+  Scheme scheme;
+  Granularity granularity;
+
+  friend bool operator<(const Way& a, const Way& b) {
+    return std::tie(a.scheme, a.granularity) <
+           std::tie(b.scheme, b.granularity);
+  }
 };
 
 // The precision in which a scale is computed. Weights are always quantised with

@@ -12,11 +12,12 @@ def QuantizeLayers : Pass<"ait-quantize-layers", "mlir::func::FuncOp"> {
       int8wo, fp8wo: convert(matmul(x, codes) : f32 * scales)
       int8dq: convert(convert(matmul(q(x), codes) : i32 - sums : f32)
                       * scale(x) * scales)
-    where q(x), the unsigned codes of the activations, is the signed code plus
-    128 (what a CPU's dot products of bytes multiply), `sums` is 128 times the
-    sum of each column's codes, and scale(x) one factor for each row. Layers
-    with one input share its codes. Runs while every layer is still itself:
-    before matmuls are merged.
+      fp8dq: convert(matmul(q(x), codes) : f32 * scale(x) * scales)
+    where q(x) are the codes of the activations and scale(x) one factor for each
+    row, or one for all. The codes of int8dq are unsigned, the signed code plus
+    128 (what a CPU's dot products of bytes multiply); `sums` is 128 times the
+    sum of each column's codes. Layers with one input share its codes. Runs
+    while every layer is still itself: before matmuls are merged.
   }];
   // Made with the pool, which no text of a pipeline can give; see
   // registered_pass.h.

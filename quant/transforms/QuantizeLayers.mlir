@@ -1,6 +1,9 @@
 // RUN: aitune-opt %s -split-input-file -ait-quantize-layers=quantization=int8wo 2>%t.layers | FileCheck %s
 // RUN: FileCheck %s --check-prefix=LAYERS --input-file=%t.layers
 // RUN: aitune-opt %s -split-input-file -ait-quantize-layers=quantization=int8dq | FileCheck %s --check-prefix=DYNAMIC
+// RUN: aitune-opt %s -split-input-file -ait-quantize-layers="quantization=fp8dq cuda=1" | FileCheck %s --check-prefix=FLOAT8
+// RUN: not aitune-opt %s -split-input-file -ait-quantize-layers=quantization=fp8dq 2>&1 | FileCheck %s --check-prefix=CPU
+// CPU: error: Float8 dynamic quantization requires CUDA compute capability
 // RUN: not aitune-opt %s -split-input-file -ait-quantize-layers=quantization=int9 2>&1 | FileCheck %s --check-prefix=WRONG
 // WRONG: error: Invalid quantization: int9. Must be one of: ['int8wo', 'int8dq', 'fp8wo', 'fp8dq']
 
@@ -42,6 +45,34 @@ func.func @one(%x: tensor<2x8xbf16>) -> tensor<2x4xbf16> {
   %w = ait.constant 0 {name = "layer.weight"} : tensor<4x8xbf16>
   %y = ait.matmul %x, %w {transpose_rhs} : (tensor<2x8xbf16>, tensor<4x8xbf16>) -> tensor<2x4xbf16>
   return %y : tensor<2x4xbf16>
+}
+
+// -----
+
+// Codes of float8: a division by the scale, which is the greatest magnitude of
+// all tokens over 448, at least 2^-126.
+// FLOAT8-LABEL: func.func @sixteens(
+// FLOAT8-SAME: %[[X:.*]]: tensor<2x16xbf16>
+// FLOAT8: %[[F:.*]] = ait.convert %[[X]] : tensor<2x16xbf16> -> tensor<2x16xf32>
+// FLOAT8: ait.abs %[[F]]
+// FLOAT8: ait.amax {{.*}} -> tensor<2x1xf32>
+// FLOAT8: ait.amax {{.*}} -> tensor<1x1xf32>
+// FLOAT8: ait.full 4.480000e+02
+// FLOAT8: ait.div
+// FLOAT8: %[[SCALE:.*]] = ait.maximum {{.*}} : tensor<1x1xf32>
+// FLOAT8: ait.expand %[[SCALE]]
+// FLOAT8: %[[NUMBER:.*]] = ait.div %[[F]]
+// FLOAT8: ait.clamp %[[NUMBER]] {max = 4.480000e+02 : f64, min = -4.480000e+02 : f64}
+// FLOAT8: %[[Q:.*]] = ait.convert {{.*}} : tensor<2x16xf32> -> tensor<2x16xf8E4M3FN>
+// FLOAT8: %[[PRODUCT:.*]] = ait.matmul %[[Q]], {{.*}} : (tensor<2x16xf8E4M3FN>, tensor<32x16xf8E4M3FN>) -> tensor<2x32xf32>
+// FLOAT8: %[[ROWS:.*]] = ait.expand %[[SCALE]]
+// FLOAT8: ait.mul %[[PRODUCT]], %[[ROWS]]
+// FLOAT8: ait.mul
+// FLOAT8: ait.convert {{.*}} : tensor<2x32xf32> -> tensor<2x32xbf16>
+func.func @sixteens(%x: tensor<2x16xbf16>) -> tensor<2x32xbf16> {
+  %w = ait.constant 0 {name = "layer.weight"} : tensor<32x16xbf16>
+  %y = ait.matmul %x, %w {transpose_rhs} : (tensor<2x16xbf16>, tensor<32x16xbf16>) -> tensor<2x32xbf16>
+  return %y : tensor<2x32xbf16>
 }
 
 // -----

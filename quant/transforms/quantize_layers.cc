@@ -13,11 +13,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "compiler/dialect/Ait.h"
-#include "compiler/dialect/ElementTypes.h"
-#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "quant/transforms/layer_writer.h"
 #include "quant/transforms/quantized_weight.h"
 
 namespace aitune::quant {
@@ -30,11 +29,6 @@ namespace ait = mlir::ait;
 using mlir::RankedTensorType;
 using mlir::Type;
 using mlir::Value;
-
-// Unsigned codes of activations are the signed ones plus this.
-constexpr double kZeroPoint = 128;
-// Of quant/schemes/int8.h.
-constexpr double kDivisor = 127.5, kSmallestScale = 0x1p-23;
 
 // A time that is at most this share of another is less than that, beyond what
 // repeated measurements differ by.
@@ -102,72 +96,26 @@ std::vector<Layer> FindLayers(mlir::func::FuncOp function) {
   return layers;
 }
 
-// Codes and scales of the activations that some layers share.
-struct QuantizedInput {
-  Value codes;  // ui8, the sizes of the input
-  Value scale;  // f32, one a row: the input's sizes with the last one 1
-};
-
-// Writes operations at one place, with the types that they imply.
-class Writer {
- public:
-  Writer(mlir::OpBuilder& builder, mlir::Location location)
-      : builder_(builder), location_(location) {}
-
-  template <typename Op, typename... Arguments>
-  Value Create(Type type, Arguments&&... arguments) {
-    return Op::create(builder_, location_, type,
-                      std::forward<Arguments>(arguments)...);
-  }
-  template <typename Op>
-  Value Binary(Value lhs, Value rhs) {
-    return Create<Op>(lhs.getType(), lhs, rhs);
-  }
-  template <typename Op>
-  Value WithNumber(Value value, double number) {
-    return Binary<Op>(value, Full(value, number));
-  }
-  Value Full(Value like, double number) {
-    return Create<ait::FullOp>(like.getType(),
-                               builder_.getF32FloatAttr(number));
-  }
-  Value Convert(Value value, Type element) {
-    auto type = mlir::cast<RankedTensorType>(value.getType());
-    if (type.getElementType() == element) return value;
-    return Create<ait::ConvertOp>(ait::withElementType(type, element), value);
-  }
-  // `value`, f32 or i32, repeated to the sizes of `like`.
-  Value Expand(Value value, Value like) {
-    auto type = mlir::cast<RankedTensorType>(value.getType());
-    auto target = ait::withElementType(
-        mlir::cast<RankedTensorType>(like.getType()), type.getElementType());
-    return type == target ? value : Create<ait::ExpandOp>(target, value);
-  }
-
- private:
-  mlir::OpBuilder& builder_;
-  const mlir::Location location_;
-};
-
-// The schemes that there are kernels for, the one that changes least first.
-const std::vector<Scheme>& AllSchemes() {
-  static const auto* const schemes = new std::vector<Scheme>{
-      Scheme::kInt8WeightOnly, Scheme::kFloat8WeightOnly, Scheme::kInt8Dynamic};
-  return *schemes;
-}
+// All schemes, the one that changes least first.
+constexpr Scheme kAllSchemes[] = {Scheme::kInt8WeightOnly,
+                                  Scheme::kFloat8WeightOnly,
+                                  Scheme::kInt8Dynamic, Scheme::kFloat8Dynamic};
 
 class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
  public:
-  QuantizeLayersPass(QuantizationOptions options, ConstantPool pool,
-                     LayerTimer timer, std::function<void(QuantizedLayer)> told)
+  QuantizeLayersPass(QuantizationOptions options,
+                     const std::optional<ComputeCapability>& gpu,
+                     ConstantPool pool, LayerTimer timer,
+                     std::function<void(QuantizedLayer)> told)
       : options_(std::move(options)),
+        gpu_(gpu),
         pool_(std::move(pool)),
         timer_(std::move(timer)),
         told_(std::move(told)) {}
 
   void runOnOperation() override {
     weights_.clear();
-    inputs_.clear();
+    writer_ = LayerWriter();
     layers_ = FindLayers(getOperation());
     told_layers_.assign(layers_.size(), {});
     // Positions of the layers that share an input, in the order of the first.
@@ -187,9 +135,29 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
   }
 
  private:
-  std::vector<Scheme> Schemes() const {
-    return options_.scheme ? std::vector<Scheme>{*options_.scheme}
-                           : AllSchemes();
+  // The ways to quantise the layers of `group`, the one that changes least
+  // first. Where there is a choice fp8dq has a scale a row, with which no token
+  // depends on others, for the weights that torchao has it for.
+  std::vector<Way> WaysFor(const std::vector<size_t>& group) const {
+    if (options_.scheme)
+      return {{*options_.scheme, GranularityOf(options_, *options_.scheme)}};
+    std::vector<Way> ways;
+    for (const Scheme scheme : kAllSchemes) {
+      QuantizationOptions asked = options_;
+      asked.scheme = scheme;
+      if (!CheckSupported(asked, gpu_).ok()) continue;
+      Granularity granularity = GranularityOf(options_, scheme);
+      if (scheme == Scheme::kFloat8Dynamic &&
+          absl::c_all_of(group, [&](size_t number) {
+            return ait::ConstantOp(layers_[number].weight)
+                .getType()
+                .getElementType()
+                .isBF16();
+          }))
+        granularity = Granularity::kPerRow;
+      ways.push_back({scheme, granularity});
+    }
+    return ways;
   }
 
   void Describe(size_t number) {
@@ -217,28 +185,28 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
 
   // A way to quantise the layers of a group.
   struct Choice {
-    Scheme scheme;
+    Way way;
     std::vector<size_t> taken;  // numbers of layers
     std::optional<LayerTimes> times;
   };
 
   void QuantizeGroup(const std::vector<size_t>& group) {
     std::optional<Choice> best;
-    for (const Scheme scheme : Schemes()) {
-      std::optional<Choice> choice = Judge(group, scheme);
+    for (const Way& way : WaysFor(group)) {
+      std::optional<Choice> choice = Judge(group, way);
       if (choice && (!best || IsBetter(*choice, *best)))
         best = std::move(choice);
     }
     if (!best) return;
     for (const size_t number : best->taken) {
       QuantizedLayer& told = told_layers_[number];
-      QuantizedWeight& weight = WeightOf(layers_[number], best->scheme);
+      QuantizedWeight& weight = WeightOf(layers_[number], best->way);
       told.refusal.clear();
-      told.scheme = std::string(Name(best->scheme));
+      told.scheme = std::string(Name(best->way.scheme));
       told.weightSqnr = weight.sqnr_db;
       SetTimes(best->times, &told);
       Keep(&weight);
-      Rewrite(layers_[number], best->scheme, weight);
+      writer_.Rewrite(layers_[number].matmul, best->way, weight);
     }
   }
 
@@ -262,13 +230,14 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     told->quantizedMicroseconds = times->quantized_microseconds;
   }
 
-  // The layers of `group` that `scheme` may quantise; the others are told why
-  // not. Nothing if it may quantise none.
-  std::optional<Choice> Judge(const std::vector<size_t>& group, Scheme scheme) {
-    Choice choice{scheme, {}, std::nullopt};
+  // The layers of `group` that may be quantised in this way; the others are
+  // told why not. Nothing if it may quantise none.
+  std::optional<Choice> Judge(const std::vector<size_t>& group,
+                              const Way& way) {
+    Choice choice{way, {}, std::nullopt};
     std::vector<ait::MatmulOp> matmuls;
     for (const size_t number : group) {
-      const QuantizedWeight& weight = WeightOf(layers_[number], scheme);
+      const QuantizedWeight& weight = WeightOf(layers_[number], way);
       QuantizedLayer& told = told_layers_[number];
       told.refusal = weight.refusal;
       told.weightSqnr = weight.sqnr_db;
@@ -278,34 +247,35 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     }
     if (matmuls.empty()) return std::nullopt;
     if (timer_ && options_.verdict == Verdict::kOn)
-      choice.times = timer_(matmuls, scheme);
+      choice.times = timer_(matmuls, way);
     if (!choice.times || choice.times->is_faster) return choice;
     for (const size_t number : choice.taken) {
       QuantizedLayer& told = told_layers_[number];
       SetTimes(choice.times, &told);
-      told.refusal =
-          absl::StrFormat("slower: %.4g us with %s, %.4g us as it is%s",
-                          choice.times->quantized_microseconds,
-                          std::string(Name(scheme)), choice.times->microseconds,
-                          choice.taken.size() == 1
-                              ? ""
-                              : absl::StrCat(", for the ", choice.taken.size(),
-                                             " layers of its input"));
+      told.refusal = absl::StrFormat(
+          "slower: %.4g us with %s, %.4g us as it is%s",
+          choice.times->quantized_microseconds, std::string(Name(way.scheme)),
+          choice.times->microseconds,
+          choice.taken.size() == 1
+              ? ""
+              : absl::StrCat(", for the ", choice.taken.size(),
+                             " layers of its input"));
     }
     return std::nullopt;
   }
 
   // The codes of the weight of `layer`, or why there are none.
-  QuantizedWeight& WeightOf(Layer layer, Scheme scheme) {
+  QuantizedWeight& WeightOf(Layer layer, const Way& way) {
     const auto [found, is_new] = weights_.try_emplace(
-        {layer.weight.getIndex(), layer.matmul.getTransposeRhs(), scheme});
+        {layer.weight.getIndex(), layer.matmul.getTransposeRhs(), way});
     if (is_new) {
       const ConstantTensor* constant = pool_.find(layer.weight.getIndex());
-      found->second = constant == nullptr
-                          ? QuantizedWeight()
-                          : QuantizeWeight(scheme, *constant,
-                                           layer.matmul.getTransposeRhs(),
-                                           options_.verdict == Verdict::kOn);
+      found->second =
+          constant == nullptr
+              ? QuantizedWeight()
+              : QuantizeWeight(way.scheme, way.granularity, *constant,
+                               layer.matmul.getTransposeRhs(),
+                               options_.verdict == Verdict::kOn);
       if (constant == nullptr) found->second.refusal = "not constant: no data";
     }
     return found->second;
@@ -318,104 +288,37 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     if (weight->sums) weight->sums_number = pool_.add(*weight->sums);
   }
 
-  const QuantizedInput& QuantizeInput(Value input, mlir::Location location) {
-    const auto [found, is_new] = inputs_.try_emplace(input);
-    if (!is_new) return found->second;
-    mlir::OpBuilder builder(&getContext());
-    builder.setInsertionPointAfterValue(input);
-    Writer w(builder, location);
-    const Value x = w.Convert(input, builder.getF32Type());
-    auto type = mlir::cast<RankedTensorType>(x.getType());
-    auto sizes = ait::getSymbolicSizes(type);
-    sizes.back() = builder.getAffineConstantExpr(1);
-    const Value greatest =
-        w.Create<ait::AmaxOp>(ait::getTensorType(sizes, builder.getF32Type()),
-                              w.Create<ait::AbsOp>(type, x),
-                              llvm::ArrayRef<int64_t>{type.getRank() - 1});
-    const Value scale = w.WithNumber<ait::MaximumOp>(
-        w.WithNumber<ait::DivOp>(greatest, kDivisor), kSmallestScale);
-    const Value factor =
-        w.Expand(w.Binary<ait::DivOp>(w.Full(scale, 1), scale), x);
-    const Value rounded =
-        w.Create<ait::RoundOp>(type, w.Binary<ait::MulOp>(x, factor));
-    const Value limited = w.Create<ait::ClampOp>(
-        type, rounded, builder.getF64FloatAttr(-kZeroPoint),
-        builder.getF64FloatAttr(kZeroPoint - 1));
-    const Value codes =
-        w.Convert(w.WithNumber<ait::AddOp>(limited, kZeroPoint),
-                  builder.getIntegerType(8, /*isSigned=*/false));
-    found->second = {codes, scale};
-    return found->second;
-  }
-
-  void Rewrite(Layer layer, Scheme scheme, const QuantizedWeight& weight) {
-    ait::MatmulOp matmul = layer.matmul;
-    mlir::OpBuilder builder(matmul);
-    Writer w(builder, matmul.getLoc());
-    auto constant = [&](int64_t number, const ConstantTensor& tensor,
-                        Type element) {
-      return w.Create<ait::ConstantOp>(
-          RankedTensorType::get(tensor.view.sizes, element),
-          static_cast<uint64_t>(number), tensor.name);
-    };
-    const Value codes = constant(
-        weight.codes_number, weight.codes,
-        ait::toElementType(weight.codes.view.dtype, matmul.getContext()));
-    const Value scales =
-        constant(weight.scales_number, weight.scales, builder.getF32Type());
-    const bool dynamic = scheme == Scheme::kInt8Dynamic;
-    const RankedTensorType type = matmul.getType();
-    Value lhs = matmul.getLhs();
-    QuantizedInput input;
-    if (dynamic) {
-      input = QuantizeInput(lhs, matmul.getLoc());
-      lhs = input.codes;
-    }
-    Value result = w.Create<ait::MatmulOp>(
-        ait::withElementType(type, dynamic ? Type(builder.getI32Type())
-                                           : Type(builder.getF32Type())),
-        lhs, codes, /*transpose_lhs=*/false, /*transpose_rhs=*/true);
-    if (dynamic) {
-      const Value sums =
-          constant(weight.sums_number, *weight.sums, builder.getI32Type());
-      result = w.Binary<ait::SubOp>(result, w.Expand(sums, result));
-      result = w.Convert(result, builder.getF32Type());
-      result = w.Binary<ait::MulOp>(result, w.Expand(input.scale, result));
-    }
-    result = w.Binary<ait::MulOp>(result, w.Expand(scales, result));
-    matmul.replaceAllUsesWith(w.Convert(result, type.getElementType()));
-    matmul.erase();
-  }
-
   const QuantizationOptions options_;
+  const std::optional<ComputeCapability> gpu_;
   const ConstantPool pool_;
   const LayerTimer timer_;
   const std::function<void(QuantizedLayer)> told_;
   std::vector<Layer> layers_;
   std::vector<QuantizedLayer> told_layers_;  // one a layer
-  // By the number of the weight's constant, whether it is [N, K], and scheme.
-  std::map<std::tuple<uint64_t, bool, Scheme>, QuantizedWeight> weights_;
-  llvm::DenseMap<Value, QuantizedInput> inputs_;
+  // By the number of the weight's constant, whether it is [N, K], and the way.
+  std::map<std::tuple<uint64_t, bool, Way>, QuantizedWeight> weights_;
+  LayerWriter writer_;
 };
 
 }  // namespace
 
-absl::Status CheckSupported(const QuantizationOptions& options, Device device) {
+absl::Status CheckSupported(const QuantizationOptions& options,
+                            const std::optional<ComputeCapability>& gpu) {
   absl::Status status = Validate(options);
-  if (status.ok() && device == Device::kCpu)
-    status = CheckDevice(options, std::nullopt);
+  if (status.ok()) status = CheckDevice(options, gpu);
   if (!status.ok()) return status;
   auto unsupported = [&](const std::string& what, const std::string& instead) {
     return absl::UnimplementedError(
         absl::StrCat("the compiler has no kernels for ", what, " on a ",
-                     device == Device::kCpu ? "CPU" : "GPU", "; ", instead));
+                     gpu ? "GPU" : "CPU", "; ", instead));
   };
-  if (options.scheme && !absl::c_linear_search(AllSchemes(), *options.scheme))
-    return unsupported(std::string(Name(*options.scheme)),
-                       "ask for int8wo, int8dq, fp8wo or auto");
-  if (options.granularity == Granularity::kPerTensor)
+  if (options.granularity == Granularity::kPerTensor &&
+      options.scheme != Scheme::kFloat8Dynamic)
     return unsupported("one scale a tensor",
                        "leave the granularity out, or ask for one a row");
+  if (options.scheme == Scheme::kFloat8Dynamic && !options.fast_accumulation)
+    return unsupported("float32 sums of float8 products",
+                       "leave fast_accumulation out");
   if (options.arithmetic == Arithmetic::kEager)
     return unsupported("eager arithmetic of quantised layers",
                        "leave it out, or ask for fused arithmetic");
@@ -423,10 +326,12 @@ absl::Status CheckSupported(const QuantizationOptions& options, Device device) {
 }
 
 std::unique_ptr<mlir::Pass> CreateQuantizeLayers(
-    QuantizationOptions options, ConstantPool pool, LayerTimer timer,
+    QuantizationOptions options, const std::optional<ComputeCapability>& gpu,
+    ConstantPool pool, LayerTimer timer,
     std::function<void(QuantizedLayer)> layer) {
-  return std::make_unique<QuantizeLayersPass>(
-      std::move(options), std::move(pool), std::move(timer), std::move(layer));
+  return std::make_unique<QuantizeLayersPass>(std::move(options), gpu,
+                                              std::move(pool), std::move(timer),
+                                              std::move(layer));
 }
 
 }  // namespace aitune::quant

@@ -29,17 +29,17 @@ struct LayerTimes {
 // Times layers that share an input, the product of which with their weights
 // each of the operations is. Nothing: they can't be timed.
 using LayerTimer = std::function<std::optional<LayerTimes>(
-    llvm::ArrayRef<mlir::ait::MatmulOp> layers, Scheme scheme)>;
+    llvm::ArrayRef<mlir::ait::MatmulOp> layers, const Way& way)>;
 
-// Where a quantised model runs.
-enum class Device { kCpu, kGpu };
+// What of `options` there are kernels for: all schemes with fused arithmetic
+// and a scale a row, fp8dq also with a scale a tensor. `gpu` is not set for a
+// CPU. As CheckDevice for fp8dq; kUnimplemented, naming the option and what to
+// ask for instead, for the rest.
+absl::Status CheckSupported(const QuantizationOptions& options,
+                            const std::optional<ComputeCapability>& gpu);
 
-// What of `options` there are kernels for: int8wo, int8dq and fp8wo, with a
-// scale a row and fused arithmetic. On a CPU as CheckDevice for fp8dq;
-// kUnimplemented, naming the option and what to ask for instead, for the rest.
-absl::Status CheckSupported(const QuantizationOptions& options, Device device);
-
-// The pass ait-quantize-layers with `options`, for which CheckSupported is OK.
+// The pass ait-quantize-layers with `options`, for which CheckSupported is OK
+// for `gpu`.
 // Each layer that it looked at is told to `layer`, on the thread that runs the
 // pass: the quantised ones, and those that were left alone with the reason.
 // Weights of the layers are read from `pool` and stay in it: what nothing else
@@ -50,7 +50,8 @@ absl::Status CheckSupported(const QuantizationOptions& options, Device device);
 // such group has the fastest of the schemes that it may have; untimed, the
 // first.
 std::unique_ptr<mlir::Pass> CreateQuantizeLayers(
-    QuantizationOptions options, ConstantPool pool, LayerTimer timer,
+    QuantizationOptions options, const std::optional<ComputeCapability>& gpu,
+    ConstantPool pool, LayerTimer timer,
     std::function<void(QuantizedLayer)> layer);
 
 }  // namespace aitune::quant

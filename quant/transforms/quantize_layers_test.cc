@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/casts.h"
 #include "compiler/dialect/Ait.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,6 +41,17 @@ class QuantizeLayersTest : public ::testing::Test {
     return static_cast<int64_t>(pool_.size()) - 1;
   }
 
+  void AddBFloat16Weight(std::vector<int64_t> sizes) {
+    const ConstantTensor& floats = pool_[AddWeight(std::move(sizes))];
+    const auto* values = static_cast<const float*>(floats.view.data);
+    auto owner = std::make_shared<std::vector<uint16_t>>();
+    for (int64_t i = 0; i < floats.view.sizes[0] * floats.view.sizes[1]; ++i)
+      owner->push_back(absl::bit_cast<uint32_t>(values[i]) >> 16);
+    pool_.back().view.data = owner->data();
+    pool_.back().view.dtype = DataType::kBFloat16;
+    pool_.back().owner = owner;
+  }
+
   // The graph after the pass with the options of `asked`.
   std::string Run(const std::string& graph, const std::string& asked) {
     mlir::DialectRegistry registry;
@@ -56,7 +69,7 @@ class QuantizeLayersTest : public ::testing::Test {
     };
     mlir::PassManager passes(&context);
     passes.nest<mlir::func::FuncOp>().addPass(CreateQuantizeLayers(
-        *options, pool, timer_,
+        *options, gpu_, pool, timer_,
         [this](QuantizedLayer layer) { layers_.push_back(std::move(layer)); }));
     if (mlir::failed(passes.run(*module))) return "the pass failed";
     std::string text;
@@ -84,7 +97,8 @@ class QuantizeLayersTest : public ::testing::Test {
   }
 
   std::vector<ConstantTensor> pool_, added_;
-  LayerTimer timer_;  // none
+  std::optional<ComputeCapability> gpu_;  // none: a CPU
+  LayerTimer timer_;                      // none
   std::vector<QuantizedLayer> layers_;
 };
 
@@ -176,7 +190,7 @@ TEST_F(QuantizeLayersTest, TheVerdictRefusesInaccurateCodes) {
 TEST_F(QuantizeLayersTest, ALayerThatIsSlowerIsLeftAlone) {
   AddWeight({4, 8});
   AddWeight({5, 8});
-  timer_ = [](llvm::ArrayRef<mlir::ait::MatmulOp> layers, Scheme) {
+  timer_ = [](llvm::ArrayRef<mlir::ait::MatmulOp> layers, const Way&) {
     return LayerTimes{10.0 * layers.size(), 12.0 * layers.size(), false};
   };
   EXPECT_THAT(Run(kTwoLayers, "int8wo"), Not(HasSubstr("i8")));
@@ -197,8 +211,9 @@ TEST_F(QuantizeLayersTest, AutoTakesTheFastestScheme) {
   AddWeight({4, 8});
   AddWeight({5, 8});
   double dynamic = 5;
-  timer_ = [&](llvm::ArrayRef<mlir::ait::MatmulOp>, Scheme scheme) {
-    const double time = scheme == Scheme::kInt8Dynamic ? dynamic : 7;
+  timer_ = [&](llvm::ArrayRef<mlir::ait::MatmulOp>, const Way& way) {
+    EXPECT_NE(way.scheme, Scheme::kFloat8Dynamic);  // a CPU has none
+    const double time = way.scheme == Scheme::kInt8Dynamic ? dynamic : 7;
     return LayerTimes{10, time, time < 10};
   };
   EXPECT_THAT(Run(kTwoLayers, "auto"), HasSubstr("xui8>"));
@@ -215,11 +230,75 @@ TEST_F(QuantizeLayersTest, AutoTakesTheFastestScheme) {
   EXPECT_EQ(layers_[5].scheme, "int8wo");
 }
 
-TEST(CheckSupportedTest, SaysWhatThereAreNoKernelsFor) {
-  auto error = [](const char* asked, Device device = Device::kCpu) {
-    return std::string(
-        CheckSupported(*ParseQuantizationOptions(asked), device).message());
+// A weight of bfloat16 whose rows have codes of float8.
+constexpr char kOneBFloat16Layer[] = R"(
+  func.func @main(%x: tensor<2x3x16xbf16>) -> tensor<2x3x16xbf16> {
+    %w = ait.constant 0 {name = "a.weight"} : tensor<16x16xbf16>
+    %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<2x3x16xbf16>, tensor<16x16xbf16>) -> tensor<2x3x16xbf16>
+    return %0 : tensor<2x3x16xbf16>
+  })";
+
+TEST_F(QuantizeLayersTest, DynamicFloat8HasAScaleATokenOrOne) {
+  gpu_ = ComputeCapability{9, 0};
+  AddBFloat16Weight({16, 16});
+  std::string graph = Run(kOneBFloat16Layer, "fp8dq,granularity=row");
+  EXPECT_THAT(graph, HasSubstr("(tensor<2x3x16xf8E4M3FN>, "
+                               "tensor<16x16xf8E4M3FN>) -> "
+                               "tensor<2x3x16xf32>"));
+  EXPECT_THAT(graph, HasSubstr("ait.maximum %"));
+  EXPECT_THAT(graph, HasSubstr("tensor<2x3x1xf32>"));
+  EXPECT_THAT(graph, Not(HasSubstr("tensor<1x1x1xf32>")));
+  ASSERT_EQ(added_.size(), 2u);
+  EXPECT_EQ(added_[0].view.dtype, DataType::kFloat8E4M3Fn);
+  const auto* scales = static_cast<const float*>(added_[1].view.data);
+  EXPECT_NE(scales[0], scales[1]);
+  // torchao's default is one scale for all: equal factors of all columns.
+  graph = Run(kOneBFloat16Layer, "fp8dq");
+  EXPECT_THAT(graph, HasSubstr("tensor<1x1x1xf32>"));
+  ASSERT_EQ(added_.size(), 4u);
+  EXPECT_EQ(added_[3].view.sizes, (std::vector<int64_t>{16}));
+  scales = static_cast<const float*>(added_[3].view.data);
+  for (int row = 1; row < 16; ++row) EXPECT_EQ(scales[row], scales[0]);
+  EXPECT_EQ(layers_.back().refusal, "");
+}
+
+TEST_F(QuantizeLayersTest, AutoHasDynamicFloat8WhereTheGpuHas) {
+  AddBFloat16Weight({16, 16});
+  std::optional<Granularity> timed;
+  timer_ = [&](llvm::ArrayRef<mlir::ait::MatmulOp>, const Way& way) {
+    const bool is_float8 = way.scheme == Scheme::kFloat8Dynamic;
+    if (is_float8) timed = way.granularity;
+    return LayerTimes{10, is_float8 ? 4. : 7., true};
   };
+  gpu_ = ComputeCapability{9, 0};
+  Run(kOneBFloat16Layer, "auto");
+  EXPECT_EQ(layers_.back().scheme, "fp8dq");
+  EXPECT_EQ(timed, Granularity::kPerRow);
+  timed.reset();
+  gpu_ = ComputeCapability{8, 0};
+  Run(kOneBFloat16Layer, "auto");
+  EXPECT_EQ(layers_.back().scheme, "int8wo");
+  EXPECT_FALSE(timed.has_value());
+}
+
+TEST_F(QuantizeLayersTest, DynamicFloat8LeavesWhatTorchaoLeaves) {
+  gpu_ = ComputeCapability{9, 0};
+  EXPECT_EQ(RefusalOf("a.weight", {16, 32}, "fp8dq"), "");
+  EXPECT_EQ(RefusalOf("a.weight", {16, 24}, "fp8dq"),
+            "shape: the weight is [16, 24], fp8dq takes multiples of 16 in "
+            "both axes");
+  EXPECT_EQ(RefusalOf("a.weight", {16, 32}, "fp8dq,granularity=row"),
+            "dtype: PerRow quantization only works for bfloat16 precision "
+            "input weight");
+}
+
+TEST(CheckSupportedTest, SaysWhatThereAreNoKernelsFor) {
+  auto error = [](const char* asked,
+                  std::optional<ComputeCapability> gpu = std::nullopt) {
+    return std::string(
+        CheckSupported(*ParseQuantizationOptions(asked), gpu).message());
+  };
+  const ComputeCapability hopper{9, 0};
   EXPECT_EQ(error("int8wo"), "");
   EXPECT_EQ(error("int8dq"), "");
   EXPECT_EQ(error("fp8dq"),
@@ -230,13 +309,17 @@ TEST(CheckSupportedTest, SaysWhatThereAreNoKernelsFor) {
   EXPECT_THAT(error("int8wo,granularity=tensor"),
               HasSubstr("one scale a tensor"));
   EXPECT_THAT(error("int8dq,arithmetic=eager"), HasSubstr("eager arithmetic"));
-  for (const char* scheme : {"int8wo", "int8dq", "fp8wo", "auto"})
-    EXPECT_EQ(error(scheme, Device::kGpu), "");
-  EXPECT_EQ(error("fp8dq", Device::kGpu),
-            "the compiler has no kernels for fp8dq on a GPU; ask for int8wo, "
-            "int8dq, fp8wo or auto");
-  EXPECT_THAT(error("int8wo,granularity=tensor", Device::kGpu),
+  for (const char* scheme :
+       {"int8wo", "int8dq", "fp8wo", "fp8dq", "fp8dq,granularity=row", "auto"})
+    EXPECT_EQ(error(scheme, hopper), "");
+  EXPECT_EQ(error("fp8dq", ComputeCapability{8, 0}),
+            "Float8 dynamic quantization requires CUDA compute capability ≥8.9 "
+            "or MI300+ or XPU.");
+  EXPECT_THAT(error("int8wo,granularity=tensor", hopper),
               HasSubstr("one scale a tensor on a GPU"));
+  EXPECT_EQ(error("fp8dq,fast_accumulation=off", hopper),
+            "the compiler has no kernels for float32 sums of float8 products "
+            "on a GPU; leave fast_accumulation out");
 }
 
 }  // namespace

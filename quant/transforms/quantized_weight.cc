@@ -23,7 +23,10 @@ double LeastSqnr(Scheme scheme) {
   return scheme == Scheme::kInt8WeightOnly ? 34 : 28;
 }
 
-bool IsFloat8(Scheme scheme) { return scheme == Scheme::kFloat8WeightOnly; }
+bool IsFloat8(Scheme scheme) {
+  return scheme == Scheme::kFloat8WeightOnly ||
+         scheme == Scheme::kFloat8Dynamic;
+}
 
 template <typename T>
 ConstantTensor MakeConstant(DataType dtype, std::vector<int64_t> sizes,
@@ -36,16 +39,22 @@ ConstantTensor MakeConstant(DataType dtype, std::vector<int64_t> sizes,
   return constant;
 }
 
-// The codes as bytes, whatever they stand for.
-absl::Status Quantize(Scheme scheme, const FloatMatrix& matrix,
-                      std::vector<int8_t>* codes, std::vector<float>* scales) {
-  if (!IsFloat8(scheme))
-    return QuantizeInt8(matrix, Granularity::kPerRow, Arithmetic::kEager,
-                        absl::MakeSpan(*codes), absl::MakeSpan(*scales));
-  return QuantizeFloat8(
-      matrix, Granularity::kPerRow, Arithmetic::kEager,
-      absl::MakeSpan(reinterpret_cast<uint8_t*>(codes->data()), codes->size()),
-      absl::MakeSpan(*scales));
+// The codes as bytes, whatever they stand for, and a scale for each row.
+absl::Status Quantize(Scheme scheme, Granularity granularity,
+                      const FloatMatrix& matrix, std::vector<int8_t>* codes,
+                      std::vector<float>* scales) {
+  scales->resize(granularity == Granularity::kPerRow ? matrix.rows : 1);
+  const absl::Status status =
+      IsFloat8(scheme)
+          ? QuantizeFloat8(
+                matrix, granularity, Arithmetic::kEager,
+                absl::MakeSpan(reinterpret_cast<uint8_t*>(codes->data()),
+                               codes->size()),
+                absl::MakeSpan(*scales))
+          : QuantizeInt8(matrix, granularity, Arithmetic::kEager,
+                         absl::MakeSpan(*codes), absl::MakeSpan(*scales));
+  if (status.ok()) scales->resize(matrix.rows, scales->front());
+  return status;
 }
 
 double SqnrOf(Scheme scheme, const FloatMatrix& matrix,
@@ -71,8 +80,9 @@ double SqnrOf(Scheme scheme, const FloatMatrix& matrix,
 
 }  // namespace
 
-QuantizedWeight QuantizeWeight(Scheme scheme, const ConstantTensor& weight,
-                               bool is_rows, bool bounded) {
+QuantizedWeight QuantizeWeight(Scheme scheme, Granularity granularity,
+                               const ConstantTensor& weight, bool is_rows,
+                               bool bounded) {
   QuantizedWeight result;
   const std::vector<int64_t>& sizes = weight.view.sizes;
   FloatMatrix matrix;
@@ -82,14 +92,15 @@ QuantizedWeight QuantizeWeight(Scheme scheme, const ConstantTensor& weight,
   matrix.columns = sizes[is_rows ? 1 : 0];
   matrix.row_stride = is_rows ? matrix.columns : 1;
   matrix.column_stride = is_rows ? 1 : matrix.rows;
-  if (const auto refusal = RefuseWeight(scheme, Granularity::kPerRow, matrix)) {
+  if (const auto refusal = RefuseWeight(scheme, granularity, matrix)) {
     result.refusal =
         absl::StrCat(std::string(Name(refusal->reason)), ": ", refusal->text);
     return result;
   }
   std::vector<int8_t> codes(matrix.rows * matrix.columns);
-  std::vector<float> scales(matrix.rows);
-  const absl::Status status = Quantize(scheme, matrix, &codes, &scales);
+  std::vector<float> scales;
+  const absl::Status status =
+      Quantize(scheme, granularity, matrix, &codes, &scales);
   if (!status.ok()) {
     result.refusal = std::string(status.message());
     return result;

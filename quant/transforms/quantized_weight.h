@@ -14,21 +14,21 @@ namespace aitune::quant {
 struct QuantizedWeight {
   std::string refusal;    // why there are no codes; empty if there are
   ConstantTensor codes;   // int8 or float8_e4m3fn [N, K]
-  ConstantTensor scales;  // float32 [N], one a row of the weight
-  // int32 [N], 128 times the sum of each row's codes, modulo 2^32; of schemes
-  // that quantise activations.
+  ConstantTensor scales;  // float32 [N], one a row; equal with one a tensor
+  // int32 [N], 128 times the sum of each row's codes, modulo 2^32; of
+  // kInt8Dynamic alone.
   std::optional<ConstantTensor> sums;
   double sqnr_db = 0;  // of the weight to the codes' error; infinite: exact
   // The constants' numbers in the pool, for who adds them to it.
   int64_t codes_number = -1, scales_number = -1, sums_number = -1;
 };
 
-// Quantises a weight of rank 2, [N, K] or, unless `is_rows`, [K, N], by
-// kInt8WeightOnly, kInt8Dynamic or kFloat8WeightOnly with one scale a row of
-// [N, K]. Refused as RefuseWeight, and with `bounded` if sqnr_db is below what
-// the scheme promises. Thread-safe.
-QuantizedWeight QuantizeWeight(Scheme scheme, const ConstantTensor& weight,
-                               bool is_rows, bool bounded);
+// Quantises a weight of rank 2, [N, K] or, unless `is_rows`, [K, N], with one
+// scale a row of [N, K] or one. Refused as RefuseWeight, and with `bounded` if
+// sqnr_db is below what the scheme promises. Thread-safe.
+QuantizedWeight QuantizeWeight(Scheme scheme, Granularity granularity,
+                               const ConstantTensor& weight, bool is_rows,
+                               bool bounded);
 
 }  // namespace aitune::quant
 

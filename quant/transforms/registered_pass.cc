@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -58,7 +59,7 @@ class RegisteredPass
   mlir::LogicalResult initialize(mlir::MLIRContext* context) override {
     auto asked = ParseQuantizationOptions(quantization_.getValue());
     const absl::Status status =
-        asked.ok() ? CheckSupported(*asked, Device::kCpu) : asked.status();
+        asked.ok() ? CheckSupported(*asked, Gpu()) : asked.status();
     if (!status.ok())
       return mlir::emitError(mlir::UnknownLoc::get(context),
                              std::string(status.message()));
@@ -80,16 +81,25 @@ class RegisteredPass
     };
     pool.add = [&next](const ConstantTensor&) { return next++; };
     mlir::OpPassManager passes(mlir::func::FuncOp::getOperationName());
-    passes.addPass(CreateQuantizeLayers(options_, std::move(pool),
+    passes.addPass(CreateQuantizeLayers(options_, Gpu(), std::move(pool),
                                         /*timer=*/nullptr, Tell));
     if (mlir::failed(runPipeline(passes, getOperation()))) signalPassFailure();
   }
 
  private:
+  std::optional<ComputeCapability> Gpu() const {
+    if (!cuda_) return std::nullopt;
+    return ComputeCapability{9, 0};
+  }
+
   Option<std::string> quantization_{
       *this, "quantization",
       llvm::cl::desc("what to do, as quant/options.h reads it"),
       llvm::cl::init("int8wo")};
+  Option<bool> cuda_{
+      *this, "cuda",
+      llvm::cl::desc("for a GPU of compute capability 9.0, not a CPU"),
+      llvm::cl::init(false)};
   QuantizationOptions options_;
 };
 

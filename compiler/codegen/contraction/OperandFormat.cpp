@@ -14,10 +14,11 @@ bool isFloat(Type type) {
 /// Codes of a quantised weight: those that codes of activations are multiplied
 /// with, and all that floats are.
 bool isIntegerCode(Type type) { return type.isSignlessInteger(8); }
+bool isFloatCode(Type type) { return isa<Float8E4M3FNType>(type); }
 bool isWeightCode(Type type) {
-  return isIntegerCode(type) || isa<Float8E4M3FNType>(type);
+  return isIntegerCode(type) || isFloatCode(type);
 }
-/// Codes of activations.
+/// Integer codes of activations.
 bool isActivationCode(Type type) { return type.isUnsignedInteger(8); }
 
 /// f64 where the result is, else f32.
@@ -38,6 +39,7 @@ constexpr Row kFormats[] = {
     {isFloat, isFloat, getFloatSum},
     {isFloat, isWeightCode, getFloatSum},
     {isActivationCode, isIntegerCode, getCodeSum},
+    {isFloatCode, isFloatCode, getFloatSum},
 };
 
 } // namespace
@@ -51,7 +53,7 @@ FailureOr<OperandFormat> getOperandFormat(Type lhs, Type rhs, Type result,
     }
   llvm::raw_string_ostream(reason)
       << "generated contractions are of f32, f64, f16 or bf16, or with codes "
-         "of 8 bits on the right, not of "
+         "of 8 bits on the right or on both sides, not of "
       << lhs << " and " << rhs;
   return failure();
 }

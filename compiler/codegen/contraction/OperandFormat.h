@@ -36,7 +36,8 @@ struct OperandFormat {
   /// Whether the right side holds codes of 8 bits that are widened to be
   /// multiplied with floats.
   bool widensCodes() const {
-    return rhsBytes() == 1 && llvm::isa<mlir::FloatType>(lhs);
+    return rhsBytes() == 1 && llvm::isa<mlir::FloatType>(lhs) &&
+           lhs.getIntOrFloatBitWidth() > 8;
   }
   /// The bytes of an element of the right side in memory.
   int64_t rhsBytes() const { return rhs.getIntOrFloatBitWidth() / 8; }

@@ -55,6 +55,11 @@ TEST_F(OperandFormatTest, CodesAreMultipliedAsFloatsOrAddedUpExactly) {
   ASSERT_TRUE(mlir::succeeded(both));
   EXPECT_EQ(both->sum, b.getI32Type());
   EXPECT_FALSE(both->widensCodes());
+  const mlir::Type float8 = b.getType<mlir::Float8E4M3FNType>();
+  auto bothFloats = format(float8, float8, b.getF32Type());
+  ASSERT_TRUE(mlir::succeeded(bothFloats));
+  EXPECT_EQ(bothFloats->sum, b.getF32Type());
+  EXPECT_FALSE(bothFloats->widensCodes());
 }
 
 TEST_F(OperandFormatTest, OthersAreRefusedWithTheirTypes) {

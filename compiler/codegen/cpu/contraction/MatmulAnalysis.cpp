@@ -64,6 +64,10 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
       cast<RankedTensorType>(matmul.getType()).getElementType(), reason);
   if (failed(format))
     return failure();
+  if (isa<Float8E4M3FNType>(format->lhs)) {
+    reason = "matmuls with f8E4M3FN on the left are generated for GPUs alone";
+    return failure();
+  }
 
   MatmulProblem problem;
   static_cast<MatmulAccess &>(problem) = *access;

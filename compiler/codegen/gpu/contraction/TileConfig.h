@@ -80,8 +80,9 @@ struct TileConfig {
 /// A product of matrices that is to be computed in tiles.
 struct TileProblem {
   int64_t batch, m, n, k; ///< sizes; estimates of dynamic ones
-  /// Element type of A, and of B if that has no codes: ui8 for a product of
-  /// codes, of which those of B are signed.
+  /// Element type of A, and of B if that has no codes that are widened: ui8 for
+  /// a product of codes, of which those of B are signed; f8E4M3FN for one of
+  /// codes that are floats.
   mlir::Type element;
   bool rowsOfB;         ///< whether B is [n, k]; otherwise it is [k, n]
   bool reducedIsStatic; ///< whether k is the same in all calls

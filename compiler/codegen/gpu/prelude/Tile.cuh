@@ -172,6 +172,13 @@ __device__ __forceinline__ void multiply(unsigned char, int (&c)[4], const unsig
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
+// Codes of both that are 8-bit floats, from compute capability 8.9 on.
+__device__ __forceinline__ void multiply(e4m3, float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm("mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
 // What products of T are added up in.
 template <typename T> struct SumOf { using Type = float; };
 template <> struct SumOf<unsigned char> { using Type = int; };

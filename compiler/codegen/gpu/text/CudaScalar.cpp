@@ -16,7 +16,8 @@ namespace aitune {
 namespace {
 
 bool isHalf(Type type) { return type.isF16() || type.isBF16(); }
-/// Whether values of `type` are made floats by a function of the prelude.
+/// Whether functions of the prelude make floats of values of `type`, and such
+/// values of floats.
 bool isNarrow(Type type) { return isHalf(type) || isa<Float8E4M3FNType>(type); }
 
 std::string unsignedType(Type type) {
@@ -157,7 +158,7 @@ std::string convert(Operation *op, Type from, Type to,
     source = llvm::formatv("static_cast<{0}>({1})", unsignedType(from), source);
   else if (isa<arith::ExtSIOp, arith::SIToFPOp>(op) && from.isInteger(1))
     source = "-static_cast<int>(" + source + ")";
-  if (isHalf(to)) {
+  if (isNarrow(to)) {
     if (!isa<FloatType>(from))
       source = "static_cast<float>(" + source + ")";
     return llvm::formatv("to<{0}>({1})", cudaType(to), source);

@@ -38,7 +38,7 @@ struct ait_result {
 };
 
 struct ait_error {
-  int code;
+  ait_code code;
   std::string message;
 };
 
@@ -47,10 +47,27 @@ namespace {
 using aitune::DataType;
 using aitune::frontend::ValueList;
 
-ait_error* Error(const absl::Status& status) {
+static_assert(AIT_INVALID_ARGUMENT ==
+              static_cast<int>(absl::StatusCode::kInvalidArgument));
+static_assert(AIT_DATA_LOSS == static_cast<int>(absl::StatusCode::kDataLoss));
+
+// For when there is no memory for an error.
+ait_error* OutOfMemory() {
+  static ait_error* const error =
+      new ait_error{AIT_RESOURCE_EXHAUSTED, "out of memory"};
+  return error;
+}
+// Made when the library is loaded, and with it while there is memory.
+[[maybe_unused]] ait_error* const made_in_time = OutOfMemory();
+
+ait_error* Error(const absl::Status& status) noexcept {
   if (status.ok()) return nullptr;
-  return new ait_error{static_cast<int>(status.code()),
-                       std::string(status.message())};
+  try {
+    return new ait_error{static_cast<ait_code>(status.code()),
+                         std::string(status.message())};
+  } catch (...) {
+    return OutOfMemory();
+  }
 }
 
 // Runs `body`; nothing that is thrown leaves the library.
@@ -72,28 +89,112 @@ absl::Status Need(const void* pointer, const char* what) {
   return absl::InvalidArgumentError(absl::StrCat(what, " is NULL"));
 }
 
-absl::StatusOr<ValueList> Inputs(const ait_tensor* inputs, size_t count) {
-  if (count > 0) AITUNE_RETURN_IF_ERROR(Need(inputs, "inputs"));
-  std::vector<c10::IValue> values;
+// A structure of the caller's, which may have been compiled with fewer fields
+// (none so far) or more.
+template <typename T>
+absl::Status CheckStruct(const T& value, const std::string& what) {
+  if (value.struct_size >= sizeof(T)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " has the struct_size ", value.struct_size,
+                   "; set it to sizeof, which is ", sizeof(T)));
+}
+
+// Element `index` of an array whose elements are as large as the first one
+// says.
+template <typename T>
+const T& Element(const T* array, size_t index) {
+  return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(array) +
+                                     index * array->struct_size);
+}
+
+// The tensors of an array that is called `what`, "input" say, each on the
+// caller's memory.
+absl::StatusOr<std::vector<at::Tensor>> Tensors(const ait_tensor* array,
+                                                size_t count,
+                                                const std::string& what) {
+  if (count > 0) AITUNE_RETURN_IF_ERROR(Need(array, (what + "s").c_str()));
+  std::vector<at::Tensor> tensors;
   for (size_t i = 0; i < count; ++i) {
-    const ait_tensor& input = inputs[i];
-    if (input.dtype < AIT_FLOAT32 || input.dtype > AIT_BOOL || input.rank < 0 ||
-        (input.rank > 0 && input.sizes == nullptr))
-      return absl::InvalidArgumentError(
-          absl::StrCat("input ", i, " has the dtype ", input.dtype,
-                       " and the rank ", input.rank, ", which there are not"));
+    const std::string name = absl::StrCat(what, " ", i);
+    const ait_tensor& tensor = Element(array, i);
+    AITUNE_RETURN_IF_ERROR(CheckStruct(tensor, name));
+    if (tensor.dtype < AIT_FLOAT32 || tensor.dtype > AIT_BOOL ||
+        tensor.rank < 0 || (tensor.rank > 0 && tensor.sizes == nullptr))
+      return absl::InvalidArgumentError(absl::StrCat(
+          name, " has the dtype ", tensor.dtype, " and the rank ", tensor.rank,
+          tensor.rank > 0 && tensor.sizes == nullptr ? " without sizes" : "",
+          ", which there are not"));
     aitune::TensorView view;
-    view.dtype = static_cast<DataType>(input.dtype);
-    view.sizes.assign(input.sizes, input.sizes + input.rank);
-    view.data = input.data;
-    AITUNE_ASSIGN_OR_RETURN(const int64_t bytes,
-                            aitune::TensorBytes(view.dtype, view.sizes));
-    if (bytes > 0 && input.data == nullptr)
+    view.dtype = static_cast<DataType>(tensor.dtype);
+    if (tensor.rank > 0)
+      view.sizes.assign(tensor.sizes, tensor.sizes + tensor.rank);
+    view.data = tensor.data;
+    const absl::StatusOr<int64_t> bytes =
+        aitune::TensorBytes(view.dtype, view.sizes);
+    if (!bytes.ok())
       return absl::InvalidArgumentError(
-          absl::StrCat("input ", i, " has no data"));
-    values.emplace_back(aitune::frontend::TensorOn(view));
+          absl::StrCat(name, ": ", bytes.status().message()));
+    if (*bytes > 0 && tensor.data == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat(name, " has no data"));
+    tensors.push_back(aitune::frontend::TensorOn(view));
   }
-  return ValueList(std::move(values));
+  return tensors;
+}
+
+absl::StatusOr<ValueList> Inputs(const ait_tensor* inputs, size_t count) {
+  AITUNE_ASSIGN_OR_RETURN(std::vector<at::Tensor> tensors,
+                          Tensors(inputs, count, "input"));
+  return ValueList(std::vector<c10::IValue>(tensors.begin(), tensors.end()));
+}
+
+// The options of loading, with the changes of submodules.
+absl::StatusOr<ait::ModuleOptions> WithChanges(
+    const ait_options* options, const ait_submodule_change* changes,
+    size_t count) {
+  AITUNE_RETURN_IF_ERROR(Need(options, "options"));
+  if (count > 0) AITUNE_RETURN_IF_ERROR(Need(changes, "changes"));
+  ait::ModuleOptions with = options->options;
+  for (size_t i = 0; i < count; ++i) {
+    const ait_submodule_change& change = Element(changes, i);
+    AITUNE_RETURN_IF_ERROR(CheckStruct(change, absl::StrCat("change ", i)));
+    AITUNE_RETURN_IF_ERROR(Need(change.submodule, "a change's submodule"));
+    if (change.source == nullptr)
+      with.disabled.push_back(change.submodule);
+    else
+      with.substitutes[change.submodule] = change.source;
+  }
+  return with;
+}
+
+// Runs the module; gives the tensors of the result, on the CPU, which share no
+// memory with `arguments`.
+absl::StatusOr<std::vector<at::Tensor>> RunModule(const ait_module* module,
+                                                  const ValueList& arguments) {
+  AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
+                          module->module->Run(arguments));
+  // The copy to the CPU waits for the GPU, which may find a failed check.
+  const c10::IValue on_cpu = aitune::frontend::ToCpu(value);
+  AITUNE_RETURN_IF_ERROR(module->module->TakeFailedCheck());
+  const auto is_given = [&](const at::Tensor& tensor) {
+    for (const c10::IValue& argument : arguments.values()) {
+      if (tensor.storage().data() != nullptr &&
+          tensor.storage().data() == argument.toTensor().storage().data())
+        return true;
+    }
+    return false;
+  };
+  std::vector<at::Tensor> tensors;
+  for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(on_cpu)) {
+    if (!aitune::frontend::IsPlainTensor(tensor))
+      return absl::UnimplementedError(absl::StrCat(
+          "an output is ", aitune::frontend::Describe(c10::IValue(tensor)),
+          ", which this interface can't give"));
+    // An argument that LibTorch returned, or a view of one.
+    tensors.push_back(is_given(tensor)
+                          ? tensor.clone(at::MemoryFormat::Contiguous)
+                          : tensor.contiguous());
+  }
+  return tensors;
 }
 
 absl::Status Give(const std::string& text, char** out) {
@@ -106,11 +207,15 @@ absl::Status Give(const std::string& text, char** out) {
 
 int ait_api_version(void) { return AIT_API_VERSION; }
 
-int ait_error_code(const ait_error* error) { return error->code; }
-const char* ait_error_message(const ait_error* error) {
-  return error->message.c_str();
+ait_code ait_error_code(const ait_error* error) {
+  return error == nullptr ? AIT_OK : error->code;
 }
-void ait_error_free(ait_error* error) { delete error; }
+const char* ait_error_message(const ait_error* error) {
+  return error == nullptr ? "" : error->message.c_str();
+}
+void ait_error_free(ait_error* error) {
+  if (error != OutOfMemory()) delete error;
+}
 
 ait_error* ait_module_load(const char* path, const char* cache_dir,
                            ait_module** module) {
@@ -127,10 +232,19 @@ ait_error* ait_module_load_on(const char* device, const char* path,
                               const char* cache_dir,
                               const ait_submodule_change* changes, size_t count,
                               ait_module** module) {
-  ait_options with;
-  if (cache_dir != nullptr) with.options.cache_dir = cache_dir;
-  if (device != nullptr) with.options.device = device;
-  return ait_module_load_with(&with, path, changes, count, module);
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(path, "path"));
+    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    ait_options with;
+    if (cache_dir != nullptr) with.options.cache_dir = cache_dir;
+    if (device != nullptr) with.options.device = device;
+    AITUNE_ASSIGN_OR_RETURN(ait::ModuleOptions options,
+                            WithChanges(&with, changes, count));
+    AITUNE_ASSIGN_OR_RETURN(auto loaded,
+                            ait::Module::Load(path, std::move(options)));
+    *module = new ait_module{std::move(loaded)};
+    return absl::OkStatus();
+  });
 }
 
 ait_options* ait_options_new(void) { return new (std::nothrow) ait_options; }
@@ -151,21 +265,31 @@ ait_error* ait_module_load_with(const ait_options* options, const char* path,
                                 const ait_submodule_change* changes,
                                 size_t count, ait_module** module) {
   return Guarded([&]() -> absl::Status {
-    AITUNE_RETURN_IF_ERROR(Need(options, "options"));
     AITUNE_RETURN_IF_ERROR(Need(path, "path"));
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
-    if (count > 0) AITUNE_RETURN_IF_ERROR(Need(changes, "changes"));
-    ait::ModuleOptions with = options->options;
-    for (size_t i = 0; i < count; ++i) {
-      AITUNE_RETURN_IF_ERROR(
-          Need(changes[i].submodule, "a change's submodule"));
-      if (changes[i].source == nullptr)
-        with.disabled.push_back(changes[i].submodule);
-      else
-        with.substitutes[changes[i].submodule] = changes[i].source;
-    }
+    AITUNE_ASSIGN_OR_RETURN(ait::ModuleOptions with,
+                            WithChanges(options, changes, count));
     AITUNE_ASSIGN_OR_RETURN(auto loaded,
                             ait::Module::Load(path, std::move(with)));
+    *module = new ait_module{std::move(loaded)};
+    return absl::OkStatus();
+  });
+}
+
+ait_error* ait_module_load_bytes(const ait_options* options, const void* bytes,
+                                 size_t size, const char* name,
+                                 const ait_submodule_change* changes,
+                                 size_t count, ait_module** module) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(bytes, "bytes"));
+    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    AITUNE_ASSIGN_OR_RETURN(ait::ModuleOptions with,
+                            WithChanges(options, changes, count));
+    if (name != nullptr) with.name = name;
+    AITUNE_ASSIGN_OR_RETURN(
+        auto loaded,
+        ait::Module::LoadBytes({static_cast<const char*>(bytes), size},
+                               std::move(with)));
     *module = new ait_module{std::move(loaded)};
     return absl::OkStatus();
   });
@@ -194,6 +318,23 @@ ait_error* ait_module_load_checkpoint_on(const char* device, const char* path,
         auto loaded,
         ait::Module::LoadCheckpoint(path, digest == nullptr ? "" : digest,
                                     device == nullptr ? "" : device));
+    *module = new ait_module{std::move(loaded)};
+    return absl::OkStatus();
+  });
+}
+
+ait_error* ait_module_load_checkpoint_bytes(const char* device,
+                                            const void* bytes, size_t size,
+                                            const char* digest,
+                                            ait_module** module) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(bytes, "bytes"));
+    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    AITUNE_ASSIGN_OR_RETURN(
+        auto loaded,
+        ait::Module::LoadCheckpointBytes(
+            {static_cast<const char*>(bytes), size},
+            digest == nullptr ? "" : digest, device == nullptr ? "" : device));
     *module = new ait_module{std::move(loaded)};
     return absl::OkStatus();
   });
@@ -237,21 +378,39 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_RETURN_IF_ERROR(Need(result, "result"));
     AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, Inputs(inputs, count));
-    AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
-                            module->module->Run(arguments));
     auto made = std::make_unique<ait_result>();
-    // The copy to the CPU waits for the GPU, which may find a failed check.
-    const c10::IValue on_cpu = aitune::frontend::ToCpu(value);
-    AITUNE_RETURN_IF_ERROR(module->module->TakeFailedCheck());
-    for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(on_cpu)) {
-      if (!aitune::frontend::IsPlainTensor(tensor))
-        return absl::UnimplementedError(absl::StrCat(
-            "an output is ", aitune::frontend::Describe(c10::IValue(tensor)),
-            ", which this interface can't give"));
-      made->tensors.push_back(tensor.contiguous());
+    AITUNE_ASSIGN_OR_RETURN(made->tensors, RunModule(module, arguments));
+    for (const at::Tensor& tensor : made->tensors)
       made->sizes.push_back(tensor.sizes().vec());
-    }
     *result = made.release();
+    return absl::OkStatus();
+  });
+}
+
+ait_error* ait_module_run_into(const ait_module* module,
+                               const ait_tensor* inputs, size_t count,
+                               const ait_tensor* outputs, size_t output_count) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, Inputs(inputs, count));
+    AITUNE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> given,
+                            Tensors(outputs, output_count, "output"));
+    AITUNE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> results,
+                            RunModule(module, arguments));
+    if (results.size() != given.size())
+      return absl::InvalidArgumentError(
+          absl::StrCat("the module gives ", results.size(), " tensors, but ",
+                       given.size(), " outputs were given"));
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].scalar_type() == given[i].scalar_type() &&
+          results[i].sizes() == given[i].sizes())
+        continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "output ", i, " is ", aitune::frontend::Describe(results[i]),
+          ", but memory for ", aitune::frontend::Describe(given[i]),
+          " was given"));
+    }
+    for (size_t i = 0; i < results.size(); ++i) given[i].copy_(results[i]);
     return absl::OkStatus();
   });
 }
@@ -260,13 +419,24 @@ size_t ait_result_count(const ait_result* result) {
   return result == nullptr ? 0 : result->tensors.size();
 }
 
-ait_tensor ait_result_tensor(const ait_result* result, size_t index) {
-  if (index >= ait_result_count(result)) return {0, -1, nullptr, nullptr};
-  const at::Tensor& tensor = result->tensors[index];
-  return {static_cast<int32_t>(
-              *aitune::frontend::FromScalarType(tensor.scalar_type())),
-          static_cast<int32_t>(tensor.dim()), result->sizes[index].data(),
-          tensor.data_ptr()};
+ait_error* ait_result_tensor(const ait_result* result, size_t index,
+                             ait_tensor* tensor) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(result, "result"));
+    AITUNE_RETURN_IF_ERROR(Need(tensor, "tensor"));
+    AITUNE_RETURN_IF_ERROR(CheckStruct(*tensor, "tensor"));
+    if (index >= result->tensors.size())
+      return absl::OutOfRangeError(absl::StrCat("there is no tensor ", index,
+                                                " in a result of ",
+                                                result->tensors.size()));
+    const at::Tensor& from = result->tensors[index];
+    tensor->dtype = static_cast<int32_t>(
+        *aitune::frontend::FromScalarType(from.scalar_type()));
+    tensor->rank = static_cast<int32_t>(from.dim());
+    tensor->sizes = result->sizes[index].data();
+    tensor->data = from.data_ptr();
+    return absl::OkStatus();
+  });
 }
 
 void ait_result_free(ait_result* result) { delete result; }

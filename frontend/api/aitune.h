@@ -6,16 +6,33 @@
  *   error = ait_module_record(module, inputs, 2, 1);
  *   error = ait_module_tune(module, "MaxThroughput", 0);
  *   error = ait_module_run(module, inputs, 2, &result);   // any thread
+ *   ait_tensor output = {sizeof output};
+ *   error = ait_result_tensor(result, 0, &output);
  *
- * Handles are opaque. A function that can fail returns NULL for success, or an
- * error that the caller must free; after an error it has set none of its
- * results. Any number of threads may use a module at once, except for freeing
- * it. Pointers must not be NULL unless the comment allows it. Texts end with a
- * zero.
+ * Errors: a function that can fail returns NULL for success, or an error, which
+ * the caller frees with ait_error_free; after an error it has set none of its
+ * results. A pointer that is NULL where the comment does not allow it, also a
+ * handle, is the error AIT_INVALID_ARGUMENT. Every function may return
+ * AIT_RESOURCE_EXHAUSTED (out of memory) and AIT_INTERNAL (a defect of AITune
+ * or LibTorch); comments name the others. Nothing is thrown.
  *
- * AIT_API_VERSION changes when a function changes or is removed, but not when
- * one is added. A program should check once that ait_api_version() ==
- * AIT_API_VERSION. */
+ * Ownership: handles are opaque. What a function returns through a pointer the
+ * caller frees, each kind with its own function. Arguments are only read while
+ * the function runs, and belong to the caller. Texts end with a zero.
+ *
+ * Threads: any number of threads may call functions at once, also for one
+ * module; a handle must not be freed while another thread uses it. An
+ * ait_options, ait_result or ait_error is for one thread at a time.
+ *
+ * Versions: each structure begins with its own size in bytes, which the caller
+ * sets to sizeof, in every element of an array. A later library knows by it
+ * which fields an older program has. AIT_API_VERSION changes when a function
+ * changes or is removed, but not when one, or a field at the end of a
+ * structure, is added. A program should check once that ait_api_version() ==
+ * AIT_API_VERSION.
+ *
+ * Trust: models, checkpoints and replacements of operators are programs, which
+ * run with the rights of the process (SECURITY.md). */
 #ifndef AITUNE_FRONTEND_API_AITUNE_H_
 #define AITUNE_FRONTEND_API_AITUNE_H_
 
@@ -26,7 +43,7 @@
 extern "C" {
 #endif
 
-#define AIT_API_VERSION 1
+#define AIT_API_VERSION 2
 #define AIT_API __attribute__((visibility("default")))
 
 typedef struct ait_module ait_module;
@@ -36,14 +53,36 @@ typedef struct ait_error ait_error;
 /* The version that the library was built with. */
 AIT_API int ait_api_version(void);
 
-/* Errors. Codes are those of absl::StatusCode (3: invalid argument, 5: not
- * found, 8: out of memory or beyond a limit, 9: not possible now, 13: internal,
- * 15: damaged data, ...). The text is valid until the error is freed. */
-AIT_API int ait_error_code(const ait_error* error);
+/* What kind of error it is. Numbers are never used again for another kind. */
+typedef enum ait_code {
+  AIT_OK = 0,
+  AIT_CANCELLED = 1,
+  AIT_UNKNOWN = 2,
+  AIT_INVALID_ARGUMENT = 3, /* a wrong argument, input or file */
+  AIT_DEADLINE_EXCEEDED = 4,
+  AIT_NOT_FOUND = 5, /* no such file, part or device */
+  AIT_ALREADY_EXISTS = 6,
+  AIT_PERMISSION_DENIED = 7,  /* the system, or the cache's owner, forbids it */
+  AIT_RESOURCE_EXHAUSTED = 8, /* out of memory or disk, or beyond a limit */
+  AIT_FAILED_PRECONDITION = 9, /* not possible in this state; the text says
+                                  what must come first */
+  AIT_ABORTED = 10,
+  AIT_OUT_OF_RANGE = 11,
+  AIT_UNIMPLEMENTED = 12, /* something that AITune can't do */
+  AIT_INTERNAL = 13,      /* a defect */
+  AIT_UNAVAILABLE = 14,   /* may work later */
+  AIT_DATA_LOSS = 15      /* a damaged file */
+} ait_code;
+
+/* The kind and the text of an error; AIT_OK and "" for NULL. The text names the
+ * thing, what was wrong with it and what to do, is UTF-8, and is valid until
+ * the error is freed. */
+AIT_API ait_code ait_error_code(const ait_error* error);
 AIT_API const char* ait_error_message(const ait_error* error);
 AIT_API void ait_error_free(ait_error* error); /* NULL is allowed */
 
-enum {
+/* Types of elements. */
+typedef enum ait_dtype {
   AIT_FLOAT32 = 1,
   AIT_FLOAT64 = 2,
   AIT_FLOAT16 = 3,
@@ -54,19 +93,23 @@ enum {
   AIT_INT8 = 8,
   AIT_UINT8 = 9,
   AIT_BOOL = 10 /* one byte for each element, 0 or 1 */
-};
+} ait_dtype;
 
 /* A dense row-major tensor in memory of the CPU. It does not own the memory. */
 typedef struct ait_tensor {
-  int32_t dtype;        /* AIT_FLOAT32, ... */
+  size_t struct_size;   /* sizeof(ait_tensor) */
+  int32_t dtype;        /* an ait_dtype */
   int32_t rank;         /* number of axes */
-  const int64_t* sizes; /* elements of each axis */
-  void* data;           /* the elements; those of inputs are only read */
+  const int64_t* sizes; /* elements of each axis; NULL is allowed for rank 0 */
+  void* data; /* the elements; NULL is allowed if there are none. Those
+                 of inputs are only read, except by a model that
+                 changes its arguments in place and is run by LibTorch */
 } ait_tensor;
 
 /* Loads a TorchScript model from a file that torch.jit.save wrote. It runs in
  * eager until it is tuned. Compiled models are stored in the folder
- * `cache_dir`; NULL: they are not stored. The caller frees the module. */
+ * `cache_dir`; NULL: they are not stored. The caller frees the module. Errors:
+ * AIT_NOT_FOUND, AIT_INVALID_ARGUMENT for something else than a model. */
 AIT_API ait_error* ait_module_load(const char* path, const char* cache_dir,
                                    ait_module** module);
 
@@ -74,11 +117,14 @@ AIT_API ait_error* ait_module_load(const char* path, const char* cache_dir,
  * is NULL), or the method that `source` defines in TorchScript replaces it:
  * "def forward(self, x: Tensor):\n    return ...\n". */
 typedef struct ait_submodule_change {
+  size_t struct_size;    /* sizeof(ait_submodule_change) */
   const char* submodule; /* such as "encoder.layer.0" */
   const char* source;
 } ait_submodule_change;
 
-/* As ait_module_load, with changes of submodules. */
+/* As ait_module_load, with `count` changes of submodules, which may be NULL if
+ * `count` is 0. AIT_NOT_FOUND or AIT_INVALID_ARGUMENT also for a submodule that
+ * the model lacks and for source that does not fit. */
 AIT_API ait_error* ait_module_load_changed(const char* path,
                                            const char* cache_dir,
                                            const ait_submodule_change* changes,
@@ -87,7 +133,7 @@ AIT_API ait_error* ait_module_load_changed(const char* path,
 /* As ait_module_load_changed, to run on `device`: "cpu", or "cuda" or "cuda:N"
  * for a GPU; NULL: the CPU. Tensors of calls and results are in memory of the
  * CPU also then. For a GPU it must be called before the process makes its first
- * LibTorch tensor. */
+ * LibTorch tensor. An error, with the reason, if the GPU can't be used. */
 AIT_API ait_error* ait_module_load_on(const char* device, const char* path,
                                       const char* cache_dir,
                                       const ait_submodule_change* changes,
@@ -97,8 +143,7 @@ AIT_API ait_error* ait_module_load_on(const char* device, const char* path,
  * command line's options, such as "target" and "avx2", "tf32" and "none",
  * "tuning-database" and a file, "emulate-eager-casts" and "true". The error for
  * an unknown name lists all names. Settings that hold for all modules have
- * functions of their own. An ait_options must not be used by two threads at
- * once. */
+ * functions of their own. */
 typedef struct ait_options ait_options;
 AIT_API ait_options* ait_options_new(void); /* NULL: out of memory */
 AIT_API ait_error* ait_options_set(ait_options* options, const char* name,
@@ -112,15 +157,26 @@ AIT_API ait_error* ait_module_load_with(const ait_options* options,
                                         const ait_submodule_change* changes,
                                         size_t count, ait_module** module);
 
+/* As ait_module_load_with, from the `size` bytes of such a file, which are not
+ * needed afterwards. The module is called `name` in texts; NULL: "module". */
+AIT_API ait_error* ait_module_load_bytes(const ait_options* options,
+                                         const void* bytes, size_t size,
+                                         const char* name,
+                                         const ait_submodule_change* changes,
+                                         size_t count, ait_module** module);
+
 /* Replaces the operator `op`, such as "mylib::gate", by the function that
  * `source` defines, in all modules that are tuned from now on; NULL removes the
  * replacement. A process without the replacement refuses checkpoints of such
- * modules. */
+ * modules. AIT_INVALID_ARGUMENT for source that is not one function. */
 AIT_API ait_error* ait_substitute_in_graph(const char* op, const char* source);
 
 /* Loads a tuned module that was saved. On the kind of machine that it was saved
  * on, nothing is compiled. `digest` is that of ait_module_save; NULL: it is not
- * compared. The caller frees the module. */
+ * compared. The caller frees the module. Errors: AIT_NOT_FOUND,
+ * AIT_INVALID_ARGUMENT for something else than a checkpoint, AIT_DATA_LOSS for
+ * one that is damaged or has another digest, AIT_FAILED_PRECONDITION for one
+ * that was made with replacements that this process lacks. */
 AIT_API ait_error* ait_module_load_checkpoint(const char* path,
                                               const char* digest,
                                               ait_module** module);
@@ -132,8 +188,17 @@ AIT_API ait_error* ait_module_load_checkpoint_on(const char* device,
                                                  const char* digest,
                                                  ait_module** module);
 
+/* The same from the `size` bytes of a checkpoint that was saved as one file.
+ * They are not needed afterwards. */
+AIT_API ait_error* ait_module_load_checkpoint_bytes(const char* device,
+                                                    const void* bytes,
+                                                    size_t size,
+                                                    const char* digest,
+                                                    ait_module** module);
+
 /* Keeps a copy of one call's inputs as a sample for tuning: `count` tensors,
- * one for each argument of the model, which hold `batch` items. */
+ * one for each argument of the model, which hold `batch` items.
+ * AIT_INVALID_ARGUMENT for another number of tensors than before. */
 AIT_API ait_error* ait_module_record(ait_module* module,
                                      const ait_tensor* inputs, size_t count,
                                      int64_t batch);
@@ -141,8 +206,9 @@ AIT_API ait_error* ait_module_record(ait_module* module,
 /* Chooses how to run the module by a strategy: "OneBackend" (compile it),
  * "FirstWins", "MaxThroughput", "MinLatency", or "LatencyBudget" with
  * `milliseconds`, which the others ignore. At least one sample must have been
- * recorded. After an error the module runs as before. Takes seconds or
- * minutes. */
+ * recorded (AIT_FAILED_PRECONDITION). After an error the module runs as before.
+ * Takes seconds or minutes. Calls on other threads go on meanwhile; a second
+ * tuning of the module waits. */
 AIT_API ait_error* ait_module_tune(ait_module* module, const char* strategy,
                                    double milliseconds);
 
@@ -155,36 +221,56 @@ AIT_API ait_error* ait_module_tune_within(ait_module* module,
                                           double tolerance);
 
 /* Runs the module on `count` tensors, one for each argument. The caller frees
- * the result. On a GPU the function waits for the result, so that an index out
- * of range, say, is the error of this call. */
+ * the result, which has memory of its own: the inputs may be changed or freed
+ * before it. On a GPU the function waits for the result, so that an index out
+ * of range, say, is the error of this call. AIT_INVALID_ARGUMENT for inputs
+ * that the model does not take; AIT_UNIMPLEMENTED for outputs that are no dense
+ * tensors of an ait_dtype. A call with sizes that nothing was compiled for may
+ * compile for seconds, as the module's options say. */
 AIT_API ait_error* ait_module_run(const ait_module* module,
                                   const ait_tensor* inputs, size_t count,
                                   ait_result** result);
 
-/* The tensors of a result in depth-first order of its nesting. Their memory is
- * valid until the result is freed. ait_result_tensor returns a tensor of rank
- * -1 if there is no tensor `index`. */
+/* As ait_module_run, with the results in memory of the caller: `outputs` are
+ * the tensors of the result in depth-first order of its nesting, of exactly the
+ * dtypes and sizes that the call gives, and their data is written. Their memory
+ * must not be that of an input. AIT_INVALID_ARGUMENT for another number, dtype
+ * or sizes, with those of the result; nothing is written then. */
+AIT_API ait_error* ait_module_run_into(const ait_module* module,
+                                       const ait_tensor* inputs, size_t count,
+                                       const ait_tensor* outputs,
+                                       size_t output_count);
+
+/* The number of tensors of a result (0 for NULL), and each of them in
+ * depth-first order of its nesting. The caller sets tensor->struct_size; the
+ * memory of sizes and data belongs to the result and is valid until that is
+ * freed. AIT_OUT_OF_RANGE if there is no tensor `index`. */
 AIT_API size_t ait_result_count(const ait_result* result);
-AIT_API ait_tensor ait_result_tensor(const ait_result* result, size_t index);
+AIT_API ait_error* ait_result_tensor(const ait_result* result, size_t index,
+                                     ait_tensor* tensor);
 AIT_API void ait_result_free(ait_result* result); /* NULL is allowed */
 
 /* ait_module_describe tells how the module runs, such as
  * "TorchInductorBackend(mode=max-autotune)"; ait_module_report gives the report
- * of tuning in the format "json" or "html". The caller frees the text. */
+ * of tuning in the format "json" or "html" (AIT_INVALID_ARGUMENT for another).
+ * The caller frees the text. */
 AIT_API ait_error* ait_module_describe(const ait_module* module, char** text);
 AIT_API ait_error* ait_module_report(const ait_module* module,
                                      const char* format, char** text);
 AIT_API void ait_text_free(char* text); /* NULL is allowed */
 
 /* Saves a tuned module to one file. Writes its digest, 64 hexadecimal digits
- * and a zero, to `digest`, which may be NULL. */
+ * and a zero, to `digest`, which may be NULL. AIT_FAILED_PRECONDITION if it is
+ * not tuned, AIT_UNIMPLEMENTED if LibTorch can't save the model; the system's
+ * errors, with the path. */
 AIT_API ait_error* ait_module_save(const ait_module* module, const char* path,
                                    char digest[65]);
 
 AIT_API void ait_module_free(ait_module* module); /* NULL is allowed */
 
 /* Sets the stance of all modules of the process: "default", "force_eager",
- * "eager_on_recompile" or "fail_on_recompile" (torch.compiler.set_stance). */
+ * "eager_on_recompile" or "fail_on_recompile" (torch.compiler.set_stance).
+ * AIT_INVALID_ARGUMENT for another name. */
 AIT_API ait_error* ait_set_stance(const char* name);
 
 /* Sets the number of threads with which calls on the calling thread compute; 0

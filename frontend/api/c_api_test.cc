@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -30,7 +32,7 @@ def forward(self, x: Tensor, y: Tensor):
   }
 
   // The error's text; empty for success.
-  static std::string Take(ait_error* error, int* code = nullptr) {
+  static std::string Take(ait_error* error, ait_code* code = nullptr) {
     if (error == nullptr) return "";
     if (code != nullptr) *code = ait_error_code(error);
     std::string text = ait_error_message(error);
@@ -38,17 +40,27 @@ def forward(self, x: Tensor, y: Tensor):
     return text;
   }
 
+  static ait_tensor Tensor(const int64_t* sizes, int rank, const float* data) {
+    return {sizeof(ait_tensor), AIT_FLOAT32, rank, sizes,
+            const_cast<float*>(data)};
+  }
+
+  static ait_tensor OfResult(const ait_result* result, size_t index) {
+    ait_tensor tensor = {sizeof tensor, 0, 0, nullptr, nullptr};
+    EXPECT_EQ(Take(ait_result_tensor(result, index, &tensor)), "");
+    return tensor;
+  }
+
   static void ExpectRuns(const ait_module* module, int64_t rows) {
     const int64_t sizes[] = {rows, 3};
     std::vector<float> x(rows * 3), y(rows * 3, 0.5f);
     for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) - 2;
-    const ait_tensor inputs[] = {{AIT_FLOAT32, 2, sizes, x.data()},
-                                 {AIT_FLOAT32, 2, sizes, y.data()}};
+    const ait_tensor inputs[] = {Tensor(sizes, 2, x.data()),
+                                 Tensor(sizes, 2, y.data())};
     ait_result* result = nullptr;
     ASSERT_EQ(Take(ait_module_run(module, inputs, 2, &result)), "");
     ASSERT_EQ(ait_result_count(result), 2u);
-    const ait_tensor sum = ait_result_tensor(result, 0);
-    const ait_tensor twice = ait_result_tensor(result, 1);
+    const ait_tensor sum = OfResult(result, 0), twice = OfResult(result, 1);
     EXPECT_EQ(sum.dtype, AIT_FLOAT32);
     ASSERT_EQ(sum.rank, 2);
     EXPECT_EQ(sum.sizes[0], rows);
@@ -57,15 +69,19 @@ def forward(self, x: Tensor, y: Tensor):
                       std::max(x[i], 0.f) + 0.5f);
       EXPECT_FLOAT_EQ(static_cast<float*>(twice.data)[i], 2 * x[i]);
     }
-    EXPECT_EQ(ait_result_tensor(result, 2).rank, -1);
+    ait_tensor none = {sizeof none, 0, 0, nullptr, nullptr};
+    ait_code code = AIT_OK;
+    EXPECT_EQ(Take(ait_result_tensor(result, 2, &none), &code),
+              "there is no tensor 2 in a result of 2");
+    EXPECT_EQ(code, AIT_OUT_OF_RANGE);
     ait_result_free(result);
   }
 
   static std::string Record(ait_module* module, int64_t rows) {
     const int64_t sizes[] = {rows, 3};
     std::vector<float> x(rows * 3, 1.f);
-    const ait_tensor inputs[] = {{AIT_FLOAT32, 2, sizes, x.data()},
-                                 {AIT_FLOAT32, 2, sizes, x.data()}};
+    const ait_tensor inputs[] = {Tensor(sizes, 2, x.data()),
+                                 Tensor(sizes, 2, x.data())};
     return Take(ait_module_record(module, inputs, 2, rows));
   }
 
@@ -128,7 +144,7 @@ def forward(self, x: Tensor):
   ASSERT_EQ(Take(ait_module_load(file.c_str(), nullptr, &module)), "");
   std::vector<float> x(130, 3.f);
   const auto tensor = [&](const int64_t* rows) {
-    return ait_tensor{AIT_FLOAT32, 1, rows, x.data()};
+    return Tensor(rows, 1, x.data());
   };
   for (const int64_t rows : {5, 9}) {
     const ait_tensor sample = tensor(&rows);
@@ -139,7 +155,7 @@ def forward(self, x: Tensor):
     const ait_tensor input = tensor(&rows);
     ait_result* result = nullptr;
     ASSERT_EQ(Take(ait_module_run(module, &input, 1, &result)), "") << rows;
-    const ait_tensor output = ait_result_tensor(result, 0);
+    const ait_tensor output = OfResult(result, 0);
     ASSERT_EQ(output.rank, 1);
     EXPECT_EQ(output.sizes[0], rows > 64 ? 64 : rows);
     for (int64_t i = 0; i < output.sizes[0]; ++i)
@@ -210,8 +226,7 @@ TEST_F(CApi, ChangesSubmodulesAndOperators) {
   whole.save(path);
   const std::vector<float> x = {0, 1, 2};
   const int64_t sizes[] = {3};
-  const ait_tensor input = {AIT_FLOAT32, 1, sizes,
-                            const_cast<float*>(x.data())};
+  const ait_tensor input = Tensor(sizes, 1, x.data());
   // The second element of the result once it is compiled.
   const auto second = [&](const std::vector<ait_submodule_change>& changes) {
     ait_module* module = nullptr;
@@ -225,7 +240,7 @@ TEST_F(CApi, ChangesSubmodulesAndOperators) {
     ait_result* result = nullptr;
     EXPECT_EQ(Take(ait_module_run(module, &input, 1, &result)), "");
     if (result != nullptr)
-      value = static_cast<float*>(ait_result_tensor(result, 0).data)[1];
+      value = static_cast<float*>(OfResult(result, 0).data)[1];
     ait_result_free(result);
     ait_module_free(module);
     return value;
@@ -235,8 +250,10 @@ TEST_F(CApi, ChangesSubmodulesAndOperators) {
       "def forward(self, x: Tensor):\n    return torch.tanh(x) + 0.00002\n";
   const float plain = second({});
   EXPECT_FLOAT_EQ(plain, 2 * std::tanh(1.f));
-  EXPECT_NEAR(second({{"part", method}}) - plain, 4e-5, 2e-6);
-  EXPECT_FLOAT_EQ(second({{"part", nullptr}}), plain);
+  EXPECT_NEAR(second({{sizeof(ait_submodule_change), "part", method}}) - plain,
+              4e-5, 2e-6);
+  EXPECT_FLOAT_EQ(second({{sizeof(ait_submodule_change), "part", nullptr}}),
+                  plain);
   ASSERT_EQ(Take(ait_substitute_in_graph(
                 "aten::tanh",
                 "def f(x: Tensor):\n    return torch.sinh(x) / "
@@ -245,19 +262,171 @@ TEST_F(CApi, ChangesSubmodulesAndOperators) {
   EXPECT_NEAR(second({}) - plain, -2e-5, 2e-6);
   ASSERT_EQ(Take(ait_substitute_in_graph("aten::tanh", nullptr)), "");
   ait_module* module = nullptr;
-  const ait_submodule_change unknown = {"nothing", nullptr};
+  const ait_submodule_change unknown = {sizeof unknown, "nothing", nullptr};
   EXPECT_THAT(Take(ait_module_load_changed(path.c_str(), nullptr, &unknown, 1,
                                            &module)),
               HasSubstr("no submodule nothing; it has part"));
   EXPECT_EQ(module, nullptr);
 }
 
+// A handle that is NULL is an error of the call, not of the process.
+TEST_F(CApi, NullIsAnErrorEverywhere) {
+  char* text = nullptr;
+  ait_result* result = nullptr;
+  ait_module* module = nullptr;
+  ait_options* options = ait_options_new();
+  ait_tensor tensor = {sizeof tensor, AIT_FLOAT32, 0, nullptr, nullptr};
+  const char* file = "/nowhere.aitune";
+  int count = 0;
+  for (ait_error* error :
+       {ait_options_set(nullptr, "target", "avx2"),
+        ait_options_set(options, nullptr, "avx2"),
+        ait_options_set(options, "target", nullptr),
+        ait_module_load(nullptr, nullptr, &module),
+        ait_module_load(file, nullptr, nullptr),
+        ait_module_load_changed(file, nullptr, nullptr, 1, &module),
+        ait_module_load_on("cpu", nullptr, nullptr, nullptr, 0, &module),
+        ait_module_load_with(nullptr, file, nullptr, 0, &module),
+        ait_module_load_with(options, nullptr, nullptr, 0, &module),
+        ait_module_load_with(options, file, nullptr, 0, nullptr),
+        ait_module_load_bytes(options, nullptr, 1, "x", nullptr, 0, &module),
+        ait_module_load_bytes(nullptr, "x", 1, "x", nullptr, 0, &module),
+        ait_module_load_bytes(options, "x", 1, "x", nullptr, 0, nullptr),
+        ait_substitute_in_graph(nullptr, nullptr),
+        ait_module_load_checkpoint(nullptr, nullptr, &module),
+        ait_module_load_checkpoint(file, nullptr, nullptr),
+        ait_module_load_checkpoint_on("cpu", nullptr, nullptr, &module),
+        ait_module_load_checkpoint_bytes("cpu", nullptr, 1, nullptr, &module),
+        ait_module_load_checkpoint_bytes("cpu", "x", 1, nullptr, nullptr),
+        ait_module_record(nullptr, &tensor, 1, 1),
+        ait_module_tune(nullptr, "OneBackend", 0),
+        ait_module_tune_within(nullptr, "OneBackend", 0, -1),
+        ait_module_run(nullptr, &tensor, 1, &result),
+        ait_module_run_into(nullptr, &tensor, 1, &tensor, 1),
+        ait_result_tensor(nullptr, 0, &tensor),
+        ait_module_describe(nullptr, &text),
+        ait_module_report(nullptr, "json", &text),
+        ait_module_save(nullptr, file, nullptr),
+        ait_set_stance(nullptr)}) {
+    ait_code code = AIT_OK;
+    EXPECT_THAT(Take(error, &code), HasSubstr(" is NULL")) << count;
+    EXPECT_EQ(code, AIT_INVALID_ARGUMENT) << count;
+    ++count;
+  }
+  EXPECT_EQ(ait_result_count(nullptr), 0u);
+  ait_options_free(options);
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  for (ait_error* error : {ait_module_record(module, nullptr, 1, 1),
+                           ait_module_tune(module, nullptr, 0),
+                           ait_module_run(module, nullptr, 2, &result),
+                           ait_module_run(module, &tensor, 1, nullptr),
+                           ait_module_describe(module, nullptr),
+                           ait_module_report(module, nullptr, &text),
+                           ait_module_report(module, "json", nullptr),
+                           ait_module_save(module, nullptr, nullptr)})
+    EXPECT_THAT(Take(error), HasSubstr(" is NULL"));
+  ait_module_free(module);
+}
+
+// LibTorch may return an argument, or a view of one.
+TEST_F(CApi, ResultsOutliveTheInputs) {
+  torch::jit::Module views("Views");
+  views.define("def forward(self, x: Tensor):\n    return x, x[1:], x.t()\n");
+  views.save(model_);
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  const int64_t sizes[] = {2, 2};
+  std::vector<float> x = {1, 2, 3, 4};
+  const ait_tensor input = Tensor(sizes, 2, x.data());
+  ait_result* result = nullptr;
+  ASSERT_EQ(Take(ait_module_run(module, &input, 1, &result)), "");
+  x = {-1, -1, -1, -1};
+  const float expected[][4] = {{1, 2, 3, 4}, {3, 4}, {1, 3, 2, 4}};
+  for (size_t i = 0; i < 3; ++i) {
+    const ait_tensor output = OfResult(result, i);
+    for (int64_t j = 0; j < output.sizes[0] * output.sizes[1]; ++j)
+      EXPECT_EQ(static_cast<float*>(output.data)[j], expected[i][j]) << i;
+  }
+  ait_result_free(result);
+  ait_module_free(module);
+}
+
+TEST_F(CApi, ResultsGoWhereTheCallerWants) {
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  const int64_t sizes[] = {2, 3}, others[] = {3, 2};
+  const std::vector<float> x = {-1, 0, 1, 2, 3, 4}, y(6, 0.5f);
+  const ait_tensor inputs[] = {Tensor(sizes, 2, x.data()),
+                               Tensor(sizes, 2, y.data())};
+  // Before and after it is compiled.
+  for (const char* strategy : {"", "OneBackend"}) {
+    if (*strategy != '\0') {
+      ASSERT_EQ(Record(module, 2), "");
+      ASSERT_EQ(Take(ait_module_tune(module, strategy, 0)), "");
+    }
+    std::vector<float> sum(6, -9.f), twice(6, -9.f);
+    ait_tensor outputs[] = {Tensor(sizes, 2, sum.data()),
+                            Tensor(others, 2, twice.data())};
+    EXPECT_THAT(Take(ait_module_run_into(module, inputs, 2, outputs, 1)),
+                HasSubstr("gives 2 tensors, but 1 outputs"));
+    EXPECT_THAT(Take(ait_module_run_into(module, inputs, 2, outputs, 2)),
+                testing::AllOf(HasSubstr("output 1 is float32[2,3]"),
+                               HasSubstr("float32[3,2]")));
+    EXPECT_EQ(sum, std::vector<float>(6, -9.f));
+    outputs[1].sizes = sizes;
+    ASSERT_EQ(Take(ait_module_run_into(module, inputs, 2, outputs, 2)), "");
+    EXPECT_THAT(sum, testing::ElementsAre(0.5f, 0.5f, 1.5f, 2.5f, 3.5f, 4.5f));
+    EXPECT_THAT(twice, testing::ElementsAre(-2, 0, 2, 4, 6, 8));
+  }
+  ait_module_free(module);
+}
+
+TEST_F(CApi, ModelsAndCheckpointsComeFromMemory) {
+  const auto contents = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(file), {}};
+  };
+  ait_options* options = ait_options_new();
+  std::string bytes = contents(model_);
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load_bytes(options, bytes.data(), bytes.size(),
+                                       "in memory", nullptr, 0, &module)),
+            "");
+  bytes.assign(bytes.size(), '\0');  // no longer needed
+  ExpectRuns(module, 2);
+  ASSERT_EQ(Record(module, 2), "");
+  ASSERT_EQ(Take(ait_module_tune(module, "OneBackend", 0)), "");
+  const std::string path = folder_ + "/memory.aitune";
+  char digest[65];
+  ASSERT_EQ(Take(ait_module_save(module, path.c_str(), digest)), "");
+  ait_module_free(module);
+  bytes = contents(path);
+  ASSERT_EQ(Take(ait_module_load_checkpoint_bytes(
+                nullptr, bytes.data(), bytes.size(), digest, &module)),
+            "");
+  ExpectRuns(module, 2);
+  ait_module_free(module);
+  module = nullptr;
+  ait_code code = AIT_OK;
+  bytes[bytes.size() / 2] ^= 1;
+  EXPECT_THAT(Take(ait_module_load_checkpoint_bytes(
+                       nullptr, bytes.data(), bytes.size(), nullptr, &module),
+                   &code),
+              HasSubstr("the checkpoint in memory: damaged"));
+  EXPECT_EQ(code, AIT_DATA_LOSS);
+  EXPECT_NE(Take(ait_module_load_bytes(options, "not a model", 11, nullptr,
+                                       nullptr, 0, &module)),
+            "");
+  EXPECT_EQ(module, nullptr);
+  ait_options_free(options);
+}
+
 TEST_F(CApi, ErrorsAreObjects) {
   ait_module* module = nullptr;
-  int code = 0;
+  ait_code code = AIT_OK;
   EXPECT_THAT(Take(ait_module_load("/nowhere.pt", nullptr, &module), &code),
               HasSubstr("no such file"));
-  EXPECT_EQ(code, 5);
+  EXPECT_EQ(code, AIT_NOT_FOUND);
   EXPECT_EQ(module, nullptr);
   EXPECT_EQ(Take(ait_module_load(nullptr, nullptr, &module)), "path is NULL");
   ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
@@ -265,12 +434,12 @@ TEST_F(CApi, ErrorsAreObjects) {
               HasSubstr("there is no strategy 'Fastest'"));
   EXPECT_THAT(Take(ait_module_tune(module, "MinLatency", 0), &code),
               HasSubstr("can't be tuned without samples"));
-  EXPECT_EQ(code, 9);
+  EXPECT_EQ(code, AIT_FAILED_PRECONDITION);
   ait_result* result = nullptr;
   EXPECT_THAT(Take(ait_module_run(module, nullptr, 1, &result)),
               HasSubstr("inputs is NULL"));
   const int64_t sizes[] = {2};
-  ait_tensor bad = {99, 1, sizes, nullptr};
+  ait_tensor bad = {sizeof bad, 99, 1, sizes, nullptr};
   EXPECT_THAT(Take(ait_module_run(module, &bad, 1, &result)),
               HasSubstr("dtype 99"));
   bad.dtype = AIT_FLOAT32;
@@ -280,7 +449,13 @@ TEST_F(CApi, ErrorsAreObjects) {
   bad.data = one;
   EXPECT_NE(Take(ait_module_run(module, &bad, 1, &result)), "");
   EXPECT_EQ(result, nullptr);
+  bad.struct_size = sizeof bad - 1;
+  EXPECT_THAT(Take(ait_module_run(module, &bad, 1, &result), &code),
+              HasSubstr("input 0 has the struct_size 31; set it to sizeof"));
+  EXPECT_EQ(code, AIT_INVALID_ARGUMENT);
   EXPECT_THAT(Take(ait_set_stance("lazy")), HasSubstr("there is no stance"));
+  EXPECT_EQ(ait_error_code(nullptr), AIT_OK);
+  EXPECT_STREQ(ait_error_message(nullptr), "");
   ait_module_free(module);
   ait_module_free(nullptr);
   ait_result_free(nullptr);

@@ -13,6 +13,7 @@
 #include "frontend/checkpoint/checkpoint.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/compiled_model/model_versions.h"
+#include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/gpu.h"
 #include "quant/options.h"
 #include "runtime/backend/registry.h"
@@ -171,15 +172,31 @@ absl::StatusOr<std::unique_ptr<Module>> Module::Load(
   AITUNE_RETURN_IF_ERROR(CheckOptions(options));
   aitune::frontend::LoadOptions load;
   load.dtype = options.dtype;
-  AITUNE_ASSIGN_OR_RETURN(aitune::frontend::Model model,
-                          aitune::frontend::Model::Load(path.string(), load));
-  for (const std::string& submodule : options.disabled)
-    AITUNE_RETURN_IF_ERROR(model.Disable(submodule));
-  for (const auto& [submodule, method] : options.substitutes)
-    AITUNE_RETURN_IF_ERROR(model.Substitute(submodule, method));
   if (options.name.empty()) options.name = path.stem().string();
-  return Wrap(std::make_shared<const aitune::frontend::Model>(std::move(model)),
-              std::move(options));
+  return OfModel(aitune::frontend::Model::Load(path.string(), load),
+                 std::move(options));
+}
+
+absl::StatusOr<std::unique_ptr<Module>> Module::LoadBytes(
+    std::string_view bytes, ModuleOptions options) {
+  AITUNE_RETURN_IF_ERROR(StartDevice(options.device).status());
+  AITUNE_RETURN_IF_ERROR(CheckOptions(options));
+  aitune::frontend::LoadOptions load;
+  load.dtype = options.dtype;
+  return OfModel(aitune::frontend::ModelFromBytes(std::string(bytes), load),
+                 std::move(options));
+}
+
+absl::StatusOr<std::unique_ptr<Module>> Module::OfModel(
+    absl::StatusOr<aitune::frontend::Model> model, ModuleOptions options) {
+  if (!model.ok()) return model.status();
+  for (const std::string& submodule : options.disabled)
+    AITUNE_RETURN_IF_ERROR(model->Disable(submodule));
+  for (const auto& [submodule, method] : options.substitutes)
+    AITUNE_RETURN_IF_ERROR(model->Substitute(submodule, method));
+  return Wrap(
+      std::make_shared<const aitune::frontend::Model>(*std::move(model)),
+      std::move(options));
 }
 
 std::unique_ptr<Module> Module::Wrap(
@@ -199,15 +216,31 @@ absl::StatusOr<std::unique_ptr<Module>> Module::LoadCheckpoint(
   if (!device.empty()) {
     AITUNE_ASSIGN_OR_RETURN(where, StartDevice(device));
   }
-  AITUNE_ASSIGN_OR_RETURN(aitune::frontend::LoadedCheckpoint loaded,
-                          aitune::frontend::LoadCheckpoint(path, digest));
-  AITUNE_RETURN_IF_ERROR(loaded.backend->Deploy(where));
+  return OfCheckpoint(aitune::frontend::LoadCheckpoint(path, digest),
+                      std::move(where));
+}
+
+absl::StatusOr<std::unique_ptr<Module>> Module::LoadCheckpointBytes(
+    std::string_view bytes, std::string_view digest, std::string_view device) {
+  std::optional<aitune::Device> where;
+  if (!device.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(where, StartDevice(device));
+  }
+  return OfCheckpoint(aitune::frontend::LoadCheckpointBytes(bytes, digest),
+                      std::move(where));
+}
+
+absl::StatusOr<std::unique_ptr<Module>> Module::OfCheckpoint(
+    absl::StatusOr<aitune::frontend::LoadedCheckpoint> loaded,
+    std::optional<aitune::Device> where) {
+  if (!loaded.ok()) return loaded.status();
+  AITUNE_RETURN_IF_ERROR(loaded->backend->Deploy(std::move(where)));
   ModuleOptions options;
-  options.device = loaded.backend->device()->ToString();
-  options.name = loaded.source->name();
+  options.device = loaded->backend->device()->ToString();
+  options.name = loaded->source->name();
   std::unique_ptr<Module> module(
-      new Module(std::move(loaded.source), std::move(options)));
-  module->backend_ = std::move(loaded.backend);
+      new Module(std::move(loaded->source), std::move(options)));
+  module->backend_ = std::move(loaded->backend);
   module->report_.error.clear();
   return module;
 }

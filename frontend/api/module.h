@@ -40,6 +40,10 @@
 #include "runtime/strategy/strategy.h"
 #include "runtime/tensor/data_type.h"
 
+namespace aitune::frontend {
+struct LoadedCheckpoint;
+}  // namespace aitune::frontend
+
 namespace ait {
 
 struct ModuleOptions {
@@ -133,6 +137,9 @@ class Module {
   // Disable and Substitute.
   static absl::StatusOr<std::unique_ptr<Module>> Load(
       const std::filesystem::path& path, ModuleOptions options);
+  // The same from the bytes of such a file, which are not needed afterwards.
+  static absl::StatusOr<std::unique_ptr<Module>> LoadBytes(
+      std::string_view bytes, ModuleOptions options);
   // A module of a loaded model. The options that change the model on loading
   // (disabled, substitutes, dtype) are ignored.
   static std::unique_ptr<Module> Wrap(
@@ -143,6 +150,11 @@ class Module {
   // Backend::Deploy.
   static absl::StatusOr<std::unique_ptr<Module>> LoadCheckpoint(
       const std::filesystem::path& path, std::string_view digest = "",
+      std::string_view device = "");
+  // The same from the bytes of a checkpoint that was saved as one file. They
+  // are not needed afterwards.
+  static absl::StatusOr<std::unique_ptr<Module>> LoadCheckpointBytes(
+      std::string_view bytes, std::string_view digest = "",
       std::string_view device = "");
 
   const std::string& name() const { return options_.name; }
@@ -207,6 +219,13 @@ class Module {
 
   Module(std::shared_ptr<aitune::frontend::TorchScriptSource> source,
          ModuleOptions options);
+  // A module of `model`, changed as `options` say.
+  static absl::StatusOr<std::unique_ptr<Module>> OfModel(
+      absl::StatusOr<aitune::frontend::Model> model, ModuleOptions options);
+  // A module of `loaded`, deployed on `where`.
+  static absl::StatusOr<std::unique_ptr<Module>> OfCheckpoint(
+      absl::StatusOr<aitune::frontend::LoadedCheckpoint> loaded,
+      std::optional<aitune::Device> where);
   std::shared_ptr<aitune::Backend> backend() const;
   // The model on `device`, the module's, which LibTorch runs in eager.
   absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Eager(

@@ -78,9 +78,10 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
   return WriteBundle(path, blobs, format);
 }
 
-absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const fs::path& path,
-                                                std::string_view digest) {
-  AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ReadBundle(path, digest));
+namespace {
+
+// The checkpoint of these blobs. `path` is what errors call it.
+absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs, const fs::path& path) {
   CheckpointProto proto;
   if (blobs.count(kModel) == 0 || !proto.ParseFromString(blobs[kCheckpoint]))
     return absl::InvalidArgumentError(
@@ -122,6 +123,21 @@ absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const fs::path& path,
   AITUNE_ASSIGN_OR_RETURN(loaded.backend,
                           BackendFromDict(loaded.source, proto.backend()));
   return loaded;
+}
+
+}  // namespace
+
+absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const fs::path& path,
+                                                std::string_view digest) {
+  AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ReadBundle(path, digest));
+  return FromBlobs(std::move(blobs), path);
+}
+
+absl::StatusOr<LoadedCheckpoint> LoadCheckpointBytes(std::string_view bytes,
+                                                     std::string_view digest) {
+  constexpr char kName[] = "the checkpoint in memory";
+  AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ParseBundle(bytes, digest, kName));
+  return FromBlobs(std::move(blobs), kName);
 }
 
 }  // namespace aitune::frontend

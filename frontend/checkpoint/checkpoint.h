@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "frontend/backends/torchscript_source.h"
@@ -49,6 +50,10 @@ struct LoadedCheckpoint {
 // else.
 absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
     const std::filesystem::path& path, std::string_view digest = "");
+
+// The same from the bytes of a checkpoint that was saved as one file.
+absl::StatusOr<LoadedCheckpoint> LoadCheckpointBytes(
+    std::string_view bytes, std::string_view digest = "");
 
 }  // namespace aitune::frontend
 

@@ -1,22 +1,23 @@
 #!/bin/bash
-# embedding_test.sh MAKEFILE LIBRARY: builds examples/serving as a user does,
-# outside of the workspace and against libaitune.so, and runs its programs; looks
-# at what the library exports.
+# embedding_test.sh MAKEFILE INSTALL SYMBOLS: installs AITune, builds
+# examples/serving as a user does, outside of the workspace, with pkg-config and
+# with CMake, and runs its programs; looks at what the library exports.
 set -eu
-makefile=$(readlink -f "$1") library=$(readlink -f "$2")
+makefile=$(readlink -f "$1") symbols=$(readlink -f "$3")
 sources=${makefile%/examples/serving/Makefile}
 die() {
   echo "embedding_test: $*" >&2
   exit 1
 }
 
-mkdir -p "$TEST_TMPDIR/checkout" "$TEST_TMPDIR/program"
-cd "$TEST_TMPDIR/checkout"
-ln -s "$sources/compiler" "$sources/frontend" "$sources/runtime" "$sources/.venv" .
-ln -s "${library%/frontend/api/libaitune.so}" bazel-bin
-cd ../program
-cp "$sources"/examples/serving/{Makefile,serve.c,tune.cc} .
-make AITUNE=../checkout CFLAGS="-Wall -Wextra -Werror" CXXFLAGS="-Wall -Wextra"
+"./$2" "$TEST_TMPDIR/installed"
+# What is installed may be moved.
+mv "$TEST_TMPDIR/installed" "$TEST_TMPDIR/prefix"
+prefix=$TEST_TMPDIR/prefix library=$prefix/lib/libaitune.so
+mkdir "$TEST_TMPDIR/program"
+cd "$TEST_TMPDIR/program"
+cp "$sources"/examples/serving/{CMakeLists.txt,Makefile,serve.c,tune.cc} .
+make PREFIX="$prefix" CFLAGS="-Wall -Wextra -Werror" CXXFLAGS="-Wall -Wextra"
 
 model=$AITUNE_MODELS/mlp
 ./tune "$model.pt" "$model.inputs.pt" mlp.aitune >tune.txt
@@ -36,7 +37,29 @@ P
 grep -q '^serve: load: none.pt: no such file' errors.txt ||
   die "no model: $(<errors.txt)"
 
-nm -DC --defined-only "$library" | cut -d' ' -f3- >exports.txt
+# The library generates code in processes of the program in ../bin.
+"$prefix/bin/aitune" --help >help.txt || die "the program does not start"
+! readelf -d "$library" "$prefix/bin/aitune" | grep -E 'R(UN)?PATH.*ORIGIN' ||
+  die "libraries would be looked for around the prefix"
+
+cmake -S . -B build -DCMAKE_PREFIX_PATH="$prefix" >cmake.txt || die "$(<cmake.txt)"
+cmake --build build >cmake.txt || die "$(<cmake.txt)"
+build/serve -t 1 -n 2 mlp.aitune "float32[4,1024]"
+sed -i 's/aitune 2 REQUIRED/aitune 1 REQUIRED/' CMakeLists.txt
+! cmake -S . -B other -DCMAKE_PREFIX_PATH="$prefix" >cmake.txt 2>&1 || die "another version was taken"
+
+# The C ABI: exactly the functions of the list, which are those of the header.
+# A function that leaves it, or changes, is a new AIT_API_VERSION.
+version=$(sed -n 's/^#define AIT_API_VERSION //p' "$prefix/include/aitune/aitune.h")
+[[ $(readelf -d "$library" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p') == "libaitune.so.$version" ]] ||
+  die "the soname is not of version $version"
+nm -D --defined-only "$library" | sed -n "s/.* \(ait_[a-z_]*\)@@AITUNE_$version\$/\1/p" | sort >functions.txt
+diff "$symbols" functions.txt >&2 || die "the functions of the C API are not those of symbols.txt"
+tr '\n' ' ' <"$prefix/include/aitune/aitune.h" | grep -oE 'AIT_API [^;]*;' | grep -v '^AIT_API __' |
+  grep -oE '\<ait_[a-z_]*\(' | tr -d '(' | sort -u >declared.txt
+diff "$symbols" declared.txt >&2 || die "the functions of aitune.h are not those of symbols.txt"
+
+nm -DC --defined-only --without-symbol-versions "$library" | cut -d' ' -f3- | grep -v '^AITUNE_' >exports.txt
 grep -q '^ait_module_run$' exports.txt || die "the C API is not exported"
 ! grep -v -E '^(ait_|ait::|aitune::|(typeinfo|vtable) for (ait|aitune)::)' exports.txt ||
   die "these are exported, and should not be"

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Builds libaitune.so and both programs, tunes an example model from C++, and
+# Installs AITune beside this file and builds both programs, tunes an example model from C++, and
 # serves it from C with one thread and with two: prints a table, and leaves the
 # figures in serving.json.
 #
@@ -11,7 +11,7 @@ name=$1
 shift
 # bazelw makes the models that the arguments of what it runs name.
 ../../bazelw run //frontend:aitune -- --help "../../.models/$name.pt" >/dev/null
-../../bazelw build //frontend/api:libaitune.so
+../../bazelw run //frontend/api/package:install -- installed
 make
 ./tune "../../.models/$name.pt" "../../.models/$name.inputs.pt" served.aitune
 ./serve -n 20 -j serving.json served.aitune "$@"

@@ -32,15 +32,19 @@ std::filesystem::path OwnFile() {
 std::vector<std::string> FindWorkerProgram() {
   const std::filesystem::path own = OwnFile();
   if (own.empty()) return {};
-  const std::filesystem::path program = own.parent_path() / "aitune";
-  std::error_code error;
-  if (!std::filesystem::is_regular_file(program, error) ||
-      access(program.c_str(), X_OK) != 0)
-    return {};
-  std::vector<std::string> command{program, "generate-kernels"};
-  for (const LoadedPlugin& plugin : loadedPlugins())
-    command.insert(command.end(), {"--plugin", plugin.path});
-  return command;
+  const std::filesystem::path folder = own.parent_path();
+  for (const std::filesystem::path& program :
+       {folder / "aitune", folder.parent_path() / "bin" / "aitune"}) {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(program, error) ||
+        access(program.c_str(), X_OK) != 0)
+      continue;
+    std::vector<std::string> command{program, "generate-kernels"};
+    for (const LoadedPlugin& plugin : loadedPlugins())
+      command.insert(command.end(), {"--plugin", plugin.path});
+    return command;
+  }
+  return {};
 }
 
 }  // namespace aitune::frontend

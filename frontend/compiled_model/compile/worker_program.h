@@ -8,7 +8,8 @@
 namespace aitune::frontend {
 
 // The command for GenerationOptions::worker: the program `aitune` in the folder
-// of the file, program or library, that this code is in, with the plug-ins that
+// of the file, program or library, that this code is in, or, as it is when
+// AITune is installed, in the folder bin beside that, with the plug-ins that
 // this process has loaded. The program `aitune` finds itself. Empty if there is
 // none.
 std::vector<std::string> FindWorkerProgram();

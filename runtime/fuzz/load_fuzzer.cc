@@ -1,0 +1,31 @@
+// libFuzzer's entry. Searches from SeedInputs on, beside the folder given.
+//
+//   mkdir corpus
+//   ./bazelw run --config=fuzz //runtime/fuzz:load_fuzzer -- $PWD/corpus
+//     -max_total_time=600 -max_len=20000 -rss_limit_mb=4096
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "google/protobuf/stubs/logging.h"
+#include "runtime/fuzz/load_target.h"
+
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size);
+
+// Without a corpus, most inputs would be of no form: those begin as a seed.
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size,
+                                          size_t max_size, unsigned seed) {
+  static const std::vector<std::string> seeds = aitune::SeedInputs();
+  if (size <= 1) {
+    const std::string& start = seeds[seed % seeds.size()];
+    size = start.size() < max_size ? start.size() : max_size;
+    start.copy(reinterpret_cast<char*>(data), size);
+  }
+  return 1 + LLVMFuzzerMutate(data + 1, size - 1, max_size - 1);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static const google::protobuf::LogSilencer silence_parse_errors;
+  aitune::LoadAndRunBytes({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

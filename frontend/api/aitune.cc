@@ -5,8 +5,6 @@
 #include <ATen/core/ivalue.h>
 
 #include <cstring>
-#include <exception>
-#include <functional>
 #include <memory>
 #include <new>
 #include <string>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/c_handles.h"
 #include "frontend/api/module.h"
 #include "frontend/api/module_options.h"
 #include "frontend/torchscript/substitution.h"
@@ -24,80 +23,13 @@
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
 
-struct ait_module {
-  std::unique_ptr<ait::Module> module;
-};
-
-struct ait_options {
-  ait::ModuleOptions options;
-};
-
-struct ait_result {
-  std::vector<at::Tensor> tensors;
-  std::vector<std::vector<int64_t>> sizes;
-};
-
-struct ait_error {
-  ait_code code;
-  std::string message;
-};
-
 namespace {
 
+using ait::CheckStruct;
+using ait::Guarded;
+using ait::Need;
 using aitune::DataType;
 using aitune::frontend::ValueList;
-
-static_assert(AIT_INVALID_ARGUMENT ==
-              static_cast<int>(absl::StatusCode::kInvalidArgument));
-static_assert(AIT_DATA_LOSS == static_cast<int>(absl::StatusCode::kDataLoss));
-
-// For when there is no memory for an error.
-ait_error* OutOfMemory() {
-  static ait_error* const error =
-      new ait_error{AIT_RESOURCE_EXHAUSTED, "out of memory"};
-  return error;
-}
-// Made when the library is loaded, and with it while there is memory.
-[[maybe_unused]] ait_error* const made_in_time = OutOfMemory();
-
-ait_error* Error(const absl::Status& status) noexcept {
-  if (status.ok()) return nullptr;
-  try {
-    return new ait_error{static_cast<ait_code>(status.code()),
-                         std::string(status.message())};
-  } catch (...) {
-    return OutOfMemory();
-  }
-}
-
-// Runs `body`; nothing that is thrown leaves the library.
-ait_error* Guarded(const std::function<absl::Status()>& body) {
-  try {
-    return Error(body());
-  } catch (const std::bad_alloc&) {
-    return Error(absl::ResourceExhaustedError("out of memory"));
-  } catch (const std::exception& exception) {
-    return Error(absl::InternalError(exception.what()));
-  } catch (...) {
-    return Error(absl::InternalError(
-        "an object that is not a std::exception was thrown"));
-  }
-}
-
-absl::Status Need(const void* pointer, const char* what) {
-  if (pointer != nullptr) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(what, " is NULL"));
-}
-
-// A structure of the caller's, which may have been compiled with fewer fields
-// (none so far) or more.
-template <typename T>
-absl::Status CheckStruct(const T& value, const std::string& what) {
-  if (value.struct_size >= sizeof(T)) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat(what, " has the struct_size ", value.struct_size,
-                   "; set it to sizeof, which is ", sizeof(T)));
-}
 
 // Element `index` of an array whose elements are as large as the first one
 // says.
@@ -206,16 +138,6 @@ absl::Status Give(const std::string& text, char** out) {
 }  // namespace
 
 int ait_api_version(void) { return AIT_API_VERSION; }
-
-ait_code ait_error_code(const ait_error* error) {
-  return error == nullptr ? AIT_OK : error->code;
-}
-const char* ait_error_message(const ait_error* error) {
-  return error == nullptr ? "" : error->message.c_str();
-}
-void ait_error_free(ait_error* error) {
-  if (error != OutOfMemory()) delete error;
-}
 
 ait_error* ait_module_load(const char* path, const char* cache_dir,
                            ait_module** module) {

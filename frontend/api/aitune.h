@@ -259,6 +259,39 @@ AIT_API ait_error* ait_module_report(const ait_module* module,
                                      const char* format, char** text);
 AIT_API void ait_text_free(char* text); /* NULL is allowed */
 
+/* What the compiled versions of a module take and give. */
+typedef struct ait_signature ait_signature;
+
+typedef enum ait_direction { AIT_INPUT = 0, AIT_OUTPUT = 1 } ait_direction;
+
+typedef struct ait_tensor_signature {
+  size_t struct_size; /* sizeof(ait_tensor_signature) */
+  const char* name;   /* as Python would say it: "mask", "pair[0]", "output" */
+  int32_t dtype;      /* an ait_dtype; 0: a value that only LibTorch knows */
+  int32_t rank;       /* number of axes */
+  /* The least and the most elements of each axis. INT64_MAX: as many as the
+   * inputs make them. */
+  const int64_t* min_sizes;
+  const int64_t* max_sizes;
+} ait_tensor_signature;
+
+/* The signature of a module that was tuned or loaded from a checkpoint, as it
+ * is now. It has no versions while the module runs in eager, or in a backend
+ * that compiles nothing. Calls of other sizes compile a further version, or run
+ * in LibTorch. The caller frees the signature. */
+AIT_API ait_error* ait_module_signature(const ait_module* module,
+                                        ait_signature** signature);
+AIT_API size_t ait_signature_versions(const ait_signature* signature);
+
+/* Tensor `index` of the inputs or outputs of a version. The caller sets
+ * tensor->struct_size; the memory of the name and the sizes belongs to the
+ * signature. AIT_OUT_OF_RANGE beyond the last version or tensor. */
+AIT_API ait_error* ait_signature_tensor(const ait_signature* signature,
+                                        size_t version, ait_direction direction,
+                                        size_t index,
+                                        ait_tensor_signature* tensor);
+AIT_API void ait_signature_free(ait_signature* signature); /* NULL is allowed */
+
 /* Saves a tuned module to one file. Writes its digest, 64 hexadecimal digits
  * and a zero, to `digest`, which may be NULL. AIT_FAILED_PRECONDITION if it is
  * not tuned, AIT_UNIMPLEMENTED if LibTorch can't save the model; the system's

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "frontend/api/aitune.h"
@@ -75,6 +76,41 @@ def forward(self, x: Tensor, y: Tensor):
               "there is no tensor 2 in a result of 2");
     EXPECT_EQ(code, AIT_OUT_OF_RANGE);
     ait_result_free(result);
+  }
+
+  // Of the model of SetUp, compiled for a range of rows.
+  static void ExpectSignature(const ait_module* module) {
+    ait_signature* signature = nullptr;
+    ASSERT_EQ(Take(ait_module_signature(module, &signature)), "");
+    ASSERT_GE(ait_signature_versions(signature), 1u);
+    ait_tensor_signature tensor = {sizeof tensor, nullptr, 0, 0,
+                                   nullptr,       nullptr};
+    int64_t most_rows = 0;
+    for (const auto& [direction, index, name] :
+         {std::tuple(AIT_INPUT, 0, "x"), std::tuple(AIT_INPUT, 1, "y"),
+          std::tuple(AIT_OUTPUT, 0, "output[0]"),
+          std::tuple(AIT_OUTPUT, 1, "output[1]")}) {
+      ASSERT_EQ(
+          Take(ait_signature_tensor(signature, 0, direction, index, &tensor)),
+          "");
+      EXPECT_STREQ(tensor.name, name);
+      EXPECT_EQ(tensor.dtype, AIT_FLOAT32);
+      ASSERT_EQ(tensor.rank, 2);
+      EXPECT_EQ(tensor.min_sizes[1], 3);
+      EXPECT_EQ(tensor.max_sizes[1], 3);
+      EXPECT_LE(tensor.min_sizes[0], 2);
+      most_rows = std::max(most_rows, tensor.max_sizes[0]);
+    }
+    EXPECT_GE(most_rows, 2);
+    ait_code code = AIT_OK;
+    EXPECT_THAT(
+        Take(ait_signature_tensor(signature, 0, AIT_INPUT, 2, &tensor), &code),
+        HasSubstr("no input 2; version 0 has 2"));
+    EXPECT_EQ(code, AIT_OUT_OF_RANGE);
+    EXPECT_THAT(
+        Take(ait_signature_tensor(signature, 99, AIT_INPUT, 0, &tensor)),
+        HasSubstr("no version 99"));
+    ait_signature_free(signature);
   }
 
   static std::string Record(ait_module* module, int64_t rows) {
@@ -193,6 +229,7 @@ TEST_F(CApi, LoadsTunesSavesAndServes) {
   }
   for (std::thread& thread : threads) thread.join();
 
+  ExpectSignature(module);
   char digest[65];
   const std::string saved = folder_ + "/net.aitune";
   ASSERT_EQ(Take(ait_module_save(module, saved.c_str(), digest)), "");
@@ -200,6 +237,7 @@ TEST_F(CApi, LoadsTunesSavesAndServes) {
   ait_module* loaded = nullptr;
   ASSERT_EQ(Take(ait_module_load_checkpoint(saved.c_str(), digest, &loaded)),
             "");
+  ExpectSignature(loaded);
   ExpectRuns(loaded, 2);
   ait_module_free(loaded);
 }
@@ -276,6 +314,7 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
   ait_module* module = nullptr;
   ait_options* options = ait_options_new();
   ait_tensor tensor = {sizeof tensor, AIT_FLOAT32, 0, nullptr, nullptr};
+  ait_signature* signature = nullptr;
   const char* file = "/nowhere.aitune";
   int count = 0;
   for (ait_error* error :
@@ -304,6 +343,8 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
         ait_module_run(nullptr, &tensor, 1, &result),
         ait_module_run_into(nullptr, &tensor, 1, &tensor, 1),
         ait_result_tensor(nullptr, 0, &tensor),
+        ait_module_signature(nullptr, &signature),
+        ait_signature_tensor(nullptr, 0, AIT_INPUT, 0, nullptr),
         ait_module_describe(nullptr, &text),
         ait_module_report(nullptr, "json", &text),
         ait_module_save(nullptr, file, nullptr),
@@ -320,6 +361,7 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
                            ait_module_tune(module, nullptr, 0),
                            ait_module_run(module, nullptr, 2, &result),
                            ait_module_run(module, &tensor, 1, nullptr),
+                           ait_module_signature(module, nullptr),
                            ait_module_describe(module, nullptr),
                            ait_module_report(module, nullptr, &text),
                            ait_module_report(module, "json", nullptr),

@@ -495,6 +495,12 @@ std::string Module::Describe() const {
   return backend == nullptr ? "eager" : backend->Describe();
 }
 
+std::vector<aitune::Signature> Module::Signatures() const {
+  const std::shared_ptr<aitune::Backend> backend = this->backend();
+  if (backend == nullptr) return {};
+  return backend->Signatures();
+}
+
 TuneReport Module::report() const {
   TuneReport report;
   std::shared_ptr<aitune::Backend> backend;

@@ -207,6 +207,11 @@ class Module {
   // "TorchInductorBackend(mode=max-autotune)"; "eager" without one.
   std::string Describe() const;
   TuneReport report() const;
+  // The names, dtypes and sizes of the tensors that calls take and give, for
+  // each version that is compiled: Backend::Signatures. Calls of other sizes
+  // compile a further version, or run in LibTorch. Empty while the module runs
+  // in eager or in a backend that compiles nothing.
+  std::vector<aitune::Signature> Signatures() const;
 
   // Saves the tuned module. Returns the checkpoint's digest.
   // kFailedPrecondition when it is not tuned; otherwise errors as

@@ -217,6 +217,12 @@ std::vector<std::string> Backend::Notes() const {
   return implementation_->Notes();
 }
 
+std::vector<Signature> Backend::Signatures() const {
+  std::shared_lock<StateLock> lock(lock_);
+  if (state() == BackendState::kInit) return {};
+  return implementation_->Signatures();
+}
+
 std::optional<DataType> Backend::narrowed_to() const {
   std::shared_lock<StateLock> lock(lock_);
   if (state() == BackendState::kInit) return std::nullopt;

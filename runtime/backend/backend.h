@@ -34,6 +34,7 @@
 #include "runtime/backend/backend_config.h"
 #include "runtime/backend/backend_implementation.h"
 #include "runtime/backend/backend_state.pb.h"
+#include "runtime/backend/signature.h"
 #include "runtime/backend/state_lock.h"
 #include "runtime/device/device.h"
 
@@ -111,6 +112,11 @@ class Backend {
   // Lines for a report on the built model, such as "LibTorch runs
   // aten::bincount: ...". Empty before Build.
   std::vector<std::string> Notes() const;
+
+  // What each compiled version takes and gives, in the order in which they were
+  // made or loaded. Empty for backends that compile nothing and before Build,
+  // Activate or Deploy.
+  std::vector<Signature> Signatures() const;
 
   // The floating-point dtype in which the configuration makes the backend
   // compute although the model computes in a wider one, as autocast does.

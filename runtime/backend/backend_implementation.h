@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "runtime/backend/backend_state.pb.h"
 #include "runtime/backend/graph_spec.h"
+#include "runtime/backend/signature.h"
 #include "runtime/backend/source_model.h"
 #include "runtime/device/device.h"
 #include "runtime/tensor/data_type.h"
@@ -99,6 +100,9 @@ class BackendImplementation {
   // Lines for a report on the built model, such as which operators LibTorch
   // runs and why. Thread-safe.
   virtual std::vector<std::string> Notes() const { return {}; }
+
+  // See Backend::Signatures. Thread-safe.
+  virtual std::vector<Signature> Signatures() const { return {}; }
 
   // See Backend::narrowed_to. Thread-safe.
   virtual std::optional<DataType> narrowed_to() const { return std::nullopt; }

@@ -19,6 +19,7 @@
 #include "frontend/backends/torch_backend.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/model_signature.h"
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
 #include "runtime/bundle/bundle.h"
@@ -66,6 +67,7 @@ class CompiledBackend : public TorchBackend {
       absl::Span<const RegionValue> inputs) const override;
   absl::StatusOr<bool> Repair(absl::Span<const RegionValue> inputs) override;
   std::vector<std::string> Notes() const override;
+  std::vector<Signature> Signatures() const override;
   std::optional<DataType> narrowed_to() const override {
     if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
     // As exact as eager where LibTorch is told the same.
@@ -198,6 +200,7 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     }
   }
   reset_ = std::make_unique<ResetRegistration>([this] {
+    if (!HasTraceCompiler()) return;  // Nothing could be made again.
     table_->Reset();
     std::lock_guard<std::mutex> lock(kept_mutex_);
     kept_.clear();
@@ -444,6 +447,22 @@ std::vector<std::string> CompiledBackend::Notes() const {
         " of sizes beyond the limit of ", options_.recompile_limit,
         " compiled versions; raise recompile_limit, or set dynamic to True"));
   return notes;
+}
+
+std::vector<Signature> CompiledBackend::Signatures() const {
+  std::vector<std::shared_ptr<const CompiledModel>> loaded;
+  {
+    std::lock_guard<std::mutex> lock(loaded_mutex_);
+    for (const std::weak_ptr<const CompiledModel>& version : loaded_) {
+      if (auto compiled = version.lock()) loaded.push_back(std::move(compiled));
+    }
+  }
+  std::vector<Signature> signatures;
+  for (const auto& compiled : loaded) {
+    for (const CompiledModel* version : compiled->versions())
+      signatures.push_back(SignatureOf(*version, model()->parameters()));
+  }
+  return signatures;
 }
 
 absl::StatusOr<ArtifactBlobs> CompiledBackend::BlobsOf(

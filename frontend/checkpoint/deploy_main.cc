@@ -17,6 +17,7 @@
 
 #include "frontend/checkpoint/checkpoint.h"
 #include "frontend/compiled_model/compile_trace.h"
+#include "runtime/control/control.h"
 
 namespace aitune::frontend {
 namespace {
@@ -54,6 +55,8 @@ int Main(int argc, char** argv) {
   if (!loaded.ok()) return Fail(loaded.status());
   if (absl::Status status = loaded->backend->Deploy(device); !status.ok())
     return Fail(status);
+  // Without a compiler, what was loaded is not forgotten.
+  if (absl::Status status = Reset(); !status.ok()) return Fail(status);
   auto inputs = loaded->source->Flatten(
       ValueList({at::ones({std::atol(argv[2]), std::atol(argv[3])})}));
   if (!inputs.ok()) return Fail(inputs.status());

@@ -69,8 +69,6 @@ std::string JsonString(std::string_view text) {
       out += "\\f";
     } else if (code >= 0x20 && code < 0x7f) {
       out.push_back(static_cast<char>(code));
-    } else if (code == 0x7f) {
-      out.push_back('\x7f');  // Python's json takes it for printable.
     } else if (code < 0x10000) {
       absl::StrAppendFormat(&out, "\\u%04x", code);
     } else {

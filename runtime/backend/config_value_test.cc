@@ -29,7 +29,7 @@ TEST(ToPythonJsonTest, Indent) {
 
 TEST(ToPythonJsonTest, AsciiEscapes) {
   EXPECT_EQ(ToPythonJson("q\"b\\s/\n\r\t\b\f\x01\x7f"),
-            "\"q\\\"b\\\\s/\\n\\r\\t\\b\\f\\u0001\x7f\"");
+            "\"q\\\"b\\\\s/\\n\\r\\t\\b\\f\\u0001\\u007f\"");
   EXPECT_EQ(ToPythonJson("\u00e9\u20ac\U0001f600"),
             R"("\u00e9\u20ac\ud83d\ude00")");
 }

@@ -77,7 +77,8 @@ class ScopedActivity {
 
 // Forgets every compiled version of every model in the process and sets the
 // default stance, as before the first compilation. Models stay usable: they
-// compile again. Calls in progress finish. kFailedPrecondition as SetStance.
+// compile again, or, in a program without the compiler, keep what was loaded.
+// Calls in progress finish. kFailedPrecondition as SetStance.
 // Thread-safe.
 absl::Status Reset();
 

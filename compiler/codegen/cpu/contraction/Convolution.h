@@ -99,14 +99,27 @@ mlir::LogicalResult emitConvolution(mlir::func::FuncOp kernel,
 mlir::LogicalResult lowerConvolution(mlir::func::FuncOp kernel,
                                      const Target &target, std::string &reason);
 
-/// Emits the body of a depthwise kernel, for the work units [begin, end).
+/// The bodies of kernels of the forms that are no matmul of stored operands,
+/// for the work units [begin, end), and their numbers of work units.
+mlir::LogicalResult emitTaps(KernelBuilder &builder,
+                             const ConvolutionProblem &problem,
+                             const MatmulSchedule &schedule,
+                             const Epilogue &epilogue, mlir::Value begin,
+                             mlir::Value end);
+mlir::AffineExpr getTapsGrid(const ConvolutionProblem &problem,
+                             const MatmulSchedule &schedule);
+mlir::LogicalResult emitSegments(KernelBuilder &builder,
+                                 const ConvolutionProblem &problem,
+                                 const MatmulSchedule &schedule,
+                                 const Epilogue &epilogue, mlir::Value begin,
+                                 mlir::Value end);
+mlir::AffineExpr getSegmentsGrid(const ConvolutionProblem &problem,
+                                 const MatmulSchedule &schedule);
 mlir::LogicalResult emitDepthwise(KernelBuilder &builder,
                                   const ConvolutionProblem &problem,
                                   const MatmulSchedule &schedule,
                                   const Epilogue &epilogue, mlir::Value begin,
                                   mlir::Value end);
-
-/// The number of work units of a depthwise kernel.
 mlir::AffineExpr getDepthwiseGrid(const ConvolutionProblem &problem,
                                   const MatmulSchedule &schedule);
 

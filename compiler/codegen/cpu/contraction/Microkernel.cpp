@@ -1,5 +1,6 @@
 #include "compiler/codegen/cpu/contraction/Microkernel.h"
 
+#include "compiler/codegen/cpu/contraction/MicrokernelWidening.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -23,51 +24,6 @@ emitStep(KernelBuilder &builder, const TileShape &tile, ArrayRef<Value> rhs,
           multiplyAdd(left, rhs[vector], sums[row * tile.vectors + vector]));
   }
   return next;
-}
-
-/// The numbers that codes of float8_e4m3fn, which are not NaN, stand for, in
-/// f32. With its bits in their places in f16, whose exponent's bias is greater
-/// by 8, a code is the number over 2^8, subnormal or not.
-Value emitFloat8ToFloat(KernelBuilder &builder, Value codes) {
-  OpBuilder &ops = builder.ops();
-  int64_t lanes = cast<VectorType>(codes.getType()).getNumElements();
-  VectorType bits = builder.vectorType(ops.getI16Type(), lanes);
-  auto number = [&](int64_t value) -> Value {
-    return arith::ConstantOp::create(
-        ops, builder.loc(), bits,
-        DenseElementsAttr::get(bits, APInt(16, value)));
-  };
-  // The sign is in bit 7 and all above it.
-  Value wide = arith::ExtSIOp::create(ops, builder.loc(), bits, codes);
-  Value shifted = arith::ShLIOp::create(ops, builder.loc(), wide, number(7));
-  Value half =
-      arith::AndIOp::create(ops, builder.loc(), shifted, number(0xbfff));
-  VectorType floats = builder.vectorType(ops.getF32Type(), lanes);
-  Value extended =
-      builder.extend(vector::BitCastOp::create(
-                         ops, builder.loc(),
-                         builder.vectorType(ops.getF16Type(), lanes), half),
-                     ops.getF32Type());
-  Value factor = arith::ConstantOp::create(
-      ops, builder.loc(), floats,
-      DenseElementsAttr::get(floats, ops.getF32FloatAttr(256)));
-  return arith::MulFOp::create(ops, builder.loc(), extended, factor);
-}
-
-/// A vector that was loaded from elements of `elementType` as one of
-/// `wideType`.
-Value emitWiden(KernelBuilder &builder, Value loaded, Type elementType,
-                Type wideType) {
-  return isa<Float8E4M3FNType>(elementType) ? emitFloat8ToFloat(builder, loaded)
-                                            : builder.extend(loaded, wideType);
-}
-
-/// The same from memory; `mask` as KernelBuilder::loadVector has it.
-Value emitWidenedLoad(KernelBuilder &builder, Type elementType, int64_t lanes,
-                      Value pointer, Value mask, Type wideType) {
-  return emitWiden(builder,
-                   builder.loadVector(elementType, lanes, pointer, mask),
-                   elementType, wideType);
 }
 
 SmallVector<Value> emitFusedMultiplyAdd(KernelBuilder &builder,
@@ -144,39 +100,6 @@ SmallVector<Value> emitByteQuads(KernelBuilder &builder, const TileShape &tile,
                               .getResult(0);
                         });
       });
-}
-
-/// Two vectors of f32 that bf16 holds exactly as vectors of pairs of bf16, in
-/// lanes of i32; no second one: zeros.
-Value emitInterleave(KernelBuilder &builder, int64_t lanes, Value first,
-                     Value second) {
-  OpBuilder &ops = builder.ops();
-  VectorType bits = builder.vectorType(ops.getI32Type(), lanes);
-  auto toBits = [&](Value values) -> Value {
-    return vector::BitCastOp::create(ops, builder.loc(), bits, values);
-  };
-  Value half = arith::ConstantOp::create(
-      ops, builder.loc(), bits,
-      DenseElementsAttr::get(bits, ops.getI32IntegerAttr(16)));
-  Value low = arith::ShRUIOp::create(ops, builder.loc(), toBits(first), half);
-  if (!second)
-    return low;
-  // The low half of such a number is zero.
-  return arith::OrIOp::create(ops, builder.loc(), low, toBits(second));
-}
-
-/// The codes of `tile.lanes` columns from `column` on, of the row and the one
-/// after it that begin at `row`, as pairs of bf16; !hasSecond: zeros after it.
-Value emitCodePairs(KernelBuilder &builder, const TileShape &tile,
-                    Type codeType, Value row, int64_t column, bool hasSecond) {
-  auto load = [&](int64_t offset) {
-    return emitWidenedLoad(
-        builder, codeType, tile.lanes,
-        builder.advance(row, codeType, builder.constant(offset)),
-        /*mask=*/{}, builder.ops().getF32Type());
-  };
-  return emitInterleave(builder, tile.lanes, load(column),
-                        hasSecond ? load(tile.columns() + column) : Value());
 }
 
 /// One vdpbf16ps step at row `pair` of the right side; `lhs` gives a row's two
@@ -368,142 +291,6 @@ void emitRowTiles(
     builder.loop(done, end, rows, [&](Value row) { emitTile(row, rows); });
     done = end;
   }
-}
-
-/// The transpose of a square of vectors.
-static SmallVector<Value> emitTranspose(KernelBuilder &builder,
-                                        SmallVector<Value> rows) {
-  int64_t lanes = rows.size();
-  // Swaps the off-diagonal blocks of ever smaller squares.
-  for (int64_t block = lanes / 2; block > 0; block /= 2) {
-    SmallVector<int64_t> low, high;
-    for (int64_t lane = 0; lane < lanes; ++lane) {
-      bool second = lane & block;
-      low.push_back(second ? lanes + lane - block : lane);
-      high.push_back(second ? lanes + lane : lane + block);
-    }
-    for (int64_t row = 0; row < lanes; ++row) {
-      if (row & block)
-        continue;
-      Value upper = rows[row], lower = rows[row + block];
-      rows[row] = vector::ShuffleOp::create(builder.ops(), builder.loc(), upper,
-                                            lower, low);
-      rows[row + block] = vector::ShuffleOp::create(
-          builder.ops(), builder.loc(), upper, lower, high);
-    }
-  }
-  return rows;
-}
-
-/// For columns whose steps are neighbours: squares of lanes x lanes elements
-/// are transposed in registers.
-static void emitPackTransposed(KernelBuilder &builder, const TileShape &tile,
-                               const PanelSource &source, Value firstStep,
-                               Value steps, Value firstColumn,
-                               Value validColumns, Value target) {
-  Value lastColumn =
-      builder.sub(builder.add(firstColumn, validColumns), builder.constant(1));
-  builder.loop(
-      builder.constant(0), builder.constant(tile.columns()), tile.lanes,
-      [&](Value column) {
-        SmallVector<Value> starts;
-        for (int64_t lane = 0; lane < tile.lanes; ++lane) {
-          Value index = builder.add(builder.add(firstColumn, column),
-                                    builder.constant(lane));
-          Value offset =
-              builder.offset(source.columnAxis, builder.min(index, lastColumn));
-          starts.push_back(builder.advance(source.pointer, source.elementType,
-                                           builder.add(offset, firstStep)));
-        }
-        builder.loop(builder.constant(0), steps, tile.lanes, [&](Value step) {
-          Value mask = builder.maskBelow(builder.sub(steps, step), tile.lanes);
-          SmallVector<Value> rows;
-          for (Value start : starts) {
-            Value loaded = builder.loadVector(
-                source.elementType, tile.lanes,
-                builder.advance(start, source.elementType, step), mask);
-            rows.push_back(emitWiden(builder, loaded, source.elementType,
-                                     tile.accumulatorType));
-          }
-          rows = emitTranspose(builder, std::move(rows));
-          Value row = builder.add(
-              builder.mul(step, builder.constant(tile.columns())), column);
-          for (int64_t lane = 0; lane < tile.lanes; ++lane)
-            builder.storeVector(
-                rows[lane],
-                builder.advance(
-                    target, tile.accumulatorType,
-                    builder.add(row, builder.constant(lane * tile.columns()))));
-        });
-      });
-}
-
-void emitWidenPanel(KernelBuilder &builder, MicrokernelKind kind,
-                    const TileShape &tile, Type codeType, Value source,
-                    Value steps, Value target) {
-  Value columns = builder.constant(tile.columns());
-  // A pair of bf16 is as wide as an accumulator.
-  auto store = [&](Value values, Value row, int64_t column) {
-    builder.storeVector(
-        values, builder.advance(target, tile.accumulatorType,
-                                builder.add(row, builder.constant(column))));
-  };
-  if (kind == MicrokernelKind::FusedMultiplyAdd) {
-    builder.loop(builder.constant(0), steps, 1, [&](Value step) {
-      Value row = builder.mul(step, columns);
-      Value codes = builder.advance(source, codeType, row);
-      for (int64_t column = 0; column < tile.columns(); column += tile.lanes)
-        store(emitWidenedLoad(
-                  builder, codeType, tile.lanes,
-                  builder.advance(codes, codeType, builder.constant(column)),
-                  /*mask=*/{}, tile.accumulatorType),
-              row, column);
-    });
-    return;
-  }
-  Value pairs = builder.div(steps, builder.constant(2));
-  auto emitPair = [&](Value pair, bool hasSecond) {
-    Value row = builder.mul(pair, columns);
-    Value codes = builder.advance(source, codeType, builder.add(row, row));
-    for (int64_t column = 0; column < tile.columns(); column += tile.lanes)
-      store(emitCodePairs(builder, tile, codeType, codes, column, hasSecond),
-            row, column);
-  };
-  builder.loop(builder.constant(0), pairs, 1,
-               [&](Value pair) { emitPair(pair, /*hasSecond=*/true); });
-  builder.ifThen(
-      builder.unsignedLessThan(builder.mul(pairs, builder.constant(2)), steps),
-      [&] { emitPair(pairs, /*hasSecond=*/false); });
-}
-
-void emitPackPanel(KernelBuilder &builder, const TileShape &tile,
-                   const PanelSource &source, Value firstStep, Value steps,
-                   Value firstColumn, Value validColumns, Value target) {
-  if (!isContiguous(source.columnAxis) && isContiguous(source.stepAxis))
-    return emitPackTransposed(builder, tile, source, firstStep, steps,
-                              firstColumn, validColumns, target);
-  SmallVector<Value> masks;
-  for (int64_t vector = 0; vector < tile.vectors; ++vector)
-    masks.push_back(builder.maskBelow(
-        builder.sub(validColumns, builder.constant(vector * tile.lanes)),
-        tile.lanes));
-  builder.loop(builder.constant(0), steps, 1, [&](Value step) {
-    Value stepOffset =
-        builder.offset(source.stepAxis, builder.add(firstStep, step));
-    Value row = builder.advance(source.pointer, source.elementType, stepOffset);
-    Value targetRow =
-        builder.advance(target, tile.accumulatorType,
-                        builder.mul(step, builder.constant(tile.columns())));
-    for (int64_t vector = 0; vector < tile.vectors; ++vector) {
-      Value column = builder.constant(vector * tile.lanes);
-      Value loaded = builder.loadAlong(source.columnAxis, source.elementType,
-                                       row, builder.add(firstColumn, column),
-                                       tile.lanes, masks[vector]);
-      builder.storeVector(
-          emitWiden(builder, loaded, source.elementType, tile.accumulatorType),
-          builder.advance(targetRow, tile.accumulatorType, column));
-    }
-  });
 }
 
 } // namespace aitune

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "frontend/check/distance.h"
 #include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
@@ -33,7 +34,6 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // See the header.
-constexpr int64_t kNeighbourhood = 256;
 constexpr double kElementFactor = 4;
 
 // Significant bits of a floating-point dtype; 0 for others.
@@ -54,62 +54,6 @@ int SignificantBits(DataType dtype) {
 
 bool IsLowPrecision(DataType dtype) {
   return dtype == DataType::kFloat16 || dtype == DataType::kBFloat16;
-}
-
-// Where `a` and `b` are not finite in the same way: both NaN, or equal
-// infinities.
-at::Tensor SameNonFinite(const at::Tensor& a, const at::Tensor& b) {
-  return a.isnan().logical_and(b.isnan()).logical_or(
-      a.isinf().logical_and(a.eq(b)));
-}
-
-// max |a - b| / max(|b|, root mean square of b) over the elements of `mask`.
-double RelativeError(const at::Tensor& a, const at::Tensor& b,
-                     const at::Tensor& mask) {
-  const at::Tensor expected = b.masked_select(mask);
-  if (expected.numel() == 0) return 0;
-  const double scale = expected.square().mean().sqrt().item<double>();
-  // An output of zeros is compared as if it were of scale 1.
-  const at::Tensor divisor = expected.abs().clamp_min(scale > 0 ? scale : 1.0);
-  return a.masked_select(mask)
-      .sub(expected)
-      .abs()
-      .div(divisor)
-      .max()
-      .item<double>();
-}
-
-// The root mean square of a - b relative to that of b, over `mask`.
-double RelativeRms(const at::Tensor& a, const at::Tensor& b,
-                   const at::Tensor& mask) {
-  const at::Tensor expected = b.masked_select(mask);
-  if (expected.numel() == 0) return 0;
-  const double scale = expected.square().mean().item<double>();
-  const double error =
-      a.masked_select(mask).sub(expected).square().mean().item<double>();
-  // As above.
-  return std::sqrt(error / (scale > 0 ? scale : 1.0));
-}
-
-// [neighbourhoods, elements] of a tensor.
-at::Tensor InNeighbourhoods(const at::Tensor& tensor) {
-  int64_t elements = 1;
-  int64_t axis = tensor.dim();
-  while (axis > 0 && elements < kNeighbourhood) elements *= tensor.size(--axis);
-  return tensor.reshape({-1, elements});
-}
-
-// Of each element of [neighbourhoods, elements]: its size or the median size of
-// those in its neighbourhood that are not 0, whichever is larger. A
-// neighbourhood of zeros takes the median of all.
-at::Tensor LocalScale(const at::Tensor& truth, const at::Tensor& mask) {
-  const at::Tensor size = truth.abs();
-  const at::Tensor counted =
-      size.masked_fill(mask.logical_and(size.gt(0)).logical_not(), NAN);
-  at::Tensor median = std::get<0>(counted.nanmedian(1, /*keepdim=*/true));
-  const double all = counted.nanmedian().item<double>();
-  median = median.nan_to_num(std::isnan(all) ? 1.0 : all);
-  return at::maximum(size.masked_fill(mask.logical_not(), 0), median);
 }
 
 // Describes the first element where `wrong` holds.
@@ -259,17 +203,6 @@ void MeasureElements(const at::Tensor& ours, const at::Tensor& eager,
           .le(near);
   const at::Tensor first = mine.view({-1}).eq(mine.max());
   evidence.worst = DescribeFirst(first.view(ours.sizes()), ours, eager);
-}
-
-// Of the angle between the elements of `a` and `b` in `mask`; 1 for two
-// vectors of zeros, 0 for one.
-double Cosine(const at::Tensor& a, const at::Tensor& b,
-              const at::Tensor& mask) {
-  const at::Tensor x = a.masked_select(mask), y = b.masked_select(mask);
-  const double xx = x.square().sum().item<double>(),
-               yy = y.square().sum().item<double>();
-  if (xx == 0 || yy == 0) return xx == yy ? 1 : 0;
-  return x.mul(y).sum().item<double>() / std::sqrt(xx) / std::sqrt(yy);
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 #include "frontend/cli/table.h"
 
 #include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_format.h"
 
 namespace aitune::cli {
 
@@ -37,6 +40,10 @@ std::string Table::ToString(int indent) const {
   line(headers_);
   for (const auto& row : rows_) line(row);
   return text;
+}
+
+std::string Percent(double share) {
+  return absl::StrFormat("%.4g %%", std::floor(share * 1e4) / 1e2);
 }
 
 }  // namespace aitune::cli

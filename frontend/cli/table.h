@@ -27,6 +27,10 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// A share of 1 as a cell prints it: "87.5 %". Rounded down, so that "100 %"
+// means all.
+std::string Percent(double share);
+
 }  // namespace aitune::cli
 
 #endif  // AITUNE_FRONTEND_CLI_TABLE_H_

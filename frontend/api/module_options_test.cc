@@ -1,0 +1,174 @@
+// A module with options and inputs builds and checks what the command line
+// does.
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include "frontend/api/module.h"
+#include "frontend/api/module_fixture.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/testing/models.h"
+#include "runtime/cache/cache.h"
+
+namespace ait {
+namespace {
+
+using aitune::frontend::kNet;
+using aitune::frontend::Model;
+using aitune::frontend::ModelOf;
+using aitune::frontend::ValueList;
+using ::testing::HasSubstr;
+
+// What `aitune tune` builds and checks.
+aitune::frontend::ModelInputs InputsOf(const std::string& text) {
+  aitune::frontend::ModelInputs inputs;
+  inputs.specs = {*aitune::frontend::ParseInputSpec(text)};
+  return inputs;
+}
+
+TEST_F(ModuleTest, WhatTheCommandLineBuiltIsFoundInItsCache) {
+  model_ = std::make_shared<const Model>(
+      ModelOf("def forward(self, x: Tensor):\n"
+              "    if x.size(0) > 2:\n"
+              "        return torch.relu(x) + 1\n"
+              "    return torch.sigmoid(x) * 3\n"));
+  auto cache = aitune::Cache::Open(folder_ / "cache");
+  ASSERT_TRUE(cache.ok()) << cache.status();
+  aitune::frontend::BuildOptions build;
+  build.compile.emulateEagerCasts = true;
+  build.compile.threads = 1;
+  build.trace.seed = 7;
+  build.cache = cache->get();
+  const auto inputs = InputsOf("float32[1..4,8]");
+  const auto built =
+      aitune::frontend::CompiledModel::Build(*model_, inputs, build);
+  ASSERT_TRUE(built.ok()) << built.status();
+  ASSERT_TRUE((*built)->cache().stored) << (*built)->cache().detail;
+
+  ModuleOptions options{"net", folder_ / "cache"};
+  options.compile.emulateEagerCasts = true;
+  options.compile.threads = 1;
+  const auto first_version = [&] {
+    auto module = Module::Wrap(model_, options);
+    for (const int64_t batch : {1, 4})
+      EXPECT_TRUE(
+          module->Record(ValueList({at::randn({batch, 8})}), batch).ok());
+    TuneOptions tuning = Quick("TorchInductorBackend");
+    tuning.backends[0].second = {{"mode", "max-autotune"}};
+    tuning.inputs = inputs;
+    tuning.seed = 7;
+    const absl::Status tuned = module->Tune(*aitune::OneBackend(), tuning);
+    EXPECT_TRUE(tuned.ok()) << tuned;
+    const TuneReport report = module->report();
+    if (report.chosen() == nullptr || report.chosen()->versions.empty())
+      return aitune::frontend::BuiltVersion();
+    // It decides by the size.
+    EXPECT_EQ(report.chosen()->versions.size(), 2u);
+    for (const int64_t batch : {1, 2, 3, 4})
+      ExpectAgrees(*module, at::randn({batch, 8}));
+    return report.chosen()->versions.front();
+  };
+  const auto same = first_version();
+  EXPECT_EQ(same.cache.outcome, aitune::frontend::CacheReport::Outcome::kHit)
+      << same.cache.detail;
+  EXPECT_EQ(same.cache.key, (*built)->cache().key);
+  EXPECT_EQ(same.report.coverage.ops, (*built)->report().coverage.ops);
+  // Other options are another build.
+  options.compile.emulateEagerCasts = false;
+  EXPECT_EQ(first_version().cache.outcome,
+            aitune::frontend::CacheReport::Outcome::kMiss);
+}
+
+TEST_F(ModuleTest, WithInputsItIsCheckedAsTheCommandLineDoes) {
+  auto module = Wrap();
+  for (const int64_t batch : {1, 4})
+    ASSERT_TRUE(module->Record(ValueList({at::randn({batch, 3})}), batch).ok());
+  TuneOptions options = Quick("TorchInductorBackend");
+  options.inputs = InputsOf("float32[1..4,3]");
+  ASSERT_TRUE(module->Tune(*aitune::OneBackend(), options).ok());
+  const TuneReport report = module->report();
+  ASSERT_NE(report.chosen(), nullptr);
+  const auto cases = aitune::frontend::CheckCases(*options.inputs, 0);
+  ASSERT_TRUE(cases.ok());
+  std::vector<std::string> wanted, checked;
+  for (const auto& one : *cases) wanted.push_back(one.name);
+  for (const auto& one : report.chosen()->check.cases)
+    checked.push_back(one.name);
+  EXPECT_THAT(checked, testing::IsSupersetOf(wanted));
+  EXPECT_TRUE(report.chosen()->check.agrees());
+  // The same bound, and the same words for what exceeds it.
+  model_ = std::make_shared<const Model>(ModelOf(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.softmax(torch.sin(torch.matmul(x, x.t())), 1)\n"));
+  module = Module::Wrap(model_, {"net", folder_ / "cache"});
+  ASSERT_TRUE(module->Record(ValueList({at::randn({64, 64})})).ok());
+  options.inputs = InputsOf("float32[64,64]");
+  options.tolerance = 1e-12;
+  const absl::Status refused = module->Tune(*aitune::OneBackend(), options);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("random: output error"));
+}
+
+TEST_F(ModuleTest, OptionsHoldForWhatIsCompiledAfterLoadingToo) {
+  model_ = std::make_shared<const Model>(
+      ModelOf("def forward(self, x: Tensor):\n"
+              "    w = torch.arange(16, dtype=6)\n"
+              "    return torch.index_select(w, 0, x)\n"));
+  const auto call = [](Module& module, int64_t size) {
+    return module.Run(ValueList({at::full({size}, 40, at::kLong)})).status();
+  };
+  for (const bool unchecked : {false, true}) {
+    ModuleOptions options{"net", folder_ / "cache"};
+    options.compile.uncheckedIndices = unchecked;
+    auto module = Module::Wrap(model_, options);
+    ASSERT_TRUE(module->Record(ValueList({at::zeros({4}, at::kLong)})).ok());
+    const absl::Status tuned =
+        module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"));
+    ASSERT_TRUE(tuned.ok()) << tuned;
+    EXPECT_EQ(call(*module, 4).ok(), unchecked);
+    ASSERT_TRUE(
+        module->Save(folder_ / "net.aitune", aitune::BundleFormat::kFile).ok());
+    auto loaded = Module::LoadCheckpoint(folder_ / "net.aitune");
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    for (const int64_t size : {4, 7}) {
+      // What it compiles for a size is traced with the call, which eager runs.
+      const auto zeros =
+          (*loaded)->Run(ValueList({at::zeros({size}, at::kLong)}));
+      EXPECT_TRUE(zeros.ok()) << zeros.status();
+      EXPECT_EQ(call(**loaded, size).ok(), unchecked) << size;
+    }
+  }
+}
+
+TEST_F(ModuleTest, OptionsWithoutEffectAreRefused) {
+  const auto refused = [&](const std::function<void(ModuleOptions&)>& change,
+                           std::vector<int64_t> batches = {}) {
+    ModuleOptions options{"net", folder_ / "cache"};
+    change(options);
+    model_ = std::make_shared<const Model>(ModelOf(kNet));
+    auto module = Module::Wrap(model_, options);
+    EXPECT_TRUE(module->Record(ValueList({at::randn({2, 3})})).ok());
+    TuneOptions tuning = Quick("TorchInductorBackend");
+    tuning.batches = std::move(batches);
+    const absl::Status status = module->Tune(*aitune::OneBackend(), tuning);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return std::string(status.message());
+  };
+  EXPECT_THAT(refused([](auto& o) { o.compile.tf32Matmul = true; }),
+              HasSubstr("tf32 has no effect on cpu"));
+  EXPECT_THAT(refused([](auto& o) { o.compile.tuning.budgetSeconds = 1; }),
+              HasSubstr("compile.tuning.worker"));
+  EXPECT_THAT(refused([](auto& o) { o.compile.device = "cuda"; }),
+              HasSubstr("ModuleOptions::device"));
+  EXPECT_THAT(refused([](auto& o) {
+                o.compile.compileTo = aitune::CompilePhase::Fused;
+              }),
+              HasSubstr("compile.compileTo"));
+  EXPECT_THAT(refused([](auto&) {}, {2, 4}),
+              HasSubstr("no axis of the inputs"));
+}
+
+}  // namespace
+}  // namespace ait

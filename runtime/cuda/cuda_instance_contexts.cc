@@ -1,0 +1,132 @@
+// The contexts of a CudaInstance: made, taken by calls, given back.
+#include <string>
+#include <utility>
+
+#include "runtime/cuda/cuda_instance.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::cuda {
+
+absl::StatusOr<std::unique_ptr<CudaInstance::Context>>
+CudaInstance::NewContext() const {
+  auto context = std::make_unique<Context>();
+  AITUNE_ASSIGN_OR_RETURN(
+      context->arena, DeviceBuffer::Allocate(device_, layout_.arena_bytes()));
+  AITUNE_ASSIGN_OR_RETURN(context->done, Event::Create(device_, false));
+  AITUNE_ASSIGN_OR_RETURN(
+      context->checks,
+      MappedBuffer::Allocate(
+          device_,
+          checks_.count() * static_cast<int64_t>(sizeof(KernelCheck))));
+  memory_bytes_ += context->arena.bytes();
+  context->buffers = slots_.fixed;
+  for (const BufferSlots::Patch& slot : slots_.checks) {
+    context->buffers[slot.slot] =
+        static_cast<KernelCheck*>(context->checks.data()) + slot.index;
+  }
+  for (const BufferSlots::Patch& slot : slots_.arena) {
+    context->buffers[slot.slot] = context->arena.data() + slot.offset;
+  }
+  context->parameters.resize(parameter_count_);
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    if (launches_[s].function == nullptr) continue;
+    void** parameter =
+        context->parameters.data() + launches_[s].first_parameter;
+    for (int32_t slot = slots_.first[s]; slot < slots_.first[s + 1]; ++slot) {
+      *parameter++ = &context->buffers[slot];
+    }
+    for (const int64_t& symbol : symbols_) {
+      *parameter++ = const_cast<int64_t*>(&symbol);
+    }
+    *parameter = const_cast<int32_t*>(&launches_[s].next_waits);
+  }
+  for (const LoadedValue& value : plan_.values()) {
+    if (value.storage != ValueProto::OPAQUE) continue;
+    context->opaques.resize(plan_.values().size());
+    break;
+  }
+  return context;
+}
+
+absl::Status CudaInstance::TakeFailedCheck(const Context& context) const {
+  return checks_.Take({static_cast<KernelCheck*>(context.checks.data()),
+                       static_cast<size_t>(checks_.count())},
+                      symbols_);
+}
+
+absl::Status CudaInstance::TakeFailedCheck() const {
+  if (checks_.count() == 0) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::unique_ptr<Context>& context : free_) {
+    AITUNE_RETURN_IF_ERROR(TakeFailedCheck(*context));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<CudaInstance::Context>> CudaInstance::Take(
+    CUstream stream) const {
+  std::unique_ptr<Context> context;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    size_t best = free_.size();
+    for (size_t i = 0; i < free_.size(); ++i) {
+      if (free_[i]->stream == stream) {
+        best = i;
+        break;
+      }
+      // One whose work is over serves any stream.
+      if (device_.driver().cuEventQuery(free_[i]->done.get()) == CUDA_SUCCESS) {
+        best = i;
+      }
+    }
+    if (best < free_.size()) {
+      std::swap(free_[best], free_.back());
+      context = std::move(free_.back());
+      free_.pop_back();
+    }
+  }
+  if (context == nullptr) {
+    absl::StatusOr<std::unique_ptr<Context>> made = NewContext();
+    if (made.ok()) return made;
+    // Short of memory: queue behind another stream's call instead.
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (free_.empty()) return made.status();
+    context = std::move(free_.back());
+    free_.pop_back();
+  }
+  if (context->ran && context->stream != stream) {
+    absl::Status status = device_.driver().Check(
+        device_.driver().cuStreamWaitEvent(stream, context->done.get(), 0),
+        "waiting for another stream");
+    if (!status.ok()) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      free_.push_back(std::move(context));
+      return status;
+    }
+  }
+  return context;
+}
+
+void CudaInstance::PoisonMemory(CUstream stream) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::unique_ptr<Context>& context : free_) {
+    if (context->arena.bytes() == 0) continue;
+    device_.driver().cuMemsetD8Async(
+        reinterpret_cast<CUdeviceptr>(context->arena.data()), 0xff,
+        context->arena.bytes(), stream);
+  }
+}
+
+void CudaInstance::Return(std::unique_ptr<Context> context,
+                          CUstream stream) const {
+  // Were it not recorded, another stream would not wait: make it wait now.
+  if (!context->done.Record(stream).ok()) {
+    device_.driver().cuStreamSynchronize(stream);
+  }
+  context->stream = stream;
+  context->ran = true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  free_.push_back(std::move(context));
+}
+
+}  // namespace aitune::cuda

@@ -57,12 +57,6 @@ struct RaceEntry {
   std::vector<KernelObject> objects;   ///< the code of the plan's kernels
 };
 
-/// A whole model and the pool that its plan refers to.
-struct TimedModel {
-  RaceEntry model;
-  absl::Span<const ConstantTensor> constants;
-};
-
 /// Models that compute the same (candidates of a kernel, variants of a whole
 /// model), run against each other.
 class CandidateRace {
@@ -89,6 +83,15 @@ struct ModelToTime {
   absl::Span<const ConstantTensor> constants;
   /// What LibTorch runs of it, as the plan numbers them.
   std::vector<std::unique_ptr<FallbackRegion>> regions;
+};
+
+/// How models are timed against each other.
+struct ModelTiming {
+  double seconds = 0; ///< to spend on running them
+  /// Whether constants come from memory at each run, as those of a larger model
+  /// that no cache holds. For parts of models: there are at least fifteen
+  /// rounds, and LibTorch may run nothing of them.
+  bool coldConstants = false;
 };
 
 /// How a target's candidates are best compared.
@@ -189,19 +192,13 @@ public:
   virtual absl::Status
   runModel(ModelCalls calls,
            absl::Span<const ConstantTensor> constants) const = 0;
-  /// Times models with inputs and outputs of the same static types and
-  /// constants of their own against each other for about `seconds` and at least
-  /// fifteen rounds; the constants come from memory, as those of a model that
-  /// no cache holds. One result a model, in order; a model that can't be loaded
-  /// is an error. Results are not compared.
+  /// Runs `models`, which take the same inputs, in turn on random ones, as a
+  /// program runs them (on a GPU as CUDA graphs). One result a model, in order;
+  /// one that failed has a note. An error: none could be timed. Results are not
+  /// compared.
   virtual absl::StatusOr<std::vector<Measurement>>
-  timeLayers(absl::Span<const TimedModel> models, double seconds) const = 0;
-  /// Runs `models`, which take the same inputs, in turn on random ones for
-  /// about `seconds`, as a program runs them (on a GPU as CUDA graphs). One
-  /// result a model, in order; one that failed has a note. An error: none could
-  /// be timed.
-  virtual absl::StatusOr<std::vector<Measurement>>
-  timeModels(std::vector<ModelToTime> models, double seconds) const = 0;
+  timeModels(std::vector<ModelToTime> models,
+             const ModelTiming &timing) const = 0;
   /// The time of a part that LibTorch runs, as one of a larger model: on a GPU
   /// with weights that are not in the cache. An error: it does not run, or
   /// would keep the model from being one CUDA graph.

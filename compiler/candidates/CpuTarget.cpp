@@ -26,9 +26,9 @@ namespace {
 
 /// Seconds to spend on measuring the candidates of one kernel.
 constexpr double kCandidateSeconds = 0.03;
-/// Rounds in which models are timed at least: fewer have no interval that a
-/// slow run or two would not widen.
-constexpr int kModelRounds = 15;
+/// Rounds in which parts of models are timed at least: fewer have no interval
+/// that a slow run or two would not widen.
+constexpr int kPartRounds = 15;
 /// Weights of this size do not stay in any CPU's last cache.
 constexpr int64_t kCacheBytes = int64_t{48} << 20;
 
@@ -164,10 +164,8 @@ public:
   runModel(ModelCalls calls,
            absl::Span<const ConstantTensor> constants) const override;
   absl::StatusOr<std::vector<Measurement>>
-  timeLayers(absl::Span<const TimedModel> models,
-             double seconds) const override;
-  absl::StatusOr<std::vector<Measurement>>
-  timeModels(std::vector<ModelToTime> models, double seconds) const override;
+  timeModels(std::vector<ModelToTime> models,
+             const ModelTiming &timing) const override;
   absl::StatusOr<Measurement> timePart(const LibTorchPart &part,
                                        double seconds) const override;
   bool hasThreads() const override { return true; }
@@ -242,29 +240,6 @@ CpuTarget::generate(llvm::ArrayRef<CodeJob> jobs,
   return generated;
 }
 
-absl::StatusOr<std::vector<Measurement>>
-CpuTarget::timeLayers(absl::Span<const TimedModel> models,
-                      double seconds) const {
-  std::vector<std::unique_ptr<CpuExecutable>> loaded;
-  std::vector<const CpuExecutable *> executables;
-  for (const TimedModel &timed : models) {
-    if (!timed.model.plan.ok())
-      return timed.model.plan.status();
-    auto executable =
-        loadOnCpu(*timed.model.plan, timed.model.objects, timed.constants);
-    if (!executable.ok())
-      return executable.status();
-    loaded.push_back(*std::move(executable));
-    executables.push_back(loaded.back().get());
-  }
-  MeasureOptions measuring;
-  measuring.seconds = seconds;
-  measuring.leastRounds = kModelRounds;
-  measuring.coldCache = coldCache;
-  measuring.comparesResults = false;
-  return measureCandidates(executables, measuring);
-}
-
 absl::Status
 CpuTarget::runModel(ModelCalls calls,
                     absl::Span<const ConstantTensor> constants) const {
@@ -290,7 +265,8 @@ CpuTarget::runModel(ModelCalls calls,
 }
 
 absl::StatusOr<std::vector<Measurement>>
-CpuTarget::timeModels(std::vector<ModelToTime> models, double seconds) const {
+CpuTarget::timeModels(std::vector<ModelToTime> models,
+                      const ModelTiming &timing) const {
   std::vector<std::unique_ptr<CpuExecutable>> loaded;
   std::vector<const CpuExecutable *> executables;
   for (ModelToTime &model : models) {
@@ -304,8 +280,12 @@ CpuTarget::timeModels(std::vector<ModelToTime> models, double seconds) const {
     executables.push_back(loaded.back().get());
   }
   MeasureOptions measure;
-  measure.seconds = seconds;
-  // LibTorch rounds elsewhere.
+  measure.seconds = timing.seconds;
+  if (timing.coldConstants) {
+    measure.leastRounds = kPartRounds;
+    measure.coldCache = coldCache;
+  }
+  // LibTorch, and quantised layers, round elsewhere.
   measure.comparesResults = false;
   return measureCandidates(executables, measure);
 }
@@ -316,7 +296,7 @@ absl::StatusOr<Measurement> CpuTarget::timePart(const LibTorchPart &part,
   models[0].model.plan = part.plan;
   models[0].regions.push_back(part.makeRegion());
   absl::StatusOr<std::vector<Measurement>> measured =
-      timeModels(std::move(models), seconds);
+      timeModels(std::move(models), {seconds});
   if (!measured.ok())
     return measured.status();
   if (measured->front().microseconds < 0)

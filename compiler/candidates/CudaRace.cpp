@@ -7,7 +7,6 @@
 #include "compiler/candidates/JudgeKernel.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/MeasureCuda.h"
-#include "compiler/measure/TimeCudaModels.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/status/status_macros.h"
@@ -64,37 +63,6 @@ void makeConstantsInputs(ait::LaunchOp launch,
     value.set_storage(ValueProto::INPUT);
     value.set_index(first + static_cast<int>(position - constants.begin()));
   }
-}
-
-/// `entry` ready to be recorded several times in a graph.
-absl::StatusOr<std::unique_ptr<cuda::CudaExecutable>>
-loadToRecord(const cuda::Device &device, const RaceEntry &entry,
-             absl::Span<const ConstantTensor> constants) {
-  if (!entry.plan.ok())
-    return entry.plan.status();
-  std::vector<std::string> cubins;
-  for (const KernelObject &object : entry.objects)
-    cubins.push_back(object.object);
-  cuda::CudaExecutable::Options options;
-  options.graphs = false;
-  options.next = cuda::AfterCall::kSameCall;
-  return cuda::CudaExecutable::Load(device, *entry.plan, cubins,
-                                    {constants.begin(), constants.end()}, {},
-                                    options);
-}
-
-/// Bytes of the constants that `plan` refers to.
-int64_t constantBytes(const ExecutablePlan &plan,
-                      absl::Span<const ConstantTensor> constants) {
-  std::set<int> used;
-  for (const ValueProto &value : plan.values())
-    if (value.storage() == ValueProto::CONSTANT)
-      used.insert(value.index());
-  int64_t bytes = 0;
-  for (int index : used)
-    bytes += ElementCount(constants[index].view.sizes) *
-             SizeInBytes(constants[index].view.dtype);
-  return bytes;
 }
 
 class CudaRace : public CandidateRace {
@@ -174,6 +142,22 @@ void CudaRace::findWeights(const Kernel &kernel,
 
 } // namespace
 
+absl::StatusOr<std::unique_ptr<cuda::CudaExecutable>>
+loadToRecord(const cuda::Device &device, const RaceEntry &entry,
+             absl::Span<const ConstantTensor> constants) {
+  if (!entry.plan.ok())
+    return entry.plan.status();
+  std::vector<std::string> cubins;
+  for (const KernelObject &object : entry.objects)
+    cubins.push_back(object.object);
+  cuda::CudaExecutable::Options options;
+  options.graphs = false;
+  options.next = cuda::AfterCall::kSameCall;
+  return cuda::CudaExecutable::Load(device, *entry.plan, cubins,
+                                    {constants.begin(), constants.end()}, {},
+                                    options);
+}
+
 std::unique_ptr<CandidateRace>
 raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
            const Kernel *kernel, absl::Span<const ConstantTensor> constants,
@@ -244,25 +228,6 @@ absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
                                 "copying a result"));
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::vector<Measurement>>
-timeLayersOnCuda(const cuda::Device &device,
-                 absl::Span<const TimedModel> models, double seconds) {
-  std::vector<LoadedCopies> loaded;
-  for (const TimedModel &timed : models) {
-    RaceEntry entry = timed.model;
-    AITUNE_RETURN_IF_ERROR(entry.plan.status());
-    entry.plan->set_device("cuda");
-    LoadedCopies &copies = loaded.emplace_back();
-    const int wanted =
-        copiesBeyondCache(device, constantBytes(*entry.plan, timed.constants));
-    for (int copy = 0; copy < wanted; ++copy) {
-      AITUNE_ASSIGN_OR_RETURN(copies.emplace_back(),
-                              loadToRecord(device, entry, timed.constants));
-    }
-  }
-  return timeCudaModels(device, loaded, seconds);
 }
 
 } // namespace aitune

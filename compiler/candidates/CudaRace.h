@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "compiler/candidates/CompilationTarget.h"
+#include "runtime/cuda/cuda_executable.h"
 #include "runtime/cuda/device.h"
 
 namespace aitune {
@@ -20,14 +21,15 @@ raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
            const Kernel *kernel, absl::Span<const ConstantTensor> constants,
            const ReferenceOptions &reference);
 
+/// `entry`, whose plan is for "cuda", ready to be recorded several times in a
+/// graph. LibTorch may run nothing of it.
+absl::StatusOr<std::unique_ptr<cuda::CudaExecutable>>
+loadToRecord(const cuda::Device &device, const RaceEntry &entry,
+             absl::Span<const ConstantTensor> constants);
+
 /// As CompilationTarget::runModel.
 absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
                             absl::Span<const ConstantTensor> constants);
-
-/// As CompilationTarget::timeLayers.
-absl::StatusOr<std::vector<Measurement>>
-timeLayersOnCuda(const cuda::Device &device,
-                 absl::Span<const TimedModel> models, double seconds);
 
 } // namespace aitune
 

@@ -72,14 +72,10 @@ public:
     return runModelOnCuda(*gpu, std::move(calls), constants);
   }
   absl::StatusOr<std::vector<Measurement>>
-  timeLayers(absl::Span<const TimedModel> models,
-             double seconds) const override {
-    return timeLayersOnCuda(*gpu, models, seconds);
-  }
-  absl::StatusOr<std::vector<Measurement>>
-  timeModels(std::vector<ModelToTime> models, double seconds) const override {
+  timeModels(std::vector<ModelToTime> models,
+             const ModelTiming &timing) const override {
     return timeModelsOnCuda(*gpu, std::move(models), options.libtorch.recorder,
-                            seconds);
+                            timing);
   }
   absl::StatusOr<Measurement> timePart(const LibTorchPart &part,
                                        double seconds) const override {

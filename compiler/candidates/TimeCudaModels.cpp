@@ -6,7 +6,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/CudaRace.h"
 #include "compiler/measure/TestData.h"
+#include "compiler/measure/TimeCudaCopies.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/plan/plan.h"
@@ -168,6 +170,44 @@ load(const cuda::Device &device, ModelToTime model,
       std::move(model.regions), options);
 }
 
+/// Bytes of the constants that `plan` refers to.
+int64_t constantBytes(const ExecutablePlan &plan,
+                      absl::Span<const ConstantTensor> constants) {
+  std::set<int> used;
+  for (const ValueProto &value : plan.values())
+    if (value.storage() == ValueProto::CONSTANT)
+      used.insert(value.index());
+  int64_t bytes = 0;
+  for (int index : used)
+    bytes += ElementCount(constants[index].view.sizes) *
+             SizeInBytes(constants[index].view.dtype);
+  return bytes;
+}
+
+/// Each model as often as it takes for its constants to come from memory.
+absl::StatusOr<std::vector<Measurement>>
+timeCold(const cuda::Device &device, const std::vector<ModelToTime> &models,
+         double seconds) {
+  std::vector<LoadedCopies> loaded;
+  for (const ModelToTime &model : models) {
+    if (!model.regions.empty())
+      return absl::UnimplementedError(
+          "what LibTorch runs can't be timed with constants that come from "
+          "memory");
+    RaceEntry entry = model.model;
+    AITUNE_RETURN_IF_ERROR(entry.plan.status());
+    entry.plan->set_device("cuda");
+    LoadedCopies &copies = loaded.emplace_back();
+    const int wanted =
+        copiesBeyondCache(device, constantBytes(*entry.plan, model.constants));
+    for (int copy = 0; copy < wanted; ++copy) {
+      AITUNE_ASSIGN_OR_RETURN(copies.emplace_back(),
+                              loadToRecord(device, entry, model.constants));
+    }
+  }
+  return timeCudaCopies(device, loaded, seconds);
+}
+
 Measurement summarize(std::vector<double> times) {
   std::sort(times.begin(), times.end());
   Measurement result;
@@ -182,7 +222,9 @@ Measurement summarize(std::vector<double> times) {
 absl::StatusOr<std::vector<Measurement>>
 timeModelsOnCuda(const cuda::Device &device, std::vector<ModelToTime> models,
                  const std::shared_ptr<cuda::RegionRecorder> &recorder,
-                 double seconds) {
+                 const ModelTiming &timing) {
+  if (timing.coldConstants)
+    return timeCold(device, models, timing.seconds);
   AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
   std::vector<std::unique_ptr<cuda::CudaExecutable>> executables;
   for (ModelToTime &model : models) {
@@ -210,7 +252,7 @@ timeModelsOnCuda(const cuda::Device &device, std::vector<ModelToTime> models,
     round += calls.back() * microseconds;
   }
   const int rounds =
-      std::clamp(static_cast<int>(seconds * 1e6 / std::max(round, 1.0)),
+      std::clamp(static_cast<int>(timing.seconds * 1e6 / std::max(round, 1.0)),
                  kFewestRounds, kMostRounds);
   std::vector<std::vector<double>> times(executables.size());
   for (int number = 0; number < rounds; ++number)
@@ -280,7 +322,7 @@ timePartOnCuda(const cuda::Device &device, const LibTorchPart &part,
   models[0].regions.push_back(part.makeRegion());
   AITUNE_ASSIGN_OR_RETURN(
       std::vector<Measurement> measured,
-      timeModelsOnCuda(device, std::move(models), recorder, seconds));
+      timeModelsOnCuda(device, std::move(models), recorder, {seconds}));
   for (double *time :
        {&measured[0].microseconds, &measured[0].low, &measured[0].high})
     *time /= times;

@@ -19,7 +19,7 @@ namespace aitune {
 absl::StatusOr<std::vector<Measurement>>
 timeModelsOnCuda(const cuda::Device &device, std::vector<ModelToTime> models,
                  const std::shared_ptr<cuda::RegionRecorder> &recorder,
-                 double seconds);
+                 const ModelTiming &timing);
 
 /// As CompilationTarget::timePart.
 absl::StatusOr<Measurement>

@@ -146,10 +146,14 @@ LayerTimer::measure(const std::string &module, const std::string &way) const {
   auto target = createTarget(options, bytesOf(constants));
   if (!target.ok() || !(*target)->open().ok())
     return std::nullopt;
-  const TimedModel models[] = {{std::move(before->model), before->constants},
-                               {std::move(after->model), after->constants}};
+  std::vector<ModelToTime> models(2);
+  models[0].model = std::move(before->model);
+  models[0].constants = before->constants;
+  models[1].model = std::move(after->model);
+  models[1].constants = after->constants;
   const absl::StatusOr<std::vector<Measurement>> measured =
-      (*target)->timeLayers(models, kSeconds);
+      (*target)->timeModels(std::move(models),
+                            {kSeconds, /*coldConstants=*/true});
   if (!measured.ok())
     return std::nullopt;
   const std::vector<Measurement> &times = *measured;

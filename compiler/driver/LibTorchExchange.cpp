@@ -102,7 +102,7 @@ absl::Status Exchange::compare(ModuleOp module, const CompiledAgain &again) {
       !status.ok())
     return status;
   absl::StatusOr<std::vector<Measurement>> measured =
-      model.target.timeModels(std::move(models), kModelSeconds);
+      model.target.timeModels(std::move(models), {kModelSeconds});
   if (!measured.ok())
     return measured.status();
   const Measurement &kernels = (*measured)[0], &exchanged = (*measured)[1];

@@ -32,11 +32,7 @@ public:
     return nullptr;
   }
   absl::StatusOr<std::vector<Measurement>>
-  timeLayers(absl::Span<const TimedModel>, double) const override {
-    return nothing();
-  }
-  absl::StatusOr<std::vector<Measurement>> timeModels(std::vector<ModelToTime>,
-                                                      double) const override {
+  timeModels(std::vector<ModelToTime>, const ModelTiming &) const override {
     return nothing();
   }
   absl::StatusOr<Measurement> timePart(const LibTorchPart &,

@@ -228,8 +228,7 @@ private:
   llvm::SmallPtrSet<Operation *, 8> refused;
 };
 
-/// The attention kernel writes its result through strides: heads need not be
-/// an axis of their own in memory.
+/// Of a result that is written through strides.
 void takeResultPermute(KernelGraph &graph, KernelGraph::GroupId id) {
   Operation *last = graph[id].operations.back();
   if (!last->hasOneUse())
@@ -250,7 +249,7 @@ void groupEpilogues(KernelGraph &graph, const RejectFunction &reject) {
       roots.push_back(op);
   for (Operation *root : roots) {
     EpilogueBuilder(graph, root, reject).run();
-    if (isa<AttentionOp>(root))
+    if (writesThroughStrides(root))
       takeResultPermute(graph, *graph.getGroup(root));
   }
 }

@@ -94,11 +94,17 @@ static bool isScattered(ReshapeOp op) {
   }
 }
 
-/// The permute of an attention's result: its kernel writes through strides, so
-/// that the matmul after it has plain operands and library candidates.
+bool writesThroughStrides(Operation *contraction) {
+  return isa<AttentionOp>(contraction);
+}
+
+/// The permute of a result that is written through strides: the matmul after it
+/// then has plain operands and library candidates.
 static bool isWrittenInPlace(Operation *op) {
-  return isa<PermuteOp>(op) && op->getOperand(0).hasOneUse() &&
-         op->getOperand(0).getDefiningOp<AttentionOp>();
+  if (!isa<PermuteOp>(op) || !op->getOperand(0).hasOneUse())
+    return false;
+  Operation *producer = op->getOperand(0).getDefiningOp();
+  return producer && writesThroughStrides(producer);
 }
 
 /// Finds the views that contractions read in place. From memory up: permutes,

@@ -91,10 +91,8 @@ KernelJudge::inputSets(const ExecutablePlan &plan) const {
 
 bool KernelJudge::takesNonFinite() const {
   bool hasContraction = false;
-  const_cast<func::FuncOp &>(kernel).walk([&](Operation *op) {
-    hasContraction |=
-        isa<ait::MatmulOp, ait::ConvolutionOp, ait::AttentionOp>(op);
-  });
+  const_cast<func::FuncOp &>(kernel).walk(
+      [&](Operation *op) { hasContraction |= ait::isContraction(op); });
   return !hasContraction;
 }
 

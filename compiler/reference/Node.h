@@ -47,6 +47,9 @@ public:
   /// Keeps computed elements from here on, because they will be asked for
   /// again.
   void remember();
+  /// Whether to compute an element takes longer than to find it again: not of
+  /// views and fills.
+  virtual bool isWorthRemembering() const { return true; }
   /// The memory that has the elements, if the tensor is a view of memory.
   virtual std::optional<StridedRead> strided() { return std::nullopt; }
 

@@ -110,12 +110,12 @@ bool readsInPlace(Operation *op) {
 }
 
 void Graph::keepWhatIsReadAgain(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op || isa<ait::ReshapeOp, ait::PermuteOp, ait::ExpandOp, ait::SliceOp,
-                 ait::FlipOp, ait::FullOp, ait::IotaOp>(op))
+  if (!value.getDefiningOp())
     return;
-  if (!value.hasOneUse() || !readsInPlace(*value.user_begin()))
-    nodes.lookup(value)->remember();
+  Node *node = nodes.lookup(value);
+  if (node->isWorthRemembering() &&
+      (!value.hasOneUse() || !readsInPlace(*value.user_begin())))
+    node->remember();
 }
 
 absl::Status Graph::add(Operation &op) {

@@ -39,6 +39,8 @@ public:
   FullNode(const Site &site, Element element)
       : Node(site.format, site.sizes, site.effort), element(element) {}
 
+  bool isWorthRemembering() const override { return false; }
+
 protected:
   Element compute(const int64_t *) override { return element; }
 
@@ -53,6 +55,8 @@ public:
       : Node(site.format, site.sizes, site.effort), axis(op.getDim()),
         start(op.getStart().convertToDouble()),
         step(op.getStep().convertToDouble()) {}
+
+  bool isWorthRemembering() const override { return false; }
 
 protected:
   Element compute(const int64_t *index) override {
@@ -80,6 +84,7 @@ public:
   ViewNode(const Site &site)
       : Node(site.format, site.sizes, site.effort), input(*site.operands[0]) {}
 
+  bool isWorthRemembering() const override { return false; }
   std::optional<StridedRead> strided() override {
     if (!isLookedFor) {
       isLookedFor = true;

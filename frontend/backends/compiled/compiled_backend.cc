@@ -8,21 +8,21 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/backends/compile_settings.h"
 #include "frontend/backends/compiled/build_version.h"
+#include "frontend/backends/compiled/kept_version.h"
 #include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/backends/compiled/version_inputs.h"
+#include "frontend/backends/compiled/version_notes.h"
 #include "frontend/backends/torch_backend.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/compiled_model/model_signature.h"
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
-#include "runtime/bundle/bundle.h"
 #include "runtime/bundle/private_folder.h"
 #include "runtime/control/control.h"
 #include "runtime/cpu/thread_pool.h"
@@ -37,14 +37,6 @@ namespace {
 constexpr char kName[] = "TorchInductorBackend";
 
 using Table = DispatchTable<CompiledModel>;
-
-// A version as it is kept without being loaded: in the cache or in memory.
-struct KeptVersion {
-  std::string key;
-  std::shared_ptr<const ArtifactBlobs> artifact;  // null: in the cache
-  std::vector<InputDescription> inputs;
-  std::weak_ptr<const CompiledModel> loaded;  // where it is loaded
-};
 
 class CompiledBackend : public TorchBackend {
  public:
@@ -107,13 +99,13 @@ class CompiledBackend : public TorchBackend {
       const ValueList& arguments) const;
   absl::StatusOr<std::vector<OwnedValue>> RunEager(
       absl::Span<const RegionValue> inputs) const;
+  // Notes what building it showed; an error if fullgraph refuses it.
   absl::Status CheckGraph(const CompiledModel& compiled) const;
   // Registers a version that calls will run, so that TakeFailedCheck asks it.
   std::shared_ptr<CompiledModel> Loaded(
       std::unique_ptr<CompiledModel> version) const;
   // The threads that the options ask for, for as long as the result lives.
   ScopedThreadCount Threads() const;
-  absl::StatusOr<ArtifactBlobs> BlobsOf(const KeptVersion& version) const;
   // Loads what is kept. A machine of another kind compiles anew.
   absl::Status LoadKept();
 
@@ -132,8 +124,7 @@ class CompiledBackend : public TorchBackend {
 
   mutable std::mutex kept_mutex_;
   mutable std::vector<KeptVersion> kept_;
-  mutable std::set<std::string> notes_;
-  mutable std::vector<WrongCandidate> wrong_;  // that versions replaced
+  mutable VersionNotes notes_;
   // Where SaveMore writes; null until then. The number of files so far.
   mutable std::unique_ptr<PrivateFolder> artifacts_;
   mutable int64_t artifact_count_ = 0;
@@ -192,8 +183,7 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     AITUNE_RETURN_IF_ERROR(LoadKept());
   } else {
     kept_.clear();
-    notes_.clear();
-    wrong_.clear();
+    notes_.Clear();
     AITUNE_RETURN_IF_ERROR(CompileForTypicalCall());
     for (const Sample& sample : context->samples()) {
       AITUNE_RETURN_IF_ERROR(Find(Values(sample), OnMiss::kCompile).status());
@@ -291,10 +281,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
   build.cache = cache_.get();
   build.keep_artifact = true;
   build.model_sha256 = model_id_;
-  {
-    std::lock_guard<std::mutex> lock(kept_mutex_);
-    build.compile.leftOut = wrong_;
-  }
+  build.compile.leftOut = notes_.wrong();
   const bool is_first = !std::exchange(has_version_, true);
   if (!is_first) {
     // Made while somebody waits for a call.
@@ -399,47 +386,13 @@ std::shared_ptr<CompiledModel> CompiledBackend::Loaded(
 }
 
 absl::Status CompiledBackend::CheckGraph(const CompiledModel& compiled) const {
-  for (const QuantizedLayer& layer : compiled.report().quantized_layers) {
-    if (layer.refusal.empty()) continue;
-    std::lock_guard<std::mutex> lock(kept_mutex_);
-    notes_.insert(
-        absl::StrCat(layer.layer, " is not quantised: ", layer.refusal));
-  }
-  for (const WrongCandidate& wrong : compiled.report().wrong) {
-    std::lock_guard<std::mutex> lock(kept_mutex_);
-    notes_.insert(absl::StrCat(wrong.candidate, " of ", wrong.kernel,
-                               " was wrong and is replaced by ",
-                               wrong.replacement, ": ", wrong.reason));
-    if (std::none_of(
-            wrong_.begin(), wrong_.end(),
-            [&](const WrongCandidate& known) { return IsSame(known, wrong); }))
-      wrong_.push_back(wrong);
-  }
-  std::string refused;
-  int breaks = 0;
-  for (const FallbackOp& op : compiled.report().fallbacks) {
-    const std::string text = absl::StrCat(
-        op.op, op.location.empty() ? "" : absl::StrCat(" at ", op.location),
-        ": ", op.reason);
-    Log(LogChannel::kGraphBreaks,
-        absl::StrCat(source()->name(), ": LibTorch runs ", text));
-    {
-      std::lock_guard<std::mutex> lock(kept_mutex_);
-      notes_.insert(absl::StrCat("LibTorch runs ", text));
-    }
-    if (IsAllowedInGraph(op.op)) continue;
-    if (breaks++ == 0) refused = text;
-  }
-  if (!config_.fullgraph || breaks == 0) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "fullgraph=True, but LibTorch would have to run ", breaks,
-      breaks == 1 ? " operator: " : " operators, the first ", refused,
-      ". Allow it with allow_in_graph, or set fullgraph to False."));
+  notes_.Add(compiled.report(), source()->name());
+  return config_.fullgraph ? CheckFullGraph(compiled.report())
+                           : absl::OkStatus();
 }
 
 std::vector<std::string> CompiledBackend::Notes() const {
-  std::lock_guard<std::mutex> lock(kept_mutex_);
-  std::vector<std::string> notes(notes_.begin(), notes_.end());
+  std::vector<std::string> notes = notes_.Texts();
   const int64_t calls = table_ == nullptr ? 0 : table_->calls_beyond_limit();
   if (calls > 0)
     notes.push_back(absl::StrCat(
@@ -465,25 +418,6 @@ std::vector<Signature> CompiledBackend::Signatures() const {
   return signatures;
 }
 
-absl::StatusOr<ArtifactBlobs> CompiledBackend::BlobsOf(
-    const KeptVersion& version) const {
-  if (version.artifact != nullptr) return *version.artifact;
-  const std::optional<CacheKey> key = CacheKey::Parse(version.key);
-  if (!key || cache_ == nullptr)
-    return absl::FailedPreconditionError(
-        "this model has no stored form: it can't be told from others, or its "
-        "inputs can't be described");
-  CacheLookup found = cache_->Find(*key);
-  if (!found.entry)
-    return absl::DataLossError(
-        absl::StrCat("the compiled model is no longer in the cache in ",
-                     cache_->folder().string(), " (",
-                     std::string(Name(found.reason)), "); build it again"));
-  auto& blobs = found.entry->blobs;
-  return ArtifactBlobs{std::move(blobs[kModelBlob]),
-                       std::move(blobs[kConstantsBlob])};
-}
-
 absl::Status CompiledBackend::LoadKept() {
   std::lock_guard<std::mutex> lock(kept_mutex_);
   std::vector<Table::Version> versions;
@@ -492,7 +426,7 @@ absl::Status CompiledBackend::LoadKept() {
     AITUNE_ASSIGN_OR_RETURN(target, cuda::DescribeGpu(device().gpu()));
   }
   for (const KeptVersion& kept : kept_) {
-    AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept));
+    AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept, cache_.get()));
     absl::StatusOr<CompiledParts> parts = ReadArtifact(
         blobs.model, std::move(blobs.constants), *model(), model_id_, target);
     if (absl::IsFailedPrecondition(parts.status()) && HasTraceCompiler()) {
@@ -529,44 +463,14 @@ absl::Status CompiledBackend::SaveMore(BackendStateProto* state,
   if (artifacts_ == nullptr) {
     AITUNE_ASSIGN_OR_RETURN(artifacts_, PrivateFolder::Make());
   }
-  for (size_t i = 0; i < kept_.size(); ++i) {
-    AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept_[i]));
-    const std::string name = absl::StrCat("version", i);
-    const std::filesystem::path path =
-        artifacts_->path() / absl::StrCat(artifact_count_++);
-    AITUNE_RETURN_IF_ERROR(
-        WriteBundle(path,
-                    {{kModelBlob, std::move(blobs.model)},
-                     {kConstantsBlob, std::move(blobs.constants)}},
-                    BundleFormat::kFile)
-            .status());
-    ArtifactProto& artifact = *state->add_artifacts();
-    artifact.set_name(name);
-    artifact.set_path(path.string());
-    VersionProto& version = *more->add_versions();
-    version.set_artifact(name);
-    for (const InputDescription& input : kept_[i].inputs)
-      *version.add_inputs() = ToProto(input);
-  }
-  return absl::OkStatus();
+  return SaveVersions(kept_, cache_.get(), artifacts_->path(), artifact_count_,
+                      state, more);
 }
 
 absl::Status CompiledBackend::LoadMore(const BackendStateProto& state,
                                        const TorchBackendStateProto& more) {
-  std::map<std::string, std::string> paths;
-  for (const ArtifactProto& artifact : state.artifacts())
-    paths[artifact.name()] = artifact.path();
-  std::vector<KeptVersion> kept;
-  for (const VersionProto& version : more.versions()) {
-    KeptVersion& loaded = kept.emplace_back();
-    for (const InputDescriptionProto& input : version.inputs()) {
-      AITUNE_ASSIGN_OR_RETURN(InputDescription description, FromProto(input));
-      loaded.inputs.push_back(std::move(description));
-    }
-    AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ReadBundle(paths[version.artifact()]));
-    loaded.artifact = std::make_shared<const ArtifactBlobs>(ArtifactBlobs{
-        std::move(blobs[kModelBlob]), std::move(blobs[kConstantsBlob])});
-  }
+  AITUNE_ASSIGN_OR_RETURN(std::vector<KeptVersion> kept,
+                          LoadVersions(state, more));
   CompileSettings settings;
   settings.options = FromProto(more.compile_options());
   settings_ = std::make_shared<const CompileSettings>(std::move(settings));

@@ -8,6 +8,7 @@
 #define AITUNE_COMPILER_COMPILER_H
 
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -150,6 +151,17 @@ struct LibTorchOptions {
   double leastSeconds = 0.5;
 };
 
+/// What is known of a model's linear layers when they are quantised.
+struct LayerKnowledge {
+  /// Rows that a layer reads in a real call, float32 [rows, K], by the number
+  /// of its weight in the pool; no entry: not known. The error of quantising it
+  /// is measured on them.
+  std::map<int64_t, ConstantTensor> inputs;
+  /// The paths of layers to leave alone, because the model with them was
+  /// further from eager than it may be.
+  std::set<std::string> dropped;
+};
+
 struct CompileOptions {
   /// The phase to stop after (aitune --compile-to).
   CompilePhase compileTo = CompilePhase::Executable;
@@ -166,6 +178,7 @@ struct CompileOptions {
   /// Which layers to quantise and how, as quant::ParseQuantizationOptions
   /// (quant/options.h) reads it, such as "int8wo"; empty: none.
   std::string quantization;
+  LayerKnowledge layers;
   /// The device that runs the model: "cpu", or "cuda" or "cuda:N" for a GPU of
   /// this machine.
   std::string device = "cpu";
@@ -284,6 +297,10 @@ struct QuantizedLayer {
   /// The ratio of signal to noise of the quantised weight, in decibels; 0 if
   /// the weight was not quantised.
   double weightSqnr = 0;
+  /// The same of its results for LayerKnowledge::inputs, and the ratio that 99
+  /// of 100 rows have at least; NaN: not measured.
+  double sqnr = std::numeric_limits<double>::quiet_NaN(),
+         lowSqnr = std::numeric_limits<double>::quiet_NaN();
   /// Microseconds of it, together with the layers that share its input, as it
   /// was and quantised; negative: not measured. For layers with equal sizes the
   /// same.

@@ -229,7 +229,8 @@ absl::Status Compilation::quantize() {
   if (absl::Status status = runPasses(
           "quantisation",
           [&](OpPassManager &passManager) {
-            addQuantizationPasses(passManager, *asked, pool(), timer, result);
+            addQuantizationPasses(passManager, *asked, options.layers, pool(),
+                                  timer, result);
           });
       !status.ok())
     return status;

@@ -82,6 +82,7 @@ LayerTimer::LayerTimer(const CompileOptions &asked,
   options.compileTo = CompilePhase::Executable;
   options.dumpDirectory.clear();
   options.tuning = {};
+  options.layers = {};
   options.audit = {};
   options.progress = nullptr;
 }

@@ -34,18 +34,28 @@ readQuantization(const CompileOptions &options) {
 }
 
 void addQuantizationPasses(OpPassManager &passManager,
-                           const AskedQuantization &asked, ConstantPool pool,
+                           const AskedQuantization &asked,
+                           const LayerKnowledge &known, ConstantPool pool,
                            quant::LayerTimer timer, CompileResult &result) {
   OpPassManager &functions = passManager.nest<func::FuncOp>();
   // A weight is an operand of its matmul then, not of a permute before it.
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
   functions.addPass(createSimplify());
-  functions.addPass(quant::CreateQuantizeLayers(
-      asked.options, asked.gpu, std::move(pool), std::move(timer),
-      [&result](QuantizedLayer layer) {
-        result.quantizedLayers.push_back(std::move(layer));
-      }));
+  quant::QuantizationContext context;
+  context.gpu = asked.gpu;
+  context.pool = std::move(pool);
+  context.timer = std::move(timer);
+  context.inputs = [&known](int64_t weight) {
+    const auto found = known.inputs.find(weight);
+    return found == known.inputs.end() ? nullptr : &found->second;
+  };
+  context.dropped = known.dropped;
+  context.told = [&result](QuantizedLayer layer) {
+    result.quantizedLayers.push_back(std::move(layer));
+  };
+  functions.addPass(
+      quant::CreateQuantizeLayers(asked.options, std::move(context)));
 }
 
 absl::Status checkQuantized(const quant::QuantizationOptions &asked,

@@ -27,12 +27,14 @@ struct AskedQuantization {
 absl::StatusOr<AskedQuantization>
 readQuantization(const CompileOptions &options);
 
-/// Adds the passes that quantise layers of an imported module as `asked`. They
-/// read the weights in `pool`, add the codes to it, and tell `result` of the
-/// layers (quantizedLayers); it must live until they have run. `timer`, which
-/// may be empty, tells which layers it pays for.
+/// Adds the passes that quantise layers of an imported module as `asked`, with
+/// what is known of them. They read the weights in `pool`, add the codes to it,
+/// and tell `result` of the layers (quantizedLayers); it and `known` must live
+/// until they have run. `timer`, which may be empty, tells which layers it pays
+/// for.
 void addQuantizationPasses(mlir::OpPassManager &passManager,
-                           const AskedQuantization &asked, ConstantPool pool,
+                           const AskedQuantization &asked,
+                           const LayerKnowledge &known, ConstantPool pool,
                            quant::LayerTimer timer, CompileResult &result);
 
 /// kFailedPrecondition if the passes quantised no layer, but with

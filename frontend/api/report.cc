@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "frontend/api/layer_report.h"
 #include "frontend/api/module.h"
 
 namespace ait {
@@ -145,6 +146,31 @@ std::string NoteLists(const std::vector<BackendReport>& backends) {
   return lists.empty() ? "" : absl::StrCat("<h2>Notes</h2>", lists);
 }
 
+// The backend's layers, of each of its versions that has some.
+std::vector<std::vector<aitune::QuantizedLayer>> LayersOf(
+    const TuneReport& report, const BackendReport& backend) {
+  std::vector<std::vector<aitune::QuantizedLayer>> layers;
+  for (const BackendDetails& details : report.details) {
+    if (details.key != backend.key) continue;
+    for (const aitune::frontend::BuiltVersion& version : details.versions) {
+      if (!version.report.quantized_layers.empty())
+        layers.push_back(version.report.quantized_layers);
+    }
+  }
+  return layers;
+}
+
+std::string LayerTables(const TuneReport& report) {
+  std::string tables;
+  for (const BackendReport& backend : report.backends) {
+    for (const auto& layers : LayersOf(report, backend))
+      absl::StrAppend(&tables, "<p>", Escaped(backend.name()), "</p>",
+                      LayerTableHtml(layers));
+  }
+  return tables.empty() ? ""
+                        : absl::StrCat("<h2>Quantised layers</h2>", tables);
+}
+
 std::string SubmoduleTable(
     const std::vector<aitune::frontend::SubmoduleTime>& submodules) {
   if (submodules.empty()) return "";
@@ -192,6 +218,9 @@ std::string ReportJson(const TuneReport& report) {
                                   {"reason", backend.reason},
                                   {"notes", backend.notes},
                                   {"timings", timings}});
+    for (const auto& layers : LayersOf(report, backend))
+      object["backends"].back()["quantized_layers"].push_back(
+          LayersJson(layers));
   }
   for (const aitune::frontend::SubmoduleTime& time : report.submodules) {
     object["submodules"].push_back({{"path", time.path},
@@ -218,8 +247,8 @@ std::string ReportHtml(const TuneReport& report) {
       "<meta name='viewport' content='width=device-width'><title>",
       title, "</title><style>", kStyle, "</style></head><body><h1>", title,
       "</h1>", head, TimingPlot(report.backends), BackendTable(report.backends),
-      NoteLists(report.backends), SubmoduleTable(report.submodules),
-      "</body></html>\n");
+      LayerTables(report), NoteLists(report.backends),
+      SubmoduleTable(report.submodules), "</body></html>\n");
 }
 
 }  // namespace ait

@@ -113,6 +113,10 @@ json ToJson(const TuningResult& tuning) {
 json ToJson(const QuantizedLayer& layer) {
   json object = {{"layer", layer.layer}, {"k", layer.k}, {"n", layer.n}};
   if (layer.weightSqnr != 0) object["weight_sqnr_db"] = layer.weightSqnr;
+  if (!std::isnan(layer.sqnr)) {
+    object["sqnr_db"] = layer.sqnr;
+    object["low_sqnr_db"] = layer.lowSqnr;
+  }
   if (layer.microseconds >= 0) {
     object["microseconds"] = layer.microseconds;
     object["quantized_microseconds"] = layer.quantizedMicroseconds;

@@ -1,5 +1,6 @@
 // The tables of `--explain` and of `inspect`.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -53,7 +54,7 @@ std::string ExplainText(const Report& report) {
   if (!report.compile->quantized_layers.empty()) {
     text += "\nQuantised layers\n";
     Table table({"layer", ">K x N", "scheme", ">us", ">quantised us", ">ratio",
-                 ">weight dB", "why not"});
+                 ">weight dB", ">result dB", "why not"});
     for (const QuantizedLayer& layer : report.compile->quantized_layers) {
       table.AddRow(
           {layer.layer, absl::StrCat(layer.k, "x", layer.n),
@@ -66,6 +67,7 @@ std::string ExplainText(const Report& report) {
                      "%.2f", layer.microseconds / layer.quantizedMicroseconds),
            layer.weightSqnr == 0 ? ""
                                  : absl::StrFormat("%.1f", layer.weightSqnr),
+           std::isnan(layer.sqnr) ? "" : absl::StrFormat("%.1f", layer.sqnr),
            layer.refusal});
     }
     text += table.ToString();

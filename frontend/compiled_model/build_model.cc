@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -11,11 +12,13 @@
 #include "frontend/compiled_model/cache_key.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/layer_inputs.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/values/gpu.h"
 #include "runtime/cuda/gpu_target.h"
 #include "runtime/device/device.h"
+#include "runtime/logging/logging.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
 
@@ -157,6 +160,23 @@ class CachedBuild {
   std::optional<CacheKey> key_;
 };
 
+// What is recorded of a call with the samples, or random arguments without;
+// nothing if LibTorch can't run it on the CPU, which is logged.
+std::map<int64_t, ConstantTensor> LayerInputsOf(const Trace& trace,
+                                                const ModelInputs& inputs,
+                                                uint64_t seed) {
+  absl::StatusOr<ValueList> arguments = TypicalArguments(inputs, seed);
+  absl::StatusOr<std::map<int64_t, ConstantTensor>> recorded =
+      arguments.ok() ? RecordLayerInputs(trace, *arguments)
+                     : absl::StatusOr<std::map<int64_t, ConstantTensor>>(
+                           arguments.status());
+  if (recorded.ok()) return *std::move(recorded);
+  Log(LogChannel::kGraphBreaks,
+      absl::StrCat("the inputs of layers are not known: ",
+                   std::string(recorded.status().message())));
+  return {};
+}
+
 CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
                       const ModelInputs& inputs,
                       const std::vector<int64_t>& anchor) {
@@ -268,12 +288,14 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   if (options.repair) {
     AITUNE_ASSIGN_OR_RETURN(audited, InputNesting(trace->input_structure)
                                          .Flatten(options.repair->arguments));
-    compile.audit.inputs = audited.views;
+    if (options.repair->looks_through) compile.audit.inputs = audited.views;
     const std::vector<WrongCandidate>& known = options.repair->known;
     compile.leftOut.insert(compile.leftOut.end(), known.begin(), known.end());
     // What was found is in the database.
     if (!compile.tuning.database.empty()) compile.tuning.budgetSeconds = 0;
   }
+  if (!compile.quantization.empty())
+    compile.layers.inputs = LayerInputsOf(*trace, inputs, options.trace.seed);
   // What tracing freed would otherwise stay beside the compiler's memory.
   malloc_trim(0);
   AITUNE_ASSIGN_OR_RETURN(CompiledTrace compiled,

@@ -34,7 +34,8 @@ std::string DeviceText(const std::string& name) {
   return Device::Gpu(device->gpu()).ToString();
 }
 
-// Every field but `progress` and what the compiler is lent (`libtorch`). A
+// Every field but `progress`, what the compiler is lent (`libtorch`) and what
+// follows from the inputs (`layers`). A
 // field that is added breaks this line, so that nobody forgets to think about
 // whether results depend on it. The database counts with its file's state,
 // because a build with another state may use other schedules. Options of the
@@ -50,9 +51,10 @@ std::string TextOf(const TuningOptions& options) {
 }
 
 std::string TextOf(const CompileOptions& options) {
-  const auto& [compile_to, measure, emulate, unchecked, quantization, device,
-               threads, dump, target, tf32_matmul, tf32_convolution, tuning,
-               generation, audit, libtorch, left_out, progress] = options;
+  const auto& [compile_to, measure, emulate, unchecked, quantization, layers,
+               device, threads, dump, target, tf32_matmul, tf32_convolution,
+               tuning, generation, audit, libtorch, left_out, progress] =
+      options;
   std::set<std::string> wrong;
   for (const WrongCandidate& candidate : left_out)
     wrong.insert(absl::StrCat(candidate.digest, "=", candidate.candidate));

@@ -40,6 +40,8 @@ absl::Status CheckCompileOptions(const CompileOptions& options);
 struct RepairRequest {
   ValueList arguments;  // for which the result was wrong, on the CPU
   std::vector<WrongCandidate> known;  // what was replaced so far
+  // Whether to look for wrong kernels. Not where quantised layers are dropped.
+  bool looks_through = true;
 };
 
 // Called after a part of a phase, as CompileOptions::progress.
@@ -118,7 +120,9 @@ class CompiledModel {
 
   // Builds the version that runs `arguments`, which are on the CPU, again, as
   // it gave a wrong result for them: its kernels are looked through with them
-  // (AuditOptions), and what is wrong is replaced, at last by LibTorch. Whether
+  // (AuditOptions), and what is wrong is replaced, at last by LibTorch. A
+  // quantised model whose outputs have less than the least cosine to eager's is
+  // built without some of the layers of greatest error instead. Whether
   // something was replaced that was not before; report() names it. Takes as
   // long as Build. No other call may run meanwhile. Errors: those of Build;
   // kInvalidArgument for arguments that no version runs; kFailedPrecondition
@@ -187,6 +191,10 @@ class CompiledModel {
   absl::StatusOr<Call> Prepare(const ValueList& arguments,
                                ConstantCheck check) const;
   absl::Status Execute(Call& call) const;
+  // The quantised layers without which the model may be near enough to eager
+  // for `arguments`, which lie on this version's device as `there`.
+  absl::StatusOr<std::set<std::string>> LayersTooMany(
+      const ValueList& arguments, const ValueList& there) const;
   // Keeps what Repair and, with `dynamic` axes, further versions need.
   void Remember(const Model& model, const ModelInputs& inputs,
                 const BuildOptions& options, bool dynamic);

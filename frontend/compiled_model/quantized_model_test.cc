@@ -166,6 +166,23 @@ TEST(QuantizedModel, LayersThatCannotBeQuantizedSayWhy) {
       StartsWith("shape: "));
 }
 
+TEST(QuantizedModel, AModelWithoutLinearLayers) {
+  torch::jit::Module module("Plain");
+  module.define("def forward(self, x: Tensor):\n    return torch.relu(x)\n");
+  module.eval();
+  const Model model = *Model::FromModule(std::move(module));
+  EXPECT_THAT(
+      std::string(
+          BuildQuantized(model, "float32[3,8]", "int8wo").status().message()),
+      HasSubstr(
+          "No layer of the model can be quantised with int8wo: 0 refused"));
+  // Whoever asks for torchao's choice gets the model as it is, as there.
+  const auto plain =
+      BuildQuantized(model, "float32[3,8]", "int8wo,verdict=off");
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_TRUE((*plain)->report().quantized_layers.empty());
+}
+
 TEST(QuantizedModel, ALayerIsTimedAndLeftAloneIfItIsNotFaster) {
   const Model model = TwoLayers(DataType::kFloat32);
   ModelInputs inputs;
@@ -190,6 +207,71 @@ TEST(QuantizedModel, ALayerIsTimedAndLeftAloneIfItIsNotFaster) {
   }
 }
 
+TEST(QuantizedModel, TheErrorOfEachLayerIsMeasuredOnTheSamples) {
+  const Model model = TwoLayers(DataType::kBFloat16);
+  auto built = BuildQuantized(model, "bfloat16[1..9,96]", "int8dq");
+  ASSERT_TRUE(built.ok()) << built.status();
+  for (const QuantizedLayer& layer : (*built)->report().quantized_layers) {
+    EXPECT_GT(layer.sqnr, 30) << layer.layer;
+    EXPECT_LE(layer.lowSqnr, layer.sqnr) << layer.layer;
+  }
+  // Channels that are 1000 times as large leave no codes for the others.
+  at::Tensor x = at::randn({9, 96}).to(at::kBFloat16);
+  x.slice(1, 0, 2).mul_(1000);
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec("bfloat16[9,96]")};
+  inputs.samples = ValueList({x});
+  BuildOptions options;
+  options.compile.measureCandidates = false;
+  options.compile.quantization = "int8dq";
+  const at::Tensor weight = at::randn({64, 96}).to(at::kBFloat16);
+  weight.slice(1, 0, 2).zero_();
+  const Model layer = OneLayer(weight, at::randn({64}).to(at::kBFloat16));
+  const auto refused = CompiledModel::Build(layer, inputs, options);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("1 refused (1 inaccurate)"));
+}
+
+// What is asked of the cosine decides which layers are left alone.
+TEST(QuantizedModel, LayersThatSpoilTheModelAreDropped) {
+  const Model model = TwoLayers(DataType::kFloat32);
+  const ValueList x({at::randn({9, 96})});
+  const auto cosine = [&](const CompiledModel& built) {
+    return CosineOf(built.Run(x)->toTensor(), model.RunEager(x)->toTensor());
+  };
+  auto loose = BuildQuantized(model, "float32[9,96]", "fp8wo,min_cosine=0.9");
+  ASSERT_TRUE(loose.ok()) << loose.status();
+  const double before = cosine(**loose);
+  const auto kept = (*loose)->Repair(x);
+  ASSERT_TRUE(kept.ok()) << kept.status();
+  EXPECT_FALSE(*kept);  // near enough
+  // A tenth less error than there is.
+  const double bound = 1 - 0.9 * (1 - before);
+  auto built =
+      BuildQuantized(model, "float32[9,96]",
+                     "fp8wo,min_cosine=" + std::to_string(bound).substr(0, 8));
+  ASSERT_TRUE(built.ok()) << built.status();
+  const auto changed = (*built)->Repair(x);
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  EXPECT_TRUE(*changed);
+  int dropped = 0;
+  for (const QuantizedLayer& layer : (*built)->report().quantized_layers)
+    dropped += layer.refusal.rfind("dropped: ", 0) == 0;
+  EXPECT_EQ(dropped, 1);
+  EXPECT_GT(cosine(**built), bound);
+}
+
+TEST(QuantizedModel, ABoundThatCannotBeMetIsAnError) {
+  const Model model = TwoLayers(DataType::kFloat32);
+  auto built = BuildQuantized(model, "float32[9,96]", "fp8wo,min_cosine=1");
+  ASSERT_TRUE(built.ok()) << built.status();
+  const auto changed = (*built)->Repair(ValueList({at::randn({9, 96})}));
+  EXPECT_EQ(changed.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(changed.status().message()),
+              HasSubstr("No layer of the model can be quantised with fp8wo: 2 "
+                        "refused (2 dropped)"));
+}
+
 TEST(QuantizedModel, WhatCannotBeDoneIsAnError) {
   const Model model = TwoLayers(DataType::kFloat32);
   auto error = [&](const char* quantization) {
@@ -201,6 +283,8 @@ TEST(QuantizedModel, WhatCannotBeDoneIsAnError) {
               HasSubstr("No layer of the model can be quantised with int8wo: 2 "
                         "refused (2 filtered)"));
   EXPECT_EQ(error("int8wo,skip=*,verdict=off"), "");
+  EXPECT_THAT(error("fp8wo,granularity=tensor"),
+              HasSubstr("no kernels for one scale a tensor on a CPU"));
   EXPECT_EQ(error("fp8dq"),
             "Float8 dynamic quantization requires CUDA compute capability "
             "≥8.9 or MI300+ or XPU.");

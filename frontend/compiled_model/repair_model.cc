@@ -1,13 +1,46 @@
 // CompiledModel::Repair: a version that was wrong, built again.
+#include <ATen/ATen.h>
+
 #include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/dropped_layers.h"
 #include "frontend/compiled_model/model_versions.h"
+#include "frontend/torchscript/model_state.h"
 #include "frontend/values/gpu.h"
+#include "frontend/values/pytree.h"
+#include "quant/options.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
+
+namespace {
+
+// The least cosine of the outputs of both; 1 without floating-point outputs.
+double LeastCosine(const c10::IValue& ours, const c10::IValue& eager) {
+  const std::vector<at::Tensor> a = TensorLeaves(ours), b = TensorLeaves(eager);
+  double least = 1;
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (!b[i].defined() || !a[i].defined() || !b[i].is_floating_point() ||
+        a[i].sizes() != b[i].sizes())
+      continue;
+    const at::Tensor x = a[i].to(at::kCPU, at::kDouble),
+                     y = b[i].to(at::kCPU, at::kDouble);
+    const at::Tensor finite = x.isfinite().logical_and(y.isfinite());
+    const at::Tensor p = x.masked_select(finite), q = y.masked_select(finite);
+    const double length = std::sqrt(p.square().sum().item<double>() *
+                                    q.square().sum().item<double>());
+    if (length > 0)
+      least = std::min(least, p.mul(q).sum().item<double>() / length);
+  }
+  return least;
+}
+
+}  // namespace
 
 struct CompiledModel::Origin {
   const Model& model;
@@ -34,6 +67,24 @@ void CompiledModel::Remember(const Model& model, const ModelInputs& inputs,
       std::make_unique<const Origin>(Origin{model, inputs, std::move(again)});
 }
 
+absl::StatusOr<std::set<std::string>> CompiledModel::LayersTooMany(
+    const ValueList& arguments, const ValueList& there) const {
+  const std::string& asked = origin_->options.compile.quantization;
+  if (asked.empty()) return std::set<std::string>();
+  AITUNE_ASSIGN_OR_RETURN(const quant::QuantizationOptions quantization,
+                          quant::ParseQuantizationOptions(asked));
+  if (quantization.verdict == quant::Verdict::kOff)
+    return std::set<std::string>();
+  ModelState state(origin_->model);
+  const ScopedModelState restore(state);
+  const absl::StatusOr<c10::IValue> eager = origin_->model.RunEager(arguments);
+  const absl::StatusOr<c10::IValue> ours = Run(there);
+  // Whatever it is that fails is no matter of the layers.
+  if (!eager.ok() || !ours.ok()) return std::set<std::string>();
+  return LayersToDrop(report_.quantized_layers, LeastCosine(*ours, *eager),
+                      quantization.bound.min_cosine);
+}
+
 absl::StatusOr<bool> CompiledModel::Repair(const ValueList& arguments,
                                            const BuildProgress& progress) {
   const ValueList there =
@@ -47,9 +98,13 @@ absl::StatusOr<bool> CompiledModel::Repair(const ValueList& arguments,
     return absl::FailedPreconditionError(
         "the model was loaded, and what it was built of is not known; build it "
         "again");
+  AITUNE_ASSIGN_OR_RETURN(const std::set<std::string> dropped,
+                          LayersTooMany(arguments, there));
   BuildOptions options = origin_->options;
   options.compile.progress = progress;
-  options.repair = RepairRequest{arguments, report_.wrong};
+  options.compile.layers.dropped.insert(dropped.begin(), dropped.end());
+  options.repair = RepairRequest{arguments, report_.wrong,
+                                 /*looks_through=*/dropped.empty()};
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CompiledModel> rebuilt,
                           Build(origin_->model, origin_->inputs, options));
   for (const auto& [phase, seconds] : phase_seconds_) {
@@ -62,15 +117,18 @@ absl::StatusOr<bool> CompiledModel::Repair(const ValueList& arguments,
     else
       laps.emplace_back(phase, seconds);
   }
-  const bool changed = std::any_of(
-      rebuilt->report_.wrong.begin(), rebuilt->report_.wrong.end(),
-      [&](const WrongCandidate& wrong) {
-        return std::none_of(
-            report_.wrong.begin(), report_.wrong.end(),
-            [&](const WrongCandidate& known) { return IsSame(wrong, known); });
-      });
+  const bool changed =
+      !dropped.empty() ||
+      std::any_of(rebuilt->report_.wrong.begin(), rebuilt->report_.wrong.end(),
+                  [&](const WrongCandidate& wrong) {
+                    return std::none_of(report_.wrong.begin(),
+                                        report_.wrong.end(),
+                                        [&](const WrongCandidate& known) {
+                                          return IsSame(wrong, known);
+                                        });
+                  });
   rebuilt->others_ = std::move(others_);
-  rebuilt->origin_ = std::move(origin_);
+  if (dropped.empty()) rebuilt->origin_ = std::move(origin_);
   *this = std::move(*rebuilt);
   if (others_ != nullptr) others_->LeaveOut(report_.wrong);
   return changed;

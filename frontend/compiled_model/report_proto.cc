@@ -81,6 +81,8 @@ BuildReportProto ToProto(const BuildReport& report) {
     stored.set_weight_sqnr_db(layer.weightSqnr);
     stored.set_microseconds(layer.microseconds);
     stored.set_quantized_microseconds(layer.quantizedMicroseconds);
+    stored.set_sqnr_db(layer.sqnr);
+    stored.set_low_sqnr_db(layer.lowSqnr);
   }
   return proto;
 }
@@ -138,7 +140,8 @@ BuildReport FromProto(const BuildReportProto& proto) {
   for (const QuantizedLayerProto& stored : proto.quantized_layers())
     report.quantized_layers.push_back(
         {stored.layer(), stored.k(), stored.n(), stored.scheme(),
-         stored.refusal(), stored.weight_sqnr_db(), stored.microseconds(),
+         stored.refusal(), stored.weight_sqnr_db(), stored.sqnr_db(),
+         stored.low_sqnr_db(), stored.microseconds(),
          stored.quantized_microseconds()});
   return report;
 }

@@ -1,6 +1,7 @@
 #include "quant/transforms/quantize_layers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "quant/transforms/layer_error.h"
 #include "quant/transforms/layer_writer.h"
 #include "quant/transforms/quantized_weight.h"
 
@@ -103,15 +105,8 @@ constexpr Scheme kAllSchemes[] = {Scheme::kInt8WeightOnly,
 
 class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
  public:
-  QuantizeLayersPass(QuantizationOptions options,
-                     const std::optional<ComputeCapability>& gpu,
-                     ConstantPool pool, LayerTimer timer,
-                     std::function<void(QuantizedLayer)> told)
-      : options_(std::move(options)),
-        gpu_(gpu),
-        pool_(std::move(pool)),
-        timer_(std::move(timer)),
-        told_(std::move(told)) {}
+  QuantizeLayersPass(QuantizationOptions options, QuantizationContext context)
+      : options_(std::move(options)), context_(std::move(context)) {}
 
   void runOnOperation() override {
     weights_.clear();
@@ -130,7 +125,7 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
       }
     }
     for (const auto& [input, group] : groups) QuantizeGroup(group);
-    for (QuantizedLayer& layer : told_layers_) told_(std::move(layer));
+    for (QuantizedLayer& layer : told_layers_) context_.told(std::move(layer));
     weights_.clear();  // also the codes that were not taken
   }
 
@@ -145,7 +140,7 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     for (const Scheme scheme : kAllSchemes) {
       QuantizationOptions asked = options_;
       asked.scheme = scheme;
-      if (!CheckSupported(asked, gpu_).ok()) continue;
+      if (!CheckSupported(asked, context_.gpu).ok()) continue;
       Granularity granularity = GranularityOf(options_, scheme);
       if (scheme == Scheme::kFloat8Dynamic &&
           absl::c_all_of(group, [&](size_t number) {
@@ -177,6 +172,11 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
   std::string RefuseUnread(const Layer& layer) const {
     if (!layer.no_linear.empty() && !options_.extended_layers)
       return absl::StrCat("filtered: ", layer.no_linear);
+    if (options_.verdict == Verdict::kOn &&
+        context_.dropped.count(layer.path) > 0)
+      return absl::StrCat(
+          "dropped: with it the model's cosine to eager was less than ",
+          options_.bound.min_cosine);
     if (const auto refusal = RefuseModule(options_, layer.path, ""))
       return absl::StrCat(std::string(Name(refusal->reason)), ": ",
                           refusal->text);
@@ -200,10 +200,10 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     if (!best) return;
     for (const size_t number : best->taken) {
       QuantizedLayer& told = told_layers_[number];
-      QuantizedWeight& weight = WeightOf(layers_[number], best->way);
+      QuantizedWeight& weight = WeightOf(layers_[number], best->way).weight;
       told.refusal.clear();
       told.scheme = std::string(Name(best->way.scheme));
-      told.weightSqnr = weight.sqnr_db;
+      SetErrors(layers_[number], best->way, &told);
       SetTimes(best->times, &told);
       Keep(&weight);
       writer_.Rewrite(layers_[number].matmul, best->way, weight);
@@ -223,6 +223,13 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
            share(*choice.times) < kMuchLess * share(*best.times);
   }
 
+  void SetErrors(const Layer& layer, const Way& way, QuantizedLayer* told) {
+    const Judged& judged = WeightOf(layer, way);
+    told->weightSqnr = judged.weight.sqnr_db;
+    told->sqnr = judged.error ? judged.error->sqnr_db : NAN;
+    told->lowSqnr = judged.error ? judged.error->low_sqnr_db : NAN;
+  }
+
   static void SetTimes(const std::optional<LayerTimes>& times,
                        QuantizedLayer* told) {
     if (!times) return;
@@ -237,17 +244,20 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     Choice choice{way, {}, std::nullopt};
     std::vector<ait::MatmulOp> matmuls;
     for (const size_t number : group) {
-      const QuantizedWeight& weight = WeightOf(layers_[number], way);
+      const Judged& judged = WeightOf(layers_[number], way);
       QuantizedLayer& told = told_layers_[number];
-      told.refusal = weight.refusal;
-      told.weightSqnr = weight.sqnr_db;
-      if (!weight.refusal.empty()) continue;
+      told.refusal = judged.weight.refusal;
+      if (told.refusal.empty() && judged.error &&
+          options_.verdict == Verdict::kOn)
+        told.refusal = RefuseError(way.scheme, *judged.error);
+      SetErrors(layers_[number], way, &told);
+      if (!told.refusal.empty()) continue;
       choice.taken.push_back(number);
       matmuls.push_back(layers_[number].matmul);
     }
     if (matmuls.empty()) return std::nullopt;
-    if (timer_ && options_.verdict == Verdict::kOn)
-      choice.times = timer_(matmuls, way);
+    if (context_.timer && options_.verdict == Verdict::kOn)
+      choice.times = context_.timer(matmuls, way);
     if (!choice.times || choice.times->is_faster) return choice;
     for (const size_t number : choice.taken) {
       QuantizedLayer& told = told_layers_[number];
@@ -264,39 +274,50 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     return std::nullopt;
   }
 
-  // The codes of the weight of `layer`, or why there are none.
-  QuantizedWeight& WeightOf(Layer layer, const Way& way) {
-    const auto [found, is_new] = weights_.try_emplace(
-        {layer.weight.getIndex(), layer.matmul.getTransposeRhs(), way});
-    if (is_new) {
-      const ConstantTensor* constant = pool_.find(layer.weight.getIndex());
-      found->second =
-          constant == nullptr
-              ? QuantizedWeight()
-              : QuantizeWeight(way.scheme, way.granularity, *constant,
-                               layer.matmul.getTransposeRhs(),
-                               options_.verdict == Verdict::kOn);
-      if (constant == nullptr) found->second.refusal = "not constant: no data";
+  // A layer's weight, quantised in one way.
+  struct Judged {
+    QuantizedWeight weight;           // or why there are no codes
+    std::optional<LayerError> error;  // of its results, if inputs are known
+  };
+
+  Judged& WeightOf(Layer layer, const Way& way) {
+    const bool is_rows = layer.matmul.getTransposeRhs();
+    const auto [found, is_new] =
+        weights_.try_emplace({layer.weight.getIndex(), is_rows, way});
+    Judged& judged = found->second;
+    if (!is_new) return judged;
+    const ConstantTensor* constant =
+        context_.pool.find(layer.weight.getIndex());
+    if (constant == nullptr) {
+      judged.weight.refusal = "not constant: no data";
+      return judged;
     }
-    return found->second;
+    judged.weight = QuantizeWeight(way.scheme, way.granularity, *constant,
+                                   is_rows, options_.verdict == Verdict::kOn);
+    const ConstantTensor* inputs =
+        context_.inputs ? context_.inputs(layer.weight.getIndex()) : nullptr;
+    const FloatMatrix weight = RowsOf(*constant, is_rows);
+    if (judged.weight.refusal.empty() && inputs != nullptr &&
+        inputs->view.sizes.back() == weight.columns)
+      judged.error = MeasureError(way, RowsOf(*inputs, /*is_rows=*/true),
+                                  weight, judged.weight);
+    return judged;
   }
 
   void Keep(QuantizedWeight* weight) {
     if (weight->codes_number >= 0) return;
-    weight->codes_number = pool_.add(weight->codes);
-    weight->scales_number = pool_.add(weight->scales);
-    if (weight->sums) weight->sums_number = pool_.add(*weight->sums);
+    const ConstantPool& pool = context_.pool;
+    weight->codes_number = pool.add(weight->codes);
+    weight->scales_number = pool.add(weight->scales);
+    if (weight->sums) weight->sums_number = pool.add(*weight->sums);
   }
 
   const QuantizationOptions options_;
-  const std::optional<ComputeCapability> gpu_;
-  const ConstantPool pool_;
-  const LayerTimer timer_;
-  const std::function<void(QuantizedLayer)> told_;
+  const QuantizationContext context_;
   std::vector<Layer> layers_;
   std::vector<QuantizedLayer> told_layers_;  // one a layer
   // By the number of the weight's constant, whether it is [N, K], and the way.
-  std::map<std::tuple<uint64_t, bool, Way>, QuantizedWeight> weights_;
+  std::map<std::tuple<uint64_t, bool, Way>, Judged> weights_;
   LayerWriter writer_;
 };
 
@@ -325,13 +346,10 @@ absl::Status CheckSupported(const QuantizationOptions& options,
   return absl::OkStatus();
 }
 
-std::unique_ptr<mlir::Pass> CreateQuantizeLayers(
-    QuantizationOptions options, const std::optional<ComputeCapability>& gpu,
-    ConstantPool pool, LayerTimer timer,
-    std::function<void(QuantizedLayer)> layer) {
-  return std::make_unique<QuantizeLayersPass>(std::move(options), gpu,
-                                              std::move(pool), std::move(timer),
-                                              std::move(layer));
+std::unique_ptr<mlir::Pass> CreateQuantizeLayers(QuantizationOptions options,
+                                                 QuantizationContext context) {
+  return std::make_unique<QuantizeLayersPass>(std::move(options),
+                                              std::move(context));
 }
 
 }  // namespace aitune::quant

@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,6 +33,27 @@ struct LayerTimes {
 using LayerTimer = std::function<std::optional<LayerTimes>(
     llvm::ArrayRef<mlir::ait::MatmulOp> layers, const Way& way)>;
 
+// What a layer multiplies its weight with in real calls, by the number of the
+// weight: float32 [rows, K]. Null: not known.
+using LayerInputs = std::function<const ConstantTensor*(int64_t weight)>;
+
+// What the pass works with. All but `pool` and `told` may be empty.
+struct QuantizationContext {
+  // The GPU that the model is for; not set for a CPU.
+  std::optional<ComputeCapability> gpu;
+  // Of the weights, which stay in it: what nothing else refers to is no part of
+  // a plan. The codes are added to it.
+  ConstantPool pool;
+  LayerTimer timer;
+  LayerInputs inputs;
+  // The paths of layers that are left alone, as the model was too far from
+  // eager with them.
+  std::set<std::string> dropped;
+  // Told each layer that the pass looked at, on the thread that runs it: the
+  // quantised ones, and those that were left alone with the reason.
+  std::function<void(QuantizedLayer)> told;
+};
+
 // What of `options` there are kernels for: all schemes with fused arithmetic
 // and a scale a row, fp8dq also with a scale a tensor. `gpu` is not set for a
 // CPU. As CheckDevice for fp8dq; kUnimplemented, naming the option and what to
@@ -39,20 +62,14 @@ absl::Status CheckSupported(const QuantizationOptions& options,
                             const std::optional<ComputeCapability>& gpu);
 
 // The pass ait-quantize-layers with `options`, for which CheckSupported is OK
-// for `gpu`.
-// Each layer that it looked at is told to `layer`, on the thread that runs the
-// pass: the quantised ones, and those that were left alone with the reason.
-// Weights of the layers are read from `pool` and stay in it: what nothing else
-// refers to is no part of a plan. With Verdict::kOn a layer is left alone, too,
-// whose codes are further from the weight than the scheme promises, or that
-// `timer`, if there is one, finds to be not faster: layers that share an input
-// are quantised together or not at all. Without a scheme in the options each
-// such group has the fastest of the schemes that it may have; untimed, the
-// first.
-std::unique_ptr<mlir::Pass> CreateQuantizeLayers(
-    QuantizationOptions options, const std::optional<ComputeCapability>& gpu,
-    ConstantPool pool, LayerTimer timer,
-    std::function<void(QuantizedLayer)> layer);
+// for the context's GPU. With Verdict::kOn a layer is left alone, too, whose
+// codes are further from the weight than the scheme promises, whose results for
+// its inputs are further from those without quantisation (layer_error.h), or
+// that the timer finds to be not faster: layers that share an input are
+// quantised together or not at all. Without a scheme in the options each such
+// group has the fastest of the schemes that it may have; untimed, the first.
+std::unique_ptr<mlir::Pass> CreateQuantizeLayers(QuantizationOptions options,
+                                                 QuantizationContext context);
 
 }  // namespace aitune::quant
 

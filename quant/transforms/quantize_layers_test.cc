@@ -3,8 +3,11 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
+#include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,16 +64,26 @@ class QuantizeLayersTest : public ::testing::Test {
     if (!module) return "no module";
     const auto options = ParseQuantizationOptions(asked);
     if (!options.ok()) return std::string(options.status().message());
-    ConstantPool pool;
+    QuantizationContext known;
+    known.gpu = gpu_;
+    known.timer = timer_;
+    known.dropped = dropped_;
+    known.inputs = [this](int64_t number) {
+      const auto found = inputs_.find(number);
+      return found == inputs_.end() ? nullptr : &found->second;
+    };
+    known.told = [this](QuantizedLayer layer) {
+      layers_.push_back(std::move(layer));
+    };
+    ConstantPool& pool = known.pool;
     pool.find = [this](int64_t number) { return &pool_.at(number); };
     pool.add = [this](ConstantTensor constant) {
       added_.push_back(std::move(constant));
       return static_cast<int64_t>(pool_.size() + added_.size()) - 1;
     };
     mlir::PassManager passes(&context);
-    passes.nest<mlir::func::FuncOp>().addPass(CreateQuantizeLayers(
-        *options, gpu_, pool, timer_,
-        [this](QuantizedLayer layer) { layers_.push_back(std::move(layer)); }));
+    passes.nest<mlir::func::FuncOp>().addPass(
+        CreateQuantizeLayers(*options, std::move(known)));
     if (mlir::failed(passes.run(*module))) return "the pass failed";
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -97,8 +110,10 @@ class QuantizeLayersTest : public ::testing::Test {
   }
 
   std::vector<ConstantTensor> pool_, added_;
-  std::optional<ComputeCapability> gpu_;  // none: a CPU
-  LayerTimer timer_;                      // none
+  std::optional<ComputeCapability> gpu_;      // none: a CPU
+  LayerTimer timer_;                          // none
+  std::map<int64_t, ConstantTensor> inputs_;  // by weight
+  std::set<std::string> dropped_;
   std::vector<QuantizedLayer> layers_;
 };
 
@@ -290,6 +305,90 @@ TEST_F(QuantizeLayersTest, DynamicFloat8LeavesWhatTorchaoLeaves) {
   EXPECT_EQ(RefusalOf("a.weight", {16, 32}, "fp8dq,granularity=row"),
             "dtype: PerRow quantization only works for bfloat16 precision "
             "input weight");
+}
+
+// A layer [256, 1024], which reads Gaussian rows of which six channels are 60
+// times as large, as activations after GELU may be.
+TEST_F(QuantizeLayersTest, OutlierChannelsSpoilCodesOfActivationsAlone) {
+  std::mt19937 generator(0);
+  std::normal_distribution<float> normal;
+  const int64_t number = AddWeight({256, 1024});
+  auto* weight = static_cast<float*>(pool_[number].view.data);
+  for (int64_t i = 0; i < 256 * 1024; ++i) weight[i] = normal(generator);
+  auto rows = std::make_shared<std::vector<float>>();
+  for (int64_t i = 0; i < 64 * 1024; ++i)
+    rows->push_back(normal(generator) * (i % 1024 < 6 ? 60 : 1));
+  ConstantTensor& inputs = inputs_[number];
+  inputs.view = {rows->data(), DataType::kFloat32, {64, 1024}};
+  inputs.owner = rows;
+  const std::string graph = R"(
+    func.func @main(%x: tensor<2x1024xf32>) -> tensor<2x256xf32> {
+      %w = ait.constant 0 {name = "a.weight"} : tensor<256x1024xf32>
+      %y = ait.matmul %x, %w {transpose_rhs} : (tensor<2x1024xf32>, tensor<256x1024xf32>) -> tensor<2x256xf32>
+      return %y : tensor<2x256xf32>
+    })";
+  Run(graph, "int8wo");
+  EXPECT_EQ(layers_.back().refusal, "");
+  EXPECT_GT(layers_.back().sqnr, 40);
+  Run(graph, "fp8wo");
+  EXPECT_EQ(layers_.back().refusal, "");
+  Run(graph, "int8dq");
+  EXPECT_THAT(layers_.back().refusal,
+              ::testing::MatchesRegex(
+                  "inaccurate: its results for the model's inputs keep "
+                  "2[0-9]\\.[0-9] dB, fewer than 28\\.0"));
+  EXPECT_LT(layers_.back().sqnr, 28);
+  // Exactly torchao's layers, and the figure all the same.
+  Run(graph, "int8dq,verdict=off");
+  EXPECT_EQ(layers_.back().refusal, "");
+  EXPECT_LT(layers_.back().sqnr, 28);
+  // Codes with an exponent of their own keep more of such inputs.
+  gpu_ = ComputeCapability{9, 0};
+  Run(graph, "fp8dq");
+  EXPECT_EQ(layers_.back().refusal, "");
+  EXPECT_GT(layers_.back().sqnr, 28);
+  // Without the outliers int8dq is the better one.
+  for (int64_t i = 0; i < 64 * 1024; ++i)
+    if (i % 1024 < 6) (*rows)[i] /= 60;
+  Run(graph, "int8dq");
+  EXPECT_EQ(layers_.back().refusal, "");
+  EXPECT_GT(layers_.back().sqnr, 36);
+}
+
+TEST_F(QuantizeLayersTest, AFewBadRowsAreEnoughToRefuse) {
+  const int64_t number = AddWeight({4, 64});
+  std::mt19937 generator(0);
+  std::normal_distribution<float> normal;
+  auto rows = std::make_shared<std::vector<float>>();
+  for (int64_t i = 0; i < 128 * 64; ++i) rows->push_back(normal(generator));
+  // One element of a row hides all others in it, and has a weight of zero.
+  auto* weight = static_cast<float*>(pool_[number].view.data);
+  for (int64_t n = 0; n < 4; ++n) weight[n * 64] = 0;
+  for (int64_t row : {5, 77}) (*rows)[row * 64] = 100;
+  inputs_[number].view = {rows->data(), DataType::kFloat32, {128, 64}};
+  inputs_[number].owner = rows;
+  const std::string graph = R"(
+    func.func @main(%x: tensor<2x64xf32>) -> tensor<2x4xf32> {
+      %w = ait.constant 0 {name = "a.weight"} : tensor<4x64xf32>
+      %y = ait.matmul %x, %w {transpose_rhs} : (tensor<2x64xf32>, tensor<4x64xf32>) -> tensor<2x4xf32>
+      return %y : tensor<2x4xf32>
+    })";
+  Run(graph, "int8dq");
+  EXPECT_THAT(layers_.back().refusal, HasSubstr("a row of 100"));
+  Run(graph, "int8wo");
+  EXPECT_EQ(layers_.back().refusal, "");
+}
+
+TEST_F(QuantizeLayersTest, ALayerThatSpoiledTheModelIsDropped) {
+  AddWeight({4, 8});
+  AddWeight({5, 8});
+  dropped_ = {"layer.key"};
+  Run(kTwoLayers, "int8wo,min_cosine=0.9995");
+  ASSERT_EQ(layers_.size(), 2u);
+  EXPECT_EQ(layers_[0].refusal, "");
+  EXPECT_EQ(layers_[1].refusal,
+            "dropped: with it the model's cosine to eager was less than "
+            "0.9995");
 }
 
 TEST(CheckSupportedTest, SaysWhatThereAreNoKernelsFor) {

@@ -80,18 +80,23 @@ double SqnrOf(Scheme scheme, const FloatMatrix& matrix,
 
 }  // namespace
 
-QuantizedWeight QuantizeWeight(Scheme scheme, Granularity granularity,
-                               const ConstantTensor& weight, bool is_rows,
-                               bool bounded) {
-  QuantizedWeight result;
-  const std::vector<int64_t>& sizes = weight.view.sizes;
+FloatMatrix RowsOf(const ConstantTensor& constant, bool is_rows) {
+  const std::vector<int64_t>& sizes = constant.view.sizes;
   FloatMatrix matrix;
-  matrix.data = weight.view.data;
-  matrix.dtype = weight.view.dtype;
+  matrix.data = constant.view.data;
+  matrix.dtype = constant.view.dtype;
   matrix.rows = sizes[is_rows ? 0 : 1];
   matrix.columns = sizes[is_rows ? 1 : 0];
   matrix.row_stride = is_rows ? matrix.columns : 1;
   matrix.column_stride = is_rows ? 1 : matrix.rows;
+  return matrix;
+}
+
+QuantizedWeight QuantizeWeight(Scheme scheme, Granularity granularity,
+                               const ConstantTensor& weight, bool is_rows,
+                               bool bounded) {
+  QuantizedWeight result;
+  const FloatMatrix matrix = RowsOf(weight, is_rows);
   if (const auto refusal = RefuseWeight(scheme, granularity, matrix)) {
     result.refusal =
         absl::StrCat(std::string(Name(refusal->reason)), ": ", refusal->text);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "quant/schemes/float_matrix.h"
 #include "quant/schemes/scheme.h"
 #include "runtime/tensor/tensor_view.h"
 
@@ -22,6 +23,10 @@ struct QuantizedWeight {
   // The constants' numbers in the pool, for who adds them to it.
   int64_t codes_number = -1, scales_number = -1, sums_number = -1;
 };
+
+// A constant of rank 2 as rows: [rows, columns] or, unless `is_rows`, [columns,
+// rows].
+FloatMatrix RowsOf(const ConstantTensor& constant, bool is_rows);
 
 // Quantises a weight of rank 2, [N, K] or, unless `is_rows`, [K, N], with one
 // scale a row of [N, K] or one. Refused as RefuseWeight, and with `bounded` if

@@ -74,15 +74,17 @@ class RegisteredPass
         weights.try_emplace(op.getIndex(), MakeUp(op.getType()));
     });
     int64_t next = kFirstNew;
-    ConstantPool pool;
+    QuantizationContext context;
+    context.gpu = Gpu();
+    context.told = Tell;
+    ConstantPool& pool = context.pool;
     pool.find = [&weights](int64_t number) -> const ConstantTensor* {
       const auto found = weights.find(number);
       return found == weights.end() ? nullptr : &found->second;
     };
     pool.add = [&next](const ConstantTensor&) { return next++; };
     mlir::OpPassManager passes(mlir::func::FuncOp::getOperationName());
-    passes.addPass(CreateQuantizeLayers(options_, Gpu(), std::move(pool),
-                                        /*timer=*/nullptr, Tell));
+    passes.addPass(CreateQuantizeLayers(options_, std::move(context)));
     if (mlir::failed(runPipeline(passes, getOperation()))) signalPassFailure();
   }
 

@@ -1,0 +1,46 @@
+#include "frontend/compiled_model/dropped_layers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+namespace aitune::frontend {
+namespace {
+
+// Of the error that the bound leaves room for, what is used of it, since errors
+// do not add up as exactly.
+constexpr double kUsedShare = 0.8;
+
+// The square of a layer's error over that of its result.
+double ErrorOf(const QuantizedLayer& layer) {
+  const double sqnr = std::isnan(layer.sqnr) ? layer.weightSqnr : layer.sqnr;
+  return std::pow(10, -sqnr / 10);
+}
+
+}  // namespace
+
+std::set<std::string> LayersToDrop(absl::Span<const QuantizedLayer> layers,
+                                   double cosine, double least_cosine) {
+  std::vector<std::pair<double, std::string>> errors;
+  double all = 0;
+  for (const QuantizedLayer& layer : layers) {
+    if (!layer.refusal.empty()) continue;
+    errors.emplace_back(ErrorOf(layer), layer.layer);
+    all += errors.back().first;
+  }
+  std::set<std::string> dropped;
+  if (errors.empty() || cosine >= least_cosine) return dropped;
+  // 1 - cosine is half the square of the relative error.
+  const double room =
+      all * kUsedShare * (1 - least_cosine) / std::max(1 - cosine, 1e-12);
+  std::sort(errors.begin(), errors.end());
+  double kept = 0;
+  for (const auto& [error, layer] : errors) {
+    kept += error;
+    if (kept > room || &layer == &errors.back().second) dropped.insert(layer);
+  }
+  return dropped;
+}
+
+}  // namespace aitune::frontend

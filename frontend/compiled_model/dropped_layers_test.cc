@@ -1,0 +1,48 @@
+#include "frontend/compiled_model/dropped_layers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+QuantizedLayer Layer(const char* name, double sqnr, const char* refusal = "") {
+  QuantizedLayer layer;
+  layer.layer = name;
+  layer.sqnr = sqnr;
+  layer.refusal = refusal;
+  return layer;
+}
+
+TEST(LayersToDropTest, NoneWhereTheCosineIsEnough) {
+  EXPECT_THAT(LayersToDrop({Layer("a", 20)}, 0.9995, 0.999), IsEmpty());
+  EXPECT_THAT(LayersToDrop({}, 0.5, 0.999), IsEmpty());
+  EXPECT_THAT(LayersToDrop({Layer("a", 20, "slower: ...")}, 0.5, 0.999),
+              IsEmpty());
+}
+
+TEST(LayersToDropTest, TheWorstUntilTheErrorOfTheRestIsSmallEnough) {
+  // "b" has nine tenths of all errors, "c" and "d" about a twentieth each.
+  const std::vector<QuantizedLayer> layers = {Layer("a", 50), Layer("b", 27.4),
+                                              Layer("c", 40), Layer("d", 40)};
+  EXPECT_THAT(LayersToDrop(layers, 0.997, 0.999), ElementsAre("b"));
+  EXPECT_THAT(LayersToDrop(layers, 0.99, 0.999), ElementsAre("b", "d"));
+  // However far from the bound the outputs are.
+  EXPECT_THAT(LayersToDrop(layers, 0, 0.999), ElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(LayersToDrop(layers, 0.99899, 0.999), ElementsAre("b"));
+}
+
+TEST(LayersToDropTest, UnknownErrorsAreThoseOfTheWeight) {
+  std::vector<QuantizedLayer> layers = {Layer("a", NAN), Layer("b", 40)};
+  layers[0].weightSqnr = 30;
+  EXPECT_THAT(LayersToDrop(layers, 0.998, 0.999), ElementsAre("a"));
+}
+
+}  // namespace
+}  // namespace aitune::frontend

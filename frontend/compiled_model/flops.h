@@ -17,6 +17,12 @@
 //
 // An operator with an operand of unknown shape counts 0, and so does the inside
 // of control flow that depends on data.
+//
+// The compiler counts its kernels by itself (ait::Contraction::countFlops), and
+// not from here: a trace's operators are named by LibTorch and include those
+// that never become an operation of the compiler, of which a fused kernel may
+// hold parts of several. What both have in common is one product of sizes for
+// each of the first four, over numbers here and over symbols there.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_FLOPS_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_FLOPS_H_
 

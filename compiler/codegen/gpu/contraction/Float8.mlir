@@ -13,6 +13,7 @@
 // CHECK: === floats_of_both: mma
 // CHECK: MmaCore<e4m3,
 // AMPERE-LABEL: === floats_of_both: dots
+// AMPERE: === float_row: stream
 func.func private @floats_of_both(%x: tensor<256x1024xf8E4M3FN>, %codes: tensor<1024x1024xf8E4M3FN> {ait.constant}, %row_scales: tensor<256x1xf32>, %scales: tensor<1024xf32> {ait.constant}) -> tensor<256x1024xbf16> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.matmul %x, %codes {transpose_rhs} : (tensor<256x1024xf8E4M3FN>, tensor<1024x1024xf8E4M3FN>) -> tensor<256x1024xf32>
   %1 = ait.expand %row_scales : tensor<256x1xf32> -> tensor<256x1024xf32>
@@ -23,8 +24,11 @@ func.func private @floats_of_both(%x: tensor<256x1024xf8E4M3FN>, %codes: tensor<
   return %5 : tensor<256x1024xbf16>
 }
 
-// One row of them.
-// CHECK-LABEL: === float_row: mma 16x
+// One row of them: streamed, widened to halves, exactly; or as they are.
+// CHECK-LABEL: === float_row: stream 1x16
+// CHECK: const Rows<e4m3> a{in0, 0, m0, 1, 4096};
+// CHECK: multiplyCodeStream<half, e4m3, 1, 16, {{.*}}>(a, b,
+// CHECK: === float_row: mma 16x
 // CHECK: MmaCore<e4m3, 16,
 // CHECK: === float_row: dots
 // CHECK: toFloat(

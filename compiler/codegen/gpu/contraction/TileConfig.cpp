@@ -25,6 +25,8 @@ constexpr int64_t kOnlyGroups = 512;
 /// Bytes of a row of B that are read at once in a stream by a warp, and, of
 /// codes, by a block.
 constexpr int64_t kStreamStep = 512, kCodeStreamStep = 1024;
+/// Bytes of an element that codes are widened to.
+constexpr int64_t kWidenedBytes = 2;
 /// The most streams of codes that are candidates.
 constexpr size_t kMostCodeStreams = 8;
 /// The most rows of A for a stream, and for one of codes.
@@ -171,10 +173,11 @@ int64_t TileConfig::stageBytes() const {
 }
 
 int64_t TileConfig::sharedBytes(int64_t elementBytes) const {
+  // A is held as what codes are widened to.
   if (isStream())
     return stages * n * (widensB ? kCodeStreamStep : kStreamStep) +
-           m * (streamDepth * elementBytes + (widensB ? 16 : 0) +
-                slices * (n + 4) * 4);
+           m * (streamDepth * (widensB ? kWidenedBytes : elementBytes) +
+                (widensB ? 16 : 0) + slices * (n + 4) * 4);
   int64_t fill = stages * (stageBytes() + (isPacked ? 8 : 0)),
           result = slices * m * (n + 4) * 4;
   return std::max(fill, result);
@@ -207,18 +210,21 @@ std::string TileConfig::product(const std::string &sum,
                          m, n, stages, last, sum);
   const char *constant = constantB ? "true" : "false";
   std::string call =
-      isStream() ? llvm::formatv("{0}, {1}, {2}, {3}, {4}, {5}>",
-                                 widensB ? "multiplyCodeStream<" + element +
-                                               ", " + elementOfB
-                                         : "multiplyStream<" + element,
-                                 m, n, stages, streamDepth, constant)
-                       .str()
-                 : llvm::formatv("{0}<Core, {1}, {2}, {3}, {4}>",
-                                 !byGroups ? "multiplyTile"
-                                 : widensB ? "multiplyTileByCodeGroups"
-                                           : "multiplyTileByGroups",
-                                 m, n, stages, constant)
-                       .str();
+      isStream()
+          ? llvm::formatv("{0}, {1}, {2}, {3}, {4}, {5}>",
+                          widensB
+                              ? "multiplyCodeStream<" +
+                                    (element == elementOfB ? "half" : element) +
+                                    ", " + elementOfB
+                              : "multiplyStream<" + element,
+                          m, n, stages, streamDepth, constant)
+                .str()
+          : llvm::formatv("{0}<Core, {1}, {2}, {3}, {4}>",
+                          !byGroups ? "multiplyTile"
+                          : widensB ? "multiplyTileByCodeGroups"
+                                    : "multiplyTileByGroups",
+                          m, n, stages, constant)
+                .str();
   return llvm::formatv("{3} *tile = {0}(a, b, {1}, {2}, shared);", call, first,
                        last, sum);
 }
@@ -397,10 +403,12 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
 static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
                                                  const GpuTarget &target) {
   const Type element = problem.element;
-  if ((!element.isF16() && !element.isBF16()) || !problem.rowsOfB ||
-      !problem.reducedIsStatic || problem.m > kMostCodeStreamRows)
+  if ((!element.isF16() && !element.isBF16() &&
+       !isa<Float8E4M3FNType>(element)) ||
+      !problem.rowsOfB || !problem.reducedIsStatic ||
+      problem.m > kMostCodeStreamRows)
     return {};
-  constexpr int64_t kElementBytes = 2;
+  const int64_t elementBytes = element.getIntOrFloatBitWidth() / 8;
   // Fewer blocks than multiprocessors leave some idle, so that clusters split
   // the reduced axis; more than two for each need not.
   std::vector<TileConfig> chosen;
@@ -415,13 +423,13 @@ static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
       TileConfig tile{problem.m, n, 0, 0, kStreamWarps, stages, splits};
       tile.widensB = true;
       tile.streamDepth = llvm::alignTo(
-          tile.splitElements(problem.k, kElementBytes), kCodeStreamStep);
+          tile.splitElements(problem.k, elementBytes), kCodeStreamStep);
       tile.stages = std::min(tile.stages, tile.streamDepth / kCodeStreamStep);
       const bool known = llvm::any_of(chosen, [&](const TileConfig &other) {
         return other.description() == tile.description();
       });
       if (!known &&
-          tile.sharedBytes(kElementBytes) <= target.sharedMemoryPerBlock)
+          tile.sharedBytes(elementBytes) <= target.sharedMemoryPerBlock)
         chosen.push_back(tile);
     }
   // Those first of which there are two blocks for each multiprocessor.
@@ -442,7 +450,7 @@ static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
 
 std::vector<TileConfig> chooseStreams(const TileProblem &problem,
                                       const GpuTarget &target) {
-  if (problem.codes)
+  if (problem.codes || isa<Float8E4M3FNType>(problem.element))
     return chooseCodeStreams(problem, target);
   Type element = problem.element;
   bool isHalf = element.isF16() || element.isBF16();

@@ -32,7 +32,8 @@ struct TileConfig {
   /// The algorithm stream, in which each row of B is read once: the number of
   /// reduced elements, rounded up. 0: another algorithm.
   int64_t streamDepth = 0;
-  /// Whether B holds codes of 8 bits, which are widened to A's type.
+  /// Whether B holds codes of 8 bits, which are widened to A's type; in a stream
+  /// of codes that are floats on both sides, both to f16.
   bool widensB = false;
 
   bool isStream() const { return streamDepth > 0; }

@@ -122,12 +122,22 @@ template <typename T, typename Code, int BM, int BN, int WM, int WN> struct Code
   }
 };
 
+// Eight elements of A, widened if they are codes.
+template <typename T> __device__ __forceinline__ uint4 readEight(T, const T *from) { return *reinterpret_cast<const uint4 *>(from); }
+__device__ __forceinline__ uint4 readEight(half, const e4m3 *from) {
+  const uint2 codes = *reinterpret_cast<const uint2 *>(from);
+  uint4 x;
+  widen(half(), e4m3(), codes.x, x.x, x.y);
+  widen(half(), e4m3(), codes.y, x.z, x.w);
+  return x;
+}
+
 // As multiplyStream, with a tile for each of eight slices: each warp has 128 of
 // every 1024 elements of k, of all rows of B. It copies them as whole lines and
 // reads them in the order of the instruction, so that its lanes wait for each
 // other, but for no other warp. Depth is last - first, rounded up to 1024.
-template <typename T, typename Code, int BM, int BN, int Stages, int Depth, bool ConstantB>
-__device__ __forceinline__ float *multiplyCodeStream(const Rows<T> &a, const Rows<Code> &b, int first, int last, unsigned char *shared) {
+template <typename T, typename Code, int BM, int BN, int Stages, int Depth, bool ConstantB, typename A>
+__device__ __forceinline__ float *multiplyCodeStream(const Rows<A> &a, const Rows<Code> &b, int first, int last, unsigned char *shared) {
   constexpr int threads = 256, step = 1024, bytes = BN * 128, blocks = (BM + 7) / 8;
   // Rows of A are 16 bytes further apart, so that two of them meet no bank twice.
   constexpr int strideX = Depth * 2 + 16;
@@ -158,7 +168,7 @@ __device__ __forceinline__ float *multiplyCodeStream(const Rows<T> &a, const Row
     const int r = a.first + i / Depth, k = first + i % Depth;
     uint4 chunk = make_uint4(0, 0, 0, 0);
     if (r < a.rows && k < last)
-      chunk = *reinterpret_cast<const uint4 *>(a.from + r * a.stride + k);
+      chunk = readEight(T(), a.from + r * a.stride + k);
     *reinterpret_cast<uint4 *>(x + i / Depth * strideX + i % Depth * 2) = chunk;
   }
   __syncthreads();

@@ -63,6 +63,18 @@ TEST(CompareTensors, NanAndInfinityMustBeTheSame) {
   }
 }
 
+TEST(CompareTensors, NanOfAQuantizedModelMayBeInAllRows) {
+  const at::Tensor eager = at::tensor({1.0f, 2.0f, 3.0f, float(kNan)}),
+                   all = at::full({4}, kNan);
+  ComparisonOptions quantized;
+  quantized.min_cosine = 0.999;
+  EXPECT_TRUE(CompareTensors(all, eager, nullptr, quantized).agrees);
+  EXPECT_FALSE(CompareTensors(all, eager, nullptr).agrees);
+  // Not where eager has none, nor a number where it has.
+  EXPECT_FALSE(CompareTensors(all, at::ones({4}), nullptr, quantized).agrees);
+  EXPECT_FALSE(CompareTensors(at::ones({4}), eager, nullptr, quantized).agrees);
+}
+
 TEST(CompareTensors, OverflowOfEagerAloneNeedNotBeRepeated) {
   at::Tensor reference = at::tensor({60000.0f});
   at::Tensor eager = at::tensor({kInf}).to(at::kHalf);

@@ -241,14 +241,13 @@ std::string CheckText(const frontend::CheckReport& check) {
   }
   std::string repairs;
   for (const frontend::RepairAttempt& repair : check.repairs) {
-    repairs +=
-        Line(repairs.empty() ? "repaired" : "",
-             absl::StrCat(
-                 repair.problem, "; built again with ", repair.failed, ": ",
-                 !repair.error.empty() ? repair.error
-                 : repair.replaced
-                     ? "what was wrong is replaced (see the table of kernels)"
-                     : "no kernel was found wrong"));
+    repairs += Line(
+        repairs.empty() ? "repaired" : "",
+        absl::StrCat(repair.problem, "; built again with ", repair.failed, ": ",
+                     !repair.error.empty() ? repair.error
+                     : repair.replaced ? "what was wrong is replaced (see the "
+                                         "tables of kernels and layers)"
+                                       : "no kernel was found wrong"));
   }
   std::string text =
       repairs +

@@ -167,7 +167,7 @@ std::map<int64_t, ConstantTensor> LayerInputsOf(const Trace& trace,
                                                 uint64_t seed) {
   absl::StatusOr<ValueList> arguments = TypicalArguments(inputs, seed);
   absl::StatusOr<std::map<int64_t, ConstantTensor>> recorded =
-      arguments.ok() ? RecordLayerInputs(trace, *arguments)
+      arguments.ok() ? RecordLayerInputs(trace, ToCpu(*arguments))
                      : absl::StatusOr<std::map<int64_t, ConstantTensor>>(
                            arguments.status());
   if (recorded.ok()) return *std::move(recorded);

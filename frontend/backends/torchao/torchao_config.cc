@@ -134,10 +134,19 @@ absl::StatusOr<TorchAOBackendConfig> TorchAOBackendConfig::FromOptions(
     return quant::ToString(o);
   };
   if (normal(said) == normal(options)) return config;
+  if (options.scheme) {
+    config.quantization.reset();
+    config.quantization_config = torchao::ConfigOf(
+        *options.scheme, quant::GranularityOf(options, *options.scheme),
+        options.fast_accumulation);
+    AITUNE_ASSIGN_OR_RETURN(const quant::QuantizationOptions configured,
+                            config.Options());
+    if (normal(configured) == normal(options)) return config;
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "the quantisation ", quant::ToString(options),
-      " has a granularity, an arithmetic or an accumulation that is not its "
-      "scheme's default; give TorchAOBackend a quantization_config for it"));
+      " has a granularity or an arithmetic that no configuration of torchao "
+      "has; leave it out, or name a scheme in place of auto"));
 }
 
 absl::StatusOr<TorchAOBackendConfig> TorchAOBackendConfig::FromDict(

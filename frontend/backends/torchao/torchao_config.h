@@ -54,8 +54,9 @@ class TorchAOBackendConfig : public BackendConfig {
   // The options of the quantisation. Errors as Validate.
   absl::StatusOr<quant::QuantizationOptions> Options() const;
 
-  // The configuration with these options. kInvalidArgument for options that the
-  // name of a scheme and the own fields can't express, such as the granularity.
+  // The configuration with these options: the name of a scheme, or torchao's
+  // configuration where they differ from its defaults. kInvalidArgument for
+  // what neither can express, such as eager arithmetic.
   static absl::StatusOr<TorchAOBackendConfig> FromOptions(
       const quant::QuantizationOptions& options);
 

@@ -244,6 +244,29 @@ TEST(TorchAOConfigTest, OwnFieldsArePartOfTheKeyOnceTheyDiffer) {
             "min_cosine can't be 2: give a number of at least 0 and at most 1");
 }
 
+TEST(TorchAOConfigTest, FromOptionsSaysWhatOptionsSay) {
+  const auto said = [](const char* text) -> std::string {
+    const auto options = quant::ParseQuantizationOptions(text);
+    if (!options.ok()) return std::string(options.status().message());
+    const auto config = TorchAOBackendConfig::FromOptions(*options);
+    if (!config.ok()) return std::string(config.status().message());
+    return config->Describe();
+  };
+  EXPECT_EQ(said("fp8dq"),
+            "quantization_config=Float8DynamicActivationFloat8WeightConfig()");
+  EXPECT_EQ(said("fp8dq,granularity=row,min_cosine=0.9"),
+            "quantization_config=Float8DynamicActivationFloat8WeightConfig("
+            "granularity=[PerRow(dim=-1), PerRow(dim=-1)]),min_cosine=0.9");
+  EXPECT_EQ(
+      said("int8wo,granularity=tensor"),
+      "quantization_config=Int8WeightOnlyConfig(granularity=PerTensor())");
+  EXPECT_EQ(said("auto"), "quantization=auto");
+  EXPECT_THAT(said("int8wo,arithmetic=eager"),
+              testing::HasSubstr("that no configuration of torchao has"));
+  EXPECT_THAT(said("auto,granularity=row"),
+              testing::HasSubstr("name a scheme in place of auto"));
+}
+
 TEST(TorchAOConfigTest, FromDictIsTheInverseOfToDict) {
   std::vector<TorchAOBackendConfig> configs;
   for (const char* name : {"int8wo", "int8dq", "fp8wo", "fp8dq", "auto"}) {

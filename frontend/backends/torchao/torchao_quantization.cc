@@ -321,6 +321,28 @@ QuantizationConfig ConfigOf(quant::Scheme scheme) {
   return Float8DynamicActivationFloat8WeightConfig();
 }
 
+QuantizationConfig ConfigOf(quant::Scheme scheme,
+                            quant::Granularity granularity,
+                            bool fast_accumulation) {
+  const Granularity scales = granularity == quant::Granularity::kPerRow
+                                 ? Granularity(PerRow())
+                                 : Granularity(PerTensor());
+  QuantizationConfig config = ConfigOf(scheme);
+  std::visit(
+      [&](auto& fields) {
+        if constexpr (std::is_same_v<
+                          std::decay_t<decltype(fields)>,
+                          Float8DynamicActivationFloat8WeightConfig>) {
+          fields.granularity = {scales, scales};
+          fields.mm_config.use_fast_accum = fast_accumulation;
+        } else {
+          fields.granularity = scales;
+        }
+      },
+      config);
+  return config;
+}
+
 std::string ClassName(const QuantizationConfig& config) {
   return std::visit([](const auto& c) { return NameOf(c); }, config);
 }

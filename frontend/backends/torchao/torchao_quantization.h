@@ -90,6 +90,12 @@ using QuantizationConfig =
 // The scheme's configuration with torchao's defaults.
 QuantizationConfig ConfigOf(quant::Scheme scheme);
 
+// The same with scales of this granularity, of activations as of weights. For
+// fp8dq alone, `fast_accumulation` is mm_config.use_fast_accum.
+QuantizationConfig ConfigOf(quant::Scheme scheme,
+                            quant::Granularity granularity,
+                            bool fast_accumulation);
+
 // "Int8WeightOnlyConfig" and so on.
 std::string ClassName(const QuantizationConfig& config);
 

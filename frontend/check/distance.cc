@@ -2,7 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
+#include <vector>
 
 namespace aitune::frontend {
 namespace {
@@ -10,7 +13,39 @@ namespace {
 // The elements of a neighbourhood: see verification.h.
 constexpr int64_t kNeighbourhood = 256;
 
+const double* Data(const at::Tensor& tensor) {
+  return tensor.const_data_ptr<double>();
+}
+
+// The lower median of `values`, which it puts into another order; NaN for none.
+double Median(std::vector<double>& values) {
+  if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
+  const auto middle =
+      values.begin() + static_cast<int64_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void AddSizes(const double* values, const bool* mask, int64_t count,
+              std::vector<double>& sizes) {
+  for (int64_t i = 0; i < count; ++i)
+    if (mask[i] && values[i] != 0) sizes.push_back(std::abs(values[i]));
+}
+
 }  // namespace
+
+bool IsFinite(const at::Tensor& tensor) {
+  const double* const x = Data(tensor);
+  return std::all_of(x, x + tensor.numel(),
+                     [](double value) { return std::isfinite(value); });
+}
+
+bool AreEqual(const at::Tensor& a, const at::Tensor& b) {
+  const double* const x = Data(a);
+  return std::equal(x, x + a.numel(), Data(b), [](double mine, double theirs) {
+    return mine == theirs || (std::isnan(mine) && std::isnan(theirs));
+  });
+}
 
 at::Tensor SameNonFinite(const at::Tensor& a, const at::Tensor& b) {
   return a.isnan().logical_and(b.isnan()).logical_or(
@@ -19,54 +54,108 @@ at::Tensor SameNonFinite(const at::Tensor& a, const at::Tensor& b) {
 
 double RelativeError(const at::Tensor& a, const at::Tensor& b,
                      const at::Tensor& mask) {
-  const at::Tensor expected = b.masked_select(mask);
-  if (expected.numel() == 0) return 0;
-  const double scale = expected.square().mean().sqrt().item<double>();
-  // An output of zeros is compared as if it were of scale 1.
-  const at::Tensor divisor = expected.abs().clamp_min(scale > 0 ? scale : 1.0);
-  return a.masked_select(mask)
-      .sub(expected)
-      .abs()
-      .div(divisor)
-      .max()
-      .item<double>();
+  const double *const x = Data(a), *const y = Data(b);
+  const bool* const in = mask.const_data_ptr<bool>();
+  double squares = 0, count = 0;
+  for (int64_t i = 0; i < b.numel(); ++i) {
+    if (!in[i]) continue;
+    squares += y[i] * y[i];
+    ++count;
+  }
+  if (count == 0) return 0;
+  const double scale = std::sqrt(squares / count);
+  const double least = scale > 0 ? scale : 1;
+  double worst = 0;
+  for (int64_t i = 0; i < b.numel(); ++i) {
+    if (!in[i]) continue;
+    const double error =
+        std::abs(x[i] - y[i]) / std::max(std::abs(y[i]), least);
+    if (!(error <= worst)) worst = error;
+  }
+  return worst;
 }
 
 double RelativeRms(const at::Tensor& a, const at::Tensor& b,
                    const at::Tensor& mask) {
-  const at::Tensor expected = b.masked_select(mask);
-  if (expected.numel() == 0) return 0;
-  const double scale = expected.square().mean().item<double>();
-  const double error =
-      a.masked_select(mask).sub(expected).square().mean().item<double>();
-  // As above.
-  return std::sqrt(error / (scale > 0 ? scale : 1.0));
+  const double *const x = Data(a), *const y = Data(b);
+  const bool* const in = mask.const_data_ptr<bool>();
+  double scale = 0, error = 0, count = 0;
+  for (int64_t i = 0; i < b.numel(); ++i) {
+    if (!in[i]) continue;
+    scale += y[i] * y[i];
+    error += (x[i] - y[i]) * (x[i] - y[i]);
+    ++count;
+  }
+  if (count == 0) return 0;
+  return std::sqrt(scale > 0 ? error / scale : error / count);
 }
 
-at::Tensor InNeighbourhoods(const at::Tensor& tensor) {
+int64_t NeighbourhoodSize(const at::Tensor& tensor) {
   int64_t elements = 1;
   int64_t axis = tensor.dim();
-  while (axis > 0 && elements < kNeighbourhood) elements *= tensor.size(--axis);
-  return tensor.reshape({-1, elements});
+  while (axis > 0 && elements < kNeighbourhood && elements > 0)
+    elements *= tensor.size(--axis);
+  return tensor.numel() == 0 ? 0 : elements;
 }
 
-at::Tensor LocalScale(const at::Tensor& truth, const at::Tensor& mask) {
-  const at::Tensor size = truth.abs();
-  const at::Tensor counted =
-      size.masked_fill(mask.logical_and(size.gt(0)).logical_not(), NAN);
-  at::Tensor median = std::get<0>(counted.nanmedian(1, /*keepdim=*/true));
-  const double all = counted.nanmedian().item<double>();
-  median = median.nan_to_num(std::isnan(all) ? 1.0 : all);
-  return at::maximum(size.masked_fill(mask.logical_not(), 0), median);
+at::Tensor LocalMedians(const at::Tensor& truth, const at::Tensor& mask) {
+  const int64_t size = NeighbourhoodSize(truth);
+  const int64_t count = size == 0 ? 0 : truth.numel() / size;
+  const double* const values = Data(truth);
+  const bool* const in = mask.const_data_ptr<bool>();
+  at::Tensor medians = at::empty({count}, at::kDouble);
+  double* const found = medians.data_ptr<double>();
+  std::vector<double> sizes;
+  bool has_none = false;
+  for (int64_t i = 0; i < count; ++i) {
+    sizes.clear();
+    AddSizes(values + i * size, in + i * size, size, sizes);
+    found[i] = Median(sizes);
+    has_none |= sizes.empty();
+  }
+  if (!has_none) return medians;
+  sizes.clear();
+  AddSizes(values, in, truth.numel(), sizes);
+  const double all = Median(sizes);
+  return medians.nan_to_num_(std::isnan(all) ? 1 : all);
+}
+
+NeighbourhoodErrors ErrorsTo(const at::Tensor& truth, const at::Tensor& medians,
+                             const at::Tensor& a, const at::Tensor& mask) {
+  const double *const x = Data(a), *const y = Data(truth),
+                      *const median = Data(medians);
+  const bool* const in = mask.const_data_ptr<bool>();
+  NeighbourhoodErrors errors;
+  errors.largest = at::zeros_like(medians);
+  double* const largest = errors.largest.data_ptr<double>();
+  double worst = -1;
+  const int64_t size = NeighbourhoodSize(truth);
+  for (int64_t i = 0; i < truth.numel(); ++i) {
+    if (!in[i]) continue;
+    const int64_t neighbourhood = i / size;
+    const double error =
+        std::abs(x[i] - y[i]) / std::max(std::abs(y[i]), median[neighbourhood]);
+    if (!(error <= largest[neighbourhood])) largest[neighbourhood] = error;
+    if (error <= worst) continue;
+    worst = error;
+    errors.worst = i;
+  }
+  return errors;
 }
 
 double Cosine(const at::Tensor& a, const at::Tensor& b,
               const at::Tensor& mask) {
-  const at::Tensor x = a.masked_select(mask), y = b.masked_select(mask);
-  const double xx = x.square().sum().item<double>(),
-               yy = y.square().sum().item<double>();
+  const double *const x = Data(a), *const y = Data(b);
+  const bool* const in = mask.const_data_ptr<bool>();
+  double xx = 0, yy = 0, xy = 0;
+  for (int64_t i = 0; i < b.numel(); ++i) {
+    if (!in[i]) continue;
+    xx += x[i] * x[i];
+    yy += y[i] * y[i];
+    xy += x[i] * y[i];
+  }
   if (xx == 0 || yy == 0) return xx == yy ? 1 : 0;
-  return x.mul(y).sum().item<double>() / std::sqrt(xx) / std::sqrt(yy);
+  return xy / std::sqrt(xx) / std::sqrt(yy);
 }
 
 }  // namespace aitune::frontend

@@ -1,13 +1,21 @@
-// Distances between the elements of tensors of float64, by which an output is
-// judged (verification.h). Thread-safe.
+// Distances between the elements of tensors, by which an output is judged
+// (verification.h). Tensors are contiguous, of float64, masks of bool and equal
+// sizes. Each function goes over the elements in place: an output of a hundred
+// megabytes is judged many times in a check. Thread-safe.
 #ifndef AITUNE_FRONTEND_CHECK_DISTANCE_H_
 #define AITUNE_FRONTEND_CHECK_DISTANCE_H_
 
-namespace at {
-class Tensor;
-}  // namespace at
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
 
 namespace aitune::frontend {
+
+// Whether all elements are numbers.
+bool IsFinite(const at::Tensor& tensor);
+
+// Whether the elements are equal, or both NaN.
+bool AreEqual(const at::Tensor& a, const at::Tensor& b);
 
 // Where `a` and `b` are not finite in the same way: both NaN, or equal
 // infinities. bool, of their sizes.
@@ -22,14 +30,23 @@ double RelativeError(const at::Tensor& a, const at::Tensor& b,
 double RelativeRms(const at::Tensor& a, const at::Tensor& b,
                    const at::Tensor& mask);
 
-// A tensor as [neighbourhoods, elements].
-at::Tensor InNeighbourhoods(const at::Tensor& tensor);
+// The elements of a neighbourhood of `tensor`, one after the other in memory:
+// whole axes from the last on (verification.h). 0 for a tensor without
+// elements.
+int64_t NeighbourhoodSize(const at::Tensor& tensor);
 
-// Of each element of [neighbourhoods, elements]: its size or the median size of
-// those in its neighbourhood that are not 0, whichever is larger. A
-// neighbourhood of zeros takes the median of all. Elements outside of `mask` do
-// not count.
-at::Tensor LocalScale(const at::Tensor& truth, const at::Tensor& mask);
+// Of each neighbourhood, the median size of the elements of `mask` that are not
+// 0. One without such takes the median of all, or 1. [neighbourhoods].
+at::Tensor LocalMedians(const at::Tensor& truth, const at::Tensor& mask);
+
+struct NeighbourhoodErrors {
+  // By neighbourhood, the largest |a - truth| / max(|truth|, its median) of the
+  // elements of the mask. [neighbourhoods].
+  at::Tensor largest;
+  int64_t worst = 0;  // the first element with the largest error of all
+};
+NeighbourhoodErrors ErrorsTo(const at::Tensor& truth, const at::Tensor& medians,
+                             const at::Tensor& a, const at::Tensor& mask);
 
 // Of the angle between the elements of `a` and `b` in `mask`; 1 for two
 // vectors of zeros, 0 for one.

@@ -8,10 +8,10 @@
 //   Masked NaN. Eager multiplies a masked value by the weight 0, and 0 * NaN is
 //     NaN: a NaN in a position that a causal mask hides shows up in outputs
 //     that do not depend on it, where the kernel (a GPU's fused attention, for
-//     one) multiplies instead of leaving out. Code that never reads a masked value gives the right number. To tell
-//     such an output from a NaN that the compiler lost, the model is asked: an
-//     element depends on the NaN inputs only if it changes when they do
-//     (ReplaceIndependentNans).
+//     one) multiplies instead of leaving out. Code that never reads a masked
+//     value gives the right number. To tell such an output from a NaN that the
+//     compiler lost, the model is asked: an element depends on the NaN inputs
+//     only if it changes when they do (ReplaceIndependentNans).
 //   Lost NaN. LibTorch's fused attention for CPUs takes a row of scores that
 //     holds a NaN for one that is masked throughout, and gives zeros; its plain
 //     attention, and its GPU's, keep the NaN (WithPlainAttention).

@@ -56,21 +56,28 @@ bool IsLowPrecision(DataType dtype) {
   return dtype == DataType::kFloat16 || dtype == DataType::kBFloat16;
 }
 
+// Describes the element at `position` in memory.
+std::string DescribeElement(int64_t position, const at::Tensor& ours,
+                            const at::Tensor& eager) {
+  std::vector<std::string> index;
+  int64_t rest = position;
+  for (int64_t axis = ours.dim() - 1; axis >= 0; --axis) {
+    index.insert(index.begin(), std::to_string(rest % ours.size(axis)));
+    rest /= ours.size(axis);
+  }
+  return absl::StrFormat("[%s]: %.9g, eager %.9g", absl::StrJoin(index, ","),
+                         ours.flatten()[position].item<double>(),
+                         eager.flatten()[position].item<double>());
+}
+
 // Describes the first element where `wrong` holds.
 std::string DescribeFirst(const at::Tensor& wrong, const at::Tensor& ours,
                           const at::Tensor& eager) {
-  const int64_t first = wrong.flatten().to(at::kByte).argmax().item<int64_t>();
-  std::vector<std::string> index;
-  int64_t rest = first;
-  for (int64_t axis = wrong.dim() - 1; axis >= 0; --axis) {
-    index.insert(index.begin(), std::to_string(rest % wrong.size(axis)));
-    rest /= wrong.size(axis);
-  }
-  return absl::StrFormat("%d of %d elements, first at [%s]: %.9g, eager %.9g",
-                         wrong.to(at::kLong).sum().item<int64_t>(),
-                         wrong.numel(), absl::StrJoin(index, ","),
-                         ours.flatten()[first].item<double>(),
-                         eager.flatten()[first].item<double>());
+  return absl::StrFormat(
+      "%d of %d elements, first at %s", wrong.sum().item<int64_t>(),
+      wrong.numel(),
+      DescribeElement(wrong.flatten().to(at::kByte).argmax().item<int64_t>(),
+                      ours, eager));
 }
 
 std::string SizesText(const at::Tensor& tensor) {
@@ -184,25 +191,38 @@ DataType Arithmetic(at::ScalarType dtype, const ComparisonOptions& options) {
 void MeasureElements(const at::Tensor& ours, const at::Tensor& eager,
                      const at::Tensor& truth, const at::Tensor& mask,
                      double near, Evidence& evidence) {
-  const at::Tensor in_mask = InNeighbourhoods(mask);
-  const auto errors = [&](const at::Tensor& a, const at::Tensor& b,
-                          const at::Tensor& scale) {
-    return InNeighbourhoods(a)
-        .sub(InNeighbourhoods(b))
-        .abs()
-        .div(scale)
-        .masked_fill(in_mask.logical_not(), 0);
-  };
-  const at::Tensor scale = LocalScale(InNeighbourhoods(truth), in_mask);
-  const at::Tensor mine = errors(ours, truth, scale);
-  evidence.our_errors = mine.amax(1);
-  evidence.eager_errors = errors(eager, truth, scale).amax(1);
+  const at::Tensor medians = LocalMedians(truth, mask);
+  const NeighbourhoodErrors mine = ErrorsTo(truth, medians, ours, mask);
+  evidence.our_errors = mine.largest;
+  evidence.eager_errors = ErrorsTo(truth, medians, eager, mask).largest;
   evidence.near =
-      errors(ours, eager, LocalScale(InNeighbourhoods(eager), in_mask))
-          .amax(1)
-          .le(near);
-  const at::Tensor first = mine.view({-1}).eq(mine.max());
-  evidence.worst = DescribeFirst(first.view(ours.sizes()), ours, eager);
+      ErrorsTo(eager, LocalMedians(eager, mask), ours, mask).largest.le(near);
+  evidence.worst =
+      absl::StrCat("the worst at ", DescribeElement(mine.worst, ours, eager));
+}
+
+// Says where `a`, ours, is not finite and `b`, eager's, is not so too; empty if
+// nowhere. Where `c`, the reference, is defined and differs from eager, ours
+// may be either, and with `finite_as_reference` must be finite where `c` is.
+std::string FindNonFinite(const at::Tensor& a, const at::Tensor& b,
+                          const at::Tensor& c,
+                          const ComparisonOptions& options) {
+  const at::Tensor not_finite = a.isfinite().logical_not(),
+                   eager_not_finite = b.isfinite().logical_not();
+  at::Tensor wrong = not_finite.logical_and(eager_not_finite.logical_not());
+  // A quantised model may have one scale for all rows of a tensor, which is NaN
+  // if one number is.
+  if (options.min_cosine && b.isnan().any().item<bool>())
+    wrong = at::zeros_like(wrong);
+  const at::Tensor must_match =
+      c.defined() ? SameNonFinite(b, c) : eager_not_finite;
+  wrong = wrong.logical_or(
+      must_match.logical_and(SameNonFinite(a, b).logical_not()));
+  if (c.defined() && options.finite_as_reference)
+    wrong = wrong.logical_or(not_finite.logical_and(c.isfinite()));
+  return wrong.any().item<bool>() ? absl::StrCat("NaN or infinity differs in ",
+                                                 DescribeFirst(wrong, a, b))
+                                  : "";
 }
 
 }  // namespace
@@ -257,39 +277,27 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
   const bool low_precision = IsLowPrecision(arithmetic);
   result.limits = DefaultTolerance(arithmetic);
   result.limits.relative = options.relative.value_or(result.limits.relative);
-  const at::Tensor a = ours.to(at::kDouble), b = eager.to(at::kDouble);
+  const at::Tensor a = ours.to(at::kDouble).contiguous(),
+                   b = eager.to(at::kDouble).contiguous();
   at::Tensor exact, c;
   if (reference != nullptr && reference->sizes() == eager.sizes()) {
-    exact = reference->to(at::kDouble);
+    exact = reference->to(at::kDouble).contiguous();
     // Rounded to the output's dtype: both of the others are.
-    c = reference->to(eager.scalar_type()).to(at::kDouble);
+    c = exact.to(eager.scalar_type()).to(at::kDouble);
   }
-  const bool equal =
-      a.eq(b).logical_or(a.isnan().logical_and(b.isnan())).all().item<bool>();
+  const bool equal = AreEqual(a, b);
+  const bool finite =
+      IsFinite(a) && IsFinite(b) && (!c.defined() || IsFinite(c));
 
   // Non-finite values first: they have no distance.
-  const at::Tensor eager_not_finite = b.isfinite().logical_not();
-  at::Tensor wrong =
-      a.isfinite().logical_not().logical_and(eager_not_finite.logical_not());
-  // A quantised model may have one scale for all rows of a tensor, which is NaN
-  // if one number is.
-  if (options.min_cosine && b.isnan().any().item<bool>())
-    wrong = at::zeros_like(wrong);
-  const at::Tensor must_match =
-      c.defined() ? SameNonFinite(b, c) : eager_not_finite;
-  wrong = wrong.logical_or(
-      must_match.logical_and(SameNonFinite(a, b).logical_not()));
-  if (c.defined() && options.finite_as_reference)
-    wrong =
-        wrong.logical_or(a.isfinite().logical_not().logical_and(c.isfinite()));
-  if (wrong.any().item<bool>()) {
-    result.problem =
-        absl::StrCat("NaN or infinity differs in ", DescribeFirst(wrong, a, b));
-    return result;
+  if (!finite) {
+    result.problem = FindNonFinite(a, b, c, options);
+    if (!result.problem.empty()) return result;
   }
-
-  const at::Tensor both = a.isfinite().logical_and(b.isfinite());
-  const at::Tensor mask = c.defined() ? both.logical_and(c.isfinite()) : both;
+  const at::Tensor both = finite ? at::ones(a.sizes(), at::kBool)
+                                 : a.isfinite().logical_and(b.isfinite());
+  const at::Tensor mask =
+      finite || !c.defined() ? both : both.logical_and(c.isfinite());
   result.max_error = RelativeError(a, b, both);
   if (options.min_cosine) {
     result.cosine = equal ? 1 : Cosine(a, b, both);
@@ -311,9 +319,12 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
       evidence->whole = IsClose(result) || (evidence->whole && !low_precision);
     // Where only eager is not finite, there is no distance of eager to compare
     // the distance of ours with.
-    const at::Tensor alone =
-        a.isfinite().logical_and(c.isfinite()).logical_and(eager_not_finite);
-    const double error = RelativeError(a, c, alone);
+    const double error =
+        finite ? 0
+               : RelativeError(a, c,
+                               a.isfinite()
+                                   .logical_and(c.isfinite())
+                                   .logical_and(b.isfinite().logical_not()));
     if (error > result.limits.relative) {
       result.max_error = kInfinity;
       result.problem = absl::StrFormat(

@@ -205,7 +205,7 @@ TEST(CompareTensors, OneElementFarOffIsSeenBesideLargeOnes) {
     EXPECT_FALSE(result.agrees);
     EXPECT_LT(result.max_error, 1e-4) << "the whole hides it";
     EXPECT_THAT(result.problem, HasSubstr("far off in 1 of 8 neighbourhoods"));
-    EXPECT_THAT(result.problem, HasSubstr("first at [6,17]"));
+    EXPECT_THAT(result.problem, HasSubstr("the worst at [6,17]"));
   }
   // Eager is as far off there in another run: nothing is known about it.
   Comparison result = CompareTensors(ours, eager, &exact);

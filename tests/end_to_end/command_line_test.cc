@@ -151,8 +151,10 @@ TEST(CommandLine, RunWritesWhatTorchLoads) {
   torch::jit::Module model = torch::jit::load(Path("tiny.pt"));
   const c10::IValue eager = model.forward({torch::ones({3, 8})});
   for (int i = 0; i < 2; ++i) {
+    // The order of sums is that of the kernel which was fastest.
     EXPECT_TRUE(torch::allclose(result.toTupleRef().elements()[i].toTensor(),
-                                eager.toTupleRef().elements()[i].toTensor()));
+                                eager.toTupleRef().elements()[i].toTensor(),
+                                /*rtol=*/1e-4, /*atol=*/1e-5));
   }
 }
 

@@ -14,7 +14,11 @@ namespace {
 constexpr int64_t kNeighbourhood = 256;
 
 const double* Data(const at::Tensor& tensor) {
-  return tensor.const_data_ptr<double>();
+  return static_cast<const double*>(tensor.const_data_ptr());
+}
+
+const bool* Mask(const at::Tensor& mask) {
+  return static_cast<const bool*>(mask.const_data_ptr());
 }
 
 // The lower median of `values`, which it puts into another order; NaN for none.
@@ -55,7 +59,7 @@ at::Tensor SameNonFinite(const at::Tensor& a, const at::Tensor& b) {
 double RelativeError(const at::Tensor& a, const at::Tensor& b,
                      const at::Tensor& mask) {
   const double *const x = Data(a), *const y = Data(b);
-  const bool* const in = mask.const_data_ptr<bool>();
+  const bool* const in = Mask(mask);
   double squares = 0, count = 0;
   for (int64_t i = 0; i < b.numel(); ++i) {
     if (!in[i]) continue;
@@ -78,7 +82,7 @@ double RelativeError(const at::Tensor& a, const at::Tensor& b,
 double RelativeRms(const at::Tensor& a, const at::Tensor& b,
                    const at::Tensor& mask) {
   const double *const x = Data(a), *const y = Data(b);
-  const bool* const in = mask.const_data_ptr<bool>();
+  const bool* const in = Mask(mask);
   double scale = 0, error = 0, count = 0;
   for (int64_t i = 0; i < b.numel(); ++i) {
     if (!in[i]) continue;
@@ -102,7 +106,7 @@ at::Tensor LocalMedians(const at::Tensor& truth, const at::Tensor& mask) {
   const int64_t size = NeighbourhoodSize(truth);
   const int64_t count = size == 0 ? 0 : truth.numel() / size;
   const double* const values = Data(truth);
-  const bool* const in = mask.const_data_ptr<bool>();
+  const bool* const in = Mask(mask);
   at::Tensor medians = at::empty({count}, at::kDouble);
   double* const found = medians.data_ptr<double>();
   std::vector<double> sizes;
@@ -124,7 +128,7 @@ NeighbourhoodErrors ErrorsTo(const at::Tensor& truth, const at::Tensor& medians,
                              const at::Tensor& a, const at::Tensor& mask) {
   const double *const x = Data(a), *const y = Data(truth),
                       *const median = Data(medians);
-  const bool* const in = mask.const_data_ptr<bool>();
+  const bool* const in = Mask(mask);
   NeighbourhoodErrors errors;
   errors.largest = at::zeros_like(medians);
   double* const largest = errors.largest.data_ptr<double>();
@@ -146,7 +150,7 @@ NeighbourhoodErrors ErrorsTo(const at::Tensor& truth, const at::Tensor& medians,
 double Cosine(const at::Tensor& a, const at::Tensor& b,
               const at::Tensor& mask) {
   const double *const x = Data(a), *const y = Data(b);
-  const bool* const in = mask.const_data_ptr<bool>();
+  const bool* const in = Mask(mask);
   double xx = 0, yy = 0, xy = 0;
   for (int64_t i = 0; i < b.numel(); ++i) {
     if (!in[i]) continue;

@@ -23,6 +23,17 @@ struct Held {
   std::vector<int> plan_symbol;  // -1: the size is fixed
 };
 
+// `specs` with the axes of `described`, which is of equal nesting.
+std::vector<InputSpec> WithSizesOf(const std::vector<InputSpec>& described,
+                                   std::vector<InputSpec> specs) {
+  for (size_t i = 0; i < specs.size() && i < described.size(); ++i) {
+    specs[i].axes = described[i].axes;
+    specs[i].children =
+        WithSizesOf(described[i].children, std::move(specs[i].children));
+  }
+  return specs;
+}
+
 Held HeldBy(const ExecutablePlan& plan, const std::vector<SymbolSpec>& asked) {
   Held held;
   for (const SymbolSpec& symbol : asked) {
@@ -74,8 +85,20 @@ absl::StatusOr<const CompiledModel*> ModelVersions::Find(
                           SymbolSizes(inputs_.specs, arguments));
   ModelInputs inputs = inputs_;
   inputs.samples.reset();
-  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CompiledModel> built,
-                          CompiledModel::Build(model_, inputs, options));
+  absl::StatusOr<std::unique_ptr<CompiledModel>> made =
+      CompiledModel::Build(model_, inputs, options);
+  if (!made.ok()) {
+    // The program may raise at other sizes of the range only.
+    AITUNE_ASSIGN_OR_RETURN(const std::vector<InputSpec> described,
+                            SpecsOf(arguments));
+    options.trace.anchor.clear();
+    inputs.specs = WithSizesOf(described, inputs.specs);
+    absl::StatusOr<std::unique_ptr<CompiledModel>> fixed =
+        CompiledModel::Build(model_, inputs, options);
+    if (!fixed.ok()) return made.status();
+    made = std::move(fixed);
+  }
+  std::unique_ptr<CompiledModel> built = *std::move(made);
   if (!built->Fits(arguments))
     return absl::InvalidArgumentError(
         "the arguments differ from the inputs that the model was compiled for "

@@ -345,7 +345,16 @@ Value OpImporter::IndexSelect(Value value, int64_t dim, Value indices) {
                                     indices, dim);
 }
 
+bool OpImporter::HasNoElements(Value value) {
+  const Sizes sizes = SizesOf(value);
+  return std::any_of(sizes.begin(), sizes.end(),
+                     [](AffineExpr size) { return size == 0; });
+}
+
+// Nothing is wrong with an element that is not there: passes may compute before
+// an expansion what no result needs.
 Value OpImporter::CheckIndex(Value indices, AffineExpr size, bool from_end) {
+  if (HasNoElements(indices)) return indices;
   // What counts from the end may need more bits than the index has.
   if (from_end) indices = Convert(indices, DataType::kInt64);
   unsigned symbols = 0;
@@ -360,7 +369,8 @@ Value OpImporter::CheckIndex(Value indices, AffineExpr size, bool from_end) {
 }
 
 Value OpImporter::CheckDivisor(Value divisor) {
-  if (IsFloatingPoint(DataTypeOf(divisor))) return divisor;
+  if (IsFloatingPoint(DataTypeOf(divisor)) || HasNoElements(divisor))
+    return divisor;
   return ait::CheckOp::create(builder(), location_, divisor.getType(), divisor,
                               mlir::AffineMapAttr(), /*from_end=*/false,
                               /*silent=*/false, op_.name, mlir::IntegerAttr());

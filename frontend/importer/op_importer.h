@@ -181,6 +181,8 @@ class OpImporter {
                          bool from_end = false);
   // Likewise checks that the elements of an integer divisor are not 0.
   mlir::Value CheckDivisor(mlir::Value divisor);
+  // Whether an axis of `value` is of size 0, whatever the inputs' sizes.
+  bool HasNoElements(mlir::Value value);
 
   // ---- Arithmetic: operands broadcast and promote ----
   template <typename Op, typename... Attributes>

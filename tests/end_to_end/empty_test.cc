@@ -44,7 +44,15 @@ def forward(self, x: Tensor):
     return torch.conv2d(x, w, None, 1, 1), torch.conv2d(x, w[:, :1], None, 2, 1, 1, 16), torch.conv2d(x, w[:, :, :1, :1]), torch.max_pool2d(x, 2), torch.avg_pool2d(x, 3, 2, 1), torch.adaptive_avg_pool2d(x, [1, 1])
 )";
 
+// Eager divides by none of the zeros.
+constexpr char kDivisors[] = R"(
+def forward(self, x: Tensor):
+    y = x.unsqueeze(0).expand([0, -1]).flatten()[:16].expand([3, -1])
+    return torch.floor_divide(y.clone(), y), torch.remainder(y.clone(), y)
+)";
+
 const Case kCases[] = {
+    {"divisors_of_no_elements", kDivisors, {"int64[1..9]{-1..1}"}},
     {"reductions_of_no_rows", kReductions, {"float32[0,3]"}},
     {"reductions_of_no_columns", kReductions, {"float32[5,0]"}},
     {"reductions_of_wide_rows", kReductions, {"float32[0,64]"}},

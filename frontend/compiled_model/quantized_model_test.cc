@@ -15,6 +15,7 @@
 namespace aitune::frontend {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -202,7 +203,8 @@ TEST(QuantizedModel, ALayerIsTimedAndLeftAloneIfItIsNotFaster) {
     if (layer.refusal.empty()) {
       EXPECT_LT(layer.quantizedMicroseconds, layer.microseconds);
     } else {
-      EXPECT_THAT(layer.refusal, StartsWith("slower: "));
+      EXPECT_THAT(layer.refusal, AnyOf(StartsWith("slower: "),
+                                       StartsWith("not surely faster: ")));
     }
   }
 }

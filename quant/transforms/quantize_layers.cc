@@ -263,7 +263,10 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
       QuantizedLayer& told = told_layers_[number];
       SetTimes(choice.times, &told);
       told.refusal = absl::StrFormat(
-          "slower: %.4g us with %s, %.4g us as it is%s",
+          "%s: %.4g us with %s, %.4g us as it is%s",
+          choice.times->quantized_microseconds < choice.times->microseconds
+              ? "not surely faster"
+              : "slower",
           choice.times->quantized_microseconds, std::string(Name(way.scheme)),
           choice.times->microseconds,
           choice.taken.size() == 1

@@ -21,6 +21,9 @@ const bool* Mask(const at::Tensor& mask) {
   return static_cast<const bool*>(mask.const_data_ptr());
 }
 
+// NaN if one of them is, as where sums overflow: it must not pass for small.
+double Larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
+
 // The lower median of `values`, which it puts into another order; NaN for none.
 double Median(std::vector<double>& values) {
   if (values.empty()) return std::numeric_limits<double>::quiet_NaN();
@@ -72,9 +75,8 @@ double RelativeError(const at::Tensor& a, const at::Tensor& b,
   double worst = 0;
   for (int64_t i = 0; i < b.numel(); ++i) {
     if (!in[i]) continue;
-    const double error =
-        std::abs(x[i] - y[i]) / std::max(std::abs(y[i]), least);
-    if (!(error <= worst)) worst = error;
+    worst =
+        Larger(worst, std::abs(x[i] - y[i]) / std::max(std::abs(y[i]), least));
   }
   return worst;
 }
@@ -139,8 +141,8 @@ NeighbourhoodErrors ErrorsTo(const at::Tensor& truth, const at::Tensor& medians,
     const int64_t neighbourhood = i / size;
     const double error =
         std::abs(x[i] - y[i]) / std::max(std::abs(y[i]), median[neighbourhood]);
-    if (!(error <= largest[neighbourhood])) largest[neighbourhood] = error;
-    if (error <= worst) continue;
+    largest[neighbourhood] = Larger(largest[neighbourhood], error);
+    if (!(error > worst)) continue;
     worst = error;
     errors.worst = i;
   }

@@ -72,5 +72,13 @@ TEST_F(Distance, NaNsAreEqualAndNotFinite) {
   EXPECT_EQ(SameNonFinite(a, a.clone()).sum().item<int64_t>(), 1);
 }
 
+TEST_F(Distance, OverflowIsNoSmallError) {
+  a.zero_();
+  b.zero_();
+  a[0][3] = 1e308;
+  b[0][3] = -1e308;
+  EXPECT_TRUE(std::isnan(RelativeError(a, b, at::ones_like(mask))));
+}
+
 }  // namespace
 }  // namespace aitune::frontend

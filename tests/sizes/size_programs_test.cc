@@ -198,5 +198,34 @@ def forward(self, x: Tensor, y: Tensor):
   EXPECT_LE((*compiled)->versions().size(), 4);
 }
 
+// For an odd number of rows eager raises where they are longer than 4, so that
+// no version holds all sizes of that path.
+TEST(SizeProgramsTest, APathThatRaisesAtOtherSizesIsRightWhereItDoesNot) {
+  const Model model = ModelOf(R"(
+def forward(self, x: Tensor):
+    y = x * 2.0
+    if x.size(0) % 2 == 1:
+        y = y + x.new_ones([4])[torch.arange(x.size(1))]
+    return y
+)");
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec("float32[a=1..10,b=1..7]")};
+  BuildOptions options;
+  options.all_sizes = true;
+  auto compiled = CompiledModel::Build(model, inputs, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
+           {10, 7}, {5, 4}, {5, 3}, {5, 4}, {1, 1}, {4, 6}}) {
+    const ValueList arguments({at::randn({rows, columns})});
+    EXPECT_EQ(
+        Difference((*compiled)->Run(arguments), model.RunEager(arguments)), "")
+        << rows << ", " << columns;
+  }
+  EXPECT_EQ((*compiled)->versions().size(), 4);
+  const ValueList raises({at::randn({5, 7})});
+  EXPECT_FALSE(model.RunEager(raises).ok());
+  EXPECT_FALSE((*compiled)->Run(raises).ok());
+}
+
 }  // namespace
 }  // namespace aitune::sizes

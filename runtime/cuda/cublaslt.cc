@@ -4,6 +4,7 @@
 
 #include <cublasLt.h>
 
+#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -67,18 +68,25 @@ absl::StatusOr<CublasLt> LoadCublasLt(const Device& device) {
     return absl::FailedPreconditionError(
         absl::StrCat("libcublasLt.so.13 has no ", missing));
   }
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   AITUNE_RETURN_IF_ERROR(
       library.Check(library.cublasLtCreate(&library.handle), "starting"));
   return library;
 }
 
-// The handle serves all GPUs: it holds no state of one.
+// Each GPU has a handle of its own: a handle is tied to the GPU that is current
+// when it is made (cublasLtCreate in NVIDIA's manual of cuBLAS).
 absl::StatusOr<const CublasLt*> GetCublasLt(const Device& device) {
-  static const auto* library =
-      new absl::StatusOr<CublasLt>(LoadCublasLt(device));
-  if (!library->ok()) return library->status();
-  return &**library;
+  static std::mutex mutex;
+  static auto* const libraries =
+      new std::map<const Device*, absl::StatusOr<CublasLt>>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto found = libraries->find(&device);
+  if (found == libraries->end())
+    found = libraries->emplace(&device, LoadCublasLt(device)).first;
+  if (!found->second.ok()) return found->second.status();
+  return &*found->second;
 }
 
 // The bytes of scratch memory that algorithms may use: cuBLASLt's
@@ -379,7 +387,8 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareMatmul(
     const Device& device, const MatmulCall& call,
     absl::Span<const Operand> inputs, const Operand& output, int algorithm) {
   AITUNE_ASSIGN_OR_RETURN(const CublasLt* library, GetCublasLt(device));
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   auto matmul = std::make_unique<Matmul>(*library);
   AITUNE_RETURN_IF_ERROR(matmul->Prepare(call, inputs, output, algorithm));
   return std::unique_ptr<LibraryCall>(std::move(matmul));

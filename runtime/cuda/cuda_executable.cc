@@ -198,7 +198,8 @@ absl::Status CudaExecutable::Impl::TakeFailedCheck() {
 absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
                                        absl::Span<RegionValue> outputs,
                                        CUstream stream, bool with_graph) {
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   AITUNE_RETURN_IF_ERROR(TakeFailedCheck());
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
                           Get(inputs));
@@ -251,7 +252,8 @@ CudaExecutable::CudaExecutable(std::unique_ptr<Impl> impl)
 
 CudaExecutable::~CudaExecutable() {
   // Queued work may still use the memory.
-  if (!impl_->device.MakeCurrent().ok()) return;
+  const auto scope = ContextScope::Enter(impl_->device);
+  if (!scope.ok()) return;
   impl_->device.driver().cuCtxSynchronize();
   const absl::Status failure = impl_->TakeFailedCheck();
   if (!failure.ok()) {
@@ -267,7 +269,8 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
     std::vector<ConstantTensor> constants,
     std::vector<std::unique_ptr<FallbackRegion>> regions,
     const Options& options) {
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   std::shared_ptr<DeviceMemory> memory =
       options.memory ? options.memory : std::make_shared<OwnMemory>(device);
   AITUNE_ASSIGN_OR_RETURN(
@@ -342,7 +345,8 @@ absl::Status CudaExecutable::Run(absl::Span<const TensorView> inputs,
   CUstreamCaptureStatus capturing = CU_STREAM_CAPTURE_STATUS_NONE;
   if (graph) {
     // A graph cannot be launched into another that is being recorded.
-    AITUNE_RETURN_IF_ERROR(impl_->device.MakeCurrent());
+    AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                            ContextScope::Enter(impl_->device));
     impl_->device.driver().cuStreamIsCapturing(stream, &capturing);
     graph = capturing == CU_STREAM_CAPTURE_STATUS_NONE;
   }
@@ -364,7 +368,8 @@ absl::Status CudaExecutable::RunPart(absl::Span<const TensorView> inputs,
                                      absl::Span<const ValueCopy> copies,
                                      void* stream_of_caller) const {
   const auto stream = static_cast<CUstream>(stream_of_caller);
-  AITUNE_RETURN_IF_ERROR(impl_->device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(impl_->device));
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
                           impl_->Get(inputs));
   AITUNE_RETURN_IF_ERROR(instance->CheckOutputs(outputs));

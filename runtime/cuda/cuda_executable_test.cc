@@ -100,6 +100,25 @@ class CudaExecutableTest : public testing::Test {
   std::vector<float> x_ = {1, 2, 3}, y_;
 };
 
+// A program that uses two GPUs: LibTorch's current device is the other one.
+TEST_F(CudaExecutableTest, AnotherGpuStaysCurrent) {
+  const auto other = reinterpret_cast<CUcontext>(uintptr_t{2});
+  gpu.current = other;
+  ASSERT_TRUE(Load().ok());
+  EXPECT_EQ(gpu.current, other);
+  for (int call = 0; call < 3; ++call) {
+    ASSERT_TRUE(Run(x_, y_).ok());
+    EXPECT_EQ(gpu.current, other);
+    EXPECT_THAT(y_, ElementsAre(4, 8, 12));
+  }
+  auto event = Event::Create(FakeDevice(), /*timed=*/true);
+  ASSERT_TRUE(event.ok()) << event.status();
+  EXPECT_EQ(event->Record(/*stream=*/nullptr), absl::OkStatus());
+  EXPECT_EQ(gpu.current, other);
+  executable_.reset();
+  EXPECT_EQ(gpu.current, other);
+}
+
 TEST_F(CudaExecutableTest, AKernelAtLoadHasParametersForSizesToo) {
   TestPlan plan;
   plan.plan = FourTimes();

@@ -105,7 +105,8 @@ absl::Status CudaInstance::PrepareKernel(int step, const Kernels& kernels) {
     launch.attribute.value.programmaticStreamSerializationAllowed = 1;
     config.numAttrs = 1;
   }
-  AITUNE_RETURN_IF_ERROR(device_.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device_));
   // Above the 48 KiB that every kernel may have.
   if (proto.shared_memory() > 48 << 10) {
     AITUNE_RETURN_IF_ERROR(device_.driver().Check(

@@ -66,7 +66,8 @@ HandlePool& Handles() {
 
 absl::StatusOr<CudnnHandle> CudnnHandle::Take(const Cudnn& library,
                                               const Device& device) {
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   {
     std::lock_guard<std::mutex> lock(Handles().mutex);
     std::vector<cudnnHandle_t>& free = Handles().free[&device];

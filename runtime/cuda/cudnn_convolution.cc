@@ -486,7 +486,8 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareConvolution(
     const Device& device, const ConvolutionCall& call,
     absl::Span<const Operand> inputs, const Operand& output, int algorithm) {
   AITUNE_ASSIGN_OR_RETURN(const Cudnn* library, GetCudnn());
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   auto convolution = std::make_unique<Convolution>(*library, device);
   AITUNE_RETURN_IF_ERROR(convolution->Prepare(call, inputs, output, algorithm));
   return std::unique_ptr<LibraryCall>(std::move(convolution));

@@ -75,17 +75,31 @@ absl::Status Device::MakeCurrent() const {
                        "changing to the GPU's context");
 }
 
+absl::StatusOr<ContextScope> ContextScope::Enter(const Device& device) {
+  const Driver& driver = device.driver();
+  CUcontext before = nullptr;
+  driver.cuCtxGetCurrent(&before);
+  if (before == device.context()) return ContextScope(nullptr, before);
+  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  return ContextScope(&driver, before);
+}
+
+ContextScope::~ContextScope() {
+  if (driver_ != nullptr) driver_->cuCtxSetCurrent(before_);
+}
+
 DeviceBuffer::~DeviceBuffer() {
-  if (address_ != 0 && device_->MakeCurrent().ok()) {
-    device_->driver().cuMemFree(address_);
-  }
+  if (address_ == 0) return;
+  const auto scope = ContextScope::Enter(*device_);
+  if (scope.ok()) device_->driver().cuMemFree(address_);
 }
 
 absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(const Device& device,
                                                     int64_t bytes) {
   DeviceBuffer buffer;
   if (bytes == 0) return buffer;
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   const CUresult result =
       device.driver().cuMemAlloc(&buffer.address_, static_cast<size_t>(bytes));
   if (result == CUDA_ERROR_OUT_OF_MEMORY) {
@@ -104,7 +118,9 @@ absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(const Device& device,
 }
 
 MappedBuffer::~MappedBuffer() {
-  if (data_ == nullptr || !device_->MakeCurrent().ok()) return;
+  if (data_ == nullptr) return;
+  const auto scope = ContextScope::Enter(*device_);
+  if (!scope.ok()) return;
   device_->driver().cuCtxSynchronize();
   device_->driver().cuMemFreeHost(data_);
 }
@@ -113,7 +129,8 @@ absl::StatusOr<MappedBuffer> MappedBuffer::Allocate(const Device& device,
                                                     int64_t bytes) {
   MappedBuffer buffer;
   if (bytes == 0) return buffer;
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   const auto size = static_cast<size_t>(bytes);
   // Any context may use it, and with unified addresses the GPU's is ours.
   AITUNE_RETURN_IF_ERROR(device.driver().Check(
@@ -127,13 +144,14 @@ absl::StatusOr<MappedBuffer> MappedBuffer::Allocate(const Device& device,
 }
 
 Stream::~Stream() {
-  if (stream_ != nullptr && device_->MakeCurrent().ok()) {
-    device_->driver().cuStreamDestroy(stream_);
-  }
+  if (stream_ == nullptr) return;
+  const auto scope = ContextScope::Enter(*device_);
+  if (scope.ok()) device_->driver().cuStreamDestroy(stream_);
 }
 
 absl::StatusOr<Stream> Stream::Create(const Device& device) {
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   Stream stream;
   AITUNE_RETURN_IF_ERROR(device.driver().Check(
       device.driver().cuStreamCreate(&stream.stream_, CU_STREAM_NON_BLOCKING),
@@ -148,13 +166,14 @@ absl::Status Stream::Synchronize() const {
 }
 
 Event::~Event() {
-  if (event_ != nullptr && device_->MakeCurrent().ok()) {
-    device_->driver().cuEventDestroy(event_);
-  }
+  if (event_ == nullptr) return;
+  const auto scope = ContextScope::Enter(*device_);
+  if (scope.ok()) device_->driver().cuEventDestroy(event_);
 }
 
 absl::StatusOr<Event> Event::Create(const Device& device, bool timed) {
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   Event event;
   AITUNE_RETURN_IF_ERROR(device.driver().Check(
       device.driver().cuEventCreate(
@@ -165,6 +184,8 @@ absl::StatusOr<Event> Event::Create(const Device& device, bool timed) {
 }
 
 absl::Status Event::Record(CUstream stream) const {
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(*device_));
   return device_->driver().Check(
       device_->driver().cuEventRecord(event_, stream), "recording an event");
 }
@@ -181,14 +202,15 @@ absl::StatusOr<float> Event::MillisecondsSince(const Event& start) const {
 }
 
 Module::~Module() {
-  if (module_ != nullptr && device_->MakeCurrent().ok()) {
-    device_->driver().cuModuleUnload(module_);
-  }
+  if (module_ == nullptr) return;
+  const auto scope = ContextScope::Enter(*device_);
+  if (scope.ok()) device_->driver().cuModuleUnload(module_);
 }
 
 absl::StatusOr<Module> Module::Load(const Device& device,
                                     const std::string& cubin) {
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   Module module;
   const CUresult result =
       device.driver().cuModuleLoadData(&module.module_, cubin.data());
@@ -215,13 +237,14 @@ CUfunction Module::Find(const std::string& symbol) const {
 }
 
 Graph::~Graph() {
-  if (graph_ != nullptr && device_->MakeCurrent().ok()) {
-    device_->driver().cuGraphExecDestroy(graph_);
-  }
+  if (graph_ == nullptr) return;
+  const auto scope = ContextScope::Enter(*device_);
+  if (scope.ok()) device_->driver().cuGraphExecDestroy(graph_);
 }
 
 absl::Status Graph::Begin(const Device& device, CUstream stream) {
-  AITUNE_RETURN_IF_ERROR(device.MakeCurrent());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
   return device.driver().Check(device.driver().cuStreamBeginCapture(
                                    stream, CU_STREAM_CAPTURE_MODE_RELAXED),
                                "recording a graph");

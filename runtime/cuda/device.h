@@ -38,6 +38,7 @@ class Device {
   // Makes the GPU's context current on this thread. A thread must do so before
   // it makes other calls of the driver for this GPU.
   absl::Status MakeCurrent() const;
+  CUcontext context() const { return context_; }
 
  private:
   explicit Device(const Driver& driver) : driver_(driver) {}
@@ -48,6 +49,31 @@ class Device {
   int64_t l2_bytes_ = 0;
   std::string name_;
   CUcontext context_ = nullptr;
+};
+
+// The GPU's context on this thread while it lives; then the one that was there
+// before, because a program that uses several GPUs (LibTorch's current device
+// is the current context's) must find its own after a call. The default stream
+// (null) is that of the current context, so whatever records events on a
+// caller's stream needs it too.
+class ContextScope {
+ public:
+  // kInternal if the driver refuses. For the thread that calls it.
+  static absl::StatusOr<ContextScope> Enter(const Device& device);
+
+  ContextScope(ContextScope&& other) noexcept
+      : driver_(std::exchange(other.driver_, nullptr)),
+        before_(other.before_) {}
+  ContextScope& operator=(ContextScope&&) = delete;
+  ~ContextScope();
+
+ private:
+  ContextScope(const Driver* driver, CUcontext before)
+      : driver_(driver), before_(before) {}
+
+  // Null where nothing has to be restored.
+  const Driver* driver_;
+  CUcontext before_;
 };
 
 // Memory on a GPU, aligned to 256 bytes. Movable; a default-constructed one is

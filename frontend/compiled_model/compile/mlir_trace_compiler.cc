@@ -1,6 +1,7 @@
 // CompileTrace with MLIR: the one place of the session that includes it.
 #include <chrono>
 #include <iterator>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "frontend/values/gpu_region_recorder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "runtime/cuda/device.h"
 #include "runtime/device/device.h"
 #include "runtime/status/status_macros.h"
 
@@ -97,9 +99,27 @@ absl::StatusOr<LibTorchOptions> LibTorchFor(const Trace& trace,
   return libtorch;
 }
 
+// The GPU that is compiled for, as the current one until the compiler is done;
+// nothing on the CPU, or where text alone is asked for, which needs no GPU.
+absl::StatusOr<std::optional<cuda::ContextScope>> EnterGpu(
+    const CompileOptions& options) {
+  AITUNE_ASSIGN_OR_RETURN(const Device device,
+                          Device::ParseCpuOrGpu(options.device));
+  std::optional<cuda::ContextScope> scope;
+  if (!device.is_gpu() || options.compileTo != CompilePhase::Executable)
+    return scope;
+  AITUNE_ASSIGN_OR_RETURN(const cuda::Device* gpu,
+                          cuda::Device::Open(device.gpu()));
+  AITUNE_ASSIGN_OR_RETURN(cuda::ContextScope entered,
+                          cuda::ContextScope::Enter(*gpu));
+  scope.emplace(std::move(entered));
+  return scope;
+}
+
 absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
                                                const CompileOptions& asked) {
   CompileOptions options = asked;
+  AITUNE_ASSIGN_OR_RETURN(const auto gpu, EnterGpu(options));
   AITUNE_ASSIGN_OR_RETURN(options.libtorch, LibTorchFor(trace, asked));
   if (options.generation.worker.empty())
     options.generation.worker = FindWorkerProgram();

@@ -45,6 +45,24 @@ CUresult Attribute(int* value, CUdevice_attribute which, CUdevice) {
   *value = which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : 0;
   return CUDA_SUCCESS;
 }
+CUresult RetainContext(CUcontext* context, CUdevice) {
+  *context = FakeGpu::kContext;
+  return CUDA_SUCCESS;
+}
+CUresult GetContext(CUcontext* context) {
+  *context = TheFakeGpu().current;
+  return CUDA_SUCCESS;
+}
+CUresult SetContext(CUcontext context) {
+  TheFakeGpu().current = context;
+  return CUDA_SUCCESS;
+}
+// As the driver: the default stream is that of the current context.
+CUresult RecordEvent(CUevent, CUstream stream) {
+  return stream == nullptr && TheFakeGpu().current != FakeGpu::kContext
+             ? CUDA_ERROR_INVALID_HANDLE
+             : CUDA_SUCCESS;
+}
 CUresult Allocate(CUdeviceptr* address, size_t bytes) {
   FakeGpu& gpu = TheFakeGpu();
   if (gpu.used + bytes > gpu.memory) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -177,6 +195,10 @@ SymbolLookup FakeDriverFunctions(std::map<std::string, void*> changed) {
       AITUNE_FAKE(cuDeviceGetCount, Count),
       AITUNE_FAKE(cuDeviceGetName, Name),
       AITUNE_FAKE(cuDeviceGetAttribute, Attribute),
+      AITUNE_FAKE(cuDevicePrimaryCtxRetain, RetainContext),
+      AITUNE_FAKE(cuCtxGetCurrent, GetContext),
+      AITUNE_FAKE(cuCtxSetCurrent, SetContext),
+      AITUNE_FAKE(cuEventRecord, RecordEvent),
       AITUNE_FAKE(cuMemAlloc, Allocate),
       AITUNE_FAKE(cuMemFree, Free),
       AITUNE_FAKE(cuMemGetInfo, MemoryInfo),

@@ -6,6 +6,7 @@
 #define AITUNE_RUNTIME_CUDA_TESTING_FAKE_GPU_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -29,6 +30,11 @@ struct FakeGpu {
   // What starting, loading code, launching and making a graph give.
   CUresult start = CUDA_SUCCESS, load = CUDA_SUCCESS, launch = CUDA_SUCCESS,
            graph = CUDA_SUCCESS;
+
+  // The GPU's context, and the current one of the thread (tests have one).
+  static inline const CUcontext kContext =
+      reinterpret_cast<CUcontext>(uintptr_t{1});
+  CUcontext current = nullptr;
 
   // What it was asked for.
   size_t used = 0;   // bytes of device memory

@@ -303,6 +303,35 @@ func.func @patches(%x: tensor<1x3x2x4x3x4xf16>, %w: tensor<5x48xf16>) -> tensor<
   return %2 : tensor<1x6x5xf16>
 }
 
+// So are rows whose neighbours lie apart, however long their pieces would be:
+// pictures that are flattened while their channels are last in memory.
+// CHECK-LABEL: func @flattened_channels_last
+// CHECK: ait.kernel <loop>
+// CHECK: ait.permute
+// CHECK: ait.kernel <matmul>
+// CHECK-NOT: ait.permute
+// CHECK: return
+func.func @flattened_channels_last(%x: tensor<2x6x6x256xf16>, %w: tensor<5x9216xf16>) -> tensor<2x5xf16> {
+  %0 = ait.permute %x {permutation = array<i64: 0, 3, 1, 2>} : tensor<2x6x6x256xf16> -> tensor<2x256x6x6xf16>
+  %1 = ait.reshape %0 : tensor<2x256x6x6xf16> -> tensor<2x9216xf16>
+  %2 = ait.matmul %1, %w {transpose_rhs} : (tensor<2x9216xf16>, tensor<5x9216xf16>) -> tensor<2x5xf16>
+  return %2 : tensor<2x5xf16>
+}
+
+// A transposed operand is read in place, merged or not.
+// CHECK-LABEL: func @merged_transposed
+// CHECK-NOT: ait.kernel <loop>
+// CHECK: ait.kernel <matmul>
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: ait.permute
+// CHECK: return
+func.func @merged_transposed(%x: tensor<16x16x64xf16>, %w: tensor<5x256xf16>) -> tensor<64x5xf16> {
+  %0 = ait.permute %x {permutation = array<i64: 2, 0, 1>} : tensor<16x16x64xf16> -> tensor<64x16x16xf16>
+  %1 = ait.reshape %0 : tensor<64x16x16xf16> -> tensor<64x256xf16>
+  %2 = ait.matmul %1, %w {transpose_rhs} : (tensor<64x256xf16>, tensor<5x256xf16>) -> tensor<64x5xf16>
+  return %2 : tensor<64x5xf16>
+}
+
 // A checked index is checked again by each kernel that reads it: none is
 // launched for the check alone, and memory holds the unchecked one.
 // CHECK-LABEL: func @checked_index

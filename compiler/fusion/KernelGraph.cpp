@@ -69,6 +69,23 @@ static bool onlyMergesAxes(ReshapeOp op) {
          });
 }
 
+/// Whether the axes of `permute`'s result from `begin` on hold the one whose
+/// elements are neighbours in memory, but not as their last: each piece is one
+/// element then. Where none of them is that one, other rows' elements are the
+/// neighbours, as in a transposed operand.
+static bool hasStridedEnd(PermuteOp permute, unsigned begin) {
+  std::optional<unsigned> neighbours, last;
+  RankedTensorType type = permute.getType();
+  for (auto [axis, source] : llvm::enumerate(permute.getPermutation())) {
+    if (type.getDimSize(axis) == 1)
+      continue;
+    last = axis;
+    if (!neighbours || source > permute.getPermutation()[*neighbours])
+      neighbours = axis;
+  }
+  return neighbours && *neighbours >= begin && neighbours != last;
+}
+
 /// Whether a row of `op`, which merges axes of a permute, is made of pieces of
 /// memory that are shorter than a sector of a cache: copying it once is better
 /// than gathering it in every tile.
@@ -81,6 +98,8 @@ static bool isScattered(ReshapeOp op) {
   ArrayRef<int64_t> order = permute.getPermutation();
   RankedTensorType type = permute.getType();
   const unsigned begin = blocks->back().fromBegin;
+  if (hasStridedEnd(permute, begin))
+    return true;
   unsigned axis = type.getRank() - 1;
   int64_t bits = type.getElementTypeBitWidth();
   for (;; --axis) {

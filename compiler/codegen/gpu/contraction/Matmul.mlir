@@ -117,13 +117,6 @@ func.func private @batched(%q: tensor<1x128x12x64xf32>, %k: tensor<1x128x12x64xf
   return %2 : tensor<1x12x128x128xf32>
 }
 
-// Rows that are not whole chunks of 16 bytes.
-// CHECK-LABEL: === odd: dots
-func.func private @odd(%x: tensor<16x35xf16>, %weight: tensor<7x35xf16>) -> tensor<16x7xf16> attributes {ait.kind = #ait.kind<matmul>} {
-  %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<16x35xf16>, tensor<7x35xf16>) -> tensor<16x7xf16>
-  return %0 : tensor<16x7xf16>
-}
-
 // A result that another axis order stores.
 // CHECK-LABEL: === permuted: mma
 // CHECK: out0

@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "compiler/codegen/contraction/OperandFormat.h"
 #include "compiler/codegen/gpu/contraction/Contraction.h"
+#include "compiler/codegen/gpu/contraction/GatheredOperand.h"
 #include "compiler/codegen/gpu/contraction/TileConfig.h"
 #include "compiler/codegen/gpu/contraction/TileSpace.h"
 #include "compiler/codegen/gpu/contraction/TileWriter.h"
@@ -131,6 +132,95 @@ bool mayTransposeB(const ContractionParts &parts, const TileKernel &tiles,
          });
 }
 
+/// The elements in 16 bytes, which are copied at a time.
+int64_t chunkOf(const OperandView &view) {
+  return 16 / cudaBytes(view.elementType);
+}
+
+bool isLinear(const OperandView &view) {
+  return llvm::all_of(view.address.terms, [](const LinearForm::Term &term) {
+    return isa<AffineDimExpr>(term.term);
+  });
+}
+
+/// Whether the operand's matrices begin at whole chunks.
+bool hasWholeBatches(const TileKernel &tiles, const OperandView &view) {
+  const int64_t chunk = chunkOf(view);
+  return view.address.constant.isMultipleOf(chunk) &&
+         llvm::all_of(tiles.batchDims, [&](AffineExpr dim) {
+           return view.coefficient(dim).isMultipleOf(chunk);
+         });
+}
+
+/// Parts the leading axes into batches and rows. Leading axes that the right
+/// side does not have are rows where the left side has them evenly spaced; the
+/// others are one matrix each. Whether the left rows are then evenly spaced
+/// runs of whole chunks; if not, all axes that the right side does not have are
+/// rows.
+bool placeRows(TileKernel &tiles, const MatmulIndices &indices,
+               ArrayRef<AffineExpr> sizes, DimTable &dims) {
+  const OperandView &lhs = tiles.a;
+  MLIRContext *context = tiles.columnSize.getContext();
+  const AffineExpr one = getAffineConstantExpr(1, context);
+  const unsigned rank = sizes.size();
+  auto part = [&](bool evenly) {
+    tiles.batchDims.clear();
+    tiles.rowDims.clear();
+    for (unsigned i = 0; i + 1 < rank; ++i) {
+      const bool isRow = i + 2 == rank || indices.sharedRhs;
+      if (!isa<AffineDimExpr>(indices.result[i]))
+        continue;
+      if (evenly && isRow && !tiles.rowDims.empty() &&
+          lhs.coefficient(tiles.rowDims.back()) !=
+              canonical(lhs.coefficient(indices.result[i]) * sizes[i])) {
+        llvm::append_range(tiles.batchDims, tiles.rowDims);
+        tiles.rowDims.clear();
+      }
+      (isRow ? tiles.rowDims : tiles.batchDims).push_back(indices.result[i]);
+    }
+    auto sizeOf = [&](ArrayRef<AffineExpr> axes) {
+      AffineExpr size = one;
+      for (AffineExpr dim : axes)
+        size =
+            canonical(size * dims.size(cast<AffineDimExpr>(dim).getPosition()));
+      return size;
+    };
+    tiles.rowSize = sizeOf(tiles.rowDims);
+    tiles.batchSize = sizeOf(tiles.batchDims);
+  };
+  part(/*evenly=*/true);
+  tiles.rowStride = tiles.rowDims.empty()
+                        ? getAffineConstantExpr(0, context)
+                        : lhs.coefficient(tiles.rowDims.back());
+  if (isLinear(lhs) && lhs.coefficient(indices.k) == one &&
+      tiles.rowStride.isMultipleOf(chunkOf(lhs)) &&
+      tiles.reducedSize.isMultipleOf(chunkOf(lhs)) &&
+      hasWholeBatches(tiles, lhs))
+    return true;
+  part(/*evenly=*/false);
+  return false;
+}
+
+/// Sets how the right side lies. Whether its rows or its columns are evenly
+/// spaced runs of whole chunks.
+bool placeColumns(TileKernel &tiles) {
+  const OperandView &rhs = tiles.b;
+  const AffineExpr n = tiles.resultDims.back();
+  const AffineExpr one =
+      getAffineConstantExpr(1, tiles.columnSize.getContext());
+  tiles.rowsOfB = rhs.coefficient(tiles.reducedDim) == one;
+  tiles.columnStride = rhs.coefficient(tiles.rowsOfB ? n : tiles.reducedDim);
+  const AffineExpr run = tiles.rowsOfB ? tiles.reducedSize : tiles.columnSize;
+  // Columns of codes are read in whole chunks, too.
+  const bool hasCodes = tiles.a.elementType != rhs.elementType;
+  return isLinear(rhs) &&
+         (!hasCodes || tiles.reducedSize.isMultipleOf(chunkOf(rhs))) &&
+         (tiles.rowsOfB ||
+          (isa<AffineDimExpr>(n) && rhs.coefficient(n) == one)) &&
+         tiles.columnStride.isMultipleOf(chunkOf(rhs)) &&
+         run.isMultipleOf(chunkOf(rhs)) && hasWholeBatches(tiles, rhs);
+}
+
 /// The matmul in tiles: what TileWriter needs to know.
 absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
                                         const GpuTarget &target) {
@@ -141,11 +231,6 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
   absl::StatusOr<OperandView> rhs = viewOperand(parts, 1, indices.rhs, dims);
   if (!rhs.ok())
     return rhs.status();
-  for (const OperandView *view : {&*lhs, &*rhs})
-    for (const LinearForm::Term &term : view->address.terms)
-      if (!isa<AffineDimExpr>(term.term))
-        return absl::UnimplementedError(
-            "a matmul's operand whose place is not linear in its index");
   std::string reason;
   const FailureOr<OperandFormat> format =
       getOperandFormat(lhs->elementType, rhs->elementType,
@@ -157,74 +242,46 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
   TileKernel tiles;
   if (format->widensCodes())
     tiles.codes = rhs->elementType;
-  MLIRContext *context = parts.resultType.getContext();
-  AffineExpr one = getAffineConstantExpr(1, context);
   SmallVector<AffineExpr> sizes = mlir::ait::getSymbolicSizes(parts.resultType);
-  unsigned rank = sizes.size();
   if (!isa<AffineDimExpr>(indices.k))
     return absl::UnimplementedError("a matmul over one element");
-  if (lhs->coefficient(indices.k) != one)
-    return absl::UnimplementedError(
-        "a left side whose rows are not contiguous");
-
-  // Leading axes that the right side does not have are rows where the left side
-  // has them evenly spaced; the others are one matrix each.
-  SmallVector<AffineExpr> rowDims;
-  for (unsigned i = 0; i + 1 < rank; ++i) {
-    bool isRow = i + 2 == rank || indices.sharedRhs;
-    if (!isa<AffineDimExpr>(indices.result[i]))
-      continue;
-    if (isRow && !rowDims.empty() &&
-        lhs->coefficient(rowDims.back()) !=
-            canonical(lhs->coefficient(indices.result[i]) * sizes[i])) {
-      llvm::append_range(tiles.batchDims, rowDims);
-      rowDims.clear();
-    }
-    (isRow ? rowDims : tiles.batchDims).push_back(indices.result[i]);
-  }
-  tiles.rowDims = rowDims;
-  tiles.rowSize = one;
-  for (AffineExpr dim : rowDims)
-    tiles.rowSize = canonical(
-        tiles.rowSize * dims.size(cast<AffineDimExpr>(dim).getPosition()));
-  tiles.batchSize = one;
-  for (AffineExpr dim : tiles.batchDims)
-    tiles.batchSize = canonical(
-        tiles.batchSize * dims.size(cast<AffineDimExpr>(dim).getPosition()));
+  tiles.a = *lhs;
+  tiles.b = *rhs;
+  tiles.reducedDim = indices.k;
   tiles.resultDims = indices.result;
   tiles.columnSize = sizes.back();
   tiles.reducedSize = indices.reducedSize;
   tiles.element = lhs->elementType;
-  AffineExpr n = indices.result.back();
-  tiles.rowsOfB = rhs->coefficient(indices.k) == one;
-  if (!tiles.rowsOfB && (!isa<AffineDimExpr>(n) || rhs->coefficient(n) != one))
-    return absl::UnimplementedError("a right side that is strided both ways");
-  tiles.rowStride = rowDims.empty() ? getAffineConstantExpr(0, context)
-                                    : lhs->coefficient(rowDims.back());
-  tiles.columnStride =
-      tiles.rowsOfB ? rhs->coefficient(n) : rhs->coefficient(indices.k);
-
-  // Chunks of 16 bytes.
-  const int64_t chunk = 16 / cudaBytes(tiles.element),
-                chunkOfB = 16 / cudaBytes(rhs->elementType);
-  auto isWhole = [&](AffineExpr expr) { return expr.isMultipleOf(chunk); };
-  auto isWholeOfB = [&](AffineExpr expr) {
-    return expr.isMultipleOf(chunkOfB);
-  };
-  bool whole = isWhole(tiles.rowStride) && isWholeOfB(tiles.columnStride) &&
-               isWholeOfB(tiles.reducedSize) &&
-               isWhole(lhs->address.constant) &&
-               isWholeOfB(rhs->address.constant) &&
-               (tiles.rowsOfB || isWholeOfB(tiles.columnSize));
-  for (AffineExpr dim : tiles.batchDims)
-    whole &=
-        isWhole(lhs->coefficient(dim)) && isWholeOfB(rhs->coefficient(dim));
-  if (!whole)
-    return absl::UnimplementedError(
-        "a matmul whose rows are not whole chunks of 16 bytes");
-  tiles.a = *lhs;
-  tiles.b = *rhs;
-  if (mayTransposeB(parts, tiles, target) && isWhole(tiles.reducedSize)) {
+  const bool isOfCodes = rhs->elementType.getIntOrFloatBitWidth() == 8;
+  if (!placeRows(tiles, indices, sizes, dims)) {
+    tiles.rowStride = nullptr;
+    const std::optional<Gathering> gathering = findGathering(
+        tiles.a, tiles.rowDims, indices.k, tiles.reducedSize, chunkOf(tiles.a));
+    if (isOfCodes || !gathering)
+      return absl::UnimplementedError(
+          "a matmul of codes whose left rows are not evenly spaced runs of "
+          "whole chunks of 16 bytes, or of rows whose places depend on the "
+          "batch");
+    tiles.gatheringOfA = *gathering;
+  }
+  // Tiles of fp32 hold rows of both sides.
+  const bool needsRows = tiles.element.isF32();
+  if (!placeColumns(tiles) || (needsRows && !tiles.rowsOfB)) {
+    tiles.rowsOfB = true;
+    tiles.columnStride = nullptr;
+    const std::optional<Gathering> gathering =
+        findGathering(tiles.b, indices.result.back(), indices.k,
+                      tiles.reducedSize, chunkOf(tiles.b));
+    if (isOfCodes || !gathering)
+      return absl::UnimplementedError(
+          "a matmul of codes whose right side is not evenly spaced runs of "
+          "whole chunks of 16 bytes, or of columns whose places depend on the "
+          "batch");
+    tiles.gatheringOfB = *gathering;
+  }
+  if (tiles.gatheringOfB == Gathering::None &&
+      mayTransposeB(parts, tiles, target) &&
+      tiles.reducedSize.isMultipleOf(chunkOf(tiles.a))) {
     // Panels of one column each are the columns as rows.
     tiles.packingOfB.set_kind(PackingProto::MATMUL_PANELS);
     tiles.packingOfB.set_block_n(1);
@@ -251,7 +308,7 @@ bool mayPackB(func::FuncOp kernel, const TileKernel &tiles, int64_t rows) {
 
 /// The candidates in the tiles that are selected. Also as loops, with one
 /// reduction for each element of the result, if no tile is selected, or if
-/// `mayAddDots` and there are few rows.
+/// `mayAddDots` and there are few rows or an operand is gathered by elements.
 absl::StatusOr<std::vector<GeneratedCandidate>>
 generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
                    const GpuTarget &target, SelectTiles select,
@@ -278,7 +335,9 @@ generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
                         tiles->rowsOfB,
                         isa<AffineConstantExpr>(tiles->reducedSize)};
     problem.codes = tiles->codes;
+    problem.gathering = std::max(tiles->gatheringOfA, tiles->gatheringOfB);
     problem.mayPackB = !tiles->codes &&
+                       tiles->gatheringOfB == Gathering::None &&
                        tiles->packingOfB.kind() == PackingProto::NONE &&
                        mayPackB(kernel, *tiles, problem.m);
     rows = problem.m * problem.batch;
@@ -299,7 +358,11 @@ generateCandidates(func::FuncOp kernel, ArrayAttr symbols,
       }
     }
   }
-  if (candidates.empty() || (mayAddDots && rows <= kFewRows)) {
+  const bool gathersElements =
+      tiles.ok() &&
+      std::max(tiles->gatheringOfA, tiles->gatheringOfB) == Gathering::Elements;
+  if (candidates.empty() ||
+      (mayAddDots && (rows <= kFewRows || gathersElements))) {
     absl::StatusOr<GeneratedCandidate> dots =
         generateDots(kernel, symbols, target);
     if (dots.ok())

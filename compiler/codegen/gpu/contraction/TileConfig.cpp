@@ -345,7 +345,9 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
     }
   };
   const bool byGroups = (isHalf || isOfCodes) && !problem.codes &&
-                        problem.rowsOfB && target.hasWgmma() && problem.m > 32;
+                        problem.rowsOfB && target.hasWgmma() &&
+                        problem.m > 32 &&
+                        problem.gathering != Gathering::Elements;
   if (problem.codes) {
     add(kCodeTiles);
     if (target.hasWgmma() && problem.m > 16)
@@ -450,6 +452,8 @@ static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
 
 std::vector<TileConfig> chooseStreams(const TileProblem &problem,
                                       const GpuTarget &target) {
+  if (problem.gathering != Gathering::None)
+    return {};
   if (problem.codes || isa<Float8E4M3FNType>(problem.element))
     return chooseCodeStreams(problem, target);
   Type element = problem.element;

@@ -32,8 +32,8 @@ struct TileConfig {
   /// The algorithm stream, in which each row of B is read once: the number of
   /// reduced elements, rounded up. 0: another algorithm.
   int64_t streamDepth = 0;
-  /// Whether B holds codes of 8 bits, which are widened to A's type; in a stream
-  /// of codes that are floats on both sides, both to f16.
+  /// Whether B holds codes of 8 bits, which are widened to A's type; in a
+  /// stream of codes that are floats on both sides, both to f16.
   bool widensB = false;
 
   bool isStream() const { return streamDepth > 0; }
@@ -78,6 +78,11 @@ struct TileConfig {
   std::string groupInstruction(mlir::Type element) const;
 };
 
+/// How the rows of an operand are brought into tiles: as evenly spaced runs of
+/// memory (None); in chunks of 16 bytes whose places are computed one by one;
+/// or element by element.
+enum class Gathering { None, Chunks, Elements };
+
 /// A product of matrices that is to be computed in tiles.
 struct TileProblem {
   int64_t batch, m, n, k; ///< sizes; estimates of dynamic ones
@@ -92,6 +97,9 @@ struct TileProblem {
   bool mayPackB = false;
   /// Element type of B if it holds codes that are widened; else null.
   mlir::Type codes = {};
+  /// Of the operand that needs more of it. A stream gathers nothing, and
+  /// warpgroups no elements.
+  Gathering gathering = Gathering::None;
 };
 
 struct RankedTile {

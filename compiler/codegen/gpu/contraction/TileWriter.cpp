@@ -1,6 +1,7 @@
 #include "compiler/codegen/gpu/contraction/TileWriter.h"
 
 #include "absl/status/status.h"
+#include "compiler/codegen/gpu/contraction/GatheredOperand.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
 #include "compiler/dialect/Ait.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -24,6 +25,31 @@ std::string TileWriter::offset(PointPrinter &printer, const OperandView &view) {
 static int64_t countParts(AffineExpr size, int64_t part) {
   auto constant = dyn_cast<AffineConstantExpr>(size);
   return constant ? llvm::divideCeil(constant.getValue(), part) : 0;
+}
+
+void TileWriter::declareA(PointPrinter &printer) {
+  if (!kernel.sourceA.empty())
+    printer.line(kernel.sourceA);
+  else if (kernel.gatheringOfA != Gathering::None)
+    declareGathered(printer, dims, "a", "m0", kernel.a, kernel.gatheringOfA,
+                    kernel.rowDims, kernel.reducedDim);
+  else
+    printer.line(llvm::formatv(
+        "const Rows<{0}> a{{{1}, {2}, m0, {3}, {4}};", cudaType(kernel.element),
+        offset(printer, kernel.a), printer.index(kernel.rowStride),
+        printer.index(kernel.rowSize), printer.index(kernel.reducedSize)));
+}
+
+void TileWriter::declareB(PointPrinter &printer) {
+  if (kernel.gatheringOfB != Gathering::None)
+    declareGathered(printer, dims, "b", "n0", kernel.b, kernel.gatheringOfB,
+                    kernel.resultDims.back(), kernel.reducedDim);
+  else
+    printer.line(llvm::formatv(
+        "const {0}<{1}> b{{{2}, {3}, n0, {4}, {5}};",
+        kernel.rowsOfB ? "Rows" : "Columns", cudaType(kernel.b.elementType),
+        offset(printer, kernel.b), printer.index(kernel.columnStride),
+        printer.index(kernel.columnSize), printer.index(kernel.reducedSize)));
 }
 
 absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
@@ -73,19 +99,9 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
       sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
     bindAxes(printer, kernel.batchDims, sizes, "batch", "b", nullptr);
   }
-  if (kernel.sourceA.empty())
-    printer.line(llvm::formatv("const Rows<{0}> a{{{1}, {2}, m0, {3}, {4}};",
-                               element, offset(printer, kernel.a),
-                               index(kernel.rowStride), index(kernel.rowSize),
-                               index(kernel.reducedSize)));
-  else
-    printer.line(kernel.sourceA);
+  declareA(printer);
   if (!config.isPacked)
-    printer.line(
-        llvm::formatv("const {0}<{1}> b{{{2}, {3}, n0, {4}, {5}};",
-                      kernel.rowsOfB ? "Rows" : "Columns", elementOfB,
-                      offset(printer, kernel.b), index(kernel.columnStride),
-                      index(kernel.columnSize), index(kernel.reducedSize)));
+    declareB(printer);
   const int64_t steps = countParts(kernel.reducedSize, depth);
   if (config.isPacked)
     printer.line(
@@ -195,6 +211,10 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   candidate.text =
       "using Index = " + indexType(parts.function, symbols) + ";\n\n" +
       preludeText("Common") + "\n" + preludeText("Tile") + "\n" +
+      (kernel.gatheringOfA != Gathering::None ||
+               kernel.gatheringOfB != Gathering::None
+           ? std::string(preludeText("Gather")) + "\n"
+           : "") +
       (config.byGroups ? config.groupInstruction(kernel.element) + "\n" +
                              preludeText("Wgmma") + "\n"
                        : "") +

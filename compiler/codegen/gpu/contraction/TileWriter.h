@@ -18,14 +18,17 @@ struct TileKernel {
   /// The products of the sizes of the batch axes and of the row axes, the
   /// number of columns, and k.
   mlir::AffineExpr batchSize, rowSize, columnSize, reducedSize;
+  mlir::AffineExpr reducedDim; ///< the dim of k, in operands' addresses
   /// Element type of A, and of B if that has no codes.
   mlir::Type element;
   /// Element type of B if it holds codes that are widened; else null.
   mlir::Type codes;
   bool rowsOfB = true;
   OperandView a, b;
-  /// Elements between rows of A, and between rows of B.
+  /// Elements between rows of A, and between rows of B; null where the operand
+  /// is gathered.
   mlir::AffineExpr rowStride, columnStride;
+  Gathering gatheringOfA = Gathering::None, gatheringOfB = Gathering::None;
   /// If it is not empty: the declaration of the source `a` in place of Rows<T>.
   /// Its first row is the variable m0.
   std::string sourceA;
@@ -50,6 +53,8 @@ public:
 
 private:
   std::string offset(PointPrinter &printer, const OperandView &view);
+  void declareA(PointPrinter &printer);
+  void declareB(PointPrinter &printer);
 
   ContractionParts &parts;
   DimTable &dims;

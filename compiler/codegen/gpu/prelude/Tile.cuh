@@ -105,6 +105,16 @@ template <typename T, int KH, int KW> struct Windows {
   }
 };
 
+// Starts to copy the chunk at a place of a source to the shared address `to`;
+// zeros where it has none.
+template <typename Source>
+__device__ __forceinline__ void sendChunk(unsigned to, const Source &source, const typename Source::Place &place) {
+  const auto *from = source.get(place);
+  copyChunk(to, from ? from : source.from, from != nullptr);
+}
+// Whether neighbouring threads take chunks of neighbouring rows, not of one row.
+template <typename Source> struct TakesRows { static constexpr bool value = false; };
+
 // Fills tiles of R rows and Chunks chunks with all threads, one tile after the
 // other, each Step elements of k behind the one before.
 template <typename Source, int R, int Chunks, int Threads, int Step> struct TileFill {
@@ -114,7 +124,8 @@ template <typename Source, int R, int Chunks, int Threads, int Step> struct Tile
   __device__ __forceinline__ TileFill(const Source &source, int k) {
 #pragma unroll
     for (int p = 0; p < passes; ++p) {
-      const int id = threadIdx.x + p * Threads, r = id / Chunks, chunk = id % Chunks;
+      constexpr bool takesRows = TakesRows<Source>::value;
+      const int id = threadIdx.x + p * Threads, r = takesRows ? id % R : id / Chunks, chunk = takesRows ? id / R : id % Chunks;
       places[p] = source.place(r, chunk, k);
       offsets[p] = swizzle<Chunks>(r, chunk) * 16;
     }
@@ -123,8 +134,7 @@ template <typename Source, int R, int Chunks, int Threads, int Step> struct Tile
 #pragma unroll
     for (int p = 0; p < passes; ++p)
       if (R * Chunks % Threads == 0 || threadIdx.x + p * Threads < R * Chunks) {
-        const auto *from = source.get(places[p]);
-        copyChunk(to + offsets[p], from ? from : source.from, from != nullptr);
+        sendChunk(to + offsets[p], source, places[p]);
         source.template advance<Step>(places[p]);
       }
   }

@@ -15,6 +15,7 @@
 #include "runtime/cpu/kernel_loader.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/executable/cpu_executable.h"
+#include "runtime/executable/result_pool.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/status/status_macros.h"
 
@@ -52,11 +53,18 @@ absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
   const ExecutablePlan& plan = executable.plan();
   std::vector<DataType> dtypes;
   std::vector<bool> opaque;
+  std::vector<int64_t> bytes;
   for (int i = 0; i < plan.outputs_size(); ++i) {
     dtypes.push_back(static_cast<DataType>(plan.outputs(i).dtype()));
     opaque.push_back(IsOpaque(plan, i));
+    bytes.push_back(
+        opaque[i] ? 0 : ElementCount(sizes[i]) * SizeInBytes(dtypes[i]));
   }
-  return AllocateOutputs(dtypes, sizes, opaque, device);
+  std::vector<std::shared_ptr<char>> memory;
+  if (ResultPool* pool = executable.result_pool(); pool != nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(memory, pool->Acquire(bytes));
+  }
+  return AllocateOutputs(dtypes, sizes, opaque, device, memory);
 }
 
 // Whether regions that were stored name operators and values that the trace

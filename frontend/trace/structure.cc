@@ -400,21 +400,27 @@ absl::StatusOr<FlatTensors> InputNesting::Flatten(const ValueList& arguments,
 OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
                               absl::Span<const std::vector<int64_t>> sizes,
                               const std::vector<bool>& is_opaque,
-                              const Device& device) {
+                              const Device& device,
+                              absl::Span<const std::shared_ptr<char>> memory) {
   OutputBuffers buffers;
   buffers.device = device;
-  auto tensors = std::make_shared<std::vector<at::Tensor>>();
   for (size_t i = 0; i < dtypes.size(); ++i) {
     if (is_opaque[i]) {
       buffers.values.emplace_back(OpaqueValue());
-      continue;
+      buffers.owners.emplace_back();
+    } else if (i < memory.size() && memory[i] != nullptr) {
+      buffers.values.emplace_back(
+          TensorView{memory[i].get(), dtypes[i], sizes[i]});
+      buffers.owners.push_back(memory[i]);
+    } else {
+      auto tensor = std::make_shared<const at::Tensor>(
+          at::empty(sizes[i], at::TensorOptions()
+                                  .dtype(ToScalarType(dtypes[i]))
+                                  .device(DeviceOf(device))));
+      buffers.values.emplace_back(ViewOf(*tensor));
+      buffers.owners.push_back(std::move(tensor));
     }
-    tensors->push_back(at::empty(sizes[i], at::TensorOptions()
-                                               .dtype(ToScalarType(dtypes[i]))
-                                               .device(DeviceOf(device))));
-    buffers.values.emplace_back(ViewOf(tensors->back()));
   }
-  buffers.owner = std::move(tensors);
   return buffers;
 }
 
@@ -433,16 +439,17 @@ absl::StatusOr<std::vector<OwnedValue>> OutputLeaves(
       fits = false;
       return;
     }
-    const RegionValue& value = outputs.values[next++];
+    const RegionValue& value = outputs.values[next];
+    const std::shared_ptr<const void>& owner = outputs.owners[next++];
     const auto* view = std::get_if<TensorView>(&value);
     if (view == nullptr) {
       fits = fits && std::get<OpaqueValue>(value) != nullptr;
       leaves.push_back({value, nullptr});
     } else if (!outputs.device.is_gpu()) {
-      leaves.push_back({value, outputs.owner});
+      leaves.push_back({value, owner});
     } else {
       leaves.push_back({OpaqueValue(std::make_shared<c10::IValue>(
-                            OwnedTensor(*view, outputs.owner, outputs.device))),
+                            OwnedTensor(*view, owner, outputs.device))),
                         nullptr});
     }
   });

@@ -103,20 +103,23 @@ class InputNesting {
 
 // Memory for the outputs of a call, as Executable::Run takes it.
 struct OutputBuffers {
-  std::vector<RegionValue> values;    // one for each output
-  std::shared_ptr<const void> owner;  // keeps their memory alive
-  Device device;                      // the device of the memory
+  std::vector<RegionValue> values;  // one for each output
+  // By output: what keeps its memory alive.
+  std::vector<std::shared_ptr<const void>> owners;
+  Device device;  // the device of the memory
 };
 // Uninitialised memory of `device` for output i of dtypes[i] and sizes[i]; an
-// empty OpaqueValue where is_opaque[i].
-OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
-                              absl::Span<const std::vector<int64_t>> sizes,
-                              const std::vector<bool>& is_opaque,
-                              const Device& device = Device());
+// empty OpaqueValue where is_opaque[i]. It is `memory`[i], large enough, where
+// that is given and not null, otherwise LibTorch's.
+OutputBuffers AllocateOutputs(
+    absl::Span<const DataType> dtypes,
+    absl::Span<const std::vector<int64_t>> sizes,
+    const std::vector<bool>& is_opaque, const Device& device = Device(),
+    absl::Span<const std::shared_ptr<char>> memory = {});
 
 // The leaves of a result of this structure: `outputs`, which has one value for
-// each flattened output of the trace, and the constants between them. Tensors
-// in the memory of `outputs` keep its owner alive. kInternal when the numbers
+// each flattened output of the trace, and the constants between them. A tensor
+// in the memory of `outputs` keeps its owner alive. kInternal when the numbers
 // of outputs differ.
 absl::StatusOr<std::vector<OwnedValue>> OutputLeaves(
     const Structure& structure, const OutputBuffers& outputs);

@@ -94,11 +94,13 @@ absl::StatusOr<c10::IValue> RunTrace(const Trace& trace,
       values[static_cast<size_t>(made[r])] = region_outputs[r];
   }
   OutputBuffers outputs;
-  outputs.owner =
+  const auto owner =
       std::make_shared<std::pair<FlatTensors, std::vector<at::Tensor>>>(*flat,
                                                                         memory);
-  for (const ValueId id : trace.outputs)
+  for (const ValueId id : trace.outputs) {
     outputs.values.push_back(values[static_cast<size_t>(id)]);
+    outputs.owners.push_back(owner);
+  }
   return UnflattenOutputs(trace.output_structure, outputs);
 }
 

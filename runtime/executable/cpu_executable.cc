@@ -10,6 +10,7 @@
 #include "runtime/executable/input_binding.h"
 #include "runtime/executable/instance.h"
 #include "runtime/executable/loaded_plan.h"
+#include "runtime/executable/result_pool.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune {
@@ -45,6 +46,7 @@ struct CpuExecutable::Impl {
 
   const std::unique_ptr<LoadedPlan> plan;
   const InputBinding binding;
+  ResultPool results;
 
   std::mutex mutex;  // held for a search only
   std::vector<Entry> entries;
@@ -170,10 +172,15 @@ absl::StatusOr<std::vector<StepProfile>> CpuExecutable::Profile(
   return profiles;
 }
 
-void CpuExecutable::PoisonMemory() const { impl_->plan->arenas().Poison(); }
+void CpuExecutable::PoisonMemory() const {
+  impl_->plan->arenas().Poison();
+  impl_->results.Poison();
+}
+
+ResultPool* CpuExecutable::result_pool() const { return &impl_->results; }
 
 int64_t CpuExecutable::MemoryInBytes() const {
-  return impl_->plan->MemoryInBytes();
+  return impl_->plan->MemoryInBytes() + impl_->results.MemoryInBytes();
 }
 
 }  // namespace aitune

@@ -42,6 +42,7 @@ class CpuExecutable : public Executable {
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
       int repeats) const override;
   int64_t MemoryInBytes() const override;
+  ResultPool* result_pool() const override;
   // Overwrites what calls left in memory that later ones use again, and must
   // not read before they write it: to find kernels that do. Not while a call is
   // in progress.

@@ -19,6 +19,7 @@ namespace aitune {
 
 class InputBinding;
 class LoadedPlan;
+class ResultPool;
 
 // The measured time of one step of a plan.
 struct StepProfile {
@@ -81,9 +82,14 @@ class Executable {
   const ExecutablePlan& plan() const;
 
   // Bytes that the executable now holds on the device: arenas, packed
-  // constants, library scratch and the staging buffers of CUDA graphs. Excludes
-  // the constants that the caller of CpuExecutable::Load owns.
+  // constants, library scratch, what is free in the result pool and the staging
+  // buffers of CUDA graphs. Excludes the constants that the caller of
+  // CpuExecutable::Load owns.
   virtual int64_t MemoryInBytes() const = 0;
+
+  // Memory for large outputs of Run, which the caller may use instead of its
+  // own; as long as the executable. Null on a GPU, whose memory LibTorch keeps.
+  virtual ResultPool* result_pool() const { return nullptr; }
 
   // The error of an earlier Run that was found after it returned: see
   // cuda::CudaExecutable. Always OK on a CPU, where Run returns all errors.

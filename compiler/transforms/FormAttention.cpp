@@ -62,23 +62,27 @@ constexpr double lowestScore = -1e9;
 struct Scores {
   MatmulOp product;
   double scale = 1;
-  /// The value that is added to the product; null if there is none.
-  Value addend;
+  /// The values that are added to the product, the last one first.
+  SmallVector<Value, 2> addends;
   /// The condition under which a score is `fill`; null if there is none.
   Value maskedCondition;
   double fill = 0;
 };
+
+/// Whether a matmul is found behind conversions, factors and sums.
+bool isOfProduct(Value value) {
+  double ignored = 1;
+  value = skipConvert(skipScale(skipConvert(value), ignored));
+  if (auto add = value.getDefiningOp<AddOp>())
+    return isOfProduct(add.getLhs()) || isOfProduct(add.getRhs());
+  return value.getDefiningOp<MatmulOp>() != nullptr;
+}
 
 std::optional<Scores> matchScores(Value value) {
   Scores scores;
   // From the softmax up: mask, scale, product. Each step has one reader, or
   // the scores would have to be in memory anyway.
   auto step = [](Value value) { return value.hasOneUse(); };
-  auto isProduct = [&](Value value) {
-    double ignored = 1;
-    value = skipScale(skipConvert(value), ignored);
-    return skipConvert(value).getDefiningOp<MatmulOp>() != nullptr;
-  };
   if (!step(value))
     return std::nullopt;
   value = skipConvert(value);
@@ -92,11 +96,12 @@ std::optional<Scores> matchScores(Value value) {
     scores.fill = *fill;
     value = skipConvert(where.getOnFalse());
   }
-  if (auto add = value.getDefiningOp<AddOp>()) {
+  // A bias of positions and a mask of windows, for example.
+  while (auto add = value.getDefiningOp<AddOp>()) {
     if (!step(value))
       return std::nullopt;
-    bool left = isProduct(add.getLhs());
-    scores.addend = left ? add.getRhs() : add.getLhs();
+    const bool left = isOfProduct(add.getLhs());
+    scores.addends.push_back(left ? add.getRhs() : add.getLhs());
     value = skipConvert(left ? add.getLhs() : add.getRhs());
   }
   if (!step(value))
@@ -177,29 +182,53 @@ private:
     return source;
   }
 
-  /// One floating tensor that is added, of the smallest sizes that broadcast.
-  static Value createMask(PatternRewriter &rewriter, Scores scores) {
-    Value mask = scores.addend ? stripExpand(scores.addend) : Value();
-    if (!scores.maskedCondition)
-      return mask;
-    Location location = scores.product.getLoc();
-    Value condition = stripExpand(scores.maskedCondition);
-    auto type = withElementType(cast<RankedTensorType>(condition.getType()),
-                                rewriter.getF32Type());
-    auto full = [&](double number) -> Value {
-      return FullOp::create(rewriter, location, type,
-                            rewriter.getF32FloatAttr(number));
-    };
-    Value filled = WhereOp::create(rewriter, location, type, condition,
-                                   full(scores.fill), full(0));
-    if (!mask)
-      return filled;
-    // Both: at the sizes of the scores.
-    RankedTensorType sizes =
-        withElementType(scores.product.getType(), rewriter.getF32Type());
-    return AddOp::create(rewriter, location, sizes,
-                         broadcast(rewriter, location, mask, sizes),
-                         broadcast(rewriter, location, filled, sizes));
+  /// One floating tensor that is added, of the smallest sizes that broadcast;
+  /// null if nothing is.
+  static Value createMask(PatternRewriter &rewriter, const Scores &scores) {
+    SmallVector<Value, 3> masks;
+    for (Value addend : llvm::reverse(scores.addends))
+      masks.push_back(stripExpand(addend));
+    MatmulOp product = scores.product;
+    Location location = product.getLoc();
+    if (scores.maskedCondition) {
+      Value condition = stripExpand(scores.maskedCondition);
+      auto type = withElementType(cast<RankedTensorType>(condition.getType()),
+                                  rewriter.getF32Type());
+      auto full = [&](double number) -> Value {
+        return FullOp::create(rewriter, location, type,
+                              rewriter.getF32FloatAttr(number));
+      };
+      masks.push_back(WhereOp::create(rewriter, location, type, condition,
+                                      full(scores.fill), full(0)));
+    }
+    if (masks.empty())
+      return Value();
+    if (masks.size() == 1)
+      return masks.front();
+    const RankedTensorType sizes = broadcastSizes(product, masks);
+    Value sum = masks.front();
+    for (Value mask : llvm::drop_begin(masks))
+      sum = AddOp::create(rewriter, location, sizes,
+                          broadcast(rewriter, location, sum, sizes),
+                          broadcast(rewriter, location, mask, sizes));
+    return sum;
+  }
+
+  /// The scores' sizes, 1 where no mask has more, in f32.
+  static RankedTensorType broadcastSizes(MatmulOp product,
+                                         ArrayRef<Value> masks) {
+    SmallVector<AffineExpr> sizes = getSymbolicSizes(product.getType());
+    const size_t rank = sizes.size();
+    for (size_t fromEnd = 1; fromEnd <= rank; ++fromEnd) {
+      const bool broadcasts = llvm::all_of(masks, [&](Value mask) {
+        auto type = cast<RankedTensorType>(mask.getType());
+        const size_t own = type.getRank();
+        return fromEnd > own || type.getDimSize(own - fromEnd) == 1;
+      });
+      if (broadcasts)
+        sizes[rank - fromEnd] = getAffineConstantExpr(1, product.getContext());
+    }
+    return getTensorType(sizes, Float32Type::get(product.getContext()));
   }
 
   static Value stripExpand(Value value) {

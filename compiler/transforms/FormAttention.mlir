@@ -36,6 +36,22 @@ func.func @masked_fill(%q: tensor<2x5x4xbf16>, %k: tensor<2x7x4xbf16>, %v: tenso
   return %8 : tensor<2x5x4xbf16>
 }
 
+// A bias of positions and a mask of windows are one mask, at the sizes that both
+// need.
+// CHECK-LABEL: func @bias_and_mask
+func.func @bias_and_mask(%q: tensor<4x3x5x8xf16>, %k: tensor<4x3x5x8xf16>, %v: tensor<4x3x5x8xf16>, %b: tensor<3x5x5xf16>, %m: tensor<1x1x5xf16>) -> tensor<4x3x5x8xf16> {
+  // CHECK: %[[M:.*]] = ait.add {{.*}} : tensor<1x3x5x5xf32>
+  // CHECK-NEXT: ait.attention %arg0, %arg1, %arg2, %[[M]] {scale = 1.000000e+00 : f64}
+  %0 = ait.matmul %q, %k {transpose_rhs} : (tensor<4x3x5x8xf16>, tensor<4x3x5x8xf16>) -> tensor<4x3x5x5xf16>
+  %1 = ait.expand %b : tensor<3x5x5xf16> -> tensor<4x3x5x5xf16>
+  %2 = ait.add %0, %1 : tensor<4x3x5x5xf16>
+  %3 = ait.expand %m : tensor<1x1x5xf16> -> tensor<4x3x5x5xf16>
+  %4 = ait.add %3, %2 : tensor<4x3x5x5xf16>
+  %5 = ait.softmax %4 {dim = 3 : i64} : tensor<4x3x5x5xf16> -> tensor<4x3x5x5xf16>
+  %6 = ait.matmul %5, %v : (tensor<4x3x5x5xf16>, tensor<4x3x5x8xf16>) -> tensor<4x3x5x8xf16>
+  return %6 : tensor<4x3x5x8xf16>
+}
+
 // Weights that are an output, a fill that scores could reach, and a softmax
 // along another axis are no attention.
 // CHECK-LABEL: func @weights_needed

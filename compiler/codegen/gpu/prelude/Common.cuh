@@ -79,8 +79,8 @@ __device__ __forceinline__ double minimum(double a, double b) { return a < b || 
 
 // The error function with an absolute error of at most 4e-7 (rounding a number
 // next to 1 to float changes it by up to 6e-8). It is x times a quotient of
-// polynomials in x * x, which were fitted on [-3.92, 3.92]; beyond, erf is 1 to
-// within that error. CUDA's erff has twice as many instructions, which are most
+// polynomials in x * x, which were fitted on [-3.92, 3.92]; beyond, it is 1 as the
+// nearest float is, so that GELU is 0 far below 0 and NaN at -inf. CUDA's erff has twice as many instructions, which are most
 // of those that a matmul with GELU executes after its products.
 __device__ __forceinline__ float quickErf(float x) {
   x = maximum(minimum(x, 3.92f), -3.92f);
@@ -101,7 +101,7 @@ __device__ __forceinline__ float quickErf(float x) {
   // __fdividef does.
   float inverse;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(q));
-  return x * (p * inverse);
+  return fabsf(x) == 3.92f ? copysignf(1.0f, x) : x * (p * inverse);
 }
 
 // N neighbouring elements, which are loaded and stored 16 bytes at a time, or all

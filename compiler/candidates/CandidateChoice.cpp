@@ -75,7 +75,7 @@ public:
       : kernels(kernels), module(module), target(target), constants(constants),
         options(options), result(result), rules(target.raceRules()) {}
 
-  ChosenKernels run();
+  absl::StatusOr<ChosenKernels> run();
 
 private:
   /// Positions among contests and their candidates.
@@ -83,7 +83,7 @@ private:
 
   absl::Status dropRefused(Kernel &kernel);
   bool dropLeftOut(Kernel &kernel);
-  void measureTogether(MutableArrayRef<Kernel *> group);
+  absl::Status measureTogether(MutableArrayRef<Kernel *> group);
   void load(const Work &work);
   bool isJudgedAlone(const Contest &contest) const {
     return contest.kernel->candidates.size() == 1 && !rules.mustRun;
@@ -95,9 +95,10 @@ private:
       return rules.seconds;
     return options.libtorch.makePart ? kAloneSeconds : 0;
   }
-  void measure(Contest &contest);
+  absl::Status measure(Contest &contest);
+  absl::Status findFault(const Contest &contest);
   void addToReport(const Contest &contest);
-  void raceLateCandidates(MutableArrayRef<Contest> contests);
+  absl::Status raceLateCandidates(MutableArrayRef<Contest> contests);
   void decide(Contest &contest);
   void take(Kernel &kernel, size_t best, size_t unsearched);
   void keepTime(Kernel &kernel, const Measurement &measured) {
@@ -187,8 +188,31 @@ void CandidateChooser::load(const Work &work) {
   });
 }
 
+/// Names the candidate after which the device is no longer usable: they are
+/// judged in turn, so it is the first whose run failed.
+absl::Status CandidateChooser::findFault(const Contest &contest) {
+  const absl::Status usable = target.usable();
+  if (usable.ok())
+    return usable;
+  const std::string kernel = contest.kernel->function.getSymName().str();
+  std::string guilty = "a candidate";
+  for (auto [i, candidate] : llvm::enumerate(contest.kernel->candidates)) {
+    const Measurement &measured = contest.results[i];
+    if (!contest.loaded[i].ok() || measured.microseconds >= 0 ||
+        measured.note.empty())
+      continue;
+    guilty = labelOf(candidate);
+    result.wrong.push_back({kernel, guilty, measured.note, "", ""});
+    break;
+  }
+  return absl::InternalError(absl::StrCat(
+      guilty, " of kernel ", kernel, " made ", target.device(),
+      " unusable for this process: ", usable.message(),
+      ". Run it again: with a tuning database the candidate is left out."));
+}
+
 /// Measures the candidates that are loaded.
-void CandidateChooser::measure(Contest &contest) {
+absl::Status CandidateChooser::measure(Contest &contest) {
   absl::StatusOr<std::vector<Measurement>> measured =
       contest.race->measure(secondsFor(contest));
   for (size_t i = 0; i < contest.results.size(); ++i) {
@@ -200,12 +224,14 @@ void CandidateChooser::measure(Contest &contest) {
       known.note = std::string(measured.status().message());
     }
   }
+  return findFault(contest);
 }
 
 /// Loads the candidates with a `leastMicroseconds` and measures them against
 /// the best of the others, for the kernels of which no other candidate is
 /// faster than that.
-void CandidateChooser::raceLateCandidates(MutableArrayRef<Contest> contests) {
+absl::Status
+CandidateChooser::raceLateCandidates(MutableArrayRef<Contest> contests) {
   Work work;
   SmallVector<Contest *> open;
   for (Contest &contest : contests) {
@@ -225,11 +251,13 @@ void CandidateChooser::raceLateCandidates(MutableArrayRef<Contest> contests) {
   }
   load(work);
   for (auto [number, contest] : llvm::enumerate(open)) {
-    measure(*contest);
+    if (absl::Status measured = measure(*contest); !measured.ok())
+      return measured;
     for (size_t i = 0; i < contest->results.size(); ++i)
       contest->race->drop(i);
     report("choosing candidates", number + 1, open.size());
   }
+  return absl::OkStatus();
 }
 
 /// How the kernel was judged, and what was wrong.
@@ -295,7 +323,8 @@ void CandidateChooser::decide(Contest &contest) {
   take(kernel, first, unsearched < 0 ? first : unsearched);
 }
 
-void CandidateChooser::measureTogether(MutableArrayRef<Kernel *> group) {
+absl::Status
+CandidateChooser::measureTogether(MutableArrayRef<Kernel *> group) {
   // Plans are built here, MLIR being single-threaded.
   std::vector<Contest> contests;
   Work work;
@@ -313,7 +342,8 @@ void CandidateChooser::measureTogether(MutableArrayRef<Kernel *> group) {
         work.emplace_back(&contest, i);
   load(work);
   for (Contest &contest : contests) {
-    measure(contest);
+    if (absl::Status measured = measure(contest); !measured.ok())
+      return measured;
     const bool isLast = llvm::none_of(
         contest.kernel->candidates, [&](const KernelImplementation &late) {
           return late.leastMicroseconds > 0 &&
@@ -325,20 +355,23 @@ void CandidateChooser::measureTogether(MutableArrayRef<Kernel *> group) {
         contest.race->drop(i);
     report("choosing candidates", ++done, kernels.size());
   }
-  raceLateCandidates(contests);
+  if (absl::Status raced = raceLateCandidates(contests); !raced.ok())
+    return raced;
   for (Contest &contest : contests)
     decide(contest);
   // The weights that candidates packed are most of the compiler's memory.
   contests.clear();
   malloc_trim(0);
+  return absl::OkStatus();
 }
 
-ChosenKernels CandidateChooser::run() {
+absl::StatusOr<ChosenKernels> CandidateChooser::run() {
   SmallVector<Kernel *> group;
   auto measureGroup = [&] {
-    if (!group.empty())
-      measureTogether(group);
+    const absl::Status measured =
+        group.empty() ? absl::OkStatus() : measureTogether(group);
     group.clear();
+    return measured;
   };
   for (Kernel &kernel : kernels) {
     if (kernel.launches.empty() || kernel.candidates.empty())
@@ -358,19 +391,21 @@ ChosenKernels CandidateChooser::run() {
     }
     group.push_back(&kernel);
     if (group.size() == rules.kernels)
-      measureGroup();
+      if (absl::Status measured = measureGroup(); !measured.ok())
+        return measured;
   }
-  measureGroup();
+  if (absl::Status measured = measureGroup(); !measured.ok())
+    return measured;
   return std::move(chosen);
 }
 
 } // namespace
 
-ChosenKernels chooseCandidates(MutableArrayRef<Kernel> kernels, ModuleOp module,
-                               const CompilationTarget &target,
-                               absl::Span<const ConstantTensor> constants,
-                               const CompileOptions &options,
-                               CompileResult &result) {
+absl::StatusOr<ChosenKernels>
+chooseCandidates(MutableArrayRef<Kernel> kernels, ModuleOp module,
+                 const CompilationTarget &target,
+                 absl::Span<const ConstantTensor> constants,
+                 const CompileOptions &options, CompileResult &result) {
   return CandidateChooser(kernels, module, target, constants, options, result)
       .run();
 }

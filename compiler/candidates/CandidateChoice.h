@@ -47,12 +47,15 @@ struct ChosenKernels {
 /// result.candidates, wrong candidates to result.wrong, and kernels without a
 /// candidate that may be taken to result.failures. `constants` is the pool of
 /// `module`.
-ChosenKernels chooseCandidates(llvm::MutableArrayRef<Kernel> kernels,
-                               mlir::ModuleOp module,
-                               const CompilationTarget &target,
-                               absl::Span<const ConstantTensor> constants,
-                               const CompileOptions &options,
-                               CompileResult &result);
+///
+/// kInternal if a candidate left the device unusable (CompilationTarget::
+/// usable). It is the last one in result.wrong then, so that later builds leave
+/// it out; this process can use the device no more.
+absl::StatusOr<ChosenKernels>
+chooseCandidates(llvm::MutableArrayRef<Kernel> kernels, mlir::ModuleOp module,
+                 const CompilationTarget &target,
+                 absl::Span<const ConstantTensor> constants,
+                 const CompileOptions &options, CompileResult &result);
 
 /// The name of a candidate in reports and in Kernel::leftOut.
 std::string labelOf(const KernelImplementation &candidate);

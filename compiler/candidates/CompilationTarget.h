@@ -168,6 +168,9 @@ public:
   /// Finds the device. To be called once, before any of the functions below. An
   /// error says why there is no such device or why it cannot be used.
   virtual absl::Status open() = 0;
+  /// Whether the device still works. After a fault of one candidate a GPU
+  /// refuses all calls of the process.
+  virtual absl::Status usable() const { return absl::OkStatus(); }
   virtual TuningMachine tuningMachine() const = 0;
 
   /// The rules of the libraries that may run `kernel`, in the order of their

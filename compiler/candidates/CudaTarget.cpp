@@ -41,6 +41,7 @@ public:
   }
 
   absl::Status open() override;
+  absl::Status usable() const override { return gpu->Synchronize(); }
   TuningMachine tuningMachine() const override;
 
   std::vector<const LibraryRules *>

@@ -111,7 +111,7 @@ private:
   CompileResult printKernels();
   absl::Status findSchedules();
   void generate();
-  void choose();
+  absl::Status choose();
   absl::Status chooseWholeModel();
   absl::Status buildModel();
   absl::Status repairModel();
@@ -191,9 +191,11 @@ absl::StatusOr<CompileResult> Compilation::run() {
   generate();
   if (!result.failures.empty())
     return std::move(result);
-  choose();
-  if (!result.failures.empty()) {
+  const absl::Status chose = choose();
+  if (!chose.ok() || !result.failures.empty()) {
     repair->keepWrong(knownChoices());
+    if (!chose.ok())
+      return chose;
     return std::move(result);
   }
   if (isSearching() && choices)
@@ -226,12 +228,12 @@ absl::Status Compilation::quantize() {
       report("timing layers", 0, 0);
       return layers.time(group, way);
     };
-  if (absl::Status status = runPasses(
-          "quantisation",
-          [&](OpPassManager &passManager) {
-            addQuantizationPasses(passManager, *asked, options.layers, pool(),
-                                  timer, result);
-          });
+  if (absl::Status status =
+          runPasses("quantisation",
+                    [&](OpPassManager &passManager) {
+                      addQuantizationPasses(passManager, *asked, options.layers,
+                                            pool(), timer, result);
+                    });
       !status.ok())
     return status;
   takeNewConstants();
@@ -377,17 +379,20 @@ void Compilation::generate() {
       generateCandidates(kernels, module, *target, result));
 }
 
-void Compilation::choose() {
+absl::Status Compilation::choose() {
   const PhaseTimer timer(result, "candidate choice");
   repair.emplace(module, kernels, *target, constants, options, result);
   repair->leaveOutKnown(knownChoices());
-  ChosenKernels found = repair->choose();
-  compileCounters().measurements += found.measured;
+  absl::StatusOr<ChosenKernels> found = repair->choose();
+  if (!found.ok())
+    return found.status();
+  compileCounters().measurements += found->measured;
   for (const auto &entry : chosen.best)
-    found.best[entry.getKey()] = found.unsearched[entry.getKey()] =
+    found->best[entry.getKey()] = found->unsearched[entry.getKey()] =
         entry.getValue();
-  chosen = std::move(found);
+  chosen = *std::move(found);
   llvm::append_range(kernels, std::exchange(knownKernels, {}));
+  return absl::OkStatus();
 }
 
 /// Compares the whole model with the schedules that the search found and with

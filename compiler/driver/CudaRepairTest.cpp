@@ -144,7 +144,7 @@ protected:
     const FakeCudaTarget target;
     CompileResult result;
     Repair repair(*module, kernels, target, {}, options, result);
-    ChosenKernels chosen = repair.choose();
+    ChosenKernels chosen = *repair.choose();
     auto build = [&]() -> absl::Status {
       absl::StatusOr<ExecutablePlan> plan = buildPlan(
           module->lookupSymbol<func::FuncOp>("main"), nullptr, chosen.best);
@@ -167,6 +167,78 @@ protected:
 
   int64_t elements = 0; ///< that "counting" computed
 };
+
+/// A device that a candidate breaks: no run after it succeeds.
+class BreakingTarget : public RunningTarget {
+public:
+  std::string device() const override { return "cuda"; }
+  absl::Status usable() const override {
+    return broken ? absl::InternalError("an illegal address")
+                  : absl::OkStatus();
+  }
+  std::unique_ptr<CandidateRace>
+  race(std::vector<RaceEntry> entries, const Kernel *,
+       absl::Span<const ConstantTensor>) const override {
+    return std::make_unique<Race>(*this, entries.size());
+  }
+  absl::Status runModel(ModelCalls,
+                        absl::Span<const ConstantTensor>) const override {
+    return usable();
+  }
+  /// The number of the candidate that breaks it.
+  static constexpr size_t kBreaking = 1;
+
+private:
+  class Race : public CandidateRace {
+  public:
+    Race(const BreakingTarget &target, size_t count)
+        : target(target), count(count) {}
+    absl::Status load(size_t) override { return target.usable(); }
+    void drop(size_t) override {}
+    absl::StatusOr<std::vector<Measurement>> measure(double) override {
+      std::vector<Measurement> results(count);
+      for (size_t i = 0; i < count; ++i) {
+        target.broken |= i == kBreaking;
+        if (target.broken)
+          results[i].note = "an illegal address";
+        else
+          results[i].microseconds = 1;
+      }
+      return results;
+    }
+    const KernelJudge *judgement() const override { return nullptr; }
+
+  private:
+    const BreakingTarget &target;
+    const size_t count;
+  };
+
+  mutable bool broken = false;
+};
+
+TEST(BrokenDeviceTest, TheCandidateThatBrokeItIsNamedAndKept) {
+  DialectRegistry dialects;
+  registerCompilerDialects(dialects);
+  MLIRContext context(dialects);
+  auto module = parseSourceString<ModuleOp>(kModel, &context);
+  ASSERT_TRUE(module);
+  std::vector<Kernel> kernels = collectKernels(*module);
+  for (Kernel &kernel : kernels)
+    for (const char *symbol : {"right", "breaking", "never run"})
+      kernel.candidates.push_back(candidateOf(symbol));
+  const BreakingTarget target;
+  CompileResult result;
+  const absl::StatusOr<ChosenKernels> chosen =
+      chooseCandidates(kernels, *module, target, {}, CompileOptions(), result);
+  EXPECT_EQ(chosen.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(chosen.status().message()),
+              HasSubstr("generated: breaking of kernel neg_0 made cuda "
+                        "unusable for this process: an illegal address"));
+  ASSERT_EQ(result.wrong.size(), 1u);
+  EXPECT_EQ(result.wrong[0].kernel, "neg_0");
+  EXPECT_EQ(result.wrong[0].candidate, "generated: breaking");
+  EXPECT_THAT(result.failures, IsEmpty());
+}
 
 TEST_F(CudaRepairTest, NothingIsWrong) {
   EXPECT_THAT(repair({"neg", "wrong"}, {"abs"}).wrong, IsEmpty());

@@ -67,7 +67,7 @@ void Repair::leaveOutKnown(const TuningChoices *choices) {
   }
 }
 
-ChosenKernels Repair::choose() {
+absl::StatusOr<ChosenKernels> Repair::choose() {
   if (!options.audit.inputs.empty())
     for (const Kernel &kernel : kernels)
       alternatives.push_back(kernel.candidates);
@@ -91,7 +91,8 @@ void Repair::keepWrong(const TuningChoices *choices) {
 
 /// Chooses again for the kernels of `wrong`, without what is wrong. False if
 /// nothing is left for one.
-bool Repair::replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen) {
+absl::StatusOr<bool> Repair::replace(std::vector<WrongCandidate> wrong,
+                                     ChosenKernels &chosen) {
   for (WrongCandidate &candidate : wrong) {
     for (auto [kernel, known] : llvm::zip_equal(kernels, alternatives))
       if (nameOf(kernel) == candidate.kernel) {
@@ -100,11 +101,13 @@ bool Repair::replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen) {
       }
     result.wrong.push_back(std::move(candidate));
   }
-  ChosenKernels again =
+  const absl::StatusOr<ChosenKernels> again =
       chooseCandidates(kernels, module, target, constants, options, result);
-  for (const auto &entry : again.best)
+  if (!again.ok())
+    return again.status();
+  for (const auto &entry : again->best)
     chosen.best[entry.getKey()] = entry.getValue();
-  for (const auto &entry : again.unsearched)
+  for (const auto &entry : again->unsearched)
     chosen.unsearched[entry.getKey()] = entry.getValue();
   return result.failures.empty();
 }
@@ -172,7 +175,12 @@ absl::Status Repair::run(ChosenKernels &chosen,
     if (options.progress)
       options.progress("looking the model through", round, 0);
     std::vector<WrongCandidate> wrong = look(chosen);
-    if (wrong.empty() || !replace(std::move(wrong), chosen))
+    if (wrong.empty())
+      return absl::OkStatus();
+    const absl::StatusOr<bool> replaced = replace(std::move(wrong), chosen);
+    if (!replaced.ok())
+      return replaced.status();
+    if (!*replaced)
       return absl::OkStatus();
     if (absl::Status status = buildModel(); !status.ok())
       return status;

@@ -35,7 +35,7 @@ public:
   /// `choices` (null: none) knows of this machine.
   void leaveOutKnown(const TuningChoices *choices);
   /// Chooses for all kernels, as chooseCandidates.
-  ChosenKernels choose();
+  absl::StatusOr<ChosenKernels> choose();
   /// Looks the finished model through with options.audit, its kernels and, if
   /// all of them are right, what happens between them; replaces in `chosen`
   /// what is wrong and calls `buildModel`, until nothing is wrong. A kernel for
@@ -52,7 +52,8 @@ private:
   std::vector<WrongCandidate> look(const ChosenKernels &chosen);
   std::vector<WrongCandidate> blame(const FirstDifference &first,
                                     const ChosenKernels &chosen);
-  bool replace(std::vector<WrongCandidate> wrong, ChosenKernels &chosen);
+  absl::StatusOr<bool> replace(std::vector<WrongCandidate> wrong,
+                               ChosenKernels &chosen);
 
   mlir::ModuleOp module;
   std::vector<Kernel> &kernels;

@@ -100,6 +100,24 @@ class CudaExecutableTest : public testing::Test {
   std::vector<float> x_ = {1, 2, 3}, y_;
 };
 
+// After a fault on the GPU every call fails, and may leave anything behind.
+TEST(StreamTest, AFailedCallLeavesNothingToFree) {
+  const auto fail = +[](CUstream* stream, unsigned) {
+    *stream = reinterpret_cast<CUstream>(uintptr_t{0xbad});
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+  };
+  const auto destroy = +[](CUstream) {
+    ADD_FAILURE() << "freed what was never made";
+    return CUDA_SUCCESS;
+  };
+  gpu = FakeGpu();
+  const Device& device =
+      NewFakeDevice({{"cuStreamCreate", reinterpret_cast<void*>(fail)},
+                     {"cuStreamDestroy_v2", reinterpret_cast<void*>(destroy)}});
+  EXPECT_EQ(Stream::Create(device).status().code(),
+            absl::StatusCode::kInternal);
+}
+
 // A program that uses two GPUs: LibTorch's current device is the other one.
 TEST_F(CudaExecutableTest, AnotherGpuStaysCurrent) {
   const auto other = reinterpret_cast<CUcontext>(uintptr_t{2});

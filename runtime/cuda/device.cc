@@ -75,6 +75,11 @@ absl::Status Device::MakeCurrent() const {
                        "changing to the GPU's context");
 }
 
+absl::Status Device::Synchronize() const {
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope, ContextScope::Enter(*this));
+  return driver_.Check(driver_.cuCtxSynchronize(), "waiting for the GPU");
+}
+
 absl::StatusOr<ContextScope> ContextScope::Enter(const Device& device) {
   const Driver& driver = device.driver();
   CUcontext before = nullptr;
@@ -88,8 +93,10 @@ ContextScope::~ContextScope() {
   if (driver_ != nullptr) driver_->cuCtxSetCurrent(before_);
 }
 
+// Here and below, what has no device has nothing to free: a call of the driver
+// that fails may leave anything in the handle.
 DeviceBuffer::~DeviceBuffer() {
-  if (address_ == 0) return;
+  if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);
   if (scope.ok()) device_->driver().cuMemFree(address_);
 }
@@ -118,7 +125,7 @@ absl::StatusOr<DeviceBuffer> DeviceBuffer::Allocate(const Device& device,
 }
 
 MappedBuffer::~MappedBuffer() {
-  if (data_ == nullptr) return;
+  if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);
   if (!scope.ok()) return;
   device_->driver().cuCtxSynchronize();
@@ -144,7 +151,7 @@ absl::StatusOr<MappedBuffer> MappedBuffer::Allocate(const Device& device,
 }
 
 Stream::~Stream() {
-  if (stream_ == nullptr) return;
+  if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);
   if (scope.ok()) device_->driver().cuStreamDestroy(stream_);
 }
@@ -166,7 +173,7 @@ absl::Status Stream::Synchronize() const {
 }
 
 Event::~Event() {
-  if (event_ == nullptr) return;
+  if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);
   if (scope.ok()) device_->driver().cuEventDestroy(event_);
 }
@@ -202,7 +209,7 @@ absl::StatusOr<float> Event::MillisecondsSince(const Event& start) const {
 }
 
 Module::~Module() {
-  if (module_ == nullptr) return;
+  if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);
   if (scope.ok()) device_->driver().cuModuleUnload(module_);
 }
@@ -237,7 +244,7 @@ CUfunction Module::Find(const std::string& symbol) const {
 }
 
 Graph::~Graph() {
-  if (graph_ == nullptr) return;
+  if (device_ == nullptr) return;
   const auto scope = ContextScope::Enter(*device_);
   if (scope.ok()) device_->driver().cuGraphExecDestroy(graph_);
 }
@@ -261,7 +268,7 @@ absl::StatusOr<Graph> Graph::End(const Device& device, CUstream stream,
   if (status.ok()) {
     status = driver.Check(driver.cuGraphInstantiate(&graph.graph_, recorded, 0),
                           "preparing a graph");
-    graph.device_ = &device;
+    if (status.ok()) graph.device_ = &device;
   }
   if (recorded != nullptr) driver.cuGraphDestroy(recorded);
   if (!status.ok()) return status;

@@ -56,7 +56,7 @@ absl::StatusOr<OutputBuffers> Allocate(const Executable& executable,
   std::vector<int64_t> bytes;
   for (int i = 0; i < plan.outputs_size(); ++i) {
     dtypes.push_back(static_cast<DataType>(plan.outputs(i).dtype()));
-    opaque.push_back(IsOpaque(plan, i));
+    opaque.push_back(IsOpaque(plan, i) || executable.GivesOutput(i));
     bytes.push_back(
         opaque[i] ? 0 : ElementCount(sizes[i]) * SizeInBytes(dtypes[i]));
   }

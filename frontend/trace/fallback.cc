@@ -10,6 +10,7 @@
 #include <optional>
 #include <stdexcept>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -36,9 +37,20 @@ class LibTorchRegion : public FallbackRegion {
       const auto op = static_cast<size_t>(index);
       if (op >= trace_->schemas.size()) break;
       const auto& [name, overload] = trace_->schemas[op];
-      if (WritesAnOutput(trace_->ops[op]))
-        out_variants_[index] = FindOutVariant(name, overload);
+      if (!WritesAnOutput(trace_->ops[op])) continue;
+      std::optional<OutVariant>& variant = out_variants_[index];
+      variant = FindOutVariant(name, overload);
+      if (!variant) continue;
+      for (const ResultTemplate& result : trace_->ops[op].results)
+        written_.insert(result.value);
     }
+  }
+
+  bool OwnsOutput(int output) const override {
+    const ValueId id = outputs_[static_cast<size_t>(output)];
+    return trace_->values[static_cast<size_t>(id)].kind ==
+               TraceValue::Kind::kTensor &&
+           written_.count(id) == 0;
   }
 
   absl::Status Run(absl::Span<const RegionValue> inputs,
@@ -73,8 +85,9 @@ class LibTorchRegion : public FallbackRegion {
           });
       if (!status.ok()) return status;
     }
-    return CatchExceptions(absl::StatusCode::kInternal, Names(),
-                           [&] { return Deliver(values, borrowed, outputs); });
+    return CatchExceptions(absl::StatusCode::kInternal, Names(), [&] {
+      return Deliver(values, symbols, borrowed, outputs);
+    });
   }
 
  private:
@@ -124,7 +137,7 @@ class LibTorchRegion : public FallbackRegion {
     return tensors;
   }
 
-  // `borrowed` are the tensors in the plan's memory.
+  // `borrowed` are the tensors in the plan's memory and the constants.
   void RunOne(int index, absl::Span<const int64_t> symbols,
               std::unordered_map<ValueId, c10::IValue>& values,
               std::vector<at::Tensor>& borrowed,
@@ -136,7 +149,8 @@ class LibTorchRegion : public FallbackRegion {
       const TraceValue& value = trace_->values[static_cast<size_t>(id)];
       if (value.kind != TraceValue::Kind::kConstant)
         throw std::runtime_error("it reads a value outside its region");
-      return Constant(value.constant);
+      borrowed.push_back(Constant(value.constant));
+      return borrowed.back();
     };
     std::vector<c10::IValue> stack;
     for (const ArgumentTemplate& argument : op.arguments)
@@ -217,8 +231,27 @@ class LibTorchRegion : public FallbackRegion {
       Store(result.children[i], elements[i], values);
   }
 
+  // kInternal if it is no tensor on the device, or another than expected.
+  absl::Status CheckTensor(const c10::IValue& value, DataType dtype,
+                           const std::vector<int64_t>& sizes) const {
+    if (!value.isTensor() || !IsPlainTensor(value.toTensor(), device_)) {
+      return absl::InternalError(
+          absl::StrCat(Names(), ": gave ", Describe(value),
+                       " where the plan expects a tensor"));
+    }
+    const at::Tensor& tensor = value.toTensor();
+    if (FromScalarType(tensor.scalar_type()) == dtype &&
+        tensor.sizes() == at::IntArrayRef(sizes))
+      return absl::OkStatus();
+    return absl::InternalError(absl::StrCat(
+        Names(), ": gave ", Describe(value), ", the plan expects ",
+        std::string(Name(dtype)), "[", absl::StrJoin(sizes, ","), "]"));
+  }
+
+  // Adds what is given away to `borrowed`: no two outputs share memory.
   absl::Status Deliver(const std::unordered_map<ValueId, c10::IValue>& values,
-                       const std::vector<at::Tensor>& borrowed,
+                       absl::Span<const int64_t> symbols,
+                       std::vector<at::Tensor>& borrowed,
                        absl::Span<RegionValue> outputs) const {
     for (size_t i = 0; i < outputs_.size(); ++i) {
       const auto found = values.find(outputs_[i]);
@@ -226,25 +259,27 @@ class LibTorchRegion : public FallbackRegion {
         return absl::InternalError(
             absl::StrCat(Names(), ": an output is not computed"));
       auto* view = std::get_if<TensorView>(&outputs[i]);
+      const TraceValue& traced =
+          trace_->values[static_cast<size_t>(outputs_[i])];
       if (view == nullptr) {
-        outputs[i] =
-            std::make_shared<c10::IValue>(Detached(found->second, borrowed));
+        c10::IValue value = Detached(found->second, borrowed);
+        if (traced.kind == TraceValue::Kind::kTensor) {
+          std::vector<int64_t> sizes;
+          for (const SizeExpression& size : traced.type.sizes)
+            sizes.push_back(size.Evaluate(symbols));
+          const absl::Status status =
+              CheckTensor(value, traced.type.dtype, sizes);
+          if (!status.ok()) return status;
+          value = value.toTensor().contiguous();
+          borrowed.push_back(value.toTensor());
+        }
+        outputs[i] = std::make_shared<c10::IValue>(std::move(value));
         continue;
       }
-      if (!found->second.isTensor() ||
-          !IsPlainTensor(found->second.toTensor(), device_)) {
-        return absl::InternalError(
-            absl::StrCat(Names(), ": gave ", Describe(found->second),
-                         " where the plan expects a tensor"));
-      }
+      const absl::Status status =
+          CheckTensor(found->second, view->dtype, view->sizes);
+      if (!status.ok()) return status;
       const at::Tensor& tensor = found->second.toTensor();
-      if (FromScalarType(tensor.scalar_type()) != view->dtype ||
-          tensor.sizes() != at::IntArrayRef(view->sizes)) {
-        return absl::InternalError(
-            absl::StrCat(Names(), ": gave ", Describe(found->second),
-                         ", the plan expects ", std::string(Name(view->dtype)),
-                         "[", absl::StrJoin(view->sizes, ","), "]"));
-      }
       const bool is_there =
           tensor.data_ptr() == view->data && tensor.is_contiguous();
       if (tensor.numel() > 0 && !is_there)
@@ -299,6 +334,7 @@ class LibTorchRegion : public FallbackRegion {
   std::unordered_map<ValueId, size_t> output_numbers_;
   // By operator that computes an output, if it has one.
   std::unordered_map<int, std::optional<OutVariant>> out_variants_;
+  std::unordered_set<ValueId> written_;  // results of these operators
   mutable std::mutex mutex_;
   mutable std::unordered_map<int, at::Tensor> on_gpu_;  // constants
   mutable std::unordered_map<const RecordedOp*, RecordedFunction> functions_;

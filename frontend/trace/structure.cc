@@ -444,7 +444,11 @@ absl::StatusOr<std::vector<OwnedValue>> OutputLeaves(
     const auto* view = std::get_if<TensorView>(&value);
     if (view == nullptr) {
       fits = fits && std::get<OpaqueValue>(value) != nullptr;
-      leaves.push_back({value, nullptr});
+      const c10::IValue given = ToIValue(value);
+      const bool has_elements_in_order =
+          given.isTensor() && given.toTensor().is_contiguous();
+      leaves.push_back(has_elements_in_order ? ToOwned(given)
+                                             : OwnedValue{value, nullptr});
     } else if (!outputs.device.is_gpu()) {
       leaves.push_back({value, owner});
     } else {

@@ -117,6 +117,52 @@ def forward(self, x: Tensor):
   EXPECT_TRUE(y.equal(at::ones({3})));
 }
 
+TEST_F(Fallback, GivesTheTensorsThatItWouldCopy) {
+  auto given = TraceSource(R"(
+def forward(self, x: Tensor):
+  y = torch.softmax(x, -1)
+  return y, y.t(), torch.cumsum(x, 1), torch.ones([8, 3])[:x.size(0)]
+)",
+                           {"float32[2..8,3]"});
+  ASSERT_TRUE(given.ok()) << given.status();
+  std::vector<int> ops;
+  for (size_t i = 0; i < given->ops.size(); ++i)
+    ops.push_back(static_cast<int>(i));
+  const auto region =
+      given->make_fallback_region(ops, given->inputs, given->outputs);
+  EXPECT_TRUE(region->OwnsOutput(1));
+  EXPECT_FALSE(region->OwnsOutput(2)) << "cumsum writes to the plan's memory";
+  const at::Tensor x = at::randn({2, 3});
+  const at::Tensor y = x.softmax(-1);
+  std::vector<at::Tensor> results;
+  for (int call = 0; call < 2; ++call) {
+    std::vector<RegionValue> outputs(given->outputs.size(), OpaqueValue());
+    const absl::Status status =
+        region->Run({ViewOf(x)}, {2}, absl::MakeSpan(outputs));
+    ASSERT_TRUE(status.ok()) << status;
+    for (const RegionValue& output : outputs) {
+      results.push_back(
+          static_cast<c10::IValue*>(std::get<OpaqueValue>(output).get())
+              ->toTensor());
+      EXPECT_TRUE(results.back().is_contiguous());
+    }
+    EXPECT_TRUE(results[call * 4].equal(y));
+    EXPECT_TRUE(results[call * 4 + 1].equal(y.t()));
+    EXPECT_TRUE(results[call * 4 + 3].equal(at::ones({2, 3})));
+    // Who has a result may change it: no other result, no later call and no
+    // constant sees that.
+    const c10::InferenceMode inference;
+    for (int i = 0; i < 4; ++i) results[call * 4 + i].fill_(call + 10);
+    for (int i = 0; i < static_cast<int>(results.size()); ++i)
+      EXPECT_TRUE(results[i].eq(i / 4 + 10).all().item<bool>()) << i;
+  }
+  std::vector<RegionValue> outputs(given->outputs.size(), OpaqueValue());
+  EXPECT_THAT(
+      std::string(
+          region->Run({ViewOf(x)}, {7}, absl::MakeSpan(outputs)).message()),
+      HasSubstr("gave float32[2,3], the plan expects float32[7,3]"));
+}
+
 TEST_F(Fallback, ConcurrentCalls) {
   const auto region =
       trace.make_fallback_region(all, trace.inputs, {trace.outputs[0]});

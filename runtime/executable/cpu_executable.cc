@@ -129,6 +129,11 @@ absl::StatusOr<std::unique_ptr<CpuExecutable>> CpuExecutable::Load(
   return std::unique_ptr<CpuExecutable>(new CpuExecutable(std::move(impl)));
 }
 
+bool CpuExecutable::GivesOutput(int output) const {
+  const int32_t value = impl_->plan->output_values()[output];
+  return impl_->plan->given_output(value) == output;
+}
+
 absl::Status CpuExecutable::Run(absl::Span<const TensorView> inputs,
                                 absl::Span<RegionValue> outputs,
                                 void* /*stream*/) const {

@@ -30,6 +30,7 @@ class CpuExecutable : public Executable {
       std::vector<std::unique_ptr<FallbackRegion>> regions);
   ~CpuExecutable() override;
 
+  bool GivesOutput(int output) const override;
   using Executable::Run;
   absl::Status Run(absl::Span<const TensorView> inputs,
                    absl::Span<RegionValue> outputs,

@@ -47,15 +47,21 @@ class Executable {
   absl::StatusOr<std::vector<std::vector<int64_t>>> OutputSizes(
       absl::Span<const TensorView> inputs) const;
 
+  // Whether output `output`, a tensor, can be had without memory of the caller:
+  // LibTorch computes it last, and Run gives LibTorch's tensor where it finds
+  // an empty OpaqueValue. That spares a copy.
+  virtual bool GivesOutput(int /*output*/) const { return false; }
+
   // Runs the model. `inputs` are read in place and must stay until the call
   // returns, or until `stream` has got there. outputs[i] holds a TensorView to
   // be filled (sizes from OutputSizes, memory of the caller) or an empty
-  // OpaqueValue where the plan's output is opaque; outputs overlap neither each
-  // other nor the inputs, and hold anything after an error. On a GPU the work
-  // is queued on `stream`, a CUstream; a CPU has none (null). Errors as
-  // OutputSizes, kResourceExhausted when memory is short, a fallback region's,
-  // or kInvalidArgument for an index out of range or an integer divided by 0:
-  // the text names the operator, where it is and the bound.
+  // OpaqueValue where the plan's output is opaque, or is given (GivesOutput);
+  // outputs overlap neither each other nor the inputs, and hold anything after
+  // an error. On a GPU the work is queued on `stream`, a CUstream; a CPU has
+  // none (null). Errors as OutputSizes, kResourceExhausted when memory is
+  // short, a fallback region's, or kInvalidArgument for an index out of range
+  // or an integer divided by 0: the text names the operator, where it is and
+  // the bound.
   virtual absl::Status Run(absl::Span<const TensorView> inputs,
                            absl::Span<RegionValue> outputs,
                            void* stream) const = 0;

@@ -307,6 +307,68 @@ TEST(ExecutableTest, OpaqueValuesPassThroughFallbackRegions) {
       HasSubstr("output 1 is opaque"));
 }
 
+// Gives its input doubled, in memory of its own where that is asked for.
+class GivingRegion : public FallbackRegion {
+ public:
+  bool OwnsOutput(int) const override { return true; }
+  absl::Status Run(absl::Span<const RegionValue> inputs,
+                   absl::Span<const int64_t>,
+                   absl::Span<RegionValue> outputs) const override {
+    const auto& x = std::get<TensorView>(inputs[0]);
+    auto doubled = std::make_shared<std::vector<float>>(ElementCount(x.sizes));
+    for (size_t i = 0; i < doubled->size(); ++i)
+      (*doubled)[i] = 2 * static_cast<const float*>(x.data)[i];
+    if (const auto* y = std::get_if<TensorView>(&outputs[0]))
+      std::copy(doubled->begin(), doubled->end(), static_cast<float*>(y->data));
+    else
+      outputs[0] = OpaqueValue(std::move(doubled));
+    return absl::OkStatus();
+  }
+};
+
+TEST(ExecutableTest, ARegionGivesOutputsThatNothingElseReads) {
+  TestPlan t;
+  const SizeExpression s0 = t.Symbol(0, 8, 0, 0);
+  const int x = t.Input({s0});
+  const int given = t.Output({s0}), read = t.Output({s0}), y = t.Output({s0});
+  t.Fallback(0, {x}, {given});
+  t.Fallback(0, {x}, {read});
+  t.Kernel("add_one", {read}, {y}, s0);
+  for (int value : {given, read, y}) t.plan.add_output_values(value);
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  regions.push_back(std::make_unique<GivingRegion>());
+  auto executable = Load(t, {}, std::move(regions));
+  EXPECT_TRUE(executable->GivesOutput(0));
+  EXPECT_FALSE(executable->GivesOutput(1)) << "a kernel reads it";
+  EXPECT_FALSE(executable->GivesOutput(2)) << "a kernel writes it";
+
+  std::vector<float> data = {1, 2, 3}, own(3), b(3), c(3);
+  for (int64_t size : {3, 0, 2}) {
+    const TensorView input = View(data, {size});
+    std::vector<RegionValue> outputs = {OpaqueValue(), View(b, {size}),
+                                        View(c, {size})};
+    ASSERT_EQ(executable->Run({input}, absl::MakeSpan(outputs)),
+              absl::OkStatus());
+    const auto& value = std::get<OpaqueValue>(outputs[0]);
+    ASSERT_NE(value, nullptr);
+    EXPECT_EQ(value.use_count(), 1) << "the executable keeps nothing";
+    EXPECT_EQ(static_cast<const std::vector<float>*>(value.get())->size(),
+              static_cast<size_t>(size));
+    // Memory of the caller is filled as well, with the same sizes.
+    outputs[0] = View(own, {size});
+    ASSERT_EQ(executable->Run({input}, absl::MakeSpan(outputs)),
+              absl::OkStatus());
+  }
+  EXPECT_THAT(own, ElementsAre(2, 4, 6));
+  EXPECT_THAT(c, ElementsAre(3, 5, 7));
+  std::vector<RegionValue> outputs = {OpaqueValue(), OpaqueValue(),
+                                      View(c, {3})};
+  EXPECT_THAT(
+      std::string(executable->Run({View(data, {3})}, absl::MakeSpan(outputs))
+                      .message()),
+      HasSubstr("output 1 is a tensor: give it memory"));
+}
+
 // Halves x twice; what is odd is an index out of range.
 TestPlan Quarter() {
   TestPlan t;

@@ -40,6 +40,12 @@ class FallbackRegion {
   virtual absl::Status Run(absl::Span<const RegionValue> inputs,
                            absl::Span<const int64_t> symbols,
                            absl::Span<RegionValue> outputs) const = 0;
+
+  // Whether the region computes this output, a tensor, in memory of its own,
+  // from which Run copies it to the plan's. Run then also takes an empty
+  // OpaqueValue for it, and gives the tensor itself: contiguous, and in memory
+  // that neither the plan nor another value refers to. Thread-safe.
+  virtual bool OwnsOutput(int /*output*/) const { return false; }
 };
 
 }  // namespace aitune

@@ -41,6 +41,8 @@ struct Instance::Context {
   std::vector<KernelCheck> checks;  // clear between calls
   AlignedBuffer arena;              // during a call
   char* patched_for = nullptr;      // the arena that `buffers` point into
+  // The caller's, during a call.
+  absl::Span<const RegionValue> outputs;
 };
 
 // A context, with an arena, for the time of a call.
@@ -184,6 +186,8 @@ std::unique_ptr<Instance::Context> Instance::NewContext() const {
       context->regions[s].outputs.push_back(region_value(value));
     }
   }
+  for (int32_t value : plan_.output_values())
+    has_opaque |= plan_.given_output(value) >= 0;
   if (has_opaque) context->opaques.resize(plan_.values().size());
   return context;
 }
@@ -224,8 +228,10 @@ absl::Status Instance::Patch(absl::Span<const TensorView> inputs,
   for (const BufferSlots::Patch& patch : slots_.inputs) {
     buffers[patch.slot] = inputs[patch.index].data;
   }
+  context.outputs = outputs;
   for (const BufferSlots::Patch& patch : slots_.outputs) {
-    buffers[patch.slot] = std::get<TensorView>(outputs[patch.index]).data;
+    const auto* tensor = std::get_if<TensorView>(&outputs[patch.index]);
+    buffers[patch.slot] = tensor == nullptr ? nullptr : tensor->data;
   }
   return absl::OkStatus();
 }
@@ -292,8 +298,11 @@ absl::Status Instance::RunPart(absl::Span<const TensorView> inputs,
     const void* from = nullptr;
     if (place.kind == Placement::Kind::kArena)
       from = context.arena.data() + place.offset;
-    if (place.kind == Placement::Kind::kOutput)
-      from = std::get<TensorView>(outputs[place.index]).data;
+    if (const auto* tensor =
+            place.kind == Placement::Kind::kOutput
+                ? std::get_if<TensorView>(&outputs[place.index])
+                : nullptr)
+      from = tensor->data;
     if (from == nullptr)
       return absl::InvalidArgumentError(absl::StrCat(
           "value ", copy.value, " can't be copied: no step writes it"));
@@ -337,8 +346,22 @@ absl::Status Instance::RunRegion(int step, Context& context) const {
   for (size_t i = 0; i < loaded.inputs.size(); ++i) {
     set(region.inputs[i], loaded.inputs[i], true);
   }
+  // Whether the caller gave no memory for a value that is an output.
+  auto is_given = [&](int32_t value) {
+    const int32_t output = plan_.given_output(value);
+    return output >= 0 &&
+           std::holds_alternative<OpaqueValue>(context.outputs[output]);
+  };
   for (size_t i = 0; i < loaded.outputs.size(); ++i) {
-    set(region.outputs[i], loaded.outputs[i], false);
+    const int32_t value = loaded.outputs[i];
+    const bool is_opaque = plan_.values()[value].storage == ValueProto::OPAQUE;
+    if (is_given(value))
+      region.outputs[i] = OpaqueValue();
+    else if (!is_opaque &&
+             std::holds_alternative<OpaqueValue>(region.outputs[i]))
+      region.outputs[i] = TensorView{nullptr, plan_.values()[value].type.dtype,
+                                     layout_.sizes(value)};
+    set(region.outputs[i], value, false);
   }
   absl::Status status = loaded.region->Run(region.inputs, symbols_,
                                            absl::MakeSpan(region.outputs));
@@ -349,7 +372,8 @@ absl::Status Instance::RunRegion(int step, Context& context) const {
   for (size_t i = 0; i < loaded.outputs.size(); ++i) {
     const int32_t value = loaded.outputs[i];
     OpaqueValue* opaque = std::get_if<OpaqueValue>(&region.outputs[i]);
-    const bool is_opaque = plan_.values()[value].storage == ValueProto::OPAQUE;
+    const bool is_opaque =
+        plan_.values()[value].storage == ValueProto::OPAQUE || is_given(value);
     if ((opaque != nullptr) != is_opaque) {
       return InStep(loaded, absl::InternalError(absl::StrCat(
                                 "the fallback region gave ",

@@ -247,6 +247,9 @@ absl::Status CheckOutputs(const LoadedPlan& plan, const InstanceLayout& layout,
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TensorView* tensor = std::get_if<TensorView>(&outputs[i]);
     const LoadedValue& value = plan.values()[values[i]];
+    if (tensor == nullptr &&
+        plan.given_output(values[i]) == static_cast<int32_t>(i))
+      continue;
     if ((tensor == nullptr) != (value.storage == ValueProto::OPAQUE)) {
       return absl::InvalidArgumentError(
           absl::StrCat("output ", i,

@@ -107,7 +107,8 @@ class InstanceLayout {
 
 // Checks that a call of `plan` with these sizes can fill `outputs`: that there
 // are as many as in the plan, that tensors have memory and the plan's dtypes
-// and sizes, and that opaque ones are empty. kInvalidArgument names the output.
+// and sizes, and that others are opaque or given (LoadedPlan::given_output).
+// kInvalidArgument names the output.
 // Thread-safe.
 absl::Status CheckOutputs(const LoadedPlan& plan, const InstanceLayout& layout,
                           absl::Span<const RegionValue> outputs);

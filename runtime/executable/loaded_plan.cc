@@ -81,7 +81,32 @@ absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(
     AITUNE_ASSIGN_OR_RETURN(loaded->output_types_.back(),
                             FromProto(output, loaded->plan_.symbols_size()));
   }
+  loaded->FindGivenOutputs();
   return loaded;
+}
+
+void LoadedPlan::FindGivenOutputs() {
+  given_outputs_.assign(values_.size(), -1);
+  std::vector<int> uses(values_.size(), 0);  // by root
+  for (const LoadedStep& step : steps_)
+    for (int32_t value : step.inputs) ++uses[values_[value].root];
+  for (int32_t value : output_values_) ++uses[values_[value].root];
+  for (const LoadedStep& step : steps_) {
+    if (step.region == nullptr) continue;
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      const int32_t value = step.outputs[i];
+      const LoadedValue& loaded = values_[value];
+      const auto output =
+          std::find(output_values_.begin(), output_values_.end(), value);
+      if (output != output_values_.end() && uses[loaded.root] == 1 &&
+          loaded.storage != ValueProto::OPAQUE && !loaded.persistent &&
+          loaded.root == value &&
+          step.region->OwnsOutput(static_cast<int>(i))) {
+        given_outputs_[value] =
+            static_cast<int32_t>(output - output_values_.begin());
+      }
+    }
+  }
 }
 
 absl::Status LoadedPlan::LoadSteps(bool initialization) {

@@ -103,6 +103,10 @@ class LoadedPlan {
   const std::vector<PlanTensorType>& output_types() const {
     return output_types_;
   }
+  // The output that is this value and that a region can give itself
+  // (FallbackRegion::OwnsOutput): no step reads it, and no other output is it.
+  // -1 if there is none.
+  int32_t given_output(int32_t value) const { return given_outputs_[value]; }
   const std::vector<PlanTensorType>& input_types() const {
     return input_types_;
   }
@@ -122,6 +126,7 @@ class LoadedPlan {
   absl::Status LoadConstant(int32_t value);
   absl::Status MoveConstant(int32_t value, DeviceMemory& device);
   absl::Status LoadSteps(bool initialization);
+  void FindGivenOutputs();
 
   ExecutablePlan plan_;
   std::shared_ptr<const KernelLibrary> kernels_;
@@ -130,6 +135,7 @@ class LoadedPlan {
   std::vector<LoadedValue> values_;
   std::vector<LoadedStep> initialization_, steps_;
   std::vector<int32_t> output_values_;
+  std::vector<int32_t> given_outputs_;  // by value
   std::vector<PlanTensorType> input_types_, output_types_;
   std::vector<AlignedBuffer> owned_;  // packed constants, persistent values
   std::vector<std::shared_ptr<void>> owned_on_device_;  // by value

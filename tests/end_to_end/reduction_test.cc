@@ -23,6 +23,12 @@ def forward(self, x: Tensor):
     return torch.amax(x, [1]), torch.amin(x, [0]), torch.max(x), torch.min(x)
 )",
      {"float32[6,40]"}},
+    {"extrema_of_negated_integers",
+     R"(
+def forward(self, x: Tensor, y: Tensor):
+    return torch.amin(-x, [0]), torch.amax(x * -2, [0]), torch.minimum(torch.minimum(x, -x.flip([0])), x * -3), torch.max(-y)
+)",
+     {"int32[7]", "int16[9]"}},
     {"max_with_index",
      R"(
 def forward(self, x: Tensor):

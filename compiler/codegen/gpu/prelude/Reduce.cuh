@@ -3,16 +3,8 @@
 // Combiners of two partial results.
 struct Sum { template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return a + b; } };
 struct Product { template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return a * b; } };
-struct Maximum {
-  template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return a > b ? a : b; }
-  static __device__ __forceinline__ float combine(float a, float b) { return maximum(a, b); }
-  static __device__ __forceinline__ double combine(double a, double b) { return maximum(a, b); }
-};
-struct Minimum {
-  template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return a < b ? a : b; }
-  static __device__ __forceinline__ float combine(float a, float b) { return minimum(a, b); }
-  static __device__ __forceinline__ double combine(double a, double b) { return minimum(a, b); }
-};
+struct Maximum { template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return maximum(a, b); } };
+struct Minimum { template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return minimum(a, b); } };
 struct Or { template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return a | b; } };
 struct And { template <typename T> static __device__ __forceinline__ T combine(T a, T b) { return a & b; } };
 

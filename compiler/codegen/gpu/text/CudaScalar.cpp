@@ -50,6 +50,19 @@ std::string cut(Type type, std::string expression) {
   return expression;
 }
 
+/// The greater or the lesser signed integer. The prelude's functions promote
+/// operands as C++ does; constants of type Index are written as int.
+std::string extremum(StringRef function, Type type, ArrayRef<std::string> x) {
+  if (type.isInteger(1))
+    return llvm::formatv("{0} {1} {2} ? {0} : {2}", x[0],
+                         function == "maximum" ? ">" : "<", x[1]);
+  if (type.isIndex())
+    return llvm::formatv(
+        "{0}(static_cast<Index>({1}), static_cast<Index>({2}))", function, x[0],
+        x[1]);
+  return cut(type, call(function, x));
+}
+
 std::string unsignedInfix(StringRef op, Type type, ArrayRef<std::string> x) {
   std::string name = unsignedType(type);
   return llvm::formatv("static_cast<{0}>(static_cast<{1}>({2}) {3} "
@@ -214,8 +227,7 @@ std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
                                   : (type.isF64() ? "fmin" : "fminf"),
                 x);
   if (name == "maxsi" || name == "minsi")
-    return llvm::formatv("{0} {1} {2} ? {0} : {2}", x[0],
-                         name == "maxsi" ? ">" : "<", x[1]);
+    return extremum(name == "maxsi" ? "maximum" : "minimum", type, x);
   if (name == "maxui" || name == "minui") {
     std::string u = unsignedType(type);
     return llvm::formatv("static_cast<{0}>({1}) {2} static_cast<{0}>({3}) ? "

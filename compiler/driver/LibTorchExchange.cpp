@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "compiler/driver/LibTorchRace.h"
 #include "runtime/executable/fallback_region.h"
 
@@ -129,6 +130,10 @@ absl::StatusOr<CompileResult> Exchange::run(
   own.phaseSeconds.emplace_back("race against LibTorch", secondsSince(start));
   if (wins.empty())
     return absl::NotFoundError("LibTorch is faster nowhere");
+  if (const double saved = savedShare(wins); saved < 1 - kWorthIt)
+    return absl::AbortedError(absl::StrFormat(
+        "they save %.1f %% of the kernels' time, which is not worth it",
+        100 * saved));
   start = Clock::now();
   absl::StatusOr<ModuleOp> module =
       options.libtorch.importAgain(reasonsOf(wins));

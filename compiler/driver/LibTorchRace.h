@@ -29,6 +29,10 @@ raceLibTorch(mlir::ModuleOp module, const ChosenKernels &chosen,
              absl::Span<const ConstantTensor> constants,
              const CompileOptions &options, CompileResult &result);
 
+/// Of all kernels' time, the part that `wins` are expected to save, from 0 to
+/// 1.
+double savedShare(const std::vector<LibTorchWin> &wins);
+
 /// The operators of `wins`, each with the reason that reports give.
 std::map<int64_t, std::string> reasonsOf(const std::vector<LibTorchWin> &wins);
 

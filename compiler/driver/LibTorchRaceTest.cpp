@@ -3,6 +3,7 @@
 #include <map>
 
 #include "compiler/Compiler.h"
+#include "compiler/driver/LibTorchRace.h"
 #include "compiler/driver/OperatorGroups.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "mlir/Parser/Parser.h"
@@ -201,6 +202,14 @@ TEST_F(LibTorchRaceTest, LeavesTheCostlyPartAlone) {
   EXPECT_THAT(left, ElementsAre(0));
   ASSERT_THAT(result.libtorchWins, SizeIs(1));
   EXPECT_THAT(result.libtorchWins[0].traceOps, ElementsAre(0));
+}
+
+TEST(LibTorchWins, SaveTheirShareOfTheirTime) {
+  LibTorchWin half, most;
+  half.share = 0.2, half.microseconds = 100, half.libtorchMicroseconds = 50;
+  most.share = 0.04, most.microseconds = 8, most.libtorchMicroseconds = 2;
+  EXPECT_EQ(savedShare({}), 0);
+  EXPECT_DOUBLE_EQ(savedShare({half, most}), 0.13);
 }
 
 TEST_F(LibTorchRaceTest, WhatIsNoPartStays) {

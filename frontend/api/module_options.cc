@@ -1,6 +1,7 @@
 #include "frontend/api/module_options.h"
 
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <vector>
@@ -8,7 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/compiled_model/compiled_model.h"
 #include "quant/options.h"
+#include "runtime/cache/default_folder.h"
 #include "runtime/status/status_macros.h"
 
 namespace ait {
@@ -170,6 +173,36 @@ absl::StatusOr<aitune::DataType> ParseFloatingPoint(const std::string& name) {
   if (dtype.has_value() && IsFloatingPoint(*dtype)) return *dtype;
   return Expected(
       "a floating-point dtype; known are float32, bfloat16, float16, float64");
+}
+
+absl::Status CheckModuleOptions(const ModuleOptions& options) {
+  aitune::CompileOptions compile = options.compile;
+  if (compile.device != aitune::CompileOptions().device)
+    return absl::InvalidArgumentError(
+        absl::StrCat("compile.device is '", compile.device,
+                     "'; where a module runs is ModuleOptions::device"));
+  if (compile.compileTo != aitune::CompilePhase::Executable)
+    return absl::InvalidArgumentError(
+        "compile.compileTo stops before there is code to run; a module can't");
+  if (compile.tuning.budgetSeconds > 0 && compile.tuning.worker.empty())
+    return absl::InvalidArgumentError(
+        "compile.tuning.budgetSeconds asks for a search, which needs "
+        "compile.tuning.worker, the program that measures: {\"aitune\", "
+        "\"measure-schedules\"}");
+  compile.device = options.device;
+  return aitune::frontend::CheckCompileOptions(compile);
+}
+
+aitune::CompileOptions ToCompileOptions(const ModuleOptions& options) {
+  aitune::CompileOptions compile = options.compile;
+  if (!compile.tuning.database.empty() || !options.use_default_tuning_database)
+    return compile;
+  const absl::StatusOr<std::filesystem::path> usual =
+      aitune::DefaultTuningDatabase();
+  std::error_code error;
+  if (usual.ok() && std::filesystem::exists(*usual, error))
+    compile.tuning.database = usual->string();
+  return compile;
 }
 
 }  // namespace ait

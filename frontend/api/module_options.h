@@ -1,4 +1,5 @@
-// Sets ModuleOptions by the names and values of the command line's options, for
+// What ModuleOptions mean: their check, what they are for the compiler, and how
+// they are set by the names and values of the command line's options, for
 // interfaces that have only text.
 #ifndef AITUNE_FRONTEND_API_MODULE_OPTIONS_H_
 #define AITUNE_FRONTEND_API_MODULE_OPTIONS_H_
@@ -23,6 +24,14 @@ namespace ait {
 // kInvalidArgument for another name or value; the text lists those that exist.
 absl::Status SetOption(const std::string& name, const std::string& value,
                        ModuleOptions& options);
+
+// kInvalidArgument for options that have no meaning for a module, or no effect;
+// the text says what to give instead.
+absl::Status CheckModuleOptions(const ModuleOptions& options);
+
+// The options to compile a module with: with the user's tuning database
+// (DefaultTuningDatabase) if there is one and no other is given.
+aitune::CompileOptions ToCompileOptions(const ModuleOptions& options);
 
 // The dtype with this name: float32 (or fp32), bfloat16 (bf16), float16 (fp16)
 // or float64. kInvalidArgument for another name.

@@ -1,0 +1,81 @@
+// What a module remembers of the versions that were compiled of it, for its
+// report and for the sizes at which it is checked.
+#ifndef AITUNE_FRONTEND_API_MODULE_BUILDS_H_
+#define AITUNE_FRONTEND_API_MODULE_BUILDS_H_
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/api/module.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/compiled_model/model_versions.h"
+
+namespace ait {
+
+// The versions that were built of the module, by the backend's key.
+// Thread-safe.
+class Module::Builds {
+ public:
+  // With `inputs` the sizes to check on are those of the first version.
+  void Add(const std::string& key,
+           const aitune::frontend::CompiledModel& version,
+           const std::optional<aitune::frontend::ModelInputs>& inputs,
+           uint64_t seed) {
+    std::vector<std::vector<int64_t>> sizes;
+    if (inputs.has_value()) {
+      auto found = BoundarySizes(version, *inputs, seed);
+      if (found.ok()) sizes = *std::move(found);
+    }
+    std::lock_guard<std::mutex> lock(mutex_);
+    Built& built = built_[key];
+    if (built.versions.empty()) built.sizes = std::move(sizes);
+    built.versions.push_back({&version, version.Describe()});
+  }
+  // `version`, which was added before, is another one now.
+  void Replace(const std::string& key,
+               const aitune::frontend::CompiledModel& version) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<Version>& versions = built_[key].versions;
+    // The last at this address is the one that lives.
+    const auto found =
+        std::find_if(versions.rbegin(), versions.rend(),
+                     [&](const Version& one) { return one.model == &version; });
+    if (found != versions.rend()) found->description = version.Describe();
+  }
+  std::vector<aitune::frontend::BuiltVersion> Versions(
+      const std::string& key) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    std::vector<aitune::frontend::BuiltVersion> versions;
+    const auto found = built_.find(key);
+    if (found == built_.end()) return versions;
+    for (const Version& version : found->second.versions)
+      versions.push_back(version.description);
+    return versions;
+  }
+  std::vector<std::vector<int64_t>> SizesToCheck(const std::string& key) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = built_.find(key);
+    if (found == built_.end()) return {};
+    return found->second.sizes;
+  }
+
+ private:
+  struct Version {
+    const aitune::frontend::CompiledModel* model = nullptr;  // may be gone
+    aitune::frontend::BuiltVersion description;
+  };
+  struct Built {
+    std::vector<Version> versions;
+    std::vector<std::vector<int64_t>> sizes;
+  };
+  mutable std::mutex mutex_;
+  std::map<std::string, Built> built_;
+};
+
+}  // namespace ait
+
+#endif  // AITUNE_FRONTEND_API_MODULE_BUILDS_H_

@@ -1,0 +1,159 @@
+// What LibTorch runs between a model's kernels.
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "runtime/executable/cpu_executable.h"
+#include "runtime/executable/test_plan.h"
+
+namespace aitune {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+void AddOne(void* const* buffers, const int64_t*, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    static_cast<float*>(buffers[1])[i] =
+        static_cast<const float*>(buffers[0])[i] + 1;
+}
+
+std::unique_ptr<Executable> Load(
+    const TestPlan& t, std::vector<std::unique_ptr<FallbackRegion>> regions) {
+  auto loaded = CpuExecutable::Load(
+      t.plan,
+      std::make_shared<FakeKernels>(
+          std::map<std::string, KernelFunction>{{"add_one", AddOne}}),
+      {}, std::move(regions));
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return loaded.ok() ? *std::move(loaded) : nullptr;
+}
+
+// Doubles a tensor and passes on a number; or the other way round.
+class Region : public FallbackRegion {
+ public:
+  absl::Status Run(absl::Span<const RegionValue> inputs,
+                   absl::Span<const int64_t> symbols,
+                   absl::Span<RegionValue> outputs) const override {
+    if (auto* tensor = std::get_if<TensorView>(&inputs[0])) {
+      float sum = 0;
+      for (int64_t i = 0; i < symbols[0]; ++i) {
+        sum += static_cast<const float*>(tensor->data)[i];
+      }
+      if (sum < 0) return absl::InternalError("aten::nothing: below zero");
+      if (!std::holds_alternative<OpaqueValue>(outputs[0]) ||
+          std::get<OpaqueValue>(outputs[0]) != nullptr) {
+        return absl::InternalError("the output should be empty");
+      }
+      outputs[0] = OpaqueValue(std::make_shared<float>(sum));
+    } else {
+      const auto& sum = std::get<OpaqueValue>(inputs[0]);
+      *static_cast<float*>(std::get<TensorView>(outputs[0]).data) =
+          *static_cast<const float*>(sum.get());
+    }
+    return absl::OkStatus();
+  }
+};
+
+TEST(ExecutableRegionTest, OpaqueValuesPassThroughFallbackRegions) {
+  TestPlan t;
+  const SizeExpression s0 = t.Symbol(1, 8, 0, 0);
+  const int x = t.Input({s0});
+  const int opaque = t.Opaque();
+  const int y = t.Output({1});
+  const int sum = t.Arena({1});
+  t.Fallback(0, {x}, {opaque});
+  t.Fallback(0, {opaque}, {sum});
+  t.Kernel("add_one", {sum}, {y}, 1);
+  t.plan.add_outputs();
+  t.plan.add_output_values(y);
+  t.plan.add_output_values(opaque);
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  regions.push_back(std::make_unique<Region>());
+  auto executable = Load(t, std::move(regions));
+
+  std::vector<float> data = {1, 2, 3}, result(1);
+  const TensorView input = View(data, {3});
+  EXPECT_TRUE((*executable->OutputSizes({input}))[1].empty());
+  for (int round = 0; round < 2; ++round) {
+    std::vector<RegionValue> outputs = {View(result, {1}), OpaqueValue()};
+    ASSERT_EQ(executable->Run({input}, absl::MakeSpan(outputs)),
+              absl::OkStatus());
+    EXPECT_EQ(result[0], 7);
+    const auto& value = std::get<OpaqueValue>(outputs[1]);
+    ASSERT_NE(value, nullptr);
+    EXPECT_EQ(*static_cast<const float*>(value.get()), 6);
+    EXPECT_EQ(value.use_count(), 1) << "the executable keeps nothing";
+  }
+  data = {-1, -2, -3};
+  std::vector<RegionValue> outputs = {View(result, {1}), OpaqueValue()};
+  EXPECT_EQ(executable->Run({input}, absl::MakeSpan(outputs)).message(),
+            "aten::nothing: below zero");
+  outputs[1] = View(result, {1});
+  EXPECT_THAT(
+      std::string(executable->Run({input}, absl::MakeSpan(outputs)).message()),
+      HasSubstr("output 1 is opaque"));
+}
+
+// Gives its input doubled, in memory of its own where that is asked for.
+class GivingRegion : public FallbackRegion {
+ public:
+  bool OwnsOutput(int) const override { return true; }
+  absl::Status Run(absl::Span<const RegionValue> inputs,
+                   absl::Span<const int64_t>,
+                   absl::Span<RegionValue> outputs) const override {
+    const auto& x = std::get<TensorView>(inputs[0]);
+    auto doubled = std::make_shared<std::vector<float>>(ElementCount(x.sizes));
+    for (size_t i = 0; i < doubled->size(); ++i)
+      (*doubled)[i] = 2 * static_cast<const float*>(x.data)[i];
+    if (const auto* y = std::get_if<TensorView>(&outputs[0]))
+      std::copy(doubled->begin(), doubled->end(), static_cast<float*>(y->data));
+    else
+      outputs[0] = OpaqueValue(std::move(doubled));
+    return absl::OkStatus();
+  }
+};
+
+TEST(ExecutableRegionTest, ARegionGivesOutputsThatNothingElseReads) {
+  TestPlan t;
+  const SizeExpression s0 = t.Symbol(0, 8, 0, 0);
+  const int x = t.Input({s0});
+  const int given = t.Output({s0}), read = t.Output({s0}), y = t.Output({s0});
+  t.Fallback(0, {x}, {given});
+  t.Fallback(0, {x}, {read});
+  t.Kernel("add_one", {read}, {y}, s0);
+  for (int value : {given, read, y}) t.plan.add_output_values(value);
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  regions.push_back(std::make_unique<GivingRegion>());
+  auto executable = Load(t, std::move(regions));
+  EXPECT_TRUE(executable->GivesOutput(0));
+  EXPECT_FALSE(executable->GivesOutput(1)) << "a kernel reads it";
+  EXPECT_FALSE(executable->GivesOutput(2)) << "a kernel writes it";
+
+  std::vector<float> data = {1, 2, 3}, own(3), b(3), c(3);
+  for (int64_t size : {3, 0, 2}) {
+    const TensorView input = View(data, {size});
+    std::vector<RegionValue> outputs = {OpaqueValue(), View(b, {size}),
+                                        View(c, {size})};
+    ASSERT_EQ(executable->Run({input}, absl::MakeSpan(outputs)),
+              absl::OkStatus());
+    const auto& value = std::get<OpaqueValue>(outputs[0]);
+    ASSERT_NE(value, nullptr);
+    EXPECT_EQ(value.use_count(), 1) << "the executable keeps nothing";
+    EXPECT_EQ(static_cast<const std::vector<float>*>(value.get())->size(),
+              static_cast<size_t>(size));
+    // Memory of the caller is filled as well, with the same sizes.
+    outputs[0] = View(own, {size});
+    ASSERT_EQ(executable->Run({input}, absl::MakeSpan(outputs)),
+              absl::OkStatus());
+  }
+  EXPECT_THAT(own, ElementsAre(2, 4, 6));
+  EXPECT_THAT(c, ElementsAre(3, 5, 7));
+  std::vector<RegionValue> outputs = {OpaqueValue(), OpaqueValue(),
+                                      View(c, {3})};
+  EXPECT_THAT(
+      std::string(executable->Run({View(data, {3})}, absl::MakeSpan(outputs))
+                      .message()),
+      HasSubstr("output 1 is a tensor: give it memory"));
+}
+
+}  // namespace
+}  // namespace aitune

@@ -423,3 +423,22 @@ func.func @doubled_reads(%x: tensor<8xf32>) -> tensor<8xf32> {
   %a9 = ait.add %s9, %f9 : tensor<8xf32>
   return %a9 : tensor<8xf32>
 }
+
+// What two loops widen is widened in both, and not written to memory: here by
+// the one that finds the greatest magnitude of all, and by the one that divides.
+// CHECK-LABEL: func @widened_twice
+// CHECK-SAME: %[[X:.*]]: tensor<64x128xbf16>
+func.func @widened_twice(%x: tensor<64x128xbf16>) -> tensor<64x128xf32> {
+  // CHECK-NEXT: %[[ROWS:.*]] = ait.kernel <loop>(%[[X]]) : (tensor<64x128xbf16>) -> tensor<64x1xf32>
+  // CHECK: %[[ALL:.*]] = ait.kernel <loop>(%[[ROWS]])
+  // CHECK: %[[Y:.*]] = ait.kernel <loop>(%[[X]], %[[ALL]]) : (tensor<64x128xbf16>, tensor<1x1xf32>)
+  // CHECK: ait.convert
+  // CHECK: return %[[Y]]
+  %0 = ait.convert %x : tensor<64x128xbf16> -> tensor<64x128xf32>
+  %1 = ait.abs %0 : tensor<64x128xf32>
+  %2 = ait.amax %1 {dims = array<i64: 1>} : tensor<64x128xf32> -> tensor<64x1xf32>
+  %3 = ait.amax %2 {dims = array<i64: 0>} : tensor<64x1xf32> -> tensor<1x1xf32>
+  %4 = ait.expand %3 : tensor<1x1xf32> -> tensor<64x128xf32>
+  %5 = ait.div %0, %4 : tensor<64x128xf32>
+  return %5 : tensor<64x128xf32>
+}

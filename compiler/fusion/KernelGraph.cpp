@@ -317,6 +317,18 @@ bool KernelGraph::escapes(Value value, GroupId group) const {
   });
 }
 
+void KernelGraph::add(Operation *op, GroupId group, Operation *like) {
+  positions[op] = positions.lookup(like);
+  groupOf[op] = group;
+  llvm::SmallVector<Operation *> &operations = groups[group].operations;
+  operations.insert(llvm::upper_bound(operations, op,
+                                      [&](Operation *lhs, Operation *rhs) {
+                                        return getPosition(lhs) <
+                                               getPosition(rhs);
+                                      }),
+                    op);
+}
+
 void KernelGraph::addUnfused(Operation *op, Operation *like) {
   positions[op] = positions.lookup(like);
 }

@@ -93,6 +93,10 @@ public:
     return positions.lookup(op);
   }
 
+  /// Adds an operation that was created after the graph to `group`, with the
+  /// position of `like`.
+  void add(mlir::Operation *op, GroupId group, mlir::Operation *like);
+
   /// Adds an operation that was created after the graph, as not fusable, with
   /// the position of `like`.
   void addUnfused(mlir::Operation *op, mlir::Operation *like);

@@ -28,6 +28,8 @@ public:
     }
     for (KernelGraph::GroupId consumer : graph.getGroups())
       mergeOneProducer(consumer, &reject);
+    for (KernelGraph::GroupId consumer : graph.getGroups())
+      repeatWidenings(consumer);
   }
 
 private:
@@ -48,6 +50,59 @@ private:
       }
     }
     return false;
+  }
+
+  /// Reads what another loop widens, from memory, as it is there: widening it
+  /// again takes less than writing and reading the wider numbers.
+  void repeatWidenings(KernelGraph::GroupId consumer) {
+    if (graph[consumer].kind != KernelKind::Loop)
+      return;
+    llvm::SmallSetVector<Operation *, 4> widenings;
+    for (Operation *op : graph[consumer].operations)
+      for (Value operand : op->getOperands())
+        if (Operation *producer = operand.getDefiningOp();
+            producer && isWideningOfMemory(producer) &&
+            graph.getGroup(producer) != consumer)
+          widenings.insert(producer);
+    for (Operation *widening : widenings) {
+      SmallVector<Operation *> operations{widening};
+      llvm::append_range(operations, graph[consumer].operations);
+      llvm::sort(operations, [&](Operation *lhs, Operation *rhs) {
+        return graph.getPosition(lhs) < graph.getPosition(rhs);
+      });
+      std::string reason;
+      auto escapes = [&](Value value) {
+        return value.getDefiningOp() != widening &&
+               graph.escapes(value, consumer);
+      };
+      if (!findLoopDomain(operations, escapes, reason))
+        continue;
+      OpBuilder builder(widening);
+      Operation *repeated = builder.clone(*widening);
+      graph.add(repeated, consumer, widening);
+      widening->replaceUsesWithIf(repeated, [&](OpOperand &use) {
+        return graph.getGroup(use.getOwner()) == consumer;
+      });
+    }
+  }
+
+  /// Whether `op` widens, for other operations of its loop, what one outside of
+  /// that loop gives.
+  bool isWideningOfMemory(Operation *op) const {
+    auto convert = dyn_cast<ConvertOp>(op);
+    const std::optional<KernelGraph::GroupId> group = graph.getGroup(op);
+    if (!convert || !group || graph[*group].kind != KernelKind::Loop ||
+        getElementTypeOrSelf(convert.getType()).getIntOrFloatBitWidth() <=
+            getElementTypeOrSelf(convert.getInput().getType())
+                .getIntOrFloatBitWidth() ||
+        graph.isConstantOnly(op))
+      return false;
+    Operation *source = convert.getInput().getDefiningOp();
+    if (source && (isRecomputed(source) || graph.getGroup(source) == group))
+      return false;
+    return llvm::any_of(op->getUsers(), [&](Operation *user) {
+      return graph.getGroup(user) == group;
+    });
   }
 
   SmallVector<KernelGraph::GroupId>

@@ -22,6 +22,7 @@ public:
   acceptPostOps(absl::Span<const PostOp *const> postOps) const override;
   absl::Status acceptCall(const LibraryMatch &match,
                           mlir::func::FuncOp kernel) const override;
+  bool scalesCodes() const override { return true; }
   std::vector<KernelImplementation>
   listCandidates(const KernelImplementation &implementation,
                  const LibraryMatch &match,

@@ -54,6 +54,29 @@ std::optional<int> matchFullSizeArgument(Value value, RankedTensorType type) {
   return argument.getArgNumber();
 }
 
+/// The argument number behind `value` when it is one number for each entry of
+/// all axes of `type` but the last, repeated along that.
+std::optional<int> matchRowsArgument(Value value, RankedTensorType type) {
+  auto expand = value.getDefiningOp<ait::ExpandOp>();
+  auto argument =
+      expand ? dyn_cast<BlockArgument>(expand.getInput()) : BlockArgument();
+  if (!argument)
+    return std::nullopt;
+  SmallVector<AffineExpr> sizes = ait::getSymbolicSizes(type);
+  sizes.back() = getAffineConstantExpr(1, type.getContext());
+  if (ait::getSymbolicSizes(cast<RankedTensorType>(argument.getType())) !=
+      sizes)
+    return std::nullopt;
+  return argument.getArgNumber();
+}
+
+/// The operand of the product `op` that is not `chain`; null if `op` is none.
+Value otherFactor(Operation *op, Value chain) {
+  if (!isa<ait::MulOp>(op) || op->getOperand(0) == op->getOperand(1))
+    return {};
+  return op->getOperand(op->getOperand(0) == chain ? 1 : 0);
+}
+
 /// Appends the post-operation that computes `op` from its operand `chain`, and
 /// the argument it reads, if any.
 bool appendPostOp(Operation *op, Value chain, const LibraryRules &rules,
@@ -121,13 +144,20 @@ bool appendPostOp(Operation *op, Value chain, const LibraryRules &rules,
       .Default([](Operation *) { return false; });
 }
 
-/// Moves the operations of `kernel` that are not in `matched` to a new
-/// function, whose arguments are the kernel's arguments that they read, and
-/// `chain`.
+/// Moves the operations of `kernel` that its results need beside those in
+/// `matched` to a new function, whose arguments are the kernel's arguments that
+/// they read, and `chain`.
 func::FuncOp splitRest(func::FuncOp kernel, Value chain,
                        const llvm::SmallPtrSetImpl<Operation *> &matched,
                        const std::string &suffix,
                        std::vector<int> &restArguments) {
+  Block &block = kernel.getBody().front();
+  llvm::SmallPtrSet<Operation *, 8> needed{block.getTerminator()};
+  for (Operation &op : llvm::reverse(block))
+    if (!matched.contains(&op) &&
+        llvm::any_of(op.getUsers(),
+                     [&](Operation *user) { return needed.contains(user); }))
+      needed.insert(&op);
   OpBuilder builder(kernel->getContext());
   builder.setInsertionPointAfter(kernel);
   SmallVector<Type> inputTypes{chain.getType()};
@@ -135,7 +165,7 @@ func::FuncOp splitRest(func::FuncOp kernel, Value chain,
   restArguments.push_back(-1);
   for (BlockArgument argument : kernel.getArguments()) {
     if (llvm::none_of(argument.getUsers(),
-                      [&](Operation *user) { return !matched.contains(user); }))
+                      [&](Operation *user) { return needed.contains(user); }))
       continue;
     inputs.push_back(argument);
     inputTypes.push_back(argument.getType());
@@ -150,17 +180,58 @@ func::FuncOp splitRest(func::FuncOp kernel, Value chain,
   for (auto [input, argument] : llvm::zip_equal(inputs, body->getArguments()))
     mapping.map(input, argument);
   builder.setInsertionPointToStart(body);
-  for (Operation &op : kernel.getBody().front())
-    if (!matched.contains(&op))
+  for (Operation &op : block)
+    if (needed.contains(&op))
       builder.clone(op, mapping);
   return rest;
 }
 
+bool isFloatCode(Type type) {
+  return isa<Float8E4M3FNType>(getElementTypeOrSelf(type));
+}
+
+/// The sums of codes, times a factor for each row and then one for each column,
+/// rounded to the type of 16 bits that follows: appends the two factors to
+/// `match`, these operations to `taken`, and moves `chain` behind them.
+absl::Status matchFactors(Value &chain, LibraryMatch &match,
+                          SmallVectorImpl<Operation *> &taken) {
+  for (auto matchArgument : {matchRowsArgument, matchLastAxisArgument}) {
+    Operation *user = chain.hasOneUse() ? *chain.user_begin() : nullptr;
+    Value factor = user ? otherFactor(user, chain) : Value();
+    const std::optional<int> argument =
+        factor ? matchArgument(factor, cast<RankedTensorType>(chain.getType()))
+               : std::nullopt;
+    if (!argument)
+      return absl::UnimplementedError(
+          "sums of 8-bit floats are not followed by a factor for each row and "
+          "one for each column");
+    PostOp &postOp = *match.call.mutable_matmul()->add_post_ops();
+    postOp.set_kind(PostOp::MULTIPLY);
+    postOp.set_operand(static_cast<int>(match.arguments.size()));
+    match.arguments.push_back(*argument);
+    taken.push_back(user);
+    chain = user->getResult(0);
+  }
+  if (auto convert = chain.hasOneUse()
+                         ? dyn_cast<ait::ConvertOp>(*chain.user_begin())
+                         : ait::ConvertOp();
+      convert && (getElementTypeOrSelf(convert.getType()).isBF16() ||
+                  getElementTypeOrSelf(convert.getType()).isF16())) {
+    taken.push_back(convert);
+    chain = convert.getResult();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status fillCall(Operation *root, const LibraryRules &rules, Step &call) {
+  const bool hasCodes = rules.scalesCodes() && isa<ait::MatmulOp>(root) &&
+                        llvm::all_of(root->getOperandTypes(), [](Type type) {
+                          return isFloatCode(type);
+                        });
   for (Value value : root->getOperands())
     if (absl::Status accepted = rules.acceptElementType(
             cast<RankedTensorType>(value.getType()).getElementType());
-        !accepted.ok())
+        !hasCodes && !accepted.ok())
       return accepted;
   if (auto matmul = dyn_cast<ait::MatmulOp>(root)) {
     call.mutable_matmul()->set_transpose_lhs(matmul.getTransposeLhs());
@@ -186,10 +257,12 @@ absl::Status fillCall(Operation *root, const LibraryRules &rules, Step &call) {
   return absl::OkStatus();
 }
 
+/// Whether `rules` take these post-operations but the first `factors`.
 bool acceptsPostOps(const LibraryRules &rules,
-                    const google::protobuf::RepeatedPtrField<PostOp> &postOps) {
+                    const google::protobuf::RepeatedPtrField<PostOp> &postOps,
+                    int factors) {
   std::vector<const PostOp *> pointers;
-  for (const PostOp &postOp : postOps)
+  for (const PostOp &postOp : llvm::drop_begin(postOps, factors))
     pointers.push_back(&postOp);
   return rules.acceptPostOps(pointers).ok();
 }
@@ -243,12 +316,18 @@ absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
                       ? *match.call.mutable_matmul()->mutable_post_ops()
                       : *match.call.mutable_convolution()->mutable_post_ops();
   // The operations matched so far end at `chain`. The call can end there only
-  // if `chain` has the type of the contraction's result.
-  Value chain = root->getResult(0), end = chain;
-  const Type type = chain.getType();
+  // if `chain` has the type of the contraction's result, or, of codes, of what
+  // their scaled sums are rounded to.
+  Value chain = root->getResult(0);
   SmallVector<Operation *> taken{root};
-  size_t takenAtEnd = 1;
-  int postOpsAtEnd = 0;
+  if (isFloatCode(root->getOperand(0).getType()))
+    if (absl::Status factors = matchFactors(chain, match, taken); !factors.ok())
+      return factors;
+  Value end = chain;
+  const Type type = chain.getType();
+  const int factors = postOps.size();
+  size_t takenAtEnd = taken.size();
+  int postOpsAtEnd = factors;
   size_t argumentsAtEnd = match.arguments.size();
   while (chain.hasOneUse()) {
     Operation *user = *chain.user_begin();
@@ -259,7 +338,7 @@ absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
     } else if (isa<func::ReturnOp>(user) ||
                user->getResult(0).getType() != chain.getType() ||
                !appendPostOp(user, chain, rules, postOps, match.arguments) ||
-               !acceptsPostOps(rules, postOps)) {
+               !acceptsPostOps(rules, postOps, factors)) {
       break;
     }
     taken.push_back(user);

@@ -53,7 +53,7 @@ public:
   /// OK if the library computes contractions of tensors with this element type.
   virtual absl::Status acceptElementType(mlir::Type type) const = 0;
   /// OK if the library applies these post-operations in the same call. All but
-  /// the last were accepted before.
+  /// the last were accepted before. Without the factors of scalesCodes.
   virtual absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const = 0;
   /// OK if the library should run `kernel`. Asked last; `match` then has `call`
@@ -64,6 +64,11 @@ public:
   /// so that a conversion to f32 between them needs no operation, and
   /// multiplies by a vector with a factor for each column.
   virtual bool widensPostOps() const { return false; }
+  /// Whether the library multiplies codes of 8-bit floats and, before it rounds
+  /// to the type of the conversion that follows, the sums with a factor for
+  /// each row and one for each column. Its post-operations then begin with
+  /// these two, as PostOp::MULTIPLY. If not, such contractions are refused.
+  virtual bool scalesCodes() const { return false; }
   /// Whether the library's relu and clamp keep NaN, as eager's do. If not, the
   /// matcher leaves these operations to LibraryMatch::rest.
   virtual bool clampsKeepNan() const { return false; }

@@ -122,6 +122,60 @@ TEST_F(LibraryCallsTest, EachLibrarySaysItselfWhatItLacks) {
             "cuBLASLt: contractions of f32, bf16 and f16 only, not of 'i32'");
 }
 
+/// A product of 8-bit floats, times `factors`, and GELU.
+std::string ofCodes(const char *factors) {
+  return absl::StrCat(R"(
+func.func private @k(%x: tensor<2x16x32xf8E4M3FN>, %rows: tensor<2x16x1xf32>, %w: tensor<48x32xf8E4M3FN>, %columns: tensor<48xf32>, %b: tensor<48xbf16>) -> tensor<2x16x48xbf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %w {transpose_rhs} : (tensor<2x16x32xf8E4M3FN>, tensor<48x32xf8E4M3FN>) -> tensor<2x16x48xf32>
+  %1 = ait.expand %rows : tensor<2x16x1xf32> -> tensor<2x16x48xf32>
+  %2 = ait.expand %columns : tensor<48xf32> -> tensor<2x16x48xf32>
+)",
+                      factors, R"(
+  %5 = ait.convert %4 : tensor<2x16x48xf32> -> tensor<2x16x48xbf16>
+  %6 = ait.expand %b : tensor<48xbf16> -> tensor<2x16x48xbf16>
+  %7 = ait.add %5, %6 : tensor<2x16x48xbf16>
+  %8 = ait.gelu %7 : tensor<2x16x48xbf16>
+  return %8 : tensor<2x16x48xbf16>
+})");
+}
+
+TEST_F(LibraryCallsTest, FactorsOfCodesAreAppliedBeforeTheSumsAreRounded) {
+  const CublasLtRules rules(nullptr, false);
+  auto found = match(ofCodes(R"(
+  %3 = ait.mul %0, %1 : tensor<2x16x48xf32>
+  %4 = ait.mul %2, %3 : tensor<2x16x48xf32>)")
+                         .c_str(),
+                     rules);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT(found->arguments, ElementsAre(0, 2, 1, 3, 4));
+  const auto &postOps = found->call.matmul().post_ops();
+  ASSERT_EQ(postOps.size(), 3);
+  EXPECT_EQ(postOps[0].kind(), PostOp::MULTIPLY);
+  EXPECT_EQ(postOps[0].operand(), 2);
+  EXPECT_EQ(postOps[1].kind(), PostOp::MULTIPLY);
+  EXPECT_EQ(postOps[1].operand(), 3);
+  EXPECT_EQ(postOps[2].kind(), PostOp::BIAS);
+  EXPECT_TRUE(found->resultType.getElementType().isBF16());
+  ASSERT_TRUE(found->rest);
+  EXPECT_THAT(found->restArguments, ElementsAre(-1));
+  EXPECT_TRUE(succeeded(module->verify()));
+}
+
+TEST_F(LibraryCallsTest, CodesWithoutFactorsOfRowsAndColumnsAreRefused) {
+  const CublasLtRules rules(nullptr, false);
+  const std::string columnsAlone = ofCodes(R"(
+  %4 = ait.mul %0, %2 : tensor<2x16x48xf32>)");
+  EXPECT_THAT(
+      std::string(match(columnsAlone.c_str(), rules).status().message()),
+      HasSubstr("not followed by a factor for each row"));
+  const std::string squared = ofCodes(R"(
+  %3 = ait.mul %0, %0 : tensor<2x16x48xf32>
+  %4 = ait.mul %3, %2 : tensor<2x16x48xf32>)");
+  EXPECT_FALSE(match(squared.c_str(), rules).ok());
+  EXPECT_THAT(std::string(match(columnsAlone.c_str()).status().message()),
+              HasSubstr("not of 'f8E4M3FN'"));
+}
+
 // cuBLASLt has no exact GELU, oneDNN no relu that keeps NaN.
 TEST_F(LibraryCallsTest, EachLibraryHasItsOwnPostOperations) {
   auto kernel = [](const char *activation) {

@@ -1,6 +1,11 @@
 // cuBLASLt's matrices are column-major. The row-major result D[M, N] is a
 // column-major D^T, so rhs is passed as A and lhs as B. A value for each column
 // of D is one for each row of D^T, which is how cuBLASLt applies a bias.
+//
+// Codes of 8-bit floats come with float32 factors of rows and of columns, which
+// are multiplied with the sums before anything is rounded: their post-ops begin
+// with two MULTIPLY, of one number for each row or for all, and of one for each
+// column.
 
 #include <cublasLt.h>
 
@@ -94,25 +99,41 @@ absl::StatusOr<const CublasLt*> GetCublasLt(const Device& device) {
 constexpr int64_t kScratchBytes = int64_t{32} << 20;
 
 struct Types {
-  cudaDataType_t data, scale;
+  cudaDataType_t operands, result, scale;
   cublasComputeType_t compute;
 };
 
-absl::StatusOr<Types> TypesOf(DataType dtype, bool allow_tf32) {
-  switch (dtype) {
+absl::StatusOr<Types> TypesOf(DataType operands, DataType result,
+                              bool allow_tf32) {
+  if (operands == DataType::kFloat8E4M3Fn) {
+    AITUNE_ASSIGN_OR_RETURN(Types types, TypesOf(result, result, false));
+    if (types.scale != CUDA_R_32F) {
+      return absl::UnimplementedError(
+          "cuBLASLt: no matmul of 8-bit floats with a float64 result");
+    }
+    types.operands = CUDA_R_8F_E4M3;
+    return types;
+  }
+  if (operands != result) {
+    return absl::UnimplementedError("cuBLASLt: the operands' dtypes differ");
+  }
+  auto of = [](cudaDataType_t data, cudaDataType_t scale,
+               cublasComputeType_t compute) {
+    return Types{data, data, scale, compute};
+  };
+  switch (result) {
     case DataType::kFloat16:
-      return Types{CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+      return of(CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F);
     case DataType::kBFloat16:
-      return Types{CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F};
+      return of(CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F);
     case DataType::kFloat32:
-      return Types{
-          CUDA_R_32F, CUDA_R_32F,
-          allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F};
+      return of(CUDA_R_32F, CUDA_R_32F,
+                allow_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F);
     case DataType::kFloat64:
-      return Types{CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F};
+      return of(CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F);
     default:
       return absl::UnimplementedError(
-          absl::StrCat("cuBLASLt: no matmul of ", std::string(Name(dtype))));
+          absl::StrCat("cuBLASLt: no matmul of ", std::string(Name(result))));
   }
 }
 
@@ -183,15 +204,18 @@ class Matmul : public LibraryCall {
 
   absl::Status Run(void* const* buffers, void* scratch,
                    CUstream stream) const override {
-    // The bias is the only operand that a descriptor holds: a copy of it, on
-    // this thread's stack, keeps calls apart.
+    // Bias and factors are the operands that a descriptor holds: a copy of it,
+    // on this thread's stack, keeps calls apart.
     cublasLtMatmulDescOpaque_t descriptor = *descriptor_;
-    if (bias_ >= 0) {
-      AITUNE_RETURN_IF_ERROR(
-          library_.Check(library_.cublasLtMatmulDescSetAttribute(
-                             &descriptor, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-                             &buffers[bias_], sizeof(void*)),
-                         "setting the bias"));
+    for (auto [attribute, operand] :
+         {std::pair(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_),
+          {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, column_factors_},
+          {CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, row_factors_}}) {
+      if (operand < 0) continue;
+      AITUNE_RETURN_IF_ERROR(library_.Check(
+          library_.cublasLtMatmulDescSetAttribute(
+              &descriptor, attribute, &buffers[operand], sizeof(void*)),
+          "setting an operand"));
     }
     void* result = buffers[output_];
     const double alpha64 = alpha_, beta64 = add_ >= 0 ? 1 : 0;
@@ -209,11 +233,12 @@ class Matmul : public LibraryCall {
   }
 
  private:
-  absl::StatusOr<cublasLtMatrixLayout_t> Layout(const Matrix& matrix,
+  absl::StatusOr<cublasLtMatrixLayout_t> Layout(cudaDataType_t type,
+                                                const Matrix& matrix,
                                                 int64_t batch) const {
     cublasLtMatrixLayout_t layout = nullptr;
     AITUNE_RETURN_IF_ERROR(library_.Check(
-        library_.cublasLtMatrixLayoutCreate(&layout, types_.data, matrix.rows,
+        library_.cublasLtMatrixLayoutCreate(&layout, type, matrix.rows,
                                             matrix.columns, matrix.rows),
         "describing a matrix"));
     const int32_t count = static_cast<int32_t>(batch);
@@ -227,6 +252,8 @@ class Matmul : public LibraryCall {
     return layout;
   }
 
+  absl::Status CheckFactors(const Problem& problem, const MatmulCall& call,
+                            absl::Span<const Operand> inputs) const;
   absl::Status ChooseAlgorithm(int algorithm);
 
   const CublasLt& library_;
@@ -235,7 +262,9 @@ class Matmul : public LibraryCall {
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, d_ = nullptr;
   cublasLtMatmulAlgo_t algorithm_{};
   int64_t scratch_bytes_ = 0;
-  int bias_ = -1, add_ = -1, output_ = 0;  // positions among the buffers
+  // Positions among the buffers; -1: there is none.
+  int bias_ = -1, add_ = -1, output_ = 0;
+  int row_factors_ = -1, column_factors_ = -1;
   float alpha_ = 1;
 };
 
@@ -244,17 +273,36 @@ absl::Status Matmul::Prepare(const MatmulCall& call,
                              const Operand& output, int algorithm) {
   std::vector<const PostOp*> post_ops;
   for (const PostOp& op : call.post_ops()) post_ops.push_back(&op);
+  const bool has_codes = inputs[0].dtype == DataType::kFloat8E4M3Fn;
+  if (has_codes) {
+    if (post_ops.size() < 2 || post_ops[0]->kind() != PostOp::MULTIPLY ||
+        post_ops[1]->kind() != PostOp::MULTIPLY) {
+      return absl::UnimplementedError(
+          "cuBLASLt: a matmul of 8-bit floats without factors of its rows and "
+          "columns");
+    }
+    row_factors_ = post_ops[0]->operand();
+    column_factors_ = post_ops[1]->operand();
+    post_ops.erase(post_ops.begin(), post_ops.begin() + 2);
+  }
   if (std::string reason = RejectMatmulPostOps(post_ops); !reason.empty()) {
     return absl::UnimplementedError(reason);
   }
-  for (const Operand& operand : inputs) {
-    if (operand.dtype != output.dtype) {
+  for (int i = 0; i < static_cast<int>(inputs.size()); ++i) {
+    const bool is_factor = i == row_factors_ || i == column_factors_;
+    if (inputs[i].dtype != (is_factor ? DataType::kFloat32
+                            : i < 2   ? inputs[0].dtype
+                                      : output.dtype)) {
       return absl::UnimplementedError("cuBLASLt: the operands' dtypes differ");
     }
   }
-  AITUNE_ASSIGN_OR_RETURN(types_, TypesOf(output.dtype, call.allow_tf32()));
+  AITUNE_ASSIGN_OR_RETURN(
+      types_, TypesOf(inputs[0].dtype, output.dtype, call.allow_tf32()));
   AITUNE_ASSIGN_OR_RETURN(const Problem problem,
                           MakeProblem(call, inputs[0], inputs[1], output));
+  if (has_codes) {
+    AITUNE_RETURN_IF_ERROR(CheckFactors(problem, call, inputs));
+  }
   output_ = static_cast<int>(inputs.size());
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   bool relu = false, gelu = false;
@@ -292,15 +340,46 @@ absl::Status Matmul::Prepare(const MatmulCall& call,
     AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_TRANSB, transpose));
   }
   AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue));
+  // Of these only the alignment matters here.
+  const void* aligned = reinterpret_cast<const void*>(uintptr_t{256});
   if (bias_ >= 0) {
-    // Only its alignment matters here.
-    const void* aligned = reinterpret_cast<const void*>(uintptr_t{256});
     AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, aligned));
   }
-  AITUNE_ASSIGN_OR_RETURN(a_, Layout(problem.a, problem.batch));
-  AITUNE_ASSIGN_OR_RETURN(b_, Layout(problem.b, problem.batch));
-  AITUNE_ASSIGN_OR_RETURN(d_, Layout(problem.d, problem.batch));
+  if (has_codes) {
+    // The sums of an H200 keep as many bits as in our own kernels.
+    const int8_t fast = 1;
+    const cublasLtMatmulMatrixScale_t vectors =
+        CUBLASLT_MATMUL_MATRIX_SCALE_OUTER_VEC_32F;
+    AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, fast));
+    AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, vectors));
+    AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, vectors));
+    AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, aligned));
+    AITUNE_RETURN_IF_ERROR(set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, aligned));
+  }
+  AITUNE_ASSIGN_OR_RETURN(a_,
+                          Layout(types_.operands, problem.a, problem.batch));
+  AITUNE_ASSIGN_OR_RETURN(b_,
+                          Layout(types_.operands, problem.b, problem.batch));
+  AITUNE_ASSIGN_OR_RETURN(d_, Layout(types_.result, problem.d, problem.batch));
   return ChooseAlgorithm(algorithm);
+}
+
+// Whether the library can take the factors of a product of codes.
+absl::Status Matmul::CheckFactors(const Problem& problem,
+                                  const MatmulCall& call,
+                                  absl::Span<const Operand> inputs) const {
+  if (call.transpose_lhs() || !call.transpose_rhs() || problem.batch > 1) {
+    return absl::UnimplementedError(
+        "cuBLASLt: a matmul of 8-bit floats of which not both sides are one "
+        "matrix whose rows are reduced");
+  }
+  if (ElementCount(inputs[row_factors_].sizes) != problem.m ||
+      ElementCount(inputs[column_factors_].sizes) != problem.n) {
+    return absl::UnimplementedError(
+        "cuBLASLt: a matmul of 8-bit floats has not one factor for each row "
+        "and one for each column");
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Matmul::ChooseAlgorithm(int algorithm) {

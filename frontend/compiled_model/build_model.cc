@@ -53,6 +53,48 @@ TraceOptions WithProgress(const BuildOptions& options) {
   return trace;
 }
 
+// Sets the anchor of the trace, if it is not set, to the sizes that the samples
+// have in dynamic axes. kInvalidArgument when they do not fit the specs.
+absl::Status AnchorAtSamples(const ModelInputs& inputs, BuildOptions& options) {
+  if (!inputs.samples || inputs.specs.empty() || !options.trace.anchor.empty())
+    return absl::OkStatus();
+  AITUNE_ASSIGN_OR_RETURN(const SymbolAssignment assignment,
+                          AssignSymbols(inputs.specs));
+  if (assignment.symbols.empty()) return absl::OkStatus();
+  AITUNE_ASSIGN_OR_RETURN(options.trace.anchor,
+                          SymbolSizes(inputs.specs, *inputs.samples));
+  return absl::OkStatus();
+}
+
+// A trace and what it was made from.
+struct Traced {
+  Trace trace;
+  std::vector<InputSpec> specs;
+  std::vector<int64_t> anchor;
+};
+
+// MakeTrace. Where the model raises at other sizes of dynamic axes than those
+// of the samples, the trace is for those of the samples alone.
+absl::StatusOr<Traced> TraceInputs(const Model& model,
+                                   const ModelInputs& inputs,
+                                   const BuildOptions& options) {
+  TraceOptions trace_options = WithProgress(options);
+  absl::StatusOr<Trace> trace = MakeTrace(model, inputs, trace_options);
+  if (trace.ok())
+    return Traced{*std::move(trace), inputs.specs, options.trace.anchor};
+  // An anchor is of dynamic axes.
+  if (!absl::IsInvalidArgument(trace.status()) || !inputs.samples ||
+      options.trace.anchor.empty())
+    return trace.status();
+  ModelInputs fixed = inputs;
+  AITUNE_ASSIGN_OR_RETURN(fixed.specs,
+                          WithSizesOf(inputs.specs, *inputs.samples));
+  trace_options.anchor.clear();
+  absl::StatusOr<Trace> alone = MakeTrace(model, fixed, trace_options);
+  if (!alone.ok()) return trace.status();
+  return Traced{*std::move(alone), std::move(fixed.specs), {}};
+}
+
 // A build's entry in the cache, or the reason why the cache is not used.
 class CachedBuild {
  public:
@@ -177,10 +219,9 @@ std::map<int64_t, ConstantTensor> LayerInputsOf(const Trace& trace,
   return {};
 }
 
-CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
-                      const ModelInputs& inputs,
-                      const std::vector<int64_t>& anchor) {
+CompiledParts PartsOf(Traced& traced, CompiledTrace compiled) {
   CompiledParts parts;
+  Trace& trace = traced.trace;
   CompileResult& result = compiled.result;
   DescribeTrace(trace, std::move(compiled.fallbacks), &parts.report);
   parts.report.kernels = result.kernels;
@@ -198,9 +239,9 @@ CompiledParts PartsOf(Trace& trace, CompiledTrace compiled,
   parts.regions = std::move(compiled.regions);
   if (!parts.regions.empty()) {
     parts.trace_sha256 = TraceSha256(trace);
-    for (const InputSpec& spec : inputs.specs)
+    for (const InputSpec& spec : traced.specs)
       parts.input_specs.push_back(ToString(spec));
-    parts.trace_anchor = anchor;
+    parts.trace_anchor = traced.anchor;
   }
   for (const SizeConstraint& constraint : trace.constraints)
     *parts.plan.add_constraints() = ToProto(constraint);
@@ -238,15 +279,12 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   AITUNE_ASSIGN_OR_RETURN(const SymbolAssignment assignment,
                           AssignSymbols(inputs.specs));
   const bool dynamic = !assignment.symbols.empty();
-  if (dynamic && inputs.samples && options.trace.anchor.empty()) {
-    AITUNE_ASSIGN_OR_RETURN(options.trace.anchor,
-                            SymbolSizes(inputs.specs, *inputs.samples));
-  }
+  AITUNE_RETURN_IF_ERROR(AnchorAtSamples(inputs, options));
   AITUNE_ASSIGN_OR_RETURN(const Device device,
                           Device::ParseCpuOrGpu(options.compile.device));
   Phases phases;
   CachedBuild cached(model, inputs, options, device);
-  std::optional<Trace> trace;
+  std::optional<Traced> traced;
   if (options.repair) cached.report.detail = "built again, as it was wrong";
   if (cached.possible() && !options.repair) {
     phases.Lap("cache key");
@@ -256,15 +294,15 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
       absl::StatusOr<std::unique_ptr<CompiledModel>> loaded;
       absl::Status status;
       if (!parts->regions.empty()) {
-        absl::StatusOr<Trace> made =
-            MakeTrace(model, inputs, WithProgress(options));
+        absl::StatusOr<Traced> made = TraceInputs(model, inputs, options);
         status = made.status();
-        if (made.ok()) trace = *std::move(made);
+        if (made.ok()) traced = *std::move(made);
         phases.Lap("trace");
       }
       if (status.ok())
-        loaded = FromParts(model, *std::move(parts), trace ? &*trace : nullptr,
-                           device, options.cuda_graphs);
+        loaded = FromParts(model, *std::move(parts),
+                           traced ? &traced->trace : nullptr, device,
+                           options.cuda_graphs);
       if (status.ok()) status = loaded.status();
       if (status.ok()) {
         phases.Lap("load");
@@ -278,16 +316,17 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
     }
   }
 
-  if (!trace) {
-    AITUNE_ASSIGN_OR_RETURN(trace,
-                            MakeTrace(model, inputs, WithProgress(options)));
+  if (!traced) {
+    AITUNE_ASSIGN_OR_RETURN(traced, TraceInputs(model, inputs, options));
     phases.Lap("trace");
   }
+  Trace& trace = traced->trace;
   FlatTensors audited;  // what the compiler is given refers to it
   CompileOptions compile = options.compile;
   if (options.repair) {
-    AITUNE_ASSIGN_OR_RETURN(audited, InputNesting(trace->input_structure)
-                                         .Flatten(options.repair->arguments));
+    AITUNE_ASSIGN_OR_RETURN(
+        audited,
+        InputNesting(trace.input_structure).Flatten(options.repair->arguments));
     if (options.repair->looks_through) compile.audit.inputs = audited.views;
     const std::vector<WrongCandidate>& known = options.repair->known;
     compile.leftOut.insert(compile.leftOut.end(), known.begin(), known.end());
@@ -295,16 +334,14 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
     if (!compile.tuning.database.empty()) compile.tuning.budgetSeconds = 0;
   }
   if (!compile.quantization.empty())
-    compile.layers.inputs = LayerInputsOf(*trace, inputs, options.trace.seed);
+    compile.layers.inputs = LayerInputsOf(trace, inputs, options.trace.seed);
   // What tracing freed would otherwise stay beside the compiler's memory.
   malloc_trim(0);
-  AITUNE_ASSIGN_OR_RETURN(CompiledTrace compiled,
-                          CompileTrace(*trace, compile));
+  AITUNE_ASSIGN_OR_RETURN(CompiledTrace compiled, CompileTrace(trace, compile));
   phases.laps.insert(phases.laps.end(), compiled.result.phaseSeconds.begin(),
                      compiled.result.phaseSeconds.end());
   phases.Skip();
-  CompiledParts parts =
-      PartsOf(*trace, std::move(compiled), inputs, options.trace.anchor);
+  CompiledParts parts = PartsOf(*traced, std::move(compiled));
   parts.gpu = cached.gpu();
   std::shared_ptr<const ArtifactBlobs> artifact;
   if (cached.possible() || (options.keep_artifact && cached.storable())) {
@@ -314,10 +351,10 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   malloc_trim(0);
   if (options.compile.progress) options.compile.progress("load", 0, 0);
   // From here on only what runs holds constants: packing then frees them.
-  if (parts.regions.empty()) trace->make_fallback_region = nullptr;
+  if (parts.regions.empty()) trace.make_fallback_region = nullptr;
   AITUNE_ASSIGN_OR_RETURN(
       std::unique_ptr<CompiledModel> built,
-      FromParts(model, std::move(parts), &*trace, device, options.cuda_graphs));
+      FromParts(model, std::move(parts), &trace, device, options.cuda_graphs));
   phases.Lap("load");
   built->cache_ = std::move(cached.report);
   if (options.keep_artifact) built->artifact_ = std::move(artifact);
@@ -328,11 +365,12 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
 
 absl::StatusOr<std::string> CompileToIr(const Model& model,
                                         const ModelInputs& inputs,
-                                        const BuildOptions& options) {
-  AITUNE_ASSIGN_OR_RETURN(Trace trace,
-                          MakeTrace(model, inputs, WithProgress(options)));
+                                        const BuildOptions& asked) {
+  BuildOptions options = asked;
+  AITUNE_RETURN_IF_ERROR(AnchorAtSamples(inputs, options));
+  AITUNE_ASSIGN_OR_RETURN(Traced traced, TraceInputs(model, inputs, options));
   AITUNE_ASSIGN_OR_RETURN(CompiledTrace compiled,
-                          CompileTrace(trace, options.compile));
+                          CompileTrace(traced.trace, options.compile));
   return std::move(compiled.result.ir);
 }
 

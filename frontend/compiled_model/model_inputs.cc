@@ -131,6 +131,15 @@ std::vector<int64_t> Sizes(const std::vector<SymbolSpec>& symbols,
   return sizes;
 }
 
+// Gives `specs` the axes of `described`, which is of equal nesting.
+void AdoptAxes(const std::vector<InputSpec>& described,
+               std::vector<InputSpec>& specs) {
+  for (size_t i = 0; i < specs.size() && i < described.size(); ++i) {
+    specs[i].axes = described[i].axes;
+    AdoptAxes(described[i].children, specs[i].children);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
@@ -234,6 +243,14 @@ absl::StatusOr<std::vector<int64_t>> SymbolSizes(
     }
   }
   return sizes;
+}
+
+absl::StatusOr<std::vector<InputSpec>> WithSizesOf(std::vector<InputSpec> specs,
+                                                   const ValueList& arguments) {
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<InputSpec> described,
+                          SpecsOf(arguments));
+  AdoptAxes(described, specs);
+  return specs;
 }
 
 std::vector<SizeCombination> SizesToCheck(

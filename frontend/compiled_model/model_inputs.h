@@ -53,6 +53,11 @@ absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
 absl::StatusOr<std::vector<int64_t>> SymbolSizes(
     absl::Span<const InputSpec> specs, const ValueList& arguments);
 
+// `specs` with the sizes that `arguments`, which are of equal nesting, have: no
+// axis is dynamic. Errors as SpecsOf.
+absl::StatusOr<std::vector<InputSpec>> WithSizesOf(std::vector<InputSpec> specs,
+                                                   const ValueList& arguments);
+
 // Arguments for which a compiled model is compared with eager.
 struct InputCase {
   std::string name;  // such as "zeros"

@@ -5,6 +5,9 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "runtime/logging/logging.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/tensor/size_constraint.h"
@@ -16,23 +19,15 @@ constexpr int kRandomSizes = 3;
 constexpr size_t kMaxSizes = 24;
 // How far from the anchor a constraint's boundary is looked for.
 constexpr int64_t kMaxSteps = 256;
+// Sizes of which it is kept whether a version could be built, so that callers
+// with ever other sizes do not fill the memory.
+constexpr size_t kMaxTried = 4096;
 
 // The sizes that a version covers, for each symbol of the inputs.
 struct Held {
   std::vector<int64_t> min, max;
   std::vector<int> plan_symbol;  // -1: the size is fixed
 };
-
-// `specs` with the axes of `described`, which is of equal nesting.
-std::vector<InputSpec> WithSizesOf(const std::vector<InputSpec>& described,
-                                   std::vector<InputSpec> specs) {
-  for (size_t i = 0; i < specs.size() && i < described.size(); ++i) {
-    specs[i].axes = described[i].axes;
-    specs[i].children =
-        WithSizesOf(described[i].children, std::move(specs[i].children));
-  }
-  return specs;
-}
 
 Held HeldBy(const ExecutablePlan& plan, const std::vector<SymbolSpec>& asked) {
   Held held;
@@ -74,38 +69,51 @@ CompiledModel* ModelVersions::Match(const ValueList& arguments) const {
   return nullptr;
 }
 
+absl::StatusOr<std::unique_ptr<CompiledModel>> ModelVersions::BuildFor(
+    const std::vector<int64_t>& sizes, const ValueList& arguments) const {
+  Log(LogChannel::kRecompiles,
+      absl::StrCat("no version covers the sizes ", absl::StrJoin(sizes, ", "),
+                   ": one is built"));
+  BuildOptions options = options_;
+  options.trace.anchor = sizes;
+  ModelInputs inputs = inputs_;
+  inputs.samples.reset();
+  absl::StatusOr<std::unique_ptr<CompiledModel>> made =
+      CompiledModel::Build(model_, inputs, options);
+  if (made.ok()) return made;
+  // The program may raise at other sizes of the range only.
+  options.trace.anchor.clear();
+  AITUNE_ASSIGN_OR_RETURN(inputs.specs, WithSizesOf(inputs_.specs, arguments));
+  absl::StatusOr<std::unique_ptr<CompiledModel>> fixed =
+      CompiledModel::Build(model_, inputs, options);
+  return fixed.ok() ? std::move(fixed) : std::move(made);
+}
+
 absl::StatusOr<const CompiledModel*> ModelVersions::Find(
     const ValueList& arguments) {
   if (const CompiledModel* version = Match(arguments)) return version;
   std::lock_guard<std::mutex> compile_lock(compile_mutex_);
   // Another thread may have compiled it meanwhile.
   if (const CompiledModel* version = Match(arguments)) return version;
-  BuildOptions options = options_;
-  AITUNE_ASSIGN_OR_RETURN(options.trace.anchor,
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes,
                           SymbolSizes(inputs_.specs, arguments));
-  ModelInputs inputs = inputs_;
-  inputs.samples.reset();
+  const absl::Status mismatch = absl::InvalidArgumentError(
+      "the arguments differ from the inputs that the model was compiled for "
+      "in nesting, dtypes or ranks; pass such inputs, or compile the model "
+      "for these");
+  if (const auto tried = tried_.find(sizes); tried != tried_.end())
+    return tried->second.ok() ? mismatch : tried->second;
   absl::StatusOr<std::unique_ptr<CompiledModel>> made =
-      CompiledModel::Build(model_, inputs, options);
-  if (!made.ok()) {
-    // The program may raise at other sizes of the range only.
-    AITUNE_ASSIGN_OR_RETURN(const std::vector<InputSpec> described,
-                            SpecsOf(arguments));
-    options.trace.anchor.clear();
-    inputs.specs = WithSizesOf(described, inputs.specs);
-    absl::StatusOr<std::unique_ptr<CompiledModel>> fixed =
-        CompiledModel::Build(model_, inputs, options);
-    if (!fixed.ok()) return made.status();
-    made = std::move(fixed);
+      BuildFor(sizes, arguments);
+  // What failed for another reason may succeed the next time.
+  if (made.ok() || absl::IsInvalidArgument(made.status())) {
+    if (tried_.size() >= kMaxTried) tried_.clear();
+    tried_.emplace(sizes, made.status());
   }
-  std::unique_ptr<CompiledModel> built = *std::move(made);
-  if (!built->Fits(arguments))
-    return absl::InvalidArgumentError(
-        "the arguments differ from the inputs that the model was compiled for "
-        "in nesting, dtypes or ranks; pass such inputs, or compile the model "
-        "for these");
+  if (!made.ok()) return made.status();
   std::lock_guard<std::mutex> lock(mutex_);
-  versions_.push_back(std::move(built));
+  versions_.push_back(*std::move(made));
+  if (!versions_.back()->Fits(arguments)) return mismatch;
   return versions_.back().get();
 }
 

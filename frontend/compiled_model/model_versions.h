@@ -8,6 +8,7 @@
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_MODEL_VERSIONS_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_MODEL_VERSIONS_H_
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -31,7 +32,7 @@ class ModelVersions {
   // The version that covers the sizes of `arguments`, which is compiled if
   // there is none. It lives as long as this object. Errors: kInvalidArgument
   // for sizes outside of the ranges of the inputs, and those of
-  // CompiledModel::Build.
+  // CompiledModel::Build. Sizes for which the model raised are not tried again.
   absl::StatusOr<const CompiledModel*> Find(const ValueList& arguments);
 
   // Repairs the version that covers the sizes of `arguments`, which are on the
@@ -50,12 +51,20 @@ class ModelVersions {
 
  private:
   CompiledModel* Match(const ValueList& arguments) const;
+  // A version for these sizes of the symbols, which `arguments` have: for all
+  // sizes of the ranges that the program treats alike, or where it raises at
+  // others of them for these alone.
+  absl::StatusOr<std::unique_ptr<CompiledModel>> BuildFor(
+      const std::vector<int64_t>& sizes, const ValueList& arguments) const;
 
   const Model& model_;
   const ModelInputs inputs_;
   BuildOptions options_;
   // Held while compiling: one version at a time. Taken before mutex_.
   std::mutex compile_mutex_;
+  // For sizes of the symbols whether a version was built for them: kOk, or why
+  // the model refuses them. Guarded by compile_mutex_.
+  std::map<std::vector<int64_t>, absl::Status> tried_;
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<CompiledModel>> versions_;
 };

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/end_to_end/program.h"
@@ -61,6 +62,16 @@ class Files : public testing::Environment {
         "    assert x.size(0) == 0, \"no rows wanted\"\n"
         "    return x\n");
     raising.save(Path("raising.pt"));
+
+    torch::jit::Module narrow("__torch__.Narrow");
+    narrow.define(
+        "def forward(self, x: Tensor):\n"
+        "    return x * x.new_ones([4])[torch.arange(x.size(0))]\n");
+    narrow.save(Path("narrow.pt"));
+    const std::vector<char> rows = torch::jit::pickle_save(
+        c10::ivalue::Tuple::create({torch::full({3}, 2.0f)}));
+    std::ofstream(Path("three.pt"), std::ios::binary)
+        .write(rows.data(), rows.size());
 
     torch::jit::Module random("__torch__.Random");
     random.define(
@@ -163,6 +174,16 @@ TEST(CommandLine, RunPrintsWithoutAFile) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr("output[0] Float[3,16]"));
   EXPECT_THAT(outcome.out, HasSubstr("output[1] Float[] 24"));
+}
+
+// Eager raises at the larger sizes of the range.
+TEST(CommandLine, ASampleInARangeWhereTheModelRaisesIsCompiled) {
+  for (const char* command :
+       {"run", "bench --seconds 0.05", "inspect", "tune --seconds 0"}) {
+    const Outcome outcome = Aitune(absl::StrCat(
+        command, " narrow.pt --input 'float32[1..64]' --inputs three.pt"));
+    EXPECT_EQ(outcome.code, 0) << command << ": " << outcome.err;
+  }
 }
 
 TEST(CommandLine, NanIsComputedWith) {

@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/testing/models.h"
 #include "frontend/values/pytree.h"
+#include "runtime/logging/logging.h"
 
 namespace aitune::sizes {
 namespace {
@@ -200,31 +202,106 @@ def forward(self, x: Tensor, y: Tensor):
 
 // For an odd number of rows eager raises where they are longer than 4, so that
 // no version holds all sizes of that path.
-TEST(SizeProgramsTest, APathThatRaisesAtOtherSizesIsRightWhereItDoesNot) {
-  const Model model = ModelOf(R"(
+constexpr char kRaisesAtOtherSizes[] = R"(
 def forward(self, x: Tensor):
     y = x * 2.0
     if x.size(0) % 2 == 1:
         y = y + x.new_ones([4])[torch.arange(x.size(1))]
     return y
-)");
-  ModelInputs inputs;
-  inputs.specs = {*ParseInputSpec("float32[a=1..10,b=1..7]")};
-  BuildOptions options;
-  options.all_sizes = true;
-  auto compiled = CompiledModel::Build(model, inputs, options);
-  ASSERT_TRUE(compiled.ok()) << compiled.status();
+)";
+constexpr char kItsSizes[] = "float32[a=1..10,b=1..7]";
+
+TEST(SizeProgramsTest, APathThatRaisesAtOtherSizesIsRightWhereItDoesNot) {
+  const Model model = ModelOf(kRaisesAtOtherSizes);
+  const auto compiled = Compile(model, kItsSizes);
+  ASSERT_NE(compiled, nullptr);
   for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
            {10, 7}, {5, 4}, {5, 3}, {5, 4}, {1, 1}, {4, 6}}) {
+    const ValueList arguments({at::randn({rows, columns})});
+    EXPECT_EQ(Difference(compiled->Run(arguments), model.RunEager(arguments)),
+              "")
+        << rows << ", " << columns;
+  }
+  EXPECT_EQ(compiled->versions().size(), 4);
+  const ValueList raises({at::randn({5, 7})});
+  EXPECT_FALSE(model.RunEager(raises).ok());
+  EXPECT_FALSE(compiled->Run(raises).ok());
+}
+
+TEST(SizeProgramsTest, ASampleOnSuchAPathIsTheFirstVersion) {
+  const Model model = ModelOf(kRaisesAtOtherSizes);
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec(kItsSizes)};
+  inputs.samples = ValueList({at::randn({5, 3})});
+  BuildOptions options;
+  options.all_sizes = true;
+  const auto compiled = CompiledModel::Build(model, inputs, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_TRUE((*compiled)->Fits(*inputs.samples));
+  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
+           {5, 3}, {5, 4}, {10, 7}, {4, 6}}) {
     const ValueList arguments({at::randn({rows, columns})});
     EXPECT_EQ(
         Difference((*compiled)->Run(arguments), model.RunEager(arguments)), "")
         << rows << ", " << columns;
   }
-  EXPECT_EQ((*compiled)->versions().size(), 4);
-  const ValueList raises({at::randn({5, 7})});
-  EXPECT_FALSE(model.RunEager(raises).ok());
-  EXPECT_FALSE((*compiled)->Run(raises).ok());
+  EXPECT_EQ((*compiled)->versions().size(), 3);
+}
+
+TEST(SizeProgramsTest, SizesThatTheProgramRefusesAreTriedOnce) {
+  const Model model = ModelOf(kRaisesAtOtherSizes);
+  const auto compiled = Compile(model, kItsSizes);
+  ASSERT_NE(compiled, nullptr);
+  int built = 0;
+  SetEnabled(LogChannel::kRecompiles, true);
+  const LogSink before =
+      SetLogSink([&](LogChannel channel, std::string_view text) {
+        built += channel == LogChannel::kRecompiles;
+      });
+  const ValueList raises({at::randn({5, 7})}), others({at::randn({3, 6})});
+  for (int call = 0; call < 3; ++call) {
+    const auto result = compiled->Run(raises);
+    EXPECT_THAT(std::string(result.status().message()),
+                testing::HasSubstr("index 4 is out of bounds"));
+  }
+  EXPECT_EQ(built, 1);
+  EXPECT_FALSE(compiled->Run(others).ok());
+  EXPECT_EQ(built, 2);
+  const ValueList fits({at::randn({3, 4})});
+  EXPECT_EQ(Difference(compiled->Run(fits), model.RunEager(fits)), "");
+  EXPECT_EQ(built, 3);
+  // Another dtype is refused without a further build, too.
+  const ValueList integers({at::ones({9, 2}, at::kLong)});
+  for (int call = 0; call < 2; ++call)
+    EXPECT_FALSE(compiled->Run(integers).ok());
+  EXPECT_EQ(built, 4);
+  SetLogSink(before);
+  SetEnabled(LogChannel::kRecompiles, false);
+}
+
+TEST(SizeProgramsTest, AModuleIsTunedForASampleOnSuchAPath) {
+  const auto model =
+      std::make_shared<const Model>(ModelOf(kRaisesAtOtherSizes));
+  const auto module =
+      ait::Module::Wrap(model, {"net", EmptyFolder() / "cache"});
+  const ValueList sample({at::randn({5, 3})});
+  ASSERT_TRUE(module->Record(sample, 1).ok());
+  ait::TuneOptions options;
+  options.backends = {{"TorchInductorBackend", {}}};
+  options.timing.warmup_rounds = 1;
+  options.timing.min_rounds = options.timing.max_rounds = 1;
+  options.inputs.emplace();
+  options.inputs->specs = {*ParseInputSpec(kItsSizes)};
+  options.inputs->samples = sample;
+  const absl::Status tuned = module->Tune(*aitune::OneBackend(), options);
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
+           {5, 3}, {5, 4}, {10, 7}, {4, 6}}) {
+    const ValueList arguments({at::randn({rows, columns})});
+    EXPECT_EQ(Difference(module->Run(arguments), model->RunEager(arguments)),
+              "")
+        << rows << ", " << columns;
+  }
 }
 
 }  // namespace

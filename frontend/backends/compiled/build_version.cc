@@ -36,10 +36,16 @@ Built BuildAsked(const VersionRequest& request, const BuildOptions& build) {
   anchored.trace.anchor = *sizes;
   ModelInputs inputs = *request.asked;
   inputs.samples.reset();
-  AITUNE_ASSIGN_OR_RETURN(
-      std::unique_ptr<CompiledModel> built,
-      CompiledModel::Build(request.model, inputs, anchored));
-  if (!built->Fits(request.arguments)) return nullptr;
+  Built built = CompiledModel::Build(request.model, inputs, anchored);
+  if (absl::IsInvalidArgument(built.status())) {
+    // The model may raise at other sizes of the ranges only.
+    AITUNE_ASSIGN_OR_RETURN(
+        inputs.specs, WithSizesOf(request.asked->specs, request.arguments));
+    Built fixed = CompiledModel::Build(request.model, inputs, build);
+    if (fixed.ok()) built = std::move(fixed);
+  }
+  AITUNE_RETURN_IF_ERROR(built.status());
+  if (!(*built)->Fits(request.arguments)) return nullptr;
   return built;
 }
 

@@ -318,6 +318,20 @@ func.func @flattened_channels_last(%x: tensor<2x6x6x256xf16>, %w: tensor<5x9216x
   return %2 : tensor<2x5xf16>
 }
 
+// Heads whose elements lie apart in memory are copied before an attention.
+// CHECK-LABEL: func @channels_first_attention
+// CHECK: ait.kernel <loop>
+// CHECK: ait.permute
+// CHECK: ait.kernel <attention>
+// CHECK-NEXT: ^bb0
+// CHECK-NEXT: ait.attention
+// CHECK: return
+func.func @channels_first_attention(%x: tensor<4x64x256xf16>, %kv: tensor<4x256x64xf16>) -> tensor<4x256x64xf16> {
+  %0 = ait.permute %x {permutation = array<i64: 0, 2, 1>} : tensor<4x64x256xf16> -> tensor<4x256x64xf16>
+  %1 = ait.attention %0, %kv, %kv {scale = 0.125 : f64} : (tensor<4x256x64xf16>, tensor<4x256x64xf16>, tensor<4x256x64xf16>) -> tensor<4x256x64xf16>
+  return %1 : tensor<4x256x64xf16>
+}
+
 // A transposed operand is read in place, merged or not.
 // CHECK-LABEL: func @merged_transposed
 // CHECK-NOT: ait.kernel <loop>

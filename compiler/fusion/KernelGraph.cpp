@@ -69,11 +69,9 @@ static bool onlyMergesAxes(ReshapeOp op) {
          });
 }
 
-/// Whether the axes of `permute`'s result from `begin` on hold the one whose
-/// elements are neighbours in memory, but not as their last: each piece is one
-/// element then. Where none of them is that one, other rows' elements are the
-/// neighbours, as in a transposed operand.
-static bool hasStridedEnd(PermuteOp permute, unsigned begin) {
+/// The axis of `permute`'s result whose elements are neighbours in memory, if
+/// that is not its last one; axes of size 1 do not count.
+static std::optional<unsigned> findNeighboursBeforeLast(PermuteOp permute) {
   std::optional<unsigned> neighbours, last;
   RankedTensorType type = permute.getType();
   for (auto [axis, source] : llvm::enumerate(permute.getPermutation())) {
@@ -83,7 +81,15 @@ static bool hasStridedEnd(PermuteOp permute, unsigned begin) {
     if (!neighbours || source > permute.getPermutation()[*neighbours])
       neighbours = axis;
   }
-  return neighbours && *neighbours >= begin && neighbours != last;
+  return neighbours == last ? std::nullopt : neighbours;
+}
+
+/// Whether an attention reads `op` or a reshape of it.
+static bool isOfAttention(Operation *op) {
+  return llvm::any_of(op->getUsers(), [](Operation *user) {
+    return isa<AttentionOp>(user) ||
+           (isa<ReshapeOp>(user) && isOfAttention(user));
+  });
 }
 
 /// Whether a row of `op`, which merges axes of a permute, is made of pieces of
@@ -98,7 +104,10 @@ static bool isScattered(ReshapeOp op) {
   ArrayRef<int64_t> order = permute.getPermutation();
   RankedTensorType type = permute.getType();
   const unsigned begin = blocks->back().fromBegin;
-  if (hasStridedEnd(permute, begin))
+  // Where no axis of the row has the neighbours, other rows' elements are them,
+  // as in a transposed operand.
+  const std::optional<unsigned> neighbours = findNeighboursBeforeLast(permute);
+  if (neighbours && *neighbours >= begin)
     return true;
   unsigned axis = type.getRank() - 1;
   int64_t bits = type.getElementTypeBitWidth();
@@ -141,6 +150,10 @@ static void findReadInPlace(Block &block,
         }))
       continue;
     if (isWrittenInPlace(&op))
+      continue;
+    // Tensor cores take heads whose elements are neighbours.
+    if (auto permute = dyn_cast<PermuteOp>(op);
+        permute && findNeighboursBeforeLast(permute) && isOfAttention(&op))
       continue;
     auto anyUser = [&](function_ref<bool(Operation *)> holds) {
       return llvm::any_of(op.getUsers(), holds);

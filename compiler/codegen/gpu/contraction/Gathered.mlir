@@ -18,12 +18,24 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 64 : i64, i
 // CHECK-NEXT: const Rows<half> b{in1, 96, n0, 96, 96};
 // CHECK: store(out0 + m * 96 + n
 // CHECK: === heads: wgmma
-// CHECK-LABEL: === odd_rows
+// CHECK-LABEL: === windows
 func.func private @heads(%x: tensor<?x3x49x32xf16, #batch>, %weight: tensor<96x96xf16>) -> tensor<?x49x96xf16, #flat> attributes {ait.kind = #ait.kind<matmul>} {
   %0 = ait.permute %x {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x3x49x32xf16, #batch> -> tensor<?x49x3x32xf16, #rows>
   %1 = ait.reshape %0 : tensor<?x49x3x32xf16, #rows> -> tensor<?x49x96xf16, #flat>
   %2 = ait.matmul %1, %weight {transpose_rhs} : (tensor<?x49x96xf16, #flat>, tensor<96x96xf16>) -> tensor<?x49x96xf16, #flat>
   return %2 : tensor<?x49x96xf16, #flat>
+}
+
+// Windows of an image, of 8 rows each that are evenly spaced: the rows of all are
+// one axis, not a matrix for each 8.
+// CHECK-SAME: : wgmma
+// CHECK: const auto aStepOf = [=](Index k) -> long long { return k; };
+// CHECK-NEXT: const auto a = gatherChunks(in0, aRowOf, aStepOf, m0, 50176, 96);
+// CHECK-LABEL: === odd_rows
+func.func private @windows(%x: tensor<1x28x8x28x8x96xf16>, %weight: tensor<288x96xf16>) -> tensor<1x28x28x8x8x288xf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.permute %x {permutation = array<i64: 0, 1, 3, 2, 4, 5>} : tensor<1x28x8x28x8x96xf16> -> tensor<1x28x28x8x8x96xf16>
+  %1 = ait.matmul %0, %weight {transpose_rhs} : (tensor<1x28x28x8x8x96xf16>, tensor<288x96xf16>) -> tensor<1x28x28x8x8x288xf16>
+  return %1 : tensor<1x28x28x8x8x288xf16>
 }
 
 // Rows of 98 bytes on the left, element by element: never by warpgroups, and

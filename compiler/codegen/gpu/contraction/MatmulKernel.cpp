@@ -23,6 +23,9 @@ namespace {
 constexpr int64_t kFewRows = 4;
 /// Rows up to which it is expected to be the fastest, without codes.
 constexpr int64_t kDotsFirstRows = 2;
+/// Rows of the largest tiles: matrices of fewer leave parts of tiles idle, and
+/// each reads the weights again.
+constexpr int64_t kRowsOfTile = 128;
 /// Rows from which on arithmetic, not the weight's memory, takes the time.
 constexpr int64_t kManyRows = 1024;
 /// The most tiles that are measured. There are more for few rows, for which the
@@ -155,10 +158,10 @@ bool hasWholeBatches(const TileKernel &tiles, const OperandView &view) {
 /// Parts the leading axes into batches and rows. Leading axes that the right
 /// side does not have are rows where the left side has them evenly spaced; the
 /// others are one matrix each. Whether the left rows are then evenly spaced
-/// runs of whole chunks; if not, all axes that the right side does not have are
-/// rows.
+/// runs of whole chunks, and, if they `mayBeGathered`, as many as a tile has;
+/// if not, all axes that the right side does not have are rows.
 bool placeRows(TileKernel &tiles, const MatmulIndices &indices,
-               ArrayRef<AffineExpr> sizes, DimTable &dims) {
+               ArrayRef<AffineExpr> sizes, DimTable &dims, bool mayBeGathered) {
   const OperandView &lhs = tiles.a;
   MLIRContext *context = tiles.columnSize.getContext();
   const AffineExpr one = getAffineConstantExpr(1, context);
@@ -195,8 +198,12 @@ bool placeRows(TileKernel &tiles, const MatmulIndices &indices,
   if (isLinear(lhs) && lhs.coefficient(indices.k) == one &&
       tiles.rowStride.isMultipleOf(chunkOf(lhs)) &&
       tiles.reducedSize.isMultipleOf(chunkOf(lhs)) &&
-      hasWholeBatches(tiles, lhs))
-    return true;
+      hasWholeBatches(tiles, lhs)) {
+    const std::optional<int64_t> rows = getConstant(tiles.rowSize);
+    if (!mayBeGathered || !indices.sharedRhs || tiles.batchDims.empty() ||
+        !rows || *rows >= kRowsOfTile)
+      return true;
+  }
   part(/*evenly=*/false);
   return false;
 }
@@ -253,7 +260,7 @@ absl::StatusOr<TileKernel> analyzeTiles(ContractionParts &parts, DimTable &dims,
   tiles.reducedSize = indices.reducedSize;
   tiles.element = lhs->elementType;
   const bool isOfCodes = rhs->elementType.getIntOrFloatBitWidth() == 8;
-  if (!placeRows(tiles, indices, sizes, dims)) {
+  if (!placeRows(tiles, indices, sizes, dims, !isOfCodes)) {
     tiles.rowStride = nullptr;
     const std::optional<Gathering> gathering = findGathering(
         tiles.a, tiles.rowDims, indices.k, tiles.reducedSize, chunkOf(tiles.a));

@@ -86,18 +86,31 @@ std::string ExactNumbers(const InputSpec& spec) {
   return text;
 }
 
-// Elements are drawn from the range of values, and no trace depends on them.
 InputSpec WithoutValues(InputSpec spec) {
   spec.values.reset();
   for (InputSpec& child : spec.children) child = WithoutValues(child);
   return spec;
 }
 
-std::string TextOf(const ModelInputs& inputs) {
+// A hash of the elements, in the order of the tensor's axes; empty for what has
+// no strided elements.
+std::string HashOf(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != at::kStrided) return "";
+  const at::Tensor elements =
+      tensor.detach().to(at::kCPU).resolve_conj().resolve_neg().contiguous();
+  Sha256 hash;
+  hash.Update(
+      {static_cast<const char*>(elements.const_data_ptr()), elements.nbytes()});
+  return ToHex(hash.Finish());
+}
+
+// No trace depends on elements, nor on the range of values that they are drawn
+// from. Which layers are quantised does: `has_elements`.
+std::string TextOf(const ModelInputs& inputs, bool has_elements) {
   std::string text;
   for (const InputSpec& spec : inputs.specs)
-    absl::StrAppend(&text, ToString(WithoutValues(spec)), " ",
-                    ExactNumbers(spec), "\n");
+    absl::StrAppend(&text, ToString(has_elements ? spec : WithoutValues(spec)),
+                    " ", ExactNumbers(spec), "\n");
   if (!inputs.samples) return text;
   absl::StrAppend(&text, "samples ", inputs.samples->Describe(), "\n");
   for (const c10::IValue& value : inputs.samples->values()) {
@@ -108,6 +121,8 @@ std::string TextOf(const ModelInputs& inputs) {
       if (leaf.value->isString())
         absl::StrAppend(&text, "=", leaf.value->toStringRef().size(), ":",
                         leaf.value->toStringRef());
+      if (has_elements && leaf.value->isTensor())
+        absl::StrAppend(&text, "=", HashOf(leaf.value->toTensor()));
       absl::StrAppend(&text, "\n");
     }
   }
@@ -167,9 +182,9 @@ CacheKey KeyOfBuild(std::string_view model_sha256, const ModelInputs& inputs,
                     const CompileOptions& compile, const TraceOptions& trace,
                     std::string_view gpu) {
   CacheKeyParts parts;
-  parts.graph =
-      absl::StrCat(absl::string_view(model_sha256.data(), model_sha256.size()),
-                   "\n", SubstitutionsText(), TextOf(inputs));
+  parts.graph = absl::StrCat(
+      absl::string_view(model_sha256.data(), model_sha256.size()), "\n",
+      SubstitutionsText(), TextOf(inputs, !compile.quantization.empty()));
   parts.config = TextOf(compile) + TextOf(trace);
   for (const LoadedPlugin& plugin : loadedPlugins())
     absl::StrAppend(&parts.config, " plugin=", plugin.sha256);

@@ -15,7 +15,8 @@ namespace aitune::frontend {
 
 // The key of a build of the model with the hash `model_sha256` for `inputs`. Of
 // the inputs, the key depends on kinds, sizes, ranges and constant values, but
-// not on the elements of sample tensors, on which a trace does not depend.
+// not on the elements of sample tensors, on which a trace does not depend; only
+// where layers are quantised, which are chosen by their error on the samples.
 // `gpu` is cuda::DescribeGpu of the GPU that is compiled for; empty for the
 // CPU.
 CacheKey KeyOfBuild(std::string_view model_sha256, const ModelInputs& inputs,

@@ -309,6 +309,22 @@ TEST(KeyOfBuild, CudaIsTheFirstGpu) {
   EXPECT_NE(key("cuda"), key("cpu"));
 }
 
+// Their error on the samples, or on numbers of a range, decides which layers
+// are quantised.
+TEST(KeyOfBuild, HoldsTheSamplesOfQuantisedLayersAlone) {
+  const auto key = [](const at::Tensor& sample, const std::string& scheme) {
+    ModelInputs inputs;
+    inputs.samples = ValueList({sample});
+    CompileOptions compile;
+    compile.quantization = scheme;
+    return KeyOfBuild("model", inputs, compile, {}).hex();
+  };
+  const at::Tensor ones = at::ones({2, 3}), twos = at::full({2, 3}, 2.0);
+  EXPECT_EQ(key(ones, ""), key(twos, ""));
+  EXPECT_NE(key(ones, "int8dq"), key(twos, "int8dq"));
+  EXPECT_EQ(key(ones, "int8dq"), key(at::ones({3, 2}).t(), "int8dq"));
+}
+
 TEST(CheckCompileOptions, WhatHasNoEffectIsRefused) {
   CompileOptions options;
   EXPECT_TRUE(CheckCompileOptions(options).ok());

@@ -31,8 +31,13 @@ func.func private @f(%a: tensor<3x5x17xf32>, %b: tensor<5x1xf32>, %c: tensor<17x
 }
 
 TEST_P(LoopDataMovementTest, Transposes) {
-  for (auto [rows, columns] : std::vector<std::pair<int, int>>{
-           {1, 9}, {16, 16}, {33, 50}, {64, 100}, {3, 224}, {224, 3}}) {
+  for (auto [rows, columns] : std::vector<std::pair<int, int>>{{1, 9},
+                                                               {16, 16},
+                                                               {33, 50},
+                                                               {64, 100},
+                                                               {150, 100},
+                                                               {3, 224},
+                                                               {224, 3}}) {
     std::string text = replaceAll(R"(
 func.func private @f(%a: tensor<2xRxCxf32>) -> tensor<2xCxRxf32> attributes {ait.kind = #ait.kind<loop>} {
   %p = ait.permute %a {permutation = array<i64: 0, 2, 1>} : tensor<2xRxCxf32> -> tensor<2xCxRxf32>

@@ -229,7 +229,7 @@ private:
         unit = arith::DivUIOp::create(builder, location, unit, size);
       }
       if (group.block)
-        blockIndex = index;
+        blockIndices[group.dims.back()] = index;
       else
         emitter.bind(group, index);
     }
@@ -285,7 +285,8 @@ private:
           upper = emitter.materializeUniform(group.size);
     Location location = function.getLoc();
     if (group.block) {
-      lower = arith::MulIOp::create(builder, location, blockIndex,
+      lower = arith::MulIOp::create(builder, location,
+                                    blockIndices.lookup(group.dims.back()),
                                     emitter.i64(*group.block));
       Value last = arith::AddIOp::create(builder, location, lower,
                                          emitter.i64(*group.block));
@@ -406,7 +407,7 @@ private:
   CpuSchedule loops; ///< of the nest at hand
   SmallVector<Value> outputPointers;
   llvm::DenseMap<unsigned, Value> symbols;
-  Value blockIndex;
+  llvm::DenseMap<unsigned, Value> blockIndices; ///< by a blocked loop's dim
   SmallVector<RowBufferPlan, 2> buffers;
 };
 

@@ -1,5 +1,7 @@
 #include "compiler/codegen/cpu/loops/LoopSchedule.h"
 
+#include <cmath>
+
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -13,6 +15,10 @@ namespace {
 /// share.
 constexpr double kLeastUnitWork = 2048;
 constexpr int64_t kWantedUnits = 16;
+/// Values of the loop across the lanes in a unit, where lanes read with a
+/// stride: the elements of two cache lines, which CPUs fetch together, of 4
+/// bytes each.
+constexpr int64_t kAcross = 32;
 /// The size that an unknown size counts as in estimates.
 constexpr int64_t kTypicalSize = 64;
 
@@ -139,16 +145,58 @@ struct Scheduler {
                              elements / schedule.lanes * schedule.lanes);
   }
 
+  /// The loop along which a read lies in order that has a stride along the
+  /// lanes; null if there is none.
+  UnitLoop *findAcross() {
+    if (!schedule.laneDim)
+      return nullptr;
+    unsigned lane = *schedule.laneDim;
+    for (const LoopAnalysis::Access &access : analysis.accesses) {
+      const LinearForm &address = access.address;
+      if (access.inReduction || address.isNonlinearIn(lane) ||
+          address.coefficientOf(lane) == 0 || address.coefficientOf(lane) == 1)
+        continue;
+      for (UnitLoop &group : llvm::MutableArrayRef(groups).drop_back())
+        if (unsigned dim = group.dims.back();
+            !address.isNonlinearIn(dim) && address.coefficientOf(dim) == 1)
+          return &group;
+    }
+    return nullptr;
+  }
+
+  /// Makes units that are blocks of both loops. Returns their elements.
+  double blockBoth(UnitLoop &across, UnitLoop &lanes, double wanted) {
+    auto limit = [&](UnitLoop &group, int64_t most) {
+      std::optional<int64_t> size = getConstant(group.size);
+      if (size && *size <= most)
+        return *size;
+      group.block = most;
+      return most;
+    };
+    const int64_t rows = limit(across, kAcross);
+    const int64_t columns = limit(
+        lanes, roundToLanes(std::llround(wanted / static_cast<double>(rows))));
+    for (UnitLoop &group : groups)
+      if ((&group != &across && &group != &lanes) || group.block)
+        schedule.unitLoops.push_back(group);
+    schedule.unitInner = {lanes, across};
+    return static_cast<double>(rows * columns);
+  }
+
   void splitIntoUnits() {
     double elements = 1; // of a unit's inner loops
+    double wanted = 1;   // without inner axes
     if (inner.empty()) {
       double total = 1;
       for (const UnitLoop &group : groups)
         total *= estimate(group.size);
-      double wanted =
-          std::max(kLeastUnitWork,
-                   std::min(unitWork, total * elementCost / kWantedUnits)) /
-          elementCost;
+      wanted = std::max(kLeastUnitWork, std::min(unitWork, total * elementCost /
+                                                               kWantedUnits)) /
+               elementCost;
+    }
+    if (UnitLoop *across = inner.empty() ? findAcross() : nullptr) {
+      elements = blockBoth(*across, groups.back(), wanted);
+    } else if (inner.empty()) {
       bool full = false;
       for (UnitLoop &group : llvm::reverse(groups)) {
         bool isLaneGroup = schedule.laneDim && &group == &groups.back();
@@ -225,7 +273,8 @@ struct Scheduler {
     unsigned lane = *schedule.laneDim;
     const UnitLoop &group = schedule.unitInner.back();
     std::optional<int64_t> size = getConstant(group.size);
-    if (group.dims.size() != 1 || group.block || !size)
+    if (group.dims.size() != 1 || group.dims.back() != lane || group.block ||
+        !size)
       return;
     llvm::SmallSetVector<int64_t, 8> splits;
     for (AffineExpr threshold : analysis.thresholds) {

@@ -4,7 +4,9 @@
 // There are two kinds of axes: inner axes, along which the result of some
 // reduction does not change, and row axes, which are all others. A unit is a
 // point of the row axes (a row of a softmax) or, if there are no inner axes, a
-// block of the domain (in pointwise kernels, pools, data movement).
+// block of the domain (in pointwise kernels, pools, data movement). Where lanes
+// read with a stride what lies in order along another axis, as in a transpose, a
+// block of that axis is the innermost loop: each cache line is then read once.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSCHEDULE_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSCHEDULE_H
 
@@ -23,7 +25,7 @@ struct UnitLoop : LoopGroup {
 struct CpuSchedule {
   /// The loops that enumerate the units, outermost first.
   llvm::SmallVector<UnitLoop> unitLoops;
-  /// The loops of a unit, outermost first; a blocked group is here too.
+  /// The loops of a unit, outermost first; blocked groups are here too.
   llvm::SmallVector<UnitLoop> unitInner;
   int64_t lanes = 1; ///< elements along `laneDim` that a vector holds
   std::optional<unsigned> laneDim;

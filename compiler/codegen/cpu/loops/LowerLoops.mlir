@@ -38,6 +38,24 @@ func.func private @softmax(%x: tensor<?x768xf32, #full>) -> tensor<?x768xf32, #f
 
 // -----
 
+// A transpose: lanes read with a stride, so the loop along which the operand
+// lies in order is the innermost one, over 32 of its elements.
+// CHECK: #[[BLOCKS:.*]] = affine_map<() -> (16)>
+// CHECK-LABEL: func.func @transpose(
+// CHECK-SAME: ait.grid = #[[BLOCKS]]
+// CHECK: %[[LANES:.*]] = arith.constant 16 : i64
+// CHECK: scf.for
+// CHECK:   scf.for {{.*}} step %[[LANES]]
+// CHECK:     scf.for
+// CHECK:       llvm.intr.masked.gather
+// CHECK:       llvm.store {{.*}} : vector<16xf32>
+func.func private @transpose(%a: tensor<256x512xf32>) -> tensor<512x256xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %p = ait.permute %a {permutation = array<i64: 1, 0>} : tensor<256x512xf32> -> tensor<512x256xf32>
+  return %p : tensor<512x256xf32>
+}
+
+// -----
+
 // Axes that every operand has in the same order are one loop, in blocks; the
 // scalar operand is read outside of it. Static sizes without remainder have no
 // masks.

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/interpreter_code.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -141,8 +142,8 @@ absl::StatusOr<Recording> RunEager(const Program& program) {
           stack.push_back(program.inputs[i].deepcopy());
           recording[program.graph->inputs()[i]] = program.inputs[i];
         }
-        const torch::jit::Code code(graph, "forward");
-        torch::jit::InterpreterState(code).run(stack);
+        const auto code = frontend::MakeCode(*graph, "forward");
+        torch::jit::InterpreterState(*code).run(stack);
         for (size_t i = 0; i < recorded.size(); ++i)
           recording[recorded[i]] = stack[stack.size() - recorded.size() + i];
         return absl::OkStatus();

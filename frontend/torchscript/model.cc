@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/argument_types.h"
+#include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/values/torch_util.h"
@@ -157,7 +158,7 @@ absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
         CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
           auto graph = impl_->module.get_method("forward").graph()->copy();
           torch::jit::Inline(*graph);
-          impl_->eager = std::make_unique<torch::jit::Code>(graph, "forward");
+          impl_->eager = MakeCode(*graph, "forward");
           return absl::OkStatus();
         });
   });

@@ -326,6 +326,28 @@ def forward(self, x: Tensor, shifts: bool = False) -> Tensor:
                     HasSubstr("frozen_conv_folding")));
 }
 
+// LibTorch's interpreter alone loses `a` in the second iteration.
+TEST(Model, ALoopsResultIsReadBesideWhatItsBodyReads) {
+  torch::jit::Module module("__torch__.Loop");
+  module.define(R"(
+def forward(self, x: Tensor):
+  a = torch.sin(x)
+  b = a
+  for k in range(3):
+    b = torch.sin(b + a) + k
+  c = x - torch.amax(x, [1], True)
+  return x, a, b, c
+)");
+  const auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const at::Tensor x = at::randn({3, 8}), a = x.sin();
+  const auto result = model->RunEager(ValueList({x}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  at::Tensor b = a;
+  for (int k = 0; k < 3; ++k) b = (b + a).sin() + k;
+  EXPECT_TRUE(result->toTupleRef().elements()[2].toTensor().equal(b));
+}
+
 // A module that changes itself cannot be compiled, and still runs.
 TEST(Model, ModelsWithState) {
   torch::jit::Module module("__torch__.Counter");

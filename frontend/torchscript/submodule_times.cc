@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/values/torch_util.h"
@@ -139,14 +140,14 @@ absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
         program = MarkPlaces(model.impl().module);
-        const torch::jit::Code code(program.graph, "forward");
+        const auto code = MakeCode(*program.graph, "forward");
         const c10::InferenceMode inference;
         for (int run = 0; run <= repeats; ++run) {
           times.milliseconds.assign(program.places.size(), 0);
           torch::jit::Stack inputs = stack;
           recorder = &times;
           try {
-            torch::jit::InterpreterState(code).run(inputs);
+            torch::jit::InterpreterState(*code).run(inputs);
           } catch (...) {
             recorder = nullptr;
             throw;

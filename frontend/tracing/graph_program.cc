@@ -8,13 +8,14 @@
 #include <utility>
 
 #include "frontend/torchscript/conversion.h"
+#include "frontend/torchscript/interpreter_code.h"
 
 namespace aitune::frontend {
 namespace {
 
 RecordedFunction Interpret(const std::shared_ptr<torch::jit::Graph>& graph,
                            const std::string& name) {
-  auto code = std::make_shared<torch::jit::Code>(graph, name);
+  std::shared_ptr<torch::jit::Code> code = MakeCode(*graph, name);
   return [code](std::vector<c10::IValue>& stack) {
     torch::jit::InterpreterState(*code).run(stack);
   };

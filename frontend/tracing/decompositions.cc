@@ -120,6 +120,13 @@ def encoder_layer(src: Tensor, embed_dim: int, num_heads: int, qkv_weight: Tenso
   return x
 )";
 
+// Traces of models that may be exported ask for sizes as a tensor. Its elements
+// are sizes and not data.
+constexpr char kSizes[] = R"(
+def shape_as_tensor(x: Tensor) -> Tensor:
+  return torch.tensor(x.size())
+)";
+
 bool IsNone(const ProbedValue& value) {
   return value.kind == Kind::kPlain && value.probes[0].isNone();
 }
@@ -174,6 +181,11 @@ bool IsPlainEncoderLayer(const Arguments& arguments) {
          arguments[0]->type.sizes.size() == 3;
 }
 
+bool HasKnownSizes(const Arguments& arguments) {
+  return arguments.size() == 1 && arguments[0]->IsTensor() &&
+         arguments[0]->has_type;
+}
+
 struct Decomposition {
   bool (*applies)(const Arguments&);
   const char* source;
@@ -189,6 +201,8 @@ const std::map<std::string, Decomposition>& Decompositions() {
            {IsPlainSelfAttention, kAttention, "multi_head_attention"}},
           {"aten::_transformer_encoder_layer_fwd",
            {IsPlainEncoderLayer, kAttention, "encoder_layer"}},
+          {"aten::_shape_as_tensor",
+           {HasKnownSizes, kSizes, "shape_as_tensor"}},
       };
   return *kDecompositions;
 }

@@ -91,6 +91,16 @@ def forward(self, x: Tensor):
     return x.view([b, n // 2, 2]).sum(2) / float(n)
 )",
      {"float32[3,8]"}},
+    {"sizes_as_a_tensor",
+     R"(
+def forward(self, x: Tensor):
+    sizes = torch._shape_as_tensor(x)
+    half = torch.min(sizes[-2:]).to(6) * 0.5
+    n = int(half)
+    m = torch.empty([], dtype=4).fill_(x.size(1) // sizes[1])
+    return torch.relu(x[:, :n]), torch.arange(n) * m
+)",
+     {"float32[3,8,16]"}},
 };
 END_TO_END_TESTS(ControlFlow, kControlFlowCases);
 

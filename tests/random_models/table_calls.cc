@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "tests/operators/left_out_calls.h"
 #include "tests/operators/operator_table.h"
 #include "tests/random_models/program.h"
 
@@ -58,29 +59,13 @@ bool KeepsExact(const std::string& op) {
 // Operators whose results jump where an operand changes a little. Those that
 // give integers or bools of floats do so all.
 bool Jumps(const OperatorCall& call) {
-  static const auto& names = *new Names(
-      NamesOf("floor ceil round trunc fix sign sgn frac floor_divide remainder "
-              "fmod hardshrink threshold softplus grid_sampler "
-              "grid_sampler_2d linalg_vector_norm"));
-  return names.count(call.op) > 0 || absl::StrContains(call.call, " > ") ||
-         absl::StrContains(call.call, "rounding_mode");
+  const LeftOutCall* const found = FindLeftOutCall(call);
+  return found != nullptr && found->only_rounded;
 }
 
-// What the reference of a program can't do in another precision; what is no
-// function of its operands, as the order of equal elements; what eager reads
-// beyond its operands for where these are of other sizes or strides than the
-// table's; what normalises numbers that are equal but for rounding.
 bool IsLeftOut(const OperatorCall& call) {
-  static const auto& names =
-      *new Names(NamesOf("_cast_Float _cast_Half _autocast_to_full_precision "
-                         "_autocast_to_reduced_precision cpu linspace "
-                         "_reshape_alias _weight_norm native_batch_norm "
-                         "_native_batch_norm_legit_no_training "
-                         "_transformer_encoder_layer_fwd"));
-  static const auto& orders = *new Names(NamesOf("sort argsort topk"));
-  return names.count(call.op) > 0 ||
-         (orders.count(call.op) > 0 &&
-          !absl::StrContains(call.call, "stable=True"));
+  const LeftOutCall* const found = FindLeftOutCall(call);
+  return found != nullptr && !found->only_rounded;
 }
 
 // The call with its tensor on `device` if it makes one of sizes alone.

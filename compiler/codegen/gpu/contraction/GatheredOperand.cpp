@@ -38,19 +38,28 @@ std::optional<SplitAddress> split(const LinearForm &address,
   return parts;
 }
 
-/// The number by which the innermost dim of quotients and remainders of it is
-/// divided; 1 for the dim itself.
-std::optional<int64_t> innermostDivisor(AffineExpr term) {
-  int64_t divisor = 1;
+/// Whether `term`, a quotient or remainder of a dim or of another such, is the
+/// same for all indices of a chunk, or their remainders are neighbours: what
+/// counts elements is divided by whole chunks only.
+bool dividesByChunks(AffineExpr term, int64_t chunk) {
+  SmallVector<AffineBinaryOpExpr> outerFirst;
   while (auto binary = dyn_cast<AffineBinaryOpExpr>(term)) {
-    const std::optional<int64_t> by = getConstant(binary.getRHS());
-    if (!by || (binary.getKind() != AffineExprKind::FloorDiv &&
-                binary.getKind() != AffineExprKind::Mod))
-      return std::nullopt;
-    divisor = *by;
+    outerFirst.push_back(binary);
     term = binary.getLHS();
   }
-  return isa<AffineDimExpr>(term) ? std::optional(divisor) : std::nullopt;
+  if (!isa<AffineDimExpr>(term))
+    return false;
+  for (AffineBinaryOpExpr binary : llvm::reverse(outerFirst)) {
+    const std::optional<int64_t> by = getConstant(binary.getRHS());
+    const bool isQuotient = binary.getKind() == AffineExprKind::FloorDiv;
+    if (!by || *by % chunk != 0 ||
+        (!isQuotient && binary.getKind() != AffineExprKind::Mod))
+      return false;
+    // From here on chunks or more are counted, not elements.
+    if (isQuotient)
+      return true;
+  }
+  return true;
 }
 
 /// Whether each chunk of a row is 16 neighbouring and aligned bytes.
@@ -67,10 +76,9 @@ bool isInChunks(const LinearForm &address, AffineExpr reduced,
         return false;
       continue;
     }
-    const std::optional<int64_t> divisor = innermostDivisor(term.term);
-    const bool isDim = isa<AffineDimExpr>(term.term);
-    if (!divisor || (!isDim && *divisor % chunk != 0))
+    if (!dividesByChunks(term.term, chunk))
       return false;
+    const bool isDim = isa<AffineDimExpr>(term.term);
     // What counts the elements inside a piece: the dim, or its remainder.
     auto binary = dyn_cast<AffineBinaryOpExpr>(term.term);
     if (isDim || (binary.getKind() == AffineExprKind::Mod &&
@@ -117,6 +125,8 @@ void declareGathered(PointPrinter &printer, DimTable &dims, StringRef name,
   AffineExpr number = dims.make(rows), rest = number;
   llvm::DenseMap<AffineExpr, AffineExpr> indices;
   for (size_t i = rowDims.size(); i-- > 0;) {
+    if (!isa<AffineDimExpr>(rowDims[i]))
+      continue;
     Division division{nullptr, rest};
     if (i > 0)
       division = divide(rest, sizeOf(rowDims[i]),

@@ -188,27 +188,29 @@ void CandidateChooser::load(const Work &work) {
   });
 }
 
-/// Names the candidate after which the device is no longer usable: they are
-/// judged in turn, so it is the first whose run failed.
+/// An error if the device is no longer usable. The candidate is named where it
+/// can be no other: a device that is lost fails all runs after it.
 absl::Status CandidateChooser::findFault(const Contest &contest) {
   const absl::Status usable = target.usable();
   if (usable.ok())
     return usable;
   const std::string kernel = contest.kernel->function.getSymName().str();
+  std::vector<size_t> failed;
+  for (size_t i = 0; i < contest.results.size(); ++i)
+    if (contest.loaded[i].ok() && contest.results[i].microseconds < 0 &&
+        !contest.results[i].note.empty())
+      failed.push_back(i);
   std::string guilty = "a candidate";
-  for (auto [i, candidate] : llvm::enumerate(contest.kernel->candidates)) {
-    const Measurement &measured = contest.results[i];
-    if (!contest.loaded[i].ok() || measured.microseconds >= 0 ||
-        measured.note.empty())
-      continue;
-    guilty = labelOf(candidate);
-    result.wrong.push_back({kernel, guilty, measured.note, "", ""});
-    break;
+  if (failed.size() == 1) {
+    guilty = labelOf(contest.kernel->candidates[failed[0]]);
+    result.wrong.push_back(
+        {kernel, guilty, contest.results[failed[0]].note, "", ""});
   }
   return absl::InternalError(absl::StrCat(
       guilty, " of kernel ", kernel, " made ", target.device(),
       " unusable for this process: ", usable.message(),
-      ". Run it again: with a tuning database the candidate is left out."));
+      ". --no-measure builds without running candidates; --disable gives a "
+      "submodule to LibTorch."));
 }
 
 /// Measures the candidates that are loaded.

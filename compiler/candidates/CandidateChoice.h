@@ -49,8 +49,8 @@ struct ChosenKernels {
 /// `module`.
 ///
 /// kInternal if a candidate left the device unusable (CompilationTarget::
-/// usable). It is the last one in result.wrong then, so that later builds leave
-/// it out; this process can use the device no more.
+/// usable); this process can use it no more. The candidate is the last one in
+/// result.wrong if it alone failed, so that later builds leave it out.
 absl::StatusOr<ChosenKernels>
 chooseCandidates(llvm::MutableArrayRef<Kernel> kernels, mlir::ModuleOp module,
                  const CompilationTarget &target,

@@ -69,13 +69,19 @@ struct Scores {
   double fill = 0;
 };
 
-/// Whether a matmul is found behind conversions, factors and sums.
-bool isOfProduct(Value value) {
+/// Sums that scores may be made of: a product, a bias and masks.
+constexpr unsigned mostSums = 3;
+
+/// Whether a matmul is found behind conversions, factors and at most `sums`
+/// sums.
+bool isOfProduct(Value value, unsigned sums) {
   double ignored = 1;
   value = skipConvert(skipScale(skipConvert(value), ignored));
-  if (auto add = value.getDefiningOp<AddOp>())
-    return isOfProduct(add.getLhs()) || isOfProduct(add.getRhs());
-  return value.getDefiningOp<MatmulOp>() != nullptr;
+  auto add = value.getDefiningOp<AddOp>();
+  if (!add)
+    return value.getDefiningOp<MatmulOp>() != nullptr;
+  return sums > 0 && (isOfProduct(add.getLhs(), sums - 1) ||
+                      isOfProduct(add.getRhs(), sums - 1));
 }
 
 std::optional<Scores> matchScores(Value value) {
@@ -100,7 +106,10 @@ std::optional<Scores> matchScores(Value value) {
   while (auto add = value.getDefiningOp<AddOp>()) {
     if (!step(value))
       return std::nullopt;
-    const bool left = isOfProduct(add.getLhs());
+    // A product itself comes before a sum that has one, such as a layer's.
+    const bool left =
+        isOfProduct(add.getLhs(), 0) ||
+        (!isOfProduct(add.getRhs(), 0) && isOfProduct(add.getLhs(), mostSums));
     scores.addends.push_back(left ? add.getRhs() : add.getLhs());
     value = skipConvert(left ? add.getLhs() : add.getRhs());
   }

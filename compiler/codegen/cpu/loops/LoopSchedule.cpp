@@ -173,7 +173,8 @@ struct Scheduler {
       group.block = most;
       return most;
     };
-    const int64_t rows = limit(across, kAcross);
+    // An axis may have no elements.
+    const int64_t rows = std::max<int64_t>(limit(across, kAcross), 1);
     const int64_t columns = limit(
         lanes, roundToLanes(std::llround(wanted / static_cast<double>(rows))));
     for (UnitLoop &group : groups)

@@ -31,8 +31,7 @@ struct TakesRows<GatheredElements<T, RowsAreNeighbours, RowOf, StepOf>> {
   static constexpr bool value = RowsAreNeighbours;
 };
 
-// The elements are stored at once, which the barrier makes known that a stage
-// begins with.
+// Plain stores: the barrier at the start of each stage makes them visible.
 template <typename T, bool RowsAreNeighbours, typename RowOf, typename StepOf>
 __device__ __forceinline__ void sendChunk(unsigned to, const GatheredElements<T, RowsAreNeighbours, RowOf, StepOf> &source,
                                           const typename GatheredChunks<T, RowOf, StepOf>::Place &place) {

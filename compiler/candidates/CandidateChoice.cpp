@@ -191,26 +191,21 @@ void CandidateChooser::load(const Work &work) {
 /// An error if the device is no longer usable. The candidate is named where it
 /// can be no other: a device that is lost fails all runs after it.
 absl::Status CandidateChooser::findFault(const Contest &contest) {
-  const absl::Status usable = target.usable();
-  if (usable.ok())
-    return usable;
   const std::string kernel = contest.kernel->function.getSymName().str();
   std::vector<size_t> failed;
   for (size_t i = 0; i < contest.results.size(); ++i)
     if (contest.loaded[i].ok() && contest.results[i].microseconds < 0 &&
-        !contest.results[i].note.empty())
+        !contest.results[i].note.empty() && !contest.results[i].isWrong)
       failed.push_back(i);
-  std::string guilty = "a candidate";
-  if (failed.size() == 1) {
-    guilty = labelOf(contest.kernel->candidates[failed[0]]);
+  const std::string guilty =
+      failed.size() == 1 ? labelOf(contest.kernel->candidates[failed[0]])
+                         : "a candidate";
+  const absl::Status usable =
+      checkUsable(target, absl::StrCat(guilty, " of kernel ", kernel));
+  if (!usable.ok() && failed.size() == 1)
     result.wrong.push_back(
         {kernel, guilty, contest.results[failed[0]].note, "", ""});
-  }
-  return absl::InternalError(absl::StrCat(
-      guilty, " of kernel ", kernel, " made ", target.device(),
-      " unusable for this process: ", usable.message(),
-      ". --no-measure builds without running candidates; --disable gives a "
-      "submodule to LibTorch."));
+  return usable;
 }
 
 /// Measures the candidates that are loaded.

@@ -2,12 +2,25 @@
 
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "compiler/candidates/CpuTarget.h"
 #include "compiler/candidates/CudaTarget.h"
 #include "compiler/candidates/GenerationProcesses.h"
 #include "runtime/device/device.h"
 
 namespace aitune {
+
+absl::Status checkUsable(const CompilationTarget &target,
+                         const std::string &culprit) {
+  const absl::Status usable = target.usable();
+  if (usable.ok())
+    return usable;
+  return absl::InternalError(absl::StrCat(
+      culprit, " made ", target.device(),
+      " unusable for this process: ", usable.message(),
+      ". --no-measure builds without running candidates; --disable gives a "
+      "submodule to LibTorch."));
+}
 
 absl::StatusOr<std::unique_ptr<CompilationTarget>>
 createTarget(const CompileOptions &options, int64_t constantBytes) {

@@ -221,6 +221,11 @@ public:
                    absl::Span<const ConstantTensor> constants) = 0;
 };
 
+/// An error if `target` no longer works (usable): that `culprit`, such as "a
+/// candidate of kernel k", broke it, and what to do.
+absl::Status checkUsable(const CompilationTarget &target,
+                         const std::string &culprit);
+
 /// The target that options.device names; kInvalidArgument for a name that no
 /// device has. Does not open the device yet. `options` must live as long as the
 /// target; `constantBytes` is the number of bytes of the model's weights.

@@ -99,7 +99,7 @@ public:
 
   absl::StatusOr<CompileResult> run();
   /// After `run`, which gave `own`: leaves to LibTorch what it runs faster.
-  CompileResult leaveToLibTorch(CompileResult own);
+  absl::StatusOr<CompileResult> leaveToLibTorch(CompileResult own);
 
 private:
   bool isLast(CompilePhase phase);
@@ -186,8 +186,11 @@ absl::StatusOr<CompileResult> Compilation::run() {
     return status;
   if (known)
     knownKernels = known->take(module, kernels, chosen);
-  if (absl::Status status = findSchedules(); !status.ok())
+  if (absl::Status status = findSchedules(); !status.ok()) {
+    if (!target->usable().ok())
+      return status;
     result.tuning.note = std::string(status.message());
+  }
   generate();
   if (!result.failures.empty())
     return std::move(result);
@@ -407,6 +410,9 @@ absl::Status Compilation::chooseWholeModel() {
                   result);
   if (!model.ok())
     return model.status();
+  if (absl::Status usable = checkUsable(*target, "the model's comparison");
+      !usable.ok())
+    return usable;
   runsOnOneThread = model->oneThread;
   absl::Status kept = choices->keepThreads(fusedMain, runsOnOneThread);
   if (kept.ok())
@@ -440,7 +446,7 @@ absl::Status Compilation::repairModel() {
   return repair->run(chosen, [this] { return buildModel(); });
 }
 
-CompileResult Compilation::leaveToLibTorch(CompileResult own) {
+absl::StatusOr<CompileResult> Compilation::leaveToLibTorch(CompileResult own) {
   CompileOptions again = options;
   again.libtorch = LibTorchOptions();
   // What the search found is known.

@@ -50,7 +50,12 @@ std::vector<FakeGpu::Work> &pending() {
   return *work;
 }
 
+/// What "faulty" leaves behind: the GPU refuses all calls.
+bool isLost = false;
+
 CUresult synchronize(CUstream) {
+  if (isLost)
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
   for (const FakeGpu::Work &work : pending())
     work();
   pending().clear();
@@ -59,7 +64,10 @@ CUresult synchronize(CUstream) {
 
 const cuda::Device &device() {
   static const cuda::Device &made = cuda::NewFakeDevice(
-      {{"cuStreamSynchronize", reinterpret_cast<void *>(synchronize)}});
+      {{"cuStreamSynchronize", reinterpret_cast<void *>(synchronize)},
+       {"cuCtxSynchronize", reinterpret_cast<void *>(+[]() -> CUresult {
+          return synchronize(nullptr);
+        })}});
   return made;
 }
 
@@ -110,6 +118,10 @@ protected:
   CudaRepairTest() {
     FakeGpu &gpu = cuda::TheFakeGpu() = FakeGpu();
     pending().clear();
+    isLost = false;
+    gpu.kernels["faulty"] = [](void **) -> FakeGpu::Work {
+      return [] { isLost = true; };
+    };
     gpu.kernels["neg"] = elementwise([](float x) { return -x; });
     gpu.kernels["abs"] = elementwise([](float x) { return std::abs(x); });
     gpu.kernels["wrong"] = elementwise([](float x) { return x + 1; });
@@ -168,92 +180,44 @@ protected:
   int64_t elements = 0; ///< that "counting" computed
 };
 
-/// A device that a candidate breaks: no run after it succeeds.
-class BreakingTarget : public RunningTarget {
+/// Measures candidates on the made-up GPU.
+class MeasuringTarget : public FakeCudaTarget {
 public:
-  std::string device() const override { return "cuda"; }
   absl::Status usable() const override {
-    return broken ? absl::InternalError("an illegal address")
-                  : absl::OkStatus();
+    return aitune::device().Synchronize();
   }
   std::unique_ptr<CandidateRace>
-  race(std::vector<RaceEntry> entries, const Kernel *,
-       absl::Span<const ConstantTensor>) const override {
-    return std::make_unique<Race>(*this, entries.size());
+  race(std::vector<RaceEntry> entries, const Kernel *kernel,
+       absl::Span<const ConstantTensor> constants) const override {
+    return raceOnCuda(aitune::device(), std::move(entries), kernel, constants,
+                      {});
   }
-  absl::Status runModel(ModelCalls,
-                        absl::Span<const ConstantTensor>) const override {
-    return usable();
-  }
-  /// The number of the candidate that breaks it.
-  static constexpr size_t kBreaking = 1;
-
-private:
-  class Race : public CandidateRace {
-  public:
-    Race(const BreakingTarget &target, size_t count)
-        : target(target), count(count) {}
-    absl::Status load(size_t) override { return target.usable(); }
-    void drop(size_t) override {}
-    absl::StatusOr<std::vector<Measurement>> measure(double) override {
-      std::vector<Measurement> results(count);
-      for (size_t i = 0; i < count; ++i) {
-        target.broken |= i == kBreaking;
-        if (target.broken)
-          results[i].note = "an illegal address";
-        else
-          results[i].microseconds = 1;
-      }
-      return results;
-    }
-    const KernelJudge *judgement() const override { return nullptr; }
-
-  private:
-    const BreakingTarget &target;
-    const size_t count;
-  };
-
-  mutable bool broken = false;
 };
 
-/// What choosing among these candidates of both kernels says.
-absl::Status chooseOnBreaking(const std::vector<std::string> &symbols,
-                              CompileResult &result) {
+/// What comes first fails, and others are not run.
+TEST_F(CudaRepairTest, TheCandidateAfterWhichTheGpuIsLostIsNamedAndKept) {
   DialectRegistry dialects;
   registerCompilerDialects(dialects);
   MLIRContext context(dialects);
   auto module = parseSourceString<ModuleOp>(kModel, &context);
-  EXPECT_TRUE(module);
+  ASSERT_TRUE(module);
   std::vector<Kernel> kernels = collectKernels(*module);
   for (Kernel &kernel : kernels)
-    for (const std::string &symbol : symbols)
+    for (const char *symbol : {"neg", "faulty", "abs", "wrong"})
       kernel.candidates.push_back(candidateOf(symbol));
-  const BreakingTarget target;
-  return chooseCandidates(kernels, *module, target, {}, CompileOptions(),
-                          result)
-      .status();
-}
-
-TEST(BrokenDeviceTest, TheCandidateThatAloneFailedIsNamedAndKept) {
-  CompileResult result;
-  const absl::Status chosen = chooseOnBreaking({"right", "breaking"}, result);
-  EXPECT_EQ(chosen.code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(std::string(chosen.message()),
-              HasSubstr("generated: breaking of kernel neg_0 made cuda "
-                        "unusable for this process: an illegal address"));
-  ASSERT_EQ(result.wrong.size(), 1u);
-  EXPECT_EQ(result.wrong[0].kernel, "neg_0");
-  EXPECT_EQ(result.wrong[0].candidate, "generated: breaking");
-  EXPECT_THAT(result.failures, IsEmpty());
-}
-
-TEST(BrokenDeviceTest, NoneIsBlamedWhereSeveralFailed) {
   CompileResult result;
   const absl::Status chosen =
-      chooseOnBreaking({"right", "breaking", "after it"}, result);
+      chooseCandidates(kernels, *module, MeasuringTarget(), {},
+                       CompileOptions(), result)
+          .status();
+  EXPECT_EQ(chosen.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(std::string(chosen.message()),
-              HasSubstr("a candidate of kernel neg_0 made cuda unusable"));
-  EXPECT_THAT(result.wrong, IsEmpty());
+              HasSubstr("generated: faulty of kernel neg_0 made cuda unusable "
+                        "for this process: "));
+  ASSERT_EQ(result.wrong.size(), 1u);
+  EXPECT_EQ(result.wrong[0].kernel, "neg_0");
+  EXPECT_EQ(result.wrong[0].candidate, "generated: faulty");
+  EXPECT_THAT(result.failures, IsEmpty());
 }
 
 TEST_F(CudaRepairTest, NothingIsWrong) {

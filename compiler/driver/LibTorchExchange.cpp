@@ -125,9 +125,12 @@ absl::Status Exchange::compare(ModuleOp module, const CompiledAgain &again) {
 absl::StatusOr<CompileResult> Exchange::run(
     llvm::function_ref<absl::StatusOr<CompiledAgain>(ModuleOp)> compileAgain) {
   auto start = Clock::now();
-  std::vector<LibTorchWin> wins = raceLibTorch(
+  absl::StatusOr<std::vector<LibTorchWin>> raced = raceLibTorch(
       model.module, model.chosen, model.target, model.constants, options, own);
   own.phaseSeconds.emplace_back("race against LibTorch", secondsSince(start));
+  if (!raced.ok())
+    return raced.status();
+  std::vector<LibTorchWin> wins = *std::move(raced);
   if (wins.empty())
     return absl::NotFoundError("LibTorch is faster nowhere");
   if (const double saved = savedShare(wins); saved < 1 - kWorthIt)
@@ -156,7 +159,7 @@ absl::StatusOr<CompileResult> Exchange::run(
 
 } // namespace
 
-CompileResult exchangeWithLibTorch(
+absl::StatusOr<CompileResult> exchangeWithLibTorch(
     CompileResult own, const CompiledKernels &model,
     const CompileOptions &options,
     llvm::function_ref<absl::StatusOr<CompiledAgain>(ModuleOp)> compileAgain) {
@@ -167,6 +170,10 @@ CompileResult exchangeWithLibTorch(
   if (!absl::IsNotFound(better.status()))
     own.rejections.push_back({"LibTorch", "its faster operators",
                               std::string(better.status().message())});
+  if (absl::Status usable =
+          checkUsable(model.target, "the comparison with LibTorch's operators");
+      !usable.ok())
+    return usable;
   return own;
 }
 

@@ -33,8 +33,9 @@ struct CompiledAgain {
 /// `own`, which is of `model`, or what `compileAgain` makes of the module
 /// without the operators that LibTorch runs faster, whichever is faster as a
 /// whole. What was measured is in the result's reports. An error on the way is
-/// a rejection there: `own` stays.
-CompileResult exchangeWithLibTorch(
+/// a rejection there: `own` stays. An error: LibTorch's operators, or what runs
+/// beside them, left the device unusable.
+absl::StatusOr<CompileResult> exchangeWithLibTorch(
     CompileResult own, const CompiledKernels &model,
     const CompileOptions &options,
     llvm::function_ref<absl::StatusOr<CompiledAgain>(mlir::ModuleOp)>

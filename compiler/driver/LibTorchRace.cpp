@@ -55,7 +55,7 @@ public:
       : module(module), chosen(chosen), target(target), constants(constants),
         options(options), result(result) {}
 
-  std::vector<LibTorchWin> run();
+  absl::StatusOr<std::vector<LibTorchWin>> run();
 
 private:
   void collectForms();
@@ -231,7 +231,7 @@ void LibTorchRace::race(const Form &form) {
     add(form, ours, best, isCore);
 }
 
-std::vector<LibTorchWin> LibTorchRace::run() {
+absl::StatusOr<std::vector<LibTorchWin>> LibTorchRace::run() {
   collectForms();
   double spent = 0;
   for (const auto &[phase, seconds] : result.phaseSeconds)
@@ -247,18 +247,25 @@ std::vector<LibTorchWin> LibTorchRace::run() {
     if (form.microseconds < kLeastMicroseconds ||
         form.total() < kLeastShare * total)
       continue;
-    if (std::chrono::steady_clock::now() < end)
-      race(form);
-    else
-      result.rejections.push_back({"LibTorch", namesOf(form.groups.front()),
-                                   "the race took its share of the build"});
+    const std::string names = namesOf(form.groups.front());
+    if (std::chrono::steady_clock::now() >= end) {
+      result.rejections.push_back(
+          {"LibTorch", names, "the race took its share of the build"});
+      continue;
+    }
+    race(form);
+    if (absl::Status usable =
+            checkUsable(target, absl::StrCat("comparing ", names,
+                                             " with LibTorch's operators"));
+        !usable.ok())
+      return usable;
   }
   return std::move(wins);
 }
 
 } // namespace
 
-std::vector<LibTorchWin>
+absl::StatusOr<std::vector<LibTorchWin>>
 raceLibTorch(ModuleOp module, const ChosenKernels &chosen,
              const CompilationTarget &target,
              absl::Span<const ConstantTensor> constants,

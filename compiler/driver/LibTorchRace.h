@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "compiler/Compiler.h"
 #include "compiler/candidates/CandidateChoice.h"
@@ -22,8 +23,9 @@ namespace aitune {
 /// What LibTorch runs faster than `chosen` does, of the kernels of `module`, a
 /// fused one, that take a share of its time which matters. Each kind of kernel
 /// is measured once. What was measured is appended to result.candidates; what
-/// cannot be compared, with the reason, to result.rejections.
-std::vector<LibTorchWin>
+/// cannot be compared, with the reason, to result.rejections. An error: after a
+/// measurement the device no longer works.
+absl::StatusOr<std::vector<LibTorchWin>>
 raceLibTorch(mlir::ModuleOp module, const ChosenKernels &chosen,
              const CompilationTarget &target,
              absl::Span<const ConstantTensor> constants,

@@ -300,16 +300,22 @@ absl::Status CudaBench::judgeAll(
     for (size_t i = 0; i < candidates.size(); ++i) {
       if (!candidates[i] || !results[i].note.empty())
         continue;
-      const absl::Status status = judgeOne(*candidates[i], set, results[i]);
-      if (status.ok())
-        continue;
-      results[i].note = std::string(status.message());
-      results[i].code = status.code();
+      if (absl::Status status = judgeOne(*candidates[i], set, results[i]);
+          !status.ok())
+        note(status, results[i]);
+      if (lost)
+        return absl::OkStatus();
     }
   }
   // What is timed from here on.
   host.clear();
   return copyWeights();
+}
+
+void CudaBench::note(const absl::Status &error, Measurement &result) {
+  result.note = std::string(error.message());
+  result.code = error.code();
+  lost = !device.Synchronize().ok();
 }
 
 absl::Status CudaBench::check(const cuda::CudaExecutable &candidate,

@@ -30,7 +30,7 @@ public:
   /// the weights that none stays in the cache. To be called once, first.
   absl::Status prepare();
   /// Judges candidates (null: left out) on all inputs but the normal ones; a
-  /// note for each that is wrong or does not run.
+  /// note for each that is wrong or does not run. Ends where the GPU is lost.
   absl::Status
   judgeAll(const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,
            std::vector<Measurement> &results);
@@ -44,6 +44,12 @@ public:
                                      int launches);
   /// The microseconds that one launch of `graph` takes.
   absl::StatusOr<double> time(const cuda::Graph &graph);
+  /// Keeps the error that a candidate ended with as its result. What the GPU
+  /// does no longer do after it (isLost) is that candidate's fault: it was the
+  /// first.
+  void note(const absl::Status &error, Measurement &result);
+  /// Whether the GPU refuses all calls of this process.
+  bool isLost() const { return lost; }
   /// The number of copies of the weights.
   int copies() const { return copyCount; }
 
@@ -70,6 +76,7 @@ private:
   const std::set<int> &weights;
   KernelJudge *const judge; ///< null: nobody judges
   int copyCount = 1;        ///< of the weights
+  bool lost = false;        ///< the GPU refuses all calls
   std::vector<cuda::DeviceBuffer> memory;
   std::vector<std::vector<TensorView>> inputs; // by input, one or copyCount
   std::vector<std::string> host; // by input: the same, to compute what is right

@@ -35,6 +35,8 @@ absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
   CudaBench bench(device, (*first)->plan(), weights, judge);
   AITUNE_RETURN_IF_ERROR(bench.prepare());
   AITUNE_RETURN_IF_ERROR(bench.judgeAll(candidates, results));
+  if (bench.isLost())
+    return results;
   std::vector<Timed> timed;
   double best = -1;
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -65,11 +67,10 @@ absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
       timed.push_back(std::move(entry));
       return absl::OkStatus();
     };
-    const absl::Status status = prepare();
-    if (status.ok())
-      continue;
-    results[i].note = std::string(status.message());
-    results[i].code = status.code();
+    if (const absl::Status status = prepare(); !status.ok())
+      bench.note(status, results[i]);
+    if (bench.isLost())
+      return results;
   }
   double roundMicroseconds = 0;
   for (const Timed &entry : timed)
@@ -80,15 +81,24 @@ absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
       kFewestRounds, kMostRounds);
   for (int round = 0; round < rounds; ++round)
     for (Timed &entry : timed) {
+      Measurement &result = results[entry.candidate];
       // Far behind: its exact time is of no interest.
-      if (!entry.times.empty() && entry.times.back() > 1.5 * best)
+      if (!result.note.empty() ||
+          (!entry.times.empty() && entry.times.back() > 1.5 * best))
         continue;
-      AITUNE_ASSIGN_OR_RETURN(const double microseconds,
-                              bench.time(entry.graph));
-      entry.times.push_back(microseconds / entry.launches);
+      const absl::StatusOr<double> microseconds = bench.time(entry.graph);
+      if (!microseconds.ok()) {
+        bench.note(microseconds.status(), result);
+        if (bench.isLost())
+          return results;
+        continue;
+      }
+      entry.times.push_back(*microseconds / entry.launches);
       best = std::min(best, entry.times.back());
     }
   for (Timed &entry : timed) {
+    if (!results[entry.candidate].note.empty())
+      continue;
     std::sort(entry.times.begin(), entry.times.end());
     Measurement &result = results[entry.candidate];
     result.microseconds = entry.times[entry.times.size() / 2];

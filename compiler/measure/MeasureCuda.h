@@ -22,9 +22,11 @@ namespace aitune {
 /// of their ranges, for about `seconds` and at least five rounds. `weights` has
 /// the numbers of the inputs that are weights. Returns one result for each
 /// candidate, in order; the confidence interval of a median spans all of its
-/// rounds, which are too few for a narrower one. An error means that the
-/// measurement itself failed. Before, `judge` judges each candidate as in
-/// measureCandidates; its inputs are those of the plan.
+/// rounds, which are too few for a narrower one. A candidate after
+/// which the GPU refuses all calls of the process ends the measurement: it is
+/// the only one with a note for it, and those after it have no time. An error
+/// means that the measurement itself failed. Before, `judge` judges each
+/// candidate as in measureCandidates; its inputs are those of the plan.
 absl::StatusOr<std::vector<Measurement>> measureCudaCandidates(
     const cuda::Device &device,
     const std::vector<std::unique_ptr<cuda::CudaExecutable>> &candidates,

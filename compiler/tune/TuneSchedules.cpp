@@ -278,6 +278,9 @@ ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
     task.problem.known[schedules[i]] = outcome;
     ++task.summary.measured;
     task.summary.failed += outcome.microseconds < 0;
+    // It was not run: the device was lost before.
+    if (outcome.microseconds < 0 && outcome.note.empty())
+      continue;
     records.push_back({task.key, choices.target(), task.space.form,
                        schedule.config, schedule.features, task.work.flops,
                        task.work.bytes, outcome.microseconds, outcome.low,
@@ -287,6 +290,11 @@ ScheduleTuner::measure(Task &task, absl::Span<const size_t> schedules,
   if (database())
     if (absl::Status status = database()->record(records); !status.ok())
       return status;
+  if (absl::Status usable = checkUsable(
+          target, absl::StrCat("a schedule of kernel ",
+                               task.kernel->function.getSymName().str()));
+      !usable.ok())
+    return usable;
   // The new records say more about this kernel than those of other kernels do.
   FormKnowledge &knowledge = forms[task.space.form];
   knowledge.records.insert(knowledge.records.end(), records.begin(),

@@ -51,6 +51,25 @@ void MoveConstants(torch::jit::Block* block, c10::Device device) {
   }
 }
 
+// Sizes that are asked for as a tensor are in the host's memory wherever the
+// tensor is. A program that was recorded on a CPU concatenates them with
+// constants, which move.
+void MoveSizes(torch::jit::Graph& graph, torch::jit::Block* block,
+               c10::Device device) {
+  static const c10::Symbol kSizes =
+      c10::Symbol::fromQualString("aten::_shape_as_tensor");
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks())
+      MoveSizes(graph, inner, device);
+    if (node->kind() != kSizes) continue;
+    const torch::jit::WithInsertPoint after(node->next());
+    torch::jit::Value* const sizes = node->output();
+    torch::jit::Value* const moved =
+        graph.insert(c10::aten::to, {sizes, device, c10::kLong});
+    sizes->replaceAllUsesAfterNodeWith(moved->node(), moved);
+  }
+}
+
 // Some schemas call a dtype an int.
 bool TakesDtype(const c10::Argument& argument) {
   c10::TypePtr type = argument.real_type();
@@ -116,6 +135,7 @@ void MoveTo(torch::jit::Module& module, c10::Device device) {
 
 void MoveTo(torch::jit::Graph& graph, c10::Device device) {
   MoveConstants(graph.block(), device);
+  if (!device.is_cpu()) MoveSizes(graph, graph.block(), device);
 }
 
 }  // namespace aitune::frontend

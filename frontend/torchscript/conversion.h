@@ -24,7 +24,8 @@ void WidenCasts(torch::jit::Module& module, c10::ScalarType type);
 // but the device "meta". A traced program names the device that it was traced
 // on.
 void MoveTo(torch::jit::Module& module, c10::Device device);
-// The constants of a graph and the devices that it names alone.
+// The constants of a graph, the devices that it names and the sizes that it has
+// as tensors alone.
 void MoveTo(torch::jit::Graph& graph, c10::Device device);
 
 }  // namespace aitune::frontend

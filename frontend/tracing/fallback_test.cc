@@ -199,6 +199,19 @@ TEST(Probes, OperatorsThatACpuHasNotInHalfPrecisionAreTraced) {
   EXPECT_EQ(output.type.sizes.size(), 2u);
 }
 
+// Histograms of integers, by which models choose experts, too.
+TEST(Probes, OperatorsThatACpuHasNotForIntegersAreTraced) {
+  const auto trace = TraceSource(
+      "def forward(self, x: Tensor):\n"
+      "  return torch.histc(x, 4, 0, 3) + 1\n",
+      {"int32[64]{0..3}"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const TraceValue& output =
+      trace->values[static_cast<size_t>(trace->outputs[0])];
+  EXPECT_EQ(output.type.dtype, DataType::kInt32);
+  EXPECT_EQ(output.type.sizes.size(), 1u);
+}
+
 // As nms, which detection models call in a branch that depends on data: of a
 // library of operators, and in half precision for GPUs alone.
 TEST(Probes, OperatorsThatACpuHasNotInHalfPrecisionAreTracedInBranches) {

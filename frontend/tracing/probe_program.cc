@@ -79,7 +79,7 @@ RecordedFunction MakeProbeProgram(std::shared_ptr<Graph> graph,
           try {
             return run(stack);
           } catch (const std::exception& error) {
-            if (!IsMissingInHalf(error.what())) throw;
+            if (!MissingDtype(error.what())) throw;
           }
           stack = arguments;
           const std::shared_ptr<Graph> copy = graph->copy();

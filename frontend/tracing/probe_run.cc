@@ -16,7 +16,13 @@ namespace {
 // Elements of the operands together.
 constexpr int64_t kLarge = int64_t{1} << 20;
 
-std::optional<c10::ScalarType> Widened(c10::ScalarType type) {
+// What tensors of `type` become where `missing` has no kernel; null: they stay.
+std::optional<c10::ScalarType> Widened(c10::ScalarType type,
+                                       c10::ScalarType missing) {
+  if (at::isIntegralType(missing, /*includeBool=*/true)) {
+    if (type != missing) return std::nullopt;
+    return at::kDouble;
+  }
   if (type == at::kHalf || type == at::kBFloat16) return at::kFloat;
   if (type == at::kComplexHalf) return at::kComplexFloat;
   return std::nullopt;
@@ -78,27 +84,32 @@ void RunForShapes(const c10::FunctionSchema& schema,
 void RunOrWiden(const std::function<void(std::vector<c10::IValue>&)>& run,
                 std::vector<c10::IValue>& stack) {
   const std::vector<c10::IValue> arguments = stack;
+  c10::ScalarType missing;
   try {
     return run(stack);
   } catch (const std::exception& error) {
-    if (!IsMissingInHalf(error.what())) throw;
+    const auto named = MissingDtype(error.what());
+    if (!named) throw;
+    missing = *named;
   }
+  const bool is_integer = at::isIntegralType(missing, /*includeBool=*/true);
   bool is_bfloat16 = false;
   stack.clear();
   for (const c10::IValue& argument : arguments)
     stack.push_back(MapTensors(argument, [&](const at::Tensor& tensor, int) {
       if (!tensor.defined()) return tensor;
       is_bfloat16 |= tensor.scalar_type() == at::kBFloat16;
-      const auto type = Widened(tensor.scalar_type());
+      const auto type = Widened(tensor.scalar_type(), missing);
       return type ? tensor.to(*type) : tensor;
     }));
   run(stack);
   for (c10::IValue& value : stack)
     value = MapTensors(value, [&](const at::Tensor& tensor, int) {
       if (!tensor.defined()) return tensor;
-      if (tensor.scalar_type() == at::kComplexFloat)
-        return tensor.to(at::kComplexHalf);
-      return tensor.scalar_type() == at::kFloat
+      const c10::ScalarType type = tensor.scalar_type();
+      if (is_integer) return type == at::kDouble ? tensor.to(missing) : tensor;
+      if (type == at::kComplexFloat) return tensor.to(at::kComplexHalf);
+      return type == at::kFloat
                  ? tensor.to(is_bfloat16 ? at::kBFloat16 : at::kHalf)
                  : tensor;
     });

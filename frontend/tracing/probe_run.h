@@ -4,8 +4,9 @@
 // results. Elements matter only if control flow depends on them; LibTorch then
 // runs that part of the model, so their values are not used. Contractions in
 // half precision are slow on CPUs (minutes for a large batch), so their results
-// are computed with less work; and LibTorch has operators in half precision for
-// GPUs alone (nms, Fourier transforms), which a CPU computes in float32.
+// are computed with less work; and LibTorch has operators of some dtypes for
+// GPUs alone (nms and Fourier transforms in half precision, histograms of
+// integers), which a CPU computes in a wider one.
 #ifndef AITUNE_FRONTEND_TRACING_PROBE_RUN_H_
 #define AITUNE_FRONTEND_TRACING_PROBE_RUN_H_
 
@@ -35,8 +36,9 @@ void RunWithDivisors(const std::function<void(std::vector<c10::IValue>&)>& run,
                      std::vector<c10::IValue>& stack);
 
 // Runs a call that writes to none of its arguments. If LibTorch has no kernel
-// of it for half precision on CPUs, float32 ones give results that are rounded
-// to it. Throws as `run`.
+// of it for a dtype on CPUs, a wider one gives results that are rounded to it:
+// float32 for half precision, float64 for integers and booleans. Throws as
+// `run`.
 void RunOrWiden(const std::function<void(std::vector<c10::IValue>&)>& run,
                 std::vector<c10::IValue>& stack);
 

@@ -1,7 +1,6 @@
 #include "frontend/values/missing_kernel.h"
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 
 namespace aitune::frontend {
 namespace {
@@ -23,13 +22,18 @@ bool IsMissingKernel(absl::string_view message) {
   return absl::StrContains(message, kNoDevice);
 }
 
-bool IsMissingInHalf(absl::string_view message) {
+std::optional<c10::ScalarType> MissingDtype(absl::string_view message) {
   for (const absl::string_view text : kNoDtype) {
-    for (const absl::string_view dtype : {"Half", "BFloat16", "ComplexHalf"}) {
-      if (absl::StrContains(message, absl::StrCat(text, dtype))) return true;
+    const size_t found = message.find(text);
+    if (found == absl::string_view::npos) continue;
+    absl::string_view rest = message.substr(found + text.size());
+    rest = rest.substr(0, rest.find_first_of("'\n. "));
+    for (int i = 0; i < static_cast<int>(c10::ScalarType::NumOptions); ++i) {
+      const auto dtype = static_cast<c10::ScalarType>(i);
+      if (rest == c10::toString(dtype)) return dtype;
     }
   }
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace aitune::frontend

@@ -6,6 +6,10 @@
 #ifndef AITUNE_FRONTEND_VALUES_MISSING_KERNEL_H_
 #define AITUNE_FRONTEND_VALUES_MISSING_KERNEL_H_
 
+#include <c10/core/ScalarType.h>
+
+#include <optional>
+
 #include "absl/strings/string_view.h"
 
 namespace aitune::frontend {
@@ -15,8 +19,8 @@ namespace aitune::frontend {
 // says nothing about the values of the inputs.
 bool IsMissingKernel(absl::string_view message);
 
-// Whether it says so of float16, bfloat16 or complex numbers of float16.
-bool IsMissingInHalf(absl::string_view message);
+// The dtype of which it says so, where it names one.
+std::optional<c10::ScalarType> MissingDtype(absl::string_view message);
 
 }  // namespace aitune::frontend
 

@@ -5,6 +5,7 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace aitune::frontend {
@@ -30,19 +31,20 @@ TEST(MissingKernel, IsToldFromMistakes) {
   const std::string sizes =
       MessageOf([] { at::add(at::ones({2}), at::ones({3})); });
   EXPECT_TRUE(IsMissingKernel(fourier)) << fourier;
-  EXPECT_TRUE(IsMissingInHalf(fourier)) << fourier;
+  EXPECT_EQ(MissingDtype(fourier), at::kBFloat16) << fourier;
   EXPECT_TRUE(IsMissingKernel(half)) << half;
-  EXPECT_TRUE(IsMissingInHalf(half)) << half;
+  EXPECT_EQ(MissingDtype(half), at::kHalf) << half;
   EXPECT_TRUE(IsMissingKernel(boolean)) << boolean;
-  EXPECT_FALSE(IsMissingInHalf(boolean)) << boolean;
+  EXPECT_EQ(MissingDtype(boolean), at::kBool) << boolean;
   EXPECT_FALSE(IsMissingKernel(sizes)) << sizes;
-  EXPECT_FALSE(IsMissingInHalf(sizes)) << sizes;
+  EXPECT_EQ(MissingDtype(sizes), std::nullopt) << sizes;
   EXPECT_TRUE(IsMissingKernel(
       "Could not run 'torchvision::nms' with arguments from the 'CUDA' "
       "backend"));
-  EXPECT_FALSE(IsMissingInHalf(
-      "Could not run 'torchvision::nms' with arguments from the 'CUDA' "
-      "backend"));
+  EXPECT_EQ(
+      MissingDtype("Could not run 'torchvision::nms' with arguments from the "
+                   "'CUDA' backend"),
+      std::nullopt);
 }
 
 }  // namespace

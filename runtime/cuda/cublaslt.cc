@@ -11,6 +11,7 @@
 
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -254,7 +255,8 @@ class Matmul : public LibraryCall {
 
   absl::Status CheckFactors(const Problem& problem, const MatmulCall& call,
                             absl::Span<const Operand> inputs) const;
-  absl::Status ChooseAlgorithm(int algorithm);
+  absl::Status ChooseAlgorithm(const Problem& problem, int64_t operand_bytes,
+                               int64_t result_bytes, int algorithm);
 
   const CublasLt& library_;
   Types types_{};
@@ -361,7 +363,8 @@ absl::Status Matmul::Prepare(const MatmulCall& call,
   AITUNE_ASSIGN_OR_RETURN(b_,
                           Layout(types_.operands, problem.b, problem.batch));
   AITUNE_ASSIGN_OR_RETURN(d_, Layout(types_.result, problem.d, problem.batch));
-  return ChooseAlgorithm(algorithm);
+  return ChooseAlgorithm(problem, SizeInBytes(inputs[0].dtype),
+                         SizeInBytes(output.dtype), algorithm);
 }
 
 // Whether the library can take the factors of a product of codes.
@@ -382,7 +385,20 @@ absl::Status Matmul::CheckFactors(const Problem& problem,
   return absl::OkStatus();
 }
 
-absl::Status Matmul::ChooseAlgorithm(int algorithm) {
+// The alignment in bytes of each matrix of a batch. A caller's tensor may start
+// at any element; LibTorch's, and views of one, in practice at multiples of 16
+// bytes. The matrices after the first lie `stride` elements apart.
+uint32_t AlignmentOf(const Matrix& matrix, int64_t batch,
+                     int64_t element_bytes) {
+  constexpr int64_t kOfTensors = 16;
+  return static_cast<uint32_t>(
+      batch > 1 ? std::gcd(kOfTensors, matrix.stride * element_bytes)
+                : kOfTensors);
+}
+
+absl::Status Matmul::ChooseAlgorithm(const Problem& problem,
+                                     int64_t operand_bytes,
+                                     int64_t result_bytes, int algorithm) {
   cublasLtMatmulPreference_t preference = nullptr;
   AITUNE_RETURN_IF_ERROR(
       library_.Check(library_.cublasLtMatmulPreferenceCreate(&preference),
@@ -396,14 +412,14 @@ absl::Status Matmul::ChooseAlgorithm(int algorithm) {
   library_.cublasLtMatmulPreferenceSetAttribute(
       preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
       sizeof(reductions));
-  // A caller's tensor may start at any element; LibTorch's, and views of one,
-  // in practice at multiples of 16 bytes.
-  const uint32_t alignment = 16;
-  for (cublasLtMatmulPreferenceAttributes_t attribute :
-       {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
+  const uint32_t of_a = AlignmentOf(problem.a, problem.batch, operand_bytes),
+                 of_b = AlignmentOf(problem.b, problem.batch, operand_bytes),
+                 of_d = AlignmentOf(problem.d, problem.batch, result_bytes);
+  for (auto [attribute, alignment] :
+       {std::pair(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, of_a),
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, of_b},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, of_d},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, of_d}}) {
     library_.cublasLtMatmulPreferenceSetAttribute(
         preference, attribute, &alignment, sizeof(alignment));
   }

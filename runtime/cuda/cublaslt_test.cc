@@ -15,6 +15,7 @@
 namespace aitune::cuda {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 FakeMatmul* (*last_matmul)() = nullptr;
@@ -97,6 +98,30 @@ TEST(CublasLtTest, OtherOperandsHaveNoScales) {
   EXPECT_EQ(last_matmul()->attributes[CUBLASLT_MATMUL_DESC_A_SCALE_MODE], 0u);
   EXPECT_EQ(last_matmul()->attributes[CUBLASLT_MATMUL_DESC_A_SCALE_POINTER],
             0u);
+}
+
+// Matrices of a batch lie as far apart as they have elements.
+TEST(CublasLtTest, AlignmentHoldsForEachMatrixOfABatch) {
+  TheFakeGpu() = FakeGpu();
+  const auto alignments = [](std::vector<int64_t> lhs, std::vector<int64_t> rhs,
+                             std::vector<int64_t> output) {
+    auto prepared =
+        PrepareMatmul(FakeDevice(), MatmulCall(),
+                      {{DataType::kFloat16, lhs}, {DataType::kFloat16, rhs}},
+                      {DataType::kFloat16, output}, 0);
+    EXPECT_TRUE(prepared.ok()) << prepared.status();
+    void* buffers[3] = {};
+    EXPECT_TRUE((*prepared)->Run(buffers, nullptr, nullptr).ok());
+    const auto& found = last_matmul()->alignments;
+    return std::vector<uint32_t>(found, found + 4);
+  };
+  // Of the right sides, the left sides and, twice, the results.
+  EXPECT_THAT(alignments({6, 9, 9}, {6, 9, 20}, {6, 9, 20}),
+              ElementsAre(8, 2, 8, 8));
+  EXPECT_THAT(alignments({6, 16, 32}, {6, 32, 8}, {6, 16, 8}),
+              ElementsAre(16, 16, 16, 16));
+  EXPECT_THAT(alignments({9, 9}, {9, 20}, {9, 20}),
+              ElementsAre(16, 16, 16, 16));
 }
 
 TEST(CublasLtTest, CodesThatItCannotScaleAreRefused) {

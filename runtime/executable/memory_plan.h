@@ -15,8 +15,11 @@
 
 namespace aitune {
 
-// Alignment of every buffer in bytes: a cache line, and an AVX-512 register.
-constexpr int64_t kBufferAlignment = 64;
+// Alignment of every buffer in bytes: that of CUDA's own allocations ("at least
+// 256 bytes", CUDA C++ Programming Guide), which libraries' scratch memory has
+// (LibraryCall::Run). A CPU needs less: 64 are a cache line and an AVX-512
+// register.
+constexpr int64_t kBufferAlignment = 256;
 
 // A buffer and the steps that need it.
 struct BufferRequest {

@@ -83,7 +83,7 @@ TEST(MemoryPlanTest, RandomLifetimesNeverOverlapAndStayNearThePeak) {
 
 TEST(PeakBytesTest, SumsWhatIsAliveAtOnce) {
   EXPECT_EQ(PeakBytes({}), 0);
-  EXPECT_EQ(PeakBytes({{64, 0, 1}, {128, 1, 2}, {64, 3, 3}}), 192);
+  EXPECT_EQ(PeakBytes({{200, 0, 1}, {512, 1, 2}, {256, 3, 3}}), 768);
 }
 
 }  // namespace

@@ -78,17 +78,22 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
-    cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
-    const void*, size_t) {
+    cublasLtMatmulPreference_t preference,
+    cublasLtMatmulPreferenceAttributes_t attribute, const void* value,
+    size_t bytes) {
+  const int place = attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES;
+  if (place < 0 || place >= 4 || bytes > 8) return CUBLAS_STATUS_SUCCESS;
+  std::memcpy(&preference->data[place], value, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
     cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-    cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t results[],
-    int* count) {
+    cublasLtMatmulPreference_t preference, int,
+    cublasLtMatmulHeuristicResult_t results[], int* count) {
   results[0] = {};
+  for (int i = 0; i < 4; ++i) results[0].algo.data[i] = preference->data[i];
   *count = 1;
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -99,9 +104,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t descriptor,
                               cublasLtMatrixLayout_t layout_b, const void*,
                               const void*, cublasLtMatrixLayout_t, void* d,
                               cublasLtMatrixLayout_t layout_d,
-                              const cublasLtMatmulAlgo_t*, void*, size_t,
-                              cudaStream_t) {
-  last = {a, b, d, layout_a->data[0], layout_b->data[0], layout_d->data[0], {}};
+                              const cublasLtMatmulAlgo_t* algorithm, void*,
+                              size_t, cudaStream_t) {
+  last = {a, b, d, layout_a->data[0], layout_b->data[0], layout_d->data[0]};
+  for (int i = 0; i < 4; ++i)
+    last.alignments[i] = static_cast<uint32_t>(algorithm->data[i]);
   for (int attribute = 0; attribute < 64; ++attribute) {
     const int place = PlaceOf(attribute);
     if (place < 32 && (place == attribute || attribute > 30))

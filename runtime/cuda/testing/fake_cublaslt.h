@@ -19,6 +19,9 @@ struct FakeMatmul {
   // The values of the descriptor's attributes, of up to 8 bytes, by their
   // numbers (cublasLtMatmulDescAttributes_t); 0: not set.
   uint64_t attributes[64] = {};
+  // What the algorithm may take for granted of the addresses of A, B, C and D,
+  // in bytes.
+  uint32_t alignments[4] = {};
 };
 
 }  // namespace aitune::cuda

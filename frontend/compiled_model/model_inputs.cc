@@ -131,12 +131,16 @@ std::vector<int64_t> Sizes(const std::vector<SymbolSpec>& symbols,
   return sizes;
 }
 
-// Gives `specs` the axes of `described`, which is of equal nesting.
-void AdoptAxes(const std::vector<InputSpec>& described,
-               std::vector<InputSpec>& specs) {
+// Gives dynamic axes of `specs` the sizes of `described`. Fixed ones stay.
+void FixAxes(const std::vector<InputSpec>& described,
+             std::vector<InputSpec>& specs) {
   for (size_t i = 0; i < specs.size() && i < described.size(); ++i) {
-    specs[i].axes = described[i].axes;
-    AdoptAxes(described[i].children, specs[i].children);
+    std::vector<AxisSpec>& axes = specs[i].axes;
+    for (size_t axis = 0; axis < axes.size(); ++axis) {
+      if (axes[axis].dynamic() && axis < described[i].axes.size())
+        axes[axis] = described[i].axes[axis];
+    }
+    FixAxes(described[i].children, specs[i].children);
   }
 }
 
@@ -249,7 +253,7 @@ absl::StatusOr<std::vector<InputSpec>> WithSizesOf(std::vector<InputSpec> specs,
                                                    const ValueList& arguments) {
   AITUNE_ASSIGN_OR_RETURN(const std::vector<InputSpec> described,
                           SpecsOf(arguments));
-  AdoptAxes(described, specs);
+  FixAxes(described, specs);
   return specs;
 }
 

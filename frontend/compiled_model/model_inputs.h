@@ -53,8 +53,9 @@ absl::StatusOr<ValueList> TypicalArguments(const ModelInputs& inputs,
 absl::StatusOr<std::vector<int64_t>> SymbolSizes(
     absl::Span<const InputSpec> specs, const ValueList& arguments);
 
-// `specs` with the sizes that `arguments`, which are of equal nesting, have: no
-// axis is dynamic. Errors as SpecsOf.
+// `specs` in which dynamic axes have the sizes that `arguments`, which are of
+// equal nesting, have. Fixed ones stay, whatever size the arguments have there.
+// Errors as SpecsOf.
 absl::StatusOr<std::vector<InputSpec>> WithSizesOf(std::vector<InputSpec> specs,
                                                    const ValueList& arguments);
 

@@ -279,6 +279,27 @@ TEST(SizeProgramsTest, SizesThatTheProgramRefusesAreTriedOnce) {
   SetEnabled(LogChannel::kRecompiles, false);
 }
 
+// What was tried for a call of another fixed size says nothing about the rest.
+TEST(SizeProgramsTest, ACallOfAnotherFixedSizeRefusesNoOther) {
+  const Model model = ModelOf(R"(
+def forward(self, x: Tensor, z: Tensor):
+    y = x * z.sum()
+    if x.size(0) % 2 == 1:
+        y = y + x.new_ones([4])[torch.arange(x.size(1))]
+    return y
+)");
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec(kItsSizes), *ParseInputSpec("float32[4]")};
+  BuildOptions options;
+  options.all_sizes = true;
+  const auto compiled = CompiledModel::Build(model, inputs, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const at::Tensor x = at::randn({5, 3});
+  EXPECT_FALSE((*compiled)->Run(ValueList({x, at::randn({6})})).ok());
+  const ValueList fits({x, at::randn({4})});
+  EXPECT_EQ(Difference((*compiled)->Run(fits), model.RunEager(fits)), "");
+}
+
 TEST(SizeProgramsTest, AModuleIsTunedForASampleOnSuchAPath) {
   const auto model =
       std::make_shared<const Model>(ModelOf(kRaisesAtOtherSizes));

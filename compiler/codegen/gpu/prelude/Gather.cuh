@@ -2,9 +2,12 @@
 // element k of row r is from + rowOf(r) + stepOf(k); both are functions that the
 // generator writes.
 template <typename T, typename RowOf, typename StepOf> struct GatheredChunks {
+  // No null pointer for rows beyond the last: of a register pair that is zero
+  // unless a row is there, ptxas 13.0.88 (sm_90) may let a comparison read what was
+  // in it before.
   struct Place {
-    const T *row; // null beyond the last row
-    int k;
+    const T *row;
+    int k; // beyond the last element where there is no such row
   };
   const T *from;
   RowOf rowOf;
@@ -12,10 +15,11 @@ template <typename T, typename RowOf, typename StepOf> struct GatheredChunks {
   int first;         // the tile's first row
   int rows, columns; // the sizes of the operand
   __device__ __forceinline__ Place place(int r, int chunk, int k) const {
-    return {first + r < rows ? from + rowOf(first + r) : nullptr, k + chunk * (16 / static_cast<int>(sizeof(T)))};
+    const bool valid = first + r < rows;
+    return {valid ? from + rowOf(first + r) : from, valid ? k + chunk * (16 / static_cast<int>(sizeof(T))) : 1 << 30};
   }
   __device__ __forceinline__ const T *get(const Place &place) const {
-    return place.row && place.k < columns ? place.row + stepOf(place.k) : nullptr;
+    return place.k < columns ? place.row + stepOf(place.k) : nullptr;
   }
   template <int Step> __device__ __forceinline__ void advance(Place &place) const { place.k += Step; }
 };
@@ -39,7 +43,7 @@ __device__ __forceinline__ void sendChunk(unsigned to, const GatheredElements<T,
   Pack<T, count> values = {};
 #pragma unroll
   for (int i = 0; i < count; ++i)
-    if (place.row && place.k + i < source.columns)
+    if (place.k + i < source.columns)
       values[i] = place.row[source.stepOf(place.k + i)];
   const uint4 bits = *reinterpret_cast<const uint4 *>(&values);
   asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");

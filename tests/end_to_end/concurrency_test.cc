@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "frontend/compiled_model/compiled_model.h"
-#include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
 #include "gtest/gtest.h"
+#include "tests/end_to_end/end_to_end.h"
 
 namespace aitune {
 namespace {
@@ -27,13 +27,8 @@ def forward(self, x: Tensor, w: Tensor):
     return values * 2.0 + x.sum(), y
 )");
   ASSERT_TRUE(model.ok()) << model.status();
-  frontend::InputChoice choice;
-  choice.specs = {"float32[1..8,16]", "float32[24,16]"};
-  auto inputs = frontend::ChooseInputs(*model, choice);
-  ASSERT_TRUE(inputs.ok()) << inputs.status();
-  frontend::BuildOptions options;
-  options.compile.measureCandidates = false;
-  auto compiled = CompiledModel::Build(*model, *inputs, options);
+  auto compiled =
+      CompileUnmeasured(*model, {"float32[1..8,16]", "float32[24,16]"});
   ASSERT_TRUE(compiled.ok()) << compiled.status();
 
   at::Tensor w = at::randn({24, 16});
@@ -77,13 +72,7 @@ def forward(self, x: Tensor):
     return x + 1.0, (x * 2.0).sum(), x * 3.0
 )");
   ASSERT_TRUE(model.ok()) << model.status();
-  frontend::InputChoice choice;
-  choice.specs = {"float32[1..1024,1024]"};
-  auto inputs = frontend::ChooseInputs(*model, choice);
-  ASSERT_TRUE(inputs.ok()) << inputs.status();
-  frontend::BuildOptions options;
-  options.compile.measureCandidates = false;
-  auto compiled = CompiledModel::Build(*model, *inputs, options);
+  auto compiled = CompileUnmeasured(*model, {"float32[1..1024,1024]"});
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const auto run = [&](float value, int output) {
     auto result = (*compiled)->Run(ValueList({at::full({1024, 1024}, value)}));
@@ -120,13 +109,7 @@ def forward(self, x: Tensor):
     return x + 1.0
 )");
   ASSERT_TRUE(model.ok()) << model.status();
-  frontend::InputChoice choice;
-  choice.specs = {"float32[1024,512]"};
-  auto inputs = frontend::ChooseInputs(*model, choice);
-  ASSERT_TRUE(inputs.ok()) << inputs.status();
-  frontend::BuildOptions options;
-  options.compile.measureCandidates = false;
-  auto compiled = CompiledModel::Build(*model, *inputs, options);
+  auto compiled = CompileUnmeasured(*model, {"float32[1024,512]"});
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   std::atomic<int> wrong{0};
   std::vector<std::thread> callers;

@@ -53,6 +53,17 @@ bool MayFallBack(const Case& c, const std::string& op) {
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<CompiledModel>> CompileUnmeasured(
+    const Model& model, std::vector<std::string> inputs) {
+  frontend::InputChoice choice;
+  choice.specs = std::move(inputs);
+  auto chosen = frontend::ChooseInputs(model, choice);
+  if (!chosen.ok()) return chosen.status();
+  frontend::BuildOptions options;
+  options.compile.measureCandidates = false;
+  return CompiledModel::Build(model, *chosen, options);
+}
+
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 void CheckCase(const Case& c) {

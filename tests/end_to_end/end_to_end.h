@@ -14,13 +14,22 @@
 #ifndef AITUNE_TESTS_END_TO_END_END_TO_END_H_
 #define AITUNE_TESTS_END_TO_END_END_TO_END_H_
 
+#include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/torchscript/model.h"
 #include "gtest/gtest.h"
 
 namespace aitune {
+
+// `model` compiled for `inputs`, each as --input, without measuring: which
+// candidate is faster varies from run to run; tests must not.
+absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> CompileUnmeasured(
+    const frontend::Model& model, std::vector<std::string> inputs);
 
 struct Case {
   const char* name;

@@ -25,13 +25,8 @@ class CallErrors : public testing::Test {
     auto model = frontend::Model::FromSource(
         "def forward(self, x: Tensor, y: Tensor):\n    return x + y\n");
     ASSERT_TRUE(model.ok()) << model.status();
-    frontend::InputChoice choice;
-    choice.specs = {"float32[2..8,4]", "float32[4]"};
-    auto inputs = frontend::ChooseInputs(*model, choice);
-    ASSERT_TRUE(inputs.ok()) << inputs.status();
-    frontend::BuildOptions options;
-    options.compile.measureCandidates = false;
-    auto compiled = CompiledModel::Build(*model, *inputs, options);
+    auto compiled =
+        CompileUnmeasured(*model, {"float32[2..8,4]", "float32[4]"});
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     compiled_ = compiled->release();
   }

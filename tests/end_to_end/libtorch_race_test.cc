@@ -15,6 +15,7 @@
 #include "frontend/torchscript/model.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/end_to_end/end_to_end.h"
 
 namespace aitune {
 namespace {
@@ -127,13 +128,7 @@ TEST_F(LibTorchRace, NothingIsMeasuredWithoutMeasurements) {
   SlowDown("softmax", 60);
   auto model = Model::FromSource(kSoftmax);
   ASSERT_TRUE(model.ok()) << model.status();
-  frontend::InputChoice choice;
-  choice.specs = {"float32[256,64]"};
-  auto inputs = frontend::ChooseInputs(*model, choice);
-  ASSERT_TRUE(inputs.ok()) << inputs.status();
-  frontend::BuildOptions options;
-  options.compile.measureCandidates = false;
-  auto built = CompiledModel::Build(*model, *inputs, options);
+  auto built = CompileUnmeasured(*model, {"float32[256,64]"});
   ASSERT_TRUE(built.ok()) << built.status();
   EXPECT_THAT((*built)->report().libtorch_wins, IsEmpty());
   EXPECT_THAT((*built)->report().fallbacks, IsEmpty());

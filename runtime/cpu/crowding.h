@@ -1,10 +1,12 @@
-// Chooses how many threads a parallel region gets when other processes also use
-// the cores.
+// Notices when other processes keep the threads of parallel regions from the
+// cores.
 //
 // A region of libgomp ends only when each of its threads has run. A thread
 // whose core another process uses makes the region wait for a time slice, which
-// is milliseconds, while the region's work may take a tenth of that: fewer
-// threads are then faster.
+// is milliseconds, while the region's work may take a tenth of that. And
+// between its regions the threads spin, and keep the first one from the cores.
+// Threads for which nobody waits, and which sleep, are then faster
+// (thread_pool.h).
 #ifndef AITUNE_RUNTIME_CPU_CROWDING_H_
 #define AITUNE_RUNTIME_CPU_CROWDING_H_
 
@@ -13,50 +15,46 @@
 
 namespace aitune {
 
-// Decides for the regions that one thread begins, one after another. Halves the
-// number of threads while the first thread of a region spends most of its time
-// waiting for the others, and tries all threads again after 1, 2, 4, ...
-// regions. Not thread-safe.
+// Decides for the regions that one thread begins, one after another. After a
+// region whose first thread had no core, or waited for the others, for most of
+// its time, the cores are crowded for a while: for 1/4 s at first, and for
+// twice as long, up to 8 s, each time that it happens again within 8 s. Not
+// thread-safe.
 class Crowding {
  public:
   using Duration = std::chrono::steady_clock::duration;
+  using Time = std::chrono::steady_clock::time_point;
 
-  // The number of threads for the next region, from 1 to `threads`, the number
-  // that are available.
-  int Threads(int threads) {
-    if (regions_left_ == 0) {
-      halvings_ = 0;
-      return threads;
-    }
-    --regions_left_;
-    return std::max(1, threads >> halvings_);
+  // Whether the cores are crowded at the time `now`.
+  bool IsCrowded(Time now) const { return now < until_; }
+
+  // Whether they are, and have been for more than the first 1/4 s: then it is
+  // worth the time to prepare something for it.
+  bool IsCrowdedForLong(Time now) const {
+    return IsCrowded(now) && length_ > kFirst;
   }
 
-  // Records how long a region of several threads took, and how long its first
-  // thread waited for the others.
-  void Add(Duration elapsed, Duration waited) {
-    if (waited > kSwitchedOff && waited > elapsed / 2) {
-      halvings_ = std::min(halvings_ + 1, kMostHalvings);
-      regions_left_ = next_regions_;
-      next_regions_ = std::min(next_regions_ * 2, kMostRegions);
-    } else if (halvings_ == 0) {
-      next_regions_ = std::max(next_regions_ / 2, 1);
-    }
+  // Records a region of threads that were waited for, and that ended at `now`:
+  // how long it took, and for how long of that its first thread had no core, or
+  // no work but to wait for the others.
+  void Add(Time now, Duration elapsed, Duration waited) {
+    if (waited <= kSwitchedOff || waited <= elapsed / 2) return;
+    const bool again = length_ > Duration(0) && now < until_ + kLongest;
+    length_ = again ? std::min<Duration>(2 * length_, kLongest) : kFirst;
+    until_ = now + length_;
   }
 
  private:
-  // A wait longer than this means that a thread has lost its core: waking a
+  // More than this means that a thread has lost its core: waking a
   // sleeping thread takes about 50 us, a time slice of Linux 700 us or more.
   static constexpr std::chrono::microseconds kSwitchedOff{200};
-  // The most regions with fewer threads before all threads are tried again. At
-  // this number the cost of the trials is negligible beside the work.
-  static constexpr int kMostRegions = 64;
-  // log2 of 256, the most threads of a region (WorkSharing::kMaxThreads).
-  static constexpr int kMostHalvings = 8;
+  // What is lost at the end of each such time, about a time slice, is then
+  // about one hundredth of it; and of the longest a thousandth.
+  static constexpr Duration kFirst = std::chrono::milliseconds(250);
+  static constexpr Duration kLongest = std::chrono::seconds(8);
 
-  int halvings_ = 0;      // how often the number of threads is halved
-  int regions_left_ = 0;  // number of next regions that get fewer threads
-  int next_regions_ = 1;  // regions_left_ after the next long wait
+  Time until_;          // the cores are crowded until then
+  Duration length_{0};  // of the last time that they were
 };
 
 }  // namespace aitune

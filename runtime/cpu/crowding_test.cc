@@ -10,51 +10,61 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-TEST(Crowding, AllThreadsWhileTheyGetTheirCores) {
+constexpr Crowding::Time kStart{std::chrono::hours(1)};
+
+TEST(Crowding, NotWhileThreadsGetTheirCores) {
   Crowding crowding;
+  EXPECT_FALSE(crowding.IsCrowded(kStart));
   for (int region = 0; region < 100; ++region) {
-    EXPECT_EQ(crowding.Threads(4), 4);
+    const Crowding::Time now = kStart + milliseconds(region);
     // Waking takes most of a short region, uneven work a part of a long one.
     if (region % 2 == 0) {
-      crowding.Add(microseconds(110), microseconds(100));
+      crowding.Add(now, microseconds(110), microseconds(100));
     } else {
-      crowding.Add(milliseconds(10), milliseconds(4));
+      crowding.Add(now, milliseconds(10), milliseconds(4));
     }
+    EXPECT_FALSE(crowding.IsCrowded(now));
   }
 }
 
-TEST(Crowding, HalvesWhileThreadsAreSwitchedOff) {
-  Crowding crowding;
-  auto slow_region = [&] {
-    const int threads = crowding.Threads(8);
-    if (threads > 1) crowding.Add(milliseconds(5), milliseconds(4));
-    return threads;
-  };
-  std::vector<int> threads;
-  for (int region = 0; region < 6; ++region) threads.push_back(slow_region());
-  EXPECT_EQ(threads, (std::vector<int>{8, 4, 2, 1, 1, 1}));
-}
-
-TEST(Crowding, TriesAllThreadsAgainAndMoreRarely) {
-  Crowding crowding;
+// The times in ms after the start at which threads are waited for, when the
+// machine is busy until `busy`: then the regions wait.
+std::vector<int> Trials(Crowding& crowding, int from, int busy, int end) {
   std::vector<int> trials;
-  for (int region = 0; region < 300; ++region) {
-    if (crowding.Threads(2) == 2) {
-      trials.push_back(region);
-      crowding.Add(milliseconds(5), milliseconds(4));
-    }
+  for (int now = from; now < end; ++now) {
+    if (crowding.IsCrowded(kStart + milliseconds(now))) continue;
+    trials.push_back(now);
+    if (now < busy)
+      crowding.Add(kStart + milliseconds(now), milliseconds(1),
+                   microseconds(900));
   }
-  EXPECT_EQ(trials, (std::vector<int>{0, 2, 5, 10, 19, 36, 69, 134, 199, 264}));
-  // As often as at first, once they get their cores.
-  while (crowding.Threads(2) == 1) {
-  }
-  for (int region = 0; region < 10; ++region) {
-    crowding.Add(milliseconds(2), milliseconds(0));
-    EXPECT_EQ(crowding.Threads(2), 2);
-  }
-  crowding.Add(milliseconds(5), milliseconds(4));
-  EXPECT_EQ(crowding.Threads(2), 1);
-  EXPECT_EQ(crowding.Threads(2), 2);
+  return trials;
+}
+
+TEST(Crowding, TriesAgainAndMoreRarely) {
+  Crowding crowding;
+  EXPECT_EQ(Trials(crowding, 0, 40000, 40000),
+            (std::vector<int>{0, 250, 750, 1750, 3750, 7750, 15750, 23750,
+                              31750, 39750}));
+}
+
+TEST(Crowding, EndsWithTheFirstTrialWhenTheMachineIsQuietAgain) {
+  Crowding crowding;
+  EXPECT_EQ(Trials(crowding, 0, 400, 753),
+            (std::vector<int>{0, 250, 750, 751, 752}));
+  // Much later, one wait is the first again.
+  EXPECT_EQ(Trials(crowding, 20000, 20001, 20252),
+            (std::vector<int>{20000, 20250, 20251}));
+}
+
+TEST(Crowding, OneWaitIsNotForLong) {
+  Crowding crowding;
+  crowding.Add(kStart, milliseconds(5), milliseconds(4));
+  EXPECT_TRUE(crowding.IsCrowded(kStart + milliseconds(249)));
+  EXPECT_FALSE(crowding.IsCrowdedForLong(kStart + milliseconds(249)));
+  crowding.Add(kStart + milliseconds(250), milliseconds(5), milliseconds(4));
+  EXPECT_TRUE(crowding.IsCrowdedForLong(kStart + milliseconds(251)));
+  EXPECT_FALSE(crowding.IsCrowdedForLong(kStart + milliseconds(751)));
 }
 
 }  // namespace

@@ -1,8 +1,19 @@
 #include "runtime/cpu/thread_pool.h"
 
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+#include <utility>
 
 #include "runtime/cpu/crowding.h"
 #include "runtime/cpu/work_sharing.h"
@@ -28,9 +39,10 @@ void omp_set_num_threads(int threads);
 namespace aitune {
 namespace {
 
-// The time for which a thread spins before it sleeps: about the time of waking
-// a thread, so that spinning longer would not save time.
-constexpr std::chrono::microseconds kSpin(50);
+// About the time of waking a thread. A thread spins for so long before it
+// sleeps: spinning longer would not save time. On crowded cores none is woken
+// for less work.
+constexpr std::chrono::microseconds kWaking(50);
 
 std::atomic<ThreadCountSource> thread_count_source = omp_get_max_threads;
 
@@ -53,43 +65,86 @@ void Pause() {
 #endif
 }
 
+// A word that threads may wait for. Not std::atomic's wait: that may first give
+// the core away several times, and beside a busy process each time is a time
+// slice.
+struct Waitable : std::atomic<uint32_t> {
+  using std::atomic<uint32_t>::atomic;
+  mutable std::atomic<uint32_t> sleepers{0};  // threads that are about to sleep
+};
+
+long Futex(const Waitable& word, int operation, uint32_t operand) {
+  return syscall(SYS_futex, static_cast<const std::atomic<uint32_t>*>(&word),
+                 operation, operand, nullptr, nullptr, 0);
+}
+
 struct StandardAtomics {
   template <typename T>
-  using Atomic = std::atomic<T>;
+  using Atomic =
+      std::conditional_t<std::is_same_v<T, uint32_t>, Waitable, std::atomic<T>>;
   template <typename T>
   using Variable = T;
 
-  static void WaitWhile(const std::atomic<uint32_t>& value, uint32_t old) {
+  static void WaitWhile(const Waitable& value, uint32_t old) {
     const auto start = std::chrono::steady_clock::now();
     do {
       for (int i = 0; i < 64; ++i) {
         if (value.load(std::memory_order_acquire) != old) return;
         Pause();
       }
-    } while (std::chrono::steady_clock::now() - start < kSpin);
-    value.wait(old, std::memory_order_acquire);
-    Slept() += std::chrono::steady_clock::now() - start;
+    } while (std::chrono::steady_clock::now() - start < kWaking);
+    while (value.load(std::memory_order_acquire) == old) {
+      value.sleepers.fetch_add(1, std::memory_order_seq_cst);
+      Futex(value, FUTEX_WAIT_PRIVATE, old);
+      value.sleepers.fetch_sub(1, std::memory_order_relaxed);
+    }
   }
-  // How long the calling thread has slept, in all.
-  static std::chrono::steady_clock::duration& Slept() {
-    thread_local std::chrono::steady_clock::duration slept{0};
-    return slept;
+  static void NotifyAll(Waitable& value) {
+    if (value.sleepers.load(std::memory_order_seq_cst) != 0)
+      Futex(value, FUTEX_WAKE_PRIVATE, INT_MAX);
   }
-  static void NotifyAll(std::atomic<uint32_t>& value) { value.notify_all(); }
 };
 
 using Team = WorkSharing<StandardAtomics>;
 
-// The team of the region that the calling thread began, if any.
-Team*& CurrentTeam() {
-  thread_local Team* current = nullptr;
+// What the calling thread is in.
+struct Current {
+  Team* team = nullptr;     // of the region that it began, if any
+  int threads = 1;          // the most for a task of that region
+  bool waited_for = false;  // whether that region waits for its threads
+  bool helps = false;       // whether the thread is a helper
+};
+Current& ThisThread() {
+  thread_local Current current;
   return current;
 }
 
+Crowding& ThisThreadsCrowding() {
+  thread_local Crowding crowding;
+  return crowding;
+}
+
+// Calls f with the members of `team` as the threads of its tasks.
+void RunWith(Team& team, int threads, bool waited_for,
+             absl::FunctionRef<void()> f) {
+  ThisThread() = {&team, threads, waited_for};
+  f();
+  ThisThread() = {};
+}
+
+// The time for which the calling thread has had a core.
+Crowding::Duration ThreadCpuTime() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) +
+         std::chrono::nanoseconds(time.tv_nsec);
+}
+
+// A parallel region of libgomp.
 struct Region {
   absl::FunctionRef<void()> f;
   Team team;
-  Crowding::Duration working{0};  // time of the first thread
+  Crowding::Duration working{0};  // CPU time of the first thread
   char fork = 0, join = 0;        // addresses for the sanitizer
 
   static void RunThread(void* data) {
@@ -97,13 +152,9 @@ struct Region {
     Acquire(&region.fork);
     const int thread = omp_get_thread_num();
     if (thread == 0) {
-      CurrentTeam() = &region.team;
-      const auto start = std::chrono::steady_clock::now();
-      const auto slept = StandardAtomics::Slept();
-      region.f();
-      region.working = (std::chrono::steady_clock::now() - start) -
-                       (StandardAtomics::Slept() - slept);
-      CurrentTeam() = nullptr;
+      const Crowding::Duration start = ThreadCpuTime();
+      RunWith(region.team, region.team.threads(), true, region.f);
+      region.working = ThreadCpuTime() - start;
       // libgomp's barrier, which comes next, is then short.
       region.team.End(omp_get_num_threads() - 1);
     } else {
@@ -113,32 +164,95 @@ struct Region {
   }
 };
 
+// Threads of the calling thread's own, for crowded cores: no region waits until
+// they have come. They end some time after the calling thread.
+class Helpers {
+ public:
+  ~Helpers() {
+    if (team_ != nullptr) team_->Dismiss();
+  }
+
+  // A team of the calling thread and helpers, at least `threads` in all where
+  // the system gives so many.
+  Team& TeamOf(int threads) {
+    if (team_ != nullptr && team_->threads() >= threads) return *team_;
+    if (team_ != nullptr) team_->Dismiss();
+    team_ = std::make_shared<Team>(threads);
+    try {
+      for (int i = 1; i < threads; ++i) {
+        std::thread([team = team_, i] {
+          ThisThread().helps = true;
+          team->Serve(i);
+        }).detach();
+      }
+    } catch (const std::system_error&) {
+      // The calling thread does the work of those that are missing.
+    }
+    return *team_;
+  }
+
+ private:
+  std::shared_ptr<Team> team_;
+};
+
 void Run(int threads, absl::FunctionRef<void()> f) {
-  thread_local Crowding crowding;
-  threads = crowding.Threads(threads);
-  Region region{f, Team(threads)};
-  if (threads == 1) {
-    // Steps run inline, as within a task.
-    CurrentTeam() = &region.team;
-    f();
-    CurrentTeam() = nullptr;
+  const auto start = std::chrono::steady_clock::now();
+  if (ThisThreadsCrowding().IsCrowded(start)) {
+    thread_local Helpers helpers;
+    RunWith(helpers.TeamOf(threads), threads, false, f);
     return;
   }
-  const auto start = std::chrono::steady_clock::now();
+  Region region{f, Team(threads)};
   Release(&region.fork);
   GOMP_parallel(Region::RunThread, &region, static_cast<unsigned>(threads), 0);
   Acquire(&region.join);
+  const auto end = std::chrono::steady_clock::now();
+  ThisThreadsCrowding().Add(end, end - start, end - start - region.working);
+}
+
+// Shares the work of a step with the helpers of `current` when that takes
+// longer than waking them: the first of as many parts as there are for the
+// threads' shares tells.
+void ShareIfLong(Current& current, int64_t grid, int threads,
+                 absl::FunctionRef<void(int64_t, int64_t)> f) {
+  const int64_t part =
+      std::max<int64_t>(grid / (threads * Team::kPartsAThread), 1);
+  const int64_t rest = grid - part;
+  auto alone = [&](int64_t begin, int64_t end) {
+    const int most = std::exchange(current.threads, 1);  // for nested calls
+    f(begin, end);
+    current.threads = most;
+  };
+  const auto start = std::chrono::steady_clock::now();
+  alone(0, part);
   const auto elapsed = std::chrono::steady_clock::now() - start;
-  crowding.Add(elapsed, elapsed - region.working);
+  if (elapsed * (static_cast<double>(rest) / static_cast<double>(part)) <
+      kWaking) {
+    if (rest > 0) alone(part, grid);
+    return;
+  }
+  current.team->Share(
+      rest, static_cast<int>(std::min<int64_t>(threads, rest)),
+      [&](int64_t begin, int64_t end) { f(part + begin, part + end); });
 }
 
 }  // namespace
 
 int ThreadCount() {
   // Where libgomp gives a region one thread, OpenMP does not call it parallel.
-  if (CurrentTeam() != nullptr || omp_in_parallel()) return 1;
+  const Current& current = ThisThread();
+  if (current.team != nullptr || current.helps || omp_in_parallel()) return 1;
   return std::clamp(thread_count_source.load(std::memory_order_relaxed)(), 1,
                     Team::kMaxThreads);
+}
+
+int LibraryThreadCount() {
+  const int threads = ThreadCount();
+  if (threads > 1 && ThisThreadsCrowding().IsCrowdedForLong(
+                         std::chrono::steady_clock::now())) {
+    return threads / 2;
+  }
+  return threads;
 }
 
 void SetThreadCountSource(ThreadCountSource source) {
@@ -158,18 +272,23 @@ void ParallelFor(int64_t grid, int64_t grain,
                  absl::FunctionRef<void(int64_t, int64_t)> f) {
   if (grid <= 0) return;
   const int64_t most = grid / std::max<int64_t>(grain, 1);
-  Team* const team = CurrentTeam();
+  Current& current = ThisThread();
   int threads = 1;
   if (most > 1) {
     threads = static_cast<int>(std::min<int64_t>(
-        team != nullptr ? team->threads() : ThreadCount(), most));
+        current.team != nullptr
+            ? std::min(current.threads, current.team->threads())
+            : ThreadCount(),
+        most));
   }
   if (threads == 1) {
     f(0, grid);
-  } else if (team != nullptr) {
-    team->Share(grid, threads, f);
-  } else {
+  } else if (current.team == nullptr) {
     Run(threads, [&] { ParallelFor(grid, grain, f); });
+  } else if (current.waited_for) {
+    current.team->Share(grid, threads, f);
+  } else {
+    ShareIfLong(current, grid, threads, f);
   }
 }
 

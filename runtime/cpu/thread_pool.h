@@ -13,8 +13,14 @@
 // the scheduler puts two of the threads on one core, a step then costs a time
 // slice. So a whole sequence of steps is one parallel region of libgomp, and
 // within it the threads share work in a way of their own (work_sharing.h).
-// Where the threads of a region do not get their cores, the next ones have
-// fewer (crowding.h).
+//
+// libgomp's region still ends only when each thread has run, which on crowded
+// cores (crowding.h) takes a time slice. There the threads are others, which
+// the calling thread keeps: it does the first part of a step alone, wakes them
+// when the rest will take longer than waking, and waits for no thread that has
+// not taken a part. Those would not do for quiet machines: for some
+// milliseconds after each of its regions libgomp's threads spin, and keep
+// others from the cores.
 #ifndef AITUNE_RUNTIME_CPU_THREAD_POOL_H_
 #define AITUNE_RUNTIME_CPU_THREAD_POOL_H_
 
@@ -28,6 +34,11 @@ namespace aitune {
 // itself included: 1 inside of a region, otherwise the number of the source
 // below, at most WorkSharing::kMaxThreads. Thread-safe.
 int ThreadCount();
+
+// The number of threads for work that is split evenly among its threads, such
+// as that of oneDNN and LibTorch: ThreadCount(), or half of them while the
+// cores are crowded, so that the threads find free ones. Thread-safe.
+int LibraryThreadCount();
 
 // Returns the number of threads, at least 1, that work started on the calling
 // thread may use. Thread-safe.
@@ -47,7 +58,8 @@ void SetThreadCountSource(ThreadCountSource source);
 //
 // f must use OpenMP in no other way: what it calls (oneDNN, LibTorch's
 // operators) would get one thread. Within a region, and with one thread, this
-// is f(). f must not throw. Thread-safe. Allocates nothing.
+// is f(). f must not throw. Thread-safe. Allocates nothing, but for the threads
+// that the calling thread gets when it first finds the cores crowded.
 void ParallelRegion(absl::FunctionRef<void()> f);
 
 // Calls f(begin, end) with disjoint ranges that cover [0, grid), from up to
@@ -60,7 +72,7 @@ void ParallelRegion(absl::FunctionRef<void()> f);
 // Runs f(0, grid) on the calling thread when there is one thread or one grain
 // of work, and when called by f (nested calls). Nothing when grid <= 0. Outside
 // a ParallelRegion it is one of its own. f must not throw. Thread-safe.
-// Allocates nothing.
+// Allocates as ParallelRegion does.
 void ParallelFor(int64_t grid, int64_t grain,
                  absl::FunctionRef<void(int64_t begin, int64_t end)> f);
 

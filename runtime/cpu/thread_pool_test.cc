@@ -232,6 +232,98 @@ TEST_F(ThreadPoolTest, ConcurrentCallersDoNotDisturbEachOther) {
   EXPECT_EQ(wrong, 0);
 }
 
+// A region that waits for threads which have no core, as they do that sleep.
+void FindTheCoresCrowded() {
+  ParallelFor(2, 1, [](int64_t, int64_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+  });
+}
+
+TEST_F(ThreadPoolTest, CoversEachUnitOnceOnCrowdedCores) {
+  for (int threads : {2, 3, 7}) {
+    at::set_num_threads(threads);
+    std::vector<int> done(1001, 0);
+    OnANewThread([&] {
+      FindTheCoresCrowded();
+      for (int round = 0; round < 3; ++round) {
+        ParallelRegion([&] {
+          for (int64_t grid : {1, 2, 5, 1001}) {
+            for (bool is_long : {false, true}) {
+              ParallelFor(grid, 1, [&](int64_t begin, int64_t end) {
+                if (is_long)
+                  std::this_thread::sleep_for(std::chrono::microseconds(200));
+                for (int64_t i = begin; i < end; ++i)
+                  done[1001 - grid + i] += 1;
+              });
+            }
+          }
+        });
+      }
+    });
+    EXPECT_EQ(done[0], 6);
+    EXPECT_EQ(done[995], 6);
+    EXPECT_EQ(done[996], 12);
+    EXPECT_EQ(done[999], 18);
+    EXPECT_EQ(done[1000], 24);
+  }
+}
+
+TEST_F(ThreadPoolTest, LongStepsGetHelpersOnCrowdedCores) {
+  at::set_num_threads(3);
+  OnANewThread([&] {
+    FindTheCoresCrowded();
+    std::mutex mutex;
+    std::set<std::thread::id> ids;
+    std::atomic<int> nested{0};
+    ParallelFor(60, 1, [&](int64_t begin, int64_t end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_EQ(ThreadCount(), 1);
+      const std::thread::id self = std::this_thread::get_id();
+      ParallelFor(end - begin, 1, [&](int64_t from, int64_t to) {
+        EXPECT_EQ(std::this_thread::get_id(), self);
+        nested += static_cast<int>(to - from);
+      });
+      const std::lock_guard<std::mutex> lock(mutex);
+      ids.insert(self);
+    });
+    EXPECT_EQ(ids.size(), 3u);
+    EXPECT_EQ(nested, 60);
+  });
+}
+
+TEST_F(ThreadPoolTest, ShortStepsWakeNobodyOnCrowdedCores) {
+  at::set_num_threads(2);
+  int by_others = 0;
+  OnANewThread([&] {
+    FindTheCoresCrowded();
+    const std::thread::id self = std::this_thread::get_id();
+    ParallelRegion([&] {
+      for (int step = 0; step < 1000; ++step) {
+        std::atomic<bool> other{false};
+        ParallelFor(16, 1, [&](int64_t, int64_t) {
+          if (std::this_thread::get_id() != self) other = true;
+        });
+        by_others += other;
+      }
+    });
+  });
+  // A step looks long if the thread loses its core in the middle of it.
+  EXPECT_LT(by_others, 100);
+}
+
+TEST_F(ThreadPoolTest, LibrariesGetHalfOfTheThreadsWhileCoresStayCrowded) {
+  at::set_num_threads(4);
+  OnANewThread([&] {
+    EXPECT_EQ(LibraryThreadCount(), 4);
+    FindTheCoresCrowded();
+    EXPECT_EQ(LibraryThreadCount(), 4) << "once is no reason to prepare anew";
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    FindTheCoresCrowded();
+    EXPECT_EQ(LibraryThreadCount(), 2);
+    EXPECT_EQ(ThreadCount(), 4);
+  });
+}
+
 TEST_F(ThreadPoolTest, ScopedThreadCountRestores) {
   at::set_num_threads(2);
   {

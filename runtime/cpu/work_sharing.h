@@ -7,7 +7,7 @@
 // task is cut into shares, one for each thread, and each share into parts. A
 // free thread takes the next part of its own share, then parts of other shares:
 // a thread that loses its core delays the part that it has taken and nothing
-// else.
+// else, and one that never comes delays nothing.
 #ifndef AITUNE_RUNTIME_CPU_WORK_SHARING_H_
 #define AITUNE_RUNTIME_CPU_WORK_SHARING_H_
 
@@ -37,6 +37,8 @@ class WorkSharing {
   using Function = absl::FunctionRef<void(int64_t begin, int64_t end)>;
 
   static constexpr int kMaxThreads = 256;
+  // Parts that a thread's share is cut into, so that others can take some over.
+  static constexpr int64_t kPartsAThread = 4;
 
   // For up to `threads` threads, at most kMaxThreads.
   explicit WorkSharing(int threads) : threads_(threads) {
@@ -54,7 +56,7 @@ class WorkSharing {
   // have. For the first thread.
   void Share(int64_t grid, int threads, Function f) {
     sharing_ = true;
-    ++number_;
+    if (++number_ == kEnd) number_ = 1;
     const int64_t largest_share = grid / threads + (grid % threads != 0);
     const Task task{&f, grid, (largest_share - 1) / kPartsAThread + 1, threads};
     task_ = task;
@@ -87,10 +89,14 @@ class WorkSharing {
     Atomics::NotifyAll(left_);
   }
 
+  // Tells the threads to stop serving. They may still use the object when it
+  // returns. For the first thread.
+  void Dismiss() { Publish(kEnd); }
+
   // Tells the threads to stop serving, and returns when all `others` of them
   // have. For the first thread.
   void End(uint32_t others) {
-    Publish(kEnd);
+    Dismiss();
     uint32_t left;
     while ((left = left_.load(std::memory_order_acquire)) != others) {
       Atomics::WaitWhile(left_, left);
@@ -105,8 +111,6 @@ class WorkSharing {
 
   // The value of current_ when there are no more tasks.
   static constexpr uint32_t kEnd = UINT32_MAX;
-  // Parts that a thread's share is cut into, so that others can take some over.
-  static constexpr int64_t kPartsAThread = 4;
 
   struct Task {
     const Function* function;

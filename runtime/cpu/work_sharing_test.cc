@@ -24,6 +24,8 @@ struct Configuration {
   StoreBuffers buffers;
   int threads;
   std::vector<int> grids;  // of one task after another, in units
+  // Whether the first thread goes on without the others in the end.
+  bool dismiss = false;
 };
 
 // One region: its first thread shares tasks and ends it, the others serve.
@@ -54,7 +56,11 @@ class Region : public InterleavedProgram {
             absl::StrJoin(done_[task], ", "), " times"));
       }
     }
-    sharing_.End(threads() - 1);
+    if (configuration_.dismiss) {
+      sharing_.Dismiss();
+    } else {
+      sharing_.End(threads() - 1);
+    }
   }
 
   size_t State() const override { return absl::HashOf(returned_, done_); }
@@ -95,11 +101,14 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Configuration{kX86, 2, {1}}, Configuration{kX86, 2, {2}},
                       Configuration{kX86, 2, {2, 3}},
                       Configuration{kNone, 2, {2, 3, 2}},
-                      Configuration{kNone, 3, {2}}),
+                      Configuration{kNone, 3, {2}},
+                      Configuration{kX86, 2, {2, 3}, true},
+                      Configuration{kNone, 3, {2}, true}),
     [](const ::testing::TestParamInfo<Configuration>& info) {
       return absl::StrCat(info.param.buffers == kX86 ? "Buffers_" : "",
                           info.param.threads, "Threads_",
-                          absl::StrJoin(info.param.grids, "_"));
+                          absl::StrJoin(info.param.grids, "_"),
+                          info.param.dismiss ? "_Dismissed" : "");
     });
 
 }  // namespace

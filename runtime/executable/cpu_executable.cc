@@ -97,7 +97,7 @@ absl::StatusOr<std::shared_ptr<const Instance>> CpuExecutable::Impl::Get(
   Key key(binding.symbol_count() + 1);
   AITUNE_RETURN_IF_ERROR(
       binding.Bind(inputs, absl::MakeSpan(key).first(key.size() - 1)));
-  key.back() = ThreadCount();
+  key.back() = LibraryThreadCount();
   return Get(key);
 }
 

@@ -1,6 +1,10 @@
 // What LibTorch runs between a model's kernels.
+#include <chrono>
+#include <thread>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/executable/cpu_executable.h"
 #include "runtime/executable/test_plan.h"
 
@@ -153,6 +157,52 @@ TEST(ExecutableRegionTest, ARegionGivesOutputsThatNothingElseReads) {
       std::string(executable->Run({View(data, {3})}, absl::MakeSpan(outputs))
                       .message()),
       HasSubstr("output 1 is a tensor: give it memory"));
+}
+
+// Records how many threads LibTorch may use for it.
+class CountingRegion : public FallbackRegion {
+ public:
+  explicit CountingRegion(std::vector<int>* threads) : threads_(threads) {}
+  absl::Status Run(absl::Span<const RegionValue>, absl::Span<const int64_t>,
+                   absl::Span<RegionValue>) const override {
+    threads_->push_back(ThreadCount());
+    return absl::OkStatus();
+  }
+
+ private:
+  std::vector<int>* const threads_;
+};
+
+TEST(ExecutableRegionTest, RegionsGetFewerThreadsWhileCoresStayCrowded) {
+  TestPlan t;
+  const int x = t.Input({4});
+  const int y = t.Output({4});
+  t.Fallback(0, {x}, {y});
+  std::vector<int> threads;
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  regions.push_back(std::make_unique<CountingRegion>(&threads));
+  auto executable = Load(t, std::move(regions));
+  std::vector<float> data(4), result(4);
+  auto run = [&] {
+    std::vector<RegionValue> outputs = {View(result, {4})};
+    EXPECT_EQ(executable->Run({View(data, {4})}, absl::MakeSpan(outputs)),
+              absl::OkStatus());
+  };
+  std::thread([&] {
+    const ScopedThreadCount scope(4);
+    run();
+    for (int time = 0; time < 2; ++time) {
+      // Its first thread waits for others that have no core.
+      ParallelFor(2, 1, [](int64_t, int64_t) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      });
+      if (time == 0)
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    }
+    run();
+    EXPECT_EQ(ThreadCount(), 4);
+  }).join();
+  EXPECT_THAT(threads, ElementsAre(4, 2));
 }
 
 }  // namespace

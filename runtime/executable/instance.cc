@@ -64,9 +64,10 @@ class Instance::Borrowed {
   std::unique_ptr<Context> context_;
 };
 
-Instance::Instance(const LoadedPlan& plan, bool initialization)
+Instance::Instance(const LoadedPlan& plan, bool initialization, int threads)
     : plan_(plan),
       initialization_(initialization),
+      threads_(threads),
       steps_(initialization ? plan.initialization() : plan.steps()) {}
 
 Instance::~Instance() = default;
@@ -74,7 +75,8 @@ Instance::~Instance() = default;
 absl::StatusOr<std::unique_ptr<Instance>> Instance::Create(
     const LoadedPlan& plan, bool initialization,
     absl::Span<const int64_t> symbols, int threads) {
-  std::unique_ptr<Instance> instance(new Instance(plan, initialization));
+  std::unique_ptr<Instance> instance(
+      new Instance(plan, initialization, threads));
   const std::vector<LoadedStep>& steps = instance->steps_;
   instance->symbols_.assign(symbols.begin(), symbols.end());
   AITUNE_ASSIGN_OR_RETURN(
@@ -85,8 +87,7 @@ absl::StatusOr<std::unique_ptr<Instance>> Instance::Create(
   std::vector<int64_t> scratch_bytes(steps.size(), 0);
   for (size_t s = 0; s < steps.size(); ++s) {
     if (!IsLibraryCall(steps[s])) continue;
-    AITUNE_RETURN_IF_ERROR(
-        instance->PrepareLibraryCall(static_cast<int>(s), threads));
+    AITUNE_RETURN_IF_ERROR(instance->PrepareLibraryCall(static_cast<int>(s)));
     scratch_bytes[s] = instance->library_[s]->scratch_bytes();
   }
   instance->layout_.Place(scratch_bytes);
@@ -117,7 +118,7 @@ absl::Status Instance::PrepareKernels() {
   return absl::OkStatus();
 }
 
-absl::Status Instance::PrepareLibraryCall(int step, int threads) {
+absl::Status Instance::PrepareLibraryCall(int step) {
   const LoadedStep& loaded = steps_[step];
   std::vector<LibraryOperand> inputs;
   for (int32_t value : loaded.inputs) {
@@ -138,7 +139,7 @@ absl::Status Instance::PrepareLibraryCall(int step, int threads) {
   output.dtype = plan_.values()[loaded.outputs[0]].type.dtype;
   output.sizes = layout_.sizes(loaded.outputs[0]);
   auto prepare = [&](int in_place) {
-    const ScopedThreadCount scope(threads);
+    const ScopedThreadCount scope(threads_);
     return loaded.proto->has_matmul()
                ? Prepare(loaded.proto->matmul(), inputs, output, in_place,
                          plan_.weights())
@@ -322,6 +323,7 @@ absl::Status Instance::RunStep(int step, Context& context) const {
                 });
     return absl::OkStatus();
   }
+  const ScopedThreadCount scope(threads_);
   if (library_[step] != nullptr) {
     const absl::Status status = library_[step]->Run(
         buffers, context.arena.data() + layout_.scratch_offset(step),

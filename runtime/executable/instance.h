@@ -24,7 +24,7 @@ class Instance {
  public:
   // Prepares the plan's steps or, with `initialization`, those that run at
   // load (`symbols` is then empty). symbols[i] is the value of the symbol s`i`
-  // in elements. Library calls are prepared for `threads` threads. `plan` must
+  // in elements. Library calls and regions get `threads` threads. `plan` must
   // outlive the instance. kInvalidArgument for sizes that do not fit,
   // kResourceExhausted when memory is short, or the error of a library; the
   // text names the step or value.
@@ -51,9 +51,9 @@ class Instance {
   struct Context;
   class Borrowed;
 
-  Instance(const LoadedPlan& plan, bool initialization);
+  Instance(const LoadedPlan& plan, bool initialization, int threads);
 
-  absl::Status PrepareLibraryCall(int step, int threads);
+  absl::Status PrepareLibraryCall(int step);
   absl::Status PrepareKernels();
   std::unique_ptr<Context> NewContext() const;
   std::unique_ptr<Context> TakeContext() const;
@@ -69,6 +69,7 @@ class Instance {
 
   const LoadedPlan& plan_;
   const bool initialization_;
+  const int threads_;  // of library calls and regions
   const std::vector<LoadedStep>& steps_;
   std::vector<int64_t> symbols_;
   InstanceLayout layout_;

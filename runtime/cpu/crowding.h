@@ -28,12 +28,6 @@ class Crowding {
   // Whether the cores are crowded at the time `now`.
   bool IsCrowded(Time now) const { return now < until_; }
 
-  // Whether they are, and have been for more than the first 1/4 s: then it is
-  // worth the time to prepare something for it.
-  bool IsCrowdedForLong(Time now) const {
-    return IsCrowded(now) && length_ > kFirst;
-  }
-
   // Records a region of threads that were waited for, and that ended at `now`:
   // how long it took, and for how long of that its first thread had no core, or
   // no work but to wait for the others.

@@ -57,15 +57,5 @@ TEST(Crowding, EndsWithTheFirstTrialWhenTheMachineIsQuietAgain) {
             (std::vector<int>{20000, 20250, 20251}));
 }
 
-TEST(Crowding, OneWaitIsNotForLong) {
-  Crowding crowding;
-  crowding.Add(kStart, milliseconds(5), milliseconds(4));
-  EXPECT_TRUE(crowding.IsCrowded(kStart + milliseconds(249)));
-  EXPECT_FALSE(crowding.IsCrowdedForLong(kStart + milliseconds(249)));
-  crowding.Add(kStart + milliseconds(250), milliseconds(5), milliseconds(4));
-  EXPECT_TRUE(crowding.IsCrowdedForLong(kStart + milliseconds(251)));
-  EXPECT_FALSE(crowding.IsCrowdedForLong(kStart + milliseconds(751)));
-}
-
 }  // namespace
 }  // namespace aitune

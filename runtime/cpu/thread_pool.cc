@@ -99,9 +99,11 @@ struct StandardAtomics {
       value.sleepers.fetch_sub(1, std::memory_order_relaxed);
     }
   }
+  static bool SomeoneWaits(const Waitable& value) {
+    return value.sleepers.load(std::memory_order_seq_cst) != 0;
+  }
   static void NotifyAll(Waitable& value) {
-    if (value.sleepers.load(std::memory_order_seq_cst) != 0)
-      Futex(value, FUTEX_WAKE_PRIVATE, INT_MAX);
+    if (SomeoneWaits(value)) Futex(value, FUTEX_WAKE_PRIVATE, INT_MAX);
   }
 };
 
@@ -210,11 +212,14 @@ void Run(int threads, absl::FunctionRef<void()> f) {
   ThisThreadsCrowding().Add(end, end - start, end - start - region.working);
 }
 
-// Shares the work of a step with the helpers of `current` when that takes
-// longer than waking them: the first of as many parts as there are for the
-// threads' shares tells.
+// Shares the work of a step with the helpers of `current` if they are awake, or
+// if it takes longer than waking them, which the first of its parts tells.
 void ShareIfLong(Current& current, int64_t grid, int threads,
                  absl::FunctionRef<void(int64_t, int64_t)> f) {
+  if (!current.team->SomeoneSleeps()) {
+    current.team->Share(grid, threads, f);
+    return;
+  }
   const int64_t part =
       std::max<int64_t>(grid / (threads * Team::kPartsAThread), 1);
   const int64_t rest = grid - part;
@@ -248,8 +253,8 @@ int ThreadCount() {
 
 int LibraryThreadCount() {
   const int threads = ThreadCount();
-  if (threads > 1 && ThisThreadsCrowding().IsCrowdedForLong(
-                         std::chrono::steady_clock::now())) {
+  if (threads > 1 &&
+      ThisThreadsCrowding().IsCrowded(std::chrono::steady_clock::now())) {
     return threads / 2;
   }
   return threads;

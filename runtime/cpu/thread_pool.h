@@ -16,8 +16,8 @@
 //
 // libgomp's region still ends only when each thread has run, which on crowded
 // cores (crowding.h) takes a time slice. There the threads are others, which
-// the calling thread keeps: it does the first part of a step alone, wakes them
-// when the rest will take longer than waking, and waits for no thread that has
+// the calling thread keeps: it wakes them when the first part of a step tells
+// that the rest will take longer than waking, and waits for no thread that has
 // not taken a part. Those would not do for quiet machines: for some
 // milliseconds after each of its regions libgomp's threads spin, and keep
 // others from the cores.

@@ -26,6 +26,8 @@ namespace aitune {
 //   Variable<T>   memory that is not atomic: T;
 //   WaitWhile(const Atomic<uint32_t>& value, uint32_t old)
 //                 returns when `value` is no longer `old`; may sleep;
+//   SomeoneWaits(const Atomic<uint32_t>& value)
+//                 whether a thread sleeps for `value`; for SomeoneSleeps alone;
 //   NotifyAll(Atomic<uint32_t>& value)
 //                 wakes who sleeps for `value`, which was changed by a
 //                 read-modify-write or a sequentially consistent store: a
@@ -50,6 +52,10 @@ class WorkSharing {
   // The number of threads that may share a task now: 1 while a task is being
   // shared, so that calls from within it run inline. For the first thread.
   int threads() const { return sharing_ ? 1 : threads_; }
+
+  // Whether a thread that serves sleeps, so that Share would have to wake it.
+  // For the first thread.
+  bool SomeoneSleeps() const { return Atomics::SomeoneWaits(current_); }
 
   // Calls f with disjoint ranges that cover [0, grid) from up to `threads`
   // threads, at most threads() and at most `grid`, and returns when all calls

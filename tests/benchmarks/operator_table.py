@@ -194,7 +194,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=0.5, help="of timing a row")
     parser.add_argument("--limit", type=float, default=120, help="seconds of a row")
     parser.add_argument("--list", action="store_true")
-    options = parser.parse_args()
+    # Rows may come behind options.
+    options = parser.parse_intermixed_args()
     table = rows()
     names = [n for n in table if any(fnmatch.fnmatch(n, p) for p in options.rows)]
     if options.list or not names:

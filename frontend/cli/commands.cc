@@ -14,9 +14,11 @@
 #include "frontend/cli/interrupt.h"
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
+#include "frontend/cli/thread_choice.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
 #include "runtime/cache/default_folder.h"
+#include "runtime/cpu/cpu_quota.h"
 #include "runtime/strategy/interleaved_timing.h"
 
 namespace aitune::cli {
@@ -132,7 +134,7 @@ absl::StatusOr<Subject> LoadSubject(const Options& options,
     at::globalContext().setAllowTF32CuBLAS(options.compile.tf32Matmul);
     at::globalContext().setAllowTF32CuDNN(options.compile.tf32Convolution);
   }
-  if (options.compile.threads > 0) at::set_num_threads(options.compile.threads);
+  SetThreadCount(options.compile.threads, CpuQuota());
   MemoryInfo memory;
   memory.before_model = ResidentBytes();
   progress.Update("load", 0, 0);
@@ -262,6 +264,7 @@ Report StartReport(const Options& options, const Subject& subject) {
   report.model.weight_bytes = subject.model.WeightBytes();
   report.model.inputs_source = subject.inputs.source;
   report.model.threads = at::get_num_threads();
+  report.model.cpu_quota = CpuQuota();
   for (const frontend::InputSpec& spec : subject.inputs.specs) {
     report.model.inputs.push_back(ToString(spec));
   }

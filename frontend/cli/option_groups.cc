@@ -110,7 +110,8 @@ void AddModelOptions(CLI::App& app, Options& options) {
       ->type_name("DTYPE")
       ->group(kInputGroup);
   app.add_option("--threads", options.compile.threads,
-                 "Threads of every implementation; default: LibTorch's")
+                 "Threads of every implementation; default: as many as "
+                 "cores, but no more than a quota of CPU time allows")
       ->type_name("N")
       ->check(NumberFrom(1, "a number of threads"))
       ->group(kInputGroup);

@@ -53,7 +53,7 @@ struct Options {
   std::string json;                 // --json: a file or "-"; empty: none
 
   // How to compile, for all commands that do. `device`, `threads` (0:
-  // LibTorch's default) and `tuning.database` (empty: the default one, see
+  // see SetThreadCount) and `tuning.database` (empty: the default one, see
   // MakeBuildOptions) are those of the command line.
   CompileOptions compile;
   std::optional<std::string> quantize;    // --quantize, as written

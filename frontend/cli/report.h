@@ -31,6 +31,8 @@ struct ModelInfo {
   std::vector<std::string> inputs;  // texts that --input accepts
   std::string inputs_source;        // ModelInputs::source
   int threads = 0;                  // number of threads; 1 or more
+  // CPU time that the process may use, in CPUs; none: all of its cores.
+  std::optional<double> cpu_quota = std::nullopt;
 };
 
 struct CompileInfo {

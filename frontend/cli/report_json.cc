@@ -213,6 +213,7 @@ json ToJson(const Report& report) {
                  {"inputs", report.model.inputs},
                  {"inputs_source", report.model.inputs_source},
                  {"threads", report.model.threads}};
+  if (report.model.cpu_quota) object["cpu_quota"] = *report.model.cpu_quota;
   if (report.coverage) object["coverage"] = ToJson(*report.coverage);
   if (report.compiled_time_share)
     object["coverage"]["time_share"] = *report.compiled_time_share;

@@ -94,6 +94,17 @@ TEST(SummaryText, OnAGpuSaysWhetherThereIsAGraphAndWhatMemoryIsTaken) {
   EXPECT_EQ(json["gpu"]["memory"], 300 << 20);
 }
 
+TEST(SummaryText, SaysHowMuchCpuTimeThereIs) {
+  Report report = Example();
+  report.model.threads = 2;
+  EXPECT_THAT(SummaryText(report), HasSubstr("2 threads\n"));
+  EXPECT_FALSE(ToJson(report).contains("cpu_quota"));
+  report.model.cpu_quota = 1.5;
+  EXPECT_THAT(SummaryText(report),
+              HasSubstr("2 threads, a quota of 1.5 CPUs\n"));
+  EXPECT_EQ(ToJson(report)["cpu_quota"], 1.5);
+}
+
 TEST(SummaryText, SaysWhereItDiffers) {
   Report report = Example();
   frontend::Comparison wrong;

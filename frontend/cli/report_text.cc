@@ -290,11 +290,15 @@ std::string CheckText(const frontend::CheckReport& check) {
   return text;
 }
 
-std::string TimingText(const std::vector<TimingRow>& rows, int threads) {
-  std::string text =
-      Line("speed", absl::StrFormat("%d rounds in turn, %d thread%s",
-                                    rows.front().time.rounds, threads,
-                                    threads == 1 ? "" : "s"));
+std::string TimingText(const std::vector<TimingRow>& rows,
+                       const ModelInfo& model) {
+  std::string text = Line(
+      "speed", absl::StrFormat(
+                   "%d rounds in turn, %d thread%s%s", rows.front().time.rounds,
+                   model.threads, model.threads == 1 ? "" : "s",
+                   !model.cpu_quota ? ""
+                                    : absl::StrFormat(", a quota of %.4g CPUs",
+                                                      *model.cpu_quota)));
   Table table({"", ">median ms", ">p99 ms", "95 % interval", ">ours is"});
   const TimingSummary& ours = rows.front().time;
   for (const TimingRow& row : rows) {
@@ -365,7 +369,7 @@ std::string BuildText(const Report& report) {
   }
   if (report.check) text += CheckText(*report.check);
   if (!report.timing.empty()) {
-    text += TimingText(report.timing, report.model.threads);
+    text += TimingText(report.timing, report.model);
   }
   if (report.memory) {
     text += MemoryText(*report.memory, report.model.weight_bytes,

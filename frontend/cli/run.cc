@@ -1,5 +1,4 @@
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
@@ -13,9 +12,11 @@
 #include "frontend/api/module.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
+#include "frontend/cli/thread_choice.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 #include "runtime/bundle/bundle.h"
+#include "runtime/cpu/cpu_quota.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
@@ -75,7 +76,7 @@ absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
       {"--dtype", "--tf32", "--disable", "--cache", "--no-cache", "--json"},
       compiled));
   AITUNE_RETURN_IF_ERROR(CheckOutputFiles(options));
-  if (options.compile.threads > 0) at::set_num_threads(options.compile.threads);
+  SetThreadCount(options.compile.threads, CpuQuota());
   AITUNE_RETURN_IF_ERROR(SubstituteOperators(options));
   progress.Update("load", 0, 0);
   AITUNE_ASSIGN_OR_RETURN(

@@ -190,16 +190,21 @@ struct Scheduler {
   }
 
   /// The number of lanes along the last group of axes. More than 1 only if the
-  /// lanes are neighbours in the outputs, packs are whole, and most reads are
-  /// contiguous along them.
+  /// lanes are neighbours in the outputs that run along them, packs are whole,
+  /// and most reads are contiguous along them.
   int64_t chooseLanes(const FlatAxes &axes, unsigned dim) {
     AffineExpr size = axes.groups.back().size;
-    int64_t widest = 1;
-    for (const KernelOutput &output : nest.outputs)
-      widest = std::max(
-          widest,
-          cudaBytes(
-              cast<RankedTensorType>(output.value.getType()).getElementType()));
+    // Bytes of an element of the outputs that run along the lanes, and of all.
+    int64_t widest = 0, widestOfAll = 1;
+    for (const KernelOutput &output : nest.outputs) {
+      const int64_t bytes = cudaBytes(
+          cast<RankedTensorType>(output.value.getType()).getElementType());
+      widestOfAll = std::max(widestOfAll, bytes);
+      if (dependsOn(nest.indexOf(output), dim))
+        widest = std::max(widest, bytes);
+    }
+    if (widest == 0)
+      widest = widestOfAll;
     int packed = 0, scattered = 0;
     for (const LoopAnalysis::Access &access : analysis.accesses) {
       if (access.address.isNonlinearIn(dim))

@@ -83,8 +83,9 @@ struct ExpandOfExpand : OpRewritePattern<ExpandOp> {
   }
 };
 
-/// Leading axes of size 1 are what ait.expand adds by itself. Without the
-/// reshape every broadcast of a bias looks alike.
+/// Leading axes of size 1 are what ait.expand adds by itself, and they may be
+/// there. Without the reshape every broadcast of a bias looks alike, and a
+/// reduction and what broadcasts its result meet.
 struct ExpandOfLeadingUnitReshape : OpRewritePattern<ExpandOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ExpandOp op,
@@ -94,13 +95,17 @@ struct ExpandOfLeadingUnitReshape : OpRewritePattern<ExpandOp> {
       return failure();
     RankedTensorType source = reshape.getInput().getType();
     RankedTensorType target = reshape.getType();
-    int64_t added = target.getRank() - source.getRank();
-    if (added <= 0)
+    const int64_t rank = op.getType().getRank();
+    if (source.getRank() > rank)
       return failure();
-    SmallVector<AffineExpr> sizes(added,
-                                  getAffineConstantExpr(1, op.getContext()));
-    llvm::append_range(sizes, getSymbolicSizes(source));
-    if (!haveSameSizes(getTensorType(sizes, source.getElementType()), target))
+    // Both with as many leading axes of size 1 as the expansion has axes.
+    auto aligned = [&](RankedTensorType type) {
+      SmallVector<AffineExpr> sizes(rank - type.getRank(),
+                                    getAffineConstantExpr(1, op.getContext()));
+      llvm::append_range(sizes, getSymbolicSizes(type));
+      return getTensorType(sizes, type.getElementType());
+    };
+    if (!haveSameSizes(aligned(source), aligned(target)))
       return failure();
     rewriter.replaceOpWithNewOp<ExpandOp>(op, op.getType(), reshape.getInput());
     return success();

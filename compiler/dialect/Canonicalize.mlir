@@ -36,6 +36,19 @@ func.func @permute_of_unit_axes(%x: tensor<2x1x4x1xf32>) -> (tensor<2x4x1x1xf32>
   return %0, %1 : tensor<2x4x1x1xf32>, tensor<4x2x1x1xf32>
 }
 
+// A reshape that takes or adds leading axes of size 1 is none for an expansion.
+// CHECK-LABEL: func @expands_of_leading_units
+func.func @expands_of_leading_units(%x: tensor<1x3x1xf32>) -> (tensor<1x3x4xf32>, tensor<2x2x3x4xf32>) {
+  // CHECK-NOT: ait.reshape
+  // CHECK-DAG: ait.expand %arg0 : tensor<1x3x1xf32> -> tensor<1x3x4xf32>
+  // CHECK-DAG: ait.expand %arg0 : tensor<1x3x1xf32> -> tensor<2x2x3x4xf32>
+  %0 = ait.reshape %x : tensor<1x3x1xf32> -> tensor<3x1xf32>
+  %1 = ait.expand %0 : tensor<3x1xf32> -> tensor<1x3x4xf32>
+  %2 = ait.reshape %x : tensor<1x3x1xf32> -> tensor<1x1x3x1xf32>
+  %3 = ait.expand %2 : tensor<1x1x3x1xf32> -> tensor<2x2x3x4xf32>
+  return %1, %3 : tensor<1x3x4xf32>, tensor<2x2x3x4xf32>
+}
+
 // CHECK-LABEL: func @expands
 func.func @expands(%x: tensor<4xf32>) -> (tensor<2x3x4xf32>, tensor<1x4xf32>) {
   // CHECK-DAG: ait.expand %arg0 : tensor<4xf32> -> tensor<2x3x4xf32>

@@ -45,6 +45,19 @@ func.func @below_reduction(%x: tensor<6x8xf32>) -> (tensor<2x3x1xf32>, tensor<2x
   return %1, %2 : tensor<2x3x1xf32>, tensor<2x1x8xf32>
 }
 
+// Axes that the reshape merges are reduced together, so that what follows and
+// the reduction read the tensor at the same sizes.
+// CHECK-LABEL: func @below_reduction_of_merged
+func.func @below_reduction_of_merged(%x: tensor<2x3x8xf32>) -> tensor<2x24xf32> {
+  // CHECK: %[[MAX:.*]] = ait.amax %arg0 {dims = array<i64: 1, 2>} : tensor<2x3x8xf32> -> tensor<2x1x1xf32>
+  // CHECK: ait.div %arg0, %{{.*}} : tensor<2x3x8xf32>
+  %0 = ait.reshape %x : tensor<2x3x8xf32> -> tensor<2x24xf32>
+  %1 = ait.amax %0 {dims = array<i64: 1>} : tensor<2x24xf32> -> tensor<2x1xf32>
+  %2 = ait.expand %1 : tensor<2x1xf32> -> tensor<2x24xf32>
+  %3 = ait.div %0, %2 : tensor<2x24xf32>
+  return %3 : tensor<2x24xf32>
+}
+
 // A mask is computed before it is broadcast.
 // CHECK-LABEL: func @mask
 func.func @mask(%x: tensor<2x1x1x7xf32>) -> tensor<2x3x5x7xf32> {

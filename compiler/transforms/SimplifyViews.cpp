@@ -104,7 +104,8 @@ private:
   }
 };
 
-/// Reductions of axes that the reshape left alone.
+/// Reductions of axes that the reshape left alone, or merged of several: these
+/// are reduced together.
 struct SinkReshapeBelowReduction : RewritePattern {
   SinkReshapeBelowReduction(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -126,11 +127,12 @@ struct SinkReshapeBelowReduction : RewritePattern {
          op->getAttrOfType<DenseI64ArrayAttr>("dims").asArrayRef()) {
       auto block = llvm::find_if(*blocks, [&](const ReshapeBlock &block) {
         return block.toBegin == dim && block.toEnd == dim + 1 &&
-               block.fromEnd == block.fromBegin + 1;
+               block.fromEnd > block.fromBegin;
       });
       if (block == blocks->end())
         return failure();
-      dims.push_back(block->fromBegin);
+      llvm::append_range(dims,
+                         llvm::seq<int64_t>(block->fromBegin, block->fromEnd));
     }
     for (int64_t dim : dims)
       inner[dim] = rewriter.getAffineConstantExpr(1);

@@ -84,6 +84,17 @@ func.func @heads_of_projection(%x: tensor<2x5x24xf32>) -> tensor<2x5x2x4xf32> {
   return %1 : tensor<2x5x2x4xf32>
 }
 
+// Of one token the heads come before it, which moves axes of size 1 alone.
+// CHECK-LABEL: func @heads_of_one_token
+func.func @heads_of_one_token(%x: tensor<1x1x24xf32>) -> tensor<1x2x1x4xf32> {
+  // CHECK: %[[R:.*]] = ait.reshape %arg0 : tensor<1x1x24xf32> -> tensor<1x6x1x4xf32>
+  // CHECK-NEXT: ait.slice %[[R]] {starts = array<i64: 0, 2, 0, 0>, steps = array<i64: 1, 1, 1, 1>}
+  %0 = ait.slice %x {starts = array<i64: 0, 0, 8>, steps = array<i64: 1, 1, 1>} : tensor<1x1x24xf32> -> tensor<1x1x8xf32>
+  %1 = ait.reshape %0 : tensor<1x1x8xf32> -> tensor<1x1x2x4xf32>
+  %2 = ait.permute %1 {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x1x2x4xf32> -> tensor<1x2x1x4xf32>
+  return %2 : tensor<1x2x1x4xf32>
+}
+
 // A slice that cuts through a head stays.
 // CHECK-LABEL: func @cut_head
 func.func @cut_head(%x: tensor<2x5x24xf32>) -> tensor<2x5x2x4xf32> {

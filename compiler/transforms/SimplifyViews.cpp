@@ -201,9 +201,9 @@ struct SinkExpandBelowPointwise : RewritePattern {
 };
 
 /// reshape(slice(x)) -> slice(reshape(x)) if the slice is of one axis which the
-/// reshape splits at a multiple of the slice: the parts of a fused
-/// query-key-value projection become slices of heads, which attention reads in
-/// place.
+/// reshape splits at a multiple of the slice, or moves among axes of size 1:
+/// the parts of a fused query-key-value projection become slices of heads,
+/// which attention reads in place, of one token too.
 struct SinkSliceBelowReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -217,13 +217,20 @@ struct SinkSliceBelowReshape : OpRewritePattern<ReshapeOp> {
     std::optional<unsigned> axis = findSlicedAxis(slice);
     if (!axis || whole.isDynamicDim(*axis) || part.isDynamicDim(*axis))
       return failure();
-    auto sizes = getSymbolicSizes(op.getType());
-    auto blocks = findReshapeBlocks(getSymbolicSizes(part), sizes);
+    auto sizes = getSymbolicSizes(op.getType()),
+         partSizes = getSymbolicSizes(part);
+    auto blocks = findReshapeBlocks(partSizes, sizes);
     if (!blocks)
       return failure();
     auto block = llvm::find_if(*blocks, [&](const ReshapeBlock &block) {
-      return block.fromBegin == *axis && block.fromEnd == *axis + 1 &&
-             block.toEnd > block.toBegin + 1;
+      const bool isSame = block.fromEnd == block.fromBegin + 1 &&
+                          block.toEnd == block.toBegin + 1;
+      return block.fromBegin <= *axis && *axis < block.fromEnd && !isSame &&
+             llvm::all_of(
+                 llvm::seq(block.fromBegin, block.fromEnd),
+                 [&](unsigned other) {
+                   return other == *axis || isOne(partSizes[other]);
+                 });
     });
     if (block == blocks->end())
       return failure();

@@ -149,6 +149,9 @@ private:
   std::optional<Repair> repair; ///< once there are candidates
   std::string fusedMain;        ///< the text of @main, once kernels are formed
   bool runsOnOneThread = false;
+  /// Of linear layers to quantise. An earlier compilation's knows their times,
+  /// so that this one quantises the same.
+  std::shared_ptr<LayerTimer> layerTimer;
   /// What an earlier compilation knows, and its kernels that are ours, too.
   std::optional<KnownKernels> known;
   std::vector<Kernel> knownKernels;
@@ -224,12 +227,13 @@ absl::Status Compilation::quantize() {
   const absl::StatusOr<AskedQuantization> asked = readQuantization(options);
   if (!asked.ok())
     return asked.status();
-  LayerTimer layers(options, constants, symbols());
+  if (!layerTimer)
+    layerTimer = std::make_shared<LayerTimer>(options, constants, symbols());
   quant::LayerTimer timer;
   if (options.measureCandidates)
     timer = [&](ArrayRef<ait::MatmulOp> group, const quant::Way &way) {
       report("timing layers", 0, 0);
-      return layers.time(group, way);
+      return layerTimer->time(group, way);
     };
   if (absl::Status status =
           runPasses("quantisation",
@@ -460,6 +464,7 @@ absl::StatusOr<CompileResult> Compilation::leaveToLibTorch(CompileResult own) {
         second.emplace(other, constants.first(modelConstants), again);
         second->known.emplace(module, kernels, chosen);
         second->runsOnOneThread = runsOnOneThread;
+        second->layerTimer = layerTimer;
         absl::StatusOr<CompileResult> compiled = second->run();
         if (!compiled.ok())
           return compiled.status();

@@ -87,6 +87,7 @@ LayerTimer::LayerTimer(const CompileOptions &asked,
   options.tuning = {};
   options.layers = {};
   options.audit = {};
+  options.libtorch = {};
   options.progress = nullptr;
 }
 

@@ -65,6 +65,8 @@ void mergeReports(CompileResult &own, CompileResult &again) {
   again.reference.known += own.reference.known;
   again.reference.seconds += own.reference.seconds;
   again.phaseSeconds = std::move(own.phaseSeconds);
+  // Those of the second compilation lack the ones that LibTorch runs.
+  again.quantizedLayers = std::move(own.quantizedLayers);
 }
 
 class Exchange {

@@ -86,11 +86,30 @@ std::string namesOf(const OperatorGroup &group) {
   return names;
 }
 
+/// Whether a launch of the group multiplies codes of 8 bits: the group is of a
+/// layer that is asked for in 8 bits, which LibTorch's operator is not.
+bool isOfCodes(const OperatorGroup &group, ModuleOp module) {
+  return llvm::any_of(group.launches, [&](ait::LaunchOp launch) {
+    auto kernel = module.lookupSymbol<func::FuncOp>(launch.getKernel());
+    return kernel && kernel
+                         .walk([](ait::MatmulOp matmul) {
+                           return matmul.getRhs()
+                                              .getType()
+                                              .getElementType()
+                                              .getIntOrFloatBitWidth() == 8
+                                      ? WalkResult::interrupt()
+                                      : WalkResult::advance();
+                         })
+                         .wasInterrupted();
+  });
+}
+
 void LibTorchRace::collectForms() {
   std::map<std::string, Form> byForm;
   for (OperatorGroup &group : groupByOperators(module)) {
     double microseconds = 0;
-    bool isKnown = group.launches.size() <= kMostLaunches;
+    bool isKnown = group.launches.size() <= kMostLaunches &&
+                   (options.quantization.empty() || !isOfCodes(group, module));
     for (ait::LaunchOp launch : group.launches) {
       auto found = chosen.microseconds.find(launch.getKernel());
       isKnown &= found != chosen.microseconds.end();

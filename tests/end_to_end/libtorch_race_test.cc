@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <memory>
 #include <string>
@@ -72,13 +73,22 @@ class LibTorchRace : public testing::Test {
                                        const std::string& input) {
     auto model = Model::FromSource(source);
     EXPECT_TRUE(model.ok()) << model.status();
-    model_ = std::make_unique<Model>(*std::move(model));
+    return Build(*std::move(model), input, "");
+  }
+
+  // Quantised as `quantization` says, if it is not empty.
+  std::unique_ptr<CompiledModel> Build(Model model, const std::string& input,
+                                       const std::string& quantization) {
+    model_ = std::make_unique<Model>(std::move(model));
     frontend::InputChoice choice;
     choice.specs = {input};
     auto inputs = frontend::ChooseInputs(*model_, choice);
     EXPECT_TRUE(inputs.ok()) << inputs.status();
-    auto built = CompiledModel::Build(*model_, *inputs, {});
+    frontend::BuildOptions options;
+    options.compile.quantization = quantization;
+    auto built = CompiledModel::Build(*model_, *inputs, options);
     EXPECT_TRUE(built.ok()) << built.status();
+    if (!built.ok()) return nullptr;
     return *std::move(built);
   }
 
@@ -110,6 +120,36 @@ TEST_F(LibTorchRace, ASlowKernelLoses) {
                   Field(&frontend::FallbackOp::reason,
                         HasSubstr("LibTorch is faster: ")))));
   for (int64_t n : {2, 100, 256}) ExpectEager(*compiled, at::randn({n, 64}));
+}
+
+TEST_F(LibTorchRace, QuantizedLayersStayWhereAnotherKernelLoses) {
+  SlowDown("softmax", 60);
+  torch::jit::Module module("Layer");
+  module.register_parameter("weight", at::randn({64, 64}) / 8, false);
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "    y = torch.linear(x, self.weight)\n"
+      "    return torch.softmax(torch.matmul(y, y.transpose(0, 1)), 1) * "
+      "2.0\n");
+  module.eval();
+  auto compiled = Build(*Model::FromModule(std::move(module)),
+                        "float32[256,64]", "int8wo,verdict=off");
+  ASSERT_NE(compiled, nullptr);
+  const frontend::BuildReport& report = compiled->report();
+  ASSERT_THAT(report.libtorch_wins, SizeIs(1));
+  EXPECT_THAT(report.libtorch_wins[0].kernels, HasSubstr("softmax"));
+  EXPECT_THAT(report.fallbacks, ElementsAre(Field(&frontend::FallbackOp::op,
+                                                  HasSubstr("softmax"))));
+  ASSERT_THAT(report.quantized_layers, SizeIs(1));
+  EXPECT_EQ(report.quantized_layers[0].refusal, "");
+  const at::Tensor x = at::randn({256, 64}) / 4;
+  auto ours = compiled->Run(ValueList({x})),
+       eager = model_->RunEager(ValueList({x}));
+  ASSERT_TRUE(ours.ok() && eager.ok()) << ours.status();
+  EXPECT_GT(at::cosine_similarity(ours->toTensor().flatten(),
+                                  eager->toTensor().flatten(), 0)
+                .item<double>(),
+            0.999);
 }
 
 TEST_F(LibTorchRace, AFastKernelStays) {

@@ -67,8 +67,7 @@ absl::Status NoCode(const std::vector<KernelFailure>& failures) {
 }
 
 // What the compiler races kernels against. Without measurements there is no
-// race; a layer that is to be quantised is not to be LibTorch's own, and IR has
-// no speed.
+// race, and IR has no speed.
 absl::StatusOr<LibTorchOptions> LibTorchFor(const Trace& trace,
                                             const CompileOptions& options) {
   LibTorchOptions libtorch;
@@ -79,7 +78,7 @@ absl::StatusOr<LibTorchOptions> LibTorchFor(const Trace& trace,
                                                    region.outputs));
     return regions;
   };
-  if (!options.measureCandidates || !options.quantization.empty() ||
+  if (!options.measureCandidates ||
       options.compileTo != CompilePhase::Executable)
     return libtorch;
   AITUNE_ASSIGN_OR_RETURN(const Device device,

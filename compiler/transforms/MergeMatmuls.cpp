@@ -17,6 +17,9 @@ using namespace mlir;
 using namespace mlir::ait;
 
 namespace {
+/// Rows of which weights are streamed.
+constexpr int64_t kFewRows = 2;
+
 /// An operation after a matmul that treats columns apart: a conversion, or
 /// arithmetic with one number for each column or for each row.
 struct TailStep {
@@ -45,6 +48,15 @@ bool isReadAsItIs(Value value) {
       return isReadAsItIs(user->getResult(0));
     return isa<MatmulOp, AttentionOp>(user);
   });
+}
+
+/// Whether reading the weight takes the time: nothing that follows saves as
+/// much as an epilogue as one kernel less does, whose loads begin only once the
+/// kernel before it has ended.
+bool hasFewRows(MatmulOp matmul) {
+  ArrayRef<int64_t> sizes = matmul.getType().getShape().drop_back();
+  return !ShapedType::isDynamicShape(sizes) &&
+         ShapedType::getNumElements(sizes) <= kFewRows;
 }
 
 /// Whether `value` is there before `matmul`.
@@ -92,7 +104,7 @@ std::optional<Branch> matchBranch(MatmulOp matmul) {
       break;
     branch.tail.push_back(*step);
   }
-  if (!isReadAsItIs(branch.result()))
+  if (!isReadAsItIs(branch.result()) && !hasFewRows(matmul))
     return std::nullopt;
   return branch;
 }

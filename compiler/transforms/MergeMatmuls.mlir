@@ -46,6 +46,21 @@ func.func @gated(%x: tensor<4x16xf16>) -> tensor<4x8xf16> {
   return %3 : tensor<4x8xf16>
 }
 
+// One row: a kernel less saves more than an epilogue.
+// CHECK-LABEL: @gated_row
+// CHECK: ait.concat {{.*}} -> tensor<16x16xf16>
+// CHECK: ait.matmul {{.*}} -> tensor<1x16xf16>
+// CHECK: ait.silu
+func.func @gated_row(%x: tensor<1x16xf16>) -> tensor<1x8xf16> {
+  %w0 = ait.constant 0 : tensor<8x16xf16>
+  %w1 = ait.constant 1 : tensor<8x16xf16>
+  %0 = ait.matmul %x, %w0 {transpose_rhs} : (tensor<1x16xf16>, tensor<8x16xf16>) -> tensor<1x8xf16>
+  %1 = ait.matmul %x, %w1 {transpose_rhs} : (tensor<1x16xf16>, tensor<8x16xf16>) -> tensor<1x8xf16>
+  %2 = ait.silu %0 : tensor<1x8xf16>
+  %3 = ait.mul %2, %1 : tensor<1x8xf16>
+  return %3 : tensor<1x8xf16>
+}
+
 // Weights in the other orientation, joined along their columns, but neither
 // with one of another orientation nor with one that has a bias.
 // CHECK-LABEL: @columns

@@ -50,8 +50,8 @@ def MergeMatmuls : Pass<"ait-merge-matmuls", "mlir::func::FuncOp"> {
   let description = [{
     Weights, biases and scales of codes are joined along the columns, once at
     load, and each result becomes a slice. Only matmuls are merged whose results
-    attentions and matmuls read, directly or through views: pointwise operations
-    after them would no longer be epilogues.
+    attentions and matmuls read, directly or through views (pointwise operations
+    after them would no longer be epilogues), or that have one row or two.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }

@@ -42,7 +42,7 @@ template <typename T, typename Code, int BM, int BN> struct CodeGroupCore {
     for (int j = 0; j < BM / 8; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e)
-        tile[(j * 8 + m + e % 2) * Stride + row + e / 2 * 8] = sums[j * 4 + e];
+        tile[(j * 8 + m + e % 2) * Stride + row + e / 2 * 8] = sums[j * 4 + e] * CodeUnit<T, Code>::value;
   }
 };
 

@@ -347,6 +347,7 @@ absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
               if (auto dim = dyn_cast<AffineDimExpr>(e))
                 printer.current->bindings[dim.getPosition()] = "c";
               epilogue->print(printer, lanes, "c", "sum");
+              printer.flushStores();
             });
       });
   if (!printer.error.empty())

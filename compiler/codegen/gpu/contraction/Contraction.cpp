@@ -391,7 +391,6 @@ void EpiloguePrinter::print(PointPrinter &printer, int64_t lanes,
     printer.lanes(last, lanes, base, store);
   else
     store();
-  printer.flushStores();
 }
 
 SmallVector<KernelParameter>

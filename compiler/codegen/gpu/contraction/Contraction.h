@@ -123,7 +123,7 @@ public:
   /// Prints the epilogue of `lanes` elements. In the printer's current scope
   /// the dims of the result must be bound, the last one to the name `base` of
   /// its first lane. `value` is the name of the result's elements, a
-  /// Pack<float, lanes>.
+  /// Pack<float, lanes>. Stores of packs stay pending in the printer.
   void print(PointPrinter &printer, int64_t lanes, const std::string &base,
              const std::string &value);
 

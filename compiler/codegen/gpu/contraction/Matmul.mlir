@@ -73,6 +73,27 @@ func.func private @residual(%x: tensor<128x3072xbf16>, %weight: tensor<3072x768x
   return %1 : tensor<128x768xbf16>
 }
 
+// What a tile's packs read is under way together; stores come after it.
+// CHECK-LABEL: === gated: wgmma
+// CHECK: for (int e = threadIdx.x * 8; e < {{.*}}; e += [[STEP:[0-9]+]])
+// CHECK: const bool isInside0 = m0 + row0 < 1000 && n0 + column0 < 1024;
+// CHECK: const Index [[M:at[0-9]+]] = isInside0 ? m0 + row0 : m0, [[N:at[0-9]+]] = isInside0 ? n0 + column0 : n0;
+// CHECK: load<8>(in2 + [[M]] * 1024 + [[N]]);
+// CHECK-NOT: store(
+// CHECK: load<8>(in2 + at
+// CHECK-NOT: store(
+// CHECK: load<8>(in2 + at
+// CHECK-NOT: store(
+// CHECK: load<8>(in2 + at
+// CHECK: if (isInside0) store(out0 + [[M]] * 1024 + [[N]], y0);
+// CHECK-NEXT: if (isInside1) store(
+func.func private @gated(%x: tensor<1000x1024xbf16>, %weight: tensor<1024x1024xbf16>, %y: tensor<1000x1024xbf16>) -> tensor<1000x1024xbf16> attributes {ait.kind = #ait.kind<matmul>} {
+  %0 = ait.matmul %x, %weight {transpose_rhs} : (tensor<1000x1024xbf16>, tensor<1024x1024xbf16>) -> tensor<1000x1024xbf16>
+  %1 = ait.silu %0 : tensor<1000x1024xbf16>
+  %2 = ait.mul %1, %y : tensor<1000x1024xbf16>
+  return %2 : tensor<1000x1024xbf16>
+}
+
 // Columns of the constant pool become rows at load, for warpgroups.
 // CHECK-LABEL: === transposed: wgmma
 // CHECK: const Rows<half> b{in1, 3072, n0, 768, 3072};

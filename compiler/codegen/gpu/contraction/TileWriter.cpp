@@ -11,6 +11,9 @@ using namespace mlir;
 
 namespace aitune {
 
+/// The most packs of the epilogue that a thread has under way.
+static constexpr int64_t kMostTogether = 4;
+
 /// "in0 + what batches and slices add".
 std::string TileWriter::offset(PointPrinter &printer, const OperandView &view) {
   AffineExpr expr = view.address.constant;
@@ -52,6 +55,110 @@ void TileWriter::declareB(PointPrinter &printer) {
         printer.index(kernel.columnSize), printer.index(kernel.reducedSize)));
 }
 
+bool TileWriter::readsWholeTensor() const {
+  return llvm::any_of(
+      parts.function.getArguments(), [&](BlockArgument argument) {
+        auto type = dyn_cast<RankedTensorType>(argument.getType());
+        return type && argument != parts.result &&
+               argument != kernel.a.argument && argument != kernel.b.argument &&
+               mlir::ait::getElementCount(type) ==
+                   mlir::ait::getElementCount(parts.resultType);
+      });
+}
+
+void TileWriter::writeEpilogue(PointPrinter &printer,
+                               const TileConfig &config) {
+  auto index = [&](AffineExpr expr) { return printer.index(expr); };
+  const std::string sum = cudaType(parts.resultType.getElementType());
+  // In packs of the tile's rows.
+  int64_t lanes = epilogue.lanes(kernel.columnSize), threads = config.threads();
+  if (!isa<AffineDimExpr>(kernel.resultDims.back()))
+    lanes = 1;
+  const int64_t stride = config.n + 4, elements = config.m * config.n,
+                step = threads * lanes * config.splits;
+  if (config.splits > 1) {
+    if (config.slices > 1)
+      printer.line(llvm::formatv("foldSlices<{0}, {1}, {2}>(tile);", threads,
+                                 config.slices, config.m * stride));
+    printer.line("syncCluster();");
+  }
+  // Packs that are loaded before any of them is stored: what they wait for is
+  // memory, of which the next one would wait again.
+  int64_t together = 1;
+  if (readsWholeTensor())
+    while (together < kMostTogether && elements % (2 * together * step) == 0)
+      together *= 2;
+  const std::string summed =
+      config.splits > 1
+          ? llvm::formatv("sumCluster<{0}, {1}>", lanes, config.splits).str()
+          : llvm::formatv("sumSlices<{0}, {1}, {2}>", lanes, config.slices,
+                          config.m * stride)
+                .str();
+  auto writePack = [&](const std::string &row, const std::string &column,
+                       const std::string &m, const std::string &n) {
+    const std::string pack = together == 1 ? "sum" : printer.fresh("sum");
+    printer.line(
+        llvm::formatv("const Pack<{4}, {0}> {5} = {1}(tile + {6} * {2} + {3});",
+                      lanes, summed, stride, column, sum, pack, row));
+    SmallVector<AffineExpr> sizes;
+    for (AffineExpr dim : kernel.rowDims)
+      sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
+    bindAxes(printer, kernel.rowDims, sizes, m, "d", &epilogue);
+    if (auto dim = dyn_cast<AffineDimExpr>(kernel.resultDims.back()))
+      printer.current->bindings[dim.getPosition()] = n;
+    epilogue.print(printer, lanes, n, pack);
+  };
+  const std::string isInside = "{0} < " + index(kernel.rowSize) + " && {1} < " +
+                               index(kernel.columnSize);
+  std::string start = llvm::formatv("threadIdx.x * {0}", lanes);
+  if (config.splits > 1)
+    start = llvm::formatv("(split * {0} + threadIdx.x) * {1}", threads, lanes);
+  printer.block(
+      llvm::formatv("for (int e = {0}; e < {1}; e += {2})", start, elements,
+                    step * together),
+      [](PrintScope &) {},
+      [&] {
+        if (together == 1) {
+          printer.line(
+              llvm::formatv("const Index r = e / {0}, c = e % {0}, m = m0 "
+                            "+ r, n = n0 + c;",
+                            config.n));
+          printer.block(
+              "if (" + llvm::formatv(isInside.c_str(), "m", "n").str() + ")",
+              [](PrintScope &) {},
+              [&] {
+                writePack("r", "c", "m", "n");
+                printer.flushStores();
+              });
+          return;
+        }
+        for (int64_t i = 0; i < together; ++i)
+          printer.part([&] {
+            const std::string row = printer.fresh("row"),
+                              column = printer.fresh("column"),
+                              inside = printer.fresh("isInside"),
+                              m = printer.fresh("at"), n = printer.fresh("at");
+            printer.line(llvm::formatv(
+                "const Index {0} = (e + {2}) / {3}, {1} = (e + {2}) % {3};",
+                row, column, i * step, config.n));
+            printer.line(
+                "const bool " + inside + " = " +
+                llvm::formatv(isInside.c_str(), "m0 + " + row, "n0 + " + column)
+                    .str() +
+                ";");
+            // Outside of the matrix, the tile's first element is read.
+            printer.line(llvm::formatv(
+                "const Index {0} = {1} ? m0 + {2} : m0, {3} = {1} ? n0 + {4} : "
+                "n0;",
+                m, inside, row, n, column));
+            printer.storeCondition = inside;
+            writePack(row, column, m, n);
+          });
+        printer.storeCondition.clear();
+        printer.flushStores();
+      });
+}
+
 absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
                                                      const TileConfig &config) {
   PrintScope root;
@@ -62,7 +169,8 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   const std::string element = cudaType(kernel.element),
                     elementOfB = cudaType(kernel.b.elementType),
                     sum = cudaType(parts.resultType.getElementType());
-  int64_t depth = 128 / cudaBytes(kernel.element);
+  const int64_t depth = 128 / cudaBytes(kernel.element),
+                threads = config.threads();
 
   if (!config.isStream())
     printer.line("using Core = " +
@@ -121,55 +229,7 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
   printer.line(config.product(sum, element, elementOfB, kernel.b.isConstant,
                               first, last));
 
-  // The epilogue, in packs of the tile's rows.
-  int64_t lanes = epilogue.lanes(kernel.columnSize), threads = config.threads();
-  if (!isa<AffineDimExpr>(kernel.resultDims.back()))
-    lanes = 1;
-  int64_t stride = config.n + 4;
-  if (config.splits > 1) {
-    if (config.slices > 1)
-      printer.line(llvm::formatv("foldSlices<{0}, {1}, {2}>(tile);", threads,
-                                 config.slices, config.m * stride));
-    printer.line("syncCluster();");
-  }
-  std::string start = llvm::formatv("threadIdx.x * {0}", lanes);
-  if (config.splits > 1)
-    start = llvm::formatv("(split * {0} + threadIdx.x) * {1}", threads, lanes);
-  printer.block(
-      llvm::formatv("for (int e = {0}; e < {1}; e += {2})", start,
-                    config.m * config.n, threads * lanes * config.splits),
-      [](PrintScope &) {},
-      [&] {
-        printer.line(
-            llvm::formatv("const Index r = e / {0}, c = e % {0}, m = m0 "
-                          "+ r, n = n0 + c;",
-                          config.n));
-        printer.block(
-            "if (m < " + index(kernel.rowSize) + " && n < " +
-                index(kernel.columnSize) + ")",
-            [](PrintScope &) {},
-            [&] {
-              const std::string summed =
-                  config.splits > 1
-                      ? llvm::formatv("sumCluster<{0}, {1}>", lanes,
-                                      config.splits)
-                            .str()
-                      : llvm::formatv("sumSlices<{0}, {1}, {2}>", lanes,
-                                      config.slices, config.m * stride)
-                            .str();
-              printer.line(llvm::formatv(
-                  "const Pack<{3}, {0}> sum = {1}(tile + r * {2} + c);", lanes,
-                  summed, stride, sum));
-              SmallVector<AffineExpr> sizes;
-              for (AffineExpr dim : kernel.rowDims)
-                sizes.push_back(
-                    dims.size(cast<AffineDimExpr>(dim).getPosition()));
-              bindAxes(printer, kernel.rowDims, sizes, "m", "d", &epilogue);
-              if (auto dim = dyn_cast<AffineDimExpr>(kernel.resultDims.back()))
-                printer.current->bindings[dim.getPosition()] = "n";
-              epilogue.print(printer, lanes, "n", "sum");
-            });
-      });
+  writeEpilogue(printer, config);
   if (config.splits > 1)
     printer.line("syncCluster();");
   if (!printer.error.empty())

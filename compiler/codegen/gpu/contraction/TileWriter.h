@@ -55,6 +55,10 @@ private:
   std::string offset(PointPrinter &printer, const OperandView &view);
   void declareA(PointPrinter &printer);
   void declareB(PointPrinter &printer);
+  /// Whether the epilogue reads a tensor of as many elements as the result.
+  bool readsWholeTensor() const;
+  /// From the sums in `tile` to the stores of the results.
+  void writeEpilogue(PointPrinter &printer, const TileConfig &config);
 
   ContractionParts &parts;
   DimTable &dims;

@@ -56,6 +56,16 @@ void PointPrinter::block(const std::string &head,
   line("}");
 }
 
+void PointPrinter::part(llvm::function_ref<void()> body) {
+  std::string text;
+  inScope([&](PrintScope &scope) { scope.depth = current->depth; },
+          [&] {
+            body();
+            text = std::move(current->text);
+          });
+  current->text += text;
+}
+
 void PointPrinter::lanes(unsigned dim, int64_t count, const std::string &base,
                          llvm::function_ref<void()> body) {
   if (count == 1) {

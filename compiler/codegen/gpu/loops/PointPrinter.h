@@ -66,6 +66,8 @@ public:
   RowCache cache;
   /// Whether printed text writes to the parameter `checks`.
   bool reports = false;
+  /// The name of the condition under which elements are stored; empty: always.
+  std::string storeCondition;
 
   /// Prints a store to a dense tensor. In a loop over lanes that are neighbours
   /// in memory, the lanes are stored as one pack, which flushStores() prints
@@ -92,6 +94,9 @@ public:
   void block(const std::string &head,
              llvm::function_ref<void(PrintScope &)> setUp,
              llvm::function_ref<void()> body, bool unroll = false);
+  /// Prints the text of `body`, whose values no other part uses, without a
+  /// block around it: its names must be fresh.
+  void part(llvm::function_ref<void()> body);
   /// Prints a loop over `count` lanes of `dim`, which start at `base`. For one
   /// lane there is no loop, and the dim is bound to `base` itself.
   void lanes(unsigned dim, int64_t count, const std::string &base,

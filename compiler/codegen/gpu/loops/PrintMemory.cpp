@@ -166,8 +166,11 @@ void PointPrinter::store(const std::string &value, const std::string &pointer,
                          RankedTensorType type, ArrayRef<AffineExpr> exprs) {
   LinearForm address = decompose(linearize(type, exprs));
   PrintScope *lane = laneScope();
+  const std::string head =
+      storeCondition.empty() ? "" : "if (" + storeCondition + ") ";
   if (!lane || lane != current || !isPack(*lane, address)) {
-    line(pointer + "[" + strip(index(address.toExpr())) + "] = " + value + ";");
+    line(head + pointer + "[" + strip(index(address.toExpr())) +
+         "] = " + value + ";");
     return;
   }
   // Into a pack that the caller's scope stores after the lanes.
@@ -178,7 +181,8 @@ void PointPrinter::store(const std::string &value, const std::string &pointer,
   line(name + "[j] = " + value + ";");
   std::string at =
       strip(indexWith(*lane, *lane->laneDim, lane->laneBase, address.toExpr()));
-  pendingStores.push_back("store(" + pointer + " + " + at + ", " + name + ");");
+  pendingStores.push_back(head + "store(" + pointer + " + " + at + ", " + name +
+                          ");");
 }
 
 void PointPrinter::flushStores() {

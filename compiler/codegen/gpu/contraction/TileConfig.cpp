@@ -31,6 +31,8 @@ constexpr int64_t kWidenedBytes = 2;
 constexpr size_t kMostCodeStreams = 8;
 /// The most rows of A for a stream, and for one of codes.
 constexpr int64_t kMostStreamRows = 4, kMostCodeStreamRows = 16;
+/// Rows of B of the usual block of a stream.
+constexpr int64_t kUsualStreamRows = 16;
 /// Warps of a stream.
 constexpr int64_t kStreamWarps = 8;
 
@@ -141,6 +143,16 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
   double epilogue =
       1.2 + (tile.splits > 1 ? 1.0 + tile.splits : 0) + 0.2 * tile.slices / 4;
   return waves * (steps * step + epilogue);
+}
+
+/// Whether the blocks of a stream are enough for half of the multiprocessors.
+/// Clusters then lose what they gain alone: the blocks of one start together,
+/// once there is room for all, where those of a stream begin to copy weights
+/// one by one as the kernel before them ends.
+bool fillsByStreams(const TileProblem &problem, const GpuTarget &target) {
+  const int64_t blocks =
+      llvm::divideCeil(problem.n, kUsualStreamRows) * problem.batch;
+  return 2 * blocks > target.multiprocessors;
 }
 
 /// The tile with more stages, if each multiprocessor has at most two blocks: a
@@ -303,6 +315,8 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
   if (!isHalf && problem.codes)
     return {};
   const int64_t elementBytes = element.getIntOrFloatBitWidth() / 8;
+  const bool mayHaveClusters = !fillsByStreams(problem, target) ||
+                               chooseStreams(problem, target).empty();
   std::vector<RankedTile> ranked;
   auto add = [&](ArrayRef<TileConfig> tiles) {
     for (TileConfig tile : tiles) {
@@ -326,9 +340,9 @@ std::vector<RankedTile> rankTiles(const TileProblem &problem,
         // between other kernels its cluster waits for free multiprocessors: 2
         // to 3 us more in a transformer's layers.
         if (splits > 1 &&
-            ((tile.byGroups && !tile.widensB) || !problem.reducedIsStatic ||
-             target.major < 9 || target.major >= 12 ||
-             problem.k < splits * depth * 2))
+            ((tile.byGroups && !tile.widensB) || !mayHaveClusters ||
+             !problem.reducedIsStatic || target.major < 9 ||
+             target.major >= 12 || problem.k < splits * depth * 2))
           continue;
         if (tile.sharedBytes(elementBytes) > target.sharedMemoryPerBlock)
           continue;
@@ -411,16 +425,18 @@ static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
       problem.m > kMostCodeStreamRows)
     return {};
   const int64_t elementBytes = element.getIntOrFloatBitWidth() / 8;
-  // Fewer blocks than multiprocessors leave some idle, so that clusters split
-  // the reduced axis; more than two for each need not.
+  // Too few blocks leave multiprocessors idle, so that clusters split the
+  // reduced axis.
+  const bool mayHaveClusters = !fillsByStreams(problem, target);
   std::vector<TileConfig> chosen;
   for (int64_t splits : {1, 2, 4})
     for (auto [n, stages] :
          {std::pair(16, 4), {16, 3}, {16, 2}, {32, 3}, {32, 2}, {64, 2}}) {
       const int64_t blocks = llvm::divideCeil(problem.n, n) * problem.batch;
-      if (splits > 1 && (target.major < 9 || target.major >= 12 ||
-                         blocks * splits > 3 * target.multiprocessors ||
-                         problem.k < splits * kCodeStreamStep))
+      if (splits > 1 &&
+          (target.major < 9 || target.major >= 12 || !mayHaveClusters ||
+           blocks * splits > 3 * target.multiprocessors ||
+           problem.k < splits * kCodeStreamStep))
         continue;
       TileConfig tile{problem.m, n, 0, 0, kStreamWarps, stages, splits};
       tile.widensB = true;

@@ -226,14 +226,17 @@ __device__ __forceinline__ float *multiplyCodeStream(const Rows<A> &a, const Row
   // Whether what the thread put there is equal to its elements of A.
   auto fillX = [&](bool asHalves) {
     bool isEqual = true;
-    for (int i = threadIdx.x * 8; i < BM * Depth; i += threads * 8) {
-      const int r = a.first + i / Depth, k = first + i % Depth;
+    // Loads of several chunks are under way at a time.
+#pragma unroll 8
+    for (int p = 0; p < (BM * Depth + threads * 8 - 1) / (threads * 8); ++p) {
+      const int i = (p * threads + static_cast<int>(threadIdx.x)) * 8, r = a.first + i / Depth, k = first + i % Depth;
       uint4 chunk = make_uint4(0, 0, 0, 0);
-      if (r < a.rows && k < last)
+      if (i < BM * Depth && r < a.rows && k < last)
         chunk = readEight(T(), a.from + r * a.stride + k);
       if (asHalves)
         isEqual &= toHalves(chunk.x) & toHalves(chunk.y) & toHalves(chunk.z) & toHalves(chunk.w);
-      *reinterpret_cast<uint4 *>(x + i / Depth * strideX + i % Depth * 2) = chunk;
+      if (i < BM * Depth)
+        *reinterpret_cast<uint4 *>(x + i / Depth * strideX + i % Depth * 2) = chunk;
     }
     return isEqual;
   };

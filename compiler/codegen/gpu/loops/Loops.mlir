@@ -175,10 +175,10 @@ func.func private @softmax(%x: tensor<64x128xf16>) -> tensor<64x128xf16> attribu
   return %6 : tensor<64x128xf16>
 }
 // A row's scale and its codes. The scale is stored once a row, so that it does
-// not shorten the packs of codes, which are stored 16 bytes at a time.
-// CHECK-LABEL: === codes: rows, 1 x 64 threads, packs of 16
-// CHECK: = load<16>(in0 + row * 1024 + i);
-// CHECK: Pack<signed char, 16>
+// not shorten the packs of codes.
+// CHECK-LABEL: === codes: rows, 1 x 128 threads, packs of 8
+// CHECK: = load<8>(in0 + row * 1024 + i);
+// CHECK: Pack<signed char, 8>
 func.func private @codes(%x: tensor<4096x1024xbf16>) -> (tensor<4096x1024xi8>, tensor<4096x1xf32>) attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.convert %x : tensor<4096x1024xbf16> -> tensor<4096x1024xf32>
   %1 = ait.abs %0 : tensor<4096x1024xf32>

@@ -95,6 +95,16 @@ func.func @heads_of_one_token(%x: tensor<1x1x24xf32>) -> tensor<1x2x1x4xf32> {
   return %2 : tensor<1x2x1x4xf32>
 }
 
+// An axis that the reshape drops has no place to be sliced at.
+// CHECK-LABEL: func @last_element
+func.func @last_element(%x: tensor<5xf32>) -> tensor<f32> {
+  // CHECK: %[[LAST:.*]] = ait.slice %arg0 {{.*}} -> tensor<1xf32>
+  // CHECK-NEXT: ait.reshape %[[LAST]]
+  %0 = ait.slice %x {starts = array<i64: 4>, steps = array<i64: 1>} : tensor<5xf32> -> tensor<1xf32>
+  %1 = ait.reshape %0 : tensor<1xf32> -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
 // A slice that cuts through a head stays.
 // CHECK-LABEL: func @cut_head
 func.func @cut_head(%x: tensor<2x5x24xf32>) -> tensor<2x5x2x4xf32> {

@@ -226,6 +226,7 @@ struct SinkSliceBelowReshape : OpRewritePattern<ReshapeOp> {
       const bool isSame = block.fromEnd == block.fromBegin + 1 &&
                           block.toEnd == block.toBegin + 1;
       return block.fromBegin <= *axis && *axis < block.fromEnd && !isSame &&
+             block.toBegin < block.toEnd &&
              llvm::all_of(
                  llvm::seq(block.fromBegin, block.fromEnd),
                  [&](unsigned other) {

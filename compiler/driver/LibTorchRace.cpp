@@ -29,8 +29,10 @@ constexpr double kCoreMargin = 0.6;
 /// another time, and a busy machine slows LibTorch most, whose threads wait for
 /// each other.
 constexpr double kFirstMargin = 1.5;
-/// How often both are measured then, in turn.
+/// How often both are measured then, in turn; once if the kernels take so many
+/// microseconds that what disturbs a run is a small part of it.
 constexpr int kTurns = 2;
+constexpr double kLongRun = 5e5;
 /// Seconds of each measurement.
 constexpr double kSeconds = 0.02;
 /// Of the build so far, the share that the race may take. Forms with the
@@ -227,7 +229,8 @@ void LibTorchRace::race(const Form &form) {
   if (isFaster) {
     // All at the best of their times.
     double best = -1;
-    for (int turn = 0; turn < kTurns; ++turn) {
+    const int turns = form.microseconds < kLongRun ? kTurns : 1;
+    for (int turn = 0; turn < turns; ++turn) {
       if (const double again = timeAgain(group); again >= 0)
         best = best < 0 ? again : std::min(best, again);
       for (bool isCore : {false, true})

@@ -38,7 +38,8 @@ struct MeasureOptions {
   /// The seconds that the whole measurement takes; with 0, nothing is timed.
   double seconds = 0.03;
   /// The least number of timed runs of each candidate, however long they take:
-  /// the median of three is not that of one run which something disturbed.
+  /// the median of three is not that of one run which something disturbed. Runs
+  /// of more than half a second may be fewer, but at least one.
   int leastRounds = 3;
   /// Whether to read more memory than the caches hold between two runs, as a
   /// model does whose weights do not fit the caches.
@@ -49,10 +50,11 @@ struct MeasureOptions {
 
 /// Runs each of `candidates` (executables of the same one-kernel model) on the
 /// same random inputs, with dynamic axes at the upper bounds of their ranges.
-/// Before, `judge` judges each on its inputs, in two runs, with the memory that
-/// earlier runs used overwritten. If there is no judge, or it has no reference,
-/// the candidates are compared with the first one that runs. Returns one result
-/// for each candidate, in order.
+/// Before, `judge` judges each on its inputs, in two runs (one where it is
+/// long, except on the last inputs), with the memory that earlier runs used
+/// overwritten. If there is no judge, or it has no reference, the candidates
+/// are compared with the first one that runs; one alone is then only timed.
+/// Returns one result for each candidate, in order.
 std::vector<Measurement>
 measureCandidates(absl::Span<const CpuExecutable *const> candidates,
                   const MeasureOptions &options, KernelJudge *judge = nullptr);

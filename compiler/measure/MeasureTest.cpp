@@ -1,0 +1,74 @@
+// What is run, and how often, of candidates whose kernels are C++ functions.
+#include "compiler/measure/Measure.h"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "runtime/executable/test_plan.h"
+#include "gtest/gtest.h"
+
+namespace aitune {
+namespace {
+
+std::atomic<int> runs{0};
+
+void shortKernel(void *const *, const int64_t *, int64_t, int64_t) { ++runs; }
+void longKernel(void *const *, const int64_t *, int64_t, int64_t) {
+  ++runs;
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+}
+
+std::unique_ptr<CpuExecutable> load(const std::string &kernel) {
+  TestPlan t;
+  const int x = t.Input({4});
+  const int y = t.Output({4});
+  t.Kernel(kernel, {x}, {y}, 1);
+  auto loaded = CpuExecutable::Load(
+      t.plan,
+      std::make_shared<FakeKernels>(std::map<std::string, KernelFunction>{
+          {"short", shortKernel}, {"long", longKernel}}),
+      {}, {});
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  return loaded.ok() ? *std::move(loaded) : nullptr;
+}
+
+MeasureOptions inSeconds(double seconds) {
+  MeasureOptions options;
+  options.seconds = seconds;
+  return options;
+}
+
+TEST(Measure, OneLongRunIsEnough) {
+  const std::unique_ptr<CpuExecutable> executable = load("long");
+  const CpuExecutable *const candidates[] = {executable.get()};
+  runs = 0;
+  const Measurement measured =
+      measureCandidates(candidates, inSeconds(0.02)).front();
+  EXPECT_EQ(runs, 1);
+  EXPECT_GE(measured.microseconds, 6e5);
+  EXPECT_EQ(measured.low, measured.high);
+  runs = 0;
+  measureCandidates(candidates, inSeconds(1.9));
+  EXPECT_GT(runs, 1) << "as many as there is time for";
+}
+
+TEST(Measure, ShortRunsAreRepeatedAfterOneThatDoesNotCount) {
+  const std::unique_ptr<CpuExecutable> executable = load("short");
+  const CpuExecutable *const candidates[] = {executable.get()};
+  runs = 0;
+  EXPECT_GE(measureCandidates(candidates, inSeconds(1e-9)).front().microseconds,
+            0);
+  EXPECT_EQ(runs, 1 + 3);
+}
+
+TEST(Measure, SeveralAreComparedInTwoRunsBeforeTheyAreTimed) {
+  const std::unique_ptr<CpuExecutable> one = load("short"), two = load("short");
+  const CpuExecutable *const candidates[] = {one.get(), two.get()};
+  runs = 0;
+  measureCandidates(candidates, inSeconds(0));
+  EXPECT_EQ(runs, 4);
+}
+
+} // namespace
+} // namespace aitune

@@ -41,7 +41,8 @@ static ait_tensor make_input(const char* text) {
   const int is_float = strncmp(text, "float32[", 8) == 0;
   if (!is_float && strncmp(text, "int64[", 6) != 0)
     fail(text, "is neither float32[...] nor int64[...]");
-  ait_tensor tensor = {sizeof tensor, is_float ? AIT_FLOAT32 : AIT_INT64, 0, NULL, NULL};
+  ait_tensor tensor = {.struct_size = sizeof tensor,
+                       .dtype = is_float ? AIT_FLOAT32 : AIT_INT64};
   int64_t* sizes = calloc(MAX_RANK, sizeof(*sizes));
   size_t elements = 1;
   const char* next = strchr(text, '[') + 1;

@@ -1,6 +1,5 @@
 #include "frontend/api/aitune.h"
 
-#include <ATen/Functions.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
 
@@ -14,70 +13,22 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/c_handles.h"
 #include "frontend/api/module.h"
+#include "frontend/api/module_calls.h"
 #include "frontend/api/module_options.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/control/control.h"
-#include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
 
 namespace {
 
 using ait::CheckStruct;
+using ait::Element;
 using ait::Guarded;
 using ait::Need;
-using aitune::DataType;
 using aitune::frontend::ValueList;
-
-// Element `index` of an array whose elements are as large as the first one
-// says.
-template <typename T>
-const T& Element(const T* array, size_t index) {
-  return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(array) +
-                                     index * array->struct_size);
-}
-
-// The tensors of an array that is called `what`, "input" say, each on the
-// caller's memory.
-absl::StatusOr<std::vector<at::Tensor>> Tensors(const ait_tensor* array,
-                                                size_t count,
-                                                const std::string& what) {
-  if (count > 0) AITUNE_RETURN_IF_ERROR(Need(array, (what + "s").c_str()));
-  std::vector<at::Tensor> tensors;
-  for (size_t i = 0; i < count; ++i) {
-    const std::string name = absl::StrCat(what, " ", i);
-    const ait_tensor& tensor = Element(array, i);
-    AITUNE_RETURN_IF_ERROR(CheckStruct(tensor, name));
-    if (tensor.dtype < AIT_FLOAT32 || tensor.dtype > AIT_BOOL ||
-        tensor.rank < 0 || (tensor.rank > 0 && tensor.sizes == nullptr))
-      return absl::InvalidArgumentError(absl::StrCat(
-          name, " has the dtype ", tensor.dtype, " and the rank ", tensor.rank,
-          tensor.rank > 0 && tensor.sizes == nullptr ? " without sizes" : "",
-          ", which there are not"));
-    aitune::TensorView view;
-    view.dtype = static_cast<DataType>(tensor.dtype);
-    if (tensor.rank > 0)
-      view.sizes.assign(tensor.sizes, tensor.sizes + tensor.rank);
-    view.data = tensor.data;
-    const absl::StatusOr<int64_t> bytes =
-        aitune::TensorBytes(view.dtype, view.sizes);
-    if (!bytes.ok())
-      return absl::InvalidArgumentError(
-          absl::StrCat(name, ": ", bytes.status().message()));
-    if (*bytes > 0 && tensor.data == nullptr)
-      return absl::InvalidArgumentError(absl::StrCat(name, " has no data"));
-    tensors.push_back(aitune::frontend::TensorOn(view));
-  }
-  return tensors;
-}
-
-absl::StatusOr<ValueList> Inputs(const ait_tensor* inputs, size_t count) {
-  AITUNE_ASSIGN_OR_RETURN(std::vector<at::Tensor> tensors,
-                          Tensors(inputs, count, "input"));
-  return ValueList(std::vector<c10::IValue>(tensors.begin(), tensors.end()));
-}
 
 // The options of loading, with the changes of submodules.
 absl::StatusOr<ait::ModuleOptions> WithChanges(
@@ -98,6 +49,16 @@ absl::StatusOr<ait::ModuleOptions> WithChanges(
   return with;
 }
 
+// Whether `tensor` lies in the memory of an argument, or is a view of one.
+bool IsGiven(const at::Tensor& tensor, const ValueList& arguments) {
+  for (const c10::IValue& argument : arguments.values()) {
+    if (tensor.storage().data() != nullptr &&
+        tensor.storage().data() == argument.toTensor().storage().data())
+      return true;
+  }
+  return false;
+}
+
 // Runs the module; gives the tensors of the result, on the CPU, which share no
 // memory with `arguments`.
 absl::StatusOr<std::vector<at::Tensor>> RunModule(const ait_module* module,
@@ -107,22 +68,13 @@ absl::StatusOr<std::vector<at::Tensor>> RunModule(const ait_module* module,
   // The copy to the CPU waits for the GPU, which may find a failed check.
   const c10::IValue on_cpu = aitune::frontend::ToCpu(value);
   AITUNE_RETURN_IF_ERROR(module->module->TakeFailedCheck());
-  const auto is_given = [&](const at::Tensor& tensor) {
-    for (const c10::IValue& argument : arguments.values()) {
-      if (tensor.storage().data() != nullptr &&
-          tensor.storage().data() == argument.toTensor().storage().data())
-        return true;
-    }
-    return false;
-  };
   std::vector<at::Tensor> tensors;
   for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(on_cpu)) {
     if (!aitune::frontend::IsPlainTensor(tensor))
       return absl::UnimplementedError(absl::StrCat(
           "an output is ", aitune::frontend::Describe(c10::IValue(tensor)),
           ", which this interface can't give"));
-    // An argument that LibTorch returned, or a view of one.
-    tensors.push_back(is_given(tensor)
+    tensors.push_back(IsGiven(tensor, arguments)
                           ? tensor.clone(at::MemoryFormat::Contiguous)
                           : tensor.contiguous());
   }
@@ -266,7 +218,8 @@ ait_error* ait_module_record(ait_module* module, const ait_tensor* inputs,
                              size_t count, int64_t batch) {
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
-    AITUNE_ASSIGN_OR_RETURN(const ValueList given, Inputs(inputs, count));
+    AITUNE_ASSIGN_OR_RETURN(const ValueList given,
+                            ait::ValuesOf(*module, inputs, count, "input"));
     std::vector<c10::IValue> copies;
     for (const c10::IValue& value : given.values())
       copies.emplace_back(value.toTensor().clone());
@@ -276,22 +229,13 @@ ait_error* ait_module_record(ait_module* module, const ait_tensor* inputs,
 
 ait_error* ait_module_tune(ait_module* module, const char* strategy,
                            double milliseconds) {
-  return ait_module_tune_within(module, strategy, milliseconds, -1);
+  return ait_module_tune_for(module, strategy, milliseconds, -1, nullptr, 0);
 }
 
 ait_error* ait_module_tune_within(ait_module* module, const char* strategy,
                                   double milliseconds, double tolerance) {
-  return Guarded([&]() -> absl::Status {
-    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
-    AITUNE_RETURN_IF_ERROR(Need(strategy, "strategy"));
-    AITUNE_ASSIGN_OR_RETURN(auto chosen,
-                            aitune::StrategyByName(strategy, milliseconds));
-    ait::TuneOptions options;
-    if (!(tolerance < 0)) options.tolerance = tolerance;
-    if (chosen->name() == "OneBackend")
-      options.backends = {{"TorchInductorBackend", {{"mode", "max-autotune"}}}};
-    return module->module->Tune(*chosen, options);
-  });
+  return ait_module_tune_for(module, strategy, milliseconds, tolerance, nullptr,
+                             0);
 }
 
 ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
@@ -299,7 +243,8 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_RETURN_IF_ERROR(Need(result, "result"));
-    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, Inputs(inputs, count));
+    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                            ait::ValuesOf(*module, inputs, count, "input"));
     auto made = std::make_unique<ait_result>();
     AITUNE_ASSIGN_OR_RETURN(made->tensors, RunModule(module, arguments));
     for (const at::Tensor& tensor : made->tensors)
@@ -314,26 +259,19 @@ ait_error* ait_module_run_into(const ait_module* module,
                                const ait_tensor* outputs, size_t output_count) {
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
-    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, Inputs(inputs, count));
-    AITUNE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> given,
-                            Tensors(outputs, output_count, "output"));
-    AITUNE_ASSIGN_OR_RETURN(const std::vector<at::Tensor> results,
-                            RunModule(module, arguments));
-    if (results.size() != given.size())
-      return absl::InvalidArgumentError(
-          absl::StrCat("the module gives ", results.size(), " tensors, but ",
-                       given.size(), " outputs were given"));
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (results[i].scalar_type() == given[i].scalar_type() &&
-          results[i].sizes() == given[i].sizes())
-        continue;
-      return absl::InvalidArgumentError(absl::StrCat(
-          "output ", i, " is ", aitune::frontend::Describe(results[i]),
-          ", but memory for ", aitune::frontend::Describe(given[i]),
-          " was given"));
-    }
-    for (size_t i = 0; i < results.size(); ++i) given[i].copy_(results[i]);
-    return absl::OkStatus();
+    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                            ait::ValuesOf(*module, inputs, count, "input"));
+    AITUNE_ASSIGN_OR_RETURN(
+        const ValueList given,
+        ait::ValuesOf(*module, outputs, output_count, "output"));
+    AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                            module->module->Run(arguments));
+    AITUNE_RETURN_IF_ERROR(ait::CopyResult(result, given));
+    AITUNE_ASSIGN_OR_RETURN(
+        const aitune::Device device,
+        aitune::Device::ParseCpuOrGpu(module->module->device()));
+    if (device.is_gpu()) aitune::frontend::WaitForStream(device);
+    return module->module->TakeFailedCheck();
   });
 }
 
@@ -346,18 +284,7 @@ ait_error* ait_result_tensor(const ait_result* result, size_t index,
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(result, "result"));
     AITUNE_RETURN_IF_ERROR(Need(tensor, "tensor"));
-    AITUNE_RETURN_IF_ERROR(CheckStruct(*tensor, "tensor"));
-    if (index >= result->tensors.size())
-      return absl::OutOfRangeError(absl::StrCat("there is no tensor ", index,
-                                                " in a result of ",
-                                                result->tensors.size()));
-    const at::Tensor& from = result->tensors[index];
-    tensor->dtype = static_cast<int32_t>(
-        *aitune::frontend::FromScalarType(from.scalar_type()));
-    tensor->rank = static_cast<int32_t>(from.dim());
-    tensor->sizes = result->sizes[index].data();
-    tensor->data = from.data_ptr();
-    return absl::OkStatus();
+    return ait::GiveTensor(*result, index, tensor);
   });
 }
 

@@ -95,15 +95,23 @@ typedef enum ait_dtype {
   AIT_BOOL = 10 /* one byte for each element, 0 or 1 */
 } ait_dtype;
 
-/* A dense row-major tensor in memory of the CPU. It does not own the memory. */
+/* Where memory is. */
+typedef enum ait_device_type { AIT_CPU = 0, AIT_CUDA = 1 } ait_device_type;
+
+/* A dense row-major tensor. It does not own the memory, which is that of the
+ * CPU or of the GPU that the module runs on. */
 typedef struct ait_tensor {
   size_t struct_size;   /* sizeof(ait_tensor) */
   int32_t dtype;        /* an ait_dtype */
   int32_t rank;         /* number of axes */
   const int64_t* sizes; /* elements of each axis; NULL is allowed for rank 0 */
-  void* data; /* the elements; NULL is allowed if there are none. Those
-                 of inputs are only read, except by a model that
-                 changes its arguments in place and is run by LibTorch */
+  void* data;          /* the elements; NULL is allowed if there are none. Those
+                          of inputs are only read, except by a model that
+                          changes its arguments in place and is run by LibTorch */
+  int32_t device_type; /* an ait_device_type */
+  int32_t device_index; /* the number of the GPU; ignored for the CPU. The
+                           structures of programs without these two fields
+                           are of the CPU */
 } ait_tensor;
 
 /* Loads a TorchScript model from a file that torch.jit.save wrote. It runs in
@@ -131,9 +139,10 @@ AIT_API ait_error* ait_module_load_changed(const char* path,
                                            size_t count, ait_module** module);
 
 /* As ait_module_load_changed, to run on `device`: "cpu", or "cuda" or "cuda:N"
- * for a GPU; NULL: the CPU. Tensors of calls and results are in memory of the
- * CPU also then. For a GPU it must be called before the process makes its first
- * LibTorch tensor. An error, with the reason, if the GPU can't be used. */
+ * for a GPU; NULL: the CPU. Tensors of calls may be in memory of the CPU also
+ * then, and those of an ait_result are. For a GPU it must be called before the
+ * process makes its first LibTorch tensor. An error, with the reason, if the
+ * GPU can't be used. */
 AIT_API ait_error* ait_module_load_on(const char* device, const char* path,
                                       const char* cache_dir,
                                       const ait_submodule_change* changes,
@@ -220,6 +229,18 @@ AIT_API ait_error* ait_module_tune_within(ait_module* module,
                                           double milliseconds,
                                           double tolerance);
 
+/* As ait_module_tune_within, for the inputs that the module is to serve:
+ * `inputs` has a text for each of the `count` arguments, such as
+ * "float32[1..32,3,224,224]" or "int64[8,s0=16..512]", as --input of the
+ * command line. A version is made for all these sizes now and compared with
+ * eager at the ends of the ranges and between; a call of them compiles only
+ * where the model's program decides by sizes. No sample is needed; without one
+ * the first range is the batch.
+ * AIT_INVALID_ARGUMENT for texts that do not fit the model. */
+AIT_API ait_error* ait_module_tune_for(ait_module* module, const char* strategy,
+                                       double milliseconds, double tolerance,
+                                       const char* const* inputs, size_t count);
+
 /* Runs the module on `count` tensors, one for each argument. The caller frees
  * the result, which has memory of its own: the inputs may be changed or freed
  * before it. On a GPU the function waits for the result, so that an index out
@@ -234,12 +255,61 @@ AIT_API ait_error* ait_module_run(const ait_module* module,
 /* As ait_module_run, with the results in memory of the caller: `outputs` are
  * the tensors of the result in depth-first order of its nesting, of exactly the
  * dtypes and sizes that the call gives, and their data is written. Their memory
- * must not be that of an input. AIT_INVALID_ARGUMENT for another number, dtype
- * or sizes, with those of the result; nothing is written then. */
+ * must not be that of an input. It may also be on the module's GPU.
+ * AIT_INVALID_ARGUMENT for another number, dtype or sizes, with those of the
+ * result; nothing is written then. */
 AIT_API ait_error* ait_module_run_into(const ait_module* module,
                                        const ait_tensor* inputs, size_t count,
                                        const ait_tensor* outputs,
                                        size_t output_count);
+
+/* A call with memory of the caller's, to be run many times. */
+typedef struct ait_binding ait_binding;
+
+/* Binds `inputs` and `outputs`, as ait_module_run_into takes them; the memory
+ * of their data stays the caller's and must outlive the binding, as must the
+ * module. Outputs overlap neither each other nor the inputs. May compile, as a
+ * call does. A compiled version then reads and writes that memory itself if the
+ * tensors are on the module's device, outputs are aligned to 64 bytes on a CPU
+ * and 256 on a GPU, and their sizes follow from the inputs' sizes;
+ * ait_binding_copies_nothing is 1 then, and a run on the CPU allocates nothing
+ * from the second one on unless LibTorch runs a part of the model. Otherwise,
+ * and in eager, each run is a call and a copy of its results. The caller frees
+ * the binding. Errors as ait_module_run_into. */
+AIT_API ait_error* ait_module_bind(const ait_module* module,
+                                   const ait_tensor* inputs, size_t count,
+                                   const ait_tensor* outputs,
+                                   size_t output_count, ait_binding** binding);
+AIT_API int ait_binding_copies_nothing(const ait_binding* binding);
+
+/* Runs a bound call; one thread at a time for each binding. On a GPU the work
+ * is queued on `stream`, a CUstream or cudaStream_t (NULL: LibTorch's current
+ * stream), and the function waits for nothing where nothing is copied; memory
+ * of the CPU is ready when it returns. A CPU has no streams (NULL).
+ * AIT_FAILED_PRECONDITION when the version that was bound has gone, as the
+ * module was tuned again: bind again. */
+AIT_API ait_error* ait_binding_run(ait_binding* binding, void* stream);
+AIT_API void ait_binding_free(ait_binding* binding); /* NULL is allowed */
+
+/* The error of an earlier call on a GPU that was found after ait_binding_run
+ * had returned, such as an index out of range. It is certain to be found once
+ * the caller has waited for the stream. Each error is given once; NULL: none.
+ */
+AIT_API ait_error* ait_module_take_failed_check(const ait_module* module);
+
+/* What a module has done since it was loaded or last tuned, and what it holds
+ * now. */
+typedef struct ait_usage {
+  size_t struct_size;     /* sizeof(ait_usage) */
+  int64_t calls;          /* calls and runs of bindings */
+  int64_t eager_calls;    /* those of them that LibTorch ran in eager */
+  int64_t versions;       /* compiled versions that are loaded */
+  int64_t cache_hits;     /* those of them that the cache had */
+  int64_t recompilations; /* versions that calls made since the tuning */
+  int64_t memory_bytes;   /* bytes that the versions hold on the device, without
+                             the model's own weights */
+} ait_usage;
+AIT_API ait_error* ait_module_usage(const ait_module* module, ait_usage* usage);
 
 /* The number of tensors of a result (0 for NULL), and each of them in
  * depth-first order of its nesting. The caller sets tensor->struct_size; the

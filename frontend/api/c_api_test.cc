@@ -12,117 +12,10 @@
 #include <vector>
 
 #include "frontend/api/aitune.h"
+#include "frontend/api/c_api_fixture.h"
 
+namespace ait {
 namespace {
-
-using ::testing::HasSubstr;
-
-class CApi : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "/c_api_test";
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
-    model_ = folder_ + "/net.pt";
-    torch::jit::Module module("Net");
-    module.define(R"(
-def forward(self, x: Tensor, y: Tensor):
-    return torch.relu(x) + y, x * 2
-)");
-    module.save(model_);
-  }
-
-  // The error's text; empty for success.
-  static std::string Take(ait_error* error, ait_code* code = nullptr) {
-    if (error == nullptr) return "";
-    if (code != nullptr) *code = ait_error_code(error);
-    std::string text = ait_error_message(error);
-    ait_error_free(error);
-    return text;
-  }
-
-  static ait_tensor Tensor(const int64_t* sizes, int rank, const float* data) {
-    return {sizeof(ait_tensor), AIT_FLOAT32, rank, sizes,
-            const_cast<float*>(data)};
-  }
-
-  static ait_tensor OfResult(const ait_result* result, size_t index) {
-    ait_tensor tensor = {sizeof tensor, 0, 0, nullptr, nullptr};
-    EXPECT_EQ(Take(ait_result_tensor(result, index, &tensor)), "");
-    return tensor;
-  }
-
-  static void ExpectRuns(const ait_module* module, int64_t rows) {
-    const int64_t sizes[] = {rows, 3};
-    std::vector<float> x(rows * 3), y(rows * 3, 0.5f);
-    for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i) - 2;
-    const ait_tensor inputs[] = {Tensor(sizes, 2, x.data()),
-                                 Tensor(sizes, 2, y.data())};
-    ait_result* result = nullptr;
-    ASSERT_EQ(Take(ait_module_run(module, inputs, 2, &result)), "");
-    ASSERT_EQ(ait_result_count(result), 2u);
-    const ait_tensor sum = OfResult(result, 0), twice = OfResult(result, 1);
-    EXPECT_EQ(sum.dtype, AIT_FLOAT32);
-    ASSERT_EQ(sum.rank, 2);
-    EXPECT_EQ(sum.sizes[0], rows);
-    for (size_t i = 0; i < x.size(); ++i) {
-      EXPECT_FLOAT_EQ(static_cast<float*>(sum.data)[i],
-                      std::max(x[i], 0.f) + 0.5f);
-      EXPECT_FLOAT_EQ(static_cast<float*>(twice.data)[i], 2 * x[i]);
-    }
-    ait_tensor none = {sizeof none, 0, 0, nullptr, nullptr};
-    ait_code code = AIT_OK;
-    EXPECT_EQ(Take(ait_result_tensor(result, 2, &none), &code),
-              "there is no tensor 2 in a result of 2");
-    EXPECT_EQ(code, AIT_OUT_OF_RANGE);
-    ait_result_free(result);
-  }
-
-  // Of the model of SetUp, compiled for a range of rows.
-  static void ExpectSignature(const ait_module* module) {
-    ait_signature* signature = nullptr;
-    ASSERT_EQ(Take(ait_module_signature(module, &signature)), "");
-    ASSERT_GE(ait_signature_versions(signature), 1u);
-    ait_tensor_signature tensor = {sizeof tensor, nullptr, 0, 0,
-                                   nullptr,       nullptr};
-    int64_t most_rows = 0;
-    for (const auto& [direction, index, name] :
-         {std::tuple(AIT_INPUT, 0, "x"), std::tuple(AIT_INPUT, 1, "y"),
-          std::tuple(AIT_OUTPUT, 0, "output[0]"),
-          std::tuple(AIT_OUTPUT, 1, "output[1]")}) {
-      ASSERT_EQ(
-          Take(ait_signature_tensor(signature, 0, direction, index, &tensor)),
-          "");
-      EXPECT_STREQ(tensor.name, name);
-      EXPECT_EQ(tensor.dtype, AIT_FLOAT32);
-      ASSERT_EQ(tensor.rank, 2);
-      EXPECT_EQ(tensor.min_sizes[1], 3);
-      EXPECT_EQ(tensor.max_sizes[1], 3);
-      EXPECT_LE(tensor.min_sizes[0], 2);
-      most_rows = std::max(most_rows, tensor.max_sizes[0]);
-    }
-    EXPECT_GE(most_rows, 2);
-    ait_code code = AIT_OK;
-    EXPECT_THAT(
-        Take(ait_signature_tensor(signature, 0, AIT_INPUT, 2, &tensor), &code),
-        HasSubstr("no input 2; version 0 has 2"));
-    EXPECT_EQ(code, AIT_OUT_OF_RANGE);
-    EXPECT_THAT(
-        Take(ait_signature_tensor(signature, 99, AIT_INPUT, 0, &tensor)),
-        HasSubstr("no version 99"));
-    ait_signature_free(signature);
-  }
-
-  static std::string Record(ait_module* module, int64_t rows) {
-    const int64_t sizes[] = {rows, 3};
-    std::vector<float> x(rows * 3, 1.f);
-    const ait_tensor inputs[] = {Tensor(sizes, 2, x.data()),
-                                 Tensor(sizes, 2, x.data())};
-    return Take(ait_module_record(module, inputs, 2, rows));
-  }
-
-  std::string folder_, model_;
-};
 
 TEST_F(CApi, TakesTheOptionsOfTheCommandLine) {
   ait_options* options = ait_options_new();
@@ -313,12 +206,20 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
   ait_result* result = nullptr;
   ait_module* module = nullptr;
   ait_options* options = ait_options_new();
-  ait_tensor tensor = {sizeof tensor, AIT_FLOAT32, 0, nullptr, nullptr};
+  ait_tensor tensor = {sizeof tensor, AIT_FLOAT32, 0, nullptr, nullptr, 0, 0};
   ait_signature* signature = nullptr;
+  ait_binding* binding = nullptr;
+  ait_usage usage = {sizeof usage, 0, 0, 0, 0, 0, 0};
   const char* file = "/nowhere.aitune";
   int count = 0;
   for (ait_error* error :
-       {ait_options_set(nullptr, "target", "avx2"),
+       {ait_module_bind(nullptr, &tensor, 1, &tensor, 1, &binding),
+        ait_module_bind(module, &tensor, 1, &tensor, 1, nullptr),
+        ait_binding_run(nullptr, nullptr),
+        ait_module_take_failed_check(nullptr),
+        ait_module_usage(nullptr, &usage),
+        ait_module_tune_for(nullptr, "OneBackend", 0, -1, nullptr, 0),
+        ait_options_set(nullptr, "target", "avx2"),
         ait_options_set(options, nullptr, "avx2"),
         ait_options_set(options, "target", nullptr),
         ait_module_load(nullptr, nullptr, &module),
@@ -371,58 +272,6 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
 }
 
 // LibTorch may return an argument, or a view of one.
-TEST_F(CApi, ResultsOutliveTheInputs) {
-  torch::jit::Module views("Views");
-  views.define("def forward(self, x: Tensor):\n    return x, x[1:], x.t()\n");
-  views.save(model_);
-  ait_module* module = nullptr;
-  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
-  const int64_t sizes[] = {2, 2};
-  std::vector<float> x = {1, 2, 3, 4};
-  const ait_tensor input = Tensor(sizes, 2, x.data());
-  ait_result* result = nullptr;
-  ASSERT_EQ(Take(ait_module_run(module, &input, 1, &result)), "");
-  x = {-1, -1, -1, -1};
-  const float expected[][4] = {{1, 2, 3, 4}, {3, 4}, {1, 3, 2, 4}};
-  for (size_t i = 0; i < 3; ++i) {
-    const ait_tensor output = OfResult(result, i);
-    for (int64_t j = 0; j < output.sizes[0] * output.sizes[1]; ++j)
-      EXPECT_EQ(static_cast<float*>(output.data)[j], expected[i][j]) << i;
-  }
-  ait_result_free(result);
-  ait_module_free(module);
-}
-
-TEST_F(CApi, ResultsGoWhereTheCallerWants) {
-  ait_module* module = nullptr;
-  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
-  const int64_t sizes[] = {2, 3}, others[] = {3, 2};
-  const std::vector<float> x = {-1, 0, 1, 2, 3, 4}, y(6, 0.5f);
-  const ait_tensor inputs[] = {Tensor(sizes, 2, x.data()),
-                               Tensor(sizes, 2, y.data())};
-  // Before and after it is compiled.
-  for (const char* strategy : {"", "OneBackend"}) {
-    if (*strategy != '\0') {
-      ASSERT_EQ(Record(module, 2), "");
-      ASSERT_EQ(Take(ait_module_tune(module, strategy, 0)), "");
-    }
-    std::vector<float> sum(6, -9.f), twice(6, -9.f);
-    ait_tensor outputs[] = {Tensor(sizes, 2, sum.data()),
-                            Tensor(others, 2, twice.data())};
-    EXPECT_THAT(Take(ait_module_run_into(module, inputs, 2, outputs, 1)),
-                HasSubstr("gives 2 tensors, but 1 outputs"));
-    EXPECT_THAT(Take(ait_module_run_into(module, inputs, 2, outputs, 2)),
-                testing::AllOf(HasSubstr("output 1 is float32[2,3]"),
-                               HasSubstr("float32[3,2]")));
-    EXPECT_EQ(sum, std::vector<float>(6, -9.f));
-    outputs[1].sizes = sizes;
-    ASSERT_EQ(Take(ait_module_run_into(module, inputs, 2, outputs, 2)), "");
-    EXPECT_THAT(sum, testing::ElementsAre(0.5f, 0.5f, 1.5f, 2.5f, 3.5f, 4.5f));
-    EXPECT_THAT(twice, testing::ElementsAre(-2, 0, 2, 4, 6, 8));
-  }
-  ait_module_free(module);
-}
-
 TEST_F(CApi, ModelsAndCheckpointsComeFromMemory) {
   const auto contents = [](const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -481,7 +330,7 @@ TEST_F(CApi, ErrorsAreObjects) {
   EXPECT_THAT(Take(ait_module_run(module, nullptr, 1, &result)),
               HasSubstr("inputs is NULL"));
   const int64_t sizes[] = {2};
-  ait_tensor bad = {sizeof bad, 99, 1, sizes, nullptr};
+  ait_tensor bad = {sizeof bad, 99, 1, sizes, nullptr, 0, 0};
   EXPECT_THAT(Take(ait_module_run(module, &bad, 1, &result)),
               HasSubstr("dtype 99"));
   bad.dtype = AIT_FLOAT32;
@@ -505,3 +354,4 @@ TEST_F(CApi, ErrorsAreObjects) {
 }
 
 }  // namespace
+}  // namespace ait

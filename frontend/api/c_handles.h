@@ -12,9 +12,11 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/api/aitune.h"
 #include "frontend/api/module.h"
+#include "frontend/values/value_list.h"
 
 struct ait_module {
   std::unique_ptr<ait::Module> module;
@@ -35,6 +37,34 @@ struct ait_error {
 };
 
 namespace ait {
+
+// Element `index` of an array whose elements are as large as the first one
+// says.
+template <typename T>
+const T& Element(const T* array, size_t index) {
+  return *reinterpret_cast<const T*>(reinterpret_cast<const char*>(array) +
+                                     index * array->struct_size);
+}
+
+// Whether the structure is of a program that knows of devices.
+bool HasDevice(const ait_tensor& tensor);
+
+// The tensors of an array that is called `what`, "input" say, each on the
+// caller's memory, for a call of `module`. kInvalidArgument for a structure
+// that describes no tensor, or one on another device than the CPU and the
+// module's.
+absl::StatusOr<std::vector<at::Tensor>> TensorsOf(const ait_module& module,
+                                                  const ait_tensor* array,
+                                                  size_t count,
+                                                  const std::string& what);
+absl::StatusOr<aitune::frontend::ValueList> ValuesOf(const ait_module& module,
+                                                     const ait_tensor* array,
+                                                     size_t count,
+                                                     const std::string& what);
+
+// Describes tensor `index` of a result, as ait_result_tensor says.
+absl::Status GiveTensor(const ait_result& result, size_t index,
+                        ait_tensor* tensor);
 
 // Runs `body`, and gives its error to C. Nothing that is thrown leaves the
 // library, and lack of memory is an error too.

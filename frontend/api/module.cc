@@ -141,6 +141,7 @@ absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Module::Eager(
 absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
   const std::shared_ptr<aitune::Backend> backend = this->backend();
   if (backend == nullptr) {
+    ++eager_calls_;
     AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
                             aitune::Device::ParseCpuOrGpu(options_.device));
     AITUNE_ASSIGN_OR_RETURN(
@@ -204,6 +205,23 @@ std::vector<aitune::Signature> Module::Signatures() const {
   const std::shared_ptr<aitune::Backend> backend = this->backend();
   if (backend == nullptr) return {};
   return backend->Signatures();
+}
+
+aitune::BackendUsage Module::Usage() const {
+  std::shared_ptr<aitune::Backend> backend;
+  aitune::BackendUsage before;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    backend = backend_;
+    before = in_tuning_;
+  }
+  aitune::BackendUsage usage;
+  if (backend != nullptr) usage = backend->Usage();
+  const int64_t eager_calls = eager_calls_;
+  usage.calls += eager_calls - before.calls;
+  usage.eager_calls += eager_calls - before.eager_calls;
+  usage.recompilations -= before.recompilations;
+  return usage;
 }
 
 TuneReport Module::report() const {

@@ -13,6 +13,8 @@
 #ifndef AITUNE_FRONTEND_API_MODULE_H_
 #define AITUNE_FRONTEND_API_MODULE_H_
 
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -33,7 +35,9 @@
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/submodule_times.h"
 #include "frontend/values/value_list.h"
+#include "runtime/backend/bound_call.h"
 #include "runtime/backend/config_value.h"
+#include "runtime/backend/usage.h"
 #include "runtime/bundle/bundle.h"
 #include "runtime/device/device.h"
 #include "runtime/strategy/axis_detection.h"
@@ -96,7 +100,8 @@ struct TuneOptions {
   // `aitune tune` makes (and finds in its cache), and backends are checked for
   // the cases of `aitune tune`: samples, random and special values at the
   // smallest, largest and middle sizes, and at sizes by which the program
-  // decides. If not set, versions are made for the samples, and backends are
+  // decides. If no sample was recorded, RecordInputs makes them. If not set,
+  // versions are made for the samples, and backends are
   // checked on the samples.
   std::optional<aitune::frontend::ModelInputs> inputs;
   uint64_t seed = 0;  // of random input elements
@@ -158,6 +163,8 @@ class Module {
       std::string_view device = "");
 
   const std::string& name() const { return options_.name; }
+  // ModuleOptions::device, or the device that a checkpoint was deployed on.
+  const std::string& device() const { return options_.device; }
   // The model on the CPU.
   const aitune::frontend::Model& model() const { return source_->model(); }
 
@@ -167,6 +174,13 @@ class Module {
   // than before.
   absl::Status Record(const aitune::frontend::ValueList& arguments,
                       int64_t batch = 1);
+
+  // Makes samples of `inputs`, such as the ranges "float32[1..32,3,224,224]":
+  // one of the smallest sizes and one of the largest, with random elements by
+  // `seed`; the first dynamic axis is the batch. Without ranges, one of
+  // TypicalArguments. Errors as TypicalArguments and Record.
+  absl::Status RecordInputs(const aitune::frontend::ModelInputs& inputs,
+                            uint64_t seed = 0);
 
   // The inputs' dtypes and axes as the samples show them. kInvalidArgument as
   // DetectAxes.
@@ -186,6 +200,27 @@ class Module {
   // call, which is then not run.
   absl::StatusOr<c10::IValue> Run(
       const aitune::frontend::ValueList& arguments) const;
+
+  // A call of Run with memory of the caller's, to be run many times: each run
+  // reads `arguments` and writes `outputs`, the tensors of the result in
+  // depth-first order of its nesting. Tensors are dense, in row-major order and
+  // on the module's device; outputs overlap neither each other nor the inputs.
+  // May compile a version, as Run; which one it is, also the stance, is decided
+  // here once. Where a compiled version can write the outputs itself
+  // (Backend::Bind says where not), a run copies and checks nothing, and on a
+  // CPU allocates nothing from the second run on unless LibTorch runs a part of
+  // the model; otherwise, as before the module is tuned, a run is a call of Run
+  // and a copy of its results. The result keeps the tensors alive, and must not
+  // outlive the module. On a GPU a run waits for nothing; an error that is
+  // found later is given as by Run. Errors: kInvalidArgument for other memory
+  // than this, otherwise those of Run.
+  absl::StatusOr<std::unique_ptr<aitune::BoundCall>> Bind(
+      const aitune::frontend::ValueList& arguments,
+      const aitune::frontend::ValueList& outputs) const;
+
+  // What the module has done since it was made or last tuned, and what its
+  // backend holds now.
+  aitune::BackendUsage Usage() const;
 
   // The error of an earlier call on a GPU that was found after Run returned. It
   // is certain to be found once the caller has waited for that call's result.
@@ -255,6 +290,9 @@ class Module {
   bool disabled_ = false;
   TuneReport report_;
   std::shared_ptr<const Builds> builds_;  // of the last tuning; null before
+  aitune::BackendUsage in_tuning_;        // of backend_ when it was chosen
+  // Calls in eager outside of backend_ since then.
+  mutable std::atomic<int64_t> eager_calls_ = 0;
 };
 
 }  // namespace ait

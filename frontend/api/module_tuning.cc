@@ -52,6 +52,27 @@ absl::Status Module::Record(const ValueList& arguments, int64_t batch) {
   return absl::OkStatus();
 }
 
+absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
+                                  uint64_t seed) {
+  AITUNE_ASSIGN_OR_RETURN(const aitune::frontend::SymbolAssignment assignment,
+                          aitune::frontend::AssignSymbols(inputs.specs));
+  if (assignment.symbols.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                            aitune::frontend::TypicalArguments(inputs, seed));
+    return Record(arguments, 1);
+  }
+  for (const bool largest : {false, true}) {
+    std::vector<int64_t> sizes;
+    for (const aitune::frontend::SymbolSpec& symbol : assignment.symbols)
+      sizes.push_back(largest ? symbol.max : symbol.min);
+    AITUNE_ASSIGN_OR_RETURN(
+        const ValueList arguments,
+        aitune::frontend::MakeInputs(inputs.specs, sizes, seed));
+    AITUNE_RETURN_IF_ERROR(Record(arguments, sizes[0]));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<aitune::GraphSpec> Module::Spec() const {
   std::vector<aitune::BatchedSample> samples;
   {
@@ -197,6 +218,13 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
 absl::Status Module::Tune(const aitune::Strategy& strategy,
                           const TuneOptions& options) {
   std::lock_guard<std::mutex> tuning(tune_mutex_);
+  if (options.inputs.has_value()) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const bool has_samples = !samples_.empty();
+    lock.unlock();
+    if (!has_samples)
+      AITUNE_RETURN_IF_ERROR(RecordInputs(*options.inputs, options.seed));
+  }
   std::vector<BackendDetails> details;
   absl::StatusOr<aitune::TuneResult> result =
       Choose(strategy, options, details);
@@ -212,6 +240,8 @@ absl::Status Module::Tune(const aitune::Strategy& strategy,
   report_.backends = std::move(result->backends);
   report_.details = std::move(details);
   backend_ = std::move(result->backend);
+  in_tuning_ = backend_ == nullptr ? aitune::BackendUsage() : backend_->Usage();
+  eager_calls_ = 0;
   eager_ = nullptr;
   return absl::OkStatus();
 }

@@ -12,7 +12,6 @@
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/table.h"
-#include "frontend/torchscript/input_spec.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/strategy/strategy.h"
 
@@ -20,30 +19,6 @@ namespace aitune::cli {
 namespace {
 
 constexpr size_t kShownSubmodules = 10;
-
-// Records samples. If axes are dynamic, there are two, at the smallest and at
-// the largest sizes, from which the module learns the axes; the first dynamic
-// axis is the batch.
-absl::Status Record(const Options& options, const frontend::ModelInputs& inputs,
-                    ait::Module& module) {
-  AITUNE_ASSIGN_OR_RETURN(const frontend::SymbolAssignment assignment,
-                          frontend::AssignSymbols(inputs.specs));
-  if (assignment.symbols.empty()) {
-    AITUNE_ASSIGN_OR_RETURN(const frontend::ValueList arguments,
-                            frontend::TypicalArguments(inputs, options.seed));
-    return module.Record(arguments, 1);
-  }
-  for (const bool largest : {false, true}) {
-    std::vector<int64_t> sizes;
-    for (const frontend::SymbolSpec& symbol : assignment.symbols)
-      sizes.push_back(largest ? symbol.max : symbol.min);
-    AITUNE_ASSIGN_OR_RETURN(
-        const frontend::ValueList arguments,
-        frontend::MakeInputs(inputs.specs, sizes, options.seed));
-    AITUNE_RETURN_IF_ERROR(module.Record(arguments, sizes[0]));
-  }
-  return absl::OkStatus();
-}
 
 std::string ReportText(const ait::TuneReport& report) {
   std::string text = absl::StrFormat("model      %s\ninputs     %s\n",
@@ -156,7 +131,7 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
   std::unique_ptr<ait::Module> module = ait::Module::Wrap(
       std::make_shared<const frontend::Model>(std::move(subject.model)),
       std::move(module_options));
-  AITUNE_RETURN_IF_ERROR(Record(options, subject.inputs, *module));
+  AITUNE_RETURN_IF_ERROR(module->RecordInputs(subject.inputs, options.seed));
   progress.Update("time submodules", 0, 0);
   AITUNE_RETURN_IF_ERROR(module->Inspect().status());
   progress.Update("build and time backends", 0, 0);

@@ -25,6 +25,7 @@
 #include "frontend/torchscript/model.h"
 #include "frontend/trace/structure.h"
 #include "frontend/tracing/build_trace.h"
+#include "runtime/backend/bound_call.h"
 #include "runtime/cache/cache.h"
 #include "runtime/device/device.h"
 #include "runtime/executable/executable.h"
@@ -118,6 +119,14 @@ class CompiledModel {
       absl::Span<const RegionValue> leaves,
       ConstantCheck check = ConstantCheck::kCheck) const;
 
+  // A call of RunLeaves with memory of the caller's, as Backend::Bind says,
+  // whose errors it has too. The call does not keep this version: once it is
+  // destroyed or repaired, running the call is kFailedPrecondition.
+  absl::StatusOr<std::unique_ptr<BoundCall>> Bind(
+      absl::Span<const RegionValue> leaves,
+      absl::Span<const RegionValue> outputs,
+      ConstantCheck check = ConstantCheck::kCheck) const;
+
   // Builds the version that runs `arguments`, which are on the CPU, again, as
   // it gave a wrong result for them: its kernels are looked through with them
   // (AuditOptions), and what is wrong is replaced, at last by LibTorch. A
@@ -201,8 +210,8 @@ class CompiledModel {
 
   InputNesting inputs_;
   Structure output_structure_;
-  std::string layout_query_;  // the result of FindLayoutQuery
-  std::unique_ptr<Executable> executable_;
+  std::string layout_query_;                // the result of FindLayoutQuery
+  std::shared_ptr<Executable> executable_;  // shared with calls under way
   Device device_;
   BuildReport report_;
   CacheReport cache_;

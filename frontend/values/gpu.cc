@@ -64,6 +64,32 @@ void* CurrentStream(const Device& gpu) {
   return implementation.getStream(DeviceOf(gpu)).native_handle();
 }
 
+void WaitForStream(const Device& gpu) {
+  const c10::impl::VirtualGuardImpl implementation(c10::DeviceType::CUDA);
+  implementation.synchronizeStream(implementation.getStream(DeviceOf(gpu)));
+}
+
+namespace {
+
+// LibTorch numbers a stream that is not its own by its address.
+int64_t SetStream(int gpu, int64_t number) {
+  const c10::impl::VirtualGuardImpl implementation(c10::DeviceType::CUDA);
+  return implementation
+      .exchangeStream(
+          c10::Stream(c10::Stream::UNSAFE,
+                      c10::Device(c10::DeviceType::CUDA,
+                                  static_cast<c10::DeviceIndex>(gpu)),
+                      number))
+      .id();
+}
+
+}  // namespace
+
+ScopedStream::ScopedStream(const Device& gpu, void* stream)
+    : gpu_(gpu.gpu()),
+      previous_(SetStream(gpu_, reinterpret_cast<int64_t>(stream))) {}
+ScopedStream::~ScopedStream() { SetStream(gpu_, previous_); }
+
 struct GpuClock::Impl {
   Device gpu;
   cuda::Event start, end;

@@ -3,6 +3,7 @@
 #ifndef AITUNE_FRONTEND_VALUES_GPU_H_
 #define AITUNE_FRONTEND_VALUES_GPU_H_
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -27,6 +28,24 @@ c10::IValue ToCpu(const c10::IValue& value);
 
 // The stream of `gpu` that LibTorch queues work on in this thread, as CUstream.
 void* CurrentStream(const Device& gpu);
+
+// Waits for the work that LibTorch has queued on its current stream of `gpu` in
+// this thread. May throw LibTorch's exceptions.
+void WaitForStream(const Device& gpu);
+
+// Makes `stream`, a CUstream of `gpu`, the one that LibTorch queues work on in
+// this thread, until it is destroyed. Allocates nothing.
+class ScopedStream {
+ public:
+  ScopedStream(const Device& gpu, void* stream);
+  ~ScopedStream();
+  ScopedStream(const ScopedStream&) = delete;
+  ScopedStream& operator=(const ScopedStream&) = delete;
+
+ private:
+  const int gpu_;
+  const int64_t previous_;  // LibTorch's number of the stream before
+};
 
 // Measures time on a GPU with CUDA events, as users of PyTorch do.
 class GpuClock {

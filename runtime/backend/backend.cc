@@ -178,22 +178,32 @@ absl::Status Backend::Deploy(const std::optional<Device>& device) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<OwnedValue>> Backend::Infer(
-    absl::Span<const RegionValue> inputs) const {
-  const auto ready = [this] {
-    const BackendState now = state();
-    return now == BackendState::kActive || now == BackendState::kDeployed;
-  };
+bool Backend::is_ready() const {
+  const BackendState now = state();
+  return now == BackendState::kActive || now == BackendState::kDeployed;
+}
+
+template <typename Call>
+auto Backend::IfReady(const Call& call) const -> decltype(call()) {
   // Test the state before taking the lock too, so that a call in a wrong state
   // does not wait for a build.
-  if (ready()) {
+  if (is_ready()) {
     std::shared_lock<StateLock> lock(lock_);
-    if (ready())
-      return Guarded(name(), "infer",
-                     [&] { return implementation_->Infer(inputs); });
+    if (is_ready()) return Guarded(name(), "infer", call);
   }
   return NotAllowed("Cannot run inference, backend ", name(),
                     " should be activated first");
+}
+
+absl::StatusOr<std::vector<OwnedValue>> Backend::Infer(
+    absl::Span<const RegionValue> inputs) const {
+  return IfReady([&] { return implementation_->Infer(inputs); });
+}
+
+absl::StatusOr<std::unique_ptr<BoundCall>> Backend::Bind(
+    absl::Span<const RegionValue> inputs,
+    absl::Span<const RegionValue> outputs) const {
+  return IfReady([&] { return implementation_->Bind(inputs, outputs); });
 }
 
 std::string Backend::Key() const {
@@ -215,6 +225,12 @@ std::vector<std::string> Backend::Notes() const {
   std::shared_lock<StateLock> lock(lock_);
   if (state() == BackendState::kInit) return {};
   return implementation_->Notes();
+}
+
+BackendUsage Backend::Usage() const {
+  std::shared_lock<StateLock> lock(lock_);
+  if (state() == BackendState::kInit) return {};
+  return implementation_->Usage();
 }
 
 std::vector<Signature> Backend::Signatures() const {

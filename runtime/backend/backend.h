@@ -98,6 +98,25 @@ class Backend {
   absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) const;
 
+  // A call of Infer with memory of the caller's, to be run many times: `inputs`
+  // are flattened and read in place by each run; `outputs` are the tensors of
+  // the result in depth-first order of its nesting, each dense and in row-major
+  // order, on the backend's device. Outputs overlap neither each other nor the
+  // inputs. May compile a version for the inputs, as Infer; the stance counts
+  // now, not in the runs. kUnimplemented where the model can't work in this
+  // memory: a kind of backend that can't bind, autocast (which converts
+  // outputs), a call that LibTorch runs, an output whose size depends on data,
+  // an output that is not aligned as LibTorch's own (64 bytes on a CPU, 256 on
+  // a GPU). kInvalidArgument for outputs of other numbers, dtypes or sizes than
+  // the call gives; otherwise as Infer.
+  absl::StatusOr<std::unique_ptr<BoundCall>> Bind(
+      absl::Span<const RegionValue> inputs,
+      absl::Span<const RegionValue> outputs) const;
+
+  // What it has done since it was built or loaded, and what it holds. Zeros for
+  // backends that count nothing.
+  BackendUsage Usage() const;
+
   // The error of an earlier call that was found after Infer returned, such as
   // an index out of range on a GPU. It is certain to be found once the caller
   // has waited for the call's result. Each error is returned once. OK when
@@ -162,6 +181,11 @@ class Backend {
   Backend(BackendTraits traits, std::unique_ptr<const BackendConfig> config,
           std::unique_ptr<BackendImplementation> implementation);
 
+  // Whether the state allows Infer.
+  bool is_ready() const;
+  // What `call` gives, or the error of a state that does not allow Infer.
+  template <typename Call>
+  auto IfReady(const Call& call) const -> decltype(call());
   absl::Status CheckDevice(const Device& device) const;
   void SetDevice(std::optional<Device> device);
 

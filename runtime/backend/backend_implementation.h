@@ -17,9 +17,11 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/backend/backend_state.pb.h"
+#include "runtime/backend/bound_call.h"
 #include "runtime/backend/graph_spec.h"
 #include "runtime/backend/signature.h"
 #include "runtime/backend/source_model.h"
+#include "runtime/backend/usage.h"
 #include "runtime/device/device.h"
 #include "runtime/tensor/data_type.h"
 
@@ -87,6 +89,16 @@ class BackendImplementation {
   // One call of the model. `inputs` are flattened and read in place.
   virtual absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) const = 0;
+
+  // See Backend::Bind. Called by many threads at once.
+  virtual absl::StatusOr<std::unique_ptr<BoundCall>> Bind(
+      absl::Span<const RegionValue> /*inputs*/,
+      absl::Span<const RegionValue> /*outputs*/) const {
+    return absl::UnimplementedError("this kind of backend binds no memory");
+  }
+
+  // See Backend::Usage. Thread-safe.
+  virtual BackendUsage Usage() const { return {}; }
 
   // See Backend::Repair.
   virtual absl::StatusOr<bool> Repair(

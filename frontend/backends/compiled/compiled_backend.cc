@@ -2,7 +2,6 @@
 // kind of inputs.
 #include "frontend/backends/compiled/compiled_backend.h"
 
-#include <ATen/Context.h>
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
@@ -11,23 +10,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/backends/compile_settings.h"
-#include "frontend/backends/compiled/build_version.h"
-#include "frontend/backends/compiled/kept_version.h"
+#include "frontend/backends/compiled/compiled_backend_class.h"
 #include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/backends/compiled/version_inputs.h"
-#include "frontend/backends/compiled/version_notes.h"
-#include "frontend/backends/torch_backend.h"
 #include "frontend/compiled_model/compile_trace.h"
-#include "frontend/compiled_model/compiled_model.h"
-#include "frontend/compiled_model/model_signature.h"
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
-#include "runtime/bundle/private_folder.h"
 #include "runtime/control/control.h"
 #include "runtime/cpu/thread_pool.h"
-#include "runtime/cuda/gpu_target.h"
-#include "runtime/guards/dispatch_table.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
 
@@ -35,105 +25,12 @@ namespace aitune::frontend {
 namespace {
 
 constexpr char kName[] = "TorchInductorBackend";
+using Table = CompiledBackend::Table;
 
-using Table = DispatchTable<CompiledModel>;
-
-class CompiledBackend : public TorchBackend {
- public:
-  CompiledBackend(std::string name, std::string key,
-                  TorchInductorBackendConfig config, InductorOptions options)
-      : TorchBackend(config.autocast_enabled, config.autocast_dtype),
-        name_(std::move(name)),
-        key_(std::move(key)),
-        config_(std::move(config)),
-        options_(std::move(options)) {}
-
- protected:
-  bool runs_model() const override { return false; }
-  absl::Status Prepare(BuildContext* context) override;
-  void Release() override {
-    reset_ = nullptr;
-    table_ = nullptr;
-  }
-  absl::StatusOr<std::vector<OwnedValue>> Run(
-      absl::Span<const RegionValue> inputs) const override;
-  absl::StatusOr<bool> Repair(absl::Span<const RegionValue> inputs) override;
-  std::vector<std::string> Notes() const override;
-  std::vector<Signature> Signatures() const override;
-  std::optional<DataType> narrowed_to() const override {
-    if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
-    // As exact as eager where LibTorch is told the same.
-    if (OptionsOfVersion(*settings_, options_, device()).tf32Matmul &&
-        !at::globalContext().allowTF32CuBLAS())
-      return DataType::kFloat16;
-    return std::nullopt;
-  }
-  std::optional<double> min_cosine() const override {
-    return options_.min_cosine;
-  }
-  absl::Status TakeFailedCheck() const override;
-  absl::Status SaveMore(BackendStateProto* state,
-                        TorchBackendStateProto* more) const override;
-  absl::Status LoadMore(const BackendStateProto& state,
-                        const TorchBackendStateProto& more) override;
-
- private:
-  // Null beyond the limit of versions.
-  absl::StatusOr<std::shared_ptr<CompiledModel>> Find(
-      absl::Span<const RegionValue> inputs, OnMiss on_miss) const;
-  // What settings_ say to trace for; null: as each call is.
-  const ModelInputs* asked() const {
-    return settings_->inputs.has_value() && config_.dynamic != false
-               ? &*settings_->inputs
-               : nullptr;
-  }
-  // The first version of the inputs that were asked for, which is for their
-  // typical call.
-  absl::Status CompileForTypicalCall();
-  // A version for a call with `leaves`, of which `call` is the description.
-  absl::StatusOr<Table::Version> Compile(
-      const CompileRequest& request, absl::Span<const RegionValue> leaves,
-      absl::Span<const CallInput> call) const;
-  absl::StatusOr<std::unique_ptr<CompiledModel>> BuildFor(
-      absl::Span<const InputDescription> wanted,
-      const ValueList& arguments) const;
-  absl::StatusOr<std::vector<OwnedValue>> RunEager(
-      absl::Span<const RegionValue> inputs) const;
-  // Notes what building it showed; an error if fullgraph refuses it.
-  absl::Status CheckGraph(const CompiledModel& compiled) const;
-  // Registers a version that calls will run, so that TakeFailedCheck asks it.
-  std::shared_ptr<CompiledModel> Loaded(
-      std::unique_ptr<CompiledModel> version) const;
-  // The threads that the options ask for, for as long as the result lives.
-  ScopedThreadCount Threads() const;
-  // Loads what is kept. A machine of another kind compiles anew.
-  absl::Status LoadKept();
-
-  const std::string name_, key_;  // of the backend
-  const TorchInductorBackendConfig config_;
-  const InductorOptions options_;
-  // Not null; as they were when the model was built.
-  std::shared_ptr<const CompileSettings> settings_ =
-      std::make_shared<const CompileSettings>();
-  mutable bool has_version_ = false;  // with the table's lock for compiling
-  std::unique_ptr<Cache> cache_;
-  GraphSpec spec_;
-  std::string model_id_;  // of model(); empty when it has none
-  std::unique_ptr<Table> table_;
-  std::unique_ptr<ResetRegistration> reset_;
-
-  mutable std::mutex kept_mutex_;
-  mutable std::vector<KeptVersion> kept_;
-  mutable VersionNotes notes_;
-  // Where SaveMore writes; null until then. The number of files so far.
-  mutable std::unique_ptr<PrivateFolder> artifacts_;
-  mutable int64_t artifact_count_ = 0;
-
-  mutable std::mutex loaded_mutex_;
-  mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
-};
+}  // namespace
 
 absl::Status CompiledBackend::Prepare(BuildContext* context) {
+  is_prepared_ = false;
   if (context != nullptr) {
     settings_ = source()->compile_settings();
     if (settings_ == nullptr)
@@ -195,6 +92,7 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     std::lock_guard<std::mutex> lock(kept_mutex_);
     kept_.clear();
   });
+  is_prepared_ = true;
   return absl::OkStatus();
 }
 
@@ -221,6 +119,7 @@ absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::Find(
 
 absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     absl::Span<const RegionValue> inputs) const {
+  ++counters_->calls;
   const ScopedThreadCount threads = Threads();
   const Stance stance = CurrentStance();
   if (stance == Stance::kForceEager) return RunEager(inputs);
@@ -234,18 +133,42 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
   }
   if (*compiled == nullptr) return RunEager(inputs);
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
-  // A guard on a constant that is not checked means the compiled one.
-  AITUNE_ASSIGN_OR_RETURN(
-      std::vector<OwnedValue> leaves,
-      (*compiled)->RunLeaves(inputs, options_.guard_filter_fn.empty()
-                                         ? ConstantCheck::kCheck
-                                         : ConstantCheck::kTakeConstants));
+  AITUNE_ASSIGN_OR_RETURN(std::vector<OwnedValue> leaves,
+                          (*compiled)->RunLeaves(inputs, constant_check()));
   return source()->FlattenResult((*compiled)->output_structure(),
                                  std::move(leaves));
 }
 
+absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
+    absl::Span<const RegionValue> inputs,
+    absl::Span<const RegionValue> outputs) const {
+  if (config_.autocast_enabled)
+    return absl::UnimplementedError("autocast converts the outputs");
+  const Stance stance = CurrentStance();
+  if (stance != Stance::kDefault && stance != Stance::kFailOnRecompile)
+    return absl::UnimplementedError(
+        "the stance may have LibTorch run the call");
+  if (device().is_gpu() && !DeviceOf(inputs).is_gpu())
+    return absl::UnimplementedError(
+        absl::StrCat("the inputs are in memory of the CPU, the model runs on ",
+                     device().ToString()));
+  const ScopedThreadCount scope = Threads();
+  AITUNE_ASSIGN_OR_RETURN(
+      const std::shared_ptr<CompiledModel> compiled,
+      Find(inputs,
+           stance == Stance::kDefault ? OnMiss::kCompile : OnMiss::kFail));
+  if (compiled == nullptr)
+    return absl::UnimplementedError(
+        "LibTorch runs the call: the limit of compiled versions is reached");
+  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<BoundCall> call,
+                          compiled->Bind(inputs, outputs, constant_check()));
+  return std::make_unique<CountedBoundCall>(std::move(call), asked_threads(),
+                                            counters_);
+}
+
 absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
     absl::Span<const RegionValue> inputs) const {
+  ++counters_->eager_calls;
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                           source()->Unflatten(inputs));
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
@@ -265,10 +188,8 @@ absl::Status CompiledBackend::TakeFailedCheck() const {
 }
 
 ScopedThreadCount CompiledBackend::Threads() const {
-  const int threads = options_.cpp_threads > 0
-                          ? static_cast<int>(options_.cpp_threads)
-                          : settings_->options.threads;
-  return ScopedThreadCount(threads > 0 ? threads : ThreadCount());
+  return ScopedThreadCount(asked_threads() > 0 ? asked_threads()
+                                               : ThreadCount());
 }
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
@@ -333,6 +254,7 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
       options_.cudagraphs && !reason.empty())
     Log(LogChannel::kPerfHints, absl::StrCat(source()->name(), ": ", reason));
   const std::shared_ptr<CompiledModel> version = Loaded(*std::move(compiled));
+  if (is_prepared_) ++counters_->recompilations;
   {
     std::lock_guard<std::mutex> lock(kept_mutex_);
     kept_.push_back(
@@ -391,93 +313,7 @@ absl::Status CompiledBackend::CheckGraph(const CompiledModel& compiled) const {
                            : absl::OkStatus();
 }
 
-std::vector<std::string> CompiledBackend::Notes() const {
-  std::vector<std::string> notes = notes_.Texts();
-  const int64_t calls = table_ == nullptr ? 0 : table_->calls_beyond_limit();
-  if (calls > 0)
-    notes.push_back(absl::StrCat(
-        "LibTorch ran ", calls, calls == 1 ? " call" : " calls",
-        " of sizes beyond the limit of ", options_.recompile_limit,
-        " compiled versions; raise recompile_limit, or set dynamic to True"));
-  return notes;
-}
-
-std::vector<Signature> CompiledBackend::Signatures() const {
-  std::vector<std::shared_ptr<const CompiledModel>> loaded;
-  {
-    std::lock_guard<std::mutex> lock(loaded_mutex_);
-    for (const std::weak_ptr<const CompiledModel>& version : loaded_) {
-      if (auto compiled = version.lock()) loaded.push_back(std::move(compiled));
-    }
-  }
-  std::vector<Signature> signatures;
-  for (const auto& compiled : loaded) {
-    for (const CompiledModel* version : compiled->versions())
-      signatures.push_back(SignatureOf(*version, model()->parameters()));
-  }
-  return signatures;
-}
-
-absl::Status CompiledBackend::LoadKept() {
-  std::lock_guard<std::mutex> lock(kept_mutex_);
-  std::vector<Table::Version> versions;
-  std::string target;
-  if (device().is_gpu() && !kept_.empty()) {
-    AITUNE_ASSIGN_OR_RETURN(target, cuda::DescribeGpu(device().gpu()));
-  }
-  for (const KeptVersion& kept : kept_) {
-    AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept, cache_.get()));
-    absl::StatusOr<CompiledParts> parts = ReadArtifact(
-        blobs.model, std::move(blobs.constants), *model(), model_id_, target);
-    if (absl::IsFailedPrecondition(parts.status()) && HasTraceCompiler()) {
-      Log(LogChannel::kWarning,
-          absl::StrCat(source()->name(), " is compiled anew: ",
-                       std::string(parts.status().message())));
-      versions.clear();
-      kept_.clear();
-      break;
-    }
-    if (!parts.ok()) return parts.status();
-    AITUNE_ASSIGN_OR_RETURN(
-        std::unique_ptr<CompiledModel> loaded,
-        CompiledModel::FromParts(*model(), *std::move(parts), nullptr, device(),
-                                 options_.cudagraphs));
-    AITUNE_RETURN_IF_ERROR(source()->LearnArguments(loaded->input_structure()));
-    std::vector<InputDescription> inputs = kept.inputs;
-    for (InputDescription& input : inputs) {
-      if (input.kind == InputKind::kTensor) input.device = device().ToString();
-    }
-    std::vector<SizeConstraint> constraints =
-        ConstraintsOfVersion(loaded->plan());
-    versions.push_back(
-        {Loaded(std::move(loaded)), std::move(inputs), std::move(constraints)});
-  }
-  for (Table::Version& version : versions) table_->Insert(std::move(version));
-  return absl::OkStatus();
-}
-
-absl::Status CompiledBackend::SaveMore(BackendStateProto* state,
-                                       TorchBackendStateProto* more) const {
-  *more->mutable_compile_options() = ToProto(settings_->options);
-  std::lock_guard<std::mutex> lock(kept_mutex_);
-  if (artifacts_ == nullptr) {
-    AITUNE_ASSIGN_OR_RETURN(artifacts_, PrivateFolder::Make());
-  }
-  return SaveVersions(kept_, cache_.get(), artifacts_->path(), artifact_count_,
-                      state, more);
-}
-
-absl::Status CompiledBackend::LoadMore(const BackendStateProto& state,
-                                       const TorchBackendStateProto& more) {
-  AITUNE_ASSIGN_OR_RETURN(std::vector<KeptVersion> kept,
-                          LoadVersions(state, more));
-  CompileSettings settings;
-  settings.options = FromProto(more.compile_options());
-  settings_ = std::make_shared<const CompileSettings>(std::move(settings));
-  std::lock_guard<std::mutex> lock(kept_mutex_);
-  kept_ = std::move(kept);
-  return absl::OkStatus();
-}
+namespace {
 
 absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
   AITUNE_ASSIGN_OR_RETURN(TorchInductorBackendConfig config,

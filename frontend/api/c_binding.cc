@@ -1,0 +1,98 @@
+// Bound calls, tuning for ranges and figures of a module, in C.
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/api/c_handles.h"
+#include "frontend/compiled_model/model_inputs.h"
+#include "runtime/backend/bound_call.h"
+#include "runtime/status/status_macros.h"
+#include "runtime/strategy/strategy.h"
+
+struct ait_binding {
+  std::unique_ptr<aitune::BoundCall> call;
+};
+
+ait_error* ait_module_bind(const ait_module* module, const ait_tensor* inputs,
+                           size_t count, const ait_tensor* outputs,
+                           size_t output_count, ait_binding** binding) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
+    AITUNE_RETURN_IF_ERROR(ait::Need(binding, "binding"));
+    AITUNE_ASSIGN_OR_RETURN(const auto arguments,
+                            ait::ValuesOf(*module, inputs, count, "input"));
+    AITUNE_ASSIGN_OR_RETURN(
+        const auto results,
+        ait::ValuesOf(*module, outputs, output_count, "output"));
+    AITUNE_ASSIGN_OR_RETURN(auto call,
+                            module->module->Bind(arguments, results));
+    *binding = new ait_binding{std::move(call)};
+    return absl::OkStatus();
+  });
+}
+
+ait_error* ait_binding_run(ait_binding* binding, void* stream) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(ait::Need(binding, "binding"));
+    return binding->call->Run(stream);
+  });
+}
+
+int ait_binding_copies_nothing(const ait_binding* binding) {
+  return binding != nullptr && binding->call->copies_nothing() ? 1 : 0;
+}
+
+void ait_binding_free(ait_binding* binding) { delete binding; }
+
+ait_error* ait_module_take_failed_check(const ait_module* module) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
+    return module->module->TakeFailedCheck();
+  });
+}
+
+ait_error* ait_module_usage(const ait_module* module, ait_usage* usage) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
+    AITUNE_RETURN_IF_ERROR(ait::Need(usage, "usage"));
+    AITUNE_RETURN_IF_ERROR(ait::CheckStruct(*usage, "usage"));
+    const aitune::BackendUsage now = module->module->Usage();
+    usage->calls = now.calls;
+    usage->eager_calls = now.eager_calls;
+    usage->versions = now.versions;
+    usage->cache_hits = now.cache_hits;
+    usage->recompilations = now.recompilations;
+    usage->memory_bytes = now.memory_bytes;
+    return absl::OkStatus();
+  });
+}
+
+ait_error* ait_module_tune_for(ait_module* module, const char* strategy,
+                               double milliseconds, double tolerance,
+                               const char* const* inputs, size_t count) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
+    AITUNE_RETURN_IF_ERROR(ait::Need(strategy, "strategy"));
+    if (count > 0) AITUNE_RETURN_IF_ERROR(ait::Need(inputs, "inputs"));
+    AITUNE_ASSIGN_OR_RETURN(auto chosen,
+                            aitune::StrategyByName(strategy, milliseconds));
+    ait::TuneOptions options;
+    if (!(tolerance < 0)) options.tolerance = tolerance;
+    if (chosen->name() == "OneBackend")
+      options.backends = {{"TorchInductorBackend", {{"mode", "max-autotune"}}}};
+    if (count > 0) {
+      aitune::frontend::InputChoice choice;
+      for (size_t i = 0; i < count; ++i) {
+        AITUNE_RETURN_IF_ERROR(ait::Need(inputs[i], "an input"));
+        choice.specs.push_back(inputs[i]);
+      }
+      AITUNE_ASSIGN_OR_RETURN(
+          options.inputs,
+          aitune::frontend::ChooseInputs(module->module->model(), choice));
+    }
+    return module->module->Tune(*chosen, options);
+  });
+}

@@ -1,0 +1,140 @@
+// The C API: memory of results, and calls that are bound to memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "frontend/api/aitune.h"
+#include "frontend/api/c_api_fixture.h"
+
+namespace ait {
+namespace {
+
+TEST_F(CApi, ResultsOutliveTheInputs) {
+  torch::jit::Module views("Views");
+  views.define("def forward(self, x: Tensor):\n    return x, x[1:], x.t()\n");
+  views.save(model_);
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  const int64_t sizes[] = {2, 2};
+  std::vector<float> x = {1, 2, 3, 4};
+  const ait_tensor input = Tensor(sizes, 2, x.data());
+  ait_result* result = nullptr;
+  ASSERT_EQ(Take(ait_module_run(module, &input, 1, &result)), "");
+  x = {-1, -1, -1, -1};
+  const float expected[][4] = {{1, 2, 3, 4}, {3, 4}, {1, 3, 2, 4}};
+  for (size_t i = 0; i < 3; ++i) {
+    const ait_tensor output = OfResult(result, i);
+    for (int64_t j = 0; j < output.sizes[0] * output.sizes[1]; ++j)
+      EXPECT_EQ(static_cast<float*>(output.data)[j], expected[i][j]) << i;
+  }
+  ait_result_free(result);
+  ait_module_free(module);
+}
+
+TEST_F(CApi, ResultsGoWhereTheCallerWants) {
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  const int64_t sizes[] = {2, 3}, others[] = {3, 2};
+  const std::vector<float> x = {-1, 0, 1, 2, 3, 4}, y(6, 0.5f);
+  const ait_tensor inputs[] = {Tensor(sizes, 2, x.data()),
+                               Tensor(sizes, 2, y.data())};
+  // Before and after it is compiled.
+  for (const char* strategy : {"", "OneBackend"}) {
+    if (*strategy != '\0') {
+      ASSERT_EQ(Record(module, 2), "");
+      ASSERT_EQ(Take(ait_module_tune(module, strategy, 0)), "");
+    }
+    std::vector<float> sum(6, -9.f), twice(6, -9.f);
+    ait_tensor outputs[] = {Tensor(sizes, 2, sum.data()),
+                            Tensor(others, 2, twice.data())};
+    EXPECT_THAT(Take(ait_module_run_into(module, inputs, 2, outputs, 1)),
+                HasSubstr("gives 2 tensors, but 1 outputs"));
+    EXPECT_THAT(Take(ait_module_run_into(module, inputs, 2, outputs, 2)),
+                testing::AllOf(HasSubstr("output 1 is float32[2,3]"),
+                               HasSubstr("float32[3,2]")));
+    EXPECT_EQ(sum, std::vector<float>(6, -9.f));
+    outputs[1].sizes = sizes;
+    ASSERT_EQ(Take(ait_module_run_into(module, inputs, 2, outputs, 2)), "");
+    EXPECT_THAT(sum, testing::ElementsAre(0.5f, 0.5f, 1.5f, 2.5f, 3.5f, 4.5f));
+    EXPECT_THAT(twice, testing::ElementsAre(-2, 0, 2, 4, 6, 8));
+  }
+  ait_module_free(module);
+}
+
+TEST_F(CApi, CallsAreBoundToTheCallersMemory) {
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  const char* ranges[] = {"float32[1..8,3]", "float32[1..8,3]"};
+  ASSERT_EQ(Take(ait_module_tune_for(module, "OneBackend", 0, -1, ranges, 2)),
+            "");
+  const int64_t sizes[] = {2, 3};
+  alignas(64) float x[] = {-1, 0, 1, 2, 3, 4}, y[] = {1, 1, 1, 1, 1, 1};
+  alignas(64) float sum[6], twice[6];
+  const ait_tensor inputs[] = {Tensor(sizes, 2, x), Tensor(sizes, 2, y)};
+  const ait_tensor outputs[] = {Tensor(sizes, 2, sum), Tensor(sizes, 2, twice)};
+  ait_binding* binding = nullptr;
+  ASSERT_EQ(Take(ait_module_bind(module, inputs, 2, outputs, 2, &binding)), "");
+  EXPECT_EQ(ait_binding_copies_nothing(binding), 1);
+  for (const float first : {-1.f, 5.f}) {
+    x[0] = first;
+    ASSERT_EQ(Take(ait_binding_run(binding, nullptr)), "");
+    EXPECT_THAT(sum,
+                testing::ElementsAre(std::max(first, 0.f) + 1, 1, 2, 3, 4, 5));
+    EXPECT_THAT(twice, testing::ElementsAre(2 * first, 0, 2, 4, 6, 8));
+  }
+  EXPECT_EQ(Take(ait_module_take_failed_check(module)), "");
+  ait_usage usage = {sizeof usage, 0, 0, 0, 0, 0, 0};
+  ASSERT_EQ(Take(ait_module_usage(module, &usage)), "");
+  EXPECT_EQ(usage.calls, 2);
+  EXPECT_EQ(usage.versions, 1);
+  EXPECT_EQ(usage.eager_calls, 0);
+  ait_binding_free(binding);
+  const char* unfit[] = {"float32[1..8,3]"};
+  ait_code code = AIT_OK;
+  EXPECT_NE(
+      Take(ait_module_tune_for(module, "OneBackend", 0, -1, unfit, 1), &code),
+      "");
+  EXPECT_EQ(code, AIT_INVALID_ARGUMENT);
+  ait_module_free(module);
+}
+
+TEST_F(CApi, TensorsSayWhereTheyAre) {
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  const int64_t sizes[] = {2, 3};
+  const float x[6] = {1, 1, 1, 1, 1, 1};
+  ait_tensor inputs[] = {Tensor(sizes, 2, x), Tensor(sizes, 2, x)};
+  ait_result* result = nullptr;
+  inputs[1].device_type = AIT_CUDA;
+  EXPECT_THAT(Take(ait_module_run(module, inputs, 2, &result)),
+              HasSubstr("input 1 is on cuda:0, but the module is on cpu"));
+  inputs[1].device_type = 7;
+  EXPECT_THAT(Take(ait_module_run(module, inputs, 2, &result)),
+              HasSubstr("input 1 has the device_type 7"));
+  // A program from before tensors had devices.
+  struct Old {
+    size_t struct_size;
+    int32_t dtype, rank;
+    const int64_t* sizes;
+    void* data;
+  };
+  const Old old[] = {{sizeof(Old), AIT_FLOAT32, 2, sizes, inputs[0].data},
+                     {sizeof(Old), AIT_FLOAT32, 2, sizes, inputs[0].data}};
+  ASSERT_EQ(Take(ait_module_run(
+                module, reinterpret_cast<const ait_tensor*>(old), 2, &result)),
+            "");
+  Old given = {sizeof given, 0, 0, nullptr, nullptr};
+  ASSERT_EQ(
+      Take(ait_result_tensor(result, 1, reinterpret_cast<ait_tensor*>(&given))),
+      "");
+  EXPECT_EQ(static_cast<float*>(given.data)[0], 2);
+  ait_result_free(result);
+  ait_module_free(module);
+}
+
+}  // namespace
+}  // namespace ait

@@ -1,0 +1,60 @@
+// What a compiling backend counts, and its bound calls, which count too.
+#ifndef AITUNE_FRONTEND_BACKENDS_COMPILED_BACKEND_COUNTERS_H_
+#define AITUNE_FRONTEND_BACKENDS_COMPILED_BACKEND_COUNTERS_H_
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "runtime/backend/bound_call.h"
+#include "runtime/control/control.h"
+#include "runtime/cpu/thread_pool.h"
+
+namespace aitune::frontend {
+
+// As BackendUsage. Thread-safe.
+struct BackendCounters {
+  std::atomic<int64_t> calls{0};           // of Infer and of bound calls
+  std::atomic<int64_t> eager_calls{0};     // calls of these in eager
+  std::atomic<int64_t> recompilations{0};  // versions made after the build
+};
+
+// A bound call of a version, run as the backend runs its calls: with its
+// number of threads, as a call of a compiled model, and counted. Allocates
+// nothing itself.
+class CountedBoundCall : public BoundCall {
+ public:
+  // `threads` is 0 or less for those of the calling thread.
+  CountedBoundCall(std::unique_ptr<BoundCall> call, int threads,
+                   std::shared_ptr<BackendCounters> counters)
+      : call_(std::move(call)),
+        threads_(threads),
+        counters_(std::move(counters)) {}
+
+  absl::Status Run(void* stream) override {
+    const ScopedThreadCount threads(threads_ > 0 ? threads_ : ThreadCount());
+    const ScopedActivity activity(ScopedActivity::Kind::kCall);
+    ++counters_->calls;
+    try {
+      return call_->Run(stream);
+    } catch (const std::exception& error) {
+      return absl::InternalError(
+          absl::StrCat("a bound call raised: ", error.what()));
+    }
+  }
+
+  bool copies_nothing() const override { return call_->copies_nothing(); }
+
+ private:
+  const std::unique_ptr<BoundCall> call_;
+  const int threads_;
+  const std::shared_ptr<BackendCounters> counters_;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_BACKENDS_COMPILED_BACKEND_COUNTERS_H_

@@ -1,0 +1,153 @@
+// The class behind compiled_backend.h. Its calls are in compiled_backend.cc,
+// what is stored and reported of it in compiled_backend_state.cc. Internal:
+// includes LibTorch.
+#ifndef AITUNE_FRONTEND_BACKENDS_COMPILED_COMPILED_BACKEND_CLASS_H_
+#define AITUNE_FRONTEND_BACKENDS_COMPILED_COMPILED_BACKEND_CLASS_H_
+
+#include <ATen/Context.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/backends/compile_settings.h"
+#include "frontend/backends/compiled/backend_counters.h"
+#include "frontend/backends/compiled/build_version.h"
+#include "frontend/backends/compiled/kept_version.h"
+#include "frontend/backends/compiled/torch_inductor_config.h"
+#include "frontend/backends/compiled/version_notes.h"
+#include "frontend/backends/torch_backend.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "runtime/bundle/private_folder.h"
+#include "runtime/control/control.h"
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/guards/dispatch_table.h"
+
+namespace aitune::frontend {
+
+// The compiling backend. What it has beyond the interface is for its own files.
+class CompiledBackend : public TorchBackend {
+ public:
+  using Table = DispatchTable<CompiledModel>;
+
+  CompiledBackend(std::string name, std::string key,
+                  TorchInductorBackendConfig config, InductorOptions options)
+      : TorchBackend(config.autocast_enabled, config.autocast_dtype),
+        name_(std::move(name)),
+        key_(std::move(key)),
+        config_(std::move(config)),
+        options_(std::move(options)) {}
+
+ protected:
+  bool runs_model() const override { return false; }
+  absl::Status Prepare(BuildContext* context) override;
+  void Release() override {
+    reset_ = nullptr;
+    table_ = nullptr;
+  }
+  absl::StatusOr<std::vector<OwnedValue>> Run(
+      absl::Span<const RegionValue> inputs) const override;
+  absl::StatusOr<bool> Repair(absl::Span<const RegionValue> inputs) override;
+  std::vector<std::string> Notes() const override;
+  std::vector<Signature> Signatures() const override;
+  absl::StatusOr<std::unique_ptr<BoundCall>> Bind(
+      absl::Span<const RegionValue> inputs,
+      absl::Span<const RegionValue> outputs) const override;
+  BackendUsage Usage() const override;
+  std::optional<DataType> narrowed_to() const override {
+    if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
+    // As exact as eager where LibTorch is told the same.
+    if (OptionsOfVersion(*settings_, options_, device()).tf32Matmul &&
+        !at::globalContext().allowTF32CuBLAS())
+      return DataType::kFloat16;
+    return std::nullopt;
+  }
+  std::optional<double> min_cosine() const override {
+    return options_.min_cosine;
+  }
+  absl::Status TakeFailedCheck() const override;
+  absl::Status SaveMore(BackendStateProto* state,
+                        TorchBackendStateProto* more) const override;
+  absl::Status LoadMore(const BackendStateProto& state,
+                        const TorchBackendStateProto& more) override;
+
+ private:
+  // Null beyond the limit of versions.
+  absl::StatusOr<std::shared_ptr<CompiledModel>> Find(
+      absl::Span<const RegionValue> inputs, OnMiss on_miss) const;
+  // What settings_ say to trace for; null: as each call is.
+  const ModelInputs* asked() const {
+    return settings_->inputs.has_value() && config_.dynamic != false
+               ? &*settings_->inputs
+               : nullptr;
+  }
+  // The first version of the inputs that were asked for, which is for their
+  // typical call.
+  absl::Status CompileForTypicalCall();
+  // A version for a call with `leaves`, of which `call` is the description.
+  absl::StatusOr<Table::Version> Compile(
+      const CompileRequest& request, absl::Span<const RegionValue> leaves,
+      absl::Span<const CallInput> call) const;
+  absl::StatusOr<std::unique_ptr<CompiledModel>> BuildFor(
+      absl::Span<const InputDescription> wanted,
+      const ValueList& arguments) const;
+  absl::StatusOr<std::vector<OwnedValue>> RunEager(
+      absl::Span<const RegionValue> inputs) const;
+  // Guards on constants may be switched off: the compiled ones are taken then.
+  ConstantCheck constant_check() const {
+    return options_.guard_filter_fn.empty() ? ConstantCheck::kCheck
+                                            : ConstantCheck::kTakeConstants;
+  }
+  // Notes what building it showed; an error if fullgraph refuses it.
+  absl::Status CheckGraph(const CompiledModel& compiled) const;
+  // Registers a version that calls will run, so that TakeFailedCheck asks it.
+  std::shared_ptr<CompiledModel> Loaded(
+      std::unique_ptr<CompiledModel> version) const;
+  // The versions that are loaded now, in the order of loading.
+  std::vector<std::shared_ptr<const CompiledModel>> LoadedVersions() const;
+  // The number of threads that the options ask for; 0 or less: none.
+  int asked_threads() const {
+    return options_.cpp_threads > 0 ? static_cast<int>(options_.cpp_threads)
+                                    : settings_->options.threads;
+  }
+  // Those threads, or the caller's, for as long as the result lives.
+  ScopedThreadCount Threads() const;
+  // Loads what is kept. A machine of another kind compiles anew.
+  absl::Status LoadKept();
+
+  const std::string name_, key_;  // of the backend
+  const TorchInductorBackendConfig config_;
+  const InductorOptions options_;
+  // Not null; as they were when the model was built.
+  std::shared_ptr<const CompileSettings> settings_ =
+      std::make_shared<const CompileSettings>();
+  mutable bool has_version_ = false;  // with the table's lock for compiling
+  std::unique_ptr<Cache> cache_;
+  GraphSpec spec_;
+  std::string model_id_;  // of model(); empty when it has none
+  std::unique_ptr<Table> table_;
+  std::unique_ptr<ResetRegistration> reset_;
+
+  mutable std::mutex kept_mutex_;
+  mutable std::vector<KeptVersion> kept_;
+  mutable VersionNotes notes_;
+  // Where SaveMore writes; null until then. The number of files so far.
+  mutable std::unique_ptr<PrivateFolder> artifacts_;
+  mutable int64_t artifact_count_ = 0;
+
+  const std::shared_ptr<BackendCounters> counters_ =
+      std::make_shared<BackendCounters>();
+  std::atomic<bool> is_prepared_ = false;  // from the end of Prepare on
+
+  mutable std::mutex loaded_mutex_;
+  mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_BACKENDS_COMPILED_COMPILED_BACKEND_CLASS_H_

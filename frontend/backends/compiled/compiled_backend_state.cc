@@ -1,0 +1,124 @@
+// What is stored and reported of a compiling backend.
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/backends/compiled/compiled_backend_class.h"
+#include "frontend/backends/compiled/version_inputs.h"
+#include "frontend/compiled_model/compile_trace.h"
+#include "frontend/compiled_model/model_signature.h"
+#include "runtime/cuda/gpu_target.h"
+#include "runtime/logging/logging.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+
+BackendUsage CompiledBackend::Usage() const {
+  BackendUsage usage;
+  usage.calls = counters_->calls;
+  usage.eager_calls = counters_->eager_calls;
+  usage.recompilations = counters_->recompilations;
+  for (const auto& loaded : LoadedVersions()) {
+    for (const CompiledModel* version : loaded->versions()) {
+      ++usage.versions;
+      if (version->cache().outcome == CacheReport::Outcome::kHit)
+        ++usage.cache_hits;
+      usage.memory_bytes += version->MemoryInBytes();
+    }
+  }
+  return usage;
+}
+
+std::vector<std::string> CompiledBackend::Notes() const {
+  std::vector<std::string> notes = notes_.Texts();
+  const int64_t calls = table_ == nullptr ? 0 : table_->calls_beyond_limit();
+  if (calls > 0)
+    notes.push_back(absl::StrCat(
+        "LibTorch ran ", calls, calls == 1 ? " call" : " calls",
+        " of sizes beyond the limit of ", options_.recompile_limit,
+        " compiled versions; raise recompile_limit, or set dynamic to True"));
+  return notes;
+}
+
+std::vector<std::shared_ptr<const CompiledModel>>
+CompiledBackend::LoadedVersions() const {
+  std::vector<std::shared_ptr<const CompiledModel>> loaded;
+  std::lock_guard<std::mutex> lock(loaded_mutex_);
+  for (const std::weak_ptr<const CompiledModel>& version : loaded_) {
+    if (auto compiled = version.lock()) loaded.push_back(std::move(compiled));
+  }
+  return loaded;
+}
+
+std::vector<Signature> CompiledBackend::Signatures() const {
+  std::vector<Signature> signatures;
+  for (const auto& compiled : LoadedVersions()) {
+    for (const CompiledModel* version : compiled->versions())
+      signatures.push_back(SignatureOf(*version, model()->parameters()));
+  }
+  return signatures;
+}
+
+absl::Status CompiledBackend::LoadKept() {
+  std::lock_guard<std::mutex> lock(kept_mutex_);
+  std::vector<Table::Version> versions;
+  std::string target;
+  if (device().is_gpu() && !kept_.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(target, cuda::DescribeGpu(device().gpu()));
+  }
+  for (const KeptVersion& kept : kept_) {
+    AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept, cache_.get()));
+    absl::StatusOr<CompiledParts> parts = ReadArtifact(
+        blobs.model, std::move(blobs.constants), *model(), model_id_, target);
+    if (absl::IsFailedPrecondition(parts.status()) && HasTraceCompiler()) {
+      Log(LogChannel::kWarning,
+          absl::StrCat(source()->name(), " is compiled anew: ",
+                       std::string(parts.status().message())));
+      versions.clear();
+      kept_.clear();
+      break;
+    }
+    if (!parts.ok()) return parts.status();
+    AITUNE_ASSIGN_OR_RETURN(
+        std::unique_ptr<CompiledModel> loaded,
+        CompiledModel::FromParts(*model(), *std::move(parts), nullptr, device(),
+                                 options_.cudagraphs));
+    AITUNE_RETURN_IF_ERROR(source()->LearnArguments(loaded->input_structure()));
+    std::vector<InputDescription> inputs = kept.inputs;
+    for (InputDescription& input : inputs) {
+      if (input.kind == InputKind::kTensor) input.device = device().ToString();
+    }
+    std::vector<SizeConstraint> constraints =
+        ConstraintsOfVersion(loaded->plan());
+    versions.push_back(
+        {Loaded(std::move(loaded)), std::move(inputs), std::move(constraints)});
+  }
+  for (Table::Version& version : versions) table_->Insert(std::move(version));
+  return absl::OkStatus();
+}
+
+absl::Status CompiledBackend::SaveMore(BackendStateProto* state,
+                                       TorchBackendStateProto* more) const {
+  *more->mutable_compile_options() = ToProto(settings_->options);
+  std::lock_guard<std::mutex> lock(kept_mutex_);
+  if (artifacts_ == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(artifacts_, PrivateFolder::Make());
+  }
+  return SaveVersions(kept_, cache_.get(), artifacts_->path(), artifact_count_,
+                      state, more);
+}
+
+absl::Status CompiledBackend::LoadMore(const BackendStateProto& state,
+                                       const TorchBackendStateProto& more) {
+  AITUNE_ASSIGN_OR_RETURN(std::vector<KeptVersion> kept,
+                          LoadVersions(state, more));
+  CompileSettings settings;
+  settings.options = FromProto(more.compile_options());
+  settings_ = std::make_shared<const CompileSettings>(std::move(settings));
+  std::lock_guard<std::mutex> lock(kept_mutex_);
+  kept_ = std::move(kept);
+  return absl::OkStatus();
+}
+
+}  // namespace aitune::frontend

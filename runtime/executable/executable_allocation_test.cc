@@ -106,5 +106,29 @@ TEST(ExecutableAllocationTest, NoneAfterTheFirstCallWithTheSizes) {
   EXPECT_EQ(executable->MemoryInBytes(), memory);
 }
 
+// A model of one kernel needs no memory between its kernels.
+TEST(ExecutableAllocationTest, NoneWithoutAnArena) {
+#ifdef AITUNE_SANITIZED
+  GTEST_SKIP() << "allocations cannot be counted under a sanitizer";
+#endif
+  TestPlan t;
+  const int x = t.Input({64}), y = t.Output({64});
+  t.Kernel("nothing", {x}, {y}, SizeExpression(64));
+  t.plan.add_output_values(y);
+  auto kernels =
+      std::make_shared<FakeKernels>(std::map<std::string, KernelFunction>{
+          {"nothing", [](void* const*, const int64_t*, int64_t, int64_t) {}}});
+  auto executable = *CpuExecutable::Load(t.plan, kernels, {}, {});
+  std::vector<float> data(64), out(64);
+  const std::vector<TensorView> inputs{View(data, {64})};
+  std::vector<RegionValue> outputs{View(out, {64})};
+  bool ok = executable->Run(inputs, absl::MakeSpan(outputs)).ok();
+  const int64_t before = allocations;
+  for (int round = 0; round < 100; ++round)
+    ok &= executable->Run(inputs, absl::MakeSpan(outputs)).ok();
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_TRUE(ok);
+}
+
 }  // namespace
 }  // namespace aitune

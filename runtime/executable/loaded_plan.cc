@@ -22,6 +22,7 @@ constexpr int64_t kTrimBytes = int64_t{16} << 20;
 
 absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
   AlignedBuffer arena;
+  if (bytes == 0) return arena;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!free_.empty()) {

@@ -47,7 +47,8 @@ class ArenaPool {
  public:
   // An arena of at least `bytes` bytes, which the caller gives back with
   // Release. Takes a free arena if there is one, and replaces it if it is too
-  // small. kResourceExhausted when memory is short.
+  // small. For 0 bytes it is null, and not given back. kResourceExhausted when
+  // memory is short.
   absl::StatusOr<AlignedBuffer> Acquire(int64_t bytes);
   void Release(AlignedBuffer arena);
   // Fills the free arenas with bytes that are no number and no index.

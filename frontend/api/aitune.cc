@@ -19,6 +19,7 @@
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/bundle/bundle_signature.h"
 #include "runtime/control/control.h"
 #include "runtime/status/status_macros.h"
 
@@ -192,6 +193,24 @@ ait_error* ait_module_load_checkpoint_on(const char* device, const char* path,
         auto loaded,
         ait::Module::LoadCheckpoint(path, digest == nullptr ? "" : digest,
                                     device == nullptr ? "" : device));
+    *module = new ait_module{std::move(loaded)};
+    return absl::OkStatus();
+  });
+}
+
+ait_error* ait_module_load_checkpoint_verified(const char* device,
+                                               const char* path,
+                                               const char* key,
+                                               ait_module** module) {
+  return Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(Need(path, "path"));
+    AITUNE_RETURN_IF_ERROR(Need(key, "key"));
+    AITUNE_RETURN_IF_ERROR(Need(module, "module"));
+    AITUNE_ASSIGN_OR_RETURN(const std::string digest,
+                            aitune::VerifiedDigest(path, key));
+    AITUNE_ASSIGN_OR_RETURN(auto loaded,
+                            ait::Module::LoadCheckpoint(
+                                path, digest, device == nullptr ? "" : device));
     *module = new ait_module{std::move(loaded)};
     return absl::OkStatus();
   });

@@ -205,6 +205,16 @@ AIT_API ait_error* ait_module_load_checkpoint_bytes(const char* device,
                                                     const char* digest,
                                                     ait_module** module);
 
+/* As ait_module_load_checkpoint_on, only if the owner of the public Ed25519 key
+ * in the file `key` (PEM) signed the checkpoint: `deploy --sign` of the command
+ * line writes the signature to the file "PATH.sig". AIT_PERMISSION_DENIED for a
+ * signature of somebody else, AIT_NOT_FOUND without a signature or a key,
+ * AIT_DATA_LOSS for a checkpoint that is not the one that was signed. */
+AIT_API ait_error* ait_module_load_checkpoint_verified(const char* device,
+                                                       const char* path,
+                                                       const char* key,
+                                                       ait_module** module);
+
 /* Keeps a copy of one call's inputs as a sample for tuning: `count` tensors,
  * one for each argument of the model, which hold `batch` items.
  * AIT_INVALID_ARGUMENT for another number of tensors than before. */

@@ -13,6 +13,7 @@
 
 #include "frontend/api/aitune.h"
 #include "frontend/api/c_api_fixture.h"
+#include "runtime/bundle/bundle_signature.h"
 
 namespace ait {
 namespace {
@@ -135,6 +136,53 @@ TEST_F(CApi, LoadsTunesSavesAndServes) {
   ait_module_free(loaded);
 }
 
+TEST_F(CApi, LoadsWhatTheOwnerOfTheKeySigned) {
+  // The keys of the first two tests of RFC 8032, section 7.1.
+  const std::string secret = folder_ + "/key.pem";
+  const std::string known = folder_ + "/public.pem";
+  const std::string other = folder_ + "/other.pem";
+  std::ofstream(secret)
+      << "-----BEGIN PRIVATE KEY-----\n"
+         "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+         "-----END PRIVATE KEY-----\n";
+  std::ofstream(known)
+      << "-----BEGIN PUBLIC KEY-----\n"
+         "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n"
+         "-----END PUBLIC KEY-----\n";
+  std::ofstream(other)
+      << "-----BEGIN PUBLIC KEY-----\n"
+         "MCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=\n"
+         "-----END PUBLIC KEY-----\n";
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  ASSERT_EQ(Record(module, 2), "");
+  ASSERT_EQ(Take(ait_module_tune(module, "OneBackend", 0)), "");
+  const std::string saved = folder_ + "/net.aitune";
+  char digest[65];
+  ASSERT_EQ(Take(ait_module_save(module, saved.c_str(), digest)), "");
+  ait_module_free(module);
+  const auto load = [&](const std::string& key, ait_code* code) {
+    module = nullptr;
+    return Take(ait_module_load_checkpoint_verified(nullptr, saved.c_str(),
+                                                    key.c_str(), &module),
+                code);
+  };
+  ait_code code = AIT_OK;
+  EXPECT_THAT(load(known, &code), HasSubstr("net.aitune.sig"));
+  EXPECT_EQ(code, AIT_NOT_FOUND);
+  const absl::Status done = aitune::SignBundle(saved, digest, secret);
+  ASSERT_TRUE(done.ok()) << done;
+  EXPECT_THAT(load(other, &code), HasSubstr("was not signed by the owner"));
+  EXPECT_EQ(code, AIT_PERMISSION_DENIED);
+  ASSERT_EQ(load(known, &code), "");
+  ExpectRuns(module, 2);
+  ait_module_free(module);
+  // A signature of something else.
+  ASSERT_TRUE(aitune::SignBundle(saved, std::string(64, 'a'), secret).ok());
+  EXPECT_THAT(load(known, &code), HasSubstr("digest"));
+  EXPECT_EQ(code, AIT_DATA_LOSS);
+}
+
 TEST_F(CApi, CallersMayGiveTheBoundOfErrors) {
   ait_module* module = nullptr;
   ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
@@ -236,6 +284,8 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
         ait_module_load_checkpoint(nullptr, nullptr, &module),
         ait_module_load_checkpoint(file, nullptr, nullptr),
         ait_module_load_checkpoint_on("cpu", nullptr, nullptr, &module),
+        ait_module_load_checkpoint_verified("cpu", nullptr, file, &module),
+        ait_module_load_checkpoint_verified("cpu", file, nullptr, &module),
         ait_module_load_checkpoint_bytes("cpu", nullptr, 1, nullptr, &module),
         ait_module_load_checkpoint_bytes("cpu", "x", 1, nullptr, nullptr),
         ait_module_record(nullptr, &tensor, 1, 1),

@@ -12,6 +12,7 @@
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/table.h"
+#include "runtime/bundle/bundle_signature.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/strategy/strategy.h"
 
@@ -91,13 +92,26 @@ absl::StatusOr<std::string> Save(const Options& options,
       const std::string digest,
       module.Save(options.save,
                   folder ? BundleFormat::kFolder : BundleFormat::kFile));
-  return absl::StrCat("saved      ", options.save, "\ndigest     ", digest,
-                      "\n");
+  std::string text =
+      absl::StrCat("saved      ", options.save, "\ndigest     ", digest, "\n");
+  if (!options.sign.empty()) {
+    AITUNE_RETURN_IF_ERROR(SignBundle(options.save, digest, options.sign));
+    absl::StrAppend(&text, "signature  ", SignaturePath(options.save).string(),
+                    "\n");
+  }
+  return text;
 }
 
 }  // namespace
 
 absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
+  if (!options.sign.empty()) {
+    if (options.save.empty())
+      return absl::InvalidArgumentError(
+          "--sign signs what --save saves; give --save PATH too");
+    // Before the minutes that tuning takes.
+    AITUNE_RETURN_IF_ERROR(CheckSigningKey(options.sign));
+  }
   AITUNE_ASSIGN_OR_RETURN(
       const std::unique_ptr<Strategy> strategy,
       StrategyByName(

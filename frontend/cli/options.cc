@@ -178,6 +178,11 @@ void AddRun(CLI::App& root, Options& options) {
                   "deploy printed")
       ->type_name("HEX")
       ->group(kInputGroup);
+  app->add_option("--verify", options.verify,
+                  "Run what deploy saved only if the owner of this public "
+                  "Ed25519 key (PEM) signed it")
+      ->type_name("FILE")
+      ->group(kInputGroup);
   AddTuningDatabase(*app, options);
   app->callback([&options] { options.command = Command::kRun; });
 }
@@ -287,6 +292,11 @@ void AddDeploy(CLI::App& root, Options& options) {
                   "Save what was chosen as a file, or as a folder if PATH ends "
                   "with /; `aitune run PATH` runs it")
       ->type_name("PATH")
+      ->group("Report");
+  app->add_option("--sign", options.sign,
+                  "Sign what is saved with this private Ed25519 key (PEM): "
+                  "PATH.sig, for `aitune run --verify`")
+      ->type_name("FILE")
       ->group("Report");
   app->add_option("--html", options.html,
                   "Write the report as a page with plots to FILE")

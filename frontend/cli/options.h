@@ -87,6 +87,9 @@ struct Options {
 
   // Of run: the digest that a checkpoint must have; empty: any.
   std::string digest;
+  // Of run: the file of the public key that a checkpoint must be signed for.
+  // Empty: it need not be signed.
+  std::string verify;
   // run: the file of the outputs; reduce: a folder or FILE.pt
   std::string output_file;
 
@@ -106,6 +109,7 @@ struct Options {
   std::vector<std::string> backends;  // texts for ParseBackendChoice
   std::vector<int64_t> batches;       // batch sizes; empty: the strategy's
   std::string save;                   // a file, or a folder that ends with '/'
+  std::string sign;                   // the file of a private key; empty: none
   std::string html;                   // the file of the HTML report
 
   // Of inspect:

@@ -16,6 +16,7 @@
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 #include "runtime/bundle/bundle.h"
+#include "runtime/bundle/bundle_signature.h"
 #include "runtime/cpu/cpu_quota.h"
 #include "runtime/status/status_macros.h"
 
@@ -78,11 +79,21 @@ absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
   AITUNE_RETURN_IF_ERROR(CheckOutputFiles(options));
   SetThreadCount(options.compile.threads, CpuQuota());
   AITUNE_RETURN_IF_ERROR(SubstituteOperators(options));
+  std::string digest = options.digest;
+  if (!options.verify.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(const std::string signed_digest,
+                            VerifiedDigest(options.model, options.verify));
+    if (!digest.empty() && digest != signed_digest)
+      return absl::InvalidArgumentError(absl::StrCat(
+          SignaturePath(options.model).string(), " is of the digest ",
+          signed_digest, ", not of --digest ", digest));
+    digest = signed_digest;
+  }
   progress.Update("load", 0, 0);
   AITUNE_ASSIGN_OR_RETURN(
       const std::unique_ptr<ait::Module> module,
       ait::Module::LoadCheckpoint(
-          options.model, options.digest,
+          options.model, digest,
           options.given.count("--device") > 0 ? options.compile.device : ""));
   frontend::InputChoice choice;
   choice.specs = options.inputs;
@@ -118,6 +129,10 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
     return absl::InvalidArgumentError(absl::StrCat(
         options.model,
         " is not what deploy saved, and has no digest; leave --digest out"));
+  if (!options.verify.empty())
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.model,
+        " is not what deploy saved, and is not signed; leave --verify out"));
   absl::StatusOr<Subject> subject = LoadSubject(options, progress);
   if (!subject.ok()) return subject.status();
   auto compiled = BuildSubject(options, *subject, progress);

@@ -101,6 +101,49 @@ TEST(DeployCommand, SavesWhatRunRuns) {
   }
 }
 
+TEST(DeployCommand, RunsOnlyWhatTheOwnerOfTheKeySigned) {
+  // The keys of the first two tests of RFC 8032, section 7.1.
+  std::ofstream(Path("key.pem"))
+      << "-----BEGIN PRIVATE KEY-----\n"
+         "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n"
+         "-----END PRIVATE KEY-----\n";
+  std::ofstream(Path("public.pem"))
+      << "-----BEGIN PUBLIC KEY-----\n"
+         "MCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n"
+         "-----END PUBLIC KEY-----\n";
+  std::ofstream(Path("other.pem"))
+      << "-----BEGIN PUBLIC KEY-----\n"
+         "MCowBQYDK2VwAyEAPUAXw+hDiVqStwqnTRt+vJyYLM8uxJaMwM1V8Sr0Zgw=\n"
+         "-----END PUBLIC KEY-----\n";
+  const std::string deploy =
+      "deploy net.pt --input 'float32[4,8]' --no-cache --seconds 0.02 "
+      "--strategy OneBackend --backend TorchInductorBackend --sign ";
+  // Before anything is compiled.
+  EXPECT_THAT(ErrorLine(Aitune(deploy + "public.pem --save signed.aitune")),
+              HasSubstr("public.pem holds no private Ed25519 key"));
+  EXPECT_THAT(ErrorLine(Aitune(deploy + "key.pem")), HasSubstr("--save PATH"));
+  const std::string run =
+      "run signed.aitune --input 'float32[4,8]' --verify public.pem";
+  const Outcome deployed = Aitune(deploy + "key.pem --save signed.aitune");
+  ASSERT_EQ(deployed.code, 0) << deployed.err;
+  EXPECT_THAT(deployed.out, HasSubstr("signature  signed.aitune.sig"));
+  const Outcome ours = Aitune(run);
+  EXPECT_EQ(ours.code, 0) << ours.err;
+  const Outcome other =
+      Aitune("run signed.aitune --input 'float32[4,8]' --verify other.pem");
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(ErrorLine(other), HasSubstr("was not signed by the owner of"));
+  // Another checkpoint in its place, with the signature of this one.
+  ASSERT_EQ(Aitune("deploy net.pt --input 'float32[2,8]' --no-cache --seconds "
+                   "0.02 --strategy OneBackend --backend TorchInductorBackend "
+                   "--save signed.aitune")
+                .code,
+            0);
+  const Outcome changed = Aitune(run);
+  EXPECT_EQ(changed.code, 1);
+  EXPECT_THAT(ErrorLine(changed), HasSubstr("its digest is"));
+}
+
 TEST(DeployCommand, ShipsAQuantizedModel) {
   const Outcome deployed = Aitune(
       "deploy net.pt --input 'float32[1..4,8]' --no-cache --seconds 0.02 "

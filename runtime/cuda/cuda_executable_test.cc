@@ -208,6 +208,94 @@ TEST_F(CudaExecutableTest, AKernelLetsTheNextStartEarlyIfThatOneWaits) {
   EXPECT_THAT(next_waits(false, true, AfterCall::kSameCall), ElementsAre(1, 0));
 }
 
+// What a caller sees of calls on its own stream with its own memory.
+struct Asked {
+  std::vector<CUstream> streams;  // of launches of kernels and graphs
+  int waits = 0, allocations = 0, copies = 0;
+} asked;
+
+template <typename Function>
+Function OfTheFake(const char* name, Function) {
+  return reinterpret_cast<Function>(FakeDriverFunctions()(name));
+}
+
+const Device& NoticingDevice() {
+  const auto launch = +[](const CUlaunchConfig* config, CUfunction function,
+                          void** parameters, void** more) {
+    asked.streams.push_back(config->hStream);
+    return OfTheFake("cuLaunchKernelEx",
+                     static_cast<CUresult (*)(const CUlaunchConfig*, CUfunction,
+                                              void**, void**)>(nullptr))(
+        config, function, parameters, more);
+  };
+  const auto launch_graph = +[](CUgraphExec graph, CUstream stream) {
+    asked.streams.push_back(stream);
+    return OfTheFake("cuGraphLaunch",
+                     static_cast<CUresult (*)(CUgraphExec, CUstream)>(nullptr))(
+        graph, stream);
+  };
+  const auto wait = +[](CUstream) {
+    ++asked.waits;
+    return CUDA_SUCCESS;
+  };
+  const auto wait_for_all = +[] {
+    ++asked.waits;
+    return CUDA_SUCCESS;
+  };
+  const auto allocate = +[](CUdeviceptr* address, size_t bytes) {
+    ++asked.allocations;
+    return OfTheFake("cuMemAlloc_v2",
+                     static_cast<CUresult (*)(CUdeviceptr*, size_t)>(nullptr))(
+        address, bytes);
+  };
+  const auto copy = +[](CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                        CUstream stream) {
+    ++asked.copies;
+    return OfTheFake(
+        "cuMemcpyDtoDAsync_v2",
+        static_cast<CUresult (*)(CUdeviceptr, CUdeviceptr, size_t, CUstream)>(
+            nullptr))(to, from, bytes, stream);
+  };
+  return NewFakeDevice(
+      {{"cuLaunchKernelEx", reinterpret_cast<void*>(launch)},
+       {"cuGraphLaunch", reinterpret_cast<void*>(launch_graph)},
+       {"cuStreamSynchronize", reinterpret_cast<void*>(wait)},
+       {"cuCtxSynchronize", reinterpret_cast<void*>(wait_for_all)},
+       {"cuMemAlloc_v2", reinterpret_cast<void*>(allocate)},
+       {"cuMemcpyDtoDAsync_v2", reinterpret_cast<void*>(copy)}});
+}
+
+TEST_F(CudaExecutableTest, CallsWorkInTheCallersMemoryOnTheCallersStream) {
+  const auto stream = reinterpret_cast<CUstream>(uintptr_t{0x57});
+  for (const bool graphs : {false, true}) {
+    CudaExecutable::Options options;
+    options.graphs = graphs;
+    auto loaded = CudaExecutable::Load(NoticingDevice(), FourTimes(), {"cubin"},
+                                       {}, {}, options);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    executable_ = *std::move(loaded);
+    y_.assign(3, 0);
+    std::vector<RegionValue> outputs{View(y_, {3})};
+    asked = Asked();
+    for (int call = 0; call < 5; ++call) {
+      // The first call makes the memory of these sizes, the second a graph.
+      if (call == 2) asked = Asked();
+      x_[0] = static_cast<float>(call);
+      ASSERT_TRUE(executable_
+                      ->Run({View(x_, {3})}, absl::MakeSpan(outputs),
+                            /*stream=*/stream)
+                      .ok());
+      EXPECT_THAT(y_, ElementsAre(4.f * call, 8, 12));
+    }
+    EXPECT_THAT(asked.streams, testing::SizeIs(graphs ? 3 : 6));
+    EXPECT_THAT(asked.streams, testing::Each(stream));
+    EXPECT_EQ(asked.waits, 0);
+    EXPECT_EQ(asked.allocations, 0);
+    EXPECT_EQ(asked.copies, 0);
+    executable_.reset();
+  }
+}
+
 TEST_F(CudaExecutableTest, RunsStepsOnceAndThenAGraph) {
   ASSERT_TRUE(Load().ok());
   EXPECT_EQ(executable_->GraphReason(), "");

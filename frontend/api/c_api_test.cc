@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <cmath>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -390,7 +391,7 @@ TEST_F(CApi, ErrorsAreObjects) {
   bad.data = one;
   EXPECT_NE(Take(ait_module_run(module, &bad, 1, &result)), "");
   EXPECT_EQ(result, nullptr);
-  bad.struct_size = sizeof bad - 1;
+  bad.struct_size = offsetof(ait_tensor, device_type) - 1;
   EXPECT_THAT(Take(ait_module_run(module, &bad, 1, &result), &code),
               HasSubstr("input 0 has the struct_size 31; set it to sizeof"));
   EXPECT_EQ(code, AIT_INVALID_ARGUMENT);

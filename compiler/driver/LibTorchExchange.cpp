@@ -106,6 +106,10 @@ absl::Status Exchange::compare(ModuleOp module, const CompiledAgain &again) {
     return status;
   absl::StatusOr<std::vector<Measurement>> measured =
       model.target.timeModels(std::move(models), {kModelSeconds});
+  if (absl::Status usable =
+          checkUsable(model.target, "the comparison with LibTorch's operators");
+      !usable.ok())
+    return usable;
   if (!measured.ok())
     return measured.status();
   const Measurement &kernels = (*measured)[0], &exchanged = (*measured)[1];
@@ -169,13 +173,11 @@ absl::StatusOr<CompileResult> exchangeWithLibTorch(
       Exchange(own, model, options).run(compileAgain);
   if (better.ok())
     return *std::move(better);
+  if (!model.target.usable().ok())
+    return better.status();
   if (!absl::IsNotFound(better.status()))
     own.rejections.push_back({"LibTorch", "its faster operators",
                               std::string(better.status().message())});
-  if (absl::Status usable =
-          checkUsable(model.target, "the comparison with LibTorch's operators");
-      !usable.ok())
-    return usable;
   return own;
 }
 

@@ -1,43 +1,17 @@
 // Calls with memory of the caller's: where the model works in it, and that such
-// calls allocate nothing, counted by replacing operator new.
+// calls allocate nothing, counted by the counter of operator new.
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "frontend/api/module_fixture.h"
 #include "runtime/control/control.h"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-// The sanitizers have replacements of their own.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define AITUNE_SANITIZED 1
-#endif
-#endif
-
-#ifndef AITUNE_SANITIZED
-void* operator new(size_t bytes) {
-  ++allocations;
-  void* data = std::malloc(bytes);
-  if (data == nullptr) throw std::bad_alloc();
-  return data;
-}
-void* operator new[](size_t bytes) { return operator new(bytes); }
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete[](void* data) noexcept { std::free(data); }
-void operator delete(void* data, size_t) noexcept { std::free(data); }
-void operator delete[](void* data, size_t) noexcept { std::free(data); }
-#endif
+#include "runtime/executable/allocation_counter.h"
 
 namespace ait {
 namespace {
 
+using aitune::Allocations;
+using aitune::CountsAllocations;
 using aitune::frontend::kNetWithFallback;
 using aitune::frontend::ValueList;
 using testing::HasSubstr;
@@ -83,22 +57,21 @@ TEST_F(BindingTest, TheModelWorksInTheCallersMemory) {
 }
 
 TEST_F(BindingTest, RunsAllocateNothingFromTheSecondOn) {
-#ifdef AITUNE_SANITIZED
-  GTEST_SKIP() << "allocations cannot be counted under a sanitizer";
-#endif
+  if (!CountsAllocations())
+    GTEST_SKIP() << "allocations cannot be counted under a sanitizer";
   const auto module = Tuned(at::randn({64, 3}), aitune::frontend::kNet);
   const at::Tensor x = at::randn({64, 3}), y = at::empty({64, 4});
   const auto call = module->Bind(ValueList({x}), ValueList({y}));
   ASSERT_TRUE(call.ok()) << call.status();
   ASSERT_TRUE((*call)->Run(nullptr).ok());
-  const int64_t before = allocations;
+  const int64_t before = Allocations();
   bool ok = true;
   for (int i = 0; i < 100; ++i) ok = (*call)->Run(nullptr).ok() && ok;
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(Allocations() - before, 0);
   EXPECT_TRUE(ok);
   // What the test would count.
   ASSERT_TRUE(module->Run(ValueList({x})).ok());
-  EXPECT_GT(allocations - before, 0);
+  EXPECT_GT(Allocations() - before, 0);
 }
 
 TEST_F(BindingTest, WhatCantBeWrittenInPlaceIsCopied) {

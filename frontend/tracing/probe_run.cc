@@ -89,7 +89,7 @@ void RunOrWiden(const std::function<void(std::vector<c10::IValue>&)>& run,
     return run(stack);
   } catch (const std::exception& error) {
     const auto named = MissingDtype(error.what());
-    if (!named) throw;
+    if (!named || !Widened(*named, *named)) throw;
     missing = *named;
   }
   const bool is_integer = at::isIntegralType(missing, /*includeBool=*/true);

@@ -1,39 +1,12 @@
-// The hot path allocates nothing: counted, by replacing operator new.
-#include <atomic>
+// The hot path allocates nothing: counted by the counter of operator new.
 #include <chrono>
-#include <cstdlib>
-#include <new>
 #include <thread>
 
 #include "gtest/gtest.h"
 #include "runtime/cpu/thread_pool.h"
+#include "runtime/executable/allocation_counter.h"
 #include "runtime/executable/cpu_executable.h"
 #include "runtime/executable/test_plan.h"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-// The sanitizers have replacements of their own.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define AITUNE_SANITIZED 1
-#endif
-#endif
-
-#ifndef AITUNE_SANITIZED
-void* operator new(size_t bytes) {
-  ++allocations;
-  void* data = std::malloc(bytes);
-  if (data == nullptr) throw std::bad_alloc();
-  return data;
-}
-void* operator new[](size_t bytes) { return operator new(bytes); }
-void operator delete(void* data) noexcept { std::free(data); }
-void operator delete[](void* data) noexcept { std::free(data); }
-void operator delete(void* data, size_t) noexcept { std::free(data); }
-void operator delete[](void* data, size_t) noexcept { std::free(data); }
-#endif
 
 namespace aitune {
 namespace {
@@ -47,9 +20,8 @@ class NoRegion : public FallbackRegion {
 };
 
 TEST(ExecutableAllocationTest, NoneAfterTheFirstCallWithTheSizes) {
-#ifdef AITUNE_SANITIZED
-  GTEST_SKIP() << "allocations cannot be counted under a sanitizer";
-#endif
+  if (!CountsAllocations())
+    GTEST_SKIP() << "allocations cannot be counted under a sanitizer";
   TestPlan t;
   const SizeExpression s0 = t.Symbol(1, 100, 0, 0);
   const int x = t.Input({s0, 64});
@@ -84,9 +56,9 @@ TEST(ExecutableAllocationTest, NoneAfterTheFirstCallWithTheSizes) {
   auto run = [&](size_t i) {
     return executable->Run(inputs[i], absl::MakeSpan(outputs[i])).ok();
   };
-  const int64_t before_first = allocations;
+  const int64_t before_first = Allocations();
   for (size_t i = 0; i < inputs.size(); ++i) ASSERT_TRUE(run(i));
-  ASSERT_GT(allocations, before_first) << "the counter counts nothing";
+  ASSERT_GT(Allocations(), before_first) << "the counter counts nothing";
 
   // Other processes may crowd the cores at any time: once that has been met, it
   // costs no more. A region whose threads sleep looks like one.
@@ -96,21 +68,20 @@ TEST(ExecutableAllocationTest, NoneAfterTheFirstCallWithTheSizes) {
   for (size_t i = 0; i < inputs.size(); ++i) ASSERT_TRUE(run(i));
 
   const int64_t memory = executable->MemoryInBytes();
-  const int64_t before = allocations;
+  const int64_t before = Allocations();
   bool ok = true;
   for (int round = 0; round < 100; ++round) {
     for (size_t i = 0; i < inputs.size(); ++i) ok &= run(i);
   }
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(Allocations() - before, 0);
   EXPECT_TRUE(ok);
   EXPECT_EQ(executable->MemoryInBytes(), memory);
 }
 
 // A model of one kernel needs no memory between its kernels.
 TEST(ExecutableAllocationTest, NoneWithoutAnArena) {
-#ifdef AITUNE_SANITIZED
-  GTEST_SKIP() << "allocations cannot be counted under a sanitizer";
-#endif
+  if (!CountsAllocations())
+    GTEST_SKIP() << "allocations cannot be counted under a sanitizer";
   TestPlan t;
   const int x = t.Input({64}), y = t.Output({64});
   t.Kernel("nothing", {x}, {y}, SizeExpression(64));
@@ -123,10 +94,10 @@ TEST(ExecutableAllocationTest, NoneWithoutAnArena) {
   const std::vector<TensorView> inputs{View(data, {64})};
   std::vector<RegionValue> outputs{View(out, {64})};
   bool ok = executable->Run(inputs, absl::MakeSpan(outputs)).ok();
-  const int64_t before = allocations;
+  const int64_t before = Allocations();
   for (int round = 0; round < 100; ++round)
     ok &= executable->Run(inputs, absl::MakeSpan(outputs)).ok();
-  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(Allocations() - before, 0);
   EXPECT_TRUE(ok);
 }
 

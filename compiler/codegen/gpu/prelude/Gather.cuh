@@ -2,9 +2,6 @@
 // element k of row r is from + rowOf(r) + stepOf(k); both are functions that the
 // generator writes.
 template <typename T, typename RowOf, typename StepOf> struct GatheredChunks {
-  // No null pointer for rows beyond the last: of a register pair that is zero
-  // unless a row is there, ptxas 13.0.88 (sm_90) may let a comparison read what was
-  // in it before.
   struct Place {
     const T *row;
     int k; // beyond the last element where there is no such row
@@ -18,9 +15,8 @@ template <typename T, typename RowOf, typename StepOf> struct GatheredChunks {
     const bool valid = first + r < rows;
     return {valid ? from + rowOf(first + r) : from, valid ? k + chunk * (16 / static_cast<int>(sizeof(T))) : 1 << 30};
   }
-  __device__ __forceinline__ const T *get(const Place &place) const {
-    return place.k < columns ? place.row + stepOf(place.k) : nullptr;
-  }
+  __device__ __forceinline__ bool has(const Place &place) const { return place.k < columns; }
+  __device__ __forceinline__ const T *at(const Place &place) const { return place.row + stepOf(place.k); }
   template <int Step> __device__ __forceinline__ void advance(Place &place) const { place.k += Step; }
 };
 

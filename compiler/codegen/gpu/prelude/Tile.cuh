@@ -43,7 +43,8 @@ template <typename T> struct Rows {
     const bool valid = first + r < rows;
     return {valid ? from + (first + r) * stride + k : from, valid ? columns - k : -(1 << 30)};
   }
-  __device__ __forceinline__ const T *get(const Place &place) const { return place.left > 0 ? place.at : nullptr; }
+  __device__ __forceinline__ bool has(const Place &place) const { return place.left > 0; }
+  __device__ __forceinline__ const T *at(const Place &place) const { return place.at; }
   template <int Step> __device__ __forceinline__ void advance(Place &place) const {
     place.at += Step;
     place.left -= Step;
@@ -62,7 +63,8 @@ template <typename T> struct Columns {
     const bool valid = c < columns;
     return {valid ? from + (k + r) * stride + c : from, valid ? rows - (k + r) : -(1 << 30)};
   }
-  __device__ __forceinline__ const T *get(const Place &place) const { return place.left > 0 ? place.at : nullptr; }
+  __device__ __forceinline__ bool has(const Place &place) const { return place.left > 0; }
+  __device__ __forceinline__ const T *at(const Place &place) const { return place.at; }
   template <int Step> __device__ __forceinline__ void advance(Place &place) const {
     place.at += Step * stride;
     place.left -= Step;
@@ -88,10 +90,14 @@ template <typename T, int KH, int KW> struct Windows {
     return {from + n * imageStride, row < rows ? y * strideY - padY : -(1 << 28), x * strideX - padX,
             k / channels / KW, k / channels % KW, k % channels};
   }
-  __device__ __forceinline__ const T *get(const Place &place) const {
-    const int y = place.y + place.kh * dilationY, x = place.x + place.kw * dilationX;
-    const bool valid = place.kh < KH && y >= 0 && y < height && x >= 0 && x < width;
-    return valid ? place.image + y * rowStride + x * columnStride + place.c : nullptr;
+  __device__ __forceinline__ int row(const Place &place) const { return place.y + place.kh * dilationY; }
+  __device__ __forceinline__ int column(const Place &place) const { return place.x + place.kw * dilationX; }
+  __device__ __forceinline__ bool has(const Place &place) const {
+    const int y = row(place), x = column(place);
+    return place.kh < KH && y >= 0 && y < height && x >= 0 && x < width;
+  }
+  __device__ __forceinline__ const T *at(const Place &place) const {
+    return place.image + row(place) * rowStride + column(place) * columnStride + place.c;
   }
   template <int Step> __device__ __forceinline__ void advance(Place &place) const {
     place.c += Step;
@@ -106,11 +112,13 @@ template <typename T, int KH, int KW> struct Windows {
 };
 
 // Starts to copy the chunk at a place of a source to the shared address `to`;
-// zeros where it has none.
+// zeros where it has none. No null pointer stands for a missing chunk: of a
+// register pair that is zero unless a chunk is there, ptxas 13.0.88 (sm_90) may let
+// a comparison read what was in it before.
 template <typename Source>
 __device__ __forceinline__ void sendChunk(unsigned to, const Source &source, const typename Source::Place &place) {
-  const auto *from = source.get(place);
-  copyChunk(to, from ? from : source.from, from != nullptr);
+  const bool has = source.has(place);
+  copyChunk(to, has ? source.at(place) : source.from, has);
 }
 // Whether neighbouring threads take chunks of neighbouring rows, not of one row.
 template <typename Source> struct TakesRows { static constexpr bool value = false; };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "compiler/codegen/gpu/target/MachineCode.h"
 
 namespace aitune {
 namespace {
@@ -156,8 +157,11 @@ absl::StatusOr<std::string> compileWith(const Library &nvrtc,
     std::string cubin(size, '\0');
     if (error == kSuccess)
       error = nvrtc.getCubin(owned.program, cubin.data());
-    if (error == kSuccess && size > 0)
+    if (error == kSuccess && size > 0) {
+      if (auto mended = delayReadsOfZeros(cubin); !mended.ok())
+        return mended.status();
       return cubin;
+    }
     return absl::InternalError(
         std::string("NVRTC compiled but gave no machine code: ") +
         nvrtc.errorText(error));

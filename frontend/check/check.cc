@@ -35,6 +35,24 @@ bool HasLowPrecision(const c10::IValue& result) {
   return false;
 }
 
+// Whether an output in float16 is not finite where the reference is.
+bool Overflows(const c10::IValue& eager, const c10::IValue& reference) {
+  const std::vector<at::Tensor> outputs = TensorLeaves(eager),
+                                truths = TensorLeaves(reference);
+  for (size_t i = 0; i < outputs.size() && i < truths.size(); ++i) {
+    if (outputs[i].defined() && outputs[i].scalar_type() == at::kHalf &&
+        truths[i].sizes() == outputs[i].sizes() &&
+        truths[i]
+            .to(at::kHalf)
+            .isfinite()
+            .logical_and(outputs[i].isfinite().logical_not())
+            .any()
+            .item<bool>())
+      return true;
+  }
+  return false;
+}
+
 std::string TypeText(const c10::IValue& value) {
   if (!value.isTensor()) return value.tagKind();
   const at::Tensor& tensor = value.toTensor();
@@ -90,6 +108,8 @@ class Checker {
   void JudgeBesidePlainAttention(const Subject& subject,
                                  const c10::IValue* truth, CaseResult& result,
                                  std::vector<Comparison>& outputs);
+  void JudgeInBfloat16(const Subject& subject, const c10::IValue& truth,
+                       CaseResult& result, std::vector<Comparison>& outputs);
   void ExcuseIllConditioned(const Subject& subject, const c10::IValue* truth,
                             std::vector<Comparison>& outputs);
 
@@ -203,6 +223,34 @@ void Checker::JudgeBesidePlainAttention(const Subject& subject,
   outputs = std::move(beside_plain);
 }
 
+// Eager's float16 overflows, so its distance from `truth` says nothing.
+// bfloat16 does not overflow and has fewer bits: ours is right if it is about
+// as near.
+void Checker::JudgeInBfloat16(const Subject& subject, const c10::IValue& truth,
+                              CaseResult& result,
+                              std::vector<Comparison>& outputs) {
+  const absl::StatusOr<c10::IValue> narrow =
+      RunReference(subject, DataType::kBFloat16);
+  if (!narrow.ok()) return;
+  const std::vector<at::Tensor> eager = TensorLeaves(subject.eager),
+                                ours = TensorLeaves(subject.ours);
+  const c10::IValue beside =
+      MapTensors(*narrow, [&](const at::Tensor& tensor, int index) {
+        const auto i = static_cast<size_t>(index);
+        if (i >= eager.size() || i >= ours.size() || !tensor.defined() ||
+            !tensor.is_floating_point() || tensor.sizes() != eager[i].sizes() ||
+            ours[i].sizes() != eager[i].sizes())
+          return tensor;
+        // Ours may overflow where eager does.
+        return at::where(ours[i].isfinite().logical_or(eager[i].isfinite()),
+                         tensor.to(eager[i].scalar_type()), eager[i]);
+      });
+  std::vector<Comparison> compared = Compare(subject.ours, beside, &truth);
+  if (!AllAgree(compared)) return;
+  result.in_bfloat16 = true;
+  outputs = std::move(compared);
+}
+
 // Runs eager again where ours does not agree. Where these runs are as far from
 // `truth`, or without one from eager, the input is ill-conditioned: no float
 // arithmetic computes it. Half of them keep the ties of the inputs, as integers
@@ -259,6 +307,9 @@ Checker::Outcome Checker::Judge(const Subject& subject, CaseResult& result,
     if (has_nan) JudgeNans(subject, truth, result, outputs);
     if (!AllAgree(outputs) && (has_nan || options_.device.is_gpu()))
       JudgeBesidePlainAttention(subject, truth, result, outputs);
+    if (!AllAgree(outputs) && !HasBound() && truth != nullptr &&
+        Overflows(subject.eager, *truth))
+      JudgeInBfloat16(subject, *truth, result, outputs);
   }
   if (!AllAgree(outputs) && !HasBound()) {
     ExcuseIllConditioned(subject, truth, outputs);

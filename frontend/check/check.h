@@ -43,6 +43,9 @@ struct CaseResult {
   // Whether ours was compared with eager's plain attention, as its fused one
   // gives something else for a NaN or a masked row (nan_dependence.h).
   bool plain_attention = false;
+  // Whether ours was compared with eager in bfloat16, as float16 overflows in
+  // eager and not in the reference.
+  bool in_bfloat16 = false;
   // Whether ours is farther from the reference than eager's first run, but not
   // farther than other runs of eager that round differently.
   bool ill_conditioned = false;
@@ -94,8 +97,9 @@ struct CheckOptions {
   // The least cosine of the angle between a quantised model's output and
   // eager's; replaces a tolerance.
   std::optional<double> min_cosine;
-  // Returns the model in this dtype, which has a higher precision. Called on
-  // first use; may return an error.
+  // Returns the model in this dtype, which has a higher precision or, for a
+  // model in float16 that overflows, is bfloat16. Called on first use; may
+  // return an error.
   std::function<absl::StatusOr<const Model*>(DataType)> reference;
   // Called with the number of cases done and of all cases; may be null.
   std::function<void(int done, int total)> progress;

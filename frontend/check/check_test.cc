@@ -107,6 +107,38 @@ TEST(CheckReport, ItsProblemNamesTheCase) {
                              HasSubstr("index")));
 }
 
+// x * x is infinite in float16; ours keeps it in float32 and rounds the
+// quotient, whose error is 2 % of the difference.
+TEST(CheckAgainstEager, WhereFloat16OverflowsBfloat16Decides) {
+  const Model model = FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  return x * x / 1000 - 160\n");
+  const at::Tensor x = at::linspace(395, 405, 64).to(at::kHalf);
+  CheckOptions options;
+  options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
+    return &model;
+  };
+  const auto check = [&](double off) {
+    return Check(
+        [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+          const at::Tensor wide =
+              arguments.values()[0].toTensor().to(at::kFloat);
+          return (wide * wide / 1000 + off).to(at::kHalf) - 160;
+        },
+        model, {x}, options);
+  };
+  const CheckReport right = check(0);
+  EXPECT_TRUE(right.agrees()) << right.Problem();
+  EXPECT_TRUE(right.cases[0].in_bfloat16);
+  EXPECT_THAT(check(4).Problem(), HasSubstr("where eager alone is not finite"));
+  // Not without eager's own run in bfloat16.
+  options.reference = [&](DataType dtype) -> absl::StatusOr<const Model*> {
+    if (dtype == DataType::kBFloat16) return absl::UnavailableError("none");
+    return &model;
+  };
+  EXPECT_FALSE(check(0).agrees());
+}
+
 TEST(CheckAgainstEager, StateIsCopiedAndPutBack) {
   const Model model = Counter();
   const at::Tensor x = at::ones({2});

@@ -166,8 +166,9 @@ absl::StatusOr<c10::IValue> EagerRuns::RunOtherwise(const ValueList& arguments,
 }
 
 ValueList Converted(const ValueList& arguments, DataType dtype) {
-  const at::ScalarType type =
-      dtype == DataType::kFloat64 ? at::kDouble : at::kFloat;
+  const at::ScalarType type = dtype == DataType::kFloat64    ? at::kDouble
+                              : dtype == DataType::kBFloat16 ? at::kBFloat16
+                                                             : at::kFloat;
   return Map(arguments, [type](const at::Tensor& tensor) {
     return tensor.is_floating_point() ? tensor.to(type) : tensor;
   });

@@ -66,7 +66,7 @@ class EagerRuns {
 bool SameTensors(const c10::IValue& a, const c10::IValue& b);
 
 // `arguments` with floating-point tensors converted to `dtype`, which is
-// float32 or float64.
+// float32, float64 or bfloat16.
 ValueList Converted(const ValueList& arguments, DataType dtype);
 
 }  // namespace aitune::frontend

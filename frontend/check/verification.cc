@@ -19,6 +19,10 @@ struct Evidence {
   // Of integers: both outputs, the elements at which they differ, and those of
   // them that no run has excused.
   at::Tensor ours, eager, differs, wrong;
+  // Of integers: the elements at which some run of eager that keeps ties
+  // differs from the first, and at how many each of these runs does.
+  at::Tensor changed;
+  std::vector<int64_t> changes;
 
   // Floating point: whether the output as a whole is right, and by
   // neighbourhood the largest error of ours and of eager (of eager's first run
@@ -35,6 +39,11 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // See the header.
 constexpr double kElementFactor = 4;
+
+// When eager itself is taken to be uncertain of all elements of an output of
+// integers; see the header.
+constexpr size_t kRunsForOrder = 5;
+constexpr double kShareForOrder = 0.25;
 
 // Significant bits of a floating-point dtype; 0 for others.
 int SignificantBits(DataType dtype) {
@@ -109,6 +118,19 @@ bool IsClose(const Comparison& result) {
   return *result.our_reference_error <=
          result.limits.reference_factor * *result.eager_reference_error +
              result.limits.reference_floor;
+}
+
+// Whether eager's runs change integers all over the output, and half of them as
+// many as ours.
+bool IsAsUncertainAsEager(const Evidence& evidence) {
+  if (evidence.changes.size() < kRunsForOrder) return false;
+  const auto differing = evidence.differs.sum().item<int64_t>();
+  const auto as_many =
+      std::count_if(evidence.changes.begin(), evidence.changes.end(),
+                    [&](int64_t changes) { return changes >= differing; });
+  return as_many * 2 >= static_cast<int64_t>(evidence.changes.size()) &&
+         evidence.changed.sum().item<double>() >=
+             kShareForOrder * static_cast<double>(evidence.changed.numel());
 }
 
 // Neighbourhoods in which single elements are too far off.
@@ -364,6 +386,12 @@ void Excuse(const Comparison& other_eager, bool ties_kept, Comparison& ours) {
         other->differs.sizes() != evidence->wrong.sizes())
       return;
     evidence->wrong = evidence->wrong.logical_and(other->differs.logical_not());
+    evidence->changed = evidence->changed.defined()
+                            ? evidence->changed.logical_or(other->differs)
+                            : other->differs;
+    evidence->changes.push_back(other->differs.sum().item<int64_t>());
+    if (IsAsUncertainAsEager(*evidence))
+      evidence->wrong = at::zeros_like(evidence->wrong);
   } else {
     if (ours.our_reference_error && other_eager.our_reference_error) {
       if (*other_eager.our_reference_error > *ours.eager_reference_error)

@@ -45,13 +45,18 @@
 // Integers and bool must be equal, except at elements where eager itself is
 // uncertain: where the reference, or another run of eager, has another value.
 // An index that was found by ordering scores changes with their last bits.
-// Equal scores are no excuse: the runs that excuse integers keep ties.
+// Equal scores are no excuse: the runs that excuse integers keep ties. The
+// labels of a detection network, ordered by hundreds of nearly equal scores,
+// change nearly everywhere, and each run shows some of the places: where five
+// or more runs have changed a quarter of an output's elements between them,
+// ours may differ in as many elements as half of these runs do.
 //
 // NaN and infinity: where eager and the reference are not finite, ours must be
 // the same; where eager is finite, ours must be finite. nan_dependence.h lists
 // the exceptions with their reasons. One of them is decided here, because it
 // needs the reference: where eager alone is not finite, ours may also be finite
-// and within the tolerance of the reference.
+// and within the tolerance of the reference, or as near to it as eager in
+// bfloat16, which does not overflow (check.h).
 #ifndef AITUNE_FRONTEND_CHECK_VERIFICATION_H_
 #define AITUNE_FRONTEND_CHECK_VERIFICATION_H_
 
@@ -137,8 +142,8 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
 // `other_eager` is the comparison of that run with the first run. Its distance
 // to the reference, if it is larger than the known ones, replaces eager's;
 // without a reference, its distance to the first run does. Integers are excused
-// only where that run differs from the first, and only if `ties_kept` says that
-// it kept the ties of its inputs.
+// where that run differs from the first, or by the number of runs that do (see
+// above), and only if `ties_kept` says that it kept the ties of its inputs.
 void Excuse(const Comparison& other_eager, bool ties_kept, Comparison& ours);
 
 // Compares results of any nesting and returns one Comparison for each leaf;

@@ -159,6 +159,37 @@ TEST(Excuse, IntegersOnlyWhereEagersRunsChange) {
   EXPECT_EQ(result.problem, "");
 }
 
+// Each run of eager swaps other neighbours, as an order by nearly equal scores
+// does.
+TEST(Excuse, AnOrderThatEagerChangesAllOver) {
+  const at::Tensor eager = at::arange(40);
+  const auto swapped = [&](std::vector<int64_t> places) {
+    at::Tensor other = eager.clone();
+    for (int64_t place : places) {
+      other[place] = eager[place + 1];
+      other[place + 1] = eager[place];
+    }
+    return other;
+  };
+  const auto judged = [&](const at::Tensor& ours, int runs, bool ties_kept,
+                          int64_t step) {
+    Comparison result = CompareTensors(ours, eager, nullptr);
+    for (int64_t run = 0; run < runs; ++run) {
+      Excuse(CompareTensors(swapped({run * step, run * step + 20}), eager,
+                            nullptr),
+             ties_kept, result);
+    }
+    return result;
+  };
+  const at::Tensor ours = swapped({10, 38});
+  EXPECT_FALSE(judged(ours, 4, true, 3).agrees) << "too few runs";
+  EXPECT_TRUE(judged(ours, 5, true, 3).agrees);
+  EXPECT_FALSE(judged(ours, 5, false, 3).agrees) << "runs that break ties";
+  EXPECT_FALSE(judged(ours, 10, true, 0).agrees) << "the same places each time";
+  EXPECT_FALSE(judged(swapped({10, 12, 38}), 10, true, 1).agrees)
+      << "more than any run";
+}
+
 TEST(Excuse, TakesTheWorstOfEagersRunsAndNoMore) {
   at::Tensor reference = at::randn({256}, at::kDouble);
   at::Tensor eager = (reference * 1.0001).to(at::kFloat);

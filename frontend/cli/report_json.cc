@@ -56,6 +56,7 @@ json ToJson(const frontend::CheckReport& check) {
       object["own_nans_of_eager"] = result.own_nans_of_eager;
     }
     if (result.plain_attention) object["plain_attention"] = true;
+    if (result.in_bfloat16) object["in_bfloat16"] = true;
     if (result.ill_conditioned) object["ill_conditioned"] = true;
     cases.push_back(object);
   }

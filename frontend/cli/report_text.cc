@@ -227,6 +227,11 @@ std::string CheckText(const frontend::CheckReport& check) {
                                      ": eager's fused attention and its plain "
                                      "one differ; compared with the latter"));
     }
+    if (result.in_bfloat16) {
+      notes += Line("", absl::StrCat(result.name,
+                                     ": float16 overflows in eager; compared "
+                                     "with eager in bfloat16"));
+    }
     if (result.ill_conditioned) {
       notes += Line("", absl::StrCat(result.name,
                                      ": ill-conditioned: eager itself differs "

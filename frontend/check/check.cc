@@ -366,7 +366,8 @@ CaseResult Checker::Check(const InputCase& input) {
         result.note = absl::StrCat("LibTorch cannot run it here: ", raised);
         return result;
       }
-      if (actual->ok())
+      result.missed_error = actual->ok();
+      if (result.missed_error)
         result.note =
             absl::StrCat(which, "eager raises, ours does not: ", raised);
       else if (call == 1)

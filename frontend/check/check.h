@@ -34,6 +34,8 @@ struct CaseResult {
   // Why the case was skipped, or a failure of ours other than wrong outputs;
   // otherwise empty.
   std::string note;
+  // Whether eager raises and ours does not.
+  bool missed_error = false;
   // The outputs of the first call, or of the second if only those differ.
   std::vector<Comparison> outputs;
   // The number of elements that are NaN in eager, although they do not depend

@@ -26,7 +26,8 @@ CheckReport CheckAndRepair(const RunFunction& ours, const Model& model,
        ++attempt) {
     size_t failed = 0;
     while (failed < cases.size() &&
-           (report.cases[failed].agrees() || in_vain.count(failed) > 0))
+           (report.cases[failed].agrees() ||
+            report.cases[failed].missed_error || in_vain.count(failed) > 0))
       ++failed;
     if (failed == cases.size()) break;
     const absl::StatusOr<bool> replaced = repair(cases[failed].arguments);

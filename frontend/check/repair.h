@@ -23,6 +23,7 @@ using RepairFunction =
 
 // As CheckAgainstEager. While cases fail, a few times: calls `repair` with one
 // of them, and compares all again. CheckReport::repairs says what came of it.
+// An error that ours misses is not repaired: no kernel gave a wrong result.
 CheckReport CheckAndRepair(const RunFunction& ours, const Model& model,
                            absl::Span<const InputCase> cases,
                            const CheckOptions& options,

@@ -44,6 +44,7 @@ constexpr double kElementFactor = 4;
 // integers; see the header.
 constexpr size_t kRunsForOrder = 5;
 constexpr double kShareForOrder = 0.25;
+constexpr int64_t kFactorForOrder = 2;
 
 // Significant bits of a floating-point dtype; 0 for others.
 int SignificantBits(DataType dtype) {
@@ -120,14 +121,14 @@ bool IsClose(const Comparison& result) {
              result.limits.reference_floor;
 }
 
-// Whether eager's runs change integers all over the output, and half of them as
-// many as ours.
+// Whether eager's runs change integers all over the output, and half of them
+// about as many as ours.
 bool IsAsUncertainAsEager(const Evidence& evidence) {
   if (evidence.changes.size() < kRunsForOrder) return false;
   const auto differing = evidence.differs.sum().item<int64_t>();
-  const auto as_many =
-      std::count_if(evidence.changes.begin(), evidence.changes.end(),
-                    [&](int64_t changes) { return changes >= differing; });
+  const auto as_many = std::count_if(
+      evidence.changes.begin(), evidence.changes.end(),
+      [&](int64_t changes) { return kFactorForOrder * changes >= differing; });
   return as_many * 2 >= static_cast<int64_t>(evidence.changes.size()) &&
          evidence.changed.sum().item<double>() >=
              kShareForOrder * static_cast<double>(evidence.changed.numel());
@@ -168,6 +169,15 @@ void Finish(Comparison& result) {
           "differs in ",
           DescribeFirst(evidence.wrong, evidence.ours, evidence.eager),
           excused ? "; eager never changes there" : "");
+      if (!evidence.changes.empty()) {
+        const auto [least, most] = std::minmax_element(evidence.changes.begin(),
+                                                       evidence.changes.end());
+        absl::StrAppendFormat(
+            &result.problem,
+            " (ours differs in %d in all, %d other runs of eager in %d to %d)",
+            evidence.differs.sum().item<int64_t>(), evidence.changes.size(),
+            *least, *most);
+      }
     } else {
       result.max_error = 0;
     }

@@ -49,7 +49,7 @@
 // labels of a detection network, ordered by hundreds of nearly equal scores,
 // change nearly everywhere, and each run shows some of the places: where five
 // or more runs have changed a quarter of an output's elements between them,
-// ours may differ in as many elements as half of these runs do.
+// ours may differ in twice as many elements as half of these runs do.
 //
 // NaN and infinity: where eager and the reference are not finite, ours must be
 // the same; where eager is finite, ours must be finite. nan_dependence.h lists

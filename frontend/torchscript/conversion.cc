@@ -53,14 +53,23 @@ void MoveConstants(torch::jit::Block* block, c10::Device device) {
 
 // Sizes that are asked for as a tensor are in the host's memory wherever the
 // tensor is. A program that was recorded on a CPU concatenates them with
-// constants, which move.
+// constants, which move. A number that tracing made a tensor, which stays there
+// too, is taken by most operators as it is.
 void MoveSizes(torch::jit::Graph& graph, torch::jit::Block* block,
                c10::Device device) {
   static const c10::Symbol kSizes =
       c10::Symbol::fromQualString("aten::_shape_as_tensor");
+  static const c10::Symbol kRepeat =
+      c10::Symbol::fromQualString("aten::repeat_interleave");
   for (torch::jit::Node* node : block->nodes()) {
     for (torch::jit::Block* inner : node->blocks())
       MoveSizes(graph, inner, device);
+    if (node->kind() == kRepeat && node->inputs().size() > 1 &&
+        node->input(1)->type()->isSubtypeOf(c10::TensorType::get())) {
+      const torch::jit::WithInsertPoint before(node);
+      node->replaceInput(
+          1, graph.insert(c10::aten::to, {node->input(1), device, c10::kLong}));
+    }
     if (node->kind() != kSizes) continue;
     const torch::jit::WithInsertPoint after(node->next());
     torch::jit::Value* const sizes = node->output();

@@ -44,6 +44,23 @@ TEST(MoveTo, SizesAsTensorsFollowTheProgram) {
   EXPECT_EQ(moved, 2);
 }
 
+// A trace has a size that the program read as a tensor.
+TEST(MoveTo, RepeatsFollowTheProgram) {
+  torch::jit::Module module("Repeats");
+  module.define(R"(
+def forward(self, x: Tensor):
+  return (torch.repeat_interleave(x, torch.tensor(x.size(0)), 0),
+          torch.repeat_interleave(x, 3, 0))
+)");
+  const auto graph = module.get_method("forward").graph();
+  MoveTo(*graph, c10::Device(c10::kCUDA));
+  graph->lint();
+  const auto moved = torch::jit::findAllNodes(*graph, c10::aten::to, true);
+  ASSERT_EQ(moved.size(), 1u);
+  EXPECT_EQ(moved[0]->output()->uses()[0].user->kind().toQualString(),
+            std::string("aten::repeat_interleave"));
+}
+
 TEST(MoveTo, NothingIsAddedOnACpu) {
   const auto graph = SmallerSize();
   MoveTo(*graph, c10::Device(c10::kCPU));

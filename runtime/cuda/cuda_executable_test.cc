@@ -8,9 +8,7 @@
 #include <string>
 
 #include "runtime/cuda/gpu_target.h"
-#include "runtime/cuda/testing/fake_gpu.h"
-#include "runtime/executable/test_plan.h"
-#include "runtime/logging/logging.h"
+#include "runtime/cuda/testing/cuda_executable_fixture.h"
 
 namespace aitune::cuda {
 namespace {
@@ -18,87 +16,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-FakeGpu& gpu = TheFakeGpu();
-
-// What the kernel "twice" of a test does, and what its launches were given.
-struct Twice {
-  bool has_checks = false;          // it has, and refuses negative floats
-  int64_t symbol = -1;              // of the last launch
-  std::vector<int32_t> next_waits;  // the last parameter of each launch
-} twice;
-
-// Doubles `symbol 0` floats.
-FakeGpu::Work LaunchTwice(void** parameters) {
-  const float* from = *static_cast<float**>(*parameters++);
-  float* to = *static_cast<float**>(*parameters++);
-  KernelCheck* check = nullptr;
-  if (twice.has_checks) check = *static_cast<KernelCheck**>(*parameters++);
-  const int64_t count = *static_cast<int64_t*>(*parameters++);
-  if (!gpu.recording) {
-    twice.symbol = count;
-    twice.next_waits.push_back(*static_cast<int32_t*>(*parameters));
-  }
-  return [=] {
-    for (int64_t i = 0; i < count; ++i) {
-      const float x = from[i];
-      to[i] = x * 2;
-      if (check != nullptr && x < 0)
-        *check = {/*failed=*/1, static_cast<int64_t>(x)};
-    }
-  };
-}
-
-// Twice, by way of the arena: y = 2 (2 x) for 1 to 2^20 floats.
-ExecutablePlan FourTimes() {
-  TestPlan plan;
-  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
-  const int x = plan.Input({n}), t = plan.Arena({n}), y = plan.Output({n});
-  for (const auto& [from, to] : {std::pair(x, t), std::pair(t, y)}) {
-    CudaKernelLaunch* launch =
-        plan.AddStep({from}, {to})->mutable_cuda_kernel();
-    launch->set_symbol("twice");
-    *launch->mutable_grid_x() = ToProto(n);
-    launch->set_block_x(32);
-  }
-  plan.plan.add_output_values(y);
-  plan.plan.set_device("cuda");
-  return plan.plan;
-}
-
-class CudaExecutableTest : public testing::Test {
- protected:
-  void SetUp() override {
-    gpu = FakeGpu();
-    gpu.kernels["twice"] = LaunchTwice;
-    twice = Twice();
-  }
-  // Whatever went wrong, all memory comes back.
-  void TearDown() override {
-    executable_.reset();
-    EXPECT_EQ(gpu.used, 0u);
-  }
-
-  absl::Status Load(bool graphs = true) {
-    CudaExecutable::Options options;
-    options.graphs = graphs;
-    auto loaded = CudaExecutable::Load(FakeDevice(), FourTimes(), {"cubin"}, {},
-                                       {}, options);
-    if (loaded.ok()) executable_ = *std::move(loaded);
-    return loaded.status();
-  }
-
-  absl::Status Run(std::vector<float>& x, std::vector<float>& y) {
-    const auto size = static_cast<int64_t>(x.size());
-    y.resize(x.size());
-    std::vector<RegionValue> outputs{View(y, {size})};
-    return executable_->Run({View(x, {size})}, absl::MakeSpan(outputs),
-                            nullptr);
-  }
-
-  std::unique_ptr<CudaExecutable> executable_;
-  std::vector<float> x_ = {1, 2, 3}, y_;
-};
 
 // After a fault on the GPU every call fails, and may leave anything behind.
 TEST(StreamTest, AFailedCallLeavesNothingToFree) {
@@ -162,7 +79,7 @@ TEST_F(CudaExecutableTest, AKernelAtLoadHasParametersForSizesToo) {
 
 // FourTimes with kernels that wait by themselves, or do not, and, before each
 // of them, one whose grid has no blocks.
-ExecutablePlan FourTimes(bool first_waits, bool second_waits) {
+ExecutablePlan FourTimesWaiting(bool first_waits, bool second_waits) {
   TestPlan plan;
   const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
   const int x = plan.Input({n}), t = plan.Arena({n}), y = plan.Output({n});
@@ -192,9 +109,9 @@ TEST_F(CudaExecutableTest, AKernelLetsTheNextStartEarlyIfThatOneWaits) {
   auto next_waits = [&](bool first_waits, bool second_waits, AfterCall next) {
     CudaExecutable::Options options;
     options.next = next;
-    auto loaded =
-        CudaExecutable::Load(FakeDevice(), FourTimes(first_waits, second_waits),
-                             {"cubin"}, {}, {}, options);
+    auto loaded = CudaExecutable::Load(
+        FakeDevice(), FourTimesWaiting(first_waits, second_waits), {"cubin"},
+        {}, {}, options);
     EXPECT_TRUE(loaded.ok()) << loaded.status();
     if (!loaded.ok()) return std::vector<int32_t>();
     executable_ = *std::move(loaded);
@@ -306,185 +223,6 @@ TEST_F(CudaExecutableTest, RunsStepsOnceAndThenAGraph) {
   EXPECT_EQ(gpu.launches, 2);
   EXPECT_EQ(gpu.recorded, 2);
   EXPECT_EQ(gpu.graph_launches, 3);
-}
-
-// Twice, then a region of LibTorch's that adds one.
-ExecutablePlan TwiceAndOne() {
-  TestPlan plan;
-  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
-  const int x = plan.Input({n}), t = plan.Arena({n}), y = plan.Output({n});
-  CudaKernelLaunch* launch = plan.AddStep({x}, {t})->mutable_cuda_kernel();
-  launch->set_symbol("twice");
-  *launch->mutable_grid_x() = ToProto(n);
-  launch->set_block_x(32);
-  FallbackCall* call = plan.AddStep({t}, {y})->mutable_fallback();
-  call->set_operator_("mylib::add_one");
-  call->set_reason("not imported");
-  plan.plan.add_output_values(y);
-  plan.plan.set_device("cuda");
-  return plan.plan;
-}
-
-struct AddOne : FallbackRegion {
-  absl::Status Run(absl::Span<const RegionValue> inputs,
-                   absl::Span<const int64_t>,
-                   absl::Span<RegionValue> outputs) const override {
-    if (gpu.recording) {
-      if (!recordable) return absl::InternalError("it waits for the GPU");
-      ++gpu.recorded;
-      return absl::OkStatus();
-    }
-    const auto& from = std::get<TensorView>(inputs[0]);
-    const auto& to = std::get<TensorView>(outputs[0]);
-    for (int64_t i = 0; i < to.sizes[0]; ++i)
-      static_cast<float*>(to.data)[i] = static_cast<float*>(from.data)[i] + 1;
-    return absl::OkStatus();
-  }
-  explicit AddOne(bool recordable) : recordable(recordable) {}
-  const bool recordable;
-};
-
-struct FakeRecorder : RegionRecorder {
-  CUstream stream() const override { return FakeHandle<CUstream>(); }
-  absl::StatusOr<std::shared_ptr<void>> NewPool() override {
-    pools.push_back(std::make_shared<int>());
-    return pools.back();
-  }
-  absl::Status Within(const std::shared_ptr<void>& pool,
-                      absl::FunctionRef<absl::Status()> body) override {
-    ++(pool == nullptr ? warm_ups : recordings);
-    return body();
-  }
-  std::vector<std::shared_ptr<void>> pools;
-  int warm_ups = 0, recordings = 0;
-};
-
-class RegionTest : public CudaExecutableTest {
- protected:
-  void LoadRegion(bool recordable, bool with_recorder = true) {
-    CudaExecutable::Options options;
-    if (with_recorder) options.recorder = recorder_;
-    std::vector<std::unique_ptr<FallbackRegion>> regions;
-    regions.push_back(std::make_unique<AddOne>(recordable));
-    auto loaded = CudaExecutable::Load(FakeDevice(), TwiceAndOne(), {"cubin"},
-                                       {}, std::move(regions), options);
-    ASSERT_TRUE(loaded.ok()) << loaded.status();
-    executable_ = *std::move(loaded);
-  }
-  std::shared_ptr<FakeRecorder> recorder_ = std::make_shared<FakeRecorder>();
-};
-
-// LibTorch's kernels need not wait, nor those of a library.
-TEST_F(RegionTest, DoesNotStartBeforeTheKernelBeforeItEnds) {
-  LoadRegion(/*recordable=*/true);
-  ASSERT_TRUE(Run(x_, y_).ok());
-  EXPECT_THAT(twice.next_waits, ElementsAre(0));
-}
-
-TEST_F(RegionTest, IsRecordedWithMemoryOfItsOwnAfterAWarmUp) {
-  LoadRegion(/*recordable=*/true);
-  ASSERT_TRUE(Run(x_, y_).ok());
-  EXPECT_THAT(y_, ElementsAre(3, 5, 7));
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Run(x_, y_).ok());
-  EXPECT_EQ(executable_->GraphReason(), "");
-  EXPECT_EQ(recorder_->warm_ups, 1);
-  EXPECT_EQ(recorder_->recordings, 1);
-  EXPECT_EQ(gpu.recorded, 2);
-  EXPECT_EQ(gpu.graph_launches, 3);
-  // The graph needs the memory for as long as it is there.
-  ASSERT_EQ(recorder_->pools.size(), 1u);
-  EXPECT_EQ(recorder_->pools[0].use_count(), 2);
-  executable_.reset();
-  EXPECT_EQ(recorder_->pools[0].use_count(), 1);
-}
-
-TEST_F(RegionTest, ThatCannotBeRecordedRunsWithoutAGraphAndSaysWhy) {
-  LoadRegion(/*recordable=*/false);
-  for (int i = 0; i < 3; ++i) {
-    y_.clear();
-    ASSERT_TRUE(Run(x_, y_).ok());
-    EXPECT_THAT(y_, ElementsAre(3, 5, 7));
-  }
-  EXPECT_THAT(executable_->GraphReason(),
-              AllOf(HasSubstr("skipping CUDA graphs"),
-                    HasSubstr("it waits for the GPU")));
-  EXPECT_EQ(recorder_->recordings, 1);
-  EXPECT_EQ(gpu.graph_launches, 0);
-}
-
-TEST_F(RegionTest, WithoutARecorderRunsWithoutAGraph) {
-  LoadRegion(/*recordable=*/true, /*with_recorder=*/false);
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Run(x_, y_).ok());
-  EXPECT_THAT(executable_->GraphReason(),
-              AllOf(HasSubstr("mylib::add_one"), HasSubstr("not imported")));
-  EXPECT_EQ(gpu.graph_launches, 0);
-}
-
-// Twice, of what is not negative.
-class CheckTest : public CudaExecutableTest {
- protected:
-  void LoadChecked() {
-    twice.has_checks = true;
-    TestPlan plan;
-    const SizeExpression n = plan.Symbol(1, 64, 0, 0);
-    const int x = plan.Input({n}), y = plan.Output({n});
-    Step* step = plan.AddStep({x}, {y});
-    CudaKernelLaunch* launch = step->mutable_cuda_kernel();
-    launch->set_symbol("twice");
-    *launch->mutable_grid_x() = ToProto(n);
-    launch->set_block_x(32);
-    CheckProto* check = step->add_checks();
-    check->set_operator_("aten::gather");
-    check->set_location("model.py:4");
-    *check->mutable_size() = ToProto(n);
-    plan.plan.add_output_values(y);
-    plan.plan.set_device("cuda");
-    auto loaded = CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"}, {},
-                                       {}, CudaExecutable::Options());
-    ASSERT_TRUE(loaded.ok()) << loaded.status();
-    executable_ = *std::move(loaded);
-  }
-  static void ExpectNamed(const absl::Status& status) {
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_THAT(std::string(status.message()),
-                HasSubstr("aten::gather at model.py:4: index -5 is out of "
-                          "range for 3 entries"));
-  }
-  std::vector<float> bad_ = {1, -5, 3};
-};
-
-TEST_F(CheckTest, AFailureIsToldToWhoAsks) {
-  LoadChecked();
-  // Once by itself, then in a graph.
-  for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(Run(x_, y_).ok());
-    EXPECT_TRUE(executable_->TakeFailedCheck().ok());
-    EXPECT_TRUE(Run(bad_, y_).ok());
-    ExpectNamed(executable_->TakeFailedCheck());
-    EXPECT_TRUE(executable_->TakeFailedCheck().ok()) << "told once";
-  }
-  EXPECT_EQ(gpu.graph_launches, 5);
-}
-
-TEST_F(CheckTest, AFailureThatNobodyAskedForIsTheNextCallsError) {
-  LoadChecked();
-  EXPECT_TRUE(Run(bad_, y_).ok());
-  std::vector<float> other_sizes(5);
-  ExpectNamed(Run(other_sizes, y_));
-  EXPECT_EQ(gpu.launches, 1) << "that call is not run";
-  EXPECT_TRUE(Run(x_, y_).ok());
-  EXPECT_TRUE(executable_->TakeFailedCheck().ok());
-}
-
-TEST_F(CheckTest, TheLastFailureIsInTheLog) {
-  LoadChecked();
-  EXPECT_TRUE(Run(bad_, y_).ok());
-  std::string log;
-  const LogSink before =
-      SetLogSink([&log](LogChannel, std::string_view text) { log += text; });
-  executable_.reset();
-  SetLogSink(before);
-  EXPECT_THAT(log, HasSubstr("aten::gather at model.py:4"));
 }
 
 TEST_F(CudaExecutableTest, APartOfItShowsWhatItsMemoryHolds) {

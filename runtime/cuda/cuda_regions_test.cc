@@ -1,0 +1,132 @@
+// What LibTorch runs between the kernels of a GPU: when it is recorded in the
+// graph, and with which memory.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/testing/cuda_executable_fixture.h"
+
+namespace aitune::cuda {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Twice, then a region of LibTorch's that adds one.
+ExecutablePlan TwiceAndOne() {
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
+  const int x = plan.Input({n}), t = plan.Arena({n}), y = plan.Output({n});
+  CudaKernelLaunch* launch = plan.AddStep({x}, {t})->mutable_cuda_kernel();
+  launch->set_symbol("twice");
+  *launch->mutable_grid_x() = ToProto(n);
+  launch->set_block_x(32);
+  FallbackCall* call = plan.AddStep({t}, {y})->mutable_fallback();
+  call->set_operator_("mylib::add_one");
+  call->set_reason("not imported");
+  plan.plan.add_output_values(y);
+  plan.plan.set_device("cuda");
+  return plan.plan;
+}
+
+struct AddOne : FallbackRegion {
+  absl::Status Run(absl::Span<const RegionValue> inputs,
+                   absl::Span<const int64_t>,
+                   absl::Span<RegionValue> outputs) const override {
+    if (gpu.recording) {
+      if (!recordable) return absl::InternalError("it waits for the GPU");
+      ++gpu.recorded;
+      return absl::OkStatus();
+    }
+    const auto& from = std::get<TensorView>(inputs[0]);
+    const auto& to = std::get<TensorView>(outputs[0]);
+    for (int64_t i = 0; i < to.sizes[0]; ++i)
+      static_cast<float*>(to.data)[i] = static_cast<float*>(from.data)[i] + 1;
+    return absl::OkStatus();
+  }
+  explicit AddOne(bool recordable) : recordable(recordable) {}
+  const bool recordable;
+};
+
+struct FakeRecorder : RegionRecorder {
+  CUstream stream() const override { return FakeHandle<CUstream>(); }
+  absl::StatusOr<std::shared_ptr<void>> NewPool() override {
+    pools.push_back(std::make_shared<int>());
+    return pools.back();
+  }
+  absl::Status Within(const std::shared_ptr<void>& pool,
+                      absl::FunctionRef<absl::Status()> body) override {
+    ++(pool == nullptr ? warm_ups : recordings);
+    return body();
+  }
+  std::vector<std::shared_ptr<void>> pools;
+  int warm_ups = 0, recordings = 0;
+};
+
+class RegionTest : public CudaExecutableTest {
+ protected:
+  void LoadRegion(bool recordable, bool with_recorder = true) {
+    CudaExecutable::Options options;
+    if (with_recorder) options.recorder = recorder_;
+    std::vector<std::unique_ptr<FallbackRegion>> regions;
+    regions.push_back(std::make_unique<AddOne>(recordable));
+    auto loaded = CudaExecutable::Load(FakeDevice(), TwiceAndOne(), {"cubin"},
+                                       {}, std::move(regions), options);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    executable_ = *std::move(loaded);
+  }
+  std::shared_ptr<FakeRecorder> recorder_ = std::make_shared<FakeRecorder>();
+};
+
+// LibTorch's kernels need not wait, nor those of a library.
+TEST_F(RegionTest, DoesNotStartBeforeTheKernelBeforeItEnds) {
+  LoadRegion(/*recordable=*/true);
+  ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_THAT(twice.next_waits, ElementsAre(0));
+}
+
+TEST_F(RegionTest, IsRecordedWithMemoryOfItsOwnAfterAWarmUp) {
+  LoadRegion(/*recordable=*/true);
+  ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_THAT(y_, ElementsAre(3, 5, 7));
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_EQ(executable_->GraphReason(), "");
+  EXPECT_EQ(recorder_->warm_ups, 1);
+  EXPECT_EQ(recorder_->recordings, 1);
+  EXPECT_EQ(gpu.recorded, 2);
+  EXPECT_EQ(gpu.graph_launches, 3);
+  // The graph needs the memory for as long as it is there.
+  ASSERT_EQ(recorder_->pools.size(), 1u);
+  EXPECT_EQ(recorder_->pools[0].use_count(), 2);
+  executable_.reset();
+  EXPECT_EQ(recorder_->pools[0].use_count(), 1);
+}
+
+TEST_F(RegionTest, ThatCannotBeRecordedRunsWithoutAGraphAndSaysWhy) {
+  LoadRegion(/*recordable=*/false);
+  for (int i = 0; i < 3; ++i) {
+    y_.clear();
+    ASSERT_TRUE(Run(x_, y_).ok());
+    EXPECT_THAT(y_, ElementsAre(3, 5, 7));
+  }
+  EXPECT_THAT(executable_->GraphReason(),
+              AllOf(HasSubstr("skipping CUDA graphs"),
+                    HasSubstr("it waits for the GPU")));
+  EXPECT_EQ(recorder_->recordings, 1);
+  EXPECT_EQ(gpu.graph_launches, 0);
+}
+
+TEST_F(RegionTest, WithoutARecorderRunsWithoutAGraph) {
+  LoadRegion(/*recordable=*/true, /*with_recorder=*/false);
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Run(x_, y_).ok());
+  EXPECT_THAT(executable_->GraphReason(),
+              AllOf(HasSubstr("mylib::add_one"), HasSubstr("not imported")));
+  EXPECT_EQ(gpu.graph_launches, 0);
+}
+
+}  // namespace
+}  // namespace aitune::cuda

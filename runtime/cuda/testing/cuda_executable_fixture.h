@@ -1,0 +1,100 @@
+// An executable on the made-up GPU, for tests of what it asks of the driver.
+#ifndef AITUNE_RUNTIME_CUDA_TESTING_CUDA_EXECUTABLE_FIXTURE_H_
+#define AITUNE_RUNTIME_CUDA_TESTING_CUDA_EXECUTABLE_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "runtime/cuda/cuda_executable.h"
+#include "runtime/cuda/testing/fake_gpu.h"
+#include "runtime/executable/test_plan.h"
+
+namespace aitune::cuda {
+
+inline FakeGpu& gpu = TheFakeGpu();
+
+// What the kernel "twice" of a test does, and what its launches were given.
+struct Twice {
+  bool has_checks = false;          // it has, and refuses negative floats
+  int64_t symbol = -1;              // of the last launch
+  std::vector<int32_t> next_waits;  // the last parameter of each launch
+};
+inline Twice twice;
+
+// Doubles `symbol 0` floats.
+inline FakeGpu::Work LaunchTwice(void** parameters) {
+  const float* from = *static_cast<float**>(*parameters++);
+  float* to = *static_cast<float**>(*parameters++);
+  KernelCheck* check = nullptr;
+  if (twice.has_checks) check = *static_cast<KernelCheck**>(*parameters++);
+  const int64_t count = *static_cast<int64_t*>(*parameters++);
+  if (!gpu.recording) {
+    twice.symbol = count;
+    twice.next_waits.push_back(*static_cast<int32_t*>(*parameters));
+  }
+  return [=] {
+    for (int64_t i = 0; i < count; ++i) {
+      const float x = from[i];
+      to[i] = x * 2;
+      if (check != nullptr && x < 0)
+        *check = {/*failed=*/1, static_cast<int64_t>(x)};
+    }
+  };
+}
+
+// Twice, by way of the arena: y = 2 (2 x) for 1 to 2^20 floats.
+inline ExecutablePlan FourTimes() {
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
+  const int x = plan.Input({n}), t = plan.Arena({n}), y = plan.Output({n});
+  for (const auto& [from, to] : {std::pair(x, t), std::pair(t, y)}) {
+    CudaKernelLaunch* launch =
+        plan.AddStep({from}, {to})->mutable_cuda_kernel();
+    launch->set_symbol("twice");
+    *launch->mutable_grid_x() = ToProto(n);
+    launch->set_block_x(32);
+  }
+  plan.plan.add_output_values(y);
+  plan.plan.set_device("cuda");
+  return plan.plan;
+}
+
+class CudaExecutableTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    gpu = FakeGpu();
+    gpu.kernels["twice"] = LaunchTwice;
+    twice = Twice();
+  }
+  // Whatever went wrong, all memory comes back.
+  void TearDown() override {
+    executable_.reset();
+    EXPECT_EQ(gpu.used, 0u);
+  }
+
+  absl::Status Load(bool graphs = true) {
+    CudaExecutable::Options options;
+    options.graphs = graphs;
+    auto loaded = CudaExecutable::Load(FakeDevice(), FourTimes(), {"cubin"}, {},
+                                       {}, options);
+    if (loaded.ok()) executable_ = *std::move(loaded);
+    return loaded.status();
+  }
+
+  absl::Status Run(std::vector<float>& x, std::vector<float>& y) {
+    const auto size = static_cast<int64_t>(x.size());
+    y.resize(x.size());
+    std::vector<RegionValue> outputs{View(y, {size})};
+    return executable_->Run({View(x, {size})}, absl::MakeSpan(outputs),
+                            nullptr);
+  }
+
+  std::unique_ptr<CudaExecutable> executable_;
+  std::vector<float> x_ = {1, 2, 3}, y_;
+};
+
+}  // namespace aitune::cuda
+
+#endif  // AITUNE_RUNTIME_CUDA_TESTING_CUDA_EXECUTABLE_FIXTURE_H_

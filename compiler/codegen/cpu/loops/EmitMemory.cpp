@@ -170,6 +170,8 @@ Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
                          static_cast<unsigned>(bytesOf(elementType))))
                    : Value(LLVM::LoadOp::create(b, location, type, at,
                                                 bytesOf(elementType)));
+    } else if (Value lanes = loadFromTile(pointer, elementType, form)) {
+      value = lanes;
     } else {
       Value at = element(pointer, elementType, materializeLanes(simplified));
       Value all =
@@ -187,6 +189,66 @@ Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
       arith::ConstantOp::create(b, location, b.getZeroAttr(value.getType()));
   return arith::CmpIOp::create(b, location, arith::CmpIPredicate::ne, value,
                                zero);
+}
+
+Value PointEmitter::loadFromTile(Value pointer, Type elementType,
+                                 const LinearForm &address) {
+  // A loop or branch inside of the step may bind what the address needs, or be
+  // what allows the load.
+  if (!current->tileStep)
+    return nullptr;
+  EmissionScope *lanes = laneScope(), *tile = current->parent;
+  const unsigned laneDim = *lanes->laneDim, tileDim = *tile->tileDim;
+  AffineExpr stride = address.coefficientOf(laneDim), whole = address.toExpr();
+  AffineExpr rest =
+      decompose(whole - stride * getAffineDimExpr(laneDim, b.getContext()))
+          .toExpr();
+  if (address.isNonlinearIn(laneDim) || address.isNonlinearIn(tileDim) ||
+      address.coefficientOf(tileDim) != 1 || isLaneVarying(rest))
+    return nullptr;
+  SmallVector<Value> &columns = tile->tiles[{pointer, whole}];
+  if (columns.empty())
+    runIn(tile, [&] {
+      auto type = VectorType::get({lanes->lanes}, memoryType(elementType));
+      Value first = materializeUniform(whole),
+            step = materializeUniform(stride), mask = activeMask();
+      SmallVector<Value> rows;
+      for (int64_t lane = 0; lane < lanes->lanes; ++lane) {
+        Value offset = arith::MulIOp::create(b, location, step, i64(lane));
+        // Lanes that are not active need not exist; lane 0 does.
+        if (mask)
+          offset = arith::SelectOp::create(
+              b, location, vector::ExtractOp::create(b, location, mask, lane),
+              offset, i64(0));
+        Value at = element(pointer, elementType,
+                           arith::AddIOp::create(b, location, first, offset));
+        rows.push_back(
+            LLVM::LoadOp::create(b, location, type, at, bytesOf(elementType)));
+      }
+      columns = transpose(std::move(rows));
+    });
+  return columns[*current->tileStep];
+}
+
+SmallVector<Value> PointEmitter::transpose(SmallVector<Value> vectors) {
+  // Each round moves the highest bit of a lane's number to the lowest of its
+  // vector's and the other way round, which takes the bits of both numbers in
+  // turn.
+  const auto count = static_cast<int64_t>(vectors.size());
+  SmallVector<int64_t> low, high;
+  for (int64_t lane = 0; lane < count; ++lane) {
+    low.push_back(lane / 2 + lane % 2 * count);
+    high.push_back(low.back() + count / 2);
+  }
+  for (int64_t round = 1; round < count; round *= 2) {
+    SmallVector<Value> next;
+    for (int64_t i = 0; i < count / 2; ++i)
+      for (ArrayRef<int64_t> lanes : {low, high})
+        next.push_back(vector::ShuffleOp::create(
+            b, location, vectors[i], vectors[i + count / 2], lanes));
+    vectors = std::move(next);
+  }
+  return vectors;
 }
 
 std::optional<Value> PointEmitter::reload(Value tensor,

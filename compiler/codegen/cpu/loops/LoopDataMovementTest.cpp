@@ -60,6 +60,26 @@ func.func private @f(%a: tensor<2xRxCxf32>) -> tensor<2xCxRxf32> attributes {ait
   }
 }
 
+TEST_P(LoopDataMovementTest, ChangesToChannelsLast) {
+  // Two axes are one loop, of 42; two lanes of the last vector are not active.
+  RunnableKernel kernel = compile(R"(
+func.func private @f(%a: tensor<2x30x6x7xf32>, %b: tensor<2x6x7x30xf32>) -> tensor<2x6x7x30xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %p = ait.permute %a {permutation = array<i64: 0, 2, 3, 1>} : tensor<2x30x6x7xf32> -> tensor<2x6x7x30xf32>
+  %r = ait.sub %p, %b : tensor<2x6x7x30xf32>
+  return %r : tensor<2x6x7x30xf32>
+})");
+  Floats a = random(2520, -3, 3, 1), b = random(2520, -3, 3, 2), result(2520),
+         expected(2520);
+  ASSERT_TRUE(kernel.run("f", {data(a), data(b), data(result)}, {}, 2));
+  for (int n = 0; n < 2; ++n)
+    for (int c = 0; c < 30; ++c)
+      for (int pixel = 0; pixel < 42; ++pixel) {
+        const int at = (n * 42 + pixel) * 30 + c;
+        expected[at] = a[(n * 30 + c) * 42 + pixel] - b[at];
+      }
+  expectNear(result, expected, 0, "channels last");
+}
+
 TEST_P(LoopDataMovementTest, ConcatPadSliceFlip) {
   RunnableKernel kernel = compile(R"(
 func.func private @f(%a: tensor<3x20xf32>, %b: tensor<3x13xf32>) -> tensor<3x37xf32> attributes {ait.kind = #ait.kind<loop>} {

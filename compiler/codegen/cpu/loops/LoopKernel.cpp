@@ -22,6 +22,9 @@ namespace {
 
 /// Simple operations that are worth waking a thread for.
 constexpr double kThreadWork = 32768;
+/// The most lanes with which squares are transposed in registers: the vectors
+/// of one must fit there.
+constexpr int64_t kMostTileLanes = 16;
 
 /// Whether there is never an element to compute.
 bool isEmpty(const KernelOutput &output) {
@@ -302,6 +305,8 @@ private:
     if (loops.scanDim && group.dims.back() == *loops.scanDim)
       emitter.resetScans();
     if (!hasLanes) {
+      if (loops.tileDim && group.dims.back() == *loops.tileDim)
+        lower = emitTiles(nest, group, lower, upper);
       emitter.loop(lower, upper, 1, {},
                    [&](Value iv, ValueRange) -> SmallVector<Value> {
                      emitter.bind(group, iv);
@@ -321,6 +326,37 @@ private:
       emitLanes(group, emitter.i64(from), emitter.i64(to), range, inside);
       from = to;
     }
+  }
+
+  /// Emits the steps of the innermost loop that compute as many values as there
+  /// are lanes; returns where the others start.
+  Value emitTiles(LoopNest &nest, const UnitLoop &group, Value lower,
+                  Value upper) {
+    const EmissionScope *scope = emitter.laneScope();
+    const int64_t lanes = scope ? scope->lanes : 1;
+    if (lanes < 2 || lanes > kMostTileLanes)
+      return lower;
+    Location location = function.getLoc();
+    Value span = arith::SubIOp::create(builder, location, upper, lower);
+    Value rest =
+        arith::RemUIOp::create(builder, location, span, emitter.i64(lanes));
+    Value end = arith::SubIOp::create(builder, location, upper, rest);
+    emitter.loop(
+        lower, end, lanes, {}, [&](Value iv, ValueRange) -> SmallVector<Value> {
+          emitter.current->tileDim = *loops.tileDim;
+          emitter.bind(group, iv);
+          for (int64_t step = 0; step < lanes; ++step)
+            emitter.inScope(
+                [&](EmissionScope &scope) { scope.tileStep = step; },
+                [&] {
+                  emitter.bind(group,
+                               arith::AddIOp::create(builder, location, iv,
+                                                     emitter.i64(step)));
+                  emitElements(nest);
+                });
+          return {};
+        });
+    return end;
   }
 
   /// Emits a column nest, in which a vector of columns takes the place of a

@@ -19,6 +19,10 @@ constexpr int64_t kWantedUnits = 16;
 /// stride: the elements of two cache lines, which CPUs fetch together, of 4
 /// bytes each.
 constexpr int64_t kAcross = 32;
+/// Simple operations of an element up to which its code is repeated for each
+/// lane's worth of a transposed square; more would make the code long, while
+/// the loads would be a small part of the work.
+constexpr double kTileCost = 24;
 /// The size that an unknown size counts as in estimates.
 constexpr int64_t kTypicalSize = 64;
 
@@ -181,6 +185,8 @@ struct Scheduler {
       if ((&group != &across && &group != &lanes) || group.block)
         schedule.unitLoops.push_back(group);
     schedule.unitInner = {lanes, across};
+    if (elementCost <= kTileCost)
+      schedule.tileDim = across.dims.back();
     return static_cast<double>(rows * columns);
   }
 

@@ -5,8 +5,10 @@
 // reduction does not change, and row axes, which are all others. A unit is a
 // point of the row axes (a row of a softmax) or, if there are no inner axes, a
 // block of the domain (in pointwise kernels, pools, data movement). Where lanes
-// read with a stride what lies in order along another axis, as in a transpose, a
-// block of that axis is the innermost loop: each cache line is then read once.
+// read with a stride what lies in order along another axis, as in a transpose,
+// a block of that axis is the innermost loop: each cache line is then read
+// once, and squares of the operand are loaded in its order and transposed in
+// registers.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSCHEDULE_H
 #define AITUNE_COMPILER_CODEGEN_CPU_LOOPS_LOOPSCHEDULE_H
 
@@ -35,6 +37,10 @@ struct CpuSchedule {
   /// The innermost loop's dim, if scans run along it: its steps are executed in
   /// order, and each continues the sum of the one before.
   std::optional<unsigned> scanDim;
+  /// The innermost loop's dim, if an operand lies in order along it that the
+  /// lanes read with a stride, and an element takes so few operations that a
+  /// step may compute as many values of the dim as there are lanes.
+  std::optional<unsigned> tileDim;
   /// The values of the lane dim at which conditions change, ascending, greater
   /// than 0 and less than its size.
   llvm::SmallVector<int64_t> splits;

@@ -39,16 +39,19 @@ func.func private @softmax(%x: tensor<?x768xf32, #full>) -> tensor<?x768xf32, #f
 // -----
 
 // A transpose: lanes read with a stride, so the loop along which the operand
-// lies in order is the innermost one, over 32 of its elements.
+// lies in order is the innermost one, over 32 of its elements. Its steps load
+// squares in that order and transpose them: no gather but where less than a
+// square is left.
 // CHECK: #[[BLOCKS:.*]] = affine_map<() -> (16)>
 // CHECK-LABEL: func.func @transpose(
 // CHECK-SAME: ait.grid = #[[BLOCKS]]
 // CHECK: %[[LANES:.*]] = arith.constant 16 : i64
 // CHECK: scf.for
 // CHECK:   scf.for {{.*}} step %[[LANES]]
-// CHECK:     scf.for
-// CHECK:       llvm.intr.masked.gather
-// CHECK:       llvm.store {{.*}} : vector<16xf32>
+// CHECK:     scf.for {{.*}} step %{{.*}}
+// CHECK-COUNT-16: llvm.load {{.*}} -> vector<16xf32>
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-COUNT-16: llvm.store {{.*}} : vector<16xf32>
 func.func private @transpose(%a: tensor<256x512xf32>) -> tensor<512x256xf32> attributes {ait.kind = #ait.kind<loop>} {
   %p = ait.permute %a {permutation = array<i64: 1, 0>} : tensor<256x512xf32> -> tensor<512x256xf32>
   return %p : tensor<512x256xf32>

@@ -28,6 +28,16 @@ struct EmissionScope : PointScope<EmissionScope, mlir::Value> {
   mlir::Operation *anchor = nullptr;
   /// The active lanes, a vector<lanes x i1>; null: all lanes are active.
   mlir::Value mask;
+  /// In the body of a loop whose steps compute as many values of `tileDim` as
+  /// there are lanes (the scope binds it to the first): the operands' squares
+  /// that were loaded, as one vector of lanes for each value. The key is the
+  /// operand's memory and the index expression of the address.
+  std::optional<unsigned> tileDim;
+  llvm::DenseMap<std::pair<mlir::Value, mlir::AffineExpr>,
+                 llvm::SmallVector<mlir::Value>>
+      tiles;
+  /// In a scope inside of that body: which of the values it computes.
+  std::optional<int64_t> tileStep;
 };
 
 extern template class PointWalker<EmissionScope>;
@@ -149,6 +159,14 @@ private:
   void storeBuffer(const RowBuffer &buffer, mlir::AffineExpr address,
                    mlir::Value value);
   mlir::Value materializeLanes(mlir::AffineExpr expr);
+  /// The lanes at `address`, between which it changes by a stride, out of a
+  /// square that is loaded along the dim of the tile and transposed; null where
+  /// there is no tile, or the buffer is not in order along its dim.
+  mlir::Value loadFromTile(mlir::Value pointer, mlir::Type elementType,
+                           const LinearForm &address);
+  /// The columns of the square matrix with these rows.
+  llvm::SmallVector<mlir::Value>
+  transpose(llvm::SmallVector<mlir::Value> vectors);
   mlir::Value element(mlir::Value pointer, mlir::Type elementType,
                       mlir::Value index);
 

@@ -456,3 +456,20 @@ func.func @widened_twice(%x: tensor<64x128xbf16>) -> tensor<64x128xf32> {
   %5 = ait.div %0, %4 : tensor<64x128xf32>
   return %5 : tensor<64x128xf32>
 }
+
+// Windows read each element several times: not through a change of the order in
+// memory, which would place what they read far apart.
+// CHECK-LABEL: func @windows_of_permuted
+func.func @windows_of_permuted(%x: tensor<1x8x4x4xf32>) -> tensor<1x8x8x8xf32> {
+  // CHECK-NEXT: %[[LAST:.*]] = ait.kernel <loop>(%arg0) : (tensor<1x8x4x4xf32>) -> tensor<1x4x4x8xf32>
+  // CHECK: ait.permute
+  // CHECK: ait.mul
+  // CHECK: %[[LARGE:.*]] = ait.kernel <loop>(%[[LAST]]) : (tensor<1x4x4x8xf32>) -> tensor<1x8x8x8xf32>
+  // CHECK: ait.upsample_bilinear2d
+  // CHECK: ait.kernel <loop>(%[[LARGE]])
+  %0 = ait.permute %x {permutation = array<i64: 0, 2, 3, 1>} : tensor<1x8x4x4xf32> -> tensor<1x4x4x8xf32>
+  %1 = ait.mul %0, %0 : tensor<1x4x4x8xf32>
+  %2 = ait.upsample_bilinear2d %1 {align_corners = false, channels_last, scale_h = 0.5, scale_w = 0.5} : tensor<1x4x4x8xf32> -> tensor<1x8x8x8xf32>
+  %3 = ait.permute %2 {permutation = array<i64: 0, 3, 1, 2>} : tensor<1x8x8x8xf32> -> tensor<1x8x8x8xf32>
+  return %3 : tensor<1x8x8x8xf32>
+}

@@ -78,14 +78,23 @@ private:
     return false;
   }
 
+  /// Whether neighbours in the result of `op` are none in its operand.
+  static bool movesNeighbours(Operation *op) {
+    auto permute = dyn_cast<PermuteOp>(op);
+    return permute && permute.getPermutation().back() !=
+                          int64_t(permute.getPermutation().size()) - 1;
+  }
+
   /// Finds the operations that are read through an index computation: they are
   /// computed again at each read, so they must be cheap and read only there.
   bool markReads() {
     for (Operation *op : llvm::reverse(operations)) {
-      bool readThroughIndex = false, readInPlace = false;
+      bool readThroughIndex = false, readInPlace = false, readAgain = false;
       for (Value result : op->getResults()) {
         forEachRead(result, [&](OpOperand &read) {
           Operation *reader = read.getOwner();
+          readAgain |= isWindow(reader) || isa<UpsampleNearest2dOp>(reader) ||
+                       readByWindows.contains(reader);
           (isReadThroughIndex(reader) || reads.contains(reader) ||
                    isa<CumsumOp>(reader)
                ? readThroughIndex
@@ -99,7 +108,12 @@ private:
         return reject(op, "its value is read in order and through an index");
       if (isWindow(op) || !(isReadThroughIndex(op) || isCheapPointwise(op)))
         return reject(op, "too costly to compute again at each indexed read");
+      if (readAgain && movesNeighbours(op))
+        return reject(op, "a window would read its elements again and again, "
+                          "each a stride apart");
       reads.insert(op);
+      if (readAgain)
+        readByWindows.insert(op);
     }
     return true;
   }
@@ -246,6 +260,8 @@ private:
   std::string &reason;
   llvm::SmallPtrSet<Operation *, 16> members;
   llvm::SmallPtrSet<Operation *, 8> reads;
+  /// Of these, the ones that windows read, which read an element several times.
+  llvm::SmallPtrSet<Operation *, 8> readByWindows;
   LoopDomain domain;
 };
 } // namespace

@@ -27,6 +27,12 @@ constexpr int kPoison = 0xff;
 /// from it, time slices of milliseconds, is a small part.
 constexpr double kLongRun = 5e5;
 
+/// The most runs before those that are timed, and what a run takes of the one
+/// before it where another may be faster still: LibTorch's executor profiles in
+/// the first and compiles in the second, and memory and caches are cold.
+constexpr int kMostWarmUps = 6;
+constexpr double kSettled = 0.9;
+
 /// Memory for tensors of given types, aligned as the plan's own.
 class Tensors {
 public:
@@ -127,6 +133,7 @@ private:
   void judgeOn(JudgedInputs set);
   void judgeOne(size_t i, JudgedInputs set, Tensors &found);
   double run(size_t i, Tensors &into, bool isTimed = false);
+  double warmUp(size_t i, double seconds);
   bool isOut(size_t i) const { return !results[i].note.empty(); }
   void setWrong(size_t i, std::string note) {
     results[i].note = std::move(note);
@@ -152,6 +159,21 @@ double Bench::run(size_t i, Tensors &into, bool isTimed) {
   if (!status.ok())
     results[i].note = std::string(status.message());
   return microseconds;
+}
+
+/// Runs until a run is not much faster than the one before, or they took
+/// `seconds`. The microseconds of the last run.
+double Bench::warmUp(size_t i, double seconds) {
+  double last = run(i, outputs[i], /*isTimed=*/true), all = last;
+  for (int runs = 1; runs < kMostWarmUps && all < seconds * 1e6 && !isOut(i);
+       ++runs) {
+    const double before = last;
+    last = run(i, outputs[i], /*isTimed=*/true);
+    all += last;
+    if (last > kSettled * before)
+      break;
+  }
+  return last;
 }
 
 void Bench::makeInputs(JudgedInputs set) {
@@ -238,6 +260,8 @@ void Bench::compareWithFirst() {
 }
 
 void Bench::time(const MeasureOptions &options) {
+  // The runtime keeps the memory of its results; LibTorch's must be kept, too.
+  KeepFreedMemory();
   const CacheEviction *eviction = nullptr;
   double evictionMicroseconds = 0;
   if (options.coldCache) {
@@ -254,16 +278,16 @@ void Bench::time(const MeasureOptions &options) {
   std::vector<std::vector<double>> times(candidates.size());
   for (size_t i = 0; i < candidates.size(); ++i)
     if (!isOut(i)) {
-      const double first = run(i, outputs[i], /*isTimed=*/true);
-      roundMicroseconds += first + evictionMicroseconds;
-      areLong &= first >= kLongRun;
-      times[i].push_back(first);
+      const double last = warmUp(i, options.seconds);
+      roundMicroseconds += last + evictionMicroseconds;
+      areLong &= last >= kLongRun;
+      times[i].push_back(last);
     }
-  // The first run, which finds caches and memory cold, counts only where that
-  // is a small part of it.
+  // A run that finds caches and memory cold counts only where that is a small
+  // part of it.
   if (!areLong)
-    for (std::vector<double> &first : times)
-      first.clear();
+    for (std::vector<double> &last : times)
+      last.clear();
   const int rounds = std::clamp(
       static_cast<int>(options.seconds * 1e6 /
                        std::max(roundMicroseconds, 1.0)),

@@ -18,6 +18,12 @@ void longKernel(void *const *, const int64_t *, int64_t, int64_t) {
   ++runs;
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
 }
+/// Fast from the fifth run on, as what compiles itself in its first runs.
+void warmingKernel(void *const *, const int64_t *, int64_t, int64_t) {
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(runs < 4 ? 60 - 10 * runs.load() : 0));
+  ++runs;
+}
 
 std::unique_ptr<CpuExecutable> load(const std::string &kernel) {
   TestPlan t;
@@ -26,8 +32,10 @@ std::unique_ptr<CpuExecutable> load(const std::string &kernel) {
   t.Kernel(kernel, {x}, {y}, 1);
   auto loaded = CpuExecutable::Load(
       t.plan,
-      std::make_shared<FakeKernels>(std::map<std::string, KernelFunction>{
-          {"short", shortKernel}, {"long", longKernel}}),
+      std::make_shared<FakeKernels>(
+          std::map<std::string, KernelFunction>{{"short", shortKernel},
+                                                {"long", longKernel},
+                                                {"warming", warmingKernel}}),
       {}, {});
   EXPECT_TRUE(loaded.ok()) << loaded.status();
   return loaded.ok() ? *std::move(loaded) : nullptr;
@@ -60,6 +68,14 @@ TEST(Measure, ShortRunsAreRepeatedAfterOneThatDoesNotCount) {
   EXPECT_GE(measureCandidates(candidates, inSeconds(1e-9)).front().microseconds,
             0);
   EXPECT_EQ(runs, 1 + 3);
+}
+
+TEST(Measure, RunsAreTimedOnceTheyAreNoLongerFasterEachTime) {
+  const std::unique_ptr<CpuExecutable> executable = load("warming");
+  const CpuExecutable *const candidates[] = {executable.get()};
+  runs = 0;
+  EXPECT_LT(measureCandidates(candidates, inSeconds(0.3)).front().microseconds,
+            5000);
 }
 
 TEST(Measure, SeveralAreComparedInTwoRunsBeforeTheyAreTimed) {

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <numeric>
 
 namespace aitune {
 namespace {
 
 constexpr int kFewestRounds = 3;
+// The largest block whose freeing makes glibc adapt: DEFAULT_MMAP_THRESHOLD_MAX
+// of its malloc on 64-bit systems, less what the block's header and whole pages
+// take.
+constexpr size_t kLargestAdapted = (size_t{32} << 20) - (size_t{64} << 10);
 
 absl::StatusOr<double> HostTime(const std::function<absl::Status()>& run) {
   const auto begin = std::chrono::steady_clock::now();
@@ -42,9 +47,19 @@ TimingSummary Summarize(std::vector<double> milliseconds) {
   return summary;
 }
 
+void KeepFreedMemory() {
+  // A block that came from the system alone and is freed raises the size of
+  // such blocks to its own, and what may stay free to twice that
+  // (mallopt(3), M_MMAP_THRESHOLD). Through a volatile pointer, since compilers
+  // remove an allocation that is not used.
+  void* volatile block = std::malloc(kLargestAdapted);
+  std::free(block);
+}
+
 std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(
     absl::Span<const std::function<absl::Status()>> runs,
     const TimingOptions& options) {
+  KeepFreedMemory();
   const auto clock = [&](const std::function<absl::Status()>& run) {
     return options.clock ? options.clock(run) : HostTime(run);
   };

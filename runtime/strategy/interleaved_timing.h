@@ -52,6 +52,15 @@ struct TimingOptions {
   std::function<absl::Status()> before_call;
 };
 
+// Makes the C library keep up to 64 MiB that were freed, for the rest of the
+// process, where it is glibc. Memory that it gave back costs a page fault at
+// each page when it is used again, several times what a pointwise operator
+// takes. Whether it gives back what a call freed depends on the sizes that the
+// process freed before, so that the same operator would be fast in one process
+// and slow in another. TimeInterleaved calls it; whoever times otherwise what
+// allocates its results should. Thread-safe.
+void KeepFreedMemory();
+
 // Calls all of `runs` in each round. Returns for each, in order, its summary,
 // or the error of its first call that failed; the others go on without it.
 std::vector<absl::StatusOr<TimingSummary>> TimeInterleaved(

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -286,6 +287,16 @@ Interpreter::RunContainerNode(Node* node) {
     }
     case c10::aten::__is__:
     case c10::aten::__isnot__: {
+      if (opaque && !IsNone(*inputs[0]) && !IsNone(*inputs[1])) {
+        return absl::UnimplementedError(
+            "whether two names denote one object depends on data");
+      }
+      if (opaque && (MayBeOfSeveralTypes(*node->input(0)->type()) ||
+                     MayBeOfSeveralTypes(*node->input(1)->type()))) {
+        AITUNE_RETURN_IF_ERROR(
+            RunAsRegion(node, "whether a value is None depends on data"));
+        return Optional(GetAll(node->outputs()));
+      }
       const bool same =
           inputs[0] == inputs[1] ||
           (IsNone(*inputs[0]) && IsNone(*inputs[1])) ||
@@ -296,6 +307,11 @@ Interpreter::RunContainerNode(Node* node) {
           c10::IValue(same == (node->kind() == c10::aten::__is__))))});
     }
     case c10::prim::isinstance: {
+      if (opaque && MayBeOfSeveralTypes(*node->input(0)->type())) {
+        AITUNE_RETURN_IF_ERROR(
+            RunAsRegion(node, "the type of a value depends on data"));
+        return Optional(GetAll(node->outputs()));
+      }
       const c10::TypePtr type = ValueInProbe(*inputs[0], 0).type();
       const std::vector<c10::TypePtr>& candidates = node->tys(c10::attr::types);
       const bool is = std::any_of(candidates.begin(), candidates.end(),

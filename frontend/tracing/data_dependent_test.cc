@@ -62,6 +62,160 @@ INSTANTIATE_TEST_SUITE_P(
              "y.dim()",
              "return", 0}));
 
+// Of programs that decide by data: each way is right, whichever the trace saw.
+struct Choice {
+  const char* name;
+  const char* body;
+};
+
+class ChoiceByData : public ::testing::TestWithParam<Choice> {};
+
+TEST_P(ChoiceByData, IsRightBothWays) {
+  const auto model = Model::FromSource(
+      absl::StrCat("def forward(self, x: Tensor):\n", GetParam().body));
+  ASSERT_TRUE(model.ok()) << model.status();
+  // The data of the trace has no element above 100.
+  const absl::StatusOr<Trace> trace =
+      BuildTrace(*model, {*ParseInputSpec("float32[4,6]")}, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  for (const double shift : {0., 200., -200., 0.5}) {
+    const auto input = [&] {
+      at::manual_seed(1);
+      return ValueList({at::randn({4, 6}) + shift});
+    };
+    const auto eager = model->RunEager(input());
+    ASSERT_TRUE(eager.ok()) << eager.status();
+    const auto ours = RunTrace(*trace, input());
+    ASSERT_TRUE(ours.ok()) << shift << ": " << ours.status();
+    EXPECT_EQ(Difference(*ours, *eager), "") << shift;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, ChoiceByData,
+                         ::testing::Values(Choice{"None", R"(
+    m: Optional[Tensor] = None
+    if bool((x > 100).any()):
+        m = x * 2
+    if m is None:
+        return x - 1
+    return x + 5
+)"},
+                                           Choice{"NotNone", R"(
+    m: Optional[Tensor] = x
+    if bool((x > 100).any()):
+        m = None
+    if m is not None:
+        return x + m
+    return x - 1
+)"},
+                                           Choice{"OptionalNumber", R"(
+    k: Optional[int] = None
+    if bool((x > 100).any()):
+        k = 3
+    if k is not None:
+        return x * k
+    return x - 1
+)"},
+                                           Choice{"OptionalInALoop", R"(
+    best: Optional[Tensor] = None
+    for i in range(x.size(0)):
+        if bool(x[i].sum() > 100):
+            best = x[i]
+    if best is None:
+        return torch.zeros([6])
+    return best * 2
+)"},
+                                           Choice{"LoopUntilNotNone", R"(
+    best: Optional[Tensor] = None
+    i = 0
+    while best is None and i < 3:
+        if bool(x[i].sum() > 1):
+            best = x[i]
+        i += 1
+    return x + i
+)"},
+                                           Choice{"Instance", R"(
+    k: Union[int, Tensor] = 3
+    if bool((x > 100).any()):
+        k = x * 2
+    if isinstance(k, int):
+        return x * k
+    return x - 1
+)"},
+                                           Choice{"Rank", R"(
+    y = x
+    if bool((x > 100).any()):
+        y = x.sum()
+    if y.dim() == 0:
+        return x - 1
+    return x + 1
+)"},
+                                           Choice{"Dtype", R"(
+    y = x.to(7 if bool((x > 100).any()) else 6) * 2
+    if y.dtype == 7:
+        return x - 1
+    return x + 1
+)"},
+                                           Choice{"SqueezedRank", R"(
+    y = x.unsqueeze(0).squeeze(1 if bool((x > 100).any()) else 0)
+    return x * y.dim()
+)"},
+                                           Choice{"SameObject", R"(
+    a = [x, x + 1]
+    b = a
+    if bool((x > 100).any()):
+        b = [x * 3]
+    if a is b:
+        return x * 5
+    return x - len(b)
+)"},
+                                           Choice{"WholeSlice", R"(
+    k = int((x > 100).sum()) // 8
+    return x[:x.size(0) - k] * 2, k
+)"},
+                                           Choice{"WrittenBesideASlice", R"(
+    y = x * 2
+    z = y[:y.size(0) - int((x > 100).sum()) // 8]
+    y.add_(1)
+    return z, y
+)"},
+                                           Choice{"WrittenBesideAPart", R"(
+    y = x * 2
+    z = y.split(int((x > 100).sum()) // 8 + 1)
+    y.add_(1)
+    return z[0]
+)"}),
+                         [](const auto& info) {
+                           return std::string(info.param.name);
+                         });
+
+// The random elements that the sizes of a trace are found with may be such that
+// the program raises.
+TEST(RaisesByData, IsNoErrorOfTheTrace) {
+  const auto model = Model::FromSource(R"(
+def forward(self, x: Tensor):
+    assert bool((x > 100).all()), "too small"
+    if bool((x > 200).all()):
+        y = x * 2
+    else:
+        assert bool((x > 100).all())
+        y = x * 3
+    return y
+)");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto trace =
+      BuildTrace(*model, {*ParseInputSpec("float32[2..5,6]")}, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  for (const double value : {150., 250.}) {
+    const ValueList input({at::full({3, 6}, value)});
+    const auto ours = RunTrace(*trace, input);
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    EXPECT_EQ(Difference(*ours, *model->RunEager(input)), "") << value;
+  }
+  const auto raises = RunTrace(*trace, ValueList({at::zeros({3, 6})}));
+  EXPECT_THAT(std::string(raises.status().message()), HasSubstr("too small"));
+}
+
 // A loop of no turns gives the very tensor that went in. What is written to the
 // one is then in the other too, so LibTorch runs the model.
 TEST(DataDependentLoops, MayGiveTheTensorThatWentIn) {

@@ -107,13 +107,17 @@ void UseCanonicalOperator(const c10::FunctionSchema*& schema,
 
 bool MayDependOnData(Node* node, const std::unordered_set<Value*>& tainted) {
   const c10::FunctionSchema* schema = node->maybeSchema();
-  const bool reads =
-      std::any_of(node->inputs().begin(), node->inputs().end(),
-                  [&](Value* input) { return tainted.count(input) > 0; });
-  if (!reads) return false;
+  const auto reads = [&](bool several_types) {
+    return std::any_of(
+        node->inputs().begin(), node->inputs().end(), [&](Value* input) {
+          return tainted.count(input) > 0 &&
+                 (!several_types || MayBeOfSeveralTypes(*input->type()));
+        });
+  };
+  if (!reads(/*several_types=*/false)) return false;
   if (schema == nullptr) return true;
   if (schema->name() == "aten::__is__" || schema->name() == "aten::__isnot__")
-    return false;
+    return reads(/*several_types=*/true);
   return !IsMetadataQuery(*schema);
 }
 

@@ -308,7 +308,11 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
 
   std::string must_fall_back;
   const bool query = IsMetadataQuery(*call.schema);
-  if (query && (!opaque || IsTypeQuery(*call.schema))) {
+  const bool varies =
+      opaque &&
+      std::any_of(call.arguments.begin(), call.arguments.end(),
+                  [](const ProbedRef& a) { return HasVaryingType(*a); });
+  if (query && (!opaque || (IsTypeQuery(*call.schema) && !varies))) {
     traits.tainted = false;
     opaque = false;
   }
@@ -397,6 +401,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     AITUNE_ASSIGN_OR_RETURN(
         ProbedRef result,
         Convert(std::move(probes), traits, &templates.emplace_back()));
+    if (result->kind == Kind::kOpaque) {
+      result->of_varying_type =
+          varies || HasDataDependentType(*call.schema, call.arguments);
+    }
     results.push_back(std::move(result));
   }
   if (!uniform && results.size() == 1) NotePossibleView(call, *results[0]);

@@ -211,4 +211,30 @@ std::vector<int64_t> SizeDivisors(const c10::FunctionSchema& schema,
   return divisors;
 }
 
+bool HasDataDependentType(const c10::FunctionSchema& schema,
+                          const std::vector<ProbedRef>& arguments) {
+  const size_t count = std::min(arguments.size(), schema.arguments().size());
+  for (size_t i = 0; i < count; ++i) {
+    if (arguments[i]->kind != ProbedValue::Kind::kOpaque) continue;
+    const c10::Argument& parameter = schema.arguments()[i];
+    c10::TypePtr type = parameter.type();
+    if (const auto optional = type->cast<c10::OptionalType>())
+      type = optional->getElementType();
+    const bool lengths =
+        type->kind() == c10::TypeKind::ListType &&
+        type->containedType(0)->kind() == c10::TypeKind::IntType;
+    // keepdim and the like; view(sizes); squeeze(axis).
+    if (lengths || type->kind() == c10::TypeKind::BoolType ||
+        parameter.name() == "dtype" || schema.name() == "aten::squeeze")
+      return true;
+  }
+  return false;
+}
+
+bool MayBeOfSeveralTypes(const c10::Type& type) {
+  return type.kind() == c10::TypeKind::OptionalType ||
+         type.kind() == c10::TypeKind::UnionType ||
+         type.kind() == c10::TypeKind::AnyType;
+}
+
 }  // namespace aitune::frontend

@@ -48,6 +48,14 @@ std::optional<size_t> FindArgument(const c10::FunctionSchema& schema,
 std::vector<int64_t> SizeDivisors(const c10::FunctionSchema& schema,
                                   const std::vector<ProbedRef>& arguments);
 
+// Whether opaque numbers among these arguments decide about the dtype or rank
+// of the results, as x.to(number) and x.squeeze(number) do.
+bool HasDataDependentType(const c10::FunctionSchema& schema,
+                          const std::vector<ProbedRef>& arguments);
+
+// Whether values of this static type may be None, or of several types.
+bool MayBeOfSeveralTypes(const c10::Type& type);
+
 }  // namespace aitune::frontend
 
 #endif  // AITUNE_FRONTEND_TRACING_OPERATOR_TRAITS_H_

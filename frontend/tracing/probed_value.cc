@@ -32,6 +32,12 @@ bool HasUnknownSizes(const ProbedValue& value) {
                      [](const ProbedRef& e) { return HasUnknownSizes(*e); });
 }
 
+bool HasVaryingType(const ProbedValue& value) {
+  return (value.kind == ProbedValue::Kind::kOpaque && value.of_varying_type) ||
+         std::any_of(value.elements.begin(), value.elements.end(),
+                     [](const ProbedRef& e) { return HasVaryingType(*e); });
+}
+
 bool IsTainted(const ProbedValue& value) {
   if (value.kind == ProbedValue::Kind::kOpaque) return true;
   if (value.IsTensor())

@@ -76,6 +76,9 @@ struct ProbedValue {
   // kOpaque: whether this is a tensor (of complex numbers, for example) whose
   // sizes do not depend on data; they are then type.sizes.
   bool has_sizes = false;
+  // kOpaque: whether its dtype, rank or kind depends on data, or that of a
+  // part.
+  bool of_varying_type = false;
   // kOpaque: whether another value may have its memory, for other data than the
   // probes'.
   bool may_share_memory = false;
@@ -112,6 +115,8 @@ struct ProbedValue {
 bool HasOpaque(const ProbedValue& value);
 // Whether an opaque part has sizes that are not known.
 bool HasUnknownSizes(const ProbedValue& value);
+// Whether the dtype, rank or kind of the value or a part of it depends on data.
+bool HasVaryingType(const ProbedValue& value);
 // Whether the value or a part of it depends on input data.
 bool IsTainted(const ProbedValue& value);
 // Whether all parts are the same in all probes and independent of input data.

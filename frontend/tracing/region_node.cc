@@ -5,6 +5,7 @@
 #include <torch/csrc/jit/runtime/interpreter.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -142,6 +143,30 @@ bool ShareMemory(const c10::IValue& a, const c10::IValue& b) {
          a.toTensor().storage().is_alias_of(b.toTensor().storage());
 }
 
+// Adds what `value` and its parts are, by their places: one text for each
+// dtype, rank or kind. The elements of a list have one place.
+void AddKinds(const c10::IValue& value, const std::string& place,
+              std::map<std::string, std::set<std::string>>& kinds) {
+  if (value.isTensor() && value.toTensor().defined()) {
+    const at::Tensor& tensor = value.toTensor();
+    kinds[place].insert(absl::StrCat(c10::toString(tensor.scalar_type()), " ",
+                                     tensor.is_nested() ? -1 : tensor.dim()));
+    return;
+  }
+  kinds[place].insert(value.tagKind());
+  if (value.isList()) {
+    for (const c10::IValue& element : value.toListRef())
+      AddKinds(element, place + "[]", kinds);
+  } else if (value.isTuple()) {
+    for (size_t i = 0; i < value.toTupleRef().elements().size(); ++i)
+      AddKinds(value.toTupleRef().elements()[i], absl::StrCat(place, "(", i),
+               kinds);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict())
+      AddKinds(entry.value(), place + "{}", kinds);
+  }
+}
+
 bool SameType(const c10::IValue& a, const c10::IValue& b) {
   return a.isTensor() && b.isTensor() && IsPlainTensor(a.toTensor()) &&
          IsPlainTensor(b.toTensor()) &&
@@ -260,6 +285,11 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
                    [](const ProbedRef& c) { return BringsSizes(*c); }) &&
       std::none_of(node->blocks().begin(), node->blocks().end(), MayPickSizes);
   std::vector<bool> stable(output_count, (is_if || is_loop) && sizes_known);
+  for (size_t i = 0; i < output_count; ++i)
+    stable[i] = stable[i] && !MayBeOfSeveralTypes(*node->output(i)->type());
+  // By output: what it and its parts are, some way.
+  std::vector<std::map<std::string, std::set<std::string>>> kinds(output_count);
+  bool all_ways_run = true;
   // By output: the values that it is a part of, some way.
   std::vector<std::set<size_t>> aliased(output_count);
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
@@ -276,6 +306,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
             return absl::OkStatus();
           });
       for (size_t i = 0; status.ok() && i < output_count; ++i) {
+        AddKinds((*stack)[i], "", kinds[i]);
         for (size_t j = 0; j < given.size(); ++j) {
           if (ShareMemory((*stack)[i], given[j])) aliased[i].insert(j);
         }
@@ -286,7 +317,11 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     for (size_t i = 0; i < controls; ++i)
       actual.push_back(ValueInProbe(*Get(node->input(i)), probe));
     std::vector<c10::IValue>& stack = outputs.emplace_back();
-    AITUNE_RETURN_IF_ERROR(attempt(actual, &stack));
+    absl::Status status = attempt(actual, &stack);
+    // The elements of probes may be random: where an if raises for them, the
+    // other branch shows as well what it gives.
+    if (!status.ok() && is_if) status = attempt({!actual[0].toBool()}, &stack);
+    AITUNE_RETURN_IF_ERROR(status);
     std::vector<std::vector<c10::IValue>> others;
     if (is_if) others = {{true}, {false}};
     if (is_loop && reason != kLongLoop)
@@ -294,7 +329,10 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     for (const std::vector<c10::IValue>& control : others) {
       std::vector<c10::IValue> other;
       // A way that fails gives no result, so it does not matter for the type.
-      if (!attempt(control, &other).ok()) continue;
+      if (!attempt(control, &other).ok()) {
+        all_ways_run = false;
+        continue;
+      }
       for (size_t i = 0; i < output_count; ++i)
         stable[i] = stable[i] && SameType(stack[i], other[i]);
     }
@@ -330,6 +368,15 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
         traits.opaque.empty()
             ? Convert(std::move(probes), traits, &templates[i])
             : MakeOpaque(std::move(probes), reason, &templates[i]));
+    if (result->kind == Kind::kOpaque) {
+      result->of_varying_type =
+          !all_ways_run ||
+          std::any_of(contents.begin(), contents.end(),
+                      [](const ProbedRef& c) { return HasVaryingType(*c); }) ||
+          std::any_of(kinds[i].begin(), kinds[i].end(), [](const auto& place) {
+            return place.second.size() > 1;
+          });
+    }
     // It may be one of the tensors that went in, or not: neither may be
     // written.
     for (const size_t j : aliased[i]) {

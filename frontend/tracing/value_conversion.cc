@@ -6,6 +6,7 @@
 
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -24,6 +25,20 @@ bool SameGeometry(const at::Tensor& a, const at::Tensor& b) {
 bool ShareMemory(const at::Tensor& a, const at::Tensor& b) {
   return a.has_storage() && b.has_storage() &&
          a.storage().is_alias_of(b.storage());
+}
+
+// What shares memory with an opaque value must not be written, nor the value:
+// the other would not see it.
+void NoteSharing(ProbedValue& opaque, const std::vector<ProbedRef>& tensors) {
+  for (const c10::IValue& probe : opaque.probes) {
+    for (const at::Tensor& part : TensorLeaves(probe)) {
+      for (const ProbedRef& tensor : tensors) {
+        if (!part.defined() || !ShareMemory(part, tensor->tensor())) continue;
+        tensor->storage->unknown_views = true;
+        opaque.may_share_memory = true;
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -173,7 +188,8 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
       same =
           same && SameGeometry(tensor->tensor(probe), candidate->tensor(probe));
     }
-    if (same) return candidate;
+    // Of sizes that depend on data the probes show only some.
+    if (same && (!traits.tainted || traits.opaque.empty())) return candidate;
     if (source == nullptr) source = candidate;
   }
 
@@ -195,8 +211,12 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
     }
   }
   if (!tensor->uniform) {
-    if (!traits.opaque.empty())
-      return MakeOpaque(std::move(tensor->probes), traits.opaque, result);
+    if (!traits.opaque.empty()) {
+      ProbedRef opaque =
+          MakeOpaque(std::move(tensor->probes), traits.opaque, result);
+      NoteSharing(*opaque, traits.tensors);
+      return opaque;
+    }
     AITUNE_ASSIGN_OR_RETURN(bool typed, FindType(*tensor, traits));
     if (!typed) {
       std::optional<std::vector<SizeExpression>> sizes =
@@ -247,14 +267,17 @@ absl::StatusOr<ProbedRef> Interpreter::Convert(std::vector<c10::IValue> probes,
   const bool container =
       first.isList() || first.isTuple() || first.isGenericDict();
   if (!container) {
-    if (!traits.tainted || first.isNone()) return MakePlain(std::move(probes));
+    if (!traits.tainted || (first.isNone() && traits.opaque.empty()))
+      return MakePlain(std::move(probes));
     return MakeOpaque(std::move(probes), "it is a number that depends on data",
                       result);
   }
   if (traits.tainted && (!traits.opaque.empty() || first.isGenericDict())) {
-    return MakeOpaque(std::move(probes),
-                      traits.opaque.empty() ? kUnknownResult : traits.opaque,
-                      result);
+    ProbedRef opaque = MakeOpaque(
+        std::move(probes),
+        traits.opaque.empty() ? kUnknownResult : traits.opaque, result);
+    NoteSharing(*opaque, traits.tensors);
+    return opaque;
   }
   auto converted = std::make_shared<ProbedValue>();
   converted->kind = first.isList()    ? Kind::kList

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/frontend/resolver.h>
+#include <torch/csrc/jit/frontend/sugared_value.h>
+#include <torch/jit.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -357,6 +360,36 @@ TEST(ModelSha256, IsOfWhatTheModelComputes) {
   EXPECT_EQ(hash(base + "0.5\n"), hash(base + "0.5  # half\n"));
   EXPECT_NE(hash(base + "0.5\n"), hash(base + "0.500000001\n"));
   EXPECT_NE(hash(base + "0.5\n"), hash(base + "x\n"));
+}
+
+// As the functions of torch.nn.functional are by scripted models.
+TEST(ModelSha256, IsOfTheFunctionsThatTheModelCalls) {
+  struct Resolver : torch::jit::NativeResolver {
+    std::shared_ptr<torch::jit::SugaredValue> resolveValue(
+        const std::string& name, torch::jit::GraphFunction& method,
+        const torch::jit::SourceRange& place) override {
+      if (name == "helper")
+        return std::make_shared<torch::jit::FunctionValue>(
+            &unit->get_function("helper"));
+      return NativeResolver::resolveValue(name, method, place);
+    }
+    std::shared_ptr<torch::jit::CompilationUnit> unit;
+  };
+  const auto hash = [](const std::string& body) {
+    auto resolver = std::make_shared<Resolver>();
+    resolver->unit =
+        torch::jit::compile("def helper(x: Tensor):\n    return " + body);
+    torch::jit::Module module("net");
+    module.define("def forward(self, x: Tensor):\n    return helper(x)\n",
+                  resolver);
+    auto model = Model::FromModule(std::move(module));
+    EXPECT_TRUE(model.ok()) << model.status();
+    auto sha = ModelSha256(*model);
+    EXPECT_TRUE(sha.ok()) << sha.status();
+    return *sha;
+  };
+  EXPECT_EQ(hash("x * 2\n"), hash("x * 2\n"));
+  EXPECT_NE(hash("x * 2\n"), hash("x * 3\n"));
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<InputCase>> BackendChecker::Cases(
     return CheckCases(*subject_.inputs, subject_.seed,
                       std::vector(sizes_.begin(), sizes_.end()));
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                          subject_.source->Unflatten(Values(sample)));
+                          subject_.source->Unflatten(sample));
   return std::vector<InputCase>{{"sample", aitune::frontend::ToCpu(arguments)}};
 }
 

@@ -180,7 +180,7 @@ absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Module::Inspect(
     sample = samples_.front().inputs;
   }
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                          source_->Unflatten(Values(sample)));
+                          source_->Unflatten(sample));
   AITUNE_ASSIGN_OR_RETURN(
       std::vector<aitune::frontend::SubmoduleTime> times,
       aitune::frontend::TimeSubmodules(source_->model(), arguments, repeats));

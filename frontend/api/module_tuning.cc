@@ -97,7 +97,7 @@ absl::StatusOr<aitune::Sample> Module::OnDevice(
                           aitune::Device::ParseCpuOrGpu(options_.device));
   if (!device.is_gpu()) return sample;
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                          source_->Unflatten(Values(sample)));
+                          source_->Unflatten(sample));
   return source_->Flatten(aitune::frontend::ToDevice(arguments, device));
 }
 

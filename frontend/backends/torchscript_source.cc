@@ -1,9 +1,12 @@
 #include "frontend/backends/torchscript_source.h"
 
+#include <ATen/core/TensorBody.h>
 #include <ATen/core/ivalue.h>
+#include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -149,16 +152,57 @@ absl::Status TorchScriptSource::LearnArguments(const Structure& inputs) const {
   return arguments_->Differs("those that it was compiled for");
 }
 
-absl::StatusOr<ValueList> TorchScriptSource::Unflatten(
-    absl::Span<const RegionValue> inputs) const {
-  std::vector<c10::IValue> leaves;
-  leaves.reserve(inputs.size());
-  for (const RegionValue& input : inputs) leaves.push_back(ToIValue(input));
+absl::StatusOr<ValueList> TorchScriptSource::Nested(
+    std::vector<c10::IValue> leaves) const {
   // A model of tensors is called with its leaves from the start.
   if (arguments_->Known() == nullptr) return ValueList(std::move(leaves));
   AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> values,
                           arguments_->Unflatten(std::move(leaves)));
   return ValueList(std::move(values));
+}
+
+absl::StatusOr<ValueList> TorchScriptSource::Unflatten(
+    absl::Span<const RegionValue> inputs) const {
+  std::vector<c10::IValue> leaves;
+  leaves.reserve(inputs.size());
+  for (const RegionValue& input : inputs) leaves.push_back(ToIValue(input));
+  return Nested(std::move(leaves));
+}
+
+absl::StatusOr<ValueList> TorchScriptSource::Unflatten(
+    const Sample& sample) const {
+  std::vector<c10::IValue> leaves;
+  leaves.reserve(sample.size());
+  for (const OwnedValue& input : sample)
+    leaves.push_back(ToIValue(input.value, input.owner));
+  return Nested(std::move(leaves));
+}
+
+absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
+    absl::Span<const RegionValue> inputs,
+    const std::function<absl::StatusOr<c10::IValue>(const ValueList&)>& run)
+    const {
+  std::vector<c10::IValue> leaves;
+  std::vector<at::Storage> borrowed;
+  for (const RegionValue& input : inputs) {
+    leaves.push_back(ToIValue(input));
+    if (std::holds_alternative<TensorView>(input))
+      borrowed.push_back(leaves.back().toTensor().storage());
+  }
+  absl::StatusOr<c10::IValue> result;
+  {
+    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                            Nested(std::move(leaves)));
+    result = run(arguments);
+  }
+  for (at::Storage& storage : borrowed) {
+    if (storage.use_count() == 1 || storage.nbytes() == 0) continue;
+    at::DataPtr copy = c10::GetCPUAllocator()->allocate(storage.nbytes());
+    std::memcpy(copy.get(), storage.data(), storage.nbytes());
+    storage.set_data_ptr_noswap(std::move(copy));
+  }
+  if (!result.ok()) return result.status();
+  return FlattenResult(*result);
 }
 
 absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::FlattenResult(
@@ -200,11 +244,11 @@ absl::StatusOr<c10::IValue> TorchScriptSource::UnflattenResult(
 
 absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Infer(
     absl::Span<const RegionValue> inputs) {
-  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, Unflatten(inputs));
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
                           ModelOn(DeviceOf(inputs)));
-  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, model->RunEager(arguments));
-  return FlattenResult(result);
+  return Call(inputs, [&](const ValueList& arguments) {
+    return model->RunEager(arguments);
+  });
 }
 
 absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {

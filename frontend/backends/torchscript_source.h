@@ -73,6 +73,18 @@ class TorchScriptSource : public SourceModel {
   // the nesting is known.
   absl::StatusOr<ValueList> Unflatten(
       absl::Span<const RegionValue> inputs) const;
+  // The same, but the values keep the memory of `sample` alive.
+  absl::StatusOr<ValueList> Unflatten(const Sample& sample) const;
+
+  // Calls `run` with the values of flattened `inputs`, read in place, and
+  // returns the leaves of its result. Tensors of the result that are views of
+  // an input on the CPU, and those that the model keeps in its state, get a
+  // copy of the input's memory, which the caller may free. Errors: those of
+  // Unflatten, `run` and FlattenResult.
+  absl::StatusOr<std::vector<OwnedValue>> Call(
+      absl::Span<const RegionValue> inputs,
+      const std::function<absl::StatusOr<c10::IValue>(const ValueList&)>& run)
+      const;
 
   // The leaves of a result. Errors as Flatten.
   absl::StatusOr<std::vector<OwnedValue>> FlattenResult(
@@ -93,6 +105,7 @@ class TorchScriptSource : public SourceModel {
   absl::StatusOr<std::function<absl::Status()>> SaveState() override;
 
  private:
+  absl::StatusOr<ValueList> Nested(std::vector<c10::IValue> leaves) const;
   // A nesting, which is not set until the first value was seen.
   struct LearnedNesting;
 

@@ -169,12 +169,11 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
 absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
     absl::Span<const RegionValue> inputs) const {
   ++counters_->eager_calls;
-  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                          source()->Unflatten(inputs));
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
                           EagerModel());
-  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, model->RunEager(arguments));
-  return source()->FlattenResult(result);
+  return source()->Call(inputs, [&](const ValueList& arguments) {
+    return model->RunEager(arguments);
+  });
 }
 
 absl::Status CompiledBackend::TakeFailedCheck() const {

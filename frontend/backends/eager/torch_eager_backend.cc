@@ -21,11 +21,9 @@ class TorchEager : public TorchBackend {
   void Release() override {}
   absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override {
-    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                            source()->Unflatten(inputs));
-    AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
-                            model()->RunEager(arguments));
-    return source()->FlattenResult(result);
+    return source()->Call(inputs, [&](const ValueList& arguments) {
+      return model()->RunEager(arguments);
+    });
   }
 };
 

@@ -27,10 +27,9 @@ class TorchScript : public TorchBackend {
   void Release() override { program_ = nullptr; }
   absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override {
-    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                            source()->Unflatten(inputs));
-    AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, program_->Run(arguments));
-    return source()->FlattenResult(result);
+    return source()->Call(inputs, [&](const ValueList& arguments) {
+      return program_->Run(arguments);
+    });
   }
 
  private:

@@ -139,6 +139,37 @@ TEST(CheckAgainstEager, WhereFloat16OverflowsBfloat16Decides) {
   EXPECT_FALSE(check(0).agrees());
 }
 
+// Small scores beside a large weight: they differ by less than its rounding. No
+// change of the input moves them.
+TEST(CheckAgainstEager, AnOrderThatRoundingsOfTheWeightsChange) {
+  torch::jit::Module module("Scores");
+  module.register_attribute("training", c10::BoolType::get(), false);
+  const at::Tensor scores = at::rand({64}).mul(1e-8);
+  const at::Tensor weights = at::cat({at::ones({8}), scores});
+  module.register_buffer("weights", weights.clone());
+  module.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "  return torch.argsort(self.weights[8:] + 0 * x.sum())\n");
+  auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto ordered = [&](const at::Tensor& by) {
+    return [by](const ValueList&) -> absl::StatusOr<c10::IValue> {
+      return by.argsort();
+    };
+  };
+  const at::Tensor noise = at::rand({64}).sub(0.5).mul(0x1p-26);
+  const CheckReport right =
+      Check(ordered(scores.add(noise)), *model, {at::ones({2})});
+  EXPECT_TRUE(right.agrees()) << right.Problem();
+  EXPECT_TRUE(right.cases[0].ill_conditioned);
+  EXPECT_TRUE(module.attr("weights").toTensor().equal(weights));
+  // An order that is clear must be right.
+  module.attr("weights").toTensor().copy_(at::linspace(0, 1, 72));
+  const CheckReport wrong =
+      Check(ordered(scores.neg()), *model, {at::ones({2})});
+  EXPECT_THAT(wrong.Problem(), HasSubstr("ours differs in "));
+}
+
 TEST(CheckAgainstEager, StateIsCopiedAndPutBack) {
   const Model model = Counter();
   const at::Tensor x = at::ones({2});

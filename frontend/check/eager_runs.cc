@@ -6,8 +6,11 @@
 
 #include <cmath>
 #include <functional>
+#include <optional>
+#include <set>
 #include <utility>
 
+#include "frontend/torchscript/model_internal.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 
@@ -50,6 +53,9 @@ bool SameElements(const at::Tensor& a, const at::Tensor& b) {
          a.eq(b).logical_or(a.ne(a).logical_and(b.ne(b))).all().item<bool>();
 }
 
+// The runs that change the inputs alone, which takes less time.
+constexpr int kRunsWithItsWeights = 4;
+
 // The largest relative change that rounding to `dtype` makes.
 double UnitRoundoff(at::ScalarType dtype) {
   switch (dtype) {
@@ -71,26 +77,74 @@ at::Tensor HashOfSizes(const at::Tensor& exact, double scale, int seed) {
 }
 
 // Each floating-point element changed by up to a rounding of itself or of the
-// tensor's scale, of 1 if that is 0.
-at::Tensor Rounded(const at::Tensor& tensor, bool keep_ties, int seed,
-                   at::Generator& generator) {
-  if (!tensor.is_floating_point() || tensor.numel() == 0) return tensor;
-  const at::Tensor exact = tensor.to(at::kCPU, at::kDouble);
+// tensor's scale, of 1 if that is 0. `change` makes numbers between -1 and 1 of
+// the exact elements and the scale.
+at::Tensor Rounded(
+    const at::Tensor& tensor,
+    const std::function<at::Tensor(const at::Tensor&, double)>& change) {
+  const at::Tensor exact = tensor.to(at::kDouble);
   const double mean_square = exact.square().nanmean().item<double>();
   const double scale = std::isfinite(mean_square) && mean_square > 0
                            ? std::sqrt(mean_square)
                            : 1;
-  const at::Tensor change =
-      keep_ties ? HashOfSizes(exact, scale, seed).mul(exact.sign())
-                : at::rand(tensor.sizes(), generator,
-                           at::TensorOptions().dtype(at::kDouble))
-                      .sub(0.5)
-                      .mul(2);
   return exact
-      .add(change.mul(UnitRoundoff(tensor.scalar_type()))
+      .add(change(exact, scale)
+               .mul(UnitRoundoff(tensor.scalar_type()))
                .mul(exact.abs().clamp_min(scale)))
       .to(tensor.options());
 }
+
+// Equal elements stay equal.
+at::Tensor RoundedBySize(const at::Tensor& tensor, int seed) {
+  return Rounded(tensor, [seed](const at::Tensor& exact, double scale) {
+    return HashOfSizes(exact, scale, seed).mul(exact.sign());
+  });
+}
+
+at::Tensor RoundedAtRandom(const at::Tensor& tensor, at::Generator& generator) {
+  return Rounded(tensor, [&](const at::Tensor& exact, double) {
+    return at::rand(exact.sizes(), generator, at::kDouble)
+        .sub(0.5)
+        .mul(2)
+        .to(exact.device());
+  });
+}
+
+bool CanRound(const at::Tensor& tensor) {
+  return tensor.is_floating_point() && tensor.numel() > 0 &&
+         tensor.layout() == at::kStrided;
+}
+
+// Changes the weights of a model, and puts them back when it goes. Nobody else
+// may use the model meanwhile.
+class RoundedWeights {
+ public:
+  RoundedWeights(const Model& model, int seed) {
+    const c10::NoGradGuard no_grad;
+    std::set<const void*> seen;
+    for (const c10::IValue& value :
+         model.impl().module.attributes(/*recurse=*/true)) {
+      if (!value.isTensor() || !value.toTensor().defined() ||
+          !CanRound(value.toTensor()) ||
+          !seen.insert(value.toTensor().const_data_ptr()).second)
+        continue;
+      const at::Tensor& tensor = value.toTensor();
+      originals_.emplace_back(tensor, tensor.clone());
+      tensor.copy_(RoundedBySize(tensor, seed));
+    }
+  }
+  ~RoundedWeights() {
+    const c10::NoGradGuard no_grad;
+    // The last first, as tensors may share memory.
+    for (auto it = originals_.rbegin(); it != originals_.rend(); ++it)
+      it->first.copy_(it->second);
+  }
+  RoundedWeights(const RoundedWeights&) = delete;
+  RoundedWeights& operator=(const RoundedWeights&) = delete;
+
+ private:
+  std::vector<std::pair<at::Tensor, at::Tensor>> originals_;
+};
 
 }  // namespace
 
@@ -157,8 +211,12 @@ absl::StatusOr<c10::IValue> EagerRuns::RunOtherwise(const ValueList& arguments,
   const bool onednn = context.userEnabledMkldnn();
   auto generator = at::make_generator<at::CPUGeneratorImpl>(number + 1);
   const ValueList rounded = Map(arguments, [&](const at::Tensor& tensor) {
-    return Rounded(tensor, keep_ties, number, generator);
+    return !CanRound(tensor) ? tensor
+           : keep_ties       ? RoundedBySize(tensor, number)
+                             : RoundedAtRandom(tensor, generator);
   });
+  std::optional<RoundedWeights> weights;
+  if (number >= kRunsWithItsWeights) weights.emplace(model_, number);
   context.setUserEnabledMkldnn(onednn && number % 2 == 1);
   absl::StatusOr<c10::IValue> result = Run(rounded, calls);
   context.setUserEnabledMkldnn(onednn);

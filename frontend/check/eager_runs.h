@@ -47,10 +47,12 @@ class EagerRuns {
   absl::StatusOr<c10::IValue> Run(const ValueList& arguments, int calls);
 
   // As Run, but with different rounding errors: the inputs are changed at
-  // random, with the seed `number`, by at most one rounding, and for an even
-  // `number` LibTorch's own convolutions and products are used instead of
-  // oneDNN's. With `keep_ties`, equal elements stay equal, elements of opposite
-  // sign stay opposite, and 0 stays 0.
+  // random, with the seed `number`, by at most one rounding, from the fifth
+  // number on the weights too, and for an even `number` LibTorch's own
+  // convolutions and products are used instead of oneDNN's. With `keep_ties`,
+  // equal elements stay equal, elements of opposite sign stay opposite, and 0
+  // stays 0, as they do in weights. May throw LibTorch's exceptions; the
+  // weights are as before in any case.
   absl::StatusOr<c10::IValue> RunOtherwise(const ValueList& arguments,
                                            int calls, int number,
                                            bool keep_ties);

@@ -83,7 +83,7 @@ xception41 xcit_nano_12_p16_224
 """.split()
 
 # Frames of a clip: what the models of torchvision were trained with, or less.
-_FRAMES = {"mvit_v1_b": 16, "mvit_v2_s": 16}
+_FRAMES = {"mvit_v1_b": 16, "mvit_v2_s": 16, "s3d": 16}
 _FEW_FRAMES = 8
 
 

@@ -58,6 +58,18 @@ func.func @below_reduction_of_merged(%x: tensor<2x3x8xf32>) -> tensor<2x24xf32> 
   return %3 : tensor<2x24xf32>
 }
 
+// The index in merged axes is none in the axes before.
+// CHECK-LABEL: func @index_in_merged
+func.func @index_in_merged(%x: tensor<2x3x8xf32>) -> (tensor<2x1xi64>, tensor<2x1x8xi64>) {
+  // CHECK-DAG: %[[FLAT:.*]] = ait.reshape %arg0 : tensor<2x3x8xf32> -> tensor<2x24xf32>
+  // CHECK-DAG: ait.argmax %[[FLAT]] {dims = array<i64: 1>} : tensor<2x24xf32> -> tensor<2x1xi64>
+  // CHECK-DAG: ait.argmin %arg0 {dims = array<i64: 1>}
+  %0 = ait.reshape %x : tensor<2x3x8xf32> -> tensor<2x24xf32>
+  %1 = ait.argmax %0 {dims = array<i64: 1>} : tensor<2x24xf32> -> tensor<2x1xi64>
+  %2 = ait.argmin %x {dims = array<i64: 1>} : tensor<2x3x8xf32> -> tensor<2x1x8xi64>
+  return %1, %2 : tensor<2x1xi64>, tensor<2x1x8xi64>
+}
+
 // A mask is computed before it is broadcast.
 // CHECK-LABEL: func @mask
 func.func @mask(%x: tensor<2x1x1x7xf32>) -> tensor<2x3x5x7xf32> {

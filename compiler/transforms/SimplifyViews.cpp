@@ -134,6 +134,9 @@ struct SinkReshapeBelowReduction : RewritePattern {
       llvm::append_range(dims,
                          llvm::seq<int64_t>(block->fromBegin, block->fromEnd));
     }
+    // An index is one along one axis.
+    if (isa<ArgmaxOp, ArgminOp>(op) && dims.size() != 1)
+      return failure();
     for (int64_t dim : dims)
       inner[dim] = rewriter.getAffineConstantExpr(1);
     Type type =

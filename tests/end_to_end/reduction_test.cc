@@ -37,6 +37,13 @@ def forward(self, x: Tensor):
 )",
      {"float32[6,40]"},
      {"aten::max"}},
+    {"argmax_of_all_axes",
+     R"(
+def forward(self, x: Tensor):
+    return torch.argmax(x), torch.argmin(x.flatten(1), 1), x.view([-1]).max(0)
+)",
+     {"float32[2..5,3,8]"},
+     {"aten::argmax", "aten::argmin"}},
     {"argmax",
      R"(
 def forward(self, x: Tensor):

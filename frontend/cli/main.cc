@@ -2,6 +2,7 @@
 #include <c10/util/Exception.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -73,6 +74,9 @@ int Main(int argc, char** argv) {
   if (std::optional<int> code = ParseCommandLine(argc, argv, options)) {
     return *code;
   }
+  // A file that grows over the limit of the process (ulimit -f) is then an
+  // error of the write, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   EnterUsersDirectory();
   SilentWarnings warnings;
   c10::WarningUtils::WarningHandlerGuard guard(&warnings);

@@ -47,6 +47,15 @@ std::vector<std::string> Names(const json& list) {
   return names;
 }
 
+TEST(RunCommand, AnOutputOverTheLimitOfFilesIsAnErrorNotASignal) {
+  const Outcome outcome = Shell(
+      "ulimit -f 16; unset BUILD_WORKING_DIRECTORY; " + ProgramPath() +
+      " run net.pt --input 'float32[4000,8]' --no-cache --output large.pt");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(ErrorLine(outcome),
+            "aitune: --output large.pt: cannot be written: File too large");
+}
+
 TEST(BackendsCommand, ListsKindsModesAndOptions) {
   const Outcome outcome = Aitune("backends --json -");
   ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -6,7 +6,6 @@
 #include <ATen/core/ivalue.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/csrc/jit/api/module.h>
 
 #include <filesystem>
 #include <thread>
@@ -197,50 +196,6 @@ TEST_F(BackendsTest, BeyondTheRecompileLimitLibTorchRunsTheCall) {
               Contains(HasSubstr("LibTorch ran 2 calls of sizes beyond the "
                                  "limit of 2 compiled versions")));
   ExpectAgrees(*source, *backend, at::randn({4, 3}));
-}
-
-// What LibTorch computes may be a view of an input, or be kept by the model.
-TEST_F(BackendsTest, AResultDoesNotNeedTheMemoryOfTheInputs) {
-  const ConfigDict one_version = {
-      {"dynamic", false}, {"options", ConfigDict{{"recompile_limit", 1}}}};
-  const std::pair<const char*, ConfigDict> backends[] = {
-      {"TorchEagerBackend", {}},
-      {"TorchInductorBackend", one_version},
-      {"TorchScriptBackend", {}}};
-  for (const auto& [name, config] : backends) {
-    torch::jit::Module module("net");
-    module.register_attribute("last", c10::TensorType::get(), at::zeros({1, 3}),
-                              /*is_param=*/false, /*is_buffer=*/true);
-    module.define(R"(
-def forward(self, x: Tensor):
-    before = self.last
-    self.last = x
-    return x[1:], x.view([-1]), before
-)");
-    auto model = Model::FromModule(std::move(module));
-    ASSERT_TRUE(model.ok()) << model.status();
-    auto source = std::make_shared<TorchScriptSource>(
-        std::make_shared<const Model>(*std::move(model)), "net");
-    auto backend = BackendOf(name, config);
-    ASSERT_TRUE(backend->Build(Request(source, {at::randn({2, 3})})).ok());
-    std::vector<c10::IValue> results;
-    for (int call = 0; call < 2; ++call) {
-      at::Tensor x = at::full({4, 3}, call + 1.);
-      const auto result = Call(*source, *backend, x);
-      ASSERT_TRUE(result.ok()) << name << ": " << result.status();
-      results.push_back(*result);
-      x.fill_(99);
-    }
-    for (int call = 0; call < 2; ++call) {
-      const auto& elements = results[call].toTupleRef().elements();
-      EXPECT_TRUE(elements[0].toTensor().eq(call + 1).all().item<bool>())
-          << name;
-      EXPECT_TRUE(elements[1].toTensor().eq(call + 1).all().item<bool>())
-          << name;
-    }
-    const at::Tensor kept = results[1].toTupleRef().elements()[2].toTensor();
-    EXPECT_TRUE(kept.eq(1).all().item<bool>()) << name;
-  }
 }
 
 TEST_F(BackendsTest, FullgraphRefusesGraphBreaks) {
@@ -460,23 +415,6 @@ def forward(self, x: Dict[str, Tensor]) -> Dict[str, Tensor]:
   const absl::Status deployed = loaded->Deploy(Device());
   ASSERT_TRUE(deployed.ok()) << deployed;
   check(*again, *loaded, arguments("b", "a"));
-}
-
-TEST_F(BackendsTest, AResultThatLibTorchNestsHasItsLeaves) {
-  auto model = Model::FromSource(R"(
-def forward(self, x: Tensor) -> Tuple[Tensor, List[Tensor], int]:
-    return torch.relu(x), x.nonzero().unbind(1), 7
-)");
-  ASSERT_TRUE(model.ok()) << model.status();
-  auto source = std::make_shared<TorchScriptSource>(
-      std::make_shared<const Model>(*std::move(model)), "nests");
-  const std::unique_ptr<Backend> backend = BackendOf("TorchInductorBackend");
-  const at::Tensor x = at::ones({2, 3});
-  ASSERT_TRUE(backend->Build(RequestOf(source, {x})).ok());
-  auto outputs = backend->Infer(Values(*source->Flatten(ValueList({x}))));
-  ASSERT_TRUE(outputs.ok()) << outputs.status();
-  EXPECT_EQ(outputs->size(), 4u);
-  ExpectAgrees(*source, *backend, x);
 }
 
 TEST_F(BackendsTest, ThreadsShareABackend) {

@@ -207,7 +207,11 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
 
 absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::FlattenResult(
     const c10::IValue& result) const {
-  return result_->Flatten({result});
+  absl::StatusOr<std::vector<OwnedValue>> leaves = result_->Flatten({result});
+  if (!absl::IsInvalidArgument(leaves.status())) return leaves;
+  return std::vector<OwnedValue>{{OpaqueValue(std::make_shared<c10::IValue>(
+                                      c10::ivalue::Tuple::create({result}))),
+                                  nullptr}};
 }
 
 absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::FlattenResult(
@@ -233,6 +237,8 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::FlattenResult(
 
 absl::StatusOr<c10::IValue> TorchScriptSource::UnflattenResult(
     absl::Span<const OwnedValue> outputs) const {
+  if (outputs.size() == 1 && HoldsContainer(outputs[0]))
+    return ToIValue(outputs[0].value).toTupleRef().elements()[0];
   std::vector<c10::IValue> leaves;
   leaves.reserve(outputs.size());
   for (const OwnedValue& output : outputs)

@@ -86,7 +86,9 @@ class TorchScriptSource : public SourceModel {
       const std::function<absl::StatusOr<c10::IValue>(const ValueList&)>& run)
       const;
 
-  // The leaves of a result. Errors as Flatten.
+  // The leaves of a result. A result that is nested in another way than the
+  // first one is a single opaque leaf: a tuple that holds it.
+  // kInternal with LibTorch's text when it can't copy a tensor.
   absl::StatusOr<std::vector<OwnedValue>> FlattenResult(
       const c10::IValue& result) const;
   // The leaves of a result that is given as `leaves` in the nesting of

@@ -1,0 +1,93 @@
+// What the results of backends are made of: their memory and their nesting.
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <utility>
+
+#include "frontend/testing/backends.h"
+
+namespace aitune::frontend {
+namespace {
+
+// What LibTorch computes may be a view of an input, or be kept by the model.
+TEST(Results, DoNotNeedTheMemoryOfTheInputs) {
+  const ConfigDict one_version = {
+      {"dynamic", false}, {"options", ConfigDict{{"recompile_limit", 1}}}};
+  const std::pair<const char*, ConfigDict> backends[] = {
+      {"TorchEagerBackend", {}},
+      {"TorchInductorBackend", one_version},
+      {"TorchScriptBackend", {}}};
+  for (const auto& [name, config] : backends) {
+    torch::jit::Module module("net");
+    module.register_attribute("last", c10::TensorType::get(), at::zeros({1, 3}),
+                              /*is_param=*/false, /*is_buffer=*/true);
+    module.define(R"(
+def forward(self, x: Tensor):
+    before = self.last
+    self.last = x
+    return x[1:], x.view([-1]), before
+)");
+    auto model = Model::FromModule(std::move(module));
+    ASSERT_TRUE(model.ok()) << model.status();
+    auto source = std::make_shared<TorchScriptSource>(
+        std::make_shared<const Model>(*std::move(model)), "net");
+    auto backend = BackendOf(name, config);
+    ASSERT_TRUE(backend->Build(RequestOf(source, {at::randn({2, 3})})).ok());
+    std::vector<c10::IValue> results;
+    for (int call = 0; call < 2; ++call) {
+      at::Tensor x = at::full({4, 3}, call + 1.);
+      const auto result = Call(*source, *backend, x);
+      ASSERT_TRUE(result.ok()) << name << ": " << result.status();
+      results.push_back(*result);
+      x.fill_(99);
+    }
+    for (int call = 0; call < 2; ++call) {
+      const auto& elements = results[call].toTupleRef().elements();
+      EXPECT_TRUE(elements[0].toTensor().eq(call + 1).all().item<bool>())
+          << name;
+      EXPECT_TRUE(elements[1].toTensor().eq(call + 1).all().item<bool>())
+          << name;
+    }
+    const at::Tensor kept = results[1].toTupleRef().elements()[2].toTensor();
+    EXPECT_TRUE(kept.eq(1).all().item<bool>()) << name;
+  }
+}
+
+TEST(Results, MayBeNestedByTheSizes) {
+  for (const char* name :
+       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+    auto source = SourceOf(R"(
+def forward(self, x: Tensor) -> Dict[str, List[Tensor]]:
+    rows: Dict[str, List[Tensor]] = {}
+    for i in range(x.size(0)):
+        rows[str(i)] = [x[i] * 2]
+    return rows
+)");
+    auto backend = BackendOf(name);
+    ASSERT_TRUE(backend->Build(RequestOf(source, {at::randn({2, 3})})).ok());
+    for (const int64_t rows : {2, 5, 1, 2})
+      ExpectAgrees(*source, *backend, at::randn({rows, 3}));
+  }
+}
+
+TEST(Results, HaveTheLeavesThatLibTorchNests) {
+  auto model = Model::FromSource(R"(
+def forward(self, x: Tensor) -> Tuple[Tensor, List[Tensor], int]:
+    return torch.relu(x), x.nonzero().unbind(1), 7
+)");
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto source = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(*std::move(model)), "nests");
+  const std::unique_ptr<Backend> backend = BackendOf("TorchInductorBackend");
+  const at::Tensor x = at::ones({2, 3});
+  ASSERT_TRUE(backend->Build(RequestOf(source, {x})).ok());
+  auto outputs = backend->Infer(Values(*source->Flatten(ValueList({x}))));
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ(outputs->size(), 4u);
+  ExpectAgrees(*source, *backend, x);
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -78,7 +78,8 @@ void ExpectClose(const c10::IValue& ours, const c10::IValue& expected,
     const at::Tensor x = a[i].value->toTensor(), y = b[i].value->toTensor();
     EXPECT_EQ(x.scalar_type(), y.scalar_type()) << b[i].path;
     ASSERT_EQ(x.sizes(), y.sizes()) << b[i].path;
-    EXPECT_TRUE(at::allclose(x, y, tolerance, tolerance)) << b[i].path;
+    EXPECT_TRUE(at::allclose(x, y, tolerance, tolerance, /*equal_nan=*/true))
+        << b[i].path;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,8 +20,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Moves all of `size` bytes with `transfer` (read or write) before `deadline`;
-/// false at the end of the stream, an error, or the deadline.
+/// Bytes of a reply, which has some numbers and texts for each candidate.
+constexpr uint64_t kLargestReply = uint64_t{64} << 20;
+
+/// Moves all of `size` bytes with `transfer` (receives or sends) before
+/// `deadline`; false at the end of the stream, an error, or the deadline.
 template <typename Transfer>
 bool transferAll(int descriptor, short event, char *data, size_t size,
                  Clock::time_point deadline, Transfer transfer) {
@@ -50,16 +54,17 @@ bool transferAll(int descriptor, short event, char *data, size_t size,
 
 absl::StatusOr<std::unique_ptr<MeasurementProcess>>
 MeasurementProcess::start(const std::vector<std::string> &command) {
+  // A child that dies while it is written to must not end us by SIGPIPE, which
+  // only sockets can leave out.
   int toChild[2], fromChild[2];
-  if (pipe2(toChild, O_CLOEXEC) != 0)
-    return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, toChild) != 0)
+    return absl::UnavailableError(
+        absl::StrCat("socketpair: ", strerror(errno)));
   if (pipe2(fromChild, O_CLOEXEC) != 0) {
     close(toChild[0]);
     close(toChild[1]);
     return absl::UnavailableError(absl::StrCat("pipe: ", strerror(errno)));
   }
-  // A child that dies while it is written to must not end us.
-  signal(SIGPIPE, SIG_IGN);
   std::vector<char *> arguments;
   for (const std::string &argument : command)
     arguments.push_back(const_cast<char *>(argument.c_str()));
@@ -128,7 +133,7 @@ MeasurementProcess::call(const WorkerRequest &request, double seconds) {
   bool done =
       transferAll(input, POLLOUT, message.data(), message.size(), deadline,
                   [](int descriptor, char *data, size_t count) {
-                    return write(descriptor, data, count);
+                    return send(descriptor, data, count, MSG_NOSIGNAL);
                   });
   auto receive = [&](char *data, size_t count) {
     return transferAll(output, POLLIN, data, count, deadline,
@@ -137,6 +142,7 @@ MeasurementProcess::call(const WorkerRequest &request, double seconds) {
                        });
   };
   done = done && receive(reinterpret_cast<char *>(&size), sizeof size);
+  done = done && size <= kLargestReply;
   if (done) {
     bytes.resize(size);
     done = receive(bytes.data(), size);

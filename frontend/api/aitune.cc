@@ -50,38 +50,6 @@ absl::StatusOr<ait::ModuleOptions> WithChanges(
   return with;
 }
 
-// Whether `tensor` lies in the memory of an argument, or is a view of one.
-bool IsGiven(const at::Tensor& tensor, const ValueList& arguments) {
-  for (const c10::IValue& argument : arguments.values()) {
-    if (tensor.storage().data() != nullptr &&
-        tensor.storage().data() == argument.toTensor().storage().data())
-      return true;
-  }
-  return false;
-}
-
-// Runs the module; gives the tensors of the result, on the CPU, which share no
-// memory with `arguments`.
-absl::StatusOr<std::vector<at::Tensor>> RunModule(const ait_module* module,
-                                                  const ValueList& arguments) {
-  AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
-                          module->module->Run(arguments));
-  // The copy to the CPU waits for the GPU, which may find a failed check.
-  const c10::IValue on_cpu = aitune::frontend::ToCpu(value);
-  AITUNE_RETURN_IF_ERROR(module->module->TakeFailedCheck());
-  std::vector<at::Tensor> tensors;
-  for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(on_cpu)) {
-    if (!aitune::frontend::IsPlainTensor(tensor))
-      return absl::UnimplementedError(absl::StrCat(
-          "an output is ", aitune::frontend::Describe(c10::IValue(tensor)),
-          ", which this interface can't give"));
-    tensors.push_back(IsGiven(tensor, arguments)
-                          ? tensor.clone(at::MemoryFormat::Contiguous)
-                          : tensor.contiguous());
-  }
-  return tensors;
-}
-
 absl::Status Give(const std::string& text, char** out) {
   *out = strdup(text.c_str());
   if (*out != nullptr) return absl::OkStatus();
@@ -264,10 +232,11 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
     AITUNE_RETURN_IF_ERROR(Need(result, "result"));
     AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                             ait::ValuesOf(*module, inputs, count, "input"));
-    auto made = std::make_unique<ait_result>();
-    AITUNE_ASSIGN_OR_RETURN(made->tensors, RunModule(module, arguments));
-    for (const at::Tensor& tensor : made->tensors)
-      made->sizes.push_back(tensor.sizes().vec());
+    AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
+                            module->module->Run(arguments));
+    AITUNE_ASSIGN_OR_RETURN(auto made, ait::ResultOf(value, arguments));
+    // The copy to the CPU waited for the GPU, which may find a failed check.
+    AITUNE_RETURN_IF_ERROR(module->module->TakeFailedCheck());
     *result = made.release();
     return absl::OkStatus();
   });

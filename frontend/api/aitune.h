@@ -273,6 +273,46 @@ AIT_API ait_error* ait_module_run_into(const ait_module* module,
                                        const ait_tensor* outputs,
                                        size_t output_count);
 
+/* A call that runs while its caller does something else. */
+typedef struct ait_call ait_call;
+
+/* Has a thread of the module's run one call, after those that were made before,
+ * with the stance and the number of threads of the calling thread. `inputs` and
+ * `outputs` are as ait_module_run_into takes them, or `outputs` is NULL
+ * (`output_count` 0) and the result has memory of its own. The memory of their
+ * data must stay, and that of the inputs stay as it is, until ait_call_wait has
+ * returned or the call is freed; on a GPU it must be ready now. From
+ * `milliseconds` from now on the result is of no use (below 0: no such time).
+ * `done`, which may be NULL, is called with `user` once when the call has
+ * ended, by the thread that ended it: the module's, or for a call that was not
+ * begun that of ait_call_cancel or ait_call_wait. It must not free the call.
+ * The caller frees the call, before the module. AIT_INVALID_ARGUMENT for
+ * structures that describe no tensors; all other errors are those of
+ * ait_call_wait. */
+AIT_API ait_error* ait_module_run_async(
+    const ait_module* module, const ait_tensor* inputs, size_t count,
+    const ait_tensor* outputs, size_t output_count, double milliseconds,
+    void (*done)(void* user), void* user, ait_call** call);
+
+/* Ends the call: at once if it has not begun, otherwise after the step of the
+ * model that is under way. What LibTorch runs as one piece, as it does a module
+ * in eager, and what was queued on a GPU goes on to its end. */
+AIT_API ait_error* ait_call_cancel(ait_call* call);
+
+/* Whether the call has ended: 1 or 0 (NULL: 1). */
+AIT_API int ait_call_has_ended(const ait_call* call);
+
+/* Waits until the call has ended, and gives its result, which the caller frees;
+ * NULL: it is not wanted, as with `outputs`. May be called again, from one
+ * thread at a time. AIT_CANCELLED after ait_call_cancel,
+ * AIT_DEADLINE_EXCEEDED if the time was over before the call began or between
+ * two of its steps; otherwise as ait_module_run_into. */
+AIT_API ait_error* ait_call_wait(ait_call* call, ait_result** result);
+
+/* Cancels the call if it has not ended, and waits until it has. NULL is
+ * allowed. */
+AIT_API void ait_call_free(ait_call* call);
+
 /* A call with memory of the caller's, to be run many times. */
 typedef struct ait_binding ait_binding;
 

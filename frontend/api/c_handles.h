@@ -62,6 +62,12 @@ absl::StatusOr<aitune::frontend::ValueList> ValuesOf(const ait_module& module,
                                                      size_t count,
                                                      const std::string& what);
 
+// The tensors of `value` on the CPU, which share no memory with `arguments`.
+// kUnimplemented for tensors that an ait_tensor can't describe. May throw
+// LibTorch's exceptions.
+absl::StatusOr<std::unique_ptr<ait_result>> ResultOf(
+    const c10::IValue& value, const aitune::frontend::ValueList& arguments);
+
 // Describes tensor `index` of a result, as ait_result_tensor says.
 absl::Status GiveTensor(const ait_result& result, size_t index,
                         ait_tensor* tensor);

@@ -1,7 +1,13 @@
 // Tensors between C and LibTorch.
+#include <ATen/core/ivalue.h>
+
 #include <cstddef>
+#include <memory>
+#include <utility>
 
 #include "frontend/api/c_handles.h"
+#include "frontend/values/gpu.h"
+#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
@@ -34,6 +40,17 @@ absl::StatusOr<aitune::Device> DeviceOf(const ait_tensor& tensor,
   return absl::InvalidArgumentError(absl::StrCat(
       what, " is on ", device.ToString(), ", but the module is on ",
       module.ToString(), "; give memory there or of the CPU"));
+}
+
+// Whether `tensor` lies in the memory of an argument, or is a view of one.
+bool IsGiven(const at::Tensor& tensor,
+             const aitune::frontend::ValueList& arguments) {
+  for (const c10::IValue& argument : arguments.values()) {
+    if (tensor.storage().data() != nullptr &&
+        tensor.storage().data() == argument.toTensor().storage().data())
+      return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -88,6 +105,24 @@ absl::StatusOr<aitune::frontend::ValueList> ValuesOf(const ait_module& module,
                           TensorsOf(module, array, count, what));
   return aitune::frontend::ValueList(
       std::vector<c10::IValue>(tensors.begin(), tensors.end()));
+}
+
+absl::StatusOr<std::unique_ptr<ait_result>> ResultOf(
+    const c10::IValue& value, const aitune::frontend::ValueList& arguments) {
+  const c10::IValue on_cpu = aitune::frontend::ToCpu(value);
+  auto result = std::make_unique<ait_result>();
+  for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(on_cpu)) {
+    if (!aitune::frontend::IsPlainTensor(tensor))
+      return absl::UnimplementedError(absl::StrCat(
+          "an output is ", aitune::frontend::Describe(c10::IValue(tensor)),
+          ", which this interface can't give"));
+    at::Tensor own = IsGiven(tensor, arguments)
+                         ? tensor.clone(at::MemoryFormat::Contiguous)
+                         : tensor.contiguous();
+    result->sizes.push_back(own.sizes().vec());
+    result->tensors.push_back(std::move(own));
+  }
+  return result;
 }
 
 absl::Status GiveTensor(const ait_result& result, size_t index,

@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/api/call_queue.h"
 #include "frontend/api/module_builds.h"
 #include "frontend/api/module_options.h"
 #include "frontend/checkpoint/checkpoint.h"
@@ -39,10 +40,14 @@ const BackendDetails* TuneReport::chosen() const {
 }
 
 Module::Module(std::shared_ptr<TorchScriptSource> source, ModuleOptions options)
-    : options_(std::move(options)), source_(std::move(source)) {
+    : options_(std::move(options)),
+      source_(std::move(source)),
+      queue_(std::make_unique<CallQueue>()) {
   report_.module = options_.name;
   report_.error = "it was not tuned";
 }
+
+Module::~Module() = default;
 
 absl::StatusOr<std::unique_ptr<Module>> Module::Load(
     const std::filesystem::path& path, ModuleOptions options) {

@@ -28,6 +28,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/Compiler.h"
+#include "frontend/api/async_call.h"
 #include "frontend/backends/torchscript_source.h"
 #include "frontend/check/check.h"
 #include "frontend/compiled_model/build_report.h"
@@ -49,6 +50,8 @@ struct LoadedCheckpoint;
 }  // namespace aitune::frontend
 
 namespace ait {
+
+class CallQueue;
 
 struct ModuleOptions {
   std::string name;  // the module's name in messages; empty: that of the file
@@ -150,6 +153,8 @@ class Module {
   static std::unique_ptr<Module> Wrap(
       std::shared_ptr<const aitune::frontend::Model> model,
       ModuleOptions options);
+  // Cancels the calls of RunAsync that have not ended.
+  ~Module();
   // Loads a module that was saved and deploys it on `device`; empty: on the
   // device that it was saved for. Errors: those of LoadCheckpoint and
   // Backend::Deploy.
@@ -200,6 +205,15 @@ class Module {
   // call, which is then not run.
   absl::StatusOr<c10::IValue> Run(
       const aitune::frontend::ValueList& arguments) const;
+
+  // Has a thread of the module's run one call, after those that were made
+  // before; it begins with the caller's stance and number of threads.
+  // `arguments` must stay as they are until it has ended; on a GPU they must be
+  // ready before this is called, and the result is ready when the call ends.
+  // Errors are those of AsyncCall::Result.
+  std::unique_ptr<AsyncCall> RunAsync(
+      const aitune::frontend::ValueList& arguments,
+      const CallOptions& options) const;
 
   // A call of Run with memory of the caller's, to be run many times: each run
   // reads `arguments` and writes `outputs`, the tensors of the result in
@@ -293,6 +307,8 @@ class Module {
   aitune::BackendUsage in_tuning_;        // of backend_ when it was chosen
   // Calls in eager outside of backend_ since then.
   mutable std::atomic<int64_t> eager_calls_ = 0;
+  // Last: its thread uses the rest.
+  const std::unique_ptr<CallQueue> queue_;
 };
 
 }  // namespace ait

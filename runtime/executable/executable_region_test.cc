@@ -4,6 +4,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "runtime/control/call_limit.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/executable/cpu_executable.h"
 #include "runtime/executable/test_plan.h"
@@ -95,6 +96,56 @@ TEST(ExecutableRegionTest, OpaqueValuesPassThroughFallbackRegions) {
   EXPECT_THAT(
       std::string(executable->Run({input}, absl::MakeSpan(outputs)).message()),
       HasSubstr("output 1 is opaque"));
+}
+
+// Cancels the call that runs it.
+class CancellingRegion : public FallbackRegion {
+ public:
+  explicit CancellingRegion(CallLimit& limit) : limit_(limit) {}
+  absl::Status Run(absl::Span<const RegionValue>, absl::Span<const int64_t>,
+                   absl::Span<RegionValue> outputs) const override {
+    *static_cast<float*>(std::get<TensorView>(outputs[0]).data) = 5;
+    limit_.Cancel();
+    return absl::OkStatus();
+  }
+
+ private:
+  CallLimit& limit_;
+};
+
+TEST(ExecutableRegionTest, ACallEndsAtTheStepAfterItsLimit) {
+  TestPlan t;
+  const int x = t.Input({1});
+  const int y = t.Output({1}), z = t.Output({1});
+  t.Fallback(0, {x}, {y});
+  t.Kernel("add_one", {y}, {z}, 1);
+  for (int value : {y, z}) t.plan.add_output_values(value);
+  CallLimit limit;
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  regions.push_back(std::make_unique<CancellingRegion>(limit));
+  auto executable = Load(t, std::move(regions));
+  std::vector<float> data = {1}, first(1), second(1, -7.f);
+  std::vector<RegionValue> outputs = {View(first, {1}), View(second, {1})};
+  const TensorView input = View(data, {1});
+  const auto run = [&] {
+    return executable->Run({input}, absl::MakeSpan(outputs));
+  };
+  {
+    const ScopedCallLimit scope(&limit);
+    EXPECT_TRUE(absl::IsCancelled(run()));
+    EXPECT_EQ(first[0], 5) << "the step under way goes on to its end";
+    EXPECT_EQ(second[0], -7) << "the next one is not begun";
+    first[0] = 0;
+    EXPECT_TRUE(absl::IsCancelled(run()));
+    EXPECT_EQ(first[0], 0);
+    const ScopedCallLimit none(nullptr);
+    EXPECT_TRUE(run().ok());
+    EXPECT_EQ(second[0], 6);
+  }
+  EXPECT_TRUE(run().ok());
+  const CallLimit past(std::chrono::steady_clock::now());
+  const ScopedCallLimit scope(&past);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(run()));
 }
 
 // Gives its input doubled, in memory of its own where that is asked for.

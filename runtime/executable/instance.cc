@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/control/call_limit.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/status/status_macros.h"
 
@@ -241,11 +242,13 @@ absl::Status Instance::RunSteps(int steps, Context& context,
                                 double* step_microseconds) const {
   std::chrono::steady_clock::time_point start;
   if (step_microseconds != nullptr) start = std::chrono::steady_clock::now();
+  const CallLimit* const limit = CurrentCallLimit();
   int s = 0;
   absl::Status status;
   auto run_until = [&](int end) {
     for (; s < end && status.ok(); ++s) {
-      status = RunStep(s, context);
+      if (limit != nullptr) status = limit->Check();
+      if (status.ok()) status = RunStep(s, context);
       for (int32_t value : layout_.last_uses(s)) context.opaques[value].reset();
       if (step_microseconds == nullptr) continue;
       const auto now = std::chrono::steady_clock::now();

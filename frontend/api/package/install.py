@@ -28,6 +28,7 @@ CXX_HEADERS = [
     "frontend/api/module.h",
     "frontend/torchscript/substitution.h",
     "runtime/backend/registry.h",
+    "runtime/control/call_limit.h",
     "runtime/control/control.h",
     "runtime/logging/logging.h",
 ]

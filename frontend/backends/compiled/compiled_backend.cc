@@ -16,6 +16,7 @@
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/values/gpu.h"
 #include "runtime/backend/registry.h"
+#include "runtime/control/call_limit.h"
 #include "runtime/control/control.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/logging/logging.h"
@@ -217,6 +218,8 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
     const CompileRequest& request, absl::Span<const RegionValue> leaves,
     absl::Span<const CallInput> call) const {
   const ScopedActivity activity(ScopedActivity::Kind::kCompile);
+  // What a call has begun to compile is for later calls too.
+  const ScopedCallLimit without_limit(nullptr);
   std::vector<InputDescription> wanted = request.inputs;
   if (const Device there = DeviceOf(leaves);
       there.is_gpu() && there != device())

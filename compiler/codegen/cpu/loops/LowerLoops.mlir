@@ -38,6 +38,24 @@ func.func private @softmax(%x: tensor<?x768xf32, #full>) -> tensor<?x768xf32, #f
 
 // -----
 
+// The same for the classes of a large vocabulary: computing the exponentials
+// twice would take longer than a row in the second-level cache.
+// CHECK-LABEL: func.func @vocabulary(
+// CHECK-DAG: %[[BYTES:.*]] = arith.constant 201092 : i64
+// CHECK-DAG: llvm.alloca %[[BYTES]] x i8
+func.func private @vocabulary(%x: tensor<32x50257xf32>) -> tensor<32x50257xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %max = ait.amax %x {dims = array<i64: 1>} : tensor<32x50257xf32> -> tensor<32x1xf32>
+  %maxe = ait.expand %max : tensor<32x1xf32> -> tensor<32x50257xf32>
+  %d = ait.sub %x, %maxe : tensor<32x50257xf32>
+  %e = ait.exp %d : tensor<32x50257xf32>
+  %sum = ait.sum %e {dims = array<i64: 1>} : tensor<32x50257xf32> -> tensor<32x1xf32>
+  %sume = ait.expand %sum : tensor<32x1xf32> -> tensor<32x50257xf32>
+  %r = ait.div %e, %sume : tensor<32x50257xf32>
+  return %r : tensor<32x50257xf32>
+}
+
+// -----
+
 // A transpose: lanes read with a stride, so the loop along which the operand
 // lies in order is the innermost one, over 32 of its elements. Its steps load
 // squares in that order and transpose them: no gather but where less than a

@@ -10,7 +10,9 @@ namespace {
 
 /// Storing and loading costs two operations; it must spare clearly more.
 constexpr double kLeastCost = 8;
-constexpr int64_t kMostBytes = 96 * 1024;
+/// Bytes of the stack for all rows of a kernel: a row of 64 thousand floats. It
+/// and the operand's row then stay in a second-level cache of 512 KiB.
+constexpr int64_t kMostBytes = 264 * 1024;
 
 class Planner {
 public:

@@ -7,6 +7,9 @@
 //
 //   ./bazelw test //tests/operators:operator_sweep_test --test_output=all
 //     --test_env=AITUNE_OPERATOR_SWEEP=all --test_timeout=7200
+//
+// AITUNE_OPERATOR_DEVICE=cuda does so on a GPU, whose differences are not in
+// the list of accepted ones.
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -34,6 +37,11 @@ constexpr size_t kSampled = 12;
 bool TakesAll() {
   const char* const choice = std::getenv("AITUNE_OPERATOR_SWEEP");
   return choice != nullptr && std::string(choice) == "all";
+}
+
+std::string TheDevice() {
+  const char* const device = std::getenv("AITUNE_OPERATOR_DEVICE");
+  return device != nullptr ? device : "cpu";
 }
 
 // Of all tests of this process.
@@ -72,7 +80,8 @@ TEST_P(OperatorSweep, AgreesWithEager) {
       positions.push_back(static_cast<int>(i));
   }
   Totals& totals = TheTotals();
-  for (const CallResult& result : Sweep(combination, calls, positions)) {
+  for (const CallResult& result :
+       Sweep(combination, calls, positions, TheDevice())) {
     const OperatorCall& call = calls[static_cast<size_t>(result.call)];
     if (IsFailure(result.outcome)) {
       const int accepted = FindAcceptedDifference(combination, call, result);
@@ -115,7 +124,7 @@ class Summary : public testing::Environment {
     }
     const bool is_whole = std::getenv("TEST_TOTAL_SHARDS") == nullptr &&
                           GTEST_FLAG_GET(filter) == "*";
-    if (!TakesAll() || !is_whole) return;
+    if (!TakesAll() || !is_whole || TheDevice() != "cpu") return;
     for (size_t i = 0; i < accepted.size(); ++i) {
       EXPECT_TRUE(totals.accepted.count(static_cast<int>(i)))
           << "this difference no longer occurs; delete it: " << accepted[i].ops

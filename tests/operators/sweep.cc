@@ -20,6 +20,8 @@
 #include "absl/strings/str_split.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/torchscript/model.h"
+#include "frontend/values/gpu.h"
+#include "runtime/device/device.h"
 #include "tests/operators/compare.h"
 #include "tests/operators/values.h"
 
@@ -57,13 +59,18 @@ std::string OneLine(std::string text) {
 class Child {
  public:
   Child(const Combination& combination, const std::vector<OperatorCall>& calls,
-        int pipe)
-      : combination_(combination), calls_(calls), pipe_(pipe) {
+        const std::string& device, int pipe)
+      : combination_(combination),
+        calls_(calls),
+        device_(device == "cpu" ? Device() : Device::Gpu(0)),
+        pipe_(pipe) {
     for (const std::string& set : SetsOf(combination.dtype))
       values_.emplace(set, MakeValues(combination, set));
   }
 
   void Run(const std::vector<int>& positions) {
+    if (device_.is_gpu() && !frontend::StartLibTorchCuda(device_).ok())
+      _exit(3);
     std::vector<int> good;
     for (const int position : positions) {
       Tell(absl::StrCat("eager\t", position));
@@ -121,6 +128,11 @@ class Child {
     Expected& expected = expected_[position];
     for (const auto& [set, values] : values_) {
       absl::StatusOr<c10::IValue> result = model->RunEager(ValueList(values));
+      if (result.ok() && device_.is_gpu()) {
+        result =
+            model->RunEager(frontend::ToDevice(ValueList(values), device_));
+        if (result.ok()) result = frontend::ToCpu(*result);
+      }
       if (!result.ok()) {
         TellResult(position, set, Outcome::kEagerRaises,
                    std::string(result.status().message()));
@@ -188,12 +200,16 @@ class Child {
     frontend::BuildOptions options;
     // Which candidate is faster varies from run to run; tests must not.
     options.compile.measureCandidates = false;
+    if (device_.is_gpu()) options.compile.device = "cuda";
     absl::StatusOr<std::unique_ptr<CompiledModel>> compiled =
         CompiledModel::Build(*model, inputs, options);
     if (!compiled.ok()) return compiled.status();
     for (const auto& [set, values] : values_) {
-      absl::StatusOr<c10::IValue> result = (*compiled)->Run(ValueList(values));
+      absl::StatusOr<c10::IValue> result = (*compiled)->Run(
+          device_.is_gpu() ? frontend::ToDevice(ValueList(values), device_)
+                           : ValueList(values));
       if (!result.ok()) return result.status();
+      if (device_.is_gpu()) result = frontend::ToCpu(*result);
       results.emplace_back(set, *std::move(result));
     }
     return absl::OkStatus();
@@ -219,6 +235,7 @@ class Child {
 
   const Combination combination_;
   const std::vector<OperatorCall>& calls_;
+  const Device device_;
   const int pipe_;
   std::map<std::string, std::vector<c10::IValue>> values_;
   std::map<int, Expected> expected_;
@@ -234,14 +251,14 @@ struct Told {
 
 Told RunChild(const Combination& combination,
               const std::vector<OperatorCall>& calls,
-              const std::vector<int>& positions) {
+              const std::vector<int>& positions, const std::string& device) {
   int pipes[2];
   if (pipe(pipes) != 0) abort();
   const pid_t child = fork();
   if (child < 0) abort();
   if (child == 0) {
     close(pipes[0]);
-    Child(combination, calls, pipes[1]).Run(positions);
+    Child(combination, calls, device, pipes[1]).Run(positions);
     _exit(0);
   }
   close(pipes[1]);
@@ -312,14 +329,15 @@ const char* Name(Outcome outcome) {
 
 std::vector<CallResult> Sweep(const Combination& combination,
                               const std::vector<OperatorCall>& calls,
-                              const std::vector<int>& positions) {
+                              const std::vector<int>& positions,
+                              const std::string& device) {
   std::vector<CallResult> results;
   std::vector<std::vector<int>> work = {positions};
   while (!work.empty()) {
     const std::vector<int> part = std::move(work.back());
     work.pop_back();
     if (part.empty()) continue;
-    Told told = RunChild(combination, calls, part);
+    Told told = RunChild(combination, calls, part, device);
     // Of a group that was cut short nothing counts but what comes of its parts.
     std::set<int> again(
         told.ended || told.last.size() == 1

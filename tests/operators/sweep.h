@@ -39,13 +39,16 @@ struct CallResult {
   std::string detail;  // what differs, or the message; one line
 };
 
-// Builds the calls at these positions, several as the outputs of one model, and
-// runs them on each set of values that the dtype has. One result for each call
-// and set; fewer sets where the call fails altogether. Call it before the
-// process has threads: it forks. `calls` outlives the call.
+// Builds the calls at these positions, several as the outputs of one model, for
+// "cpu" or "cuda", and runs them on each set of values that the dtype has. One
+// result for each call and set; fewer sets where the call fails altogether. On
+// a GPU eager runs only what it runs on the CPU: an index out of range ends all
+// work there. Call it before the process has threads: it forks. `calls`
+// outlives the call.
 std::vector<CallResult> Sweep(const Combination& combination,
                               const std::vector<OperatorCall>& calls,
-                              const std::vector<int>& positions);
+                              const std::vector<int>& positions,
+                              const std::string& device = "cpu");
 
 }  // namespace aitune
 

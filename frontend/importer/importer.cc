@@ -332,9 +332,13 @@ class ModuleImporter {
         operands.push_back(state.Value(id));
       });
     }
+    // Results that nobody reads are not checked: on a GPU LibTorch may give
+    // others than on the CPU, where the trace was made (embedding_bag does).
+    const bool is_read = llvm::any_of(
+        op.results, [&](ValueId id) { return id >= 0 && state.IsUsed(id); });
     llvm::SmallVector<mlir::Type> types;
     for (ValueId id : op.results) {
-      if (id < 0) continue;
+      if (id < 0 || (is_read && !state.IsUsed(id))) continue;
       output_ids.push_back(id);
       types.push_back(state.Type(id));
     }

@@ -118,6 +118,18 @@ TEST(ImportTrace, AnUnknownOperatorFallsBackWithItsReason) {
   EXPECT_EQ(maker.report().imported, 0);
 }
 
+TEST(ImportTrace, AFallbackGivesTheResultsThatAreRead) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {4});
+  const std::vector<ValueId> results =
+      maker.Call("custom::op", {{"x", x}},
+                 {{kF32, {4}}, {DataType::kInt64, {0}}, {kF32, {2}}});
+  maker.Output(results[2]);
+  EXPECT_THAT(maker.Import(),
+              AllOf(HasSubstr("output_values = array<i64: 3>"),
+                    HasSubstr("(tensor<4xf32>) -> tensor<2xf32>")));
+}
+
 TEST(ImportTrace, TheTraceAndTheCallerCanAskForLibTorch) {
   TraceMaker maker;
   ValueId x = maker.Input(kF32, {4});

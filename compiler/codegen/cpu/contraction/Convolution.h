@@ -40,6 +40,9 @@ struct ConvolutionProblem {
   /// Steps a tap takes in the packed filter: those that are multiplied at once
   /// are whole.
   int64_t tapSteps;
+  /// The width, in bits, of the vectors to use: that of a group's results where
+  /// they are fewer than a vector of the target holds.
+  int64_t vectorBits;
   MatmulProblem matmul; ///< the matmul of ConvolutionForm::Matmul
 };
 
@@ -49,6 +52,9 @@ struct ConvolutionProblem {
 mlir::FailureOr<ConvolutionProblem>
 analyzeConvolution(mlir::func::FuncOp kernel, const Target &target,
                    std::string &reason);
+
+/// `target` with the width of the problem's vectors.
+Target withVectorsOf(const ConvolutionProblem &problem, const Target &target);
 
 /// How a 3x3 convolution is computed: as it is written, or by an algorithm of
 /// Winograd's with tiles of 2x2 or 4x4 results (Winograd.h).

@@ -63,6 +63,30 @@ func.func private @depthwise(%x: tensor<1x28x28x64xf32>, %f: tensor<64x1x3x3xf32
 
 // -----
 
+// Groups of 8 results: vectors of 8, not halves of 16. Of 24: whole vectors.
+// CHECK-LABEL: func.func @narrow_groups(
+// CHECK: llvm.intr.fma{{.*}} vector<8xf32>
+// CHECK-NOT: vector<16xf32>
+func.func private @narrow_groups(%x: tensor<1x28x28x64xf32>, %f: tensor<64x8x3x3xf32> {ait.constant}) -> tensor<1x28x28x64xf32>
+    attributes {ait.kind = #ait.kind<convolution>} {
+  %0 = ait.convolution %x, %f {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 8 : i64, channels_last}
+    : (tensor<1x28x28x64xf32>, tensor<64x8x3x3xf32>) -> tensor<1x28x28x64xf32>
+  return %0 : tensor<1x28x28x64xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @wide_groups(
+// CHECK: llvm.intr.fma{{.*}} vector<16xf32>
+func.func private @wide_groups(%x: tensor<1x28x28x48xf32>, %f: tensor<48x24x3x3xf32> {ait.constant}) -> tensor<1x28x28x48xf32>
+    attributes {ait.kind = #ait.kind<convolution>} {
+  %0 = ait.convolution %x, %f {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 2 : i64, channels_last}
+    : (tensor<1x28x28x48xf32>, tensor<48x24x3x3xf32>) -> tensor<1x28x28x48xf32>
+  return %0 : tensor<1x28x28x48xf32>
+}
+
+// -----
+
 // Winograd with tiles of 4x4 results: 36 inputs of a tile are transformed, 36
 // matmuls follow, and 16 results of a tile are made of their sums. The 196 tiles
 // are 14 units.

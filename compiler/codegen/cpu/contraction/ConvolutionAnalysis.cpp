@@ -87,7 +87,28 @@ MatmulProblem makeMatmul(const ConvolutionProblem &problem,
   return matmul;
 }
 
+/// Half a vector of a CPU takes as long as a whole one. Where a group's results
+/// are half a vector or a quarter of one, narrower vectors hold more rows: CPUs
+/// issue at least as many of them at once.
+int64_t chooseVectorBits(const ConvolutionProblem &problem,
+                         const Target &target) {
+  constexpr int64_t kLeastBits = 128;
+  const int64_t bits =
+      problem.outputs * problem.shape.format.sum.getIntOrFloatBitWidth();
+  const bool isNarrow = problem.groups > 1 && problem.outputs > 1 &&
+                        problem.shape.kind == MicrokernelKind::FusedMultiplyAdd;
+  return isNarrow && llvm::isPowerOf2_64(bits) && bits >= kLeastBits
+             ? std::min(bits, target.vectorBits)
+             : target.vectorBits;
+}
+
 } // namespace
+
+Target withVectorsOf(const ConvolutionProblem &problem, const Target &target) {
+  Target narrowed = target;
+  narrowed.vectorBits = problem.vectorBits;
+  return narrowed;
+}
 
 FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
                                                  const Target &target,
@@ -153,6 +174,7 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     shape.kind = useStoredFactors(*format, target);
   shape.format = *format;
   shape.copiesLhs = format->lhs != format->lhsFactor;
+  problem.vectorBits = chooseVectorBits(problem, target);
   bool pointwise = problem.kernelHeight == 1 && problem.kernelWidth == 1 &&
                    problem.stride[0] == 1 && problem.stride[1] == 1 &&
                    problem.padding[0] == 0 && problem.padding[1] == 0 &&

@@ -31,7 +31,8 @@ int64_t getGrain(const ConvolutionProblem &problem,
 LogicalResult emitConvolution(func::FuncOp kernel,
                               const ConvolutionProblem &problem,
                               const ConvolutionSchedule &schedule,
-                              const Target &target, std::string &reason) {
+                              const Target &machine, std::string &reason) {
+  const Target target = withVectorsOf(problem, machine);
   reason = rejectConvolutionSchedule(schedule, problem, target);
   if (!reason.empty())
     return failure();

@@ -121,7 +121,8 @@ bool prefersWinograd(const ConvolutionProblem &problem,
 } // namespace
 
 ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
-                                              const Target &target) {
+                                              const Target &machine) {
+  const Target target = withVectorsOf(problem, machine);
   if (problem.form == ConvolutionForm::Taps) {
     ConvolutionSchedule schedule = chooseWinogradSchedule(
         problem, ConvolutionAlgorithm::Winograd4x4, target);
@@ -133,7 +134,8 @@ ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
 
 std::string rejectConvolutionSchedule(const ConvolutionSchedule &schedule,
                                       const ConvolutionProblem &problem,
-                                      const Target &target) {
+                                      const Target &machine) {
+  const Target target = withVectorsOf(problem, machine);
   if (schedule.algorithm != ConvolutionAlgorithm::Direct)
     return rejectWinogradSchedule(schedule, problem, target);
   int64_t lanes = getLanes(problem, target);
@@ -178,7 +180,8 @@ std::string rejectConvolutionSchedule(const ConvolutionSchedule &schedule,
 
 std::vector<ConvolutionSchedule>
 listConvolutionSchedules(const ConvolutionProblem &problem,
-                         const Target &target) {
+                         const Target &machine) {
+  const Target target = withVectorsOf(problem, machine);
   std::vector<ConvolutionSchedule> schedules{
       chooseConvolutionSchedule(problem, target)};
   int64_t lanes = getLanes(problem, target);
@@ -239,8 +242,9 @@ std::string ConvolutionSchedule::toString() const {
 
 FailureOr<ConvolutionSchedule>
 readConvolutionSchedule(DictionaryAttr config,
-                        const ConvolutionProblem &problem, const Target &target,
-                        std::string &reason) {
+                        const ConvolutionProblem &problem,
+                        const Target &machine, std::string &reason) {
+  const Target target = withVectorsOf(problem, machine);
   ConvolutionSchedule schedule = chooseConvolutionSchedule(problem, target);
   StringRef name = nameOf(schedule.algorithm);
   if (auto attribute =

@@ -140,6 +140,8 @@ std::vector<Case> getCases() {
     cases.push_back({1, 6, 7, 32, 32, 3, 1, 1, 1, 8, type});
     cases.push_back({1, 6, 7, 32, 64, 3, 2, 1, 1, 2, type});
     cases.push_back({2, 4, 4, 30, 21, 3, 1, 1, 1, 3, type});
+    cases.push_back({1, 6, 7, 32, 32, 3, 1, 1, 1, 4, type});
+    cases.push_back({1, 5, 5, 8, 32, 3, 2, 1, 1, 4, type});
     // Depthwise, with channels that do not fill a vector.
     cases.push_back({2, 8, 9, 16, 16, 3, 1, 1, 1, 16, type});
     cases.push_back({1, 14, 13, 72, 72, 5, 2, 2, 1, 72, type});

@@ -16,9 +16,10 @@ namespace {
 constexpr double kLeastUnitWork = 2048;
 constexpr int64_t kWantedUnits = 16;
 /// Values of the loop across the lanes in a unit, where lanes read with a
-/// stride: the elements of two cache lines, which CPUs fetch together, of 4
-/// bytes each.
-constexpr int64_t kAcross = 32;
+/// stride: 512 bytes of 4-byte elements, enough neighbouring cache lines that a
+/// CPU's prefetchers follow. On a Zen 4, transposes out of memory take a
+/// quarter less time than with 32.
+constexpr int64_t kAcross = 128;
 /// Simple operations of an element up to which its code is repeated for each
 /// lane's worth of a transposed square; more would make the code long, while
 /// the loads would be a small part of the work.

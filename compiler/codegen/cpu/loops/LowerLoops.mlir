@@ -57,7 +57,7 @@ func.func private @vocabulary(%x: tensor<32x50257xf32>) -> tensor<32x50257xf32> 
 // -----
 
 // A transpose: lanes read with a stride, so the loop along which the operand
-// lies in order is the innermost one, over 32 of its elements. Its steps load
+// lies in order is the innermost one, over 128 of its elements. Its steps load
 // squares in that order and transpose them: no gather but where less than a
 // square is left.
 // CHECK: #[[BLOCKS:.*]] = affine_map<() -> (16)>

@@ -422,7 +422,9 @@ AIT_API ait_error* ait_module_save(const ait_module* module, const char* path,
 AIT_API void ait_module_free(ait_module* module); /* NULL is allowed */
 
 /* Sets the stance of all modules of the process: "default", "force_eager",
- * "eager_on_recompile" or "fail_on_recompile" (torch.compiler.set_stance).
+ * "eager_on_recompile", "fail_on_recompile" (torch.compiler.set_stance), or
+ * "eager_while_compiling", with which calls of sizes that nothing was compiled
+ * for run in eager while that is done in the background.
  * AIT_INVALID_ARGUMENT for another name. */
 AIT_API ait_error* ait_set_stance(const char* name);
 

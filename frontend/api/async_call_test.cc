@@ -145,6 +145,26 @@ TEST_F(AsyncCallTest, HasTheStanceOfItsCaller) {
   EXPECT_EQ(module->Usage().eager_calls, 1);
 }
 
+TEST_F(AsyncCallTest, EagerServesWhileVersionsAreCompiled) {
+  Tuned();  // for model_
+  ModuleOptions options;
+  options.compile_in_background = true;
+  const auto module = Module::Wrap(model_, options);
+  ASSERT_TRUE(module->Record(ValueList({x_})).ok());
+  ASSERT_TRUE(
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
+  const at::Tensor other = at::randn({9, 3});
+  ExpectAgrees(*module, other);
+  EXPECT_EQ(module->Usage().eager_calls, 1);
+  for (int i = 0; i < 10000 && module->Usage().versions < 2; ++i)
+    std::this_thread::sleep_for(milliseconds(5));
+  ExpectAgrees(*module, other);
+  EXPECT_EQ(module->Usage().eager_calls, 1);
+  EXPECT_EQ(module->Usage().recompilations, 1);
+  EXPECT_THAT(ReportJson(module->report()),
+              testing::HasSubstr("compiled in the background: 1 so far"));
+}
+
 TEST_F(CApi, CallsRunWhileTheirCallerDoesSomethingElse) {
   ait_module* module = nullptr;
   ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");

@@ -3,6 +3,8 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "frontend/api/call_queue.h"
 #include "frontend/api/module_builds.h"
@@ -10,6 +12,7 @@
 #include "frontend/checkpoint/checkpoint.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/gpu.h"
+#include "runtime/control/control.h"
 #include "runtime/status/status_macros.h"
 
 namespace ait {
@@ -156,6 +159,10 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
                                ? aitune::frontend::ToDevice(arguments, device)
                                : arguments);
   }
+  std::optional<aitune::ScopedStance> stance;
+  if (options_.compile_in_background &&
+      aitune::CurrentStance() == aitune::Stance::kDefault)
+    stance.emplace(aitune::Stance::kEagerWhileCompiling);
   // The failure may be of another version, which this call would not ask.
   AITUNE_RETURN_IF_ERROR(backend->TakeFailedCheck());
   AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,

@@ -71,6 +71,10 @@ struct ModuleOptions {
   // Whether to use the user's tuning database (runtime/cache/default_folder.h)
   // if compile.tuning.database is empty, as the command line does.
   bool use_default_tuning_database = true;
+  // Whether calls of sizes that nothing was compiled for run in eager while a
+  // version for them is compiled in a thread of the module's, as with
+  // Stance::kEagerWhileCompiling. Otherwise they wait for it.
+  bool compile_in_background = false;
   // The dtype to which Load converts weights, as module.to(dtype) does. Samples
   // must have it too. Not set: none.
   std::optional<aitune::DataType> dtype = std::nullopt;

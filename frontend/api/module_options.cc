@@ -123,6 +123,8 @@ const std::map<std::string, Setter>& Setters() {
       {"kernel-memory", SetKernelMemory},
       {"threads", SetThreads},
       {"dtype", SetDtype},
+      {"compile-in-background",
+       Flag([](bool value, Options& o) { o.compile_in_background = value; })},
       {"target",
        Choice({"avx2", "avx512", "amx"},
               [](String value, Options& o) { o.compile.target = value; })},

@@ -17,7 +17,9 @@ namespace ait {
 // device, cache, dtype, threads, target, tf32 (none, convolutions or all),
 // dump, tuning-database, tune-budget and kernel-seconds (in seconds),
 // kernel-memory (in bytes), and, with true or false, emulate-eager-casts,
-// unchecked-indices and no-measure. Two more are paths of the `aitune` program:
+// unchecked-indices and no-measure. compile-in-background (true or false) is
+// ModuleOptions::compile_in_background. Two more are paths of the `aitune`
+// program:
 // tune-worker, with which a search measures, and worker, with which the code of
 // kernels is generated (GenerationOptions; by default the one beside the
 // library).

@@ -1,5 +1,6 @@
 // Module's samples, and the choice between backends by them.
 #include <cmath>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/backend_checker.h"
@@ -11,6 +12,7 @@
 #include "frontend/values/gpu.h"
 #include "quant/options.h"
 #include "runtime/backend/registry.h"
+#include "runtime/control/control.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
 
@@ -218,6 +220,10 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
 absl::Status Module::Tune(const aitune::Strategy& strategy,
                           const TuneOptions& options) {
   std::lock_guard<std::mutex> tuning(tune_mutex_);
+  // What is checked and timed must be compiled.
+  std::optional<aitune::ScopedStance> stance;
+  if (aitune::CurrentStance() == aitune::Stance::kEagerWhileCompiling)
+    stance.emplace(aitune::Stance::kDefault);
   if (options.inputs.has_value()) {
     std::unique_lock<std::mutex> lock(mutex_);
     const bool has_samples = !samples_.empty();

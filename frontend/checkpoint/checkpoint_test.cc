@@ -199,6 +199,7 @@ TEST_P(CheckpointTest, AnotherMachineIsTold) {
   auto loaded = LoadCheckpoint(path_);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   ASSERT_TRUE(loaded->backend->Deploy(std::nullopt).ok());
+  EXPECT_EQ(compileCounts().graphs, graphs + 1) << "not in the first call";
   const at::Tensor x = at::ones({2, 3});
   ExpectAgrees(*loaded->source, *loaded->backend, x);
   EXPECT_EQ(compileCounts().graphs, graphs + 1);

@@ -11,9 +11,9 @@
 namespace aitune {
 namespace {
 
-constexpr Stance kStances[] = {Stance::kDefault, Stance::kForceEager,
-                               Stance::kEagerOnRecompile,
-                               Stance::kFailOnRecompile};
+constexpr Stance kStances[] = {
+    Stance::kDefault, Stance::kForceEager, Stance::kEagerOnRecompile,
+    Stance::kFailOnRecompile, Stance::kEagerWhileCompiling};
 
 std::atomic<Stance> process_stance{Stance::kDefault};
 thread_local std::optional<Stance> thread_stance;
@@ -78,6 +78,8 @@ std::string_view Name(Stance stance) {
       return "eager_on_recompile";
     case Stance::kFailOnRecompile:
       return "fail_on_recompile";
+    case Stance::kEagerWhileCompiling:
+      return "eager_while_compiling";
   }
   return "?";
 }

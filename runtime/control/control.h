@@ -23,9 +23,13 @@ enum class Stance {
   kForceEager,        // run every call in eager
   kEagerOnRecompile,  // run calls whose inputs fit no version in eager
   kFailOnRecompile,   // refuse calls whose inputs fit no version
+  // Run calls whose inputs fit no version in eager, and compile one for the
+  // calls to come in a thread of its own.
+  kEagerWhileCompiling,
 };
 
-// "default", "force_eager", "eager_on_recompile", "fail_on_recompile".
+// "default", "force_eager", "eager_on_recompile", "fail_on_recompile",
+// "eager_while_compiling".
 std::string_view Name(Stance stance);
 // The inverse; kInvalidArgument, with the names there are, for another one.
 absl::StatusOr<Stance> ParseStance(std::string_view name);

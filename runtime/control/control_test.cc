@@ -12,8 +12,8 @@ using Kind = ScopedActivity::Kind;
 using ::testing::HasSubstr;
 
 TEST(Stance, HasNames) {
-  for (const char* name :
-       {"default", "force_eager", "eager_on_recompile", "fail_on_recompile"}) {
+  for (const char* name : {"default", "force_eager", "eager_on_recompile",
+                           "fail_on_recompile", "eager_while_compiling"}) {
     auto stance = ParseStance(name);
     ASSERT_TRUE(stance.ok()) << stance.status();
     EXPECT_EQ(Name(*stance), name);

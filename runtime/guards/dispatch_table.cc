@@ -50,6 +50,7 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::Find(
   {
     std::shared_lock<std::shared_mutex> lock(mutex_);
     if (auto known = Known(inputs)) return *std::move(known);
+    if (on_miss == OnMiss::kNothing) return std::shared_ptr<void>();
     if (on_miss == OnMiss::kFail)
       return absl::FailedPreconditionError(absl::StrCat(
           options_.name, " would have to be compiled: ", ExplainMiss(inputs)));
@@ -158,6 +159,16 @@ void DispatchTableBase::AddFailure(GuardSet guards, absl::Status error) {
 int DispatchTableBase::version_count() const {
   std::shared_lock<std::shared_mutex> lock(mutex_);
   return static_cast<int>(entries_.size());
+}
+
+SizeHistory::Groups DispatchTableBase::history() const {
+  std::lock_guard<std::mutex> compile_lock(compile_mutex_);
+  return history_.groups();
+}
+
+void DispatchTableBase::Remember(const SizeHistory::Groups& groups) {
+  std::lock_guard<std::mutex> compile_lock(compile_mutex_);
+  history_.Remember(groups);
 }
 
 void DispatchTableBase::Reset() {

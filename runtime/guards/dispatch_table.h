@@ -55,6 +55,7 @@ struct CompileRequest {
 enum class OnMiss {
   kCompile,  // compiles one
   kFail,     // returns kFailedPrecondition with the reason
+  kNothing,  // returns null
 };
 
 // How many inputs for which compilation failed are remembered. Forgetting one
@@ -83,7 +84,10 @@ class DispatchTableBase {
                                              Compile compile, OnMiss on_miss);
   void Insert(Version version);
   int version_count() const;
+  bool is_full() const { return version_count() >= options_.recompile_limit; }
   int64_t calls_beyond_limit() const { return calls_beyond_limit_; }
+  SizeHistory::Groups history() const;
+  void Remember(const SizeHistory::Groups& groups);
   void Reset();
 
  private:
@@ -110,7 +114,7 @@ class DispatchTableBase {
   const DispatchOptions options_;
 
   // Held while compiling: one version at a time. Taken before mutex_.
-  std::mutex compile_mutex_;
+  mutable std::mutex compile_mutex_;
   SizeHistory history_;  // guarded by compile_mutex_
 
   mutable std::shared_mutex mutex_;
@@ -139,7 +143,8 @@ class DispatchTable {
 
   // The version for a call with these inputs, made by `compile` if none fits
   // (one thread compiles at a time). Null when none fits and recompile_limit is
-  // reached: the caller then runs the call in LibTorch. Errors: the compiler's;
+  // reached, or with OnMiss::kNothing: the caller then runs the call in
+  // LibTorch. Errors: the compiler's;
   // kFailedPrecondition with OnMiss::kFail; kInternal if the compiler's version
   // does not fit the call. The compiler's errors are remembered for the latest
   // kRememberedFailures inputs, which are then not compiled for again. Codes of
@@ -170,6 +175,12 @@ class DispatchTable {
 
   // The number of versions.
   int version_count() const { return base_.version_count(); }
+  // Whether the number of versions has reached recompile_limit.
+  bool is_full() const { return base_.is_full(); }
+  // The sizes for which versions were made, and those to remember beside them.
+  // Both wait for a compilation under way.
+  SizeHistory::Groups history() const { return base_.history(); }
+  void Remember(const SizeHistory::Groups& groups) { base_.Remember(groups); }
   // The number of calls that got no version because of recompile_limit, since
   // the table was made or reset.
   int64_t calls_beyond_limit() const { return base_.calls_beyond_limit(); }

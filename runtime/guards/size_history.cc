@@ -36,8 +36,9 @@ bool AlwaysEqual(const std::vector<std::vector<int64_t>>& sizes, size_t a,
 
 }  // namespace
 
-bool SizeHistory::IsDynamic(const Group& group, size_t flat_axis, int tensor,
-                            int axis, int64_t size) const {
+bool SizeHistory::IsDynamic(const std::vector<std::vector<int64_t>>& calls,
+                            size_t flat_axis, int tensor, int axis,
+                            int64_t size) const {
   if (options_.dynamic == false) return false;
   if (size < options_.min_size || size > options_.max_size) return false;
   if (options_.dynamic == true) return true;
@@ -48,8 +49,8 @@ bool SizeHistory::IsDynamic(const Group& group, size_t flat_axis, int tensor,
         axes[axis].kind != GraphAxis::Kind::kFixed)
       return true;
   }
-  const int64_t first = group.sizes.front()[flat_axis];
-  return std::any_of(group.sizes.begin(), group.sizes.end(),
+  const int64_t first = calls.front()[flat_axis];
+  return std::any_of(calls.begin(), calls.end(),
                      [&](const std::vector<int64_t>& call) {
                        return call[flat_axis] != first;
                      });
@@ -57,13 +58,18 @@ bool SizeHistory::IsDynamic(const Group& group, size_t flat_axis, int tensor,
 
 std::vector<InputDescription> SizeHistory::Next(
     absl::Span<const CallInput> inputs, std::vector<std::string>* notes) {
-  Group& group = groups_[GroupName(inputs)];
+  std::vector<std::vector<int64_t>>& calls = groups_[GroupName(inputs)];
   std::vector<int64_t> sizes;
   for (const CallInput& input : inputs)
     sizes.insert(sizes.end(), input.sizes.begin(), input.sizes.end());
-  if (std::find(group.sizes.begin(), group.sizes.end(), sizes) ==
-      group.sizes.end())
-    group.sizes.push_back(sizes);
+  // What was stored may be damaged.
+  calls.erase(std::remove_if(calls.begin(), calls.end(),
+                             [&](const std::vector<int64_t>& call) {
+                               return call.size() != sizes.size();
+                             }),
+              calls.end());
+  if (std::find(calls.begin(), calls.end(), sizes) == calls.end())
+    calls.push_back(sizes);
 
   std::vector<InputDescription> descriptions;
   std::vector<size_t> symbol_axes;  // symbol -> its first axis, flat
@@ -72,21 +78,20 @@ std::vector<InputDescription> SizeHistory::Next(
   for (size_t i = 0; i < inputs.size(); ++i) {
     InputDescription description = InputDescription::Of(inputs[i]);
     for (size_t a = 0; a < description.axes.size(); ++a, ++flat) {
-      if (!IsDynamic(group, flat, tensor, static_cast<int>(a), sizes[flat]))
+      if (!IsDynamic(calls, flat, tensor, static_cast<int>(a), sizes[flat]))
         continue;
       AxisRange& axis = description.axes[a];
       axis.min = options_.min_size;
       axis.max = options_.max_size;
       size_t symbol = 0;
       while (symbol < symbol_axes.size() &&
-             !AlwaysEqual(group.sizes, symbol_axes[symbol], flat))
+             !AlwaysEqual(calls, symbol_axes[symbol], flat))
         ++symbol;
       if (symbol == symbol_axes.size()) symbol_axes.push_back(flat);
       axis.symbol = static_cast<int>(symbol);
       if (notes == nullptr) continue;
       std::set<int64_t> seen;
-      for (const std::vector<int64_t>& call : group.sizes)
-        seen.insert(call[flat]);
+      for (const std::vector<int64_t>& call : calls) seen.insert(call[flat]);
       notes->push_back(absl::StrCat(
           "axis ", a, " of input ", i,
           " is dynamic, sizes so far: ", absl::StrJoin(seen, ", ")));
@@ -95,6 +100,16 @@ std::vector<InputDescription> SizeHistory::Next(
     descriptions.push_back(std::move(description));
   }
   return descriptions;
+}
+
+void SizeHistory::Remember(const Groups& groups) {
+  for (const auto& [name, calls] : groups) {
+    std::vector<std::vector<int64_t>>& known = groups_[name];
+    for (const std::vector<int64_t>& sizes : calls) {
+      if (std::find(known.begin(), known.end(), sizes) == known.end())
+        known.push_back(sizes);
+    }
+  }
 }
 
 }  // namespace aitune

@@ -40,6 +40,10 @@ struct DynamicOptions {
 // Not thread-safe.
 class SizeHistory {
  public:
+  // By everything of a call but sizes, as text, the sizes of each call: those
+  // of the axes of all inputs, one after another.
+  using Groups = std::map<std::string, std::vector<std::vector<int64_t>>>;
+
   explicit SizeHistory(DynamicOptions options) : options_(std::move(options)) {}
 
   // Remembers the sizes of a call for which a version will be compiled, and
@@ -49,18 +53,17 @@ class SizeHistory {
   std::vector<InputDescription> Next(absl::Span<const CallInput> inputs,
                                      std::vector<std::string>* notes);
 
- private:
-  // Calls that differ in sizes alone.
-  struct Group {
-    // sizes[call][axis], the axes of all inputs one after another.
-    std::vector<std::vector<int64_t>> sizes;
-  };
+  // What it remembers, and what it is to remember beside it. Calls with another
+  // number of axes than their group's are ignored.
+  const Groups& groups() const { return groups_; }
+  void Remember(const Groups& groups);
 
-  bool IsDynamic(const Group& group, size_t flat_axis, int tensor, int axis,
-                 int64_t size) const;
+ private:
+  bool IsDynamic(const std::vector<std::vector<int64_t>>& calls,
+                 size_t flat_axis, int tensor, int axis, int64_t size) const;
 
   DynamicOptions options_;
-  std::map<std::string, Group> groups_;  // by everything but sizes
+  Groups groups_;
 };
 
 }  // namespace aitune

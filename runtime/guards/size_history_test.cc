@@ -43,6 +43,17 @@ TEST(SizeHistoryTest, UnsetIsStaticFirstAndDynamicAtTheSecondSize) {
   EXPECT_THAT(Next(history, {{12, 20}}), ElementsAre("s0 s1"));
 }
 
+TEST(SizeHistoryTest, SizesAreRememberedElsewhere) {
+  SizeHistory first({});
+  EXPECT_THAT(Next(first, {{8, 16}}), ElementsAre("8 16"));
+  SizeHistory::Groups groups = first.groups();
+  ASSERT_EQ(groups.size(), 1u);
+  groups.begin()->second.push_back({1, 2, 3});  // damaged
+  SizeHistory second({});
+  second.Remember(groups);
+  EXPECT_THAT(Next(second, {{12, 16}}), ElementsAre("s0 16"));
+}
+
 TEST(SizeHistoryTest, FalseAlwaysSpecialises) {
   DynamicOptions options;
   options.dynamic = false;

@@ -15,6 +15,7 @@
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/values/gpu.h"
+#include "frontend/values/torch_util.h"
 #include "runtime/backend/registry.h"
 #include "runtime/control/call_limit.h"
 #include "runtime/control/control.h"
@@ -29,6 +30,13 @@ constexpr char kName[] = "TorchInductorBackend";
 using Table = CompiledBackend::Table;
 
 }  // namespace
+
+void CompiledBackend::Release() {
+  background_ = nullptr;
+  reset_ = nullptr;
+  if (table_ != nullptr) history_ = table_->history();
+  table_ = nullptr;
+}
 
 absl::Status CompiledBackend::Prepare(BuildContext* context) {
   is_prepared_ = false;
@@ -78,8 +86,19 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     dispatch.guard_filter = FindGuardFilter(options_.guard_filter_fn);
   table_ = std::make_unique<Table>(std::move(dispatch));
   if (context == nullptr) {
-    AITUNE_RETURN_IF_ERROR(LoadKept());
+    table_->Remember(history_);
+    AITUNE_ASSIGN_OR_RETURN(const auto anew, LoadKept());
+    for (const std::vector<InputDescription>& wanted : anew) {
+      const absl::Status made =
+          CatchExceptions(absl::StatusCode::kInternal, "compiling",
+                          [&] { return CompileAnew(wanted); });
+      if (!made.ok())
+        Log(LogChannel::kWarning,
+            absl::StrCat(source()->name(), " will be compiled in a call: ",
+                         std::string(made.message())));
+    }
   } else {
+    history_.clear();
     kept_.clear();
     notes_.Clear();
     AITUNE_RETURN_IF_ERROR(CompileForTypicalCall());
@@ -93,8 +112,34 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     std::lock_guard<std::mutex> lock(kept_mutex_);
     kept_.clear();
   });
+  background_ = std::make_unique<BackgroundBuilds>(
+      source()->name(), [this](const Sample& sample) -> absl::Status {
+        const ScopedThreadCount threads = Threads();
+        AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
+                                source()->Unflatten(Values(sample)));
+        if (device().is_gpu()) arguments = ToDevice(arguments, device());
+        AITUNE_ASSIGN_OR_RETURN(const Sample call,
+                                source()->Flatten(arguments));
+        return Find(Values(call), OnMiss::kCompile).status();
+      });
   is_prepared_ = true;
   return absl::OkStatus();
+}
+
+void CompiledBackend::CompileLater(absl::Span<const RegionValue> inputs) const {
+  background_->Ask([&] {
+    Sample copy;
+    for (const RegionValue& input : inputs) {
+      const c10::IValue value = ToIValue(input);
+      copy.push_back(
+          value.isTensor() && value.toTensor().defined()
+              ? ToOwned(value.toTensor().to(
+                    at::Device(at::kCPU), value.toTensor().scalar_type(),
+                    /*non_blocking=*/false, /*copy=*/true))
+              : OwnedValue{input, nullptr});
+    }
+    return copy;
+  });
 }
 
 absl::Status CompiledBackend::CompileForTypicalCall() {
@@ -104,6 +149,27 @@ absl::Status CompiledBackend::CompileForTypicalCall() {
   if (device().is_gpu()) arguments = ToDevice(arguments, device());
   AITUNE_ASSIGN_OR_RETURN(const Sample call, source()->Flatten(arguments));
   return Find(Values(call), OnMiss::kCompile).status();
+}
+
+absl::Status CompiledBackend::CompileAnew(
+    std::vector<InputDescription> wanted) {
+  ValueList leaves = InputsOf(wanted);
+  if (device().is_gpu()) leaves = ToDevice(leaves, device());
+  for (InputDescription& input : wanted) {
+    if (input.kind == InputKind::kTensor) input.device = device().ToString();
+  }
+  Sample inputs;
+  for (const c10::IValue& leaf : leaves.values())
+    inputs.push_back(ToOwned(leaf));
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
+                          CallInputsOf(Values(inputs)));
+  CompileRequest request;
+  request.inputs = std::move(wanted);
+  request.version = table_->version_count();
+  AITUNE_ASSIGN_OR_RETURN(Table::Version version,
+                          Compile(request, Values(inputs), call));
+  table_->Insert(std::move(version));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::Find(
@@ -124,15 +190,25 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
   const ScopedThreadCount threads = Threads();
   const Stance stance = CurrentStance();
   if (stance == Stance::kForceEager) return RunEager(inputs);
-  const auto compiled = Find(
-      inputs, stance == Stance::kDefault ? OnMiss::kCompile : OnMiss::kFail);
+  // Beyond the limit of versions a compilation only says so.
+  const bool later =
+      stance == Stance::kEagerWhileCompiling && !table_->is_full();
+  const bool compiles =
+      stance == Stance::kDefault || stance == Stance::kEagerWhileCompiling;
+  const auto compiled = Find(inputs, later      ? OnMiss::kNothing
+                                     : compiles ? OnMiss::kCompile
+                                                : OnMiss::kFail);
   if (!compiled.ok()) {
-    if (stance == Stance::kEagerOnRecompile &&
-        absl::IsFailedPrecondition(compiled.status()))
+    if (stance == Stance::kEagerWhileCompiling ||
+        (stance == Stance::kEagerOnRecompile &&
+         absl::IsFailedPrecondition(compiled.status())))
       return RunEager(inputs);
     return compiled.status();
   }
-  if (*compiled == nullptr) return RunEager(inputs);
+  if (*compiled == nullptr) {
+    if (later) CompileLater(inputs);
+    return RunEager(inputs);
+  }
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
   AITUNE_ASSIGN_OR_RETURN(std::vector<OwnedValue> leaves,
                           (*compiled)->RunLeaves(inputs, constant_check()));

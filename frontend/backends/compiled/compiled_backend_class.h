@@ -17,6 +17,7 @@
 
 #include "frontend/backends/compile_settings.h"
 #include "frontend/backends/compiled/backend_counters.h"
+#include "frontend/backends/compiled/background_builds.h"
 #include "frontend/backends/compiled/build_version.h"
 #include "frontend/backends/compiled/kept_version.h"
 #include "frontend/backends/compiled/torch_inductor_config.h"
@@ -27,6 +28,7 @@
 #include "runtime/control/control.h"
 #include "runtime/cpu/thread_pool.h"
 #include "runtime/guards/dispatch_table.h"
+#include "runtime/guards/size_history.h"
 
 namespace aitune::frontend {
 
@@ -46,10 +48,7 @@ class CompiledBackend : public TorchBackend {
  protected:
   bool runs_model() const override { return false; }
   absl::Status Prepare(BuildContext* context) override;
-  void Release() override {
-    reset_ = nullptr;
-    table_ = nullptr;
-  }
+  void Release() override;
   absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override;
   absl::StatusOr<bool> Repair(absl::Span<const RegionValue> inputs) override;
@@ -80,6 +79,8 @@ class CompiledBackend : public TorchBackend {
   // Null beyond the limit of versions.
   absl::StatusOr<std::shared_ptr<CompiledModel>> Find(
       absl::Span<const RegionValue> inputs, OnMiss on_miss) const;
+  // Has a version for `inputs` built, without waiting for it.
+  void CompileLater(absl::Span<const RegionValue> inputs) const;
   // What settings_ say to trace for; null: as each call is.
   const ModelInputs* asked() const {
     return settings_->inputs.has_value() && config_.dynamic != false
@@ -117,8 +118,11 @@ class CompiledBackend : public TorchBackend {
   }
   // Those threads, or the caller's, for as long as the result lives.
   ScopedThreadCount Threads() const;
-  // Loads what is kept. A machine of another kind compiles anew.
-  absl::Status LoadKept();
+  // Loads what is kept. On a machine of another kind nothing, and gives what
+  // the versions were for, to be compiled anew.
+  absl::StatusOr<std::vector<std::vector<InputDescription>>> LoadKept();
+  // Compiles a version for `wanted`, with inputs that are made up.
+  absl::Status CompileAnew(std::vector<InputDescription> wanted);
 
   const std::string name_, key_;  // of the backend
   const TorchInductorBackendConfig config_;
@@ -131,6 +135,8 @@ class CompiledBackend : public TorchBackend {
   GraphSpec spec_;
   std::string model_id_;  // of model(); empty when it has none
   std::unique_ptr<Table> table_;
+  // The table's history while there is no table.
+  SizeHistory::Groups history_;
   std::unique_ptr<ResetRegistration> reset_;
 
   mutable std::mutex kept_mutex_;
@@ -146,6 +152,8 @@ class CompiledBackend : public TorchBackend {
 
   mutable std::mutex loaded_mutex_;
   mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
+  // Null until Prepare. Last: its thread uses the rest.
+  std::unique_ptr<BackgroundBuilds> background_;
 };
 
 }  // namespace aitune::frontend

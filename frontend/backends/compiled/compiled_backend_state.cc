@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/backends/compiled/compiled_backend_class.h"
+#include "frontend/backends/compiled/learnt_sizes.h"
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/compiled_model/model_signature.h"
@@ -38,6 +39,12 @@ std::vector<std::string> CompiledBackend::Notes() const {
         "LibTorch ran ", calls, calls == 1 ? " call" : " calls",
         " of sizes beyond the limit of ", options_.recompile_limit,
         " compiled versions; raise recompile_limit, or set dynamic to True"));
+  if (background_ != nullptr && background_->calls() > 0)
+    notes.push_back(
+        absl::StrCat("LibTorch ran ", background_->calls(),
+                     background_->calls() == 1 ? " call" : " calls",
+                     " while versions were compiled in the background: ",
+                     background_->builds(), " so far"));
   return notes;
 }
 
@@ -60,7 +67,8 @@ std::vector<Signature> CompiledBackend::Signatures() const {
   return signatures;
 }
 
-absl::Status CompiledBackend::LoadKept() {
+absl::StatusOr<std::vector<std::vector<InputDescription>>>
+CompiledBackend::LoadKept() {
   std::lock_guard<std::mutex> lock(kept_mutex_);
   std::vector<Table::Version> versions;
   std::string target;
@@ -75,9 +83,10 @@ absl::Status CompiledBackend::LoadKept() {
       Log(LogChannel::kWarning,
           absl::StrCat(source()->name(), " is compiled anew: ",
                        std::string(parts.status().message())));
-      versions.clear();
+      std::vector<std::vector<InputDescription>> anew;
+      for (KeptVersion& one : kept_) anew.push_back(std::move(one.inputs));
       kept_.clear();
-      break;
+      return anew;
     }
     if (!parts.ok()) return parts.status();
     AITUNE_ASSIGN_OR_RETURN(
@@ -95,12 +104,15 @@ absl::Status CompiledBackend::LoadKept() {
         {Loaded(std::move(loaded)), std::move(inputs), std::move(constraints)});
   }
   for (Table::Version& version : versions) table_->Insert(std::move(version));
-  return absl::OkStatus();
+  return std::vector<std::vector<InputDescription>>();
 }
 
 absl::Status CompiledBackend::SaveMore(BackendStateProto* state,
                                        TorchBackendStateProto* more) const {
   *more->mutable_compile_options() = ToProto(settings_->options);
+  *more->mutable_inputs() = ToProto(spec_);
+  *more->mutable_history() =
+      ToProto(table_ == nullptr ? history_ : table_->history());
   std::lock_guard<std::mutex> lock(kept_mutex_);
   if (artifacts_ == nullptr) {
     AITUNE_ASSIGN_OR_RETURN(artifacts_, PrivateFolder::Make());
@@ -113,6 +125,8 @@ absl::Status CompiledBackend::LoadMore(const BackendStateProto& state,
                                        const TorchBackendStateProto& more) {
   AITUNE_ASSIGN_OR_RETURN(std::vector<KeptVersion> kept,
                           LoadVersions(state, more));
+  AITUNE_ASSIGN_OR_RETURN(spec_, FromProto(more.inputs()));
+  history_ = FromProto(more.history());
   CompileSettings settings;
   settings.options = FromProto(more.compile_options());
   settings_ = std::make_shared<const CompileSettings>(std::move(settings));

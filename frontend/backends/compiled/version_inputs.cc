@@ -1,5 +1,6 @@
 #include "frontend/backends/compiled/version_inputs.h"
 
+#include <ATen/Functions.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
@@ -8,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
 #include "runtime/plan/plan.h"
 
 namespace aitune::frontend {
@@ -124,6 +126,46 @@ void ForEachDynamicAxis(
       }
     }
   }
+}
+
+ValueList InputsOf(absl::Span<const InputDescription> inputs) {
+  std::vector<c10::IValue> leaves;
+  for (const InputDescription& input : inputs) {
+    switch (input.kind) {
+      case InputKind::kTensor: {
+        std::vector<int64_t> sizes;
+        int64_t count = 1;
+        for (const AxisRange& axis : input.axes) {
+          const int64_t last =
+              axis.max == AxisRange::kUnbounded ? axis.min : axis.max;
+          sizes.push_back(axis.min + (last - axis.min) / 2);
+          count *= sizes.back();
+        }
+        const c10::ScalarType dtype = ToScalarType(input.dtype);
+        leaves.emplace_back(
+            at::isFloatingType(dtype)
+                ? at::linspace(0, 1, count).to(dtype).view(sizes)
+                : at::zeros(sizes, dtype));
+        break;
+      }
+      case InputKind::kNone:
+        leaves.emplace_back();
+        break;
+      case InputKind::kInt:
+        leaves.emplace_back(input.integer);
+        break;
+      case InputKind::kFloat:
+        leaves.emplace_back(input.number);
+        break;
+      case InputKind::kBool:
+        leaves.emplace_back(input.integer != 0);
+        break;
+      case InputKind::kString:
+        leaves.emplace_back(input.text);
+        break;
+    }
+  }
+  return ValueList(std::move(leaves));
 }
 
 InputDescriptionProto ToProto(const InputDescription& input) {

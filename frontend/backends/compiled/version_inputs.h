@@ -39,6 +39,10 @@ void ForEachDynamicAxis(
     std::vector<InputDescription>& inputs, const ValueList& arguments,
     const std::function<void(AxisRange& range, int64_t size)>& visit);
 
+// Leaves that `inputs` describe, on the CPU: each dynamic axis has the middle
+// of its range, floating-point elements are between 0 and 1, others are 0.
+ValueList InputsOf(absl::Span<const InputDescription> inputs);
+
 // The stored form of an input, and the input that `proto` stores:
 // kInvalidArgument for unknown kinds, dtypes and layouts.
 InputDescriptionProto ToProto(const InputDescription& input);

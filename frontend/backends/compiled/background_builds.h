@@ -1,0 +1,56 @@
+// Builds versions of a model in a thread of its own, while LibTorch runs the
+// calls that they are for.
+#ifndef AITUNE_FRONTEND_BACKENDS_COMPILED_BACKGROUND_BUILDS_H_
+#define AITUNE_FRONTEND_BACKENDS_COMPILED_BACKGROUND_BUILDS_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "runtime/backend/source_model.h"
+
+namespace aitune::frontend {
+
+// Thread-safe. The thread starts with the first build.
+class BackgroundBuilds {
+ public:
+  // Makes a version for a call with these inputs.
+  using Build = std::function<absl::Status(const Sample& inputs)>;
+
+  // `model` is the model's name in messages. `build` is called by the thread.
+  BackgroundBuilds(std::string model, Build build);
+  // Waits for the build under way.
+  ~BackgroundBuilds();
+  BackgroundBuilds(const BackgroundBuilds&) = delete;
+  BackgroundBuilds& operator=(const BackgroundBuilds&) = delete;
+
+  // Has a version built for a call that LibTorch runs. While another one is
+  // built, nothing: a later call with such inputs asks again. `copy` gives the
+  // call's inputs in memory of their own. A failure is logged.
+  void Ask(const std::function<Sample()>& copy);
+
+  int64_t builds() const { return builds_; }  // that succeeded
+  int64_t calls() const { return calls_; }    // of Ask
+
+ private:
+  void Work();
+
+  const std::string model_;
+  const Build build_;
+  std::atomic<int64_t> builds_ = 0, calls_ = 0;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Sample> wanted_;  // until its build has ended
+  bool is_stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_BACKENDS_COMPILED_BACKGROUND_BUILDS_H_

@@ -1,0 +1,137 @@
+// Versions that a compiling backend makes after its build: what it remembers of
+// sizes when it was away, and compiling while LibTorch runs the calls.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "compiler/Compiler.h"
+#include "frontend/testing/backends.h"
+#include "runtime/backend/registry.h"
+#include "runtime/control/control.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class LaterVersionsTest : public testing::Test {
+ protected:
+  std::unique_ptr<Backend> Built(const ConfigDict& config) {
+    auto backend = BackendOf("TorchInductorBackend", config);
+    EXPECT_TRUE(
+        backend->Build(RequestOf(source_, {at::randn({4, 3})}, folder_)).ok());
+    return backend;
+  }
+
+  // Waits until the backend has that many versions.
+  static void WaitForVersions(const Backend& backend, int64_t versions) {
+    const auto last =
+        std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (backend.Usage().versions < versions &&
+           std::chrono::steady_clock::now() < last)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_EQ(backend.Usage().versions, versions);
+  }
+
+  const std::filesystem::path folder_ = EmptyFolder();
+  const LogCapture capture_;
+  const std::shared_ptr<TorchScriptSource> source_ = SourceOf(kNet);
+};
+
+// With dynamic unset the second size makes a dynamic version, also if the first
+// one was seen before the backend was away.
+TEST_F(LaterVersionsTest, SizesAreRememberedWhenABackendComesBack) {
+  for (const bool loaded : {false, true}) {
+    auto backend = Built({});
+    const int64_t graphs = compileCounts().graphs;
+    if (loaded) {
+      const auto state = backend->ToDict();
+      ASSERT_TRUE(state.ok()) << state.status();
+      auto made = BackendFromDict(source_, *state);
+      ASSERT_TRUE(made.ok()) << made.status();
+      ASSERT_TRUE((*made)->Deploy(std::nullopt).ok());
+      backend = *std::move(made);
+    } else {
+      ASSERT_TRUE(backend->Deactivate().ok());
+      ASSERT_TRUE(backend->Activate().ok());
+    }
+    for (const int64_t rows : {4, 6, 7, 2})
+      ExpectAgrees(*source_, *backend, at::randn({rows, 3}));
+    EXPECT_EQ(compileCounts().graphs, graphs + 1) << loaded;
+    std::filesystem::remove_all(folder_);
+  }
+}
+
+// The axes that samples showed hold for calls of another dtype too, whose sizes
+// were not seen.
+TEST_F(LaterVersionsTest, AxesOfSamplesAreRememberedWhenABackendIsLoaded) {
+  const auto source =
+      SourceOf("def forward(self, x: Tensor):\n    return x * 2 + 1\n");
+  auto backend = BackendOf("TorchInductorBackend");
+  BuildRequest request = RequestOf(source, {at::randn({4, 3})}, folder_);
+  GraphInput input;
+  input.axes.resize(2);
+  input.axes[0].kind = GraphAxis::Kind::kDynamic;
+  input.axes[1].size = 3;
+  request.graph_spec.inputs = {input};
+  ASSERT_TRUE(backend->Build(request).ok());
+  const auto state = backend->ToDict();
+  ASSERT_TRUE(state.ok()) << state.status();
+  auto loaded = BackendFromDict(source, *state);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_TRUE((*loaded)->Deploy(std::nullopt).ok());
+  const int64_t graphs = compileCounts().graphs;
+  for (const int64_t rows : {30, 31})
+    ExpectAgrees(*source, **loaded, at::randn({rows, 3}, at::kDouble));
+  EXPECT_EQ(compileCounts().graphs, graphs + 1);
+}
+
+TEST_F(LaterVersionsTest, LibTorchRunsCallsWhileTheirVersionIsCompiled) {
+  auto backend = Built({{"dynamic", false}});
+  const at::Tensor x = at::randn({5, 3});
+  {
+    const ScopedStance stance(Stance::kEagerWhileCompiling);
+    ExpectAgrees(*source_, *backend, at::randn({4, 3}));
+    EXPECT_EQ(backend->Usage().eager_calls, 0) << "there is a version for it";
+    {
+      // The inputs of a call are the caller's again when it returns.
+      const at::Tensor gone = at::randn({5, 3});
+      ExpectAgrees(*source_, *backend, gone);
+      gone.fill_(7);
+    }
+    EXPECT_GE(backend->Usage().eager_calls, 1);
+    WaitForVersions(*backend, 2);
+    const int64_t eager = backend->Usage().eager_calls;
+    ExpectAgrees(*source_, *backend, x);
+    EXPECT_EQ(backend->Usage().eager_calls, eager);
+    EXPECT_EQ(backend->Usage().recompilations, 1);
+    EXPECT_THAT(backend->Notes(),
+                Contains(HasSubstr("compiled in the background: 1 so far")));
+    // A build under way is waited for.
+    ExpectAgrees(*source_, *backend, at::randn({6, 3}));
+  }
+  ASSERT_TRUE(backend->Deactivate().ok());
+}
+
+TEST_F(LaterVersionsTest, CallsOfManyThreadsGoOnWhileVersionsAreCompiled) {
+  auto backend = Built(
+      {{"dynamic", false}, {"options", ConfigDict{{"recompile_limit", 3}}}});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      const ScopedStance stance(Stance::kEagerWhileCompiling);
+      for (int i = 0; i < 40; ++i)
+        ExpectAgrees(*source_, *backend, at::ones({4 + (t + i) % 5, 3}));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(backend->Usage().versions, 3);
+  EXPECT_EQ(backend->Usage().calls, 160);
+}
+
+}  // namespace
+}  // namespace aitune::frontend

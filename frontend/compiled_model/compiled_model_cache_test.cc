@@ -264,6 +264,29 @@ def forward(self, x: Tensor) -> Dict[str, List[Tensor]]:
   EXPECT_TRUE(at::equal(dict.at("b").toTensorList()[0], at::relu(x)));
 }
 
+TEST_F(CompiledModelCache, ResultsOfSeveralTypesKeepThem) {
+  const Model model = ModelOf(R"(
+def forward(self, x: Tensor) -> Dict[str, Union[Tensor, List[Tensor], int, NoneType]]:
+    rows: Dict[str, Union[Tensor, List[Tensor], int, NoneType]] = {}
+    rows["a"] = x + 1
+    rows["b"] = [x, x * 2]
+    rows["c"] = 3
+    rows["d"] = None
+    return rows
+)");
+  ASSERT_NE(Build(model, "float32[4]"), nullptr);
+  auto second = Build(model, "float32[4]");
+  ASSERT_NE(second, nullptr);
+  EXPECT_EQ(second->cache().outcome, Outcome::kHit) << second->cache().detail;
+  const ValueList call({at::randn({4})});
+  auto ours = second->Run(call);
+  ASSERT_TRUE(ours.ok()) << ours.status();
+  const auto eager = model.RunEager(call);
+  ASSERT_TRUE(eager.ok()) << eager.status();
+  ExpectClose(*ours, *eager);
+  EXPECT_EQ(*ours->type(), *eager->type());
+}
+
 // A plan for a GPU is stored and read without one.
 TEST_F(CompiledModelCache, PlansForAGpuAreForThatGpuAlone) {
   const Model model = ModelOf(kNet);

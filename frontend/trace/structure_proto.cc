@@ -89,6 +89,7 @@ class TypeParser {
     if (name == "float") return c10::FloatType::get();
     if (name == "bool") return c10::BoolType::get();
     if (name == "str") return c10::StringType::get();
+    if (name == "NoneType") return c10::NoneType::get();
     if (!absl::ConsumePrefix(&rest_, "[")) return nullptr;
     std::vector<c10::TypePtr> arguments;
     do {
@@ -99,6 +100,8 @@ class TypeParser {
     if (name == "Tuple") return c10::TupleType::create(arguments);
     if (name == "List" && arguments.size() == 1)
       return c10::ListType::create(arguments[0]);
+    if (name == "Union" && arguments.size() > 1)
+      return c10::UnionType::create(arguments);
     if (name == "Optional" && arguments.size() == 1)
       return c10::OptionalType::create(arguments[0]);
     if (name == "Dict" && arguments.size() == 2)

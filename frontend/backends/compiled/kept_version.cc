@@ -19,6 +19,12 @@ absl::StatusOr<ArtifactBlobs> BlobsOf(const KeptVersion& version,
     return absl::FailedPreconditionError(
         "this model has no stored form: it can't be told from others, or its "
         "inputs can't be described");
+  if (const auto loaded = version.loaded.lock()) {
+    const CacheReport& report = loaded->cache();
+    if (report.outcome == CacheReport::Outcome::kMiss && !report.stored)
+      return absl::FailedPreconditionError(
+          absl::StrCat("this model has no stored form: ", report.detail));
+  }
   CacheLookup found = cache->Find(*key);
   if (!found.entry)
     return absl::DataLossError(

@@ -16,6 +16,7 @@
 #include "frontend/api/module_calls.h"
 #include "frontend/api/module_options.h"
 #include "frontend/torchscript/substitution.h"
+#include "frontend/values/borrowed_memory.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -48,6 +49,20 @@ absl::StatusOr<ait::ModuleOptions> WithChanges(
       with.substitutes[change.submodule] = change.source;
   }
   return with;
+}
+
+// Calls `run` with `arguments` in the caller's memory, to which nothing that
+// the model keeps of them refers afterwards.
+template <typename Run>
+auto OnBorrowed(ValueList arguments, const Run& run) {
+  aitune::frontend::BorrowedMemory borrowed;
+  for (const c10::IValue& argument : arguments.values()) {
+    if (argument.toTensor().is_cpu()) borrowed.Add(argument.toTensor());
+  }
+  auto result = run(arguments);
+  arguments = ValueList();
+  borrowed.Release();
+  return result;
 }
 
 absl::Status Give(const std::string& text, char** out) {
@@ -230,11 +245,15 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_RETURN_IF_ERROR(Need(result, "result"));
-    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+    AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
                             ait::ValuesOf(*module, inputs, count, "input"));
-    AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
-                            module->module->Run(arguments));
-    AITUNE_ASSIGN_OR_RETURN(auto made, ait::ResultOf(value, arguments));
+    const auto run = [&](const ValueList& given)
+        -> absl::StatusOr<std::unique_ptr<ait_result>> {
+      AITUNE_ASSIGN_OR_RETURN(const c10::IValue value,
+                              module->module->Run(given));
+      return ait::ResultOf(value, given);
+    };
+    AITUNE_ASSIGN_OR_RETURN(auto made, OnBorrowed(std::move(arguments), run));
     // The copy to the CPU waited for the GPU, which may find a failed check.
     AITUNE_RETURN_IF_ERROR(module->module->TakeFailedCheck());
     *result = made.release();
@@ -247,14 +266,17 @@ ait_error* ait_module_run_into(const ait_module* module,
                                const ait_tensor* outputs, size_t output_count) {
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
-    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+    AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
                             ait::ValuesOf(*module, inputs, count, "input"));
     AITUNE_ASSIGN_OR_RETURN(
-        const ValueList given,
+        const ValueList into,
         ait::ValuesOf(*module, outputs, output_count, "output"));
-    AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
-                            module->module->Run(arguments));
-    AITUNE_RETURN_IF_ERROR(ait::CopyResult(result, given));
+    const auto run = [&](const ValueList& given) -> absl::Status {
+      AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                              module->module->Run(given));
+      return ait::CopyResult(result, into);
+    };
+    AITUNE_RETURN_IF_ERROR(OnBorrowed(std::move(arguments), run));
     AITUNE_ASSIGN_OR_RETURN(
         const aitune::Device device,
         aitune::Device::ParseCpuOrGpu(module->module->device()));

@@ -35,6 +35,33 @@ TEST_F(CApi, ResultsOutliveTheInputs) {
   ait_module_free(module);
 }
 
+TEST_F(CApi, WhatAModelKeepsIsItsOwn) {
+  torch::jit::Module keeps("Keeps");
+  keeps.register_attribute("last", c10::TensorType::get(), at::zeros({2}),
+                           /*is_param=*/false, /*is_buffer=*/true);
+  keeps.define(R"(
+def forward(self, x: Tensor):
+    before = self.last
+    self.last = x
+    return before * 1
+)");
+  keeps.save(model_);
+  ait_module* module = nullptr;
+  ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  const int64_t sizes[] = {2};
+  std::vector<float> x(2);
+  for (const float call : {1.f, 2.f, 3.f}) {
+    x = {call, call};
+    const ait_tensor input = Tensor(sizes, 1, x.data());
+    ait_result* result = nullptr;
+    ASSERT_EQ(Take(ait_module_run(module, &input, 1, &result)), "");
+    x = {-1, -1};
+    EXPECT_EQ(static_cast<float*>(OfResult(result, 0).data)[1], call - 1);
+    ait_result_free(result);
+  }
+  ait_module_free(module);
+}
+
 TEST_F(CApi, ResultsGoWhereTheCallerWants) {
   ait_module* module = nullptr;
   ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");

@@ -1,12 +1,9 @@
 #include "frontend/backends/torchscript_source.h"
 
-#include <ATen/core/TensorBody.h>
 #include <ATen/core/ivalue.h>
-#include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -16,6 +13,7 @@
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/trace/structure_internal.h"
+#include "frontend/values/borrowed_memory.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -183,11 +181,11 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
     const std::function<absl::StatusOr<c10::IValue>(const ValueList&)>& run)
     const {
   std::vector<c10::IValue> leaves;
-  std::vector<at::Storage> borrowed;
+  BorrowedMemory borrowed;
   for (const RegionValue& input : inputs) {
     leaves.push_back(ToIValue(input));
     if (std::holds_alternative<TensorView>(input))
-      borrowed.push_back(leaves.back().toTensor().storage());
+      borrowed.Add(leaves.back().toTensor());
   }
   absl::StatusOr<c10::IValue> result;
   {
@@ -195,12 +193,7 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
                             Nested(std::move(leaves)));
     result = run(arguments);
   }
-  for (at::Storage& storage : borrowed) {
-    if (storage.use_count() == 1 || storage.nbytes() == 0) continue;
-    at::DataPtr copy = c10::GetCPUAllocator()->allocate(storage.nbytes());
-    std::memcpy(copy.get(), storage.data(), storage.nbytes());
-    storage.set_data_ptr_noswap(std::move(copy));
-  }
+  borrowed.Release();
   if (!result.ok()) return result.status();
   return FlattenResult(*result);
 }

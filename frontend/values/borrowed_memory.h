@@ -1,0 +1,31 @@
+// Memory of a caller that LibTorch works in during a call, and that tensors may
+// refer to after it: results that are views, and what a model keeps in its
+// state. Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_VALUES_BORROWED_MEMORY_H_
+#define AITUNE_FRONTEND_VALUES_BORROWED_MEMORY_H_
+
+#include <ATen/core/TensorBody.h>
+#include <c10/core/Storage.h>
+
+#include <vector>
+
+namespace aitune::frontend {
+
+// For one call, on one thread.
+class BorrowedMemory {
+ public:
+  // Adds a tensor on the CPU that does not own its memory.
+  void Add(const at::Tensor& tensor) { storages_.push_back(tensor.storage()); }
+
+  // After the call, when the caller of this has let go of the tensors: all
+  // tensors that still refer to memory of an added one get a copy of that
+  // memory, which they own and share as before.
+  void Release();
+
+ private:
+  std::vector<at::Storage> storages_;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_VALUES_BORROWED_MEMORY_H_

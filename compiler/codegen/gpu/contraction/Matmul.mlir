@@ -80,6 +80,9 @@ func.func private @residual(%x: tensor<128x3072xbf16>, %weight: tensor<3072x768x
 // CHECK: const Index [[M:at[0-9]+]] = isInside0 ? m0 + row0 : m0, [[N:at[0-9]+]] = isInside0 ? n0 + column0 : n0;
 // CHECK: load<8>(in2 + [[M]] * 1024 + [[N]]);
 // CHECK-NOT: store(
+// CHECK: quickExp(
+// CHECK: quickQuotient(
+// CHECK-NOT: store(
 // CHECK: load<8>(in2 + at
 // CHECK-NOT: store(
 // CHECK: load<8>(in2 + at

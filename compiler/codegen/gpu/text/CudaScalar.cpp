@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "compiler/codegen/gpu/text/QuickForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -185,6 +186,8 @@ std::string convert(Operation *op, Type from, Type to,
 
 /// The expression for operands that are not of half types.
 std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
+  if (mayBeQuickQuotient(op))
+    return call("quickQuotient", x);
   StringRef name = op->getName().stripDialect();
   StringRef infixOp = llvm::StringSwitch<StringRef>(name)
                           .Cases({"addf", "addi"}, "+")
@@ -218,6 +221,8 @@ std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
     return "-" + x[0];
   if (name == "erf" && type.isF32())
     return call("quickErf", x);
+  if (mayBeQuickExp(op))
+    return call("quickExp", x);
   if (name == "maximumf")
     return call("maximum", x);
   if (name == "minimumf")

@@ -1,0 +1,94 @@
+#include "compiler/codegen/gpu/text/QuickForms.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+
+using namespace mlir;
+
+namespace aitune {
+
+/// Whether it can be told that `value` is not negative.
+static bool isNotNegative(Value value) {
+  APFloat number(0.0f);
+  if (matchPattern(value, m_ConstantFloat(&number)))
+    return !number.isNegative();
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<arith::AddFOp, arith::MulFOp, arith::DivFOp>(op))
+    return llvm::all_of(op->getOperands(), isNotNegative);
+  return isa<math::ExpOp, math::Exp2Op, math::AbsFOp>(op);
+}
+
+/// The value whose relative error is at most a small multiple of that of the
+/// operand `use`; null if the error could grow, or has another meaning.
+static Value passesOn(OpOperand &use) {
+  Operation *op = use.getOwner();
+  if (auto generic = dyn_cast<linalg::GenericOp>(op))
+    return generic.getNumReductionLoops() == 0
+               ? generic.getMatchingBlockArgument(&use)
+               : Value();
+  if (isa<linalg::YieldOp, scf::YieldOp>(op) &&
+      isa<linalg::GenericOp, scf::IfOp>(op->getParentOp()))
+    return op->getParentOp()->getResult(use.getOperandNumber());
+  if (isa<arith::AddFOp>(op))
+    return isNotNegative(op->getOperand(0)) && isNotNegative(op->getOperand(1))
+               ? op->getResult(0)
+               : Value();
+  if (isa<arith::MulFOp, arith::DivFOp, arith::NegFOp, arith::SelectOp,
+          math::AbsFOp, tensor::ExtractOp, tensor::CollapseShapeOp,
+          tensor::ExpandShapeOp>(op))
+    return op->getResult(0);
+  return Value();
+}
+
+static bool isRoundedTo16Bits(OpOperand &use) {
+  auto rounding = dyn_cast<arith::TruncFOp>(use.getOwner());
+  return rounding &&
+         (rounding.getType().isF16() || rounding.getType().isBF16());
+}
+
+bool mayBeQuickExp(Operation *op) {
+  if (!isa<math::ExpOp>(op) || !op->getResult(0).getType().isF32())
+    return false;
+  llvm::SmallVector<Value> open = {op->getResult(0)};
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    if (!seen.insert(value).second)
+      continue;
+    for (OpOperand &use : value.getUses()) {
+      if (isRoundedTo16Bits(use))
+        continue;
+      Value next = passesOn(use);
+      if (!next)
+        return false;
+      open.push_back(next);
+    }
+  }
+  return true;
+}
+
+/// Whether `value` is made, in the same body, of an exponential that is quick.
+static bool isOfQuickExp(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<arith::AddFOp, arith::MulFOp>(op))
+    return llvm::any_of(op->getOperands(), isOfQuickExp);
+  return mayBeQuickExp(op);
+}
+
+bool mayBeQuickQuotient(Operation *op) {
+  auto quotient = dyn_cast<arith::DivFOp>(op);
+  return quotient && quotient.getType().isF32() &&
+         isOfQuickExp(quotient.getRhs());
+}
+
+} // namespace aitune

@@ -1,0 +1,31 @@
+// Which functions of an epilogue or a loop may have a quick form: a few
+// hardware instructions in place of a function of the CUDA library.
+//
+// A quick form is as good as the function where nothing can tell them apart but
+// by chance: where all that is computed of the result keeps its relative error
+// small, and is then rounded to bfloat16 or float16. Exact quotients (of what
+// is no exponential) stay exact, and so do the codes of quantised activations,
+// whose bits are promised: 8-bit floats do not count as a rounding.
+#ifndef AITUNE_COMPILER_CODEGEN_GPU_TEXT_QUICKFORMS_H
+#define AITUNE_COMPILER_CODEGEN_GPU_TEXT_QUICKFORMS_H
+
+#include "mlir/IR/Operation.h"
+
+namespace aitune {
+
+/// Whether `op`, in the body of a linalg.generic or in that of an scf.if there,
+/// may be quickExp of prelude/Common.cuh: it is a math.exp of f32, and all that
+/// is made of its result is a product, a quotient or a sum of positive numbers
+/// (one of another sum could cancel, which leaves the error and not the number)
+/// until it is rounded to 16 bits. Follows values through the function's other
+/// generics; takes time in proportion to the operations that it meets.
+bool mayBeQuickExp(mlir::Operation *op);
+
+/// Whether `op` may be quickQuotient of prelude/Common.cuh: an arith.divf whose
+/// divisor is, or is a sum or product of, a result of an operation that
+/// mayBeQuickExp.
+bool mayBeQuickQuotient(mlir::Operation *op);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CODEGEN_GPU_TEXT_QUICKFORMS_H

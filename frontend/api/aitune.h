@@ -251,6 +251,11 @@ AIT_API ait_error* ait_module_tune_for(ait_module* module, const char* strategy,
                                        double milliseconds, double tolerance,
                                        const char* const* inputs, size_t count);
 
+/* Ends the tuning of the module that another thread is at, with AIT_CANCELLED:
+ * after the version that is being compiled or the batch size that is being
+ * timed. The module then runs as before. Nothing without a tuning. */
+AIT_API ait_error* ait_module_cancel_tune(ait_module* module);
+
 /* Runs the module on `count` tensors, one for each argument. The caller frees
  * the result, which has memory of its own: the inputs may be changed or freed
  * before it. On a GPU the function waits for the result, so that an index out

@@ -116,10 +116,10 @@ TEST_F(AsyncCallTest, ACallOfThisThreadHasALimitToo) {
   EXPECT_TRUE(module->Run(ValueList({x_})).ok());
   limit.Cancel();
   EXPECT_TRUE(absl::IsCancelled(module->Run(ValueList({x_})).status()));
-  // What such a call has compiled is for later ones.
+  // Nor is anything compiled for it.
   const at::Tensor other = at::randn({5, 3});
   EXPECT_TRUE(absl::IsCancelled(module->Run(ValueList({other})).status()));
-  EXPECT_EQ(module->Usage().recompilations, 1);
+  EXPECT_EQ(module->Usage().recompilations, 0);
   const ScopedCallLimit none(nullptr);
   ExpectAgrees(*module, other);
   EXPECT_EQ(module->Usage().recompilations, 1);
@@ -163,6 +163,33 @@ TEST_F(AsyncCallTest, EagerServesWhileVersionsAreCompiled) {
   EXPECT_EQ(module->Usage().recompilations, 1);
   EXPECT_THAT(ReportJson(module->report()),
               testing::HasSubstr("compiled in the background: 1 so far"));
+}
+
+TEST_F(AsyncCallTest, ATuningIsCancelled) {
+  Tuned();  // for model_
+  Module* tuned = nullptr;
+  ModuleOptions options;
+  options.compile.progress = [&](const std::string&, int, int) {
+    if (tuned != nullptr) tuned->CancelTune();
+  };
+  const auto module = Module::Wrap(model_, options);
+  ASSERT_TRUE(module->Record(ValueList({x_})).ok());
+  module->CancelTune();  // there is none
+  for (const auto& strategy :
+       {aitune::OneBackend().release(), aitune::FirstWins().release()}) {
+    const std::unique_ptr<aitune::Strategy> owned(strategy);
+    TuneOptions quick = Quick("TorchInductorBackend");
+    tuned = module.get();
+    EXPECT_EQ(module->Tune(*owned, quick),
+              absl::CancelledError("the tuning was cancelled"));
+    EXPECT_FALSE(module->is_tuned());
+    ExpectAgrees(*module, x_);
+    tuned = nullptr;
+  }
+  ASSERT_TRUE(
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend")).ok());
+  ExpectAgrees(*module, x_);
+  EXPECT_TRUE(module->is_tuned());
 }
 
 TEST_F(CApi, CallsRunWhileTheirCallerDoesSomethingElse) {
@@ -214,6 +241,8 @@ TEST_F(CApi, CallsRunWhileTheirCallerDoesSomethingElse) {
                                         nullptr, nullptr, &call)),
               HasSubstr("no number"));
   EXPECT_EQ(Take(ait_call_cancel(nullptr)), "call is NULL");
+  EXPECT_EQ(Take(ait_module_cancel_tune(nullptr)), "module is NULL");
+  EXPECT_EQ(Take(ait_module_cancel_tune(module)), "");
   EXPECT_EQ(Take(ait_call_wait(nullptr, &result)), "call is NULL");
   EXPECT_EQ(ait_call_has_ended(nullptr), 1);
   ait_call_free(nullptr);

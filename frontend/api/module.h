@@ -40,6 +40,7 @@
 #include "runtime/backend/config_value.h"
 #include "runtime/backend/usage.h"
 #include "runtime/bundle/bundle.h"
+#include "runtime/control/call_limit.h"
 #include "runtime/device/device.h"
 #include "runtime/strategy/axis_detection.h"
 #include "runtime/strategy/strategy.h"
@@ -198,10 +199,17 @@ class Module {
   // Builds the backends, checks each against eager and uses the one that
   // `strategy` chooses. After an error the module runs as before. The model's
   // state is the same afterwards; nobody may call the model meanwhile.
-  // kFailedPrecondition without samples, kInvalidArgument for a tolerance that
-  // is negative or not finite; otherwise the strategy's error.
+  // kCancelled after CancelTune; kFailedPrecondition without samples,
+  // kInvalidArgument for a tolerance that is negative or not finite; otherwise
+  // the strategy's error. ModuleOptions::compile has a function that is told
+  // of the progress.
   absl::Status Tune(const aitune::Strategy& strategy,
                     const TuneOptions& options);
+
+  // Ends the tuning under way, if there is one, after the version that is being
+  // compiled or the batch size that is being timed. From any thread, also from
+  // the function that is told of the progress.
+  void CancelTune();
 
   // Runs one call in the chosen backend, or in eager. On a GPU the result may
   // be computed after it was returned. An error that is found later, such as an
@@ -302,6 +310,7 @@ class Module {
   mutable std::mutex mutex_;
   std::vector<aitune::BatchedSample> samples_;  // on the CPU
   std::shared_ptr<aitune::Backend> backend_;
+  std::shared_ptr<aitune::CallLimit> tuning_;  // of Tune under way; or null
   // The model on a GPU. Set from the first call in eager until the module is
   // tuned.
   mutable std::shared_ptr<const aitune::frontend::Model> eager_;

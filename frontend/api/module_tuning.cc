@@ -12,6 +12,7 @@
 #include "frontend/values/gpu.h"
 #include "quant/options.h"
 #include "runtime/backend/registry.h"
+#include "runtime/control/call_limit.h"
 #include "runtime/control/control.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -217,6 +218,11 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   return result;
 }
 
+void Module::CancelTune() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (tuning_ != nullptr) tuning_->Cancel();
+}
+
 absl::Status Module::Tune(const aitune::Strategy& strategy,
                           const TuneOptions& options) {
   std::lock_guard<std::mutex> tuning(tune_mutex_);
@@ -231,10 +237,20 @@ absl::Status Module::Tune(const aitune::Strategy& strategy,
     if (!has_samples)
       AITUNE_RETURN_IF_ERROR(RecordInputs(*options.inputs, options.seed));
   }
+  const auto limit = std::make_shared<aitune::CallLimit>();
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    tuning_ = limit;
+  }
   std::vector<BackendDetails> details;
-  absl::StatusOr<aitune::TuneResult> result =
-      Choose(strategy, options, details);
+  absl::StatusOr<aitune::TuneResult> result = [&] {
+    const aitune::ScopedCallLimit scope(limit.get());
+    return Choose(strategy, options, details);
+  }();
+  if (!result.ok() && !limit->Check().ok())
+    result = absl::CancelledError("the tuning was cancelled");
   std::lock_guard<std::mutex> lock(mutex_);
+  tuning_ = nullptr;
   report_.strategy = strategy.name();
   if (!result.ok()) {
     report_.error = std::string(result.status().message());

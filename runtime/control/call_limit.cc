@@ -25,4 +25,8 @@ ScopedCallLimit::~ScopedCallLimit() { current = previous_; }
 
 const CallLimit* CurrentCallLimit() { return current; }
 
+absl::Status CheckCallLimit() {
+  return current == nullptr ? absl::OkStatus() : current->Check();
+}
+
 }  // namespace aitune

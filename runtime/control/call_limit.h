@@ -58,6 +58,9 @@ class ScopedCallLimit {
 // The limit of this thread's calls; null: none.
 const CallLimit* CurrentCallLimit();
 
+// Check of that limit; OK if there is none.
+absl::Status CheckCallLimit();
+
 }  // namespace aitune
 
 #endif  // AITUNE_RUNTIME_CONTROL_CALL_LIMIT_H_

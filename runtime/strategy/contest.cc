@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/control/call_limit.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/strategy/axis_detection.h"
@@ -58,6 +59,10 @@ Contest::Contest(TuneRequest request) : request_(std::move(request)) {
 
 absl::Status Contest::Build(int number) {
   Entrant& entrant = entrants_[number];
+  if (absl::Status limit = CheckCallLimit(); !limit.ok()) {
+    Drop(number, "was not built before the tuning ended");
+    return limit;
+  }
   BuildRequest request = request_.build;
   if (!request.cache_dir.empty()) request.cache_dir /= entrant.backend->Key();
   const absl::Status status =
@@ -116,7 +121,8 @@ absl::Status Contest::CheckSample(Backend& backend, size_t number) {
 absl::Status Contest::Check(int number) {
   for (size_t i = 0; i < request_.build.samples.size(); ++i) {
     Backend& backend = *entrants_[number].backend;
-    absl::Status status = CheckSample(backend, i);
+    absl::Status status = CheckCallLimit();
+    if (status.ok()) status = CheckSample(backend, i);
     entrants_[number].report.notes = backend.Notes();
     if (status.ok()) continue;
     status = WithPrefix(absl::StrCat("sample ", i, ": "), status);
@@ -151,6 +157,7 @@ absl::StatusOr<Sample> Contest::MakeBatch(int64_t batch) const {
 absl::Status Contest::Time(const std::vector<int>& entrants,
                            const std::vector<int64_t>& batches) {
   for (int64_t batch : batches) {
+    AITUNE_RETURN_IF_ERROR(CheckCallLimit());
     AITUNE_ASSIGN_OR_RETURN(const Sample sample, MakeBatch(batch));
     const std::vector<RegionValue> inputs = Values(sample);
     std::vector<int> racing;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "runtime/control/call_limit.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/strategy/contest.h"
 
@@ -53,6 +54,7 @@ class FirstWinsStrategy : public Strategy {
                                       "%.2f times or more",
                                       speedup, kWorthwhileSpeedup));
     }
+    AITUNE_RETURN_IF_ERROR(CheckCallLimit());
     return contest.Choose(0, "");
   }
 };
@@ -91,6 +93,7 @@ class RaceStrategy : public Strategy {
       best = i;
       best_score = score;
     }
+    AITUNE_RETURN_IF_ERROR(CheckCallLimit());
     AITUNE_RETURN_IF_ERROR(CheckOutcome(backend_scored));
     return contest.Choose(best, "another is faster, or as fast and before it");
   }

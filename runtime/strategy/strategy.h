@@ -101,7 +101,9 @@ class Strategy {
   // built, is wrong or fails is reported and passed over. Errors:
   // kInvalidArgument for a request that lacks a backend or a sample; the eager
   // backend's when that can't be built or run; those that each strategy names.
-  // Takes as long as building and timing all backends does.
+  // Takes as long as building and timing all backends does. The thread's
+  // CallLimit is asked before each build, check of a sample and batch size to
+  // time; its error is then the strategy's.
   virtual absl::StatusOr<TuneResult> Tune(TuneRequest request) const = 0;
 };
 

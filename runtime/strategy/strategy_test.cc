@@ -5,6 +5,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "runtime/backend/fake_backend.h"
+#include "runtime/control/call_limit.h"
 #include "runtime/logging/logging.h"
 #include "runtime/strategy/axis_detection.h"
 
@@ -260,6 +261,25 @@ TEST_F(StrategyTest, MinLatencyIsForBatchOne) {
   Add("Large", [](int64_t batch) { return 4.0 + 0.1 * batch; });
   EXPECT_EQ(Tune(*MinLatency()), "Small");
   EXPECT_EQ(result_.backends[0].timings.size(), 1u);
+}
+
+TEST_F(StrategyTest, ATuningThatIsCancelledIsAnError) {
+  CallLimit limit;
+  const ScopedCallLimit scope(&limit);
+  bool second_built = false;
+  Add("First", 5);
+  behaviors_["First"]->infer = [&](absl::Span<const RegionValue>)
+      -> absl::StatusOr<std::vector<OwnedValue>> {
+    limit.Cancel();
+    return absl::InternalError("wrong");
+  };
+  Add("Second", 5);
+  behaviors_["Second"]->infer = [&](absl::Span<const RegionValue> inputs) {
+    second_built = true;
+    return FakeModel().Infer(inputs);
+  };
+  EXPECT_EQ(Tune(*FirstWins()), "the call was cancelled");
+  EXPECT_FALSE(second_built);
 }
 
 TEST_F(StrategyTest, EagerWinsTies) {

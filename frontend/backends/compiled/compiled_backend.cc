@@ -294,6 +294,7 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
     const CompileRequest& request, absl::Span<const RegionValue> leaves,
     absl::Span<const CallInput> call) const {
   const ScopedActivity activity(ScopedActivity::Kind::kCompile);
+  AITUNE_RETURN_IF_ERROR(CheckCallLimit());
   // What a call has begun to compile is for later calls too.
   const ScopedCallLimit without_limit(nullptr);
   std::vector<InputDescription> wanted = request.inputs;

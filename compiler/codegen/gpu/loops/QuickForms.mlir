@@ -1,5 +1,5 @@
 // RUN: aitune-opt %s --ait-kernel-to-linalg --ait-gpu-print-cuda -o /dev/null | FileCheck %s
-// RUN: aitune-opt %s --ait-kernel-to-linalg --ait-gpu-print-cuda="target=sm_80 compile=1 quiet=1" -o /dev/null
+// RUN: aitune-opt %s --ait-kernel-to-linalg --ait-gpu-print-cuda="target=sm_89 compile=1 quiet=1" -o /dev/null
 // RUN: aitune-opt %s --ait-kernel-to-linalg --ait-gpu-print-cuda="target=sm_90 compile=1 quiet=1" -o /dev/null
 
 // Exponentials whose results are rounded to 16 bits, and quotients of them, are

@@ -10,11 +10,23 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/async_call.h"
 #include "frontend/api/c_handles.h"
+#include "frontend/values/borrowed_memory.h"
 #include "runtime/status/status_macros.h"
 
 struct ait_call {
   aitune::frontend::ValueList arguments;
+  aitune::frontend::BorrowedMemory borrowed;  // of the arguments
   std::unique_ptr<ait::AsyncCall> call;
+
+  // Once the call has ended: the caller's memory is not referred to any more.
+  void Release() {
+    arguments = aitune::frontend::ValueList();
+    borrowed.Release();
+  }
+  ~ait_call() {
+    call.reset();
+    Release();
+  }
 };
 
 namespace {
@@ -52,6 +64,9 @@ ait_error* ait_module_run_async(const ait_module* module,
               std::chrono::duration<double, std::milli>(milliseconds));
     if (done != nullptr) options.done = [done, user] { done(user); };
     auto made = std::make_unique<ait_call>();
+    for (const c10::IValue& argument : arguments.values()) {
+      if (argument.toTensor().is_cpu()) made->borrowed.Add(argument.toTensor());
+    }
     made->call = module->module->RunAsync(arguments, options);
     made->arguments = std::move(arguments);
     *call = made.release();
@@ -82,10 +97,14 @@ int ait_call_has_ended(const ait_call* call) {
 ait_error* ait_call_wait(ait_call* call, ait_result** result) {
   return ait::Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(ait::Need(call, "call"));
-    AITUNE_ASSIGN_OR_RETURN(const c10::IValue value, call->call->Result());
-    if (result == nullptr) return absl::OkStatus();
-    AITUNE_ASSIGN_OR_RETURN(auto made, ait::ResultOf(value, call->arguments));
-    *result = made.release();
+    const absl::StatusOr<c10::IValue> value = call->call->Result();
+    absl::StatusOr<std::unique_ptr<ait_result>> made = nullptr;
+    if (value.ok() && result != nullptr)
+      made = ait::ResultOf(*value, call->arguments);
+    call->Release();
+    AITUNE_RETURN_IF_ERROR(value.status());
+    AITUNE_RETURN_IF_ERROR(made.status());
+    if (result != nullptr) *result = made->release();
     return absl::OkStatus();
   });
 }

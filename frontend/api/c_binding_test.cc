@@ -50,11 +50,20 @@ def forward(self, x: Tensor):
   ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
   const int64_t sizes[] = {2};
   std::vector<float> x(2);
-  for (const float call : {1.f, 2.f, 3.f}) {
+  for (const float call : {1.f, 2.f, 3.f, 4.f}) {
     x = {call, call};
     const ait_tensor input = Tensor(sizes, 1, x.data());
     ait_result* result = nullptr;
-    ASSERT_EQ(Take(ait_module_run(module, &input, 1, &result)), "");
+    if (call < 3) {
+      ASSERT_EQ(Take(ait_module_run(module, &input, 1, &result)), "");
+    } else {
+      ait_call* running = nullptr;
+      ASSERT_EQ(Take(ait_module_run_async(module, &input, 1, nullptr, 0, -1,
+                                          nullptr, nullptr, &running)),
+                "");
+      ASSERT_EQ(Take(ait_call_wait(running, &result)), "");
+      ait_call_free(running);
+    }
     x = {-1, -1};
     EXPECT_EQ(static_cast<float*>(OfResult(result, 0).data)[1], call - 1);
     ait_result_free(result);

@@ -34,8 +34,6 @@ struct CaseResult {
   // Why the case was skipped, or a failure of ours other than wrong outputs;
   // otherwise empty.
   std::string note;
-  // Whether eager raises and ours does not.
-  bool missed_error = false;
   // The outputs of the first call, or of the second if only those differ.
   std::vector<Comparison> outputs;
   // The number of elements that are NaN in eager, although they do not depend
@@ -51,6 +49,8 @@ struct CaseResult {
   // Whether ours is farther from the reference than eager's first run, but not
   // farther than other runs of eager that round differently.
   bool ill_conditioned = false;
+  // Whether eager raises and ours does not.
+  bool missed_error = false;
 
   bool agrees() const;  // true for a skipped case
   // How it fails, in one line; empty when it agrees.

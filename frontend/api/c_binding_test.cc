@@ -50,8 +50,20 @@ def forward(self, x: Tensor):
   ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
   const int64_t sizes[] = {2};
   std::vector<float> x(2);
-  for (const float call : {1.f, 2.f, 3.f, 4.f}) {
+  std::vector<float> y(2);
+  const ait_tensor lent = Tensor(sizes, 1, x.data()),
+                   output = Tensor(sizes, 1, y.data());
+  ait_binding* binding = nullptr;
+  ASSERT_EQ(Take(ait_module_bind(module, &lent, 1, &output, 1, &binding)), "");
+  EXPECT_EQ(ait_binding_copies_nothing(binding), 0);
+  for (const float call : {1.f, 2.f, 3.f, 4.f, 5.f, 6.f}) {
     x = {call, call};
+    if (call > 4) {
+      ASSERT_EQ(Take(ait_binding_run(binding, nullptr)), "");
+      x = {-1, -1};
+      EXPECT_EQ(y[1], call - 1);
+      continue;
+    }
     const ait_tensor input = Tensor(sizes, 1, x.data());
     ait_result* result = nullptr;
     if (call < 3) {
@@ -68,6 +80,7 @@ def forward(self, x: Tensor):
     EXPECT_EQ(static_cast<float*>(OfResult(result, 0).data)[1], call - 1);
     ait_result_free(result);
   }
+  ait_binding_free(binding);
   ait_module_free(module);
 }
 

@@ -1,6 +1,7 @@
 // Calls of a module with memory of the caller's.
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <ATen/ops/from_blob.h>
 
 #include <exception>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "frontend/api/module.h"
 #include "frontend/api/module_calls.h"
 #include "frontend/trace/structure.h"
+#include "frontend/values/borrowed_memory.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -29,6 +31,12 @@ absl::Status CheckDense(const at::Tensor& tensor, const std::string& what) {
       absl::StrCat(what, " is ", aitune::frontend::Describe(tensor),
                    ", which is not dense in row-major order, and would be "
                    "copied once only; give contiguous() memory"));
+}
+
+// Whether the memory is no tensor's, as that of callers in C.
+bool IsLent(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.is_cpu() && tensor.has_storage() &&
+         tensor.storage().data_ptr().get_context() == nullptr;
 }
 
 // Keeps the tensors of a bound call.
@@ -72,8 +80,29 @@ class CopyingCall : public aitune::BoundCall {
   bool copies_nothing() const override { return false; }
 
  private:
+  // The module may keep what it is given in its state: each run has tensors of
+  // its own, after which nothing refers to memory that is only lent.
   absl::Status RunThere() {
-    AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, module_.Run(arguments_));
+    aitune::frontend::BorrowedMemory borrowed;
+    const absl::Status status = RunOn(borrowed);
+    borrowed.Release();
+    return status;
+  }
+
+  absl::Status RunOn(aitune::frontend::BorrowedMemory& borrowed) {
+    std::vector<c10::IValue> arguments;
+    for (const c10::IValue& argument : arguments_.values()) {
+      arguments.push_back(aitune::frontend::MapTensors(
+          argument, [&](const at::Tensor& tensor, int) {
+            if (!IsLent(tensor)) return tensor;
+            const at::Tensor own = at::from_blob(
+                tensor.data_ptr(), tensor.sizes(), tensor.options());
+            borrowed.Add(own);
+            return own;
+          }));
+    }
+    AITUNE_ASSIGN_OR_RETURN(const c10::IValue result,
+                            module_.Run(ValueList(std::move(arguments))));
     return CopyResult(result, outputs_);
   }
 

@@ -1,10 +1,13 @@
 #include "frontend/cli/output_files.h"
 
+#include <torch/csrc/jit/serialization/pickle.h>
+
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -63,6 +66,19 @@ absl::Status WriteOutputFile(const std::string& option, const std::string& path,
   if (file) return absl::OkStatus();
   return CannotWrite(option, path,
                      errno != 0 ? std::strerror(errno) : "unknown error");
+}
+
+absl::Status SaveResult(const std::string& option, const std::string& path,
+                        const c10::IValue& result) {
+  std::vector<char> bytes;
+  try {
+    bytes = torch::jit::pickle_save(result);
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        option, " ", path, ": the result cannot be saved: ", error.what()));
+  }
+  return WriteOutputFile(option, path,
+                         absl::string_view(bytes.data(), bytes.size()));
 }
 
 absl::Status PublishText(const Options& options, absl::string_view text,

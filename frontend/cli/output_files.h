@@ -4,6 +4,8 @@
 #ifndef AITUNE_FRONTEND_CLI_OUTPUT_FILES_H_
 #define AITUNE_FRONTEND_CLI_OUTPUT_FILES_H_
 
+#include <ATen/core/ivalue.h>
+
 #include <string>
 
 #include "absl/status/status.h"
@@ -19,6 +21,12 @@ absl::Status CheckOutputFiles(const Options& options);
 // Writes all of `contents` to `path`; an error names `option`.
 absl::Status WriteOutputFile(const std::string& option, const std::string& path,
                              absl::string_view contents);
+
+// Writes the result of a model to `path`, as torch.save would; torch.load and
+// --inputs read it. An error names `option`, and says so of a result that holds
+// what torch.save has no form for.
+absl::Status SaveResult(const std::string& option, const std::string& path,
+                        const c10::IValue& result);
 
 // Publishes the results of a command: prints `text` to stdout, and writes
 // `json` and a newline to the file options.json if one was given. With "--json

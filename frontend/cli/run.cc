@@ -1,6 +1,5 @@
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
-#include <torch/csrc/jit/serialization/pickle.h>
 
 #include <iostream>
 #include <memory>
@@ -43,18 +42,6 @@ std::string ValueText(const c10::IValue& value) {
   return absl::StrCat(c10::toString(tensor.scalar_type()), "[",
                       absl::StrJoin(tensor.sizes(), ","), "] ",
                       absl::StrJoin(elements, " "));
-}
-
-absl::Status Save(const std::string& path, const c10::IValue& value) {
-  std::vector<char> bytes;
-  try {
-    bytes = torch::jit::pickle_save(value);
-  } catch (const std::exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--output ", path, ": the result cannot be saved: ", error.what()));
-  }
-  return WriteOutputFile("--output", path,
-                         absl::string_view(bytes.data(), bytes.size()));
 }
 
 std::string OutputsText(const c10::IValue& result) {
@@ -122,7 +109,7 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
       std::cout << OutputsText(result) << std::flush;
       return kSuccess;
     }
-    AITUNE_RETURN_IF_ERROR(Save(options.output_file, result));
+    AITUNE_RETURN_IF_ERROR(SaveResult("--output", options.output_file, result));
     return kSuccess;
   }
   if (!options.digest.empty())
@@ -151,7 +138,7 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
   }
 
   if (!options.output_file.empty()) {
-    absl::Status saved = Save(options.output_file, *result);
+    absl::Status saved = SaveResult("--output", options.output_file, *result);
     if (!saved.ok()) return saved;
   }
   const std::string outputs = OutputsText(*result);

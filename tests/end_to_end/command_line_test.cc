@@ -169,6 +169,29 @@ TEST(CommandLine, RunWritesWhatTorchLoads) {
   }
 }
 
+// A program that times several asks for a call, for many, and for a result.
+TEST(CommandLine, PacedBenchDoesWhatItsInputAsksFor) {
+  const std::string bench =
+      "' | " + ProgramPath() + " bench tiny.pt --inputs samples.pt --paced";
+  const Outcome outcome = Shell("printf '\\n5\\nsave paced.pt\\n" + bench);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::istringstream lines(outcome.out);
+  std::string report, saved, more;
+  double once = 0, many = 0;
+  std::getline(lines, report);
+  EXPECT_TRUE(nlohmann::json::parse(report).contains("compile"));
+  lines >> once >> many >> saved;
+  EXPECT_GT(once, 0);
+  EXPECT_GT(many, 0);
+  EXPECT_EQ(saved, "paced.pt");
+  EXPECT_FALSE(lines >> more) << more;
+  ASSERT_EQ(Aitune("run tiny.pt --inputs samples.pt --output out.pt").code, 0);
+  EXPECT_EQ(ReadFile(Path("paced.pt")).size(), ReadFile(Path("out.pt")).size());
+  const Outcome wrong = Shell("printf '0\\n" + bench);
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(ErrorLine(wrong), HasSubstr("'0' is no number of calls"));
+}
+
 TEST(CommandLine, RunPrintsWithoutAFile) {
   const Outcome outcome = Aitune("run tiny.pt --inputs samples.pt");
   EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -8,7 +8,15 @@
 module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, input = 0 : i64, axis = 0 : i64}]} {
 
 // Heads are read and stored in place of their permutes; the mask is boolean.
-// CHECK-LABEL: === masked: attention mma
+// CHECK-LABEL: === masked: attention wgmma, 64 queries, 64 keys, 3 resident
+// CHECK: __launch_bounds__(256, 3) masked
+// CHECK: using Attention = GroupAttention<half, 1, 3, 64, 2, 64, 64, false>;
+// CHECK: if (threadIdx.x >= Attention::computing) {
+// CHECK-NEXT: Attention::copy(k, v, t0, shared);
+// CHECK-NEXT: return;
+// CHECK: const auto adjust = [&](float x, Index t, Index s) -> float {
+// CHECK: Attention::attend(q, k, t0, 0.125f, adjust, shared);
+// CHECK: === masked: attention mma
 // CHECK: const Columns<half> q{in0 + {{.*}}, 768, 0, 64, 128};
 // CHECK: const auto adjust = [&](float x, Index t, Index s) -> float {
 // CHECK-NEXT: const bool [[MASK:x[0-9]+]] = in3[{{.*}}t * 128{{.*}}s];
@@ -25,7 +33,11 @@ func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x
 }
 
 // Queries, keys and values are slices of one tensor.
-// CHECK-LABEL: === packed: attention mma
+// CHECK-LABEL: === packed: attention wgmma
+// CHECK: (gridDim.x - 1 - blockIdx.x) * 64
+// CHECK: GroupAttention<bfloat, 1, 2, 64, 2, 64, 64, true>
+// CHECK: const NoMask adjust;
+// CHECK: === packed: attention mma
 // CHECK: const Columns<bfloat> k{in0 + {{.*}}1024{{.*}}, 3072, 0, 64, 128};
 // CHECK: [](float x, Index, Index) { return x; }
 // CHECK: 64, 64, true>(
@@ -53,7 +65,9 @@ func.func private @wide(%q: tensor<2x3x50x20xf32>, %k: tensor<2x3x70x20xf32>, %v
 }
 
 // Four heads of queries share one of keys and values.
-// CHECK-LABEL: === grouped: attention mma
+// CHECK-LABEL: === grouped: attention wgmma
+// CHECK: GroupAttention<half, 1, 2, 64, 2, 128, 128, true>
+// CHECK: === grouped: attention mma
 // CHECK: const Columns<half> k{in1 + {{.*}} / 4
 func.func private @grouped(%q: tensor<1x8x100x128xf16>, %k: tensor<1x2x100x128xf16>, %v: tensor<1x2x100x128xf16>) -> tensor<1x8x100x128xf16> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.reshape %k : tensor<1x2x100x128xf16> -> tensor<1x2x1x100x128xf16>
@@ -64,5 +78,22 @@ func.func private @grouped(%q: tensor<1x8x100x128xf16>, %k: tensor<1x2x100x128xf
   %5 = ait.reshape %4 : tensor<1x2x4x100x128xf16> -> tensor<1x8x100x128xf16>
   %6 = ait.attention %q, %2, %5 {is_causal, scale = 8.838835e-02 : f64} : (tensor<1x8x100x128xf16>, tensor<1x8x100x128xf16>, tensor<1x8x100x128xf16>) -> tensor<1x8x100x128xf16>
   return %6 : tensor<1x8x100x128xf16>
+}
+
+// Depths above 128 have warpgroups alone; depths that 16 does not divide too. A
+// scale that is not positive is applied to each score.
+// CHECK-LABEL: === deep: attention wgmma
+// CHECK: GroupAttention<half, {{[12]}}, {{[12]}}, {{[0-9]+}}, 2, 192, 256, false>
+// CHECK: const auto adjust = [](float x, Index, Index) { return x; };
+// CHECK-NOT: === deep: attention mma
+// CHECK: === odd: attention wgmma
+// CHECK: , 40, 72, false>
+func.func private @deep(%q: tensor<2x500x192xf16>, %k: tensor<2x300x192xf16>, %v: tensor<2x300x256xf16>) -> tensor<2x500x256xf16> attributes {ait.kind = #ait.kind<attention>} {
+  %0 = ait.attention %q, %k, %v {scale = -1.250000e-01 : f64} : (tensor<2x500x192xf16>, tensor<2x300x192xf16>, tensor<2x300x256xf16>) -> tensor<2x500x256xf16>
+  return %0 : tensor<2x500x256xf16>
+}
+func.func private @odd(%q: tensor<4x130x40xbf16>, %k: tensor<4x77x40xbf16>, %v: tensor<4x77x72xbf16>) -> tensor<4x130x72xbf16> attributes {ait.kind = #ait.kind<attention>} {
+  %0 = ait.attention %q, %k, %v {scale = 1.250000e-01 : f64} : (tensor<4x130x40xbf16>, tensor<4x77x40xbf16>, tensor<4x77x72xbf16>) -> tensor<4x130x72xbf16>
+  return %0 : tensor<4x130x72xbf16>
 }
 }

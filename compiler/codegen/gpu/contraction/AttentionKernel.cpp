@@ -1,10 +1,12 @@
 #include "compiler/codegen/gpu/contraction/AttentionKernel.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "absl/status/status.h"
+#include "compiler/codegen/gpu/contraction/AttentionShape.h"
 #include "compiler/codegen/gpu/contraction/Contraction.h"
 #include "compiler/codegen/gpu/contraction/TileSpace.h"
+#include "compiler/codegen/gpu/contraction/WarpgroupInstruction.h"
 #include "compiler/codegen/gpu/text/CudaScalar.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -13,19 +15,6 @@ using namespace mlir;
 
 namespace aitune {
 namespace {
-
-/// Warps along the queries and along the keys; {n, 0}: n warps in fp32.
-struct Shape {
-  int64_t queryWarps, keyWarps;
-  bool isSimt() const { return keyWarps == 0; }
-  int64_t queries() const { return queryWarps * (isSimt() ? 4 : 16); }
-  int64_t threads() const {
-    return queryWarps * std::max<int64_t>(1, keyWarps) * 32;
-  }
-};
-
-/// The shapes on tensor cores.
-constexpr Shape kShapes[] = {{4, 1}, {8, 1}, {2, 2}, {1, 4}};
 
 struct Operand {
   OperandView view;
@@ -40,17 +29,28 @@ public:
 
   absl::Status analyze();
   /// Those to generate: what ait.config asks for, or the most promising.
-  absl::StatusOr<std::vector<Shape>> select() const;
-  CudaSchedules schedules() const;
-  absl::StatusOr<GeneratedCandidate> write(StringRef name, Shape shape);
+  absl::StatusOr<std::vector<AttentionShape>> select() const;
+  CudaSchedules schedules() const {
+    return describeAttentionShapes(problem, target,
+                                   parts.resultType.getContext());
+  }
+  absl::StatusOr<GeneratedCandidate> write(StringRef name,
+                                           const AttentionShape &shape);
 
 private:
   absl::StatusOr<Operand> follow(unsigned number, AffineExpr row,
                                  AffineExpr column);
-  int64_t sharedBytes(Shape shape) const;
-  bool fitsTensorCores() const;
-  std::vector<Shape> shapes() const;
-  void printAdjust(PointPrinter &printer);
+  bool hasAlignedRows() const;
+  /// What the scores are multiplied by.
+  double scale() const {
+    return parts.attributes.getAs<FloatAttr>("scale").getValueAsDouble();
+  }
+  void printAdjust(PointPrinter &printer, const AttentionShape &shape);
+  /// The call that leaves the result in `tile`, and before it what the kernel
+  /// declares for it.
+  void printProduct(PointPrinter &printer, const AttentionShape &shape);
+  /// The device functions of the shape's algorithm.
+  std::string prelude(const AttentionShape &shape) const;
 
   ContractionParts &parts;
   ArrayAttr symbols;
@@ -58,7 +58,7 @@ private:
   DimTable dims;
   SmallVector<AffineExpr> batchDims, resultDims;
   AffineExpr batchSize, t, s, d, e, queries, keys;
-  int64_t depth = 0, valueDepth = 0;
+  AttentionProblem problem = {};
   Operand q, k, v;
   std::unique_ptr<EpiloguePrinter> epilogue;
 };
@@ -115,8 +115,6 @@ absl::Status AttentionWriter::analyze() {
       *constantValueDepth > 256)
     return absl::UnimplementedError(
         "an attention whose depth is dynamic or above 256");
-  depth = *constantDepth;
-  valueDepth = *constantValueDepth;
   d = axis(keySizes[rank - 1]);
   absl::StatusOr<Operand> followed[] = {follow(0, t, d), follow(1, s, d),
                                         follow(2, s, e)};
@@ -134,15 +132,24 @@ absl::Status AttentionWriter::analyze() {
   if (parts.operandCount > 3 &&
       parts.operandTypes[3].getRank() > static_cast<int64_t>(rank))
     return absl::UnimplementedError("an attention whose mask has more axes");
+  problem = {largestValue(batchSize, symbols).value_or(64),
+             largestValue(queries, symbols).value_or(512),
+             largestValue(keys, symbols).value_or(512),
+             *constantDepth,
+             *constantValueDepth,
+             parts.attributes.contains("is_causal"),
+             parts.operandCount > 3,
+             /*hasAlignedRows=*/false};
+  problem.hasAlignedRows = hasAlignedRows();
   epilogue = std::make_unique<EpiloguePrinter>(parts, dims, resultDims);
   return epilogue->prepare();
 }
 
-bool AttentionWriter::fitsTensorCores() const {
+bool AttentionWriter::hasAlignedRows() const {
   Type element = q.view.elementType;
   if (!element.isF16() && !element.isBF16())
     return false;
-  if (depth % 8 != 0 || valueDepth % 8 != 0 || depth > 128 || valueDepth > 128)
+  if (problem.depth % 8 != 0 || problem.valueDepth % 8 != 0)
     return false;
   for (const Operand *operand : {&q, &k, &v})
     if (operand->columnStride != 1 || !operand->rowStride.isMultipleOf(8) ||
@@ -151,88 +158,27 @@ bool AttentionWriter::fitsTensorCores() const {
   return true;
 }
 
-std::vector<Shape> AttentionWriter::shapes() const {
-  if (!fitsTensorCores())
-    return {{4, 0}};
-  int64_t rows = largestValue(queries, symbols).value_or(512),
-          heads = largestValue(batchSize, symbols).value_or(64);
-  // Few heads and queries: smaller blocks, whose warps share the keys.
-  auto blocks = [&](int64_t warps) {
-    return heads * ((rows + warps * 16 - 1) / (warps * 16));
-  };
-  if (blocks(4) >= target.multiprocessors)
-    return blocks(8) >= 2 * target.multiprocessors
-               ? std::vector<Shape>{{4, 1}, {8, 1}, {2, 2}}
-               : std::vector<Shape>{{4, 1}, {2, 2}};
-  if (blocks(2) >= target.multiprocessors)
-    return {{2, 2}, {4, 1}, {1, 4}};
-  return {{1, 4}, {2, 2}, {4, 1}};
-}
-
-absl::StatusOr<std::vector<Shape>> AttentionWriter::select() const {
-  func::FuncOp function = parts.function;
-  if (!hasSchedule(function))
-    return shapes();
-  const DictionaryAttr config = mlir::ait::getScheduleConfig(function);
-  auto queryWarps = config.getAs<IntegerAttr>("query_warps"),
-       keyWarps = config.getAs<IntegerAttr>("key_warps");
-  if (queryWarps && keyWarps && fitsTensorCores())
-    for (Shape shape : kShapes)
-      if (queryWarps.getInt() == shape.queryWarps &&
-          keyWarps.getInt() == shape.keyWarps)
-        return std::vector<Shape>{shape};
-  return absl::InvalidArgumentError(
-      "no attention of this kernel has the query_warps and key_warps of its "
-      "ait.config");
-}
-
-CudaSchedules AttentionWriter::schedules() const {
-  if (!fitsTensorCores())
-    return {};
-  std::vector<Shape> ordered = shapes();
-  for (Shape shape : kShapes)
-    if (llvm::none_of(ordered, [&](Shape other) {
-          return other.queryWarps == shape.queryWarps &&
-                 other.keyWarps == shape.keyWarps;
-        }))
-      ordered.push_back(shape);
-  auto log2Of = [&](AffineExpr size, int64_t otherwise) {
-    return std::log2(double(
-        std::max<int64_t>(largestValue(size, symbols).value_or(otherwise), 1)));
-  };
-  CudaSchedules list;
-  for (Shape shape : ordered)
-    list.push_back(
-        {llvm::formatv("{{query_warps = {0} : i64, key_warps = {1} : i64}",
-                       shape.queryWarps, shape.keyWarps),
-         llvm::formatv("{0} queries, {1} groups of keys", shape.queries(),
-                       shape.keyWarps),
-         {log2Of(queries, 512), log2Of(keys, 512), log2Of(batchSize, 64),
-          double(shape.queryWarps), double(shape.keyWarps),
-          double(depth + valueDepth) / 128}});
-  return list;
-}
-
-int64_t AttentionWriter::sharedBytes(Shape shape) const {
-  if (shape.isSimt())
-    return std::max(shape.queries() * depth + 32 * (depth + 1) +
-                        32 * valueDepth,
-                    shape.queries() * (valueDepth + 4)) *
-           4;
-  auto rowBytes = [](int64_t columns) {
-    return columns <= 32 ? 64 : columns <= 64 ? 128 : 256;
-  };
-  int64_t fill = shape.queries() * rowBytes(depth) +
-                 2 * 64 * (rowBytes(depth) + rowBytes(valueDepth));
-  return std::max(fill,
-                  shape.keyWarps * shape.queries() * (valueDepth + 4) * 4);
+absl::StatusOr<std::vector<AttentionShape>> AttentionWriter::select() const {
+  if (!hasSchedule(parts.function))
+    return chooseAttentionShapes(problem, target);
+  absl::StatusOr<AttentionShape> shape = readAttentionShape(
+      mlir::ait::getScheduleConfig(parts.function), problem, target);
+  if (!shape.ok())
+    return shape.status();
+  return std::vector<AttentionShape>{*shape};
 }
 
 /// The mask of query t and key s.
-void AttentionWriter::printAdjust(PointPrinter &printer) {
-  if (parts.operandCount < 4) {
-    printer.line(
-        "const auto adjust = [](float x, Index, Index) { return x; };");
+void AttentionWriter::printAdjust(PointPrinter &printer,
+                                  const AttentionShape &shape) {
+  if (!problem.hasMask) {
+    // Warpgroups take the scale into the exponentials, which keeps the order of
+    // scores only if it is positive.
+    printer.line(shape.algorithm == AttentionShape::Algorithm::kWgmma &&
+                         scale() > 0.0
+                     ? "const NoMask adjust;"
+                     : "const auto adjust = [](float x, Index, Index) { return "
+                       "x; };");
     return;
   }
   PrintScope *outer = printer.current;
@@ -266,25 +212,10 @@ void AttentionWriter::printAdjust(PointPrinter &printer) {
   printer.line("};");
 }
 
-absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
-                                                          Shape shape) {
-  PrintScope root;
-  PointPrinter printer(dims);
-  printer.current = &root;
-  epilogue->setUp(printer);
-  std::string element = cudaType(q.view.elementType);
-  printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
-  printer.line("launchNext(nextWaits);");
-  printer.line("waitForPrevious();");
-  printer.line(
-      llvm::formatv("const Index t0 = blockIdx.x * {0};", shape.queries()));
-  if (!batchDims.empty()) {
-    printer.line("const Index batch = blockIdx.y;");
-    SmallVector<AffineExpr> sizes;
-    for (AffineExpr dim : batchDims)
-      sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
-    bindAxes(printer, batchDims, sizes, "batch", "b", nullptr);
-  }
+void AttentionWriter::printProduct(PointPrinter &printer,
+                                   const AttentionShape &shape) {
+  const bool isSimt = shape.algorithm == AttentionShape::Algorithm::kSimt;
+  const std::string element = cudaType(q.view.elementType);
   auto source = [&](const char *which, const Operand &operand, AffineExpr rows,
                     int64_t columns) {
     std::string from = inputName(operand.view.argument.getArgNumber()),
@@ -292,7 +223,7 @@ absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
                 stride = printer.index(operand.rowStride);
     if (offset != "0")
       from += " + " + offset;
-    if (shape.isSimt())
+    if (isSimt)
       printer.line(llvm::formatv(
           "const Strided<{0}> {1}{{{2}, {3}, {4}, {5}};", element, which, from,
           stride, printer.index(operand.columnStride), printer.index(rows)));
@@ -302,38 +233,99 @@ absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
                                  element, which, from, stride, columns,
                                  printer.index(rows)));
   };
-  source("q", q, queries, depth);
-  source("k", k, keys, depth);
-  source("v", v, keys, valueDepth);
-  printAdjust(printer);
-  std::string arguments =
-      llvm::formatv("{0}, {1}, {2}", depth, valueDepth,
-                    parts.attributes.contains("is_causal") ? "true" : "false");
-  auto scale = parts.attributes.getAs<FloatAttr>("scale");
-  std::string scaleText = cudaConstant(FloatAttr::get(
-      Float32Type::get(scale.getContext()), scale.getValueAsDouble()));
-  printer.line(
-      shape.isSimt()
-          ? llvm::formatv("const float *tile = attendSimt<{0}, {1}, {2}>(q, k, "
-                          "v, t0, {3}, adjust, shared);",
-                          element, shape.queryWarps, arguments, scaleText)
-                .str()
-          : llvm::formatv(
-                "const float *tile = attend<{0}, {1}, {2}, {3}>(q, k, "
-                "v, t0, {4}, adjust, shared);",
-                element, shape.queryWarps, shape.keyWarps, arguments, scaleText)
-                .str());
+  source("q", q, queries, problem.depth);
+  source("k", k, keys, problem.depth);
+  source("v", v, keys, problem.valueDepth);
+  const std::string arguments = llvm::formatv(
+      "{0}, {1}, {2}", problem.depth, problem.valueDepth, problem.isCausal);
+  const std::string scaleText = cudaConstant(
+      FloatAttr::get(Float32Type::get(parts.resultType.getContext()), scale()));
+  switch (shape.algorithm) {
+  case AttentionShape::Algorithm::kWgmma:
+    printer.line(llvm::formatv(
+        "using Attention = GroupAttention<{0}, {1}, {2}, {3}, {4}, {5}>;",
+        element, shape.groups, shape.resident, shape.keys, shape.stages(),
+        arguments));
+    printer.line("Attention::start(shared);");
+    printer.block(
+        "if (threadIdx.x >= Attention::computing)", [](PrintScope &) {},
+        [&] {
+          printer.line("Attention::copy(k, v, t0, shared);");
+          printer.line("return;");
+        });
+    printAdjust(printer, shape);
+    printer.line(
+        llvm::formatv("const float *tile = Attention::attend(q, k, t0, {0}, "
+                      "adjust, shared);",
+                      scaleText));
+    return;
+  case AttentionShape::Algorithm::kMma:
+    printAdjust(printer, shape);
+    printer.line(llvm::formatv(
+        "const float *tile = attend<{0}, {1}, {2}, {3}>(q, k, v, t0, {4}, "
+        "adjust, shared);",
+        element, shape.queryWarps, shape.keyWarps, arguments, scaleText));
+    return;
+  case AttentionShape::Algorithm::kSimt:
+    printAdjust(printer, shape);
+    printer.line(llvm::formatv(
+        "const float *tile = attendSimt<{0}, {1}, {2}>(q, k, v, t0, {3}, "
+        "adjust, shared);",
+        element, shape.queryWarps, arguments, scaleText));
+    return;
+  }
+}
+
+std::string AttentionWriter::prelude(const AttentionShape &shape) const {
+  std::string text = std::string(preludeText("Common")) + "\n" +
+                     preludeText("Tile") + "\n" + preludeText("Attention") +
+                     "\n";
+  if (shape.algorithm != AttentionShape::Algorithm::kWgmma)
+    return text;
+  const WarpgroupInstruction scores{q.view.elementType, shape.keys},
+      weighted{q.view.elementType, problem.valueDepth,
+               /*hasLeftInRegisters=*/true, /*hasColumnsOfB=*/true};
+  return text + preludeText("Wgmma") + "\n" + scores.define("multiplyScores") +
+         weighted.define("multiplyWeights") + "\n" +
+         preludeText("AttentionGroups") + "\n";
+}
+
+absl::StatusOr<GeneratedCandidate>
+AttentionWriter::write(StringRef name, const AttentionShape &shape) {
+  PrintScope root;
+  PointPrinter printer(dims);
+  printer.current = &root;
+  epilogue->setUp(printer);
+  printer.line("extern __shared__ __align__(1024) unsigned char shared[];");
+  printer.line("launchNext(nextWaits);");
+  printer.line("waitForPrevious();");
+  // With a causal mask the last queries have the most keys: they begin.
+  printer.line(llvm::formatv("const Index t0 = {0} * {1};",
+                             problem.isCausal ? "(gridDim.x - 1 - blockIdx.x)"
+                                              : "blockIdx.x",
+                             shape.queries()));
+  if (!batchDims.empty()) {
+    printer.line("const Index batch = blockIdx.y;");
+    SmallVector<AffineExpr> sizes;
+    for (AffineExpr dim : batchDims)
+      sizes.push_back(dims.size(cast<AffineDimExpr>(dim).getPosition()));
+    bindAxes(printer, batchDims, sizes, "batch", "b", nullptr);
+  }
+  printProduct(printer, shape);
   AffineExpr valueSize =
-      getAffineConstantExpr(valueDepth, parts.resultType.getContext());
+      getAffineConstantExpr(problem.valueDepth, parts.resultType.getContext());
   int64_t lanes = isa<AffineDimExpr>(e) ? epilogue->lanes(valueSize) : 1;
-  int64_t stride = valueDepth + 4, slices = shape.isSimt() ? 1 : shape.keyWarps;
+  int64_t stride = problem.valueDepth + 4,
+          slices = std::max<int64_t>(shape.keyWarps, 1);
   printer.block(
       llvm::formatv("for (int i = threadIdx.x * {0}; i < {1}; i += {2})", lanes,
-                    shape.queries() * valueDepth, shape.threads() * lanes),
+                    shape.queries() * problem.valueDepth,
+                    shape.computingThreads() * lanes),
       [](PrintScope &) {},
       [&] {
-        printer.line(llvm::formatv(
-            "const Index r = i / {0}, c = i % {0}, t = t0 + r;", valueDepth));
+        printer.line(
+            llvm::formatv("const Index r = i / {0}, c = i % {0}, t = t0 + r;",
+                          problem.valueDepth));
         printer.block(
             "if (t < " + printer.index(queries) + ")", [](PrintScope &) {},
             [&] {
@@ -356,21 +348,16 @@ absl::StatusOr<GeneratedCandidate> AttentionWriter::write(StringRef name,
   GeneratedCandidate candidate;
   GeneratedStep step;
   SmallVector<KernelParameter> parameters = epilogue->parameters(step);
-  candidate.description =
-      shape.isSimt()
-          ? llvm::formatv("attention simt, {0} queries", shape.queries()).str()
-          : llvm::formatv("attention mma, {0} queries, {1} groups of keys",
-                          shape.queries(), shape.keyWarps)
-                .str();
-  candidate.text = "using Index = " + indexType(parts.function, symbols) +
-                   ";\n\n" + preludeText("Common") + "\n" +
-                   preludeText("Tile") + "\n" + preludeText("Attention") +
-                   "\n// " + name.str() + ": " + candidate.description + "\n" +
-                   kernelHead(name, shape.threads(), parameters, symbols) +
-                   root.text + "}\n";
+  candidate.description = shape.description();
+  candidate.text =
+      "using Index = " + indexType(parts.function, symbols) + ";\n\n" +
+      prelude(shape) + "\n// " + name.str() + ": " + candidate.description +
+      "\n" +
+      kernelHead(name, shape.threads(), parameters, symbols, shape.resident) +
+      root.text + "}\n";
   AffineExpr blocks = queries.ceilDiv(shape.queries());
   setLaunch(step, name, {blocks, batchSize}, shape.threads(),
-            sharedBytes(shape), target);
+            shape.sharedBytes(problem), target);
   candidate.steps.push_back(std::move(step));
   return candidate;
 }
@@ -386,11 +373,11 @@ generateAttention(func::FuncOp kernel, ArrayAttr symbols,
   AttentionWriter writer(*parts, symbols, target);
   if (absl::Status status = writer.analyze(); !status.ok())
     return status;
-  absl::StatusOr<std::vector<Shape>> shapes = writer.select();
+  absl::StatusOr<std::vector<AttentionShape>> shapes = writer.select();
   if (!shapes.ok())
     return shapes.status();
   std::vector<GeneratedCandidate> candidates;
-  for (Shape shape : *shapes) {
+  for (const AttentionShape &shape : *shapes) {
     absl::StatusOr<GeneratedCandidate> candidate =
         writer.write(kernel.getName(), shape);
     if (!candidate.ok())

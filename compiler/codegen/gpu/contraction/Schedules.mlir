@@ -59,6 +59,13 @@ func.func private @attention(%q: tensor<8x128x64xf16>, %k: tensor<8x128x64xf16>,
   return %0 : tensor<8x128x64xf16>
 }
 
+// CHECK-LABEL: === warpgroups: attention wgmma, 192 queries, 96 keys, 1 resident
+// CHECK-NOT: === warpgroups
+func.func private @warpgroups(%q: tensor<8x128x64xf16>, %k: tensor<8x128x64xf16>, %v: tensor<8x128x64xf16>) -> tensor<8x128x64xf16> attributes {ait.kind = #ait.kind<attention>, ait.config = {keys = 96 : i64, resident = 1 : i64, warpgroups = 3 : i64}} {
+  %0 = ait.attention %q, %k, %v {scale = 1.250000e-01 : f64} : (tensor<8x128x64xf16>, tensor<8x128x64xf16>, tensor<8x128x64xf16>) -> tensor<8x128x64xf16>
+  return %0 : tensor<8x128x64xf16>
+}
+
 // CHECK-LABEL: === last
 func.func private @last(%x: tensor<4xf32>) -> tensor<4xf32> attributes {ait.kind = #ait.kind<loop>, ait.config = {}} {
   %0 = ait.abs %x : tensor<4xf32>

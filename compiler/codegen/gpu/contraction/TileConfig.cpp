@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compiler/codegen/gpu/contraction/WarpgroupInstruction.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -72,12 +73,6 @@ const TileConfig kSimtTiles[] = {
     {64, 64, 0, 0, 1, 3},
     {32, 32, 0, 0, 1, 4},
 };
-
-/// Whether elements of this type are multiplied with others of 8 bits as they
-/// are: ui8 (with signed codes) and f8E4M3FN.
-bool isCode(Type element) {
-  return element.isInteger(8) || isa<Float8E4M3FNType>(element);
-}
 
 /// Whether the target's tensor cores multiply elements of 8 bits of this type.
 bool multipliesCodes(Type element, const GpuTarget &target) {
@@ -259,48 +254,8 @@ std::string TileConfig::core(const std::string &element,
 }
 
 std::string TileConfig::groupInstruction(Type element) const {
-  // The instruction's columns, of each of which a thread has half a sum.
-  const int64_t columns = widensB ? m : n, count = columns / 2;
-  const bool isOfCodes = isCode(element), hasIntegers = element.isInteger(8);
-  std::string numbers, sums;
-  for (int64_t i = 0; i < count; ++i) {
-    numbers += llvm::formatv("{0}%{1}", i ? ", " : "", i);
-    sums += llvm::formatv("{0}\"+{2}\"(sums[{1}])", i ? ", " : "", i,
-                          hasIntegers ? "r" : "f");
-  }
-  const std::string half = element.isBF16() ? "bf16" : "f16",
-                    types = hasIntegers ? "k32.s32.u8.s8"
-                            : isOfCodes ? "k32.f32.e4m3.e4m3"
-                                        : "k16.f32." + half + "." + half;
-  auto number = [&](int64_t i) { return "%" + std::to_string(count + i); };
-  // The left operand, what the right one follows it as, and what follows the
-  // predicate: signs of floats and, of half types in shared memory, the
-  // operands' order.
-  const int64_t leftCount = widensB ? 4 : 1;
-  const std::string left = widensB ? "{" + number(0) + ", " + number(1) + ", " +
-                                         number(2) + ", " + number(3) + "}"
-                                   : number(0);
-  const char *const leftParameter =
-      widensB ? "const unsigned (&a)[4]" : "unsigned long long a";
-  const char *const leftInput =
-      widensB ? "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])"
-              : "\"l\"(a)";
-  const char *const flags = hasIntegers ? ""
-                            : isOfCodes ? ", 1, 1"
-                            : widensB   ? ", 1, 1, 0"
-                                        : ", 1, 1, 0, 0";
-  return llvm::formatv(
-      "__device__ __forceinline__ void multiplyGroup({0} (&sums)[{1}], {2}, "
-      "unsigned long long b, int accumulate) {{\n"
-      "  asm volatile(\"{{\\n.reg .pred p;\\nsetp.ne.b32 p, {3}, 0;\\n\"\n"
-      "               \"wgmma.mma_async.sync.aligned.m64n{4}{5} \"\n"
-      "               \"{{{6}}, {7}, {8}, p{9};\\n}\"\n"
-      "               : {10}\n"
-      "               : {11}, \"l\"(b), \"r\"(accumulate));\n"
-      "}\n",
-      hasIntegers ? "int" : "float", count, leftParameter,
-      number(leftCount + 1), columns, types, numbers, left, number(leftCount),
-      flags, sums, leftInput);
+  return WarpgroupInstruction{element, widensB ? m : n, widensB}.define(
+      "multiplyGroup");
 }
 
 std::vector<RankedTile> rankTiles(const TileProblem &problem,

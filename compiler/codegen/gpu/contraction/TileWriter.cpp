@@ -285,12 +285,9 @@ absl::StatusOr<GeneratedCandidate> TileWriter::write(StringRef name,
            ? std::string(preludeText("CodeGroups")) + "\n"
            : "") +
       "// " + name.str() + ": " + candidate.description + "\n";
-  std::string head = kernelHead(name, threads, parameters, symbols);
-  if (config.residentBlocks() > 1) {
-    std::string bounds = llvm::formatv("__launch_bounds__({0}", threads);
-    head.insert(head.find(bounds) + bounds.size(),
-                llvm::formatv(", {0}", config.residentBlocks()));
-  }
+  const int64_t resident = config.residentBlocks();
+  std::string head = kernelHead(name, threads, parameters, symbols,
+                                resident > 1 ? resident : 0);
   if (config.splits > 1)
     head.insert(head.find("__launch_bounds__"),
                 llvm::formatv("__cluster_dims__(1, 1, {0}) ", config.splits));

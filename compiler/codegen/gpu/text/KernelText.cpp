@@ -66,8 +66,8 @@ std::string inputName(unsigned i) { return "in" + std::to_string(i); }
 std::string outputName(unsigned i) { return "out" + std::to_string(i); }
 
 std::string kernelHead(StringRef name, int64_t threads,
-                       ArrayRef<KernelParameter> parameters,
-                       ArrayAttr symbols) {
+                       ArrayRef<KernelParameter> parameters, ArrayAttr symbols,
+                       int64_t residentBlocks) {
   SmallVector<std::string> list;
   for (const KernelParameter &parameter : parameters) {
     Type element = parameter.elementType;
@@ -81,8 +81,11 @@ std::string kernelHead(StringRef name, int64_t threads,
     list.push_back("long long symbol" + std::to_string(i));
   list.push_back("int nextWaits");
   std::string text = llvm::formatv(
-      "extern \"C\" __global__ void __launch_bounds__({0}) {1}({2}) {{\n",
-      threads, name, llvm::join(list, ", "));
+      "extern \"C\" __global__ void __launch_bounds__({0}{1}) {2}({3}) {{\n",
+      threads,
+      residentBlocks > 0 ? ", " + std::to_string(residentBlocks)
+                         : std::string(),
+      name, llvm::join(list, ", "));
   for (size_t i = 0; i < count; ++i)
     text += llvm::formatv(
         "  const Index s{0} = static_cast<Index>(symbol{0});\n", i);

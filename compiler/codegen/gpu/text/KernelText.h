@@ -32,9 +32,11 @@ struct KernelParameter {
 /// The text `extern "C" __global__ ...(parameters) {` for blocks of `threads`
 /// threads, and the declaration of the symbols s0, s1, ... as Index. The last
 /// parameter, `nextWaits`, is the argument of the prelude's launchNext.
+/// `residentBlocks`, if not 0, are the blocks of a multiprocessor for which its
+/// registers must suffice.
 std::string kernelHead(llvm::StringRef name, int64_t threads,
                        llvm::ArrayRef<KernelParameter> parameters,
-                       mlir::ArrayAttr symbols);
+                       mlir::ArrayAttr symbols, int64_t residentBlocks = 0);
 
 /// The names of a kernel function's operands: "in0", "in1", ... and "out0", ...
 std::string inputName(unsigned i);

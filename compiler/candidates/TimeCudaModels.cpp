@@ -127,6 +127,10 @@ absl::Status Bench::prepare(const ExecutablePlan &plan) {
     AITUNE_RETURN_IF_ERROR(fill(inputs.back()));
   }
   for (const TensorTypeProto &type : plan.outputs()) {
+    if (type.dtype() == 0) { // LibTorch gives it
+      outputs.push_back(OpaqueValue());
+      continue;
+    }
     AITUNE_ASSIGN_OR_RETURN(TensorView view, allocate(type, symbols));
     outputs.push_back(std::move(view));
   }

@@ -27,10 +27,11 @@ constexpr int64_t kWholeBytes = 8 << 20;
 /// may write.
 constexpr int64_t kGuardBytes = 64;
 constexpr unsigned char kGuardPattern = 0xa5;
-TensorView makeView(const TensorTypeProto &type,
-                    const std::vector<int64_t> &symbols) {
-  // The plan passed validation when its executable was loaded.
-  const PlanTensorType planType = *FromProto(type, symbols.size());
+
+absl::StatusOr<TensorView> makeView(const TensorTypeProto &type,
+                                    const std::vector<int64_t> &symbols) {
+  AITUNE_ASSIGN_OR_RETURN(const PlanTensorType planType,
+                          FromProto(type, symbols.size()));
   TensorView view;
   view.dtype = planType.dtype;
   for (const SizeExpression &size : planType.sizes)
@@ -80,7 +81,8 @@ absl::Status CudaBench::setInputs(JudgedInputs set) {
   const std::vector<int64_t> symbols = symbolsOf(plan, set);
   std::mt19937 generator(1);
   for (int i = 0; i < plan.inputs_size(); ++i) {
-    const TensorView view = makeView(plan.inputs(i), symbols);
+    AITUNE_ASSIGN_OR_RETURN(const TensorView view,
+                            makeView(plan.inputs(i), symbols));
     const bool isWritten = weights.count(i) && i < int(host.size()) &&
                            view.sizes == inputs[i][0].sizes && !host[i].empty();
     for (TensorView &copy : inputs[i])
@@ -88,8 +90,11 @@ absl::Status CudaBench::setInputs(JudgedInputs set) {
     if (!isWritten)
       AITUNE_RETURN_IF_ERROR(fill(i, set, generator));
   }
-  for (int i = 0; i < plan.outputs_size(); ++i)
-    outputs[i].sizes = makeView(plan.outputs(i), symbols).sizes;
+  for (int i = 0; i < plan.outputs_size(); ++i) {
+    AITUNE_ASSIGN_OR_RETURN(TensorView view,
+                            makeView(plan.outputs(i), symbols));
+    outputs[i].sizes = std::move(view.sizes);
+  }
   return device.driver().Check(device.driver().cuCtxSynchronize(),
                                "copying test data");
 }
@@ -100,8 +105,11 @@ absl::Status CudaBench::prepare() {
   if (!hasSizes(plan, symbols))
     return absl::OutOfRangeError("no sizes are known to measure at");
   int64_t weightBytes = 0;
-  for (int i : weights)
-    weightBytes += bytesOf(makeView(plan.inputs(i), symbols));
+  for (int i : weights) {
+    AITUNE_ASSIGN_OR_RETURN(const TensorView view,
+                            makeView(plan.inputs(i), symbols));
+    weightBytes += bytesOf(view);
+  }
   // Small ones stay in the cache in a model too.
   if (weightBytes > 256 << 10)
     copyCount = std::clamp<int64_t>(2 * device.l2_bytes() / weightBytes + 1, 1,
@@ -120,12 +128,14 @@ absl::Status CudaBench::prepare() {
     const int i = static_cast<int>(inputs.size());
     inputs.emplace_back();
     for (int copy = 0; copy < (weights.count(i) ? copyCount : 1); ++copy) {
-      inputs[i].push_back(makeView(type, symbols));
+      AITUNE_ASSIGN_OR_RETURN(TensorView view, makeView(type, symbols));
+      inputs[i].push_back(std::move(view));
       AITUNE_RETURN_IF_ERROR(allocate(inputs[i].back(), 0));
     }
   }
   for (const TensorTypeProto &type : plan.outputs()) {
-    outputs.push_back(makeView(type, symbols));
+    AITUNE_ASSIGN_OR_RETURN(TensorView view, makeView(type, symbols));
+    outputs.push_back(std::move(view));
     AITUNE_RETURN_IF_ERROR(allocate(outputs.back(), kGuardBytes));
   }
   AITUNE_ASSIGN_OR_RETURN(stream, cuda::Stream::Create(device));

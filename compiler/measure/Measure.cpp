@@ -36,12 +36,15 @@ constexpr double kSettled = 0.9;
 /// Memory for tensors of given types, aligned as the plan's own.
 class Tensors {
 public:
-  void add(const TensorTypeProto &type, const std::vector<int64_t> &symbols) {
-    // The plan passed validation when its executable was loaded.
-    const PlanTensorType planType = *FromProto(type, symbols.size());
+  absl::Status add(const TensorTypeProto &type,
+                   const std::vector<int64_t> &symbols) {
+    const absl::StatusOr<PlanTensorType> planType =
+        FromProto(type, symbols.size());
+    if (!planType.ok())
+      return planType.status();
     TensorView view;
-    view.dtype = planType.dtype;
-    for (const SizeExpression &size : planType.sizes)
+    view.dtype = planType->dtype;
+    for (const SizeExpression &size : planType->sizes)
       view.sizes.push_back(size.Evaluate(symbols));
     const size_t bytes = bytesOf(view);
     memory.emplace_back(
@@ -50,7 +53,32 @@ public:
     view.data = memory.back().get();
     std::memset(view.data, 0, bytes);
     std::memset(end(view), kGuardPattern, kGuardBytes);
+    isTensor.push_back(true);
     views.push_back(std::move(view));
+    return absl::OkStatus();
+  }
+
+  /// The results of a plan. An opaque one (of dtype 0) has no memory here:
+  /// LibTorch gives it.
+  absl::Status addOutputs(const ExecutablePlan &plan,
+                          const std::vector<int64_t> &symbols) {
+    for (const TensorTypeProto &type : plan.outputs()) {
+      if (type.dtype() == 0)
+        isTensor.push_back(false);
+      else if (absl::Status status = add(type, symbols); !status.ok())
+        return status;
+    }
+    return absl::OkStatus();
+  }
+
+  /// What a run takes for its results: the views, and empty values for the
+  /// opaque ones.
+  std::vector<RegionValue> values() const {
+    std::vector<RegionValue> values;
+    auto view = views.begin();
+    for (bool hasMemory : isTensor)
+      values.push_back(hasMemory ? RegionValue(*view++) : OpaqueValue());
+    return values;
   }
 
   void poison() {
@@ -68,6 +96,7 @@ public:
 
   std::vector<std::unique_ptr<void, decltype(&std::free)>> memory;
   std::vector<TensorView> views;
+  std::vector<bool> isTensor; ///< by result, whether it has a view
 
 private:
   static size_t bytesOf(const TensorView &view) {
@@ -117,9 +146,9 @@ public:
       : candidates(candidates), judge(judge), plan(candidates.front()->plan()),
         results(candidates.size()), outputs(candidates.size()) {}
 
-  void judgeAll();
+  absl::Status judgeAll();
   /// Makes what `time` needs, of candidates that nobody judges.
-  void prepareUnjudged();
+  absl::Status prepareUnjudged();
   void compareWithFirst();
   void time(const MeasureOptions &options);
 
@@ -129,8 +158,8 @@ public:
   std::vector<Measurement> results;
 
 private:
-  void makeInputs(JudgedInputs set);
-  void judgeOn(JudgedInputs set);
+  absl::Status makeInputs(JudgedInputs set);
+  absl::Status judgeOn(JudgedInputs set);
   void judgeOne(size_t i, JudgedInputs set, Tensors &found);
   double run(size_t i, Tensors &into, bool isTimed = false);
   double warmUp(size_t i, double seconds);
@@ -147,7 +176,7 @@ private:
 /// The time of one run in microseconds; an error becomes the note. Where it is
 /// timed, `into` is not written by what gives its results itself, as in calls.
 double Bench::run(size_t i, Tensors &into, bool isTimed) {
-  std::vector<RegionValue> values(into.views.begin(), into.views.end());
+  std::vector<RegionValue> values = into.values();
   for (size_t output = 0; isTimed && output < values.size(); ++output)
     if (candidates[i]->GivesOutput(static_cast<int>(output)))
       values[output] = OpaqueValue();
@@ -176,12 +205,13 @@ double Bench::warmUp(size_t i, double seconds) {
   return last;
 }
 
-void Bench::makeInputs(JudgedInputs set) {
+absl::Status Bench::makeInputs(JudgedInputs set) {
   inputs = Tensors();
   std::mt19937 generator(1);
   const std::vector<int64_t> symbols = symbolsOf(plan, set);
   for (const TensorTypeProto &type : plan.inputs()) {
-    inputs.add(type, symbols);
+    if (absl::Status status = inputs.add(type, symbols); !status.ok())
+      return status;
     if (set == JudgedInputs::Extreme)
       fillExtreme(inputs.views.back(), judge && judge->takesNonFinite(),
                   generator);
@@ -190,6 +220,7 @@ void Bench::makeInputs(JudgedInputs set) {
   }
   if (set == JudgedInputs::WithNan && !inputs.views.empty())
     putNan(inputs.views.front());
+  return absl::OkStatus();
 }
 
 /// Twice: what is right the first time may be wrong with what that left. But
@@ -212,35 +243,42 @@ void Bench::judgeOne(size_t i, JudgedInputs set, Tensors &found) {
   }
 }
 
-void Bench::judgeOn(JudgedInputs set) {
-  makeInputs(set);
+absl::Status Bench::judgeOn(JudgedInputs set) {
+  if (absl::Status status = makeInputs(set); !status.ok())
+    return status;
   const std::vector<int64_t> symbols = symbolsOf(plan, set);
   const bool isKnown = judge &&
                        judge->prepare(set, inputs.views, symbols).ok() &&
                        judge->expected(set) != nullptr;
   if (!isKnown && set != JudgedInputs::Normal)
-    return;
+    return absl::OkStatus();
   for (size_t i = 0; i < candidates.size(); ++i) {
     Tensors own;
     Tensors &found = set == JudgedInputs::Normal ? outputs[i] : own;
-    for (const TensorTypeProto &type : plan.outputs())
-      found.add(type, symbols);
+    if (absl::Status status = found.addOutputs(plan, symbols); !status.ok())
+      return status;
     judgeOne(i, set, found);
   }
+  return absl::OkStatus();
 }
 
-void Bench::judgeAll() {
+absl::Status Bench::judgeAll() {
   if (!judge)
     return judgeOn(JudgedInputs::Normal);
   for (JudgedInputs set : judge->inputSets(plan))
-    judgeOn(set);
+    if (absl::Status status = judgeOn(set); !status.ok())
+      return status;
+  return absl::OkStatus();
 }
 
-void Bench::prepareUnjudged() {
-  makeInputs(JudgedInputs::Normal);
+absl::Status Bench::prepareUnjudged() {
+  if (absl::Status status = makeInputs(JudgedInputs::Normal); !status.ok())
+    return status;
+  const std::vector<int64_t> symbols = symbolsOf(plan, JudgedInputs::Normal);
   for (Tensors &found : outputs)
-    for (const TensorTypeProto &type : plan.outputs())
-      found.add(type, symbolsOf(plan, JudgedInputs::Normal));
+    if (absl::Status status = found.addOutputs(plan, symbols); !status.ok())
+      return status;
+  return absl::OkStatus();
 }
 
 /// All elements, where the reference has some.
@@ -317,13 +355,17 @@ measureCandidates(absl::Span<const CpuExecutable *const> candidates,
       result.note = "no sizes are known to measure at";
     return std::move(bench.results);
   }
-  if (judge || (options.comparesResults && candidates.size() > 1)) {
-    bench.judgeAll();
-    if (options.comparesResults)
-      bench.compareWithFirst();
-  } else {
-    bench.prepareUnjudged();
+  const bool isJudged =
+      judge || (options.comparesResults && candidates.size() > 1);
+  if (absl::Status status =
+          isJudged ? bench.judgeAll() : bench.prepareUnjudged();
+      !status.ok()) {
+    for (Measurement &result : bench.results)
+      result.note = std::string(status.message());
+    return std::move(bench.results);
   }
+  if (isJudged && options.comparesResults)
+    bench.compareWithFirst();
   if (options.seconds > 0)
     bench.time(options);
   return std::move(bench.results);

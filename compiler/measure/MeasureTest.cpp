@@ -78,6 +78,49 @@ TEST(Measure, RunsAreTimedOnceTheyAreNoLongerFasterEachTime) {
             5000);
 }
 
+/// Gives nothing, as a list that LibTorch makes.
+class GivesNothing : public FallbackRegion {
+public:
+  absl::Status Run(absl::Span<const RegionValue>, absl::Span<const int64_t>,
+                   absl::Span<RegionValue> outputs) const override {
+    ++runs;
+    outputs[0] = OpaqueValue(std::make_shared<int>(1));
+    return absl::OkStatus();
+  }
+};
+
+TEST(Measure, ResultsWhoseTypeOnlyLibTorchKnowsNeedNoMemory) {
+  TestPlan t;
+  const int x = t.Input({4});
+  const int list = t.Opaque(), y = t.Output({4});
+  t.Fallback(0, {x}, {list});
+  t.Kernel("short", {x}, {y}, 1);
+  // The list first: its number is not that of the tensor's memory.
+  t.plan.mutable_values(y)->set_index(1);
+  t.plan.mutable_outputs()->Add()->Swap(t.plan.mutable_outputs(0));
+  t.plan.add_output_values(list);
+  t.plan.add_output_values(y);
+  std::vector<std::unique_ptr<FallbackRegion>> regions;
+  regions.push_back(std::make_unique<GivesNothing>());
+  auto loaded = CpuExecutable::Load(
+      t.plan,
+      std::make_shared<FakeKernels>(
+          std::map<std::string, KernelFunction>{{"short", shortKernel}}),
+      {}, std::move(regions));
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const CpuExecutable *const candidates[] = {loaded->get(), loaded->get()};
+  for (bool compares : {false, true}) {
+    MeasureOptions options = inSeconds(1e-9);
+    options.comparesResults = compares;
+    runs = 0;
+    for (const Measurement &measured : measureCandidates(candidates, options)) {
+      EXPECT_EQ(measured.note, "");
+      EXPECT_GE(measured.microseconds, 0);
+    }
+    EXPECT_GT(runs, 0);
+  }
+}
+
 TEST(Measure, SeveralAreComparedInTwoRunsBeforeTheyAreTimed) {
   const std::unique_ptr<CpuExecutable> one = load("short"), two = load("short");
   const CpuExecutable *const candidates[] = {one.get(), two.get()};

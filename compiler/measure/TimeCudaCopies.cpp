@@ -30,8 +30,7 @@ struct Tensors {
   std::vector<TensorView> views;
 
   absl::Status add(const cuda::Device &device, const TensorTypeProto &type) {
-    // The plan passed validation when its executable was loaded.
-    const PlanTensorType planType = *FromProto(type, 0);
+    AITUNE_ASSIGN_OR_RETURN(const PlanTensorType planType, FromProto(type, 0));
     TensorView view;
     view.dtype = planType.dtype;
     for (const SizeExpression &size : planType.sizes)

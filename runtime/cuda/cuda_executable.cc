@@ -86,8 +86,9 @@ struct CudaExecutable::Impl {
     uint64_t last_use = 0;
   };
 
-  Impl(const Device& device, std::unique_ptr<LoadedPlan> loaded)
-      : device(device), plan(std::move(loaded)), binding(plan->plan()) {}
+  Impl(const Device& device, std::unique_ptr<LoadedPlan> loaded,
+       InputBinding binding)
+      : device(device), plan(std::move(loaded)), binding(std::move(binding)) {}
 
   std::shared_ptr<const CudaInstance> Find(const Key& key);
   absl::StatusOr<std::shared_ptr<const CudaInstance>> Get(const Key& key);
@@ -277,7 +278,10 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
       std::unique_ptr<LoadedPlan> loaded,
       LoadedPlan::Load(std::move(plan), nullptr, std::move(constants),
                        std::move(regions), memory.get()));
-  auto impl = std::make_unique<Impl>(device, std::move(loaded));
+  AITUNE_ASSIGN_OR_RETURN(InputBinding binding,
+                          InputBinding::Create(loaded->plan()));
+  auto impl =
+      std::make_unique<Impl>(device, std::move(loaded), std::move(binding));
   impl->memory = std::move(memory);
   impl->next = options.next;
   for (const std::string& cubin : cubins) {

@@ -234,9 +234,7 @@ absl::StatusOr<SharedCall> CudaInstance::PrepareLibraryCall(int step) const {
 // Computes the bytes of the caller's inputs and outputs, for staging buffers.
 void CudaInstance::CountBytes() {
   if (initialization_) return;
-  for (const TensorTypeProto& input : plan_.plan().inputs()) {
-    // Validated with the plan; sizes were bound before.
-    const PlanTensorType type = *FromProto(input, symbols_.size());
+  for (const PlanTensorType& type : plan_.input_types()) {
     int64_t bytes = SizeInBytes(type.dtype);
     for (const SizeExpression& size : type.sizes)
       bytes *= size.Evaluate(symbols_);

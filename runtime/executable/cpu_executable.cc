@@ -34,8 +34,8 @@ struct CpuExecutable::Impl {
     uint64_t last_use = 0;
   };
 
-  explicit Impl(std::unique_ptr<LoadedPlan> loaded)
-      : plan(std::move(loaded)), binding(plan->plan()) {}
+  Impl(std::unique_ptr<LoadedPlan> loaded, InputBinding binding)
+      : plan(std::move(loaded)), binding(std::move(binding)) {}
 
   // The instance for a key, made if there is none.
   absl::StatusOr<std::shared_ptr<const Instance>> Get(const Key& key);
@@ -120,7 +120,9 @@ absl::StatusOr<std::unique_ptr<CpuExecutable>> CpuExecutable::Load(
     AITUNE_RETURN_IF_ERROR(initialization->Run({}, {}, nullptr));
   }
   loaded->ReleaseUnusedConstants();
-  auto impl = std::make_unique<Impl>(std::move(loaded));
+  AITUNE_ASSIGN_OR_RETURN(InputBinding binding,
+                          InputBinding::Create(loaded->plan()));
+  auto impl = std::make_unique<Impl>(std::move(loaded), std::move(binding));
   if (impl->binding.symbol_count() == 0) {
     // The sizes are known: fail now rather than in the first call.
     const Key key = {ThreadCount()};

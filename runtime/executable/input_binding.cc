@@ -14,23 +14,38 @@ bool HasElements(const TensorView& tensor) {
   return true;
 }
 
+// The error of the plan's `part` `number`.
+absl::Status OfPart(absl::string_view part, int number,
+                    const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("plan: ", part, " ", number,
+                                                  ": ", status.message()));
+}
+
 }  // namespace
 
-InputBinding::InputBinding(const ExecutablePlan& plan)
-    : symbols_(plan.symbols().begin(), plan.symbols().end()) {
-  for (const TensorTypeProto& proto : plan.inputs()) {
-    PlanTensorType type = *FromProto(proto, plan.symbols_size());
-    Input input{type.dtype, {}};
-    for (SizeExpression& size : type.sizes) {
+absl::StatusOr<InputBinding> InputBinding::Create(const ExecutablePlan& plan) {
+  InputBinding binding;
+  binding.symbols_.assign(plan.symbols().begin(), plan.symbols().end());
+  for (int i = 0; i < plan.inputs_size(); ++i) {
+    absl::StatusOr<PlanTensorType> type =
+        FromProto(plan.inputs(i), plan.symbols_size());
+    if (!type.ok()) return OfPart("input", i, type.status());
+    Input input{type->dtype, {}};
+    for (SizeExpression& size : type->sizes) {
       const int64_t constant = size.constant().value_or(-1);
       const bool is_symbol = size.kind() == SizeExpression::Kind::kSymbol;
       const int symbol = is_symbol ? size.symbol() : -1;
       input.axes.push_back({std::move(size), constant, symbol});
     }
-    inputs_.push_back(std::move(input));
+    binding.inputs_.push_back(std::move(input));
   }
-  for (const SizeConstraintProto& proto : plan.constraints())
-    constraints_.push_back(*FromProto(proto, plan.symbols_size()));
+  for (int i = 0; i < plan.constraints_size(); ++i) {
+    absl::StatusOr<SizeConstraint> constraint =
+        FromProto(plan.constraints(i), plan.symbols_size());
+    if (!constraint.ok()) return OfPart("constraint", i, constraint.status());
+    binding.constraints_.push_back(*std::move(constraint));
+  }
+  return binding;
 }
 
 absl::Status InputBinding::Bind(absl::Span<const TensorView> inputs,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/plan/plan.h"
 #include "runtime/tensor/tensor_view.h"
@@ -16,8 +17,9 @@ namespace aitune {
 
 class InputBinding {
  public:
-  // Precondition: the plan is valid. Copies what it needs.
-  explicit InputBinding(const ExecutablePlan& plan);
+  // Copies what it needs. kInvalidArgument, which names the input or the
+  // constraint, when the plan is not valid.
+  static absl::StatusOr<InputBinding> Create(const ExecutablePlan& plan);
 
   int symbol_count() const { return static_cast<int>(symbols_.size()); }
 
@@ -38,6 +40,8 @@ class InputBinding {
     DataType dtype;
     std::vector<Axis> axes;
   };
+
+  InputBinding() = default;
 
   // The error for an input whose size along `axis` does not fit.
   absl::Status Explain(int input, const TensorView& given, size_t axis,

@@ -34,6 +34,7 @@ import contextlib
 import fcntl
 import json
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -134,8 +135,9 @@ class Contestant:
 
     def __init__(self, command, environment):
         self.errors = tempfile.TemporaryFile("w+")
+        # A group of its own: workers of the compiler hold its pipes open, too.
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.errors,
-                                        text=True, env=environment)
+                                        text=True, env=environment, start_new_session=True)
 
     def read(self):
         line = self.process.stdout.readline()
@@ -150,8 +152,13 @@ class Contestant:
         self.process.stdin.flush()
         return self.read()
 
+    def kill(self):
+        if self.process.returncode is None:  # else close() has seen its end
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+
     def close(self):
-        self.process.kill()
+        self.kill()
         self.process.wait()
 
 
@@ -169,11 +176,11 @@ class Race:
         self.options, self.folder = options, folder
         self.started = time.time()
         self.ready, self.failed, self.seconds, self.layers = {}, {}, {}, {}
-        self.processes = []
+        self.processes, self.rows = [], []
         self.gpus = torch.cuda.device_count()
 
     def environment(self, gpu):
-        threads = max(1, (os.cpu_count() or 1) // (self.options.jobs + 1))
+        threads = max(1, (os.cpu_count() or 1) // self.options.jobs)
         visible = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(self.gpus)))).split(",")[gpu]
         return dict(os.environ, CUDA_VISIBLE_DEVICES=visible, TORCHINDUCTOR_COMPILE_THREADS=str(threads),
                     OMP_NUM_THREADS=str(threads), TORCHINDUCTOR_CACHE_DIR=os.path.join(self.folder, "inductor"),
@@ -182,6 +189,9 @@ class Race:
 
     def lock(self, gpu):
         return os.path.join(self.folder, f"gpu{gpu}")
+
+    def tell(self, text):
+        print(f"{time.time() - self.started:7.1f} s: {text}", file=sys.stderr, flush=True)
 
     def late(self):
         return time.time() - self.started > self.options.until
@@ -202,17 +212,21 @@ class Race:
             return None
         self.seconds[key] = round(time.time() - begun, 1)
         self.ready[key] = contestant
-        print(f"{self.seconds[key]:7.1f} s  {key}", file=sys.stderr, flush=True)
+        self.tell(f"{' '.join(key)} made in {self.seconds[key]} s")
         return report
 
     def make_ours(self, spec, scheme):
         gpu = self.gpus - 1
-        files = self.models[spec].result()
+        key = (spec, scheme, "ours")
+        try:
+            files = self.models[spec].result()
+        except Exception as error:
+            self.failed[key] = f"tracing: {error}"
+            return
         command = [self.options.aitune, "bench", files[0], "--inputs", files[1], "--paced", "--device", "cuda",
                    "--cache", os.path.join(self.folder, "aitune"), *self.options.options.split()]
         if scheme != PLAIN:
             command += ["--quantize", SCHEMES[scheme] + ("" if self.options.verdict else ",verdict=off")]
-        key = (spec, scheme, "ours")
         with alone(self.lock(gpu)):
             report = self.await_ready(key, command, gpu)
         if report and scheme != PLAIN:
@@ -237,17 +251,33 @@ class Race:
                     jobs.append(ours.submit(self.make_ours, spec, scheme))
                     if scheme != PLAIN:
                         jobs.append(peers.submit(self.make_peer, spec, scheme))
-            left = set(jobs)
-            while left and not self.late():
-                left = concurrent.futures.wait(left, timeout=1).not_done
-            for contestant in self.processes:
-                if contestant not in self.ready.values():
-                    contestant.process.kill()
-            for job in concurrent.futures.wait(jobs).done:
+            try:
+                self.await_jobs(jobs)
+            except BaseException:
+                options.until = 0  # The pools wait for their jobs.
+                self.kill_unready()
+                raise
+            self.tell("all that can be is made")
+            for job in jobs:
                 job.result()
+
+    def await_jobs(self, jobs):
+        left = set(jobs)
+        while left:
+            if self.late():
+                self.kill_unready()
+            left = concurrent.futures.wait(left, timeout=1).not_done
+
+    def kill_unready(self):
+        ready = list(self.ready.values())
+        for contestant in list(self.processes):
+            if contestant not in ready:
+                contestant.kill()
 
     def time_row(self, spec):
         keys = [key for key in self.ready if key[0] == spec]
+        if not keys:
+            return
         times = {key: {"device": [], "call": []} for key in keys}
         exact, eager = reference(spec)
         cosines = {}
@@ -273,7 +303,8 @@ class Race:
                            "seconds": self.seconds[key], "layers": self.layers.get(key)})
         for key in keys:
             self.ready[key].close()
-        return {"row": spec, "eager_cosine": eager, "builds": builds}
+        self.rows.append({"row": spec, "eager_cosine": eager, "builds": builds})
+        self.tell(f"{spec} timed")
 
 
 def trace(folder, spec):
@@ -300,26 +331,28 @@ def show(rows, failed):
             cells += f"{layers:>8}" + "".join(f"{build['cosine']:9.5f}" if build else f"{'-':>9}"
                                               for build in (ours, peer))
             print(f"{row['row']:19}{scheme:8}{cells}{row['eager_cosine']:9.5f}")
-    for item in failed:
-        print(f"{' '.join(item['build'])}: {item['error']}")
+    for key, error in failed:
+        print(f"{' '.join(key)}: {error}")
 
 
 def race(options):
     with tempfile.TemporaryDirectory(prefix="aitune-quantized-", ignore_cleanup_errors=True) as folder:
         run = Race(options, folder)
-        rows = []
         try:
             run.make_all()
             for spec in options.rows:
-                rows.append(run.time_row(spec))
+                try:
+                    run.time_row(spec)
+                except Exception as error:
+                    run.failed[(spec, "timing")] = str(error)
                 failed = [{"build": key, "error": error} for key, error in sorted(run.failed.items())]
                 if options.json:
                     with open(options.json, "w") as file:
-                        json.dump({"rows": rows, "failed": failed}, file, indent=1)
+                        json.dump({"rows": run.rows, "failed": failed}, file, indent=1)
         finally:
             for contestant in run.processes:
                 contestant.close()
-        show(rows, failed)
+            show(run.rows, sorted(run.failed.items()))
 
 
 def main():
@@ -350,6 +383,7 @@ def main():
         for spec in options.rows:
             save(options.models, spec)
     else:
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended before all was timed"))
         race(options)
 
 

@@ -363,6 +363,12 @@ typedef struct ait_usage {
   int64_t recompilations; /* versions that calls made since the tuning */
   int64_t memory_bytes;   /* bytes that the versions hold on the device, without
                              the model's own weights */
+  /* The fields from here on are not written for programs without them. */
+  int64_t background_builds;   /* recompilations that were done in the
+                                  background while LibTorch ran the calls */
+  int64_t background_failures; /* those that failed: LibTorch goes on running
+                                  calls of these sizes, the log says why */
+  int64_t background_pending;  /* asked for or under way now: 0 or 1 */
 } ait_usage;
 AIT_API ait_error* ait_module_usage(const ait_module* module, ait_usage* usage);
 

@@ -58,7 +58,8 @@ ait_error* ait_module_usage(const ait_module* module, ait_usage* usage) {
   return ait::Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
     AITUNE_RETURN_IF_ERROR(ait::Need(usage, "usage"));
-    AITUNE_RETURN_IF_ERROR(ait::CheckStruct(*usage, "usage"));
+    AITUNE_RETURN_IF_ERROR(
+        ait::CheckFields(*usage, &ait_usage::memory_bytes, "usage"));
     const aitune::BackendUsage now = module->module->Usage();
     usage->calls = now.calls;
     usage->eager_calls = now.eager_calls;
@@ -66,6 +67,12 @@ ait_error* ait_module_usage(const ait_module* module, ait_usage* usage) {
     usage->cache_hits = now.cache_hits;
     usage->recompilations = now.recompilations;
     usage->memory_bytes = now.memory_bytes;
+    if (ait::HasField(*usage, &ait_usage::background_builds))
+      usage->background_builds = now.background_builds;
+    if (ait::HasField(*usage, &ait_usage::background_failures))
+      usage->background_failures = now.background_failures;
+    if (ait::HasField(*usage, &ait_usage::background_pending))
+      usage->background_pending = now.background_pending;
     return absl::OkStatus();
   });
 }

@@ -136,11 +136,22 @@ TEST_F(CApi, CallsAreBoundToTheCallersMemory) {
     EXPECT_THAT(twice, testing::ElementsAre(2 * first, 0, 2, 4, 6, 8));
   }
   EXPECT_EQ(Take(ait_module_take_failed_check(module)), "");
-  ait_usage usage = {sizeof usage, 0, 0, 0, 0, 0, 0};
+  ait_usage usage = {sizeof usage, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   ASSERT_EQ(Take(ait_module_usage(module, &usage)), "");
   EXPECT_EQ(usage.calls, 2);
   EXPECT_EQ(usage.versions, 1);
   EXPECT_EQ(usage.eager_calls, 0);
+  EXPECT_EQ(usage.background_builds, 0);
+  // A program from before background builds were counted.
+  usage.struct_size = offsetof(ait_usage, background_builds);
+  usage.calls = usage.background_builds = usage.background_pending = -1;
+  ASSERT_EQ(Take(ait_module_usage(module, &usage)), "");
+  EXPECT_EQ(usage.calls, 2);
+  EXPECT_EQ(usage.background_builds, -1);
+  EXPECT_EQ(usage.background_pending, -1);
+  usage.struct_size = offsetof(ait_usage, memory_bytes);
+  EXPECT_THAT(Take(ait_module_usage(module, &usage)),
+              HasSubstr("usage has the struct_size"));
   ait_binding_free(binding);
   const char* unfit[] = {"float32[1..8,3]"};
   ait_code code = AIT_OK;

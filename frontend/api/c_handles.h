@@ -5,6 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -78,6 +79,25 @@ ait_error* Guarded(absl::FunctionRef<absl::Status()> body) noexcept;
 
 // kInvalidArgument if an argument of the caller's, called `what`, is null.
 absl::Status Need(const void* pointer, const char* what);
+
+// Whether a structure of the caller's is of a program that has the field.
+template <typename T, typename Field>
+bool HasField(const T& value, Field T::* field) {
+  const char* end = reinterpret_cast<const char*>(&(value.*field) + 1);
+  return end - reinterpret_cast<const char*>(&value) <=
+         static_cast<ptrdiff_t>(value.struct_size);
+}
+
+// kInvalidArgument if a structure of the caller's, called `what`, ends before
+// `last`, the last field that the first programs with it have.
+template <typename T, typename Field>
+absl::Status CheckFields(const T& value, Field T::* last,
+                         const std::string& what) {
+  if (HasField(value, last)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " has the struct_size ", value.struct_size,
+                   "; set it to sizeof, which is ", sizeof(T)));
+}
 
 // kInvalidArgument if a structure of the caller's, called `what`, has fewer
 // fields than this version reads.

@@ -233,6 +233,8 @@ aitune::BackendUsage Module::Usage() const {
   usage.calls += eager_calls - before.calls;
   usage.eager_calls += eager_calls - before.eager_calls;
   usage.recompilations -= before.recompilations;
+  usage.background_builds -= before.background_builds;
+  usage.background_failures -= before.background_failures;
   return usage;
 }
 

@@ -15,6 +15,12 @@ struct BackendUsage {
   int64_t cache_hits = 0;
   // Versions that calls after the build compiled, or took from a cache.
   int64_t recompilations = 0;
+  // Builds in the background since the backend was made: those that gave a
+  // version (which count as recompilations too), those that failed, and those
+  // asked for or under way now, 0 or 1.
+  int64_t background_builds = 0;
+  int64_t background_failures = 0;
+  int64_t background_pending = 0;
   // Bytes that the versions hold on the device: arenas, packed constants,
   // scratch. Not the model's own weights.
   int64_t memory_bytes = 0;

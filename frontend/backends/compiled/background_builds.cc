@@ -9,8 +9,9 @@
 
 namespace aitune::frontend {
 
-BackgroundBuilds::BackgroundBuilds(std::string model, Build build)
-    : model_(std::move(model)), build_(std::move(build)) {}
+BackgroundBuilds::BackgroundBuilds(std::string model, Build build,
+                                   BackgroundCounts& counts)
+    : model_(std::move(model)), build_(std::move(build)), counts_(counts) {}
 
 BackgroundBuilds::~BackgroundBuilds() {
   {
@@ -19,15 +20,17 @@ BackgroundBuilds::~BackgroundBuilds() {
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
+  counts_.pending = 0;
 }
 
 void BackgroundBuilds::Ask(const std::function<Sample()>& copy) {
-  ++calls_;
+  ++counts_.calls;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (wanted_.has_value()) return;
     if (!thread_.joinable()) thread_ = std::thread([this] { Work(); });
     wanted_ = copy();
+    counts_.pending = 1;
   }
   changed_.notify_all();
 }
@@ -44,14 +47,17 @@ void BackgroundBuilds::Work() {
     } catch (const std::exception& error) {
       built = absl::InternalError(error.what());
     }
-    if (built.ok())
-      ++builds_;
-    else
+    if (built.ok()) {
+      ++counts_.builds;
+    } else {
+      ++counts_.failures;
       Log(LogChannel::kWarning,
           absl::StrCat(model_, " stays in eager for some inputs: ",
                        std::string(built.message())));
+    }
     lock.lock();
     wanted_.reset();
+    counts_.pending = 0;
   }
 }
 

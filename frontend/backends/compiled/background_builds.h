@@ -17,6 +17,14 @@
 
 namespace aitune::frontend {
 
+// What was built in the background. Thread-safe.
+struct BackgroundCounts {
+  std::atomic<int64_t> builds{0};    // that succeeded
+  std::atomic<int64_t> failures{0};  // that did not
+  std::atomic<int64_t> pending{0};   // asked for or under way: 0 or 1
+  std::atomic<int64_t> calls{0};     // of Ask
+};
+
 // Thread-safe. The thread starts with the first build.
 class BackgroundBuilds {
  public:
@@ -24,7 +32,8 @@ class BackgroundBuilds {
   using Build = std::function<absl::Status(const Sample& inputs)>;
 
   // `model` is the model's name in messages. `build` is called by the thread.
-  BackgroundBuilds(std::string model, Build build);
+  // `counts` must outlive this.
+  BackgroundBuilds(std::string model, Build build, BackgroundCounts& counts);
   // Waits for the build under way.
   ~BackgroundBuilds();
   BackgroundBuilds(const BackgroundBuilds&) = delete;
@@ -35,15 +44,12 @@ class BackgroundBuilds {
   // call's inputs in memory of their own. A failure is logged.
   void Ask(const std::function<Sample()>& copy);
 
-  int64_t builds() const { return builds_; }  // that succeeded
-  int64_t calls() const { return calls_; }    // of Ask
-
  private:
   void Work();
 
   const std::string model_;
   const Build build_;
-  std::atomic<int64_t> builds_ = 0, calls_ = 0;
+  BackgroundCounts& counts_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Sample> wanted_;  // until its build has ended

@@ -113,7 +113,8 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     kept_.clear();
   });
   background_ = std::make_unique<BackgroundBuilds>(
-      source()->name(), [this](const Sample& sample) -> absl::Status {
+      source()->name(),
+      [this](const Sample& sample) -> absl::Status {
         const ScopedThreadCount threads = Threads();
         AITUNE_ASSIGN_OR_RETURN(ValueList arguments,
                                 source()->Unflatten(Values(sample)));
@@ -121,7 +122,8 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
         AITUNE_ASSIGN_OR_RETURN(const Sample call,
                                 source()->Flatten(arguments));
         return Find(Values(call), OnMiss::kCompile).status();
-      });
+      },
+      background_counts_);
   is_prepared_ = true;
   return absl::OkStatus();
 }

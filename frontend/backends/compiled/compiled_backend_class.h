@@ -152,6 +152,7 @@ class CompiledBackend : public TorchBackend {
 
   mutable std::mutex loaded_mutex_;
   mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
+  BackgroundCounts background_counts_;
   // Null until Prepare. Last: its thread uses the rest.
   std::unique_ptr<BackgroundBuilds> background_;
 };

@@ -20,6 +20,9 @@ BackendUsage CompiledBackend::Usage() const {
   usage.calls = counters_->calls;
   usage.eager_calls = counters_->eager_calls;
   usage.recompilations = counters_->recompilations;
+  usage.background_builds = background_counts_.builds;
+  usage.background_failures = background_counts_.failures;
+  usage.background_pending = background_counts_.pending;
   for (const auto& loaded : LoadedVersions()) {
     for (const CompiledModel* version : loaded->versions()) {
       ++usage.versions;
@@ -39,12 +42,11 @@ std::vector<std::string> CompiledBackend::Notes() const {
         "LibTorch ran ", calls, calls == 1 ? " call" : " calls",
         " of sizes beyond the limit of ", options_.recompile_limit,
         " compiled versions; raise recompile_limit, or set dynamic to True"));
-  if (background_ != nullptr && background_->calls() > 0)
+  if (const int64_t ran = background_counts_.calls; ran > 0)
     notes.push_back(
-        absl::StrCat("LibTorch ran ", background_->calls(),
-                     background_->calls() == 1 ? " call" : " calls",
+        absl::StrCat("LibTorch ran ", ran, ran == 1 ? " call" : " calls",
                      " while versions were compiled in the background: ",
-                     background_->builds(), " so far"));
+                     background_counts_.builds.load(), " so far"));
   return notes;
 }
 

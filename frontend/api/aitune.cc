@@ -16,7 +16,6 @@
 #include "frontend/api/module_calls.h"
 #include "frontend/api/module_options.h"
 #include "frontend/torchscript/substitution.h"
-#include "frontend/values/borrowed_memory.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -49,20 +48,6 @@ absl::StatusOr<ait::ModuleOptions> WithChanges(
       with.substitutes[change.submodule] = change.source;
   }
   return with;
-}
-
-// Calls `run` with `arguments` in the caller's memory, to which nothing that
-// the model keeps of them refers afterwards.
-template <typename Run>
-auto OnBorrowed(ValueList arguments, const Run& run) {
-  aitune::frontend::BorrowedMemory borrowed;
-  for (const c10::IValue& argument : arguments.values()) {
-    if (argument.toTensor().is_cpu()) borrowed.Add(argument.toTensor());
-  }
-  auto result = run(arguments);
-  arguments = ValueList();
-  borrowed.Release();
-  return result;
 }
 
 absl::Status Give(const std::string& text, char** out) {
@@ -253,7 +238,8 @@ ait_error* ait_module_run(const ait_module* module, const ait_tensor* inputs,
                               module->module->Run(given));
       return ait::ResultOf(value, given);
     };
-    AITUNE_ASSIGN_OR_RETURN(auto made, OnBorrowed(std::move(arguments), run));
+    AITUNE_ASSIGN_OR_RETURN(auto made,
+                            ait::OnBorrowed(std::move(arguments), run));
     // The copy to the CPU waited for the GPU, which may find a failed check.
     AITUNE_RETURN_IF_ERROR(module->module->TakeFailedCheck());
     *result = made.release();
@@ -276,7 +262,7 @@ ait_error* ait_module_run_into(const ait_module* module,
                               module->module->Run(given));
       return ait::CopyResult(result, into);
     };
-    AITUNE_RETURN_IF_ERROR(OnBorrowed(std::move(arguments), run));
+    AITUNE_RETURN_IF_ERROR(ait::OnBorrowed(std::move(arguments), run));
     AITUNE_ASSIGN_OR_RETURN(
         const aitune::Device device,
         aitune::Device::ParseCpuOrGpu(module->module->device()));

@@ -352,6 +352,41 @@ AIT_API void ait_binding_free(ait_binding* binding); /* NULL is allowed */
  */
 AIT_API ait_error* ait_module_take_failed_check(const ait_module* module);
 
+/* How long each step of a module takes. */
+typedef struct ait_profile ait_profile;
+
+/* Whose code a step runs. */
+typedef enum ait_step_kind {
+  AIT_STEP_KERNEL = 0,  /* a kernel that was generated for the model */
+  AIT_STEP_LIBRARY = 1, /* a library's, such as oneDNN's or cuBLASLt's */
+  AIT_STEP_LIBTORCH = 2 /* LibTorch's operators */
+} ait_step_kind;
+
+typedef struct ait_step {
+  size_t struct_size;  /* sizeof(ait_step) */
+  const char* name;    /* such as "matmul_gelu_3"; the module's for all of it */
+  int32_t kind;        /* an ait_step_kind */
+  double microseconds; /* the median of its times */
+  const char* implementation; /* "generated", "LibTorch", the library's name */
+  const char* location;       /* where in the model's source; may be "" */
+} ait_step;
+
+/* Runs the module `repeats` times (1 to 10000) on `count` tensors, one for each
+ * argument, after one run that is not timed and may compile. The profile has
+ * the steps in their order; it is one step while LibTorch runs the whole
+ * module, as before it is tuned. The caller frees the profile. Errors as
+ * ait_module_run; AIT_INVALID_ARGUMENT for `repeats` out of range. */
+AIT_API ait_error* ait_module_profile(const ait_module* module,
+                                      const ait_tensor* inputs, size_t count,
+                                      int repeats, ait_profile** profile);
+/* The number of steps (0 for NULL), and each of them. The caller sets
+ * step->struct_size; texts belong to the profile. AIT_OUT_OF_RANGE if there is
+ * no step `index`. */
+AIT_API size_t ait_profile_steps(const ait_profile* profile);
+AIT_API ait_error* ait_profile_step(const ait_profile* profile, size_t index,
+                                    ait_step* step);
+AIT_API void ait_profile_free(ait_profile* profile); /* NULL is allowed */
+
 /* What a module has done since it was loaded or last tuned, and what it holds
  * now. */
 typedef struct ait_usage {

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/aitune.h"
 #include "frontend/api/module.h"
+#include "frontend/values/borrowed_memory.h"
 #include "frontend/values/value_list.h"
 
 struct ait_module {
@@ -62,6 +63,20 @@ absl::StatusOr<aitune::frontend::ValueList> ValuesOf(const ait_module& module,
                                                      const ait_tensor* array,
                                                      size_t count,
                                                      const std::string& what);
+
+// Calls `run` with `arguments` in the caller's memory, to which nothing that
+// the model keeps of them refers afterwards.
+template <typename Run>
+auto OnBorrowed(aitune::frontend::ValueList arguments, const Run& run) {
+  aitune::frontend::BorrowedMemory borrowed;
+  for (const c10::IValue& argument : arguments.values()) {
+    if (argument.toTensor().is_cpu()) borrowed.Add(argument.toTensor());
+  }
+  auto result = run(arguments);
+  arguments = aitune::frontend::ValueList();
+  borrowed.Release();
+  return result;
+}
 
 // The tensors of `value` on the CPU, which share no memory with `arguments`.
 // kUnimplemented for tensors that an ait_tensor can't describe. May throw

@@ -38,6 +38,7 @@
 #include "frontend/values/value_list.h"
 #include "runtime/backend/bound_call.h"
 #include "runtime/backend/config_value.h"
+#include "runtime/backend/step_time.h"
 #include "runtime/backend/usage.h"
 #include "runtime/bundle/bundle.h"
 #include "runtime/control/call_limit.h"
@@ -243,6 +244,17 @@ class Module {
   absl::StatusOr<std::unique_ptr<aitune::BoundCall>> Bind(
       const aitune::frontend::ValueList& arguments,
       const aitune::frontend::ValueList& outputs) const;
+
+  // Runs the module `repeats` times (1 to 10000) on `arguments`, after one run
+  // that is not timed and may compile, and gives the steps in their order, each
+  // with the median of its times: generated kernels, calls of libraries, and
+  // what LibTorch runs. Where LibTorch runs the whole model, as before the
+  // module is tuned, that is one step. Waits for a GPU. Errors: as Run, also
+  // those that TakeFailedCheck gives for these runs; kInvalidArgument for
+  // `repeats` out of range. The runs of compiled versions do not count in
+  // Usage.
+  absl::StatusOr<std::vector<aitune::StepTime>> Profile(
+      const aitune::frontend::ValueList& arguments, int repeats = 1) const;
 
   // What the module has done since it was made or last tuned, and what its
   // backend holds now.

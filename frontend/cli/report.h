@@ -20,6 +20,7 @@
 #include "frontend/check/check.h"
 #include "frontend/compiled_model/build_report.h"
 #include "frontend/compiled_model/coverage.h"
+#include "runtime/backend/step_time.h"
 #include "runtime/strategy/interleaved_timing.h"
 
 namespace aitune::cli {
@@ -73,12 +74,6 @@ struct TimingRow {
 };
 
 // One step of the plan.
-struct StepRow {
-  std::string name, kind, implementation, location;  // as in Step of plan.proto
-  double microseconds = 0;                           // median of one execution
-  double flops = 0;                                  // of one execution
-};
-
 struct Report {
   std::string command;
   ModelInfo model;
@@ -91,7 +86,7 @@ struct Report {
   std::optional<CompileInfo> compile;
   std::optional<MemoryInfo> memory;
   std::optional<GpuInfo> gpu;
-  std::vector<StepRow> steps;
+  std::vector<StepTime> steps;
 };
 
 nlohmann::json ToJson(const Report& report);

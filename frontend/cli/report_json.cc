@@ -235,7 +235,7 @@ json ToJson(const Report& report) {
                      {"graph_reason", report.gpu->graph_reason},
                      {"memory", report.gpu->memory}};
   }
-  for (const StepRow& step : report.steps) {
+  for (const StepTime& step : report.steps) {
     object["steps"].push_back({{"name", step.name},
                                {"kind", step.kind},
                                {"implementation", step.implementation},

@@ -21,7 +21,7 @@ std::string Milliseconds(double microseconds) {
   return absl::StrFormat("%.3f", microseconds / 1e3);
 }
 
-std::string GigaflopRate(const StepRow& step) {
+std::string GigaflopRate(const StepTime& step) {
   if (step.flops <= 0 || step.microseconds <= 0) return "";
   return absl::StrFormat("%.1f", step.flops / step.microseconds / 1e3);
 }
@@ -98,14 +98,14 @@ std::string ExplainText(const Report& report) {
 }
 
 std::string StepsText(const Report& report, int top) {
-  std::vector<const StepRow*> steps;
+  std::vector<const StepTime*> steps;
   double total = 0;
   struct Kind {
     int count = 0;
     double microseconds = 0, flops = 0;
   };
   std::map<std::string, Kind> kinds;
-  for (const StepRow& step : report.steps) {
+  for (const StepTime& step : report.steps) {
     steps.push_back(&step);
     total += step.microseconds;
     Kind& kind = kinds[absl::StrCat(step.kind, " (", step.implementation, ")")];
@@ -113,9 +113,10 @@ std::string StepsText(const Report& report, int top) {
     kind.microseconds += step.microseconds;
     kind.flops += step.flops;
   }
-  std::sort(steps.begin(), steps.end(), [](const StepRow* a, const StepRow* b) {
-    return a->microseconds > b->microseconds;
-  });
+  std::sort(steps.begin(), steps.end(),
+            [](const StepTime* a, const StepTime* b) {
+              return a->microseconds > b->microseconds;
+            });
   const size_t shown =
       top > 0 ? std::min<size_t>(top, steps.size()) : steps.size();
   auto share = [total](double microseconds) {
@@ -124,7 +125,7 @@ std::string StepsText(const Report& report, int top) {
   };
   Table table({">ms", ">share", ">GFLOP/s", "kind", "by", "step", "from"});
   for (size_t i = 0; i < shown; ++i) {
-    const StepRow& step = *steps[i];
+    const StepTime& step = *steps[i];
     table.AddRow({Milliseconds(step.microseconds), share(step.microseconds),
                   GigaflopRate(step), step.kind, step.implementation, step.name,
                   step.location});
@@ -135,7 +136,7 @@ std::string StepsText(const Report& report, int top) {
       table.ToString();
   Table by_kind({">ms", ">share", ">GFLOP/s", ">steps", "kind"});
   for (const auto& [name, kind] : kinds) {
-    StepRow row;
+    StepTime row;
     row.microseconds = kind.microseconds;
     row.flops = kind.flops;
     by_kind.AddRow({Milliseconds(kind.microseconds), share(kind.microseconds),

@@ -11,7 +11,9 @@
 #include "frontend/check/repair.h"
 #include "frontend/cli/commands.h"
 #include "frontend/compiled_model/model_versions.h"
+#include "frontend/compiled_model/time_steps.h"
 #include "frontend/values/gpu.h"
+#include "runtime/backend/step_time.h"
 
 namespace aitune::cli {
 namespace {
@@ -66,14 +68,13 @@ std::optional<double> MeasureCompiledShare(
     return std::nullopt;
   absl::StatusOr<frontend::ValueList> arguments = TypicalCall(options, subject);
   if (!arguments.ok()) return std::nullopt;
-  absl::StatusOr<std::vector<StepProfile>> profile =
-      compiled.Profile(*arguments, kRepeats);
-  if (!profile.ok() || static_cast<int>(profile->size()) != steps.size())
-    return std::nullopt;
+  absl::StatusOr<std::vector<StepTime>> times =
+      frontend::TimeSteps(compiled, *arguments, kRepeats);
+  if (!times.ok()) return std::nullopt;
   double ours = 0, all = 0;
-  for (int i = 0; i < steps.size(); ++i) {
-    all += (*profile)[i].microseconds;
-    if (!steps[i].has_fallback()) ours += (*profile)[i].microseconds;
+  for (const StepTime& step : *times) {
+    all += step.microseconds;
+    if (step.runner != StepRunner::kLibTorch) ours += step.microseconds;
   }
   return all > 0 ? std::optional<double>(ours / all) : std::nullopt;
 }

@@ -206,6 +206,11 @@ absl::StatusOr<std::unique_ptr<BoundCall>> Backend::Bind(
   return IfReady([&] { return implementation_->Bind(inputs, outputs); });
 }
 
+absl::StatusOr<std::vector<StepTime>> Backend::Profile(
+    absl::Span<const RegionValue> inputs, int repeats) const {
+  return IfReady([&] { return implementation_->Profile(inputs, repeats); });
+}
+
 std::string Backend::Key() const {
   return absl::StrCat(name(), "_", config_->Key());
 }

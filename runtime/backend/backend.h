@@ -36,6 +36,7 @@
 #include "runtime/backend/backend_state.pb.h"
 #include "runtime/backend/signature.h"
 #include "runtime/backend/state_lock.h"
+#include "runtime/backend/step_time.h"
 #include "runtime/device/device.h"
 
 namespace aitune {
@@ -112,6 +113,14 @@ class Backend {
   absl::StatusOr<std::unique_ptr<BoundCall>> Bind(
       absl::Span<const RegionValue> inputs,
       absl::Span<const RegionValue> outputs) const;
+
+  // The steps of the version that runs `inputs`, in their order, each with the
+  // median of its times over `repeats` (at least 1) runs, after one that is not
+  // timed and may compile, as Infer. On a GPU it waits for the runs. They do
+  // not count as calls. kUnimplemented where there are no steps to tell apart:
+  // LibTorch runs the model, or this call; otherwise as Infer.
+  absl::StatusOr<std::vector<StepTime>> Profile(
+      absl::Span<const RegionValue> inputs, int repeats) const;
 
   // What it has done since it was built or loaded, and what it holds. Zeros for
   // backends that count nothing.

@@ -21,6 +21,7 @@
 #include "runtime/backend/graph_spec.h"
 #include "runtime/backend/signature.h"
 #include "runtime/backend/source_model.h"
+#include "runtime/backend/step_time.h"
 #include "runtime/backend/usage.h"
 #include "runtime/device/device.h"
 #include "runtime/tensor/data_type.h"
@@ -99,6 +100,12 @@ class BackendImplementation {
 
   // See Backend::Usage. Thread-safe.
   virtual BackendUsage Usage() const { return {}; }
+
+  // See Backend::Profile. Called by many threads at once.
+  virtual absl::StatusOr<std::vector<StepTime>> Profile(
+      absl::Span<const RegionValue> /*inputs*/, int /*repeats*/) const {
+    return absl::UnimplementedError("this kind of backend has no steps");
+  }
 
   // See Backend::Repair.
   virtual absl::StatusOr<bool> Repair(

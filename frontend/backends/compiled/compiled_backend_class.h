@@ -24,6 +24,7 @@
 #include "frontend/backends/compiled/version_notes.h"
 #include "frontend/backends/torch_backend.h"
 #include "frontend/compiled_model/compiled_model.h"
+#include "runtime/backend/step_time.h"
 #include "runtime/bundle/private_folder.h"
 #include "runtime/control/control.h"
 #include "runtime/cpu/thread_pool.h"
@@ -57,6 +58,8 @@ class CompiledBackend : public TorchBackend {
   absl::StatusOr<std::unique_ptr<BoundCall>> Bind(
       absl::Span<const RegionValue> inputs,
       absl::Span<const RegionValue> outputs) const override;
+  absl::StatusOr<std::vector<StepTime>> Profile(
+      absl::Span<const RegionValue> inputs, int repeats) const override;
   BackendUsage Usage() const override;
   std::optional<DataType> narrowed_to() const override {
     if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();

@@ -9,6 +9,7 @@
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/compiled_model/model_signature.h"
+#include "frontend/compiled_model/time_steps.h"
 #include "runtime/cuda/gpu_target.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -32,6 +33,32 @@ BackendUsage CompiledBackend::Usage() const {
     }
   }
   return usage;
+}
+
+absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
+    absl::Span<const RegionValue> inputs, int repeats) const {
+  const Stance stance = CurrentStance();
+  if (stance == Stance::kForceEager)
+    return absl::UnimplementedError("the stance has LibTorch run the call");
+  const ScopedThreadCount threads = Threads();
+  AITUNE_ASSIGN_OR_RETURN(
+      const std::shared_ptr<CompiledModel> compiled,
+      Find(inputs, stance == Stance::kFailOnRecompile ? OnMiss::kFail
+                                                      : OnMiss::kCompile));
+  if (compiled == nullptr)
+    return absl::UnimplementedError(
+        "LibTorch runs the call: the limit of compiled versions is reached");
+  const ScopedActivity activity(ScopedActivity::Kind::kCall);
+  // Has a version for these sizes made where there is none yet.
+  AITUNE_RETURN_IF_ERROR(
+      compiled->RunLeaves(inputs, constant_check()).status());
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                          source()->Unflatten(inputs));
+  for (const CompiledModel* version : compiled->versions()) {
+    if (version->Fits(arguments))
+      return TimeSteps(*version, arguments, repeats);
+  }
+  return absl::UnimplementedError("no version takes these arguments");
 }
 
 std::vector<std::string> CompiledBackend::Notes() const {

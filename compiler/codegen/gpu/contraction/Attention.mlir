@@ -10,7 +10,7 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, i
 // Heads are read and stored in place of their permutes; the mask is boolean.
 // CHECK-LABEL: === masked: attention wgmma, 64 queries, 64 keys, 3 resident
 // CHECK: __launch_bounds__(256, 3) masked
-// CHECK: using Attention = GroupAttention<half, 1, 3, 64, 2, 64, 64, false>;
+// CHECK: using Attention = GroupAttention<half, 1, 3, 64, 2, 64, 64, false, true>;
 // CHECK: if (threadIdx.x >= Attention::computing) {
 // CHECK-NEXT: Attention::copy(k, v, t0, shared);
 // CHECK-NEXT: return;
@@ -35,7 +35,7 @@ func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x
 // Queries, keys and values are slices of one tensor.
 // CHECK-LABEL: === packed: attention wgmma
 // CHECK: (gridDim.x - 1 - blockIdx.x) * 64
-// CHECK: GroupAttention<bfloat, 1, 2, 64, 2, 64, 64, true>
+// CHECK: GroupAttention<bfloat, 1, 2, 64, 2, 64, 64, true, true>
 // CHECK: const NoMask adjust;
 // CHECK: === packed: attention mma
 // CHECK: const Columns<bfloat> k{in0 + {{.*}}1024{{.*}}, 3072, 0, 64, 128};
@@ -66,7 +66,7 @@ func.func private @wide(%q: tensor<2x3x50x20xf32>, %k: tensor<2x3x70x20xf32>, %v
 
 // Four heads of queries share one of keys and values.
 // CHECK-LABEL: === grouped: attention wgmma
-// CHECK: GroupAttention<half, 1, 2, 64, 2, 128, 128, true>
+// CHECK: GroupAttention<half, 1, 2, 64, 2, 128, 128, true, true>
 // CHECK: === grouped: attention mma
 // CHECK: const Columns<half> k{in1 + {{.*}} / 4
 func.func private @grouped(%q: tensor<1x8x100x128xf16>, %k: tensor<1x2x100x128xf16>, %v: tensor<1x2x100x128xf16>) -> tensor<1x8x100x128xf16> attributes {ait.kind = #ait.kind<attention>} {
@@ -83,11 +83,11 @@ func.func private @grouped(%q: tensor<1x8x100x128xf16>, %k: tensor<1x2x100x128xf
 // Depths above 128 have warpgroups alone; depths that 16 does not divide too. A
 // scale that is not positive is applied to each score.
 // CHECK-LABEL: === deep: attention wgmma
-// CHECK: GroupAttention<half, {{[12]}}, {{[12]}}, {{[0-9]+}}, 2, 192, 256, false>
+// CHECK: GroupAttention<half, {{[12]}}, {{[12]}}, {{[0-9]+}}, 2, 192, 256, false, false>
 // CHECK: const auto adjust = [](float x, Index, Index) { return x; };
 // CHECK-NOT: === deep: attention mma
 // CHECK: === odd: attention wgmma
-// CHECK: , 40, 72, false>
+// CHECK: , 40, 72, false, true>
 func.func private @deep(%q: tensor<2x500x192xf16>, %k: tensor<2x300x192xf16>, %v: tensor<2x300x256xf16>) -> tensor<2x500x256xf16> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.attention %q, %k, %v {scale = -1.250000e-01 : f64} : (tensor<2x500x192xf16>, tensor<2x300x192xf16>, tensor<2x300x256xf16>) -> tensor<2x500x256xf16>
   return %0 : tensor<2x500x256xf16>

@@ -243,9 +243,9 @@ void AttentionWriter::printProduct(PointPrinter &printer,
   switch (shape.algorithm) {
   case AttentionShape::Algorithm::kWgmma:
     printer.line(llvm::formatv(
-        "using Attention = GroupAttention<{0}, {1}, {2}, {3}, {4}, {5}>;",
+        "using Attention = GroupAttention<{0}, {1}, {2}, {3}, {4}, {5}, {6}>;",
         element, shape.groups, shape.resident, shape.keys, shape.stages(),
-        arguments));
+        arguments, shape.keepsQueries(problem)));
     printer.line("Attention::start(shared);");
     printer.block(
         "if (threadIdx.x >= Attention::computing)", [](PrintScope &) {},
@@ -282,7 +282,8 @@ std::string AttentionWriter::prelude(const AttentionShape &shape) const {
                      "\n";
   if (shape.algorithm != AttentionShape::Algorithm::kWgmma)
     return text;
-  const WarpgroupInstruction scores{q.view.elementType, shape.keys},
+  const WarpgroupInstruction scores{q.view.elementType, shape.keys,
+                                    shape.keepsQueries(problem)},
       weighted{q.view.elementType, problem.valueDepth,
                /*hasLeftInRegisters=*/true, /*hasColumnsOfB=*/true};
   return text + preludeText("Wgmma") + "\n" + scores.define("multiplyScores") +

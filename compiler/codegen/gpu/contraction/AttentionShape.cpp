@@ -54,6 +54,14 @@ int64_t registersOf(const AttentionShape &shape) {
   return std::min<int64_t>(spread, 240);
 }
 
+/// The registers that a computing thread needs: for scores, weights and sums,
+/// and for what else ptxas (CUDA 13.0) found room for.
+int64_t registersFor(const AttentionShape &shape,
+                     const AttentionProblem &problem) {
+  constexpr int64_t kOthers = 30;
+  return shape.keys / 2 + shape.keys / 4 + problem.valueDepth / 2 + kOthers;
+}
+
 bool fits(const AttentionShape &shape, const AttentionProblem &problem,
           const GpuTarget &target) {
   const int64_t bytes = shape.sharedBytes(problem);
@@ -61,15 +69,11 @@ bool fits(const AttentionShape &shape, const AttentionProblem &problem,
       shape.resident * (bytes + kSharedOfSystem) >
           target.sharedMemoryPerBlock + kSharedBeyond)
     return false;
-  // Scores, weights and sums; and what else a thread needs, as ptxas (CUDA
-  // 13.0) found room for.
-  const int64_t numbers =
-      shape.keys / 2 + shape.keys / 4 + problem.valueDepth / 2;
-  constexpr int64_t kOthers = 30;
   // The registers before they are handed over must hold an instruction's.
   const int64_t first = 65536 / shape.resident / shape.threads() / 8 * 8,
                 largest = std::max(shape.keys, problem.valueDepth) / 2;
-  return numbers + kOthers <= registersOf(shape) && largest + 26 <= first;
+  return registersFor(shape, problem) <= registersOf(shape) &&
+         largest + 26 <= first;
 }
 
 /// The estimated clocks, which are good only for ranking: an H200's tensor
@@ -178,6 +182,13 @@ int64_t AttentionShape::sharedBytes(const AttentionProblem &problem) const {
         resultBytes);
   }
   llvm_unreachable("an algorithm");
+}
+
+bool AttentionShape::keepsQueries(const AttentionProblem &problem) const {
+  const int64_t queries =
+      static_cast<int64_t>(llvm::alignTo(problem.depth, 16)) / 4;
+  return algorithm == Algorithm::kWgmma &&
+         registersFor(*this, problem) + queries <= registersOf(*this);
 }
 
 std::string AttentionShape::description() const {

@@ -49,6 +49,8 @@ struct AttentionShape {
   int64_t computingThreads() const;
   /// The bytes of shared memory of a block.
   int64_t sharedBytes(const AttentionProblem &problem) const;
+  /// Of wgmma: whether a thread's registers also hold its queries.
+  bool keepsQueries(const AttentionProblem &problem) const;
   /// A text for people, such as "attention mma, 64 queries, 1 groups of keys".
   std::string description() const;
   /// The ait.config that asks for this shape.

@@ -53,32 +53,32 @@ __device__ __forceinline__ unsigned long long columnsDescriptor(unsigned address
 // matrix.
 template <int Rows, int Width, typename T>
 __device__ __forceinline__ void copyRows(const Columns<T> &source, int first, unsigned to) {
-  constexpr int chunks = Width / 8, passes = (Rows * chunks + 127) / 128;
+  constexpr int chunks = Width / 8, all = Rows * chunks, rowsAtATime = 128 / chunks;
   const int thread = threadIdx.x % 128;
-  auto send = [&](const T *from, int row, int chunk) {
-    const bool valid = first + row < source.rows && chunk * 8 < source.columns;
-    copyChunk(to + chunk / 8 * (Rows * 128) + swizzle<8>(row, chunk % 8) * 16, valid ? from : source.from, valid);
-  };
-  if constexpr (128 % chunks == 0) {
-    const int r = thread / chunks, chunk = thread % chunks;
-    const T *from = source.from + (first + r) * source.stride + chunk * 8;
+  auto place = [&](int row, int chunk) { return to + chunk / 8 * (Rows * 128) + swizzle<8>(row, chunk % 8) * 16; };
+  if (128 % chunks == 0 && first + Rows <= source.rows && Width == source.columns) {
+    // No check, and places that differ by constants.
+    const int row = thread / chunks, chunk = thread % chunks;
+    const T *from = source.from + (first + row) * source.stride + chunk * 8;
 #pragma unroll
-    for (int p = 0; p < passes; ++p, from += 128 / chunks * source.stride)
-      if (Rows * chunks % 128 == 0 || p * 128 + thread < Rows * chunks)
-        send(from, r + p * (128 / chunks), chunk);
-  } else {
-#pragma unroll 4
-    for (int p = 0; p < passes; ++p) {
-      const int i = p * 128 + thread, row = i / chunks, chunk = i % chunks;
-      if (Rows * chunks % 128 == 0 || i < Rows * chunks)
-        send(source.from + (first + row) * source.stride + chunk * 8, row, chunk);
-    }
+    for (int p = 0; p < (all + 127) / 128; ++p, from += rowsAtATime * source.stride)
+      if (all % 128 == 0 || p * 128 + thread < all)
+        copyChunk(place(row + p * rowsAtATime, chunk), from, true);
+    return;
+  }
+#pragma unroll 2
+  for (int i = thread; i < all; i += 128) {
+    const int row = i / chunks, chunk = i % chunks;
+    const bool valid = first + row < source.rows && chunk * 8 < source.columns;
+    copyChunk(place(row, chunk), valid ? source.from + (first + row) * source.stride + chunk * 8 : source.from, valid);
   }
 }
 
 // A block of Groups * 64 queries, and one warpgroup more that copies, the last one.
-// Resident: the number of blocks that share a multiprocessor.
-template <typename T, int Groups, int Resident, int Keys, int Stages, int Depth, int ValueDepth, bool Causal>
+// Resident: the number of blocks that share a multiprocessor. KeepsQueries: whether
+// the queries stay in registers, which takes a third of the reads of shared memory
+// from the scores' instructions.
+template <typename T, int Groups, int Resident, int Keys, int Stages, int Depth, int ValueDepth, bool Causal, bool KeepsQueries>
 struct GroupAttention {
   static constexpr int computing = Groups * 128;
   static constexpr int width = (Depth + 15) / 16 * 16, parts = (Depth + 63) / 64, partsV = (ValueDepth + 63) / 64;
@@ -169,6 +169,12 @@ struct GroupAttention {
     if (inTurn && group == Groups - 1)
       announce(1 + Groups, 256);
 
+    unsigned queries[KeepsQueries ? width / 16 : 1][4];
+    if constexpr (KeepsQueries)
+#pragma unroll
+      for (int d = 0; d < width / 16; ++d)
+        loadMatrices(queries[d], at + d / 4 * 8192 +
+                                     swizzle<8>(threadIdx.x % 128 / 32 * 16 + lane % 16, d % 4 * 2 + lane / 16) * 16);
     float scores[Keys / 2], sums[ValueDepth / 2], greatest[2] = {minusInfinity(), minusInfinity()}, total[2] = {0.0f, 0.0f};
     unsigned weights[Keys / 16][4];
 #pragma unroll
@@ -191,9 +197,13 @@ struct GroupAttention {
       refresh(scores);
       asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-      for (int d = 0; d < width / 16; ++d)
-        multiplyScores(scores, matrixDescriptor(at + d / 4 * 8192 + d % 4 * 32),
-                       matrixDescriptor(keys + d / 4 * (Keys * 128) + d % 4 * 32), d > 0);
+      for (int d = 0; d < width / 16; ++d) {
+        const unsigned long long columns = matrixDescriptor(keys + d / 4 * (Keys * 128) + d % 4 * 32);
+        if constexpr (KeepsQueries)
+          multiplyScores(scores, queries[d], columns, d > 0);
+        else
+          multiplyScores(scores, matrixDescriptor(at + d / 4 * 8192 + d % 4 * 32), columns, d > 0);
+      }
       asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
     };
     auto startSums = [&](int slot) {

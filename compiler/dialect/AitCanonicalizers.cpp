@@ -145,14 +145,17 @@ struct SliceOfSlice : OpRewritePattern<SliceOp> {
   }
 };
 
-/// A transposed operand is a flag: both kinds of matrices are read in place.
+/// A transposed operand is a flag: both kinds of matrices are read in place,
+/// but for what is multiplied with codes.
 struct MatmulOfPermute : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op,
                                 PatternRewriter &rewriter) const override {
     bool transposeLhs = op.getTransposeLhs();
     bool transposeRhs = op.getTransposeRhs();
-    Value lhs = skipTranspose(op.getLhs(), transposeLhs);
+    bool hasCodes = op.getRhs().getType().getElementTypeBitWidth() == 8;
+    Value lhs = hasCodes ? Value(op.getLhs())
+                         : skipTranspose(op.getLhs(), transposeLhs);
     Value rhs = skipTranspose(op.getRhs(), transposeRhs);
     if (lhs == op.getLhs() && rhs == op.getRhs())
       return failure();

@@ -102,6 +102,16 @@ func.func @transposed_operand(%x: tensor<2x3xf32>, %w: tensor<5x3xf32>) -> tenso
   return %1 : tensor<2x5xf32>
 }
 
+// What is multiplied with codes is read by rows.
+// CHECK-LABEL: func @transposed_before_codes
+func.func @transposed_before_codes(%x: tensor<3x2xf32>, %w: tensor<5x3xi8>) -> tensor<2x5xf32> {
+  // CHECK-NEXT: %[[ROWS:.*]] = ait.permute %arg0
+  // CHECK-NEXT: ait.matmul %[[ROWS]], %arg1 {transpose_rhs}
+  %0 = ait.permute %x {permutation = array<i64: 1, 0>} : tensor<3x2xf32> -> tensor<2x3xf32>
+  %1 = ait.matmul %0, %w {transpose_rhs} : (tensor<2x3xf32>, tensor<5x3xi8>) -> tensor<2x5xf32>
+  return %1 : tensor<2x5xf32>
+}
+
 // A permutation of the heads stays: it is no transposition of the matrices.
 // CHECK-LABEL: func @permuted_heads
 func.func @permuted_heads(%x: tensor<2x3x4x5xf32>, %y: tensor<2x4x5x6xf32>) -> tensor<2x4x3x6xf32> {

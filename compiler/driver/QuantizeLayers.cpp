@@ -62,6 +62,13 @@ absl::Status checkQuantized(const quant::QuantizationOptions &asked,
                             const CompileResult &result) {
   if (asked.verdict == quant::Verdict::kOff)
     return absl::OkStatus();
+  const std::string scheme =
+      asked.scheme ? std::string(quant::Name(*asked.scheme)) : "any scheme";
+  if (result.quantizedLayers.empty())
+    return absl::FailedPreconditionError(absl::StrCat(
+        "No layer of the model can be quantised with ", scheme,
+        ": it has no linear layer with a constant weight. Ask for verdict=off "
+        "to compile it as it is."));
   std::map<std::string, int> reasons;
   for (const QuantizedLayer &layer : result.quantizedLayers) {
     if (layer.refusal.empty())
@@ -69,9 +76,8 @@ absl::Status checkQuantized(const quant::QuantizationOptions &asked,
     ++reasons[layer.refusal.substr(0, layer.refusal.find(':'))];
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "No layer of the model can be quantised with ",
-      asked.scheme ? std::string(quant::Name(*asked.scheme)) : "any scheme",
-      ": ", result.quantizedLayers.size(), " refused (",
+      "No layer of the model can be quantised with ", scheme, ": ",
+      result.quantizedLayers.size(), " refused (",
       absl::StrJoin(reasons, ", ",
                     [](std::string *text, const auto &entry) {
                       absl::StrAppend(text, entry.second, " ", entry.first);

@@ -31,9 +31,9 @@ struct SinkReshapeBelowMatmul : OpRewritePattern<MatmulOp> {
     // A sum over no elements has rows that a reshape may change the number of.
     if (getElementCount(type) != getElementCount(op.getType()))
       return failure();
-    Value result = MatmulOp::create(rewriter, op.getLoc(), type,
-                                    reshape.getInput(), op.getRhs(), false,
-                                    op.getTransposeRhs());
+    Value result =
+        MatmulOp::create(rewriter, op.getLoc(), type, reshape.getInput(),
+                         op.getRhs(), false, op.getTransposeRhs());
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), result);
     return success();
   }
@@ -74,7 +74,9 @@ struct SplitTransposition : OpRewritePattern<MatmulOp> {
 
   LogicalResult matchAndRewrite(MatmulOp op,
                                 PatternRewriter &rewriter) const override {
-    Value lhs = split(rewriter, op.getLhs());
+    // Rows of what is multiplied with codes are read whole.
+    bool hasCodes = op.getRhs().getType().getElementTypeBitWidth() == 8;
+    Value lhs = hasCodes ? Value() : split(rewriter, op.getLhs());
     Value rhs = split(rewriter, op.getRhs());
     if (!lhs && !rhs)
       return failure();

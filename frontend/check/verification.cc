@@ -242,14 +242,16 @@ std::string FindNonFinite(const at::Tensor& a, const at::Tensor& b,
   const at::Tensor not_finite = a.isfinite().logical_not(),
                    eager_not_finite = b.isfinite().logical_not();
   at::Tensor wrong = not_finite.logical_and(eager_not_finite.logical_not());
-  // A quantised model may have one scale for all rows of a tensor, which is NaN
-  // if one number is.
-  if (options.min_cosine && b.isnan().any().item<bool>())
+  // A quantised model may have one scale for all rows of a tensor, which is not
+  // finite if one number is. What codes beside such a scale mean is not fixed:
+  // NaN or either infinity.
+  if (options.min_cosine && eager_not_finite.any().item<bool>())
     wrong = at::zeros_like(wrong);
   const at::Tensor must_match =
       c.defined() ? SameNonFinite(b, c) : eager_not_finite;
-  wrong = wrong.logical_or(
-      must_match.logical_and(SameNonFinite(a, b).logical_not()));
+  const at::Tensor matches =
+      options.min_cosine ? not_finite : SameNonFinite(a, b);
+  wrong = wrong.logical_or(must_match.logical_and(matches.logical_not()));
   if (c.defined() && options.finite_as_reference)
     wrong = wrong.logical_or(not_finite.logical_and(c.isfinite()));
   return wrong.any().item<bool>() ? absl::StrCat("NaN or infinity differs in ",

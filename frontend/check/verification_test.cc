@@ -75,6 +75,18 @@ TEST(CompareTensors, NanOfAQuantizedModelMayBeInAllRows) {
   EXPECT_FALSE(CompareTensors(at::ones({4}), eager, nullptr, quantized).agrees);
 }
 
+TEST(CompareTensors, WhichNonFiniteNumberAQuantizedModelGivesIsNotFixed) {
+  const at::Tensor eager = at::tensor({1.0f, 2.0f, float(kInf), float(-kInf)}),
+                   ours = at::tensor({1.0f, 2.0f, float(kNan), float(kInf)});
+  ComparisonOptions quantized;
+  quantized.min_cosine = 0.999;
+  EXPECT_TRUE(CompareTensors(ours, eager, nullptr, quantized).agrees);
+  EXPECT_FALSE(CompareTensors(ours, eager, nullptr).agrees);
+  EXPECT_FALSE(CompareTensors(at::tensor({1.0f, 2.0f, 3.0f, float(kInf)}),
+                              eager, nullptr, quantized)
+                   .agrees);
+}
+
 TEST(CompareTensors, OverflowOfEagerAloneNeedNotBeRepeated) {
   at::Tensor reference = at::tensor({60000.0f});
   at::Tensor eager = at::tensor({kInf}).to(at::kHalf);

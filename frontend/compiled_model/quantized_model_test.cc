@@ -106,6 +106,29 @@ TEST(QuantizedModel, TokensOfAnyShapeAreRows) {
   }
 }
 
+// What a product reads without a copy is copied before its codes are made.
+TEST(QuantizedModel, TokensThatDoNotLieInRows) {
+  torch::jit::Module module("Layer");
+  module.register_parameter("weight", at::randn({48, 96}), false);
+  module.register_parameter("bias", at::randn({48}), false);
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.linear(x.transpose(1, 2), self.weight, self.bias)\n");
+  module.eval();
+  const Model model = *Model::FromModule(std::move(module));
+  const at::Tensor x = at::randn({2, 96, 5});
+  const at::Tensor eager = model.RunEager(ValueList({x}))->toTensor();
+  for (const char* scheme : {"int8wo", "int8dq", "fp8wo"}) {
+    SCOPED_TRACE(scheme);
+    auto built = BuildQuantized(model, "float32[2,96,5]", scheme);
+    ASSERT_TRUE(built.ok()) << built.status();
+    ASSERT_EQ((*built)->report().quantized_layers.size(), 1u);
+    EXPECT_EQ((*built)->report().quantized_layers[0].refusal, "");
+    EXPECT_GT(CosineOf((*built)->Run(ValueList({x}))->toTensor(), eager),
+              0.999);
+  }
+}
+
 TEST(QuantizedModel, NoTokensGiveNoResults) {
   const Model model = TwoLayers(DataType::kFloat32);
   for (const char* scheme : {"int8wo", "int8dq", "fp8wo"}) {
@@ -115,6 +138,21 @@ TEST(QuantizedModel, NoTokensGiveNoResults) {
     ASSERT_TRUE(ours.ok()) << scheme << ours.status();
     EXPECT_EQ(ours->toTensor().sizes(), (std::vector<int64_t>{0, 40}));
   }
+}
+
+// There is nothing to measure an error with.
+TEST(QuantizedModel, ASampleOfNoTokensRefusesNoLayer) {
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec("float32[0,96]")};
+  inputs.samples = ValueList({at::randn({0, 96})});
+  BuildOptions options;
+  options.compile.measureCandidates = false;
+  options.compile.quantization = "int8dq";
+  const auto built =
+      CompiledModel::Build(TwoLayers(DataType::kFloat32), inputs, options);
+  ASSERT_TRUE(built.ok()) << built.status();
+  for (const QuantizedLayer& layer : (*built)->report().quantized_layers)
+    EXPECT_EQ(layer.refusal, "") << layer.layer;
 }
 
 TEST(QuantizedModel, ATokenOfZerosAndRowsOfZerosGiveTheBias) {
@@ -175,8 +213,8 @@ TEST(QuantizedModel, AModelWithoutLinearLayers) {
   EXPECT_THAT(
       std::string(
           BuildQuantized(model, "float32[3,8]", "int8wo").status().message()),
-      HasSubstr(
-          "No layer of the model can be quantised with int8wo: 0 refused"));
+      HasSubstr("No layer of the model can be quantised with int8wo: it has no "
+                "linear layer"));
   // Whoever asks for torchao's choice gets the model as it is, as there.
   const auto plain =
       BuildQuantized(model, "float32[3,8]", "int8wo,verdict=off");

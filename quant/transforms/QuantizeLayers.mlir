@@ -94,6 +94,24 @@ func.func @shared(%x: tensor<2x8xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
 
 // -----
 
+// Scales of activations are those of rows, so that a left side which is read
+// transposed is a transposition of its own.
+// CHECK-LABEL: func.func @transposed(
+// CHECK-SAME: %[[X:.*]]: tensor<3x8x2xf32>
+// CHECK: %[[ROWS:.*]] = ait.permute %[[X]] {{.*}} -> tensor<3x2x8xf32>
+// CHECK: ait.matmul %[[ROWS]], {{.*}} {transpose_rhs} : (tensor<3x2x8xf32>, tensor<4x8xi8>) -> tensor<3x2x4xf32>
+// DYNAMIC-LABEL: func.func @transposed(
+// DYNAMIC: ait.permute
+// DYNAMIC: ait.amax {{.*}} -> tensor<3x2x1xf32>
+// LAYERS: layer 8x4: int8wo
+func.func @transposed(%x: tensor<3x8x2xf32>) -> tensor<3x2x4xf32> {
+  %w = ait.constant 0 {name = "layer.weight"} : tensor<4x8xf32>
+  %0 = ait.matmul %x, %w {transpose_lhs, transpose_rhs} : (tensor<3x8x2xf32>, tensor<4x8xf32>) -> tensor<3x2x4xf32>
+  return %0 : tensor<3x2x4xf32>
+}
+
+// -----
+
 // What is no torch.nn.Linear stays, and so does what has one step or no
 // constant weight.
 // CHECK-LABEL: func.func @others(

@@ -73,8 +73,7 @@ std::vector<Layer> FindLayers(mlir::func::FuncOp function) {
   std::vector<Layer> layers;
   function.walk([&](ait::MatmulOp matmul) {
     auto weight = matmul.getRhs().getDefiningOp<ait::ConstantOp>();
-    if (!weight || matmul.getTransposeLhs() ||
-        matmul.getRhs().getType().getRank() != 2 ||
+    if (!weight || matmul.getRhs().getType().getRank() != 2 ||
         matmul.getType().getElementType() !=
             matmul.getRhs().getType().getElementType()) {
       return;
@@ -98,6 +97,24 @@ std::vector<Layer> FindLayers(mlir::func::FuncOp function) {
   return layers;
 }
 
+// Gives a matmul of a transposed left side a transposition before it: scales of
+// activations are those of rows.
+void ReadRows(ait::MatmulOp matmul) {
+  if (!matmul.getTransposeLhs()) return;
+  mlir::OpBuilder builder(matmul);
+  llvm::SmallVector<mlir::AffineExpr> sizes =
+      ait::getSymbolicSizes(matmul.getLhs().getType());
+  auto permutation =
+      llvm::to_vector(llvm::seq<int64_t>(static_cast<int64_t>(sizes.size())));
+  std::swap(sizes.end()[-1], sizes.end()[-2]);
+  std::swap(permutation.end()[-1], permutation.end()[-2]);
+  const RankedTensorType type =
+      ait::getTensorType(sizes, matmul.getLhs().getType().getElementType());
+  matmul.getLhsMutable().assign(ait::PermuteOp::create(
+      builder, matmul.getLoc(), type, matmul.getLhs(), permutation));
+  matmul.setTransposeLhs(false);
+}
+
 // All schemes, the one that changes least first.
 constexpr Scheme kAllSchemes[] = {Scheme::kInt8WeightOnly,
                                   Scheme::kFloat8WeightOnly,
@@ -112,6 +129,8 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     weights_.clear();
     writer_ = LayerWriter();
     layers_ = FindLayers(getOperation());
+    // Layers of one input share its transposition.
+    for (const Layer& layer : layers_) ReadRows(layer.matmul);
     told_layers_.assign(layers_.size(), {});
     // Positions of the layers that share an input, in the order of the first.
     llvm::MapVector<Value, std::vector<size_t>> groups;
@@ -300,8 +319,10 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     const ConstantTensor* inputs =
         context_.inputs ? context_.inputs(layer.weight.getIndex()) : nullptr;
     const FloatMatrix weight = RowsOf(*constant, is_rows);
+    // A batch of none says nothing.
     if (judged.weight.refusal.empty() && inputs != nullptr &&
-        inputs->view.sizes.back() == weight.columns)
+        inputs->view.sizes.back() == weight.columns &&
+        RowsOf(*inputs, /*is_rows=*/true).rows > 0)
       judged.error = MeasureError(way, RowsOf(*inputs, /*is_rows=*/true),
                                   weight, judged.weight);
     return judged;

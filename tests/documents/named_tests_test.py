@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Every test that tests/README.md names exists.
+"""Every test that a table of tests/README.md or quant/README.md names exists.
 
-A test is `Suite.Name` in backquotes, of a TEST, TEST_F or TEST_P somewhere in
-the checkout. Each row of a table names one, or a file, of which paths_test
-looks that it exists.
+The last column of such a table is called "test". A test is `Suite.Name` in
+backquotes, of a TEST, TEST_F or TEST_P somewhere in the checkout. Each row names
+one, or a file, of which paths_test looks that it exists.
 """
 
 import os
@@ -22,16 +22,31 @@ def tests_of(root):
                     yield from (".".join(test) for test in TEST.findall(file.read()))
 
 
+def rows_of(path):
+    """The cells of each row of the tables whose last column is "test"."""
+    names_tests = False
+    previous = ""
+    with open(path) as file:
+        for line in file:
+            cells = [cell.strip() for cell in line.split("|")[1:-1]]
+            if line.startswith("|---"):
+                names_tests = previous.split("|")[-2].strip() == "test"
+            elif line.startswith("| ") and names_tests:
+                yield cells
+            elif not line.startswith("|"):
+                names_tests = False
+            previous = line
+
+
 def main():
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    with open(os.path.join(root, "tests", "README.md")) as file:
-        rows = [line.split("|") for line in file if line.startswith("| ")]
-    rows = [row for row in rows if row[-2].strip() != "test"]
-    assert len(rows) > 20, "the tables are not read"
+    tables = {folder: list(rows_of(os.path.join(root, folder, "README.md"))) for folder in ("tests", "quant")}
+    for folder, least in (("tests", 20), ("quant", 10)):
+        assert len(tables[folder]) > least, "the tables of %s are not read" % folder
     known = set(tests_of(root))
-    for row in rows:
-        named = re.findall(r"`([^`]+)`", row[-2])
-        assert named, "no test: %s" % row[1]
+    for row in tables["tests"] + tables["quant"]:
+        named = re.findall(r"`([^`]+)`", row[-1])
+        assert named, "no test: %s" % row[0]
         for name in named:
             assert "/" in name or name in known, "there is no test %s" % name
     assert "DataDependent.FallsBackWithItsReason" in known

@@ -41,6 +41,19 @@ func.func @main(%x: tensor<256x64xf32>) -> tensor<256x512xf32> {
   return %2 : tensor<256x512xf32>
 })";
 
+/// `model` with a second result, a list that LibTorch makes (call 3).
+std::string withList(std::string model) {
+  const std::string type = "-> tensor<256x512xf32> {",
+                    result = "  return %2 : tensor<256x512xf32>";
+  model.replace(model.find(type), type.size(),
+                "-> (tensor<256x512xf32>, !ait.opaque) {");
+  model.replace(
+      model.find(result), result.size(),
+      R"(  %3 = ait.fallback %x {trace_ops = array<i64: 3>, operators = ["prim::ListConstruct"], reasons = ["a list"], input_values = array<i64: 0>, output_values = array<i64: 3>} : (tensor<256x64xf32>) -> !ait.opaque
+  return %2, %3 : tensor<256x512xf32>, !ait.opaque)");
+  return model;
+}
+
 constexpr char kWithoutMatmul[] = R"(
 func.func @main(%x: tensor<256x64xf32>) -> tensor<256x512xf32> {
   %0 = ait.fallback %x {trace_ops = array<i64: 0>, operators = ["aten::matmul"], reasons = ["faster"], input_values = array<i64: 0>, output_values = array<i64: 1>} : (tensor<256x64xf32>) -> tensor<256x512xf32>
@@ -110,9 +123,10 @@ protected:
   /// model is imported again as `again`.
   CompileResult build(std::map<std::vector<int64_t>, double> times,
                       const std::string &again = "",
-                      double regionMicroseconds = 1) {
+                      double regionMicroseconds = 1,
+                      const std::string &model = kModel) {
     MLIRContext context(dialects);
-    auto module = parseSourceString<ModuleOp>(kModel, &context);
+    auto module = parseSourceString<ModuleOp>(model, &context);
     EXPECT_TRUE(module);
     CompileOptions options;
     options.libtorch.makePart =
@@ -139,8 +153,9 @@ protected:
     };
     options.libtorch.makeRegions = [&](ModuleOp of) {
       std::vector<std::unique_ptr<FallbackRegion>> regions;
-      if (of != *module)
+      of.walk([&](ait::FallbackOp) {
         regions.push_back(std::make_unique<Waits>(regionMicroseconds));
+      });
       return regions;
     };
     const std::vector<ConstantTensor> constants = {
@@ -199,6 +214,19 @@ TEST_F(LibTorchRaceTest, TheWholeModelDecides) {
   EXPECT_THAT(
       result.rejections,
       Contains(Field(&Rejection::reason, HasSubstr("the whole model takes "))));
+}
+
+TEST_F(LibTorchRaceTest, AModelWithAListAsAResultIsTimed) {
+  const CompileResult result =
+      build({{{0, 1}, 1e5}, {{2}, 1}}, withList(kWithoutSoftmax), 1,
+            withList(kModel));
+  EXPECT_THAT(left, ElementsAre(2));
+  EXPECT_THAT(result.libtorchWins, SizeIs(1));
+  EXPECT_THAT(
+      result.candidates,
+      Contains(
+          AllOf(Field(&CandidateResult::candidate, "with LibTorch's operators"),
+                Field(&CandidateResult::microseconds, testing::Gt(0)))));
 }
 
 TEST_F(LibTorchRaceTest, LeavesTheCostlyPartAlone) {

@@ -248,5 +248,86 @@ TEST(AttentionTest, ARowWithoutAKeyIsUnknown) {
   EXPECT_FALSE(std::isinf(results[0].elements[1].error));
 }
 
+bool isRight(const ReferenceElement &element, double number) {
+  return std::abs(number - element.number) <= element.error;
+}
+
+/// Attention of one query in f16: a key that it scores 0, and one that it
+/// scores `score`, whose value is 64.
+ReferenceElement attendInHalf(double score, const std::string &attributes) {
+  const std::string one = "tensor<1x1x1xf16>", two = "tensor<1x2x1xf16>";
+  return referenceOf(
+             kernelOf(absl::StrCat("ait.attention %a0, %a1, %a2 {scale = 1.0 : "
+                                   "f64",
+                                   attributes, "} : (", one, ", ", two, ", ",
+                                   two, ") -> ", one),
+                      {one, two, two}, one),
+             {{1}, {0, score}, {0, 64}})[0]
+      .elements[0];
+}
+
+TEST(AttentionTest, AWeightThatHalfPrecisionDoesNotHaveMayBeZero) {
+  // e^-18 is less than half of the least number of f16, 2^-24.
+  const ReferenceElement lost = attendInHalf(-18, "");
+  EXPECT_NEAR(lost.number, 64 * std::exp(-18), 1e-12);
+  EXPECT_TRUE(isRight(lost, 0));
+  EXPECT_TRUE(isRight(lost, 64 * std::exp(-18)));
+  EXPECT_FALSE(isRight(lost, 3 * 64 * std::exp(-18)));
+  EXPECT_FALSE(isRight(lost, 1e-3));
+  // e^-13 is subnormal: it has few digits, but is not 0.
+  const ReferenceElement rounded = attendInHalf(-13, "");
+  EXPECT_TRUE(isRight(rounded, 64 * std::ldexp(38, -24)));
+  EXPECT_FALSE(isRight(rounded, 0));
+  EXPECT_FALSE(isRight(rounded, 64 * std::ldexp(36, -24)));
+  // A normal one has all its digits.
+  const ReferenceElement normal = attendInHalf(-3, "");
+  EXPECT_TRUE(isRight(normal, normal.number * (1 + 0x1p-11)));
+  EXPECT_FALSE(isRight(normal, normal.number * (1 + 0x1p-7)));
+  // What is masked has no weight at all.
+  EXPECT_LE(attendInHalf(0, ", is_causal").error, 0x1p-24);
+}
+
+TEST(MatmulTest, TensorCoresCutOffWhatIsBelowTheGreatestTerm) {
+  constexpr int kTerms = 2048;
+  auto multiply = [&](const std::string &type) {
+    const std::string left = absl::StrCat("tensor<1x", kTerms, "x", type, ">"),
+                      right = absl::StrCat("tensor<", kTerms, "x1x", type, ">");
+    std::vector<double> numbers(kTerms, 0x1p-8);
+    numbers[0] = 8;
+    return referenceOf(
+               kernelOf(absl::StrCat("ait.matmul %a0, %a1 : (", left, ", ",
+                                     right, ") -> tensor<1x1xf32>"),
+                        {left, right}, "tensor<1x1xf32>"),
+               {numbers, numbers})[0]
+        .elements[0];
+  };
+  for (const char *type : {"f16", "bf16"}) {
+    const ReferenceElement element = multiply(type);
+    // What an H200 loses at most.
+    EXPECT_TRUE(isRight(element, element.number * (1 - 640 * 0x1p-24))) << type;
+    // The greatest term rounded to 12 bits, or a quarter of the others lost.
+    EXPECT_FALSE(isRight(element, element.number - 0x1p-6)) << type;
+    EXPECT_FALSE(isRight(element, element.number - kTerms / 4 * 0x1p-16))
+        << type;
+  }
+  const ReferenceElement exact = multiply("f32");
+  EXPECT_FALSE(isRight(exact, exact.number * (1 - 640 * 0x1p-24)));
+}
+
+TEST(MatmulTest, SubnormalHalvesAreAlignedAsTheLeastNormalOne) {
+  auto multiply = [](double small) {
+    return referenceOf(kernelOf("ait.matmul %a0, %a1 : (tensor<1x2xf16>, "
+                                "tensor<2x1xf16>) -> tensor<1x1xf32>",
+                                {"tensor<1x2xf16>", "tensor<2x1xf16>"},
+                                "tensor<1x1xf32>"),
+                       {{small, 0}, {1024, 0}})[0]
+        .elements[0];
+  };
+  const double kLeast = 0x1p-24;
+  EXPECT_TRUE(isRight(multiply(kLeast), 0x1p-14 + 0x1p-28));
+  EXPECT_FALSE(isRight(multiply(kLeast), 0x1p-14 + 0x1p-24));
+  EXPECT_FALSE(isRight(multiply(0x1p-14), 0x1p-4 + 0x1p-24));
+}
+
 } // namespace
 } // namespace aitune

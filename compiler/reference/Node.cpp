@@ -78,6 +78,16 @@ int64_t placeOf(const StridedRead &read, const int64_t *index) {
   return place;
 }
 
+/// NumberFormat::alignedSize, of f16 alone: products of other types' subnormal
+/// numbers are too small to matter.
+template <typename Number> double alignedSize(Number number) {
+  const double size = std::abs(static_cast<double>(number));
+  if constexpr (std::is_same_v<Number, _Float16>)
+    return size == 0 ? 0 : std::max(size, 0x1p-14);
+  else
+    return size;
+}
+
 template <typename Left, typename Right>
 void addProducts(const Left *left, int64_t leftStride, const Right *right,
                  int64_t rightStride, int64_t count, Sum &sum) {
@@ -85,15 +95,18 @@ void addProducts(const Left *left, int64_t leftStride, const Right *right,
     for (int64_t i = 0; i < count; ++i)
       sum.addIntegers(left[i * leftStride], right[i * rightStride]);
   } else {
-    double total = 0, magnitude = 0;
+    double total = 0, magnitude = 0, aligned = 0;
     for (int64_t i = 0; i < count; ++i) {
-      const double term = static_cast<double>(left[i * leftStride]) *
-                          static_cast<double>(right[i * rightStride]);
+      const Left l = left[i * leftStride];
+      const Right r = right[i * rightStride];
+      const double term = static_cast<double>(l) * static_cast<double>(r);
       total += term;
       magnitude += std::abs(term);
+      aligned += alignedSize(l) * alignedSize(r);
     }
     sum.total += total;
     sum.magnitude += magnitude;
+    sum.aligned += aligned;
     sum.terms += count;
   }
 }
@@ -213,7 +226,7 @@ void addDotProduct(Node &lhs, int64_t *left, int64_t leftAxis, Node &rhs,
       sum.passedOn += l.error * (std::abs(rhs.format.valueOf(r)) + r.error) +
                       r.error * std::abs(lhs.format.valueOf(l));
     } else {
-      sum.addProduct(l, lhs.format.valueOf(l), r, rhs.format.valueOf(r));
+      sum.addProduct(lhs.format, l, rhs.format, r);
     }
   }
   left[leftAxis] = leftStart;

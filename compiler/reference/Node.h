@@ -92,14 +92,18 @@ public:
     passedOn += error;
     ++terms;
   }
-  void addProduct(const Element &lhs, double left, const Element &rhs,
-                  double right) {
+  /// The product of two elements of these formats.
+  void addProduct(const NumberFormat &leftFormat, const Element &lhs,
+                  const NumberFormat &rightFormat, const Element &rhs) {
+    const double left = leftFormat.valueOf(lhs),
+                 right = rightFormat.valueOf(rhs);
     double error = 0;
     if (lhs.error > 0)
       error += lhs.error * (std::abs(right) + rhs.error);
     if (rhs.error > 0)
       error += rhs.error * std::abs(left);
     add(left * right, error);
+    aligned += leftFormat.alignedSize(left) * rightFormat.alignedSize(right);
   }
   /// The sum before it is rounded to the element type of a result.
   /// `operandUnit` is the greatest relative change by which the terms' operands
@@ -111,8 +115,11 @@ public:
     ++terms;
   }
 
-  double total = 0;          ///< the sum of the terms
-  double magnitude = 0;      ///< the sum of the terms' absolute values
+  double total = 0;     ///< the sum of the terms
+  double magnitude = 0; ///< the sum of the terms' absolute values
+  /// Of products, the sum of the operands' products of
+  /// NumberFormat::alignedSize
+  double aligned = 0;
   double passedOn = 0;       ///< the sum of the terms' errors
   uint64_t integerTotal = 0; ///< the sum of integer products, modulo 2^64
   int64_t terms = 0;         ///< the number of terms

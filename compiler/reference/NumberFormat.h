@@ -2,6 +2,8 @@
 #ifndef AITUNE_COMPILER_REFERENCE_NUMBERFORMAT_H
 #define AITUNE_COMPILER_REFERENCE_NUMBERFORMAT_H
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -46,6 +48,12 @@ struct NumberFormat {
   /// The value of an element of this type.
   double valueOf(const ReferenceElement &element) const {
     return isFloat ? element.number : static_cast<double>(element.integer);
+  }
+  /// The size of a number of this type as tensor cores align it: subnormal
+  /// numbers have the exponent of the least normal one.
+  double alignedSize(double number) const {
+    const double size = std::abs(number);
+    return isFloat && number != 0 ? std::max(size, normal) : size;
   }
   /// The result of a float operation with the exact value `number`, rounded to
   /// this type. Its error is the sum of `passedOn`, by which the operands'

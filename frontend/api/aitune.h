@@ -256,6 +256,19 @@ AIT_API ait_error* ait_module_tune_for(ait_module* module, const char* strategy,
  * timed. The module then runs as before. Nothing without a tuning. */
 AIT_API ait_error* ait_module_cancel_tune(ait_module* module);
 
+/* Replaces the elements of `count` parameters and buffers without compiling:
+ * names[i], as state_dict names it, gets a copy of those of tensors[i], of the
+ * dtype and sizes that the model has. Calls from then on compute with them;
+ * bindings must be made anew. Needs memory for both while it loads, and waits
+ * for a tuning under way. AIT_NOT_FOUND for a name that the model lacks,
+ * AIT_FAILED_PRECONDITION for weights of which compiled code holds something
+ * (tensors of one element or of integers, quantised layers, others): the text
+ * names the weight and what was made of it. After an error all is as before. */
+AIT_API ait_error* ait_module_replace_weights(ait_module* module,
+                                              const char* const* names,
+                                              const ait_tensor* tensors,
+                                              size_t count);
+
 /* Runs the module on `count` tensors, one for each argument. The caller frees
  * the result, which has memory of its own: the inputs may be changed or freed
  * before it. On a GPU the function waits for the result, so that an index out

@@ -267,6 +267,7 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
         ait_binding_run(nullptr, nullptr),
         ait_module_take_failed_check(nullptr),
         ait_module_usage(nullptr, &usage),
+        ait_module_replace_weights(nullptr, nullptr, nullptr, 0),
         ait_module_tune_for(nullptr, "OneBackend", 0, -1, nullptr, 0),
         ait_options_set(nullptr, "target", "avx2"),
         ait_options_set(options, nullptr, "avx2"),

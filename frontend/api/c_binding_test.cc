@@ -1,4 +1,5 @@
 // The C API: memory of results, and calls that are bound to memory.
+#include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -159,6 +160,43 @@ TEST_F(CApi, CallsAreBoundToTheCallersMemory) {
       Take(ait_module_tune_for(module, "OneBackend", 0, -1, unfit, 1), &code),
       "");
   EXPECT_EQ(code, AIT_INVALID_ARGUMENT);
+  ait_module_free(module);
+}
+
+TEST_F(CApi, WeightsAreReplaced) {
+  torch::jit::Module net("Scale");
+  const float ones[] = {1, 1, 1};
+  net.register_parameter(
+      "scale", at::from_blob(const_cast<float*>(ones), {3}).clone(), false);
+  net.define("def forward(self, x: Tensor):\n    return x * self.scale\n");
+  net.save(folder_ + "/scale.pt");
+  ait_module* module = nullptr;
+  ASSERT_EQ(
+      Take(ait_module_load((folder_ + "/scale.pt").c_str(), nullptr, &module)),
+      "");
+  const char* ranges[] = {"float32[1..8,3]"};
+  ASSERT_EQ(Take(ait_module_tune_for(module, "OneBackend", 0, -1, ranges, 1)),
+            "");
+  const int64_t sizes[] = {1, 3};
+  const float x[] = {1, 2, 3}, scale[] = {5, 6, 7};
+  const ait_tensor input = Tensor(sizes, 2, x);
+  const ait_tensor weights[] = {Tensor(sizes + 1, 1, scale),
+                                Tensor(sizes + 1, 1, scale)};
+  const char* names[] = {"scale", "scale"};
+  EXPECT_EQ(Take(ait_module_replace_weights(module, names, weights, 2)),
+            "the weight 'scale' was given twice");
+  ASSERT_EQ(Take(ait_module_replace_weights(module, names, weights, 1)), "");
+  ait_result* result = nullptr;
+  ASSERT_EQ(Take(ait_module_run(module, &input, 1, &result)), "");
+  const auto* y = static_cast<const float*>(OfResult(result, 0).data);
+  EXPECT_THAT(std::vector<float>(y, y + 3), testing::ElementsAre(5, 12, 21));
+  ait_result_free(result);
+  names[0] = "other";
+  ait_code code = AIT_OK;
+  EXPECT_THAT(
+      Take(ait_module_replace_weights(module, names, weights, 1), &code),
+      HasSubstr("no weight 'other'"));
+  EXPECT_EQ(code, AIT_NOT_FOUND);
   ait_module_free(module);
 }
 

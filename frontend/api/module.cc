@@ -131,6 +131,11 @@ absl::StatusOr<std::unique_ptr<Module>> Module::OfCheckpoint(
   return module;
 }
 
+std::shared_ptr<TorchScriptSource> Module::source() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return source_;
+}
+
 std::shared_ptr<aitune::Backend> Module::backend() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return disabled_ ? nullptr : backend_;
@@ -138,8 +143,8 @@ std::shared_ptr<aitune::Backend> Module::backend() const {
 
 absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Module::Eager(
     const aitune::Device& device) const {
-  if (!device.is_gpu()) return source_->shared_model();
   std::lock_guard<std::mutex> lock(mutex_);
+  if (!device.is_gpu()) return source_->shared_model();
   if (eager_ == nullptr) {
     AITUNE_ASSIGN_OR_RETURN(eager_, source_->ModelOn(device));
   }
@@ -165,11 +170,12 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
     stance.emplace(aitune::Stance::kEagerWhileCompiling);
   // The failure may be of another version, which this call would not ask.
   AITUNE_RETURN_IF_ERROR(backend->TakeFailedCheck());
+  const std::shared_ptr<TorchScriptSource> source = this->source();
   AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
-                          source_->Flatten(arguments));
+                          source->Flatten(arguments));
   AITUNE_ASSIGN_OR_RETURN(const std::vector<aitune::OwnedValue> outputs,
                           backend->Infer(Values(inputs)));
-  return source_->UnflattenResult(outputs);
+  return source->UnflattenResult(outputs);
 }
 
 absl::Status Module::TakeFailedCheck() const {
@@ -191,11 +197,11 @@ absl::StatusOr<std::vector<aitune::frontend::SubmoduleTime>> Module::Inspect(
           name(), " can't be inspected without samples; call Record first"));
     sample = samples_.front().inputs;
   }
-  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                          source_->Unflatten(sample));
+  const std::shared_ptr<TorchScriptSource> source = this->source();
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, source->Unflatten(sample));
   AITUNE_ASSIGN_OR_RETURN(
       std::vector<aitune::frontend::SubmoduleTime> times,
-      aitune::frontend::TimeSubmodules(source_->model(), arguments, repeats));
+      aitune::frontend::TimeSubmodules(source->model(), arguments, repeats));
   std::lock_guard<std::mutex> lock(mutex_);
   report_.submodules = times;
   return times;
@@ -260,11 +266,17 @@ TuneReport Module::report() const {
 
 absl::StatusOr<std::string> Module::Save(const std::filesystem::path& path,
                                          aitune::BundleFormat format) const {
-  const std::shared_ptr<aitune::Backend> backend = this->backend();
+  std::shared_ptr<aitune::Backend> backend;
+  std::shared_ptr<TorchScriptSource> source;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!disabled_) backend = backend_;
+    source = source_;
+  }
   if (backend == nullptr)
     return absl::FailedPreconditionError(
         absl::StrCat(name(), " is not tuned; there is nothing to save"));
-  return aitune::frontend::SaveCheckpoint(*backend, *source_, path, format);
+  return aitune::frontend::SaveCheckpoint(*backend, *source, path, format);
 }
 
 }  // namespace ait

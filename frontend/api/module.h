@@ -46,6 +46,7 @@
 #include "runtime/strategy/axis_detection.h"
 #include "runtime/strategy/strategy.h"
 #include "runtime/tensor/data_type.h"
+#include "runtime/tensor/tensor_view.h"
 
 namespace aitune::frontend {
 struct LoadedCheckpoint;
@@ -176,8 +177,8 @@ class Module {
   const std::string& name() const { return options_.name; }
   // ModuleOptions::device, or the device that a checkpoint was deployed on.
   const std::string& device() const { return options_.device; }
-  // The model on the CPU.
-  const aitune::frontend::Model& model() const { return source_->model(); }
+  // The model on the CPU; valid until ReplaceWeights.
+  const aitune::frontend::Model& model() const { return source()->model(); }
 
   // Keeps a copy of `arguments`, which hold `batch` items, as a sample for
   // tuning. From samples of several batch sizes the module learns which axes
@@ -256,6 +257,23 @@ class Module {
   absl::StatusOr<std::vector<aitune::StepTime>> Profile(
       const aitune::frontend::ValueList& arguments, int repeats = 1) const;
 
+  // Replaces the elements of parameters and buffers, by the names that
+  // state_dict gives them, without compiling: `weights` are dense tensors on
+  // the CPU of the dtypes and sizes that the model has, which are copied. Calls
+  // from then on compute with them, as eager with them does; calls under way
+  // end with the old ones. Weights of which compiled code holds something
+  // computed are computed again. Where that can't be done, the error names the
+  // weight and what was made of it, and nothing changes: tensors of one element
+  // (they are numbers in the code), of integers, quantised layers, filters that
+  // the compiler rearranged, weights by which the program takes its path. What
+  // Bind gave must be bound anew. Versions that calls compile later are not
+  // stored in the cache, nor are they in report(). Traces the model again and
+  // loads it, which takes seconds for large ones, and needs memory for both;
+  // waits for a tuning under way. Errors: those of Model::WithWeights and
+  // Backend::ToDictFor.
+  absl::Status ReplaceWeights(
+      const std::map<std::string, aitune::TensorView>& weights);
+
   // What the module has done since it was made or last tuned, and what its
   // backend holds now.
   aitune::BackendUsage Usage() const;
@@ -305,6 +323,7 @@ class Module {
       absl::StatusOr<aitune::frontend::LoadedCheckpoint> loaded,
       std::optional<aitune::Device> where);
   std::shared_ptr<aitune::Backend> backend() const;
+  std::shared_ptr<aitune::frontend::TorchScriptSource> source() const;
   // The model on `device`, the module's, which LibTorch runs in eager.
   absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Eager(
       const aitune::Device& device) const;
@@ -316,11 +335,11 @@ class Module {
       std::vector<BackendDetails>& details);
 
   const ModuleOptions options_;
-  const std::shared_ptr<aitune::frontend::TorchScriptSource> source_;
-
-  std::mutex tune_mutex_;  // one tuning at a time; taken before mutex_
+  // Held by a tuning and while weights are replaced; taken before mutex_.
+  std::mutex tune_mutex_;
   mutable std::mutex mutex_;
-  std::vector<aitune::BatchedSample> samples_;  // on the CPU
+  std::shared_ptr<aitune::frontend::TorchScriptSource> source_;  // never null
+  std::vector<aitune::BatchedSample> samples_;                   // on the CPU
   std::shared_ptr<aitune::Backend> backend_;
   std::shared_ptr<aitune::CallLimit> tuning_;  // of Tune under way; or null
   // The model on a GPU. Set from the first call in eager until the module is

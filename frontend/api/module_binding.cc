@@ -153,7 +153,7 @@ absl::StatusOr<std::unique_ptr<aitune::BoundCall>> Module::Bind(
   }
   if (const std::shared_ptr<aitune::Backend> backend = this->backend()) {
     AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
-                            source_->Flatten(arguments));
+                            source()->Flatten(arguments));
     auto call = backend->Bind(Values(inputs), there);
     if (call.ok())
       return std::make_unique<KeptCall>(arguments, outputs, *std::move(call));

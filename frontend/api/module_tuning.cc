@@ -48,8 +48,9 @@ absl::StatusOr<std::vector<BackendChoice>> DefaultBackends(
 
 absl::Status Module::Record(const ValueList& arguments, int64_t batch) {
   // On a CPU, where their elements are read.
-  AITUNE_ASSIGN_OR_RETURN(aitune::Sample sample,
-                          source_->Flatten(aitune::frontend::ToCpu(arguments)));
+  AITUNE_ASSIGN_OR_RETURN(
+      aitune::Sample sample,
+      source()->Flatten(aitune::frontend::ToCpu(arguments)));
   std::lock_guard<std::mutex> lock(mutex_);
   samples_.push_back({batch, std::move(sample)});
   return absl::OkStatus();
@@ -100,8 +101,8 @@ absl::StatusOr<aitune::Sample> Module::OnDevice(
                           aitune::Device::ParseCpuOrGpu(options_.device));
   if (!device.is_gpu()) return sample;
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
-                          source_->Unflatten(sample));
-  return source_->Flatten(aitune::frontend::ToDevice(arguments, device));
+                          source()->Unflatten(sample));
+  return source()->Flatten(aitune::frontend::ToDevice(arguments, device));
 }
 
 absl::StatusOr<aitune::TuneResult> Module::Choose(
@@ -116,7 +117,9 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
   AITUNE_RETURN_IF_ERROR(CheckModuleOptions(options_));
   aitune::TuneRequest request;
   request.module_name = name();
-  request.build.model = source_;
+  const std::shared_ptr<aitune::frontend::TorchScriptSource> source =
+      this->source();
+  request.build.model = source;
   AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
                           aitune::Device::ParseCpuOrGpu(options_.device));
   request.build.device = device;
@@ -157,7 +160,7 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
     else
       builds->Add(key, version, inputs, seed);
   };
-  source_->SetCompileSettings(
+  source->SetCompileSettings(
       std::make_shared<const aitune::frontend::CompileSettings>(
           std::move(settings)));
   AITUNE_ASSIGN_OR_RETURN(request.eager, aitune::CreateBackend(kEager));
@@ -177,7 +180,7 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
                             aitune::CreateBackend(kind, config));
     request.backends.push_back(std::move(backend));
   }
-  CheckSubject subject{source_,        device,       options.tolerance,
+  CheckSubject subject{source,         device,       options.tolerance,
                        options.inputs, options.seed, nullptr};
   if (const auto& progress = options_.compile.progress) {
     subject.progress = [&progress](int done, int total) {

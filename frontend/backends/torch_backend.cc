@@ -52,7 +52,8 @@ absl::Status TorchBackend::Build(BuildContext& context) {
 absl::Status TorchBackend::Ready(const Device& device, BuildContext* context) {
   device_ = device.is_gpu() ? Device::Gpu(device.gpu()) : Device();
   if (device_.is_gpu()) AITUNE_RETURN_IF_ERROR(StartLibTorchCuda(device_));
-  AITUNE_ASSIGN_OR_RETURN(model_, ModelOn(runs_model() ? device_ : Device()));
+  AITUNE_ASSIGN_OR_RETURN(model_,
+                          ModelOn(*source_, runs_model() ? device_ : Device()));
   absl::Status status = Prepare(context);
   if (!status.ok()) model_ = nullptr;
   return status;
@@ -69,9 +70,9 @@ std::optional<DataType> TorchBackend::narrowed_to() const {
 }
 
 absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::ModelOn(
-    const Device& device) const {
+    const TorchScriptSource& source, const Device& device) const {
   AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,
-                          source_->ModelOn(device));
+                          source.ModelOn(device));
   if (!autocast_enabled_) return model;
   AITUNE_ASSIGN_OR_RETURN(Model changed,
                           WithAutocast(*model, autocast_dtype()));
@@ -82,13 +83,15 @@ absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::EagerModel() const {
   if (!device_.is_gpu() || runs_model()) return model_;
   std::lock_guard<std::mutex> lock(eager_mutex_);
   if (eager_ == nullptr) {
-    AITUNE_ASSIGN_OR_RETURN(eager_, ModelOn(device_));
+    AITUNE_ASSIGN_OR_RETURN(eager_, ModelOn(*source_, device_));
   }
   return eager_;
 }
 
-std::string TorchBackend::model_id() const {
-  const absl::StatusOr<std::string> hash = source_->Sha256();
+std::string TorchBackend::model_id() const { return ModelId(*source_); }
+
+std::string TorchBackend::ModelId(const TorchScriptSource& source) const {
+  const absl::StatusOr<std::string> hash = source.Sha256();
   if (!hash.ok()) return "";
   if (!autocast_enabled_) return *hash;
   return absl::StrCat(*hash, " autocast ", std::string(Name(autocast_dtype())));
@@ -165,6 +168,21 @@ absl::Status TorchBackend::Save(BackendStateProto* state) const {
   return absl::OkStatus();
 }
 
+absl::Status TorchBackend::SaveFor(const std::shared_ptr<SourceModel>& model,
+                                   BackendStateProto* state) const {
+  AITUNE_ASSIGN_OR_RETURN(const auto source, AsTorchScript(model));
+  TorchBackendStateProto more;
+  AITUNE_ASSIGN_OR_RETURN(const std::string hash, source->Sha256());
+  more.set_model_sha256(hash);
+  more.mutable_output_dtypes()->Add(output_dtypes_.begin(),
+                                    output_dtypes_.end());
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> changed,
+                          ModelOn(*source, Device()));
+  AITUNE_RETURN_IF_ERROR(SaveMoreFor(*changed, ModelId(*source), state, &more));
+  state->set_implementation(more.SerializeAsString());
+  return absl::OkStatus();
+}
+
 absl::Status TorchBackend::Load(std::shared_ptr<SourceModel> model,
                                 const BackendStateProto& state) {
   AITUNE_ASSIGN_OR_RETURN(auto source, AsTorchScript(model));
@@ -195,6 +213,13 @@ absl::Status TorchBackend::Load(std::shared_ptr<SourceModel> model,
 absl::Status TorchBackend::SaveMore(BackendStateProto*,
                                     TorchBackendStateProto*) const {
   return absl::OkStatus();
+}
+
+absl::Status TorchBackend::SaveMoreFor(const Model& /*changed*/,
+                                       const std::string& /*id*/,
+                                       BackendStateProto* state,
+                                       TorchBackendStateProto* more) const {
+  return SaveMore(state, more);
 }
 
 absl::Status TorchBackend::LoadMore(const BackendStateProto&,

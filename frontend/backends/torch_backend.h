@@ -30,6 +30,8 @@ class TorchBackend : public BackendImplementation {
   absl::StatusOr<std::vector<OwnedValue>> Infer(
       absl::Span<const RegionValue> inputs) const final;
   absl::Status Save(BackendStateProto* state) const final;
+  absl::Status SaveFor(const std::shared_ptr<SourceModel>& source,
+                       BackendStateProto* state) const final;
   absl::Status Load(std::shared_ptr<SourceModel> source,
                     const BackendStateProto& state) final;
   std::optional<DataType> narrowed_to() const override;
@@ -57,6 +59,11 @@ class TorchBackend : public BackendImplementation {
   // SaveMore adds the backend's own data to its saved state; LoadMore reads it.
   virtual absl::Status SaveMore(BackendStateProto* state,
                                 TorchBackendStateProto* more) const;
+  // As SaveMore, for a backend that runs `changed`: model() with other weights,
+  // which `id` names as model_id() names model().
+  virtual absl::Status SaveMoreFor(const Model& changed, const std::string& id,
+                                   BackendStateProto* state,
+                                   TorchBackendStateProto* more) const;
   virtual absl::Status LoadMore(const BackendStateProto& state,
                                 const TorchBackendStateProto& more);
 
@@ -76,7 +83,8 @@ class TorchBackend : public BackendImplementation {
   absl::Status Ready(const Device& device, BuildContext* context);
   DataType autocast_dtype() const;
   absl::StatusOr<std::shared_ptr<const Model>> ModelOn(
-      const Device& device) const;
+      const TorchScriptSource& source, const Device& device) const;
+  std::string ModelId(const TorchScriptSource& source) const;
   absl::StatusOr<std::vector<OwnedValue>> InferThere(
       absl::Span<const RegionValue> inputs) const;
   absl::StatusOr<std::vector<OwnedValue>> RestoreDtypes(

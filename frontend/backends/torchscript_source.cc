@@ -94,14 +94,30 @@ TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
                                      std::string name,
                                      const std::optional<ValueList>& example,
                                      std::string sha256)
-    : model_(std::move(model)),
-      name_(std::move(name)),
-      layout_query_(FindLayoutQuery(*model_)),
-      arguments_(std::make_shared<LearnedNesting>("arguments")),
-      result_(std::make_shared<LearnedNesting>("outputs")) {
+    : TorchScriptSource(std::move(model), std::move(name),
+                        std::make_shared<LearnedNesting>("arguments"),
+                        std::make_shared<LearnedNesting>("outputs")) {
   if (example) arguments_->Learn(NestingOf(example->values()));
   if (!sha256.empty())
     std::call_once(hashed_, [&] { sha256_ = std::move(sha256); });
+}
+
+TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
+                                     std::string name,
+                                     std::shared_ptr<LearnedNesting> arguments,
+                                     std::shared_ptr<LearnedNesting> result)
+    : model_(std::move(model)),
+      name_(std::move(name)),
+      layout_query_(FindLayoutQuery(*model_)),
+      arguments_(std::move(arguments)),
+      result_(std::move(result)) {}
+
+std::shared_ptr<TorchScriptSource> TorchScriptSource::WithModel(
+    std::shared_ptr<const Model> model) const {
+  std::shared_ptr<TorchScriptSource> source(
+      new TorchScriptSource(std::move(model), name_, arguments_, result_));
+  source->SetCompileSettings(compile_settings());
+  return source;
 }
 
 absl::StatusOr<std::string> TorchScriptSource::Sha256() const {

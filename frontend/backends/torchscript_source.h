@@ -40,6 +40,11 @@ class TorchScriptSource : public SourceModel {
                     const std::optional<ValueList>& example = std::nullopt,
                     std::string sha256 = "");
 
+  // A source of `model`, which takes and gives what this one's model does, with
+  // the nesting that this one has learnt or will learn.
+  std::shared_ptr<TorchScriptSource> WithModel(
+      std::shared_ptr<const Model> model) const;
+
   std::string name() const override { return name_; }
   const Model& model() const { return *model_; }
   const std::shared_ptr<const Model>& shared_model() const { return model_; }
@@ -107,9 +112,13 @@ class TorchScriptSource : public SourceModel {
   absl::StatusOr<std::function<absl::Status()>> SaveState() override;
 
  private:
-  absl::StatusOr<ValueList> Nested(std::vector<c10::IValue> leaves) const;
   // A nesting, which is not set until the first value was seen.
   struct LearnedNesting;
+
+  TorchScriptSource(std::shared_ptr<const Model> model, std::string name,
+                    std::shared_ptr<LearnedNesting> arguments,
+                    std::shared_ptr<LearnedNesting> result);
+  absl::StatusOr<ValueList> Nested(std::vector<c10::IValue> leaves) const;
 
   const std::shared_ptr<const Model> model_;
   const std::string name_;

@@ -34,10 +34,9 @@ struct CompiledParts {
   std::vector<ConstantTensor> constants;  // in the order of the plan's indices
   std::vector<RegionDefinition> regions;  // in the order of the plan's indices
   Structure input_structure, output_structure;
-  // The operators of regions are positions in a trace. These identify it and
-  // say how to make it again; they are empty if there are no regions:
-  // TraceSha256 of the trace, the texts of its InputSpecs, and its
-  // TraceOptions::anchor.
+  // How to make the trace again that the plan was compiled from: the texts of
+  // its InputSpecs, and its TraceOptions::anchor. The operators of regions are
+  // positions in it; TraceSha256 of it is then here too, otherwise empty.
   std::string trace_sha256;
   std::vector<std::string> input_specs;
   std::vector<int64_t> trace_anchor;

@@ -237,12 +237,10 @@ CompiledParts PartsOf(Traced& traced, CompiledTrace compiled) {
   for (KernelObject& kernel : result.objects)
     parts.objects.push_back(std::move(kernel.object));
   parts.regions = std::move(compiled.regions);
-  if (!parts.regions.empty()) {
-    parts.trace_sha256 = TraceSha256(trace);
-    for (const InputSpec& spec : traced.specs)
-      parts.input_specs.push_back(ToString(spec));
-    parts.trace_anchor = traced.anchor;
-  }
+  for (const InputSpec& spec : traced.specs)
+    parts.input_specs.push_back(ToString(spec));
+  parts.trace_anchor = traced.anchor;
+  if (!parts.regions.empty()) parts.trace_sha256 = TraceSha256(trace);
   for (const SizeConstraint& constraint : trace.constraints)
     *parts.plan.add_constraints() = ToProto(constraint);
   parts.input_structure = trace.input_structure;

@@ -22,23 +22,6 @@
 namespace aitune::frontend {
 namespace {
 
-// The trace of an artifact made again.
-absl::StatusOr<Trace> TraceAgain(const Model& model,
-                                 const CompiledParts& parts) {
-  ModelInputs inputs;
-  for (const std::string& text : parts.input_specs) {
-    AITUNE_ASSIGN_OR_RETURN(InputSpec spec, ParseInputSpec(text));
-    inputs.specs.push_back(std::move(spec));
-  }
-  if (inputs.specs.empty() && !model.parameters().empty())
-    return absl::FailedPreconditionError(
-        "LibTorch runs a part of this model, and its inputs can't be described "
-        "well enough to find that part again");
-  TraceOptions options;
-  options.anchor = parts.trace_anchor;
-  return MakeTrace(model, inputs, options);
-}
-
 bool IsOpaque(const ExecutablePlan& plan, int output) {
   if (output >= plan.output_values_size()) return false;
   return plan.values(plan.output_values(output)).storage() ==
@@ -103,6 +86,22 @@ absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
   AITUNE_RETURN_IF_ERROR(
       CheckContiguous(FindLayoutQuery(model), *inputs.samples));
   return BuildTrace(model, *inputs.samples, options);
+}
+
+absl::StatusOr<Trace> TraceAgain(const Model& model,
+                                 const CompiledParts& parts) {
+  ModelInputs inputs;
+  for (const std::string& text : parts.input_specs) {
+    AITUNE_ASSIGN_OR_RETURN(InputSpec spec, ParseInputSpec(text));
+    inputs.specs.push_back(std::move(spec));
+  }
+  if (inputs.specs.empty() && !model.parameters().empty())
+    return absl::FailedPreconditionError(
+        "the stored model's inputs can't be described well enough to trace it "
+        "again");
+  TraceOptions options;
+  options.anchor = parts.trace_anchor;
+  return MakeTrace(model, inputs, options);
 }
 
 std::string TraceSha256(const Trace& trace) {

@@ -226,6 +226,11 @@ class CompiledModel {
 absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
                                 const TraceOptions& options);
 
+// The trace that `parts` were compiled from, made again from `model`. Errors as
+// MakeTrace; kFailedPrecondition for parts that do not say for what inputs.
+absl::StatusOr<Trace> TraceAgain(const Model& model,
+                                 const CompiledParts& parts);
+
 // A hash of the computation of a trace, as hexadecimal digits. It depends on
 // the names of constants, not on their elements.
 std::string TraceSha256(const Trace& trace);

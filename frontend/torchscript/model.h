@@ -4,6 +4,7 @@
 #define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "frontend/values/value_list.h"
 #include "runtime/device/device.h"
 #include "runtime/tensor/data_type.h"
+#include "runtime/tensor/tensor_view.h"
 
 namespace torch::jit {
 struct Module;
@@ -93,6 +95,18 @@ class Model {
   // LibTorch's text, and for a submodule that forward never calls.
   absl::Status Substitute(const std::string& submodule,
                           const std::string& source);
+
+  // The same program with the elements of `weights`, dense tensors on the CPU
+  // by the names that state_dict gives them, in place of those of its
+  // parameters and buffers. They are copied. All other tensors, also those that
+  // calls change, are the ones of this model. A tensor that the model has under
+  // several names (tied weights) changes under all of them. Errors: kNotFound
+  // for a name that the model lacks; kInvalidArgument for another dtype or
+  // other sizes, for several names of one tensor that are given different
+  // elements, and for a tensor of whose memory another one is a view. Each
+  // names the weight. Thread-safe.
+  absl::StatusOr<Model> WithWeights(
+      const std::map<std::string, TensorView>& weights) const;
 
   // Runs operator by operator in LibTorch's interpreter with no optimisation:
   // the same operators in the same order as in PyTorch's eager mode. Missing

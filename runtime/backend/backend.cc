@@ -257,6 +257,19 @@ std::optional<double> Backend::min_cosine() const {
 }
 
 absl::StatusOr<BackendStateProto> Backend::ToDict() const {
+  return StateOf(
+      [&](BackendStateProto* proto) { return implementation_->Save(proto); });
+}
+
+absl::StatusOr<BackendStateProto> Backend::ToDictFor(
+    std::shared_ptr<SourceModel> model) const {
+  return StateOf([&](BackendStateProto* proto) {
+    return implementation_->SaveFor(model, proto);
+  });
+}
+
+absl::StatusOr<BackendStateProto> Backend::StateOf(
+    const std::function<absl::Status(BackendStateProto*)>& save) const {
   std::shared_lock<StateLock> lock(lock_);
   if (state() == BackendState::kInit)
     return NotAllowed(
@@ -267,8 +280,7 @@ absl::StatusOr<BackendStateProto> Backend::ToDict() const {
   *proto.mutable_config() = ToProto(config_->ToDict());
   if (const std::optional<Device> where = device())
     proto.set_device(where->ToString());
-  AITUNE_RETURN_IF_ERROR(
-      Guarded(name(), "save", [&] { return implementation_->Save(&proto); }));
+  AITUNE_RETURN_IF_ERROR(Guarded(name(), "save", [&] { return save(&proto); }));
   return proto;
 }
 

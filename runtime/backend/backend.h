@@ -21,6 +21,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -164,6 +165,14 @@ class Backend {
   // enter, and are deleted with the backend. kFailedPrecondition before Build.
   absl::StatusOr<BackendStateProto> ToDict() const;
 
+  // The state of a backend that is as this one, but runs `model`, the same
+  // program with other weights, without compiling it: for FromDict. This
+  // backend stays as it is, and must live until then. kFailedPrecondition,
+  // naming the weight, where compiled code depends on the old elements, and
+  // before Build; kUnimplemented for a kind of backend that can't.
+  absl::StatusOr<BackendStateProto> ToDictFor(
+      std::shared_ptr<SourceModel> model) const;
+
   // Loads what ToDict returned, into a backend in state INIT with the
   // configuration that `state` holds; the state is then CHECKPOINT_LOADED.
   // `model` may be null if the traits do not need it. kInvalidArgument for the
@@ -190,6 +199,9 @@ class Backend {
   Backend(BackendTraits traits, std::unique_ptr<const BackendConfig> config,
           std::unique_ptr<BackendImplementation> implementation);
 
+  // ToDict, with what `save` adds.
+  absl::StatusOr<BackendStateProto> StateOf(
+      const std::function<absl::Status(BackendStateProto*)>& save) const;
   // Whether the state allows Infer.
   bool is_ready() const;
   // What `call` gives, or the error of a state that does not allow Infer.

@@ -133,6 +133,15 @@ class BackendImplementation {
   // Called in any state but INIT.
   virtual absl::Status Save(BackendStateProto* state) const = 0;
 
+  // As Save, for `model`, which is the model of this backend with other
+  // weights: what Load and Activate make of it runs that model and compiles
+  // nothing. See Backend::ToDictFor.
+  virtual absl::Status SaveFor(const std::shared_ptr<SourceModel>& /*model*/,
+                               BackendStateProto* /*state*/) const {
+    return absl::UnimplementedError(
+        "this kind of backend can't take other weights; build it again");
+  }
+
   // Reads what Save wrote. `model` may be null if the traits say that none is
   // needed. Uses no device yet; Activate or Deploy follow.
   virtual absl::Status Load(std::shared_ptr<SourceModel> model,

@@ -75,6 +75,9 @@ class CompiledBackend : public TorchBackend {
   absl::Status TakeFailedCheck() const override;
   absl::Status SaveMore(BackendStateProto* state,
                         TorchBackendStateProto* more) const override;
+  absl::Status SaveMoreFor(const Model& changed, const std::string& id,
+                           BackendStateProto* state,
+                           TorchBackendStateProto* more) const override;
   absl::Status LoadMore(const BackendStateProto& state,
                         const TorchBackendStateProto& more) override;
 
@@ -124,6 +127,12 @@ class CompiledBackend : public TorchBackend {
   // Loads what is kept. On a machine of another kind nothing, and gives what
   // the versions were for, to be compiled anew.
   absl::StatusOr<std::vector<std::vector<InputDescription>>> LoadKept();
+  // Adds what SaveMore adds, with `versions`. kept_mutex_ is held.
+  absl::Status SaveKept(absl::Span<const KeptVersion> versions,
+                        BackendStateProto* state,
+                        TorchBackendStateProto* more) const;
+  // cuda::DescribeGpu of the device; empty for the CPU.
+  absl::StatusOr<std::string> GpuText() const;
   // Compiles a version for `wanted`, with inputs that are made up.
   absl::Status CompileAnew(std::vector<InputDescription> wanted);
 

@@ -9,6 +9,7 @@
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/compiled_model/model_signature.h"
+#include "frontend/compiled_model/replace_weights.h"
 #include "frontend/compiled_model/time_steps.h"
 #include "runtime/cuda/gpu_target.h"
 #include "runtime/logging/logging.h"
@@ -101,8 +102,8 @@ CompiledBackend::LoadKept() {
   std::lock_guard<std::mutex> lock(kept_mutex_);
   std::vector<Table::Version> versions;
   std::string target;
-  if (device().is_gpu() && !kept_.empty()) {
-    AITUNE_ASSIGN_OR_RETURN(target, cuda::DescribeGpu(device().gpu()));
+  if (!kept_.empty()) {
+    AITUNE_ASSIGN_OR_RETURN(target, GpuText());
   }
   for (const KeptVersion& kept : kept_) {
     AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept, cache_.get()));
@@ -138,16 +139,51 @@ CompiledBackend::LoadKept() {
 
 absl::Status CompiledBackend::SaveMore(BackendStateProto* state,
                                        TorchBackendStateProto* more) const {
+  std::lock_guard<std::mutex> lock(kept_mutex_);
+  return SaveKept(kept_, state, more);
+}
+
+absl::Status CompiledBackend::SaveMoreFor(const Model& changed,
+                                          const std::string& id,
+                                          BackendStateProto* state,
+                                          TorchBackendStateProto* more) const {
+  if (model() == nullptr)
+    return absl::FailedPreconditionError(
+        "weights can't be replaced while the backend is deactivated");
+  AITUNE_ASSIGN_OR_RETURN(const std::string gpu, GpuText());
+  std::lock_guard<std::mutex> lock(kept_mutex_);
+  std::vector<KeptVersion> versions = kept_;
+  for (KeptVersion& version : versions) {
+    AITUNE_ASSIGN_OR_RETURN(const ArtifactBlobs stored,
+                            BlobsOf(version, cache_.get()));
+    AITUNE_ASSIGN_OR_RETURN(
+        ArtifactBlobs replaced,
+        ReplaceWeights(stored, {*model(), model_id_}, {changed, id}, gpu));
+    version = {"",
+               std::make_shared<const ArtifactBlobs>(std::move(replaced)),
+               std::move(version.inputs),
+               {}};
+  }
+  return SaveKept(versions, state, more);
+}
+
+absl::StatusOr<std::string> CompiledBackend::GpuText() const {
+  if (!device().is_gpu()) return std::string();
+  return cuda::DescribeGpu(device().gpu());
+}
+
+absl::Status CompiledBackend::SaveKept(absl::Span<const KeptVersion> versions,
+                                       BackendStateProto* state,
+                                       TorchBackendStateProto* more) const {
   *more->mutable_compile_options() = ToProto(settings_->options);
   *more->mutable_inputs() = ToProto(spec_);
   *more->mutable_history() =
       ToProto(table_ == nullptr ? history_ : table_->history());
-  std::lock_guard<std::mutex> lock(kept_mutex_);
   if (artifacts_ == nullptr) {
     AITUNE_ASSIGN_OR_RETURN(artifacts_, PrivateFolder::Make());
   }
-  return SaveVersions(kept_, cache_.get(), artifacts_->path(), artifact_count_,
-                      state, more);
+  return SaveVersions(versions, cache_.get(), artifacts_->path(),
+                      artifact_count_, state, more);
 }
 
 absl::Status CompiledBackend::LoadMore(const BackendStateProto& state,

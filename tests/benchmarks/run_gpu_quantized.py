@@ -3,7 +3,8 @@
 
     run_gpu_quantized.py AITUNE [MODEL:BATCH[xLENGTH]...] [--schemes NAME,...]
                          [--verdict] [--json FILE] [--models FOLDER]
-                         [--jobs N] [--until SECONDS] [--rounds N] [--make-only]
+                         [--jobs N] [--until SECONDS] [--rounds N]
+                         [--row-seconds SECONDS] [--make-only]
 
 Schemes: int8wo, int8dq, fp8wo, fp8dq (with a scale a row), each in bfloat16 and
 with the same configuration in both. The models are those of quantized_models.py.
@@ -292,6 +293,7 @@ class Race:
             return
         times = {key: {"device": [], "call": []} for key in keys}
         exact, eager = reference(spec)
+        self.tell(f"{spec}: eager has run")
         cosines = {}
         for key in list(keys):
             try:
@@ -302,7 +304,11 @@ class Race:
             except Exception as error:
                 self.failed[key] = str(error)
                 keys.remove(key)
-        for _ in range(self.options.rounds):
+        self.tell(f"{spec}: outputs are compared")
+        begun = time.time()
+        for done in range(self.options.rounds):
+            if done >= 3 and time.time() - begun > self.options.row_seconds:
+                break
             for key in keys:
                 times[key]["device"].append(1e3 * float(self.ready[key].ask(str(QUEUED))))
                 times[key]["call"].append(1e3 * float(self.ready[key].ask()))
@@ -316,7 +322,7 @@ class Race:
         for key in keys:
             self.ready[key].close()
         self.rows.append({"row": spec, "eager_cosine": eager, "builds": builds})
-        self.tell(f"{spec} timed")
+        self.tell(f"{spec}: timed")
 
 
 def trace(folder, spec):
@@ -378,6 +384,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=3)
     parser.add_argument("--until", type=float, default=3600)
     parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--row-seconds", type=float, default=60, help="most time for the rounds of a row; 3 at least")
     parser.add_argument("--options", default="", help="more options of aitune")
     parser.add_argument("--make-only", action="store_true")
     parser.add_argument("--peer", help=argparse.SUPPRESS)

@@ -50,10 +50,44 @@ Value Convolve1d(OpImporter& call, Convolution convolution) {
   return call.Squeeze(Convolve2d(call, convolution), {2});
 }
 
-// Makes a 3d convolution of 2d convolutions: positions along depth become a
-// part of the batch, and the channels under all taps along depth become the
-// channels of one pixel. With groups, whose channels must stay together, there
-// is one 2d convolution for each tap along depth, and their results are added.
+// Whether a 3d convolution combines positions along depth alone: height and
+// width are read where they are written.
+bool IsAlongDepth(OpImporter& call, const Convolution& convolution) {
+  const Sizes filter = call.SizesOf(convolution.filter);
+  for (int axis : {1, 2}) {
+    if (call.StaticSize(filter[2 + axis]) != 1 ||
+        convolution.stride[axis] != 1 || convolution.padding[axis] != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// One 2d convolution whose rows are positions along depth and whose columns are
+// the pixels of a plane.
+Value ConvolveAlongDepth(OpImporter& call, const Convolution& convolution) {
+  Convolution rows = convolution;
+  rows.input = call.Flatten(convolution.input, 3, 4);
+  rows.filter = call.Flatten(convolution.filter, 3, 4);
+  rows.stride = {convolution.stride[0], 1};
+  rows.padding = {convolution.padding[0], 0};
+  rows.dilation = {convolution.dilation[0], 1};
+  rows.output_padding = {0, 0};
+  rows.result_spatial = {convolution.result_spatial[0],
+                         call.SizesOf(rows.input)[3]};
+  Value result = Convolve2d(call, rows);
+  Sizes sizes = call.SizesOf(result);
+  sizes.pop_back();
+  sizes.append(convolution.result_spatial.begin() + 1,
+               convolution.result_spatial.end());
+  return call.Reshape(result, sizes);
+}
+
+// Makes a 3d convolution of 2d convolutions. A filter of height and width 1 is
+// one of them, without a copy. For others, positions along depth become a part
+// of the batch, and the channels under all taps along depth become the channels
+// of one pixel. With groups, whose channels must stay together, there is one 2d
+// convolution for each tap along depth, and their results are added.
 absl::StatusOr<Value> Convolve3d(OpImporter& call, Convolution convolution) {
   if (convolution.transposed)
     return Reject(
@@ -61,6 +95,8 @@ absl::StatusOr<Value> Convolve3d(OpImporter& call, Convolution convolution) {
   const std::optional<int64_t> taps =
       call.StaticSize(call.SizesOf(convolution.filter)[2]);
   if (!taps || *taps < 1) return Reject("a filter of static sizes is expected");
+  if (IsAlongDepth(call, convolution))
+    return ConvolveAlongDepth(call, convolution);
   const AffineExpr depth = convolution.result_spatial[0];
   const int64_t stride = convolution.stride[0],
                 dilation = convolution.dilation[0],

@@ -189,6 +189,13 @@ def forward(self, x: Tensor):
     return torch.conv3d(x, self.weight(864, [16, 6, 3, 1, 3]), None, [2, 1, 2], [2, 0, 1], [2, 1, 1])
 )",
      {"float32[2,6,7,8,9]"}},
+    {"conv3d_along_depth",
+     R"(
+def forward(self, x: Tensor):
+    y = torch.conv3d(x, self.weight(216, [12, 6, 3, 1, 1]), None, [1], [2, 0, 0], [2, 1, 1])
+    return torch.conv3d(y, self.weight(216, [12, 6, 3, 1, 1]), self.weight(12, [12]), [2, 1, 1], [1, 0, 0], [1], 2)
+)",
+     {"float32[2,6,7,5,8]"}},
     {"conv3d_groups",
      R"(
 def forward(self, x: Tensor):

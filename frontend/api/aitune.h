@@ -420,6 +420,33 @@ typedef struct ait_usage {
 } ait_usage;
 AIT_API ait_error* ait_module_usage(const ait_module* module, ait_usage* usage);
 
+/* The memory that a module holds now, in bytes of the CPU's memory and the
+ * GPU's together. Their sum is what a limit is compared with. Results that the
+ * caller has, and what LibTorch allocates within a call, do not count. */
+typedef struct ait_memory {
+  size_t struct_size;   /* sizeof(ait_memory) */
+  int64_t model_bytes;  /* the model's own weights, on each device */
+  int64_t weight_bytes; /* packed, reordered or computed when a version loads */
+  int64_t arena_bytes;  /* intermediate values, kept from call to call */
+  int64_t result_bytes; /* kept for results of later calls */
+  int64_t graph_bytes;  /* inputs and outputs of captured CUDA graphs */
+  int64_t limit_bytes;  /* of ait_module_set_memory_limit; 0: none */
+} ait_memory;
+AIT_API ait_error* ait_module_memory(const ait_module* module,
+                                     ait_memory* memory);
+
+/* The most bytes that the module may hold, from the next call on and after
+ * later tunings too; 0: no limit. Where a call of a compiled version would need
+ * more, what is kept is given back, and if that is too little the call fails
+ * with AIT_RESOURCE_EXHAUSTED, with what is held; the next one is tried anew.
+ * AIT_INVALID_ARGUMENT for less than 0. */
+AIT_API ait_error* ait_module_set_memory_limit(ait_module* module,
+                                               int64_t bytes);
+
+/* Gives back what is kept for later calls and no call is using: arenas, memory
+ * for results, captured graphs. The next call allocates it again. */
+AIT_API ait_error* ait_module_free_kept_memory(const ait_module* module);
+
 /* The number of tensors of a result (0 for NULL), and each of them in
  * depth-first order of its nesting. The caller sets tensor->struct_size; the
  * memory of sizes and data belongs to the result and is valid until that is

@@ -43,6 +43,7 @@
 #include "runtime/bundle/bundle.h"
 #include "runtime/control/call_limit.h"
 #include "runtime/device/device.h"
+#include "runtime/executable/memory_use.h"
 #include "runtime/strategy/axis_detection.h"
 #include "runtime/strategy/strategy.h"
 #include "runtime/tensor/data_type.h"
@@ -278,6 +279,23 @@ class Module {
   // backend holds now.
   aitune::BackendUsage Usage() const;
 
+  // The memory that the module holds now, by what it is for: Backend::Memory,
+  // or the model's own while it runs in eager.
+  aitune::MemoryUse Memory() const;
+
+  // Frees what is kept for later calls and no call is using: arenas, memory for
+  // results, captured graphs. The next call allocates it again.
+  void FreeKeptMemory() const;
+
+  // The most bytes of Memory().total(), from the next call on and after later
+  // tunings too; 0: no limit, as before it is set. Where a call of a compiled
+  // version would need more, what is kept is given back, and if that is too
+  // little the call is kResourceExhausted, with what is held; the next one is
+  // tried anew. Neither the results that the caller has nor what LibTorch
+  // allocates within a call count. kInvalidArgument for a negative limit.
+  absl::Status SetMemoryLimit(int64_t bytes);
+  int64_t memory_limit() const;
+
   // The error of an earlier call on a GPU that was found after Run returned. It
   // is certain to be found once the caller has waited for that call's result.
   // Each error is returned once.
@@ -346,6 +364,7 @@ class Module {
   // tuned.
   mutable std::shared_ptr<const aitune::frontend::Model> eager_;
   bool disabled_ = false;
+  int64_t memory_limit_ = 0;  // in bytes; 0: none
   TuneReport report_;
   std::shared_ptr<const Builds> builds_;  // of the last tuning; null before
   aitune::BackendUsage in_tuning_;        // of backend_ when it was chosen

@@ -54,9 +54,19 @@ absl::Status TorchBackend::Ready(const Device& device, BuildContext* context) {
   if (device_.is_gpu()) AITUNE_RETURN_IF_ERROR(StartLibTorchCuda(device_));
   AITUNE_ASSIGN_OR_RETURN(model_,
                           ModelOn(*source_, runs_model() ? device_ : Device()));
+  weight_bytes_ = source_->model().WeightBytes();
   absl::Status status = Prepare(context);
   if (!status.ok()) model_ = nullptr;
   return status;
+}
+
+MemoryUse TorchBackend::Memory() const {
+  MemoryUse use;
+  use.model = weight_bytes_;
+  if (!device_.is_gpu()) return use;
+  std::lock_guard<std::mutex> lock(eager_mutex_);
+  if (runs_model() || eager_ != nullptr) use.model += weight_bytes_;
+  return use;
 }
 
 DataType TorchBackend::autocast_dtype() const {

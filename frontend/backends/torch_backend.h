@@ -3,6 +3,8 @@
 #ifndef AITUNE_FRONTEND_BACKENDS_TORCH_BACKEND_H_
 #define AITUNE_FRONTEND_BACKENDS_TORCH_BACKEND_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -15,6 +17,7 @@
 #include "frontend/torchscript/model.h"
 #include "runtime/backend/backend_implementation.h"
 #include "runtime/device/device.h"
+#include "runtime/executable/memory_use.h"
 
 namespace aitune::frontend {
 
@@ -35,6 +38,9 @@ class TorchBackend : public BackendImplementation {
   absl::Status Load(std::shared_ptr<SourceModel> source,
                     const BackendStateProto& state) final;
   std::optional<DataType> narrowed_to() const override;
+
+  // The model's weights on the CPU, and on the GPU where LibTorch has them.
+  MemoryUse Memory() const override;
 
  protected:
   // `dtype` is that of autocast. Not set: PyTorch's default, bfloat16 on a CPU
@@ -97,6 +103,7 @@ class TorchBackend : public BackendImplementation {
   Device device_;
   mutable std::mutex eager_mutex_;
   mutable std::shared_ptr<const Model> eager_;  // made when it is first needed
+  std::atomic<int64_t> weight_bytes_ = 0;       // of the model
   // The DataType that each output has without autocast.
   std::vector<int32_t> output_dtypes_;
 };

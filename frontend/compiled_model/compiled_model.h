@@ -171,6 +171,9 @@ class CompiledModel {
   const Structure& output_structure() const { return output_structure_; }
   // Executable::MemoryInBytes.
   int64_t MemoryInBytes() const { return executable_->MemoryInBytes(); }
+  // Executable::Memory and FreeKeptMemory, of this version alone.
+  MemoryUse Memory() const { return executable_->Memory(); }
+  void FreeKeptMemory() const { executable_->FreeKeptMemory(); }
   // The phases of Build and their seconds, in order: trace, import, those of
   // the compiler, load; for a model from the cache, those of looking it up.
   const std::vector<std::pair<std::string, double>>& phase_seconds() const {

@@ -238,6 +238,21 @@ BackendUsage Backend::Usage() const {
   return implementation_->Usage();
 }
 
+MemoryUse Backend::Memory() const {
+  std::shared_lock<StateLock> lock(lock_);
+  if (state() == BackendState::kInit) return {};
+  return implementation_->Memory();
+}
+
+void Backend::FreeKeptMemory() const {
+  std::shared_lock<StateLock> lock(lock_);
+  if (state() != BackendState::kInit) implementation_->FreeKeptMemory();
+}
+
+void Backend::SetMemoryLimit(int64_t bytes) {
+  implementation_->SetMemoryLimit(bytes);
+}
+
 std::vector<Signature> Backend::Signatures() const {
   std::shared_lock<StateLock> lock(lock_);
   if (state() == BackendState::kInit) return {};

@@ -39,6 +39,7 @@
 #include "runtime/backend/state_lock.h"
 #include "runtime/backend/step_time.h"
 #include "runtime/device/device.h"
+#include "runtime/executable/memory_use.h"
 
 namespace aitune {
 
@@ -126,6 +127,23 @@ class Backend {
   // What it has done since it was built or loaded, and what it holds. Zeros for
   // backends that count nothing.
   BackendUsage Usage() const;
+
+  // The memory that it holds now; zeros before it is built or loaded. A
+  // constant that a kernel reads where LibTorch or a loaded file has it counts
+  // as the model's, or not at all.
+  MemoryUse Memory() const;
+
+  // Frees what is kept for later calls and no call is using. The next call
+  // allocates it again.
+  void FreeKeptMemory() const;
+
+  // The most bytes of Memory().total() with which a call begins or goes on; 0
+  // or less: no limit. Where a call would need more, what is kept is freed, and
+  // if that is too little, the call is kResourceExhausted; the text tells what
+  // is held. Results count when they have come back, so that the next call
+  // frees those that are beyond the limit. Only compiling backends keep memory
+  // and check it.
+  void SetMemoryLimit(int64_t bytes);
 
   // The error of an earlier call that was found after Infer returned, such as
   // an index out of range on a GPU. It is certain to be found once the caller

@@ -24,6 +24,7 @@
 #include "runtime/backend/step_time.h"
 #include "runtime/backend/usage.h"
 #include "runtime/device/device.h"
+#include "runtime/executable/memory_use.h"
 #include "runtime/tensor/data_type.h"
 
 namespace aitune {
@@ -106,6 +107,11 @@ class BackendImplementation {
       absl::Span<const RegionValue> /*inputs*/, int /*repeats*/) const {
     return absl::UnimplementedError("this kind of backend has no steps");
   }
+
+  // See Backend::Memory, FreeKeptMemory and SetMemoryLimit. Thread-safe.
+  virtual MemoryUse Memory() const { return {}; }
+  virtual void FreeKeptMemory() const {}
+  virtual void SetMemoryLimit(int64_t /*bytes*/) {}
 
   // See Backend::Repair.
   virtual absl::StatusOr<bool> Repair(

@@ -98,6 +98,10 @@ struct CudaExecutable::Impl {
                    absl::Span<RegionValue> outputs, CUstream stream,
                    bool with_graph);
   absl::Status TakeFailedCheck();
+  // Frees instances that no call is using; calls make them again.
+  void FreeKept();
+  // Keeps the failed checks of an instance that goes.
+  void KeepFailure(const CudaInstance& evicted);
   // Queues each step; `context` is of this instance.
   absl::Status RunSteps(const CudaInstance& instance,
                         CudaInstance::Context& context,
@@ -141,6 +145,29 @@ std::shared_ptr<const CudaInstance> CudaExecutable::Impl::Find(const Key& key) {
   return nullptr;
 }
 
+void CudaExecutable::Impl::KeepFailure(const CudaInstance& evicted) {
+  if (!has_checks) return;
+  // What its calls find is not lost with it.
+  device.driver().cuCtxSynchronize();
+  absl::Status failure = evicted.TakeFailedCheck();
+  std::lock_guard<std::mutex> lock(mutex);
+  if (evicted_failure.ok()) evicted_failure = std::move(failure);
+}
+
+void CudaExecutable::Impl::FreeKept() {
+  std::vector<std::shared_ptr<const CudaInstance>> evicted;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    for (size_t i = entries.size(); i-- > 0;) {
+      // Calls hold a reference, which they get under the lock.
+      if (entries[i].instance.use_count() > 1) continue;
+      evicted.push_back(std::move(entries[i].instance));
+      entries.erase(entries.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+  for (const auto& instance : evicted) KeepFailure(*instance);
+}
+
 absl::StatusOr<std::shared_ptr<const CudaInstance>> CudaExecutable::Impl::Get(
     const Key& key) {
   if (std::shared_ptr<const CudaInstance> found = Find(key)) return found;
@@ -160,13 +187,7 @@ absl::StatusOr<std::shared_ptr<const CudaInstance>> CudaExecutable::Impl::Get(
       entries.erase(oldest);
     }
   }
-  if (evicted != nullptr && has_checks) {
-    // What its calls find is not lost with it.
-    device.driver().cuCtxSynchronize();
-    absl::Status failure = evicted->TakeFailedCheck();
-    std::lock_guard<std::mutex> lock(mutex);
-    if (evicted_failure.ok()) evicted_failure = std::move(failure);
-  }
+  if (evicted != nullptr) KeepFailure(*evicted);
   evicted.reset();
   AITUNE_ASSIGN_OR_RETURN(
       std::shared_ptr<const CudaInstance> instance,
@@ -454,12 +475,17 @@ void CudaExecutable::PoisonMemory(CUstream stream) const {
     entry.instance->PoisonMemory(stream);
 }
 
-int64_t CudaExecutable::MemoryInBytes() const {
-  int64_t bytes = impl_->plan->MemoryInBytes();
+MemoryUse CudaExecutable::Memory() const {
+  MemoryUse use = impl_->plan->Memory();
   std::lock_guard<std::mutex> lock(impl_->mutex);
   for (const Impl::Entry& entry : impl_->entries)
-    bytes += entry.instance->MemoryInBytes();
-  return bytes;
+    use += entry.instance->Memory();
+  return use;
+}
+
+void CudaExecutable::FreeKeptMemory() const {
+  const absl::StatusOr<ContextScope> scope = ContextScope::Enter(impl_->device);
+  if (scope.ok()) impl_->FreeKept();
 }
 
 }  // namespace aitune::cuda

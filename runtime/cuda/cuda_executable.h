@@ -103,7 +103,8 @@ class CudaExecutable : public Executable {
   const Device& device() const;
 
   // Bytes of arenas, constants and staging buffers now held on the GPU.
-  int64_t MemoryInBytes() const override;
+  MemoryUse Memory() const override;
+  void FreeKeptMemory() const override;
 
  private:
   struct Impl;

@@ -119,7 +119,12 @@ class CudaInstance {
   void PoisonMemory(CUstream stream) const;
 
   int step_count() const { return static_cast<int>(steps_.size()); }
-  int64_t MemoryInBytes() const { return memory_bytes_; }
+  MemoryUse Memory() const {
+    MemoryUse use;
+    use.arenas = arena_bytes_;
+    use.graphs = staging_bytes_;
+    return use;
+  }
 
  private:
   CudaInstance(const Device& device, const LoadedPlan& plan,
@@ -171,7 +176,7 @@ class CudaInstance {
 
   mutable std::mutex mutex_;
   mutable std::vector<std::unique_ptr<Context>> free_;
-  mutable std::atomic<int64_t> memory_bytes_{0};
+  mutable std::atomic<int64_t> arena_bytes_{0}, staging_bytes_{0};
 };
 
 }  // namespace aitune::cuda

@@ -2,6 +2,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "runtime/control/memory_budget.h"
 #include "runtime/cuda/cuda_instance.h"
 #include "runtime/status/status_macros.h"
 
@@ -10,6 +12,13 @@ namespace aitune::cuda {
 absl::StatusOr<std::unique_ptr<CudaInstance::Context>>
 CudaInstance::NewContext() const {
   auto context = std::make_unique<Context>();
+  // Counted before the budget is asked, and no longer if there is no context.
+  arena_bytes_ += layout_.arena_bytes();
+  bool is_made = false;
+  const absl::Cleanup uncount = [&] {
+    if (!is_made) arena_bytes_ -= layout_.arena_bytes();
+  };
+  if (layout_.arena_bytes() > 0) AITUNE_RETURN_IF_ERROR(CheckMemoryBudget());
   AITUNE_ASSIGN_OR_RETURN(
       context->arena, DeviceBuffer::Allocate(device_, layout_.arena_bytes()));
   AITUNE_ASSIGN_OR_RETURN(context->done, Event::Create(device_, false));
@@ -18,7 +27,6 @@ CudaInstance::NewContext() const {
       MappedBuffer::Allocate(
           device_,
           checks_.count() * static_cast<int64_t>(sizeof(KernelCheck))));
-  memory_bytes_ += context->arena.bytes();
   context->buffers = slots_.fixed;
   for (const BufferSlots::Patch& slot : slots_.checks) {
     context->buffers[slot.slot] =
@@ -45,6 +53,7 @@ CudaInstance::NewContext() const {
     context->opaques.resize(plan_.values().size());
     break;
   }
+  is_made = true;
   return context;
 }
 

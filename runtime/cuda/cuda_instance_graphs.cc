@@ -1,8 +1,11 @@
 // Calls of an instance as CUDA graphs: recording them, and running them on a
 // caller's addresses.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
+#include "runtime/control/memory_budget.h"
 #include "runtime/cuda/cuda_instance.h"
 #include "runtime/status/status_macros.h"
 
@@ -18,6 +21,13 @@ constexpr size_t kMostRecorded = 4;
 absl::Status CudaInstance::Stage(Context& context) const {
   if (!context.staging.empty()) return absl::OkStatus();
   std::vector<DeviceBuffer> staging;
+  int64_t bytes_in_all = 0;
+  for (const std::vector<int64_t>* sizes : {&input_bytes_, &output_bytes_})
+    bytes_in_all = std::accumulate(sizes->begin(), sizes->end(), bytes_in_all);
+  // Counted before the budget is asked.
+  staging_bytes_ += bytes_in_all;
+  absl::Cleanup uncount = [&] { staging_bytes_ -= bytes_in_all; };
+  AITUNE_RETURN_IF_ERROR(CheckMemoryBudget());
   for (const std::vector<int64_t>* sizes : {&input_bytes_, &output_bytes_}) {
     for (int64_t bytes : *sizes) {
       AITUNE_ASSIGN_OR_RETURN(DeviceBuffer buffer,
@@ -25,7 +35,7 @@ absl::Status CudaInstance::Stage(Context& context) const {
       staging.push_back(std::move(buffer));
     }
   }
-  for (const DeviceBuffer& buffer : staging) memory_bytes_ += buffer.bytes();
+  std::move(uncount).Cancel();
   context.staging = std::move(staging);
   return absl::OkStatus();
 }

@@ -186,8 +186,15 @@ void CpuExecutable::PoisonMemory() const {
 
 ResultPool* CpuExecutable::result_pool() const { return &impl_->results; }
 
-int64_t CpuExecutable::MemoryInBytes() const {
-  return impl_->plan->MemoryInBytes() + impl_->results.MemoryInBytes();
+MemoryUse CpuExecutable::Memory() const {
+  MemoryUse use = impl_->plan->Memory();
+  use.results = impl_->results.MemoryInBytes();
+  return use;
+}
+
+void CpuExecutable::FreeKeptMemory() const {
+  impl_->plan->arenas().FreeKept();
+  impl_->results.FreeKept();
 }
 
 }  // namespace aitune

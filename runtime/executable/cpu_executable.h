@@ -42,7 +42,8 @@ class CpuExecutable : public Executable {
   absl::StatusOr<std::vector<StepProfile>> Profile(
       absl::Span<const TensorView> inputs, absl::Span<RegionValue> outputs,
       int repeats) const override;
-  int64_t MemoryInBytes() const override;
+  MemoryUse Memory() const override;
+  void FreeKeptMemory() const override;
   ResultPool* result_pool() const override;
   // Overwrites what calls left in memory that later ones use again, and must
   // not read before they write it: to find kernels that do. Not while a call is

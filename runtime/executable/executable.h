@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "runtime/executable/fallback_region.h"
+#include "runtime/executable/memory_use.h"
 #include "runtime/plan/plan.pb.h"
 #include "runtime/tensor/tensor_view.h"
 
@@ -91,7 +92,14 @@ class Executable {
   // constants, library scratch, what is free in the result pool and the staging
   // buffers of CUDA graphs. Excludes the constants that the caller of
   // CpuExecutable::Load owns.
-  virtual int64_t MemoryInBytes() const = 0;
+  int64_t MemoryInBytes() const { return Memory().total(); }
+  // The same by what it is for.
+  virtual MemoryUse Memory() const = 0;
+
+  // Frees what is kept for later calls and no call is using: arenas, memory for
+  // results, and on a GPU captured graphs. The next call allocates it again.
+  // Others may run meanwhile.
+  virtual void FreeKeptMemory() const = 0;
 
   // Memory for large outputs of Run, which the caller may use instead of its
   // own; as long as the executable. Null on a GPU, whose memory LibTorch keeps.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/control/memory_budget.h"
 #include "runtime/cpu/pack.h"
 #include "runtime/status/status_macros.h"
 
@@ -35,13 +36,24 @@ absl::StatusOr<AlignedBuffer> ArenaPool::Acquire(int64_t bytes) {
   if (arena.bytes() >= bytes) return arena;
   total_bytes_ -= arena.bytes();
   arena = AlignedBuffer();  // first, to need less at once
-  absl::StatusOr<AlignedBuffer> larger = AlignedBuffer::Allocate(bytes);
+  total_bytes_ += bytes;    // counted before the budget is asked
+  const absl::Status budget = CheckMemoryBudget();
+  absl::StatusOr<AlignedBuffer> larger =
+      budget.ok() ? AlignedBuffer::Allocate(bytes) : budget;
   if (!larger.ok()) {
+    total_bytes_ -= bytes;
     Release(AlignedBuffer());
-    return larger;
   }
-  total_bytes_ += bytes;
   return larger;
+}
+
+void ArenaPool::FreeKept() {
+  std::vector<AlignedBuffer> freed;  // without the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (const AlignedBuffer& arena : free_) total_bytes_ -= arena.bytes();
+  arenas_ -= free_.size();
+  freed.swap(free_);
+  free_.reserve(arenas_);  // so that Release never allocates
 }
 
 void ArenaPool::Release(AlignedBuffer arena) {
@@ -325,10 +337,12 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> LoadedPlan::OutputSizes(
   return sizes;
 }
 
-int64_t LoadedPlan::MemoryInBytes() const {
-  int64_t bytes = arenas_.MemoryInBytes() + weights_.MemoryInBytes();
-  for (const AlignedBuffer& buffer : owned_) bytes += buffer.bytes();
-  return bytes;
+MemoryUse LoadedPlan::Memory() const {
+  MemoryUse use;
+  use.arenas = arenas_.MemoryInBytes();
+  use.weights = weights_.MemoryInBytes();
+  for (const AlignedBuffer& buffer : owned_) use.weights += buffer.bytes();
+  return use;
 }
 
 }  // namespace aitune

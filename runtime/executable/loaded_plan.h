@@ -16,6 +16,7 @@
 #include "runtime/cpu/kernel_library.h"
 #include "runtime/cpu/onednn_library.h"
 #include "runtime/executable/fallback_region.h"
+#include "runtime/executable/memory_use.h"
 #include "runtime/plan/plan.h"
 
 namespace aitune {
@@ -48,9 +49,11 @@ class ArenaPool {
   // An arena of at least `bytes` bytes, which the caller gives back with
   // Release. Takes a free arena if there is one, and replaces it if it is too
   // small. For 0 bytes it is null, and not given back. kResourceExhausted when
-  // memory is short.
+  // memory is short, or the thread's MemoryBudget is.
   absl::StatusOr<AlignedBuffer> Acquire(int64_t bytes);
   void Release(AlignedBuffer arena);
+  // Frees the arenas that no call is using.
+  void FreeKept();
   // Fills the free arenas with bytes that are no number and no index.
   void Poison();
   // The bytes of all arenas, in use and free.
@@ -118,8 +121,8 @@ class LoadedPlan {
   ArenaPool& arenas() const { return arenas_; }
   WeightCache& weights() const { return weights_; }
 
-  // Bytes of packed constants, persistent values, reordered weights and arenas.
-  int64_t MemoryInBytes() const;
+  // Packed constants, persistent values and reordered weights; arenas.
+  MemoryUse Memory() const;
 
  private:
   LoadedPlan() = default;

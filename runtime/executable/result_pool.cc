@@ -33,6 +33,7 @@ class ResultPool::Blocks {
   void Give(AlignedBuffer block);
   // Notes what a call needs, in bytes.
   void Need(int64_t bytes);
+  void FreeKept();
   void Poison();
   int64_t free_bytes() const;
 
@@ -111,6 +112,13 @@ std::vector<AlignedBuffer> ResultPool::Blocks::TakeExcess() {
   return excess;
 }
 
+void ResultPool::Blocks::FreeKept() {
+  std::vector<AlignedBuffer> freed;  // without the lock
+  const std::lock_guard<std::mutex> lock(mutex_);
+  freed.swap(free_);
+  free_bytes_ = 0;
+}
+
 void ResultPool::Blocks::Poison() {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const AlignedBuffer& block : free_)
@@ -143,6 +151,8 @@ absl::StatusOr<std::vector<std::shared_ptr<char>>> ResultPool::Acquire(
   blocks_->Need(need);
   return results;
 }
+
+void ResultPool::FreeKept() { blocks_->FreeKept(); }
 
 void ResultPool::Poison() { blocks_->Poison(); }
 

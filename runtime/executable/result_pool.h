@@ -34,6 +34,9 @@ class ResultPool {
   absl::StatusOr<std::vector<std::shared_ptr<char>>> Acquire(
       absl::Span<const int64_t> bytes);
 
+  // Frees what is free.
+  void FreeKept();
+
   // Fills what is free with bytes that are no number and no index.
   void Poison();
 

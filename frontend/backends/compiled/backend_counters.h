@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/backend/bound_call.h"
 #include "runtime/control/control.h"
+#include "runtime/control/memory_budget.h"
 #include "runtime/cpu/thread_pool.h"
 
 namespace aitune::frontend {
@@ -30,16 +31,20 @@ class CountedBoundCall : public BoundCall {
  public:
   // `threads` is 0 or less for those of the calling thread.
   CountedBoundCall(std::unique_ptr<BoundCall> call, int threads,
-                   std::shared_ptr<BackendCounters> counters)
+                   std::shared_ptr<BackendCounters> counters,
+                   std::shared_ptr<MemoryBudget> budget)
       : call_(std::move(call)),
         threads_(threads),
-        counters_(std::move(counters)) {}
+        counters_(std::move(counters)),
+        budget_(std::move(budget)) {}
 
   absl::Status Run(void* stream) override {
     const ScopedThreadCount threads(threads_ > 0 ? threads_ : ThreadCount());
     const ScopedActivity activity(ScopedActivity::Kind::kCall);
+    const ScopedMemoryBudget budget(budget_.get());
     ++counters_->calls;
     try {
+      if (absl::Status status = budget_->Check(); !status.ok()) return status;
       return call_->Run(stream);
     } catch (const std::exception& error) {
       return absl::InternalError(
@@ -53,6 +58,7 @@ class CountedBoundCall : public BoundCall {
   const std::unique_ptr<BoundCall> call_;
   const int threads_;
   const std::shared_ptr<BackendCounters> counters_;
+  const std::shared_ptr<MemoryBudget> budget_;
 };
 
 }  // namespace aitune::frontend

@@ -212,10 +212,17 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     return RunEager(inputs);
   }
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
-  AITUNE_ASSIGN_OR_RETURN(std::vector<OwnedValue> leaves,
-                          (*compiled)->RunLeaves(inputs, constant_check()));
+  const ScopedMemoryBudget budget(memory_limit_.get());
+  AITUNE_RETURN_IF_ERROR(memory_limit_->Check());
+  absl::StatusOr<std::vector<OwnedValue>> leaves =
+      (*compiled)->RunLeaves(inputs, constant_check());
+  if (!leaves.ok()) {
+    // The memory for its results has come back.
+    memory_limit_->Check().IgnoreError();
+    return leaves;
+  }
   return source()->FlattenResult((*compiled)->output_structure(),
-                                 std::move(leaves));
+                                 *std::move(leaves));
 }
 
 absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
@@ -242,7 +249,7 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<BoundCall> call,
                           compiled->Bind(inputs, outputs, constant_check()));
   return std::make_unique<CountedBoundCall>(std::move(call), asked_threads(),
-                                            counters_);
+                                            counters_, memory_limit_);
 }
 
 absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(

@@ -20,6 +20,7 @@
 #include "frontend/backends/compiled/background_builds.h"
 #include "frontend/backends/compiled/build_version.h"
 #include "frontend/backends/compiled/kept_version.h"
+#include "frontend/backends/compiled/memory_limit.h"
 #include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/backends/compiled/version_notes.h"
 #include "frontend/backends/torch_backend.h"
@@ -45,6 +46,7 @@ class CompiledBackend : public TorchBackend {
         key_(std::move(key)),
         config_(std::move(config)),
         options_(std::move(options)) {}
+  ~CompiledBackend() override { memory_limit_->Detach(); }
 
  protected:
   bool runs_model() const override { return false; }
@@ -61,6 +63,9 @@ class CompiledBackend : public TorchBackend {
   absl::StatusOr<std::vector<StepTime>> Profile(
       absl::Span<const RegionValue> inputs, int repeats) const override;
   BackendUsage Usage() const override;
+  MemoryUse Memory() const override;
+  void FreeKeptMemory() const override;
+  void SetMemoryLimit(int64_t bytes) override { memory_limit_->Set(bytes); }
   std::optional<DataType> narrowed_to() const override {
     if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
     // As exact as eager where LibTorch is told the same.
@@ -164,6 +169,10 @@ class CompiledBackend : public TorchBackend {
 
   mutable std::mutex loaded_mutex_;
   mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
+  // Shared with bound calls, which may outlive this.
+  const std::shared_ptr<MemoryLimit> memory_limit_ =
+      std::make_shared<MemoryLimit>([this] { return Memory(); },
+                                    [this] { FreeKeptMemory(); });
   BackgroundCounts background_counts_;
   // Null until Prepare. Last: its thread uses the rest.
   std::unique_ptr<BackgroundBuilds> background_;

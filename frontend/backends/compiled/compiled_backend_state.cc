@@ -36,6 +36,22 @@ BackendUsage CompiledBackend::Usage() const {
   return usage;
 }
 
+MemoryUse CompiledBackend::Memory() const {
+  MemoryUse use = TorchBackend::Memory();
+  for (const auto& loaded : LoadedVersions()) {
+    for (const CompiledModel* version : loaded->versions())
+      use += version->Memory();
+  }
+  return use;
+}
+
+void CompiledBackend::FreeKeptMemory() const {
+  for (const auto& loaded : LoadedVersions()) {
+    for (const CompiledModel* version : loaded->versions())
+      version->FreeKeptMemory();
+  }
+}
+
 absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
     absl::Span<const RegionValue> inputs, int repeats) const {
   const Stance stance = CurrentStance();
@@ -50,6 +66,8 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
     return absl::UnimplementedError(
         "LibTorch runs the call: the limit of compiled versions is reached");
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
+  const ScopedMemoryBudget budget(memory_limit_.get());
+  AITUNE_RETURN_IF_ERROR(memory_limit_->Check());
   // Has a version for these sizes made where there is none yet.
   AITUNE_RETURN_IF_ERROR(
       compiled->RunLeaves(inputs, constant_check()).status());

@@ -1,0 +1,35 @@
+// The memory that a module holds, in C.
+#include "frontend/api/c_handles.h"
+#include "runtime/executable/memory_use.h"
+#include "runtime/status/status_macros.h"
+
+ait_error* ait_module_memory(const ait_module* module, ait_memory* memory) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
+    AITUNE_RETURN_IF_ERROR(ait::Need(memory, "memory"));
+    AITUNE_RETURN_IF_ERROR(ait::CheckStruct(*memory, "memory"));
+    const aitune::MemoryUse use = module->module->Memory();
+    memory->model_bytes = use.model;
+    memory->weight_bytes = use.weights;
+    memory->arena_bytes = use.arenas;
+    memory->result_bytes = use.results;
+    memory->graph_bytes = use.graphs;
+    memory->limit_bytes = module->module->memory_limit();
+    return absl::OkStatus();
+  });
+}
+
+ait_error* ait_module_set_memory_limit(ait_module* module, int64_t bytes) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
+    return module->module->SetMemoryLimit(bytes);
+  });
+}
+
+ait_error* ait_module_free_kept_memory(const ait_module* module) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
+    module->module->FreeKeptMemory();
+    return absl::OkStatus();
+  });
+}

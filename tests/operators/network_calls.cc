@@ -106,6 +106,23 @@ std::vector<OperatorCall> NetworkCalls() {
        "torch.col2im(torch.im2col(v, [2, 2], [1, 1], [1, 1], [1, 1]), [$n, "
        "$n], [2, 2], [1, 1], [1, 1], [1, 1])",
        kSum},
+      // Patches that touch, overlap by a part, leave gaps, and are spread.
+      {"col2im",
+       "torch.col2im(torch.im2col(v, [2, 2], [1, 1], [1, 1], [2, 2]), [$n, "
+       "$n], [2, 2], [1, 1], [1, 1], [2, 2])",
+       kSum},
+      {"col2im",
+       "torch.col2im(torch.im2col(v, [3, 2], [1, 1], [1, 1], [2, 1]), [$n, "
+       "$n], [3, 2], [1, 1], [1, 1], [2, 1])",
+       kSum},
+      {"col2im",
+       "torch.col2im(torch.im2col(v, [1, 2], [1, 1], [0, 1], [2, 3]), [$n, "
+       "$n], [1, 2], [1, 1], [0, 1], [2, 3])",
+       kSum},
+      {"col2im",
+       "torch.col2im(torch.im2col(v, [2, 2], [2, 1], [1, 1], [1, 2]), [$n, "
+       "$n], [2, 2], [2, 1], [1, 1], [1, 2])",
+       kSum},
       {"max_pool1d", "torch.max_pool1d(m, 2, 1, 1)"},
       {"max_pool1d", "torch.max_pool1d(m, 3)"},
       {"max_pool1d_with_indices", "torch.max_pool1d_with_indices(m, 2, 1, 1)"},

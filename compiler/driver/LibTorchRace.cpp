@@ -38,8 +38,8 @@ constexpr double kSeconds = 0.02;
 /// Of the build so far, the share that the race may take. Forms with the
 /// greatest share come first.
 constexpr double kBuildShare = 0.1;
-/// More launches are no unit that LibTorch would run faster.
-constexpr size_t kMostLaunches = 16;
+/// A group of more launches is not measured: that takes as many measurements.
+constexpr size_t kMostLaunches = 64;
 
 /// Groups of one form.
 struct Form {

@@ -30,15 +30,33 @@ bool IsArithmetic(std::string_view symbol) {
                             symbol);
 }
 
-}  // namespace
-
-bool MayImport(std::string_view symbol) {
-  if (std::binary_search(std::begin(kMemory), std::end(kMemory), symbol) ||
-      IsArithmetic(symbol))
-    return true;
+bool IsLibmName(std::string_view symbol) {
+  if (IsArithmetic(symbol)) return true;
   if (symbol.empty() || symbol.back() != 'f') return false;
   symbol.remove_suffix(1);
   return IsArithmetic(symbol);
+}
+
+}  // namespace
+
+bool IsVectorFunction(std::string_view symbol) {
+  // "_ZGV", the instruction set, "N" for no mask, the number of lanes, a "v"
+  // for each vector, "_" and the name in libm.
+  if (symbol.substr(0, 4) != "_ZGV" || symbol.size() < 8) return false;
+  const std::string_view sets = "bcde";
+  if (sets.find(symbol[4]) == std::string_view::npos || symbol[5] != 'N')
+    return false;
+  size_t at = 6;
+  while (at < symbol.size() && symbol[at] >= '0' && symbol[at] <= '9') ++at;
+  const size_t vectors = at;
+  while (at < symbol.size() && symbol[at] == 'v') ++at;
+  return vectors > 6 && at > vectors && at < symbol.size() &&
+         symbol[at] == '_' && IsLibmName(symbol.substr(at + 1));
+}
+
+bool MayImport(std::string_view symbol) {
+  return std::binary_search(std::begin(kMemory), std::end(kMemory), symbol) ||
+         IsLibmName(symbol) || IsVectorFunction(symbol);
 }
 
 }  // namespace aitune

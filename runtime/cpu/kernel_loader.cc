@@ -84,7 +84,13 @@ class LoadedKernels : public KernelLibrary {
 void* FindInSystem(std::string_view name) {
   if (!MayImport(name)) return nullptr;
   static void* const libm = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
-  return libm == nullptr ? nullptr : dlsym(libm, std::string(name).c_str());
+  void* library = libm;
+  if (IsVectorFunction(name)) {
+    static void* const libmvec = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
+    library = libmvec;
+  }
+  return library == nullptr ? nullptr
+                            : dlsym(library, std::string(name).c_str());
 }
 
 // One link of all objects.
@@ -174,8 +180,8 @@ class Linker {
     if (missing.empty()) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(
         "the object code of the kernels needs ", absl::StrJoin(missing, ", "),
-        ", which is none of libm's functions that kernels may "
-        "call"));
+        ", which is none of the functions that kernels may call of this "
+        "machine's libm and libmvec (glibc 2.35 or later has them all)"));
   }
 
   // Code and stubs, then constants and slots, then data; each on pages of its

@@ -64,7 +64,7 @@ TEST(LoadKernels, RefusesFunctionsThatAreNoArithmetic) {
   auto kernels = LoadKernels({Read("shell")});
   EXPECT_EQ(kernels.status().code(), absl::StatusCode::kInternal);
   EXPECT_THAT(Message(kernels.status()),
-              HasSubstr("needs system, which is none of libm's functions that "
+              HasSubstr("needs system, which is none of the functions that "
                         "kernels may call"));
 }
 

@@ -23,6 +23,8 @@ struct Function {
   const char *libm;
   /// For f32; null where calls are good enough.
   Approximation approximation;
+  /// Whether libmvec computes several at once.
+  bool hasVectorForm = true;
 };
 
 /// Nothing for operations that LLVM turns into instructions.
@@ -47,7 +49,7 @@ std::optional<Function> lookUp(Operation *op) {
       {"math.cosh", {"cosh", nullptr}},
       {"math.powf", {"pow", nullptr}},
       {"math.atan2", {"atan2", nullptr}},
-      {"arith.remf", {"fmod", nullptr}},
+      {"arith.remf", {"fmod", nullptr, /*hasVectorForm=*/false}},
   };
   auto found = functions.find(op->getName().getStringRef());
   if (found == functions.end())
@@ -66,6 +68,59 @@ func::FuncOp declare(ModuleOp module, StringRef name, Type type,
                                        builder.getFunctionType(inputs, type));
   function.setPrivate();
   return function;
+}
+
+/// The name of libmvec's function for `lanes` elements of `bits` bits at once,
+/// as the vector function ABI of x86-64 writes it; empty if the instruction set
+/// of `vectorBits` has no register of that many.
+std::string getVectorName(StringRef libm, int64_t lanes, int64_t bits,
+                          unsigned arguments, int64_t vectorBits) {
+  const int64_t width = lanes * bits;
+  if (width > vectorBits || (width != 128 && width != 256 && width != 512))
+    return "";
+  const char *instructions = width == 512 ? "e" : width == 256 ? "d" : "b";
+  return (Twine("_ZGV") + instructions + "N" + Twine(lanes) +
+          std::string(arguments, 'v') + "_" + libm)
+      .str();
+}
+
+/// The result of `op` on vectors by calls of libmvec, each of as many lanes as
+/// a register has; null where it has no register for so few.
+Value callLanesTogether(OpBuilder &builder, Operation *op, ModuleOp module,
+                        StringRef libm, int64_t vectorBits) {
+  auto vector = dyn_cast<VectorType>(op->getResult(0).getType());
+  if (!vector || vectorBits == 0)
+    return nullptr;
+  Location location = op->getLoc();
+  Type element = vector.getElementType();
+  const int64_t bits = element.getIntOrFloatBitWidth(),
+                count = vector.getNumElements(),
+                lanes = std::min(count, vectorBits / bits);
+  const std::string name =
+      getVectorName(libm, lanes, bits, op->getNumOperands(), vectorBits);
+  if (name.empty() || count % lanes != 0)
+    return nullptr;
+  auto part = VectorType::get({lanes}, element),
+       flat = VectorType::get({count}, element);
+  func::FuncOp callee = declare(module, name, part, op->getNumOperands());
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(
+        builder.createOrFold<vector::ShapeCastOp>(location, flat, operand));
+  Value result =
+      arith::ConstantOp::create(builder, location, builder.getZeroAttr(flat));
+  for (int64_t first = 0; first < count; first += lanes) {
+    SmallVector<Value> parts;
+    for (Value operand : operands)
+      parts.push_back(builder.createOrFold<vector::ExtractStridedSliceOp>(
+          location, operand, first, lanes, 1));
+    Value called =
+        func::CallOp::create(builder, location, callee, parts).getResult(0);
+    result = lanes == count ? called
+                            : vector::InsertStridedSliceOp::create(
+                                  builder, location, called, result, first, 1);
+  }
+  return builder.createOrFold<vector::ShapeCastOp>(location, vector, result);
 }
 
 Value callEachLane(OpBuilder &builder, Operation *op, func::FuncOp callee) {
@@ -148,14 +203,15 @@ struct CpuExpandMathPass : impl::CpuExpandMathPassBase<CpuExpandMathPass> {
   using CpuExpandMathPassBase::CpuExpandMathPassBase;
 
   void runOnOperation() override {
-    if (failed(expandMath(getOperation(), hasBfloat16)))
+    if (failed(expandMath(getOperation(), hasBfloat16, vectorMathBits)))
       signalPassFailure();
   }
 };
 
 } // namespace
 
-LogicalResult expandMath(Operation *root, bool hasBfloat16) {
+LogicalResult expandMath(Operation *root, bool hasBfloat16,
+                         int64_t vectorMathBits) {
   ModuleOp module = isa<ModuleOp>(root) ? cast<ModuleOp>(root)
                                         : root->getParentOfType<ModuleOp>();
   SmallVector<std::pair<Operation *, Function>> work;
@@ -186,8 +242,12 @@ LogicalResult expandMath(Operation *root, bool hasBfloat16) {
     } else if ((element.isF32() || element.isF64()) && module) {
       std::string name =
           std::string(function.libm) + (element.isF32() ? "f" : "");
-      replacement = callEachLane(
-          builder, op, declare(module, name, element, op->getNumOperands()));
+      if (function.hasVectorForm)
+        replacement =
+            callLanesTogether(builder, op, module, name, vectorMathBits);
+      if (!replacement)
+        replacement = callEachLane(
+            builder, op, declare(module, name, element, op->getNumOperands()));
     } else {
       return op->emitOpError() << "has no code for elements of " << element
                                << "; convert to f32 before it";

@@ -1,5 +1,6 @@
 // RUN: aitune-opt %s --ait-cpu-expand-math | FileCheck %s
 // RUN: aitune-opt %s --ait-cpu-expand-math=has-bfloat16=true | FileCheck %s --check-prefix=NATIVE
+// RUN: aitune-opt %s --ait-cpu-expand-math=vector-math-bits=256 | FileCheck %s --check-prefix=VECTOR
 
 // CHECK-DAG: func.func private @sinf(f32) -> f32
 // CHECK-DAG: func.func private @exp(f64) -> f64
@@ -21,6 +22,35 @@ func.func @vector(%x: vector<16xf32>) -> vector<16xf32> {
 func.func @lanes(%x: vector<2xf32>) -> vector<2xf32> {
   %0 = math.sin %x : vector<2xf32>
   return %0 : vector<2xf32>
+}
+
+// As many lanes at once as a register has.
+// CHECK-LABEL: func.func @registers
+// CHECK-COUNT-16: call @powf
+// VECTOR-LABEL: func.func @registers
+// VECTOR: %[[X:.*]] = vector.extract_strided_slice %{{.*}} {offsets = [0], sizes = [8], strides = [1]} : vector<16xf32> to vector<8xf32>
+// VECTOR: call @_ZGVdN8vv_powf(%[[X]], %{{.*}}) : (vector<8xf32>, vector<8xf32>) -> vector<8xf32>
+// VECTOR: call @_ZGVdN8vv_powf
+// VECTOR-NOT: call
+func.func @registers(%x: vector<16xf32>, %y: vector<16xf32>) -> vector<16xf32> {
+  %0 = math.powf %x, %y : vector<16xf32>
+  return %0 : vector<16xf32>
+}
+
+// VECTOR-LABEL: func.func @narrow
+// VECTOR: call @_ZGVbN4v_cosf
+// VECTOR-NOT: call
+func.func @narrow(%x: vector<2x2xf32>) -> vector<2x2xf32> {
+  %0 = math.cos %x : vector<2x2xf32>
+  return %0 : vector<2x2xf32>
+}
+
+// libmvec has no remainder.
+// VECTOR-LABEL: func.func @remainder
+// VECTOR-COUNT-8: call @fmodf
+func.func @remainder(%x: vector<8xf32>, %y: vector<8xf32>) -> vector<8xf32> {
+  %0 = arith.remf %x, %y : vector<8xf32>
+  return %0 : vector<8xf32>
 }
 
 // CHECK-LABEL: func.func @double

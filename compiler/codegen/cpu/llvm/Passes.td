@@ -5,18 +5,21 @@
 include "mlir/Pass/PassBase.td"
 
 def CpuExpandMathPass : Pass<"ait-cpu-expand-math"> {
-  let summary = "replaces functions of the math dialect by arithmetic or by calls of libm";
+  let summary = "replaces functions of the math dialect by arithmetic or by calls of libmvec and libm";
   let description = [{
     exp, exp2, expm1, log, log2, log10, log1p, tanh and erf of f32 become
     arithmetic on vectors (MathApproximations.h says how exact it is). These
-    functions of f64, the other functions of f32 and f64, and remainders of
-    floats become calls of libm, one for each lane. Also replaces
+    functions of f64 and the other functions of f32 and f64 become calls of
+    libmvec with vectors of up to vector-math-bits bits; scalars, remainders,
+    and all of them without vector-math-bits, become calls of libm, one for each
+    lane. Also replaces
     arith.maximumf and arith.minimumf by comparisons, which do not order zeros,
     and, without has-bfloat16, conversions of f32 to bf16 by arithmetic on bits.
     Fails for other element types.
   }];
   let options = [
     Option<"hasBfloat16", "has-bfloat16", "bool", "false", "the CPU rounds f32 to bf16 in one instruction">,
+    Option<"vectorMathBits", "vector-math-bits", "int64_t", "0", "the bits of the registers that libmvec may compute at once; 0: no libmvec">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",

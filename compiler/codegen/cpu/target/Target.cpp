@@ -1,5 +1,6 @@
 #include "compiler/codegen/cpu/target/Target.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,15 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
+bool hasVectorMath() {
+  // The last functions came together, in glibc 2.35.
+  static const bool found = [] {
+    void *libmvec = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
+    return libmvec && dlsym(libmvec, "_ZGVdN8v_tanf");
+  }();
+  return found;
+}
+
 void deriveFlags(Target &target, const llvm::StringMap<bool> &features) {
   auto has = [&](llvm::StringRef name) { return features.lookup(name); };
   target.hasAvx2 = has("avx2") && has("fma") && has("f16c");
@@ -24,6 +34,7 @@ void deriveFlags(Target &target, const llvm::StringMap<bool> &features) {
   target.hasAvx512Vnni = target.hasAvx512 && has("avx512vnni");
   target.hasAmxBf16 = has("amx-tile") && has("amx-bf16");
   target.hasAmxInt8 = has("amx-tile") && has("amx-int8");
+  target.hasVectorMath = hasVectorMath();
   target.vectorBits = target.hasAvx512 ? 512 : target.hasAvx2 ? 256 : 128;
   target.vectorRegisters = target.hasAvx512 ? 32 : 16;
 }

@@ -33,6 +33,9 @@ struct Target {
   bool hasAvx512Vnni = false;
   bool hasAmxBf16 = false;
   bool hasAmxInt8 = false;
+  /// Whether the C library of this machine has functions of vectors: libmvec of
+  /// glibc 2.35 or later.
+  bool hasVectorMath = false;
   /// Sizes of the data caches of one core, in bytes; typical sizes if unknown.
   int64_t l1DataBytes = 32 * 1024;
   int64_t l2Bytes = 1024 * 1024;

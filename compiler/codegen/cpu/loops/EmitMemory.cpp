@@ -8,6 +8,11 @@ using namespace mlir;
 namespace aitune {
 namespace {
 
+/// The largest stride, in elements, of lanes that are taken out of vectors of
+/// memory: each step of it is a load and a shuffle, where a gather is one load
+/// for each lane. A vector of fewer lanes than steps is not worth it either.
+constexpr int64_t kMostSteps = 8;
+
 /// bool is one byte in memory; integers have no sign.
 Type memoryType(Type elementType) {
   if (elementType.isInteger(1))
@@ -172,6 +177,8 @@ Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
                                                 bytesOf(elementType)));
     } else if (Value lanes = loadFromTile(pointer, elementType, form)) {
       value = lanes;
+    } else if (Value lanes = loadStrided(pointer, elementType, form)) {
+      value = lanes;
     } else {
       Value at = element(pointer, elementType, materializeLanes(simplified));
       Value all =
@@ -189,6 +196,66 @@ Value PointEmitter::load(BlockArgument argument, ArrayRef<AffineExpr> exprs) {
       arith::ConstantOp::create(b, location, b.getZeroAttr(value.getType()));
   return arith::CmpIOp::create(b, location, arith::CmpIPredicate::ne, value,
                                zero);
+}
+
+Value PointEmitter::loadStrided(Value pointer, Type elementType,
+                                const LinearForm &address) {
+  EmissionScope *scope = laneScope();
+  const unsigned laneDim = *scope->laneDim;
+  const int64_t lanes = scope->lanes;
+  auto stride = dyn_cast<AffineConstantExpr>(address.coefficientOf(laneDim));
+  AffineExpr whole = address.toExpr();
+  if (!stride || address.isNonlinearIn(laneDim) ||
+      isLaneVarying(
+          decompose(whole - getAffineDimExpr(laneDim, b.getContext()) *
+                                stride.getValue())
+              .toExpr()))
+    return nullptr;
+  const int64_t step = stride.getValue();
+  auto type = VectorType::get({lanes}, memoryType(elementType));
+  Value mask = activeMask();
+  auto loadFrom = [&](int64_t offset, Value mask) -> Value {
+    Value at = element(pointer, elementType,
+                       b.createOrFold<arith::AddIOp>(
+                           location, materializeUniform(whole), i64(offset)));
+    if (!mask)
+      return LLVM::LoadOp::create(b, location, type, at, bytesOf(elementType));
+    Value zero = arith::ConstantOp::create(b, location, b.getZeroAttr(type));
+    return LLVM::MaskedLoadOp::create(b, location, type, at, mask, zero,
+                                      unsigned(bytesOf(elementType)));
+  };
+  if (step == -1) {
+    SmallVector<int64_t> reversed;
+    for (int64_t lane = lanes - 1; lane >= 0; --lane)
+      reversed.push_back(lane);
+    if (mask)
+      mask = vector::ShuffleOp::create(b, location, mask, mask, reversed);
+    Value backwards = loadFrom(1 - lanes, mask);
+    return vector::ShuffleOp::create(b, location, backwards, backwards,
+                                     reversed);
+  }
+  if (mask || step < 2 || step > std::min(kMostSteps, lanes))
+    return nullptr;
+  // The last vector ends with the last element that is asked for.
+  SmallVector<int64_t> starts;
+  for (int64_t i = 0; i + 1 < step; ++i)
+    starts.push_back(i * lanes);
+  starts.push_back((step - 1) * (lanes - 1));
+  Value value = loadFrom(starts[0], nullptr);
+  for (int64_t i = 1; i < step; ++i) {
+    SmallVector<int64_t> chosen;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      const int64_t offset = lane * step;
+      // Of the first vector that has it; lanes of later ones stay as they are.
+      if (offset < i * lanes)
+        chosen.push_back(i == 1 ? offset : lane);
+      else
+        chosen.push_back(std::min(lanes + offset - starts[i], 2 * lanes - 1));
+    }
+    value = vector::ShuffleOp::create(b, location, value,
+                                      loadFrom(starts[i], nullptr), chosen);
+  }
+  return value;
 }
 
 Value PointEmitter::loadFromTile(Value pointer, Type elementType,

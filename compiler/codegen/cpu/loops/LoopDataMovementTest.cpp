@@ -30,6 +30,41 @@ func.func private @f(%a: tensor<3x5x17xf32>, %b: tensor<5x1xf32>, %c: tensor<17x
   expectNear(result, expected, 0, "broadcast");
 }
 
+// Of each element type, every `step`th element to the last of a row, forwards
+// and backwards. Nothing is read behind the operand, which ends there.
+TEST_P(LoopDataMovementTest, Strides) {
+  auto check = [&](auto type, const std::string &name, int step, int count) {
+    using T = decltype(type);
+    const int row = (count - 1) * step + 1;
+    const std::string from = std::to_string(row) + "x" + name,
+                      to = std::to_string(count) + "x" + name;
+    RunnableKernel kernel = compile(
+        "func.func private @f(%a: tensor<3x" + from + ">) -> tensor<3x" + to +
+        "> attributes {ait.kind = #ait.kind<loop>} {\n"
+        "  %s = ait.slice %a {starts = array<i64: 0, 0>, steps = array<i64: "
+        "1, " +
+        std::to_string(step) + ">} : tensor<3x" + from + "> -> tensor<3x" + to +
+        ">\n  %f = ait.flip %s {dims = array<i64: 1>} : tensor<3x" + to +
+        "> -> tensor<3x" + to + ">\n  %r = ait.sub %f, %s : tensor<3x" + to +
+        ">\n  return %r : tensor<3x" + to + ">\n}");
+    std::vector<T> a(3 * row), result(3 * count);
+    for (size_t i = 0; i < a.size(); ++i)
+      a[i] = static_cast<T>(i * i % 101);
+    ASSERT_TRUE(kernel.run("f", {a.data(), result.data()}));
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < count; ++j)
+        ASSERT_EQ(result[i * count + j],
+                  static_cast<T>(a[i * row + (count - 1 - j) * step] -
+                                 a[i * row + j * step]))
+            << name << " step " << step << " of " << count << " at " << j;
+  };
+  for (int step : {1, 2, 3, 8, 9})
+    for (int count : {5, 64, 77}) {
+      check(float(), "f32", step, count);
+      check(int8_t(), "i8", step, count);
+    }
+}
+
 TEST_P(LoopDataMovementTest, Transposes) {
   for (auto [rows, columns] : std::vector<std::pair<int, int>>{{1, 9},
                                                                {16, 16},

@@ -77,6 +77,37 @@ func.func private @transpose(%a: tensor<256x512xf32>) -> tensor<512x256xf32> att
 
 // -----
 
+// A flipped row is loaded from its end, each vector backwards.
+// CHECK-LABEL: func.func @flip(
+// CHECK: arith.constant 240 : i64
+// CHECK: %[[LOADED:.*]] = llvm.load {{.*}} -> vector<16xf32>
+// CHECK: vector.shuffle %[[LOADED]], %[[LOADED]] [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]
+// CHECK-NOT: gather
+func.func private @flip(%a: tensor<64x256xf32>) -> tensor<64x256xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %f = ait.flip %a {dims = array<i64: 1>} : tensor<64x256xf32> -> tensor<64x256xf32>
+  return %f : tensor<64x256xf32>
+}
+
+// -----
+
+// Every third element is taken out of three vectors, of which the last ends
+// with the last element: it begins at 2 * 15, not at 2 * 16.
+// CHECK-LABEL: func.func @third(
+// CHECK-DAG: arith.constant 30 : i64
+// CHECK: %[[A:.*]] = llvm.load {{.*}} -> vector<16xf32>
+// CHECK: %[[B:.*]] = llvm.load {{.*}} -> vector<16xf32>
+// CHECK: %[[AB:.*]] = vector.shuffle %[[A]], %[[B]] [0, 3, 6, 9, 12, 15, 18, 21, 24, 27, 30, 31, 31, 31, 31, 31]
+// CHECK: %[[C:.*]] = llvm.load {{.*}} -> vector<16xf32>
+// CHECK: vector.shuffle %[[AB]], %[[C]] [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 19, 22, 25, 28, 31]
+// CHECK-NOT: gather
+func.func private @third(%a: tensor<64x768xf32>) -> tensor<64x256xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %s = ait.slice %a {starts = array<i64: 0, 0>, steps = array<i64: 1, 3>} : tensor<64x768xf32> -> tensor<64x256xf32>
+  %n = ait.neg %s : tensor<64x256xf32>
+  return %n : tensor<64x256xf32>
+}
+
+// -----
+
 // Axes that every operand has in the same order are one loop, in blocks; the
 // scalar operand is read outside of it. Static sizes without remainder have no
 // masks.

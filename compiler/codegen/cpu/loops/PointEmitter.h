@@ -164,6 +164,11 @@ private:
   /// there is no tile, or the buffer is not in order along its dim.
   mlir::Value loadFromTile(mlir::Value pointer, mlir::Type elementType,
                            const LinearForm &address);
+  /// The lanes at `address`, between which it changes by -1 or by a few
+  /// elements, out of whole vectors of memory between the first and the last;
+  /// null for other strides.
+  mlir::Value loadStrided(mlir::Value pointer, mlir::Type elementType,
+                          const LinearForm &address);
   /// The columns of the square matrix with these rows.
   llvm::SmallVector<mlir::Value>
   transpose(llvm::SmallVector<mlir::Value> vectors);

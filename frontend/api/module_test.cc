@@ -101,6 +101,40 @@ TEST_F(ModuleTest, FailuresLeaveItInEagerWithTheReason) {
   ExpectAgrees(*module, at::randn({2, 3}));
 }
 
+// What a program raises for, other elements than those of the calls, is no
+// reason to refuse the calls, nor to load what was made for them.
+TEST_F(ModuleTest, RunsProgramsThatRaiseForMostElements) {
+  auto module = Wrap(
+      "def forward(self, x: Tensor, n: Tensor):\n"
+      "    data, sizes = torch._pack_padded_sequence(x * 2, n, True)\n"
+      "    return data + 1, sizes, x[0][n - 1]\n");
+  const auto arguments = [](const std::vector<int64_t>& lengths) {
+    const auto rows = static_cast<int64_t>(lengths.size());
+    return ValueList({at::randn({rows, lengths[0] + rows, 4}),
+                      at::tensor(lengths, at::kLong)});
+  };
+  const auto expect_agrees = [&](const Module& with, const ValueList& values) {
+    auto ours = with.Run(values);
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    aitune::frontend::ExpectClose(*ours, *model_->RunEager(values));
+  };
+  ASSERT_TRUE(module->Record(arguments({3, 2, 1})).ok());
+  const absl::Status tuned =
+      module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"));
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  expect_agrees(*module, arguments({3, 2, 1}));
+  expect_agrees(*module, arguments({3, 1, 1}));
+  expect_agrees(*module, arguments({4, 4, 2, 2}));
+  expect_agrees(*module, arguments({7, 6}));
+  EXPECT_EQ(module->Usage().eager_calls, 0);
+  const std::filesystem::path path = folder_ / "net.aitune";
+  ASSERT_TRUE(module->Save(path, aitune::BundleFormat::kFile).ok());
+  auto loaded = Module::LoadCheckpoint(path);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  expect_agrees(**loaded, arguments({3, 2, 1}));
+  expect_agrees(**loaded, arguments({5, 4}));
+}
+
 // Counts its calls in a buffer, or in an attribute.
 std::shared_ptr<const Model> Counter(const std::string& body) {
   torch::jit::Module module("Counter");

@@ -6,6 +6,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -160,20 +161,33 @@ class LibTorchRegion : public FallbackRegion {
     if (variant != out_variants_.end() && variant->second &&
         variant->second->argument_count == stack.size())
       destinations = Destinations(op, outputs);
-    if (destinations.empty()) {
+    borrowed.insert(borrowed.end(), destinations.begin(), destinations.end());
+    if (destinations.empty() ||
+        !RunInto(variant->second->handle, destinations, stack))
       FunctionOf(op)(stack);
-    } else {
-      for (const at::Tensor& tensor : destinations) {
-        stack.emplace_back(tensor);
-        borrowed.push_back(tensor);
-      }
-      variant->second->handle.callBoxed(stack);
-    }
     if (stack.size() < op.results.size())
       throw std::runtime_error(
           "it gives fewer results than when it was traced");
     for (size_t i = 0; i < op.results.size(); ++i)
       Store(op.results[i], stack[i], values);
+  }
+
+  // Whether `handle` took `destinations`. Some operators give them other sizes
+  // on the way to those of the result, which memory of the plan can't have.
+  // What else they raise for, the operator without destinations raises for too.
+  static bool RunInto(const c10::OperatorHandle& handle,
+                      const std::vector<at::Tensor>& destinations,
+                      std::vector<c10::IValue>& stack) {
+    std::vector<c10::IValue> with_destinations = stack;
+    with_destinations.insert(with_destinations.end(), destinations.begin(),
+                             destinations.end());
+    try {
+      handle.callBoxed(with_destinations);
+    } catch (const std::exception&) {
+      return false;
+    }
+    stack = std::move(with_destinations);
+    return true;
   }
 
   // What runs `op` here; a GPU's is made when it is first run.

@@ -33,6 +33,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"  return torch.masked_select(x, x > 0) * 2",
              "its size depends on data", 2},
         Case{"  return x[x > 0].sum()", "its size depends on data", 2},
+        Case{"  return torch.repeat_interleave(x[0].abs().long() + 1)",
+             "its size depends on data", 1},
+        Case{"  n = x.sum(1).abs().long() % 6 + 1\n"
+             "  data, sizes = torch._pack_padded_sequence(x, "
+             "n.sort(0, True)[0], True)\n  return data, sizes",
+             "its size depends on data", 1},
         Case{"  n = int(x.sum())\n  return x * n",
              "it is a number that depends on data", 2},
         Case{"  n = int(x.abs().sum()) % 4 + 1\n  return torch.zeros([n]) + 1",

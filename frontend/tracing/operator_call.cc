@@ -9,10 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
-#include "frontend/tracing/probe_run.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -76,64 +74,6 @@ bool IsAutocast(const std::string& name) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
-    const Invocation& call) {
-  std::vector<std::vector<c10::IValue>> results;
-  const bool once =
-      std::all_of(call.arguments.begin(), call.arguments.end(),
-                  [](const ProbedRef& a) { return IsUniform(*a); });
-  const bool tainted =
-      std::any_of(call.arguments.begin(), call.arguments.end(),
-                  [](const ProbedRef& a) { return IsTainted(*a); });
-  for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
-    if (once && probe > 0) {
-      results.push_back(results[0]);
-      continue;
-    }
-    std::vector<c10::IValue> stack;
-    for (const ProbedRef& argument : call.arguments)
-      stack.push_back(ValueInProbe(*argument, probe));
-    std::vector<std::string> texts;
-    const absl::Status status =
-        CatchExceptions(
-            absl::StatusCode::kInvalidArgument, "", [&] {
-              if (call.schema->is_vararg())
-                stack.emplace_back(static_cast<int64_t>(call.arguments.size()));
-              if (tainted && IsSlowOnCpu(*call.schema, stack)) {
-                RunForShapes(*call.schema, call.run, stack);
-                return absl::OkStatus();
-              }
-              const RecordedFunction run =
-              tainted ? [&](std::vector<c10::IValue>& arguments) {
-                RunWithDivisors(call.run, arguments);
-              }
-                      : call.run;
-              if (call.schema->is_mutable())
-                run(stack);
-              else
-                RunOrWiden(run, stack);
-              return absl::OkStatus();
-            });
-    if (!status.ok()) {
-      for (const ProbedRef& argument : call.arguments) {
-        if (texts.size() < 6)
-          texts.push_back(Describe(ValueInProbe(*argument, probe)));
-      }
-      return RestrictToWorking(
-          call, absl::InvalidArgumentError(absl::StrCat(
-                    call.schema->name(), "(", absl::StrJoin(texts, ", "),
-                    ") fails: ", status.message())));
-    }
-    if (stack.size() != call.result_count) {
-      return absl::UnimplementedError(
-          absl::StrCat(call.schema->name(), " gives ", stack.size(),
-                       " results instead of ", call.result_count));
-    }
-    results.push_back(std::move(stack));
-  }
-  return results;
-}
 
 // Parts of a tensor as slices (or selections), one a part: no lists are needed.
 absl::StatusOr<Interpreter::Results> Interpreter::EmitSlices(

@@ -130,6 +130,7 @@ bool HasDataDependentSizes(const c10::FunctionSchema& schema,
                                 "aten::nested_tensor",
                                 "aten::to_sparse",
                                 "aten::linalg_lstsq",
+                                "aten::_pack_padded_sequence",
                                 "aten::unique_dim_consecutive"};
   const std::string& name = schema.name();
   if (name == "aten::where") return arguments.size() == 1;
@@ -150,9 +151,11 @@ bool HasDataDependentSizes(const c10::FunctionSchema& schema,
                        });
   }
   if (kNames->count(name) > 0) return true;
+  // By what numbers in a tensor say; of repeat_interleave it may be the first.
   if (name == "aten::repeat_interleave" || name == "aten::tensor_split") {
+    const bool alone = schema.overload_name() == "Tensor";
     return std::any_of(
-        arguments.begin() + 1, arguments.end(),
+        arguments.begin() + (alone ? 0 : 1), arguments.end(),
         [](const ProbedRef& a) { return a->IsTensor() && IsTainted(*a); });
   }
   return HasTag(schema, at::Tag::dynamic_output_shape);

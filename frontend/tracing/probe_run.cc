@@ -9,6 +9,7 @@
 
 #include "frontend/values/missing_kernel.h"
 #include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {
@@ -26,6 +27,36 @@ std::optional<c10::ScalarType> Widened(c10::ScalarType type,
   if (type == at::kHalf || type == at::kBFloat16) return at::kFloat;
   if (type == at::kComplexHalf) return at::kComplexFloat;
   return std::nullopt;
+}
+
+// Another tensor of the same sizes and dtype.
+using Replacement = at::Tensor (*)(const at::Tensor&);
+
+bool IsInteger(const at::Tensor& tensor) {
+  return at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false);
+}
+
+// Divisors.
+at::Tensor WithoutZeros(const at::Tensor& tensor) {
+  return IsInteger(tensor) ? tensor.masked_fill(tensor == 0, 1) : tensor;
+}
+
+// Indices into tables of any size; masks that select nothing.
+at::Tensor Zeros(const at::Tensor& tensor) {
+  return tensor.is_floating_point() ? tensor : at::zeros_like(tensor);
+}
+
+// Lengths that no size is too small for; probabilities.
+at::Tensor Ones(const at::Tensor& tensor) {
+  return at::full_like(tensor, tensor.is_floating_point() ? 0.5 : 1.);
+}
+
+// Matrices that have an inverse and all factors.
+at::Tensor Identity(const at::Tensor& tensor) {
+  if (!tensor.is_floating_point() || tensor.dim() < 2) return tensor;
+  at::Tensor identity = at::zeros_like(tensor);
+  identity.diagonal(0, -2, -1).fill_(1);
+  return identity;
 }
 
 }  // namespace
@@ -115,24 +146,35 @@ void RunOrWiden(const std::function<void(std::vector<c10::IValue>&)>& run,
     });
 }
 
-void RunWithDivisors(const std::function<void(std::vector<c10::IValue>&)>& run,
-                     std::vector<c10::IValue>& stack) {
+void RunWithMadeUpElements(
+    const std::unordered_set<const at::TensorImpl*>& made_up,
+    const std::function<void(std::vector<c10::IValue>&)>& run,
+    std::vector<c10::IValue>& stack) {
   const std::vector<c10::IValue> arguments = stack;
+  std::exception_ptr raised;
   try {
     return run(stack);
-  } catch (const std::exception& error) {
-    if (std::string(error.what()).find("ZeroDivisionError") ==
-        std::string::npos)
-      throw;
+  } catch (const std::exception&) {
+    raised = std::current_exception();
   }
-  stack = arguments;
-  for (size_t i = 1; i < stack.size(); ++i) {
-    if (!stack[i].isTensor() || !stack[i].toTensor().defined()) continue;
-    const at::Tensor divisor = stack[i].toTensor();
-    if (at::isIntegralType(divisor.scalar_type(), /*includeBool=*/false))
-      stack[i] = divisor.masked_fill(divisor == 0, 1);
+  for (const Replacement replace : {&WithoutZeros, &Zeros, &Ones, &Identity}) {
+    try {
+      stack = arguments;
+      for (size_t i = 0; i < stack.size(); ++i) {
+        // What is divided stays.
+        if (replace == &WithoutZeros && i == 0) continue;
+        stack[i] = MapTensors(stack[i], [&](const at::Tensor& tensor, int) {
+          return tensor.defined() && IsPlainTensor(tensor) &&
+                         made_up.count(tensor.unsafeGetTensorImpl()) > 0
+                     ? replace(tensor)
+                     : tensor;
+        });
+      }
+      return run(stack);
+    } catch (const std::exception&) {
+    }
   }
-  run(stack);
+  std::rethrow_exception(raised);
 }
 
 }  // namespace aitune::frontend

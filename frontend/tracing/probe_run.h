@@ -10,10 +10,12 @@
 #ifndef AITUNE_FRONTEND_TRACING_PROBE_RUN_H_
 #define AITUNE_FRONTEND_TRACING_PROBE_RUN_H_
 
+#include <ATen/core/TensorBody.h>
 #include <ATen/core/function_schema.h>
 #include <ATen/core/ivalue.h>
 
 #include <functional>
+#include <unordered_set>
 #include <vector>
 
 namespace aitune::frontend {
@@ -29,11 +31,17 @@ void RunForShapes(const c10::FunctionSchema& schema,
                   const std::function<void(std::vector<c10::IValue>&)>& run,
                   std::vector<c10::IValue>& stack);
 
-// Runs a call in a probe whose elements are made up. Where it divides an
-// integer by one of the made-up zeros, which the program's users need not do,
-// it divides by 1 there. Throws as `run`.
-void RunWithDivisors(const std::function<void(std::vector<c10::IValue>&)>& run,
-                     std::vector<c10::IValue>& stack);
+// Runs a call in a probe, with the elements of the tensors `made_up` made up.
+// Where it raises for them, which it need not do for those of the program's
+// users (integers are divided by 0, an index is beyond a table, a matrix has no
+// Cholesky factor), it runs with others: divisors that are not 0, then elements
+// that most operators take. So whether it raises depends on sizes and dtypes,
+// as far as such elements are known. `run` must not write to its arguments.
+// Throws what `run` throws for the elements that are given.
+void RunWithMadeUpElements(
+    const std::unordered_set<const at::TensorImpl*>& made_up,
+    const std::function<void(std::vector<c10::IValue>&)>& run,
+    std::vector<c10::IValue>& stack);
 
 // Runs a call that writes to none of its arguments. If LibTorch has no kernel
 // of it for a dtype on CPUs, a wider one gives results that are rounded to it:

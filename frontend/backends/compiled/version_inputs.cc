@@ -47,11 +47,6 @@ void SetAxes(absl::Span<const InputDescription> wanted, int reach,
   }
 }
 
-void ForgetValues(InputSpec& spec) {
-  spec.values.reset();
-  for (InputSpec& child : spec.children) ForgetValues(child);
-}
-
 }  // namespace
 
 ModelInputs InputsToBuild(absl::Span<const InputDescription> wanted,
@@ -67,7 +62,6 @@ ModelInputs InputsToBuild(absl::Span<const InputDescription> wanted,
       SetAxes(wanted, reach, spec, leaf, dynamic);
   }
   if (dynamic) return inputs;
-  for (InputSpec& spec : inputs.specs) ForgetValues(spec);
   inputs.samples = arguments;
   return inputs;
 }

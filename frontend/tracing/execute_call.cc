@@ -1,0 +1,105 @@
+// Runs a call of an operator in every probe.
+#include <ATen/Functions.h>
+
+#include <algorithm>
+#include <functional>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/probe_run.h"
+#include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+void AddTensors(const c10::IValue& value,
+                std::unordered_set<const at::TensorImpl*>& tensors) {
+  MapTensors(value, [&](const at::Tensor& tensor, int) {
+    if (tensor.defined()) tensors.insert(tensor.unsafeGetTensorImpl());
+    return tensor;
+  });
+}
+
+// The tensors in `values` that depend on input data.
+void AddMadeUp(const std::vector<ProbedRef>& values, size_t probe,
+               std::unordered_set<const at::TensorImpl*>& tensors) {
+  for (const ProbedRef& value : values) {
+    if (!value->elements.empty())
+      AddMadeUp(value->elements, probe, tensors);
+    else if (IsTainted(*value))
+      AddTensors(ValueInProbe(*value, probe), tensors);
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
+    const Invocation& call) {
+  std::vector<std::vector<c10::IValue>> results;
+  const bool once =
+      std::all_of(call.arguments.begin(), call.arguments.end(),
+                  [](const ProbedRef& a) { return IsUniform(*a); });
+  const bool tainted =
+      std::any_of(call.arguments.begin(), call.arguments.end(),
+                  [](const ProbedRef& a) { return IsTainted(*a); });
+  for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
+    if (once && probe > 0) {
+      results.push_back(results[0]);
+      continue;
+    }
+    std::vector<c10::IValue> stack;
+    for (const ProbedRef& argument : call.arguments)
+      stack.push_back(ValueInProbe(*argument, probe));
+    std::unordered_set<const at::TensorImpl*> made_up;
+    AddMadeUp(call.arguments, probe, made_up);
+    std::vector<std::string> texts;
+    const absl::Status status =
+        CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+          if (call.schema->is_vararg())
+            stack.emplace_back(static_cast<int64_t>(call.arguments.size()));
+          if (tainted && IsSlowOnCpu(*call.schema, stack)) {
+            RunForShapes(*call.schema, call.run, stack);
+            return absl::OkStatus();
+          }
+          const auto run = [&](std::vector<c10::IValue>& arguments) {
+            if (call.schema->is_mutable())
+              call.run(arguments);
+            else
+              RunOrWiden(call.run, arguments);
+          };
+          // What writes to made-up elements writes to a copy of them.
+          if (tainted)
+            RunWithMadeUpElements(made_up, run, stack);
+          else
+            run(stack);
+          return absl::OkStatus();
+        });
+    if (!status.ok()) {
+      for (const ProbedRef& argument : call.arguments) {
+        if (texts.size() < 6)
+          texts.push_back(Describe(ValueInProbe(*argument, probe)));
+      }
+      const std::string error =
+          absl::StrCat(call.schema->name(), "(", absl::StrJoin(texts, ", "),
+                       ") fails: ", status.message());
+      // Data decides about the sizes, and so about whether it fails.
+      if (std::any_of(call.arguments.begin(), call.arguments.end(),
+                      [](const ProbedRef& a) { return HasUnknownSizes(*a); }))
+        return absl::UnimplementedError(error);
+      return RestrictToWorking(call, absl::InvalidArgumentError(error));
+    }
+    if (stack.size() != call.result_count) {
+      return absl::UnimplementedError(
+          absl::StrCat(call.schema->name(), " gives ", stack.size(),
+                       " results instead of ", call.result_count));
+    }
+    results.push_back(std::move(stack));
+  }
+  return results;
+}
+
+}  // namespace aitune::frontend

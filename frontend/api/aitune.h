@@ -447,6 +447,14 @@ AIT_API ait_error* ait_module_set_memory_limit(ait_module* module,
  * for results, captured graphs. The next call allocates it again. */
 AIT_API ait_error* ait_module_free_kept_memory(const ait_module* module);
 
+/* The number of CPU threads, the calling one included, that calls of this
+ * module and later tunings compute with; 0, as before it is set: as many as the
+ * calling thread has. What ait_module_bind gave may keep the number that it was
+ * bound with. Threads belong to the calling thread and serve all modules that
+ * it calls; they run on the cores that it may run on when it first calls.
+ * AIT_INVALID_ARGUMENT for less than 0. */
+AIT_API ait_error* ait_module_set_threads(ait_module* module, int threads);
+
 /* The number of tensors of a result (0 for NULL), and each of them in
  * depth-first order of its nesting. The caller sets tensor->struct_size; the
  * memory of sizes and data belongs to the result and is valid until that is

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/call_queue.h"
 #include "frontend/api/module_builds.h"
+#include "frontend/api/module_calls.h"
 #include "frontend/api/module_options.h"
 #include "frontend/checkpoint/checkpoint.h"
 #include "frontend/torchscript/model_bytes.h"
@@ -151,7 +152,18 @@ absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Module::Eager(
   return eager_;
 }
 
+absl::Status Module::SetThreads(int threads) {
+  if (threads < 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat(threads,
+                     " threads were asked for; give 0 for as many as "
+                     "the calling thread has"));
+  threads_ = threads;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
+  const ThreadsOfModule threads(threads_);
   const std::shared_ptr<aitune::Backend> backend = this->backend();
   if (backend == nullptr) {
     ++eager_calls_;

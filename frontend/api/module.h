@@ -296,6 +296,21 @@ class Module {
   absl::Status SetMemoryLimit(int64_t bytes);
   int64_t memory_limit() const;
 
+  // The number of CPU threads, the calling one included, that calls of this
+  // module and its later tunings compute with, whatever runs them: compiled
+  // kernels, libraries or LibTorch; 0: as many as the calling thread has, as
+  // before it is set. A backend's own option (cpp.threads) comes first; what
+  // Bind gave may keep the number that it was bound with. Libraries use half of
+  // them while other processes take the cores. kInvalidArgument for less than
+  // 0.
+  //
+  // Threads belong to the calling thread, which shares them among all modules
+  // that it calls. So there is no affinity of a module: the cores that a thread
+  // may run on when it first calls are those of its threads
+  // (sched_setaffinity, taskset, or GOMP_CPU_AFFINITY).
+  absl::Status SetThreads(int threads);
+  int threads() const { return threads_; }
+
   // The error of an earlier call on a GPU that was found after Run returned. It
   // is certain to be found once the caller has waited for that call's result.
   // Each error is returned once.
@@ -364,7 +379,8 @@ class Module {
   // tuned.
   mutable std::shared_ptr<const aitune::frontend::Model> eager_;
   bool disabled_ = false;
-  int64_t memory_limit_ = 0;  // in bytes; 0: none
+  int64_t memory_limit_ = 0;      // in bytes; 0: none
+  std::atomic<int> threads_ = 0;  // of a call; 0: those of the calling thread
   TuneReport report_;
   std::shared_ptr<const Builds> builds_;  // of the last tuning; null before
   aitune::BackendUsage in_tuning_;        // of backend_ when it was chosen

@@ -42,15 +42,20 @@ bool IsLent(const at::Tensor& tensor) {
 // Keeps the tensors of a bound call.
 class KeptCall : public aitune::BoundCall {
  public:
-  KeptCall(ValueList arguments, ValueList outputs,
+  KeptCall(int threads, ValueList arguments, ValueList outputs,
            std::unique_ptr<aitune::BoundCall> call)
-      : arguments_(std::move(arguments)),
+      : threads_(threads),
+        arguments_(std::move(arguments)),
         outputs_(std::move(outputs)),
         call_(std::move(call)) {}
-  absl::Status Run(void* stream) override { return call_->Run(stream); }
+  absl::Status Run(void* stream) override {
+    const ThreadsOfModule threads(threads_);
+    return call_->Run(stream);
+  }
   bool copies_nothing() const override { return call_->copies_nothing(); }
 
  private:
+  const int threads_;  // of a run; 0: those of the calling thread
   const ValueList arguments_, outputs_;
   const std::unique_ptr<aitune::BoundCall> call_;
 };
@@ -136,6 +141,8 @@ absl::Status CopyResult(const c10::IValue& result, const ValueList& outputs) {
 
 absl::StatusOr<std::unique_ptr<aitune::BoundCall>> Module::Bind(
     const ValueList& arguments, const ValueList& outputs) const {
+  const int threads = threads_;
+  const ThreadsOfModule scope(threads);
   for (const c10::IValue& argument : arguments.values()) {
     for (const at::Tensor& tensor : aitune::frontend::TensorLeaves(argument))
       AITUNE_RETURN_IF_ERROR(CheckDense(tensor, "an input"));
@@ -156,7 +163,8 @@ absl::StatusOr<std::unique_ptr<aitune::BoundCall>> Module::Bind(
                             source()->Flatten(arguments));
     auto call = backend->Bind(Values(inputs), there);
     if (call.ok())
-      return std::make_unique<KeptCall>(arguments, outputs, *std::move(call));
+      return std::make_unique<KeptCall>(threads, arguments, outputs,
+                                        *std::move(call));
     if (!absl::IsUnimplemented(call.status())) return call.status();
   }
   AITUNE_ASSIGN_OR_RETURN(aitune::Device device,

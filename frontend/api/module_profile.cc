@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/api/module.h"
+#include "frontend/api/module_calls.h"
 #include "frontend/values/gpu.h"
 #include "runtime/status/status_macros.h"
 
@@ -24,6 +25,7 @@ absl::StatusOr<std::vector<aitune::StepTime>> Module::Profile(
     return absl::InvalidArgumentError(
         absl::StrCat("a profile of ", repeats,
                      " runs was asked for; give 1 to ", kMaxRepeats));
+  const ThreadsOfModule threads(threads_);
   AITUNE_ASSIGN_OR_RETURN(const aitune::Device device,
                           aitune::Device::ParseCpuOrGpu(options_.device));
   if (const std::shared_ptr<aitune::Backend> backend = this->backend()) {

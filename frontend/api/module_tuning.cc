@@ -6,6 +6,7 @@
 #include "frontend/api/backend_checker.h"
 #include "frontend/api/module.h"
 #include "frontend/api/module_builds.h"
+#include "frontend/api/module_calls.h"
 #include "frontend/api/module_options.h"
 #include "frontend/backends/compile_settings.h"
 #include "frontend/backends/torchao/torchao_config.h"
@@ -229,6 +230,7 @@ void Module::CancelTune() {
 absl::Status Module::Tune(const aitune::Strategy& strategy,
                           const TuneOptions& options) {
   std::lock_guard<std::mutex> tuning(tune_mutex_);
+  const ThreadsOfModule threads(threads_);
   // What is checked and timed must be compiled.
   std::optional<aitune::ScopedStance> stance;
   if (aitune::CurrentStance() == aitune::Stance::kEagerWhileCompiling)

@@ -297,8 +297,10 @@ void ParallelFor(int64_t grid, int64_t grain,
   }
 }
 
-ScopedThreadCount::ScopedThreadCount(int threads)
-    : previous_(omp_get_max_threads()) {
+ScopedThreadCount::ScopedThreadCount(int threads) {
+  // The first time on a thread, LibTorch sets OpenMP's number to its own.
+  thread_count_source.load(std::memory_order_relaxed)();
+  previous_ = omp_get_max_threads();
   if (threads != previous_) omp_set_num_threads(threads);
 }
 

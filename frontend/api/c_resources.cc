@@ -1,4 +1,4 @@
-// The memory that a module holds, in C.
+// What a module may take of the machine, in C: memory and threads.
 #include "frontend/api/c_handles.h"
 #include "runtime/executable/memory_use.h"
 #include "runtime/status/status_macros.h"
@@ -31,5 +31,12 @@ ait_error* ait_module_free_kept_memory(const ait_module* module) {
     AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
     module->module->FreeKeptMemory();
     return absl::OkStatus();
+  });
+}
+
+ait_error* ait_module_set_threads(ait_module* module, int threads) {
+  return ait::Guarded([&]() -> absl::Status {
+    AITUNE_RETURN_IF_ERROR(ait::Need(module, "module"));
+    return module->module->SetThreads(threads);
   });
 }

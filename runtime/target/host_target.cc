@@ -1,5 +1,6 @@
 #include "runtime/target/host_target.h"
 
+#include <dlfcn.h>
 #include <sys/utsname.h>
 
 #include <fstream>
@@ -71,13 +72,23 @@ std::string TargetOf(std::string_view architecture, std::string_view cpuinfo) {
                       absl::StrJoin(flags, " "));
 }
 
+bool HasVectorMath() {
+  // The last functions came together, in glibc 2.35.
+  static const bool found = [] {
+    void* const libmvec = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
+    return libmvec != nullptr && dlsym(libmvec, "_ZGVdN8v_tanf") != nullptr;
+  }();
+  return found;
+}
+
 const std::string& HostTarget() {
   static const auto* const target = [] {
     utsname system = {};
     uname(&system);
     std::ifstream file("/proc/cpuinfo");
     const std::string text{std::istreambuf_iterator<char>(file), {}};
-    return new std::string(TargetOf(system.machine, text));
+    return new std::string(absl::StrCat(TargetOf(system.machine, text),
+                                        HasVectorMath() ? " libmvec" : ""));
   }();
   return *target;
 }

@@ -9,9 +9,14 @@
 
 namespace aitune {
 
-// This machine's architecture, CPU model and instruction set extensions, such
-// as "x86_64; AuthenticAMD 25.17; avx avx2 avx512f ...". Equal texts mean that
-// code made on one runs, and was measured, on the other's kind of machine.
+// Whether the C library has functions of vectors that kernels may call: libmvec
+// of glibc 2.35 or later. Thread-safe.
+bool HasVectorMath();
+
+// This machine's architecture, CPU model, instruction set extensions and
+// whether it has libmvec, such as
+// "x86_64; AuthenticAMD 25.17; avx avx2 avx512f ... libmvec". Equal texts mean
+// that code made on one runs, and was measured, on the other's kind of machine.
 // Thread-safe.
 const std::string& HostTarget();
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace aitune {
 namespace {
 
@@ -19,6 +21,9 @@ TEST(HostTarget, NamesCpuAndExtensions) {
 TEST(HostTarget, OfThisMachineIsStableAndNotEmpty) {
   EXPECT_EQ(HostTarget(), HostTarget());
   EXPECT_THAT(HostTarget(), testing::HasSubstr("; "));
+  // Code that calls libmvec is for machines that have it.
+  EXPECT_EQ(HostTarget().find(" libmvec") != std::string::npos,
+            HasVectorMath());
 }
 
 TEST(HostTarget, SurvivesTextWithoutFields) {

@@ -1,12 +1,12 @@
 #include "compiler/codegen/cpu/target/Target.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <map>
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "runtime/target/host_target.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -14,15 +14,6 @@ using namespace mlir;
 
 namespace aitune {
 namespace {
-
-bool hasVectorMath() {
-  // The last functions came together, in glibc 2.35.
-  static const bool found = [] {
-    void *libmvec = dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);
-    return libmvec && dlsym(libmvec, "_ZGVdN8v_tanf");
-  }();
-  return found;
-}
 
 void deriveFlags(Target &target, const llvm::StringMap<bool> &features) {
   auto has = [&](llvm::StringRef name) { return features.lookup(name); };
@@ -34,7 +25,7 @@ void deriveFlags(Target &target, const llvm::StringMap<bool> &features) {
   target.hasAvx512Vnni = target.hasAvx512 && has("avx512vnni");
   target.hasAmxBf16 = has("amx-tile") && has("amx-bf16");
   target.hasAmxInt8 = has("amx-tile") && has("amx-int8");
-  target.hasVectorMath = hasVectorMath();
+  target.hasVectorMath = HasVectorMath();
   target.vectorBits = target.hasAvx512 ? 512 : target.hasAvx2 ? 256 : 128;
   target.vectorRegisters = target.hasAvx512 ? 32 : 16;
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "frontend/check/dense_numbers.h"
 #include "frontend/check/distance.h"
 #include "frontend/values/pytree.h"
 
@@ -88,10 +89,6 @@ std::string DescribeFirst(const at::Tensor& wrong, const at::Tensor& ours,
       wrong.numel(),
       DescribeElement(wrong.flatten().to(at::kByte).argmax().item<int64_t>(),
                       ours, eager));
-}
-
-std::string SizesText(const at::Tensor& tensor) {
-  return absl::StrCat("[", absl::StrJoin(tensor.sizes(), ","), "]");
 }
 
 void Finish(Comparison& result);
@@ -295,17 +292,24 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
                      at::toString(eager.scalar_type()));
     return result;
   }
-  if (ours.sizes() != eager.sizes()) {
+  if (StorageText(ours) != StorageText(eager)) {
+    result.problem = absl::StrCat("layout ", StorageText(ours), ", eager ",
+                                  StorageText(eager));
+    return result;
+  }
+  if (SizesText(ours) != SizesText(eager)) {
     result.problem =
         absl::StrCat("shape ", SizesText(ours), ", eager ", SizesText(eager));
     return result;
   }
-  if (!at::isFloatingType(eager.scalar_type())) {
-    return at::isComplexType(eager.scalar_type())
-               ? CompareExact(at::view_as_real(ours), at::view_as_real(eager),
-                              nullptr)
-               : CompareExact(ours, eager, reference);
+  if (!IsDenseNumbers(eager)) {
+    at::Tensor numbers;
+    if (reference != nullptr) numbers = DenseNumbers(*reference);
+    return CompareTensors(DenseNumbers(ours), DenseNumbers(eager),
+                          numbers.defined() ? &numbers : nullptr, options);
   }
+  if (!at::isFloatingType(eager.scalar_type()))
+    return CompareExact(ours, eager, reference);
 
   const DataType arithmetic = Arithmetic(eager.scalar_type(), options);
   const bool low_precision = IsLowPrecision(arithmetic);

@@ -5,7 +5,9 @@
 #include <ATen/core/ivalue.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <vector>
 
 #include "frontend/values/pytree.h"
 #include "gmock/gmock.h"
@@ -27,6 +29,37 @@ TEST(CompareTensors, AcceptsRoundingAndRefusesMore) {
   EXPECT_FALSE(result.agrees);
   EXPECT_GT(result.max_error, 1e-3);
   EXPECT_THAT(result.problem, HasSubstr("exceeds 0.0001"));
+}
+
+TEST(CompareTensors, TakesTensorsOfAllLayouts) {
+  const at::Tensor dense = at::randn({4, 6});
+  const auto nested = [](const at::Tensor& tensor, int64_t rows) {
+    return at::_nested_tensor_from_tensor_list(
+        {tensor, tensor.slice(0, 0, rows)});
+  };
+  using Maker = std::function<at::Tensor(const at::Tensor&)>;
+  for (const Maker& make : std::vector<Maker>{
+           [](const at::Tensor& x) { return x.to_sparse(); },
+           [](const at::Tensor& x) { return x.to_sparse_csr(); },
+           [](const at::Tensor& x) {
+             return at::quantize_per_tensor(x, 0.01, 3, at::kQInt8);
+           },
+           [](const at::Tensor& x) { return at::complex(x, x + 1).conj(); },
+           [&](const at::Tensor& x) { return nested(x, 2); }}) {
+    const at::Tensor eager = make(dense);
+    EXPECT_TRUE(CompareTensors(make(dense), eager, nullptr).agrees);
+    EXPECT_TRUE(CompareTensors(make(dense), eager, &eager).agrees);
+    EXPECT_FALSE(CompareTensors(make(dense + 0.1), eager, nullptr).agrees);
+    EXPECT_FALSE(CompareTensors(make(dense * kNan), eager, nullptr).agrees);
+  }
+  // Complex numbers are rounded as others are.
+  const at::Tensor z = at::complex(dense, dense + 1);
+  EXPECT_TRUE(CompareTensors(z * (1 + 1e-6), z, nullptr).agrees);
+  EXPECT_THAT(CompareTensors(dense, dense.to_sparse(), nullptr).problem,
+              HasSubstr("layout Strided, eager Sparse"));
+  EXPECT_THAT(
+      CompareTensors(nested(dense, 3), nested(dense, 2), nullptr).problem,
+      HasSubstr("shape [[4,6],[3,6]], eager [[4,6],[2,6]]"));
 }
 
 TEST(CompareTensors, ErrorIsRelativeToTheScaleOfTheOutput) {

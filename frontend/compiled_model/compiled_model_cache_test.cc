@@ -385,6 +385,31 @@ TEST(ModelSha256, IsOfWhatTheModelComputes) {
   EXPECT_NE(hash(base + "0.5\n"), hash(base + "x\n"));
 }
 
+TEST(ModelSha256, IsOfTheEnumsThatTheModelHas) {
+  const auto hash = [](const char* chosen) {
+    const auto type = c10::EnumType::create(
+        c10::QualifiedName("__torch__.Mode"), c10::IntType::get(),
+        {{"SUM", int64_t{1}}, {"MEAN", int64_t{2}}},
+        std::make_shared<torch::jit::CompilationUnit>());
+    torch::jit::Module module("net");
+    for (const auto& [name, value] : type->enumNamesValues()) {
+      if (name == chosen)
+        module.register_attribute(
+            "mode", type,
+            c10::IValue(c10::make_intrusive<c10::ivalue::EnumHolder>(type, name,
+                                                                     value)));
+    }
+    module.define("def forward(self, x: Tensor):\n    return x * 2\n");
+    auto model = Model::FromModule(std::move(module));
+    EXPECT_TRUE(model.ok()) << model.status();
+    auto sha = ModelSha256(*model);
+    EXPECT_TRUE(sha.ok()) << sha.status();
+    return sha.ok() ? *sha : "";
+  };
+  EXPECT_EQ(hash("SUM"), hash("SUM"));
+  EXPECT_NE(hash("SUM"), hash("MEAN"));
+}
+
 // As the functions of torch.nn.functional are by scripted models.
 TEST(ModelSha256, IsOfTheFunctionsThatTheModelCalls) {
   struct Resolver : torch::jit::NativeResolver {

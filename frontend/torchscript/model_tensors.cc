@@ -73,8 +73,13 @@ std::string TextOf(const c10::IValue& value, const std::string& name,
   if (value.isString())
     return absl::StrCat("'", value.toStringRef().size(), ":",
                         value.toStringRef(), "'");
+  if (value.isEnum()) {
+    const c10::ivalue::EnumHolder& holder = *value.toEnumHolder();
+    return absl::StrCat(holder.qualifiedClassName(), ".", holder.name(), "=",
+                        TextOf(holder.value(), name, program));
+  }
   program.unseen =
-      absl::StrCat("its attribute ", name, " is a ", value.tagKind());
+      absl::StrCat("its attribute ", name, " is of the kind ", value.tagKind());
   return "";
 }
 

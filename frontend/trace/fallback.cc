@@ -6,6 +6,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -39,9 +40,9 @@ class LibTorchRegion : public FallbackRegion {
       if (op >= trace_->schemas.size()) break;
       const auto& [name, overload] = trace_->schemas[op];
       if (!WritesAnOutput(trace_->ops[op])) continue;
-      std::optional<OutVariant>& variant = out_variants_[index];
-      variant = FindOutVariant(name, overload);
+      std::optional<OutVariant> variant = FindOutVariant(name, overload);
       if (!variant) continue;
+      out_variants_[index].variant = std::move(variant);
       for (const ResultTemplate& result : trace_->ops[op].results)
         written_.insert(result.value);
     }
@@ -92,6 +93,11 @@ class LibTorchRegion : public FallbackRegion {
   }
 
  private:
+  struct IntoMemory {
+    std::optional<OutVariant> variant;          // set
+    mutable std::atomic<bool> refuses = false;  // the memory that it was given
+  };
+
   std::string Names() const {
     return absl::StrJoin(ops_, ", ", [&](std::string* out, int index) {
       absl::StrAppend(out, trace_->ops[static_cast<size_t>(index)].name);
@@ -158,13 +164,15 @@ class LibTorchRegion : public FallbackRegion {
       stack.push_back(OnDevice(Materialize(argument, symbols, read)));
     std::vector<at::Tensor> destinations;
     const auto variant = out_variants_.find(index);
-    if (variant != out_variants_.end() && variant->second &&
-        variant->second->argument_count == stack.size())
+    if (variant != out_variants_.end() && !variant->second.refuses &&
+        variant->second.variant->argument_count == stack.size())
       destinations = Destinations(op, outputs);
     borrowed.insert(borrowed.end(), destinations.begin(), destinations.end());
     if (destinations.empty() ||
-        !RunInto(variant->second->handle, destinations, stack))
+        !RunInto(variant->second.variant->handle, destinations, stack)) {
       FunctionOf(op)(stack);
+      if (!destinations.empty()) variant->second.refuses = true;
+    }
     if (stack.size() < op.results.size())
       throw std::runtime_error(
           "it gives fewer results than when it was traced");
@@ -347,7 +355,7 @@ class LibTorchRegion : public FallbackRegion {
   const Device device_;
   std::unordered_map<ValueId, size_t> output_numbers_;
   // By operator that computes an output, if it has one.
-  std::unordered_map<int, std::optional<OutVariant>> out_variants_;
+  std::unordered_map<int, IntoMemory> out_variants_;
   std::unordered_set<ValueId> written_;  // results of these operators
   mutable std::mutex mutex_;
   mutable std::unordered_map<int, at::Tensor> on_gpu_;  // constants

@@ -4,6 +4,7 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 
+#include <cmath>
 #include <functional>
 #include <utility>
 
@@ -73,6 +74,13 @@ struct Place {
         "]");
   }
 };
+
+// Whether two numbers or texts are the same, NaN the same as itself.
+bool AreSame(const c10::IValue& a, const c10::IValue& b) {
+  if (a.tagKind() != b.tagKind()) return false;
+  if (a.isDouble() && std::isnan(a.toDouble())) return std::isnan(b.toDouble());
+  return a == b;
+}
 
 absl::Status Mismatch(const std::string& place, const std::string& expected,
                       const c10::IValue& given) {
@@ -369,8 +377,7 @@ absl::StatusOr<FlatTensors> InputNesting::TensorsOf(
         break;
       default: {
         const c10::IValue& constant = ConstantOf(expected);
-        if (check == ConstantCheck::kCheck &&
-            (value.tagKind() != constant.tagKind() || !(value == constant)))
+        if (check == ConstantCheck::kCheck && !AreSame(value, constant))
           return Mismatch(place, Describe(constant), value);
       }
     }

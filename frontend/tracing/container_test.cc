@@ -1,6 +1,8 @@
 // Lists, dicts and tuples: gone from the trace, kept at its borders.
 #include <ATen/core/Dict.h>
 
+#include <cmath>
+
 #include "frontend/trace/print_trace.h"
 #include "frontend/tracing/trace_test_util.h"
 #include "frontend/values/torch_util.h"
@@ -93,6 +95,18 @@ def forward(self, x: Tuple[Tensor, List[Tensor]], n: int, mode: str) -> Tensor:
   EXPECT_FALSE(InputNesting(trace->input_structure)
                    .Flatten(ValueList({t, 3, std::string("sum")}))
                    .ok());
+}
+
+TEST(ContainerInputs, ANumberMayBeNaN) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor, scale: float): return x * scale");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const ValueList samples({at::ones({2}), std::nan("")});
+  const auto trace = BuildTrace(*model, samples, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const InputNesting nesting(trace->input_structure);
+  EXPECT_TRUE(nesting.Flatten(samples).ok());
+  EXPECT_FALSE(nesting.Flatten(ValueList({at::ones({2}), 2.0})).ok());
 }
 
 TEST(ContainerInputs, DictInputs) {

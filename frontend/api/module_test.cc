@@ -173,6 +173,41 @@ TEST_F(ModuleTest, ModelsWithStateAreTunedOnCopiesOfIt) {
   }
 }
 
+// What the calls of one version change, the calls of the others see.
+TEST_F(ModuleTest, StateThatSomeCallsChangeIsSeenByAll) {
+  for (const char* body :
+       {"  if x.size(0) > 4:\n    self.calls = self.calls + 1\n"
+        "  return x * self.calls\n",
+        "  if x.size(0) > 4:\n    self.count = self.count + x.mean()\n"
+        "  return x * self.count\n",
+        "  return torch.batch_norm(x, None, None, self.mean, self.mean, "
+        "x.size(0) > 4, 0.5, 1e-5, False)\n"}) {
+    const auto make = [&] {
+      torch::jit::Module module("Stateful");
+      module.register_attribute("training", c10::BoolType::get(), false);
+      module.register_buffer("count", at::ones({1}));
+      module.register_buffer("mean", at::ones({3}));
+      module.register_attribute("calls", c10::IntType::get(), 1);
+      module.define(std::string("def forward(self, x: Tensor):\n") + body);
+      auto model = Model::FromModule(module);
+      EXPECT_TRUE(model.ok()) << model.status();
+      return std::make_shared<const Model>(*std::move(model));
+    };
+    const std::shared_ptr<const Model> eager = make();
+    auto module = Module::Wrap(make(), {"stateful", folder_ / "cache"});
+    ASSERT_TRUE(module->Record(ValueList({at::randn({3, 3})})).ok());
+    ASSERT_TRUE(
+        module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"))
+            .ok());
+    for (const int64_t rows : {3, 2, 5, 3, 6, 2, 3}) {
+      const at::Tensor x = at::randn({rows, 3}).abs();
+      auto ours = module->Run(ValueList({x}));
+      ASSERT_TRUE(ours.ok()) << body << ours.status();
+      aitune::frontend::ExpectClose(*ours, *eager->RunEager(ValueList({x})));
+    }
+  }
+}
+
 TEST_F(ModuleTest, EachConfigurationHasTheBoundThatItPromises) {
   for (const aitune::DataType dtype :
        {aitune::DataType::kBFloat16, aitune::DataType::kFloat16}) {

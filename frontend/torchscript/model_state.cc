@@ -4,7 +4,9 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <c10/core/InferenceMode.h>
+#include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
 #include <optional>
@@ -13,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/torchscript/hidden_writes.h"
 #include "frontend/torchscript/model_internal.h"
 
 namespace aitune::frontend {
@@ -30,6 +33,7 @@ class Writes {
       : self_(module._ivalue()),
         graph_(module.get_method("forward").graph()->copy()) {
     torch::jit::Inline(*graph_);
+    FoldFlags();
     VisitBlock(*graph_->block());
   }
 
@@ -42,6 +46,37 @@ class Writes {
   const std::vector<at::Tensor>& constants() const { return constants_; }
 
  private:
+  // Whether something is written may depend on flags of the modules, such as
+  // `training`: those that the program does not set are constants.
+  void FoldFlags() {
+    std::vector<Node*> flags;
+    std::unordered_set<std::string> set;
+    bool hides = false;
+    const auto collect = [&](auto&& collect, Block& block) -> void {
+      for (Node* node : block.nodes()) {
+        if (node->kind() == c10::prim::GetAttr &&
+            node->output()->type()->kind() == c10::TypeKind::BoolType)
+          flags.push_back(node);
+        if (node->kind() == c10::prim::SetAttr)
+          set.insert(node->s(c10::attr::name));
+        const c10::FunctionSchema* schema = node->maybeSchema();
+        hides = hides || (schema != nullptr &&
+                          !HiddenWritesOf(*schema).arguments.empty());
+        for (Block* inner : node->blocks()) collect(collect, *inner);
+      }
+    };
+    collect(collect, *graph_->block());
+    if (!hides) return;
+    for (Node* flag : flags) {
+      const std::optional<c10::IValue> value = ValueOf(flag->output());
+      if (!value || !value->isBool() || set.count(flag->s(c10::attr::name)) > 0)
+        continue;
+      const torch::jit::WithInsertPoint before(flag);
+      flag->output()->replaceAllUsesWith(graph_->insertConstant(*value));
+    }
+    torch::jit::ConstantPropagation(graph_);
+  }
+
   void VisitBlock(const Block& block) {
     for (const Node* node : block.nodes()) {
       for (const Block* inner : node->blocks()) VisitBlock(*inner);
@@ -66,6 +101,16 @@ class Writes {
     for (size_t i = 0; i < schema->arguments().size(); ++i) {
       const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
       if (alias != nullptr && alias->isWrite() && i < node.inputs().size())
+        Follow(node.inputs()[i]);
+    }
+    const HiddenWrites hidden = HiddenWritesOf(*schema);
+    if (hidden.flag) {
+      const auto flag = torch::jit::toIValue(node.inputs()[*hidden.flag]);
+      if (flag && flag->isBool() && !flag->toBool()) return;
+    }
+    for (const size_t i : hidden.arguments) {
+      if (i < node.inputs().size() &&
+          node.inputs()[i]->type()->kind() != c10::TypeKind::NoneType)
         Follow(node.inputs()[i]);
     }
   }
@@ -153,7 +198,7 @@ class Writes {
   }
 
   const c10::IValue self_;
-  const std::shared_ptr<Graph> graph_;
+  std::shared_ptr<Graph> graph_;
   bool any_ = false, all_tensors_ = false;
   std::unordered_set<const c10::TensorImpl*> tensors_;
   std::vector<at::Tensor> constants_;

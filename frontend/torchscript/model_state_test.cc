@@ -103,13 +103,31 @@ INSTANTIATE_TEST_SUITE_P(
                     "  self.seen[0].add_(1)\n  return self.seen[0] * 1\n",
                     "def forward(self, x: Tensor) -> Tensor:\n"
                     "  self.by_name[str(len(self.by_name))] = 1\n"
-                    "  return x * len(self.by_name)\n"));
+                    "  return x * len(self.by_name)\n",
+                    // By operators whose schemas don't say that they write.
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  y = torch.batch_norm(torch.stack([x, x + 1]), None, "
+                    "None, self.cache[0], self.cache[1], True, 0.5, 1e-5, "
+                    "False)\n"
+                    "  return self.cache[0] + y.sum()\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  y = torch.instance_norm(torch.stack([x, x + 1])"
+                    ".unsqueeze(0), None, None, self.cache[0], self.cache[1], "
+                    "not self.training, 0.5, 1e-5, False)\n"
+                    "  return self.cache[0] + y.sum()\n"));
 
 TEST(ModelState, ProgramsThatWriteOnlyWhatTheyMadeHaveNone) {
   for (const char* body :
        {"  return x * self.weight\n",
         "  y = x * self.weight\n  y.add_(1)\n  y[0] = 3\n  return y\n",
         "  x.add_(1)\n  return x\n",
+        "  return torch.batch_norm(x.unsqueeze(0), None, None, self.cache[0], "
+        "self.cache[1], self.training, 0.5, 1e-5, False)\n",
+        "  train = True if self.training else False\n"
+        "  return torch.batch_norm(x.unsqueeze(0), None, None, self.cache[0], "
+        "self.cache[1], train, 0.5, 1e-5, False)\n",
+        "  return torch.batch_norm(torch.stack([x, x + 1]), None, None, None, "
+        "None, True, 0.5, 1e-5, False)\n",
         "  parts = [x + 1, x + 2]\n  parts.append(self.count)\n"
         "  return torch.stack([parts[0], parts[1]])\n"}) {
     const Model model = StatefulModel(

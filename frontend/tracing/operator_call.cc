@@ -195,6 +195,11 @@ Interpreter::ClampSlice(Invocation& call) {
 absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     const Invocation& given) {
   if (WritesTensors(*given.schema)) return InvokeInPlace(given);
+  if (WritesHidden(*given.schema, given.arguments))
+    return absl::UnimplementedError(
+        absl::StrCat(given.schema->name(),
+                     " updates its running statistics; call eval() on the "
+                     "model before exporting it if it should not"));
   const c10::InferenceMode inference;
   bool opaque = false;
   Invocation call = given;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "frontend/torchscript/hidden_writes.h"
+
 namespace aitune::frontend {
 namespace {
 
@@ -187,6 +189,20 @@ bool WritesTensors(const c10::FunctionSchema& schema) {
                        return argument.alias_info() != nullptr &&
                               argument.alias_info()->isWrite();
                      });
+}
+
+bool WritesHidden(const c10::FunctionSchema& schema,
+                  const std::vector<ProbedRef>& arguments) {
+  const HiddenWrites hidden = HiddenWritesOf(schema);
+  if (hidden.flag && *hidden.flag < arguments.size() &&
+      UniformNumber(*arguments[*hidden.flag]) == 0.0)
+    return false;
+  return std::any_of(
+      hidden.arguments.begin(), hidden.arguments.end(), [&](size_t i) {
+        return i < arguments.size() &&
+               !(arguments[i]->kind == ProbedValue::Kind::kPlain &&
+                 arguments[i]->probes[0].isNone());
+      });
 }
 
 std::optional<size_t> FindArgument(const c10::FunctionSchema& schema,

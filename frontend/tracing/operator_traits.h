@@ -40,6 +40,11 @@ bool IsRandom(const c10::FunctionSchema& schema,
 // Whether it writes to one of its tensors.
 bool WritesTensors(const c10::FunctionSchema& schema);
 
+// Whether it writes with these arguments to one of them that its schema does
+// not mark as written.
+bool WritesHidden(const c10::FunctionSchema& schema,
+                  const std::vector<ProbedRef>& arguments);
+
 // The position of the argument with this name; not set if there is none.
 std::optional<size_t> FindArgument(const c10::FunctionSchema& schema,
                                    const std::string& name);

@@ -14,6 +14,7 @@
 #include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/compiled_model/compile_trace.h"
+#include "frontend/torchscript/model_state.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/backend/registry.h"
@@ -28,6 +29,12 @@ namespace {
 
 constexpr char kName[] = "TorchInductorBackend";
 using Table = CompiledBackend::Table;
+
+// Whether LibTorch runs all of it, on the model's own state.
+bool IsWholeModel(const CompiledModel& version) {
+  const std::vector<FallbackOp>& fallbacks = version.report().fallbacks;
+  return fallbacks.size() == 1 && fallbacks[0].op == "aitune::model";
+}
 
 }  // namespace
 
@@ -45,6 +52,7 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     if (settings_ == nullptr)
       settings_ = std::make_shared<const CompileSettings>();
     has_version_ = false;
+    changes_state_ = false;
     if (config_.options.has_value() && options_.cudagraphs &&
         !device().is_gpu())
       return absl::InvalidArgumentError(
@@ -211,6 +219,7 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     if (later) CompileLater(inputs);
     return RunEager(inputs);
   }
+  if (HasOldState(**compiled)) return RunEager(inputs);
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
   const ScopedMemoryBudget budget(memory_limit_.get());
   AITUNE_RETURN_IF_ERROR(memory_limit_->Check());
@@ -246,6 +255,9 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
   if (compiled == nullptr)
     return absl::UnimplementedError(
         "LibTorch runs the call: the limit of compiled versions is reached");
+  if (HasOldState(*compiled))
+    return absl::UnimplementedError(
+        "LibTorch runs the call: another one changes the model's state");
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<BoundCall> call,
                           compiled->Bind(inputs, outputs, constant_check()));
   return std::make_unique<CountedBoundCall>(std::move(call), asked_threads(),
@@ -382,9 +394,15 @@ absl::StatusOr<bool> CompiledBackend::Repair(
   return changed;
 }
 
+bool CompiledBackend::HasOldState(const CompiledModel& version) const {
+  return changes_state_ && !IsWholeModel(version);
+}
+
 std::shared_ptr<CompiledModel> CompiledBackend::Loaded(
     std::unique_ptr<CompiledModel> version) const {
   std::shared_ptr<CompiledModel> shared = std::move(version);
+  if (IsWholeModel(*shared) && ModelState(*model()).exists())
+    changes_state_ = true;
   std::lock_guard<std::mutex> lock(loaded_mutex_);
   // Versions that a reset let go have nothing more to tell.
   loaded_.erase(

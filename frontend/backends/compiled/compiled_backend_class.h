@@ -117,6 +117,9 @@ class CompiledBackend : public TorchBackend {
   }
   // Notes what building it showed; an error if fullgraph refuses it.
   absl::Status CheckGraph(const CompiledModel& compiled) const;
+  // Whether LibTorch must run the call that `version` was found for: another
+  // version changes the model's state, which compiled code has as it was.
+  bool HasOldState(const CompiledModel& version) const;
   // Registers a version that calls will run, so that TakeFailedCheck asks it.
   std::shared_ptr<CompiledModel> Loaded(
       std::unique_ptr<CompiledModel> version) const;
@@ -167,6 +170,8 @@ class CompiledBackend : public TorchBackend {
       std::make_shared<BackendCounters>();
   std::atomic<bool> is_prepared_ = false;  // from the end of Prepare on
 
+  // Whether a version that was made changes the model's state.
+  mutable std::atomic<bool> changes_state_ = false;
   mutable std::mutex loaded_mutex_;
   mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
   // Shared with bound calls, which may outlive this.

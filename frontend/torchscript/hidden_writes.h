@@ -1,0 +1,26 @@
+// Operators that write to their arguments though their schemas do not say so:
+// normalisations that update running statistics. Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_HIDDEN_WRITES_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_HIDDEN_WRITES_H_
+
+#include <ATen/core/function_schema.h>
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace aitune::frontend {
+
+struct HiddenWrites {
+  // The positions of the arguments that it writes to, where they are tensors.
+  std::vector<size_t> arguments;
+  // The position of the argument that says whether it does; not set: always.
+  std::optional<size_t> flag;
+};
+
+// No arguments for operators that hide nothing. Thread-safe.
+HiddenWrites HiddenWritesOf(const c10::FunctionSchema& schema);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_HIDDEN_WRITES_H_

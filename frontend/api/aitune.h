@@ -452,7 +452,7 @@ AIT_API ait_error* ait_module_free_kept_memory(const ait_module* module);
  * calling thread has. What ait_module_bind gave may keep the number that it was
  * bound with. Threads belong to the calling thread and serve all modules that
  * it calls; they run on the cores that it may run on when it first calls.
- * AIT_INVALID_ARGUMENT for less than 0. */
+ * AIT_INVALID_ARGUMENT for less than 0 or more than 1024. */
 AIT_API ait_error* ait_module_set_threads(ait_module* module, int threads);
 
 /* The number of tensors of a result (0 for NULL), and each of them in

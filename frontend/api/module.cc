@@ -153,11 +153,13 @@ absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Module::Eager(
 }
 
 absl::Status Module::SetThreads(int threads) {
-  if (threads < 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat(threads,
-                     " threads were asked for; give 0 for as many as "
-                     "the calling thread has"));
+  // OpenMP ends the process where the machine refuses it a thread.
+  constexpr int kMaxThreads = 1024;
+  if (threads < 0 || threads > kMaxThreads)
+    return absl::InvalidArgumentError(absl::StrCat(
+        threads, " threads were asked for; give 1 to ", kMaxThreads,
+        ", or 0 for as many as the calling thread "
+        "has"));
   threads_ = threads;
   return absl::OkStatus();
 }

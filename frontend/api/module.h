@@ -302,7 +302,7 @@ class Module {
   // before it is set. A backend's own option (cpp.threads) comes first; what
   // Bind gave may keep the number that it was bound with. Libraries use half of
   // them while other processes take the cores. kInvalidArgument for less than
-  // 0.
+  // 0 or more than 1024.
   //
   // Threads belong to the calling thread, which shares them among all modules
   // that it calls. So there is no affinity of a module: the cores that a thread

@@ -53,26 +53,30 @@ class ProbeResolver : public torch::jit::Resolver {
   }
 };
 
+// A module whose program may call the operator.
+torch::jit::Module WithProbe(const std::string& program) {
+  torch::jit::Module module("__torch__.Probed");
+  module.define(program, std::make_shared<ProbeResolver>());
+  return module;
+}
+
+// The calls since the last asking computed with `threads`. Where other
+// processes take the cores, libraries are given half of them.
+void ExpectSeen(int threads) {
+  EXPECT_THAT(seen, Not(IsEmpty()));
+  EXPECT_THAT(seen, Each(AnyOf(threads, threads / 2)));
+  seen.clear();
+}
+
 class ThreadsTest : public ModuleTest {
  protected:
   std::unique_ptr<Module> Probed() {
-    torch::jit::Module module("__torch__.Probed");
-    module.define(
+    auto model = aitune::frontend::Model::FromModule(WithProbe(
         "def forward(self, x: Tensor):\n"
-        "    return torch.matmul(torch.relu(count_threads(x)), x) + 1.\n",
-        std::make_shared<ProbeResolver>());
-    auto model = aitune::frontend::Model::FromModule(module);
+        "    return torch.matmul(torch.relu(count_threads(x)), x) + 1.\n"));
     EXPECT_TRUE(model.ok()) << model.status();
     model_ = std::make_shared<const aitune::frontend::Model>(*std::move(model));
     return Module::Wrap(model_, {"probed", folder_ / "cache"});
-  }
-
-  // The calls since the last asking computed with `threads`. Where other
-  // processes take the cores, libraries are given half of them.
-  static void ExpectSeen(int threads) {
-    EXPECT_THAT(seen, Not(IsEmpty()));
-    EXPECT_THAT(seen, Each(AnyOf(threads, threads / 2)));
-    seen.clear();
   }
 };
 
@@ -89,8 +93,10 @@ TEST_F(ThreadsTest, AreThoseOfTheModuleWhateverRunsIt) {
       const absl::Status tuned =
           module->Tune(*aitune::OneBackend(), Quick(backend));
       ASSERT_TRUE(tuned.ok()) << tuned;
+      seen.clear();
+      ASSERT_TRUE(module->Run(ValueList({x})).ok());
+      ExpectSeen(7);  // as before the tuning
     }
-    seen.clear();
     ASSERT_TRUE(module->SetThreads(5).ok());
     EXPECT_EQ(module->threads(), 5);
     ExpectAgrees(*module, x);
@@ -114,23 +120,53 @@ TEST_F(ThreadsTest, AreThoseOfTheModuleWhateverRunsIt) {
     ExpectAgrees(*module, x);
     ExpectSeen(before);
   }
-  const absl::Status refused = module->SetThreads(-2);
-  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
-  EXPECT_THAT(std::string(refused.message()),
-              testing::HasSubstr("-2 threads were asked for; give 0"));
+}
+
+TEST_F(ThreadsTest, NumbersThatNoMachineHasAreRefused) {
+  const auto module = Wrap();
+  ASSERT_TRUE(module->SetThreads(1024).ok());
+  for (const int threads : {-2, 1025}) {
+    const absl::Status refused = module->SetThreads(threads);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_EQ(std::string(refused.message()),
+              std::to_string(threads) +
+                  " threads were asked for; give 1 to 1024, or 0 for as many "
+                  "as the calling thread has");
+    EXPECT_EQ(module->threads(), 1024);
+  }
 }
 
 TEST_F(CApi, ThreadsOfAModule) {
+  WithProbe(
+      "def forward(self, x: Tensor, y: Tensor):\n"
+      "    return torch.relu(count_threads(x)) + y, x * 2\n")
+      .save(model_);
   ait_module* module = nullptr;
   ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
-  ASSERT_EQ(Take(ait_module_set_threads(module, 3)), "");
+  const int before = at::get_num_threads();
+  seen.clear();
+  ExpectRuns(module, 2);
+  ExpectSeen(before);
+  ASSERT_EQ(Take(ait_module_set_threads(module, 5)), "");
+  ExpectRuns(module, 2);
+  ExpectSeen(5);
   ASSERT_EQ(Record(module, 2), "");
   ASSERT_EQ(Take(ait_module_tune(module, "OneBackend", 0)), "");
+  seen.clear();
   ExpectRuns(module, 2);
-  EXPECT_THAT(Take(ait_module_set_threads(module, -1)),
-              HasSubstr("give 0 for as many as the calling thread has"));
+  ExpectSeen(5);
+  for (const int threads : {-1, 1025}) {
+    ait_code code = AIT_OK;
+    EXPECT_THAT(Take(ait_module_set_threads(module, threads), &code),
+                HasSubstr("give 1 to 1024, or 0"));
+    EXPECT_EQ(code, AIT_INVALID_ARGUMENT);
+  }
   EXPECT_NE(Take(ait_module_set_threads(nullptr, 1)), "");
   ExpectRuns(module, 2);
+  ExpectSeen(5);
+  ASSERT_EQ(Take(ait_module_set_threads(module, 0)), "");
+  ExpectRuns(module, 2);
+  ExpectSeen(before);
   ait_module_free(module);
 }
 

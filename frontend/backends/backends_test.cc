@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <future>
 #include <thread>
 
 #include "compiler/Compiler.h"
@@ -330,6 +332,26 @@ TEST_F(BackendsTest, ResetForgetsVersions) {
   ASSERT_TRUE(Reset().ok());
   ExpectAgrees(*source, *backend, at::randn({4, 3}));
   EXPECT_EQ(compileCounts().graphs, graphs + 1);
+}
+
+// Until the backend is gone, what a reset forgets must be there.
+TEST_F(BackendsTest, MayGoWhileAnotherThreadResets) {
+  std::promise<void> resets, goes;
+  // Registered before the backend's own, so that it is called first.
+  const ResetRegistration first([&] {
+    resets.set_value();
+    goes.get_future().wait();
+    // Time for the backend to go as far as it can.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  });
+  auto source = SourceOf(kNet);
+  auto backend = BackendOf("TorchInductorBackend");
+  ASSERT_TRUE(backend->Build(Request(source, {at::randn({4, 3})})).ok());
+  std::thread other([] { EXPECT_TRUE(Reset().ok()); });
+  resets.get_future().wait();
+  goes.set_value();
+  backend = nullptr;
+  other.join();
 }
 
 TEST_F(BackendsTest, NestedAndConstantInputs) {

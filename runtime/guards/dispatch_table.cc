@@ -108,7 +108,10 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
     return std::shared_ptr<void>();
   }
   std::vector<std::string> notes;
-  request.inputs = history_.Next(inputs, &notes);
+  {
+    std::unique_lock<std::shared_mutex> lock(mutex_);
+    request.inputs = history_.Next(inputs, &notes);
+  }
   if (request.version > 0 && IsEnabled(LogChannel::kRecompiles))
     Log(LogChannel::kRecompiles,
         absl::StrCat("compiling version ", request.version, " of ",
@@ -162,22 +165,25 @@ int DispatchTableBase::version_count() const {
 }
 
 SizeHistory::Groups DispatchTableBase::history() const {
-  std::lock_guard<std::mutex> compile_lock(compile_mutex_);
+  std::shared_lock<std::shared_mutex> lock(mutex_);
   return history_.groups();
 }
 
 void DispatchTableBase::Remember(const SizeHistory::Groups& groups) {
-  std::lock_guard<std::mutex> compile_lock(compile_mutex_);
+  std::unique_lock<std::shared_mutex> lock(mutex_);
   history_.Remember(groups);
 }
 
-void DispatchTableBase::Reset() {
+void DispatchTableBase::Reset(absl::FunctionRef<void()> forget) {
   std::lock_guard<std::mutex> compile_lock(compile_mutex_);
-  std::unique_lock<std::shared_mutex> lock(mutex_);
-  entries_.clear();
-  failures_.clear();
-  history_ = SizeHistory(options_.sizes);
-  calls_beyond_limit_ = 0;
+  {
+    std::unique_lock<std::shared_mutex> lock(mutex_);
+    entries_.clear();
+    failures_.clear();
+    history_ = SizeHistory(options_.sizes);
+    calls_beyond_limit_ = 0;
+  }
+  forget();
 }
 
 }  // namespace aitune

@@ -88,7 +88,7 @@ class DispatchTableBase {
   int64_t calls_beyond_limit() const { return calls_beyond_limit_; }
   SizeHistory::Groups history() const;
   void Remember(const SizeHistory::Groups& groups);
-  void Reset();
+  void Reset(absl::FunctionRef<void()> forget);
 
  private:
   struct Entry {
@@ -114,10 +114,12 @@ class DispatchTableBase {
   const DispatchOptions options_;
 
   // Held while compiling: one version at a time. Taken before mutex_.
-  mutable std::mutex compile_mutex_;
-  SizeHistory history_;  // guarded by compile_mutex_
+  std::mutex compile_mutex_;
 
+  // Never held while compiling, so that nobody who saves or calls waits for
+  // that.
   mutable std::shared_mutex mutex_;
+  SizeHistory history_;
   std::vector<std::unique_ptr<const Entry>> entries_;
   std::deque<Failure> failures_;  // the oldest first
   std::atomic<int64_t> calls_beyond_limit_{0};
@@ -177,16 +179,18 @@ class DispatchTable {
   int version_count() const { return base_.version_count(); }
   // Whether the number of versions has reached recompile_limit.
   bool is_full() const { return base_.is_full(); }
-  // The sizes for which versions were made, and those to remember beside them.
-  // Both wait for a compilation under way.
+  // The sizes for which versions were made or are being made, and those to
+  // remember beside them. Neither waits for a compilation.
   SizeHistory::Groups history() const { return base_.history(); }
   void Remember(const SizeHistory::Groups& groups) { base_.Remember(groups); }
   // The number of calls that got no version because of recompile_limit, since
   // the table was made or reset.
   int64_t calls_beyond_limit() const { return base_.calls_beyond_limit(); }
 
-  // Forgets all versions and sizes, as when new.
-  void Reset() { base_.Reset(); }
+  // Forgets all versions and sizes, as when new, and has `forget` forget what
+  // else there is of these versions: none is compiled meanwhile. Waits for a
+  // compilation under way.
+  void Reset(absl::FunctionRef<void()> forget = [] {}) { base_.Reset(forget); }
 
  private:
   DispatchTableBase base_;

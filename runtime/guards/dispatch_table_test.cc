@@ -1,5 +1,8 @@
 #include "runtime/guards/dispatch_table.h"
 
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <thread>
 
 #include "gmock/gmock.h"
@@ -307,6 +310,37 @@ TEST_F(DispatchTableTest, HitsGoOnWhileAVersionIsCompiled) {
   go = true;
   other.join();
   EXPECT_EQ(Run(table, {9}), 1);
+}
+
+// Who saves asks for the history, with locks that who compiles takes too.
+TEST_F(DispatchTableTest, TheHistoryCanBeHadWhileAVersionIsCompiled) {
+  Table table(options_);
+  EXPECT_EQ(Run(table, {8}), 0);
+  const std::vector<int64_t> sizes = {9};
+  CallInput input;
+  input.sizes = sizes;
+  std::future<SizeHistory::Groups> history;
+  const auto wait = [&](const CompileRequest& request) {
+    history = std::async(std::launch::async, [&] { return table.history(); });
+    EXPECT_EQ(history.wait_for(std::chrono::seconds(20)),
+              std::future_status::ready);
+    return Compile(request);
+  };
+  EXPECT_TRUE(table.Find({input}, wait).ok());
+  EXPECT_THAT(history.get(), SizeIs(1));
+}
+
+TEST_F(DispatchTableTest, NothingIsCompiledWhileAResetForgets) {
+  Table table(options_);
+  EXPECT_EQ(Run(table, {8}), 0);
+  std::thread other;
+  table.Reset([&] {
+    other = std::thread([&] { EXPECT_EQ(Run(table, {8}), 0); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(table.version_count(), 0);
+  });
+  other.join();
+  EXPECT_EQ(table.version_count(), 1);
 }
 
 }  // namespace

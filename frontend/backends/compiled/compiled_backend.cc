@@ -116,9 +116,10 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
   }
   reset_ = std::make_unique<ResetRegistration>([this] {
     if (!HasTraceCompiler()) return;  // Nothing could be made again.
-    table_->Reset();
-    std::lock_guard<std::mutex> lock(kept_mutex_);
-    kept_.clear();
+    table_->Reset([this] {
+      std::lock_guard<std::mutex> lock(kept_mutex_);
+      kept_.clear();
+    });
   });
   background_ = std::make_unique<BackgroundBuilds>(
       source()->name(),

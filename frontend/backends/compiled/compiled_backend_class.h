@@ -157,7 +157,6 @@ class CompiledBackend : public TorchBackend {
   std::unique_ptr<Table> table_;
   // The table's history while there is no table.
   SizeHistory::Groups history_;
-  std::unique_ptr<ResetRegistration> reset_;
 
   mutable std::mutex kept_mutex_;
   mutable std::vector<KeptVersion> kept_;
@@ -179,6 +178,9 @@ class CompiledBackend : public TorchBackend {
       std::make_shared<MemoryLimit>([this] { return Memory(); },
                                     [this] { FreeKeptMemory(); });
   BackgroundCounts background_counts_;
+  // Null until Prepare. After all that a reset forgets, which another thread
+  // may do until this is gone.
+  std::unique_ptr<ResetRegistration> reset_;
   // Null until Prepare. Last: its thread uses the rest.
   std::unique_ptr<BackgroundBuilds> background_;
 };

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/check/arithmetic.h"
+#include "frontend/check/dense_numbers.h"
 #include "frontend/check/eager_runs.h"
 #include "frontend/tracing/build_trace.h"
 #include "frontend/values/gpu.h"
@@ -406,7 +407,10 @@ CaseResult Checker::Check(const InputCase& input) {
   }
   if (ours.first_changed && !eager.first_changed && result.note.empty())
     result.note = "the second call changed what the first had returned";
-  if (eager.first.ok()) Summarize(result, *eager.first);
+  if (eager.first.ok()) {
+    result.nothing_finite = NothingIsFinite(TensorLeaves(*eager.first));
+    Summarize(result, *eager.first);
+  }
   return result;
 }
 
@@ -417,8 +421,12 @@ bool CaseResult::agrees() const {
 }
 
 bool CheckReport::compared() const {
-  return std::any_of(cases.begin(), cases.end(), [](const CaseResult& result) {
-    return !result.skipped && result.both_raise.empty();
+  const bool some_skipped =
+      std::any_of(cases.begin(), cases.end(),
+                  [](const CaseResult& result) { return result.skipped; });
+  return std::any_of(cases.begin(), cases.end(), [&](const CaseResult& result) {
+    return !result.skipped && result.both_raise.empty() &&
+           !(some_skipped && result.nothing_finite);
   });
 }
 

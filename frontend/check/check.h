@@ -51,6 +51,9 @@ struct CaseResult {
   bool ill_conditioned = false;
   // Whether eager raises and ours does not.
   bool missed_error = false;
+  // Whether the outputs of eager are floating-point numbers of which none is
+  // finite: they say little about ours.
+  bool nothing_finite = false;
 
   bool agrees() const;  // true for a skipped case
   // How it fails, in one line; empty when it agrees.
@@ -83,7 +86,8 @@ struct CheckReport {
   // the last.
   std::vector<RepairAttempt> repairs;
 
-  // Whether at least one case could be compared.
+  // Whether at least one case could be compared; where others were skipped, one
+  // of finite numbers.
   bool compared() const;
   // Whether all cases agree; false when no case could be compared.
   bool agrees() const;

@@ -6,6 +6,8 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <cmath>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -87,6 +89,22 @@ TEST(CheckAgainstEager, WhatLibTorchHasNoKernelForIsNotCompared) {
   EXPECT_TRUE(report.cases[0].skipped);
   EXPECT_THAT(report.cases[0].note, HasSubstr("LibTorch cannot run it here: "));
   EXPECT_FALSE(report.compared());
+}
+
+// Beside cases that can't be compared, NaN that is NaN in ours is no agreement.
+TEST(CheckAgainstEager, ThatNothingIsFiniteIsNoComparison) {
+  const Model model = FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  return x * torch.rand([2])\n");
+  const at::Tensor nan = at::full({2}, std::nan(""));
+  const CheckReport report = Check(Eager(model), model, {at::ones({2}), nan});
+  EXPECT_TRUE(report.cases[0].skipped);
+  EXPECT_FALSE(report.cases[1].skipped);
+  EXPECT_FALSE(report.compared());
+  EXPECT_FALSE(report.agrees());
+  const Model fixed =
+      FromSource("def forward(self, x: Tensor): return x * 2\n");
+  EXPECT_TRUE(Check(Eager(fixed), fixed, {nan}).agrees());
 }
 
 TEST(CheckReport, ItsProblemNamesTheCase) {

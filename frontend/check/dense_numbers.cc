@@ -24,6 +24,19 @@ at::Tensor DenseNumbers(const at::Tensor& tensor) {
   return dense;
 }
 
+bool NothingIsFinite(const std::vector<at::Tensor>& tensors) {
+  bool found = false;
+  for (const at::Tensor& tensor : tensors) {
+    if (!tensor.defined()) continue;
+    const at::Tensor numbers = DenseNumbers(tensor);
+    if (numbers.numel() == 0) continue;
+    if (!numbers.is_floating_point() || numbers.isfinite().any().item<bool>())
+      return false;
+    found = true;
+  }
+  return found;
+}
+
 std::string StorageText(const at::Tensor& tensor) {
   if (tensor.is_nested()) return "nested";
   if (tensor.is_quantized()) return "quantised";

@@ -6,6 +6,7 @@
 #include <ATen/core/TensorBody.h>
 
 #include <string>
+#include <vector>
 
 namespace aitune::frontend {
 
@@ -17,6 +18,10 @@ bool IsDenseNumbers(const at::Tensor& tensor);
 // LibTorch's quantised ones what they stand for, of nested ones with zeros up
 // to the largest size. Throws what LibTorch throws.
 at::Tensor DenseNumbers(const at::Tensor& tensor);
+
+// Whether the tensors have floating-point numbers, none of them finite, and no
+// others. Undefined tensors have none.
+bool NothingIsFinite(const std::vector<at::Tensor>& tensors);
 
 // How its elements are kept: "Strided", "Sparse", "quantised", "nested", ...
 std::string StorageText(const at::Tensor& tensor);

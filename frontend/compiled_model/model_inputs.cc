@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "frontend/torchscript/keyword_arguments.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/repeated_elements.h"
 #include "runtime/status/status_macros.h"
@@ -144,6 +145,17 @@ void FixAxes(const std::vector<InputSpec>& described,
   }
 }
 
+bool AreParameters(const std::vector<std::string>& names, const Model& model) {
+  return !names.empty() &&
+         std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+           return std::any_of(model.parameters().begin(),
+                              model.parameters().end(),
+                              [&](const Parameter& parameter) {
+                                return parameter.name == name;
+                              });
+         });
+}
+
 }  // namespace
 
 absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
@@ -170,9 +182,13 @@ absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
     }
   }
   if (!file.empty()) {
-    absl::StatusOr<ValueList> samples = LoadSamples(file);
-    if (!samples.ok()) return samples.status();
-    inputs.samples = *std::move(samples);
+    std::vector<std::string> names;
+    AITUNE_ASSIGN_OR_RETURN(inputs.samples, LoadSamples(file, &names));
+    if (AreParameters(names, model)) {
+      AITUNE_ASSIGN_OR_RETURN(
+          inputs.samples,
+          WithKeywordArguments(model, ValueList(), names, *inputs.samples));
+    }
   }
   if (inputs.samples) {
     if (auto status =

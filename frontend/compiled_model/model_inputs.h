@@ -34,7 +34,8 @@ struct InputChoice {
   std::optional<DataType> dtype;
 };
 
-// The inputs of `model` by this choice: the specs and the samples; with both,
+// The inputs of `model` by this choice: the specs and the samples, which a dict
+// whose keys are parameters of forward gives by name; with both,
 // the values are those of the samples and the dynamic axes those of the specs.
 // If neither is given, the samples in NAME.inputs.pt beside the model's file,
 // otherwise the inputs recorded in the model. kInvalidArgument says what to

@@ -1,8 +1,11 @@
 #include "frontend/compiled_model/model_inputs.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/Dict.h>
 #include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/serialization/pickle.h>
 
+#include <fstream>
 #include <set>
 
 #include "gmock/gmock.h"
@@ -45,6 +48,29 @@ TEST(ChooseInputs, MissingFile) {
   InputChoice choice;
   choice.samples_file = "/nowhere/x.pt";
   EXPECT_THAT(Error(TwoInputs(), choice), HasSubstr("/nowhere/x.pt"));
+}
+
+TEST(ChooseInputs, ADictOfParametersGivesThemByName) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor, y: Tensor, k: int = 3):\n"
+      "  return x - y * k\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const std::string path = testing::TempDir() + "/by_name.pt";
+  const auto choose = [&](const char* first, const char* second) {
+    c10::Dict<std::string, at::Tensor> dict;
+    dict.insert(first, at::zeros({2}));
+    dict.insert(second, at::ones({2}));
+    const std::vector<char> bytes = torch::jit::pickle_save(dict);
+    std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
+    InputChoice choice;
+    choice.samples_file = path;
+    auto inputs = ChooseInputs(*model, choice);
+    EXPECT_TRUE(inputs.ok()) << inputs.status();
+    return inputs->samples->values()[0].toTensor().sum().item<float>();
+  };
+  EXPECT_EQ(choose("x", "y"), 0);
+  EXPECT_EQ(choose("y", "x"), 2);
+  EXPECT_EQ(choose("b", "a"), 0);  // not the names of parameters: in order
 }
 
 TEST(ChooseInputs, ConvertsFloatsToTheDtype) {

@@ -264,6 +264,24 @@ def forward(self, x: Tensor):
   }
 }
 
+// What a program draws after it set the seed is the same in each call.
+TEST(RandomNumbers, ASeedIsSetInEachCall) {
+  const auto trace = TraceSource(
+      "def forward(self, x: Tensor):\n"
+      "  torch.manual_seed(3)\n"
+      "  return x + torch.rand([3])\n",
+      {"float32[3]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ASSERT_EQ(trace->ops.size(), 1u);
+  EXPECT_THAT(trace->ops[0].must_fall_back, HasSubstr("sets the seed"));
+  const ValueList inputs({at::ones({3})});
+  const auto first = RunTrace(*trace, inputs),
+             second = RunTrace(*trace, inputs);
+  ASSERT_TRUE(first.ok()) << first.status();
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(Difference(*second, *first), "");
+}
+
 // A probe's divisors are made up; the compiled program tests those of a call.
 TEST(Probes, MadeUpDivisorsAreNotZero) {
   const auto model = Model::FromSource(

@@ -128,6 +128,21 @@ INSTANTIATE_TEST_SUITE_P(
                 [] { return std::vector<c10::IValue>{at::full({3}, 2.5)}; },
                 [] { return std::vector<c10::IValue>{at::full({3}, 9.)}; },
                 false},
+        Program{
+            "LoopThatMustRun",
+            "def forward(self, x: Tensor, n: Tensor):\n"
+            "  parts: List[Tensor] = []\n"
+            "  for i in range(int(n.max())):\n"
+            "    parts.append(x[i] * 2)\n"
+            "  return torch.stack(parts)\n",
+            {"float32[2..4,3]", "int64[2]{9..9}"},
+            [] {
+              return std::vector<c10::IValue>{at::randn({4, 3}), Longs({2, 3})};
+            },
+            [] {
+              return std::vector<c10::IValue>{at::randn({4, 3}), Longs({5, 1})};
+            },
+            false},
         Program{"SizesOfData",
                 "def forward(self, x: Tensor, n: Tensor):\n"
                 "  return x.repeat_interleave(n, 0).narrow(0, 0, 4) * 2\n",

@@ -200,6 +200,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
         absl::StrCat(given.schema->name(),
                      " updates its running statistics; call eval() on the "
                      "model before exporting it if it should not"));
+  if (given.schema->name() == "aten::manual_seed")
+    return absl::UnimplementedError("it sets the seed of random numbers");
   const c10::InferenceMode inference;
   bool opaque = false;
   Invocation call = given;

@@ -319,8 +319,9 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     std::vector<c10::IValue>& stack = outputs.emplace_back();
     absl::Status status = attempt(actual, &stack);
     // The elements of probes may be random: where an if raises for them, the
-    // other branch shows as well what it gives, and a loop no round.
+    // other branch shows as well what it gives, and a loop one round or none.
     if (!status.ok() && is_if) status = attempt({!actual[0].toBool()}, &stack);
+    if (!status.ok() && is_loop) status = attempt({int64_t{1}, true}, &stack);
     if (!status.ok() && is_loop) status = attempt({int64_t{0}, false}, &stack);
     if (!status.ok()) return absl::UnimplementedError(status.message());
     std::vector<std::vector<c10::IValue>> others;

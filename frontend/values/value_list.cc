@@ -30,6 +30,17 @@ std::vector<c10::IValue> Arguments(const c10::IValue& value) {
   return {value};
 }
 
+// The keys of a dict if all of them are strings.
+std::vector<std::string> KeysOf(const c10::IValue& value) {
+  std::vector<std::string> keys;
+  if (!value.isGenericDict()) return keys;
+  for (const auto& entry : value.toGenericDict()) {
+    if (!entry.key().isString()) return {};
+    keys.push_back(entry.key().toStringRef());
+  }
+  return keys;
+}
+
 }  // namespace
 
 ValueList::ValueList() : ValueList(std::vector<c10::IValue>()) {}
@@ -48,7 +59,8 @@ std::string ValueList::Describe() const {
                        });
 }
 
-absl::StatusOr<ValueList> LoadSamples(const std::string& path) {
+absl::StatusOr<ValueList> LoadSamples(const std::string& path,
+                                      std::vector<std::string>* names) {
   // Opening a pipe would wait for its other end.
   std::error_code error;
   const auto file_status = std::filesystem::status(path, error);
@@ -66,8 +78,10 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path) {
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument,
       absl::StrCat(path, ": not a list of tensors written by torch.save"), [&] {
-        samples = ValueList(Arguments(MapTensors(
-            torch::jit::pickle_load(bytes), [](const at::Tensor& tensor, int) {
+        const c10::IValue value = torch::jit::pickle_load(bytes);
+        if (names != nullptr) *names = KeysOf(value);
+        samples = ValueList(
+            Arguments(MapTensors(value, [](const at::Tensor& tensor, int) {
               return tensor.defined() ? tensor.cpu() : tensor;
             })));
         return absl::OkStatus();

@@ -36,10 +36,11 @@ class ValueList {
 
 // Reads sample inputs from a file that torch.save wrote: a tensor (one
 // argument), a list or tuple (its elements are the arguments) or a dict (its
-// values are the arguments, in order). Tensors that lie on a GPU come to the
-// CPU. kNotFound when the file does not exist,
-// kInvalidArgument when it holds something else.
-absl::StatusOr<ValueList> LoadSamples(const std::string& path);
+// values are the arguments, in order; `names` gets its keys if all of them are
+// strings). Tensors that lie on a GPU come to the CPU. kNotFound when the file
+// does not exist, kInvalidArgument when it holds something else.
+absl::StatusOr<ValueList> LoadSamples(
+    const std::string& path, std::vector<std::string>* names = nullptr);
 
 }  // namespace aitune::frontend
 

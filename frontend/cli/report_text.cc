@@ -259,8 +259,9 @@ std::string CheckText(const frontend::CheckReport& check) {
       Line("checked",
            failed > 0 ? absl::StrFormat("DIFFERS from eager on %d of %d inputs",
                                         failed, check.cases.size())
-           : compared == 0
-               ? "no input could be compared with eager"
+           : compared == 0 ? "no input could be compared with eager"
+           : !check.compared()
+               ? "no input of finite numbers could be compared with eager"
                : absl::StrFormat(
                      "agrees with eager on %d inputs (%s)", compared,
                      absl::StrJoin(check.cases, ", ",

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/module.h"
+#include "frontend/check/dense_numbers.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/thread_choice.h"
@@ -32,15 +33,19 @@ std::string ValueText(const c10::IValue& value) {
     return text.str();
   }
   const at::Tensor& tensor = value.toTensor();
-  at::Tensor first =
-      tensor.flatten().slice(0, 0, kShownElements).to(at::kDouble);
+  const at::Tensor numbers = frontend::DenseNumbers(tensor);
+  const at::Tensor first =
+      numbers.flatten().slice(0, 0, kShownElements).to(at::kDouble);
   std::vector<std::string> elements;
   for (int64_t i = 0; i < first.numel(); ++i) {
     elements.push_back(absl::StrFormat("%.6g", first[i].item<double>()));
   }
-  if (tensor.numel() > first.numel()) elements.push_back("...");
-  return absl::StrCat(c10::toString(tensor.scalar_type()), "[",
-                      absl::StrJoin(tensor.sizes(), ","), "] ",
+  if (numbers.numel() > first.numel()) elements.push_back("...");
+  return absl::StrCat(tensor.layout() == at::kStrided
+                          ? ""
+                          : absl::StrCat(frontend::StorageText(tensor), " "),
+                      c10::toString(tensor.scalar_type()),
+                      frontend::SizesText(tensor), " ",
                       absl::StrJoin(elements, " "));
 }
 

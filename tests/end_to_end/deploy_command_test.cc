@@ -56,6 +56,20 @@ TEST(RunCommand, AnOutputOverTheLimitOfFilesIsAnErrorNotASignal) {
             "aitune: --output large.pt: cannot be written: File too large");
 }
 
+TEST(RunCommand, PrintsResultsOfEveryLayout) {
+  torch::jit::Module model("__torch__.Sparse");
+  model.define(
+      "def forward(self, x: Tensor):\n"
+      "    return (x * 0 + 2).to_sparse(), torch.complex(x.abs() * 0, x * 0 + "
+      "1)\n");
+  model.save(Path("sparse.pt"));
+  const Outcome outcome = Aitune("run sparse.pt --input 'float32[2]'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "output[0] Sparse Float[2] 2 2\n"
+            "output[1] ComplexFloat[2] 0 1 0 1\n");
+}
+
 TEST(BackendsCommand, ListsKindsModesAndOptions) {
   const Outcome outcome = Aitune("backends --json -");
   ASSERT_EQ(outcome.code, 0) << outcome.err;

@@ -127,7 +127,8 @@ at::Tensor LocalMedians(const at::Tensor& truth, const at::Tensor& mask) {
 }
 
 NeighbourhoodErrors ErrorsTo(const at::Tensor& truth, const at::Tensor& medians,
-                             const at::Tensor& a, const at::Tensor& mask) {
+                             const at::Tensor& a, const at::Tensor& mask,
+                             double lost) {
   const double *const x = Data(a), *const y = Data(truth),
                       *const median = Data(medians);
   const bool* const in = Mask(mask);
@@ -139,8 +140,9 @@ NeighbourhoodErrors ErrorsTo(const at::Tensor& truth, const at::Tensor& medians,
   for (int64_t i = 0; i < truth.numel(); ++i) {
     if (!in[i]) continue;
     const int64_t neighbourhood = i / size;
-    const double error =
-        std::abs(x[i] - y[i]) / std::max(std::abs(y[i]), median[neighbourhood]);
+    const double distance = std::abs(x[i] - y[i]);
+    const double error = (distance <= lost ? 0 : distance - lost) /
+                         std::max(std::abs(y[i]), median[neighbourhood]);
     largest[neighbourhood] = Larger(largest[neighbourhood], error);
     if (!(error > worst)) continue;
     worst = error;

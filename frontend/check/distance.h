@@ -40,13 +40,15 @@ int64_t NeighbourhoodSize(const at::Tensor& tensor);
 at::Tensor LocalMedians(const at::Tensor& truth, const at::Tensor& mask);
 
 struct NeighbourhoodErrors {
-  // By neighbourhood, the largest |a - truth| / max(|truth|, its median) of the
-  // elements of the mask. [neighbourhoods].
+  // By neighbourhood, the largest (|a - truth| - lost) / max(|truth|, its
+  // median) of the elements of the mask, at least 0. [neighbourhoods].
   at::Tensor largest;
   int64_t worst = 0;  // the first element with the largest error of all
 };
+// `lost` is the size of numbers that may be missing from a result.
 NeighbourhoodErrors ErrorsTo(const at::Tensor& truth, const at::Tensor& medians,
-                             const at::Tensor& a, const at::Tensor& mask);
+                             const at::Tensor& a, const at::Tensor& mask,
+                             double lost);
 
 // Of the angle between the elements of `a` and `b` in `mask`; 1 for two
 // vectors of zeros, 0 for one.

@@ -55,13 +55,18 @@ TEST_F(Distance, MediansAreThoseOfNeighbourhoods) {
 
 TEST_F(Distance, ErrorsOfNeighbourhoodsAreToTheirScale) {
   const at::Tensor medians = LocalMedians(b, mask);
-  const NeighbourhoodErrors errors = ErrorsTo(b, medians, a, mask);
+  const NeighbourhoodErrors errors = ErrorsTo(b, medians, a, mask, 0);
   const at::Tensor all = (a - b)
                              .abs()
                              .div(at::maximum(b.abs(), medians.view({-1, 1})))
                              .masked_fill(mask.logical_not(), 0);
   EXPECT_TRUE(errors.largest.equal(all.amax(1)));
   EXPECT_EQ(errors.worst, all.flatten().argmax().item<int64_t>());
+  const at::Tensor largest = (a - b).abs().masked_fill(~mask, 0).amax(1);
+  const double lost = largest[2].item<double>();
+  const at::Tensor less = ErrorsTo(b, medians, a, mask, lost).largest;
+  EXPECT_TRUE(less.gt(0).equal(largest.gt(lost)));
+  EXPECT_TRUE(less.le(errors.largest).all().item<bool>());
 }
 
 TEST_F(Distance, NaNsAreEqualAndNotFinite) {

@@ -216,16 +216,24 @@ DataType Arithmetic(at::ScalarType dtype, const ComparisonOptions& options) {
   return *Narrower(DataTypeOf(dtype), options.arithmetic);
 }
 
+// What results of a dtype may lose without being wrong: numbers below the
+// smallest normal one of float32, which instructions that convert to bfloat16
+// take for 0 (vcvtneps2bf16, Intel's manual) and LibTorch does not.
+double LostNumbers(at::ScalarType dtype) {
+  const bool is_float = dtype == at::kFloat || dtype == at::kBFloat16;
+  return is_float ? std::numeric_limits<float>::min() : 0;
+}
+
 // The elements' errors to `truth`: the reference or, without one, eager.
 void MeasureElements(const at::Tensor& ours, const at::Tensor& eager,
                      const at::Tensor& truth, const at::Tensor& mask,
-                     double near, Evidence& evidence) {
+                     double near, double lost, Evidence& evidence) {
   const at::Tensor medians = LocalMedians(truth, mask);
-  const NeighbourhoodErrors mine = ErrorsTo(truth, medians, ours, mask);
+  const NeighbourhoodErrors mine = ErrorsTo(truth, medians, ours, mask, lost);
   evidence.our_errors = mine.largest;
-  evidence.eager_errors = ErrorsTo(truth, medians, eager, mask).largest;
-  evidence.near =
-      ErrorsTo(eager, LocalMedians(eager, mask), ours, mask).largest.le(near);
+  evidence.eager_errors = ErrorsTo(truth, medians, eager, mask, lost).largest;
+  evidence.near = ErrorsTo(eager, LocalMedians(eager, mask), ours, mask, lost)
+                      .largest.le(near);
   evidence.worst =
       absl::StrCat("the worst at ", DescribeElement(mine.worst, ours, eager));
 }
@@ -387,7 +395,7 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
                   c.defined() && low_precision
                       ? 0
                       : kElementFactor * result.limits.relative,
-                  *evidence);
+                  LostNumbers(eager.scalar_type()), *evidence);
   result.evidence = std::move(evidence);
   Finish(result);
   return result;

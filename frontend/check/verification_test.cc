@@ -294,6 +294,29 @@ TEST(CompareTensors, OneElementFarOffIsSeenBesideLargeOnes) {
   EXPECT_TRUE(result.agrees) << result.problem;
 }
 
+// What instructions that round to bfloat16 take for 0.
+TEST(CompareTensors, NumbersBelowTheSmallestNormalOneMayBeLost) {
+  at::Tensor exact = at::zeros({4, 256}, at::kDouble);
+  exact[0].fill_(0.25);
+  exact[2][17] = 2.2e-39;
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    const at::Tensor eager = exact.to(dtype);
+    ASSERT_NE(eager[2][17].item<float>(), 0);
+    at::Tensor ours = eager.clone();
+    ours[2][17] = 0;
+    const Comparison lost = CompareTensors(ours, eager, &exact);
+    EXPECT_TRUE(lost.agrees) << lost.problem;
+    ours[2][18] = 3e-37;
+    EXPECT_FALSE(CompareTensors(ours, eager, &exact).agrees);
+  }
+  // Of float16 nothing is lost.
+  exact[2][17] = 6e-8;
+  const at::Tensor eager = exact.to(at::kHalf);
+  at::Tensor ours = eager.clone();
+  ours[2][17] = 0;
+  EXPECT_FALSE(CompareTensors(ours, eager, &exact).agrees);
+}
+
 TEST(CompareTensors, OneElementFarOffIsSeenInLowPrecision) {
   const at::Tensor exact =
       at::cat({at::randn({4, 256}) * 1000, at::randn({4, 256})});

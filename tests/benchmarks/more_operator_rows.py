@@ -124,9 +124,9 @@ def indexed():
         "embedding bag 30522x256 of 512x32": (lambda i, x: F.embedding_bag(i, table) + x, [512, 32], 30522, [512, 1]),
         "gather rows 10000 of 20000x64": (lambda i, x: x[i], [10000], 20000, [20000, 64]),
         "gather along rows 4096x512": (lambda i, x: x.gather(1, i), [4096, 512], 1024, [4096, 1024]),
-        "index add 20000 of 64": (lambda i, x: torch.zeros(2000, 64).index_add(0, i, x), [20000], 2000, [20000, 64]),
+        "index add 20000 of 64": (lambda i, x: x.new_zeros(2000, 64).index_add(0, i, x), [20000], 2000, [20000, 64]),
         "scatter mean 20000 of 64": (
-            lambda i, x: torch.zeros(2000, 64).index_reduce(0, i, x, "mean", include_self=False),
+            lambda i, x: x.new_zeros(2000, 64).index_reduce(0, i, x, "mean", include_self=False),
             [20000],
             2000,
             [20000, 64],

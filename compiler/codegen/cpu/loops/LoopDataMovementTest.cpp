@@ -95,6 +95,36 @@ func.func private @f(%a: tensor<2xRxCxf32>) -> tensor<2xCxRxf32> attributes {ait
   }
 }
 
+TEST_P(LoopDataMovementTest, TransposesNarrowElements) {
+  auto check = [&](auto type, const std::string &name, int rows, int columns) {
+    using T = decltype(type);
+    std::string text =
+        replaceAll(R"(
+func.func private @f(%a: tensor<RxCxT>) -> tensor<CxRxT> attributes {ait.kind = #ait.kind<loop>} {
+  %p = ait.permute %a {permutation = array<i64: 1, 0>} : tensor<RxCxT> -> tensor<CxRxT>
+  return %p : tensor<CxRxT>
+})",
+                   "RxC", std::to_string(rows) + "x" + std::to_string(columns));
+    text = replaceAll(text, "CxR",
+                      std::to_string(columns) + "x" + std::to_string(rows));
+    RunnableKernel kernel = compile(replaceAll(text, "xT>", "x" + name + ">"));
+    std::vector<T> a(rows * columns), result(a.size());
+    for (size_t i = 0; i < a.size(); ++i)
+      a[i] = static_cast<T>(i * 7);
+    ASSERT_TRUE(kernel.run("f", {a.data(), result.data()}));
+    for (int i = 0; i < rows; ++i)
+      for (int j = 0; j < columns; ++j)
+        ASSERT_EQ(result[j * rows + i], a[i * columns + j])
+            << name << " " << rows << "x" << columns << " at " << i << ", "
+            << j;
+  };
+  for (auto [rows, columns] :
+       std::vector<std::pair<int, int>>{{16, 16}, {33, 50}, {70, 200}}) {
+    check(int8_t(), "i8", rows, columns);
+    check(int16_t(), "i16", rows, columns);
+  }
+}
+
 TEST_P(LoopDataMovementTest, ChangesToChannelsLast) {
   // Two axes are one loop, of 42; two lanes of the last vector are not active.
   RunnableKernel kernel = compile(R"(

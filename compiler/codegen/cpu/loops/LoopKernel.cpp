@@ -22,9 +22,6 @@ namespace {
 
 /// Simple operations that are worth waking a thread for.
 constexpr double kThreadWork = 32768;
-/// The most lanes with which squares are transposed in registers: the vectors
-/// of one must fit there.
-constexpr int64_t kMostTileLanes = 16;
 
 /// Whether there is never an element to compute.
 bool isEmpty(const KernelOutput &output) {
@@ -334,7 +331,7 @@ private:
                   Value upper) {
     const EmissionScope *scope = emitter.laneScope();
     const int64_t lanes = scope ? scope->lanes : 1;
-    if (lanes < 2 || lanes > kMostTileLanes)
+    if (lanes < 2)
       return lower;
     Location location = function.getLoc();
     Value span = arith::SubIOp::create(builder, location, upper, lower);

@@ -24,6 +24,9 @@ constexpr int64_t kAcross = 128;
 /// lane's worth of a transposed square; more would make the code long, while
 /// the loads would be a small part of the work.
 constexpr double kTileCost = 24;
+/// The most lanes with which squares are transposed in registers: the vectors
+/// of one must fit there. Narrow elements do not fill them.
+constexpr int64_t kMostTileLanes = 16;
 /// The size that an unknown size counts as in estimates.
 constexpr int64_t kTypicalSize = 64;
 
@@ -178,6 +181,10 @@ struct Scheduler {
       group.block = most;
       return most;
     };
+    if (elementCost <= kTileCost) {
+      schedule.tileDim = across.dims.back();
+      schedule.lanes = std::min(schedule.lanes, kMostTileLanes);
+    }
     // An axis may have no elements.
     const int64_t rows = std::max<int64_t>(limit(across, kAcross), 1);
     const int64_t columns = limit(
@@ -186,8 +193,6 @@ struct Scheduler {
       if ((&group != &across && &group != &lanes) || group.block)
         schedule.unitLoops.push_back(group);
     schedule.unitInner = {lanes, across};
-    if (elementCost <= kTileCost)
-      schedule.tileDim = across.dims.back();
     return static_cast<double>(rows * columns);
   }
 

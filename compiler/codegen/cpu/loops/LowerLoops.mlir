@@ -77,6 +77,19 @@ func.func private @transpose(%a: tensor<256x512xf32>) -> tensor<512x256xf32> att
 
 // -----
 
+// Of narrow elements too: squares of 16 do not fill vectors, but there is no
+// gather of them at all.
+// CHECK-LABEL: func.func @narrow_transpose(
+// CHECK-COUNT-16: llvm.load {{.*}} -> vector<16xbf16>
+// CHECK-COUNT-64: vector.shuffle
+// CHECK-COUNT-16: llvm.store {{.*}} : vector<16xbf16>
+func.func private @narrow_transpose(%a: tensor<256x512xbf16>) -> tensor<512x256xbf16> attributes {ait.kind = #ait.kind<loop>} {
+  %p = ait.permute %a {permutation = array<i64: 1, 0>} : tensor<256x512xbf16> -> tensor<512x256xbf16>
+  return %p : tensor<512x256xbf16>
+}
+
+// -----
+
 // A flipped row is loaded from its end, each vector backwards.
 // CHECK-LABEL: func.func @flip(
 // CHECK: arith.constant 240 : i64

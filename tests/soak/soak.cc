@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -133,7 +135,7 @@ class Soak {
         start_(Clock::now()),
         // Short runs do everything a few times too.
         checkpoint_(start_, std::min(3.0, options.seconds / 12)),
-        reset_(start_, std::min(20.0, options.seconds / 6)),
+        reset_(start_, std::min(60.0, options.seconds / 3)),
         free_(start_, std::min(0.5, options.seconds / 32)) {}
 
   SoakReport Run() {
@@ -151,6 +153,7 @@ class Soak {
       next_line += 60;
       PrintLine(Report(memory));
     }
+    EndIfCallsHang();
     for (std::thread& thread : threads) thread.join();
     return Report(std::move(memory));
   }
@@ -190,6 +193,21 @@ class Soak {
         }
       }).join();
     }
+    std::lock_guard<std::mutex> lock(ended_mutex_);
+    ++ended_;
+    ended_changed_.notify_all();
+  }
+
+  // Callers that wait for each other never end: then the program does.
+  void EndIfCallsHang() {
+    std::unique_lock<std::mutex> lock(ended_mutex_);
+    if (ended_changed_.wait_for(lock, kPatience,
+                                [this] { return ended_ == options_.threads; }))
+      return;
+    std::fprintf(stderr, "the calls of %d threads hang\n",
+                 options_.threads - ended_);
+    std::fflush(nullptr);
+    std::_Exit(1);
   }
 
   // A result that is kept while others are computed.
@@ -279,6 +297,8 @@ class Soak {
     return false;
   }
 
+  // A call that compiles takes seconds, on a busy machine some ten.
+  static constexpr std::chrono::seconds kPatience{150};
   // Of wrong results, and of errors.
   static constexpr int64_t kTexts = 20;
 
@@ -289,6 +309,9 @@ class Soak {
   std::atomic<int64_t> calls_ = 0, wrong_ = 0, errors_ = 0, late_ = 0,
                        cancelled_ = 0, checkpoints_ = 0, resets_ = 0,
                        frees_ = 0, paths_ = 0;
+  std::mutex ended_mutex_;
+  std::condition_variable ended_changed_;
+  int ended_ = 0;  // callers
 };
 
 }  // namespace

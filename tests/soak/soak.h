@@ -33,8 +33,9 @@ struct SoakReport {
 };
 
 // Runs the soak. Prints a line with the report's numbers every minute, and to
-// stderr the texts of the first wrong results and errors. The error is that of
-// making or tuning a model.
+// stderr the texts of the first wrong results and errors. Ends the process with
+// exit code 1 if calls still hang some minutes after the end. The error is that
+// of making or tuning a model.
 absl::StatusOr<SoakReport> RunSoak(const SoakOptions& options);
 
 // The line of a report: "seconds=60 calls=12345 wrong=0 ...".

@@ -273,6 +273,15 @@ Value PointEmitter::loadFromTile(Value pointer, Type elementType,
   if (address.isNonlinearIn(laneDim) || address.isNonlinearIn(tileDim) ||
       address.coefficientOf(tileDim) != 1 || isLaneVarying(rest))
     return nullptr;
+  // An index that is computed in the step is not known where the square is
+  // loaded.
+  bool isKnown = true;
+  runIn(tile, [&] {
+    for (unsigned dim : dimsOf(whole))
+      isKnown &= binding(dim) != nullptr;
+  });
+  if (!isKnown)
+    return nullptr;
   SmallVector<Value> &columns = tile->tiles[{pointer, whole}];
   if (columns.empty())
     runIn(tile, [&] {

@@ -90,6 +90,22 @@ func.func private @narrow_transpose(%a: tensor<256x512xbf16>) -> tensor<512x256x
 
 // -----
 
+// A square can't be loaded before the steps where each step computes an index.
+// CHECK-LABEL: func.func @computed_index(
+// CHECK: llvm.intr.masked.gather
+#full = affine_map<()[s0] -> (4, s0, s0)>
+#turned = affine_map<()[s0] -> (s0, s0, 4)>
+#row = affine_map<()[s0] -> (s0, 1, 4)>
+module attributes {ait.symbols = [{axis = 1 : i64, input = 0 : i64, max = 17 : i64, min = 1 : i64, name = "n"}]} {
+  func.func private @computed_index(%a: tensor<4x?x?xf32, #full>, %i: tensor<1xi64>) -> tensor<?x1x4xf32, #row> attributes {ait.kind = #ait.kind<loop>} {
+    %p = ait.permute %a {permutation = array<i64: 2, 1, 0>} : tensor<4x?x?xf32, #full> -> tensor<?x?x4xf32, #turned>
+    %r = ait.index_select %p, %i {dim = 1 : i64} : (tensor<?x?x4xf32, #turned>, tensor<1xi64>) -> tensor<?x1x4xf32, #row>
+    return %r : tensor<?x1x4xf32, #row>
+  }
+}
+
+// -----
+
 // A flipped row is loaded from its end, each vector backwards.
 // CHECK-LABEL: func.func @flip(
 // CHECK: arith.constant 240 : i64

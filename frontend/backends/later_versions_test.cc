@@ -31,8 +31,12 @@ class LaterVersionsTest : public testing::Test {
   static void WaitForVersions(const Backend& backend, int64_t versions) {
     const auto last =
         std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (backend.Usage().versions < versions &&
-           std::chrono::steady_clock::now() < last)
+    // A version counts before calls find it, and before its build has ended.
+    const auto is_ready = [&] {
+      const BackendUsage usage = backend.Usage();
+      return usage.versions >= versions && usage.background_pending == 0;
+    };
+    while (!is_ready() && std::chrono::steady_clock::now() < last)
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     ASSERT_EQ(backend.Usage().versions, versions);
   }

@@ -22,8 +22,10 @@ bytes a second as a share of what a STREAM-like triad moves; both are measured
 before the models. The JSON also has p99, the number of rounds and all build
 times.
 
-The models are those of tests/models/make_models.py. Ours reads NAME.pt; the
-others get the Python module that the file was made from.
+The models are those of tests/models/make_models.py, and those of the sweep by its
+names (timm/convnext_atto, timm/convnext_atto_bf16), which need the sweep's Python
+in AITUNE_PYTHON. Ours reads the traced file; the others get the Python module that
+it was made from. Below the table stand the rows that fell behind a peer.
 """
 
 import argparse
@@ -41,6 +43,8 @@ import warnings
 warnings.filterwarnings("ignore")
 
 import torch
+
+import sweep_models
 
 DEFAULT_MODELS = [
     "resnet50",
@@ -247,17 +251,26 @@ def measure_peaks():
     return flops, moved / fastest(lambda: torch.add(b, c, alpha=3, out=out))
 
 
-def benchmark(name, makers, program, folder, peers, seconds, peaks):
-    bf16 = name.endswith("_bf16")
-    base = name[: -len("_bf16")] if bf16 else name
+def load(base, name, dtype, makers, folder):
+    """(Python module, inputs, [model file, inputs' file, options] for ours)."""
+    if sweep_models.is_of_sweep(base):
+        model, inputs = sweep_models.make(base, 1, dtype)
+        path, samples_file, _, options = sweep_models.save(folder, base, 1, dtype, "cpu")
+        return model, inputs, [path, samples_file, options]
     maker, scripted, _ = makers.MODELS[base]
     torch.manual_seed(0)
-    model, _ = maker()
-    model = model.to(torch.bfloat16 if bf16 else torch.float32).eval()
+    model = maker()[0].to(dtype).eval()
     samples_file = os.path.join(folder, f"{name}.inputs.pt")
     inputs = tuple(torch.load(samples_file))
     if scripted:
         model = torch.jit.script(model)
+    return model, inputs, [os.path.join(folder, f"{name}.pt"), samples_file]
+
+
+def benchmark(name, makers, program, folder, peers, seconds, peaks):
+    bf16 = name.endswith("_bf16")
+    base = name[: -len("_bf16")] if bf16 else name
+    dtype = torch.bfloat16 if bf16 else torch.float32
     row = {
         "model": name,
         "threads": torch.get_num_threads(),
@@ -268,13 +281,15 @@ def benchmark(name, makers, program, folder, peers, seconds, peaks):
     candidates = {}
     ours = None
     try:
-        ours = Ours(program, os.path.join(folder, f"{name}.pt"), samples_file)
+        model, inputs, command = load(base, name, dtype, makers, folder)
+        ours = Ours(program, *command)
         row["build_seconds"]["ours"] = ours.report["compile"]["seconds"]
         row["flop_share"] = ours.report["coverage"]["flop_share"]
         row["flops"] = ours.report["coverage"]["flops"]
         candidates["ours"] = ours
-    except RuntimeError as error:
+    except Exception as error:  # of any library, or ours
         row["failed"]["ours"] = str(error)
+        return row
     for peer in peers:
         if bf16 and peer in FLOAT32_ONLY:
             continue
@@ -288,16 +303,13 @@ def benchmark(name, makers, program, folder, peers, seconds, peaks):
             continue
         row["build_seconds"][peer] = time.perf_counter() - start
         candidates[peer] = timed(call)
-    if candidates:
-        row["ms"] = measure(candidates, seconds * len(candidates))
-    if ours:
-        ours.close()
-        weights = sum(p.numel() * p.element_size() for p in model.parameters())
-        seconds = row["ms"]["ours"]["median"] * 1e-3
-        flops, bandwidth = peaks
-        dtype = torch.bfloat16 if bf16 else torch.float32
-        row["flops_of_peak"] = row["flops"] / seconds / flops[dtype]
-        row["bandwidth_of_peak"] = weights / seconds / bandwidth
+    row["ms"] = measure(candidates, seconds * len(candidates))
+    ours.close()
+    weights = sum(p.numel() * p.element_size() for p in model.parameters())
+    seconds = row["ms"]["ours"]["median"] * 1e-3
+    flops, bandwidth = peaks
+    row["flops_of_peak"] = row["flops"] / seconds / flops[dtype]
+    row["bandwidth_of_peak"] = weights / seconds / bandwidth
     return row
 
 
@@ -316,7 +328,7 @@ def print_table(rows, peers):
     columns += ["FLOPs", "of peak", "weights", "built s"]
     lines = [columns]
     ratios = {peer: [] for peer in peers}
-    best = []
+    best, behind = [], []
     for row in rows:
         ours = row["ms"].get("ours")
         line = [row["model"]]
@@ -333,6 +345,8 @@ def print_table(rows, peers):
         others = [row["ms"][p]["median"] for p in peers if p in row["ms"]]
         if ours and others:
             best.append(min(others) / ours["median"])
+            if best[-1] < 1:
+                behind.append(f"{row['model']} {best[-1]:.2f}x")
         for key in ("flop_share", "flops_of_peak", "bandwidth_of_peak"):
             line.append(f"{row[key]:.0%}" if key in row else "")
         line.append(f"{row['build_seconds'].get('ours', float('nan')):.1f}")
@@ -343,7 +357,8 @@ def print_table(rows, peers):
     lines.append(means + [""] * 4)
     print_columns(lines)
     if best:
-        print(f"against the best peer of each row: {statistics.geometric_mean(best):.2f}")
+        print(f"against the best peer of each row: {statistics.geometric_mean(best):.2f}, least {min(best):.2f}")
+        print("behind: " + (", ".join(behind) or "none"))
     for row in rows:
         for name, text in row["failed"].items():
             print(f"{row['model']}: {name} failed: {text}")
@@ -376,7 +391,8 @@ def main(arguments):
     spec = importlib.util.spec_from_file_location("make_models", options.makers)
     makers = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(makers)
-    unknown = sorted(set(options.models) - set(makers.all_names()))
+    examples = {name for name in options.models if not sweep_models.is_of_sweep(name)}
+    unknown = sorted(examples - set(makers.all_names()))
     if unknown:
         print(f"no example model {', '.join(unknown)}", file=sys.stderr)
         return 2

@@ -40,7 +40,9 @@ an element and the root mean square; and the root mean square of all errors to
 fp64, relative to that of the output, in which chance has less part. --profile adds the kernels that most of the
 time goes to (`aitune inspect`).
 
-The models (gpu_models.py) are traced on the CPU.
+The models are those of gpu_models.py, traced on the CPU, and those of the sweep
+by its names (timm/swin_tiny_patch4_window7_224:16), traced on the GPU; the latter
+need the sweep's Python. Below the table stand the rows that fell behind.
 """
 
 import argparse
@@ -50,6 +52,7 @@ import json
 import math
 import os
 import queue
+import re
 import shutil
 import statistics
 import subprocess
@@ -62,6 +65,7 @@ warnings.filterwarnings("ignore")
 
 import torch
 
+import sweep_models
 from gpu_models import make, make_inputs, parse, sample, save, specs
 
 ROWS = [
@@ -139,8 +143,12 @@ def serve_peer(spec, mode, lock):
     if lock:
         take_turns(lock)
     name, batch, dtype = parse(spec)
-    module = make(name).eval().to("cuda").to(dtype)
-    values = sample(make_inputs(name), batch, dtype, "cuda")
+    if sweep_models.is_of_sweep(name):
+        module, values = sweep_models.make(name, batch, dtype)
+        module, values = module.to("cuda"), [value.to("cuda") for value in values]
+    else:
+        module = make(name).eval().to("cuda").to(dtype)
+        values = sample(make_inputs(name), batch, dtype, "cuda")
     torch.cuda.synchronize()
     print("ready", flush=True)
     sys.stdin.readline()
@@ -224,7 +232,18 @@ def measures(mode):
 
 
 def cache_of(options, spec, mode):
-    return options.caches and os.path.join(options.caches, f"{spec}-{mode}".replace(":", "_"))
+    return options.caches and os.path.join(options.caches, re.sub("[:/]", "_", f"{spec}-{mode}"))
+
+
+def model_of(options, spec):
+    """(path of the traced model, the texts of its inputs, options of aitune's
+    that go with it)."""
+    name, batch, dtype = parse(spec)
+    if sweep_models.is_of_sweep(name):
+        path, samples, inputs, more = sweep_models.save(options.models, name, batch, dtype, "cuda")
+        return path, inputs, [f"--inputs={samples}", *more]
+    inputs = list(specs(make_inputs(name), batch, dtype))
+    return save(options.models, name, batch, dtype), inputs, [f"--input={text}" for text in inputs]
 
 
 def first_seconds(options, spec, mode):
@@ -267,19 +286,16 @@ class Row:
 
     def __init__(self, spec, gpu, options):
         self.spec, self.options = spec, options
-        name, batch, self.dtype = parse(spec)
-        path = save(options.models, name, batch, self.dtype)
+        self.dtype = parse(spec)[2]
+        path, self.inputs, more = model_of(options, spec)
         self.folder = tempfile.mkdtemp(prefix="aitune-gpu-row-")
         # NVRTC keeps what it compiled, too.
         self.environment = dict(os.environ, CUDA_CACHE_PATH=os.path.join(self.folder, "cuda"))
         if options.gpus > 1:
             self.environment["CUDA_VISIBLE_DEVICES"] = str(gpu)
         self.result = {"row": spec, "ms": {}, "errors": {}, "build_seconds": {}}
-        self.inputs = list(specs(make_inputs(name), batch, self.dtype))
         self.command = [path, "--device", "cuda", "--cache", os.path.join(self.folder, "aitune"),
-                        *options.options.split()]
-        for text in self.inputs:
-            self.command += ["--input", text]
+                        *options.options.split(), *more]
         self.contestants = {}
         self.peers = {}
         for mode in modes_of(options):
@@ -374,7 +390,8 @@ class Row:
 
 
 def show(rows, modes):
-    print(f"{'row':21}{'ours':>9}" + "".join(f"{m:>17}" for m in modes) +
+    width = max([20, *(len(row["row"]) for row in rows)]) + 1
+    print(f"{'row':{width}}{'ours':>9}" + "".join(f"{m:>17}" for m in modes) +
           f"{'ahead':>7}{'limit':>8}{'share':>7}{'ready s':>9}{'ours s':>8}" + "".join(f"{m + ' s':>19}" for m in modes if m != "eager"))
     nan = float("nan")
     for row in rows:
@@ -382,7 +399,7 @@ def show(rows, modes):
         cells = "".join(f"{ms[m]:17.4f}" if m in ms else f"{'-':>17}" for m in modes)
         compiled = "".join(f"{seconds.get(m, nan):12.1f} {seconds.get(m, nan) / seconds.get('ours', nan):5.1f}x"
                            for m in modes if m != "eager")
-        print(f"{row['row']:21}{ms.get('ours', nan):9.4f}{cells}{row.get('ahead', nan):7.2f}"
+        print(f"{row['row']:{width}}{ms.get('ours', nan):9.4f}{cells}{row.get('ahead', nan):7.2f}"
               f"{row.get('limit_ms', nan):8.4f}{row.get('share_of_limit', nan):7.2f}"
               f"{row.get('ready_seconds', nan):9.1f}{seconds.get('ours', nan):8.1f}{compiled}")
         if "check" in row:
@@ -401,6 +418,8 @@ def show(rows, modes):
     if ahead:
         print(f"geometric mean: {math.exp(statistics.mean(math.log(a) for a in ahead)):.2f}x over {len(ahead)} rows, "
               f"least {min(ahead):.2f}x")
+    behind = [f"{row['row']} {row['ahead']:.2f}x" for row in rows if row.get("ahead", 1) < 1]
+    print("behind: " + (", ".join(behind) or "none"))
 
 
 def measure(options):
@@ -474,7 +493,7 @@ def main():
         return
     if options.make_only:
         for spec in options.rows:
-            save(options.models, *parse(spec))
+            model_of(options, spec)
         return
     rows = []
     for row in measure(options):

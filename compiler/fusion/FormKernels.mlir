@@ -473,3 +473,23 @@ func.func @windows_of_permuted(%x: tensor<1x8x4x4xf32>) -> tensor<1x8x8x8xf32> {
   %3 = ait.permute %2 {permutation = array<i64: 0, 3, 1, 2>} : tensor<1x8x8x8xf32> -> tensor<1x8x8x8xf32>
   return %3 : tensor<1x8x8x8xf32>
 }
+
+// The sum of one loop is written as it is, for the other to widen.
+// CHECK-LABEL: func @widened_sum
+func.func @widened_sum(%x: tensor<64x128xbf16>, %y: tensor<64x128xbf16>) -> (tensor<64x128xf32>, tensor<64x1xf32>) {
+  // CHECK-NEXT: %[[K:.*]]:2 = ait.kernel <loop>(%arg0, %arg1) : {{.*}} -> (tensor<64x128xbf16>, tensor<64x128xf32>)
+  // CHECK: %[[A:.*]] = ait.add
+  // CHECK: ait.convert %[[A]]
+  // CHECK: ait.sum
+  // CHECK: ait.yield %[[A]]
+  // CHECK: ait.kernel <loop>(%[[K]]#0) : (tensor<64x128xbf16>) -> tensor<64x1xf32>
+  // CHECK: ait.convert
+  // CHECK: ait.sum
+  %0 = ait.add %x, %y : tensor<64x128xbf16>
+  %1 = ait.convert %0 : tensor<64x128xbf16> -> tensor<64x128xf32>
+  %2 = ait.sum %1 {dims = array<i64: 0>} : tensor<64x128xf32> -> tensor<1x128xf32>
+  %3 = ait.sum %1 {dims = array<i64: 1>} : tensor<64x128xf32> -> tensor<64x1xf32>
+  %4 = ait.expand %2 : tensor<1x128xf32> -> tensor<64x128xf32>
+  %5 = ait.sub %1, %4 : tensor<64x128xf32>
+  return %5, %3 : tensor<64x128xf32>, tensor<64x1xf32>
+}

@@ -52,7 +52,7 @@ private:
     return false;
   }
 
-  /// Reads what another loop widens, from memory, as it is there: widening it
+  /// Reads what another loop widens, from memory, as it was before: widening it
   /// again takes less than writing and reading the wider numbers.
   void repeatWidenings(KernelGraph::GroupId consumer) {
     if (graph[consumer].kind != KernelKind::Loop)
@@ -86,8 +86,8 @@ private:
     }
   }
 
-  /// Whether `op` widens, for other operations of its loop, what one outside of
-  /// that loop gives.
+  /// Whether `op` widens, for other operations of its loop, what lies in memory
+  /// or can, at half the size of the result.
   bool isWideningOfMemory(Operation *op) const {
     auto convert = dyn_cast<ConvertOp>(op);
     const std::optional<KernelGraph::GroupId> group = graph.getGroup(op);
@@ -98,7 +98,7 @@ private:
         graph.isConstantOnly(op))
       return false;
     Operation *source = convert.getInput().getDefiningOp();
-    if (source && (isRecomputed(source) || graph.getGroup(source) == group))
+    if (source && isRecomputed(source))
       return false;
     return llvm::any_of(op->getUsers(), [&](Operation *user) {
       return graph.getGroup(user) == group;

@@ -15,6 +15,10 @@
 using namespace mlir;
 
 namespace aitune {
+namespace {
+// Groups that keep most of a large GPU busy, which has 132 multiprocessors.
+constexpr int64_t kEnoughGroups = 128;
+} // namespace
 
 void registerCompilerDialects(DialectRegistry &registry) {
   registry.insert<ait::AitDialect, affine::AffineDialect, arith::ArithDialect,
@@ -44,8 +48,9 @@ void buildTransformPipeline(OpPassManager &passManager,
   // Before softmax is taken apart: attention is recognised by it.
   functions.addPass(createFormAttention());
   // Fusion then sees only pointwise operations, reductions and data movement
-  // beside the contractions.
-  functions.addPass(createDecompose());
+  // beside the contractions. A GPU takes few large groups apart; a core of a
+  // CPU normalises a group by itself.
+  functions.addPass(createDecompose({options.onCuda ? kEnoughGroups : 0}));
   // On a GPU alone: oneDNN has kernels for few channels.
   if (options.onCuda)
     functions.addPass(createPatchesToMatmul());
@@ -63,6 +68,8 @@ void buildTransformPipeline(OpPassManager &passManager,
   // Reshapes and broadcasts that would part a contraction from its epilogue
   // move below it.
   functions.addPass(createSimplify());
+  // After reshapes sank as far as they go: what stays of them parts kernels.
+  functions.addPass(createWidenAtReaders());
   // Permutes that met cancel, and those that moved only axes of size 1 become
   // free reshapes.
   functions.addPass(createCanonicalizerPass());

@@ -46,6 +46,12 @@ public:
                                   type.getElementType());
     return type == target ? input : create<ExpandOp>(target, input);
   }
+  /// `input` repeated to `sizes`.
+  Value expand(Value input, ArrayRef<AffineExpr> sizes) {
+    auto type = cast<RankedTensorType>(input.getType());
+    auto target = getTensorType(sizes, type.getElementType());
+    return type == target ? input : create<ExpandOp>(target, input);
+  }
   Value full(Value like, double number) {
     auto type = cast<RankedTensorType>(like.getType());
     return create<FullOp>(type,
@@ -96,16 +102,54 @@ struct DecomposeSoftmax : OpRewritePattern<SoftmaxOp> {
   }
 };
 
-/// (x - mean) / sqrt(var + eps) over `dims`; without the mean for RMS norms.
+Value subtractMean(PrimitiveBuilder &b, Value x, Value mean) {
+  return b.binary<SubOp>(x, b.expand(mean, x));
+}
+
+Value meanOfSquares(PrimitiveBuilder &b, Value x, ArrayRef<int64_t> dims) {
+  return b.reduce<MeanOp>(b.binary<MulOp>(x, x), dims);
+}
+
+/// 1 / sqrt(variance + eps).
+Value getReciprocalDeviation(PrimitiveBuilder &b, Value variance, double eps) {
+  return b.unary<RsqrtOp>(b.binary<AddOp>(variance, b.full(variance, eps)));
+}
+
+/// centered / sqrt(variance + eps).
+Value divideByDeviation(PrimitiveBuilder &b, Value centered, Value variance,
+                        double eps) {
+  return b.binary<MulOp>(
+      centered, b.expand(getReciprocalDeviation(b, variance, eps), centered));
+}
+
+/// (x - mean) / sqrt(variance + eps) over `dims`; without the mean for RMS
+/// norms.
 Value normalize(PrimitiveBuilder &b, Value x, ArrayRef<int64_t> dims,
                 double eps, bool center) {
-  Value centered = x;
-  if (center)
-    centered = b.binary<SubOp>(x, b.expand(b.reduce<MeanOp>(x, dims), x));
-  Value variance = b.reduce<MeanOp>(b.binary<MulOp>(centered, centered), dims);
-  Value scale =
-      b.unary<RsqrtOp>(b.binary<AddOp>(variance, b.full(variance, eps)));
-  return b.binary<MulOp>(centered, b.expand(scale, x));
+  Value centered = center ? subtractMean(b, x, b.reduce<MeanOp>(x, dims)) : x;
+  return divideByDeviation(b, centered, meanOfSquares(b, centered, dims), eps);
+}
+
+/// The mean over `dims` and the variance around it, each with these sizes 1.
+struct Moments {
+  Value mean, variance;
+};
+
+Moments getMoments(PrimitiveBuilder &b, Value x, ArrayRef<int64_t> dims) {
+  Value mean = b.reduce<MeanOp>(x, dims);
+  return {mean, meanOfSquares(b, subtractMean(b, x, mean), dims)};
+}
+
+/// The moments over `dims` of what `parts` are the moments of, which are of one
+/// size: the variance of all is the mean of the parts' variances and the
+/// variance of their means (Chan, Golub, LeVeque: Updating Formulae and a
+/// Pairwise Algorithm for Computing Sample Variances, 1979).
+Moments combine(PrimitiveBuilder &b, Moments parts, ArrayRef<int64_t> dims) {
+  Value mean = b.reduce<MeanOp>(parts.mean, dims);
+  Value between = subtractMean(b, parts.mean, mean);
+  Value squares =
+      b.binary<AddOp>(parts.variance, b.binary<MulOp>(between, between));
+  return {mean, b.reduce<MeanOp>(squares, dims)};
 }
 
 /// `x * weight + bias`, each broadcast after `view` gave it its axes.
@@ -141,44 +185,166 @@ struct DecomposeLastAxesNorm : OpRewritePattern<NormOp> {
   }
 };
 
+/// The product of the sizes of `dims`; dynamic sizes count as 1.
+int64_t countStatic(RankedTensorType type, ArrayRef<int64_t> dims) {
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    count *= type.isDynamicDim(dim) ? 1 : type.getDimSize(dim);
+  return count;
+}
+
+/// Whether `value` is computed element by element from what a convolution or a
+/// pool gives, which will have its channels last.
+bool comesFromWindow(Value value) {
+  // Steps upwards; a residual network's sums are much longer.
+  for (int step = 0; step < 8; ++step) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return false;
+    if (isa<ConvolutionOp, MaxPool2dOp, AvgPool2dOp>(op))
+      return true;
+    if (!isPointwise(op))
+      return false;
+    value = op->getOperand(0);
+  }
+  return false;
+}
+
 struct DecomposeGroupNorm : OpRewritePattern<GroupNormOp> {
-  using OpRewritePattern::OpRewritePattern;
+  DecomposeGroupNorm(MLIRContext *context, int64_t enoughGroups)
+      : OpRewritePattern(context), enoughGroups(enoughGroups) {}
+
   LogicalResult matchAndRewrite(GroupNormOp op,
                                 PatternRewriter &rewriter) const override {
-    PrimitiveBuilder b(rewriter, op.getLoc());
     RankedTensorType type = op.getType();
-    Type elementType = type.getElementType();
-    if (!isa<FloatType>(elementType))
+    if (!isa<FloatType>(type.getElementType()))
       return failure();
-    AffineExpr groups = rewriter.getAffineConstantExpr(op.getGroups());
-    SmallVector<AffineExpr> sizes = getSymbolicSizes(type);
-    SmallVector<AffineExpr> grouped = {sizes[0], groups,
-                                       sizes[1].floorDiv(groups)};
-    grouped.append(sizes.begin() + 2, sizes.end());
-    auto dims = llvm::to_vector(
-        llvm::seq<int64_t>(2, static_cast<int64_t>(grouped.size())));
-    Value x = b.convert(op.getInput(), b.getArithmeticType(op.getInput()));
-    Value normal = normalize(b, b.reshape(x, grouped), dims,
-                             op.getEps().convertToDouble(), true);
-    // One value a channel: [groups, channels / groups, 1, ...].
-    SmallVector<AffineExpr> perChannel(grouped.size() - 1,
-                                       rewriter.getAffineConstantExpr(1));
-    perChannel[0] = grouped[1];
-    perChannel[1] = grouped[2];
-    Value result = scaleAndShift(b, op, normal, [&](Value value) {
-      return b.reshape(value, perChannel);
-    });
-    rewriter.replaceOp(op, b.convert(b.reshape(result, sizes), elementType));
+    PrimitiveBuilder b(rewriter, op.getLoc());
+    Value result =
+        isTakenApart(op) ? normalizeImage(b, op) : normalizeGroups(b, op);
+    rewriter.replaceOp(op, b.convert(result, type.getElementType()));
     return success();
   }
+
+private:
+  /// Elements of a group that one group of threads can't keep in registers.
+  static constexpr int64_t kLargeGroup = 16384;
+
+  /// Images of which the groups are too few for the device, and those with
+  /// channels last, of which a group of channels is scattered in memory.
+  bool isTakenApart(GroupNormOp op) const {
+    RankedTensorType type = op.getType();
+    if (enoughGroups == 0 || type.getRank() != 4)
+      return false;
+    const int64_t groups = op.getGroups();
+    return (countStatic(type, {1, 2, 3}) / groups >= kLargeGroup &&
+            countStatic(type, 0) * groups < enoughGroups) ||
+           comesFromWindow(op.getInput());
+  }
+
+  static bool hasGroupPerChannel(GroupNormOp op) {
+    return op.getType().getDimSize(1) == static_cast<int64_t>(op.getGroups());
+  }
+
+  /// In one loop over the groups: [N, groups, channels of a group, ...].
+  static Value normalizeGroups(PrimitiveBuilder &b, GroupNormOp op) {
+    SmallVector<AffineExpr> sizes = getSymbolicSizes(op.getType());
+    // Without an axis for them where each is all channels, or one.
+    const bool isOneGroup = op.getGroups() == 1;
+    const bool isSplit = !isOneGroup && !hasGroupPerChannel(op);
+    SmallVector<AffineExpr> grouped =
+        isSplit ? splitChannels(op, sizes) : sizes;
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(
+        isOneGroup ? 1 : 2, static_cast<int64_t>(grouped.size())));
+    Value x = b.convert(b.reshape(op.getInput(), grouped),
+                        b.getArithmeticType(op.getInput()));
+    Value normal = normalize(b, x, dims, op.getEps().convertToDouble(), true);
+    return b.reshape(scaleChannels(b, op, normal, grouped), sizes);
+  }
+
+  /// With the moments of each row of the image first, of all channels or of
+  /// each: as many reductions as there are rows.
+  static Value normalizeImage(PrimitiveBuilder &b, GroupNormOp op) {
+    SmallVector<AffineExpr> sizes = getSymbolicSizes(op.getType());
+    Value x = b.convert(op.getInput(), b.getArithmeticType(op.getInput()));
+    const double eps = op.getEps().convertToDouble();
+    const bool isOneGroup = op.getGroups() == 1;
+    if (!isOneGroup && !hasGroupPerChannel(op))
+      return normalizeChannels(b, op, x, getMoments(b, x, 3), eps);
+    Moments rows = isOneGroup ? getMoments(b, x, {1, 3}) : getMoments(b, x, 3);
+    Moments moments = combine(b, rows, 2);
+    Value normal = divideByDeviation(b, subtractMean(b, x, moments.mean),
+                                     moments.variance, eps);
+    return scaleChannels(b, op, normal, sizes);
+  }
+
+  /// From the moments of rows, [N, C, H, 1]: a factor and a term of each
+  /// channel for x, as eager's kernels on a GPU have them. What is large has no
+  /// group in its sizes, so that either layout will do.
+  static Value normalizeChannels(PrimitiveBuilder &b, GroupNormOp op, Value x,
+                                 Moments rows, double eps) {
+    AffineExpr one = getAffineConstantExpr(1, op.getContext());
+    SmallVector<AffineExpr> sizes =
+        getSymbolicSizes(cast<RankedTensorType>(rows.mean.getType()));
+    SmallVector<AffineExpr> grouped = splitChannels(op, sizes);
+    Moments moments = combine(
+        b, {b.reshape(rows.mean, grouped), b.reshape(rows.variance, grouped)},
+        {2, 3});
+    SmallVector<AffineExpr> channels = grouped;
+    channels[3] = one;
+    auto ofChannels = [&](Value constant) {
+      Value converted = b.convert(
+          constant, cast<RankedTensorType>(x.getType()).getElementType());
+      return b.expand(b.reshape(converted, ArrayRef(channels).drop_front()),
+                      channels);
+    };
+    Value factor =
+        b.expand(getReciprocalDeviation(b, moments.variance, eps), channels);
+    if (Value weight = op.getWeight())
+      factor = b.binary<MulOp>(factor, ofChannels(weight));
+    Value shift = b.binary<MulOp>(b.expand(moments.mean, channels), factor);
+    auto spread = [&](Value value) {
+      return b.expand(b.reshape(value, {sizes[0], sizes[1], one, one}), x);
+    };
+    Value product = b.binary<MulOp>(x, spread(factor));
+    if (Value bias = op.getBias())
+      return b.binary<AddOp>(product,
+                             spread(b.binary<SubOp>(ofChannels(bias), shift)));
+    return b.binary<SubOp>(product, spread(shift));
+  }
+
+  /// [N, groups, channels of a group, ...] of the sizes [N, C, ...].
+  static SmallVector<AffineExpr> splitChannels(GroupNormOp op,
+                                               ArrayRef<AffineExpr> sizes) {
+    AffineExpr groups = getAffineConstantExpr(op.getGroups(), op.getContext());
+    SmallVector<AffineExpr> grouped = {sizes[0], groups,
+                                       sizes[1].floorDiv(groups)};
+    llvm::append_range(grouped, sizes.drop_front(2));
+    return grouped;
+  }
+
+  /// With one weight and bias a channel; `sizes` are those of x.
+  static Value scaleChannels(PrimitiveBuilder &b, GroupNormOp op, Value x,
+                             ArrayRef<AffineExpr> sizes) {
+    const size_t channelAxes = sizes.size() - op.getType().getRank() + 1;
+    SmallVector<AffineExpr> perChannel(sizes.drop_front());
+    for (AffineExpr &size : MutableArrayRef(perChannel).drop_front(channelAxes))
+      size = getAffineConstantExpr(1, op.getContext());
+    return scaleAndShift(
+        b, op, x, [&](Value value) { return b.reshape(value, perChannel); });
+  }
+
+  const int64_t enoughGroups;
 };
 
 struct Decompose : aitune::impl::DecomposeBase<Decompose> {
+  using DecomposeBase::DecomposeBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<DecomposeSoftmax, DecomposeLastAxesNorm<LayerNormOp>,
-                 DecomposeLastAxesNorm<RmsNormOp>, DecomposeGroupNorm>(
-        &getContext());
+                 DecomposeLastAxesNorm<RmsNormOp>>(&getContext());
+    patterns.add<DecomposeGroupNorm>(&getContext(), enoughGroups);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

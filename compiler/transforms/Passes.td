@@ -10,8 +10,14 @@ def Decompose : Pass<"ait-decompose", "mlir::func::FuncOp"> {
   let description = [{
     layer_norm, rms_norm, group_norm and softmax become reductions, pointwise
     operations and broadcasts. Those of f16 and bf16 compute in f32 and round
-    once, as eager's kernels do.
+    once, as eager's kernels do. The statistics of large groups of a group_norm,
+    where they are few, come from those of parts of them, which are more
+    reductions.
   }];
+  let options = [
+    Option<"enoughGroups", "enough-groups", "int64_t", "0",
+           "the number of groups that keeps the device busy">,
+  ];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 
@@ -30,6 +36,15 @@ def Simplify : Pass<"ait-simplify", "mlir::func::FuncOp"> {
     - Arithmetic on ait.full is computed, identities such as x * 1 disappear,
       divisions by powers of two become products.
     No result changes by a bit.
+  }];
+  let dependentDialects = ["mlir::ait::AitDialect"];
+}
+
+def WidenAtReaders : Pass<"ait-widen-at-readers", "mlir::func::FuncOp"> {
+  let summary = "moves conversions to wider types below reshapes, to the kernels that read them";
+  let description = [{
+    A reshape parts two kernels. Above it the conversion would be a kernel of its
+    own, whose result is read as often as the narrow tensor and is twice as large.
   }];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }

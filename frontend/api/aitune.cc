@@ -21,6 +21,7 @@
 #include "frontend/values/torch_util.h"
 #include "runtime/bundle/bundle_signature.h"
 #include "runtime/control/control.h"
+#include "runtime/cpu/thread_pool.h"
 #include "runtime/status/status_macros.h"
 
 namespace {
@@ -337,5 +338,5 @@ ait_error* ait_set_stance(const char* name) {
 }
 
 void ait_set_threads(int threads) {
-  if (threads > 0) at::set_num_threads(threads);
+  if (threads > 0) at::set_num_threads(aitune::AllowedThreads(threads));
 }

@@ -24,6 +24,13 @@
  * module; a handle must not be freed while another thread uses it. An
  * ait_options, ait_result or ait_error is for one thread at a time.
  *
+ * Processes: in a child of fork, modules of the parent can be called. The
+ * thread that called fork then computes with one thread if the parent had
+ * several; threads that the child makes have all cores. Modules that the parent
+ * called asynchronously or compiled for in the background must neither be
+ * called so nor freed there, as their threads stay with the parent. Nothing
+ * that holds a GPU can be used by a child.
+ *
  * Versions: each structure begins with its own size in bytes, which the caller
  * sets to sizeof, in every element of an array. A later library knows by it
  * which fields an older program has. AIT_API_VERSION changes when a function

@@ -3,8 +3,10 @@
 #include <ATen/ops/randn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <torch/csrc/jit/frontend/resolver.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -135,6 +137,53 @@ TEST_F(ThreadsTest, NumbersThatNoMachineHasAreRefused) {
     EXPECT_EQ(module->threads(), 1024);
   }
 }
+
+#if !defined(__SANITIZE_THREAD__)  // which ends children that make threads
+TEST_F(ThreadsTest, AForkedProcessCallsTheModulesOfItsParent) {
+  const at::Tensor x = at::randn({512, 512});
+  const int before = at::get_num_threads();
+  at::set_num_threads(4);
+  const auto module = Wrap(
+      "def forward(self, x: Tensor):\n"
+      "    return torch.softmax(torch.matmul(x, x) * 0.01, 1) + 1.\n");
+  const auto expect = module->Run(ValueList({x}));
+  ASSERT_TRUE(expect.ok()) << expect.status();
+  for (const bool tuned : {false, true}) {
+    SCOPED_TRACE(tuned);
+    if (tuned) {
+      ASSERT_TRUE(module->Record(ValueList({x})).ok());
+      ASSERT_TRUE(
+          module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"))
+              .ok());
+      ASSERT_TRUE(module->Run(ValueList({x})).ok());
+    }
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      alarm(60);
+      const auto agrees = [&] {
+        const auto result = module->Run(ValueList({x}));
+        return result.ok() &&
+               at::allclose(result->toTensor(), expect->toTensor());
+      };
+      ait_set_threads(4);
+      bool good = agrees() && at::get_num_threads() == 1;
+      good = module->SetThreads(3).ok() && agrees() && good;
+      std::thread([&] {
+        at::set_num_threads(4);
+        good = agrees() && at::get_num_threads() == 4 && good;
+      }).join();
+      _exit(good ? 0 : 1);
+    }
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+    EXPECT_EQ(at::get_num_threads(), 4);  // of the parent
+  }
+  at::set_num_threads(before);
+}
+#endif
 
 TEST_F(CApi, ThreadsOfAModule) {
   WithProbe(

@@ -17,6 +17,7 @@
 #include "runtime/backend/registry.h"
 #include "runtime/control/control.h"
 #include "runtime/cuda/device.h"
+#include "runtime/executable/memory_use.h"
 #include "runtime/logging/logging.h"
 
 namespace aitune::frontend {
@@ -101,11 +102,17 @@ TEST_F(BackendsTest, ActivateDoesNotCompile) {
   auto backend = BackendOf("TorchInductorBackend");
   const at::Tensor x = at::randn({2, 3});
   ASSERT_TRUE(backend->Build(Request(source, {x})).ok());
+  ExpectAgrees(*source, *backend, x);
+  const MemoryUse active = backend->Memory();
   ASSERT_TRUE(backend->Deactivate().ok());
+  EXPECT_LT(backend->Memory().total(), active.total());
+  EXPECT_EQ(backend->Memory().arenas, 0);
+  EXPECT_EQ(backend->Memory().weights, 0);
   const int64_t graphs = compileCounts().graphs;
   ASSERT_TRUE(backend->Activate().ok());
   ExpectAgrees(*source, *backend, x);
   EXPECT_EQ(compileCounts().graphs, graphs);
+  EXPECT_EQ(backend->Memory().weights, active.weights);
 }
 
 TEST_F(BackendsTest, ActivateDoesNotCompileWithoutACacheEither) {
@@ -217,6 +224,7 @@ TEST_F(BackendsTest, FullgraphRefusesGraphBreaks) {
   EXPECT_EQ(strict->state(), BackendState::kInit);
   AllowInGraph("aten::bincount");
   const absl::Status allowed = strict->Build(Request(source, {x}));
+  DisallowInGraph("aten::bincount");
   EXPECT_TRUE(allowed.ok()) << allowed;
 }
 
@@ -324,14 +332,18 @@ TEST_F(BackendsTest, StancesDecideWhatNewInputsDo) {
 
 TEST_F(BackendsTest, ResetForgetsVersions) {
   auto source = SourceOf(kNet);
-  auto backend = BackendOf("TorchInductorBackend");
-  BuildRequest request = Request(source, {at::randn({4, 3})});
-  request.cache_dir.clear();
-  ASSERT_TRUE(backend->Build(request).ok());
-  const int64_t graphs = compileCounts().graphs;
-  ASSERT_TRUE(Reset().ok());
-  ExpectAgrees(*source, *backend, at::randn({4, 3}));
-  EXPECT_EQ(compileCounts().graphs, graphs + 1);
+  for (const bool is_active : {true, false}) {
+    auto backend = BackendOf("TorchInductorBackend");
+    BuildRequest request = Request(source, {at::randn({4, 3})});
+    request.cache_dir.clear();
+    ASSERT_TRUE(backend->Build(request).ok());
+    const int64_t graphs = compileCounts().graphs;
+    if (!is_active) ASSERT_TRUE(backend->Deactivate().ok());
+    ASSERT_TRUE(Reset().ok());
+    if (!is_active) ASSERT_TRUE(backend->Activate().ok());
+    ExpectAgrees(*source, *backend, at::randn({4, 3}));
+    EXPECT_EQ(compileCounts().graphs, graphs + 1) << is_active;
+  }
 }
 
 // Until the backend is gone, what a reset forgets must be there.

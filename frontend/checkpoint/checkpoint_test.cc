@@ -14,6 +14,8 @@
 #include "frontend/testing/backends.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/substitution.h"
+#include "runtime/backend/fake_backend.h"
+#include "runtime/control/control.h"
 #include "runtime/cuda/device.h"
 
 namespace aitune::frontend {
@@ -253,6 +255,20 @@ TEST_P(CheckpointTest, SubstitutionsMustBeThere) {
   EXPECT_THAT(std::string(LoadCheckpoint(path_).status().message()),
               HasSubstr("this process has another one"));
   ASSERT_TRUE(SubstituteInGraph("aten::relu", "").ok());
+}
+
+TEST_P(CheckpointTest, BackendsSeeThatTheyAreExported) {
+  auto behavior = std::make_shared<FakeBehavior>();
+  bool exporting = false;
+  behavior->save = [&] { exporting = IsExporting(); };
+  auto backend = MakeFakeBackend(behavior);
+  ASSERT_TRUE(backend->Build(MakeFakeRequest()).ok());
+  ASSERT_TRUE(backend->ToDict().ok());
+  EXPECT_FALSE(exporting);
+  const auto saved = SaveCheckpoint(*backend, *source_, path_, GetParam());
+  EXPECT_TRUE(saved.ok()) << saved.status();
+  EXPECT_TRUE(exporting);
+  EXPECT_FALSE(IsExporting());
 }
 
 TEST(Checkpoint, BeforeBuildThereIsNothingToSave) {

@@ -63,6 +63,7 @@ class FakeImplementation : public BackendImplementation {
                                         : absl::OkStatus();
   }
   absl::Status Save(BackendStateProto* state) const override {
+    if (behavior_->save) behavior_->save();
     state->set_implementation("artifact");
     return absl::OkStatus();
   }

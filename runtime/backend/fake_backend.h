@@ -43,6 +43,7 @@ struct FakeBehavior {
       absl::Span<const RegionValue>)>
       infer;
   std::function<absl::Status()> take_failed_check;
+  std::function<void()> save;
 
   std::atomic<int> builds{0}, activations{0}, deactivations{0}, deployments{0},
       loads{0}, infers{0};

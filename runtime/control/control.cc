@@ -146,6 +146,13 @@ void AllowInGraph(std::string op) {
   ops.names.insert(std::move(op));
 }
 
+void DisallowInGraph(std::string_view op) {
+  AllowedOps& ops = GetAllowedOps();
+  std::lock_guard<std::mutex> lock(ops.mutex);
+  if (const auto found = ops.names.find(op); found != ops.names.end())
+    ops.names.erase(found);
+}
+
 bool IsAllowedInGraph(std::string_view op) {
   AllowedOps& ops = GetAllowedOps();
   std::lock_guard<std::mutex> lock(ops.mutex);

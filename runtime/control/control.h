@@ -100,8 +100,11 @@ class ResetRegistration {
 };
 
 // Operators ("aten::topk", "mylib::op") that LibTorch may run inside of a
-// compiled graph: with fullgraph they are no graph break. Thread-safe.
+// compiled graph: with fullgraph they are no graph break. DisallowInGraph takes
+// back what AllowInGraph was called with, for what is compiled from then on.
+// Thread-safe.
 void AllowInGraph(std::string op);
+void DisallowInGraph(std::string_view op);
 bool IsAllowedInGraph(std::string_view op);
 
 }  // namespace aitune

@@ -88,6 +88,9 @@ TEST(AllowInGraph, TakesOperatorsWithAndWithoutOverload) {
   EXPECT_TRUE(IsAllowedInGraph("aten::topk"));
   EXPECT_TRUE(IsAllowedInGraph("aten::topk.values"));
   EXPECT_FALSE(IsAllowedInGraph("aten::topk2"));
+  DisallowInGraph("aten::topk");
+  EXPECT_FALSE(IsAllowedInGraph("aten::topk"));
+  EXPECT_FALSE(IsAllowedInGraph("aten::topk.values"));
 }
 
 }  // namespace

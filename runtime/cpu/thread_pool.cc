@@ -1,6 +1,8 @@
 #include "runtime/cpu/thread_pool.h"
 
 #include <linux/futex.h>
+#include <pthread.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -45,6 +47,31 @@ namespace {
 constexpr std::chrono::microseconds kWaking(50);
 
 std::atomic<ThreadCountSource> thread_count_source = omp_get_max_threads;
+
+// In a child of fork, the thread that called it has libgomp's record of workers
+// that the child lacks: a parallel region would wait for them for ever. Other
+// threads of the child begin without workers.
+thread_local bool lacks_its_workers = false;
+
+// Whether the process that is about to fork has further threads, among which
+// may be workers.
+thread_local bool forks_with_threads = false;
+
+void BeforeFork() {
+  constexpr nlink_t kLinksOfOneThread = 3;  // the folder has two of its own
+  struct stat tasks;
+  forks_with_threads = stat("/proc/self/task", &tasks) != 0 ||
+                       tasks.st_nlink > kLinksOfOneThread;
+}
+
+void InTheChild() {
+  if (!forks_with_threads) return;
+  lacks_its_workers = true;
+  omp_set_num_threads(1);
+}
+
+[[maybe_unused]] const int handles_forks =
+    pthread_atfork(BeforeFork, nullptr, InTheChild);
 
 // Tells the thread sanitizer about the barriers of libgomp, which is not
 // instrumented.
@@ -247,9 +274,12 @@ int ThreadCount() {
   // Where libgomp gives a region one thread, OpenMP does not call it parallel.
   const Current& current = ThisThread();
   if (current.team != nullptr || current.helps || omp_in_parallel()) return 1;
+  if (lacks_its_workers) return 1;
   return std::clamp(thread_count_source.load(std::memory_order_relaxed)(), 1,
                     Team::kMaxThreads);
 }
+
+int AllowedThreads(int threads) { return lacks_its_workers ? 1 : threads; }
 
 int LibraryThreadCount() {
   const int threads = ThreadCount();
@@ -301,6 +331,7 @@ ScopedThreadCount::ScopedThreadCount(int threads) {
   // The first time on a thread, LibTorch sets OpenMP's number to its own.
   thread_count_source.load(std::memory_order_relaxed)();
   previous_ = omp_get_max_threads();
+  threads = AllowedThreads(threads);
   if (threads != previous_) omp_set_num_threads(threads);
 }
 

@@ -31,9 +31,15 @@
 namespace aitune {
 
 // The number of threads that a region begun on the calling thread may use,
-// itself included: 1 inside of a region, otherwise the number of the source
-// below, at most WorkSharing::kMaxThreads. Thread-safe.
+// itself included: 1 inside of a region, and 1 where AllowedThreads says so,
+// otherwise the number of the source below, at most WorkSharing::kMaxThreads.
+// Thread-safe.
 int ThreadCount();
+
+// `threads`, or 1 on the thread of a child process that has called fork while
+// the process had other threads: libgomp would wait for workers that the child
+// lacks. OpenMP's own number is set to 1 there. Thread-safe.
+int AllowedThreads(int threads);
 
 // The number of threads for work that is split evenly among its threads, such
 // as that of oneDNN and LibTorch: ThreadCount(), or half of them while the

@@ -24,6 +24,7 @@
 #include "frontend/backends/compiled/torch_inductor_config.h"
 #include "frontend/backends/compiled/version_notes.h"
 #include "frontend/backends/torch_backend.h"
+#include "frontend/compiled_model/compile_trace.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "runtime/backend/step_time.h"
 #include "runtime/bundle/private_folder.h"
@@ -178,6 +179,12 @@ class CompiledBackend : public TorchBackend {
       std::make_shared<MemoryLimit>([this] { return Memory(); },
                                     [this] { FreeKeptMemory(); });
   BackgroundCounts background_counts_;
+  // Forgets kept_ while there is no table.
+  const ResetRegistration reset_kept_{[this] {
+    if (!HasTraceCompiler()) return;  // Nothing could be made again.
+    std::lock_guard<std::mutex> lock(kept_mutex_);
+    kept_.clear();
+  }};
   // Null until Prepare. After all that a reset forgets, which another thread
   // may do until this is gone.
   std::unique_ptr<ResetRegistration> reset_;

@@ -16,14 +16,6 @@
 namespace aitune::frontend {
 namespace {
 
-void AddTensors(const c10::IValue& value,
-                std::unordered_set<const at::TensorImpl*>& tensors) {
-  MapTensors(value, [&](const at::Tensor& tensor, int) {
-    if (tensor.defined()) tensors.insert(tensor.unsafeGetTensorImpl());
-    return tensor;
-  });
-}
-
 // The tensors in `values` that depend on input data.
 void AddMadeUp(const std::vector<ProbedRef>& values, size_t probe,
                std::unordered_set<const at::TensorImpl*>& tensors) {

@@ -176,8 +176,17 @@ class Interpreter {
     bool shared = false;       // the result is a view in the probes
     std::vector<int> symbols;  // of the sizes that this depends on
     std::string what;          // a sentence for the user, with the place
+    // The operator's tensor at these sizes, on the meta device.
+    at::Tensor SelfAt(absl::Span<const int64_t> point) const;
     bool SharesAt(absl::Span<const int64_t> point) const;
   };
+  // Not set if it does not depend on sizes, or the way from memory to the
+  // operator's tensor is not known.
+  std::optional<PossibleView> FindView(const Invocation& call,
+                                       const ProbedValue& result) const;
+  // Leaves out sizes at which aten::view raises, as it does not where a tensor
+  // is empty or has one element.
+  absl::Status CheckView(const Invocation& call, const ProbedValue& result);
   void NotePossibleView(const Invocation& call, const ProbedValue& result);
   // Leaves out sizes at which others than at the probes see a write to
   // `written`.
@@ -270,6 +279,9 @@ class Interpreter {
   std::optional<ShapeQuery> MakeShapeQuery(const Invocation& call) const;
   void AddContents(const Invocation& call, ShapeQuery& query) const;
   ShapesAt FindShapes(const ShapeQuery& query, absl::Span<const int64_t> point);
+  // kInvalidArgument if the call raises at the anchor, which need not be a
+  // probe, whatever elements are made up.
+  absl::Status ErrorAtAnchor(const ShapeQuery& query) const;
   // Compares with `expected`, the sizes of each tensor of the results.
   absl::Status CheckSizes(
       const Invocation& call,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/tracing/trace_test_util.h"
 #include "frontend/values/value_list.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace aitune::frontend {
@@ -171,6 +172,20 @@ TEST(ElementsMadeUp, DoNotHideThatSizesAreWrong) {
           .status()
           .code(),
       absl::StatusCode::kInvalidArgument);
+}
+
+// Nor do they where the sizes that it is for are none of the probes'.
+TEST(ElementsMadeUp, DoNotHideThatTheSizesAskedForAreWrong) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  return x[:x.size(0) % 5].max()\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  TraceOptions options;
+  options.anchor = {60};
+  const auto trace =
+      BuildTrace(*model, {*ParseInputSpec("float32[1..64]")}, options);
+  EXPECT_EQ(trace.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(trace.status().message(), testing::HasSubstr("aten::max fails"));
 }
 
 }  // namespace

@@ -354,7 +354,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     }
     results.push_back(std::move(result));
   }
-  if (!uniform && results.size() == 1) NotePossibleView(call, *results[0]);
+  if (!uniform && results.size() == 1) {
+    AITUNE_RETURN_IF_ERROR(CheckView(call, *results[0]));
+    NotePossibleView(call, *results[0]);
+  }
   for (size_t i = 0; derived && i < results.size(); ++i) {
     if (std::find(call.arguments.begin(), call.arguments.end(), results[i]) ==
         call.arguments.end())

@@ -53,7 +53,7 @@ bool IsContiguous(const TracedStorage& storage) {
 
 }  // namespace
 
-bool Interpreter::PossibleView::SharesAt(
+at::Tensor Interpreter::PossibleView::SelfAt(
     absl::Span<const int64_t> point) const {
   const at::TensorOptions meta = at::TensorOptions().device(at::kMeta);
   at::Tensor self = at::empty(SizesAt(base_type, point), meta);
@@ -66,40 +66,75 @@ bool Interpreter::PossibleView::SharesAt(
         .callBoxed(stack);
     self = stack.at(0).toTensor();
   }
+  return self;
+}
+
+bool Interpreter::PossibleView::SharesAt(
+    absl::Span<const int64_t> point) const {
+  const at::Tensor self = SelfAt(point);
   const at::Tensor result = memory_format ? self.contiguous(*memory_format)
                                           : self.reshape(SizesAt(type, point));
   return self.numel() == 0 ? shared : result.is_alias_of(self);
 }
 
-void Interpreter::NotePossibleView(const Invocation& call,
-                                   const ProbedValue& result) {
-  const std::string& name = call.schema->name();
-  if (region_.ranges().empty() || !MayGiveView(name) || !result.IsTensor() ||
-      !result.has_type || !call.arguments[0]->IsTensor())
-    return;
+std::optional<Interpreter::PossibleView> Interpreter::FindView(
+    const Invocation& call, const ProbedValue& result) const {
+  if (region_.ranges().empty() || !result.IsTensor() || !result.has_type ||
+      !call.arguments[0]->IsTensor())
+    return std::nullopt;
   const ProbedValue& self = *call.arguments[0];
-  // What has no known way from memory of its own is never written.
   if (self.storage->unknown_views || !IsContiguous(*self.storage) ||
       std::any_of(self.views.begin(), self.views.end(), ReadsOtherValues))
-    return;
+    return std::nullopt;
   std::set<int> symbols;
   AddSymbols(self.storage->base_type, symbols);
   for (const ViewStep& step : self.views) AddSymbols(step.type, symbols);
   AddSymbols(result.type, symbols);
-  if (symbols.empty()) return;
+  if (symbols.empty()) return std::nullopt;
   PossibleView view;
   view.source = self.storage;
   view.result = result.storage;
   view.base_type = self.storage->base_type;
   view.path = self.views;
   view.type = result.type;
-  if (name == "aten::contiguous")
+  if (call.schema->name() == "aten::contiguous")
     view.memory_format = call.arguments.at(1)->probes[0].toMemoryFormat();
   view.shared = self.storage == result.storage;
   view.symbols.assign(symbols.begin(), symbols.end());
-  view.what = Reason(
-      absl::StrCat("whether ", name, " gives a view depends on the size"));
-  possible_views_.push_back(std::move(view));
+  view.what = Reason(absl::StrCat("whether ", call.schema->name(),
+                                  " gives a view depends on the size"));
+  return view;
+}
+
+void Interpreter::NotePossibleView(const Invocation& call,
+                                   const ProbedValue& result) {
+  if (!MayGiveView(call.schema->name())) return;
+  // What has no known way from memory of its own is never written.
+  if (std::optional<PossibleView> view = FindView(call, result))
+    possible_views_.push_back(*std::move(view));
+}
+
+absl::Status Interpreter::CheckView(const Invocation& call,
+                                    const ProbedValue& result) {
+  if (call.schema->name() != "aten::view") return absl::OkStatus();
+  const std::optional<PossibleView> view = FindView(call, result);
+  if (!view || view->path.empty()) return absl::OkStatus();
+  const auto holds = [&](absl::Span<const int64_t> point) {
+    bool found = false;
+    const absl::Status status =
+        CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+          const at::Tensor self = view->SelfAt(point);
+          found = true;
+          self.view(SizesAt(view->type, point));
+          return absl::OkStatus();
+        });
+    // Where operators before it raise, they raise there too.
+    return status.ok() || !found;
+  };
+  if (!holds(region_.anchor()) ||
+      !region_.Restrict(view->symbols, holds, {}, view->what))
+    return absl::OkStatus();
+  return KeepProbes("whether a view is possible");
 }
 
 absl::Status Interpreter::SettlePossibleViews(const TracedStorage& written) {

@@ -8,6 +8,7 @@
 namespace aitune::frontend {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -66,6 +67,18 @@ def forward(self, x: Tensor):
                                      {"float32[3,1..5]"});
   ASSERT_TRUE(trace.ok()) << trace.status();
   EXPECT_THAT(trace->notes, IsEmpty());
+}
+
+// A tensor without elements has every view; one that is expanded has few.
+TEST(PossibleViews, SizesAtWhichAViewRaisesAreLeftOut) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor):
+  a = x[:, :x.size(1) % 4].unsqueeze(1).expand(-1, 3, -1, -1)
+  return a.view([a.size(0), 3 * a.size(2), 2])
+)",
+                                     {"float32[7,1..8,2]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(trace->notes, Contains(HasSubstr("aten::view gives a view")));
 }
 
 }  // namespace

@@ -146,6 +146,14 @@ void RunOrWiden(const std::function<void(std::vector<c10::IValue>&)>& run,
     });
 }
 
+void AddTensors(const c10::IValue& value,
+                std::unordered_set<const at::TensorImpl*>& tensors) {
+  MapTensors(value, [&](const at::Tensor& tensor, int) {
+    if (tensor.defined()) tensors.insert(tensor.unsafeGetTensorImpl());
+    return tensor;
+  });
+}
+
 void RunWithMadeUpElements(
     const std::unordered_set<const at::TensorImpl*>& made_up,
     const std::function<void(std::vector<c10::IValue>&)>& run,

@@ -31,6 +31,10 @@ void RunForShapes(const c10::FunctionSchema& schema,
                   const std::function<void(std::vector<c10::IValue>&)>& run,
                   std::vector<c10::IValue>& stack);
 
+// Adds the tensors in `value`, which may be nested.
+void AddTensors(const c10::IValue& value,
+                std::unordered_set<const at::TensorImpl*>& tensors);
+
 // Runs a call in a probe, with the elements of the tensors `made_up` made up.
 // Where it raises for them, which it need not do for those of the program's
 // users (integers are divided by 0, an index is beyond a table, a matrix has no

@@ -5,6 +5,7 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -187,6 +188,36 @@ Interpreter::ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
   return found;
 }
 
+absl::Status Interpreter::ErrorAtAnchor(const ShapeQuery& query) const {
+  // What writes to its arguments can't be run again with others.
+  if (query.schema->is_mutable()) return absl::OkStatus();
+  const c10::InferenceMode inference;
+  SizeEvaluator evaluator(region_.anchor(), /*real=*/true);
+  std::vector<c10::IValue> stack;
+  std::unordered_set<const at::TensorImpl*> made_up;
+  for (size_t i = 0; i < query.contents.size(); ++i) {
+    const absl::StatusOr<c10::IValue> value =
+        evaluator.Evaluate(query.contents[i]);
+    // An operator before this one says so itself.
+    if (!value.ok()) return absl::OkStatus();
+    if (query.contents[i] == query.shapes[i]) AddTensors(*value, made_up);
+    stack.push_back(*value);
+  }
+  if (CountElements(stack) > kMaxElements) return absl::OkStatus();
+  if (query.schema->is_vararg())
+    stack.emplace_back(static_cast<int64_t>(stack.size()));
+  return CatchExceptions(absl::StatusCode::kInvalidArgument,
+                         absl::StrCat(query.schema->name(), " fails: "), [&] {
+                           RunWithMadeUpElements(
+                               made_up,
+                               [&](std::vector<c10::IValue>& arguments) {
+                                 RunOrWiden(query.run, arguments);
+                               },
+                               stack);
+                           return absl::OkStatus();
+                         });
+}
+
 std::optional<Interpreter::ShapeQuery> Interpreter::MakeShapeQuery(
     const Invocation& call) const {
   if (region_.ranges().empty()) return std::nullopt;
@@ -265,8 +296,7 @@ absl::Status Interpreter::CheckSizes(
   const std::string what = absl::StrCat("what ", call.schema->name(), " gives");
   const ShapesAt at_anchor = FindShapes(*query, region_.anchor());
   if (!fits(at_anchor, region_.anchor())) {
-    // Where it raises at the anchor, made-up elements are the reason.
-    if (at_anchor.raises) return absl::OkStatus();
+    if (at_anchor.raises) return ErrorAtAnchor(*query);
     // If the formula is wrong at some points, it may still be right around the
     // anchor.
     const auto as_at_anchor = [&](absl::Span<const int64_t> point) {

@@ -23,8 +23,8 @@ std::vector<std::string> RowsOfTheCode() {
     rows.push_back(absl::StrCat(
         "| ", OrAll(one.ops), one.only_sums ? " (sums and products)" : "",
         " | ", *one.calls == '\0' ? "all" : absl::StrCat("`", one.calls, "`"),
-        " | ", OrAll(one.dtypes), " | ", OrAll(one.sets), " | ", one.reason,
-        " |"));
+        " | ", OrAll(one.dtypes), " | ", OrAll(one.sets), " | ",
+        OrAll(one.devices), " | ", one.reason, " |"));
   for (const LeftOutCall& one : LeftOutCalls())
     rows.push_back(absl::StrCat(
         "| ", OrAll(one.ops), " | ",

@@ -1,6 +1,7 @@
 #include "tests/random_models/check_program.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/core/ivalue.h>
 
 #include <map>
@@ -108,6 +109,11 @@ ProgramResult CheckProgram(const Program& program, const std::string& device) {
   frontend::BuildOptions build;
   build.all_sizes = true;
   build.compile.device = device;
+  // Convolutions of float32 keep its precision on a GPU too, ours and eager's.
+  if (options.device.is_gpu()) {
+    build.compile.tf32Convolution = false;
+    at::globalContext().setAllowTF32CuDNN(false);
+  }
   // Which candidate is faster varies from run to run; tests must not.
   build.compile.measureCandidates = false;
   const auto compiled = CompiledModel::Build(*model, inputs, build);

@@ -38,8 +38,10 @@ constexpr int kModels = 240;
 constexpr int kShards = 2;
 // Models of one process: what a new one costs is spread, and memory is freed.
 constexpr int kModelsOfAChild = 40;
-// Seconds of processors' time for a model; most take half of one.
+// Seconds of processors' time for a model; most take half of one, and on a GPU
+// several for each of their versions.
 constexpr unsigned kTimeLimit = 60;
+constexpr unsigned kTimeLimitOnGpu = 300;
 // Failures that are made smaller and printed in full.
 constexpr int kReduced = 20;
 
@@ -53,6 +55,10 @@ int FromEnvironment(const char* name, int otherwise) {
 std::string Device() {
   const char* const device = std::getenv("AITUNE_RANDOM_DEVICE");
   return device != nullptr ? device : "cpu";
+}
+
+unsigned TimeLimit() {
+  return Device() == "cpu" ? kTimeLimit : kTimeLimitOnGpu;
 }
 
 struct Checked {
@@ -130,7 +136,7 @@ Checked MakeSmaller(uint64_t seed, Checked failed) {
           Start();
           CheckSeed(seed, smaller, tell);
         },
-        kTimeLimit));
+        TimeLimit()));
     const auto found = checked.find(seed);
     if (found == checked.end() ||
         found->second.result.outcome != failed.result.outcome)
@@ -181,7 +187,7 @@ TEST_P(RandomModels, AgreeWithEager) {
           for (int i = next; i < end; ++i)
             CheckSeed(static_cast<uint64_t>(i), {}, tell);
         },
-        kTimeLimit));
+        TimeLimit()));
     ASSERT_FALSE(checked.empty()) << "no program could be made from " << next;
     for (const auto& [seed, one] : checked) {
       next = static_cast<int>(seed) + 1;

@@ -48,6 +48,47 @@ build/serve -t 1 -n 2 mlp.aitune "float32[4,1024]"
 sed -i 's/aitune 2 REQUIRED/aitune 1 REQUIRED/' CMakeLists.txt
 ! cmake -S . -B other -DCMAKE_PREFIX_PATH="$prefix" >cmake.txt 2>&1 || die "another version was taken"
 
+# Each header of the C++ API that README names, and a function of each.
+cat >headers.cc <<'P'
+#include <ATen/ATen.h>
+#include <iostream>
+#include "frontend/api/module.h"
+#include "frontend/torchscript/keyword_arguments.h"
+#include "frontend/torchscript/substitution.h"
+#include "runtime/backend/registry.h"
+#include "runtime/bundle/bundle_signature.h"
+#include "runtime/control/call_limit.h"
+#include "runtime/control/control.h"
+#include "runtime/logging/logging.h"
+int main(int, char** arguments) {
+  using aitune::frontend::ValueList;
+  aitune::SetLogSink([](aitune::LogChannel, std::string_view) {});
+  auto module = ait::Module::Load(arguments[1], {});
+  if (!module.ok() || aitune::ListBackends().empty()) return 1;
+  auto call = aitune::frontend::WithKeywordArguments(
+      (*module)->model(), ValueList(), {"input"}, ValueList({at::ones({4, 1024})}));
+  if (!call.ok()) std::cerr << call.status() << "\n";
+  const aitune::CallLimit limit;
+  const aitune::ScopedCallLimit scope(&limit);
+  const aitune::ScopedStance stance(aitune::Stance::kForceEager);
+  if (!call.ok() || !(*module)->Run(*call).ok()) return 2;
+  if (aitune::VerifiedDigest("mlp.aitune", "none").ok()) return 3;
+  if (aitune::frontend::SubstituteInGraph("aten::relu", "no").ok()) return 4;
+  aitune::AllowInGraph("aten::relu");
+  aitune::DisallowInGraph("aten::relu");
+  return aitune::IsAllowedInGraph("aten::relu") ? 5 : 0;
+}
+P
+grep -oE '`[a-z_]+\.h`' "$sources/README.md" | tr -d '`' | sort -u | while read -r header; do
+  grep -q "/$header\"" headers.cc || [[ $header == aitune.h ]] ||
+    die "README names $header, which no program here includes"
+done
+PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+export PKG_CONFIG_PATH
+${CXX:-c++} -std=c++17 -o headers headers.cc $(pkg-config --cflags --libs aitune-cxx) \
+  -Wl,-rpath,"$prefix/lib"
+./headers "$model.pt" || die "headers: exit $?"
+
 # The C ABI: exactly the functions of the list, which are those of the header.
 # A function that leaves it, or changes, is a new AIT_API_VERSION.
 version=$(sed -n 's/^#define AIT_API_VERSION //p' "$prefix/include/aitune/aitune.h")

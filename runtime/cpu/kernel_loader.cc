@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -19,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "runtime/cpu/elf_object.h"
 #include "runtime/cpu/kernel_imports.h"
+#include "runtime/cpu/kernel_symbols.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune {
@@ -76,6 +78,7 @@ class LoadedKernels : public KernelLibrary {
   }
 
   Mapping mapping;
+  std::vector<std::unique_ptr<KernelSymbols>> symbols;  // of the objects
   absl::flat_hash_map<std::string, KernelFunction> entries;
 };
 
@@ -121,6 +124,9 @@ class Linker {
       library_->entries[std::string(name)] =
           reinterpret_cast<KernelFunction>(entry);
     }
+    for (size_t i = 0; i < objects_.size(); ++i)
+      library_->symbols.push_back(std::make_unique<KernelSymbols>(
+          files_[i], objects_[i], SectionAddresses(i)));
     return std::shared_ptr<const KernelLibrary>(std::move(library_));
   }
 
@@ -255,6 +261,16 @@ class Linker {
   char* Address(size_t object, const ElfSymbol& symbol) const {
     return base() + offsets_[object][symbol.entry.st_shndx] +
            symbol.entry.st_value;
+  }
+
+  std::vector<uint64_t> SectionAddresses(size_t object) const {
+    std::vector<uint64_t> addresses;
+    for (size_t s = 0; s < offsets_[object].size(); ++s)
+      addresses.push_back(
+          objects_[object].sections[s].loaded
+              ? reinterpret_cast<uint64_t>(base() + offsets_[object][s])
+              : 0);
+    return addresses;
   }
 
   absl::Status Relocate(size_t object, const ElfRelocation& relocation) {

@@ -2,11 +2,31 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
 #include <iterator>
 #include <random>
+
+#include "runtime/cpu/elf_object.h"
+
+// The interface of gdb's manual, as kernel_symbols.cc has it.
+extern "C" {
+struct jit_code_entry {
+  jit_code_entry* next_entry;
+  jit_code_entry* prev_entry;
+  const char* symfile_addr;
+  uint64_t symfile_size;
+};
+struct jit_descriptor {
+  uint32_t version;
+  uint32_t action_flag;
+  jit_code_entry* relevant_entry;
+  jit_code_entry* first_entry;
+};
+extern jit_descriptor __jit_debug_descriptor;
+}
 
 namespace aitune {
 namespace {
@@ -35,6 +55,52 @@ TEST(LoadKernels, LinksCodeConstantsAndLibm) {
   const float table[] = {1.5f, 2.5f, 3.5f, 4.5f};
   for (int i = 1; i < 5; ++i)
     EXPECT_FLOAT_EQ(y[i], std::erf(x[i]) * table[i % 4] + 2.5f + 10);
+}
+
+// The address of the function `name` by the file that a debugger is given; null
+// if that does not have it.
+const void* AddressFor(const jit_code_entry& entry, std::string_view name) {
+  auto object =
+      ElfObject::Read(std::string_view(entry.symfile_addr, entry.symfile_size));
+  EXPECT_TRUE(object.ok()) << object.status();
+  for (const ElfSymbol& symbol : object->symbols) {
+    if (symbol.name == name)
+      return reinterpret_cast<const void*>(
+          object->sections[symbol.entry.st_shndx].header.sh_addr +
+          symbol.entry.st_value);
+  }
+  return nullptr;
+}
+
+TEST(LoadKernels, TellsDebuggersAndProfilersTheirNames) {
+  const std::string map = "/tmp/perf-" + std::to_string(getpid()) + ".map";
+  {
+    const auto before = LoadKernels({Read("scale")});
+    ASSERT_TRUE(before.ok()) << before.status();
+    EXPECT_FALSE(std::ifstream(map).is_open());
+    setenv("AITUNE_PERF_MAP", "1", 1);
+    const auto kernels = LoadKernels({Read("scale")});
+    unsetenv("AITUNE_PERF_MAP");
+    ASSERT_TRUE(kernels.ok()) << kernels.status();
+    const jit_code_entry* entry = __jit_debug_descriptor.first_entry;
+    ASSERT_NE(entry, nullptr);
+    const auto* scale =
+        reinterpret_cast<const void*>((*kernels)->Find("scale"));
+    EXPECT_EQ(AddressFor(*entry, "scale"), scale);
+    EXPECT_EQ(__jit_debug_descriptor.relevant_entry, entry);
+    ASSERT_NE(entry->next_entry, nullptr);
+    EXPECT_EQ(AddressFor(*entry->next_entry, "scale"),
+              reinterpret_cast<const void*>((*before)->Find("scale")));
+    std::ifstream file(map);
+    std::string address, size, name;
+    ASSERT_TRUE(file >> address >> size >> name);
+    EXPECT_EQ(std::stoull(address, nullptr, 16),
+              reinterpret_cast<uintptr_t>(scale));
+    EXPECT_GT(std::stoull(size, nullptr, 16), 0u);
+    EXPECT_EQ(name, "scale");
+  }
+  EXPECT_EQ(__jit_debug_descriptor.first_entry, nullptr);
+  unlink(map.c_str());
 }
 
 TEST(LoadKernels, FindsOnlyFunctions) {

@@ -26,8 +26,10 @@ C_HEADER = "frontend/api/aitune.h"
 # What README's part on embedding names.
 CXX_HEADERS = [
     "frontend/api/module.h",
+    "frontend/torchscript/keyword_arguments.h",
     "frontend/torchscript/substitution.h",
     "runtime/backend/registry.h",
+    "runtime/bundle/bundle_signature.h",
     "runtime/control/call_limit.h",
     "runtime/control/control.h",
     "runtime/logging/logging.h",

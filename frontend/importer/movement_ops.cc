@@ -96,12 +96,78 @@ absl::StatusOr<Padding> ReadPadding(OpImporter& call, const char* name,
 
 enum class PadMode { kReflect, kReplicate, kCircular };
 
-// Picks along each padded axis by an index computed from its position.
-Value PadByIndex(OpImporter& call, Value value, const Padding& padding,
+// Entries of a last axis of `size` entries that repeat in its padding, `count`
+// of them, before the axis or after it.
+Value RepeatedPart(OpImporter& call, Value value, int64_t size, int64_t count,
+                   bool is_low, PadMode mode) {
+  const int64_t dim = call.RankOf(value) - 1;
+  switch (mode) {
+    case PadMode::kReflect: {
+      Value part = call.Slice(value, dim, is_low ? 1 : size - 1 - count, count);
+      return ait::FlipOp::create(call.builder(), call.location(),
+                                 part.getType(), part,
+                                 llvm::ArrayRef<int64_t>{dim});
+    }
+    case PadMode::kReplicate: {
+      Sizes sizes = call.SizesOf(value);
+      sizes[dim] = call.Constant(count);
+      return call.Expand(call.Slice(value, dim, is_low ? 0 : size - 1, 1),
+                         sizes);
+    }
+    case PadMode::kCircular:
+      return call.Slice(value, dim, is_low ? size - count : 0, count);
+  }
+  return Value();
+}
+
+// Pads the last axis with copies of parts of it: its neighbours in memory are
+// then neighbours in the result, which an index computed for each would hide.
+// Null if the axis has no known size, or not enough entries.
+Value PadByParts(OpImporter& call, Value value, int64_t low, int64_t high,
                  PadMode mode) {
+  const int64_t dim = call.RankOf(value) - 1;
+  const std::optional<int64_t> size = call.StaticSize(call.SizesOf(value)[dim]);
+  if (!size) return Value();
+  // Negative padding removes entries.
+  const int64_t begin = std::max<int64_t>(0, -low),
+                end = *size + std::min<int64_t>(0, high);
+  // A reflection leaves the entry at the end out.
+  const int64_t most = mode == PadMode::kReflect    ? *size - 1
+                       : mode == PadMode::kCircular ? *size
+                                                    : std::max(low, high);
+  if (begin >= end || low > most || high > most) return Value();
+  SmallVector<Value> parts;
+  if (low > 0)
+    parts.push_back(RepeatedPart(call, value, *size, low, true, mode));
+  parts.push_back(begin == 0 && end == *size
+                      ? value
+                      : call.Slice(value, dim, begin, end - begin));
+  if (high > 0)
+    parts.push_back(RepeatedPart(call, value, *size, high, false, mode));
+  return parts.size() == 1 ? parts[0] : call.Concat(parts, dim);
+}
+
+// Picks along each padded axis by an index computed from its position, but
+// joins parts of the last one.
+Value PadByEntries(OpImporter& call, Value value, const Padding& padding,
+                   PadMode mode) {
   for (int64_t dim = 0; dim < call.RankOf(value); ++dim) {
-    const int64_t low = padding.low[dim], high = padding.high[dim];
+    int64_t low = padding.low[dim], high = padding.high[dim];
     if (low == 0 && high == 0) continue;
+    if (mode == PadMode::kCircular && (low < 0 || high < 0)) {
+      // What negative padding removes is not repeated on the other side.
+      const int64_t begin = std::max<int64_t>(0, -low);
+      const int64_t removed = begin + std::max<int64_t>(0, -high);
+      value = call.Slice(value, dim, call.Constant(begin),
+                         call.SizesOf(value)[dim] - removed);
+      low = std::max<int64_t>(0, low);
+      high = std::max<int64_t>(0, high);
+      if (low == 0 && high == 0) continue;
+    }
+    if (dim + 1 == call.RankOf(value)) {
+      if (Value joined = PadByParts(call, value, low, high, mode))
+        return joined;
+    }
     const AffineExpr size = call.SizesOf(value)[dim];
     const Sizes padded = {size + (low + high)};
     Value index = call.Iota(padded[0], -low, 1, DataType::kInt64);
@@ -132,7 +198,7 @@ absl::Status PadWith(OpImporter& call, const char* name,
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   AITUNE_ASSIGN_OR_RETURN(Padding padding,
                           ReadPadding(call, name, call.RankOf(self)));
-  if (mode) return call.SetResult(PadByIndex(call, self, padding, *mode));
+  if (mode) return call.SetResult(PadByEntries(call, self, padding, *mode));
   double value = 0;
   if (!call.IsNone("value")) {
     AITUNE_ASSIGN_OR_RETURN(value, call.Double("value"));

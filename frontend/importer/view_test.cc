@@ -7,6 +7,7 @@ namespace aitune::frontend {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 constexpr DataType kF32 = DataType::kFloat32;
 constexpr DataType kI64 = DataType::kInt64;
 
@@ -137,15 +138,28 @@ TEST(Movement, CatConvertsAndSkipsEmptyVectors) {
             "func.return %1 : tensor<3x3xf32>\n");
 }
 
-TEST(Movement, ReflectedPaddingIsAnIndex) {
+TEST(Movement, ReflectedPaddingJoinsPartsOfTheLastAxis) {
   TraceMaker maker;
   ValueId x = maker.Input(kF32, {2, 5});
   maker.Output(maker.Call("aten::reflection_pad1d",
                           {{"self", x}, {"padding", IntList({2, 1})}}, kF32,
                           {2, 8}));
   std::string text = maker.Import();
+  EXPECT_THAT(text, HasSubstr("ait.concat %1, %arg0, %3 {dim = 1 : i64}"));
+  EXPECT_THAT(text, HasSubstr("%1 = ait.flip %0"));
+  EXPECT_THAT(text, Not(HasSubstr("ait.index_select")));
+}
+
+TEST(Movement, ReflectedPaddingOfOtherAxesIsAnIndex) {
+  TraceMaker maker;
+  ValueId x = maker.Input(kF32, {2, 5, 4});
+  maker.Output(maker.Call("aten::reflection_pad2d",
+                          {{"self", x}, {"padding", IntList({0, 0, 2, 1})}},
+                          kF32, {2, 8, 4}));
+  std::string text = maker.Import();
   EXPECT_THAT(text, HasSubstr("start = -2.000000e+00"));
   EXPECT_THAT(text, HasSubstr("ait.index_select %arg0"));
+  EXPECT_THAT(text, Not(HasSubstr("ait.concat")));
 }
 
 TEST(Movement, RepeatInterleavesWithoutCopies) {

@@ -53,6 +53,16 @@ def forward(self, x: Tensor):
 )",
      {"float32[1,4,6]"},
      {"aten::pad", "aten::reflection_pad1d"}},
+    {"pad_with_copies",
+     R"(
+def forward(self, x: Tensor):
+    reflected = torch.pad(x, [5, 3, 2, 1], "reflect"), torch.pad(x, [-1, 39, 0, 0], "reflect"), torch.pad(x, [4, -2, 0, 0], "reflect")
+    replicated = torch.pad(x, [3, 2, 0, 2], "replicate"), torch.pad(x, [0, 50, 0, 0], "replicate"), torch.pad(x, [-3, 1, 0, 0], "replicate")
+    repeated = torch.pad(x, [2, 5, 1, 1], "circular"), torch.pad(x, [40, 40, 0, 0], "circular"), torch.pad(x, [6, -4, 0, 0], "circular")
+    return reflected, replicated, repeated
+)",
+     {"float32[2,3,5,40]"},
+     {"aten::pad"}},
     {"triangles",
      R"(
 def forward(self, x: Tensor):

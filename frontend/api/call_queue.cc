@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/control/call_limit.h"
 #include "runtime/control/control.h"
@@ -66,9 +65,8 @@ struct AsyncCall::State {
     try {
       return work();
     } catch (const std::exception& error) {
-      return absl::InternalError(
-          absl::StrCat("an asynchronous call raised: ",
-                       aitune::frontend::BriefMessage(error)));
+      return aitune::frontend::StatusOf(error, absl::StatusCode::kInternal,
+                                        "an asynchronous call raised");
     }
   }
 

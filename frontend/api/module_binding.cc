@@ -77,8 +77,8 @@ class CopyingCall : public aitune::BoundCall {
         current.emplace(device_, stream);
       return RunThere();
     } catch (const std::exception& error) {
-      return absl::InternalError(absl::StrCat(
-          "a bound call raised: ", aitune::frontend::BriefMessage(error)));
+      return aitune::frontend::StatusOf(error, absl::StatusCode::kInternal,
+                                        "a bound call raised");
     }
   }
 

@@ -53,8 +53,14 @@ at::Tensor OwnedTensor(const TensorView& view,
   const auto options = at::TensorOptions()
                            .dtype(ToScalarType(view.dtype))
                            .device(DeviceOf(device));
+  // Not a deleter with the owner in it, for which LibTorch allocates where an
+  // exception ends the process.
+  auto kept = std::make_unique<std::shared_ptr<const void>>(std::move(owner));
   return at::for_blob(view.data, view.sizes)
-      .deleter([owner = std::move(owner)](void*) {})
+      .context(kept.release(),
+               [](void* owner) {
+                 delete static_cast<std::shared_ptr<const void>*>(owner);
+               })
       .options(options)
       .target_device(options.device())
       .make_tensor();

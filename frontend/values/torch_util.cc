@@ -6,6 +6,7 @@
 #include <c10/util/Exception.h>
 
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -180,14 +181,34 @@ std::string BriefMessage(const std::exception& error) {
   return BriefMessage(error.what());
 }
 
+bool IsOutOfMemory(const std::exception& error) {
+  // What LibTorch's allocator of the CPU throws has no type of its own.
+  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+         dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
+         std::string_view(error.what())
+                 .find("DefaultCPUAllocator: can't allocate memory") !=
+             std::string_view::npos;
+}
+
+absl::Status StatusOf(const std::exception& error, absl::StatusCode code,
+                      std::string_view context) {
+  const absl::string_view prefix(context.data(), context.size());
+  const char* const colon = prefix.empty() ? "" : ": ";
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    return absl::ResourceExhaustedError(
+        absl::StrCat(prefix, colon, "out of memory"));
+  return absl::Status(
+      IsOutOfMemory(error) ? absl::StatusCode::kResourceExhausted : code,
+      absl::StrCat(prefix, colon, BriefMessage(error)));
+}
+
 absl::Status CatchExceptions(absl::StatusCode code, std::string_view context,
                              const std::function<absl::Status()>& body) {
   const absl::string_view prefix(context.data(), context.size());
   try {
     return body();
   } catch (const std::exception& error) {
-    return absl::Status(code, absl::StrCat(prefix, prefix.empty() ? "" : ": ",
-                                           BriefMessage(error)));
+    return StatusOf(error, code, context);
   } catch (...) {
     return absl::Status(code, absl::StrCat(prefix, prefix.empty() ? "" : ": ",
                                            "an unknown C++ exception"));

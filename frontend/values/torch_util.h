@@ -51,8 +51,15 @@ std::string Describe(const c10::IValue& value);
 std::string BriefMessage(std::string_view what);
 std::string BriefMessage(const std::exception& error);
 
-// Runs `body`. An exception becomes an error with this code and the text
-// "CONTEXT: BriefMessage".
+// Whether there was no memory, of the CPU or of a GPU.
+bool IsOutOfMemory(const std::exception& error);
+
+// An exception as an error: this code and "CONTEXT: BriefMessage", but
+// kResourceExhausted where IsOutOfMemory. There is no colon without a context.
+absl::Status StatusOf(const std::exception& error, absl::StatusCode code,
+                      std::string_view context);
+
+// Runs `body`. An exception becomes StatusOf it.
 absl::Status CatchExceptions(absl::StatusCode code, std::string_view context,
                              const std::function<absl::Status()>& body);
 

@@ -2,6 +2,10 @@
 
 #include <ATen/Functions.h>
 
+#include <functional>
+#include <new>
+#include <stdexcept>
+
 #include "gtest/gtest.h"
 
 namespace aitune::frontend {
@@ -34,6 +38,21 @@ TEST(TorchUtilTest, CodesAreReadAsLibTorchReadsThem) {
   const at::Tensor values =
       TensorOn({codes, DataType::kFloat8E4M3Fn, {4}}).to(at::kFloat);
   EXPECT_TRUE(values.equal(at::tensor({1.0f, -1.0f, 448.0f, 0x1p-9f})));
+}
+
+TEST(TorchUtilTest, NoMemoryIsAnErrorOfItsOwn) {
+  const auto code = [](const std::function<void()>& raise) {
+    return CatchExceptions(absl::StatusCode::kInternal, "here", [&] {
+      raise();
+      return absl::OkStatus();
+    });
+  };
+  EXPECT_EQ(code([] { throw std::bad_alloc(); }),
+            absl::ResourceExhaustedError("here: out of memory"));
+  const absl::Status status = code([] { at::empty({int64_t{1} << 55}); });
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  EXPECT_EQ(code([] { throw std::runtime_error("no"); }),
+            absl::InternalError("here: no"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 #include <shared_mutex>
 #include <utility>
 
@@ -26,6 +27,9 @@ template <typename F>
 auto Guarded(const std::string& name, const char* what, F f) -> decltype(f()) {
   try {
     return f();
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("Backend ", name, " ", what, ": out of memory"));
   } catch (const std::exception& e) {
     return absl::InternalError(
         absl::StrCat("Backend ", name, " ", what, " raised: ", e.what()));

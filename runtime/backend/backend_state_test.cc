@@ -1,6 +1,7 @@
 // The table of states and calls, cell by cell.
 #include <functional>
 #include <map>
+#include <new>
 #include <string>
 #include <thread>
 #include <tuple>
@@ -166,6 +167,15 @@ TEST_P(EffectiveCallTest, AnExceptionIsAnErrorAndKeepsTheState) {
       -> absl::StatusOr<std::vector<OwnedValue>> { return raise(); };
   EXPECT_EQ(Call(*backend_, call_).message(),
             "Backend TorchInductorBackend " + call_ + " raised: c10 said no");
+  EXPECT_EQ(backend_->state(), state_);
+  const auto lack = []() -> absl::Status { throw std::bad_alloc(); };
+  behavior_->build = [&](BuildContext&) { return lack(); };
+  behavior_->activate = behavior_->deactivate = behavior_->deploy = lack;
+  behavior_->infer = [&](absl::Span<const RegionValue>)
+      -> absl::StatusOr<std::vector<OwnedValue>> { return lack(); };
+  EXPECT_EQ(Call(*backend_, call_),
+            absl::ResourceExhaustedError("Backend TorchInductorBackend " +
+                                         call_ + ": out of memory"));
   EXPECT_EQ(backend_->state(), state_);
 }
 

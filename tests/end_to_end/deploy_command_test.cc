@@ -4,6 +4,8 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -256,6 +258,15 @@ TEST(DeployCommand, ShipsTheBuildThatTuneHasVerified) {
       one);
   ASSERT_EQ(other.code, 0) << other.err;
   EXPECT_EQ(json::parse(other.out)["compile"]["cache"]["outcome"], "miss");
+  // Both are among those that `cache` looks after.
+  const Outcome listed = Aitune("cache ls --cache shared --json -");
+  ASSERT_EQ(listed.code, 0) << listed.err;
+  std::set<std::string> keys;
+  for (const json& entry : json::parse(listed.out)) keys.insert(entry["key"]);
+  EXPECT_THAT(keys, testing::UnorderedElementsAre(
+                        verified["compile"]["cache"]["key"].get<std::string>(),
+                        json::parse(other.out)["compile"]["cache"]["key"]
+                            .get<std::string>()));
 }
 
 TEST(DeployCommand, SaysWhatIsWrong) {

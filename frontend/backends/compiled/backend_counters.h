@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -46,6 +47,8 @@ class CountedBoundCall : public BoundCall {
     try {
       if (absl::Status status = budget_->Check(); !status.ok()) return status;
       return call_->Run(stream);
+    } catch (const std::bad_alloc&) {
+      return absl::ResourceExhaustedError("a bound call: out of memory");
     } catch (const std::exception& error) {
       return absl::InternalError(
           absl::StrCat("a bound call raised: ", error.what()));

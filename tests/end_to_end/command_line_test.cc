@@ -369,6 +369,14 @@ TEST(CommandLine, ASearchIsKeptAndUsed) {
     EXPECT_THAT(outcome.out, HasSubstr("agrees with eager"));
     EXPECT_THAT(outcome.out, HasSubstr(std::string("cache      ") + cache));
   }
+  // Also by deploy, whose build it then is.
+  outcome = Aitune(
+      "deploy searched.pt --input 'float32[40,64]' --seconds 0.1 "
+      "--cache searched-cache --strategy OneBackend --backend "
+      "'TorchInductorBackend(mode=max-autotune)' --tuning-database "
+      "searched.db");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("cache      hit"));
   outcome = Aitune("tuning stats --tuning-database searched.db");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out, HasSubstr(" measurements"));

@@ -186,7 +186,7 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
   AITUNE_RETURN_IF_ERROR(backend->TakeFailedCheck());
   const std::shared_ptr<TorchScriptSource> source = this->source();
   AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
-                          source->Flatten(arguments));
+                          source->FlattenCall(arguments));
   AITUNE_ASSIGN_OR_RETURN(const std::vector<aitune::OwnedValue> outputs,
                           backend->Infer(Values(inputs)));
   return source->UnflattenResult(outputs);

@@ -160,7 +160,7 @@ absl::StatusOr<std::unique_ptr<aitune::BoundCall>> Module::Bind(
   }
   if (const std::shared_ptr<aitune::Backend> backend = this->backend()) {
     AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
-                            source()->Flatten(arguments));
+                            source()->FlattenCall(arguments));
     auto call = backend->Bind(Values(inputs), there);
     if (call.ok())
       return std::make_unique<KeptCall>(threads, arguments, outputs,

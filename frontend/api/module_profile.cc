@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<aitune::StepTime>> Module::Profile(
   if (const std::shared_ptr<aitune::Backend> backend = this->backend()) {
     AITUNE_RETURN_IF_ERROR(backend->TakeFailedCheck());
     AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
-                            source()->Flatten(arguments));
+                            source()->FlattenCall(arguments));
     auto times = backend->Profile(Values(inputs), repeats);
     if (times.ok()) {
       if (device.is_gpu()) aitune::frontend::WaitForStream(device);

@@ -123,6 +123,11 @@ absl::Status TorchBackend::Deactivate() {
 
 absl::StatusOr<std::vector<OwnedValue>> TorchBackend::Infer(
     absl::Span<const RegionValue> inputs) const {
+  if (device_.is_gpu() && IsWholeCall(inputs)) {
+    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
+                            source_->Unflatten(inputs));
+    return InferThere(Values(WholeCall(ToDevice(arguments, device_))));
+  }
   const auto is_on_cpu = [](const RegionValue& input) {
     return std::holds_alternative<TensorView>(input);
   };

@@ -31,6 +31,9 @@ std::string_view GpuName(int number) {
   return (*names)[number];
 }
 
+// Whether a leaf is all arguments of a call: a leaf of any nesting is no tuple.
+bool IsArguments(const c10::IValue& leaf) { return leaf.isTuple(); }
+
 }  // namespace
 
 struct TorchScriptSource::LearnedNesting {
@@ -159,6 +162,13 @@ absl::StatusOr<Sample> TorchScriptSource::Flatten(
   return arguments_->Flatten(arguments.values());
 }
 
+absl::StatusOr<Sample> TorchScriptSource::FlattenCall(
+    const ValueList& arguments) const {
+  absl::StatusOr<Sample> leaves = Flatten(arguments);
+  if (!absl::IsInvalidArgument(leaves.status())) return leaves;
+  return WholeCall(arguments);
+}
+
 absl::Status TorchScriptSource::LearnArguments(const Structure& inputs) const {
   const Structure* known = arguments_->Known();
   if (known == nullptr) known = &arguments_->Learn(inputs);
@@ -168,6 +178,8 @@ absl::Status TorchScriptSource::LearnArguments(const Structure& inputs) const {
 
 absl::StatusOr<ValueList> TorchScriptSource::Nested(
     std::vector<c10::IValue> leaves) const {
+  if (leaves.size() == 1 && IsArguments(leaves[0]))
+    return ValueList(leaves[0].toTupleRef().elements().vec());
   // A model of tensors is called with its leaves from the start.
   if (arguments_->Known() == nullptr) return ValueList(std::move(leaves));
   AITUNE_ASSIGN_OR_RETURN(std::vector<c10::IValue> values,
@@ -299,6 +311,19 @@ absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
                              return absl::OkStatus();
                            });
   });
+}
+
+Sample WholeCall(const ValueList& arguments) {
+  return {{OpaqueValue(std::make_shared<c10::IValue>(
+               c10::ivalue::Tuple::create(arguments.values()))),
+           nullptr}};
+}
+
+bool IsWholeCall(absl::Span<const RegionValue> inputs) {
+  if (inputs.size() != 1) return false;
+  const auto* opaque = std::get_if<OpaqueValue>(&inputs[0]);
+  return opaque != nullptr && *opaque != nullptr &&
+         IsArguments(*static_cast<const c10::IValue*>(opaque->get()));
 }
 
 Device DeviceOf(absl::Span<const RegionValue> inputs) {

@@ -68,6 +68,11 @@ class TorchScriptSource : public SourceModel {
   // kInvalidArgument for another nesting than before, and for tensors that are
   // not contiguous if the program asks for their memory layout.
   absl::StatusOr<Sample> Flatten(const ValueList& arguments) const;
+  // The same for a call, of which nothing is refused: arguments that Flatten
+  // refuses are one opaque leaf, which holds them as they are (IsWholeCall).
+  // LibTorch runs such a call. Errors: kInternal with LibTorch's text when it
+  // can't copy a tensor.
+  absl::StatusOr<Sample> FlattenCall(const ValueList& arguments) const;
   // Sets the nesting of arguments to that of `inputs`, a tuple with one child
   // for each argument, by which compiled code numbers the leaves.
   // kInvalidArgument when another nesting is already known; a different order
@@ -131,6 +136,11 @@ class TorchScriptSource : public SourceModel {
   mutable std::once_flag hashed_;
   mutable absl::StatusOr<std::string> sha256_;
 };
+
+// The leaf that FlattenCall gives for arguments that Flatten refuses.
+Sample WholeCall(const ValueList& arguments);
+// Whether `inputs` are the one leaf of FlattenCall that holds all arguments.
+bool IsWholeCall(absl::Span<const RegionValue> inputs);
 
 // The GPU of the first of `inputs` that is on one; the CPU if none is.
 Device DeviceOf(absl::Span<const RegionValue> inputs);

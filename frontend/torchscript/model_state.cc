@@ -9,6 +9,8 @@
 #include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include <algorithm>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -229,6 +231,14 @@ bool SamePlace(const at::Tensor& a, const at::Tensor& b) {
          a.storage().is_alias_of(b.storage());
 }
 
+// Of equal sizes and dtypes. NaN equals itself.
+bool SameBytes(const at::Tensor& a, const at::Tensor& b) {
+  const at::Tensor here = a.cpu().contiguous();
+  const at::Tensor there = b.cpu().contiguous();
+  return here.nbytes() == 0 ||
+         std::memcmp(here.data_ptr(), there.data_ptr(), here.nbytes()) == 0;
+}
+
 }  // namespace
 
 struct ModelState::Impl {
@@ -297,6 +307,33 @@ void ModelState::Save() {
   impl_->Save(impl_->module._ivalue());
   for (const at::Tensor& constant : impl_->writes.constants())
     impl_->Save(constant);
+}
+
+bool ModelState::HasChanged() const {
+  const c10::InferenceMode inference;
+  for (const SavedObject& saved : impl_->objects) {
+    for (size_t i = 0; i < saved.slots.size(); ++i) {
+      if (!saved.object->getSlot(i).is(saved.slots[i])) return true;
+    }
+  }
+  for (const SavedList& saved : impl_->lists) {
+    if (saved.list.size() != saved.elements.size()) return true;
+    for (size_t i = 0; i < saved.elements.size(); ++i) {
+      if (!saved.list.get(i).is(saved.elements[i])) return true;
+    }
+  }
+  for (const SavedDict& saved : impl_->dicts) {
+    if (saved.dict.size() != saved.entries.size()) return true;
+    for (const auto& [key, value] : saved.entries) {
+      const auto found = saved.dict.find(key);
+      if (found == saved.dict.end() || !found->value().is(value)) return true;
+    }
+  }
+  return std::any_of(impl_->tensors.begin(), impl_->tensors.end(),
+                     [](const SavedTensor& saved) {
+                       return !SamePlace(saved.tensor, saved.place) ||
+                              !SameBytes(saved.place, saved.content);
+                     });
 }
 
 void ModelState::Restore() const {

@@ -35,6 +35,10 @@ class ModelState {
   // throw LibTorch's exceptions.
   void Save();
 
+  // Whether the state differs from the one that was saved last. May throw
+  // LibTorch's exceptions.
+  bool HasChanged() const;
+
   // Restores the state that was saved last. May be called any number of times.
   // May throw LibTorch's exceptions.
   void Restore() const;

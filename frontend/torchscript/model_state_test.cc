@@ -46,7 +46,9 @@ TEST_P(Stateful, StartsFromWhereItWasSaved) {
   ASSERT_TRUE(state.exists());
   Call(model);  // not from the state when it was loaded
   state.Save();
+  EXPECT_FALSE(state.HasChanged());
   const at::Tensor first = Call(model), second = Call(model);
+  EXPECT_TRUE(state.HasChanged());
   EXPECT_FALSE(first.equal(second));
   for (int repeat = 0; repeat < 2; ++repeat) {
     state.Restore();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -201,6 +202,13 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
   const ScopedThreadCount threads = Threads();
   const Stance stance = CurrentStance();
   if (stance == Stance::kForceEager) return RunEager(inputs);
+  if (IsWholeCall(inputs)) {
+    if (stance != Stance::kFailOnRecompile) return RunEager(inputs);
+    return absl::FailedPreconditionError(
+        absl::StrCat(source()->name(),
+                     " has no version for arguments that are nested in another "
+                     "way than those it was compiled for"));
+  }
   // Beyond the limit of versions a compilation only says so.
   const bool later =
       stance == Stance::kEagerWhileCompiling && !table_->is_full();
@@ -248,6 +256,9 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
     return absl::UnimplementedError(
         absl::StrCat("the inputs are in memory of the CPU, the model runs on ",
                      device().ToString()));
+  if (IsWholeCall(inputs))
+    return absl::UnimplementedError(
+        "LibTorch runs the call: its arguments are nested in another way");
   const ScopedThreadCount scope = Threads();
   AITUNE_ASSIGN_OR_RETURN(
       const std::shared_ptr<CompiledModel> compiled,
@@ -270,9 +281,15 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
   ++counters_->eager_calls;
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
                           EagerModel());
-  return source()->Call(inputs, [&](const ValueList& arguments) {
+  std::call_once(state_known_,
+                 [&] { has_state_ = ModelState(*model).exists(); });
+  std::optional<ModelState> state;
+  if (has_state_ && !changes_state_) state.emplace(*model).Save();
+  auto result = source()->Call(inputs, [&](const ValueList& arguments) {
     return model->RunEager(arguments);
   });
+  if (state && state->HasChanged()) changes_state_ = true;
+  return result;
 }
 
 absl::Status CompiledBackend::TakeFailedCheck() const {

@@ -170,8 +170,12 @@ class CompiledBackend : public TorchBackend {
       std::make_shared<BackendCounters>();
   std::atomic<bool> is_prepared_ = false;  // from the end of Prepare on
 
-  // Whether a version that was made changes the model's state.
+  // Whether a version that was made changes the model's state, or a call in
+  // eager has changed it.
   mutable std::atomic<bool> changes_state_ = false;
+  // Whether a call in eager may change the model's state, from the first on.
+  mutable std::once_flag state_known_;
+  mutable bool has_state_ = false;
   mutable std::mutex loaded_mutex_;
   mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
   // Shared with bound calls, which may outlive this.

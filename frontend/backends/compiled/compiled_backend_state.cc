@@ -57,6 +57,9 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
   const Stance stance = CurrentStance();
   if (stance == Stance::kForceEager)
     return absl::UnimplementedError("the stance has LibTorch run the call");
+  if (IsWholeCall(inputs))
+    return absl::UnimplementedError(
+        "LibTorch runs the call: its arguments are nested in another way");
   const ScopedThreadCount threads = Threads();
   AITUNE_ASSIGN_OR_RETURN(
       const std::shared_ptr<CompiledModel> compiled,

@@ -27,8 +27,9 @@ class TorchScript : public TorchBackend {
   void Release() override { program_ = nullptr; }
   absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override {
+    const bool is_whole = IsWholeCall(inputs);
     return source()->Call(inputs, [&](const ValueList& arguments) {
-      return program_->Run(arguments);
+      return is_whole ? model()->RunEager(arguments) : program_->Run(arguments);
     });
   }
 

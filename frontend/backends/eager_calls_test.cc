@@ -1,0 +1,146 @@
+// Calls that LibTorch runs in place of a backend's program: those of another
+// nesting than the backend was built for, and those without a version.
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <utility>
+#include <vector>
+
+#include "frontend/testing/backends.h"
+#include "runtime/control/control.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::HasSubstr;
+
+// One call, with what Flatten refuses left to LibTorch.
+absl::StatusOr<c10::IValue> CallWith(const TorchScriptSource& source,
+                                     const Backend& backend,
+                                     const ValueList& arguments) {
+  const auto inputs = source.FlattenCall(arguments);
+  if (!inputs.ok()) return inputs.status();
+  const auto outputs = backend.Infer(Values(*inputs));
+  if (!outputs.ok()) return outputs.status();
+  return source.UnflattenResult(*outputs);
+}
+
+// A decoder's first step has no cache yet.
+TEST(EagerCalls, TakeArgumentsOfAnotherNesting) {
+  for (const char* name :
+       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+    auto model = Model::FromSource(R"(
+def forward(self, x: Tensor, cache: Optional[Tuple[Tensor, Tensor]] = None, scale: float = 2.0) -> Tuple[Tensor, Tensor]:
+    y = x * scale
+    if cache is not None:
+        y = torch.cat([cache[0], y]) + cache[1]
+    return y, y.sum()
+)");
+    ASSERT_TRUE(model.ok()) << model.status();
+    auto source = std::make_shared<TorchScriptSource>(
+        std::make_shared<const Model>(*std::move(model)), "step");
+    auto backend = BackendOf(name);
+    const at::Tensor x = at::randn({2, 3}), one = at::ones({3});
+    const auto cache = c10::ivalue::Tuple::create({x, one});
+    BuildRequest request = RequestOf(source, {});
+    request.samples = {*source->Flatten(ValueList({x, c10::IValue(), 2.0}))};
+    ASSERT_TRUE(backend->Build(request).ok()) << name;
+    const std::vector<std::vector<c10::IValue>> calls = {
+        {x, c10::IValue(), 2.0},
+        {x, cache, 2.0},
+        {x, c10::IValue(), 2.0},
+        {x, cache, 3.0},
+        {x},
+        {x, cache}};
+    for (const std::vector<c10::IValue>& call : calls) {
+      const auto ours = CallWith(*source, *backend, ValueList(call));
+      ASSERT_TRUE(ours.ok()) << name << ": " << ours.status();
+      const auto eager = source->model().RunEager(ValueList(call));
+      for (int i = 0; i < 2; ++i)
+        EXPECT_TRUE(at::allclose(ours->toTupleRef().elements()[i].toTensor(),
+                                 eager->toTupleRef().elements()[i].toTensor()))
+            << name;
+    }
+    // What eager refuses, with its text.
+    EXPECT_THAT(CallWith(*source, *backend, ValueList({c10::IValue(cache)}))
+                    .status()
+                    .ToString(),
+                HasSubstr("Expected a value of type 'Tensor"))
+        << name;
+  }
+}
+
+TEST(EagerCalls, AreRefusedWhereNothingMayBeCompiled) {
+  auto source = SourceOf(
+      "def forward(self, x: List[Tensor]):\n    return x[0] + x[-1]\n");
+  auto backend = BackendOf("TorchInductorBackend");
+  const auto rows = [](int64_t count) {
+    return ValueList({c10::List<at::Tensor>(at::ones({count, 2}).unbind(0))});
+  };
+  BuildRequest request = RequestOf(source, {});
+  request.samples = {*source->Flatten(rows(2))};
+  ASSERT_TRUE(backend->Build(request).ok());
+  EXPECT_TRUE(CallWith(*source, *backend, rows(3)).ok());
+  const ScopedStance stance(Stance::kFailOnRecompile);
+  EXPECT_TRUE(CallWith(*source, *backend, rows(2)).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(
+      CallWith(*source, *backend, rows(3)).status()));
+}
+
+// A program that asks for the layout of its input gets the caller's tensor.
+TEST(EagerCalls, TakeInputsThatAreNotContiguous) {
+  auto source = SourceOf(R"(
+def forward(self, x: Tensor):
+    if x.is_contiguous():
+        return x + 1
+    return x - 1
+)");
+  auto backend = BackendOf("TorchInductorBackend");
+  const at::Tensor x = at::randn({3, 2});
+  ASSERT_TRUE(backend->Build(RequestOf(source, {x})).ok());
+  for (const at::Tensor& given : {x, x.t().contiguous().t(), x}) {
+    const auto ours = CallWith(*source, *backend, ValueList({given}));
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    EXPECT_TRUE(at::equal(ours->toTensor(),
+                          given.is_contiguous() ? given + 1 : given - 1));
+  }
+}
+
+// Versions hold the state as it was; they know when LibTorch has changed it.
+TEST(EagerCalls, TellCompiledVersionsOfTheStateThatTheyChange) {
+  torch::jit::Module module("net");
+  module.register_attribute("k", c10::TensorType::get(), at::ones({1}),
+                            /*is_param=*/false, /*is_buffer=*/true);
+  module.define(R"(
+def forward(self, x: Tensor):
+    if x.size(0) > 4:
+        self.k = self.k * 0.5
+    return x * self.k
+)");
+  auto model = Model::FromModule(std::move(module));
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto source = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(*std::move(model)), "net");
+  auto backend = BackendOf(
+      "TorchInductorBackend",
+      {{"dynamic", false}, {"options", ConfigDict{{"recompile_limit", 1}}}});
+  ASSERT_TRUE(backend->Build(RequestOf(source, {at::ones({3, 2})})).ok());
+  const auto first = [&](int64_t rows) {
+    const auto result = Call(*source, *backend, at::ones({rows, 2}));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? result->toTensor()[0][0].item<float>() : -1;
+  };
+  EXPECT_EQ(first(3), 1);
+  EXPECT_EQ(first(2), 1);  // in eager, which changes nothing
+  const int64_t eager = backend->Usage().eager_calls;
+  EXPECT_EQ(first(3), 1);
+  EXPECT_EQ(backend->Usage().eager_calls, eager);
+  EXPECT_EQ(first(5), 0.5);
+  EXPECT_EQ(first(3), 0.5);
+}
+
+}  // namespace
+}  // namespace aitune::frontend

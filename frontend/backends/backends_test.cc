@@ -182,6 +182,10 @@ TEST_F(BackendsTest, TrueDynamicDoesNotRecompile) {
   for (const int64_t rows : {2, 5, 16})
     ExpectAgrees(*source, *backend, at::randn({rows, 3}));
   EXPECT_EQ(compileCounts().graphs, graphs);
+  // Beyond the reach one more version is made, which reaches further.
+  for (const int64_t rows : {17, 33, 64})
+    ExpectAgrees(*source, *backend, at::randn({rows, 3}));
+  EXPECT_EQ(compileCounts().graphs, graphs + 1);
 }
 
 TEST_F(BackendsTest, BeyondTheRecompileLimitLibTorchRunsTheCall) {

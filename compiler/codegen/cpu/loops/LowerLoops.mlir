@@ -56,6 +56,25 @@ func.func private @vocabulary(%x: tensor<32x50257xf32>) -> tensor<32x50257xf32> 
 
 // -----
 
+// The mean and its division are computed once a row. What is left of an element
+// is a difference, which is computed twice rather than kept.
+// CHECK-LABEL: func.func @centred(
+// CHECK-NOT: llvm.alloca
+// CHECK: return
+func.func private @centred(%x: tensor<32x32768xf32>) -> tensor<32x32768xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %mean = ait.mean %x {dims = array<i64: 1>} : tensor<32x32768xf32> -> tensor<32x1xf32>
+  %all = ait.expand %mean : tensor<32x1xf32> -> tensor<32x32768xf32>
+  %d = ait.sub %x, %all : tensor<32x32768xf32>
+  %square = ait.mul %d, %d : tensor<32x32768xf32>
+  %variance = ait.mean %square {dims = array<i64: 1>} : tensor<32x32768xf32> -> tensor<32x1xf32>
+  %factor = ait.rsqrt %variance : tensor<32x1xf32>
+  %factors = ait.expand %factor : tensor<32x1xf32> -> tensor<32x32768xf32>
+  %r = ait.mul %d, %factors : tensor<32x32768xf32>
+  return %r : tensor<32x32768xf32>
+}
+
+// -----
+
 // A transpose: lanes read with a stride, so the loop along which the operand
 // lies in order is the innermost one, over 128 of its elements. Its steps load
 // squares in that order and transpose them: no gather but where less than a

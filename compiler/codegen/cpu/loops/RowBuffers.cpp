@@ -128,8 +128,22 @@ private:
     }
   }
 
-  static double getCostOf(Value tensor,
-                          llvm::SmallPtrSetImpl<Operation *> &counted) {
+  /// Whether an operand of a generic is the same for a whole row.
+  bool isOfRow(linalg::GenericOp generic, OpOperand &operand) const {
+    Value result = generic->getResult(0);
+    return isFull(result) &&
+           generic.getIndexingMapMatchingResult(cast<OpResult>(result))
+               .isIdentity() &&
+           llvm::none_of(llvm::enumerate(nest.index), [&](const auto &indexed) {
+             return isInner(indexed.value()) &&
+                    generic.getMatchingIndexingMap(&operand).isFunctionOfDim(
+                        indexed.index());
+           });
+  }
+
+  /// The operations of an element, without what is computed once a row.
+  double getCostOf(Value tensor,
+                   llvm::SmallPtrSetImpl<Operation *> &counted) const {
     Operation *op = tensor.getDefiningOp();
     if (!op)
       return 1;
@@ -142,13 +156,15 @@ private:
     if (generic)
       generic.getBody()->walk(
           [&](Operation *inner) { cost += getCost(inner); });
-    if (generic)
-      for (Value input : generic.getDpsInputs())
+    if (generic) {
+      for (OpOperand *input : generic.getDpsInputOperands())
+        if (!isOfRow(generic, *input))
+          cost += getCostOf(input->get(), counted);
+      return cost;
+    }
+    for (Value input : op->getOperands())
+      if (isa<RankedTensorType>(input.getType()))
         cost += getCostOf(input, counted);
-    else
-      for (Value input : op->getOperands())
-        if (isa<RankedTensorType>(input.getType()))
-          cost += getCostOf(input, counted);
     return cost;
   }
 

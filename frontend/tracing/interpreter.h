@@ -280,7 +280,7 @@ class Interpreter {
   void AddContents(const Invocation& call, ShapeQuery& query) const;
   ShapesAt FindShapes(const ShapeQuery& query, absl::Span<const int64_t> point);
   // kInvalidArgument if the call raises at the anchor, which need not be a
-  // probe, whatever elements are made up.
+  // probe, whatever elements its tensors have.
   absl::Status ErrorAtAnchor(const ShapeQuery& query) const;
   // Compares with `expected`, the sizes of each tensor of the results.
   absl::Status CheckSizes(

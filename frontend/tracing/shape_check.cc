@@ -195,12 +195,12 @@ absl::Status Interpreter::ErrorAtAnchor(const ShapeQuery& query) const {
   SizeEvaluator evaluator(region_.anchor(), /*real=*/true);
   std::vector<c10::IValue> stack;
   std::unordered_set<const at::TensorImpl*> made_up;
-  for (size_t i = 0; i < query.contents.size(); ++i) {
-    const absl::StatusOr<c10::IValue> value =
-        evaluator.Evaluate(query.contents[i]);
+  for (const SizeFunctionRef& content : query.contents) {
+    const absl::StatusOr<c10::IValue> value = evaluator.Evaluate(content);
     // An operator before this one says so itself.
     if (!value.ok()) return absl::OkStatus();
-    if (query.contents[i] == query.shapes[i]) AddTensors(*value, made_up);
+    // Known elements too: the compiled program tests what it reads.
+    AddTensors(*value, made_up);
     stack.push_back(*value);
   }
   if (CountElements(stack) > kMaxElements) return absl::OkStatus();

@@ -2,6 +2,7 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
+#include "compiler/dialect/attention/MaskedRows.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -169,9 +170,10 @@ struct FormFromSoftmax : OpRewritePattern<MatmulOp> {
     Value value = op.getRhs();
     if (op.getTransposeRhs())
       value = transposeLastAxes(rewriter, value);
-    rewriter.replaceOpWithNewOp<AttentionOp>(
+    auto attention = rewriter.replaceOpWithNewOp<AttentionOp>(
         op, op.getType(), query, key, value, mask,
         rewriter.getF64FloatAttr(scores->scale), UnitAttr());
+    setMaskedRowsAreNan(attention);
     return success();
   }
 

@@ -6,7 +6,7 @@
 
 // CHECK-LABEL: func @additive_mask
 func.func @additive_mask(%q: tensor<2x3x?x4xf32, #q>, %k: tensor<2x3x?x4xf32, #q>, %v: tensor<2x3x?x4xf32, #q>, %m: tensor<2x1x1x?xf32, #m>) -> tensor<2x3x?x4xf32, #q> {
-  // CHECK-NEXT: %[[A:.*]] = ait.attention %arg0, %arg1, %arg2, %arg3 {scale = 5.000000e-01 : f64}
+  // CHECK-NEXT: %[[A:.*]] = ait.attention %arg0, %arg1, %arg2, %arg3 {masked_rows_are_nan, scale = 5.000000e-01 : f64}
   // CHECK-NEXT: return %[[A]]
   %0 = ait.matmul %q, %k {transpose_rhs} : (tensor<2x3x?x4xf32, #q>, tensor<2x3x?x4xf32, #q>) -> tensor<2x3x?x?xf32, #s>
   %1 = ait.full 2.0 : f32 : tensor<2x3x?x?xf32, #s>
@@ -22,7 +22,7 @@ func.func @additive_mask(%q: tensor<2x3x?x4xf32, #q>, %k: tensor<2x3x?x4xf32, #q
 // CHECK-LABEL: func @masked_fill
 func.func @masked_fill(%q: tensor<2x5x4xbf16>, %k: tensor<2x7x4xbf16>, %v: tensor<2x7x4xbf16>, %c: tensor<5x7xi1>) -> tensor<2x5x4xbf16> {
   // CHECK: %[[M:.*]] = ait.where %arg3, {{.*}} : tensor<5x7xi1>, tensor<5x7xf32>
-  // CHECK: ait.attention %arg0, %arg1, %arg2, %[[M]] {scale = 5.000000e-01 : f64}
+  // CHECK: ait.attention %arg0, %arg1, %arg2, %[[M]] {masked_rows_are_nan, scale = 5.000000e-01 : f64}
   %h = ait.full 0.5 : bf16 : tensor<2x5x4xbf16>
   %0 = ait.mul %q, %h : tensor<2x5x4xbf16>
   %1 = ait.matmul %0, %k {transpose_rhs} : (tensor<2x5x4xbf16>, tensor<2x7x4xbf16>) -> tensor<2x5x7xbf16>
@@ -41,7 +41,7 @@ func.func @masked_fill(%q: tensor<2x5x4xbf16>, %k: tensor<2x7x4xbf16>, %v: tenso
 // CHECK-LABEL: func @bias_and_mask
 func.func @bias_and_mask(%q: tensor<4x3x5x8xf16>, %k: tensor<4x3x5x8xf16>, %v: tensor<4x3x5x8xf16>, %b: tensor<3x5x5xf16>, %m: tensor<1x1x5xf16>) -> tensor<4x3x5x8xf16> {
   // CHECK: %[[M:.*]] = ait.add {{.*}} : tensor<1x3x5x5xf32>
-  // CHECK-NEXT: ait.attention %arg0, %arg1, %arg2, %[[M]] {scale = 1.000000e+00 : f64}
+  // CHECK-NEXT: ait.attention %arg0, %arg1, %arg2, %[[M]] {masked_rows_are_nan, scale = 1.000000e+00 : f64}
   %0 = ait.matmul %q, %k {transpose_rhs} : (tensor<4x3x5x8xf16>, tensor<4x3x5x8xf16>) -> tensor<4x3x5x5xf16>
   %1 = ait.expand %b : tensor<3x5x5xf16> -> tensor<4x3x5x5xf16>
   %2 = ait.add %0, %1 : tensor<4x3x5x5xf16>

@@ -26,6 +26,8 @@ struct AttentionProblem {
   int64_t depth, valueDepth; ///< elements of a query and key, and of a value
   double scale;
   bool isCausal;
+  /// Whether a query that no key takes part for has NaN, not 0, as its result.
+  bool maskedRowsAreNan;
   struct Operand {
     OperandAccess access;
     LayoutAxis batchAxis, rowAxis, columnAxis;

@@ -1,5 +1,6 @@
 #include "compiler/codegen/contraction/ContractionAnalysis.h"
 #include "compiler/codegen/cpu/contraction/Attention.h"
+#include "compiler/dialect/attention/MaskedRows.h"
 
 using namespace mlir;
 
@@ -87,6 +88,7 @@ FailureOr<AttentionProblem> analyzeAttention(func::FuncOp kernel,
                            valueDepth.getValue(),
                            attention.getScale().convertToDouble(),
                            attention.getIsCausal(),
+                           ait::areMaskedRowsNan(attention),
                            *query,
                            *key,
                            *value,

@@ -141,12 +141,18 @@ LogicalResult AttentionEmitter::emitUnit(Value unit) {
       });
   builder.loop(builder.constant(0), rows, 1, [&](Value row) {
     Value sum = builder.load(f32, at(rowSum, row));
-    // No key took part: the sum is 0 and so are the outputs.
+    // No key took part: the sum is 0 and so are the outputs, or NaN where they
+    // are to be a softmax's.
     Value none =
         arith::CmpFOp::create(builder.ops(), builder.loc(),
                               arith::CmpFPredicate::OEQ, sum, number(0));
+    Value ofNone = number(1);
+    if (problem.maskedRowsAreNan)
+      ofNone = builder.select(builder.lessThan(builder.constant(0), keys),
+                              number(std::numeric_limits<double>::quiet_NaN()),
+                              ofNone);
     Value inverse =
-        binary<arith::DivFOp>(number(1), builder.select(none, number(1), sum));
+        binary<arith::DivFOp>(number(1), builder.select(none, ofNone, sum));
     Value factor = builder.splat(inverse, lanes);
     Value outputRow =
         at(outputs, builder.mul(row, builder.constant(paddedValueDepth)));

@@ -150,6 +150,28 @@ std::vector<Case> getCases() {
 INSTANTIATE_TEST_SUITE_P(Shapes, AttentionTest,
                          ::testing::ValuesIn(getCases()));
 
+TEST(AttentionKernelTest, GivesNanForRowsThatAreMaskedWhereASoftmaxDoes) {
+  for (int64_t keys : {5, 70}) {
+    std::string text = llvm::formatv(
+        R"(
+    func.func private @kernel(%q: tensor<1x3x8xf32>, %k: tensor<1x{0}x8xf32>, %v: tensor<1x{0}x8xf32>, %m: tensor<3x{0}xf32>) -> tensor<1x3x8xf32> attributes {{ait.kind = #ait.kind<attention>} {{
+      %0 = ait.attention %q, %k, %v, %m {{masked_rows_are_nan, scale = 1.0 : f64} : (tensor<1x3x8xf32>, tensor<1x{0}x8xf32>, tensor<1x{0}x8xf32>, tensor<3x{0}xf32>) -> tensor<1x3x8xf32>
+      return %0 : tensor<1x3x8xf32>
+    })",
+        keys);
+    TestKernel kernel(text, lowerAttention);
+    ASSERT_EQ(kernel.error(), "");
+    TestTensor mask({3, keys});
+    for (int64_t s = 0; s < keys; ++s)
+      mask.values[keys + s] = -std::numeric_limits<float>::infinity();
+    const TestTensor result =
+        kernel.run({makeRandom({1, 3, 8}, 1), makeRandom({1, keys, 8}, 2),
+                    makeRandom({1, keys, 8}, 3), mask})[0];
+    for (int64_t i = 0; i < result.count(); ++i)
+      EXPECT_EQ(std::isnan(result.values[i]), i / 8 == 1) << keys << " " << i;
+  }
+}
+
 TEST(AttentionKernelTest, ReadsFusedProjectionAndWritesRows) {
   // Queries, keys and values are thirds of one [B, T, 3 * H * D] tensor; the
   // result is [B, T, H * D] in bf16, scaled.

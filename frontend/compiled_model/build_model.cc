@@ -45,6 +45,7 @@ class Phases {
 
 TraceOptions WithProgress(const BuildOptions& options) {
   TraceOptions trace = options.trace;
+  trace.for_gpu = options.compile.device != "cpu";
   if (!trace.progress && options.compile.progress) {
     trace.progress = [&options](int done, int total) {
       options.compile.progress("trace", done, total);

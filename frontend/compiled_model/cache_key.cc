@@ -70,10 +70,11 @@ std::string TextOf(const CompileOptions& options) {
 }
 
 std::string TextOf(const TraceOptions& options) {
-  const auto& [iterations, loop_ops, ops, seed, anchor, progress] = options;
+  const auto& [iterations, loop_ops, ops, seed, anchor, for_gpu, progress] =
+      options;
   return absl::StrCat(" iterations=", iterations, " loop ops=", loop_ops,
                       " ops=", ops, " seed=", seed,
-                      " anchor=", absl::StrJoin(anchor, ","));
+                      " anchor=", absl::StrJoin(anchor, ","), " gpu=", for_gpu);
 }
 
 // Numbers to the last bit, which their descriptions round.

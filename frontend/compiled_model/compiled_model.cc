@@ -101,6 +101,7 @@ absl::StatusOr<Trace> TraceAgain(const Model& model,
         "again");
   TraceOptions options;
   options.anchor = parts.trace_anchor;
+  options.for_gpu = parts.plan.device() == "cuda";
   return MakeTrace(model, inputs, options);
 }
 

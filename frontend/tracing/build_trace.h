@@ -33,6 +33,9 @@ struct TraceOptions {
   // AssignSymbols(specs), in elements: decisions of the program by sizes are
   // traced as they are made for these. Empty: the largest sizes.
   std::vector<int64_t> anchor;
+  // Whether what is traced, on the CPU, is to run on a GPU: of the flags and
+  // dtypes that autocast's operators have for each, those for GPUs count.
+  bool for_gpu = false;
   // Called with the number of operators run so far, of which all probes count
   // as one, and the number expected, which does not know the lengths of loops.
   std::function<void(int done, int total)> progress;

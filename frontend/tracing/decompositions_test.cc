@@ -107,5 +107,31 @@ TEST(Decompositions, EncoderLayer) {
   }
 }
 
+// Traces are made on the CPU, also those for a GPU.
+TEST(Autocast, TheFlagOfTheDeviceThatRunsItDecides) {
+  for (const bool for_gpu : {false, true}) {
+    TraceOptions options;
+    options.for_gpu = for_gpu;
+    const auto dtypes = [&](const char* call, const char* input) {
+      const auto model = Model::FromSource(absl::StrCat(
+          "def forward(self, x: Tensor):\n  return torch.", call, " * 2\n"));
+      EXPECT_TRUE(model.ok()) << model.status();
+      const auto trace = BuildTrace(*model, {*ParseInputSpec(input)}, options);
+      EXPECT_TRUE(trace.ok()) << trace.status();
+      return trace->values.at(static_cast<size_t>(trace->outputs[0]))
+          .type.dtype;
+    };
+    EXPECT_EQ(
+        dtypes("_autocast_to_full_precision(x, True, False)", "bfloat16[1..4]"),
+        for_gpu ? DataType::kFloat32 : DataType::kBFloat16);
+    EXPECT_EQ(
+        dtypes("_autocast_to_full_precision(x, False, True)", "bfloat16[1..4]"),
+        for_gpu ? DataType::kBFloat16 : DataType::kFloat32);
+    EXPECT_EQ(dtypes("_autocast_to_reduced_precision(x, True, True, 5, 15)",
+                     "float32[1..4]"),
+              for_gpu ? DataType::kFloat16 : DataType::kBFloat16);
+  }
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -73,6 +73,14 @@ bool IsAutocast(const std::string& name) {
          name == "aten::_autocast_to_full_precision";
 }
 
+// Gives autocast's operators the flag and the dtype for the CPU in place of
+// those for a GPU, and these in place of those.
+template <typename Argument>
+void SwapDevicesOfAutocast(std::vector<Argument>& arguments) {
+  for (size_t i = 1; i + 1 < arguments.size(); i += 2)
+    std::swap(arguments[i], arguments[i + 1]);
+}
+
 }  // namespace
 
 // Parts of a tensor as slices (or selections), one a part: no lists are needed.
@@ -205,6 +213,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   const c10::InferenceMode inference;
   bool opaque = false;
   Invocation call = given;
+  const bool swaps = options_.for_gpu && IsAutocast(call.schema->name());
+  if (swaps) SwapDevicesOfAutocast(call.arguments);
   ResultTraits traits;
   traits.call = &call;
   if (call.schema->name() == "aten::slice" &&
@@ -388,6 +398,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   emitted.schema = call.schema;
   emitted.run = call.run;
   emitted.arguments = std::move(traits.templates);
+  // Run by LibTorch, it is called as the program calls it.
+  if (swaps) SwapDevicesOfAutocast(emitted.arguments);
   emitted.must_fall_back =
       must_fall_back.empty() ? FallbackReason(results) : must_fall_back;
   // Sizes as tensors: the number itself says it better.

@@ -73,6 +73,8 @@ ROWS = [
     "vit_b_16:1", "vit_b_16:32", "llama_block:1", "llama_block:8", "mlp:1",
     "mlp:128", "mlp:4096", "mobilenet_v3_large:1", "convnext_tiny:1",
 ]
+# Rounds of calls before those that count.
+WARM_ROUNDS = 5
 FLOPS_PER_SECOND = {torch.float16: 989e12, torch.bfloat16: 989e12, torch.float32: 67e12}
 BYTES_PER_SECOND = 4.8e12
 
@@ -107,7 +109,10 @@ class Contestant:
         return float(self.ask())
 
     def close(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
         self.process.wait()
 
 
@@ -355,16 +360,19 @@ class Row:
         self.attempt(key, call)
 
     def time(self):
-        for contestant in self.contestants.values():
-            for _ in range(5):
-                contestant.time()
+        """In turn. A contestant that fails leaves, with its error in the row."""
         times = {key: [] for key in self.contestants}
-        for _ in range(self.options.rounds):
-            for key, contestant in self.contestants.items():
-                times[key].append(contestant.time())
+        for _ in range(WARM_ROUNDS + self.options.rounds):
+            for key in list(times):
+                measured = self.attempt(key, self.contestants[key].time)
+                if measured is None:
+                    del times[key]
+                else:
+                    times[key].append(measured)
         ms = self.result["ms"]
-        for key, contestant in self.contestants.items():
-            ms[key] = round(statistics.median(times[key]), 4)
+        for key, measured in times.items():
+            ms[key] = round(statistics.median(measured[WARM_ROUNDS:]), 4)
+        for contestant in self.contestants.values():
             contestant.close()
         if "ours" in ms:
             self.finish()

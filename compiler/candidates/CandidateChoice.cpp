@@ -23,6 +23,10 @@ namespace {
 /// Seconds to time the only candidate of a kernel.
 constexpr double kAloneSeconds = 0.003;
 
+/// Where ties go to the earlier candidate, a later one must take less than this
+/// of its time: fastest runs of the same code differ by so much.
+constexpr double kClearly = 0.97;
+
 /// Clones the operations that make the constant `value`, an ait.constant and
 /// reshapes of it, at `builder`'s insertion point.
 void cloneConstant(OpBuilder &builder, Value value, IRMapping &mapping) {
@@ -409,15 +413,18 @@ chooseCandidates(MutableArrayRef<Kernel> kernels, ModuleOp module,
 
 int fastest(absl::Span<const Measurement> measured, bool earlierWinsTies,
             llvm::function_ref<bool(size_t)> mayTake) {
+  const auto isFaster = [&](const Measurement &later,
+                            const Measurement &earlier) {
+    if (earlier.least < 0 || later.least < 0)
+      return later.microseconds <
+             (earlierWinsTies ? earlier.low : earlier.microseconds);
+    return later.least < (earlierWinsTies ? kClearly : 1) * earlier.least;
+  };
   int best = -1;
-  double toBeat = 0;
-  for (size_t i = 0; i < measured.size(); ++i) {
-    if (measured[i].microseconds < 0 || !mayTake(i) ||
-        (best >= 0 && measured[i].microseconds >= toBeat))
-      continue;
-    best = static_cast<int>(i);
-    toBeat = earlierWinsTies ? measured[i].low : measured[i].microseconds;
-  }
+  for (size_t i = 0; i < measured.size(); ++i)
+    if (measured[i].microseconds >= 0 && mayTake(i) &&
+        (best < 0 || isFaster(measured[i], measured[best])))
+      best = static_cast<int>(i);
   return best;
 }
 

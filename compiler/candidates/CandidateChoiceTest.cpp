@@ -26,6 +26,21 @@ TEST(Fastest, EarlierOnesWinTiesWhereTheyMay) {
   EXPECT_EQ(fastest(absl::MakeSpan(measured, 3), false), 2);
 }
 
+Measurement withLeast(double microseconds, double least) {
+  Measurement measured = of(microseconds, least);
+  measured.least = least;
+  return measured;
+}
+
+TEST(Fastest, ByTheFastestRunsWhereTheyAreKnown) {
+  // The second was disturbed in most of its runs.
+  EXPECT_EQ(fastest({withLeast(7034, 6950), withLeast(7600, 1873)}, true), 1);
+  EXPECT_EQ(fastest({withLeast(100, 90), withLeast(88, 88)}, true), 0)
+      << "no clear margin";
+  EXPECT_EQ(fastest({withLeast(100, 90), withLeast(88, 88)}, false), 1);
+  EXPECT_EQ(fastest({withLeast(100, 90), withLeast(95, 80)}, true), 1);
+}
+
 TEST(Fastest, OnlyOfThoseThatMayBeTaken) {
   EXPECT_EQ(
       fastest({of(1), of(3), of(2)}, false, [](size_t i) { return i != 0; }),

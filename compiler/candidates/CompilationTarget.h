@@ -102,8 +102,9 @@ struct RaceRules {
   int threads = 1;
   /// The seconds to spend on measuring the candidates of one kernel.
   double seconds = 0;
-  /// Whether a later candidate is taken only if it is faster than the lower
-  /// bound of an earlier one's confidence interval (Measurement::low).
+  /// Whether a later candidate is taken only if it is clearly faster than an
+  /// earlier one: by a few hundredths of its fastest run, or, where that is not
+  /// known, than the lower bound of its confidence interval (Measurement).
   bool earlierWinsTies = false;
   /// Whether a candidate is taken only if it was run and its results were
   /// right, even if it is the only one.

@@ -60,8 +60,11 @@ public:
     for (const std::unique_ptr<CpuExecutable> &executable : executables)
       if (executable)
         loaded.push_back(executable.get());
+    MeasureOptions measure;
+    measure.seconds = seconds;
+    measure.settles = true;
     const std::vector<Measurement> measured =
-        measureCandidates(loaded, {seconds}, judge.get());
+        measureCandidates(loaded, measure, judge.get());
     std::vector<Measurement> results(executables.size());
     size_t next = 0;
     for (size_t i = 0; i < executables.size(); ++i)
@@ -281,6 +284,7 @@ CpuTarget::timeModels(std::vector<ModelToTime> models,
   }
   MeasureOptions measure;
   measure.seconds = timing.seconds;
+  measure.settles = true;
   if (timing.coldConstants) {
     measure.leastRounds = kPartRounds;
     measure.coldCache = coldCache;

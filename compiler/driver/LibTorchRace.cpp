@@ -81,6 +81,15 @@ private:
   std::vector<LibTorchWin> wins;
 };
 
+/// The least that a run may take by this measurement, in microseconds.
+double fastestOf(const Measurement &measured) {
+  return measured.least >= 0 ? measured.least : measured.low;
+}
+
+double undisturbed(const Measurement &measured) {
+  return measured.undisturbed();
+}
+
 std::string namesOf(const OperatorGroup &group) {
   std::string names;
   for (ait::LaunchOp launch : group.launches)
@@ -178,7 +187,7 @@ double LibTorchRace::timeAgain(const OperatorGroup &group) {
     absl::StatusOr<std::vector<Measurement>> measured = race->measure(kSeconds);
     if (!measured.ok() || measured->front().microseconds < 0)
       return -1;
-    sum += measured->front().microseconds;
+    sum += measured->front().undisturbed();
   }
   return sum;
 }
@@ -213,7 +222,7 @@ void LibTorchRace::race(const Form &form) {
   if (!group.core.empty() && group.core.size() < group.traceOps.size())
     core = time(group, /*isCore=*/true);
   // The core is a part of all.
-  if (!core.ok() || core->low < kFirstMargin * form.microseconds)
+  if (!core.ok() || fastestOf(*core) < kFirstMargin * form.microseconds)
     all = time(group, /*isCore=*/false);
   if (!all.ok() && !core.ok()) {
     result.rejections.push_back(
@@ -221,11 +230,11 @@ void LibTorchRace::race(const Form &form) {
     return;
   }
   double ours = form.microseconds;
-  auto isBeaten = [&](double Measurement::*time, double margin) {
-    return (all.ok() && (*all).*time < margin * kMargin * ours) ||
-           (core.ok() && (*core).*time < margin * kCoreMargin * ours);
+  auto isBeaten = [&](double (*timeOf)(const Measurement &), double margin) {
+    return (all.ok() && timeOf(*all) < margin * kMargin * ours) ||
+           (core.ok() && timeOf(*core) < margin * kCoreMargin * ours);
   };
-  bool isFaster = isBeaten(&Measurement::low, kFirstMargin / kMargin);
+  bool isFaster = isBeaten(fastestOf, kFirstMargin / kMargin);
   if (isFaster) {
     // All at the best of their times.
     double best = -1;
@@ -237,15 +246,15 @@ void LibTorchRace::race(const Form &form) {
         if (absl::StatusOr<Measurement> &known = isCore ? core : all;
             known.ok())
           if (auto second = time(group, isCore);
-              second.ok() && second->microseconds < known->microseconds)
+              second.ok() && second->undisturbed() < known->undisturbed())
             *known = *second;
     }
     ours = best < 0 ? ours : best;
-    isFaster = isBeaten(&Measurement::microseconds, 1);
+    isFaster = isBeaten(undisturbed, 1);
   }
   // What is pointwise goes into kernels, which LibTorch is not faster than.
   const bool isCore = core.ok();
-  const double best = (isCore ? core : all)->microseconds;
+  const double best = (isCore ? core : all)->undisturbed();
   result.candidates.push_back(
       {names, isCore ? "LibTorch, without what is pointwise" : "LibTorch", best,
        isFaster, ""});

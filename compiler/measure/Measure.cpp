@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "compiler/measure/TestData.h"
+#include "compiler/measure/TimeRounds.h"
 #include "runtime/plan/plan.h"
 #include "runtime/strategy/interleaved_timing.h"
 
@@ -139,6 +140,7 @@ Measurement summarize(std::vector<double> times) {
   result.microseconds = summary.median;
   result.low = summary.median_low;
   result.high = summary.median_high;
+  result.least = summary.minimum;
   return result;
 }
 
@@ -337,13 +339,15 @@ void Bench::time(const MeasureOptions &options) {
       static_cast<int>(options.seconds * 1e6 /
                        std::max(roundMicroseconds, 1.0)),
       areLong ? 0 : options.leastRounds, std::max(options.leastRounds, 200));
-  for (int round = 0; round < rounds; ++round)
-    for (size_t i = 0; i < candidates.size(); ++i)
-      if (!isOut(i)) {
-        if (eviction)
-          eviction->run();
-        times[i].push_back(run(i, outputs[i], /*isTimed=*/true));
-      }
+  const auto runOnce = [&](size_t i) {
+    if (isOut(i))
+      return -1.0;
+    if (eviction)
+      eviction->run();
+    const double microseconds = run(i, outputs[i], /*isTimed=*/true);
+    return isOut(i) ? -1.0 : microseconds;
+  };
+  timeRounds(rounds, options.settles && !areLong, runOnce, times);
   for (size_t i = 0; i < candidates.size(); ++i)
     if (!isOut(i))
       results[i] = summarize(std::move(times[i]));

@@ -1,10 +1,10 @@
 // Times candidate implementations of one kernel against each other.
 //
 // Candidates are run in turn, round after round, so that a change of the
-// machine's speed falls on all of them alike, and compared by the median of
-// their rounds. A candidate whose results are not those of the reference
-// (KernelJudge.h), or differ from the first right one's beyond rounding, is
-// marked wrong and never chosen. Not thread-safe: it measures on all threads.
+// machine's speed falls on all of them alike. A candidate whose results are not
+// those of the reference (KernelJudge.h), or differ from the first right one's
+// beyond rounding, is marked wrong and never chosen. Not thread-safe: it
+// measures on all threads.
 #ifndef AITUNE_COMPILER_MEASURE_MEASURE_H
 #define AITUNE_COMPILER_MEASURE_MEASURE_H
 
@@ -32,6 +32,13 @@ struct Measurement {
   absl::StatusCode code = absl::StatusCode::kOk;
   /// Whether the candidate ran and its results were wrong.
   bool isWrong = false;
+  /// The time of the fastest run, in microseconds, where it is known: on a CPU.
+  /// What disturbs runs only makes them longer, so that this is what to compare
+  /// candidates by on a machine that does other work, too.
+  double least = -1;
+
+  /// `least`, or the median where that is not known.
+  double undisturbed() const { return least >= 0 ? least : microseconds; }
 };
 
 struct MeasureOptions {
@@ -41,6 +48,10 @@ struct MeasureOptions {
   /// the median of three is not that of one run which something disturbed. Runs
   /// of more than half a second may be fewer, but at least one.
   int leastRounds = 3;
+  /// Whether candidates whose runs differ are run on, for up to three times
+  /// `seconds` in all (TimeRounds.h). Not those whose runs are all longer than
+  /// half a second.
+  bool settles = false;
   /// Whether to read more memory than the caches hold between two runs, as a
   /// model does whose weights do not fit the caches.
   bool coldCache = false;

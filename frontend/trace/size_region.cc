@@ -1,6 +1,7 @@
 #include "frontend/trace/size_region.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <random>
 #include <set>
@@ -265,11 +266,18 @@ void SizeRegion::RestrictOne(int symbol, const Predicate& holds,
 }
 
 bool SizeRegion::Restrict(const std::vector<int>& symbols,
-                          const Predicate& holds,
+                          const Predicate& predicate,
                           const std::vector<SizeConstraint>& forms,
                           const std::string& reason) {
   std::vector<int> dynamic = Dynamic(symbols);
   if (dynamic.empty()) return false;
+  std::map<SizePoint, bool> seen;
+  const auto holds = [&](absl::Span<const int64_t> point) {
+    const auto [entry, is_new] =
+        seen.try_emplace(SizePoint(point.begin(), point.end()), false);
+    if (is_new) entry->second = predicate(point);
+    return entry->second;
+  };
   bool complete = false;
   const size_t limit =
       dynamic.size() == 1 ? 2 * static_cast<size_t>(kMaxReach) : kMaxPoints;

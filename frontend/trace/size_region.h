@@ -59,7 +59,8 @@ class SizeRegion {
                                 bool* complete) const;
 
   // Removes the points where `holds` is false. `holds` depends on the sizes of
-  // `symbols` alone, and must be true for the anchor. `forms`, which may be
+  // `symbols` alone, must be true for the anchor, and is asked once for each
+  // point. `forms`, which may be
   // empty, are constraints that together imply it. Further points are removed
   // if neither ranges nor constraints can separate them. If the region shrinks,
   // `reason` is added to reasons(). Returns whether it shrank.

@@ -1,5 +1,7 @@
 #include "frontend/trace/size_region.h"
 
+#include <map>
+
 #include "frontend/trace/size_fit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -36,6 +38,20 @@ TEST(SizeRegion, AnIntervalNarrowsTheRange) {
   EXPECT_EQ(region.ranges()[0].max, 128);
   EXPECT_THAT(region.constraints(), IsEmpty());
   EXPECT_THAT(region.reasons(), ElementsAre("it"));
+}
+
+TEST(SizeRegion, EachPointIsAskedForOnce) {
+  SizeRegion region({{1, 40}, {1, 40}}, {30, 31});
+  std::map<SizePoint, int> asked;
+  EXPECT_TRUE(region.Restrict(
+      {0, 1},
+      [&](auto point) {
+        ++asked[SizePoint(point.begin(), point.end())];
+        return point[0] > 20 && point[1] % 2 == 1;
+      },
+      {}, "it"));
+  EXPECT_FALSE(asked.empty());
+  for (const auto& [point, times] : asked) EXPECT_EQ(times, 1);
 }
 
 TEST(SizeRegion, ARemainderIsAConstraint) {

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probe_run.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -63,8 +64,9 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
             else
               RunOrWiden(call.run, arguments);
           };
-          // What writes to made-up elements writes to a copy of them.
-          if (tainted)
+          // What writes to made-up elements writes to a copy of them. Other
+          // elements lie at other strides.
+          if (tainted && !NeedsView(*call.schema))
             RunWithMadeUpElements(made_up, run, stack);
           else
             run(stack);

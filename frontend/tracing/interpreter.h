@@ -187,6 +187,10 @@ class Interpreter {
   // Leaves out sizes at which aten::view raises, as it does not where a tensor
   // is empty or has one element.
   absl::Status CheckView(const Invocation& call, const ProbedValue& result);
+  // A tensor that has the sizes of `tensor`, which has a type, and its strides;
+  // not set if these are not known.
+  std::optional<SizeFunctionRef> StridedShapeOf(
+      const ProbedValue& tensor) const;
   void NotePossibleView(const Invocation& call, const ProbedValue& result);
   // Leaves out sizes at which others than at the probes see a write to
   // `written`.
@@ -260,8 +264,11 @@ class Interpreter {
   struct ShapeQuery {
     const c10::FunctionSchema* schema = nullptr;
     RecordedFunction run;
-    // The arguments, with tensors given by their sizes alone.
+    // The arguments, with tensors given by their sizes alone, and by their
+    // strides where the call needs a view.
     std::vector<SizeFunctionRef> shapes;
+    // Whether the strides of a tensor are not known that the call needs.
+    bool unknown_strides = false;
     // The arguments, with the elements of tensors where they are known.
     std::vector<SizeFunctionRef> contents;
     std::vector<int> symbols;  // the symbols that the arguments depend on
@@ -302,7 +309,9 @@ class Interpreter {
   TraceBuilder builder_;
   Functionalizer functionalizer_;
   std::vector<std::string> notes_;
-  std::unordered_set<std::string> checked_calls_;
+  // The calls that CheckSizes has looked at, each with the functions that its
+  // text names by their addresses.
+  std::unordered_map<std::string, std::vector<SizeFunctionRef>> checked_calls_;
   // Operators without an implementation for the meta device.
   std::unordered_set<std::string> no_meta_;
 

@@ -107,6 +107,12 @@ bool IsSizeQuery(const c10::FunctionSchema& schema) {
   return kNames->count(schema.name()) > 0;
 }
 
+bool NeedsView(const c10::FunctionSchema& schema) {
+  return schema.name() == "aten::view" || schema.name() == "aten::view_as" ||
+         schema.name() == "aten::_unsafe_view" ||
+         schema.name() == "aten::view_as_complex";
+}
+
 bool KeepsSizesOfSelf(const c10::FunctionSchema& schema) {
   return schema.name() == "aten::index_put" ||
          schema.name() == "aten::masked_scatter";

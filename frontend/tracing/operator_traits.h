@@ -24,6 +24,10 @@ bool IsTypeQuery(const c10::FunctionSchema& schema);
 // layout.
 bool IsSizeQuery(const c10::FunctionSchema& schema);
 
+// Whether it gives a view of its first argument, and raises where the strides
+// of that one allow none.
+bool NeedsView(const c10::FunctionSchema& schema);
+
 // Whether its result has the sizes and dtype of its first argument, whatever
 // the other arguments are.
 bool KeepsSizesOfSelf(const c10::FunctionSchema& schema);

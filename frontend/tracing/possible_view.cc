@@ -1,6 +1,6 @@
 // Operators that give a view where the memory of their tensor allows it, and
-// elsewhere a copy: which of both depends on sizes (an axis that is expanded to
-// 1 stays as it is), and decides who sees a later write.
+// elsewhere a copy or an error: which of them depends on sizes (an axis that is
+// expanded to 1 stays as it is), and decides who sees a later write.
 #include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 
@@ -44,6 +44,24 @@ bool ReadsOtherValues(const ViewStep& step) {
   for (size_t i = 1; i < step.arguments.size(); ++i)
     CollectValues(step.arguments[i], values);
   return !values.empty();
+}
+
+// An argument that reads no value of the trace.
+SizeFunctionRef FunctionOfArgument(const ArgumentTemplate& recipe) {
+  switch (recipe.kind) {
+    case ArgumentTemplate::Kind::kSize:
+      return SizeFunction::Size(recipe.size);
+    case ArgumentTemplate::Kind::kList: {
+      std::vector<SizeFunctionRef> elements;
+      for (const ArgumentTemplate& child : recipe.children)
+        elements.push_back(FunctionOfArgument(child));
+      return SizeFunction::Container(SizeFunction::Kind::kList,
+                                     c10::ListType::create(recipe.type), {},
+                                     std::move(elements));
+    }
+    default:
+      return SizeFunction::Fixed(recipe.fixed);
+  }
 }
 
 bool IsContiguous(const TracedStorage& storage) {
@@ -135,6 +153,28 @@ absl::Status Interpreter::CheckView(const Invocation& call,
       !region_.Restrict(view->symbols, holds, {}, view->what))
     return absl::OkStatus();
   return KeepProbes("whether a view is possible");
+}
+
+std::optional<SizeFunctionRef> Interpreter::StridedShapeOf(
+    const ProbedValue& tensor) const {
+  const TracedStorage& storage = *tensor.storage;
+  if (storage.unknown_views || !IsContiguous(storage) ||
+      std::any_of(tensor.views.begin(), tensor.views.end(), ReadsOtherValues))
+    return std::nullopt;
+  SizeFunctionRef function = SizeFunction::Shape(storage.base_type);
+  for (const ViewStep& step : tensor.views) {
+    const c10::OperatorHandle handle =
+        c10::Dispatcher::singleton().findSchemaOrThrow(step.name.c_str(),
+                                                       step.overload.c_str());
+    std::vector<SizeFunctionRef> arguments = {std::move(function)};
+    for (size_t i = 1; i < step.arguments.size(); ++i)
+      arguments.push_back(FunctionOfArgument(step.arguments[i]));
+    function = SizeFunction::Call(
+        handle.schema(),
+        [handle](std::vector<c10::IValue>& stack) { handle.callBoxed(stack); },
+        std::move(arguments), 0);
+  }
+  return function;
 }
 
 absl::Status Interpreter::SettlePossibleViews(const TracedStorage& written) {

@@ -174,7 +174,9 @@ Interpreter::ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
       absl::StrCat(query.schema->name(), ".", query.schema->overload_name());
   absl::Status status = absl::UnavailableError("no shapes without arithmetic");
   if (no_meta_.count(name) == 0) status = attempt(/*real=*/false);
-  if (!status.ok() && !IsConvolution(query.schema->name())) {
+  // Without elements it is as certain that a convolution or a view raises.
+  if (!status.ok() && !IsConvolution(query.schema->name()) &&
+      (!NeedsView(*query.schema) || SaysNotImplemented(status.message()))) {
     if (SaysNotImplemented(status.message())) no_meta_.insert(name);
     found.sizes.clear();
     found.real = true;
@@ -200,7 +202,7 @@ absl::Status Interpreter::ErrorAtAnchor(const ShapeQuery& query) const {
     // An operator before this one says so itself.
     if (!value.ok()) return absl::OkStatus();
     // Known elements too: the compiled program tests what it reads.
-    AddTensors(*value, made_up);
+    if (!NeedsView(*query.schema)) AddTensors(*value, made_up);
     stack.push_back(*value);
   }
   if (CountElements(stack) > kMaxElements) return absl::OkStatus();
@@ -228,6 +230,11 @@ std::optional<Interpreter::ShapeQuery> Interpreter::MakeShapeQuery(
     if (HasOpaque(*argument)) return std::nullopt;
     SizeFunctionRef shape = ShapeOf(argument);
     if (shape == nullptr) return std::nullopt;
+    if (NeedsView(*call.schema) && argument->IsTensor()) {
+      const auto strided = StridedShapeOf(*argument);
+      query.unknown_strides |= !strided;
+      if (strided) shape = *strided;
+    }
     query.symbols.insert(query.symbols.end(), shape->symbols.begin(),
                          shape->symbols.end());
     query.shapes.push_back(std::move(shape));
@@ -277,7 +284,8 @@ absl::Status Interpreter::CheckSizes(
     for (const SizeExpression& size : sizes)
       absl::StrAppend(&key, size.ToString(), ",");
   }
-  if (!checked_calls_.insert(std::move(key)).second) return absl::OkStatus();
+  if (!checked_calls_.emplace(std::move(key), query->shapes).second)
+    return absl::OkStatus();
   AddContents(call, *query);
 
   const auto fits = [&](const ShapesAt& there,
@@ -374,8 +382,12 @@ absl::Status Interpreter::RestrictToWorking(const Invocation& call,
   if (!works(region_.anchor())) return error;
   const std::string what =
       absl::StrCat("whether ", call.schema->name(), " fails");
-  region_.Restrict(query->symbols, works, {},
-                   Reason(absl::StrCat(what, " depends on the size")));
+  const std::string reason = Reason(absl::StrCat(what, " depends on the size"));
+  if (query->unknown_strides) {
+    for (const int symbol : query->symbols) region_.Fix(symbol, reason);
+  } else {
+    region_.Restrict(query->symbols, works, {}, reason);
+  }
   absl::Status left = KeepProbes(what);
   return left.ok() ? error : left;
 }

@@ -280,6 +280,18 @@ std::vector<SizeProgram> WrittenPrograms() {
     few = (torch.arange(x.size(0)) < x.size(0) * 2 - 9).unsqueeze(1)
     return torch.where(few, x, x * 0.5)
 )"),
+      program("part without elements", R"(
+    return x * torch.arange(x.size(0) % 7).max()
+)"),
+      program("view without elements", R"(
+    v = x[:, (x.size(0) % 2):(x.size(0) % 4)].unsqueeze(1).expand([-1, 3, -1])
+    return v.view([x.size(0), -1])
+)"),
+      program("view of a stride", R"(
+    n = x.size(0)
+    rows = x[::max(n // 40, 1), :max(n % 4, 1)]
+    return rows.reshape([-1]) + rows.view([-1])
+)"),
       program("nested slices", "    return x[3:][:50][-20:] * 2\n"),
   };
 }

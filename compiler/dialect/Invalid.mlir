@@ -75,6 +75,14 @@ func.func @convolution_size(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
 
 // -----
 
+func.func @masked_rows(%x: tensor<2x4x8xf32>) {
+  // expected-error @+1 {{attribute 'masked_rows_are_nan' failed to satisfy constraint: unit attribute}}
+  %0 = ait.attention %x, %x, %x {scale = 1.0, masked_rows_are_nan = false} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
 func.func @unknown_kind(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+2 {{to be one of: loop, matmul, convolution, attention}}
   // expected-error @+1 {{failed to parse Ait_KernelKindAttr parameter 'value'}}

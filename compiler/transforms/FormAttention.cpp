@@ -2,7 +2,6 @@
 #include "compiler/transforms/Passes.h"
 
 #include "compiler/dialect/Ait.h"
-#include "compiler/dialect/attention/MaskedRows.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -170,10 +169,10 @@ struct FormFromSoftmax : OpRewritePattern<MatmulOp> {
     Value value = op.getRhs();
     if (op.getTransposeRhs())
       value = transposeLastAxes(rewriter, value);
-    auto attention = rewriter.replaceOpWithNewOp<AttentionOp>(
+    rewriter.replaceOpWithNewOp<AttentionOp>(
         op, op.getType(), query, key, value, mask,
-        rewriter.getF64FloatAttr(scores->scale), UnitAttr());
-    setMaskedRowsAreNan(attention);
+        rewriter.getF64FloatAttr(scores->scale), /*is_causal=*/UnitAttr(),
+        /*masked_rows_are_nan=*/rewriter.getUnitAttr());
     return success();
   }
 

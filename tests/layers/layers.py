@@ -7,7 +7,6 @@ import re
 COMPILER = [
     ["compiler/dialect", "compiler/support", "compiler/codegen/cpu/target",
      "compiler/codegen/gpu/target", "compiler/codegen/gpu/prelude"],
-    ["compiler/dialect/attention"],
     ["compiler/transforms", "compiler/fusion", "compiler/codegen/linalg",
      "compiler/codegen/loops", "compiler/reference"],
     ["compiler/codegen/contraction", "compiler/codegen/cpu/llvm",

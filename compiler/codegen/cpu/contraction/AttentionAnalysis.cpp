@@ -1,6 +1,5 @@
 #include "compiler/codegen/contraction/ContractionAnalysis.h"
 #include "compiler/codegen/cpu/contraction/Attention.h"
-#include "compiler/dialect/attention/MaskedRows.h"
 
 using namespace mlir;
 
@@ -88,7 +87,7 @@ FailureOr<AttentionProblem> analyzeAttention(func::FuncOp kernel,
                            valueDepth.getValue(),
                            attention.getScale().convertToDouble(),
                            attention.getIsCausal(),
-                           ait::areMaskedRowsNan(attention),
+                           attention.getMaskedRowsAreNan(),
                            *query,
                            *key,
                            *value,

@@ -65,6 +65,9 @@ def Ait_AcosOp : Ait_SameTypeUnaryOp<"acos", "the angle in radians whose cosine 
 def Ait_AtanOp : Ait_SameTypeUnaryOp<"atan", "the angle in radians whose tangent is x; floats">;
 def Ait_SinhOp : Ait_SameTypeUnaryOp<"sinh", "(exp(x) - exp(-x)) / 2; floats">;
 def Ait_CoshOp : Ait_SameTypeUnaryOp<"cosh", "(exp(x) + exp(-x)) / 2; floats">;
+def Ait_AsinhOp : Ait_SameTypeUnaryOp<"asinh", "the number whose sinh is x; floats">;
+def Ait_AcoshOp : Ait_SameTypeUnaryOp<"acosh", "the number from 0 up whose cosh is x, NaN below 1; floats">;
+def Ait_AtanhOp : Ait_SameTypeUnaryOp<"atanh", "the number whose tanh is x, NaN beyond 1 and -1; floats">;
 def Ait_TanhOp : Ait_SameTypeUnaryOp<"tanh", "sinh(x) / cosh(x); floats">;
 def Ait_ErfOp : Ait_SameTypeUnaryOp<"erf", "the error function of x; floats">;
 def Ait_SigmoidOp : Ait_SameTypeUnaryOp<"sigmoid", "1 / (1 + exp(-x)); floats">;
@@ -156,6 +159,7 @@ def Ait_RemainderOp : Ait_BinaryOp<"remainder", "lhs - floor(lhs / rhs) * rhs: P
 def Ait_FmodOp : Ait_BinaryOp<"fmod", "lhs - trunc(lhs / rhs) * rhs: C's fmod, with the sign of lhs">;
 def Ait_PowOp : Ait_BinaryOp<"pow", "lhs to the power of rhs">;
 def Ait_Atan2Op : Ait_BinaryOp<"atan2", "the angle in radians of the point (rhs, lhs); floats">;
+def Ait_CopysignOp : Ait_CheapBinaryOp<"copysign", "|lhs| with the sign of rhs, also of -0 and of NaN; floats">;
 def Ait_MaximumOp : Ait_CheapBinaryOp<"maximum", "the greater one; NaN if either is NaN">;
 def Ait_MinimumOp : Ait_CheapBinaryOp<"minimum", "the lesser one; NaN if either is NaN">;
 def Ait_BitwiseAndOp : Ait_CheapBinaryOp<"bitwise_and", "the bits that both have; integers and i1">;

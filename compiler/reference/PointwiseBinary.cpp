@@ -129,6 +129,11 @@ std::optional<BinaryRule> binaryRule(Operation *op) {
         return BinaryRule{[](double a, double b) { return std::atan2(a, b); },
                           kElementary, nullptr, nullptr};
       })
+      .Case([&](ait::CopysignOp) {
+        return BinaryRule{
+            [](double a, double b) { return std::copysign(a, b); }, 0, nullptr,
+            nullptr};
+      })
       .Case([&](ait::MaximumOp) {
         IntegerFunction f = [](int64_t a, int64_t b) { return std::max(a, b); };
         return BinaryRule{larger, 0, f, f};
@@ -164,6 +169,7 @@ public:
   FloatBinary(const Site &site, const BinaryRule &rule)
       : PairNode(site), function(rule.ofFloats), units(rule.units),
         isPower(isa<ait::PowOp>(site.op)),
+        isCopysign(isa<ait::CopysignOp>(site.op)),
         isRemainder(
             isa<ait::FmodOp, ait::RemainderOp, ait::FloorDivideOp>(site.op)) {}
 
@@ -199,6 +205,10 @@ private:
     // power knows nothing.
     if (isPower)
       return std::abs(b) == 0.5 && (a == -kInfinity || a == 0);
+    // Algorithms differ in the sign of zeros (the greater one of 0 and -0) and
+    // of NaN.
+    if (isCopysign)
+      return b == 0 || std::isnan(b);
     // Of so large a quotient no digit is left behind the point.
     return isRemainder && std::isfinite(a) &&
            std::abs(a) > 0x1p20 * std::abs(b);
@@ -206,7 +216,7 @@ private:
 
   const FloatFunction function;
   const double units;
-  const bool isPower, isRemainder;
+  const bool isPower, isCopysign, isRemainder;
 };
 
 class IntegerBinary : public PairNode {

@@ -84,6 +84,9 @@ INSTANTIATE_TEST_SUITE_P(
         Known{"sinh", 1, 1.1752011936438014},
         Known{"cosh", 1, 1.5430806348152437},
         Known{"tanh", 1, 0.7615941559557649},
+        Known{"asinh", 1, 0.881373587019543},
+        Known{"acosh", 2, 1.3169578969248168},
+        Known{"atanh", 0.5, 0.5493061443340549},
         Known{"erf", 1, 0.8427007929497149}, Known{"sigmoid", 0, 0.5},
         Known{"sigmoid", 1, 0.7310585786300049},
         Known{"log_sigmoid", 0, -0.6931471805599453},
@@ -174,6 +177,7 @@ TEST(PointwiseTest, FloatsOfTwoOperands) {
               ElementsAre(1024, 2, 0.5));
   EXPECT_THAT(binary("atan2", {1}, {1}, "f64"),
               ElementsAre(DoubleEq(0.7853981633974483)));
+  EXPECT_THAT(binary("copysign", {1, -3}, {-2, kInfinity}), ElementsAre(-1, 3));
   EXPECT_THAT(binary("maximum", {1, kNan}, {2, 1}), ElementsAre(2, IsNan()));
   EXPECT_THAT(binary("minimum", {1, 1}, {2, kNan}), ElementsAre(1, IsNan()));
 }

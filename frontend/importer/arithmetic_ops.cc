@@ -326,6 +326,7 @@ void RegisterArithmeticOps(Registry& registry) {
   registry.Add({"fmod"}, BuildQuotient<ait::FmodOp>);
   registry.Add({"pow"}, BuildPower);
   registry.Add({"atan2", "arctan2"}, BuildBinary<ait::Atan2Op>);
+  registry.Add({"copysign"}, BuildBinary<ait::CopysignOp>);
   registry.Add({"maximum"},
                BuildBinaryOrBool<ait::MaximumOp, ait::BitwiseOrOp>);
   registry.Add({"minimum"},

@@ -251,7 +251,7 @@ absl::Status BuildFrac(OpImporter& call) {
 absl::Status BuildSignBit(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   if (IsFloatingPoint(call.DataTypeOf(self)))
-    return Reject("signbit of a float tells -0.0 from 0.0");
+    self = call.Binary<ait::CopysignOp>(call.FullLike(1, self), self);
   return call.SetResult(call.Compare<ait::LtOp>(self, Scalar(0)));
 }
 
@@ -291,6 +291,9 @@ void RegisterPointwiseOps(Registry& registry) {
   registry.Add({"atan", "arctan"}, BuildUnary<ait::AtanOp>);
   registry.Add({"sinh"}, BuildUnary<ait::SinhOp>);
   registry.Add({"cosh"}, BuildUnary<ait::CoshOp>);
+  registry.Add({"asinh", "arcsinh"}, BuildUnary<ait::AsinhOp>);
+  registry.Add({"acosh", "arccosh"}, BuildUnary<ait::AcoshOp>);
+  registry.Add({"atanh", "arctanh"}, BuildUnary<ait::AtanhOp>);
   registry.Add({"tanh"}, BuildUnary<ait::TanhOp>);
   registry.Add({"erf", "special_erf"}, BuildUnary<ait::ErfOp>);
   registry.Add({"erfc", "special_erfc"}, BuildErfc);

@@ -209,8 +209,6 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"aten::__lshift__.Scalar",
              "shifts are supported for integers only",
              OnSelf({2}, {{"other", Int(1)}}, {2})},
-        Case{"aten::signbit", "signbit of a float",
-             OnSelf({2}, {}, {2}, kBool)},
         Case{"aten::gelu", "approximation 'sine' is unknown",
              OnSelf({2}, {{"approximate", std::string("sine")}}, {2})},
         Case{"aten::celu", "alpha is 0", OnSelf({2}, {{"alpha", 0.0}}, {2})},

@@ -166,6 +166,9 @@ Value emitFloatUnary(ScalarBuilder &s, Operation *op, Value x) {
       .Case([&](mlir::ait::AtanOp) { return s.unary<math::AtanOp>(x); })
       .Case([&](mlir::ait::SinhOp) { return s.unary<math::SinhOp>(x); })
       .Case([&](mlir::ait::CoshOp) { return s.unary<math::CoshOp>(x); })
+      .Case([&](mlir::ait::AsinhOp) { return s.unary<math::AsinhOp>(x); })
+      .Case([&](mlir::ait::AcoshOp) { return s.unary<math::AcoshOp>(x); })
+      .Case([&](mlir::ait::AtanhOp) { return s.unary<math::AtanhOp>(x); })
       .Case([&](mlir::ait::TanhOp) { return s.unary<math::TanhOp>(x); })
       .Case([&](mlir::ait::ErfOp) { return s.unary<math::ErfOp>(x); })
       .Case([&](mlir::ait::SigmoidOp) { return s.sigmoid(x); })
@@ -267,6 +270,9 @@ Value emitBinary(ScalarBuilder &s, Operation *op, Value lhs, Value rhs) {
       .Case([&](mlir::ait::PowOp) { return emitPow(s, lhs, rhs); })
       .Case([&](mlir::ait::Atan2Op) {
         return s.isFloat(lhs) ? s.binary<math::Atan2Op>(lhs, rhs) : Value();
+      })
+      .Case([&](mlir::ait::CopysignOp) {
+        return s.isFloat(lhs) ? s.binary<math::CopySignOp>(lhs, rhs) : Value();
       })
       .Case([&](mlir::ait::MaximumOp) { return s.maximum(lhs, rhs); })
       .Case([&](mlir::ait::MinimumOp) { return s.minimum(lhs, rhs); })

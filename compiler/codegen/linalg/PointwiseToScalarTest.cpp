@@ -122,6 +122,9 @@ TEST(PointwiseTest, UnaryOfFloats) {
       {"acos", [](double x) { return std::acos(x); }},
       {"sinh", [](double x) { return std::sinh(x); }},
       {"cosh", [](double x) { return std::cosh(x); }},
+      {"asinh", [](double x) { return std::asinh(x); }},
+      {"acosh", [](double x) { return std::acosh(x); }},
+      {"atanh", [](double x) { return std::atanh(x); }},
       {"relu", [](double x) { return std::isnan(x) ? x : std::fmax(x, 0); }},
       {"sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }},
       {"log_sigmoid",
@@ -226,6 +229,7 @@ TEST(PointwiseTest, BinaryOfFloats) {
       {"floor_divide", floorDivideOf},
       {"pow", [](double a, double b) { return std::pow(a, b); }},
       {"atan2", [](double a, double b) { return std::atan2(a, b); }},
+      {"copysign", [](double a, double b) { return std::copysign(a, b); }},
       {"maximum",
        [](double a, double b) {
          return std::isnan(a) || std::isnan(b) ? kNan : std::fmax(a, b);

@@ -127,7 +127,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"sin", std::sin, 4}, Case{"cos", std::cos, 4},
                       Case{"tan", std::tan, 4}, Case{"asin", std::asin, 4},
                       Case{"acos", std::acos, 4}, Case{"atan", std::atan, 4},
-                      Case{"sinh", std::sinh, 4}, Case{"cosh", std::cosh, 4}),
+                      Case{"sinh", std::sinh, 4}, Case{"cosh", std::cosh, 4},
+                      Case{"asinh", std::asinh, 4},
+                      Case{"acosh", std::acosh, 4},
+                      Case{"atanh", std::atanh, 4}),
     [](const auto &info) { return std::string(info.param.op); });
 
 /// x and y of all pairs of special and usual numbers.

@@ -42,8 +42,10 @@ listAlgorithms(const KernelImplementation &implementation, int count,
 
 } // namespace
 
-absl::Status CublasLtRules::acceptElementType(Type type) const {
-  return acceptFloatingPoint(type, "cuBLASLt");
+absl::Status CublasLtRules::acceptElementTypes(Type lhs, Type rhs) const {
+  if (isa<Float8E4M3FNType>(lhs) && isa<Float8E4M3FNType>(rhs))
+    return absl::OkStatus();
+  return acceptFloatingPoint(lhs, rhs, "cuBLASLt");
 }
 
 absl::Status
@@ -76,8 +78,8 @@ void CublasLtRules::load() const {
     cuda::LoadMatmulLibrary(*device);
 }
 
-absl::Status CudnnRules::acceptElementType(Type type) const {
-  return acceptFloatingPoint(type, "cuDNN");
+absl::Status CudnnRules::acceptElementTypes(Type lhs, Type rhs) const {
+  return acceptFloatingPoint(lhs, rhs, "cuDNN");
 }
 
 absl::Status

@@ -17,12 +17,12 @@ public:
       : device(device), allowTf32(allowTf32) {}
 
   std::string name() const override { return "cublaslt"; }
-  absl::Status acceptElementType(mlir::Type type) const override;
+  absl::Status acceptElementTypes(mlir::Type lhs,
+                                  mlir::Type rhs) const override;
   absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const override;
   absl::Status acceptCall(const LibraryMatch &match,
                           mlir::func::FuncOp kernel) const override;
-  bool scalesCodes() const override { return true; }
   std::vector<KernelImplementation>
   listCandidates(const KernelImplementation &implementation,
                  const LibraryMatch &match,
@@ -51,7 +51,8 @@ public:
   std::string restSuffix() const override {
     return fuses ? "_rest" : "_epilogue";
   }
-  absl::Status acceptElementType(mlir::Type type) const override;
+  absl::Status acceptElementTypes(mlir::Type lhs,
+                                  mlir::Type rhs) const override;
   absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const override;
   absl::Status acceptCall(const LibraryMatch &match,

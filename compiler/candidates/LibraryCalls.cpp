@@ -1,6 +1,7 @@
 #include "compiler/candidates/LibraryCalls.h"
 
 #include "absl/strings/str_cat.h"
+#include "compiler/codegen/contraction/OperandFormat.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/fusion/KernelFunction.h"
 #include "mlir/IR/IRMapping.h"
@@ -186,25 +187,26 @@ func::FuncOp splitRest(func::FuncOp kernel, Value chain,
   return rest;
 }
 
-bool isFloatCode(Type type) {
-  return isa<Float8E4M3FNType>(getElementTypeOrSelf(type));
-}
-
-/// The sums of codes, times a factor for each row and then one for each column,
-/// rounded to the type of 16 bits that follows: appends the two factors to
-/// `match`, these operations to `taken`, and moves `chain` behind them.
-absl::Status matchFactors(Value &chain, LibraryMatch &match,
-                          SmallVectorImpl<Operation *> &taken) {
-  for (auto matchArgument : {matchRowsArgument, matchLastAxisArgument}) {
+/// Operands of which at least one has scales: the sums times them, rounded to
+/// the type of 16 bits that follows. Appends the scales to `match`, these
+/// operations to `taken`, and moves `chain` behind them.
+absl::Status matchScales(const OperandFormat &format, Value &chain,
+                         LibraryMatch &match,
+                         SmallVectorImpl<Operation *> &taken) {
+  for (ScaleAxis axis : {format.lhsScale, format.rhsScale}) {
+    if (axis == ScaleAxis::None)
+      continue;
+    const bool isRow = axis == ScaleAxis::Row;
+    auto *matchArgument = isRow ? matchRowsArgument : matchLastAxisArgument;
     Operation *user = chain.hasOneUse() ? *chain.user_begin() : nullptr;
     Value factor = user ? otherFactor(user, chain) : Value();
     const std::optional<int> argument =
         factor ? matchArgument(factor, cast<RankedTensorType>(chain.getType()))
                : std::nullopt;
     if (!argument)
-      return absl::UnimplementedError(
-          "sums of 8-bit floats are not followed by a factor for each row and "
-          "one for each column");
+      return absl::UnimplementedError(absl::StrCat(
+          "the sums of codes are not followed by a scale for each ",
+          isRow ? "row" : "column"));
     PostOp &postOp = *match.call.mutable_matmul()->add_post_ops();
     postOp.set_kind(PostOp::MULTIPLY);
     postOp.set_operand(static_cast<int>(match.arguments.size()));
@@ -224,15 +226,11 @@ absl::Status matchFactors(Value &chain, LibraryMatch &match,
 }
 
 absl::Status fillCall(Operation *root, const LibraryRules &rules, Step &call) {
-  const bool hasCodes = rules.scalesCodes() && isa<ait::MatmulOp>(root) &&
-                        llvm::all_of(root->getOperandTypes(), [](Type type) {
-                          return isFloatCode(type);
-                        });
-  for (Value value : root->getOperands())
-    if (absl::Status accepted = rules.acceptElementType(
-            cast<RankedTensorType>(value.getType()).getElementType());
-        !hasCodes && !accepted.ok())
-      return accepted;
+  if (absl::Status accepted =
+          rules.acceptElementTypes(getElementTypeOrSelf(root->getOperand(0)),
+                                   getElementTypeOrSelf(root->getOperand(1)));
+      !accepted.ok())
+    return accepted;
   if (auto matmul = dyn_cast<ait::MatmulOp>(root)) {
     call.mutable_matmul()->set_transpose_lhs(matmul.getTransposeLhs());
     call.mutable_matmul()->set_transpose_rhs(matmul.getTransposeRhs());
@@ -257,12 +255,12 @@ absl::Status fillCall(Operation *root, const LibraryRules &rules, Step &call) {
   return absl::OkStatus();
 }
 
-/// Whether `rules` take these post-operations but the first `factors`.
+/// Whether `rules` take these post-operations but the first `scales`.
 bool acceptsPostOps(const LibraryRules &rules,
                     const google::protobuf::RepeatedPtrField<PostOp> &postOps,
-                    int factors) {
+                    int scales) {
   std::vector<const PostOp *> pointers;
-  for (const PostOp &postOp : llvm::drop_begin(postOps, factors))
+  for (const PostOp &postOp : llvm::drop_begin(postOps, scales))
     pointers.push_back(&postOp);
   return rules.acceptPostOps(pointers).ok();
 }
@@ -280,14 +278,17 @@ bool isWidening(Operation *op, Type type) {
 
 } // namespace
 
-absl::Status acceptFloatingPoint(Type type, const char *library) {
-  if (type.isF32() || type.isBF16() || type.isF16())
-    return absl::OkStatus();
-  std::string name;
-  llvm::raw_string_ostream(name) << type;
-  return absl::UnimplementedError(absl::StrCat(
-      library, ": contractions of f32, bf16 and f16 only, not of '", name,
-      "'"));
+absl::Status acceptFloatingPoint(Type lhs, Type rhs, const char *library) {
+  for (Type type : {lhs, rhs}) {
+    if (type.isF32() || type.isBF16() || type.isF16())
+      continue;
+    std::string name;
+    llvm::raw_string_ostream(name) << type;
+    return absl::UnimplementedError(absl::StrCat(
+        library, ": contractions of f32, bf16 and f16 only, not of '", name,
+        "'"));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
@@ -320,14 +321,23 @@ absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
   // their scaled sums are rounded to.
   Value chain = root->getResult(0);
   SmallVector<Operation *> taken{root};
-  if (isFloatCode(root->getOperand(0).getType()))
-    if (absl::Status factors = matchFactors(chain, match, taken); !factors.ok())
-      return factors;
+  std::string reason;
+  const FailureOr<OperandFormat> format =
+      getOperandFormat(getElementTypeOrSelf(root->getOperand(0)),
+                       getElementTypeOrSelf(root->getOperand(1)),
+                       getElementTypeOrSelf(chain), reason);
+  if (failed(format))
+    return absl::UnimplementedError(reason);
+  if (format->lhsScale != ScaleAxis::None ||
+      format->rhsScale != ScaleAxis::None)
+    if (absl::Status scales = matchScales(*format, chain, match, taken);
+        !scales.ok())
+      return scales;
   Value end = chain;
   const Type type = chain.getType();
-  const int factors = postOps.size();
+  const int scales = postOps.size();
   size_t takenAtEnd = taken.size();
-  int postOpsAtEnd = factors;
+  int postOpsAtEnd = scales;
   size_t argumentsAtEnd = match.arguments.size();
   while (chain.hasOneUse()) {
     Operation *user = *chain.user_begin();
@@ -338,7 +348,7 @@ absl::StatusOr<LibraryMatch> matchLibraryCall(func::FuncOp kernel,
     } else if (isa<func::ReturnOp>(user) ||
                user->getResult(0).getType() != chain.getType() ||
                !appendPostOp(user, chain, rules, postOps, match.arguments) ||
-               !acceptsPostOps(rules, postOps, factors)) {
+               !acceptsPostOps(rules, postOps, scales)) {
       break;
     }
     taken.push_back(user);

@@ -50,10 +50,15 @@ public:
   /// The name of LibraryMatch::rest is the kernel's with this suffix.
   virtual std::string restSuffix() const { return "_rest"; }
 
-  /// OK if the library computes contractions of tensors with this element type.
-  virtual absl::Status acceptElementType(mlir::Type type) const = 0;
+  /// OK if the library computes contractions of tensors with these element
+  /// types. Where their format has scales (OperandFormat::lhsScale, rhsScale),
+  /// the library must multiply the sums with them before it rounds to the type
+  /// of the conversion that follows. Its post-operations then begin with them,
+  /// as PostOp::MULTIPLY, those of the left side first.
+  virtual absl::Status acceptElementTypes(mlir::Type lhs,
+                                          mlir::Type rhs) const = 0;
   /// OK if the library applies these post-operations in the same call. All but
-  /// the last were accepted before. Without the factors of scalesCodes.
+  /// the last were accepted before. Without the scales of the operands.
   virtual absl::Status
   acceptPostOps(absl::Span<const PostOp *const> postOps) const = 0;
   /// OK if the library should run `kernel`. Asked last; `match` then has `call`
@@ -64,11 +69,6 @@ public:
   /// so that a conversion to f32 between them needs no operation, and
   /// multiplies by a vector with a factor for each column.
   virtual bool widensPostOps() const { return false; }
-  /// Whether the library multiplies codes of 8-bit floats and, before it rounds
-  /// to the type of the conversion that follows, the sums with a factor for
-  /// each row and one for each column. Its post-operations then begin with
-  /// these two, as PostOp::MULTIPLY. If not, such contractions are refused.
-  virtual bool scalesCodes() const { return false; }
   /// Whether the library's relu and clamp keep NaN, as eager's do. If not, the
   /// matcher leaves these operations to LibraryMatch::rest.
   virtual bool clampsKeepNan() const { return false; }
@@ -86,9 +86,10 @@ public:
   virtual void load() const {}
 };
 
-/// OK for f32, bf16 and f16. kUnimplemented for other types, with the library's
-/// name `library`.
-absl::Status acceptFloatingPoint(mlir::Type type, const char *library);
+/// OK where both are f32, bf16 or f16. kUnimplemented for other types, with the
+/// library's name `library`.
+absl::Status acceptFloatingPoint(mlir::Type lhs, mlir::Type rhs,
+                                 const char *library);
 
 /// Matches `kernel`, an outlined function before ait-promote-kernel-arithmetic,
 /// with the calls that `rules` accept. kUnimplemented says what the library

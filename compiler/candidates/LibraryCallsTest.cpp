@@ -139,7 +139,7 @@ func.func private @k(%x: tensor<2x16x32xf8E4M3FN>, %rows: tensor<2x16x1xf32>, %w
 })");
 }
 
-TEST_F(LibraryCallsTest, FactorsOfCodesAreAppliedBeforeTheSumsAreRounded) {
+TEST_F(LibraryCallsTest, ScalesOfCodesAreAppliedBeforeTheSumsAreRounded) {
   const CublasLtRules rules(nullptr, false);
   auto found = match(ofCodes(R"(
   %3 = ait.mul %0, %1 : tensor<2x16x48xf32>
@@ -161,13 +161,13 @@ TEST_F(LibraryCallsTest, FactorsOfCodesAreAppliedBeforeTheSumsAreRounded) {
   EXPECT_TRUE(succeeded(module->verify()));
 }
 
-TEST_F(LibraryCallsTest, CodesWithoutFactorsOfRowsAndColumnsAreRefused) {
+TEST_F(LibraryCallsTest, CodesWithoutScalesOfRowsAndColumnsAreRefused) {
   const CublasLtRules rules(nullptr, false);
   const std::string columnsAlone = ofCodes(R"(
   %4 = ait.mul %0, %2 : tensor<2x16x48xf32>)");
   EXPECT_THAT(
       std::string(match(columnsAlone.c_str(), rules).status().message()),
-      HasSubstr("not followed by a factor for each row"));
+      HasSubstr("not followed by a scale for each row"));
   const std::string squared = ofCodes(R"(
   %3 = ait.mul %0, %0 : tensor<2x16x48xf32>
   %4 = ait.mul %3, %2 : tensor<2x16x48xf32>)");

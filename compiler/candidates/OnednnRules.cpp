@@ -39,8 +39,8 @@ absl::Status acceptLargest(const LibraryMatch &match, func::FuncOp kernel) {
 
 } // namespace
 
-absl::Status OnednnRules::acceptElementType(Type type) const {
-  return acceptFloatingPoint(type, "oneDNN");
+absl::Status OnednnRules::acceptElementTypes(Type lhs, Type rhs) const {
+  return acceptFloatingPoint(lhs, rhs, "oneDNN");
 }
 
 absl::Status OnednnRules::acceptPostOps(absl::Span<const PostOp *const>) const {

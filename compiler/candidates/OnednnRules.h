@@ -9,7 +9,8 @@ namespace aitune {
 class OnednnRules : public LibraryRules {
 public:
   std::string name() const override { return "onednn"; }
-  absl::Status acceptElementType(mlir::Type type) const override;
+  absl::Status acceptElementTypes(mlir::Type lhs,
+                                  mlir::Type rhs) const override;
   /// Accepts all that it is asked for. The matcher does not ask for relu and
   /// clamp, since oneDNN's do not keep NaN (clampsKeepNan).
   absl::Status

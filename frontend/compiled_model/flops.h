@@ -22,7 +22,8 @@
 // not from here: a trace's operators are named by LibTorch and include those
 // that never become an operation of the compiler, of which a fused kernel may
 // hold parts of several. What both have in common is one product of sizes for
-// each of the first four, over numbers here and over symbols there.
+// each of the first four, over numbers here and over symbols there;
+// plan_flops_test holds both to the same sums.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_FLOPS_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_FLOPS_H_
 

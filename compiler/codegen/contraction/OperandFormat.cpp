@@ -33,13 +33,15 @@ Type getCodeSum(Type result) {
 struct Row {
   bool (*lhs)(Type), (*rhs)(Type);
   Type (*sum)(Type result);
+  ScaleAxis lhsScale, rhsScale;
 };
 
 constexpr Row kFormats[] = {
-    {isFloat, isFloat, getFloatSum},
-    {isFloat, isWeightCode, getFloatSum},
-    {isActivationCode, isIntegerCode, getCodeSum},
-    {isFloatCode, isFloatCode, getFloatSum},
+    {isFloat, isFloat, getFloatSum, ScaleAxis::None, ScaleAxis::None},
+    {isFloat, isWeightCode, getFloatSum, ScaleAxis::None, ScaleAxis::Column},
+    {isActivationCode, isIntegerCode, getCodeSum, ScaleAxis::Row,
+     ScaleAxis::Column},
+    {isFloatCode, isFloatCode, getFloatSum, ScaleAxis::Row, ScaleAxis::Column},
 };
 
 } // namespace
@@ -49,7 +51,10 @@ FailureOr<OperandFormat> getOperandFormat(Type lhs, Type rhs, Type result,
   for (const Row &row : kFormats)
     if (row.lhs(lhs) && row.rhs(rhs)) {
       const Type sum = row.sum(result);
-      return OperandFormat{lhs, rhs, sum, sum, sum};
+      OperandFormat format{lhs, rhs, sum, sum, sum};
+      format.lhsScale = row.lhsScale;
+      format.rhsScale = row.rhsScale;
+      return format;
     }
   llvm::raw_string_ostream(reason)
       << "generated contractions are of f32, f64, f16 or bf16, or with codes "

@@ -1,4 +1,5 @@
-// How the operands of a contraction are stored, multiplied and added up.
+// How the operands of a contraction are stored, scaled, multiplied and added
+// up.
 //
 // Templates ask this instead of testing element types. The table in
 // OperandFormat.cpp has a row for each pair of operands for which there is
@@ -6,9 +7,10 @@
 // operands as they are stored (MicrokernelKind on a CPU) changes the types of
 // the factors and the number of steps.
 //
-// Scales of quantised operands are no part of a format. The scale of a weight
-// is one number for each column, so that it multiplies the sum like any other
-// operation after the contraction.
+// The scales of quantised operands lie along the rows or the columns of the
+// result, so that they multiply the sums like any other operation after the
+// contraction: generated kernels need no code for them. A library that rounds
+// its result must apply them before that (LibraryRules).
 #ifndef AITUNE_COMPILER_CODEGEN_CONTRACTION_OPERANDFORMAT_H
 #define AITUNE_COMPILER_CODEGEN_CONTRACTION_OPERANDFORMAT_H
 
@@ -19,6 +21,9 @@
 #include "mlir/Support/LLVM.h"
 
 namespace aitune {
+
+/// Of which axis of the result each entry has a scale.
+enum class ScaleAxis { None, Row, Column };
 
 /// The format of a pair of operands.
 struct OperandFormat {
@@ -32,6 +37,9 @@ struct OperandFormat {
   /// The number of steps of the contracted axis that are multiplied at once. A
   /// packed right side has as many elements of each column side by side.
   int64_t stepsTogether = 1;
+  /// For what the scales are that the codes of the two sides stand for: the
+  /// numbers of a side are its codes times its scales. None: no codes.
+  ScaleAxis lhsScale = ScaleAxis::None, rhsScale = ScaleAxis::None;
 
   /// Whether the right side holds codes of 8 bits that are widened to be
   /// multiplied with floats.

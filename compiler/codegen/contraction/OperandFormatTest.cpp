@@ -32,6 +32,8 @@ TEST_F(OperandFormatTest, FloatsAreAddedUpInF32OrF64) {
     EXPECT_EQ(found->sum, b.getF32Type());
     EXPECT_EQ(found->sumBytes(), 4);
     EXPECT_EQ(found->stepsTogether, 1);
+    EXPECT_EQ(found->lhsScale, ScaleAxis::None);
+    EXPECT_EQ(found->rhsScale, ScaleAxis::None);
   }
   auto found = format(b.getF64Type(), b.getF64Type(), b.getF64Type());
   ASSERT_TRUE(mlir::succeeded(found));
@@ -60,6 +62,25 @@ TEST_F(OperandFormatTest, CodesAreMultipliedAsFloatsOrAddedUpExactly) {
   ASSERT_TRUE(mlir::succeeded(bothFloats));
   EXPECT_EQ(bothFloats->sum, b.getF32Type());
   EXPECT_FALSE(bothFloats->widensCodes());
+}
+
+TEST_F(OperandFormatTest, CodesOfActivationsAreScaledByRowsOfWeightsByColumns) {
+  const mlir::Type code = b.getI8Type(),
+                   activation = b.getIntegerType(8, /*isSigned=*/false),
+                   float8 = b.getType<mlir::Float8E4M3FNType>();
+  for (mlir::Type weight : {code, float8}) {
+    auto found = format(b.getF16Type(), weight, b.getF32Type());
+    ASSERT_TRUE(mlir::succeeded(found));
+    EXPECT_EQ(found->lhsScale, ScaleAxis::None);
+    EXPECT_EQ(found->rhsScale, ScaleAxis::Column);
+  }
+  auto integers = format(activation, code, b.getI32Type());
+  auto floats = format(float8, float8, b.getF32Type());
+  for (const auto &found : {integers, floats}) {
+    ASSERT_TRUE(mlir::succeeded(found));
+    EXPECT_EQ(found->lhsScale, ScaleAxis::Row);
+    EXPECT_EQ(found->rhsScale, ScaleAxis::Column);
+  }
 }
 
 TEST_F(OperandFormatTest, OthersAreRefusedWithTheirTypes) {

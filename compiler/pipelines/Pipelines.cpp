@@ -58,8 +58,8 @@ void buildTransformPipeline(OpPassManager &passManager,
   if (options.onCuda)
     functions.addPass(createArgExtremaToReductions());
   // After decomposition, so that permutes sink through what normalisations are
-  // made of.
-  functions.addPass(createLayout());
+  // made of. The CPU has a kernel for planes of depthwise convolutions.
+  functions.addPass(createLayout({/*depthwisePlanes=*/!options.onCuda}));
   // On a GPU alone: one such matmul leaves most of a GPU idle. On a CPU it
   // keeps all cores busy, and the joined weights could not be packed at load,
   // since the CPU's kernels pack constants of the pool alone.

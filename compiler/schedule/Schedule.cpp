@@ -150,6 +150,8 @@ const char *nameOf(ConvolutionForm form) {
     return "convolution segments";
   case ConvolutionForm::Depthwise:
     return "convolution depthwise";
+  case ConvolutionForm::Planes:
+    return "convolution planes";
   }
   llvm_unreachable("all forms have names");
 }

@@ -6,6 +6,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace aitune {
 #define GEN_PASS_DEF_LAYOUT
@@ -19,6 +20,9 @@ namespace {
 // Axis i of the target is axis permutation[i] of the source.
 constexpr int64_t kToChannelsLast[] = {0, 2, 3, 1};
 constexpr int64_t kToChannelsFirst[] = {0, 3, 1, 2};
+
+/// Operations that keep their layout.
+using KeptSet = llvm::SmallPtrSet<Operation *, 8>;
 
 Value permute(OpBuilder &builder, Location location, Value input,
               ArrayRef<int64_t> permutation) {
@@ -97,11 +101,64 @@ int64_t channelsLastAxis(int64_t axis) {
 }
 
 /// Convolutions, pools and upsamples: the operations that choose the layout.
+bool choosesLayout(Operation *op) {
+  return isa<ConvolutionOp, MaxPool2dOp, AvgPool2dOp, UpsampleNearest2dOp,
+             UpsampleBilinear2dOp>(op);
+}
+
+/// Whether a kernel reads the planes of the convolution's input as they are.
+bool isOfPlanes(ConvolutionOp op) {
+  auto filter = cast<RankedTensorType>(op.getFilter().getType());
+  Value constant = op.getFilter();
+  while (auto reshape = constant.getDefiningOp<ReshapeOp>())
+    constant = reshape.getInput();
+  return !op.getChannelsLast() && !op.getTransposed() && op.getGroups() > 1 &&
+         filter.getRank() == 4 && filter.hasStaticShape() &&
+         filter.getDimSize(0) == int64_t(op.getGroups()) &&
+         filter.getDimSize(1) == 1 && constant.getDefiningOp<ConstantOp>();
+}
+
+/// Whether data of `op` is not in the order of its operands' and results' axes,
+/// or is no tensor of activations: the layout beyond it is another matter.
+bool endsLayout(Operation *op) {
+  return isa<ConstantOp, FullOp, IotaOp, SymbolOp, FallbackOp>(op) ||
+         isa<Contraction>(op) || op->hasTrait<OpTrait::IsTerminator>();
+}
+
+/// Whether no operation that chooses a layout, but other convolutions of
+/// planes, and no permute is connected with `start`.
+bool standsAlone(ConvolutionOp start) {
+  SmallVector<Operation *> open{start};
+  llvm::SmallPtrSet<Operation *, 32> seen{start};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    auto convolution = dyn_cast<ConvolutionOp>(op);
+    if (convolution ? !isOfPlanes(convolution)
+                    : choosesLayout(op) || isa<PermuteOp>(op))
+      return false;
+    if (!convolution && endsLayout(op))
+      continue;
+    const auto visit = [&](Operation *next) {
+      if (next && seen.insert(next).second)
+        open.push_back(next);
+    };
+    for (Value operand : op->getOperands())
+      if (!convolution || operand == convolution.getInput())
+        visit(operand.getDefiningOp());
+    for (Operation *user : op->getUsers())
+      visit(user);
+  }
+  return true;
+}
+
+/// Gives an operation that chooses the layout channels-last axes, unless it is
+/// one of `kept`.
 template <typename Op> struct WindowToChannelsLast : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
+  WindowToChannelsLast(MLIRContext *context, const KeptSet &kept)
+      : OpRewritePattern<Op>(context), kept(kept) {}
   LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
-    if (op.getChannelsLast())
+    if (op.getChannelsLast() || kept.contains(op))
       return failure();
     SmallVector<Value> operands = llvm::to_vector(op->getOperands());
     operands[0] = toChannelsLast(rewriter, op.getLoc(), operands[0]);
@@ -110,6 +167,8 @@ template <typename Op> struct WindowToChannelsLast : OpRewritePattern<Op> {
     replaceInChannelsLast(rewriter, op, operands, attributes);
     return success();
   }
+
+  const KeptSet &kept;
 };
 
 /// Pointwise operations, reductions and data movement of rank 4 with an operand
@@ -180,14 +239,23 @@ struct CancelPermutes : OpRewritePattern<PermuteOp> {
 
 class LayoutPass : public aitune::impl::LayoutBase<LayoutPass> {
 public:
+  using LayoutBase::LayoutBase;
+
   void runOnOperation() override {
+    KeptSet kept;
+    if (depthwisePlanes)
+      getOperation().walk([&](ConvolutionOp op) {
+        if (isOfPlanes(op) && standsAlone(op))
+          kept.insert(op);
+      });
     RewritePatternSet patterns(&getContext());
     patterns.add<WindowToChannelsLast<ConvolutionOp>,
                  WindowToChannelsLast<MaxPool2dOp>,
                  WindowToChannelsLast<AvgPool2dOp>,
                  WindowToChannelsLast<UpsampleNearest2dOp>,
-                 WindowToChannelsLast<UpsampleBilinear2dOp>, SinkChannelsFirst,
-                 CancelPermutes>(&getContext());
+                 WindowToChannelsLast<UpsampleBilinear2dOp>>(&getContext(),
+                                                             kept);
+    patterns.add<SinkChannelsFirst, CancelPermutes>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

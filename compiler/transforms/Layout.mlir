@@ -1,4 +1,5 @@
 // RUN: aitune-opt %s -ait-layout -canonicalize -split-input-file | FileCheck %s
+// RUN: aitune-opt %s -ait-layout=depthwise-planes=1 -canonicalize -split-input-file | FileCheck %s --check-prefix=PLANES
 
 // A convolution, its bias and activation, and the next convolution: one permute
 // before, one after, none between.
@@ -58,4 +59,66 @@ func.func @concat(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x1x1xf32>) -> tensor<1x
 func.func @plain(%x: tensor<1x3x8x8xf32>) -> tensor<1x3x8x8xf32> {
   %0 = ait.relu %x : tensor<1x3x8x8xf32>
   return %0 : tensor<1x3x8x8xf32>
+}
+
+// -----
+
+// A depthwise convolution between no others stays as it is where its target has
+// a kernel for it, with what is before and after it.
+// CHECK-LABEL:  func.func @depthwise_alone
+// CHECK:          ait.permute
+// CHECK:          ait.convolution %{{.*}} {channels_last
+// CHECK:          ait.permute
+// PLANES-LABEL: func.func @depthwise_alone
+// PLANES-NOT:     ait.permute
+// PLANES-NOT:     channels_last
+// PLANES:         return
+func.func @depthwise_alone(%x: tensor<1x4x8x8xf32>) -> tensor<1x4x8x8xf32> {
+  %w = ait.constant 0 : tensor<4x1x3x3xf32>
+  %0 = ait.relu %x : tensor<1x4x8x8xf32>
+  %1 = ait.convolution %0, %w {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 4 : i64} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x8xf32>
+  %2 = ait.convolution %1, %w {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 4 : i64} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x8xf32>
+  %3 = ait.add %1, %2 : tensor<1x4x8x8xf32>
+  return %3 : tensor<1x4x8x8xf32>
+}
+
+// -----
+
+// A convolution of pixels reads what it gives: both are channels-last.
+// PLANES-LABEL: func.func @depthwise_before_pointwise
+// PLANES:         ait.permute
+// PLANES:         ait.convolution %{{.*}} {channels_last
+// PLANES:         ait.convolution %{{.*}} {channels_last
+// PLANES:         ait.permute
+func.func @depthwise_before_pointwise(%x: tensor<1x4x8x8xf32>, %p: tensor<8x4x1x1xf32>) -> tensor<1x8x8x8xf32> {
+  %w = ait.constant 0 : tensor<4x1x3x3xf32>
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 4 : i64} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x8xf32>
+  %1 = ait.relu %0 : tensor<1x4x8x8xf32>
+  %2 = ait.convolution %1, %p {stride = array<i64: 1, 1>, padding = array<i64: 0, 0>, dilation = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x4x8x8xf32>, tensor<8x4x1x1xf32>) -> tensor<1x8x8x8xf32>
+  return %2 : tensor<1x8x8x8xf32>
+}
+
+// -----
+
+// The image is channels-last in memory already, and is to be so again.
+// PLANES-LABEL: func.func @depthwise_of_permuted
+// PLANES-NOT:     ait.permute
+// PLANES:         ait.convolution %{{.*}} {channels_last
+// PLANES-NOT:     ait.permute
+func.func @depthwise_of_permuted(%x: tensor<1x8x8x4xf32>) -> tensor<1x8x8x4xf32> {
+  %w = ait.constant 0 : tensor<4x1x3x3xf32>
+  %0 = ait.permute %x {permutation = array<i64: 0, 3, 1, 2>} : tensor<1x8x8x4xf32> -> tensor<1x4x8x8xf32>
+  %1 = ait.convolution %0, %w {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 4 : i64} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x8xf32>
+  %2 = ait.permute %1 {permutation = array<i64: 0, 2, 3, 1>} : tensor<1x4x8x8xf32> -> tensor<1x8x8x4xf32>
+  return %2 : tensor<1x8x8x4xf32>
+}
+
+// -----
+
+// The kernel's filter is a constant.
+// PLANES-LABEL: func.func @depthwise_of_argument
+// PLANES:         ait.convolution %{{.*}} {channels_last
+func.func @depthwise_of_argument(%x: tensor<1x4x8x8xf32>, %w: tensor<4x1x3x3xf32>) -> tensor<1x4x8x8xf32> {
+  %0 = ait.convolution %x, %w {stride = array<i64: 1, 1>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 4 : i64} : (tensor<1x4x8x8xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x8x8xf32>
+  return %0 : tensor<1x4x8x8xf32>
 }

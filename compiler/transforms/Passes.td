@@ -90,7 +90,17 @@ def Layout : Pass<"ait-layout", "mlir::func::FuncOp"> {
     [N, H, W, C] before and one back to [N, C, H, W] after them. The permute back
     sinks below pointwise operations, reductions, concats, pads and slices until
     it meets the permute before the next such operation; the two then cancel.
+
+    With depthwise-planes a depthwise convolution of a constant filter stays as it
+    is where nothing around it is to be channels-last: a kernel of its own reads
+    such images row by row, and two permutes would take longer than it does.
+    What is around are the operations that a permute would sink through, and
+    what they read and are read by.
   }];
+  let options = [
+    Option<"depthwisePlanes", "depthwise-planes", "bool", "false",
+           "leave depthwise convolutions alone that stand between no others">,
+  ];
   let dependentDialects = ["mlir::ait::AitDialect"];
 }
 

@@ -171,6 +171,30 @@ def forward(self, x: Tensor):
     return torch.hardswish(torch.conv2d(x, self.weight(216, [24, 1, 3, 3]), self.weight(24, [24]), [2, 2], [1, 1], [1, 1], 24))
 )",
      {"float32[1,24,15,15]"}},
+    {"conv2d_depthwise_between_others",
+     R"(
+def forward(self, x: Tensor):
+    y = torch.conv2d(x, self.weight(192, [24, 8, 1, 1]))
+    y = torch.relu(torch.conv2d(y, self.weight(216, [24, 1, 3, 3]), self.weight(24, [24]), [1, 1], [1, 1], [1, 1], 24))
+    return torch.conv2d(y, self.weight(192, [8, 24, 1, 1])) + x
+)",
+     {"float32[2,8,15,19]"}},
+    {"conv2d_depthwise_chain",
+     R"(
+def forward(self, x: Tensor):
+    w = self.weight(54, [6, 1, 3, 3])
+    y = torch.gelu(torch.conv2d(x, w, self.weight(6, [6]), [1, 1], [1, 1], [1, 1], 6))
+    z = torch.conv2d(y, w, None, [1, 1], [2, 2], [2, 2], 6)
+    return x + z, torch.conv2d(z, self.weight(126, [6, 1, 7, 3]), None, [2, 1], [3, 0], [1, 1], 6), torch.mean(z, [2, 3])
+)",
+     {"float32[2,6,17,35]"}},
+    {"conv1d_depthwise_causal",
+     R"(
+def forward(self, x: Tensor):
+    y = torch.conv1d(x, self.weight(40, [10, 1, 4]), self.weight(10, [10]), [1], [3], [1], 10)
+    return torch.silu(y[:, :, :int(x.size(2))])
+)",
+     {"float32[2,10,45]"}},
     {"conv1d",
      R"(
 def forward(self, x: Tensor):

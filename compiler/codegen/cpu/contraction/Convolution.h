@@ -11,7 +11,9 @@
 // - Segments: the input under a part of one output row is first copied, with
 //   its padding. This is faster if a tap has too few channels for an inner loop
 //   (the three of a first layer), or if the dtype must be widened.
-// Depthwise convolutions have no common left side and a loop of their own.
+// Depthwise convolutions have no common left side and loops of their own: one
+// for channels-last images, and Planes for images that are stored channel by
+// channel, the only convolutions of those that code is generated for.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_CONVOLUTION_H
 #define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_CONVOLUTION_H
 
@@ -21,7 +23,7 @@
 
 namespace aitune {
 
-enum class ConvolutionForm { Matmul, Taps, Segments, Depthwise };
+enum class ConvolutionForm { Matmul, Taps, Segments, Depthwise, Planes };
 
 struct ConvolutionProblem {
   mlir::Value result; ///< the convolution's result in the kernel's body
@@ -33,7 +35,7 @@ struct ConvolutionProblem {
   int64_t stride[2], padding[2], dilation[2]; ///< along height and width
   OperandAccess input, filter;
   /// The strides of the input's axes, in elements.
-  mlir::AffineExpr batchStride, rowStride, columnStride;
+  mlir::AffineExpr batchStride, channelStride, rowStride, columnStride;
   mlir::ait::PackedLayout packing; ///< of the direct algorithm
   /// As a matmul: m pixels, n channels, k steps, groups as batch.
   MatmulShape shape;
@@ -47,8 +49,9 @@ struct ConvolutionProblem {
 };
 
 /// Analyses `kernel`, a function of kind convolution: it must contain exactly
-/// one ait.convolution, channels_last and not transposed, whose filter is an
-/// argument with the attribute ait.constant. Fails and sets `reason` otherwise.
+/// one ait.convolution, not transposed, and channels_last unless it is
+/// depthwise, whose filter is an argument with the attribute ait.constant.
+/// Fails and sets `reason` otherwise.
 mlir::FailureOr<ConvolutionProblem>
 analyzeConvolution(mlir::func::FuncOp kernel, const Target &target,
                    std::string &reason);
@@ -79,7 +82,8 @@ readConvolutionSchedule(mlir::DictionaryAttr config,
 /// a matmul's, with these exceptions. Taps: kc != 0 keeps one row of the filter
 /// at a time in the cache. Segments: mc is the number of pixels of a segment.
 /// Depthwise: mr is the number of pixels of a tile, nr the number of channels
-/// of a unit. Winograd's algorithms: mc is a number of tiles.
+/// of a unit. Planes: mr is the number of output rows of a tile, mc that of a
+/// unit. Winograd's algorithms: mc is a number of tiles.
 ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
                                               const Target &target);
 
@@ -128,6 +132,25 @@ mlir::LogicalResult emitDepthwise(KernelBuilder &builder,
                                   mlir::Value end);
 mlir::AffineExpr getDepthwiseGrid(const ConvolutionProblem &problem,
                                   const MatmulSchedule &schedule);
+mlir::LogicalResult emitPlanes(KernelBuilder &builder,
+                               const ConvolutionProblem &problem,
+                               const MatmulSchedule &schedule,
+                               const Epilogue &epilogue, mlir::Value begin,
+                               mlir::Value end);
+mlir::AffineExpr getPlanesGrid(const ConvolutionProblem &problem,
+                               const MatmulSchedule &schedule);
+
+/// The taps [first, second) of one axis of a filter that lie in an image of
+/// `size` elements, of which tap 0 is at element `first` (may be negative).
+std::pair<mlir::Value, mlir::Value>
+getTapsInside(KernelBuilder &builder, mlir::Value first, mlir::Value size,
+              int64_t dilation, int64_t taps);
+
+/// The results [first, second) of one axis whose whole windows, of `reach` + 1
+/// elements, lie in an image of `size` elements.
+std::pair<mlir::Value, mlir::Value>
+getInside(KernelBuilder &builder, mlir::Value size, mlir::Value outputSize,
+          int64_t stride, int64_t padding, int64_t reach);
 
 } // namespace aitune
 

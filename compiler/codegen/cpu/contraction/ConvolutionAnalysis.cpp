@@ -39,8 +39,13 @@ LogicalResult readSizes(ait::ConvolutionOp op, ConvolutionProblem &problem,
     reason = "no generated code for transposed convolutions";
     return failure();
   }
-  if (!op.getChannelsLast() || inputType.getRank() != 4) {
-    reason = "generated convolutions are two-dimensional and channels_last";
+  const bool isDepthwise =
+      op.getGroups() > 1 && filterType.getRank() == 4 &&
+      filterType.getDimSize(0) == int64_t(op.getGroups()) &&
+      filterType.getDimSize(1) == 1;
+  if (inputType.getRank() != 4 || !(op.getChannelsLast() || isDepthwise)) {
+    reason = "generated convolutions are two-dimensional, and channels_last "
+             "or depthwise";
     return failure();
   }
   if (!filterType.hasStaticShape()) {
@@ -50,10 +55,11 @@ LogicalResult readSizes(ait::ConvolutionOp op, ConvolutionProblem &problem,
   SmallVector<AffineExpr> inputSizes = ait::getSymbolicSizes(inputType),
                           outputSizes = ait::getSymbolicSizes(resultType);
   problem.batch = inputSizes[0];
-  problem.height = inputSizes[1];
-  problem.width = inputSizes[2];
-  problem.outputHeight = ait::canonicalizeSize(outputSizes[1]);
-  problem.outputWidth = ait::canonicalizeSize(outputSizes[2]);
+  const unsigned row = op.getChannelsLast() ? 1 : 2;
+  problem.height = inputSizes[row];
+  problem.width = inputSizes[row + 1];
+  problem.outputHeight = ait::canonicalizeSize(outputSizes[row]);
+  problem.outputWidth = ait::canonicalizeSize(outputSizes[row + 1]);
   problem.groups = op.getGroups();
   problem.outputs = filterType.getDimSize(0) / problem.groups;
   problem.inputs = filterType.getDimSize(1);
@@ -89,10 +95,17 @@ MatmulProblem makeMatmul(const ConvolutionProblem &problem,
 
 /// Half a vector of a CPU takes as long as a whole one. Where a group's results
 /// are half a vector or a quarter of one, narrower vectors hold more rows: CPUs
-/// issue at least as many of them at once.
+/// issue at least as many of them at once. So it is with the rows of planes.
 int64_t chooseVectorBits(const ConvolutionProblem &problem,
                          const Target &target) {
   constexpr int64_t kLeastBits = 128;
+  if (problem.form == ConvolutionForm::Planes) {
+    const int64_t width = getConstantOr(problem.outputWidth, 0);
+    const int64_t bits = llvm::PowerOf2Ceil(width) *
+                         problem.shape.format.sum.getIntOrFloatBitWidth();
+    return width > 0 ? std::clamp(bits, kLeastBits, target.vectorBits)
+                     : target.vectorBits;
+  }
   const int64_t bits =
       problem.outputs * problem.shape.format.sum.getIntOrFloatBitWidth();
   const bool isNarrow = problem.groups > 1 && problem.outputs > 1 &&
@@ -152,8 +165,12 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
   problem.input = *input;
   problem.filter = *filter;
   MLIRContext *context = kernel.getContext();
-  AffineExpr *strides[] = {&problem.batchStride, &problem.rowStride,
-                           &problem.columnStride};
+  const bool isPlanes = !op.getChannelsLast();
+  SmallVector<AffineExpr *> strides{&problem.batchStride, &problem.rowStride,
+                                    &problem.columnStride};
+  if (isPlanes)
+    strides = {&problem.batchStride, &problem.channelStride,
+               &problem.rowStride};
   for (auto [axis, stride] : llvm::enumerate(strides)) {
     FailureOr<AffineExpr> found =
         getStride(input->layout.axes[axis], context, reason);
@@ -162,7 +179,9 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     *stride = *found;
   }
   if (!isContiguous(input->layout.axes[3])) {
-    reason = "the channels of the convolution's input are not contiguous";
+    reason = isPlanes
+                 ? "the rows of the convolution's input are not contiguous"
+                 : "the channels of the convolution's input are not contiguous";
     return failure();
   }
 
@@ -174,12 +193,13 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     shape.kind = useStoredFactors(*format, target);
   shape.format = *format;
   shape.copiesLhs = format->lhs != format->lhsFactor;
-  problem.vectorBits = chooseVectorBits(problem, target);
   bool pointwise = problem.kernelHeight == 1 && problem.kernelWidth == 1 &&
                    problem.stride[0] == 1 && problem.stride[1] == 1 &&
                    problem.padding[0] == 0 && problem.padding[1] == 0 &&
                    problem.groups == 1;
-  if (depthwise)
+  if (isPlanes)
+    problem.form = ConvolutionForm::Planes;
+  else if (depthwise)
     problem.form = ConvolutionForm::Depthwise;
   else if (pointwise)
     problem.form = ConvolutionForm::Matmul;
@@ -187,6 +207,7 @@ FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,
     problem.form = ConvolutionForm::Segments;
   else
     problem.form = ConvolutionForm::Taps;
+  problem.vectorBits = chooseVectorBits(problem, target);
   problem.packing = depthwise ? ait::PackedLayout::Depthwise
                               : ait::PackedLayout::ConvolutionPanels;
   problem.tapSteps = llvm::alignTo(problem.inputs, format->stepsTogether);

@@ -1,7 +1,8 @@
-// Depthwise convolution: every channel has a filter of its own, so vectors run
-// over channels. A tile is a few neighbouring pixels of an output row; the
-// inputs that its windows share are loaded once.
+// Depthwise convolution of channels-last images: every channel has a filter of
+// its own, so vectors run over channels. A tile is a few neighbouring pixels of
+// an output row; the inputs that its windows share are loaded once.
 #include <map>
+#include <tuple>
 
 #include "compiler/codegen/cpu/contraction/Convolution.h"
 #include "compiler/dialect/Ait.h"
@@ -70,38 +71,15 @@ LogicalResult DepthwiseEmitter::emitUnit(Value unit) {
   image = builder.div(pixelRow, outputHeight);
   outputRow = builder.rem(pixelRow, outputHeight);
 
-  // Taps [firstTapRow, lastTapRow) of the filter lie inside the image.
-  int64_t dilation = problem.dilation[0];
   Value top =
       builder.sub(builder.mul(outputRow, builder.constant(problem.stride[0])),
                   builder.constant(problem.padding[0]));
-  auto ceilDiv = [&](Value dividend) {
-    // Of what may be negative, clamped to the filter's rows.
-    Value positive =
-        builder.select(builder.lessThan(dividend, builder.constant(0)),
-                       builder.constant(0), dividend);
-    Value quotient =
-        builder.div(builder.add(positive, builder.constant(dilation - 1)),
-                    builder.constant(dilation));
-    return builder.min(quotient, builder.constant(problem.kernelHeight));
-  };
-  firstTapRow = ceilDiv(builder.sub(builder.constant(0), top));
-  lastTapRow = ceilDiv(builder.sub(height, top));
-
-  // Pixels [inside, outside) of the row have their whole window in the image.
-  int64_t stride = problem.stride[1];
-  int64_t reach = (problem.kernelWidth - 1) * problem.dilation[1];
-  Value inside = builder.min(
-      builder.constant(llvm::divideCeil(problem.padding[1], stride)),
-      outputWidth);
-  Value last = builder.add(builder.sub(width, builder.constant(1 + reach)),
-                           builder.constant(problem.padding[1]));
-  Value outside = builder.select(
-      builder.lessThan(last, builder.constant(0)), builder.constant(0),
-      builder.add(builder.div(last, builder.constant(stride)),
-                  builder.constant(1)));
-  outside = builder.min(outside, outputWidth);
-  outside = builder.select(builder.lessThan(outside, inside), inside, outside);
+  std::tie(firstTapRow, lastTapRow) = getTapsInside(
+      builder, top, height, problem.dilation[0], problem.kernelHeight);
+  Value inside, outside;
+  std::tie(inside, outside) = getInside(
+      builder, width, outputWidth, problem.stride[1], problem.padding[1],
+      (problem.kernelWidth - 1) * problem.dilation[1]);
 
   Value firstChannel = builder.mul(group, builder.constant(schedule.nr));
   Value channels =
@@ -221,6 +199,39 @@ LogicalResult DepthwiseEmitter::emitTile(Value outputColumn, int64_t pixels,
 }
 
 } // namespace
+
+std::pair<Value, Value> getTapsInside(KernelBuilder &builder, Value first,
+                                      Value size, int64_t dilation,
+                                      int64_t taps) {
+  auto ceilDiv = [&](Value dividend) {
+    // Of what may be negative, clamped to the filter's taps.
+    Value positive =
+        builder.select(builder.lessThan(dividend, builder.constant(0)),
+                       builder.constant(0), dividend);
+    Value quotient =
+        builder.div(builder.add(positive, builder.constant(dilation - 1)),
+                    builder.constant(dilation));
+    return builder.min(quotient, builder.constant(taps));
+  };
+  return {ceilDiv(builder.sub(builder.constant(0), first)),
+          ceilDiv(builder.sub(size, first))};
+}
+
+std::pair<Value, Value> getInside(KernelBuilder &builder, Value size,
+                                  Value outputSize, int64_t stride,
+                                  int64_t padding, int64_t reach) {
+  Value inside = builder.min(
+      builder.constant(llvm::divideCeil(padding, stride)), outputSize);
+  Value last = builder.add(builder.sub(size, builder.constant(1 + reach)),
+                           builder.constant(padding));
+  Value outside = builder.select(
+      builder.lessThan(last, builder.constant(0)), builder.constant(0),
+      builder.add(builder.div(last, builder.constant(stride)),
+                  builder.constant(1)));
+  outside = builder.min(outside, outputSize);
+  return {inside,
+          builder.select(builder.lessThan(outside, inside), inside, outside)};
+}
 
 AffineExpr getDepthwiseGrid(const ConvolutionProblem &problem,
                             const MatmulSchedule &schedule) {

@@ -15,6 +15,13 @@ int64_t getGrain(const ConvolutionProblem &problem,
   if (schedule.grain > 0)
     return schedule.grain;
   bool depthwise = problem.form == ConvolutionForm::Depthwise;
+  if (problem.form == ConvolutionForm::Planes) {
+    // Half the peak, of a core with one such unit a cycle.
+    auto width = dyn_cast<AffineConstantExpr>(problem.outputWidth);
+    double microseconds = 2.0 * schedule.mc * (width ? width.getValue() : 56) *
+                          problem.shape.k / 40e3;
+    return std::max<int64_t>(1, 4.0 / microseconds);
+  }
   double columns =
       problem.form == ConvolutionForm::Segments ? problem.outputs : schedule.nr;
   // A depthwise unit is a whole output row, and far from the peak.
@@ -51,16 +58,18 @@ LogicalResult emitConvolution(func::FuncOp kernel,
   }
   bool winograd = schedule.algorithm != ConvolutionAlgorithm::Direct;
   bool depthwise = problem.form == ConvolutionForm::Depthwise;
-  ait::setPackings(
-      kernel,
-      ait::PackingAttr::get(
-          kernel.getContext(), problem.filter.argument,
-          winograd ? getWinogradPacking(schedule.algorithm) : problem.packing,
-          depthwise ? 0 : schedule.nr, problem.shape.format.stepsTogether,
-          /*transposed=*/false));
+  bool planes = problem.form == ConvolutionForm::Planes;
+  ait::PackingAttr packing = ait::PackingAttr::get(
+      kernel.getContext(), problem.filter.argument,
+      winograd ? getWinogradPacking(schedule.algorithm) : problem.packing,
+      depthwise ? 0 : schedule.nr, problem.shape.format.stepsTogether,
+      /*transposed=*/false);
+  // Planes read the filter as it is.
+  ait::setPackings(kernel, planes ? ArrayRef<ait::PackingAttr>() : packing);
   ait::setScheduleConfig(kernel, schedule.toConfig(kernel.getContext()));
   bool segments = problem.form == ConvolutionForm::Segments;
   AffineExpr grid = winograd    ? getWinogradGrid(problem, schedule)
+                    : planes    ? getPlanesGrid(problem, schedule)
                     : depthwise ? getDepthwiseGrid(problem, schedule)
                     : segments  ? getSegmentsGrid(problem, schedule)
                                 : getTapsGrid(problem, schedule);
@@ -70,6 +79,9 @@ LogicalResult emitConvolution(func::FuncOp kernel,
         if (winograd)
           return emitWinograd(kernelBuilder, problem, schedule, *epilogue,
                               begin, end);
+        if (planes)
+          return emitPlanes(kernelBuilder, problem, schedule, *epilogue, begin,
+                            end);
         if (depthwise)
           return emitDepthwise(kernelBuilder, problem, schedule, *epilogue,
                                begin, end);

@@ -21,6 +21,8 @@ constexpr int64_t kWinogradFilterBytes = 1024 * 1024;
 constexpr int64_t kWinogradTiles = 32, kWinogradChannels = 32;
 /// Pixels assumed in an output row of unknown length.
 constexpr int64_t kTypicalWidth = 56;
+/// Output rows of a unit of planes: most images are one unit a channel.
+constexpr int64_t kPlaneRows = 64;
 
 int64_t getLanes(const ConvolutionProblem &problem, const Target &target) {
   return target.vectorBits / problem.shape.format.sum.getIntOrFloatBitWidth();
@@ -72,6 +74,24 @@ void chooseSegments(const ConvolutionProblem &problem,
   schedule.panels = 1;
 }
 
+/// Tiles of as many rows as leave few of those whose windows lie in the image.
+int64_t choosePlaneRows(const ConvolutionProblem &problem,
+                        const Target &target) {
+  const int64_t most = target.vectorRegisters == 32 ? 8 : 4;
+  auto rows = dyn_cast<AffineConstantExpr>(problem.outputHeight);
+  if (!rows)
+    return most;
+  const int64_t edges =
+      llvm::divideCeil(2 * problem.padding[0], problem.stride[0]);
+  const int64_t inside = std::max<int64_t>(rows.getValue() - edges, 1);
+  int64_t best = 1;
+  auto count = [&](int64_t tile) { return inside / tile + inside % tile; };
+  for (int64_t tile = 2; tile <= std::min(most, inside); ++tile)
+    if (count(tile) <= count(best))
+      best = tile;
+  return best;
+}
+
 /// The choice without measuring for the direct algorithm.
 ConvolutionSchedule chooseDirectSchedule(const ConvolutionProblem &problem,
                                          const Target &target) {
@@ -83,6 +103,15 @@ ConvolutionSchedule chooseDirectSchedule(const ConvolutionProblem &problem,
     schedule.mc = schedule.mr;
     schedule.nr =
         std::min<int64_t>(llvm::alignTo(problem.groups, lanes), 8 * lanes);
+    schedule.panelsOuter = false;
+    return schedule;
+  }
+  if (problem.form == ConvolutionForm::Planes) {
+    schedule.mr = choosePlaneRows(problem, target);
+    schedule.mc = kPlaneRows;
+    schedule.nr = lanes;
+    schedule.kc = 0;
+    schedule.panels = 1;
     schedule.panelsOuter = false;
     return schedule;
   }
@@ -149,6 +178,16 @@ std::string rejectConvolutionSchedule(const ConvolutionSchedule &schedule,
           schedule.nr);
     return "";
   }
+  if (problem.form == ConvolutionForm::Planes) {
+    if (schedule.mr < 1 || schedule.mr > target.vectorRegisters / 2)
+      return llvm::formatv("mr must be in [1, {0}], not {1}",
+                           target.vectorRegisters / 2, schedule.mr);
+    if (schedule.mc < 1 || schedule.nr != lanes)
+      return llvm::formatv("mc must be positive, not {0}, and nr the {1} lanes "
+                           "of a vector, not {2}",
+                           schedule.mc, lanes, schedule.nr);
+    return "";
+  }
   MatmulSchedule whole = schedule;
   if (problem.groups > 1) {
     if (schedule.nr < 1 || problem.outputs % schedule.nr != 0)
@@ -200,6 +239,14 @@ listConvolutionSchedules(const ConvolutionProblem &problem,
         schedule.nr = vectors * lanes;
         add(schedule);
       }
+    return schedules;
+  }
+  if (problem.form == ConvolutionForm::Planes) {
+    for (int64_t mr : {1, 2, 3, 4, 5, 6, 7, 8, 10, 12}) {
+      ConvolutionSchedule schedule = schedules.front();
+      schedule.mr = mr;
+      add(schedule);
+    }
     return schedules;
   }
   for (const MatmulSchedule &matmul :

@@ -261,7 +261,13 @@ void KernelBuilder::storeVector(Value vector, Value pointer, Value mask) {
 Value KernelBuilder::gather(Type elementType, Value pointer, Value offsets,
                             Value mask) {
   int64_t lanes = cast<VectorType>(offsets.getType()).getDimSize(0);
-  VectorType type = vectorType(getMemoryType(elementType), lanes);
+  const Type memoryType = getMemoryType(elementType);
+  // As in loadVector: LLVM takes gathers of bf16 apart into scalars that it
+  // rounds.
+  VectorType type = vectorType(memoryType.isF16() || memoryType.isBF16()
+                                   ? builder.getI16Type()
+                                   : memoryType,
+                               lanes);
   auto pointers = VectorType::get({lanes}, pointer.getType());
   Value addresses =
       LLVM::GEPOp::create(builder, location, pointers, type.getElementType(),
@@ -274,6 +280,9 @@ Value KernelBuilder::gather(Type elementType, Value pointer, Value offsets,
       builder, location, type, addresses, mask,
       ValueRange{zeroVector(type.getElementType(), lanes)},
       builder.getI32IntegerAttr(getBytes(elementType)));
+  if (type.getElementType() != memoryType)
+    value = vector::BitCastOp::create(builder, location,
+                                      vectorType(memoryType, lanes), value);
   if (getRegisterType(elementType).isInteger(1))
     value = emitConvert(builder, location, value, builder.getI1Type());
   return value;

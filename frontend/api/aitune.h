@@ -513,10 +513,11 @@ AIT_API ait_error* ait_signature_tensor(const ait_signature* signature,
                                         ait_tensor_signature* tensor);
 AIT_API void ait_signature_free(ait_signature* signature); /* NULL is allowed */
 
-/* Saves a tuned module to one file. Writes its digest, 64 hexadecimal digits
- * and a zero, to `digest`, which may be NULL. AIT_FAILED_PRECONDITION if it is
- * not tuned, AIT_UNIMPLEMENTED if LibTorch can't save the model; the system's
- * errors, with the path. */
+/* Saves a tuned module to one file, with the state that calls on a CPU have
+ * left in the model. Writes its digest, 64 hexadecimal digits and a zero, to
+ * `digest`, which may be NULL. AIT_FAILED_PRECONDITION if it is not tuned,
+ * AIT_UNIMPLEMENTED if LibTorch can't save the model; the system's errors, with
+ * the path. */
 AIT_API ait_error* ait_module_save(const ait_module* module, const char* path,
                                    char digest[65]);
 

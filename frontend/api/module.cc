@@ -174,6 +174,9 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
     AITUNE_ASSIGN_OR_RETURN(
         const std::shared_ptr<const aitune::frontend::Model> model,
         Eager(device));
+    // Calls that change the model's state run one after another.
+    const std::shared_ptr<TorchScriptSource> source = this->source();
+    const auto held = source->HoldState();
     return model->RunEager(device.is_gpu()
                                ? aitune::frontend::ToDevice(arguments, device)
                                : arguments);

@@ -214,10 +214,12 @@ class Module {
   // the function that is told of the progress.
   void CancelTune();
 
-  // Runs one call in the chosen backend, or in eager. On a GPU the result may
-  // be computed after it was returned. An error that is found later, such as an
-  // index out of range, is returned by TakeFailedCheck, or else by the next
-  // call, which is then not run.
+  // Runs one call in the chosen backend, or in eager. Where calls change the
+  // model's state (buffers, attributes), LibTorch runs them one after another,
+  // whatever was compiled, and all later calls see the change. On a GPU the
+  // result may be computed after it was returned. An error that is found later,
+  // such as an index out of range, is returned by TakeFailedCheck, or else by
+  // the next call, which is then not run.
   absl::StatusOr<c10::IValue> Run(
       const aitune::frontend::ValueList& arguments) const;
 
@@ -337,7 +339,9 @@ class Module {
   // in eager or in a backend that compiles nothing.
   std::vector<aitune::Signature> Signatures() const;
 
-  // Saves the tuned module. Returns the checkpoint's digest.
+  // Saves the tuned module, with the state that calls have left in the model
+  // (SaveCheckpoint; what calls on a GPU, or the attributes that calls with
+  // autocast, have changed is not in it). Returns the checkpoint's digest.
   // kFailedPrecondition when it is not tuned; otherwise errors as
   // SaveCheckpoint.
   absl::StatusOr<std::string> Save(const std::filesystem::path& path,

@@ -7,12 +7,14 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "frontend/api/module_fixture.h"
 #include "frontend/testing/models.h"
 #include "runtime/backend/fake_backend.h"
 #include "runtime/backend/registry.h"
+#include "runtime/control/control.h"
 #include "runtime/cuda/device.h"
 
 namespace ait {
@@ -193,17 +195,30 @@ TEST_F(ModuleTest, StateThatSomeCallsChangeIsSeenByAll) {
       EXPECT_TRUE(model.ok()) << model.status();
       return std::make_shared<const Model>(*std::move(model));
     };
-    const std::shared_ptr<const Model> eager = make();
-    auto module = Module::Wrap(make(), {"stateful", folder_ / "cache"});
-    ASSERT_TRUE(module->Record(ValueList({at::randn({3, 3})})).ok());
-    ASSERT_TRUE(
-        module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"))
-            .ok());
-    for (const int64_t rows : {3, 2, 5, 3, 6, 2, 3}) {
-      const at::Tensor x = at::randn({rows, 3}).abs();
-      auto ours = module->Run(ValueList({x}));
-      ASSERT_TRUE(ours.ok()) << body << ours.status();
-      aitune::frontend::ExpectClose(*ours, *eager->RunEager(ValueList({x})));
+    // The calls that change it may be LibTorch's, without a version.
+    for (const bool forced : {false, true}) {
+      const std::shared_ptr<const Model> eager = make();
+      auto module = Module::Wrap(make(), {"stateful", folder_ / "cache"});
+      ASSERT_TRUE(module->Record(ValueList({at::randn({3, 3})})).ok());
+      ASSERT_TRUE(
+          module->Tune(*aitune::OneBackend(), Quick("TorchInductorBackend"))
+              .ok());
+      const auto expect_agrees = [&](const Module& ours, int64_t rows) {
+        const ValueList arguments({at::randn({rows, 3}).abs()});
+        const auto result = ours.Run(arguments);
+        ASSERT_TRUE(result.ok()) << body << result.status();
+        aitune::frontend::ExpectClose(*result, *eager->RunEager(arguments));
+      };
+      for (const int64_t rows : {3, 2, 5, 3, 6, 2, 3}) {
+        std::optional<aitune::ScopedStance> stance;
+        if (forced && rows > 4) stance.emplace(aitune::Stance::kForceEager);
+        expect_agrees(*module, rows);
+      }
+      const std::filesystem::path file = folder_ / "stateful.aitune";
+      ASSERT_TRUE(module->Save(file, aitune::BundleFormat::kFile).ok());
+      const auto loaded = Module::LoadCheckpoint(file);
+      ASSERT_TRUE(loaded.ok()) << loaded.status();
+      for (const int64_t rows : {3, 5, 2, 3}) expect_agrees(**loaded, rows);
     }
   }
 }

@@ -173,6 +173,8 @@ absl::StatusOr<std::vector<OwnedValue>> TorchBackend::RestoreDtypes(
 }
 
 absl::Status TorchBackend::Save(BackendStateProto* state) const {
+  // All of it is of one state.
+  const auto held = source_->HoldState();
   TorchBackendStateProto more;
   AITUNE_ASSIGN_OR_RETURN(const std::string hash, source_->Sha256());
   more.set_model_sha256(hash);

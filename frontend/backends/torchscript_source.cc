@@ -93,6 +93,22 @@ struct TorchScriptSource::LearnedNesting {
   Structure structure;  // a tuple; constant once known
 };
 
+struct TorchScriptSource::WatchedState {
+  explicit WatchedState(const Model& model) : state(model) {}
+
+  // Null for a model without state.
+  static std::unique_ptr<WatchedState> Of(const Model& model) {
+    auto watched = std::make_unique<WatchedState>(model);
+    return watched->state.exists() ? std::move(watched) : nullptr;
+  }
+
+  std::recursive_mutex mutex;
+  ModelState state;    // as it was last seen
+  int64_t number = 0;  // 0: not seen yet
+};
+
+TorchScriptSource::~TorchScriptSource() = default;
+
 TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
                                      std::string name,
                                      const std::optional<ValueList>& example,
@@ -101,8 +117,11 @@ TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
                         std::make_shared<LearnedNesting>("arguments"),
                         std::make_shared<LearnedNesting>("outputs")) {
   if (example) arguments_->Learn(NestingOf(example->values()));
-  if (!sha256.empty())
-    std::call_once(hashed_, [&] { sha256_ = std::move(sha256); });
+  if (sha256.empty()) return;
+  const absl::StatusOr<int64_t> state = StateNumber();
+  if (!state.ok()) return;
+  hashed_state_ = *state;
+  sha256_ = std::move(sha256);
 }
 
 TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
@@ -113,7 +132,8 @@ TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
       name_(std::move(name)),
       layout_query_(FindLayoutQuery(*model_)),
       arguments_(std::move(arguments)),
-      result_(std::move(result)) {}
+      result_(std::move(result)),
+      watched_(WatchedState::Of(*model_)) {}
 
 std::shared_ptr<TorchScriptSource> TorchScriptSource::WithModel(
     std::shared_ptr<const Model> model) const {
@@ -124,8 +144,33 @@ std::shared_ptr<TorchScriptSource> TorchScriptSource::WithModel(
 }
 
 absl::StatusOr<std::string> TorchScriptSource::Sha256() const {
-  std::call_once(hashed_, [this] { sha256_ = ModelSha256(*model_); });
-  return sha256_;
+  const auto held = HoldState();
+  AITUNE_ASSIGN_OR_RETURN(const int64_t state, StateNumber());
+  const std::lock_guard<std::mutex> lock(hash_mutex_);
+  if (!sha256_ || hashed_state_ != state) {
+    sha256_ = ModelSha256(*model_);
+    hashed_state_ = state;
+  }
+  return *sha256_;
+}
+
+std::unique_lock<std::recursive_mutex> TorchScriptSource::HoldState() const {
+  if (watched_ == nullptr) return {};
+  return std::unique_lock<std::recursive_mutex>(watched_->mutex);
+}
+
+absl::StatusOr<int64_t> TorchScriptSource::StateNumber() const {
+  if (watched_ == nullptr) return 0;
+  const auto held = HoldState();
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInternal, "reading the state", [&] {
+        if (watched_->number > 0 && !watched_->state.HasChanged())
+          return absl::OkStatus();
+        watched_->state.Save();
+        ++watched_->number;
+        return absl::OkStatus();
+      }));
+  return watched_->number;
 }
 
 void TorchScriptSource::SetCompileSettings(
@@ -219,6 +264,7 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
   {
     AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                             Nested(std::move(leaves)));
+    const auto held = HoldState();
     result = run(arguments);
   }
   borrowed.Release();

@@ -6,6 +6,11 @@
 // the first call, or of the example that it was made with. Calls with another
 // nesting are refused. A leaf that is no tensor, or a tensor on a GPU, is an
 // opaque value that holds an IValue.
+//
+// A model may have state, which its calls change (ModelState). Where LibTorch
+// runs such a model, calls run one after another. What is derived from the
+// model (its hash, compiled versions, a checkpoint) is of the state that the
+// model had then; StateNumber tells whether it still has it.
 #ifndef AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
 #define AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
 
@@ -39,6 +44,7 @@ class TorchScriptSource : public SourceModel {
   TorchScriptSource(std::shared_ptr<const Model> model, std::string name,
                     const std::optional<ValueList>& example = std::nullopt,
                     std::string sha256 = "");
+  ~TorchScriptSource() override;
 
   // A source of `model`, which takes and gives what this one's model does, with
   // the nesting that this one has learnt or will learn.
@@ -49,9 +55,23 @@ class TorchScriptSource : public SourceModel {
   const Model& model() const { return *model_; }
   const std::shared_ptr<const Model>& shared_model() const { return model_; }
 
-  // The hash that was given to the constructor, otherwise ModelSha256 of the
-  // model, which is computed once.
+  // ModelSha256 of the model with the state that it has now, computed when it
+  // is not known; the hash that was given to the constructor as long as the
+  // state is the one of then.
   absl::StatusOr<std::string> Sha256() const;
+
+  // Whether a call may change the model's state.
+  bool HasState() const { return watched_ != nullptr; }
+  // Excludes Call and others who hold the state, for as long as the result
+  // lives; of a model without state nobody. A thread may hold it repeatedly.
+  // Who takes a lock of a backend holds that one before.
+  std::unique_lock<std::recursive_mutex> HoldState() const;
+  // A number for the state that the model has now: another one than at the last
+  // call if anyone has changed the state meanwhile. 0 for a model without
+  // state. Keeps a copy of the state, and compares with that. Copies of the
+  // model (ModelOn) have a state of their own, which this says nothing of.
+  // kInternal with LibTorch's text when the state can't be read.
+  absl::StatusOr<int64_t> StateNumber() const;
 
   // The model itself for the CPU; for a GPU with its weights there, in a copy
   // that all callers share while one of them keeps it. Errors:
@@ -87,10 +107,10 @@ class TorchScriptSource : public SourceModel {
   absl::StatusOr<ValueList> Unflatten(const Sample& sample) const;
 
   // Calls `run` with the values of flattened `inputs`, read in place, and
-  // returns the leaves of its result. Tensors of the result that are views of
-  // an input on the CPU, and those that the model keeps in its state, get a
-  // copy of the input's memory, which the caller may free. Errors: those of
-  // Unflatten, `run` and FlattenResult.
+  // returns the leaves of its result. Holds the state meanwhile. Tensors of the
+  // result that are views of an input on the CPU, and those that the model
+  // keeps in its state, get a copy of the input's memory, which the caller may
+  // free. Errors: those of Unflatten, `run` and FlattenResult.
   absl::StatusOr<std::vector<OwnedValue>> Call(
       absl::Span<const RegionValue> inputs,
       const std::function<absl::StatusOr<c10::IValue>(const ValueList&)>& run)
@@ -119,6 +139,8 @@ class TorchScriptSource : public SourceModel {
  private:
   // A nesting, which is not set until the first value was seen.
   struct LearnedNesting;
+  // The state of a model that has one.
+  struct WatchedState;
 
   TorchScriptSource(std::shared_ptr<const Model> model, std::string name,
                     std::shared_ptr<LearnedNesting> arguments,
@@ -133,8 +155,10 @@ class TorchScriptSource : public SourceModel {
   mutable std::map<int, std::weak_ptr<const Model>> copies_;  // by GPU
   mutable std::mutex settings_mutex_;
   std::shared_ptr<const CompileSettings> settings_;
-  mutable std::once_flag hashed_;
-  mutable absl::StatusOr<std::string> sha256_;
+  const std::unique_ptr<WatchedState> watched_;  // null without state
+  mutable std::mutex hash_mutex_;
+  mutable std::optional<absl::StatusOr<std::string>> sha256_;
+  mutable int64_t hashed_state_ = 0;  // StateNumber that sha256_ is of
 };
 
 // The leaf that FlattenCall gives for arguments that Flatten refuses.

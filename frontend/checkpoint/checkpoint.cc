@@ -57,6 +57,7 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
   CheckpointProto proto;
   proto.set_version(kVersion);
   proto.set_module(source.name());
+  AITUNE_ASSIGN_OR_RETURN(const int64_t state, source.StateNumber());
   AITUNE_ASSIGN_OR_RETURN(const std::string hash, source.Sha256());
   proto.set_model_sha256(hash);
   AITUNE_ASSIGN_OR_RETURN(*proto.mutable_backend(), backend.ToDict());
@@ -73,7 +74,16 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
     fs::remove(artifact.path(), ignored);
     artifact.set_path(name);
   }
-  AITUNE_ASSIGN_OR_RETURN(blobs[kModel], ModelBytes(source.model()));
+  {
+    const auto held = source.HoldState();
+    AITUNE_ASSIGN_OR_RETURN(const int64_t now, source.StateNumber());
+    if (now != state)
+      return absl::AbortedError(
+          absl::StrCat(source.name(),
+                       ": calls changed the model's state while it was saved; "
+                       "save it again"));
+    AITUNE_ASSIGN_OR_RETURN(blobs[kModel], ModelBytes(source.model()));
+  }
   blobs[kCheckpoint] = proto.SerializeAsString();
   return WriteBundle(path, blobs, format);
 }

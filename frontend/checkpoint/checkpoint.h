@@ -29,9 +29,12 @@
 
 namespace aitune::frontend {
 
-// Saves a backend that was built from `source`. Returns the checkpoint's digest
-// (see bundle.h). Errors: those of Backend::ToDict and WriteBundle, and
-// kUnimplemented when LibTorch can't save the model.
+// Saves a backend that was built from `source`, with the state that the model
+// has now; calls of a loaded checkpoint start from that. Versions that hold
+// another state are not saved: LibTorch runs the calls until it is built again.
+// Returns the checkpoint's digest (see bundle.h). Errors: those of
+// Backend::ToDict and WriteBundle, kUnimplemented when LibTorch can't save the
+// model, and kAborted when a call changes the state meanwhile.
 absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
                                            const TorchScriptSource& source,
                                            const std::filesystem::path& path,

@@ -4,10 +4,13 @@
 #include <ATen/core/ivalue.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <utility>
+#include <vector>
 
 #include "compiler/Compiler.h"
 #include "frontend/checkpoint/checkpoint.pb.h"
@@ -91,6 +94,96 @@ TEST_P(CheckpointTest, OtherBackendsComeBackToo) {
     ASSERT_TRUE(loaded->backend->Deploy(Device::Parse("cpu").value()).ok());
     ExpectAgrees(*loaded->source, *loaded->backend, x);
   }
+}
+
+// A buffer and an attribute that calls of over 4 rows count in.
+std::shared_ptr<TorchScriptSource> CountingSource() {
+  torch::jit::Module module("net");
+  module.register_buffer("count", at::ones({1}));
+  module.register_attribute("calls", c10::IntType::get(), 1);
+  module.define(R"(
+def forward(self, x: Tensor):
+    if x.size(0) > 4:
+        self.count.add_(1)
+        self.calls = self.calls + 1
+    return x * self.count * self.calls
+)");
+  auto bytes = ModelBytes(Model::FromModule(std::move(module)).value());
+  if (!bytes.ok()) ADD_FAILURE() << bytes.status();
+  return std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(ModelFromBytes(*bytes).value()), "net");
+}
+
+float FirstElement(const absl::StatusOr<c10::IValue>& result) {
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->toTensor()[0][0].item<float>() : -1;
+}
+
+// Whoever changed the state, and whether versions hold what it was.
+TEST_P(CheckpointTest, LoadedModelsStartFromTheStateThatWasSaved) {
+  for (const char* kind :
+       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+    for (const bool by_owner : {false, true}) {
+      fs::remove_all(path_);
+      source_ = CountingSource();
+      const auto backend = BackendOf(kind);
+      const at::Tensor x = at::ones({3, 2}), more = at::ones({5, 2});
+      ASSERT_TRUE(
+          backend->Build(RequestOf(source_, {x}, root_ / "cache")).ok());
+      EXPECT_EQ(FirstElement(Call(*source_, *backend, x)), 1) << kind;
+      EXPECT_EQ(
+          FirstElement(by_owner ? source_->model().RunEager(ValueList({more}))
+                                : Call(*source_, *backend, more)),
+          4)
+          << kind;
+      const auto digest = SaveCheckpoint(*backend, *source_, path_, GetParam());
+      ASSERT_TRUE(digest.ok()) << digest.status();
+      // What is called after it was saved is not in it.
+      EXPECT_EQ(FirstElement(Call(*source_, *backend, more)), 9) << kind;
+      for (const bool deploys : {true, false}) {
+        auto loaded = LoadCheckpoint(path_, *digest);
+        ASSERT_TRUE(loaded.ok()) << loaded.status();
+        const absl::Status ready = deploys
+                                       ? loaded->backend->Deploy(std::nullopt)
+                                       : loaded->backend->Activate();
+        ASSERT_TRUE(ready.ok()) << ready;
+        for (const auto& [rows, wanted] :
+             std::vector<std::pair<const at::Tensor*, float>>{
+                 {&x, 4.f}, {&more, 9.f}, {&x, 9.f}})
+          EXPECT_EQ(
+              FirstElement(Call(*loaded->source, *loaded->backend, *rows)),
+              wanted)
+              << kind << by_owner << deploys;
+        // Built for that state, it is not what the cache has of the first.
+        const auto anew = BackendOf(kind);
+        ASSERT_TRUE(
+            anew->Build(RequestOf(loaded->source, {x}, root_ / "cache")).ok());
+        EXPECT_EQ(FirstElement(Call(*loaded->source, *anew, x)), 9) << kind;
+      }
+      const auto unchanged = CountingSource();
+      const auto anew = BackendOf(kind);
+      ASSERT_TRUE(anew->Build(RequestOf(unchanged, {x}, root_ / "cache")).ok());
+      EXPECT_EQ(FirstElement(Call(*unchanged, *anew, x)), 1) << kind;
+    }
+  }
+}
+
+// A model that may change its state, but whose calls did not, has its versions.
+TEST_P(CheckpointTest, VersionsOfTheStateThatIsSavedAreLoaded) {
+  source_ = CountingSource();
+  const auto backend = BackendOf("TorchInductorBackend", {{"dynamic", false}});
+  const at::Tensor x = at::ones({3, 2});
+  ASSERT_TRUE(backend->Build(RequestOf(source_, {x}, root_ / "cache")).ok());
+  EXPECT_EQ(FirstElement(Call(*source_, *backend, x)), 1);
+  ASSERT_TRUE(SaveCheckpoint(*backend, *source_, path_, GetParam()).ok());
+  fs::remove_all(root_ / "cache");
+  const int64_t graphs = compileCounts().graphs;
+  auto loaded = LoadCheckpoint(path_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  ASSERT_TRUE(loaded->backend->Activate().ok());
+  EXPECT_EQ(FirstElement(Call(*loaded->source, *loaded->backend, x)), 1);
+  EXPECT_EQ(loaded->backend->Usage().eager_calls, 0);
+  EXPECT_EQ(compileCounts().graphs, graphs);
 }
 
 // Every part is covered by a checksum.

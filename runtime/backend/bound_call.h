@@ -16,9 +16,9 @@ class BoundCall {
   // Reads the inputs and writes the outputs, whose memory must not have gone.
   // On a GPU the work is queued on `stream`, a CUstream; null: on LibTorch's
   // current stream. A CPU has none (null). kFailedPrecondition when the version
-  // that was bound has gone (Backend::Deactivate, Backend::Repair, Reset): bind
-  // again; otherwise as Backend::Infer. The outputs hold anything after an
-  // error.
+  // that was bound has gone (Backend::Deactivate, Backend::Repair, Reset), or
+  // holds state that a call has changed since: bind again; otherwise as
+  // Backend::Infer. The outputs hold anything after an error.
   virtual absl::Status Run(void* stream) = 0;
 
   // Whether the model works in the bound memory. Otherwise each run copies.

@@ -30,20 +30,27 @@ struct BackendCounters {
 // nothing itself.
 class CountedBoundCall : public BoundCall {
  public:
-  // `threads` is 0 or less for those of the calling thread.
+  // `threads` is 0 or less for those of the calling thread. `outdated` tells
+  // that the version holds state that the model no longer has.
   CountedBoundCall(std::unique_ptr<BoundCall> call, int threads,
                    std::shared_ptr<BackendCounters> counters,
-                   std::shared_ptr<MemoryBudget> budget)
+                   std::shared_ptr<MemoryBudget> budget,
+                   std::shared_ptr<const std::atomic<bool>> outdated)
       : call_(std::move(call)),
         threads_(threads),
         counters_(std::move(counters)),
-        budget_(std::move(budget)) {}
+        budget_(std::move(budget)),
+        outdated_(std::move(outdated)) {}
 
   absl::Status Run(void* stream) override {
     const ScopedThreadCount threads(threads_ > 0 ? threads_ : ThreadCount());
     const ScopedActivity activity(ScopedActivity::Kind::kCall);
     const ScopedMemoryBudget budget(budget_.get());
     ++counters_->calls;
+    if (*outdated_)
+      return absl::FailedPreconditionError(
+          "a call has changed the model's state since this one was bound; bind "
+          "it again");
     try {
       if (absl::Status status = budget_->Check(); !status.ok()) return status;
       return call_->Run(stream);
@@ -62,6 +69,7 @@ class CountedBoundCall : public BoundCall {
   const int threads_;
   const std::shared_ptr<BackendCounters> counters_;
   const std::shared_ptr<MemoryBudget> budget_;
+  const std::shared_ptr<const std::atomic<bool>> outdated_;
 };
 
 }  // namespace aitune::frontend

@@ -53,7 +53,7 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
     if (settings_ == nullptr)
       settings_ = std::make_shared<const CompileSettings>();
     has_version_ = false;
-    changes_state_ = false;
+    *changes_state_ = false;
     if (config_.options.has_value() && options_.cudagraphs &&
         !device().is_gpu())
       return absl::InvalidArgumentError(
@@ -82,6 +82,14 @@ absl::Status CompiledBackend::Prepare(BuildContext* context) {
                          std::string(cache.status().message())));
       }
     }
+  }
+  if (context != nullptr) {
+    // Before the hash: what changes it in between is found.
+    AITUNE_ASSIGN_OR_RETURN(state_number_, source()->StateNumber());
+  } else {
+    AITUNE_ASSIGN_OR_RETURN(const bool is_new, HasNewState());
+    std::lock_guard<std::mutex> lock(kept_mutex_);
+    if (is_new) kept_.clear();
   }
   model_id_ = model_id();
   const ScopedThreadCount threads = Threads();
@@ -209,6 +217,7 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
                      " has no version for arguments that are nested in another "
                      "way than those it was compiled for"));
   }
+  if (*changes_state_) return RunEager(inputs);
   // Beyond the limit of versions a compilation only says so.
   const bool later =
       stance == Stance::kEagerWhileCompiling && !table_->is_full();
@@ -217,6 +226,8 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
   const auto compiled = Find(inputs, later      ? OnMiss::kNothing
                                      : compiles ? OnMiss::kCompile
                                                 : OnMiss::kFail);
+  // Also where a call has changed it since, or meanwhile.
+  if (*changes_state_) return RunEager(inputs);
   if (!compiled.ok()) {
     if (stance == Stance::kEagerWhileCompiling ||
         (stance == Stance::kEagerOnRecompile &&
@@ -228,7 +239,6 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     if (later) CompileLater(inputs);
     return RunEager(inputs);
   }
-  if (HasOldState(**compiled)) return RunEager(inputs);
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
   const ScopedMemoryBudget budget(memory_limit_.get());
   AITUNE_RETURN_IF_ERROR(memory_limit_->Check());
@@ -260,20 +270,21 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
     return absl::UnimplementedError(
         "LibTorch runs the call: its arguments are nested in another way");
   const ScopedThreadCount scope = Threads();
-  AITUNE_ASSIGN_OR_RETURN(
-      const std::shared_ptr<CompiledModel> compiled,
-      Find(inputs,
-           stance == Stance::kDefault ? OnMiss::kCompile : OnMiss::kFail));
+  const absl::Status outdated = absl::UnimplementedError(
+      "LibTorch runs the call: another one changes the model's state");
+  if (*changes_state_) return outdated;
+  const auto found = Find(
+      inputs, stance == Stance::kDefault ? OnMiss::kCompile : OnMiss::kFail);
+  if (*changes_state_) return outdated;
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<CompiledModel> compiled, found);
   if (compiled == nullptr)
     return absl::UnimplementedError(
         "LibTorch runs the call: the limit of compiled versions is reached");
-  if (HasOldState(*compiled))
-    return absl::UnimplementedError(
-        "LibTorch runs the call: another one changes the model's state");
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<BoundCall> call,
                           compiled->Bind(inputs, outputs, constant_check()));
   return std::make_unique<CountedBoundCall>(std::move(call), asked_threads(),
-                                            counters_, memory_limit_);
+                                            counters_, memory_limit_,
+                                            changes_state_);
 }
 
 absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
@@ -281,15 +292,26 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
   ++counters_->eager_calls;
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
                           EagerModel());
-  std::call_once(state_known_,
-                 [&] { has_state_ = ModelState(*model).exists(); });
-  std::optional<ModelState> state;
-  if (has_state_ && !changes_state_) state.emplace(*model).Save();
+  const bool watches = source()->HasState() && !*changes_state_;
+  const auto held = source()->HoldState();
+  // With autocast or on a GPU it is a copy.
+  std::optional<ModelState> own;
+  if (watches && model.get() != &source()->model()) own.emplace(*model).Save();
   auto result = source()->Call(inputs, [&](const ValueList& arguments) {
     return model->RunEager(arguments);
   });
-  if (state && state->HasChanged()) changes_state_ = true;
+  if (!watches) return result;
+  // A call that raises may have changed it before.
+  if (own && own->HasChanged()) *changes_state_ = true;
+  AITUNE_RETURN_IF_ERROR(HasNewState().status());
   return result;
+}
+
+absl::StatusOr<bool> CompiledBackend::HasNewState() const {
+  AITUNE_ASSIGN_OR_RETURN(const int64_t number, source()->StateNumber());
+  if (number == state_number_) return false;
+  *changes_state_ = true;
+  return true;
 }
 
 absl::Status CompiledBackend::TakeFailedCheck() const {
@@ -310,6 +332,12 @@ ScopedThreadCount CompiledBackend::Threads() const {
 absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
     absl::Span<const InputDescription> wanted,
     const ValueList& arguments) const {
+  const auto held = source()->HoldState();
+  AITUNE_ASSIGN_OR_RETURN(const bool is_new, HasNewState());
+  if (is_new)
+    return absl::AbortedError(absl::StrCat(
+        source()->name(),
+        ": the model's state has changed since it was built; build it again"));
   BuildOptions build;
   build.compile = OptionsOfVersion(*settings_, options_, device());
   build.trace.seed = settings_->seed;
@@ -412,15 +440,10 @@ absl::StatusOr<bool> CompiledBackend::Repair(
   return changed;
 }
 
-bool CompiledBackend::HasOldState(const CompiledModel& version) const {
-  return changes_state_ && !IsWholeModel(version);
-}
-
 std::shared_ptr<CompiledModel> CompiledBackend::Loaded(
     std::unique_ptr<CompiledModel> version) const {
   std::shared_ptr<CompiledModel> shared = std::move(version);
-  if (IsWholeModel(*shared) && ModelState(*model()).exists())
-    changes_state_ = true;
+  if (IsWholeModel(*shared) && source()->HasState()) *changes_state_ = true;
   std::lock_guard<std::mutex> lock(loaded_mutex_);
   // Versions that a reset let go have nothing more to tell.
   loaded_.erase(

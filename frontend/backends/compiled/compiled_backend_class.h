@@ -36,6 +36,17 @@
 namespace aitune::frontend {
 
 // The compiling backend. What it has beyond the interface is for its own files.
+//
+// A model with state (ModelState): versions hold the state that the model had
+// when the backend was built. Once a call has changed it, LibTorch runs all
+// calls, on the model's own state, until the backend is built again; a call
+// that begins after the one that changed the state has ended sees the change.
+// What others than calls of this backend change is found when a version is to
+// be made, when LibTorch runs a call, and when the backend is saved or
+// activated. No version is made, and none is put into the cache or taken from
+// there, for another state than that of the model's hash; LibTorch runs no call
+// while a version of a model with state is made. A saved backend has the
+// versions only if the model's state is still theirs.
 class CompiledBackend : public TorchBackend {
  public:
   using Table = DispatchTable<CompiledModel>;
@@ -118,9 +129,9 @@ class CompiledBackend : public TorchBackend {
   }
   // Notes what building it showed; an error if fullgraph refuses it.
   absl::Status CheckGraph(const CompiledModel& compiled) const;
-  // Whether LibTorch must run the call that `version` was found for: another
-  // version changes the model's state, which compiled code has as it was.
-  bool HasOldState(const CompiledModel& version) const;
+  // Whether the model has another state than its versions; sets changes_state_
+  // if so. Errors: those of TorchScriptSource::StateNumber.
+  absl::StatusOr<bool> HasNewState() const;
   // Registers a version that calls will run, so that TakeFailedCheck asks it.
   std::shared_ptr<CompiledModel> Loaded(
       std::unique_ptr<CompiledModel> version) const;
@@ -170,12 +181,12 @@ class CompiledBackend : public TorchBackend {
       std::make_shared<BackendCounters>();
   std::atomic<bool> is_prepared_ = false;  // from the end of Prepare on
 
-  // Whether a version that was made changes the model's state, or a call in
-  // eager has changed it.
-  mutable std::atomic<bool> changes_state_ = false;
-  // Whether a call in eager may change the model's state, from the first on.
-  mutable std::once_flag state_known_;
-  mutable bool has_state_ = false;
+  // Whether a call may have changed the model's state, or a version that was
+  // made would: LibTorch runs all calls then. Shared with bound calls.
+  const std::shared_ptr<std::atomic<bool>> changes_state_ =
+      std::make_shared<std::atomic<bool>>(false);
+  // TorchScriptSource::StateNumber of the state that the versions hold.
+  int64_t state_number_ = 0;
   mutable std::mutex loaded_mutex_;
   mutable std::vector<std::weak_ptr<const CompiledModel>> loaded_;
   // Shared with bound calls, which may outlive this.

@@ -60,6 +60,9 @@ absl::StatusOr<std::vector<StepTime>> CompiledBackend::Profile(
   if (IsWholeCall(inputs))
     return absl::UnimplementedError(
         "LibTorch runs the call: its arguments are nested in another way");
+  if (*changes_state_)
+    return absl::UnimplementedError(
+        "LibTorch runs the call: another one changes the model's state");
   const ScopedThreadCount threads = Threads();
   AITUNE_ASSIGN_OR_RETURN(
       const std::shared_ptr<CompiledModel> compiled,
@@ -160,8 +163,9 @@ CompiledBackend::LoadKept() {
 
 absl::Status CompiledBackend::SaveMore(BackendStateProto* state,
                                        TorchBackendStateProto* more) const {
+  AITUNE_ASSIGN_OR_RETURN(const bool is_new, HasNewState());
   std::lock_guard<std::mutex> lock(kept_mutex_);
-  return SaveKept(kept_, state, more);
+  return SaveKept(is_new ? std::vector<KeptVersion>() : kept_, state, more);
 }
 
 absl::Status CompiledBackend::SaveMoreFor(const Model& changed,
@@ -172,8 +176,10 @@ absl::Status CompiledBackend::SaveMoreFor(const Model& changed,
     return absl::FailedPreconditionError(
         "weights can't be replaced while the backend is deactivated");
   AITUNE_ASSIGN_OR_RETURN(const std::string gpu, GpuText());
+  AITUNE_ASSIGN_OR_RETURN(const bool is_new, HasNewState());
   std::lock_guard<std::mutex> lock(kept_mutex_);
-  std::vector<KeptVersion> versions = kept_;
+  std::vector<KeptVersion> versions;
+  if (!is_new) versions = kept_;
   for (KeptVersion& version : versions) {
     AITUNE_ASSIGN_OR_RETURN(const ArtifactBlobs stored,
                             BlobsOf(version, cache_.get()));
@@ -198,6 +204,7 @@ absl::Status CompiledBackend::SaveKept(absl::Span<const KeptVersion> versions,
                                        TorchBackendStateProto* more) const {
   *more->mutable_compile_options() = ToProto(settings_->options);
   *more->mutable_inputs() = ToProto(spec_);
+  more->set_changes_state(*changes_state_);
   *more->mutable_history() =
       ToProto(table_ == nullptr ? history_ : table_->history());
   if (artifacts_ == nullptr) {
@@ -212,6 +219,8 @@ absl::Status CompiledBackend::LoadMore(const BackendStateProto& state,
   AITUNE_ASSIGN_OR_RETURN(std::vector<KeptVersion> kept,
                           LoadVersions(state, more));
   AITUNE_ASSIGN_OR_RETURN(spec_, FromProto(more.inputs()));
+  AITUNE_ASSIGN_OR_RETURN(state_number_, source()->StateNumber());
+  *changes_state_ = more.changes_state();
   history_ = FromProto(more.history());
   CompileSettings settings;
   settings.options = FromProto(more.compile_options());

@@ -11,7 +11,6 @@ namespace ait {
 namespace {
 
 using aitune::QuantizedLayer;
-using nlohmann::json;
 
 // Pixels of a bar, the speed that fills one, and the decibels that do.
 constexpr int kBar = 120;
@@ -76,27 +75,30 @@ std::string LayerTableHtml(const std::vector<QuantizedLayer>& layers) {
       rows, "</table>");
 }
 
-json LayersJson(const std::vector<QuantizedLayer>& layers) {
-  json list = json::array();
+void WriteLayers(const std::vector<QuantizedLayer>& layers,
+                 aitune::frontend::JsonWriter& json) {
+  json.BeginArray();
   for (const QuantizedLayer& layer : layers) {
-    json object = {{"layer", layer.layer}, {"k", layer.k}, {"n", layer.n}};
-    if (layer.weightSqnr != 0) object["weight_sqnr_db"] = layer.weightSqnr;
+    json.BeginObject();
+    json.Member("layer", layer.layer);
+    json.Member("k", layer.k);
+    json.Member("n", layer.n);
+    if (layer.weightSqnr != 0) json.Member("weight_sqnr_db", layer.weightSqnr);
     if (!std::isnan(layer.sqnr)) {
-      object["sqnr_db"] = layer.sqnr;
-      object["low_sqnr_db"] = layer.lowSqnr;
+      json.Member("sqnr_db", layer.sqnr);
+      json.Member("low_sqnr_db", layer.lowSqnr);
     }
     if (IsTimed(layer)) {
-      object["microseconds"] = layer.microseconds;
-      object["quantized_microseconds"] = layer.quantizedMicroseconds;
+      json.Member("microseconds", layer.microseconds);
+      json.Member("quantized_microseconds", layer.quantizedMicroseconds);
     }
-    if (layer.refusal.empty()) {
-      object["scheme"] = layer.scheme;
-    } else {
-      object["refusal"] = layer.refusal;
-    }
-    list.push_back(std::move(object));
+    if (layer.refusal.empty())
+      json.Member("scheme", layer.scheme);
+    else
+      json.Member("refusal", layer.refusal);
+    json.EndObject();
   }
-  return list;
+  json.EndArray();
 }
 
 }  // namespace ait

@@ -2,11 +2,11 @@
 #ifndef AITUNE_FRONTEND_API_LAYER_REPORT_H_
 #define AITUNE_FRONTEND_API_LAYER_REPORT_H_
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "compiler/Compiler.h"
+#include "frontend/json/json_writer.h"
 
 namespace ait {
 
@@ -14,8 +14,10 @@ namespace ait {
 // and the decibels that its results keep. Empty without layers. Thread-safe.
 std::string LayerTableHtml(const std::vector<aitune::QuantizedLayer>& layers);
 
-// An object for each layer; what was not measured is left out. Thread-safe.
-nlohmann::json LayersJson(const std::vector<aitune::QuantizedLayer>& layers);
+// Writes an array of an object for each layer; what was not measured is left
+// out.
+void WriteLayers(const std::vector<aitune::QuantizedLayer>& layers,
+                 aitune::frontend::JsonWriter& json);
 
 }  // namespace ait
 

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace ait {
 namespace {
 
@@ -26,9 +28,15 @@ std::vector<aitune::QuantizedLayer> Layers() {
   return {taken, refused};
 }
 
+nlohmann::json Json(const std::vector<aitune::QuantizedLayer>& layers) {
+  aitune::frontend::JsonWriter json;
+  WriteLayers(layers, json);
+  return nlohmann::json::parse(json.Take());
+}
+
 TEST(LayerReportTest, AModelThatIsNotQuantizedHasNoTable) {
   EXPECT_EQ(LayerTableHtml({}), "");
-  EXPECT_TRUE(LayersJson({}).empty());
+  EXPECT_TRUE(Json({}).empty());
 }
 
 TEST(LayerReportTest, BarsShowSpeedAndDecibels) {
@@ -45,7 +53,7 @@ TEST(LayerReportTest, BarsShowSpeedAndDecibels) {
 }
 
 TEST(LayerReportTest, JsonLeavesOutWhatWasNotMeasured) {
-  const nlohmann::json layers = LayersJson(Layers());
+  const nlohmann::json layers = Json(Layers());
   ASSERT_EQ(layers.size(), 2u);
   EXPECT_EQ(layers[0]["sqnr_db"], 38.7);
   EXPECT_EQ(layers[0]["quantized_microseconds"], 10);

@@ -1,19 +1,19 @@
 // What tuning found, as JSON and as one HTML page.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "frontend/api/layer_report.h"
 #include "frontend/api/module.h"
+#include "frontend/json/json_writer.h"
 
 namespace ait {
 namespace {
 
 using aitune::BackendReport;
 using aitune::TimedBatch;
-using nlohmann::json;
+using aitune::frontend::JsonWriter;
 
 std::string Escaped(const std::string& text) {
   return absl::StrReplaceAll(
@@ -191,44 +191,69 @@ std::string SubmoduleTable(
       rows, "</table>");
 }
 
+void WriteBackend(const TuneReport& report, const BackendReport& backend,
+                  JsonWriter& json) {
+  json.BeginObject();
+  json.Member("description", backend.description);
+  json.Member("key", backend.key);
+  json.Member("eager", backend.is_eager);
+  json.Member("chosen", backend.chosen);
+  json.Member("reason", backend.reason);
+  json.Key("notes");
+  json.BeginArray();
+  for (const std::string& note : backend.notes) json.Value(note);
+  json.EndArray();
+  json.Key("timings");
+  json.BeginArray();
+  for (const TimedBatch& timing : backend.timings) {
+    json.BeginObject();
+    json.Member("batch", timing.batch);
+    json.Member("median_ms", timing.latency.median);
+    json.Member("median_low_ms", timing.latency.median_low);
+    json.Member("median_high_ms", timing.latency.median_high);
+    json.Member("p99_ms", timing.latency.p99);
+    json.Member("items_per_second", timing.throughput());
+    json.EndObject();
+  }
+  json.EndArray();
+  const auto versions = LayersOf(report, backend);
+  if (!versions.empty()) {
+    json.Key("quantized_layers");
+    json.BeginArray();
+    for (const auto& layers : versions) WriteLayers(layers, json);
+    json.EndArray();
+  }
+  json.EndObject();
+}
+
 }  // namespace
 
 std::string ReportJson(const TuneReport& report) {
-  json object = {{"schema", 1},
-                 {"module", report.module},
-                 {"strategy", report.strategy},
-                 {"inputs", report.inputs},
-                 {"error", report.error},
-                 {"backends", json::array()},
-                 {"submodules", json::array()}};
-  for (const BackendReport& backend : report.backends) {
-    json timings = json::array();
-    for (const TimedBatch& timing : backend.timings) {
-      timings.push_back({{"batch", timing.batch},
-                         {"median_ms", timing.latency.median},
-                         {"median_low_ms", timing.latency.median_low},
-                         {"median_high_ms", timing.latency.median_high},
-                         {"p99_ms", timing.latency.p99},
-                         {"items_per_second", timing.throughput()}});
-    }
-    object["backends"].push_back({{"description", backend.description},
-                                  {"key", backend.key},
-                                  {"eager", backend.is_eager},
-                                  {"chosen", backend.chosen},
-                                  {"reason", backend.reason},
-                                  {"notes", backend.notes},
-                                  {"timings", timings}});
-    for (const auto& layers : LayersOf(report, backend))
-      object["backends"].back()["quantized_layers"].push_back(
-          LayersJson(layers));
-  }
+  JsonWriter json(/*indented=*/true);
+  json.BeginObject();
+  json.Member("schema", 1);
+  json.Member("module", report.module);
+  json.Member("strategy", report.strategy);
+  json.Member("inputs", report.inputs);
+  json.Member("error", report.error);
+  json.Key("backends");
+  json.BeginArray();
+  for (const BackendReport& backend : report.backends)
+    WriteBackend(report, backend, json);
+  json.EndArray();
+  json.Key("submodules");
+  json.BeginArray();
   for (const aitune::frontend::SubmoduleTime& time : report.submodules) {
-    object["submodules"].push_back({{"path", time.path},
-                                    {"type", time.type},
-                                    {"milliseconds", time.milliseconds},
-                                    {"share", time.share}});
+    json.BeginObject();
+    json.Member("path", time.path);
+    json.Member("type", time.type);
+    json.Member("milliseconds", time.milliseconds);
+    json.Member("share", time.share);
+    json.EndObject();
   }
-  return object.dump(1, ' ', false, json::error_handler_t::replace);
+  json.EndArray();
+  json.EndObject();
+  return json.Take();
 }
 
 std::string ReportHtml(const TuneReport& report) {

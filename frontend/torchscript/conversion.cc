@@ -6,6 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+
+#include "frontend/torchscript/module_objects.h"
 
 namespace aitune::frontend {
 namespace {
@@ -120,9 +123,10 @@ void WidenCasts(torch::jit::Block* block, c10::ScalarType type) {
 
 void ConvertWeights(torch::jit::Module& module, c10::ScalarType type) {
   const c10::NoGradGuard no_grad;
-  for (const c10::IValue& value : module.attributes(/*recurse=*/true)) {
-    if (value.isTensor()) ConvertTensor(value.toTensor(), type);
-  }
+  VisitAttributes(*module._ivalue(),
+                  [&](const std::string&, const c10::IValue& value) {
+                    if (value.isTensor()) ConvertTensor(value.toTensor(), type);
+                  });
   ConvertConstants(module.get_method("forward").graph()->block(), type);
 }
 
@@ -135,11 +139,17 @@ void WidenCasts(torch::jit::Module& module, c10::ScalarType type) {
 
 void MoveTo(torch::jit::Module& module, c10::Device device) {
   const c10::NoGradGuard no_grad;
-  module.to(device);
-  for (const torch::jit::Module& inner : module.modules()) {
-    for (const torch::jit::Method& method : inner.get_methods())
-      MoveTo(*method.graph(), device);
-  }
+  bool is_there = true;
+  VisitAttributes(*module._ivalue(),
+                  [&](const std::string&, const c10::IValue& value) {
+                    if (value.isTensor() && value.toTensor().defined())
+                      is_there &= value.toTensor().device() == device;
+                  });
+  if (!is_there) module.to(device);
+  VisitModules(*module._ivalue(), [&](c10::ivalue::Object& inner) {
+    for (torch::jit::Function* const method : inner.type()->methods())
+      MoveTo(*torch::jit::toGraphFunction(*method).graph(), device);
+  });
 }
 
 void MoveTo(torch::jit::Graph& graph, c10::Device device) {

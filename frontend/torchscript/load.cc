@@ -1,6 +1,7 @@
 // Model's constructors: from files, modules and source text. Errors say what
 // kind of file it is, instead of which record of an archive is missing.
 #include <torch/csrc/jit/serialization/import.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
@@ -12,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/conversion.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/module_objects.h"
 #include "frontend/torchscript/recorded_inputs.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -37,6 +39,9 @@ absl::Status CheckFile(const std::string& path) {
                      "save the model to a file"));
   }
   std::ifstream file(path, std::ios::binary);
+  if (!file && access(path.c_str(), R_OK) == 0)
+    return absl::ResourceExhaustedError(absl::StrCat(
+        path, ": cannot be opened: there is no memory or file descriptor"));
   if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
   std::array<char, 4> magic = {};
   file.read(magic.data(), magic.size());
@@ -55,6 +60,8 @@ absl::Status CheckFile(const std::string& path) {
 absl::Status ExplainLoadError(const std::string& path,
                               const absl::Status& status) {
   const std::string text(status.message());
+  if (absl::IsResourceExhausted(status))
+    return absl::ResourceExhaustedError(absl::StrCat(path, ": ", text));
   if (absl::StrContains(text, "central directory") ||
       absl::StrContains(text, "invalid header") ||
       absl::StrContains(text, "decompress") ||
@@ -94,7 +101,7 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
               "the module has no forward method; only modules that can be "
               "called compile");
         }
-        impl->module.eval();
+        SetEvaluating(*impl->module._ivalue());
         if (options.dtype) {
           if (!IsFloatingPoint(*options.dtype)) {
             return absl::InvalidArgumentError(

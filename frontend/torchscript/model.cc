@@ -12,6 +12,7 @@
 #include "frontend/torchscript/argument_types.h"
 #include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/module_objects.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -80,9 +81,10 @@ int64_t Model::WeightBytes() const {
     if (seen.insert(storage).second)
       bytes += static_cast<int64_t>(storage->nbytes());
   };
-  for (const c10::IValue& value : impl_->module.attributes(/*recurse=*/true)) {
-    if (value.isTensor()) add(value.toTensor());
-  }
+  VisitAttributes(*impl_->module._ivalue(),
+                  [&](const std::string&, const c10::IValue& value) {
+                    if (value.isTensor()) add(value.toTensor());
+                  });
   // A frozen model's weights are constants of its graph.
   ForEachConstant(impl_->module.get_method("forward").graph()->block(), add);
   return bytes;

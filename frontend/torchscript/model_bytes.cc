@@ -1,12 +1,17 @@
 #include "frontend/torchscript/model_bytes.h"
 
+#include <torch/csrc/jit/serialization/export.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
+#include "frontend/json/json_writer.h"
 #include "frontend/torchscript/conversion.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/torch_util.h"
@@ -18,20 +23,68 @@ namespace {
 // JSON: {"disabled": [path, ...], "substitutes": {path: source, ...}}.
 constexpr char kChangesFile[] = "aitune_submodules";
 
+std::string ChangesJson(const SubmoduleChanges& changes) {
+  JsonWriter json;
+  json.BeginObject();
+  json.Key("disabled");
+  json.BeginArray();
+  for (const std::string& path : changes.disabled) json.Value(path);
+  json.EndArray();
+  json.Key("substitutes");
+  json.BeginObject();
+  for (const auto& [path, source] : changes.substitutes)
+    json.Member(path, source);
+  json.EndObject();
+  json.EndObject();
+  return json.Take();
+}
+
+// Throws nlohmann's exceptions. Nothing is kept in the tree, which would
+// allocate when it goes.
+SubmoduleChanges ParseChanges(const std::string& text) {
+  using Event = nlohmann::json::parse_event_t;
+  SubmoduleChanges changes;
+  std::string list, path;
+  const auto take = [&](int depth, Event event, nlohmann::json& parsed) {
+    if (event == Event::key)
+      (depth == 1 ? list : path) = parsed.get<std::string>();
+    else if (event == Event::value && list == "disabled")
+      changes.disabled.insert(parsed.get<std::string>());
+    else if (event == Event::value && list == "substitutes")
+      changes.substitutes[path] = parsed.get<std::string>();
+    return event != Event::key && event != Event::value;
+  };
+  const auto rest = nlohmann::json::parse(text, take);
+  if (!rest.is_object())
+    throw std::invalid_argument("the changes of submodules are no object");
+  return changes;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ModelBytes(const Model& model) {
-  std::ostringstream stream;
+  std::string bytes;
+  // A writer that fails makes the destructor of LibTorch's archive throw, which
+  // ends the process: this one fails once LibTorch is done.
+  bool no_memory = false;
+  const auto write = [&](const void* data, size_t size) {
+    try {
+      if (!no_memory) bytes.append(static_cast<const char*>(data), size);
+    } catch (const std::bad_alloc&) {
+      no_memory = true;
+    }
+    return size;
+  };
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kUnimplemented, "saving the model", [&] {
-        const SubmoduleChanges& changes = model.impl().changes;
-        const nlohmann::json json = {{"disabled", changes.disabled},
-                                     {"substitutes", changes.substitutes}};
-        model.impl().module.save(stream, {{kChangesFile, json.dump()}});
+        torch::jit::ExportModule(
+            model.impl().module, write,
+            {{kChangesFile, ChangesJson(model.impl().changes)}});
+        if (no_memory) throw std::bad_alloc();
         return absl::OkStatus();
       });
   if (!status.ok()) return status;
-  return std::move(stream).str();
+  return bytes;
 }
 
 absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
@@ -44,10 +97,8 @@ absl::StatusOr<Model> ModelFromBytes(const std::string& bytes,
         std::istringstream stream(bytes);
         module = torch::jit::load(stream, at::kCPU, files);
         MoveTo(*module, at::kCPU);
-        if (files[kChangesFile].empty()) return absl::OkStatus();
-        const auto json = nlohmann::json::parse(files[kChangesFile]);
-        json.at("disabled").get_to(changes.disabled);
-        json.at("substitutes").get_to(changes.substitutes);
+        if (!files[kChangesFile].empty())
+          changes = ParseChanges(files[kChangesFile]);
         return absl::OkStatus();
       });
   if (!status.ok()) return status;

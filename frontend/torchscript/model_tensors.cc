@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <new>
 #include <sstream>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/module_objects.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/hash/sha256.h"
 
@@ -108,11 +110,12 @@ void VisitBlock(torch::jit::Block* block, Program& program) {
 Program Read(const Model& model) {
   Program program;
   const torch::jit::Module& module = model.impl().module;
-  for (const auto& attribute : module.named_attributes(/*recurse=*/true)) {
-    if (attribute.value.isModule()) continue;
-    absl::StrAppend(&program.values, attribute.name, "=",
-                    TextOf(attribute.value, attribute.name, program), "\n");
-  }
+  VisitAttributes(*module._ivalue(),
+                  [&](const std::string& name, const c10::IValue& value) {
+                    if (value.isModule()) return;
+                    absl::StrAppend(&program.values, name, "=",
+                                    TextOf(value, name, program), "\n");
+                  });
   const SubmoduleChanges& changes = model.impl().changes;
   for (const std::string& name : changes.disabled)
     absl::StrAppend(&program.values, "disabled ", name, "\n");
@@ -208,18 +211,21 @@ std::vector<ConstantTensor> ModelTensors(const Model& model) {
   std::vector<ConstantTensor> tensors;
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInternal, "", [&] {
-        for (const auto& attribute :
-             model.impl().module.named_attributes(/*recurse=*/true)) {
-          if (!attribute.value.isTensor()) continue;
-          const at::Tensor& tensor = attribute.value.toTensor();
+        const auto add = [&](const std::string& name,
+                             const c10::IValue& value) {
+          if (!value.isTensor()) return;
+          const at::Tensor& tensor = value.toTensor();
           ConstantTensor& constant = tensors.emplace_back();
-          constant.name = attribute.name;
-          if (!IsPlainTensor(tensor) || !tensor.is_contiguous()) continue;
+          constant.name = name;
+          if (!IsPlainTensor(tensor) || !tensor.is_contiguous()) return;
           constant.view = ViewOf(tensor);
           constant.owner = std::make_shared<at::Tensor>(tensor);
-        }
+        };
+        VisitAttributes(*model.impl().module._ivalue(), add);
         return absl::OkStatus();
       });
+  // Without memory nothing is known of the model.
+  if (absl::IsResourceExhausted(status)) throw std::bad_alloc();
   if (!status.ok()) tensors.clear();
   return tensors;
 }

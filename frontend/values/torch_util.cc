@@ -182,12 +182,17 @@ std::string BriefMessage(const std::exception& error) {
 }
 
 bool IsOutOfMemory(const std::exception& error) {
-  // What LibTorch's allocator of the CPU throws has no type of its own.
-  return dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
-         dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr ||
-         std::string_view(error.what())
-                 .find("DefaultCPUAllocator: can't allocate memory") !=
-             std::string_view::npos;
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
+      dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr)
+    return true;
+  // What LibTorch's allocator of the CPU and its archives throw has no type of
+  // its own.
+  const std::string_view what = error.what();
+  for (const std::string_view text :
+       {"DefaultCPUAllocator: can't allocate memory", ": allocation failed"}) {
+    if (what.find(text) != std::string_view::npos) return true;
+  }
+  return false;
 }
 
 absl::Status StatusOf(const std::exception& error, absl::StatusCode code,

@@ -6,6 +6,7 @@
 #include <shared_mutex>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/backend/config_proto.h"
 #include "runtime/logging/logging.h"
@@ -31,7 +32,11 @@ auto Guarded(const std::string& name, const char* what, F f) -> decltype(f()) {
     return absl::ResourceExhaustedError(
         absl::StrCat("Backend ", name, " ", what, ": out of memory"));
   } catch (const std::exception& e) {
-    return absl::InternalError(
+    // LibTorch's allocator throws nothing of a type of its own.
+    const bool no_memory = absl::StrContains(e.what(), "can't allocate memory");
+    return absl::Status(
+        no_memory ? absl::StatusCode::kResourceExhausted
+                  : absl::StatusCode::kInternal,
         absl::StrCat("Backend ", name, " ", what, " raised: ", e.what()));
   } catch (...) {
     return absl::InternalError(

@@ -1,9 +1,10 @@
 #include "runtime/hash/sha256.h"
 
+#include <openssl/err.h>
 #include <openssl/evp.h>
 
-#include <cstdio>
-#include <cstdlib>
+#include <new>
+#include <stdexcept>
 
 namespace aitune {
 namespace {
@@ -12,8 +13,9 @@ namespace {
 // without SHA-256.
 void Require(bool ok) {
   if (ok) return;
-  std::fputs("aitune: OpenSSL could not compute a SHA-256 digest\n", stderr);
-  std::abort();
+  if (ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED)
+    throw std::runtime_error("this process's OpenSSL has no SHA-256");
+  throw std::bad_alloc();
 }
 
 struct ContextDeleter {
@@ -23,15 +25,16 @@ struct ContextDeleter {
 }  // namespace
 
 struct Sha256::State {
-  State() : context(EVP_MD_CTX_new()) {
-    Require(context != nullptr);
-    Start();
-  }
+  State() : context(EVP_MD_CTX_new()) { Require(context != nullptr); }
   void Start() {
+    if (has_begun) return;
+    ERR_clear_error();
     Require(EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1);
+    has_begun = true;
   }
 
   std::unique_ptr<EVP_MD_CTX, ContextDeleter> context;
+  bool has_begun = false;
 };
 
 Sha256::Sha256() : state_(std::make_unique<State>()) {}
@@ -40,15 +43,17 @@ Sha256::Sha256(Sha256&&) noexcept = default;
 Sha256& Sha256::operator=(Sha256&&) noexcept = default;
 
 void Sha256::Update(std::string_view bytes) {
+  state_->Start();
   Require(EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) ==
           1);
 }
 
 Sha256Digest Sha256::Finish() {
+  state_->Start();
   Sha256Digest digest;
   Require(EVP_DigestFinal_ex(state_->context.get(), digest.data(), nullptr) ==
           1);
-  state_->Start();
+  state_->has_begun = false;
   return digest;
 }
 

@@ -1,5 +1,7 @@
 // SHA-256, for keys that name a content and for checksums that notice damage.
 // OpenSSL computes it (with the CPU's SHA instructions where there are any).
+// Everything here throws std::bad_alloc where there is no memory, and
+// std::runtime_error where OpenSSL was configured without SHA-256.
 #ifndef AITUNE_RUNTIME_HASH_SHA256_H_
 #define AITUNE_RUNTIME_HASH_SHA256_H_
 

@@ -26,10 +26,12 @@
  *
  * Processes: in a child of fork, modules of the parent can be called. The
  * thread that called fork then computes with one thread if the parent had
- * several; threads that the child makes have all cores. Modules that the parent
- * called asynchronously or compiled for in the background must neither be
- * called so nor freed there, as their threads stay with the parent. Nothing
- * that holds a GPU can be used by a child.
+ * several; threads that the child makes have all cores. Asynchronous calls of
+ * the parent end in the parent; in the child ait_call_wait gives
+ * AIT_FAILED_PRECONDITION for them, and new ones run in a thread of the child.
+ * Modules that the parent compiled for in the background must not be freed
+ * there, as that thread stays with the parent. Nothing that holds a GPU can be
+ * used by a child.
  *
  * Versions: each structure begins with its own size in bytes, which the caller
  * sets to sizeof, in every element of an array. A later library knows by it
@@ -165,6 +167,16 @@ AIT_API ait_options* ait_options_new(void); /* NULL: out of memory */
 AIT_API ait_error* ait_options_set(ait_options* options, const char* name,
                                    const char* value);
 AIT_API void ait_options_free(ait_options* options); /* NULL is allowed */
+
+/* Has tunings of modules that are loaded with `options` call `progress`, with
+ * `user`, after each part of a phase: the phase's name, such as "check against
+ * eager", the number of its parts that are done, and that of all its parts. It
+ * is called by the thread that tunes, or that compiles for a call, and may call
+ * ait_module_cancel_tune; the text is valid while it runs. NULL: nothing. */
+AIT_API ait_error* ait_options_set_progress(
+    ait_options* options,
+    void (*progress)(void* user, const char* phase, int done, int total),
+    void* user);
 
 /* As ait_module_load_on, with options, which are only read. An option that has
  * no effect on the device is an error. */
@@ -529,6 +541,35 @@ AIT_API void ait_module_free(ait_module* module); /* NULL is allowed */
  * for run in eager while that is done in the background.
  * AIT_INVALID_ARGUMENT for another name. */
 AIT_API ait_error* ait_set_stance(const char* name);
+
+/* Forgets what was compiled for all modules of the process, and sets the stance
+ * "default". Modules can be called as before: they compile again, or keep what
+ * was loaded where there is no compiler. Calls under way go on.
+ * AIT_FAILED_PRECONDITION within a call of a module. */
+AIT_API ait_error* ait_reset(void);
+
+/* Lets LibTorch run the operator `op`, such as "aten::topk" or "mylib::gate",
+ * within compiled graphs of full-graph backends, or takes that back; for what
+ * is compiled from then on. Names are not looked up. */
+AIT_API ait_error* ait_allow_in_graph(const char* op);
+AIT_API ait_error* ait_disallow_in_graph(const char* op);
+
+/* Has `sink` take the process's log records instead of stderr: the channel,
+ * "warning", "error" or one of ait_set_log_channels, and the text, both valid
+ * while it runs. It is called with `user`, by any thread but one at a time, and
+ * must call no function of this library. NULL: stderr. The sink before is not
+ * called any more when this returns. */
+AIT_API ait_error* ait_set_log_sink(void (*sink)(void* user,
+                                                 const char* channel,
+                                                 const char* text),
+                                    void* user);
+
+/* Turns on the log channels in `names`, separated by commas, and the others
+ * off: "dynamic", "perf_hints", "graph_breaks", "recompiles", "output_code"; ""
+ * for none. Before it is called they are those of the environment variable
+ * AITUNE_LOGS. Warnings and errors are always on. AIT_INVALID_ARGUMENT for
+ * another name; nothing is changed then. */
+AIT_API ait_error* ait_set_log_channels(const char* names);
 
 /* Sets the number of threads with which calls on the calling thread compute; 0
  * or less: no change. In a server with N threads that call at once, each should

@@ -1,6 +1,8 @@
 // Calls that run while their caller does something else, in C++ and C.
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -10,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "frontend/api/aitune.h"
 #include "frontend/api/c_api_fixture.h"
 #include "frontend/api/module_fixture.h"
@@ -196,6 +199,45 @@ TEST_F(AsyncCallTest, ATuningIsCancelled) {
   ExpectAgrees(*module, x_);
   EXPECT_TRUE(module->is_tuned());
 }
+
+#if !defined(__SANITIZE_THREAD__)  // which ends children that make threads
+// The thread that runs a module's calls stays with the parent, which may have
+// had any lock when it was copied.
+TEST_F(AsyncCallTest, AForkedProcessHasAThreadOfItsOwnForThem) {
+  auto module = Tuned();
+  const c10::IValue expected = *model_->RunEager(ValueList({x_}));
+  auto under_way = Blocking(*module);
+  auto waiting = module->RunAsync(ValueList({x_}), {});
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);
+    const auto gives = [&] {
+      const auto call = module->RunAsync(ValueList({x_}), {});
+      const auto result = call->Result();
+      return result.ok() &&
+             at::allclose(result->toTensor(), expected.toTensor());
+    };
+    bool good = gives() && gives();
+    for (AsyncCall* call : {under_way.get(), waiting.get()}) {
+      call->Cancel();
+      good &= call->has_ended() &&
+              absl::IsFailedPrecondition(call->Result().status());
+    }
+    under_way.reset();
+    waiting.reset();
+    module.reset();
+    _exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  gate_.set_value();
+  for (const auto& call : {under_way.get(), waiting.get()})
+    EXPECT_TRUE(call->Result().ok());
+}
+#endif
 
 TEST_F(CApi, CallsRunWhileTheirCallerDoesSomethingElse) {
   ait_module* module = nullptr;

@@ -2,10 +2,14 @@
 
 #include <ATen/Parallel.h>
 #include <ATen/core/ivalue.h>
+#include <unistd.h>
 
-#include <algorithm>
+#include <condition_variable>
+#include <deque>
 #include <exception>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -70,6 +74,10 @@ struct AsyncCall::State {
     }
   }
 
+  // Whether a parent of this process made the call, whose thread runs it there.
+  bool is_of_parent() const { return process != getpid(); }
+
+  const pid_t process = getpid();
   aitune::CallLimit limit;
   CallQueue::Work work;  // read by the thread that set has_begun
   const std::function<void()> done;
@@ -85,22 +93,34 @@ struct AsyncCall::State {
 AsyncCall::AsyncCall(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
 AsyncCall::~AsyncCall() {
+  if (state_->is_of_parent()) {
+    // Its lock and its waiting threads are as they were when the process was
+    // copied: it can't be destroyed.
+    new std::shared_ptr<State>(state_);
+    return;
+  }
   Cancel();
   std::unique_lock<std::mutex> lock(state_->mutex);
   state_->changed.wait(lock, [&] { return state_->has_ended; });
 }
 
 void AsyncCall::Cancel() {
+  if (state_->is_of_parent()) return;
   state_->limit.Cancel();
   state_->End(state_->limit.Check(), /*unless_begun=*/true);
 }
 
 bool AsyncCall::has_ended() const {
+  if (state_->is_of_parent()) return true;
   std::lock_guard<std::mutex> lock(state_->mutex);
   return state_->has_ended;
 }
 
 absl::StatusOr<c10::IValue> AsyncCall::Result() const {
+  if (state_->is_of_parent())
+    return absl::FailedPreconditionError(
+        "the call was made before fork, and its result is the parent's; make "
+        "it anew in this process");
   std::unique_lock<std::mutex> lock(state_->mutex);
   const auto ended = [&] { return state_->has_ended; };
   if (state_->limit.deadline().has_value() &&
@@ -113,49 +133,83 @@ absl::StatusOr<c10::IValue> AsyncCall::Result() const {
   return *state_->result;
 }
 
-CallQueue::~CallQueue() {
+struct CallQueue::Calls {
+  ~Calls();
+  void RunAll();
+
+  const pid_t process = getpid();
+  std::mutex mutex;  // for what follows
+  std::condition_variable changed;
+  std::deque<std::shared_ptr<AsyncCall::State>> waiting;
+  std::shared_ptr<AsyncCall::State> running;
+  bool is_stopping = false;
+  std::thread thread;
+};
+
+CallQueue::Calls::~Calls() {
   std::vector<std::shared_ptr<AsyncCall::State>> left;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
-    is_stopping_ = true;
-    left.assign(waiting_.begin(), waiting_.end());
-    if (running_ != nullptr) left.push_back(running_);
-    waiting_.clear();
+    std::lock_guard<std::mutex> lock(mutex);
+    is_stopping = true;
+    left.assign(waiting.begin(), waiting.end());
+    if (running != nullptr) left.push_back(running);
+    waiting.clear();
   }
-  changed_.notify_all();
+  changed.notify_all();
   for (const auto& call : left) {
     call->limit.Cancel();
     call->End(call->limit.Check(), /*unless_begun=*/true);
   }
-  if (thread_.joinable()) thread_.join();
+  if (thread.joinable()) thread.join();
+}
+
+void CallQueue::Calls::RunAll() {
+  std::unique_lock<std::mutex> lock(mutex);
+  while (true) {
+    changed.wait(lock, [&] { return is_stopping || !waiting.empty(); });
+    if (is_stopping) return;
+    running = std::move(waiting.front());
+    waiting.pop_front();
+    const std::shared_ptr<AsyncCall::State> call = running;
+    lock.unlock();
+    call->Run();
+    lock.lock();
+    running = nullptr;
+  }
+}
+
+CallQueue::CallQueue() : calls_(new Calls) {}
+
+CallQueue::~CallQueue() {
+  Calls* const calls = calls_;
+  if (calls->process == getpid()) delete calls;
+}
+
+// Those of a parent stay as they are: their thread is not in this process, and
+// may have had the lock when it was copied.
+CallQueue::Calls& CallQueue::Own() {
+  Calls* calls = calls_;
+  while (calls->process != getpid()) {
+    auto made = std::make_unique<Calls>();
+    if (calls_.compare_exchange_strong(calls, made.get()))
+      return *made.release();
+  }
+  return *calls;
 }
 
 std::unique_ptr<AsyncCall> CallQueue::Add(Work work,
                                           const CallOptions& options) {
   auto state = std::make_shared<AsyncCall::State>(std::move(work), options);
   std::unique_ptr<AsyncCall> call(new AsyncCall(state));
+  Calls& calls = Own();
   {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!thread_.joinable()) thread_ = std::thread([this] { RunCalls(); });
-    waiting_.push_back(std::move(state));
+    std::lock_guard<std::mutex> lock(calls.mutex);
+    if (!calls.thread.joinable())
+      calls.thread = std::thread([&calls] { calls.RunAll(); });
+    calls.waiting.push_back(std::move(state));
   }
-  changed_.notify_all();
+  calls.changed.notify_all();
   return call;
-}
-
-void CallQueue::RunCalls() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [&] { return is_stopping_ || !waiting_.empty(); });
-    if (is_stopping_) return;
-    running_ = std::move(waiting_.front());
-    waiting_.pop_front();
-    const std::shared_ptr<AsyncCall::State> call = running_;
-    lock.unlock();
-    call->Run();
-    lock.lock();
-    running_ = nullptr;
-  }
 }
 
 }  // namespace ait

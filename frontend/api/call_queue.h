@@ -2,25 +2,23 @@
 #ifndef AITUNE_FRONTEND_API_CALL_QUEUE_H_
 #define AITUNE_FRONTEND_API_CALL_QUEUE_H_
 
-#include <condition_variable>
-#include <deque>
+#include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include "absl/status/statusor.h"
 #include "frontend/api/async_call.h"
 
 namespace ait {
 
-// Thread-safe. The thread starts with the first call.
+// Thread-safe. The thread starts with the first call; a child of fork gets one
+// of its own with its first call.
 class CallQueue {
  public:
   // Gives the result of a call. What it throws is kInternal.
   using Work = std::function<absl::StatusOr<c10::IValue>()>;
 
-  CallQueue() = default;
+  CallQueue();
   // Cancels the calls that have not ended, and waits for the one under way.
   ~CallQueue();
   CallQueue(const CallQueue&) = delete;
@@ -31,14 +29,13 @@ class CallQueue {
   std::unique_ptr<AsyncCall> Add(Work work, const CallOptions& options);
 
  private:
-  void RunCalls();
+  // What belongs to one process.
+  struct Calls;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::shared_ptr<AsyncCall::State>> waiting_;
-  std::shared_ptr<AsyncCall::State> running_;
-  bool is_stopping_ = false;
-  std::thread thread_;
+  // Those of this process.
+  Calls& Own();
+
+  std::atomic<Calls*> calls_;
 };
 
 }  // namespace ait

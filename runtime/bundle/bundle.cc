@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <random>
 #include <set>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/bundle/bundle.pb.h"
+#include "runtime/bundle/staged_file.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/status/status_macros.h"
 
@@ -79,11 +79,9 @@ class File {
   const int descriptor_;
 };
 
-absl::Status WriteFile(const fs::path& path,
-                       const std::vector<std::string_view>& parts) {
-  const File file(open(path.c_str(),
-                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
-                       0644));
+// Writes `parts` to the file `path`, which was opened as `file`.
+absl::Status WriteParts(const File& file, const fs::path& path,
+                        const std::vector<std::string_view>& parts) {
   if (file.descriptor() < 0) return SystemError(path, "can't be made", errno);
   for (std::string_view part : parts) {
     while (!part.empty()) {
@@ -97,6 +95,14 @@ absl::Status WriteFile(const fs::path& path,
   if (fsync(file.descriptor()) != 0)
     return SystemError(path, "can't be written", errno);
   return absl::OkStatus();
+}
+
+absl::Status WriteFile(const fs::path& path,
+                       const std::vector<std::string_view>& parts) {
+  const File file(open(path.c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+                       0644));
+  return WriteParts(file, path, parts);
 }
 
 // Makes what was created, renamed or removed in `folder` last.
@@ -311,12 +317,11 @@ absl::StatusOr<std::string> WriteBundle(const fs::path& path,
         0, AlignUp(bytes.size()) - bytes.size()));
   }
   // Threads and processes may save to one path at once: the last one wins.
-  std::random_device random;
-  const fs::path staged =
-      absl::StrCat(path.string(), ".", absl::Hex(random(), absl::kZeroPad8),
-                   absl::Hex(random(), absl::kZeroPad8), ".tmp");
+  RemoveDeadStagedFiles(path);
+  fs::path staged;
   std::error_code error;
-  absl::Status status = WriteFile(staged, parts);
+  const File file(OpenStagedFile(path, &staged));
+  absl::Status status = WriteParts(file, staged, parts);
   if (status.ok()) {
     fs::rename(staged, path, error);
     if (error) status = SystemError(path, "can't be written", error.value());

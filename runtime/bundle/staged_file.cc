@@ -1,0 +1,91 @@
+#include "runtime/bundle/staged_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace aitune {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kEnd = ".tmp";
+constexpr size_t kDigits = 16;
+
+// Whether `name` is that of a staged file of a file `of`.
+bool IsStagedName(std::string_view name, std::string_view of) {
+  if (name.size() != of.size() + 1 + kDigits + kEnd.size()) return false;
+  if (name.substr(0, of.size()) != of || name[of.size()] != '.') return false;
+  if (name.substr(name.size() - kEnd.size()) != kEnd) return false;
+  const std::string_view digits = name.substr(of.size() + 1, kDigits);
+  return std::all_of(digits.begin(), digits.end(), [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+  });
+}
+
+void RemoveIfDead(const fs::path& path) {
+  const int file =
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (file < 0) return;
+  struct stat opened = {}, named = {};
+  if (fstat(file, &opened) == 0 && S_ISREG(opened.st_mode) &&
+      opened.st_uid == geteuid() && opened.st_nlink == 1 &&
+      flock(file, LOCK_EX | LOCK_NB) == 0 &&
+      // Renamed meanwhile, it is somebody's checkpoint.
+      lstat(path.c_str(), &named) == 0 && named.st_dev == opened.st_dev &&
+      named.st_ino == opened.st_ino)
+    unlink(path.c_str());
+  close(file);
+}
+
+}  // namespace
+
+int OpenStagedFile(const fs::path& path, fs::path* staged) {
+  // One who removes dead files may take a new one for such, before it is
+  // locked.
+  constexpr int kTries = 100;
+  std::random_device random;
+  for (int i = 0; i < kTries; ++i) {
+    *staged =
+        absl::StrCat(path.string(), ".", absl::Hex(random(), absl::kZeroPad8),
+                     absl::Hex(random(), absl::kZeroPad8), kEnd.data());
+    const int file =
+        open(staged->c_str(),
+             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (file < 0) return file;
+    // A file system without locks has nobody who removes by them.
+    struct stat status = {};
+    while (flock(file, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    if (fstat(file, &status) != 0 || status.st_nlink > 0) return file;
+    close(file);
+  }
+  errno = EAGAIN;
+  return -1;
+}
+
+void RemoveDeadStagedFiles(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  std::error_code error;
+  std::vector<fs::path> found;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    if (IsStagedName(it->path().filename().string(), name))
+      found.push_back(it->path());
+  }
+  for (const fs::path& staged : found) RemoveIfDead(staged);
+}
+
+}  // namespace aitune

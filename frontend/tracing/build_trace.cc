@@ -127,8 +127,9 @@ absl::StatusOr<Trace> TraceCall(
   return Finish(interpreter.builder(), attempt, std::move(notes));
 }
 
-// A trace of any call: one that sets attributes is followed by a second, which
-// must find and compute the same as the first.
+// A trace of any call. One that sets attributes is followed by a second, which
+// must find and compute the same as the first, and no call may read what they
+// were before: the compiled one does not set them.
 absl::StatusOr<Trace> TraceOnce(const Model& model,
                                 const PreparedGraph& prepared,
                                 const Attempt& attempt,
@@ -141,19 +142,25 @@ absl::StatusOr<Trace> TraceOnce(const Model& model,
       TraceCall(model, prepared, attempt, fitter, region, options, notes, state,
                 long_loops);
   if (!first.ok()) return first;
-  const std::string changed = ChangedAttribute({}, state);
+  const std::set<std::string> changed = ChangedAttributes({}, state);
   if (changed.empty()) return first;
+  const auto depends = [](const std::string& name) {
+    return absl::UnimplementedError(
+        absl::StrCat("what the model computes depends on its attribute ", name,
+                     ", which it changes"));
+  };
+  for (const std::string& name : changed) {
+    if (MayReadBefore(*prepared.graph, name, changed)) return depends(name);
+  }
   ModuleState after = state;
   absl::StatusOr<Trace> second =
       TraceCall(model, prepared, attempt, fitter, region, options, notes, after,
                 long_loops);
-  if (second.ok() && ChangedAttribute(state, after).empty() &&
+  if (second.ok() && ChangedAttributes(state, after).empty() &&
       ComputeTheSame(*first, *second))
     return first;
   if (absl::IsOutOfRange(second.status())) return second;
-  return absl::UnimplementedError(
-      absl::StrCat("what the model computes depends on its attribute ", changed,
-                   ", which it changes"));
+  return depends(*changed.begin());
 }
 
 // Integers that the program names: sizes at which it may do something else.

@@ -38,6 +38,20 @@ def forward(self, x: Tensor) -> Tensor:
   EXPECT_THAT(OpNames(*trace), ElementsAre("aten::relu"));
 }
 
+TEST(ModuleState, SoAreFlagsThatDecideAboutEachOther) {
+  const auto trace = TraceOf(R"(
+def forward(self, x: Tensor) -> Tensor:
+  if not self.warned and x.size(0) > 2:
+    if self.calls == 0:
+      print("once", self.calls)
+      self.calls = 1
+    self.warned = True
+  return torch.relu(x)
+)");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aten::relu"));
+}
+
 TEST(ModuleState, AnAttributeSetToWhatItIsIsCompiled) {
   const auto trace = TraceOf(R"(
 def forward(self, x: Tensor) -> Tensor:
@@ -60,6 +74,19 @@ def forward(self, x: Tensor) -> Tensor:
   EXPECT_EQ(result->toTensor().sum().item<float>(), 9);
 }
 
+TEST(ModuleState, ReadAfterBothBranchesSetIt) {
+  const auto trace = TraceOf(R"(
+def forward(self, x: Tensor) -> Tensor:
+  if x.size(0) > 2:
+    self.calls = 3
+  else:
+    self.calls = 4
+  return x * self.calls
+)");
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), ElementsAre("aten::mul.Scalar"));
+}
+
 TEST(ModuleState, ResultsThatDependOnItAreLibTorchs) {
   for (const char* source :
        {"def forward(self, x: Tensor) -> Tensor:\n"
@@ -67,7 +94,23 @@ TEST(ModuleState, ResultsThatDependOnItAreLibTorchs) {
         "def forward(self, x: Tensor) -> Tensor:\n"
         "  y = x * self.scale\n  self.scale = torch.ones([1])\n  return y\n",
         "def forward(self, x: Tensor) -> Tensor:\n"
-        "  self.scale = x\n  return x + 1\n"}) {
+        "  self.scale = x\n  return x + 1\n",
+        // Calls of other sizes see what this one set.
+        "def forward(self, x: Tensor) -> Tensor:\n"
+        "  if x.size(0) > self.calls:\n    self.calls = x.size(0)\n"
+        "  return torch.constant_pad_nd(x, [0, self.calls - x.size(0)])\n",
+        "def forward(self, x: Tensor) -> Tensor:\n"
+        "  if x.size(0) > 2:\n    self.calls = 5\n"
+        "  return x * self.calls\n",
+        "def forward(self, x: Tensor) -> Tensor:\n"
+        "  if x.size(0) > 2:\n    self.calls = 5\n"
+        "  else:\n    self.scale = self.scale * self.calls\n"
+        "  return x * self.scale\n",
+        "def forward(self, x: Tensor) -> Tensor:\n"
+        "  self.warned = True\n"
+        "  if x.size(0) > 3 and self.warned:\n    x = x + self.calls\n"
+        "  else:\n    self.calls = 2\n"
+        "  return x\n"}) {
     const auto trace = TraceOf(source);
     ASSERT_TRUE(trace.ok()) << trace.status();
     EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));

@@ -1,0 +1,243 @@
+// Programs whose calls change the model's state by the sizes of their inputs
+// give what eager gives, call after call: in a tuned module, and in its
+// checkpoints, which go on where the module was when it was saved.
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <memory>
+#include <string>
+
+#include "frontend/api/module.h"
+#include "frontend/testing/models.h"
+#include "frontend/torchscript/model_state.h"
+
+namespace aitune::sizes {
+namespace {
+
+using frontend::Model;
+using frontend::ValueList;
+
+struct StateProgram {
+  const char* name;
+  const char* body;
+};
+
+const StateProgram kPrograms[] = {
+    {"cache_of_rows", R"(
+    n = min(x.size(0), 16)
+    self.cache[self.used % 32:self.used % 32 + n] = x[:n]
+    self.used = self.used + n
+    return torch.matmul(x, self.cache[:32].t()) + self.used
+)"},
+    {"cache_of_long_calls", R"(
+    n = x.size(0)
+    if n > 20:
+        self.cache[:n] = x * 2
+    return self.cache[:n] + x
+)"},
+    {"running_mean_of_odd_calls", R"(
+    if x.size(0) % 2 == 1:
+        self.mean.mul_(0.9).add_(x.mean(0) * 0.1)
+    return x - self.mean
+)"},
+    {"number_of_calls", R"(
+    self.used = self.used + 1
+    return x[:max(x.size(0) - self.used, 1)] * self.used
+)"},
+    {"largest_size", R"(
+    if x.size(0) > self.used:
+        self.used = x.size(0)
+    return torch.constant_pad_nd(x, [0, 0, 0, self.used - x.size(0)])
+)"},
+    {"last_argument", R"(
+    y = x.sum(0) - self.mean
+    if x.size(0) % 3 == 0:
+        self.mean = x[0] * 1
+    return y
+)"},
+    {"list_of_sizes", R"(
+    self.sizes.append(x.size(0))
+    if len(self.sizes) > 3:
+        self.sizes.pop(0)
+    return x * sum(self.sizes)
+)"},
+    {"views_of_a_buffer", R"(
+    n = x.size(0)
+    v = self.cache.view([-1])[:n]
+    if n % 4 == 0:
+        v.add_(1.0)
+    return v * 2 + n, self.cache[0]
+)"},
+    {"first_call", R"(
+    if self.last is None:
+        self.last = x[0] * 1
+    y = self.last
+    assert y is not None
+    return x * y
+)"},
+    {"optional_last", R"(
+    y = self.last
+    z = x.sum(0)
+    if y is not None:
+        z = z + y
+    if x.size(0) % 7 == 0:
+        self.last = x[-1] + 1
+    elif x.size(0) % 7 == 3:
+        self.last = None
+    return z
+)"},
+    {"flag_of_long_calls", R"(
+    if x.size(0) > 40:
+        self.long = True
+    if self.long:
+        return x * 2
+    return x + 1
+)"},
+    {"toggled", R"(
+    if x.size(0) % 5 == 0:
+        self.long = not self.long
+    return x * 3 if self.long else x
+)"},
+    {"named_caches", R"(
+    k = str(x.size(0) % 3)
+    y = x.mean(0)
+    if k in self.named:
+        y = y + self.named[k]
+    self.named[k] = x[0] * 1
+    return y, len(self.named)
+)"},
+    {"scale_of_even_calls", R"(
+    n = x.size(0)
+    y = x * self.scale
+    if n % 2 == 0:
+        self.scale = 1.0 / n
+    return y
+)"},
+    {"argument_kept", R"(
+    y = self.mean + x.sum(0)
+    if x.size(0) % 4 == 1:
+        self.mean = x[0]
+    return y
+)"},
+    {"buffer_returned", R"(
+    if x.size(0) % 2 == 0:
+        self.mean.add_(1.0)
+    return self.mean, x
+)"},
+    {"buffer_replaced_and_written", R"(
+    if x.size(0) % 3 == 0:
+        self.mean = torch.zeros([4])
+    self.mean[x.size(0) % 4] = float(x.size(0))
+    return x + self.mean
+)"},
+    {"two_attributes", R"(
+    n = x.size(0)
+    if n > 30:
+        self.used = 5
+    elif n > 10:
+        self.scale = float(self.used)
+    return x * self.scale
+)"},
+    {"raises_after_writing", R"(
+    self.used = self.used + 1
+    self.mean.add_(0.5)
+    if x.size(0) % 6 == 5:
+        y = x.view([7, 11, 13])
+    return x * self.used + self.mean
+)"},
+    {"constant_set_twice", R"(
+    self.used = 2
+    y = x * self.used
+    if x.size(0) > 20:
+        self.used = 3
+    return y + self.used
+)"},
+    {"resized_cache", R"(
+    n = x.size(0)
+    if n > self.mean.size(0):
+        self.mean = torch.cat([self.mean, torch.ones([n - self.mean.size(0)])])
+    return x * self.mean[:n].unsqueeze(1)
+)"},
+    {"tensor_counter_decides", R"(
+    self.mean[0] += 1
+    if bool(self.mean[0] > 20):
+        return x * 2
+    return x
+)"},
+};
+
+std::shared_ptr<const Model> Make(const StateProgram& program) {
+  torch::jit::Module module("net");
+  module.register_attribute("training", c10::BoolType::get(), false);
+  module.register_buffer("cache", at::zeros({256, 4}));
+  module.register_buffer("mean", at::zeros({4}));
+  module.register_attribute("used", c10::IntType::get(), 0);
+  module.register_attribute("sizes", c10::ListType::ofInts(),
+                            c10::List<int64_t>());
+  module.register_attribute("last", c10::OptionalType::ofTensor(),
+                            c10::IValue());
+  module.register_attribute("long", c10::BoolType::get(), false);
+  module.register_attribute("scale", c10::FloatType::get(), 2.0);
+  module.register_attribute(
+      "named",
+      c10::DictType::create(c10::StringType::get(), c10::TensorType::get()),
+      c10::Dict<std::string, at::Tensor>());
+  module.define(std::string("def forward(self, x: Tensor):\n") + program.body);
+  auto model = Model::FromModule(std::move(module));
+  EXPECT_TRUE(model.ok()) << model.status();
+  return std::make_shared<const Model>(*std::move(model));
+}
+
+class StatePrograms : public testing::TestWithParam<StateProgram> {
+ protected:
+  // Both are called; a call that raises may have changed the state before.
+  void Compare(const ait::Module& ours, int64_t rows) {
+    at::manual_seed(static_cast<uint64_t>(rows));
+    const ValueList arguments({at::randn({rows, 4})});
+    const auto result = ours.Run(arguments);
+    const auto wanted = eager_->RunEager(arguments);
+    ASSERT_EQ(result.ok(), wanted.ok())
+        << rows << ": " << result.status() << wanted.status();
+    if (wanted.ok()) frontend::ExpectClose(*result, *wanted, 1e-4);
+    ASSERT_FALSE(HasFailure()) << rows << GetParam().body;
+  }
+
+  const std::shared_ptr<const Model> eager_ = Make(GetParam());
+};
+
+TEST_P(StatePrograms, GoOnAsEagerDoes) {
+  const auto folder = frontend::EmptyFolder();
+  for (int64_t first : {3, 21}) {
+    const auto module =
+        ait::Module::Wrap(Make(GetParam()), {"net", folder / "cache"});
+    // Before it is tuned, and after.
+    frontend::ModelState start(*eager_);
+    start.Save();
+    Compare(*module, 6);
+    ASSERT_TRUE(module->Record(ValueList({at::randn({first, 4})}), 1).ok());
+    ait::TuneOptions options;
+    options.backends = {{"TorchInductorBackend", {}}};
+    options.timing.warmup_rounds = 1;
+    options.timing.min_rounds = options.timing.max_rounds = 1;
+    const absl::Status tuned = module->Tune(*OneBackend(), options);
+    ASSERT_TRUE(tuned.ok()) << tuned;
+    for (int64_t i = 0; i < 60; ++i) Compare(*module, i * 37 % 61 + 1);
+    const auto file = folder / "net.aitune";
+    ASSERT_TRUE(module->Save(file, BundleFormat::kFile).ok());
+    const auto loaded = ait::Module::LoadCheckpoint(file);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    for (int64_t i = 0; i < 60; ++i) Compare(**loaded, i * 17 % 61 + 1);
+    start.Restore();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, StatePrograms, testing::ValuesIn(kPrograms),
+                         [](const auto& info) {
+                           return std::string(info.param.name);
+                         });
+
+}  // namespace
+}  // namespace aitune::sizes

@@ -16,10 +16,6 @@ namespace {
 /// The weight of the regularisation relative to one record, for features of
 /// unit variance.
 constexpr double kRidge = 3.0;
-/// The number of a schedule's first features that are taken as the kernel's
-/// sizes. It is the number that matmuls and convolutions have (Schedule.cpp);
-/// loops have four and attention has one.
-constexpr size_t kShapeFeatures = 3;
 /// The fewest records for a fit; with fewer, the order of the template's list
 /// is the better prediction.
 constexpr size_t kFewestRecords = 12;
@@ -37,6 +33,7 @@ public:
     weights.resize(0);
     if (usable.size() < kFewestRecords)
       return;
+    findKernelFeatures(usable);
     const Eigen::Index rows = usable.size(),
                        columns = expand(usable.front()->features).size();
     Eigen::MatrixXd inputs(rows, columns);
@@ -78,21 +75,35 @@ public:
   }
 
 private:
-  /// The features, their squares, and the products of each feature of the
-  /// schedule with each size of the kernel.
-  static Eigen::RowVectorXd expand(const std::vector<double> &features) {
-    const size_t own =
-        features.size() > kShapeFeatures ? features.size() - kShapeFeatures : 0;
-    Eigen::RowVectorXd row(features.size() * 2 + own * kShapeFeatures);
-    Eigen::Index next = 0;
-    for (double feature : features) {
-      row(next++) = feature;
-      row(next++) = feature * feature;
+  /// Sets `isOfKernel` of the features that no two schedules of one kernel
+  /// differ in: its sizes.
+  void findKernelFeatures(const std::vector<const TuningRecord *> &records) {
+    isOfKernel.assign(records.front()->features.size(), true);
+    std::map<std::string, const TuningRecord *> first;
+    for (const TuningRecord *record : records) {
+      const TuningRecord *other =
+          first.try_emplace(record->kernel, record).first->second;
+      for (size_t i = 0; i < isOfKernel.size(); ++i)
+        if (record->features[i] != other->features[i])
+          isOfKernel[i] = false;
     }
-    for (size_t i = kShapeFeatures; i < features.size(); ++i)
-      for (size_t shape = 0; shape < kShapeFeatures; ++shape)
-        row(next++) = features[i] * features[shape];
-    return row;
+  }
+
+  /// The features, their squares, and the products of each feature of the
+  /// schedule with each size of the kernel. Empty for features of another
+  /// number than those of fit.
+  Eigen::RowVectorXd expand(const std::vector<double> &features) const {
+    if (features.size() != isOfKernel.size())
+      return {};
+    std::vector<double> row;
+    for (size_t i = 0; i < features.size(); ++i) {
+      row.push_back(features[i]);
+      row.push_back(features[i] * features[i]);
+      for (size_t size = 0; size < features.size(); ++size)
+        if (!isOfKernel[i] && isOfKernel[size])
+          row.push_back(features[i] * features[size]);
+    }
+    return Eigen::Map<Eigen::RowVectorXd>(row.data(), row.size());
   }
 
   /// Subtracts the mean of its kernel from each record, so that only
@@ -116,7 +127,8 @@ private:
   }
 
   const Roofline roofline;
-  Eigen::VectorXd weights; ///< empty until there are records enough
+  std::vector<bool> isOfKernel; ///< by feature
+  Eigen::VectorXd weights;      ///< empty until there are records enough
   Eigen::RowVectorXd means, scales;
   double intercept = 0;
 };

@@ -145,5 +145,32 @@ TEST(CostModel, LearnsAnOrderFromRecords) {
   EXPECT_NEAR(after[9], 1100, 200);
 }
 
+// One size of the kernel, as attention has, and one number of the schedule:
+// small numbers are best for small kernels, large ones for large kernels.
+TEST(CostModel, LearnsWhichScheduleIsBestForWhichSize) {
+  auto model = createCostModel("roofline", Roofline());
+  ASSERT_TRUE(model.ok()) << model.status();
+  const KernelWork work{1e8, 1e4};
+  std::vector<TuningRecord> records;
+  for (double size : {1.0, 8.0})
+    for (int i = 0; i < 10; ++i) {
+      TuningRecord record;
+      record.kernel = std::to_string(size);
+      record.features = {size, double(i)};
+      record.flops = work.flops;
+      record.bytes = work.bytes;
+      record.microseconds = 2000 + (size == 1 ? 100 : -100) * (i - 4.5);
+      records.push_back(record);
+    }
+  (*model)->fit(records);
+  for (double size : {1.0, 8.0}) {
+    KernelSpace space;
+    for (double number : {0.0, 9.0})
+      space.schedules.push_back({"", "", {size, number}});
+    const std::vector<double> times = (*model)->predict(space, work);
+    EXPECT_EQ(times[0] < times[1], size == 1) << size;
+  }
+}
+
 } // namespace
 } // namespace aitune

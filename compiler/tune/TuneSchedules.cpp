@@ -21,20 +21,17 @@ using Clock = std::chrono::steady_clock;
 
 /// Seconds for the first measurement of each default schedule.
 constexpr double kDefaultSeconds = 0.04;
-/// The number of kernels that are searched is kTasksASecond for each second of
-/// the budget, but at least four. The most expensive kernels are searched,
+/// The number of kernels that are searched is kTasksPerSecond for each second
+/// of the budget, but at least four. The most expensive kernels are searched,
 /// until together they take kSearchedShare of a run's time as the roofline
 /// estimates it; searching the others would gain too little.
-constexpr double kTasksASecond = 1, kSearchedShare = 0.98;
+constexpr double kTasksPerSecond = 1, kSearchedShare = 0.98;
 /// The most records that a cost model learns from.
 constexpr int kTrainingRecords = 4000;
 /// The number of kernels that are cut in two for each second of the budget. To
 /// compile and measure a cut takes about 0.1 s, so cuts take a fifth of the
 /// budget.
-constexpr double kCutsASecond = 2;
-/// The number of a schedule's first features that are taken as the kernel's
-/// sizes: see CostModel.cpp.
-constexpr size_t kShapeFeatures = 3;
+constexpr double kCutsPerSecond = 2;
 
 /// A kernel with a space to search.
 struct Task {
@@ -148,7 +145,7 @@ void ScheduleTuner::dropSmallTasks() {
         return cost(*a) > cost(*b);
       });
   const auto most = static_cast<size_t>(
-      std::max(4.0, kTasksASecond * tuning().budgetSeconds));
+      std::max(4.0, kTasksPerSecond * tuning().budgetSeconds));
   size_t count = 0;
   while (count < std::min(most, tasks.size()) && kept < kSearchedShare * all)
     kept += cost(*tasks[count++]);
@@ -169,28 +166,35 @@ void ScheduleTuner::addHints(Task &task,
     if (!kept || record.microseconds < kept->microseconds)
       kept = &record;
   }
-  auto distance = [](const std::vector<double> &a, const std::vector<double> &b,
-                     size_t from, size_t to) {
+  const std::vector<double> &own = task.space.schedules[0].features;
+  // What no two schedules of the kernel differ in are its sizes.
+  std::vector<bool> isOfKernel(own.size(), true);
+  for (const Schedule &schedule : task.space.schedules)
+    for (size_t i = 0; i < std::min(own.size(), schedule.features.size()); ++i)
+      if (schedule.features[i] != own[i])
+        isOfKernel[i] = false;
+  auto distance = [&](const std::vector<double> &a,
+                      const std::vector<double> &b, bool ofKernel) {
     double sum = 0;
-    for (size_t i = from; i < std::min(to, a.size()); ++i)
-      sum += std::abs(a[i] - b[i]);
+    for (size_t i = 0; i < std::min(own.size(), a.size()); ++i)
+      if (isOfKernel[i] == ofKernel)
+        sum += std::abs(a[i] - b[i]);
     return sum;
   };
-  const std::vector<double> &own = task.space.schedules[0].features;
   std::vector<const TuningRecord *> neighbours;
   for (const auto &entry : best)
     neighbours.push_back(entry.second);
   std::sort(neighbours.begin(), neighbours.end(),
             [&](const TuningRecord *a, const TuningRecord *b) {
-              return distance(a->features, own, 0, kShapeFeatures) <
-                     distance(b->features, own, 0, kShapeFeatures);
+              return distance(a->features, own, /*ofKernel=*/true) <
+                     distance(b->features, own, /*ofKernel=*/true);
             });
   neighbours.resize(std::min(neighbours.size(), kHints));
   for (const TuningRecord *neighbour : neighbours) {
     size_t nearest = 0;
     auto to = [&](size_t i) {
       return distance(task.space.schedules[i].features, neighbour->features,
-                      kShapeFeatures, own.size());
+                      /*ofKernel=*/false);
     };
     for (size_t i = 1; i < task.space.schedules.size(); ++i)
       if (to(i) < to(nearest))
@@ -416,7 +420,8 @@ void ScheduleTuner::listKernelCuts() {
   llvm::sort(byBytes, [](const auto &lhs, const auto &rhs) {
     return lhs.first > rhs.first;
   });
-  const auto most = static_cast<size_t>(kCutsASecond * tuning().budgetSeconds);
+  const auto most =
+      static_cast<size_t>(kCutsPerSecond * tuning().budgetSeconds);
   for (auto [bytes, kernel] : llvm::ArrayRef(byBytes).take_front(most))
     if (bytes > 0)
       kernel->cuts = listCuts(kernel->function);

@@ -206,10 +206,10 @@ compileCudaKernels(const std::vector<std::string> &texts,
             inserted)
           work.push_back(&*it);
   done = 0;
-  const size_t calls = options.meanwhile ? 1 : 0;
+  const size_t calls = options.loadLibraries ? 1 : 0;
   inParallel(calls + work.size(), options.threads, [&](size_t i) {
     if (i < calls)
-      return options.meanwhile();
+      return options.loadLibraries();
     auto &[text, cubin] = *work[i - calls];
     cubin = toCubinApart(text, target, options, processes.get());
     report("compiling kernels", work.size());

@@ -29,8 +29,9 @@ struct CudaCompilerOptions {
   GenerationOptions generation = {};
   /// Threads that compile.
   int threads = 1;
+  /// Loads libraries that candidates call, so that no kernel waits for it.
   /// Called once, on a thread beside those that compile; may be empty.
-  std::function<void()> meanwhile;
+  std::function<void()> loadLibraries;
   /// Called with the name of the phase, the number of parts that are done and
   /// the number of all parts, from any thread but never from two at once; may
   /// be empty.

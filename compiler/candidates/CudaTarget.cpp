@@ -279,7 +279,7 @@ CudaTarget::generate(llvm::ArrayRef<CodeJob> jobs,
   CudaCompilerOptions compiler = compilerOptions();
   compiler.dumpDirectory = options.dumpDirectory;
   compiler.progress = options.progress;
-  compiler.meanwhile = [libraries] {
+  compiler.loadLibraries = [libraries] {
     for (const LibraryRules *library : libraries)
       library->load();
   };

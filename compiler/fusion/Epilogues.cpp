@@ -35,7 +35,7 @@ public:
   void run() {
     SmallVector<Operation *> pending;
     while (Operation *next = findNext()) {
-      if (std::string reason = explainNo(next); !reason.empty()) {
+      if (std::string reason = reasonAgainst(next); !reason.empty()) {
         refused.insert(next);
         // That contractions and outputs end a kernel is no news.
         if (isContraction(next) || !isFusable(next))
@@ -95,7 +95,7 @@ private:
     return count;
   }
 
-  std::string explainNo(Operation *op) const {
+  std::string reasonAgainst(Operation *op) const {
     if (!isPointwise(op))
       return ("not pointwise: cannot follow " + root->getName().getStringRef() +
               " in its kernel")

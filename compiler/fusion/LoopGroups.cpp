@@ -40,7 +40,7 @@ private:
     if (graph[consumer].kind != KernelKind::Loop)
       return false;
     for (KernelGraph::GroupId producer : findProducers(consumer)) {
-      std::string reason = explainNo(producer, consumer);
+      std::string reason = reasonAgainst(producer, consumer);
       if (!reason.empty()) {
         if (report)
           (*report)(graph[consumer].operations.front(), reason);
@@ -133,8 +133,8 @@ private:
   }
 
   /// Empty if the two can be one kernel.
-  std::string explainNo(KernelGraph::GroupId producer,
-                        KernelGraph::GroupId consumer) const {
+  std::string reasonAgainst(KernelGraph::GroupId producer,
+                            KernelGraph::GroupId consumer) const {
     const KernelGraph::Group &first = graph[producer];
     const KernelGraph::Group &second = graph[consumer];
     if (first.kind != KernelKind::Loop)

@@ -1,5 +1,7 @@
 #include "compiler/codegen/loops/LoopNest.h"
 
+#include "compiler/dialect/KernelAttributes.h"
+
 using namespace mlir;
 
 namespace aitune {
@@ -82,8 +84,7 @@ static bool mayBeZero(AffineExpr size, ArrayAttr symbols) {
 std::vector<LoopNest> groupOutputs(Operation *terminator) {
   std::vector<LoopNest> nests;
   auto module = terminator->getParentOfType<ModuleOp>();
-  auto symbols =
-      module ? module->getAttrOfType<ArrayAttr>("ait.symbols") : ArrayAttr();
+  auto symbols = module ? mlir::ait::getModuleSymbols(module) : ArrayAttr();
   for (auto [number, result] : llvm::enumerate(terminator->getOperands())) {
     KernelOutput output{stripReshapes(result), static_cast<unsigned>(number)};
     SmallVector<AffineExpr> sizes = sizesOf(output.value);

@@ -47,9 +47,9 @@ LogicalResult verifyForm(func::FuncOp function) {
   return failure(result.wasInterrupted());
 }
 
-class KernelBuilder {
+class LoopKernelWriter {
 public:
-  KernelBuilder(func::FuncOp function, const LoopKernelSchedule &schedule)
+  LoopKernelWriter(func::FuncOp function, const LoopKernelSchedule &schedule)
       : function(function), schedule(schedule), builder(function.getContext()),
         emitter(builder, function.getLoc(), dims, schedule.lanes) {}
 
@@ -452,7 +452,7 @@ FailureOr<func::FuncOp> lowerLoopKernel(func::FuncOp function,
   if (std::string reason = rejectLoopSchedule(schedule, function, target);
       !reason.empty())
     return function.emitError() << reason;
-  return KernelBuilder(function, schedule).run();
+  return LoopKernelWriter(function, schedule).run();
 }
 
 } // namespace aitune

@@ -1,7 +1,7 @@
-// Operators that pick elements by index tensors.
+// Operators that read elements by index tensors.
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
+#include "frontend/importer/index_positions.h"
 #include "frontend/importer/registry.h"
 
 namespace aitune::frontend {
@@ -11,17 +11,6 @@ namespace ait = mlir::ait;
 using llvm::SmallVector;
 using mlir::AffineExpr;
 using mlir::Value;
-
-// An index as int32 or int64, or nothing for other dtypes.
-absl::StatusOr<Value> ToIndex(OpImporter& call, Value index) {
-  const DataType dtype = call.DataTypeOf(index);
-  if (IsFloatingPoint(dtype) || dtype == DataType::kBool) {
-    return Reject(absl::StrCat("an index of dtype ", std::string(Name(dtype)),
-                               " is not supported"));
-  }
-  return dtype == DataType::kInt32 ? index
-                                   : call.Convert(index, DataType::kInt64);
-}
 
 absl::Status BuildEmbedding(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value weight, call.Tensor("weight"));
@@ -114,24 +103,8 @@ absl::Status BuildTakeAlongDim(OpImporter& call) {
 Value PickFromFront(OpImporter& call, Value self,
                     llvm::ArrayRef<Value> indices) {
   const Sizes sizes = call.SizesOf(self);
-  Sizes picked;
-  for (Value index : indices)
-    picked = call.BroadcastSizes(picked, call.SizesOf(index));
-  // One position in the merged axes: ((i0 * size1) + i1) * size2 + i2 ...
-  Value position;
-  for (size_t i = 0; i < indices.size(); ++i) {
-    Value index = indices[i];
-    // Each in its own axis: the merged one would take an index that is too
-    // great for another row's.
-    index = call.CheckIndex(index, sizes[i], /*from_end=*/true);
-    if (position) {
-      Value scale =
-          call.Full(Scalar(sizes[i]), call.SizesOf(position), DataType::kInt64);
-      index = call.Add(call.Multiply(position, scale), index);
-    }
-    position = index;
-  }
-  position = call.Expand(position, picked);
+  Value position = PositionsInMergedAxes(call, indices, sizes);
+  const Sizes picked = call.SizesOf(position);
   if (call.RankOf(position) != 1)
     position = call.Reshape(position, {call.Product(picked)});
   Value merged =
@@ -186,34 +159,6 @@ absl::Status BuildIndex(OpImporter& call) {
   return call.SetResult(call.Permute(result, back));
 }
 
-// x[mask] = values, where all chosen elements, or rows, get the same.
-absl::Status BuildIndexPut(OpImporter& call) {
-  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
-  AITUNE_ASSIGN_OR_RETURN(SmallVector<Value> given, call.Tensors("indices"));
-  AITUNE_ASSIGN_OR_RETURN(Value values, call.Tensor("values"));
-  AITUNE_ASSIGN_OR_RETURN(const bool accumulate, call.Bool("accumulate"));
-  if (accumulate) return Reject("accumulate=True is not supported");
-  // Axes before the mask's are taken whole.
-  int64_t before = 0;
-  while (before < static_cast<int64_t>(given.size()) && !given[before])
-    ++before;
-  if (before + 1 != static_cast<int64_t>(given.size()) ||
-      call.DataTypeOf(given[before]) != DataType::kBool)
-    return Reject("only one mask can say what is written");
-  Value mask = given[before];
-  const int64_t after = call.RankOf(self) - before - call.RankOf(mask);
-  if (after < 0) return Reject("the mask has more axes than the tensor");
-  if (call.RankOf(values) > after &&
-      call.StaticSize(call.Product(call.SizesOf(values))) != 1)
-    return Reject("what is written differs from one place to the next");
-  if (call.RankOf(values) > after) values = call.Reshape(values, {});
-  Sizes sizes = call.SizesOf(mask);
-  sizes.append(after, call.Constant(1));
-  return call.SetResult(call.Where(call.Reshape(mask, sizes),
-                                   call.Convert(values, call.DataTypeOf(self)),
-                                   self));
-}
-
 absl::Status BuildTake(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   AITUNE_ASSIGN_OR_RETURN(Value raw, call.Tensor("index"));
@@ -259,7 +204,6 @@ void RegisterIndexingOps(Registry& registry) {
   registry.Add({"gather"}, BuildGather);
   registry.Add({"take_along_dim"}, BuildTakeAlongDim);
   registry.Add({"index", "_unsafe_index"}, BuildIndex);
-  registry.Add({"index_put"}, BuildIndexPut);
   registry.Add({"take"}, BuildTake);
   registry.Add({"one_hot"}, BuildOneHot);
   registry.Add({"triu"}, BuildTriangle<true>);

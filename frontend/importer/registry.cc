@@ -18,12 +18,15 @@ const Registry& Registry::Get() {
     RegisterConvolutionOps(*made);
     RegisterAttentionOps(*made);
     RegisterEinsumOps(*made);
+    RegisterLossOps(*made);
     RegisterNormalizationOps(*made);
     RegisterPatchOps(*made);
     RegisterPoolingOps(*made);
     RegisterResizeOps(*made);
     RegisterRecurrentOps(*made);
     RegisterSamplingOps(*made);
+    RegisterScatterOps(*made);
+    RegisterSearchOps(*made);
     RegisterSortingOps(*made);
     return made;
   }();

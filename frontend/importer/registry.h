@@ -45,12 +45,15 @@ void RegisterContractionOps(Registry& registry);
 void RegisterConvolutionOps(Registry& registry);
 void RegisterAttentionOps(Registry& registry);
 void RegisterEinsumOps(Registry& registry);
+void RegisterLossOps(Registry& registry);
 void RegisterNormalizationOps(Registry& registry);
 void RegisterPatchOps(Registry& registry);
 void RegisterPoolingOps(Registry& registry);
 void RegisterResizeOps(Registry& registry);
 void RegisterRecurrentOps(Registry& registry);
 void RegisterSamplingOps(Registry& registry);
+void RegisterScatterOps(Registry& registry);
+void RegisterSearchOps(Registry& registry);
 void RegisterSortingOps(Registry& registry);
 
 }  // namespace aitune::frontend

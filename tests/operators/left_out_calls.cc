@@ -39,9 +39,10 @@ const std::vector<LeftOutCall>& LeftOutCalls() {
        "the call of the table"},
       {"_transformer_encoder_layer_fwd", "", "", false,
        "eager normalises numbers that are equal but for rounding: its noise"},
-      {"floor ceil round trunc fix sign sgn frac floor_divide remainder fmod "
-       "hardshrink threshold softplus grid_sampler grid_sampler_2d "
-       "linalg_vector_norm",
+      {"floor ceil round trunc fix sign sgn signbit copysign frac "
+       "floor_divide remainder fmod hardshrink threshold softplus "
+       "grid_sampler grid_sampler_2d linalg_vector_norm bucketize "
+       "searchsorted",
        "", "", true,
        "results or slopes jump where an operand changes by its rounding"},
       {"", " > ", "", true,

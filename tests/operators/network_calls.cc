@@ -227,6 +227,27 @@ std::vector<OperatorCall> NetworkCalls() {
        "torch.rnn_relu_cell(m.t(), m.t(), m.new_ones([3, 3]), m.new_ones([3, "
        "3]), m.new_ones([3]), m.new_ones([3]))",
        kSum},
+      {"mse_loss", "torch.mse_loss(x, y)", kSum},
+      {"mse_loss", "torch.mse_loss(x, y, 0)"},
+      {"mse_loss", "torch.mse_loss(m, y, 2)", kSum},
+      {"l1_loss", "torch.l1_loss(x, y)", kSum},
+      {"smooth_l1_loss", "torch.smooth_l1_loss(x, y, 1, 0.5)", kSum},
+      {"smooth_l1_loss", "torch.smooth_l1_loss(x, y, 0, 0.)"},
+      {"huber_loss", "torch.huber_loss(x, y, 0, 1.5)"},
+      {"binary_cross_entropy_with_logits",
+       "torch.binary_cross_entropy_with_logits(x, y, None, None, 0)"},
+      {"binary_cross_entropy_with_logits",
+       "torch.binary_cross_entropy_with_logits(m, m * 0.5, z, y)", kSum},
+      {"nll_loss", "torch.nll_loss(m.t(), i % 3)", kSum},
+      {"nll_loss", "torch.nll_loss(m.t(), i % 3, None, 0, 1)"},
+      {"nll_loss_nd",
+       "torch.nll_loss_nd(v, (i % 4).expand([1, $n, $n]), None, 2)", kSum},
+      {"cross_entropy_loss", "torch.cross_entropy_loss(m.t(), i % 3)", kSum},
+      {"cross_entropy_loss",
+       "torch.cross_entropy_loss(m.t(), i % 3, None, 1, 1)", kSum},
+      {"cross_entropy_loss",
+       "torch.cross_entropy_loss(v, (i % 4).expand([1, $n, $n]), None, 0)",
+       kSum},
   };
 }
 

@@ -1,12 +1,13 @@
 """All models that the sweep can make, by name: LIBRARY/MODEL."""
 
 import language_models
+import make_transformer
 import vision_models
 
 _LIBRARIES = {
     "torchvision": (vision_models.TORCHVISION, vision_models.make_torchvision),
     "timm": (vision_models.TIMM, vision_models.make_timm),
-    "transformers": (language_models.TRANSFORMERS, language_models.make_transformer),
+    "transformers": (language_models.TRANSFORMERS, make_transformer.make_transformer),
 }
 
 

@@ -4,20 +4,21 @@ Each is made by its configuration class, with few and narrow layers: what they
 compute is the same, and nothing is downloaded.
 """
 
+# Sizes of inputs (make_transformer.py): different words, words of a text, pixels
+# of an image's side, and samples of sound, which are one second.
+WORDS, TOKENS, IMAGE, SAMPLES = 512, 32, 64, 16000
 # Sizes of the small models, by the names that most configurations use.
-_WIDTH, _LAYERS, _HEADS, _HIDDEN, _WORDS, _TOKENS = 64, 2, 4, 128, 512, 32
-_IMAGE = 64  # pixels
-_SAMPLES = 16000  # of sound: one second
+_WIDTH, _LAYERS, _HEADS, _HIDDEN = 64, 2, 4, 128
 _USUAL = {
     "hidden_size": _WIDTH,
     "num_hidden_layers": _LAYERS,
     "num_attention_heads": _HEADS,
     "intermediate_size": _HIDDEN,
-    "vocab_size": _WORDS,
+    "vocab_size": WORDS,
 }
 _SHARED_HEADS = dict(_USUAL, num_key_value_heads=2, pad_token_id=0)
 _WIDE_HEADS = dict(_SHARED_HEADS, head_dim=16)
-_GPT = {"n_embd": _WIDTH, "n_layer": _LAYERS, "n_head": _HEADS, "vocab_size": _WORDS}
+_GPT = {"n_embd": _WIDTH, "n_layer": _LAYERS, "n_head": _HEADS, "vocab_size": WORDS}
 _EXPERTS = dict(_SHARED_HEADS, num_experts_per_tok=2)
 _BOTH_SIDES = {
     "d_model": _WIDTH,
@@ -27,7 +28,7 @@ _BOTH_SIDES = {
     "decoder_attention_heads": _HEADS,
     "encoder_ffn_dim": _HIDDEN,
     "decoder_ffn_dim": _HIDDEN,
-    "vocab_size": _WORDS,
+    "vocab_size": WORDS,
 }
 _T5 = {
     "d_model": _WIDTH,
@@ -36,17 +37,17 @@ _T5 = {
     "num_layers": _LAYERS,
     "num_decoder_layers": _LAYERS,
     "num_heads": _HEADS,
-    "vocab_size": _WORDS,
+    "vocab_size": WORDS,
 }
 _IMAGES = {
     "hidden_size": _WIDTH,
     "num_hidden_layers": _LAYERS,
     "num_attention_heads": _HEADS,
     "intermediate_size": _HIDDEN,
-    "image_size": _IMAGE,
+    "image_size": IMAGE,
 }
 _CLIP = {
-    "text_config": dict(_USUAL, max_position_embeddings=_TOKENS, projection_dim=32),
+    "text_config": dict(_USUAL, max_position_embeddings=TOKENS, projection_dim=32),
     "vision_config": dict(_IMAGES, patch_size=16, projection_dim=32),
     "projection_dim": 32,
 }
@@ -62,7 +63,7 @@ _SOUND = dict(
 _MAMBA = {
     "hidden_size": _WIDTH,
     "num_hidden_layers": _LAYERS,
-    "vocab_size": _WORDS,
+    "vocab_size": WORDS,
     "state_size": 8,
 }
 
@@ -84,7 +85,7 @@ TRANSFORMERS = {
             "n_layers": _LAYERS,
             "n_heads": _HEADS,
             "hidden_dim": _HIDDEN,
-            "vocab_size": _WORDS,
+            "vocab_size": WORDS,
         },
     ),
     "electra": ("words", dict(_USUAL, embedding_size=32)),
@@ -102,7 +103,7 @@ TRANSFORMERS = {
             "block_sizes": [1, 1],
             "block_repeats": [1, 1],
             "num_decoder_layers": 1,
-            "vocab_size": _WORDS,
+            "vocab_size": WORDS,
         },
     ),
     "ibert": ("words", _USUAL),
@@ -117,7 +118,7 @@ TRANSFORMERS = {
     "mpnet": ("words", _USUAL),
     "nystromformer": (
         "words",
-        dict(_USUAL, segment_means_seq_len=_TOKENS, num_landmarks=_TOKENS),
+        dict(_USUAL, segment_means_seq_len=TOKENS, num_landmarks=TOKENS),
     ),
     "rembert": ("words", dict(_USUAL, input_embedding_size=32)),
     "roberta": ("words", _USUAL),
@@ -129,7 +130,7 @@ TRANSFORMERS = {
             "emb_dim": _WIDTH,
             "n_layers": _LAYERS,
             "n_heads": _HEADS,
-            "vocab_size": _WORDS,
+            "vocab_size": WORDS,
         },
     ),
     "xlm-roberta": ("words", _USUAL),
@@ -140,7 +141,7 @@ TRANSFORMERS = {
             "n_layer": _LAYERS,
             "n_head": _HEADS,
             "d_inner": _HIDDEN,
-            "vocab_size": _WORDS,
+            "vocab_size": WORDS,
         },
     ),
     # Decoders.
@@ -151,7 +152,7 @@ TRANSFORMERS = {
             "hidden_size": _WIDTH,
             "n_layer": _LAYERS,
             "n_head": _HEADS,
-            "vocab_size": _WORDS,
+            "vocab_size": WORDS,
         },
     ),
     "codegen": ("words", dict(_GPT, rotary_dim=8)),
@@ -172,7 +173,7 @@ TRANSFORMERS = {
             "num_layers": _LAYERS,
             "num_heads": _HEADS,
             "attention_types": [[["global", "local"], 1]],
-            "vocab_size": _WORDS,
+            "vocab_size": WORDS,
         },
     ),
     "gpt_neox": ("words", _USUAL),
@@ -186,7 +187,7 @@ TRANSFORMERS = {
             "d_model": _WIDTH,
             "n_layers": _LAYERS,
             "n_heads": _HEADS,
-            "vocab_size": _WORDS,
+            "vocab_size": WORDS,
         },
     ),
     "nemotron": ("words", _SHARED_HEADS),
@@ -200,7 +201,7 @@ TRANSFORMERS = {
             "num_attention_heads": _HEADS,
             "ffn_dim": _HIDDEN,
             "word_embed_proj_dim": _WIDTH,
-            "vocab_size": _WORDS,
+            "vocab_size": WORDS,
         },
     ),
     "persimmon": ("words", _USUAL),
@@ -265,7 +266,7 @@ TRANSFORMERS = {
             "hidden_size": _WIDTH,
             "num_hidden_layers": _LAYERS,
             "attention_hidden_size": _WIDTH,
-            "vocab_size": _WORDS,
+            "vocab_size": WORDS,
         },
     ),
     # Encoders with decoders.
@@ -288,7 +289,7 @@ TRANSFORMERS = {
             "num_decoder_attention_heads": _HEADS,
             "encoder_ffn_dim": _HIDDEN,
             "decoder_ffn_dim": _HIDDEN,
-            "vocab_size": _WORDS,
+            "vocab_size": WORDS,
         },
     ),
     "switch_transformers": (
@@ -330,7 +331,7 @@ TRANSFORMERS = {
     "focalnet": (
         "image",
         {
-            "image_size": _IMAGE,
+            "image_size": IMAGE,
             "embed_dim": 16,
             "depths": [1, 1],
             "hidden_sizes": [16, 32],
@@ -341,7 +342,7 @@ TRANSFORMERS = {
     "hiera": (
         "image",
         {
-            "image_size": [_IMAGE, _IMAGE],
+            "image_size": [IMAGE, IMAGE],
             "embed_dim": 16,
             "depths": [1, 1, 1],
             "num_heads": [1, 2, 4],
@@ -354,19 +355,19 @@ TRANSFORMERS = {
     "levit": (
         "image",
         {
-            "image_size": _IMAGE,
+            "image_size": IMAGE,
             "hidden_sizes": [32, 64, 96],
             "num_attention_heads": [2, 2, 2],
             "depths": [1, 1, 1],
             "key_dim": [8, 8, 8],
         },
     ),
-    "mobilenet_v1": ("image", {"image_size": _IMAGE, "depth_multiplier": 0.25}),
-    "mobilenet_v2": ("image", {"image_size": _IMAGE, "depth_multiplier": 0.25}),
+    "mobilenet_v1": ("image", {"image_size": IMAGE, "depth_multiplier": 0.25}),
+    "mobilenet_v2": ("image", {"image_size": IMAGE, "depth_multiplier": 0.25}),
     "mobilevit": (
         "image",
         {
-            "image_size": _IMAGE,
+            "image_size": IMAGE,
             "hidden_sizes": [32, 48, 64],
             "neck_hidden_sizes": [8, 16, 16, 24, 32, 40, 48],
         },
@@ -375,7 +376,7 @@ TRANSFORMERS = {
     "pvt": (
         "image",
         {
-            "image_size": _IMAGE,
+            "image_size": IMAGE,
             "hidden_sizes": [16, 32, 48, 64],
             "depths": [1, 1, 1, 1],
             "num_attention_heads": [1, 2, 2, 4],
@@ -406,7 +407,7 @@ TRANSFORMERS = {
     "swin": (
         "image",
         {
-            "image_size": _IMAGE,
+            "image_size": IMAGE,
             "embed_dim": 16,
             "depths": [2, 2],
             "num_heads": [2, 4],
@@ -416,7 +417,7 @@ TRANSFORMERS = {
     "swinv2": (
         "image",
         {
-            "image_size": _IMAGE,
+            "image_size": IMAGE,
             "embed_dim": 16,
             "depths": [2, 2],
             "num_heads": [2, 4],
@@ -429,7 +430,7 @@ TRANSFORMERS = {
     "vit_msn": ("image", _IMAGES),
     "yolos": (
         "image",
-        dict(_IMAGES, image_size=[_IMAGE, _IMAGE], num_detection_tokens=8),
+        dict(_IMAGES, image_size=[IMAGE, IMAGE], num_detection_tokens=8),
     ),
     # Sound.
     "audio-spectrogram-transformer": (
@@ -459,54 +460,3 @@ TRANSFORMERS = {
         {"text_config": _CLIP["text_config"], "vision_config": _CLIP["vision_config"]},
     ),
 }
-
-
-def _inputs(kind, batch):
-    """Returns what forward is given by name, the batch on axis 0 of each."""
-    import torch
-
-    words = torch.randint(2, _WORDS, (batch, _TOKENS))
-    image = torch.randn(batch, 3, _IMAGE, _IMAGE)
-    if kind == "words":
-        return {"input_ids": words, "attention_mask": torch.ones_like(words)}
-    if kind == "pairs":
-        return {
-            "input_ids": words,
-            "decoder_input_ids": words[:, : _TOKENS // 2].clone(),
-        }
-    if kind == "image":
-        return {"pixel_values": image}
-    if kind == "clip":
-        return {"pixel_values": image.unsqueeze(1).repeat(1, 4, 1, 1, 1)}
-    if kind == "spectrum":
-        return {"input_values": torch.randn(batch, 64, 32)}
-    if kind == "sound":
-        return {"input_values": torch.randn(batch, _SAMPLES)}
-    if kind == "speech":
-        return {
-            "input_features": torch.randn(batch, 16, 64),
-            "decoder_input_ids": words[:, : _TOKENS // 2].clone(),
-        }
-    assert kind == "image and words", kind
-    return {"input_ids": words, "pixel_values": image}
-
-
-def make_transformer(name, batch):
-    """Returns (model, inputs) in float32; the batch is axis 0 of each input."""
-    import transformers
-
-    from flat_outputs import FlatOutputs
-
-    kind, settings = TRANSFORMERS[name]
-    config = transformers.AutoConfig.for_model(name, **settings)
-    model = transformers.AutoModel.from_config(config)
-    options = {"return_dict": True}
-    # Caches of keys, values and states are for generating, and no tensors.
-    if getattr(config, "use_cache", False):
-        options["use_cache"] = False
-    inputs = _inputs(kind, batch)
-
-    def call(model, *tensors):
-        return model(**dict(zip(inputs, tensors)), **options)
-
-    return FlatOutputs(model, call), tuple(inputs.values())

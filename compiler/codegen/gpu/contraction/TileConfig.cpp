@@ -86,14 +86,28 @@ int64_t roundUp(int64_t size) {
       llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(size, 1))));
 }
 
-/// The estimated microseconds of a tile, which are good only for ranking. The
-/// numbers are measurements on an H200; other GPUs rank tiles in a similar
-/// order. `step` is the time of one stage of operands: the maximum of its
-/// arithmetic, its copies and its latency. Rates per microsecond: 1700 clocks;
-/// on one multiprocessor 1.5e6 operations of tf32, 3e6 of half types by warps
-/// and 4.5e6 by warpgroups, twice as many of codes; 80e3 bytes into one
-/// multiprocessor and 9e6 into all of them. Times in microseconds: 0.9 until a
-/// copy arrives, 1.2 for an epilogue.
+/// What tiles are ranked by, measured on an H200; other GPUs rank them in a
+/// similar order. Rates are per microsecond.
+constexpr double kClocks = 1700;
+/// Instructions that a multiprocessor with enough warps issues per clock, and
+/// the clocks that a single warp waits from one to the next.
+constexpr double kInstructionsPerClock = 2.5, kClocksOfWarp = 4;
+/// Operations of one multiprocessor: by warpgroups on half types and on codes,
+/// and by warps times the bytes of an element (1.5e6 of tf32, 3e6 of half
+/// types).
+constexpr double kGroupOperations = 4.5e6, kGroupCodeOperations = 9e6,
+                 kWarpOperationBytes = 6e6;
+/// Bytes that are copied into one multiprocessor, and into all of them.
+constexpr double kBytesIntoOne = 80e3, kBytesIntoAll = 9e6;
+/// Microseconds until a copy arrives; those of an epilogue, those that the
+/// blocks of a cluster take more to add up, for all and for each, and those
+/// of each group of warps that splits the depth.
+constexpr double kCopyLatency = 0.9, kEpilogue = 1.2, kClusterSum = 1.0,
+                 kBlockSum = 1.0, kSliceSum = 0.05;
+
+/// The estimated microseconds of a tile, which are good only for ranking.
+/// `step` is the time of one stage of operands: the maximum of its arithmetic,
+/// its copies and its latency.
 double estimate(const TileConfig &tile, const TileProblem &problem,
                 const GpuTarget &target, int64_t elementBytes) {
   double depth = static_cast<double>(kStageBytes / elementBytes);
@@ -111,8 +125,6 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
       std::ceil(blocks / (double(target.multiprocessors) * resident));
   double together =
       std::min<double>(resident, std::ceil(blocks / target.multiprocessors));
-  // A multiprocessor with enough warps issues about 2.5 instructions per clock;
-  // a single warp waits some clocks between its instructions.
   double warps = static_cast<double>(tile.threads()) / 32;
   double instructions =
       tile.isSimt() ? depth * (double(tile.m) * tile.n / 256 +
@@ -125,18 +137,26 @@ double estimate(const TileConfig &tile, const TileProblem &problem,
   if (tile.widensB)
     instructions += double(tile.warpN) * 2 * 8 / 4;
   double compute =
-      instructions * std::max(warps * together / 2.5, 4.0) / 1700 / together;
+      instructions *
+      std::max(warps * together / kInstructionsPerClock, kClocksOfWarp) /
+      kClocks / together;
   double operations = 2.0 * tile.m * tile.n * depth;
   if (tile.byGroups)
-    compute = operations / (elementBytes == 1 ? 9e6 : 4.5e6);
+    compute = operations /
+              (elementBytes == 1 ? kGroupCodeOperations : kGroupOperations);
   else if (!tile.isSimt())
-    compute = std::max(compute, operations * double(elementBytes) / 6e6);
+    compute = std::max(compute,
+                       operations * double(elementBytes) / kWarpOperationBytes);
   double bytes = static_cast<double>(tile.stageBytes());
-  double transfer = bytes / std::min(80e3 / together, 9e6 / busy);
-  double latency = 0.9 / (tile.byGroups ? tile.stages - 1 : tile.stages);
+  double transfer =
+      bytes / std::min(kBytesIntoOne / together, kBytesIntoAll / busy);
+  double latency =
+      kCopyLatency / (tile.byGroups ? tile.stages - 1 : tile.stages);
   double step = std::max({compute * together, transfer, latency});
   double epilogue =
-      1.2 + (tile.splits > 1 ? 1.0 + tile.splits : 0) + 0.2 * tile.slices / 4;
+      kEpilogue +
+      (tile.splits > 1 ? kClusterSum + kBlockSum * tile.splits : 0) +
+      kSliceSum * tile.slices;
   return waves * (steps * step + epilogue);
 }
 

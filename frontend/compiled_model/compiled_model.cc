@@ -134,7 +134,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   }
   if (!loaded->device_.is_gpu()) {
     AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const KernelLibrary> kernels,
-                            LoadKernels(parts.objects));
+                            LoadKernels(parts.objects, model.class_name()));
     AITUNE_ASSIGN_OR_RETURN(
         loaded->executable_,
         CpuExecutable::Load(std::move(parts.plan), std::move(kernels),

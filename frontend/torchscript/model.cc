@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -49,6 +50,11 @@ Model::Model(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Model::Model(Model&&) noexcept = default;
 Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
+
+std::string Model::class_name() const {
+  const std::optional<c10::QualifiedName> name = impl_->module.type()->name();
+  return name.has_value() ? name->name() : "";
+}
 
 const std::vector<Parameter>& Model::parameters() const {
   return impl_->parameters;

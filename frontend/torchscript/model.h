@@ -64,6 +64,8 @@ class Model {
   Model& operator=(Model&&) noexcept;
   ~Model();
 
+  // The name of the module's class, such as "BertModel".
+  std::string class_name() const;
   // The parameters of forward, without self.
   const std::vector<Parameter>& parameters() const;
   // Such as "forward(x: Tensor, mask: Tensor? = None) -> Tensor".

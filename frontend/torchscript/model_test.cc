@@ -55,6 +55,7 @@ TEST(Model, SavesLoadsAndRuns) {
   MakeModule().save(path);
   const auto model = Model::Load(path);
   ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(model->class_name(), "Scale");
   EXPECT_EQ(model->Signature(),
             "forward(x: Tensor, bias: float = 1) -> Tensor");
   ASSERT_EQ(model->parameters().size(), 2u);

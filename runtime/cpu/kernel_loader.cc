@@ -18,6 +18,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/cpu/crash_names.h"
 #include "runtime/cpu/elf_object.h"
 #include "runtime/cpu/kernel_imports.h"
 #include "runtime/cpu/kernel_symbols.h"
@@ -79,6 +80,7 @@ class LoadedKernels : public KernelLibrary {
 
   Mapping mapping;
   std::vector<std::unique_ptr<KernelSymbols>> symbols;  // of the objects
+  std::unique_ptr<CrashNames> crash_names;              // null: not wanted
   absl::flat_hash_map<std::string, KernelFunction> entries;
 };
 
@@ -101,7 +103,8 @@ class Linker {
  public:
   explicit Linker(const std::vector<std::string>& files) : files_(files) {}
 
-  absl::StatusOr<std::shared_ptr<const KernelLibrary>> Link() {
+  absl::StatusOr<std::shared_ptr<const KernelLibrary>> Link(
+      std::string_view model) {
     for (const std::string& file : files_) {
       AITUNE_ASSIGN_OR_RETURN(ElfObject object, ElfObject::Read(file));
       objects_.push_back(std::move(object));
@@ -127,6 +130,9 @@ class Linker {
     for (size_t i = 0; i < objects_.size(); ++i)
       library_->symbols.push_back(std::make_unique<KernelSymbols>(
           files_[i], objects_[i], SectionAddresses(i)));
+    if (CrashNames::AreWanted())
+      library_->crash_names =
+          std::make_unique<CrashNames>(std::string(model), CodeOfKernels());
     return std::shared_ptr<const KernelLibrary>(std::move(library_));
   }
 
@@ -263,6 +269,22 @@ class Linker {
            symbol.entry.st_value;
   }
 
+  std::vector<CrashNames::Kernel> CodeOfKernels() const {
+    std::vector<CrashNames::Kernel> kernels;
+    for (size_t i = 0; i < objects_.size(); ++i) {
+      for (const ElfSymbol& symbol : objects_[i].symbols) {
+        if (!symbol.defined_in_section() ||
+            ELF64_ST_TYPE(symbol.entry.st_info) != STT_FUNC ||
+            !objects_[i].sections[symbol.entry.st_shndx].loaded)
+          continue;
+        const auto begin = reinterpret_cast<uint64_t>(Address(i, symbol));
+        kernels.push_back(
+            {begin, begin + symbol.entry.st_size, std::string(symbol.name)});
+      }
+    }
+    return kernels;
+  }
+
   std::vector<uint64_t> SectionAddresses(size_t object) const {
     std::vector<uint64_t> addresses;
     for (size_t s = 0; s < offsets_[object].size(); ++s)
@@ -375,9 +397,9 @@ void RequestTileRegisters() {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const KernelLibrary>> LoadKernels(
-    const std::vector<std::string>& objects) {
+    const std::vector<std::string>& objects, std::string_view model) {
   RequestTileRegisters();
-  return Linker(objects).Link();
+  return Linker(objects).Link(model);
 }
 
 }  // namespace aitune

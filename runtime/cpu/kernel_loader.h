@@ -15,6 +15,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -30,9 +31,10 @@ namespace aitune {
 // kUnimplemented for a kind of section, symbol or relocation that generated
 // code never has; kInternal for symbols that are missing or not allowed (the
 // text names them); kResourceExhausted when there is no memory. Thread-safe;
-// Find is lock-free.
+// Find is lock-free. `model` is the name of the model that the kernels are of,
+// for what AITUNE_NAME_CRASHES (runtime/README.md) tells; empty: not known.
 absl::StatusOr<std::shared_ptr<const KernelLibrary>> LoadKernels(
-    const std::vector<std::string>& objects);
+    const std::vector<std::string>& objects, std::string_view model = {});
 
 }  // namespace aitune
 

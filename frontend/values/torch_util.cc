@@ -185,11 +185,12 @@ bool IsOutOfMemory(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr ||
       dynamic_cast<const c10::OutOfMemoryError*>(&error) != nullptr)
     return true;
-  // What LibTorch's allocator of the CPU and its archives throw has no type of
-  // its own.
+  // What LibTorch's allocator of the CPU, its archives and its interpreter
+  // throw has no type of its own.
   const std::string_view what = error.what();
   for (const std::string_view text :
-       {"DefaultCPUAllocator: can't allocate memory", ": allocation failed"}) {
+       {"DefaultCPUAllocator: can't allocate memory", ": allocation failed",
+        "std::bad_alloc", "Cannot allocate memory"}) {
     if (what.find(text) != std::string_view::npos) return true;
   }
   return false;

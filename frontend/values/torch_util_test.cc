@@ -51,6 +51,10 @@ TEST(TorchUtilTest, NoMemoryIsAnErrorOfItsOwn) {
             absl::ResourceExhaustedError("here: out of memory"));
   const absl::Status status = code([] { at::empty({int64_t{1} << 55}); });
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  // As LibTorch says what it caught.
+  EXPECT_EQ(
+      code([] { throw std::runtime_error("forward: std::bad_alloc"); }).code(),
+      absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(code([] { throw std::runtime_error("no"); }),
             absl::InternalError("here: no"));
 }

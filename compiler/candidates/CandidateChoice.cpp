@@ -321,6 +321,7 @@ void CandidateChooser::decide(Contest &contest) {
     return fail(kernel, failure);
   const size_t first = std::max(best, 0);
   keepTime(kernel, contest.results[first]);
+  contest.race->keepPrepared(first, kernel.candidates[first]);
   take(kernel, first, unsearched < 0 ? first : unsearched);
 }
 

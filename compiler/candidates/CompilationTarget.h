@@ -64,6 +64,9 @@ public:
   virtual ~CandidateRace() = default;
   /// Makes entry `number` ready to run. Thread-safe for different numbers.
   virtual absl::Status load(size_t number) = 0;
+  /// Sets in `candidate`, of which entry `number` was made, what loading it has
+  /// prepared, so that the finished model's load need not do it again.
+  virtual void keepPrepared(size_t, KernelImplementation &) const {}
   /// Frees the memory of entry `number`, if it is loaded.
   virtual void drop(size_t number) = 0;
   /// Judges the entries that are loaded, then runs them in turn for about

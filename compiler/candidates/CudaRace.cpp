@@ -69,9 +69,9 @@ class CudaRace : public CandidateRace {
 public:
   CudaRace(const cuda::Device &device, std::vector<RaceEntry> entries,
            const Kernel *kernel, absl::Span<const ConstantTensor> constants,
-           const ReferenceOptions &reference)
+           const ReferenceOptions &reference, ConvolutionPlanner &planner)
       : device(device), entries(std::move(entries)), constants(constants),
-        executables(this->entries.size()) {
+        planner(planner), executables(this->entries.size()) {
     for (RaceEntry &entry : this->entries)
       if (entry.plan.ok())
         entry.plan->set_device("cuda");
@@ -80,12 +80,17 @@ public:
   }
 
   absl::Status load(size_t number) override {
+    if (entries[number].plan.ok())
+      AITUNE_RETURN_IF_ERROR(planner.planAll(*entries[number].plan));
     auto loaded = loadToRecord(device, entries[number], constants);
     if (!loaded.ok())
       return loaded.status();
     executables[number] = *std::move(loaded);
     return absl::OkStatus();
   }
+
+  void keepPrepared(size_t number,
+                    KernelImplementation &candidate) const override;
 
   void drop(size_t number) override { executables[number].reset(); }
 
@@ -102,10 +107,23 @@ private:
   const cuda::Device &device;
   std::vector<RaceEntry> entries;
   const absl::Span<const ConstantTensor> constants;
+  ConvolutionPlanner &planner;
   std::unique_ptr<KernelJudge> judge; ///< null: whole models
   std::set<int> weights;              ///< inputs that are one launch's own
   std::vector<std::unique_ptr<cuda::CudaExecutable>> executables;
 };
+
+/// The one convolution of a candidate is the one of its entry.
+void CudaRace::keepPrepared(size_t number,
+                            KernelImplementation &candidate) const {
+  if (!entries[number].plan.ok())
+    return;
+  for (const Step &planned : entries[number].plan->steps())
+    for (ImplementationStep &step : candidate.steps)
+      if (planned.has_convolution() && step.call.has_convolution())
+        step.call.mutable_convolution()->set_execution_plan(
+            planned.convolution().execution_plan());
+}
 
 void CudaRace::findWeights(const Kernel &kernel,
                            const ReferenceOptions &reference) {
@@ -161,9 +179,9 @@ loadToRecord(const cuda::Device &device, const RaceEntry &entry,
 std::unique_ptr<CandidateRace>
 raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
            const Kernel *kernel, absl::Span<const ConstantTensor> constants,
-           const ReferenceOptions &reference) {
+           const ReferenceOptions &reference, ConvolutionPlanner &planner) {
   return std::make_unique<CudaRace>(device, std::move(entries), kernel,
-                                    constants, reference);
+                                    constants, reference, planner);
 }
 
 absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,

@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "compiler/candidates/CompilationTarget.h"
+#include "compiler/candidates/ConvolutionPlanner.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/cuda/device.h"
 
@@ -15,11 +16,12 @@ namespace aitune {
 /// As CompilationTarget::race. Constants that no entry prepares at load are in
 /// other memory at each launch of a kernel, so that the launch does not find
 /// them in the cache, as it does not in a model. `reference` has the options
-/// with which the right results are computed.
+/// with which the right results are computed. `planner` must live as long as
+/// the race.
 std::unique_ptr<CandidateRace>
 raceOnCuda(const cuda::Device &device, std::vector<RaceEntry> entries,
            const Kernel *kernel, absl::Span<const ConstantTensor> constants,
-           const ReferenceOptions &reference);
+           const ReferenceOptions &reference, ConvolutionPlanner &planner);
 
 /// `entry`, whose plan is for "cuda", ready to be recorded several times in a
 /// graph. LibTorch may run nothing of it.

@@ -65,7 +65,8 @@ public:
     ReferenceOptions reference;
     reference.tf32Matmul = options.tf32Matmul;
     reference.tf32Convolution = options.tf32Convolution;
-    return raceOnCuda(*gpu, std::move(entries), kernel, constants, reference);
+    return raceOnCuda(*gpu, std::move(entries), kernel, constants, reference,
+                      *planner);
   }
   absl::Status
   runModel(ModelCalls calls,
@@ -117,6 +118,7 @@ private:
   const CudnnRules bareCudnn, fusingCudnn;
   std::optional<CublasLtRules> cublasLt;
   const cuda::Device *gpu = nullptr;
+  std::unique_ptr<ConvolutionPlanner> planner;
   GpuTarget target;
 };
 
@@ -127,6 +129,9 @@ absl::Status CudaTarget::open() {
   gpu = *opened;
   target = toGpuTarget(*gpu);
   cublasLt.emplace(gpu, options.tf32Matmul);
+  planner = std::make_unique<ConvolutionPlanner>(
+      *gpu, GenerationProcesses::get(options.generation.worker, threads()),
+      options.generation);
   return absl::OkStatus();
 }
 

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "compiler/candidates/ConvolutionPlanner.h"
 #include "compiler/candidates/CudaKernelCompiler.h"
 #include "compiler/candidates/GenerationProcesses.h"
 #include "compiler/candidates/ImplementationProto.h"
@@ -153,6 +154,13 @@ absl::StatusOr<WorkerReply> answer(const WorkerRequest &request) {
     if (!cubin.ok())
       return cubin.status();
     reply.set_cubin(*std::move(cubin));
+    return reply;
+  }
+  case WorkerRequest::kConvolution: {
+    absl::StatusOr<std::string> plan = planConvolution(request.convolution());
+    if (!plan.ok())
+      return plan.status();
+    reply.set_execution_plan(*std::move(plan));
     return reply;
   }
   default:

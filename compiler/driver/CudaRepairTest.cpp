@@ -190,8 +190,11 @@ public:
   race(std::vector<RaceEntry> entries, const Kernel *kernel,
        absl::Span<const ConstantTensor> constants) const override {
     return raceOnCuda(aitune::device(), std::move(entries), kernel, constants,
-                      {});
+                      {}, planner);
   }
+
+private:
+  mutable ConvolutionPlanner planner{aitune::device(), nullptr, {}};
 };
 
 /// What comes first fails, and others are not run.

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 
@@ -61,6 +63,40 @@ double extremeNumber(std::mt19937 &generator) {
   default:
     return normal(generator);
   }
+}
+
+/// The number of elements that are made; longer tensors repeat them. A prime,
+/// so that rows differ.
+constexpr int64_t kNumbers = 65521;
+
+/// Copies the first `made` elements over all others.
+void repeat(const TensorView &view, int64_t made) {
+  const int64_t count = ElementCount(view.sizes),
+                width = SizeInBytes(view.dtype);
+  for (int64_t done = made; done < count; done += made)
+    std::memcpy(static_cast<char *>(view.data) + done * width, view.data,
+                std::min(made, count - done) * width);
+}
+
+/// Random numbers take far longer to make than to copy: models of hundreds of
+/// kernels spent seconds on it. So they are made once.
+std::vector<double>
+makeNumbers(const std::function<double(std::mt19937 &)> &make) {
+  std::mt19937 generator(20261123);
+  std::vector<double> numbers(kNumbers);
+  for (double &number : numbers)
+    number = make(generator);
+  return numbers;
+}
+
+/// Fills a tensor with `numbers`, from a random one on.
+void fillFrom(const std::vector<double> &numbers, const TensorView &view,
+              std::mt19937 &generator) {
+  const int64_t made = std::min(ElementCount(view.sizes), kNumbers);
+  const int64_t first = generator() % kNumbers;
+  for (int64_t i = 0; i < made; ++i)
+    store(view, i, numbers[(first + i) % kNumbers]);
+  repeat(view, made);
 }
 
 int64_t extremeInteger(DataType dtype, std::mt19937 &generator) {
@@ -131,23 +167,16 @@ double tolerance(DataType dtype) {
 } // namespace
 
 void fillRandom(TensorView &view, std::mt19937 &generator) {
-  std::normal_distribution<float> normal;
+  if (IsFloatingPoint(view.dtype)) {
+    static const std::vector<double> numbers =
+        makeNumbers([](std::mt19937 &made) {
+          return static_cast<double>(std::normal_distribution<float>()(made));
+        });
+    return fillFrom(numbers, view, generator);
+  }
   const int64_t count = ElementCount(view.sizes);
   for (int64_t i = 0; i < count; ++i) {
     switch (view.dtype) {
-    case DataType::kFloat32:
-      static_cast<float *>(view.data)[i] = normal(generator);
-      break;
-    case DataType::kFloat64:
-      static_cast<double *>(view.data)[i] = normal(generator);
-      break;
-    case DataType::kFloat16:
-      static_cast<_Float16 *>(view.data)[i] =
-          static_cast<_Float16>(normal(generator));
-      break;
-    case DataType::kBFloat16:
-      static_cast<uint16_t *>(view.data)[i] = toBFloat16(normal(generator));
-      break;
     case DataType::kInt64:
       static_cast<int64_t *>(view.data)[i] = generator() & 1;
       break;
@@ -171,23 +200,21 @@ void fillRandom(TensorView &view, std::mt19937 &generator) {
 }
 
 void fillExtreme(TensorView &view, bool nonFinite, std::mt19937 &generator) {
-  // Longer tensors repeat it; a prime, so that rows differ.
-  constexpr int64_t kBlock = 65521;
-  const int64_t count = ElementCount(view.sizes),
-                width = SizeInBytes(view.dtype), made = std::min(count, kBlock);
-  for (int64_t i = 0; i < made; ++i) {
-    if (IsFloatingPoint(view.dtype)) {
-      store(view, i, extremeNumber(generator));
-      continue;
+  const int64_t count = ElementCount(view.sizes);
+  if (IsFloatingPoint(view.dtype)) {
+    static const std::vector<double> numbers = makeNumbers(extremeNumber);
+    fillFrom(numbers, view, generator);
+  } else {
+    const int64_t width = SizeInBytes(view.dtype),
+                  made = std::min(count, kNumbers);
+    for (int64_t i = 0; i < made; ++i) {
+      const int64_t value = view.dtype == DataType::kFloat8E4M3Fn
+                                ? finiteFloat8(generator)
+                                : extremeInteger(view.dtype, generator);
+      std::memcpy(static_cast<char *>(view.data) + i * width, &value, width);
     }
-    const int64_t value = view.dtype == DataType::kFloat8E4M3Fn
-                              ? finiteFloat8(generator)
-                              : extremeInteger(view.dtype, generator);
-    std::memcpy(static_cast<char *>(view.data) + i * width, &value, width);
+    repeat(view, made);
   }
-  for (int64_t done = made; done < count; done += made)
-    std::memcpy(static_cast<char *>(view.data) + done * width, view.data,
-                std::min(made, count - done) * width);
   // Few, since each may be all that is left of a row.
   if (!nonFinite || !IsFloatingPoint(view.dtype) || count < 64)
     return;

@@ -1,57 +1,22 @@
-// A convolution with its post-ops as one operation graph of cuDNN. Tensors are
-// channels-last; values between operations are virtual and float32.
+// Convolutions as library calls: a plan of cuDNN's, made here or taken from the
+// text of one.
 
+#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
+#include "runtime/cuda/convolution_plan.h"
 #include "runtime/cuda/cudnn_api.h"
+#include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/library_call.h"
-#include "runtime/plan/plan.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::cuda {
 namespace {
 
-absl::StatusOr<cudnnDataType_t> TypeOf(DataType dtype) {
-  switch (dtype) {
-    case DataType::kFloat16:
-      return CUDNN_DATA_HALF;
-    case DataType::kBFloat16:
-      return CUDNN_DATA_BFLOAT16;
-    case DataType::kFloat32:
-      return CUDNN_DATA_FLOAT;
-    default:
-      return absl::UnimplementedError(
-          absl::StrCat("cuDNN: no convolution of ", std::string(Name(dtype))));
-  }
-}
-
-// [N, C, spatial...] from sizes in memory order [N, spatial..., C]; one spatial
-// axis becomes two, the least that cuDNN takes.
-std::vector<int64_t> ChannelsFirst(const std::vector<int64_t>& sizes) {
-  std::vector<int64_t> result = {sizes.front(), sizes.back()};
-  if (sizes.size() == 3) result.push_back(1);
-  result.insert(result.end(), sizes.begin() + 1, sizes.end() - 1);
-  return result;
-}
-
-std::vector<int64_t> ChannelsLastStrides(const std::vector<int64_t>& sizes) {
-  std::vector<int64_t> strides(sizes.size());
-  int64_t stride = 1;
-  strides[1] = stride;
-  stride *= sizes[1];
-  for (size_t i = sizes.size() - 1; i >= 2; --i) {
-    strides[i] = stride;
-    stride *= sizes[i];
-  }
-  strides[0] = stride;
-  return strides;
-}
-
 class Convolution : public LibraryCall {
  public:
   Convolution(const Cudnn& library, const Device& device)
-      : library_(library), device_(device) {}
+      : library_(library), device_(device), graph_(library) {}
 
   absl::Status Prepare(const ConvolutionCall& call,
                        absl::Span<const Operand> inputs, const Operand& output,
@@ -86,401 +51,75 @@ class Convolution : public LibraryCall {
   }
 
  private:
-  // id 0: a virtual tensor; otherwise one more than the buffer's position.
-  absl::StatusOr<const CudnnDescriptor*> AddTensor(
-      int64_t id, cudnnDataType_t type, const std::vector<int64_t>& sizes,
-      const std::vector<int64_t>& strides);
-  absl::Status AddConvolution(const ConvolutionCall& call,
-                              const CudnnDescriptor& input,
-                              const CudnnDescriptor& filter,
-                              const CudnnDescriptor& output);
-  absl::Status AddPointwise(const PostOp& op, const CudnnDescriptor& input,
-                            const CudnnDescriptor* operand,
-                            const CudnnDescriptor& output);
-  absl::Status ChooseAlgorithm(int algorithm);
-  // Whether it computes products of fp32 on tensor cores, in tf32.
-  absl::StatusOr<bool> Rounds(const CudnnDescriptor& configuration) const;
-  absl::Status TryHeuristics(cudnnBackendHeurMode_t mode,
-                             const CudnnDescriptor& graph, int algorithm,
-                             int& position);
+  // The plan of a text that cuDNN wrote.
+  absl::Status Read(const std::string& text, cudnnHandle_t handle);
 
   const Cudnn& library_;
   const Device& device_;
-  std::vector<std::unique_ptr<CudnnDescriptor>> tensors_, helpers_;
-  std::vector<CudnnDescriptor> operations_;
-  std::vector<int64_t> ids_;
-  int64_t virtual_ids_ = 0;
-  CudnnDescriptor configuration_, plan_;
-  bool exact_ = false;  // fp32 that may not be rounded
+  // What the plan is of; empty if it was read.
+  ConvolutionGraph graph_;
+  std::vector<int64_t> ids_;  // of the plan's tensors, ConvolutionGraph's
+  CudnnDescriptor plan_;
   int64_t scratch_bytes_ = 0;
 };
 
-absl::StatusOr<const CudnnDescriptor*> Convolution::AddTensor(
-    int64_t id, cudnnDataType_t type, const std::vector<int64_t>& sizes,
-    const std::vector<int64_t>& strides) {
+absl::Status Convolution::Read(const std::string& text, cudnnHandle_t handle) {
   AITUNE_ASSIGN_OR_RETURN(
-      CudnnDescriptor tensor,
-      CudnnDescriptor::Create(library_, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
-  const bool is_virtual = id == 0;
-  if (is_virtual) {
-    id = 1000 + virtual_ids_++;
-  } else {
-    ids_.push_back(id);
-  }
-  AITUNE_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_UNIQUE_ID, id));
-  AITUNE_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_DATA_TYPE, type));
-  AITUNE_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_DIMENSIONS, sizes));
-  AITUNE_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_STRIDES, strides));
-  AITUNE_RETURN_IF_ERROR(
-      tensor.Set(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, int64_t{16}));
-  AITUNE_RETURN_IF_ERROR(tensor.Set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual));
-  AITUNE_RETURN_IF_ERROR(tensor.Finalize());
-  tensors_.push_back(std::make_unique<CudnnDescriptor>(std::move(tensor)));
-  return tensors_.back().get();
-}
-
-absl::Status Convolution::AddConvolution(const ConvolutionCall& call,
-                                         const CudnnDescriptor& input,
-                                         const CudnnDescriptor& filter,
-                                         const CudnnDescriptor& output) {
-  AITUNE_ASSIGN_OR_RETURN(
-      CudnnDescriptor kind,
-      CudnnDescriptor::Create(library_, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR));
-  auto spatial = [](const google::protobuf::RepeatedField<int64_t>& values,
-                    int64_t neutral) {
-    std::vector<int64_t> result(values.begin(), values.end());
-    if (result.size() == 1) result.insert(result.begin(), neutral);
-    return result;
-  };
-  const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-  const std::vector<int64_t> stride = spatial(call.stride(), 1);
-  AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS,
-                                  static_cast<int64_t>(stride.size())));
-  AITUNE_RETURN_IF_ERROR(
-      kind.Set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_DATA_FLOAT));
-  AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_CONVOLUTION_CONV_MODE,
-                                  CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode));
-  AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS,
-                                  spatial(call.padding_low(), 0)));
-  AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS,
-                                  spatial(call.padding_high(), 0)));
-  AITUNE_RETURN_IF_ERROR(
-      kind.Set(CUDNN_ATTR_CONVOLUTION_DILATIONS, spatial(call.dilation(), 1)));
-  AITUNE_RETURN_IF_ERROR(
-      kind.Set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, stride));
-  AITUNE_RETURN_IF_ERROR(kind.Finalize());
-
-  AITUNE_ASSIGN_OR_RETURN(
-      CudnnDescriptor operation,
-      CudnnDescriptor::Create(
-          library_, CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR));
-  AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, kind));
-  AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, input));
-  AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, filter));
-  AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, output));
-  // The factors must have the type of the arithmetic: cuDNN would read only
-  // half of a double.
-  const float one = 1, zero = 0;
-  AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
-                    CUDNN_TYPE_FLOAT, 1, &one));
-  AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA,
-                    CUDNN_TYPE_FLOAT, 1, &zero));
-  AITUNE_RETURN_IF_ERROR(operation.Finalize());
-  helpers_.push_back(std::make_unique<CudnnDescriptor>(std::move(kind)));
-  operations_.push_back(std::move(operation));
-  return absl::OkStatus();
-}
-
-absl::Status Convolution::AddPointwise(const PostOp& op,
-                                       const CudnnDescriptor& input,
-                                       const CudnnDescriptor* operand,
-                                       const CudnnDescriptor& output) {
-  AITUNE_ASSIGN_OR_RETURN(
-      CudnnDescriptor kind,
-      CudnnDescriptor::Create(library_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
-  cudnnPointwiseMode_t mode = CUDNN_POINTWISE_ADD;
-  switch (op.kind()) {
-    case PostOp::BIAS:
-    case PostOp::ADD:
-      break;
-    case PostOp::MULTIPLY:
-      mode = CUDNN_POINTWISE_MUL;
-      break;
-    case PostOp::SILU:
-      mode = CUDNN_POINTWISE_SWISH_FWD;
-      break;
-    case PostOp::SIGMOID:
-      mode = CUDNN_POINTWISE_SIGMOID_FWD;
-      break;
-    case PostOp::TANH:
-      mode = CUDNN_POINTWISE_TANH_FWD;
-      break;
-    case PostOp::GELU_ERF:
-      mode = CUDNN_POINTWISE_GELU_FWD;
-      break;
-    case PostOp::GELU_TANH:
-      mode = CUDNN_POINTWISE_GELU_APPROX_TANH_FWD;
-      break;
-    default:  // RELU, CLAMP, LEAKY_RELU
-      mode = CUDNN_POINTWISE_RELU_FWD;
-      break;
-  }
-  AITUNE_RETURN_IF_ERROR(
-      kind.Set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode));
-  AITUNE_RETURN_IF_ERROR(
-      kind.Set(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_DATA_FLOAT));
-  if (mode == CUDNN_POINTWISE_RELU_FWD) {
-    // As in PyTorch: NaN stays NaN.
-    const cudnnNanPropagation_t keep = CUDNN_PROPAGATE_NAN;
-    AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_NAN_PROPAGATION,
-                                    CUDNN_TYPE_NAN_PROPOGATION, 1, &keep));
-  }
-  if (op.kind() == PostOp::CLAMP) {
-    AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP,
-                                    static_cast<double>(op.alpha())));
-    AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP,
-                                    static_cast<double>(op.beta())));
-  }
-  if (op.kind() == PostOp::LEAKY_RELU) {
-    AITUNE_RETURN_IF_ERROR(kind.Set(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE,
-                                    static_cast<double>(op.alpha())));
-  }
-  AITUNE_RETURN_IF_ERROR(kind.Finalize());
-  AITUNE_ASSIGN_OR_RETURN(
-      CudnnDescriptor operation,
+      CudnnDescriptor plan,
       CudnnDescriptor::Create(library_,
-                              CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
-  AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, kind));
-  AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, input));
-  if (operand != nullptr) {
-    AITUNE_RETURN_IF_ERROR(
-        operation.Set(CUDNN_ATTR_OPERATION_POINTWISE_BDESC, *operand));
-  }
-  AITUNE_RETURN_IF_ERROR(
-      operation.Set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, output));
-  AITUNE_RETURN_IF_ERROR(operation.Finalize());
-  helpers_.push_back(std::make_unique<CudnnDescriptor>(std::move(kind)));
-  operations_.push_back(std::move(operation));
+                              CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
+  AITUNE_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                                  CUDNN_TYPE_CHAR, text.size(), text.data()));
+  AITUNE_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+                                  CUDNN_TYPE_HANDLE, 1, &handle));
+  AITUNE_RETURN_IF_ERROR(plan.Finalize());
+  plan_ = std::move(plan);
   return absl::OkStatus();
 }
 
 absl::Status Convolution::Prepare(const ConvolutionCall& call,
                                   absl::Span<const Operand> inputs,
                                   const Operand& output, int algorithm) {
-  std::vector<const PostOp*> post_ops;
-  for (const PostOp& op : call.post_ops()) post_ops.push_back(&op);
-  if (std::string reason = RejectConvolutionPostOps(post_ops);
-      !reason.empty()) {
-    return absl::UnimplementedError(reason);
-  }
-  if (call.transposed()) {
-    return absl::UnimplementedError("cuDNN: a transposed convolution");
-  }
-  const std::vector<int64_t>& filter_sizes = inputs[1].sizes;
-  int64_t window = 1;
-  for (size_t i = 2; i < filter_sizes.size(); ++i) window *= filter_sizes[i];
-  if (window > 1 && filter_sizes[1] > 1 && !inputs[1].channels_last) {
-    return absl::UnimplementedError(
-        "cuDNN: the filter is no constant, so that it is not channels-last");
-  }
-  if (inputs[0].dtype != output.dtype || inputs[1].dtype != output.dtype) {
-    return absl::UnimplementedError("cuDNN: the operands' dtypes differ");
-  }
-  for (const Operand& operand : inputs) {
-    for (int64_t size : operand.sizes) {
-      if (size == 0) return absl::UnimplementedError("cuDNN: an empty tensor");
-    }
-  }
-  AITUNE_ASSIGN_OR_RETURN(const cudnnDataType_t type, TypeOf(output.dtype));
-  exact_ = output.dtype == DataType::kFloat32 && !call.allow_tf32();
-
-  auto add_of_type = [&](int64_t id, cudnnDataType_t of,
-                         const std::vector<int64_t>& sizes) {
-    return AddTensor(id, of, sizes, ChannelsLastStrides(sizes));
-  };
-  auto add = [&](int64_t id, const std::vector<int64_t>& sizes) {
-    return add_of_type(id, id == 0 ? CUDNN_DATA_FLOAT : type, sizes);
-  };
-  const int64_t output_id = static_cast<int64_t>(inputs.size()) + 1;
-  const std::vector<int64_t> output_sizes = ChannelsFirst(output.sizes);
-  std::vector<int64_t> filter = filter_sizes;
-  if (filter.size() == 3) filter.insert(filter.begin() + 2, 1);
-  AITUNE_ASSIGN_OR_RETURN(const CudnnDescriptor* x,
-                          add(1, ChannelsFirst(inputs[0].sizes)));
-  AITUNE_ASSIGN_OR_RETURN(const CudnnDescriptor* w, add(2, filter));
-  AITUNE_ASSIGN_OR_RETURN(const CudnnDescriptor* chain,
-                          add(post_ops.empty() ? output_id : 0, output_sizes));
-  AITUNE_RETURN_IF_ERROR(AddConvolution(call, *x, *w, *chain));
-  for (size_t i = 0; i < post_ops.size(); ++i) {
-    const PostOp& op = *post_ops[i];
-    const CudnnDescriptor* operand = nullptr;
-    if (op.operand() >= 0) {
-      std::vector<int64_t> sizes = output_sizes;
-      const Operand& given = inputs[op.operand()];
-      if (ElementCount(given.sizes) == output_sizes[1]) {
-        sizes.assign(output_sizes.size(), 1);
-        sizes[1] = output_sizes[1];
-      } else if (ElementCount(given.sizes) != ElementCount(output.sizes)) {
-        return absl::UnimplementedError("cuDNN: a broadcast of another form");
-      }
-      AITUNE_ASSIGN_OR_RETURN(const cudnnDataType_t of, TypeOf(given.dtype));
-      AITUNE_ASSIGN_OR_RETURN(operand,
-                              add_of_type(op.operand() + 1, of, sizes));
-    }
-    AITUNE_ASSIGN_OR_RETURN(
-        const CudnnDescriptor* next,
-        add(i + 1 == post_ops.size() ? output_id : 0, output_sizes));
-    AITUNE_RETURN_IF_ERROR(AddPointwise(op, *chain, operand, *next));
-    chain = next;
-  }
-  return ChooseAlgorithm(algorithm);
-}
-
-absl::Status Convolution::ChooseAlgorithm(int algorithm) {
   AITUNE_ASSIGN_OR_RETURN(const CudnnHandle owned,
                           CudnnHandle::Take(library_, device_));
-  const cudnnHandle_t handle = owned.get();
-  AITUNE_ASSIGN_OR_RETURN(
-      CudnnDescriptor graph,
-      CudnnDescriptor::Create(library_,
-                              CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
-  std::vector<cudnnBackendDescriptor_t> operations;
-  for (const CudnnDescriptor& operation : operations_)
-    operations.push_back(operation.get());
-  AITUNE_RETURN_IF_ERROR(graph.Set(CUDNN_ATTR_OPERATIONGRAPH_OPS,
-                                   CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                   operations.size(), operations.data()));
-  AITUNE_RETURN_IF_ERROR(graph.Set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
-                                   CUDNN_TYPE_HANDLE, 1, &handle));
-  AITUNE_RETURN_IF_ERROR(graph.Finalize());
-  int position = 0;
-  absl::Status status =
-      TryHeuristics(CUDNN_HEUR_MODE_A, graph, algorithm, position);
-  if (absl::IsNotFound(status)) {
-    status =
-        TryHeuristics(CUDNN_HEUR_MODE_FALLBACK, graph, algorithm, position);
+  ids_ = {1, 2};
+  for (const PostOp& op : call.post_ops())
+    if (op.operand() >= 0) ids_.push_back(op.operand() + 1);
+  ids_.push_back(static_cast<int64_t>(inputs.size()) + 1);
+  // A text of another GPU or version of cuDNN is none.
+  if (call.execution_plan().empty() ||
+      !Read(call.execution_plan(), owned.get()).ok()) {
+    AITUNE_RETURN_IF_ERROR(graph_.Build(call, inputs, output));
+    AITUNE_ASSIGN_OR_RETURN(plan_,
+                            graph_.MakePlan(algorithm, {owned.get(), nullptr}));
   }
-  helpers_.push_back(std::make_unique<CudnnDescriptor>(std::move(graph)));
-  return status;
+  int64_t read = 0;
+  return library_.Check(
+      library_.cudnnBackendGetAttribute(
+          plan_.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+          CUDNN_TYPE_INT64, 1, &read, &scratch_bytes_),
+      "reading an algorithm's memory");
 }
 
-absl::StatusOr<bool> Convolution::Rounds(
-    const CudnnDescriptor& configuration) const {
-  AITUNE_ASSIGN_OR_RETURN(
-      CudnnDescriptor engine,
-      CudnnDescriptor::Create(library_, CUDNN_BACKEND_ENGINE_DESCRIPTOR));
-  cudnnBackendDescriptor_t handle = engine.get();
-  int64_t count = 0;
-  AITUNE_RETURN_IF_ERROR(
-      library_.Check(library_.cudnnBackendGetAttribute(
-                         configuration.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
-                         CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &handle),
-                     "reading an algorithm's engine"));
-  cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
-  AITUNE_RETURN_IF_ERROR(
-      library_.Check(library_.cudnnBackendGetAttribute(
-                         engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                         CUDNN_TYPE_NUMERICAL_NOTE,
-                         CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes),
-                     "reading an algorithm's notes"));
-  return std::find(notes, notes + count, CUDNN_NUMERICAL_NOTE_TENSOR_CORE) !=
-         notes + count;
-}
-
-absl::Status Convolution::TryHeuristics(cudnnBackendHeurMode_t mode,
-                                        const CudnnDescriptor& graph,
-                                        int algorithm, int& position) {
-  AITUNE_ASSIGN_OR_RETURN(
-      CudnnDescriptor heuristics,
-      CudnnDescriptor::Create(library_, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR));
-  AITUNE_RETURN_IF_ERROR(
-      heuristics.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph));
-  AITUNE_RETURN_IF_ERROR(heuristics.Set(CUDNN_ATTR_ENGINEHEUR_MODE,
-                                        CUDNN_TYPE_HEUR_MODE, 1, &mode));
-  AITUNE_RETURN_IF_ERROR(heuristics.Finalize());
-  std::vector<CudnnDescriptor> configurations;
-  std::vector<cudnnBackendDescriptor_t> handles;
-  for (int i = 0; i < 2 * kMostAlgorithms; ++i) {
-    AITUNE_ASSIGN_OR_RETURN(
-        CudnnDescriptor configuration,
-        CudnnDescriptor::Create(library_, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
-    handles.push_back(configuration.get());
-    configurations.push_back(std::move(configuration));
-  }
-  int64_t count = 0;
-  AITUNE_RETURN_IF_ERROR(library_.Check(
-      library_.cudnnBackendGetAttribute(heuristics.get(),
-                                        CUDNN_ATTR_ENGINEHEUR_RESULTS,
-                                        CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                        handles.size(), &count, handles.data()),
-      "choosing an algorithm"));
-  AITUNE_ASSIGN_OR_RETURN(const CudnnHandle owned,
-                          CudnnHandle::Take(library_, device_));
-  const cudnnHandle_t handle = owned.get();
-  for (int64_t i = 0; i < std::min<int64_t>(count, handles.size()); ++i) {
-    if (exact_) {
-      AITUNE_ASSIGN_OR_RETURN(const bool rounds, Rounds(configurations[i]));
-      if (rounds) continue;
-    }
-    // Positions count what the library lists, built or not, so that asking for
-    // one does not build those before it.
-    if (position++ != algorithm) continue;
-    AITUNE_ASSIGN_OR_RETURN(
-        CudnnDescriptor plan,
-        CudnnDescriptor::Create(library_,
-                                CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
-    AITUNE_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
-                                    CUDNN_TYPE_HANDLE, 1, &handle));
-    AITUNE_RETURN_IF_ERROR(
-        plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configurations[i]));
-    AITUNE_RETURN_IF_ERROR(library_.Check(
-        library_.cudnnBackendFinalize(plan.get()), "building an algorithm"));
-    int64_t read = 0;
-    AITUNE_RETURN_IF_ERROR(
-        library_.Check(library_.cudnnBackendGetAttribute(
-                           plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                           CUDNN_TYPE_INT64, 1, &read, &scratch_bytes_),
-                       "reading an algorithm's memory"));
-    configuration_ = std::move(configurations[i]);
-    plan_ = std::move(plan);
-    return absl::OkStatus();
-  }
-  return absl::NotFoundError(absl::StrCat("cuDNN: there are ", position,
-                                          " algorithms, not ", algorithm + 1));
+// All characters of an attribute that is a text.
+absl::StatusOr<std::string> ReadText(const Cudnn& library,
+                                     const CudnnDescriptor& descriptor,
+                                     cudnnBackendAttributeName_t name) {
+  int64_t size = 0;
+  AITUNE_RETURN_IF_ERROR(library.Check(
+      library.cudnnBackendGetAttribute(descriptor.get(), name, CUDNN_TYPE_CHAR,
+                                       0, &size, nullptr),
+      "writing a plan as text"));
+  std::string text(size, '\0');
+  AITUNE_RETURN_IF_ERROR(library.Check(
+      library.cudnnBackendGetAttribute(descriptor.get(), name, CUDNN_TYPE_CHAR,
+                                       size, &size, text.data()),
+      "writing a plan as text"));
+  text.resize(size);
+  return text;
 }
 
 }  // namespace
-
-std::string RejectConvolutionPostOps(absl::Span<const PostOp* const> post_ops) {
-  for (const PostOp* op : post_ops) {
-    switch (op->kind()) {
-      case PostOp::BIAS:
-      case PostOp::ADD:
-      case PostOp::MULTIPLY:
-      case PostOp::RELU:
-      case PostOp::SILU:
-      case PostOp::SIGMOID:
-      case PostOp::TANH:
-      case PostOp::GELU_ERF:
-      case PostOp::GELU_TANH:
-      case PostOp::CLAMP:
-      case PostOp::LEAKY_RELU:
-        break;
-      default:
-        return absl::StrCat("cuDNN: no operation ",
-                            PostOp::Kind_Name(op->kind()));
-    }
-  }
-  return "";
-}
 
 absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareConvolution(
     const Device& device, const ConvolutionCall& call,
@@ -491,6 +130,44 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareConvolution(
   auto convolution = std::make_unique<Convolution>(*library, device);
   AITUNE_RETURN_IF_ERROR(convolution->Prepare(call, inputs, output, algorithm));
   return std::unique_ptr<LibraryCall>(std::move(convolution));
+}
+
+absl::StatusOr<std::string> DescribeGpuForPlans(const Device& device) {
+  AITUNE_ASSIGN_OR_RETURN(const Cudnn* library, GetCudnn());
+  AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
+                          ContextScope::Enter(device));
+  AITUNE_ASSIGN_OR_RETURN(const CudnnHandle owned,
+                          CudnnHandle::Take(*library, device));
+  const cudnnHandle_t handle = owned.get();
+  AITUNE_ASSIGN_OR_RETURN(
+      CudnnDescriptor properties,
+      CudnnDescriptor::Create(*library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
+  AITUNE_RETURN_IF_ERROR(properties.Set(CUDNN_ATTR_DEVICEPROP_HANDLE,
+                                        CUDNN_TYPE_HANDLE, 1, &handle));
+  AITUNE_RETURN_IF_ERROR(properties.Finalize());
+  return ReadText(*library, properties,
+                  CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
+}
+
+absl::StatusOr<std::string> PlanConvolution(const std::string& gpu,
+                                            const ConvolutionCall& call,
+                                            absl::Span<const Operand> inputs,
+                                            const Operand& output) {
+  AITUNE_ASSIGN_OR_RETURN(const Cudnn* library, GetCudnn());
+  AITUNE_ASSIGN_OR_RETURN(
+      CudnnDescriptor properties,
+      CudnnDescriptor::Create(*library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
+  AITUNE_RETURN_IF_ERROR(
+      properties.Set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                     gpu.size(), gpu.data()));
+  AITUNE_RETURN_IF_ERROR(properties.Finalize());
+  ConvolutionGraph graph(*library);
+  AITUNE_RETURN_IF_ERROR(graph.Build(call, inputs, output));
+  AITUNE_ASSIGN_OR_RETURN(
+      const CudnnDescriptor plan,
+      graph.MakePlan(call.algorithm(), {nullptr, &properties}));
+  return ReadText(*library, plan,
+                  CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
 }
 
 }  // namespace aitune::cuda

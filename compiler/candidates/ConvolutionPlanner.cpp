@@ -1,0 +1,78 @@
+#include "compiler/candidates/ConvolutionPlanner.h"
+
+#include <optional>
+#include <vector>
+
+#include "runtime/cuda/convolution_plan.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune {
+namespace {
+
+/// Sets `operand` to a value of `plan`, if its sizes are constant.
+bool describe(const ValueProto &value, WorkerOperand &operand) {
+  const absl::StatusOr<PlanTensorType> type =
+      FromProto(value.type(), /*symbol_count=*/0);
+  if (!type.ok())
+    return false;
+  operand.set_dtype(value.type().dtype());
+  for (const SizeExpression &size : type->sizes)
+    operand.add_sizes(*size.constant());
+  operand.set_channels_last(value.packing().kind() ==
+                            PackingProto::CONVOLUTION_PANELS);
+  return true;
+}
+
+cuda::Operand toOperand(const WorkerOperand &message) {
+  cuda::Operand operand;
+  operand.dtype = static_cast<DataType>(message.dtype());
+  operand.sizes.assign(message.sizes().begin(), message.sizes().end());
+  operand.channels_last = message.channels_last();
+  return operand;
+}
+
+} // namespace
+
+absl::Status ConvolutionPlanner::planStep(const ExecutablePlan &plan,
+                                          Step &step) {
+  WorkerRequest request;
+  WorkerConvolution &asked = *request.mutable_convolution();
+  for (int value : step.inputs())
+    if (!describe(plan.values(value), *asked.add_inputs()))
+      return absl::OkStatus();
+  if (!describe(plan.values(step.outputs(0)), *asked.mutable_output()))
+    return absl::OkStatus();
+  std::call_once(described, [&] { gpu = cuda::DescribeGpuForPlans(device); });
+  if (!gpu.ok())
+    return absl::OkStatus();
+  asked.set_gpu(*gpu);
+  *asked.mutable_call() = step.convolution();
+  absl::StatusOr<WorkerReply> reply =
+      processes->call(std::move(request), options);
+  if (absl::IsNotFound(reply.status()))
+    return reply.status();
+  if (reply.ok())
+    step.mutable_convolution()->set_execution_plan(
+        std::move(*reply->mutable_execution_plan()));
+  return absl::OkStatus();
+}
+
+absl::Status ConvolutionPlanner::planAll(ExecutablePlan &plan) {
+  if (!processes)
+    return absl::OkStatus();
+  for (Step &step : *plan.mutable_steps())
+    if (step.has_convolution() && step.convolution().execution_plan().empty())
+      AITUNE_RETURN_IF_ERROR(planStep(plan, step));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> planConvolution(const WorkerConvolution &request) {
+  std::vector<cuda::Operand> inputs;
+  for (const WorkerOperand &input : request.inputs())
+    inputs.push_back(toOperand(input));
+  return cuda::PlanConvolution(request.gpu(), request.call(), inputs,
+                               toOperand(request.output()));
+}
+
+} // namespace aitune

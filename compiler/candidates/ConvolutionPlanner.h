@@ -1,0 +1,51 @@
+// Has cuDNN's execution plans made by the processes that generate code.
+//
+// cuDNN compiles most of its algorithms, in one thread of a process at a time:
+// the candidates of a network of convolutions took 15 s where the processes
+// need few.
+#ifndef AITUNE_COMPILER_CANDIDATES_CONVOLUTIONPLANNER_H
+#define AITUNE_COMPILER_CANDIDATES_CONVOLUTIONPLANNER_H
+
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "absl/status/status.h"
+#include "compiler/Compiler.h"
+#include "compiler/candidates/GenerationProcesses.h"
+#include "runtime/cuda/device.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace aitune {
+
+/// Thread-safe.
+class ConvolutionPlanner {
+public:
+  /// Plans are made in `processes`; null: in none. `options` has their limits.
+  ConvolutionPlanner(const cuda::Device &device,
+                     std::shared_ptr<GenerationProcesses> processes,
+                     const GenerationOptions &options)
+      : device(device), processes(std::move(processes)), options(options) {}
+
+  /// Sets ConvolutionCall::execution_plan of the steps of `plan` that call
+  /// cuDNN with constant sizes. Those that no process can plan stay as they
+  /// are, to be planned at load. kNotFound if cuDNN's list has not the
+  /// algorithm of one of them.
+  absl::Status planAll(ExecutablePlan &plan);
+
+private:
+  absl::Status planStep(const ExecutablePlan &plan, Step &step);
+
+  const cuda::Device &device;
+  const std::shared_ptr<GenerationProcesses> processes;
+  const GenerationOptions options;
+  std::once_flag described;
+  absl::StatusOr<std::string> gpu; ///< cuda::DescribeGpuForPlans, once known
+};
+
+/// The text of the plan that `request` asks for, made in this process.
+absl::StatusOr<std::string> planConvolution(const WorkerConvolution &request);
+
+} // namespace aitune
+
+#endif // AITUNE_COMPILER_CANDIDATES_CONVOLUTIONPLANNER_H

@@ -1,0 +1,37 @@
+// cuDNN's execution plans as texts, made where there need be no GPU.
+//
+// cuDNN compiles most of its algorithms when a plan is made, and in one thread
+// of a process at a time. So whoever wants many plans has them made in several
+// processes, and puts the texts into ConvolutionCall::execution_plan, from
+// which a plan is made without compiling.
+#ifndef AITUNE_RUNTIME_CUDA_CONVOLUTION_PLAN_H_
+#define AITUNE_RUNTIME_CUDA_CONVOLUTION_PLAN_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/library_call.h"
+#include "runtime/plan/plan.pb.h"
+
+namespace aitune::cuda {
+
+// What cuDNN must know of the GPU to make plans for it (JSON). kNotFound
+// without cuDNN; kUnimplemented for one before 9.8. Thread-safe.
+absl::StatusOr<std::string> DescribeGpuForPlans(const Device& device);
+
+// The text of the plan (JSON with machine code, some 100 kB) that
+// PrepareConvolution would make of the same call on the GPU that `gpu`
+// describes. Needs no GPU. kNotFound if cuDNN's list has no position
+// call.algorithm(); kUnimplemented, with the reason, if cuDNN cannot run the
+// call or write its plan: it writes those of algorithms that it compiles.
+// Thread-safe, but one thread compiles at a time.
+absl::StatusOr<std::string> PlanConvolution(const std::string& gpu,
+                                            const ConvolutionCall& call,
+                                            absl::Span<const Operand> inputs,
+                                            const Operand& output);
+
+}  // namespace aitune::cuda
+
+#endif  // AITUNE_RUNTIME_CUDA_CONVOLUTION_PLAN_H_

@@ -128,6 +128,10 @@ void CandidateGenerator::requestCuts(size_t number) {
 }
 
 void CandidateGenerator::generate() {
+  if (spoilTextForTesting)
+    for (CodeJob &job : jobs)
+      if (job.purpose == Purpose::Kernel)
+        spoilTextForTesting(job.text);
   outcomes = target.generate(jobs, libraries);
   retryWithDefaultSchedules();
 }
@@ -287,6 +291,7 @@ size_t generateCandidates(MutableArrayRef<Kernel> kernels, ModuleOp module,
   return generator.generated();
 }
 
+std::function<void(std::string &)> spoilTextForTesting;
 std::function<void(MutableArrayRef<Kernel>, ModuleOp)>
     spoilCandidatesForTesting;
 

@@ -24,9 +24,11 @@ size_t generateCandidates(llvm::MutableArrayRef<Kernel> kernels,
                           mlir::ModuleOp module, CompilationTarget &target,
                           CompileResult &result);
 
-/// For tests that wrong kernels are found: called at the end of
-/// generateCandidates with its kernels, whose candidates it may spoil. Null
-/// unless a test sets it. Not thread-safe.
+/// For tests that wrong kernels are found: may change the text (moduleText)
+/// that the code of a whole kernel is generated from, and, at the end of
+/// generateCandidates, the candidates of its kernels. Null unless a test sets
+/// them. Not thread-safe.
+extern std::function<void(std::string &)> spoilTextForTesting;
 extern std::function<void(llvm::MutableArrayRef<Kernel>, mlir::ModuleOp)>
     spoilCandidatesForTesting;
 

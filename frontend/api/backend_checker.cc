@@ -116,8 +116,12 @@ absl::Status BackendChecker::Check(aitune::Backend& backend,
   report = aitune::frontend::CheckAndRepair(
       run, *model, cases, options,
       [&](const ValueList& failed) -> absl::StatusOr<bool> {
-        AITUNE_ASSIGN_OR_RETURN(const aitune::Sample inputs,
-                                subject_.source->Flatten(failed));
+        AITUNE_ASSIGN_OR_RETURN(
+            const aitune::Sample inputs,
+            subject_.source->Flatten(
+                subject_.device.is_gpu()
+                    ? aitune::frontend::ToDevice(failed, subject_.device)
+                    : failed));
         return backend.Repair(Values(inputs));
       });
   return StatusOf(report);

@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/passes/autocast.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/torch_util.h"
@@ -11,28 +12,28 @@
 namespace aitune::frontend {
 namespace {
 
-// What LibTorch's pass reads as the state of the program around the model.
+// What LibTorch's pass reads as the state of the program around the model, for
+// one kind of devices.
 class ScopedAutocast {
  public:
-  explicit ScopedAutocast(c10::ScalarType dtype)
-      : enabled_(at::autocast::is_autocast_enabled(at::kCPU)),
-        dtype_(at::autocast::get_autocast_dtype(at::kCPU)),
-        pass_(torch::jit::setAutocastMode(true)) {
-    at::autocast::set_autocast_enabled(at::kCPU, true);
-    at::autocast::set_autocast_dtype(at::kCPU, dtype);
+  ScopedAutocast(c10::DeviceType device, c10::ScalarType dtype)
+      : device_(device),
+        enabled_(at::autocast::is_autocast_enabled(device)),
+        dtype_(at::autocast::get_autocast_dtype(device)) {
+    at::autocast::set_autocast_enabled(device, true);
+    at::autocast::set_autocast_dtype(device, dtype);
   }
   ~ScopedAutocast() {
-    at::autocast::set_autocast_enabled(at::kCPU, enabled_);
-    at::autocast::set_autocast_dtype(at::kCPU, dtype_);
-    torch::jit::setAutocastMode(pass_);
+    at::autocast::set_autocast_enabled(device_, enabled_);
+    at::autocast::set_autocast_dtype(device_, dtype_);
   }
   ScopedAutocast(const ScopedAutocast&) = delete;
   ScopedAutocast& operator=(const ScopedAutocast&) = delete;
 
  private:
+  const c10::DeviceType device_;
   const bool enabled_;
   const c10::ScalarType dtype_;
-  const bool pass_;
 };
 
 }  // namespace
@@ -48,7 +49,12 @@ absl::StatusOr<Model> WithAutocast(const Model& model, DataType dtype) {
         module = model.impl().module.clone(/*inplace=*/true);
         auto graph = module->get_method("forward").graph();
         torch::jit::Inline(*graph);
-        const ScopedAutocast autocast(ToScalarType(dtype));
+        const ScopedAutocast on_cpu(at::kCPU, ToScalarType(dtype));
+        const ScopedAutocast on_gpu(at::kCUDA, ToScalarType(dtype));
+        const bool before = torch::jit::setAutocastMode(true);
+        const absl::Cleanup restore = [before] {
+          torch::jit::setAutocastMode(before);
+        };
         torch::jit::Autocast(graph);
         return absl::OkStatus();
       });

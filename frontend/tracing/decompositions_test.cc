@@ -1,6 +1,7 @@
 // Whole layers written out: equal to LibTorch's own operators.
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/autocast.h"
 #include "frontend/trace/print_trace.h"
 #include "frontend/tracing/trace_test_util.h"
 #include "gmock/gmock.h"
@@ -130,6 +131,27 @@ TEST(Autocast, TheFlagOfTheDeviceThatRunsItDecides) {
     EXPECT_EQ(dtypes("_autocast_to_reduced_precision(x, True, True, 5, 15)",
                      "float32[1..4]"),
               for_gpu ? DataType::kFloat16 : DataType::kBFloat16);
+  }
+}
+
+TEST(Autocast, CastsOnEachDevice) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor, w: Tensor):\n"
+      "  return torch.matmul(x, w)\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto narrowed = WithAutocast(*model, DataType::kFloat16);
+  ASSERT_TRUE(narrowed.ok()) << narrowed.status();
+  for (const bool for_gpu : {false, true}) {
+    TraceOptions options;
+    options.for_gpu = for_gpu;
+    const auto trace = BuildTrace(
+        *narrowed,
+        {*ParseInputSpec("float32[4,8]"), *ParseInputSpec("float32[8,4]")},
+        options);
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_EQ(
+        trace->values.at(static_cast<size_t>(trace->outputs[0])).type.dtype,
+        DataType::kFloat16);
   }
 }
 

@@ -1,5 +1,6 @@
 // Parts of a model made wrong on purpose: `tune`, `deploy` and modules find
 // them by their check, and what they give in the end is right, or refused.
+// AITUNE_FAULTS_DEVICE=cuda compiles for a GPU instead of the CPU.
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 #include <gmock/gmock.h>
@@ -9,6 +10,7 @@
 #include <torch/library.h>
 #include <torch/script.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -32,6 +34,20 @@ using frontend::ValueList;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
+bool IsOnGpu() {
+  const char* device = std::getenv("AITUNE_FAULTS_DEVICE");
+  return device != nullptr && absl::string_view(device) == "cuda";
+}
+
+// What of a library's is to be in the place of generated code.
+struct Libraries {
+  const char* cpu;
+  const char* gpu;
+};
+constexpr Libraries kMatmuls{"onednn", "cublaslt"};
+constexpr Libraries kConvolutions{"onednn", "cudnn"};
+constexpr Libraries kNone{"LibTorch", "LibTorch"};
+
 // A program of x, what of it is wrong, and what is to be in its place.
 struct Fault {
   const char* name;
@@ -39,7 +55,11 @@ struct Fault {
   std::vector<int64_t> sizes;  // of x, float32
   std::function<void()> plant;
   const char* wrong;
-  const char* replacement;
+  Libraries replacements;
+
+  const char* replacement() const {
+    return IsOnGpu() ? replacements.gpu : replacements.cpu;
+  }
 };
 
 void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
@@ -50,46 +70,49 @@ const Fault kFaults[] = {
      {64, 96},
      [] { plantWrongCode("ait.sigmoid", "ait.tanh"); },
      "generated",
-     "LibTorch"},
+     kNone},
     {"Matmul",
-     "    w = torch.sin(torch.arange(4608, dtype=6)).view([96, 48])\n"
+     "    w = torch.sin(torch.arange(4608, dtype=6, "
+     "device=x.device)).view([96, 48])\n"
      "    return torch.relu(torch.matmul(x, w))",
      {64, 96},
      [] { plantWrongCode("ait.relu", "ait.neg"); },
      "generated",
-     "onednn"},
+     kMatmuls},
     {"Convolution",
-     "    w = torch.sin(torch.arange(1152, dtype=6)).view([16, 8, 3, 3])\n"
+     "    w = torch.sin(torch.arange(1152, dtype=6, "
+     "device=x.device)).view([16, 8, 3, 3])\n"
      "    return torch.relu(torch.conv2d(x, w, None, [1, 1], [1, 1]))",
      {1, 8, 20, 20},
      [] { plantWrongCode("ait.relu", "ait.neg"); },
      "generated",
-     "onednn"},
+     kConvolutions},
     {"Attention",
      "    scores = torch.matmul(x, x.transpose(2, 3)) * 0.25\n"
      "    return torch.matmul(torch.softmax(scores, 3), x)",
      {2, 4, 32, 16},
      [] { plantWrongCode("scale = 2.500000e-01", "scale = 5.000000e-01"); },
      "generated",
-     "LibTorch"},
+     kNone},
     {"LaterCalls",
      "    return torch.neg(x)",
      {64, 96},
      [] { plantLaterCalls(64 * 96); },
      "generated",
-     "LibTorch"},
+     kNone},
     // The result of the negation is the largest, and that of the sigmoid lies
     // behind it until it is read.
     {"StrayWrite",
      "    a = torch.sigmoid(x[:16, :16])\n"
      "    b = torch.neg(x)\n"
-     "    w = torch.sin(torch.arange(9216, dtype=6)).view([96, 96])\n"
+     "    w = torch.sin(torch.arange(9216, dtype=6, "
+     "device=x.device)).view([96, 96])\n"
      "    y = torch.matmul(b, w)\n"
      "    return y, torch.matmul(a, w[:16, :16])",
      {64, 96},
      [] { plantStrayWrite(64 * 96); },
      "generated",
-     "LibTorch"},
+     kNone},
 };
 
 // Wrong where its argument is in memory that is not LibTorch's own, as in
@@ -173,6 +196,8 @@ TEST_P(RepairTest, TuneReplacesWhatItsCheckFinds) {
                                            "--input",
                                            InputText(fault),
                                            "--no-measure",
+                                           "--device",
+                                           IsOnGpu() ? "cuda" : "cpu",
                                            "--cache",
                                            (folder_ / "cache").string()};
   std::vector<std::string> tune = common;
@@ -188,7 +213,7 @@ TEST_P(RepairTest, TuneReplacesWhatItsCheckFinds) {
   EXPECT_THAT(std::string(report["compile"]["wrong"][0]["candidate"]),
               HasSubstr(fault.wrong));
   EXPECT_THAT(std::string(report["compile"]["wrong"][0]["replacement"]),
-              HasSubstr(fault.replacement));
+              HasSubstr(fault.replacement()));
   // What was repaired is what others find in the cache.
   std::vector<std::string> deploy = common;
   deploy.insert(deploy.begin(), "deploy");
@@ -204,7 +229,23 @@ TEST_P(RepairTest, TuneReplacesWhatItsCheckFinds) {
   EXPECT_FALSE(deployed["check"].contains("repairs"));
 }
 
+TEST_P(RepairTest, TheRaceOfCandidatesFindsIt) {
+  const Fault& fault = GetParam();
+  ModelFrom(fault.program);
+  fault.plant();
+  EXPECT_EQ(Command({"tune", (folder_ / "model.pt").string(), "--input",
+                     InputText(fault), "--device", IsOnGpu() ? "cuda" : "cpu",
+                     "--no-cache", "--json", (folder_ / "tune.json").string(),
+                     "--seconds", "0"}),
+            0)
+      << output_;
+  const json report = ReadJson("tune.json");
+  EXPECT_TRUE(report["check"]["agrees"]);
+  EXPECT_FALSE(report["compile"]["wrong"].empty());
+}
+
 TEST_P(RepairTest, AModuleReplacesWhatItsCheckFinds) {
+  if (IsOnGpu()) GTEST_SKIP() << "a module on the CPU";
   const Fault& fault = GetParam();
   const std::shared_ptr<const Model> model = ModelFrom(fault.program);
   fault.plant();
@@ -231,7 +272,7 @@ TEST_P(RepairTest, AModuleReplacesWhatItsCheckFinds) {
   ASSERT_EQ(report.details[0].versions.size(), 1u);
   const auto& wrong = report.details[0].versions[0].report.wrong;
   ASSERT_FALSE(wrong.empty());
-  EXPECT_THAT(wrong[0].replacement, HasSubstr(fault.replacement));
+  EXPECT_THAT(wrong[0].replacement, HasSubstr(fault.replacement()));
   ASSERT_FALSE(report.details[0].check.repairs.empty());
   EXPECT_TRUE(report.details[0].check.repairs[0].replaced);
   EXPECT_THAT(ReportJson(report), HasSubstr("was wrong and is replaced by"));

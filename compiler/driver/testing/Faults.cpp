@@ -2,12 +2,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "compiler/candidates/FindGpu.h"
 #include "compiler/candidates/GenerateCandidates.h"
 #include "compiler/candidates/KernelCompiler.h"
 #include "compiler/codegen/cpu/llvm/EmitObject.h"
-#include "compiler/dialect/KernelAttributes.h"
+#include "compiler/codegen/gpu/target/Nvrtc.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "mlir/Parser/Parser.h"
+#include "runtime/cuda/device.h"
 #include "gtest/gtest.h"
 
 using namespace mlir;
@@ -85,8 +87,49 @@ llvm.func @SYMBOL(%buffers: !llvm.ptr, %symbols: !llvm.ptr, %begin: i64, %end: i
   llvm.return
 })";
 
-/// Gives kernels of one negation of `count` floats the code `text`.
-void plantNegation(const std::string &text, int64_t count) {
+/// The same in CUDA, by one thread.
+constexpr char kCountingCuda[] = R"(
+__device__ unsigned long long calls;
+extern "C" __global__ void SYMBOL(const float *from, float *to) {
+  if (blockIdx.x != 0 || threadIdx.x != 0)
+    return;
+  const float added = calls++;
+  for (int i = 0; i < COUNT; ++i)
+    to[i] = -from[i] + added;
+})";
+constexpr char kStrayingCuda[] = R"(
+extern "C" __global__ void SYMBOL(const float *from, float *to) {
+  if (blockIdx.x != 0 || threadIdx.x != 0)
+    return;
+  for (int i = 0; i < COUNT; ++i)
+    to[i] = -from[i];
+  for (int i = COUNT; i < COUNT + 4; ++i)
+    to[i] = 1.0e6f;
+})";
+
+absl::StatusOr<std::string> compileCuda(const std::string &text) {
+  const absl::StatusOr<const cuda::Device *> gpu = cuda::Device::Open(0);
+  return gpu.ok() ? compileToCubin(text, toGpuTarget(**gpu)) : gpu.status();
+}
+
+absl::StatusOr<std::string> compileLlvm(const std::string &text) {
+  DialectRegistry dialects;
+  registerCompilerDialects(dialects);
+  registerTranslations(dialects);
+  MLIRContext context(dialects);
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  if (!module)
+    return absl::InternalError("the text of the fault");
+  FailureOr<std::string> object = emitObject(*module, *findTarget(""));
+  if (failed(object))
+    return absl::InternalError("the code of the fault");
+  return *object;
+}
+
+/// Gives kernels of one negation of `count` floats the code `text`, on a GPU
+/// `cudaText`.
+void plantNegation(const std::string &text, const std::string &cudaText,
+                   int64_t count) {
   spoilCandidatesForTesting = [=](MutableArrayRef<Kernel> kernels, ModuleOp) {
     for (Kernel &kernel : kernels) {
       auto negations = func::FuncOp(kernel.function).getOps<ait::NegOp>();
@@ -94,18 +137,16 @@ void plantNegation(const std::string &text, int64_t count) {
           cast<RankedTensorType>((*negations.begin()).getType())
                   .getNumElements() != count)
         continue;
-      KernelObject &code = kernel.candidates[0].objects[0];
-      DialectRegistry dialects;
-      registerCompilerDialects(dialects);
-      registerTranslations(dialects);
-      MLIRContext context(dialects);
-      auto module = parseSourceString<ModuleOp>(
-          absl::StrReplaceAll(
-              text, {{"SYMBOL", code.symbol}, {"COUNT", absl::StrCat(count)}}),
-          &context);
-      ASSERT_TRUE(module);
-      FailureOr<std::string> object = emitObject(*module, *findTarget(""));
-      ASSERT_TRUE(succeeded(object));
+      KernelImplementation &candidate = kernel.candidates[0];
+      KernelObject &code = candidate.objects[0];
+      const bool isCuda = candidate.steps[0].call.has_cuda_kernel();
+      const std::string full = absl::StrReplaceAll(
+          isCuda ? cudaText : text,
+          {{"SYMBOL", code.symbol}, {"COUNT", absl::StrCat(count)}});
+      const absl::StatusOr<std::string> object =
+          isCuda ? compileCuda(full) : compileLlvm(full);
+      ASSERT_TRUE(object.ok()) << object.status();
+      kernel.candidates.resize(1);
       code.object = *object;
     }
   };
@@ -114,22 +155,8 @@ void plantNegation(const std::string &text, int64_t count) {
 } // namespace
 
 void plantWrongCode(const std::string &from, const std::string &to) {
-  spoilCandidatesForTesting = [=](MutableArrayRef<Kernel> kernels,
-                                  ModuleOp module) {
-    for (Kernel &kernel : kernels) {
-      const std::string text =
-          moduleText(kernel.function, ait::getModuleSymbols(module));
-      const std::string spoilt = absl::StrReplaceAll(text, {{from, to}});
-      if (spoilt == text)
-        continue;
-      absl::StatusOr<KernelImplementation> code = compileKernel(spoilt, {});
-      ASSERT_TRUE(code.ok()) << code.status();
-      for (KernelImplementation &candidate : kernel.candidates)
-        if (candidate.name == "generated") {
-          code->description = candidate.description;
-          candidate = *code;
-        }
-    }
+  spoilTextForTesting = [=](std::string &text) {
+    absl::StrReplaceAll({{from, to}}, &text);
   };
 }
 
@@ -144,10 +171,17 @@ void plantTransposedLibraries() {
   };
 }
 
-void plantLaterCalls(int64_t count) { plantNegation(kCounting, count); }
+void plantLaterCalls(int64_t count) {
+  plantNegation(kCounting, kCountingCuda, count);
+}
 
-void plantStrayWrite(int64_t count) { plantNegation(kStraying, count); }
+void plantStrayWrite(int64_t count) {
+  plantNegation(kStraying, kStrayingCuda, count);
+}
 
-void removeFaults() { spoilCandidatesForTesting = nullptr; }
+void removeFaults() {
+  spoilTextForTesting = nullptr;
+  spoilCandidatesForTesting = nullptr;
+}
 
 } // namespace aitune

@@ -98,6 +98,14 @@ std::optional<DataType> DtypeOf(const TraceValue& value) {
              : Narrower(value.type.dtype, std::nullopt);
 }
 
+// Whether this is a floating-point constant that LibTorch computed while the
+// program was traced, on the CPU and by way of dtypes that the trace has not.
+bool IsComputed(const Trace& trace, const TraceValue& value) {
+  return value.kind == TraceValue::Kind::kConstant &&
+         trace.constants[static_cast<size_t>(value.constant)].name.empty() &&
+         Narrower(value.type.dtype, std::nullopt) == DataType::kFloat64;
+}
+
 }  // namespace
 
 std::vector<std::optional<DataType>> ArithmeticOfOutputs(const Trace& trace) {
@@ -121,8 +129,11 @@ std::vector<std::optional<DataType>> ArithmeticOfOutputs(const Trace& trace) {
     }
   }
   std::vector<std::optional<DataType>> outputs;
-  for (const ValueId id : trace.outputs)
+  for (const ValueId id : trace.outputs) {
     outputs.push_back(id < 0 ? std::nullopt : narrowest[id]);
+    if (id >= 0 && IsComputed(trace, trace.values[id]))
+      outputs.back() = DataType::kFloat32;
+  }
   return outputs;
 }
 

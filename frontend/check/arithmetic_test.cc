@@ -44,6 +44,12 @@ TEST(ArithmeticOfOutputs, InputsAndMovesAreExact) {
               ElementsAre(DataType::kFloat32, std::nullopt));
 }
 
+TEST(ArithmeticOfOutputs, WhatTracingComputedIsNotExact) {
+  EXPECT_THAT(Of("  n = x.size(0)\n"
+                 "  return torch.softmax(torch.arange(n) * 0.1, 0).to(7), y\n"),
+              ElementsAre(DataType::kFloat32, std::nullopt));
+}
+
 TEST(ArithmeticOfOutputs, IndicesHaveTheErrorsOfTheirScores) {
   EXPECT_THAT(Of("  return torch.argmax(x * 3, 1), "
                  "torch.index_select(y, 0, torch.argmax(x * 3, 1))\n"),

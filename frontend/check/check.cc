@@ -138,6 +138,8 @@ class Checker {
   std::unique_ptr<ModelState> source_state_;
   std::unique_ptr<EagerRuns> with_casts_;
   std::map<const Model*, std::unique_ptr<EagerRuns>> references_;
+  // Of the path that the program takes for arguments described so.
+  std::string arithmetic_of_;
   bool arithmetic_known_ = false;
   std::vector<std::optional<DataType>> arithmetic_;
   CheckReport report_;
@@ -275,6 +277,12 @@ void Checker::ExcuseIllConditioned(const Subject& subject,
 
 Checker::Outcome Checker::Judge(const Subject& subject, CaseResult& result,
                                 std::vector<Comparison>& outputs) {
+  if (std::string sizes = subject.arguments.Describe();
+      sizes != arithmetic_of_) {
+    arithmetic_of_ = std::move(sizes);
+    arithmetic_known_ = false;
+    arithmetic_.clear();
+  }
   outputs = Compare(subject.ours, subject.eager, nullptr);
   bool agreed = AllAgree(outputs);
   if (!agreed) {

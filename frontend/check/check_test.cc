@@ -77,6 +77,26 @@ TEST(CheckAgainstEager, WhereEagerRaisesOursMustRaise) {
   EXPECT_FALSE(Check(Eager(model), model, {bad}).agrees());
 }
 
+TEST(CheckAgainstEager, APathInFloat16ExcusesNoOther) {
+  const Model model = FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  if x.size(0) > 4:\n    return (x.half() * 2).float()\n"
+      "  return x * 2\n");
+  const Model exact =
+      FromSource("def forward(self, x: Tensor):\n  return x * 2\n");
+  CheckOptions options;
+  options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
+    return &exact;
+  };
+  const CheckReport report = Check(
+      [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+        return c10::IValue(arguments.values()[0].toTensor() * 2.0004);
+      },
+      model, {at::ones({8}) + at::rand({8}), at::ones({3})}, options);
+  EXPECT_TRUE(report.cases[0].agrees()) << report.cases[0].Problem();
+  EXPECT_FALSE(report.cases[1].agrees());
+}
+
 TEST(CheckAgainstEager, WhatLibTorchHasNoKernelForIsNotCompared) {
   const Model model = FromSource(
       "def forward(self, x: Tensor):\n"

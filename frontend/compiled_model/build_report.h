@@ -37,6 +37,12 @@ struct BuildReport {
   std::vector<OperatorCount> operators;  // in the order of their names
   // Linear layers, when quantisation was asked for.
   std::vector<QuantizedLayer> quantized_layers;
+
+  // Whether LibTorch runs the whole model as one operator, with the state that
+  // its modules have.
+  bool LibTorchRunsAll() const {
+    return fallbacks.size() == 1 && fallbacks[0].op == "aitune::model";
+  }
 };
 
 // Whether both are the same candidate of the same kernel, in whatever builds.

@@ -3,6 +3,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
+#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -211,16 +212,30 @@ std::vector<const CompiledModel*> CompiledModel::versions() const {
 
 absl::StatusOr<c10::IValue> CompiledModel::Run(const ValueList& arguments,
                                                ConstantCheck check) const {
+  VersionState* const state = others_ == nullptr ? nullptr : others_->state();
+  const auto held =
+      state == nullptr ? std::unique_lock<std::mutex>() : state->Hold();
   absl::StatusOr<Call> prepared = Prepare(arguments, check);
+  const CompiledModel* version = this;
   if (others_ != nullptr && absl::IsInvalidArgument(prepared.status())) {
     absl::StatusOr<const CompiledModel*> other = others_->Find(arguments);
-    if (other.ok()) return (*other)->Run(arguments, check);
     // The model itself may refuse these sizes; others were not asked for.
-    return absl::Status(other.status().code(),
-                        absl::StrCat(other.status().message(), " (",
-                                     prepared.status().message(), ")"));
+    if (!other.ok())
+      return absl::Status(other.status().code(),
+                          absl::StrCat(other.status().message(), " (",
+                                       prepared.status().message(), ")"));
+    version = *other;
+  } else if (!prepared.ok()) {
+    return prepared.status();
   }
-  if (!prepared.ok()) return prepared.status();
+  if (state != nullptr) {
+    bool by_libtorch = version == nullptr;
+    if (!by_libtorch) {
+      AITUNE_ASSIGN_OR_RETURN(by_libtorch, state->LibTorchRuns(*version));
+    }
+    if (by_libtorch) return state->Run(arguments);
+  }
+  if (version != this) return version->Run(arguments, check);
   AITUNE_RETURN_IF_ERROR(Execute(*prepared));
   return UnflattenOutputs(output_structure_, prepared->outputs);
 }

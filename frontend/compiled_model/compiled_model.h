@@ -104,8 +104,9 @@ class CompiledModel {
   // fit. With kTakeConstants, numbers and strings of the call are ignored and
   // those of the build are used. If the program asks for strides or contiguity,
   // only contiguous tensors are accepted. With all_sizes a call may compile a
-  // further version, which takes seconds. Thread-safe; concurrent calls run
-  // concurrently.
+  // further version, which takes seconds; of a model whose calls change its
+  // state (ModelState) all versions see the changes, which LibTorch's calls
+  // after one another make. Thread-safe; concurrent calls run concurrently.
   absl::StatusOr<c10::IValue> Run(
       const ValueList& arguments,
       ConstantCheck check = ConstantCheck::kCheck) const;

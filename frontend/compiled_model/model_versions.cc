@@ -53,8 +53,11 @@ Held HeldBy(const ExecutablePlan& plan, const std::vector<SymbolSpec>& asked) {
 }  // namespace
 
 ModelVersions::ModelVersions(const Model& model, ModelInputs inputs,
-                             const BuildOptions& options)
-    : model_(model), inputs_(std::move(inputs)), options_(options) {
+                             const BuildOptions& options, const Device& device)
+    : model_(model),
+      inputs_(std::move(inputs)),
+      options_(options),
+      state_(VersionState::Of(model, device)) {
   options_.all_sizes = false;
   options_.compile.progress = nullptr;
   options_.trace.progress = nullptr;
@@ -97,6 +100,10 @@ absl::StatusOr<const CompiledModel*> ModelVersions::Find(
   if (const CompiledModel* version = Match(arguments)) return version;
   AITUNE_ASSIGN_OR_RETURN(const std::vector<int64_t> sizes,
                           SymbolSizes(inputs_.specs, arguments));
+  if (state_ != nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(const bool is_new, state_->HasChanged());
+    if (is_new) return nullptr;
+  }
   const absl::Status mismatch = absl::InvalidArgumentError(
       "the arguments differ from the inputs that the model was compiled for "
       "in nesting, dtypes or ranks; pass such inputs, or compile the model "

@@ -17,6 +17,7 @@
 #include "absl/types/span.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/compiled_model/model_inputs.h"
+#include "frontend/compiled_model/version_state.h"
 
 namespace aitune::frontend {
 
@@ -25,14 +26,20 @@ class ModelVersions {
  public:
   // `model` and the objects that `options` points to must outlive this.
   // Versions are built with `options`, but without progress and without a
-  // search for schedules.
+  // search for schedules. `model` has the state of the first version, which is
+  // on `device`. May throw LibTorch's exceptions.
   ModelVersions(const Model& model, ModelInputs inputs,
-                const BuildOptions& options);
+                const BuildOptions& options, const Device& device);
+
+  // The state of the model, which calls must hold; null for one without.
+  VersionState* state() const { return state_.get(); }
 
   // The version that covers the sizes of `arguments`, which is compiled if
   // there is none. It lives as long as this object. Errors: kInvalidArgument
   // for sizes outside of the ranges of the inputs, and those of
   // CompiledModel::Build. Sizes for which the model raised are not tried again.
+  // Null where there is none and the state is another than that of the versions
+  // (VersionState): LibTorch must run the call.
   absl::StatusOr<const CompiledModel*> Find(const ValueList& arguments);
 
   // Repairs the version that covers the sizes of `arguments`, which are on the
@@ -60,6 +67,7 @@ class ModelVersions {
   const Model& model_;
   const ModelInputs inputs_;
   BuildOptions options_;
+  const std::unique_ptr<VersionState> state_;  // null for a model without state
   // Held while compiling: one version at a time. Taken before mutex_.
   std::mutex compile_mutex_;
   // For sizes of the symbols whether a version was built for them: kOk, or why

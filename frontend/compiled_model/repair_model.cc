@@ -55,7 +55,7 @@ CompiledModel& CompiledModel::operator=(CompiledModel&&) = default;
 void CompiledModel::Remember(const Model& model, const ModelInputs& inputs,
                              const BuildOptions& options, bool dynamic) {
   if (dynamic && options.all_sizes) {
-    others_ = std::make_unique<ModelVersions>(model, inputs, options);
+    others_ = std::make_unique<ModelVersions>(model, inputs, options, device_);
     others_->LeaveOut(report_.wrong);
   }
   BuildOptions again = options;

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "frontend/api/module.h"
+#include "frontend/compiled_model/compiled_model.h"
 #include "frontend/testing/models.h"
 #include "frontend/torchscript/model_state.h"
 
@@ -194,7 +195,8 @@ std::shared_ptr<const Model> Make(const StateProgram& program) {
 class StatePrograms : public testing::TestWithParam<StateProgram> {
  protected:
   // Both are called; a call that raises may have changed the state before.
-  void Compare(const ait::Module& ours, int64_t rows) {
+  template <typename Compiled>
+  void Compare(const Compiled& ours, int64_t rows) {
     at::manual_seed(static_cast<uint64_t>(rows));
     const ValueList arguments({at::randn({rows, 4})});
     const auto result = ours.Run(arguments);
@@ -232,6 +234,58 @@ TEST_P(StatePrograms, GoOnAsEagerDoes) {
     for (int64_t i = 0; i < 60; ++i) Compare(**loaded, i * 17 % 61 + 1);
     start.Restore();
   }
+}
+
+// As the command line compiles: all versions see what any of them changed.
+TEST_P(StatePrograms, GoOnInTheVersionsForARange) {
+  for (const char* const range : {"float32[1..61,4]", "float32[1..3,4]"}) {
+    frontend::ModelState start(*eager_);
+    start.Save();
+    const auto model = Make(GetParam());
+    frontend::ModelInputs inputs;
+    inputs.specs = {*frontend::ParseInputSpec(range)};
+    frontend::BuildOptions options;
+    options.all_sizes = true;
+    options.compile.measureCandidates = false;
+    const auto compiled =
+        frontend::CompiledModel::Build(*model, inputs, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    const int64_t largest = inputs.specs[0].axes[0].max;
+    for (int64_t i = 0; i < 130; ++i) Compare(**compiled, i * 37 % largest + 1);
+    start.Restore();
+  }
+}
+
+// The state that the versions have is theirs again.
+TEST(VersionsOfAModelWithState, AreUsedAgainOnceItIsRestored) {
+  const auto model = Make({"", R"(
+    if x.size(0) > 4:
+        self.mean = self.mean + 1.0
+    return x * (self.mean[0] + 1)
+)"});
+  frontend::ModelState start(*model);
+  start.Save();
+  frontend::ModelInputs inputs;
+  inputs.specs = {*frontend::ParseInputSpec("float32[1..9,4]")};
+  frontend::BuildOptions options;
+  options.all_sizes = true;
+  const auto compiled = frontend::CompiledModel::Build(*model, inputs, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const auto seen = [&](int64_t rows) {
+    const auto result = (*compiled)->Run(ValueList({at::ones({rows, 4})}));
+    EXPECT_TRUE(result.ok()) << result.status();
+    return result.ok() ? result->toTensor()[0][0].item<float>() : -1;
+  };
+  EXPECT_EQ(seen(2), 1);
+  EXPECT_EQ(seen(7), 2);
+  EXPECT_EQ(seen(2), 2);
+  EXPECT_EQ(seen(3), 2);
+  const size_t versions = (*compiled)->versions().size();
+  start.Restore();
+  EXPECT_EQ(seen(2), 1);
+  EXPECT_EQ(seen(6), 2);
+  EXPECT_EQ(seen(3), 2);
+  EXPECT_EQ((*compiled)->versions().size(), versions);
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, StatePrograms, testing::ValuesIn(kPrograms),

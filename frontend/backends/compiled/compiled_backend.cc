@@ -31,12 +31,6 @@ namespace {
 constexpr char kName[] = "TorchInductorBackend";
 using Table = CompiledBackend::Table;
 
-// Whether LibTorch runs all of it, on the model's own state.
-bool IsWholeModel(const CompiledModel& version) {
-  const std::vector<FallbackOp>& fallbacks = version.report().fallbacks;
-  return fallbacks.size() == 1 && fallbacks[0].op == "aitune::model";
-}
-
 }  // namespace
 
 void CompiledBackend::Release() {
@@ -443,7 +437,8 @@ absl::StatusOr<bool> CompiledBackend::Repair(
 std::shared_ptr<CompiledModel> CompiledBackend::Loaded(
     std::unique_ptr<CompiledModel> version) const {
   std::shared_ptr<CompiledModel> shared = std::move(version);
-  if (IsWholeModel(*shared) && source()->HasState()) *changes_state_ = true;
+  if (shared->report().LibTorchRunsAll() && source()->HasState())
+    *changes_state_ = true;
   std::lock_guard<std::mutex> lock(loaded_mutex_);
   // Versions that a reset let go have nothing more to tell.
   loaded_.erase(

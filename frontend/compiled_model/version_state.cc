@@ -1,0 +1,69 @@
+#include "frontend/compiled_model/version_state.h"
+
+#include <ATen/Functions.h>
+#include <ATen/core/ivalue.h>
+
+#include <string>
+#include <utility>
+
+#include "frontend/torchscript/model_bytes.h"
+#include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+
+std::unique_ptr<VersionState> VersionState::Of(const Model& model,
+                                               const Device& device) {
+  auto state = std::make_unique<ModelState>(model);
+  if (!state->exists()) return nullptr;
+  std::unique_ptr<VersionState> made(new VersionState(model, device));
+  if (device.is_gpu()) return made;
+  state->Save();
+  made->state_ = std::move(state);
+  return made;
+}
+
+absl::StatusOr<const Model*> VersionState::Watched() {
+  if (!device_.is_gpu()) return &model_;
+  if (!on_gpu_) {
+    // Through bytes: LibTorch's own copies share the code, which names devices.
+    AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ModelBytes(model_));
+    LoadOptions options;
+    options.device = device_;
+    AITUNE_ASSIGN_OR_RETURN(on_gpu_, ModelFromBytes(bytes, options));
+    state_ = std::make_unique<ModelState>(*on_gpu_);
+    state_->Save();
+  }
+  return &*on_gpu_;
+}
+
+absl::StatusOr<bool> VersionState::HasChanged() {
+  // Only what LibTorch runs changes it.
+  if (!changed_) return false;
+  AITUNE_RETURN_IF_ERROR(
+      CatchExceptions(absl::StatusCode::kInternal, "reading the state", [&] {
+        changed_ = state_->HasChanged();
+        return absl::OkStatus();
+      }));
+  return changed_;
+}
+
+absl::StatusOr<bool> VersionState::LibTorchRuns(const CompiledModel& version) {
+  if (!version.report().LibTorchRunsAll()) return HasChanged();
+  // Its region has the model's own state; on a GPU it would have another copy.
+  changed_ = true;
+  return device_.is_gpu();
+}
+
+absl::StatusOr<c10::IValue> VersionState::Run(const ValueList& arguments) {
+  AITUNE_ASSIGN_OR_RETURN(const Model* const model, Watched());
+  // A call that raises may have changed it before.
+  changed_ = true;
+  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, model->RunEager(arguments));
+  return MapTensors(result, [](const at::Tensor& tensor, int /*index*/) {
+    return tensor.defined() ? tensor.clone() : tensor;
+  });
+}
+
+}  // namespace aitune::frontend

@@ -116,7 +116,10 @@ bool IsPlain(const c10::IValue& value) {
   return tensor.layout() == at::kStrided && !tensor.is_complex() &&
          !tensor.is_quantized() && tensor.dim() <= kMostAxes &&
          tensor.numel() <= kMostElements && !tensor.is_conj() &&
-         !tensor.is_neg();
+         !tensor.is_neg() &&
+         // LibTorch expands by sizes below -1, to no tensor.
+         std::all_of(tensor.sizes().begin(), tensor.sizes().end(),
+                     [](int64_t size) { return size >= 0; });
 }
 
 bool IsFinite(const LiveValue& value) {
@@ -196,6 +199,18 @@ class Generator {
                        });
   }
 
+  // Whether the operands are integers that LibTorch makes float32, and it takes
+  // them in float64 too.
+  bool MayBeWidened(Expression expression) const {
+    for (const int value : expression.reads) {
+      if (pool_[value].IsFloat()) return false;
+    }
+    expression.before = Widened(expression.before, expression.reads, 7);
+    expression.text = Widened(expression.text, expression.reads, 7);
+    return !expression.reads.empty() &&
+           pool_.Evaluate(expression, /*on_copies=*/true).ok();
+  }
+
   // What these results are as a value; nothing where they can't be one.
   std::optional<LiveValue> Value(const Expression& expression,
                                  const std::vector<c10::IValue>& results) {
@@ -251,6 +266,9 @@ class Generator {
     Statement statement;
     statement.reads = expression.reads;
     statement.measures = expression.measures;
+    if (values[0].dtype() == at::kFloat && !values[0].exact &&
+        MayBeWidened(expression))
+      statement.promotes = expression.reads;
     std::vector<std::string> names;
     for (LiveValue& value : values) {
       names.push_back(Name(pool_.size()));

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -39,6 +40,25 @@ std::string WithDataTypes(const std::string& text,
   return absl::StrReplaceAll(text, numbers);
 }
 
+std::string Widened(const std::string& text, const std::vector<int>& values,
+                    int number) {
+  std::string widened;
+  const auto is_word = [&](size_t i) {
+    return i < text.size() && (absl::ascii_isalnum(text[i]) || text[i] == '_');
+  };
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i;
+    while (is_word(end)) ++end;
+    const std::string word = text.substr(i, std::max<size_t>(end - i, 1));
+    absl::StrAppend(&widened, word);
+    for (const int value : values) {
+      if (word == Name(value)) absl::StrAppend(&widened, ".to(", number, ")");
+    }
+    i += word.size();
+  }
+  return widened;
+}
+
 Program Reduced(const Program& program, const Reduction& reduction) {
   Program reduced;
   reduced.seed = program.seed;
@@ -52,6 +72,7 @@ Program Reduced(const Program& program, const Reduction& reduction) {
                                     Name(statement.like), ".clone()");
       statement.reads = {statement.like};
       statement.measures.clear();
+      statement.promotes.clear();
     }
     const auto is_missing = [&](int value) { return missing.count(value) > 0; };
     if (reduction.dropped.count(position) ||
@@ -76,7 +97,10 @@ std::string SourceOf(const Program& program, std::optional<DataType> floats) {
                                     absl::StrJoin(parameters, ", "), "):\n");
   std::set<int> read;
   for (const Statement& statement : program.statements) {
-    for (const absl::string_view line : absl::StrSplit(statement.text, '\n'))
+    const std::string text =
+        floats ? Widened(statement.text, statement.promotes, NumberOf(*floats))
+               : statement.text;
+    for (const absl::string_view line : absl::StrSplit(text, '\n'))
       absl::StrAppend(&source, "    ", line, "\n");
     made.insert(made.end(), statement.makes.begin(), statement.makes.end());
     // A write is seen in what it writes to, which is then a result.

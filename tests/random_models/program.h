@@ -22,6 +22,8 @@ struct Statement {
   std::vector<int> reads;     // values
   std::vector<int> measures;  // values of which it takes sizes alone
   std::vector<int> makes;     // values; none when it writes to one it reads
+  // Integers that it reads and that LibTorch makes floats of its default dtype.
+  std::vector<int> promotes;
   // A value that it reads and that is like the only one it makes, in dtype and
   // sizes; -1: none.
   int like = -1;
@@ -45,8 +47,13 @@ Program Reduced(const Program& program, const Reduction& reduction);
 std::string WithDataTypes(const std::string& text,
                           std::optional<DataType> floats);
 
+// `text` with casts to the dtype `number` behind these values.
+std::string Widened(const std::string& text, const std::vector<int>& values,
+                    int number);
+
 // TorchScript of forward, which returns what no statement reads, and some of
-// the others. Dtypes as in WithDataTypes.
+// the others. Dtypes as in WithDataTypes, with `floats` those that integers are
+// promoted to as well.
 std::string SourceOf(const Program& program,
                      std::optional<DataType> floats = std::nullopt);
 

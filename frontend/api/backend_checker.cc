@@ -104,6 +104,8 @@ absl::Status BackendChecker::Check(aitune::Backend& backend,
                             subject_.source->Flatten(given));
     AITUNE_ASSIGN_OR_RETURN(const std::vector<aitune::OwnedValue> outputs,
                             backend.Infer(Values(inputs)));
+    // What the call changed in a copy is what the check looks at and restores.
+    AITUNE_RETURN_IF_ERROR(subject_.source->StateNumber().status());
     AITUNE_ASSIGN_OR_RETURN(c10::IValue result,
                             subject_.source->UnflattenResult(outputs));
     if (!subject_.device.is_gpu()) return result;

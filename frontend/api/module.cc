@@ -177,6 +177,7 @@ absl::StatusOr<c10::IValue> Module::Run(const ValueList& arguments) const {
     // Calls that change the model's state run one after another.
     const std::shared_ptr<TorchScriptSource> source = this->source();
     const auto held = source->HoldState();
+    AITUNE_RETURN_IF_ERROR(source->UseState(model, device));
     return model->RunEager(device.is_gpu()
                                ? aitune::frontend::ToDevice(arguments, device)
                                : arguments);

@@ -340,8 +340,8 @@ class Module {
   std::vector<aitune::Signature> Signatures() const;
 
   // Saves the tuned module, with the state that calls have left in the model
-  // (SaveCheckpoint; what calls on a GPU, or the attributes that calls with
-  // autocast, have changed is not in it). Returns the checkpoint's digest.
+  // (SaveCheckpoint), also on a GPU or with autocast, where LibTorch runs
+  // copies of the model. Returns the checkpoint's digest.
   // kFailedPrecondition when it is not tuned; otherwise errors as
   // SaveCheckpoint.
   absl::StatusOr<std::string> Save(const std::filesystem::path& path,

@@ -38,6 +38,8 @@ absl::Status Module::ReplaceWeights(
     source = source_;
     backend = backend_;
   }
+  // With the state that calls of copies have left.
+  AITUNE_RETURN_IF_ERROR(source->StateNumber().status());
   AITUNE_ASSIGN_OR_RETURN(aitune::frontend::Model changed,
                           source->model().WithWeights(weights));
   const auto next = source->WithModel(

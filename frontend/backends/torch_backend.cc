@@ -81,6 +81,9 @@ std::optional<DataType> TorchBackend::narrowed_to() const {
 
 absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::ModelOn(
     const TorchScriptSource& source, const Device& device) const {
+  // The copy has the state that the model has when it is made.
+  const auto held = source.HoldState();
+  AITUNE_RETURN_IF_ERROR(source.StateNumber().status());
   AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const Model> model,
                           source.ModelOn(device));
   if (!autocast_enabled_) return model;
@@ -91,6 +94,7 @@ absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::ModelOn(
 
 absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::EagerModel() const {
   if (!device_.is_gpu() || runs_model()) return model_;
+  const auto held = source_->HoldState();
   std::lock_guard<std::mutex> lock(eager_mutex_);
   if (eager_ == nullptr) {
     AITUNE_ASSIGN_OR_RETURN(eager_, ModelOn(*source_, device_));
@@ -115,6 +119,8 @@ absl::Status TorchBackend::Deploy(const Device& device) {
 }
 
 absl::Status TorchBackend::Deactivate() {
+  // The model takes the state over from copies that go.
+  AITUNE_RETURN_IF_ERROR(source_->StateNumber().status());
   Release();
   model_ = nullptr;
   eager_ = nullptr;

@@ -105,6 +105,11 @@ struct TorchScriptSource::WatchedState {
   std::recursive_mutex mutex;
   ModelState state;    // as it was last seen
   int64_t number = 0;  // 0: not seen yet
+  // The copy whose calls have made the present state, and its device. Null: the
+  // model has it.
+  std::shared_ptr<const Model> newest;
+  std::unique_ptr<ModelState> state_of_newest;
+  std::optional<Device> gpu_of_newest;
 };
 
 TorchScriptSource::~TorchScriptSource() = default;
@@ -164,6 +169,7 @@ absl::StatusOr<int64_t> TorchScriptSource::StateNumber() const {
   const auto held = HoldState();
   AITUNE_RETURN_IF_ERROR(
       CatchExceptions(absl::StatusCode::kInternal, "reading the state", [&] {
+        BringStateHome();
         if (watched_->number > 0 && !watched_->state.HasChanged())
           return absl::OkStatus();
         watched_->state.Save();
@@ -171,6 +177,31 @@ absl::StatusOr<int64_t> TorchScriptSource::StateNumber() const {
         return absl::OkStatus();
       }));
   return watched_->number;
+}
+
+void TorchScriptSource::BringStateHome() const {
+  if (watched_ == nullptr || watched_->newest == nullptr) return;
+  watched_->state_of_newest->CopyTo(
+      *model_,
+      watched_->gpu_of_newest ? std::optional<Device>(Device()) : std::nullopt);
+  watched_->state_of_newest = nullptr;
+  watched_->newest = nullptr;
+}
+
+absl::Status TorchScriptSource::UseState(
+    const std::shared_ptr<const Model>& copy, const Device& device) const {
+  if (watched_ == nullptr || copy == watched_->newest) return absl::OkStatus();
+  return CatchExceptions(
+      absl::StatusCode::kInternal, "passing the state on", [&] {
+        BringStateHome();
+        if (copy == model_) return absl::OkStatus();
+        watched_->gpu_of_newest =
+            device.is_gpu() ? std::optional<Device>(device) : std::nullopt;
+        watched_->state.CopyTo(*copy, watched_->gpu_of_newest);
+        watched_->state_of_newest = std::make_unique<ModelState>(*copy);
+        watched_->newest = copy;
+        return absl::OkStatus();
+      });
 }
 
 void TorchScriptSource::SetCompileSettings(
@@ -188,6 +219,7 @@ std::shared_ptr<const CompileSettings> TorchScriptSource::compile_settings()
 absl::StatusOr<std::shared_ptr<const Model>> TorchScriptSource::ModelOn(
     const Device& device) const {
   if (!device.is_gpu()) return model_;
+  const auto held = HoldState();
   std::lock_guard<std::mutex> lock(copies_mutex_);
   std::weak_ptr<const Model>& copy = copies_[device.gpu()];
   if (std::shared_ptr<const Model> made = copy.lock()) return made;
@@ -251,6 +283,7 @@ absl::StatusOr<ValueList> TorchScriptSource::Unflatten(
 
 absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
     absl::Span<const RegionValue> inputs,
+    const std::shared_ptr<const Model>& model, const Device& device,
     const std::function<absl::StatusOr<c10::IValue>(const ValueList&)>& run)
     const {
   std::vector<c10::IValue> leaves;
@@ -265,6 +298,7 @@ absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Call(
     AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                             Nested(std::move(leaves)));
     const auto held = HoldState();
+    AITUNE_RETURN_IF_ERROR(UseState(model, device));
     result = run(arguments);
   }
   borrowed.Release();
@@ -317,9 +351,10 @@ absl::StatusOr<c10::IValue> TorchScriptSource::UnflattenResult(
 
 absl::StatusOr<std::vector<OwnedValue>> TorchScriptSource::Infer(
     absl::Span<const RegionValue> inputs) {
+  const Device device = DeviceOf(inputs);
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
-                          ModelOn(DeviceOf(inputs)));
-  return Call(inputs, [&](const ValueList& arguments) {
+                          ModelOn(device));
+  return Call(inputs, model, device, [&](const ValueList& arguments) {
     return model->RunEager(arguments);
   });
 }
@@ -331,6 +366,8 @@ absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
   };
   auto saved = std::make_shared<Saved>();
   saved->models.push_back(model_);
+  const auto held = HoldState();
+  AITUNE_RETURN_IF_ERROR(StateNumber().status());
   {
     std::lock_guard<std::mutex> lock(copies_mutex_);
     for (const auto& [gpu, copy] : copies_) {
@@ -349,9 +386,11 @@ absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
         return absl::OkStatus();
       }));
   if (!any) return std::function<absl::Status()>();
-  return std::function<absl::Status()>([saved] {
+  return std::function<absl::Status()>([this, saved] {
+    const auto held = HoldState();
     return CatchExceptions(absl::StatusCode::kInternal,
                            "putting back the state", [&] {
+                             BringStateHome();
                              for (const auto& state : saved->states)
                                state->Restore();
                              return absl::OkStatus();

@@ -10,7 +10,9 @@
 // A model may have state, which its calls change (ModelState). Where LibTorch
 // runs such a model, calls run one after another. What is derived from the
 // model (its hash, compiled versions, a checkpoint) is of the state that the
-// model had then; StateNumber tells whether it still has it.
+// model had then; StateNumber tells whether it still has it. Where LibTorch
+// runs a copy (on a GPU, or with the casts of autocast) the copy is given the
+// state before its calls, and the model what they made of it.
 #ifndef AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
 #define AITUNE_FRONTEND_BACKENDS_TORCHSCRIPT_SOURCE_H_
 
@@ -68,10 +70,17 @@ class TorchScriptSource : public SourceModel {
   std::unique_lock<std::recursive_mutex> HoldState() const;
   // A number for the state that the model has now: another one than at the last
   // call if anyone has changed the state meanwhile. 0 for a model without
-  // state. Keeps a copy of the state, and compares with that. Copies of the
-  // model (ModelOn) have a state of their own, which this says nothing of.
-  // kInternal with LibTorch's text when the state can't be read.
+  // state. Gives the model the state that calls of its copies have left, keeps
+  // a copy of it, and compares with that. kInternal with LibTorch's text when
+  // the state can't be read.
   absl::StatusOr<int64_t> StateNumber() const;
+
+  // For a call of `copy`, which is the model, a copy of it on `device`
+  // (ModelOn), or another program on the modules of one: gives it the state
+  // that the calls before have left, whichever of these they were made of. The
+  // caller holds the state until the call has ended. Errors as StateNumber.
+  absl::Status UseState(const std::shared_ptr<const Model>& copy,
+                        const Device& device) const;
 
   // The model itself for the CPU; for a GPU with its weights there, in a copy
   // that all callers share while one of them keeps it. Errors:
@@ -106,13 +115,15 @@ class TorchScriptSource : public SourceModel {
   // The same, but the values keep the memory of `sample` alive.
   absl::StatusOr<ValueList> Unflatten(const Sample& sample) const;
 
-  // Calls `run` with the values of flattened `inputs`, read in place, and
-  // returns the leaves of its result. Holds the state meanwhile. Tensors of the
+  // Calls `run`, which calls `model` as UseState describes it, with the values
+  // of flattened `inputs`, read in place, and returns the leaves of its result.
+  // Holds the state meanwhile. Tensors of the
   // result that are views of an input on the CPU, and those that the model
   // keeps in its state, get a copy of the input's memory, which the caller may
-  // free. Errors: those of Unflatten, `run` and FlattenResult.
+  // free. Errors: those of Unflatten, UseState, `run` and FlattenResult.
   absl::StatusOr<std::vector<OwnedValue>> Call(
       absl::Span<const RegionValue> inputs,
+      const std::shared_ptr<const Model>& model, const Device& device,
       const std::function<absl::StatusOr<c10::IValue>(const ValueList&)>& run)
       const;
 
@@ -145,6 +156,9 @@ class TorchScriptSource : public SourceModel {
   TorchScriptSource(std::shared_ptr<const Model> model, std::string name,
                     std::shared_ptr<LearnedNesting> arguments,
                     std::shared_ptr<LearnedNesting> result);
+  // Gives the model the state that calls of a copy have left. The state is
+  // held. May throw LibTorch's exceptions.
+  void BringStateHome() const;
   absl::StatusOr<ValueList> Nested(std::vector<c10::IValue> leaves) const;
 
   const std::shared_ptr<const Model> model_;

@@ -7,8 +7,10 @@
 #define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_STATE_H_
 
 #include <memory>
+#include <optional>
 
 #include "frontend/torchscript/model.h"
+#include "runtime/device/device.h"
 
 namespace aitune::frontend {
 
@@ -42,6 +44,12 @@ class ModelState {
   // Restores the state that was saved last. May be called any number of times.
   // May throw LibTorch's exceptions.
   void Restore() const;
+
+  // Gives `copy` the state that the model has now: another program on the same
+  // modules, which shares tensors, lists and dicts with them from then on, or
+  // the same model on another device: `device`. May throw LibTorch's
+  // exceptions.
+  void CopyTo(const Model& copy, const std::optional<Device>& device) const;
 
  private:
   struct Impl;

@@ -203,25 +203,23 @@ class StatePrograms : public testing::TestWithParam<StateProgram> {
     const auto wanted = eager_->RunEager(arguments);
     ASSERT_EQ(result.ok(), wanted.ok())
         << rows << ": " << result.status() << wanted.status();
-    if (wanted.ok()) frontend::ExpectClose(*result, *wanted, 1e-4);
+    if (wanted.ok()) frontend::ExpectClose(*result, *wanted, tolerance_);
     ASSERT_FALSE(HasFailure()) << rows << GetParam().body;
   }
 
-  const std::shared_ptr<const Model> eager_ = Make(GetParam());
-};
-
-TEST_P(StatePrograms, GoOnAsEagerDoes) {
-  const auto folder = frontend::EmptyFolder();
-  for (int64_t first : {3, 21}) {
+  // A module of `backend`, its calls before it is tuned and after, and those of
+  // its checkpoint.
+  void GoOn(const std::string& backend, const ConfigDict& config,
+            int64_t first) {
+    const auto folder = frontend::EmptyFolder();
     const auto module =
         ait::Module::Wrap(Make(GetParam()), {"net", folder / "cache"});
-    // Before it is tuned, and after.
     frontend::ModelState start(*eager_);
     start.Save();
     Compare(*module, 6);
     ASSERT_TRUE(module->Record(ValueList({at::randn({first, 4})}), 1).ok());
     ait::TuneOptions options;
-    options.backends = {{"TorchInductorBackend", {}}};
+    options.backends = {{backend, config}};
     options.timing.warmup_rounds = 1;
     options.timing.min_rounds = options.timing.max_rounds = 1;
     const absl::Status tuned = module->Tune(*OneBackend(), options);
@@ -233,6 +231,25 @@ TEST_P(StatePrograms, GoOnAsEagerDoes) {
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     for (int64_t i = 0; i < 60; ++i) Compare(**loaded, i * 17 % 61 + 1);
     start.Restore();
+  }
+
+  const std::shared_ptr<const Model> eager_ = Make(GetParam());
+  double tolerance_ = 1e-4;
+};
+
+TEST_P(StatePrograms, GoOnAsEagerDoes) {
+  for (const int64_t first : {3, 21}) GoOn("TorchInductorBackend", {}, first);
+}
+
+// LibTorch runs a copy of the model there, with casts.
+TEST_P(StatePrograms, GoOnWithAutocast) {
+  tolerance_ = 0.05;
+  for (const char* const backend :
+       {"TorchInductorBackend", "TorchEagerBackend", "TorchScriptBackend"}) {
+    SCOPED_TRACE(backend);
+    GoOn(backend,
+         {{"autocast_enabled", true}, {"autocast_dtype", DataType::kBFloat16}},
+         21);
   }
 }
 

@@ -288,16 +288,11 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
                           EagerModel());
   const bool watches = source()->HasState() && !*changes_state_;
   const auto held = source()->HoldState();
-  // With autocast or on a GPU it is a copy.
-  std::optional<ModelState> own;
-  if (watches && model.get() != &source()->model()) own.emplace(*model).Save();
-  auto result = source()->Call(inputs, [&](const ValueList& arguments) {
-    return model->RunEager(arguments);
-  });
-  if (!watches) return result;
+  auto result = source()->Call(
+      inputs, model, device(),
+      [&](const ValueList& arguments) { return model->RunEager(arguments); });
   // A call that raises may have changed it before.
-  if (own && own->HasChanged()) *changes_state_ = true;
-  AITUNE_RETURN_IF_ERROR(HasNewState().status());
+  if (watches) AITUNE_RETURN_IF_ERROR(HasNewState().status());
   return result;
 }
 

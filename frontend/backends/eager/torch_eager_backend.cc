@@ -21,9 +21,10 @@ class TorchEager : public TorchBackend {
   void Release() override {}
   absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override {
-    return source()->Call(inputs, [&](const ValueList& arguments) {
-      return model()->RunEager(arguments);
-    });
+    return source()->Call(inputs, model(), device(),
+                          [&](const ValueList& arguments) {
+                            return model()->RunEager(arguments);
+                          });
   }
 };
 

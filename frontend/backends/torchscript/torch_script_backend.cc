@@ -28,9 +28,11 @@ class TorchScript : public TorchBackend {
   absl::StatusOr<std::vector<OwnedValue>> Run(
       absl::Span<const RegionValue> inputs) const override {
     const bool is_whole = IsWholeCall(inputs);
-    return source()->Call(inputs, [&](const ValueList& arguments) {
-      return is_whole ? model()->RunEager(arguments) : program_->Run(arguments);
-    });
+    return source()->Call(inputs, model(), device(),
+                          [&](const ValueList& arguments) {
+                            return is_whole ? model()->RunEager(arguments)
+                                            : program_->Run(arguments);
+                          });
   }
 
  private:

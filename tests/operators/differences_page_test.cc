@@ -30,7 +30,10 @@ std::vector<std::string> RowsOfTheCode() {
         "| ", OrAll(one.ops), " | ",
         *one.calls == '\0' ? "all" : absl::StrCat("`", one.calls, "`"),
         *one.but == '\0' ? "" : absl::StrCat(" but `", one.but, "`"), " | ",
-        one.only_rounded ? "rounded" : "all", " | ", one.reason, " |"));
+        one.of == LeftOutOf::kRounded    ? "rounded"
+        : one.of == LeftOutOf::kRepeated ? "repeated"
+                                         : "all",
+        " | ", one.reason, " |"));
   return rows;
 }
 

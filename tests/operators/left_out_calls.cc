@@ -25,29 +25,33 @@ const std::vector<LeftOutCall>& LeftOutCalls() {
   static const auto& calls = *new std::vector<LeftOutCall>{
       {"_cast_Float _cast_Half _autocast_to_full_precision "
        "_autocast_to_reduced_precision",
-       "", "", false,
+       "", "", LeftOutOf::kAll,
        "the operator's name says the precision, which a reference in another "
        "precision then has, too"},
-      {"cpu linspace", "", "", false,
+      {"cpu linspace", "", "", LeftOutOf::kAll,
        "the result is on the CPU, where a program on a GPU has nothing else"},
-      {"sort argsort topk", "", "stable=True", false,
+      {"sort argsort topk", "", "stable=True", LeftOutOf::kAll,
        "the order of equal elements is not specified"},
       {"_reshape_alias _weight_norm native_batch_norm "
        "_native_batch_norm_legit_no_training",
-       "", "", false,
+       "", "", LeftOutOf::kAll,
        "eager reads beyond operands that have other sizes or strides than in "
        "the call of the table"},
-      {"_transformer_encoder_layer_fwd", "", "", false,
+      {"slice_scatter select_scatter diagonal_scatter as_strided_scatter", "",
+       "", LeftOutOf::kRepeated,
+       "eager writes to a copy of the operand's memory, where elements of "
+       "`unfold` are others' too"},
+      {"_transformer_encoder_layer_fwd", "", "", LeftOutOf::kAll,
        "eager normalises numbers that are equal but for rounding: its noise"},
       {"floor ceil round trunc fix sign sgn signbit copysign frac "
        "floor_divide remainder fmod hardshrink threshold softplus "
        "grid_sampler grid_sampler_2d linalg_vector_norm bucketize "
        "searchsorted",
-       "", "", true,
+       "", "", LeftOutOf::kRounded,
        "results or slopes jump where an operand changes by its rounding"},
-      {"", " > ", "", true,
+      {"", " > ", "", LeftOutOf::kRounded,
        "results jump where an operand changes by its rounding"},
-      {"", "rounding_mode", "", true,
+      {"", "rounding_mode", "", LeftOutOf::kRounded,
        "results jump where an operand changes by its rounding"},
   };
   return calls;

@@ -10,12 +10,19 @@
 
 namespace aitune {
 
+// Of which operands a call is left out.
+enum class LeftOutOf {
+  kAll,
+  kRounded,   // one of them was rounded before
+  kRepeated,  // elements of one of them share an address
+};
+
 // Empty fields fit everything.
 struct LeftOutCall {
   const char* ops;    // names of operators, separated by spaces
   const char* calls;  // a part of the call
   const char* but;    // a part of the calls that programs have all the same
-  bool only_rounded;  // left out only where an operand was rounded before
+  LeftOutOf of;
   const char* reason;
 };
 

@@ -34,6 +34,16 @@ bool LiveValue::IsStatic(int axis) const {
                      });
 }
 
+bool LiveValue::RepeatsElements() const {
+  return std::any_of(samples.begin(), samples.end(),
+                     [](const at::Tensor& tensor) {
+                       int64_t span = 1;
+                       for (int64_t axis = 0; axis < tensor.dim(); ++axis)
+                         span += (tensor.size(axis) - 1) * tensor.stride(axis);
+                       return span < tensor.numel();
+                     });
+}
+
 int64_t LiveValue::Largest() const {
   int64_t largest = 0;
   for (const at::Tensor& tensor : samples)

@@ -50,6 +50,9 @@ struct LiveValue {
   // The size of an axis is the same in all combinations.
   bool IsStatic(int axis) const;
   int64_t Largest() const;  // number of elements
+  // Whether elements of some sample share an address, as those of `expand` and
+  // `unfold` do.
+  bool RepeatsElements() const;
 };
 
 // Whether two values have the same sizes, whether they broadcast, and whether

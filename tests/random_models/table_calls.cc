@@ -60,12 +60,12 @@ bool KeepsExact(const std::string& op) {
 // give integers or bools of floats do so all.
 bool Jumps(const OperatorCall& call) {
   const LeftOutCall* const found = FindLeftOutCall(call);
-  return found != nullptr && found->only_rounded;
+  return found != nullptr && found->of == LeftOutOf::kRounded;
 }
 
 bool IsLeftOut(const OperatorCall& call) {
   const LeftOutCall* const found = FindLeftOutCall(call);
-  return found != nullptr && !found->only_rounded;
+  return found != nullptr && found->of == LeftOutOf::kAll;
 }
 
 // The call with its tensor on `device` if it makes one of sizes alone.
@@ -258,6 +258,11 @@ std::optional<Expression> TableCall(Pool& pool) {
       pool.random().Pick(pointwise ? Table().pointwise : Table().others);
   Binding binding(pool, pointwise);
   if (!binding.Bind(call.call)) return std::nullopt;
+  const LeftOutCall* const left_out = FindLeftOutCall(call);
+  if (left_out != nullptr && left_out->of == LeftOutOf::kRepeated &&
+      std::any_of(binding.reads().begin(), binding.reads().end(),
+                  [&](int value) { return pool[value].RepeatsElements(); }))
+    return std::nullopt;
   Expression expression;
   expression.text = binding.Replace(call.call);
   expression.reads = binding.reads();

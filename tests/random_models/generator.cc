@@ -130,6 +130,20 @@ bool IsFinite(const LiveValue& value) {
                      });
 }
 
+// Whether nothing but rounding is left of some sample, as after numbers that
+// are equal were normalised: what is made of it says nothing.
+bool IsNoise(const LiveValue& value) {
+  constexpr double kNoise = 1e-6;  // beside values of about 1, in float32
+  return value.IsFloat() && !value.exact &&
+         std::any_of(value.samples.begin(), value.samples.end(),
+                     [](const at::Tensor& tensor) {
+                       if (tensor.numel() == 0) return false;
+                       const double largest =
+                           tensor.to(at::kDouble).abs().max().item<double>();
+                       return largest > 0 && largest < kNoise;
+                     });
+}
+
 double Magnitude(const LiveValue& value) {
   double largest = 0;
   for (const at::Tensor& tensor : value.samples) {
@@ -234,6 +248,7 @@ class Generator {
           std::all_of(expression.reads.begin(), expression.reads.end(),
                       [&](int operand) { return IsIntegral(pool_[operand]); });
     }
+    if (IsNoise(value)) return std::nullopt;
     return value;
   }
 

@@ -26,6 +26,10 @@ std::vector<ModelProgram> SequencePrograms();
 // inputs.
 std::vector<ModelProgram> ShapePrograms();
 
+// What stands around a model: decoding, boxes, batches of several lengths,
+// caches, masks and frames.
+std::vector<ModelProgram> UserPrograms();
+
 }  // namespace aitune::sizes
 
 #endif  // AITUNE_TESTS_SIZES_MODEL_PROGRAMS_H_

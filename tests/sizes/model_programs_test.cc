@@ -123,7 +123,7 @@ TEST_P(ModelPrograms, AgreeAsAModuleAndAsACheckpoint) {
 std::string NameOf(const testing::TestParamInfo<ModelProgram>& info) {
   std::string name = info.param.name;
   for (char& c : name)
-    if (c == ' ') c = '_';
+    if (c == ' ' || c == '-') c = '_';
   return name;
 }
 
@@ -131,6 +131,8 @@ INSTANTIATE_TEST_SUITE_P(Sequences, ModelPrograms,
                          testing::ValuesIn(SequencePrograms()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Shapes, ModelPrograms,
                          testing::ValuesIn(ShapePrograms()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Users, ModelPrograms,
+                         testing::ValuesIn(UserPrograms()), NameOf);
 
 }  // namespace
 }  // namespace aitune::sizes

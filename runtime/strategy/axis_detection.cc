@@ -114,7 +114,9 @@ absl::StatusOr<GraphSpec> DetectAxes(absl::Span<const BatchedSample> samples) {
     if (sample.inputs.size() != samples[0].inputs.size())
       return absl::InvalidArgumentError(
           absl::StrCat("one sample has ", samples[0].inputs.size(),
-                       " inputs, another ", sample.inputs.size()));
+                       " tensors, another ", sample.inputs.size(),
+                       ": None in place of some; record samples of one kind, "
+                       "calls of the other get versions of their own"));
     spec.min_batch = std::min(spec.min_batch, sample.batch);
     spec.max_batch = std::max(spec.max_batch, sample.batch);
   }

@@ -70,8 +70,10 @@ TEST(DetectAxesTest, Errors) {
             "axes can't be detected without a sample: record at least one");
   EXPECT_EQ(Detected({{0, {Tensor({1})}}}),
             "a sample's batch size is 0, it must be at least 1");
-  EXPECT_EQ(Detected({{1, {Tensor({1})}}, {1, {}}}),
-            "one sample has 1 inputs, another 0");
+  EXPECT_EQ(
+      Detected({{1, {Tensor({1})}}, {1, {}}}),
+      "one sample has 1 tensors, another 0: None in place of some; record "
+      "samples of one kind, calls of the other get versions of their own");
   EXPECT_EQ(Detected({{1, {Tensor({1})}}, {1, {Tensor({1, 1})}}}),
             "input 0 is float32 of 1 axes in one sample and float32 of 2 in "
             "another. Tune for them one after the other.");

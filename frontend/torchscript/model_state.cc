@@ -308,7 +308,12 @@ class StateCopy {
     if (value.sizes() == there.sizes())
       there.copy_(value);
     else
-      there.set_(value.to(*device_));
+      there.set_(CopyOf(value));
+  }
+
+  at::Tensor CopyOf(const at::Tensor& tensor) const {
+    return tensor.to(*device_, tensor.scalar_type(), /*non_blocking=*/false,
+                     /*copy=*/true);
   }
 
   // One tensor stays one.
@@ -317,7 +322,7 @@ class StateCopy {
     return MapTensors(value, [&](const at::Tensor& tensor, int /*index*/) {
       if (!tensor.defined()) return tensor;
       at::Tensor& there = there_[tensor.unsafeGetTensorImpl()];
-      if (!there.defined()) there = tensor.to(*device_);
+      if (!there.defined()) there = CopyOf(tensor);
       return there;
     });
   }

@@ -13,6 +13,7 @@
 #include "frontend/api/module.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/testing/models.h"
+#include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_state.h"
 
 namespace aitune::sizes {
@@ -251,6 +252,37 @@ TEST_P(StatePrograms, GoOnWithAutocast) {
          {{"autocast_enabled", true}, {"autocast_dtype", DataType::kBFloat16}},
          21);
   }
+}
+
+// The state goes to and fro between a model and its copy, as between a CPU and
+// a GPU: the copy is on the same device here, but has tensors of its own.
+TEST_P(StatePrograms, GoOnInACopyWithOtherTensors) {
+  const auto first = Make(GetParam());
+  const auto bytes = frontend::ModelBytes(*first);
+  ASSERT_TRUE(bytes.ok()) << bytes.status();
+  const auto second = frontend::ModelFromBytes(*bytes);
+  ASSERT_TRUE(second.ok()) << second.status();
+  const frontend::ModelState of_first(*first), of_second(*second);
+  frontend::ModelState start(*eager_);
+  start.Save();
+  for (int64_t i = 0; i < 60; ++i) {
+    const bool here = i / 3 % 2 == 0;
+    if (i % 3 == 0 && i > 0) {
+      if (here)
+        of_second.CopyTo(*first, Device());
+      else
+        of_first.CopyTo(*second, Device());
+    }
+    const int64_t rows = i * 37 % 61 + 1;
+    at::manual_seed(static_cast<uint64_t>(rows));
+    const ValueList arguments({at::randn({rows, 4})});
+    const auto result = (here ? *first : *second).RunEager(arguments);
+    const auto wanted = eager_->RunEager(arguments);
+    ASSERT_EQ(result.ok(), wanted.ok()) << result.status() << wanted.status();
+    if (wanted.ok()) frontend::ExpectClose(*result, *wanted, 0);
+    ASSERT_FALSE(HasFailure()) << i << GetParam().body;
+  }
+  start.Restore();
 }
 
 // As the command line compiles: all versions see what any of them changed.

@@ -51,6 +51,10 @@ class CheapPointwise : public TraitBase<ConcreteType, CheapPointwise> {};
 /// operation: nothing is computed.
 template <typename ConcreteType>
 class Movement : public TraitBase<ConcreteType, Movement> {};
+/// A movement of which each element is one of the first operand: what is known
+/// of all elements of that operand holds for those of the result.
+template <typename ConcreteType>
+class Selection : public TraitBase<ConcreteType, Selection> {};
 /// Each element of the result is computed from neighbouring elements of the
 /// operand.
 template <typename ConcreteType>
@@ -100,6 +104,10 @@ bool mayBeEqual(AffineExpr lhs, AffineExpr rhs);
 /// once; the result has size 1 along them and the input's sizes elsewhere; its
 /// element type is the one that the operation's description says.
 LogicalResult verifyReduction(Operation *op);
+/// Checks that `pair`, the attribute `name` of `op`, is two numbers (height,
+/// width), each at least `least`.
+LogicalResult verifyPair(Operation *op, StringRef name, ArrayRef<int64_t> pair,
+                         int64_t least);
 /// The verifier of the pools: ranks are 4, attributes are two numbers each, and
 /// batch, channels and element type are kept.
 LogicalResult verifyPool2d(Operation *op);
@@ -125,10 +133,37 @@ inline bool isCheapPointwise(Operation *op) {
 inline bool isMovement(Operation *op) {
   return op->hasTrait<OpTrait::ait::Movement>();
 }
+/// Whether each element of the result of `op` is one of its first operand
+/// (trait Selection).
+inline bool isSelection(Operation *op) {
+  return op->hasTrait<OpTrait::ait::Selection>();
+}
 /// Whether `op` computes on neighbouring elements (trait Window).
 inline bool isWindow(Operation *op) {
   return op->hasTrait<OpTrait::ait::Window>();
 }
+
+/// How the kernel of a contraction reads one of its operands.
+enum class OperandRead {
+  Dense,       ///< from memory, without gaps, in the order of its axes
+  Strided,     ///< from memory, in place through the strides of a view
+  StridedRows, ///< as Strided; elements of its last axis are best neighbours
+  Elementwise, ///< an element at a time, from memory or computed there; the
+               ///< contraction broadcasts it
+};
+
+/// The sizes of a product, over the module's symbols:
+/// result[b, m, n] = sum over k of lhs[b, m, k] * rhs[b, k, n].
+/// - Matmul: the leading axes are batches.
+/// - Convolution: a batch for each group; m is the number of the result's
+/// pixels
+///   in all images, n that of the channels of a group's result, k the number of
+///   taps times the channels of a group's input.
+/// - Attention, of which this is the first product: a batch for each head of
+///   each sequence; m queries, n keys, and k the depth of a query.
+struct ProductSizes {
+  AffineExpr batch, m, n, k;
+};
 
 } // namespace ait
 } // namespace mlir

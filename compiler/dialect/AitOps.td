@@ -82,7 +82,7 @@ def Ait_ReportOp : Ait_Op<"report", [Pure, AllTypesMatch<["value", "result"]>]> 
 // The result has the input's element type and elements. A reshape costs
 // nothing; fusion reads the others in place where it can.
 
-def Ait_ReshapeOp : Ait_Op<"reshape", [Pure, Ait_Movement]> {
+def Ait_ReshapeOp : Ait_Op<"reshape", [Pure, Ait_Movement, Ait_Selection]> {
   let summary = "the elements in row-major order under other sizes, of the same product (aten::reshape)";
   let arguments = (ins Ait_Tensor:$input);
   let results = (outs Ait_Tensor:$result);
@@ -92,7 +92,7 @@ def Ait_ReshapeOp : Ait_Op<"reshape", [Pure, Ait_Movement]> {
   let hasCanonicalizer = 1;
 }
 
-def Ait_PermuteOp : Ait_Op<"permute", [Pure, Ait_Movement]> {
+def Ait_PermuteOp : Ait_Op<"permute", [Pure, Ait_Movement, Ait_Selection]> {
   let summary = "axis i of the result is axis permutation[i] of the input (aten::permute)";
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$permutation);
   let results = (outs Ait_Tensor:$result);
@@ -102,7 +102,7 @@ def Ait_PermuteOp : Ait_Op<"permute", [Pure, Ait_Movement]> {
   let hasCanonicalizer = 1;
 }
 
-def Ait_ExpandOp : Ait_Op<"expand", [Pure, Ait_Movement]> {
+def Ait_ExpandOp : Ait_Op<"expand", [Pure, Ait_Movement, Ait_Selection]> {
   let summary = "repeats the input along axes of size 1 and new leading axes (aten::expand)";
   let description = [{
     Axes correspond from the last one on. Each axis of the input has the size of
@@ -116,7 +116,7 @@ def Ait_ExpandOp : Ait_Op<"expand", [Pure, Ait_Movement]> {
   let hasCanonicalizer = 1;
 }
 
-def Ait_SliceOp : Ait_Op<"slice", [Pure, Ait_Movement]> {
+def Ait_SliceOp : Ait_Op<"slice", [Pure, Ait_Movement, Ait_Selection]> {
   let summary = "element i of an axis is element start + step * i of the input's (aten::slice, select, narrow)";
   let description = [{
     `starts` (at least 0) and `steps` (at least 1) have a number for each axis,
@@ -168,7 +168,7 @@ def Ait_SliceScatterOp : Ait_Op<"slice_scatter", [Pure, Ait_Movement]> {
   let hasVerifier = 1;
 }
 
-def Ait_EmbeddingOp : Ait_Op<"embedding", [Pure, Ait_Movement]> {
+def Ait_EmbeddingOp : Ait_Op<"embedding", [Pure, Ait_Movement, Ait_Selection]> {
   let summary = "result[i..., :] = weight[indices[i...], :], with a weight of rank 2 (aten::embedding)";
   let arguments = (ins Ait_Tensor:$weight, Ait_Tensor:$indices);
   let results = (outs Ait_Tensor:$result);
@@ -176,7 +176,7 @@ def Ait_EmbeddingOp : Ait_Op<"embedding", [Pure, Ait_Movement]> {
   let hasVerifier = 1;
 }
 
-def Ait_IndexSelectOp : Ait_Op<"index_select", [Pure, Ait_Movement]> {
+def Ait_IndexSelectOp : Ait_Op<"index_select", [Pure, Ait_Movement, Ait_Selection]> {
   let summary = "element i of axis `dim` is element indices[i] of the input's (aten::index_select)";
   let description = [{
     `indices` is of rank 1. Negative indices count from the end of the axis.
@@ -187,7 +187,7 @@ def Ait_IndexSelectOp : Ait_Op<"index_select", [Pure, Ait_Movement]> {
   let hasVerifier = 1;
 }
 
-def Ait_GatherOp : Ait_Op<"gather", [Pure, Ait_Movement]> {
+def Ait_GatherOp : Ait_Op<"gather", [Pure, Ait_Movement, Ait_Selection]> {
   let summary = "result[i...] = input[i...] with indices[i...] as the index of axis `dim` (aten::gather)";
   let description = [{
     `indices` has the result's sizes, which are at most the input's along the
@@ -199,7 +199,7 @@ def Ait_GatherOp : Ait_Op<"gather", [Pure, Ait_Movement]> {
   let hasVerifier = 1;
 }
 
-def Ait_FlipOp : Ait_Op<"flip", [Pure, Ait_Movement]> {
+def Ait_FlipOp : Ait_Op<"flip", [Pure, Ait_Movement, Ait_Selection]> {
   let summary = "the input with the order of the axes' elements reversed along `dims` (aten::flip)";
   let arguments = (ins Ait_Tensor:$input, DenseI64ArrayAttr:$dims);
   let results = (outs Ait_Tensor:$result);
@@ -261,7 +261,8 @@ def Ait_ConvolutionOp : Ait_Op<"convolution", [Pure, DeclareOpInterfaceMethods<A
   let hasVerifier = 1;
 }
 
-def Ait_AttentionOp : Ait_Op<"attention", [Pure, DeclareOpInterfaceMethods<Ait_Contraction>]> {
+def Ait_AttentionOp : Ait_Op<"attention",
+    [Pure, DeclareOpInterfaceMethods<Ait_Contraction, ["isWrittenThroughStrides"]>]> {
   let summary = "softmax(q k^T * scale + mask) v (aten::scaled_dot_product_attention)";
   let description = [{
     q is [..., T, D], k [..., S, D], v [..., S, E] and the result [..., T, E],
@@ -313,7 +314,7 @@ def Ait_AvgPool2dOp : Ait_Pool2dOp<"avg_pool2d", (ins BoolAttr:$count_include_pa
                 "which includes those of the padding with count_include_pad (aten::avg_pool2d)";
 }
 
-def Ait_UpsampleNearest2dOp : Ait_Op<"upsample_nearest2d", [Pure, Ait_Movement]> {
+def Ait_UpsampleNearest2dOp : Ait_Op<"upsample_nearest2d", [Pure, Ait_Movement, Ait_Selection]> {
   let summary = "pixel (y, x) is the input's pixel (floor(y * scale_h), floor(x * scale_w)), or the last one "
                 "(aten::upsample_nearest2d)";
   let arguments = (ins Ait_Tensor:$input, F64Attr:$scale_h, F64Attr:$scale_w, UnitAttr:$channels_last);

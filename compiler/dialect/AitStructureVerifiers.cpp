@@ -1,4 +1,4 @@
-// Verifiers of contractions, windows, fusion regions and launches.
+// Verifiers of windows, fusion regions and launches.
 #include "compiler/dialect/Ait.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -8,25 +8,13 @@
 using namespace mlir;
 using namespace mlir::ait;
 
-namespace {
-LogicalResult verifyPair(Operation *op, StringRef name, ArrayRef<int64_t> pair,
-                         int64_t least) {
+LogicalResult mlir::ait::verifyPair(Operation *op, StringRef name,
+                                    ArrayRef<int64_t> pair, int64_t least) {
   if (pair.size() == 2 && pair[0] >= least && pair[1] >= least)
     return success();
   return op->emitOpError(name)
          << " needs two numbers (height, width), each at least " << least;
 }
-
-/// Attributes may be any numbers: their products fit into this.
-using Wide = __int128;
-
-/// Number of positions of a window of `kernel` taps along an axis.
-Wide countWindows(Wide size, Wide kernel, Wide stride, Wide padding,
-                  Wide dilation) {
-  Wide span = size + 2 * padding - dilation * (kernel - 1) - 1;
-  return span < 0 ? 0 : span / stride + 1;
-}
-} // namespace
 
 LogicalResult mlir::ait::verifyPool2d(Operation *op) {
   auto input = cast<RankedTensorType>(op->getOperand(0).getType());
@@ -71,156 +59,6 @@ static LogicalResult verifyUpsample(Operation *op) {
 
 LogicalResult UpsampleNearest2dOp::verify() { return verifyUpsample(*this); }
 LogicalResult UpsampleBilinear2dOp::verify() { return verifyUpsample(*this); }
-
-/// Whether a matmul may multiply `left` with codes of a quantised weight:
-/// floats, whose products are added up in f32, or codes of activations, whose
-/// products are added up in i32.
-static bool isProductWithCodes(Type left, Type right, Type sum) {
-  if (!right.isSignlessInteger(8) && !isa<Float8E4M3FNType>(right))
-    return false;
-  if (left.isF32() || left.isF16() || left.isBF16())
-    return sum.isF32();
-  return left.isUnsignedInteger(8) && right.isSignlessInteger(8) &&
-         sum.isSignlessInteger(32);
-}
-
-LogicalResult MatmulOp::verify() {
-  RankedTensorType lhs = getLhs().getType();
-  RankedTensorType rhs = getRhs().getType();
-  RankedTensorType result = getType();
-  int64_t rank = lhs.getRank();
-  if (rank < 2 || rhs.getRank() < 2 || result.getRank() != rank ||
-      (rhs.getRank() != rank && rhs.getRank() != 2))
-    return emitOpError("needs lhs and result of one rank >= 2 and rhs of that "
-                       "rank or 2, not ")
-           << lhs << ", " << rhs << " and " << result;
-  auto lhsSizes = getSymbolicSizes(lhs);
-  auto rhsSizes = getSymbolicSizes(rhs);
-  auto sizes = getSymbolicSizes(result);
-  int64_t rhsRank = rhs.getRank();
-  AffineExpr m = lhsSizes[rank - (getTransposeLhs() ? 1 : 2)];
-  AffineExpr lhsK = lhsSizes[rank - (getTransposeLhs() ? 2 : 1)];
-  AffineExpr rhsK = rhsSizes[rhsRank - (getTransposeRhs() ? 1 : 2)];
-  AffineExpr n = rhsSizes[rhsRank - (getTransposeRhs() ? 2 : 1)];
-  if (!mayBeEqual(lhsK, rhsK))
-    return emitOpError("contracted sizes differ: ") << lhs << " and " << rhs;
-  bool sizesFit =
-      mayBeEqual(m, sizes[rank - 2]) && mayBeEqual(n, sizes[rank - 1]);
-  for (int64_t axis = 0; axis < rank - 2; ++axis)
-    sizesFit = sizesFit && mayBeEqual(lhsSizes[axis], sizes[axis]) &&
-               (rhsRank != rank || mayBeEqual(rhsSizes[axis], sizes[axis]));
-  if (!sizesFit)
-    return emitOpError("result ")
-           << result << " does not fit " << lhs << " and " << rhs;
-  // f32 results of f16 and bf16 operands appear inside kernels.
-  const Type left = lhs.getElementType(), right = rhs.getElementType(),
-             sum = result.getElementType();
-  if (!(left == right && (left == sum || sum.isF32())) &&
-      !isProductWithCodes(left, right, sum))
-    return emitOpError("element types ")
-           << left << ", " << right << " and " << sum << " do not go together";
-  return success();
-}
-
-LogicalResult ConvolutionOp::verify() {
-  RankedTensorType input = getInput().getType();
-  RankedTensorType filter = getFilter().getType();
-  RankedTensorType result = getType();
-  if (input.getRank() != 4 || filter.getRank() != 4 || result.getRank() != 4)
-    return emitOpError("needs rank 4, not ")
-           << input << ", " << filter << " and " << result;
-  if (failed(verifyPair(*this, "stride", getStride(), 1)) ||
-      failed(verifyPair(*this, "padding", getPadding(), 0)) ||
-      failed(verifyPair(*this, "dilation", getDilation(), 1)) ||
-      failed(verifyPair(*this, "output_padding", getOutputPadding(), 0)))
-    return failure();
-  int64_t groups = getGroups();
-  if (groups < 1)
-    return emitOpError("groups must be at least 1, not ") << groups;
-  int64_t channel = getChannelsLast() ? 3 : 1;
-  int64_t height = getChannelsLast() ? 1 : 2;
-  int64_t inFilter = filter.getDimSize(getTransposed() ? 0 : 1);
-  int64_t outFilter = filter.getDimSize(getTransposed() ? 1 : 0);
-  int64_t in = input.getDimSize(channel), out = result.getDimSize(channel);
-  if (!filter.hasStaticShape() || ShapedType::isDynamic(in) ||
-      ShapedType::isDynamic(out))
-    return emitOpError("needs static channels and filter sizes");
-  if (in % groups || out % groups ||
-      in / (getTransposed() ? 1 : groups) != inFilter ||
-      out / (getTransposed() ? groups : 1) != outFilter)
-    return emitOpError("channels of ")
-           << input << ", " << filter << " and " << result << " do not fit in "
-           << groups << " groups";
-  if (!mayBeEqual(getSymbolicSizes(input)[0], getSymbolicSizes(result)[0]))
-    return emitOpError("batches of ")
-           << input << " and " << result << " differ";
-  for (int64_t i = 0; i < 2; ++i) {
-    int64_t size = input.getDimSize(height + i);
-    int64_t resultSize = result.getDimSize(height + i);
-    if (ShapedType::isDynamic(size) || ShapedType::isDynamic(resultSize))
-      continue;
-    Wide expected =
-        getTransposed()
-            ? Wide(size - 1) * getStride()[i] - 2 * Wide(getPadding()[i]) +
-                  Wide(getDilation()[i]) * (filter.getDimSize(2 + i) - 1) +
-                  getOutputPadding()[i] + 1
-            : countWindows(size, filter.getDimSize(2 + i), getStride()[i],
-                           getPadding()[i], getDilation()[i]);
-    if (expected != resultSize)
-      return emitOpError("axis ")
-             << height + i << " of " << result << " should have size "
-             << static_cast<int64_t>(expected);
-  }
-  if (input.getElementType() != filter.getElementType() ||
-      (input.getElementType() != result.getElementType() &&
-       !result.getElementType().isF32()))
-    return emitOpError("element types of ")
-           << input << ", " << filter << " and " << result
-           << " do not go together";
-  return success();
-}
-
-LogicalResult AttentionOp::verify() {
-  RankedTensorType query = getQuery().getType();
-  RankedTensorType key = getKey().getType();
-  RankedTensorType value = getValue().getType();
-  int64_t rank = query.getRank();
-  if (rank < 2 || key.getRank() != rank || value.getRank() != rank ||
-      getType().getRank() != rank)
-    return emitOpError("needs query, key, value and result of one rank >= 2");
-  auto querySizes = getSymbolicSizes(query);
-  auto keySizes = getSymbolicSizes(key);
-  auto valueSizes = getSymbolicSizes(value);
-  bool fits = mayBeEqual(querySizes[rank - 1], keySizes[rank - 1]) &&
-              mayBeEqual(keySizes[rank - 2], valueSizes[rank - 2]);
-  for (int64_t axis = 0; axis < rank - 2; ++axis)
-    fits = fits && mayBeEqual(querySizes[axis], keySizes[axis]) &&
-           mayBeEqual(querySizes[axis], valueSizes[axis]);
-  SmallVector<AffineExpr> expected(querySizes);
-  expected.back() = valueSizes.back();
-  if (!fits || !haveSameSizes(getType(),
-                              getTensorType(expected, query.getElementType())))
-    return emitOpError("sizes of ") << query << ", " << key << " and " << value
-                                    << " do not give " << getType();
-  if (query.getElementType() != key.getElementType() ||
-      query.getElementType() != value.getElementType())
-    return emitOpError("query, key and value differ in element type");
-  if (!getMask())
-    return success();
-  auto mask = cast<RankedTensorType>(getMask().getType());
-  expected.back() = keySizes[rank - 2];
-  int64_t missing = rank - mask.getRank();
-  bool maskFits = missing >= 0;
-  for (int64_t axis = 0; maskFits && axis < mask.getRank(); ++axis)
-    maskFits =
-        mask.getDimSize(axis) == 1 ||
-        mayBeEqual(getSymbolicSizes(mask)[axis], expected[axis + missing]);
-  if (!maskFits || !(mask.getElementType().isInteger(1) ||
-                     isa<FloatType>(mask.getElementType())))
-    return emitOpError("mask of type ")
-           << mask << " does not broadcast to query times key";
-  return success();
-}
 
 LogicalResult KernelOp::verify() {
   Block &body = getBody().front();

@@ -1,5 +1,6 @@
-// Verifiers of the operations on one or a few tensors; those of windows,
-// contractions and regions are in AitStructureVerifiers.cpp.
+// Verifiers of the operations on one or a few tensors; those of windows
+// and regions are in AitStructureVerifiers.cpp, those of contractions in
+// AitContractions.cpp.
 #include "compiler/dialect/Ait.h"
 
 #include "mlir/IR/BuiltinAttributes.h"

@@ -32,5 +32,16 @@ TEST(ElementTypesTest, OtherFloat8TypesAreUnknown) {
   EXPECT_EQ(toDataType(Float8E5M2Type::get(&context)), std::nullopt);
 }
 
+TEST(ElementTypesTest, FloatCodesAreTheFloatsOf8Bits) {
+  MLIRContext context;
+  for (int number = 1; aitune::IsDataType(number); ++number) {
+    const auto dtype = static_cast<DataType>(number);
+    const Type type = toElementType(dtype, &context);
+    EXPECT_EQ(isFloatCode(type),
+              isa<FloatType>(type) && type.getIntOrFloatBitWidth() == 8)
+        << number;
+  }
+}
+
 } // namespace
 } // namespace mlir::ait

@@ -105,11 +105,14 @@ def Ait_Contraction : OpInterface<"Contraction"> {
   let methods = [
     InterfaceMethod<"The kind of a kernel with this operation.",
         "::mlir::ait::KernelKind", "getKernelKind">,
+    InterfaceMethod<"How a kernel reads `operand`, one of this operation's.",
+        "::mlir::ait::OperandRead", "getOperandRead", (ins "::mlir::OpOperand &":$operand)>,
+    InterfaceMethod<"The sizes of the product, of the first one if there are two.",
+        "::mlir::ait::ProductSizes", "getProductSizes">,
     InterfaceMethod<[{
-        Whether a kernel can read `operand`, one of this operation's, in place
-        through the strides of a view. Other operands must be dense, or are read
-        element by element.
-      }], "bool", "isReadThroughStrides", (ins "::mlir::OpOperand &":$operand)>,
+        Whether a kernel writes the result through strides, so that a permute of
+        it costs nothing.
+      }], "bool", "isWrittenThroughStrides", (ins), [{}], [{ return false; }]>,
     InterfaceMethod<"The number of floating-point operations, two for a multiply-add, over the module's symbols.",
         "::mlir::AffineExpr", "countFlops">,
   ];
@@ -118,6 +121,8 @@ def Ait_Contraction : OpInterface<"Contraction"> {
 // Marks operations whose result has only elements of the operands and a constant
 // of the operation: nothing is computed.
 def Ait_Movement : NativeOpTrait<"ait::Movement">;
+// Marks movements whose result has elements of the first operand alone.
+def Ait_Selection : NativeOpTrait<"ait::Selection">;
 // Marks operations that compute each element from neighbouring elements of the
 // operand, such as pools.
 def Ait_Window : NativeOpTrait<"ait::Window">;

@@ -249,7 +249,7 @@ void groupEpilogues(KernelGraph &graph, const RejectFunction &reject) {
       roots.push_back(op);
   for (Operation *root : roots) {
     EpilogueBuilder(graph, root, reject).run();
-    if (writesThroughStrides(root))
+    if (cast<Contraction>(root).isWrittenThroughStrides())
       takeResultPermute(graph, *graph.getGroup(root));
   }
 }

@@ -69,29 +69,30 @@ public:
 
 private:
   void findInputs(Operation *op) {
-    for (Value operand : op->getOperands()) {
-      Operation *producer = operand.getDefiningOp();
+    for (OpOperand &operand : op->getOpOperands()) {
+      Operation *producer = operand.get().getDefiningOp();
       if (producer && members.contains(producer))
         continue;
-      if (producer && isCloned(op, operand, producer)) {
+      if (producer && isCloned(operand, producer)) {
         if (recomputed.insert(producer))
           findInputs(producer);
       } else {
-        inputs.insert(operand);
+        inputs.insert(operand.get());
       }
     }
   }
 
-  /// Contractions read their operands many times, and packed, so these come
-  /// from memory; only the mask of an attention is added element by element.
-  bool isCloned(Operation *op, Value operand, Operation *producer) const {
+  /// Contractions read most operands many times, and packed, so these come from
+  /// memory.
+  bool isCloned(OpOperand &operand, Operation *producer) const {
+    Operation *reader = operand.getOwner();
     if (graph.isReadInPlace(producer))
       return true;
-    if (!isRecomputed(producer) || graph.isReadInPlace(op))
+    if (!isRecomputed(producer) || graph.isReadInPlace(reader))
       return false;
-    if (auto attention = dyn_cast<AttentionOp>(op))
-      return operand == attention.getMask();
-    return !isContraction(op);
+    auto contraction = dyn_cast<Contraction>(reader);
+    return !contraction ||
+           contraction.getOperandRead(operand) == OperandRead::Elementwise;
   }
 
   /// Whether a recomputed reader of `value` is also read by others.

@@ -54,7 +54,10 @@ computesConstant(Operation *op,
 
 static bool isStridedRead(OpOperand &use) {
   auto contraction = dyn_cast<Contraction>(use.getOwner());
-  return contraction && contraction.isReadThroughStrides(use);
+  if (!contraction)
+    return false;
+  const OperandRead read = contraction.getOperandRead(use);
+  return read == OperandRead::Strided || read == OperandRead::StridedRows;
 }
 
 /// A reshape that splits no axis of size > 1: strides survive it.
@@ -84,11 +87,14 @@ static std::optional<unsigned> findNeighboursBeforeLast(PermuteOp permute) {
   return neighbours == last ? std::nullopt : neighbours;
 }
 
-/// Whether an attention reads `op` or a reshape of it.
-static bool isOfAttention(Operation *op) {
-  return llvm::any_of(op->getUsers(), [](Operation *user) {
-    return isa<AttentionOp>(user) ||
-           (isa<ReshapeOp>(user) && isOfAttention(user));
+/// Whether a contraction reads rows of `op`, or of a reshape of it, whose
+/// elements must be neighbours.
+static bool isReadByRows(Operation *op) {
+  return llvm::any_of(op->getUses(), [](OpOperand &use) {
+    auto contraction = dyn_cast<Contraction>(use.getOwner());
+    return (contraction &&
+            contraction.getOperandRead(use) == OperandRead::StridedRows) ||
+           (isa<ReshapeOp>(use.getOwner()) && isReadByRows(use.getOwner()));
   });
 }
 
@@ -122,17 +128,13 @@ static bool isScattered(ReshapeOp op) {
   }
 }
 
-bool writesThroughStrides(Operation *contraction) {
-  return isa<AttentionOp>(contraction);
-}
-
 /// The permute of a result that is written through strides: the matmul after it
 /// then has plain operands and library candidates.
 static bool isWrittenInPlace(Operation *op) {
   if (!isa<PermuteOp>(op) || !op->getOperand(0).hasOneUse())
     return false;
-  Operation *producer = op->getOperand(0).getDefiningOp();
-  return producer && writesThroughStrides(producer);
+  auto producer = op->getOperand(0).getDefiningOp<Contraction>();
+  return producer && producer.isWrittenThroughStrides();
 }
 
 /// Finds the views that contractions read in place. From memory up: permutes,
@@ -151,9 +153,8 @@ static void findReadInPlace(Block &block,
       continue;
     if (isWrittenInPlace(&op))
       continue;
-    // Tensor cores take heads whose elements are neighbours.
     if (auto permute = dyn_cast<PermuteOp>(op);
-        permute && findNeighboursBeforeLast(permute) && isOfAttention(&op))
+        permute && findNeighboursBeforeLast(permute) && isReadByRows(&op))
       continue;
     auto anyUser = [&](function_ref<bool(Operation *)> holds) {
       return llvm::any_of(op.getUsers(), holds);

@@ -35,11 +35,6 @@ bool isRecomputed(mlir::Operation *op);
 /// stay outside of kernels, and what is recomputed anyway.
 bool isReadThroughIndex(mlir::Operation *op);
 
-/// Whether the kernel of `contraction` can write its result through strides, so
-/// that a permute of it costs nothing: heads of an attention need not be an
-/// axis of their own in memory.
-bool writesThroughStrides(mlir::Operation *contraction);
-
 /// Whether `op` can be in a kernel at all. The others (constants, reshapes,
 /// fallbacks, launches, terminators) stay in the block.
 bool isFusable(mlir::Operation *op);

@@ -43,10 +43,11 @@ struct Branch {
 /// Whether `value` is read as it is: nothing would be an epilogue of its
 /// matmul, which merging would part from it.
 bool isReadAsItIs(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    if (isa<ReshapeOp, PermuteOp, SliceOp>(user))
-      return isReadAsItIs(user->getResult(0));
-    return isa<MatmulOp, AttentionOp>(user);
+  return llvm::all_of(value.getUses(), [](OpOperand &use) {
+    if (isa<ReshapeOp, PermuteOp, SliceOp>(use.getOwner()))
+      return isReadAsItIs(use.getOwner()->getResult(0));
+    auto contraction = dyn_cast<Contraction>(use.getOwner());
+    return contraction && contraction.getOperandRead(use) != OperandRead::Dense;
   });
 }
 

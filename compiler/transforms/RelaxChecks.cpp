@@ -266,16 +266,16 @@ private:
               getSymbolicSizes(arg.getInput().getType())[arg.getDims()[0]];
           return Range{number(0), entries - 1};
         })
-        .Case<ReshapeOp, PermuteOp, ExpandOp, SliceOp, FlipOp, ConvertOp,
-              IndexSelectOp, GatherOp, EmbeddingOp>(
-            [&](Operation *view) { return find(view->getOperand(0)); })
+        .Case([&](ConvertOp convert) { return find(convert.getInput()); })
         .Case([&](ConcatOp concat) { return findUnion(concat.getInputs()); })
         .Case([&](WhereOp where) {
           return findUnion({where.getOnTrue(), where.getOnFalse()});
         })
         .Case<AddOp, SubOp, MulOp, MaximumOp, MinimumOp, RemainderOp>(
             [&](Operation *binary) { return findBinary(binary); })
-        .Default([](Operation *) -> Found { return std::nullopt; });
+        .Default([&](Operation *op) -> Found {
+          return isSelection(op) ? find(op->getOperand(0)) : std::nullopt;
+        });
   }
 
   const ConstantRange &constants;

@@ -108,25 +108,26 @@ private:
   }
 };
 
-/// Attention broadcasts its mask itself.
-struct MaskOfExpand : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// A contraction broadcasts what it reads element by element, such as a mask,
+/// itself.
+struct ReadThroughExpand : OpInterfaceRewritePattern<Contraction> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
-  LogicalResult matchAndRewrite(AttentionOp op,
+  LogicalResult matchAndRewrite(Contraction op,
                                 PatternRewriter &rewriter) const override {
-    auto expand =
-        op.getMask() ? op.getMask().getDefiningOp<ExpandOp>() : ExpandOp();
-    if (!expand)
-      return failure();
-    rewriter.modifyOpInPlace(
-        op, [&] { op.getMaskMutable().assign(expand.getInput()); });
-    return success();
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto expand = operand.get().getDefiningOp<ExpandOp>();
+      if (!expand || op.getOperandRead(operand) != OperandRead::Elementwise)
+        continue;
+      rewriter.modifyOpInPlace(op, [&] { operand.set(expand.getInput()); });
+      return success();
+    }
+    return failure();
   }
 };
 } // namespace
 
 void aitune::populateContractionPatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<SinkReshapeBelowMatmul, ShareRhs, SplitTransposition, MaskOfExpand>(
-          patterns.getContext());
+  patterns.add<SinkReshapeBelowMatmul, ShareRhs, SplitTransposition,
+               ReadThroughExpand>(patterns.getContext());
 }

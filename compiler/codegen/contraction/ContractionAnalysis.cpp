@@ -2,7 +2,6 @@
 
 #include "compiler/dialect/KernelAttributes.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 #include <algorithm>
 
@@ -10,17 +9,6 @@ using namespace mlir;
 
 namespace aitune {
 namespace {
-
-SmallVector<AffineExpr> getSizes(Value value) {
-  return ait::getSymbolicSizes(cast<RankedTensorType>(value.getType()));
-}
-
-AffineExpr multiply(ArrayRef<AffineExpr> sizes, MLIRContext *context) {
-  AffineExpr product = getAffineConstantExpr(1, context);
-  for (AffineExpr size : sizes)
-    product = ait::canonicalizeSize(product * size);
-  return product;
-}
 
 /// The leading axes of a matmul that the right side steps through.
 unsigned countBatchAxes(ait::MatmulOp op,
@@ -31,40 +19,18 @@ unsigned countBatchAxes(ait::MatmulOp op,
   return leading == 0 ? 0 : op.getType().getRank() - 2;
 }
 
-void setSizes(ait::MatmulOp op, ContractionAnalysis &analysis) {
-  SmallVector<AffineExpr> sizes = getSizes(op.getResult());
-  const unsigned rank = sizes.size(),
-                 batchAxes = countBatchAxes(op, analysis.operands[1]);
-  MLIRContext *context = op.getContext();
-  ArrayRef<AffineExpr> leading = ArrayRef(sizes).drop_back();
-  analysis.batch = multiply(leading.take_front(batchAxes), context);
-  analysis.m = multiply(leading.drop_front(batchAxes), context);
-  analysis.n = ait::canonicalizeSize(sizes.back());
-  analysis.k = ait::canonicalizeSize(
-      getSizes(op.getLhs())[rank - (op.getTransposeLhs() ? 2 : 1)]);
-}
-
-void setSizes(ait::ConvolutionOp op, ContractionAnalysis &analysis) {
-  SmallVector<AffineExpr> sizes = getSizes(op.getResult());
-  MLIRContext *context = op.getContext();
-  const unsigned channel = op.getChannelsLast() ? 3 : 1;
-  const AffineExpr channels = sizes[channel];
-  sizes.erase(sizes.begin() + channel);
-  ArrayRef<int64_t> filter = op.getFilter().getType().getShape();
-  const int64_t groups = op.getGroups();
-  analysis.batch = getAffineConstantExpr(groups, context);
-  analysis.m = multiply(sizes, context);
-  analysis.n = ait::canonicalizeSize(channels.floorDiv(groups));
-  const int64_t inputs = op.getTransposed() ? filter[0] / groups : filter[1];
-  analysis.k = getAffineConstantExpr(inputs * filter[2] * filter[3], context);
-}
-
-void setSizes(ait::AttentionOp op, ContractionAnalysis &analysis) {
-  SmallVector<AffineExpr> query = getSizes(op.getQuery());
-  analysis.batch = multiply(ArrayRef(query).drop_back(2), op.getContext());
-  analysis.m = ait::canonicalizeSize(query[query.size() - 2]);
-  analysis.n = ait::canonicalizeSize(getSizes(op.getKey())[query.size() - 2]);
-  analysis.k = ait::canonicalizeSize(query.back());
+/// Sets the sizes of the product.
+void setSizes(ContractionAnalysis &analysis) {
+  const ait::ProductSizes sizes = analysis.op.getProductSizes();
+  analysis.batch = sizes.batch;
+  analysis.m = sizes.m;
+  analysis.n = sizes.n;
+  analysis.k = sizes.k;
+  auto matmul = dyn_cast<ait::MatmulOp>(analysis.op.getOperation());
+  if (matmul && countBatchAxes(matmul, analysis.operands[1]) == 0) {
+    analysis.m = ait::canonicalizeSize(sizes.batch * sizes.m);
+    analysis.batch = getAffineConstantExpr(1, matmul.getContext());
+  }
 }
 
 AffineMap makeMap(ArrayRef<AffineExpr> exprs, MLIRContext *context) {
@@ -166,9 +132,7 @@ FailureOr<ContractionAnalysis> analyzeContraction(func::FuncOp kernel,
     analysis.operands.push_back(succeeded(access) ? std::optional(*access)
                                                   : std::nullopt);
   }
-  llvm::TypeSwitch<Operation *>(analysis.op)
-      .Case<ait::MatmulOp, ait::ConvolutionOp, ait::AttentionOp>(
-          [&](auto op) { setSizes(op, analysis); });
+  setSizes(analysis);
   return analysis;
 }
 

@@ -26,15 +26,9 @@ namespace aitune {
 /// the module's symbols.
 struct ContractionAnalysis {
   mlir::ait::Contraction op;
-  /// The sizes of the product.
-  /// - Matmul: leading axes along which the right side moves in memory are
-  ///   batches, the others are rows (m).
-  /// - Convolution: one batch for each group; m is the number of the result's
-  ///   pixels in all images, n that of the channels of a group's result, k the
-  ///   number of taps times the channels of a group's input.
-  /// - Attention, of which this is the first product: one batch for each head
-  /// of
-  ///   each sequence; m queries, n keys, and k the depth of a query.
+  /// The sizes of the product, as Contraction::getProductSizes gives them; but
+  /// where the right side of a matmul stays where it is in memory from batch to
+  /// batch, these are rows (m) and there is one batch.
   mlir::AffineExpr batch, m, n, k;
   /// The place of each operand of `op` in an argument, with the operand's own
   /// axes; not set if the kernel computes the operand.

@@ -1,5 +1,6 @@
 #include "compiler/codegen/contraction/OperandFormat.h"
 
+#include "compiler/dialect/ElementTypes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -14,9 +15,8 @@ bool isFloat(Type type) {
 /// Codes of a quantised weight: those that codes of activations are multiplied
 /// with, and all that floats are.
 bool isIntegerCode(Type type) { return type.isSignlessInteger(8); }
-bool isFloatCode(Type type) { return isa<Float8E4M3FNType>(type); }
 bool isWeightCode(Type type) {
-  return isIntegerCode(type) || isFloatCode(type);
+  return isIntegerCode(type) || ait::isFloatCode(type);
 }
 /// Integer codes of activations.
 bool isActivationCode(Type type) { return type.isUnsignedInteger(8); }
@@ -41,7 +41,8 @@ constexpr Row kFormats[] = {
     {isFloat, isWeightCode, getFloatSum, ScaleAxis::None, ScaleAxis::Column},
     {isActivationCode, isIntegerCode, getCodeSum, ScaleAxis::Row,
      ScaleAxis::Column},
-    {isFloatCode, isFloatCode, getFloatSum, ScaleAxis::Row, ScaleAxis::Column},
+    {ait::isFloatCode, ait::isFloatCode, getFloatSum, ScaleAxis::Row,
+     ScaleAxis::Column},
 };
 
 } // namespace

@@ -1,6 +1,8 @@
 #include "compiler/codegen/cpu/contraction/Matmul.h"
 
+#include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KernelAttributes.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -64,8 +66,10 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
       cast<RankedTensorType>(matmul.getType()).getElementType(), reason);
   if (failed(format))
     return failure();
-  if (isa<Float8E4M3FNType>(format->lhs)) {
-    reason = "matmuls with f8E4M3FN on the left are generated for GPUs alone";
+  if (ait::isFloatCode(format->lhs)) {
+    llvm::raw_string_ostream(reason)
+        << "matmuls with " << format->lhs
+        << " on the left are generated for GPUs alone";
     return failure();
   }
 

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "compiler/codegen/linalg/PointwiseToScalar.h"
+#include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -44,7 +45,7 @@ LaneAccess getLaneAccess(const LayoutAxis &axis, int64_t lanes) {
 
 Type getMemoryType(Type elementType) {
   Type type = getRegisterType(elementType);
-  const bool isByte = type.isInteger(1) || isa<Float8E4M3FNType>(type);
+  const bool isByte = type.isInteger(1) || ait::isFloatCode(type);
   return isByte ? IntegerType::get(type.getContext(), 8) : type;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "compiler/codegen/gpu/contraction/WarpgroupInstruction.h"
+#include "compiler/dialect/ElementTypes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -394,8 +395,7 @@ std::vector<TileConfig> chooseTiles(const TileProblem &problem,
 static std::vector<TileConfig> chooseCodeStreams(const TileProblem &problem,
                                                  const GpuTarget &target) {
   const Type element = problem.element;
-  if ((!element.isF16() && !element.isBF16() &&
-       !isa<Float8E4M3FNType>(element)) ||
+  if ((!element.isF16() && !element.isBF16() && !ait::isFloatCode(element)) ||
       !problem.rowsOfB || !problem.reducedIsStatic ||
       problem.m > kMostCodeStreamRows)
     return {};
@@ -445,7 +445,7 @@ std::vector<TileConfig> chooseStreams(const TileProblem &problem,
                                       const GpuTarget &target) {
   if (problem.gathering != Gathering::None)
     return {};
-  if (problem.codes || isa<Float8E4M3FNType>(problem.element))
+  if (problem.codes || ait::isFloatCode(problem.element))
     return chooseCodeStreams(problem, target);
   Type element = problem.element;
   bool isHalf = element.isF16() || element.isBF16();

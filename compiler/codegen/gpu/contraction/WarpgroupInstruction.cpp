@@ -1,5 +1,6 @@
 #include "compiler/codegen/gpu/contraction/WarpgroupInstruction.h"
 
+#include "compiler/dialect/ElementTypes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -8,7 +9,7 @@ using namespace mlir;
 namespace aitune {
 
 bool isCode(Type element) {
-  return element.isInteger(8) || isa<Float8E4M3FNType>(element);
+  return element.isInteger(8) || ait::isFloatCode(element);
 }
 
 std::string WarpgroupInstruction::define(const std::string &name) const {

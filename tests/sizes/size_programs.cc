@@ -106,7 +106,7 @@ class Generator {
   }
 
   void Resize() {
-    switch (Number(0, 15)) {
+    switch (Number(0, 25)) {
       case 0:
         return Line(absl::StrCat("x = x[:", Bound(), "]"));
       case 1:
@@ -145,6 +145,31 @@ class Generator {
                                  Number(1, 2), "]"));
       case 14:
         return Line("x = torch.cat([x, x.mean(0, True)])");
+      case 15:
+        return Line(absl::StrCat("x = torch.roll(x, ", Size(), ", 0)"));
+      case 16:
+        return Line(absl::StrCat("x = x.unfold(0, min(x.size(0), ", Bound(),
+                                 "), ", Number(1, 3), ").mean(-1)"));
+      case 17:
+        return Line("x = torch.tanh(torch.cumsum(x, 0))");
+      case 18:
+        return Line(
+            absl::StrCat("x = x[torch.arange(x.size(0)) % ", Step(), " != 0]"));
+      case 19:
+        return Line(absl::StrCat(
+            "x = x.index_select(0, torch.arange(0, x.size(0), ", Step(), "))"));
+      case 20:
+        return Line("x = torch.stack([x, x.flip([0])], 1).view([-1, 4])");
+      case 21:
+        return Line("x = x.reshape([4, -1]).t()");
+      case 22:
+        return Line(absl::StrCat("x = x[:x.size(0) // ", Step(),
+                                 " * 2].view([-1, 2, 4]).sum(1)"));
+      case 23:
+        return Line(
+            absl::StrCat("x = x.new_zeros([", Size(), ", 4]) + x.sum(0)"));
+      case 24:
+        return Line(absl::StrCat("x[", Size(), ":] = 0.5"));
       default:
         return Line(absl::StrCat("x = x.repeat([", Number(1, 2), ", 1])"));
     }

@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, Written,
 
 TEST(SizeProgramsTest, GeneratedOnesAgreeAtEverySize) {
   const char* const asked = std::getenv("AITUNE_SIZE_PROGRAMS");
-  const int programs = asked != nullptr ? std::atoi(asked) : 12;
+  const int programs = asked != nullptr ? std::atoi(asked) : 8;
   const char* const first = std::getenv("AITUNE_FIRST_PROGRAM");
   const int start = first != nullptr ? std::atoi(first) : 0;
   size_t versions = 0;

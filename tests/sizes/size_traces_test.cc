@@ -98,7 +98,7 @@ TEST(SizeTracesTest, WrittenPrograms) {
 
 TEST(SizeTracesTest, GeneratedPrograms) {
   const char* const asked = std::getenv("AITUNE_SIZE_PROGRAMS");
-  const int programs = asked != nullptr ? std::atoi(asked) : 100;
+  const int programs = asked != nullptr ? std::atoi(asked) : 60;
   int wrong = 0, traces = 0, most = 0;
   for (int i = 0; i < programs && wrong < 10; ++i) {
     const int made = CompareTraces(GeneratedProgram(static_cast<uint64_t>(i)));

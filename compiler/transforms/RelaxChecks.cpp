@@ -147,18 +147,20 @@ private:
     return bounds;
   }
 
-  /// The lesser or the greater of both; a number beyond it where neither always
-  /// is.
-  AffineExpr outer(AffineExpr a, AffineExpr b, bool wantLess) const {
+  enum class Side { Low, High };
+  /// The lesser (low side) or the greater of both; a number beyond it where
+  /// neither always is.
+  AffineExpr outer(Side side, AffineExpr a, AffineExpr b) const {
+    const bool wantsLess = side == Side::Low;
     if (isNonNegative(b - a))
-      return wantLess ? a : b;
+      return wantsLess ? a : b;
     if (isNonNegative(a - b))
-      return wantLess ? b : a;
+      return wantsLess ? b : a;
     std::optional<Bounds> first = evaluate(a), second = evaluate(b);
     if (!first || !second)
       return nullptr;
-    return number(wantLess ? std::min(first->low, second->low)
-                           : std::max(first->high, second->high));
+    return number(wantsLess ? std::min(first->low, second->low)
+                            : std::max(first->high, second->high));
   }
 
   /// Of tensors any of whose elements may be an element of the result.
@@ -169,8 +171,8 @@ private:
       if (!range)
         return std::nullopt;
       if (all)
-        range = Range{outer(all->low, range->low, /*wantLess=*/true),
-                      outer(all->high, range->high, /*wantLess=*/false)};
+        range = Range{outer(Side::Low, all->low, range->low),
+                      outer(Side::High, all->high, range->high)};
       if (!range->low || !range->high)
         return std::nullopt;
       all = range;
@@ -220,9 +222,9 @@ private:
     Range range;
     if (isa<MaximumOp>(op))
       range = {isNonNegative(rhs->low - lhs->low) ? rhs->low : lhs->low,
-               outer(lhs->high, rhs->high, /*wantLess=*/false)};
+               outer(Side::High, lhs->high, rhs->high)};
     else
-      range = {outer(lhs->low, rhs->low, /*wantLess=*/true),
+      range = {outer(Side::Low, lhs->low, rhs->low),
                isNonNegative(lhs->high - rhs->high) ? rhs->high : lhs->high};
     if (!range.low || !range.high)
       return std::nullopt;

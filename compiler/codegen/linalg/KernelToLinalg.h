@@ -118,9 +118,12 @@ private:
                mlir::Type type,
                llvm::function_ref<Value(mlir::OpBuilder &)> onTrue,
                llvm::function_ref<Value(mlir::OpBuilder &)> onFalse);
-  /// index limited to [0, size), after adding size to negatives if `wrap`.
+  /// What an index below 0 means.
+  enum class NegativeIndex { IsFirst, CountsFromEnd };
+  /// index limited to [0, size), after adding size to negatives if these count
+  /// from the end.
   Value clampIndex(mlir::OpBuilder &b, Location location, Value index,
-                   AffineExpr size, bool wrap);
+                   AffineExpr size, NegativeIndex belowZero);
   /// Whether `size` is at least 1 for all values of the symbols.
   bool isNeverEmpty(AffineExpr size);
   /// The element at `indices`, one of which is the result of clampIndex for an

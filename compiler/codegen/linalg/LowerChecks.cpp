@@ -52,7 +52,7 @@ LogicalResult KernelToLinalg::lowerCheck(Operation *operation) {
     // Negative ones are the largest unsigned numbers.
     Value failed = compare(arith::CmpIPredicate::uge, index, size);
     index = report(b, op, index, failed, shown);
-    index = clampIndex(b, l, index, entries, /*wrap=*/false);
+    index = clampIndex(b, l, index, entries, NegativeIndex::IsFirst);
     index = arith::IndexCastOp::create(b, l, b.getI64Type(), index);
     linalg::YieldOp::create(b, l,
                             emitConvert(b, l, index, type.getElementType()));

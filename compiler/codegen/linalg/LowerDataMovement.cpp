@@ -55,13 +55,13 @@ Value KernelToLinalg::inBounds(OpBuilder &b, Location location,
 }
 
 Value KernelToLinalg::clampIndex(OpBuilder &b, Location location, Value index,
-                                 AffineExpr size, bool wrap) {
+                                 AffineExpr size, NegativeIndex belowZero) {
   if (!index.getType().isInteger(64))
     index = emitConvert(b, location, index, b.getI64Type());
   Value zero = arith::ConstantIntOp::create(b, location, 0, 64);
   Value sizeInteger = arith::IndexCastOp::create(b, location, b.getI64Type(),
                                                  indexValue(b, location, size));
-  if (wrap) {
+  if (belowZero == NegativeIndex::CountsFromEnd) {
     Value negative = arith::CmpIOp::create(
         b, location, arith::CmpIPredicate::slt, index, zero);
     Value wrapped = arith::AddIOp::create(b, location, index, sizeInteger);
@@ -254,15 +254,16 @@ void KernelToLinalg::lowerEmbedding(mlir::ait::EmbeddingOp op) {
     leading.push_back(dim(axis));
   AffineMap map = AffineMap::get(type.getRank(), 0, leading, type.getContext());
   define(op.getResult(),
-         generic(
-             op.getLoc(), type, {lowered(op.getIndices())}, {map},
-             [&](OpBuilder &b, Location l, ValueRange arguments) {
-               Value row = clampIndex(b, l, arguments[0], rows, /*wrap=*/false);
-               Value column = indexValue(b, l, dim(type.getRank() - 1));
-               linalg::YieldOp::create(b, l,
-                                       readWithin(b, l, lowered(op.getWeight()),
-                                                  {row, column}, rows));
-             }));
+         generic(op.getLoc(), type, {lowered(op.getIndices())}, {map},
+                 [&](OpBuilder &b, Location l, ValueRange arguments) {
+                   Value row = clampIndex(b, l, arguments[0], rows,
+                                          NegativeIndex::IsFirst);
+                   Value column = indexValue(b, l, dim(type.getRank() - 1));
+                   linalg::YieldOp::create(b, l,
+                                           readWithin(b, l,
+                                                      lowered(op.getWeight()),
+                                                      {row, column}, rows));
+                 }));
 }
 
 void KernelToLinalg::lowerIndexSelect(mlir::ait::IndexSelectOp op) {
@@ -276,10 +277,11 @@ void KernelToLinalg::lowerIndexSelect(mlir::ait::IndexSelectOp op) {
                  [&](OpBuilder &b, Location l, ValueRange arguments) {
                    SmallVector<Value> indices;
                    for (int64_t axis = 0; axis < type.getRank(); ++axis)
-                     indices.push_back(axis == selected
-                                           ? clampIndex(b, l, arguments[0],
-                                                        size, /*wrap=*/true)
-                                           : indexValue(b, l, dim(axis)));
+                     indices.push_back(
+                         axis == selected
+                             ? clampIndex(b, l, arguments[0], size,
+                                          NegativeIndex::CountsFromEnd)
+                             : indexValue(b, l, dim(axis)));
                    linalg::YieldOp::create(
                        b, l,
                        readWithin(b, l, lowered(op.getInput()), indices, size));
@@ -297,10 +299,11 @@ void KernelToLinalg::lowerGather(mlir::ait::GatherOp op) {
                  [&](OpBuilder &b, Location l, ValueRange arguments) {
                    SmallVector<Value> indices;
                    for (int64_t axis = 0; axis < type.getRank(); ++axis)
-                     indices.push_back(axis == selected
-                                           ? clampIndex(b, l, arguments[0],
-                                                        size, /*wrap=*/true)
-                                           : indexValue(b, l, dim(axis)));
+                     indices.push_back(
+                         axis == selected
+                             ? clampIndex(b, l, arguments[0], size,
+                                          NegativeIndex::CountsFromEnd)
+                             : indexValue(b, l, dim(axis)));
                    linalg::YieldOp::create(
                        b, l,
                        readWithin(b, l, lowered(op.getInput()), indices, size));

@@ -206,8 +206,7 @@ void KernelToLinalg::lowerUpsampleNearest(mlir::ait::UpsampleNearest2dOp op) {
                          emitConstant(b, l, b.getF32Type(), scales[i]));
                      indices[spatial[i]] = clampIndex(
                          b, l, emitConvert(b, l, source, b.getI64Type()),
-                         sizes[spatial[i]],
-                         /*wrap=*/false);
+                         sizes[spatial[i]], NegativeIndex::IsFirst);
                    }
                    linalg::YieldOp::create(
                        b, l,
@@ -257,8 +256,10 @@ void KernelToLinalg::lowerUpsampleBilinear(mlir::ait::UpsampleBilinear2dOp op) {
                   b, l, source, emitConvert(b, l, whole, computed));
               Value next = arith::AddIOp::create(
                   b, l, whole, arith::ConstantIntOp::create(b, l, 1, 64));
-              low[i] = clampIndex(b, l, whole, sizes[spatial[i]], false);
-              high[i] = clampIndex(b, l, next, sizes[spatial[i]], false);
+              low[i] = clampIndex(b, l, whole, sizes[spatial[i]],
+                                  NegativeIndex::IsFirst);
+              high[i] = clampIndex(b, l, next, sizes[spatial[i]],
+                                   NegativeIndex::IsFirst);
             }
             auto read = [&](Value y, Value x) {
               SmallVector<Value> indices;

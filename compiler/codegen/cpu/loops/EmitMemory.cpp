@@ -39,11 +39,12 @@ Value PointEmitter::materialize(AffineExpr expr) {
                              : materializeUniform(expr);
 }
 
-Value PointEmitter::divide(Value lhs, Value rhs, bool wantRemainder,
+Value PointEmitter::divide(Value lhs, Value rhs, Division wanted,
                            bool mayBeNegative) {
+  const bool wantsRemainder = wanted == Division::Remainder;
   if (!mayBeNegative)
-    return wantRemainder ? b.createOrFold<arith::RemUIOp>(location, lhs, rhs)
-                         : b.createOrFold<arith::DivUIOp>(location, lhs, rhs);
+    return wantsRemainder ? b.createOrFold<arith::RemUIOp>(location, lhs, rhs)
+                          : b.createOrFold<arith::DivUIOp>(location, lhs, rhs);
   // Rounded down, as affine expressions are.
   Value rest = arith::RemSIOp::create(b, location, lhs, rhs);
   Value zero =
@@ -52,7 +53,7 @@ Value PointEmitter::divide(Value lhs, Value rhs, bool wantRemainder,
       arith::CmpIOp::create(b, location, arith::CmpIPredicate::slt, rest, zero);
   Value remainder = arith::SelectOp::create(
       b, location, below, arith::AddIOp::create(b, location, rest, rhs), rest);
-  if (wantRemainder)
+  if (wantsRemainder)
     return remainder;
   return arith::DivSIOp::create(
       b, location, arith::SubIOp::create(b, location, lhs, remainder), rhs);
@@ -81,12 +82,14 @@ Value PointEmitter::materializeUniform(AffineExpr expr) {
     return b.createOrFold<arith::MulIOp>(location, lhs, rhs);
   case AffineExprKind::Mod:
   case AffineExprKind::FloorDiv:
-    return divide(lhs, rhs, expr.getKind() == AffineExprKind::Mod,
+    return divide(lhs, rhs,
+                  expr.getKind() == AffineExprKind::Mod ? Division::Remainder
+                                                        : Division::Quotient,
                   mayBeNegative(binary.getLHS()));
   case AffineExprKind::CeilDiv: {
     Value above = arith::SubIOp::create(
         b, location, arith::AddIOp::create(b, location, lhs, rhs), i64(1));
-    return divide(above, rhs, /*wantRemainder=*/false,
+    return divide(above, rhs, Division::Quotient,
                   mayBeNegative(binary.getLHS()));
   }
   default:
@@ -122,13 +125,15 @@ Value PointEmitter::materializeLanes(AffineExpr expr) {
     return arith::MulIOp::create(b, location, lhs, rhs);
   case AffineExprKind::Mod:
   case AffineExprKind::FloorDiv:
-    return divide(lhs, rhs, expr.getKind() == AffineExprKind::Mod,
+    return divide(lhs, rhs,
+                  expr.getKind() == AffineExprKind::Mod ? Division::Remainder
+                                                        : Division::Quotient,
                   mayBeNegative(binary.getLHS()));
   case AffineExprKind::CeilDiv: {
     Value one = broadcast(i64(1), lanes);
     Value above = arith::SubIOp::create(
         b, location, arith::AddIOp::create(b, location, lhs, rhs), one);
-    return divide(above, rhs, /*wantRemainder=*/false,
+    return divide(above, rhs, Division::Quotient,
                   mayBeNegative(binary.getLHS()));
   }
   default:

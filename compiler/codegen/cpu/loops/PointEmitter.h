@@ -150,8 +150,9 @@ private:
             const mlir::Value &element) override;
 
   // EmitMemory.cpp
+  enum class Division { Quotient, Remainder };
   /// The quotient lhs / rhs rounded down, or the remainder; rhs is positive.
-  mlir::Value divide(mlir::Value lhs, mlir::Value rhs, bool wantRemainder,
+  mlir::Value divide(mlir::Value lhs, mlir::Value rhs, Division wanted,
                      bool mayBeNegative);
   /// Whether the lanes here are neighbours in the buffer.
   bool fits(const RowBuffer &buffer, mlir::AffineExpr address) const;

@@ -106,7 +106,8 @@ class CompiledModel {
   // only contiguous tensors are accepted. With all_sizes a call may compile a
   // further version, which takes seconds; of a model whose calls change its
   // state (ModelState) all versions see the changes, which LibTorch's calls
-  // after one another make. Thread-safe; concurrent calls run concurrently.
+  // after one another make. Thread-safe; concurrent calls run concurrently, but
+  // with all_sizes those of a model with state one after another.
   absl::StatusOr<c10::IValue> Run(
       const ValueList& arguments,
       ConstantCheck check = ConstantCheck::kCheck) const;

@@ -10,6 +10,10 @@
 namespace aitune {
 namespace {
 
+/// The most processes that make plans at a time. Each has a context of the GPU,
+/// which takes half a gigabyte of its memory on an H200.
+constexpr int kMostAsked = 8;
+
 /// Sets `operand` to a value of `plan`, if its sizes are constant.
 bool describe(const ValueProto &value, WorkerOperand &operand) {
   const absl::StatusOr<PlanTensorType> type =
@@ -37,19 +41,26 @@ cuda::Operand toOperand(const WorkerOperand &message) {
 absl::Status ConvolutionPlanner::planStep(const ExecutablePlan &plan,
                                           Step &step) {
   WorkerRequest request;
-  WorkerConvolution &asked = *request.mutable_convolution();
+  WorkerConvolution &wanted = *request.mutable_convolution();
   for (int value : step.inputs())
-    if (!describe(plan.values(value), *asked.add_inputs()))
+    if (!describe(plan.values(value), *wanted.add_inputs()))
       return absl::OkStatus();
-  if (!describe(plan.values(step.outputs(0)), *asked.mutable_output()))
+  if (!describe(plan.values(step.outputs(0)), *wanted.mutable_output()))
     return absl::OkStatus();
-  std::call_once(described, [&] { gpu = cuda::DescribeGpuForPlans(device); });
-  if (!gpu.ok())
-    return absl::OkStatus();
-  asked.set_gpu(*gpu);
-  *asked.mutable_call() = step.convolution();
+  wanted.set_gpu(device.ordinal());
+  *wanted.mutable_call() = step.convolution();
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    answered.wait(lock, [this] { return asked < kMostAsked; });
+    ++asked;
+  }
   absl::StatusOr<WorkerReply> reply =
       processes->call(std::move(request), options);
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    --asked;
+  }
+  answered.notify_one();
   if (absl::IsNotFound(reply.status()))
     return reply.status();
   if (reply.ok())
@@ -71,7 +82,9 @@ absl::StatusOr<std::string> planConvolution(const WorkerConvolution &request) {
   std::vector<cuda::Operand> inputs;
   for (const WorkerOperand &input : request.inputs())
     inputs.push_back(toOperand(input));
-  return cuda::PlanConvolution(request.gpu(), request.call(), inputs,
+  AITUNE_ASSIGN_OR_RETURN(const cuda::Device *device,
+                          cuda::Device::Open(request.gpu()));
+  return cuda::PlanConvolution(*device, request.call(), inputs,
                                toOperand(request.output()));
 }
 

@@ -1,11 +1,12 @@
 // Has cuDNN's execution plans made by the processes that generate code.
 //
 // cuDNN compiles most of its algorithms, in one thread of a process at a time:
-// the candidates of a network of convolutions took 15 s where the processes
-// need few.
+// the candidates of a network of convolutions took 15 s in one. The processes
+// use the GPU for it, so that only some of them are asked at a time.
 #ifndef AITUNE_COMPILER_CANDIDATES_CONVOLUTIONPLANNER_H
 #define AITUNE_COMPILER_CANDIDATES_CONVOLUTIONPLANNER_H
 
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,11 +22,13 @@ namespace aitune {
 /// Thread-safe.
 class ConvolutionPlanner {
 public:
-  /// Plans are made in `processes`; null: in none. `options` has their limits.
+  /// Plans are made in `processes`; null: in none. `options` has the limit of
+  /// their time; what CUDA takes of the host's memory is not limited.
   ConvolutionPlanner(const cuda::Device &device,
                      std::shared_ptr<GenerationProcesses> processes,
                      const GenerationOptions &options)
-      : device(device), processes(std::move(processes)), options(options) {}
+      : device(device), processes(std::move(processes)),
+        options(withoutMemoryLimit(options)) {}
 
   /// Sets ConvolutionCall::execution_plan of the steps of `plan` that call
   /// cuDNN with constant sizes. Those that no process can plan stay as they
@@ -34,13 +37,18 @@ public:
   absl::Status planAll(ExecutablePlan &plan);
 
 private:
+  static GenerationOptions withoutMemoryLimit(GenerationOptions options) {
+    options.kernelBytes = 0;
+    return options;
+  }
   absl::Status planStep(const ExecutablePlan &plan, Step &step);
 
   const cuda::Device &device;
   const std::shared_ptr<GenerationProcesses> processes;
   const GenerationOptions options;
-  std::once_flag described;
-  absl::StatusOr<std::string> gpu; ///< cuda::DescribeGpuForPlans, once known
+  std::mutex mutex;
+  std::condition_variable answered;
+  int asked = 0; ///< the requests that are under way
 };
 
 /// The text of the plan that `request` asks for, made in this process.

@@ -25,7 +25,7 @@
 namespace aitune {
 
 /// Increase it when a message of the two sides means something else.
-constexpr int kGenerationVersion = 2;
+constexpr int kGenerationVersion = 3;
 /// The exit code of a process that took more memory than it may.
 constexpr int kOutOfMemory = 57;
 /// A request may take so many times its limit of processors' time before it

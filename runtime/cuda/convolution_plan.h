@@ -1,4 +1,4 @@
-// cuDNN's execution plans as texts, made where there need be no GPU.
+// cuDNN's execution plans as texts, for other processes.
 //
 // cuDNN compiles most of its algorithms when a plan is made, and in one thread
 // of a process at a time. So whoever wants many plans has them made in several
@@ -17,17 +17,12 @@
 
 namespace aitune::cuda {
 
-// What cuDNN must know of the GPU to make plans for it (JSON). kNotFound
-// without cuDNN; kUnimplemented for one before 9.8. Thread-safe.
-absl::StatusOr<std::string> DescribeGpuForPlans(const Device& device);
-
 // The text of the plan (JSON with machine code, some 100 kB) that
-// PrepareConvolution would make of the same call on the GPU that `gpu`
-// describes. Needs no GPU. kNotFound if cuDNN's list has no position
-// call.algorithm(); kUnimplemented, with the reason, if cuDNN cannot run the
-// call or write its plan: it writes those of algorithms that it compiles.
-// Thread-safe, but one thread compiles at a time.
-absl::StatusOr<std::string> PlanConvolution(const std::string& gpu,
+// PrepareConvolution would make of the same call. kNotFound without cuDNN, or
+// if its list has no position call.algorithm(); kUnimplemented, with the
+// reason, if cuDNN cannot run the call or write its plan: it writes those of
+// algorithms that it compiles. Thread-safe, but one thread compiles at a time.
+absl::StatusOr<std::string> PlanConvolution(const Device& device,
                                             const ConvolutionCall& call,
                                             absl::Span<const Operand> inputs,
                                             const Operand& output);

@@ -90,8 +90,7 @@ absl::Status Convolution::Prepare(const ConvolutionCall& call,
   if (call.execution_plan().empty() ||
       !Read(call.execution_plan(), owned.get()).ok()) {
     AITUNE_RETURN_IF_ERROR(graph_.Build(call, inputs, output));
-    AITUNE_ASSIGN_OR_RETURN(plan_,
-                            graph_.MakePlan(algorithm, {owned.get(), nullptr}));
+    AITUNE_ASSIGN_OR_RETURN(plan_, graph_.MakePlan(algorithm, owned.get()));
   }
   int64_t read = 0;
   return library_.Check(
@@ -132,40 +131,19 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> PrepareConvolution(
   return std::unique_ptr<LibraryCall>(std::move(convolution));
 }
 
-absl::StatusOr<std::string> DescribeGpuForPlans(const Device& device) {
+absl::StatusOr<std::string> PlanConvolution(const Device& device,
+                                            const ConvolutionCall& call,
+                                            absl::Span<const Operand> inputs,
+                                            const Operand& output) {
   AITUNE_ASSIGN_OR_RETURN(const Cudnn* library, GetCudnn());
   AITUNE_ASSIGN_OR_RETURN(const ContextScope scope,
                           ContextScope::Enter(device));
   AITUNE_ASSIGN_OR_RETURN(const CudnnHandle owned,
                           CudnnHandle::Take(*library, device));
-  const cudnnHandle_t handle = owned.get();
-  AITUNE_ASSIGN_OR_RETURN(
-      CudnnDescriptor properties,
-      CudnnDescriptor::Create(*library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
-  AITUNE_RETURN_IF_ERROR(properties.Set(CUDNN_ATTR_DEVICEPROP_HANDLE,
-                                        CUDNN_TYPE_HANDLE, 1, &handle));
-  AITUNE_RETURN_IF_ERROR(properties.Finalize());
-  return ReadText(*library, properties,
-                  CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION);
-}
-
-absl::StatusOr<std::string> PlanConvolution(const std::string& gpu,
-                                            const ConvolutionCall& call,
-                                            absl::Span<const Operand> inputs,
-                                            const Operand& output) {
-  AITUNE_ASSIGN_OR_RETURN(const Cudnn* library, GetCudnn());
-  AITUNE_ASSIGN_OR_RETURN(
-      CudnnDescriptor properties,
-      CudnnDescriptor::Create(*library, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
-  AITUNE_RETURN_IF_ERROR(
-      properties.Set(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-                     gpu.size(), gpu.data()));
-  AITUNE_RETURN_IF_ERROR(properties.Finalize());
   ConvolutionGraph graph(*library);
   AITUNE_RETURN_IF_ERROR(graph.Build(call, inputs, output));
-  AITUNE_ASSIGN_OR_RETURN(
-      const CudnnDescriptor plan,
-      graph.MakePlan(call.algorithm(), {nullptr, &properties}));
+  AITUNE_ASSIGN_OR_RETURN(const CudnnDescriptor plan,
+                          graph.MakePlan(call.algorithm(), owned.get()));
   return ReadText(*library, plan,
                   CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
 }

@@ -282,17 +282,15 @@ absl::Status ConvolutionGraph::Build(const ConvolutionCall& call,
 }
 
 absl::StatusOr<CudnnDescriptor> ConvolutionGraph::MakePlan(
-    int algorithm, const CudnnTarget& target) {
-  if (target.handle != nullptr) {
-    AITUNE_RETURN_IF_ERROR(graph_.Set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
-                                      CUDNN_TYPE_HANDLE, 1, &target.handle));
-  }
+    int algorithm, cudnnHandle_t handle) {
+  AITUNE_RETURN_IF_ERROR(graph_.Set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE,
+                                    CUDNN_TYPE_HANDLE, 1, &handle));
   AITUNE_RETURN_IF_ERROR(graph_.Finalize());
   int position = 0;
   absl::StatusOr<CudnnDescriptor> plan =
-      TryHeuristics(CUDNN_HEUR_MODE_A, algorithm, target, position);
+      TryHeuristics(CUDNN_HEUR_MODE_A, algorithm, handle, position);
   if (!absl::IsNotFound(plan.status())) return plan;
-  return TryHeuristics(CUDNN_HEUR_MODE_FALLBACK, algorithm, target, position);
+  return TryHeuristics(CUDNN_HEUR_MODE_FALLBACK, algorithm, handle, position);
 }
 
 absl::StatusOr<bool> ConvolutionGraph::Rounds(
@@ -319,7 +317,7 @@ absl::StatusOr<bool> ConvolutionGraph::Rounds(
 }
 
 absl::StatusOr<CudnnDescriptor> ConvolutionGraph::TryHeuristics(
-    cudnnBackendHeurMode_t mode, int algorithm, const CudnnTarget& target,
+    cudnnBackendHeurMode_t mode, int algorithm, cudnnHandle_t handle,
     int& position) {
   AITUNE_ASSIGN_OR_RETURN(
       CudnnDescriptor heuristics,
@@ -328,10 +326,6 @@ absl::StatusOr<CudnnDescriptor> ConvolutionGraph::TryHeuristics(
       heuristics.Set(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_));
   AITUNE_RETURN_IF_ERROR(heuristics.Set(CUDNN_ATTR_ENGINEHEUR_MODE,
                                         CUDNN_TYPE_HEUR_MODE, 1, &mode));
-  if (target.properties != nullptr) {
-    AITUNE_RETURN_IF_ERROR(
-        heuristics.Set(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, *target.properties));
-  }
   AITUNE_RETURN_IF_ERROR(heuristics.Finalize());
   std::vector<CudnnDescriptor> configurations;
   std::vector<cudnnBackendDescriptor_t> handles;
@@ -361,13 +355,8 @@ absl::StatusOr<CudnnDescriptor> ConvolutionGraph::TryHeuristics(
         CudnnDescriptor plan,
         CudnnDescriptor::Create(library_,
                                 CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
-    if (target.properties != nullptr) {
-      AITUNE_RETURN_IF_ERROR(
-          plan.Set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *target.properties));
-    } else {
-      AITUNE_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
-                                      CUDNN_TYPE_HANDLE, 1, &target.handle));
-    }
+    AITUNE_RETURN_IF_ERROR(plan.Set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE,
+                                    CUDNN_TYPE_HANDLE, 1, &handle));
     AITUNE_RETURN_IF_ERROR(
         plan.Set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configurations[i]));
     AITUNE_RETURN_IF_ERROR(library_.Check(

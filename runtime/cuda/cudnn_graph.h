@@ -18,14 +18,6 @@
 
 namespace aitune::cuda {
 
-// The GPU that a plan is made for: that of a handle or, without a GPU in this
-// process, one of which a descriptor (CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR) has
-// the properties. The other is null. Both must outlive what is made for it.
-struct CudnnTarget {
-  cudnnHandle_t handle = nullptr;
-  const CudnnDescriptor* properties = nullptr;
-};
-
 // Tensors are channels-last; values between operations are virtual and
 // float32. Tensor 1 is the step's first input, and so on; the output's number
 // follows those of the inputs. Not thread-safe.
@@ -38,12 +30,14 @@ class ConvolutionGraph {
   absl::Status Build(const ConvolutionCall& call,
                      absl::Span<const Operand> inputs, const Operand& output);
 
-  // The plan of the algorithm at the position `algorithm` of cuDNN's list, of
-  // which those are left out that round float32 where the call forbids it.
+  // The plan, for the GPU of `handle`, of the algorithm at the position
+  // `algorithm` of cuDNN's list, of which those are left out that round float32
+  // where the call forbids it. (cuDNN can also make plans for a GPU that it is
+  // only told the properties of, but not of the algorithm for fused operations
+  // on Hopper, which is the fastest.)
   // kNotFound if the list is shorter. Takes up to some hundred milliseconds
   // where cuDNN compiles; then one thread of a process at a time does.
-  absl::StatusOr<CudnnDescriptor> MakePlan(int algorithm,
-                                           const CudnnTarget& target);
+  absl::StatusOr<CudnnDescriptor> MakePlan(int algorithm, cudnnHandle_t handle);
 
  private:
   // id 0: a virtual tensor; otherwise one more than the buffer's position.
@@ -61,7 +55,7 @@ class ConvolutionGraph {
   absl::StatusOr<bool> Rounds(const CudnnDescriptor& configuration) const;
   absl::StatusOr<CudnnDescriptor> TryHeuristics(cudnnBackendHeurMode_t mode,
                                                 int algorithm,
-                                                const CudnnTarget& target,
+                                                cudnnHandle_t handle,
                                                 int& position);
 
   const Cudnn& library_;

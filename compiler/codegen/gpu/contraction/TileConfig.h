@@ -48,9 +48,7 @@ struct TileConfig {
   }
   /// The number of blocks on a multiprocessor for which its registers must
   /// suffice.
-  int64_t residentBlocks() const {
-    return byGroups && m <= (widensB ? 64 : 128) && n <= 128 ? 2 : 1;
-  }
+  int64_t residentBlocks() const;
   /// Of `k` reduced elements those of each block of a cluster but the last, for
   /// elements of A of `elementBytes` bytes; whole stages, not of a stream.
   int64_t splitElements(int64_t k, int64_t elementBytes) const;

@@ -38,15 +38,25 @@ __device__ __forceinline__ void widen(bfloat, e4m3, unsigned codes, unsigned &fi
   first = pair(__byte_perm(codes, 0, 0x1404));
   second = pair(__byte_perm(codes, 0, 0x3424));
 }
+#if __CUDA_ARCH__ >= 890
+__device__ __forceinline__ void widen(half, e4m3, unsigned codes, unsigned &first, unsigned &second) {
+  asm("{\n.reg .b16 low, high;\nmov.b32 {low, high}, %2;\n"
+      "cvt.rn.f16x2.e4m3x2 %0, low;\ncvt.rn.f16x2.e4m3x2 %1, high;\n}"
+      : "=r"(first), "=r"(second) : "r"(codes));
+}
+constexpr float halfCodeUnit = 1;
+#else
 // Over 256: with subnormal halves, which products take, no arithmetic is needed.
 __device__ __forceinline__ void widen(half, e4m3, unsigned codes, unsigned &first, unsigned &second) {
   const unsigned high = (codes & 0x80808080u) | ((codes >> 1) & 0x3f3f3f3fu), low = (codes << 7) & 0x80808080u;
   first = __byte_perm(low, high, 0x5140);
   second = __byte_perm(low, high, 0x7362);
 }
+constexpr float halfCodeUnit = 256;
+#endif
 // What widened codes are to be multiplied with.
 template <typename T, typename Code> struct CodeUnit { static constexpr float value = 1; };
-template <> struct CodeUnit<half, e4m3> { static constexpr float value = 256; };
+template <> struct CodeUnit<half, e4m3> { static constexpr float value = halfCodeUnit; };
 
 __device__ __forceinline__ uint4 readChunk(unsigned address) {
   uint4 x;
@@ -129,11 +139,13 @@ __device__ __forceinline__ uint4 readEight(half, const e4m3 *from) {
   uint4 x;
   widen(half(), e4m3(), codes.x, x.x, x.y);
   widen(half(), e4m3(), codes.y, x.z, x.w);
+#if __CUDA_ARCH__ < 890
   auto scale = [](unsigned &pair) { asm("mul.rn.f16x2 %0, %0, %1;" : "+r"(pair) : "r"(0x5c005c00u)); };
   scale(x.x);
   scale(x.y);
   scale(x.z);
   scale(x.w);
+#endif
   return x;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/cuda/early_reads.h"
 #include "runtime/cuda/full_wait.h"
 #include "runtime/status/status_macros.h"
 
@@ -125,11 +126,19 @@ absl::Status CudaInstance::PrepareKernel(int step, const Kernels& kernels) {
 }
 
 // A kernel may let the next one start early only if that one waits before it
-// touches memory, as ours do. cuDNN launches kernels of its own in the same
-// way, some of which read operands of fused operations before they wait: behind
-// a kernel that had let them start early they read old values (cuDNN 9, H200).
+// touches memory that a call writes, as ours do. cuDNN launches kernels of its
+// own in the same way, some of which read operands of fused operations before
+// they wait: behind a kernel that had let them start early they read old values
+// (cuDNN 9, H200). Where these operands are constants, there are none to read:
+// its first operand is only read after the wait, since its own kernels let the
+// next one start early, too.
 void CudaInstance::FindWaits(AfterCall next) {
-  auto waits = [&](size_t step) { return launches_[step].config.numAttrs > 0; };
+  auto waits = [&](size_t step) {
+    return launches_[step].function != nullptr
+               ? launches_[step].config.numAttrs > 0
+               : steps_[step].proto->has_convolution() &&
+                     !ReadsWrittenOperand(plan_.plan(), *steps_[step].proto);
+  };
   auto runs = [&](size_t step) {
     return launches_[step].function == nullptr || launches_[step].HasBlocks();
   };
@@ -157,25 +166,10 @@ void CudaInstance::FindWaits(AfterCall next) {
     const Step& step = *steps_[s].proto;
     launches_[s].ends_before =
         after_library && step.has_convolution() &&
-        ReadsResidual(static_cast<int>(s)) &&
+        ReadsWrittenOperand(plan_.plan(), step) &&
         ElementCount(layout_.sizes(steps_[s].outputs[0])) > 0;
     after_library = IsLibraryCall(step);
   }
-}
-
-// Whether a step reads, beside its first two operands, a value that is written
-// during the call. An alias is the value that it reinterprets.
-bool CudaInstance::ReadsResidual(int step) const {
-  const ExecutablePlan& plan = plan_.plan();
-  const std::vector<int32_t>& inputs = steps_[step].inputs;
-  for (size_t i = 2; i < inputs.size(); ++i) {
-    const ValueProto* value = &plan.values(inputs[i]);
-    while (value->storage() == ValueProto::ALIAS)
-      value = &plan.values(value->index());
-    if (value->storage() != ValueProto::CONSTANT && !value->persistent())
-      return true;
-  }
-  return false;
 }
 
 std::string CudaInstance::LibraryCallKey(int step) const {

@@ -147,7 +147,6 @@ class CudaInstance {
   };
   absl::Status PrepareKernel(int step, const Kernels& kernels);
   void FindWaits(AfterCall next);
-  bool ReadsResidual(int step) const;
   absl::Status PrepareLibraryCalls();
   absl::StatusOr<SharedCall> PrepareLibraryCall(int step) const;
   // Everything that PrepareLibraryCall depends on, as text.

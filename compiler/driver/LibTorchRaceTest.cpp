@@ -24,42 +24,42 @@ namespace {
 
 /// A product with its bias (calls 0 and 1 of the trace) and a softmax (call 2).
 constexpr char kModel[] = R"(
-func.func @main(%x: tensor<256x64xf32>) -> tensor<256x512xf32> {
+func.func @main(%x: tensor<2048x64xf32>) -> tensor<2048x512xf32> {
   %w = ait.constant 0 : tensor<64x512xf32>
-  %0 = ait.matmul %x, %w : (tensor<256x64xf32>, tensor<64x512xf32>) -> tensor<256x512xf32> loc(fused<0 : i64>["matmul"])
-  %1 = ait.relu %0 : tensor<256x512xf32> loc(fused<1 : i64>["relu"])
-  %2 = ait.softmax %1 {dim = 1 : i64} : tensor<256x512xf32> -> tensor<256x512xf32> loc(fused<2 : i64>["softmax"])
-  return %2 : tensor<256x512xf32>
+  %0 = ait.matmul %x, %w : (tensor<2048x64xf32>, tensor<64x512xf32>) -> tensor<2048x512xf32> loc(fused<0 : i64>["matmul"])
+  %1 = ait.relu %0 : tensor<2048x512xf32> loc(fused<1 : i64>["relu"])
+  %2 = ait.softmax %1 {dim = 1 : i64} : tensor<2048x512xf32> -> tensor<2048x512xf32> loc(fused<2 : i64>["softmax"])
+  return %2 : tensor<2048x512xf32>
 })";
 
 constexpr char kWithoutSoftmax[] = R"(
-func.func @main(%x: tensor<256x64xf32>) -> tensor<256x512xf32> {
+func.func @main(%x: tensor<2048x64xf32>) -> tensor<2048x512xf32> {
   %w = ait.constant 0 : tensor<64x512xf32>
-  %0 = ait.matmul %x, %w : (tensor<256x64xf32>, tensor<64x512xf32>) -> tensor<256x512xf32> loc(fused<0 : i64>["matmul"])
-  %1 = ait.relu %0 : tensor<256x512xf32> loc(fused<1 : i64>["relu"])
-  %2 = ait.fallback %1 {trace_ops = array<i64: 2>, operators = ["aten::softmax"], reasons = ["faster"], input_values = array<i64: 1>, output_values = array<i64: 2>} : (tensor<256x512xf32>) -> tensor<256x512xf32>
-  return %2 : tensor<256x512xf32>
+  %0 = ait.matmul %x, %w : (tensor<2048x64xf32>, tensor<64x512xf32>) -> tensor<2048x512xf32> loc(fused<0 : i64>["matmul"])
+  %1 = ait.relu %0 : tensor<2048x512xf32> loc(fused<1 : i64>["relu"])
+  %2 = ait.fallback %1 {trace_ops = array<i64: 2>, operators = ["aten::softmax"], reasons = ["faster"], input_values = array<i64: 1>, output_values = array<i64: 2>} : (tensor<2048x512xf32>) -> tensor<2048x512xf32>
+  return %2 : tensor<2048x512xf32>
 })";
 
 /// `model` with a second result, a list that LibTorch makes (call 3).
 std::string withList(std::string model) {
-  const std::string type = "-> tensor<256x512xf32> {",
-                    result = "  return %2 : tensor<256x512xf32>";
+  const std::string type = "-> tensor<2048x512xf32> {",
+                    result = "  return %2 : tensor<2048x512xf32>";
   model.replace(model.find(type), type.size(),
-                "-> (tensor<256x512xf32>, !ait.opaque) {");
+                "-> (tensor<2048x512xf32>, !ait.opaque) {");
   model.replace(
       model.find(result), result.size(),
-      R"(  %3 = ait.fallback %x {trace_ops = array<i64: 3>, operators = ["prim::ListConstruct"], reasons = ["a list"], input_values = array<i64: 0>, output_values = array<i64: 3>} : (tensor<256x64xf32>) -> !ait.opaque
-  return %2, %3 : tensor<256x512xf32>, !ait.opaque)");
+      R"(  %3 = ait.fallback %x {trace_ops = array<i64: 3>, operators = ["prim::ListConstruct"], reasons = ["a list"], input_values = array<i64: 0>, output_values = array<i64: 3>} : (tensor<2048x64xf32>) -> !ait.opaque
+  return %2, %3 : tensor<2048x512xf32>, !ait.opaque)");
   return model;
 }
 
 constexpr char kWithoutMatmul[] = R"(
-func.func @main(%x: tensor<256x64xf32>) -> tensor<256x512xf32> {
-  %0 = ait.fallback %x {trace_ops = array<i64: 0>, operators = ["aten::matmul"], reasons = ["faster"], input_values = array<i64: 0>, output_values = array<i64: 1>} : (tensor<256x64xf32>) -> tensor<256x512xf32>
-  %1 = ait.relu %0 : tensor<256x512xf32> loc(fused<1 : i64>["relu"])
-  %2 = ait.softmax %1 {dim = 1 : i64} : tensor<256x512xf32> -> tensor<256x512xf32> loc(fused<2 : i64>["softmax"])
-  return %2 : tensor<256x512xf32>
+func.func @main(%x: tensor<2048x64xf32>) -> tensor<2048x512xf32> {
+  %0 = ait.fallback %x {trace_ops = array<i64: 0>, operators = ["aten::matmul"], reasons = ["faster"], input_values = array<i64: 0>, output_values = array<i64: 1>} : (tensor<2048x64xf32>) -> tensor<2048x512xf32>
+  %1 = ait.relu %0 : tensor<2048x512xf32> loc(fused<1 : i64>["relu"])
+  %2 = ait.softmax %1 {dim = 1 : i64} : tensor<2048x512xf32> -> tensor<2048x512xf32> loc(fused<2 : i64>["softmax"])
+  return %2 : tensor<2048x512xf32>
 })";
 
 /// Computes nothing, for some time.
@@ -80,7 +80,7 @@ private:
   const double microseconds;
 };
 
-/// A part that gives 256 x 512 numbers; it reads as many, or the model's input
+/// A part that gives 2048 x 512 numbers; it reads as many, or the model's input
 /// if the product (call 0) is in it.
 LibTorchPart makePart(absl::Span<const int64_t> ops, double microseconds) {
   LibTorchPart part;
@@ -88,7 +88,7 @@ LibTorchPart makePart(absl::Span<const int64_t> ops, double microseconds) {
   TensorTypeProto input, output;
   for (TensorTypeProto *type : {&input, &output}) {
     type->set_dtype(static_cast<int>(DataType::kFloat32));
-    type->add_sizes()->set_value(256);
+    type->add_sizes()->set_value(2048);
   }
   input.add_sizes()->set_value(ops.front() == 0 ? 64 : 512);
   output.add_sizes()->set_value(512);

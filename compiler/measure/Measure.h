@@ -59,13 +59,25 @@ struct MeasureOptions {
   bool comparesResults = true;
 };
 
+/// Where a candidate does not begin or end with a generated kernel. Generated
+/// kernels in a row share one parallel region of threads (thread_pool.h); what
+/// does not, a library's call or an operator of LibTorch, makes the kernels
+/// before and behind it two.
+struct LibraryEnds {
+  bool begin = false, end = false;
+};
+/// Those of `plan`; of a plan without steps none. Thread-safe.
+LibraryEnds findLibraryEnds(const ExecutablePlan &plan);
+
 /// Runs each of `candidates` (executables of the same one-kernel model) on the
 /// same random inputs, with dynamic axes at the upper bounds of their ranges.
 /// Before, `judge` judges each on its inputs, in two runs (one where it is
 /// long, except on the last inputs), with the memory that earlier runs used
 /// overwritten. If there is no judge, or it has no reference, the candidates
 /// are compared with the first one that runs; one alone is then only timed.
-/// Returns one result for each candidate, in order.
+/// Returns one result for each candidate, in order. Timed is what a candidate
+/// costs between two generated kernels: at each of its LibraryEnds it begins a
+/// parallel region of their own, which is empty.
 std::vector<Measurement>
 measureCandidates(absl::Span<const CpuExecutable *const> candidates,
                   const MeasureOptions &options, KernelJudge *judge = nullptr);

@@ -55,6 +55,28 @@ MeasureOptions inSeconds(double seconds) {
   return options;
 }
 
+TEST(Measure, WhatIsNoGeneratedKernelEndsTheirRegion) {
+  TestPlan t;
+  EXPECT_FALSE(findLibraryEnds(t.plan).begin);
+  EXPECT_FALSE(findLibraryEnds(t.plan).end);
+  const int x = t.Input({4});
+  const int y = t.Output({4});
+  t.Fallback(0, {x}, {y});
+  EXPECT_TRUE(findLibraryEnds(t.plan).begin);
+  EXPECT_TRUE(findLibraryEnds(t.plan).end);
+  t.Kernel("short", {y}, {y}, 1);
+  EXPECT_TRUE(findLibraryEnds(t.plan).begin);
+  EXPECT_FALSE(findLibraryEnds(t.plan).end);
+  t.AddStep({y}, {y})->mutable_matmul();
+  EXPECT_TRUE(findLibraryEnds(t.plan).end);
+}
+
+TEST(Measure, KernelsAloneShareARegionWithThoseBesideThem) {
+  const std::unique_ptr<CpuExecutable> executable = load("short");
+  EXPECT_FALSE(findLibraryEnds(executable->plan()).begin);
+  EXPECT_FALSE(findLibraryEnds(executable->plan()).end);
+}
+
 TEST(Measure, OneLongRunIsEnough) {
   const std::unique_ptr<CpuExecutable> executable = load("long");
   const CpuExecutable *const candidates[] = {executable.get()};

@@ -211,8 +211,9 @@ void AddBench(CLI::App& root, Options& options) {
              "--paced", options.paced,
              "For a program that times several: print the report as one "
              "line of JSON, then run once for each line on stdin, or as often "
-             "as the line says, and print the milliseconds a call; with "
-             "'save FILE' the result goes to FILE")
+             "as the line says (with a second number: in each of that many "
+             "threads), and print the milliseconds a call; with 'save FILE' "
+             "the result goes to FILE")
           ->group("Report");
   for (const char* useless : {"--against", "--seconds", "--json"})
     paced->excludes(app->get_option(useless));

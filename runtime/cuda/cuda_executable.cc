@@ -233,8 +233,8 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
   // The first run of a context has the libraries load their code, which a
   // recording does not allow.
   if (with_graph && context->ran) {
-    std::lock_guard<std::mutex> lock(recording_mutex);
     CudaInstance::Recording recording;
+    recording.mutex = &recording_mutex;
     recording.regions = region_recorder.get();
     recording.stream =
         region_recorder ? region_recorder->stream() : recorder.get();

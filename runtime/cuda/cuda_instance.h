@@ -87,6 +87,9 @@ class CudaInstance {
   // How graphs are recorded.
   struct Recording {
     CUstream stream = nullptr;  // a stream that can record
+    // Held while `stream` records, so that calls that have a graph launch it
+    // meanwhile.
+    std::mutex* mutex = nullptr;
     // Records fallback regions; null for plans without them.
     RegionRecorder* regions = nullptr;
     // Set when a region could not be recorded.

@@ -1,6 +1,7 @@
 // Calls of an instance as CUDA graphs: recording them, and running them on a
 // caller's addresses.
 #include <algorithm>
+#include <mutex>
 #include <numeric>
 #include <utility>
 
@@ -45,6 +46,7 @@ absl::StatusOr<Graph> CudaInstance::Record(Context& context,
                                            absl::Span<void* const> outputs,
                                            CUstream stream,
                                            Recording& recording) const {
+  std::lock_guard<std::mutex> lock(*recording.mutex);
   Patch(context, inputs, outputs);
   const CUstream recorder = recording.stream;
   auto enqueue = [&]() -> absl::Status {

@@ -5,7 +5,7 @@
                           [--gpus N | --together N] [--check] [--profile]
                           [--caches FOLDER [--fill N]] [--json FILE]
                           [--rounds N] [--models FOLDER] [--make-only]
-                          [--options ARGS]
+                          [--throughput N] [--options ARGS]
 
 Modes: eager, default, reduce-overhead, max-autotune (which compiles for
 minutes). Ours (`aitune bench --paced --device cuda`) and each mode run in a
@@ -40,6 +40,10 @@ an element and the root mean square; and the root mean square of all errors to
 fp64, relative to that of the output, in which chance has less part. --profile adds the kernels that most of the
 time goes to (`aitune inspect`).
 
+--throughput adds calls a second when no one waits between calls: the best of
+rounds of N calls, of ours also of N calls in each of four threads, which have
+streams of their own.
+
 The models are those of gpu_models.py, traced on the CPU, and those of the sweep
 by its names (timm/swin_tiny_patch4_window7_224:16), traced on the GPU; the latter
 need the sweep's Python. Below the table stand the rows that fell behind.
@@ -47,7 +51,6 @@ need the sweep's Python. Below the table stand the rows that fell behind.
 
 import argparse
 import concurrent.futures
-import fcntl
 import json
 import math
 import os
@@ -65,8 +68,10 @@ warnings.filterwarnings("ignore")
 
 import torch
 
+import gpu_peers
 import sweep_models
-from gpu_models import make, make_inputs, parse, sample, save, specs
+from gpu_models import make_inputs, parse, save, specs
+from gpu_peers import Contestant
 
 ROWS = [
     "resnet50:1", "resnet50:32", "bert:1", "bert:32", "gpt2:1", "gpt2:8",
@@ -75,100 +80,11 @@ ROWS = [
 ]
 # Rounds of calls before those that count.
 WARM_ROUNDS = 5
+# Of throughput: rounds, the first of which does not count, and threads of ours.
+THROUGHPUT_ROUNDS = 4
+CALLERS = 4
 FLOPS_PER_SECOND = {torch.float16: 989e12, torch.bfloat16: 989e12, torch.float32: 67e12}
 BYTES_PER_SECOND = 4.8e12
-
-
-class Contestant:
-    """A process that, at a first line if it is a peer, compiles and prints a line
-    of JSON, then times one call for each line that it reads."""
-
-    def __init__(self, command, environment):
-        self.start = time.time()
-        self.errors = tempfile.TemporaryFile("w+")
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=self.errors, text=True, env=environment)
-
-    def read(self):
-        line = self.process.stdout.readline()
-        if not line:
-            self.errors.seek(0)
-            raise RuntimeError((self.errors.read().strip() or "no output").splitlines()[-1])
-        return line
-
-    def ask(self):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return self.read()
-
-    def await_report(self, is_peer):
-        self.report = json.loads(self.ask() if is_peer else self.read())
-        return self.report["seconds"] if is_peer else time.time() - self.start
-
-    def time(self):
-        return float(self.ask())
-
-    def close(self):
-        try:
-            self.process.stdin.close()
-        except BrokenPipeError:
-            pass
-        self.process.wait()
-
-
-def take_turns(path):
-    """Inductor measures candidates only while no other process here does."""
-    from torch._inductor.runtime import benchmarking
-
-    lock, depth = open(path, "w"), 0
-
-    def exclusive(method):
-        def measure(*args, **keywords):
-            nonlocal depth
-            if depth == 0:
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            depth += 1
-            try:
-                return method(*args, **keywords)
-            finally:
-                depth -= 1
-                if depth == 0:
-                    torch.cuda.synchronize()
-                    fcntl.flock(lock, fcntl.LOCK_UN)
-
-        return measure
-
-    for kind in (benchmarking.Benchmarker, benchmarking.TritonBenchmarker, benchmarking.InductorBenchmarker):
-        if "benchmark_gpu" in vars(kind):
-            kind.benchmark_gpu = exclusive(kind.benchmark_gpu)
-
-
-def serve_peer(spec, mode, lock):
-    """The process of one of PyTorch's modes."""
-    if lock:
-        take_turns(lock)
-    name, batch, dtype = parse(spec)
-    if sweep_models.is_of_sweep(name):
-        module, values = sweep_models.make(name, batch, dtype)
-        module, values = module.to("cuda"), [value.to("cuda") for value in values]
-    else:
-        module = make(name).eval().to("cuda").to(dtype)
-        values = sample(make_inputs(name), batch, dtype, "cuda")
-    torch.cuda.synchronize()
-    print("ready", flush=True)
-    sys.stdin.readline()
-    start = time.time()
-    run = module if mode == "eager" else torch.compile(module, mode=mode)
-    run(*values)
-    torch.cuda.synchronize()
-    print(json.dumps({"seconds": time.time() - start}), flush=True)
-    for _ in sys.stdin:
-        start, end = torch.cuda.Event(True), torch.cuda.Event(True)
-        start.record()
-        run(*values)
-        end.record()
-        end.synchronize()
-        print(start.elapsed_time(end), flush=True)
 
 
 def call_aitune(command, environment):
@@ -225,17 +141,6 @@ def bytes_of(type_text):
     return math.prod(int(size) for size in sizes.split(",") if size) * bits // 8
 
 
-def start_peer(spec, mode, cache, environment, lock=""):
-    command = [sys.executable, os.path.abspath(__file__), "", spec, "--peer", mode, "--lock", lock]
-    return Contestant(command, dict(environment, TORCHINDUCTOR_CACHE_DIR=cache,
-                                    TRITON_CACHE_DIR=os.path.join(cache, "triton")))
-
-
-def measures(mode):
-    """Whether compiling takes the GPU."""
-    return mode.startswith("max-autotune")
-
-
 def cache_of(options, spec, mode):
     return options.caches and os.path.join(options.caches, re.sub("[:/]", "_", f"{spec}-{mode}"))
 
@@ -268,7 +173,7 @@ def fill_caches(options):
         cache = cache_of(options, spec, mode)
         os.makedirs(cache, exist_ok=True)
         try:
-            peer = start_peer(spec, mode, cache, os.environ, os.path.join(options.caches, "measuring"))
+            peer = gpu_peers.start(spec, mode, cache, os.environ, os.path.join(options.caches, "measuring"))
             peer.read()
             seconds = peer.await_report(is_peer=True)
             peer.time()
@@ -304,10 +209,11 @@ class Row:
         self.contestants = {}
         self.peers = {}
         for mode in modes_of(options):
-            if options.caches and measures(mode) and first_seconds(options, spec, mode) is None:
+            if options.caches and gpu_peers.measures(mode) and first_seconds(options, spec, mode) is None:
                 continue
-            self.peers[mode] = start_peer(spec, mode, cache_of(options, spec, mode) or os.path.join(self.folder, mode),
-                                          self.environment)
+            self.peers[mode] = gpu_peers.start(spec, mode,
+                                               cache_of(options, spec, mode) or os.path.join(self.folder, mode),
+                                               self.environment)
 
     def load_peers(self):
         """Before any compiles."""
@@ -321,7 +227,7 @@ class Row:
     def modes(self, alone):
         """Those that compile while nothing else does, or the others."""
         return [mode for mode in self.peers if mode not in self.result["errors"]
-                and (measures(mode) and not self.options.caches) == alone]
+                and (gpu_peers.measures(mode) and not self.options.caches) == alone]
 
     def compile_peer(self, mode):
         self.await_report(mode, lambda: self.peers[mode])
@@ -372,12 +278,26 @@ class Row:
         ms = self.result["ms"]
         for key, measured in times.items():
             ms[key] = round(statistics.median(measured[WARM_ROUNDS:]), 4)
+        if self.options.throughput:
+            self.time_throughput()
         for contestant in self.contestants.values():
             contestant.close()
         if "ours" in ms:
             self.finish()
         shutil.rmtree(self.folder, ignore_errors=True)
         return self.result
+
+    def time_throughput(self):
+        rates = self.result["calls_per_second"] = {}
+        for key, contestant in self.contestants.items():
+            for threads in (1, CALLERS) if key == "ours" else (1,):
+                times = []
+                for _ in range(THROUGHPUT_ROUNDS):
+                    measured = self.attempt(key, lambda: contestant.time_calls(self.options.throughput, threads))
+                    if measured is not None:
+                        times.append(measured)
+                if times[1:]:
+                    rates[f"{key} x {threads}"] = round(1e3 / min(times[1:]), 1)
 
     def finish(self):
         row = self.result
@@ -418,6 +338,8 @@ def show(rows, modes):
                    if errors["ours_to_fp64"] is not None else "") +
                   (f", root mean square {errors['ours_to_fp64_rms']:.2e}, {errors['eager_to_fp64_rms']:.2e}"
                    if errors["ours_to_fp64_rms"] is not None else ""))
+        if row.get("calls_per_second"):
+            print("    calls/s: " + ", ".join(f"{key} {rate:.0f}" for key, rate in row["calls_per_second"].items()))
         for kernel, microseconds, launches, implementation in row.get("profile", [])[:4]:
             print(f"    {microseconds:9.1f} us  {launches:3} x {kernel} ({implementation})")
         for key, error in row["errors"].items():
@@ -488,14 +410,9 @@ def main():
     parser.add_argument("--models", default=os.path.join(tempfile.gettempdir(), "aitune-gpu-models"))
     parser.add_argument("--make-only", action="store_true")
     parser.add_argument("--options", default="", help="more options of aitune's")
-    parser.add_argument("--peer", help=argparse.SUPPRESS)
-    parser.add_argument("--lock", default="", help=argparse.SUPPRESS)
+    parser.add_argument("--throughput", type=int, default=0, metavar="N")
     options = parser.parse_args()
     os.makedirs(options.models, exist_ok=True)
-    if options.peer:
-        with torch.inference_mode():
-            serve_peer(options.rows[0], options.peer, options.lock)
-        return
     if options.fill:
         fill_caches(options)
         return

@@ -93,7 +93,7 @@ def milliseconds(call):
 
 def serve_peer(spec, scheme, lock):
     """The process of one of torchao's builds: answers as `aitune bench --paced`."""
-    from run_gpu_benchmarks import take_turns
+    from gpu_peers import take_turns
     from torchao.quantization import quantize_
 
     take_turns(lock)

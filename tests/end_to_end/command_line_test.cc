@@ -173,23 +173,28 @@ TEST(CommandLine, RunWritesWhatTorchLoads) {
 TEST(CommandLine, PacedBenchDoesWhatItsInputAsksFor) {
   const std::string bench =
       "' | " + ProgramPath() + " bench tiny.pt --inputs samples.pt --paced";
-  const Outcome outcome = Shell("printf '\\n5\\nsave paced.pt\\n" + bench);
+  const Outcome outcome =
+      Shell("printf '\\n5\\n5 2\\nsave paced.pt\\n" + bench);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   std::istringstream lines(outcome.out);
   std::string report, saved, more;
-  double once = 0, many = 0;
+  double once = 0, many = 0, threads = 0;
   std::getline(lines, report);
   EXPECT_TRUE(nlohmann::json::parse(report).contains("compile"));
-  lines >> once >> many >> saved;
+  lines >> once >> many >> threads >> saved;
   EXPECT_GT(once, 0);
   EXPECT_GT(many, 0);
+  EXPECT_GT(threads, 0);
   EXPECT_EQ(saved, "paced.pt");
   EXPECT_FALSE(lines >> more) << more;
   ASSERT_EQ(Aitune("run tiny.pt --inputs samples.pt --output out.pt").code, 0);
   EXPECT_EQ(ReadFile(Path("paced.pt")).size(), ReadFile(Path("out.pt")).size());
-  const Outcome wrong = Shell("printf '0\\n" + bench);
-  EXPECT_EQ(wrong.code, 1);
-  EXPECT_THAT(ErrorLine(wrong), HasSubstr("'0' is no number of calls"));
+  for (const std::string line : {"0", "5 0", "5 2 1", "five"}) {
+    const Outcome wrong = Shell("printf '" + line + "\\n" + bench);
+    EXPECT_EQ(wrong.code, 1);
+    EXPECT_THAT(ErrorLine(wrong),
+                HasSubstr("'" + line + "' is no number of calls"));
+  }
 }
 
 TEST(CommandLine, RunPrintsWithoutAFile) {

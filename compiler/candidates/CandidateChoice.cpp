@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/Preparation.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/Measure.h"
 #include "compiler/plan/PlanBuilder.h"
@@ -69,6 +70,13 @@ struct Contest {
   /// By candidate: why it could not be loaded.
   std::vector<absl::Status> loaded;
 };
+
+/// Whether `late`, a candidate with a `leastMicroseconds`, may be faster than
+/// those that were measured.
+bool isOpen(const Contest &contest, const KernelImplementation &late) {
+  return late.leastMicroseconds > 0 &&
+         mayBeFaster(late.leastMicroseconds, contest.results);
+}
 
 class CandidateChooser {
 public:
@@ -240,7 +248,7 @@ CandidateChooser::raceLateCandidates(MutableArrayRef<Contest> contests) {
     for (auto [i, candidate] : llvm::enumerate(contest.kernel->candidates)) {
       if (candidate.leastMicroseconds <= 0)
         continue;
-      if (mayBeFaster(candidate.leastMicroseconds, contest.results))
+      if (isOpen(contest, candidate))
         work.emplace_back(&contest, i);
       else
         contest.results[i].note =
@@ -342,21 +350,27 @@ CandidateChooser::measureTogether(MutableArrayRef<Kernel *> group) {
     for (auto [i, candidate] : llvm::enumerate(contest.kernel->candidates))
       if (candidate.leastMicroseconds <= 0)
         work.emplace_back(&contest, i);
+  Preparation ahead(rules.threadsAhead);
+  for (Contest &contest : contests)
+    ahead.prepareJudgement(*contest.race);
   load(work);
-  for (Contest &contest : contests) {
+  for (auto [number, contest] : llvm::enumerate(contests)) {
+    ahead.awaitJudgement(number);
     if (absl::Status measured = measure(contest); !measured.ok())
       return measured;
-    const bool isLast = llvm::none_of(
-        contest.kernel->candidates, [&](const KernelImplementation &late) {
-          return late.leastMicroseconds > 0 &&
-                 mayBeFaster(late.leastMicroseconds, contest.results);
-        });
+    bool isLast = true;
+    for (auto [i, late] : llvm::enumerate(contest.kernel->candidates))
+      if (isOpen(contest, late)) {
+        ahead.prepareLoad(*contest.race, i);
+        isLast = false;
+      }
     const int best = fastest(contest.results, rules.earlierWinsTies);
     for (size_t i = 0; i < contest.results.size(); ++i)
       if (isLast || static_cast<int>(i) != best)
         contest.race->drop(i);
     report("choosing candidates", ++done, kernels.size());
   }
+  ahead.awaitAll();
   if (absl::Status raced = raceLateCandidates(contests); !raced.ok())
     return raced;
   for (Contest &contest : contests)

@@ -62,6 +62,14 @@ struct RaceEntry {
 class CandidateRace {
 public:
   virtual ~CandidateRace() = default;
+  /// Computes what the entries' results will be judged by, which `measure`
+  /// otherwise does. Uses no device, so that other races may be measured
+  /// meanwhile. Not thread-safe beside `measure` of this race.
+  virtual void prepareJudgement() {}
+  /// Does the part of `load` that takes none of the device's time, so that
+  /// other entries may be measured meanwhile. Thread-safe for different
+  /// numbers.
+  virtual void prepareLoad(size_t) {}
   /// Makes entry `number` ready to run. Thread-safe for different numbers.
   virtual absl::Status load(size_t number) = 0;
   /// Sets in `candidate`, of which entry `number` was made, what loading it has
@@ -103,6 +111,10 @@ struct RaceRules {
   /// threads that load them.
   size_t kernels = 1;
   int threads = 1;
+  /// The number of threads on which what the next kernels need is prepared
+  /// while the candidates of one are measured: 0 where that would disturb the
+  /// measurement.
+  int threadsAhead = 0;
   /// The seconds to spend on measuring the candidates of one kernel.
   double seconds = 0;
   /// Whether a later candidate is taken only if it is clearly faster than an

@@ -1,12 +1,14 @@
 #include "compiler/candidates/CudaRace.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "compiler/candidates/CandidateChoice.h"
 #include "compiler/candidates/JudgeKernel.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/MeasureCuda.h"
+#include "compiler/measure/RaceInputs.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "runtime/cuda/cuda_executable.h"
 #include "runtime/status/status_macros.h"
@@ -71,7 +73,8 @@ public:
            const Kernel *kernel, absl::Span<const ConstantTensor> constants,
            const ReferenceOptions &reference, ConvolutionPlanner &planner)
       : device(device), entries(std::move(entries)), constants(constants),
-        planner(planner), executables(this->entries.size()) {
+        planner(planner), planned(this->entries.size()),
+        executables(this->entries.size()) {
     for (RaceEntry &entry : this->entries)
       if (entry.plan.ok())
         entry.plan->set_device("cuda");
@@ -79,9 +82,22 @@ public:
       findWeights(*kernel, reference);
   }
 
+  void prepareJudgement() override {
+    const auto any =
+        llvm::find_if(entries, [](const RaceEntry &e) { return e.plan.ok(); });
+    if (judge && any != entries.end())
+      prepareAll(*judge, *any->plan, weights);
+  }
+
+  void prepareLoad(size_t number) override {
+    if (entries[number].plan.ok() && !planned[number])
+      planned[number] = planner.planAll(*entries[number].plan);
+  }
+
   absl::Status load(size_t number) override {
-    if (entries[number].plan.ok())
-      AITUNE_RETURN_IF_ERROR(planner.planAll(*entries[number].plan));
+    prepareLoad(number);
+    if (planned[number])
+      AITUNE_RETURN_IF_ERROR(*planned[number]);
     auto loaded = loadToRecord(device, entries[number], constants);
     if (!loaded.ok())
       return loaded.status();
@@ -108,6 +124,8 @@ private:
   std::vector<RaceEntry> entries;
   const absl::Span<const ConstantTensor> constants;
   ConvolutionPlanner &planner;
+  /// By entry: the result of planning it; none before.
+  std::vector<std::optional<absl::Status>> planned;
   std::unique_ptr<KernelJudge> judge; ///< null: whole models
   std::set<int> weights;              ///< inputs that are one launch's own
   std::vector<std::unique_ptr<cuda::CudaExecutable>> executables;

@@ -1,5 +1,6 @@
 #include "compiler/candidates/CudaTarget.h"
 
+#include <algorithm>
 #include <map>
 #include <thread>
 
@@ -23,6 +24,11 @@ using namespace mlir;
 
 namespace aitune {
 namespace {
+
+/// The most threads that prepare what the next kernels need. Each may hold a
+/// kernel's operands in memory, and has cuDNN make plans, which no more
+/// processes do at a time (ConvolutionPlanner.cpp).
+constexpr int kMostAhead = 8;
 
 class CudaTarget : public CompilationTarget {
 public:
@@ -56,6 +62,7 @@ public:
     // kernels are loaded at the same time.
     rules.kernels = ~size_t{0};
     rules.threads = threads();
+    rules.threadsAhead = std::min(threads() - 1, kMostAhead);
     rules.mustRun = true;
     return rules;
   }

@@ -1,7 +1,6 @@
 #include "compiler/measure/CudaBench.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/plan/plan.h"
@@ -12,8 +11,6 @@ namespace {
 
 using cuda::DeviceBuffer;
 
-/// The number of random elements that are made; longer tensors repeat them.
-constexpr int64_t kRandomElements = 1 << 18;
 /// The number of pieces of a result that are compared, and the number of
 /// elements of a piece.
 constexpr int64_t kPieces = 16, kPieceElements = 2048;
@@ -45,50 +42,19 @@ int64_t bytesOf(const TensorView &view) {
 
 } // namespace
 
-/// Writes an input, whose view has its sizes.
-absl::Status CudaBench::fill(int input, JudgedInputs set,
-                             std::mt19937 &generator) {
-  const TensorView &view = inputs[input][0];
-  const int64_t count = ElementCount(view.sizes),
-                width = SizeInBytes(view.dtype);
-  TensorView part = view;
-  part.sizes = {std::min(count, kRandomElements)};
-  std::string data(part.sizes[0] * width, '\0');
-  part.data = data.data();
-  if (set == JudgedInputs::Extreme && !weights.count(input))
-    fillExtreme(part, judge->takesNonFinite(), generator);
-  else
-    fillRandom(part, generator);
-  if (set == JudgedInputs::WithNan && input == 0 && !weights.count(input))
-    putNan(part);
-  if (judge)
-    host[input].resize(count * width);
-  for (int64_t done = 0; done < count; done += part.sizes[0]) {
-    const int64_t bytes = std::min(part.sizes[0], count - done) * width;
-    if (judge)
-      std::memcpy(host[input].data() + done * width, data.data(), bytes);
-    AITUNE_RETURN_IF_ERROR(device.driver().Check(
-        device.driver().cuMemcpyHtoD(reinterpret_cast<CUdeviceptr>(view.data) +
-                                         done * width,
-                                     data.data(), bytes),
-        "copying test data"));
-  }
-  return absl::OkStatus();
-}
-
-/// Weights are the same on all inputs of one size.
 absl::Status CudaBench::setInputs(JudgedInputs set) {
   const std::vector<int64_t> symbols = symbolsOf(plan, set);
-  std::mt19937 generator(1);
+  AITUNE_RETURN_IF_ERROR(host->make(set));
   for (int i = 0; i < plan.inputs_size(); ++i) {
-    AITUNE_ASSIGN_OR_RETURN(const TensorView view,
-                            makeView(plan.inputs(i), symbols));
-    const bool isWritten = weights.count(i) && i < int(host.size()) &&
-                           view.sizes == inputs[i][0].sizes && !host[i].empty();
+    const TensorView &made = host->views()[i];
     for (TensorView &copy : inputs[i])
-      copy.sizes = view.sizes;
-    if (!isWritten)
-      AITUNE_RETURN_IF_ERROR(fill(i, set, generator));
+      copy.sizes = made.sizes;
+    if (host->isNew(i) && bytesOf(made) > 0)
+      AITUNE_RETURN_IF_ERROR(device.driver().Check(
+          device.driver().cuMemcpyHtoD(
+              reinterpret_cast<CUdeviceptr>(inputs[i][0].data), made.data,
+              bytesOf(made)),
+          "copying test data"));
   }
   for (int i = 0; i < plan.outputs_size(); ++i) {
     AITUNE_ASSIGN_OR_RETURN(TensorView view,
@@ -123,7 +89,6 @@ absl::Status CudaBench::prepare() {
     memory.push_back(std::move(buffer));
     return absl::OkStatus();
   };
-  host.resize(plan.inputs_size());
   for (const TensorTypeProto &type : plan.inputs()) {
     const int i = static_cast<int>(inputs.size());
     inputs.emplace_back();
@@ -291,10 +256,7 @@ absl::Status CudaBench::judgeOn(JudgedInputs set) {
   AITUNE_RETURN_IF_ERROR(setInputs(set));
   if (!judge)
     return absl::OkStatus();
-  std::vector<TensorView> views;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    views.push_back({host[i].data(), inputs[i][0].dtype, inputs[i][0].sizes});
-  return judge->prepare(set, views, symbolsOf(plan, set));
+  return judge->prepare(set, host->views(), symbolsOf(plan, set));
 }
 
 absl::Status CudaBench::judgeAll(
@@ -318,7 +280,7 @@ absl::Status CudaBench::judgeAll(
     }
   }
   // What is timed from here on.
-  host.clear();
+  host.reset();
   return copyWeights();
 }
 

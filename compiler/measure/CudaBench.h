@@ -5,15 +5,17 @@
 #define AITUNE_COMPILER_MEASURE_CUDABENCH_H
 
 #include <memory>
-#include <random>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "compiler/measure/KernelJudge.h"
 #include "compiler/measure/Measure.h"
+#include "compiler/measure/RaceInputs.h"
 #include "compiler/measure/TestData.h"
 #include "runtime/cuda/cuda_executable.h"
 
@@ -24,7 +26,8 @@ class CudaBench {
 public:
   CudaBench(const cuda::Device &device, const ExecutablePlan &plan,
             const std::set<int> &weights, KernelJudge *judge)
-      : device(device), plan(plan), weights(weights), judge(judge) {}
+      : device(device), plan(plan), weights(weights), judge(judge),
+        host(std::in_place, plan, weights, judge && judge->takesNonFinite()) {}
 
   /// Allocates what the plan's inputs and outputs take, and enough copies of
   /// the weights that none stays in the cache. To be called once, first.
@@ -55,7 +58,6 @@ public:
 
 private:
   absl::Status setInputs(JudgedInputs set);
-  absl::Status fill(int input, JudgedInputs set, std::mt19937 &generator);
   absl::Status copyWeights();
   absl::Status judgeOn(JudgedInputs set);
   absl::Status runOnce(const cuda::CudaExecutable &candidate);
@@ -77,9 +79,10 @@ private:
   KernelJudge *const judge; ///< null: nobody judges
   int copyCount = 1;        ///< of the weights
   bool lost = false;        ///< the GPU refuses all calls
+  /// What the inputs hold; none once all candidates are judged.
+  std::optional<RaceInputs> host;
   std::vector<cuda::DeviceBuffer> memory;
   std::vector<std::vector<TensorView>> inputs; // by input, one or copyCount
-  std::vector<std::string> host; // by input: the same, to compute what is right
   std::vector<TensorView> outputs;
   std::vector<std::string> reference; // of the first that was right
   cuda::Stream stream;

@@ -1,0 +1,64 @@
+#include "compiler/candidates/Preparation.h"
+
+#include <atomic>
+
+#include "gtest/gtest.h"
+
+namespace aitune {
+namespace {
+
+/// A race of which only the preparation is asked for.
+class CountingRace : public CandidateRace {
+public:
+  void prepareJudgement() override { ++judgements; }
+  void prepareLoad(size_t number) override {
+    loads += static_cast<int>(number);
+  }
+  absl::Status load(size_t) override { return absl::OkStatus(); }
+  void drop(size_t) override {}
+  absl::StatusOr<std::vector<Measurement>> measure(double) override {
+    return std::vector<Measurement>();
+  }
+  const KernelJudge *judgement() const override { return nullptr; }
+
+  std::atomic<int> judgements = 0, loads = 0;
+};
+
+TEST(Preparation, IsThereOnceItWasAwaited) {
+  std::vector<CountingRace> races(40);
+  Preparation ahead(3);
+  for (CountingRace &race : races)
+    ahead.prepareJudgement(race);
+  for (size_t i = 0; i < races.size(); ++i) {
+    ahead.awaitJudgement(i);
+    EXPECT_EQ(races[i].judgements, 1);
+    ahead.prepareLoad(races[i], 1);
+    ahead.prepareLoad(races[i], 2);
+  }
+  ahead.awaitAll();
+  for (const CountingRace &race : races)
+    EXPECT_EQ(race.loads, 3);
+}
+
+TEST(Preparation, WithoutThreadsIsLeftToTheRaces) {
+  CountingRace race;
+  Preparation ahead(0);
+  ahead.prepareJudgement(race);
+  ahead.awaitJudgement(0);
+  ahead.prepareLoad(race, 1);
+  ahead.awaitAll();
+  EXPECT_EQ(race.judgements + race.loads, 0);
+}
+
+TEST(Preparation, EndsAfterWhatWasAskedFor) {
+  CountingRace race;
+  {
+    Preparation ahead(2);
+    for (int i = 0; i < 20; ++i)
+      ahead.prepareLoad(race, 1);
+  }
+  EXPECT_EQ(race.loads, 20);
+}
+
+} // namespace
+} // namespace aitune

@@ -6,6 +6,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include "frontend/torchscript/optimized_program.h"
+#include "frontend/torchscript/submodule_times.h"
 #include "frontend/tracing/trace_test_util.h"
 #include "gtest/gtest.h"
 
@@ -55,6 +56,20 @@ TEST_P(Stateful, StartsFromWhereItWasSaved) {
     EXPECT_TRUE(Call(model).equal(first));
     EXPECT_TRUE(Call(model).equal(second));
   }
+}
+
+TEST_P(Stateful, IsAsBeforeOnceTheSubmodulesWereTimed) {
+  const Model model = StatefulModel(GetParam());
+  ModelState state(model);
+  state.Save();
+  const at::Tensor first = Call(model);
+  state.Restore();
+  const at::Tensor argument = at::ones({2});
+  const auto times = TimeSubmodules(model, ValueList({argument}), 3);
+  ASSERT_TRUE(times.ok()) << times.status();
+  EXPECT_FALSE(state.HasChanged());
+  EXPECT_TRUE(argument.equal(at::ones({2})));
+  EXPECT_TRUE(Call(model).equal(first));
 }
 
 // What LibTorch runs of a compiled model, and its optimised program, count on

@@ -10,7 +10,9 @@
 
 #include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/submodule_calls.h"
+#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -128,19 +130,33 @@ std::vector<SubmoduleTime> Summarize(
   return list;
 }
 
+ValueList CopyTensors(const ValueList& values) {
+  std::vector<c10::IValue> copies;
+  for (const c10::IValue& value : values.values()) {
+    copies.push_back(MapTensors(value, [](const at::Tensor& tensor, int) {
+      return tensor.defined() ? tensor.clone() : tensor;
+    }));
+  }
+  return ValueList(std::move(copies));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
     const Model& model, const ValueList& arguments, int repeats) {
-  AITUNE_ASSIGN_OR_RETURN(torch::jit::Stack stack,
-                          model.impl().MakeStack(arguments));
+  torch::jit::Stack stack;
   MarkedProgram program;
   Recorder times;
   std::vector<std::vector<double>> runs;
-  const absl::Status status =
-      CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
+  const absl::Status status = CatchExceptions(
+      absl::StatusCode::kInternal, "forward", [&]() -> absl::Status {
+        // A run may write to its inputs.
+        AITUNE_ASSIGN_OR_RETURN(stack,
+                                model.impl().MakeStack(CopyTensors(arguments)));
         program = MarkPlaces(model.impl().module);
         const auto code = MakeCode(*program.graph, "forward");
+        ModelState state(model);
+        const ScopedModelState restore(state);
         const c10::InferenceMode inference;
         for (int run = 0; run <= repeats; ++run) {
           times.milliseconds.assign(program.places.size(), 0);

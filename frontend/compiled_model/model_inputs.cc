@@ -9,6 +9,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -18,6 +19,7 @@
 #include "frontend/torchscript/keyword_arguments.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/repeated_elements.h"
+#include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -156,6 +158,55 @@ bool AreParameters(const std::vector<std::string>& names, const Model& model) {
          });
 }
 
+void CollectTensors(const InputSpec& spec,
+                    std::vector<const InputSpec*>& tensors) {
+  if (spec.kind == InputSpec::Kind::kTensor) tensors.push_back(&spec);
+  for (const InputSpec& child : spec.children) CollectTensors(child, tensors);
+}
+
+// kInvalidArgument names the first axis of the samples whose size is not the
+// one of --input, nor that of the other axes of its name.
+absl::Status CheckSampleSizes(absl::Span<const InputSpec> specs,
+                              const ValueList& samples,
+                              const std::string& source) {
+  AITUNE_ASSIGN_OR_RETURN(const SymbolAssignment assignment,
+                          AssignSymbols(specs));
+  std::vector<const InputSpec*> asked;
+  for (const InputSpec& spec : specs) CollectTensors(spec, asked);
+  std::vector<at::Tensor> given;
+  for (const c10::IValue& value : samples.values())
+    for (const at::Tensor& tensor : TensorLeaves(value))
+      given.push_back(tensor);
+  // By symbol: the size of its first axis.
+  std::map<int, int64_t> known;
+  for (size_t i = 0; i < asked.size() && i < given.size(); ++i) {
+    const std::vector<AxisSpec>& axes = asked[i]->axes;
+    const auto differs = [&](const std::string& why) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(source, ": tensor ", i, ", ", Describe(given[i]),
+                       ", is not one of --input ", ToString(*asked[i]), why));
+    };
+    if (!given[i].defined() ||
+        given[i].dim() != static_cast<int64_t>(axes.size()))
+      return differs("");
+    for (size_t a = 0; a < axes.size(); ++a) {
+      const int64_t size = given[i].size(static_cast<int64_t>(a));
+      const int symbol = assignment.of[i][a];
+      if (symbol < 0) {
+        if (size != axes[a].min) return differs("");
+        continue;
+      }
+      const SymbolSpec& range = assignment.symbols[symbol];
+      if (size < range.min || size > range.max) return differs("");
+      const int64_t first = known.try_emplace(symbol, size).first->second;
+      if (size != first)
+        return differs(
+            absl::StrCat(": axis ", a, " is ", first, " in a tensor before"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
@@ -215,6 +266,10 @@ absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
     }
   }
   if (!inputs.samples) return inputs;
+  if (!inputs.specs.empty()) {
+    AITUNE_RETURN_IF_ERROR(
+        CheckSampleSizes(inputs.specs, *inputs.samples, inputs.source));
+  }
   absl::StatusOr<std::vector<InputSpec>> described = SpecsOf(*inputs.samples);
   if (inputs.specs.empty()) {
     // Not every value can be described; samples alone are enough then.

@@ -73,6 +73,27 @@ TEST(ChooseInputs, ADictOfParametersGivesThemByName) {
   EXPECT_EQ(choose("b", "a"), 0);  // not the names of parameters: in order
 }
 
+// Found before anything is compiled.
+TEST(ChooseInputs, SamplesAndSpecificationsMustGoTogether) {
+  const std::string path = testing::TempDir() + "/sized.pt";
+  const std::vector<char> bytes = torch::jit::pickle_save(
+      std::vector<at::Tensor>{at::zeros({4, 3}), at::zeros({1, 3})});
+  std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
+  const auto error = [&](std::vector<std::string> specs) {
+    InputChoice choice = Specs(std::move(specs));
+    choice.samples_file = path;
+    return Error(TwoInputs(), choice);
+  };
+  EXPECT_EQ(error({"float32[1..8,3]", "float32[1,3]"}), "");
+  EXPECT_EQ(error({"float32[n=1..8,3]", "float32[m=1..8,3]"}), "");
+  EXPECT_THAT(error({"float32[n=1..8,3]", "float32[n,3]"}),
+              HasSubstr("axis 0 is 4 in a tensor before"));
+  for (const char* first : {"float32[5,3]", "float32[5..8,3]", "float32[4]"})
+    EXPECT_THAT(error({first, "float32[1,3]"}),
+                HasSubstr("is not one of --input"))
+        << first;
+}
+
 TEST(ChooseInputs, ConvertsFloatsToTheDtype) {
   InputChoice choice = Specs({"float32[2]", "int64[2]"});
   choice.dtype = DataType::kBFloat16;

@@ -1,12 +1,16 @@
 #include "frontend/torchscript/input_spec.h"
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <tuple>
 #include <utility>
+#include <variant>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "runtime/status/status_macros.h"
 
@@ -147,8 +151,13 @@ class Parser {
     InputSpec spec;
     if (type == "str") {
       spec.kind = InputSpec::Kind::kString;
+      if (text_.substr(position_, 1) == "\"") {
+        ++position_;
+        AITUNE_ASSIGN_OR_RETURN(spec.text, ParseQuoted());
+        return spec;
+      }
       while (position_ < text_.size() &&
-             std::string_view(",)]").find(text_[position_]) ==
+             std::string_view(",)]}").find(text_[position_]) ==
                  std::string_view::npos) {
         spec.text += text_[position_++];
       }
@@ -177,8 +186,50 @@ class Parser {
     return spec;
   }
 
+  // Up to and with the closing quote, with the escapes of C.
+  absl::StatusOr<std::string> ParseQuoted() {
+    const size_t start = position_;
+    while (position_ < text_.size() && text_[position_] != '"')
+      position_ += text_[position_] == '\\' ? 2 : 1;
+    if (position_ >= text_.size()) return Error("the text in \"\" has no end");
+    std::string text;
+    if (!absl::CUnescape(View(text_.substr(start, position_ - start)), &text))
+      return Error("unknown escape");
+    ++position_;
+    return text;
+  }
+
+  absl::StatusOr<InputSpec::Key> ParseKey() {
+    if (!Consume("\"")) {
+      int64_t number = 0;
+      if (!absl::SimpleAtoi(View(Number()), &number))
+        return Error("expected an integer or a text in \"\" as the key");
+      return InputSpec::Key(number);
+    }
+    AITUNE_ASSIGN_OR_RETURN(std::string key, ParseQuoted());
+    return InputSpec::Key(std::move(key));
+  }
+
+  absl::StatusOr<InputSpec> ParseDict(int depth) {
+    InputSpec spec;
+    spec.kind = InputSpec::Kind::kDict;
+    if (Consume("}")) return spec;
+    do {
+      AITUNE_ASSIGN_OR_RETURN(InputSpec::Key key, ParseKey());
+      if (std::find(spec.keys.begin(), spec.keys.end(), key) != spec.keys.end())
+        return Error("a key is there twice");
+      if (!Consume(":")) return Error("expected ':'");
+      AITUNE_ASSIGN_OR_RETURN(InputSpec child, ParseSpec(depth + 1));
+      spec.keys.push_back(std::move(key));
+      spec.children.push_back(std::move(child));
+    } while (Consume(","));
+    if (!Consume("}")) return Error("expected ',' or '}'");
+    return spec;
+  }
+
   absl::StatusOr<InputSpec> ParseSpec(int depth) {
     if (depth > 16) return Error("nesting is too deep");
+    if (Consume("{")) return ParseDict(depth);
     InputSpec spec;
     const bool tuple = Consume("(");
     if (tuple || Consume("[")) {
@@ -227,6 +278,23 @@ std::string AxisToString(const AxisSpec& axis) {
   return absl::StrCat(name, axis.min, "..", axis.max);
 }
 
+// Whether a text needs no quotes.
+bool IsPlain(const std::string& text) {
+  return std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.' || c == '/';
+  });
+}
+
+std::string Quoted(const std::string& text) {
+  return absl::StrCat("\"", absl::CEscape(text), "\"");
+}
+
+std::string KeyToString(const InputSpec::Key& key) {
+  if (const auto* number = std::get_if<int64_t>(&key))
+    return absl::StrCat(*number);
+  return Quoted(std::get<std::string>(key));
+}
+
 }  // namespace
 
 absl::StatusOr<InputSpec> ParseInputSpec(std::string_view text) {
@@ -257,17 +325,26 @@ std::string ToString(const InputSpec& spec) {
     case InputSpec::Kind::kInt:
       return absl::StrCat("int64=", spec.int_value);
     case InputSpec::Kind::kFloat:
-      return absl::StrCat("float64=", spec.float_value);
+      // All digits, so that it is read as the same number.
+      return absl::StrFormat("float64=%.17g", spec.float_value);
     case InputSpec::Kind::kBool:
       return spec.int_value != 0 ? "bool=true" : "bool=false";
     case InputSpec::Kind::kString:
-      return absl::StrCat("str=", spec.text);
+      return absl::StrCat("str=",
+                          IsPlain(spec.text) ? spec.text : Quoted(spec.text));
     case InputSpec::Kind::kNone:
       return "none";
     case InputSpec::Kind::kTuple:
       return absl::StrCat("(", children(), ")");
     case InputSpec::Kind::kList:
       return absl::StrCat("[", children(), "]");
+    case InputSpec::Kind::kDict: {
+      std::vector<std::string> entries;
+      for (size_t i = 0; i < spec.keys.size(); ++i)
+        entries.push_back(absl::StrCat(KeyToString(spec.keys[i]), ":",
+                                       ToString(spec.children[i])));
+      return absl::StrCat("{", absl::StrJoin(entries, ","), "}");
+    }
   }
   return "";
 }

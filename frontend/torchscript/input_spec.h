@@ -2,17 +2,21 @@
 // `--input "float32[1,3,224,224]"`.
 //
 //   spec   := tensor | scalar | "none" |
-//             "(" spec "," ... ")" | "[" spec "," ... "]"
+//             "(" spec "," ... ")" | "[" spec "," ... "]" |
+//             "{" key ":" spec "," ... "}"
 //   tensor := dtype "[" axis "," ... "]" values?
 //   axis   := size | range | name "=" range | name
 //   range  := size ".." size
 //   values := "{" number ".." number "}"
-//   scalar := "int64=5" | "float64=0.5" | "bool=true" | "str=text"
+//   scalar := "int64=5" | "float64=0.5" | "bool=true" | "str=" text
 //
-// "(...)" is a tuple, "[...]" a list. A range makes a dynamic axis. Axes with
-// the same name have the same size. Unnamed ranges of different inputs with
-// the same bounds on the same axis number are one symbol too (the batch of
-// several inputs); ranges of one input are never merged.
+//   key    := integer | text
+//   text   := word | '"' characters, with the escapes of C '"'
+//
+// "(...)" is a tuple, "[...]" a list, "{...}" a dict. A range makes a dynamic
+// axis. Axes with the same name have the same size. Unnamed ranges of different
+// inputs with the same bounds on the same axis number are one symbol too (the
+// batch of several inputs); ranges of one input are never merged.
 //
 // Values: floating-point inputs are drawn from the normal distribution, or
 // uniformly from the range if one is given. Integer inputs are often indices,
@@ -27,6 +31,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -52,8 +57,10 @@ struct InputSpec {
     kString,
     kNone,
     kTuple,
-    kList
+    kList,
+    kDict
   };
+  using Key = std::variant<int64_t, std::string>;
   Kind kind = Kind::kTensor;
   // Of kTensor:
   DataType dtype = DataType::kFloat32;
@@ -61,10 +68,12 @@ struct InputSpec {
   // The range of its elements, both ends included.
   std::optional<std::pair<double, double>> values;
   // The value of other kinds:
-  int64_t int_value = 0;            // kInt; kBool: 0 or 1
-  double float_value = 0;           // kFloat
-  std::string text;                 // kString
-  std::vector<InputSpec> children;  // the elements of kTuple and kList
+  int64_t int_value = 0;   // kInt; kBool: 0 or 1
+  double float_value = 0;  // kFloat
+  std::string text;        // kString
+  // The elements of kTuple and kList, the values of kDict.
+  std::vector<InputSpec> children;
+  std::vector<Key> keys;  // of kDict, one for each of its values
 };
 
 // The specification of one argument of forward. The error, kInvalidArgument,
@@ -76,7 +85,8 @@ std::string ToString(const InputSpec& spec);
 
 // The specifications of given values: the dtype and sizes of each tensor and,
 // for integers, the range of its elements. kInvalidArgument for values that no
-// specification can describe (dicts, objects, dtypes outside of DataType).
+// specification can describe (objects, dtypes outside of DataType, dicts with
+// keys of other types).
 absl::StatusOr<std::vector<InputSpec>> SpecsOf(const ValueList& values);
 
 // A symbol: the common size of one or more dynamic axes.

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -15,7 +17,8 @@ TEST(InputSpec, RoundTrips) {
        {"float32[1,3,224,224]", "bfloat16[]", "int64[1..8,128]{0..30000}",
         "int64=5", "float64=0.5", "bool=true", "str=abc", "none",
         "(float32[2],int64=3)", "[float32[2],float32[3]]",
-        "float32[batch=1..8,n]"}) {
+        "float32[batch=1..8,n]", "{5:float32[2],-1:int64=3}",
+        "{\"mask\":int64[1..4]{0..1},\"parts\":[(str=a,none)]}", "{}"}) {
     const auto spec = ParseInputSpec(text);
     ASSERT_TRUE(spec.ok()) << spec.status();
     EXPECT_EQ(ToString(*spec), text);
@@ -45,6 +48,11 @@ TEST(InputSpec, ErrorsSayWhere) {
       {"bool=2", "expected true or false"},
       {"int64[2]{3..1}", "the range of values is empty"},
       {"float32[1] float32[2]", "unexpected text"},
+      {"{x:float32[1]}", "expected an integer or a text in \"\" as the key"},
+      {"{\"x:float32[1]}", "the text in \"\" has no end"},
+      {"{\"x\" float32[1]}", "expected ':'"},
+      {"{1:float32[1],1:float32[2]}", "a key is there twice"},
+      {"{1:float32[1]", "expected ',' or '}'"},
       {"((((((((((((((((((((float32[1]", "nesting is too deep"},
   };
   for (const auto& [text, expected] : kCases) {
@@ -98,6 +106,44 @@ TEST(InputSpec, MakesInputs) {
   EXPECT_TRUE(
       again->values()[1].toTensor().equal(inputs->values()[1].toTensor()));
   EXPECT_FALSE(MakeInputs(specs, {}, 1).ok());
+}
+
+TEST(InputSpec, DescribesAndMakesDicts) {
+  const std::string texts[] = {"{\"b\":float32[2],\"a\":float32[1..3]}",
+                               "{7:int64[2]{4..4}}"};
+  const std::vector<InputSpec> specs = Parse({texts[0], texts[1]});
+  const auto made = MakeInputs(specs, {3}, 1);
+  ASSERT_TRUE(made.ok()) << made.status();
+  const auto by_name = made->values()[0].toGenericDict();
+  EXPECT_EQ(by_name.at("a").toTensor().size(0), 3);
+  EXPECT_EQ(by_name.at("b").toTensor().size(0), 2);
+  EXPECT_EQ(made->values()[1].toGenericDict().at(7).toTensor().size(0), 2);
+  const auto described = SpecsOf(*made);
+  ASSERT_TRUE(described.ok()) << described.status();
+  EXPECT_EQ(ToString((*described)[0]), "{\"b\":float32[2],\"a\":float32[3]}");
+  EXPECT_EQ(ToString((*described)[1]), texts[1]);
+  c10::impl::GenericDict odd(c10::FloatType::get(), c10::IntType::get());
+  odd.insert(0.5, 1);
+  EXPECT_FALSE(SpecsOf(ValueList({odd})).ok());
+}
+
+// What a checkpoint keeps of the arguments it was made with.
+TEST(InputSpec, TextsAndNumbersComeBackAsTheyWere) {
+  c10::impl::GenericDict names(c10::StringType::get(), c10::StringType::get());
+  names.insert("a \"quoted\", name\n", "b]");
+  const ValueList values({std::string("a,b"), std::string(""),
+                          std::string(" \\\" "), 0.1, 1e300,
+                          std::numeric_limits<double>::infinity(), names});
+  const auto specs = SpecsOf(values);
+  ASSERT_TRUE(specs.ok()) << specs.status();
+  std::vector<std::string> texts;
+  for (const InputSpec& spec : *specs) texts.push_back(ToString(spec));
+  const auto made = MakeInputs(Parse(texts), {}, 1);
+  ASSERT_TRUE(made.ok()) << made.status();
+  for (int i = 0; i + 1 < values.size(); ++i)
+    EXPECT_EQ(made->values()[i], values.values()[i]) << texts[i];
+  EXPECT_EQ(made->values().back().toGenericDict().at("a \"quoted\", name\n"),
+            c10::IValue("b]"));
 }
 
 TEST(InputSpec, DescribesValues) {

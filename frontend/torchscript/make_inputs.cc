@@ -1,10 +1,12 @@
 // Inputs from specifications, and specifications from inputs.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Functions.h>
+#include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/input_spec.h"
@@ -67,19 +69,38 @@ class Maker {
         return c10::ivalue::Tuple::create(Children(spec));
       case InputSpec::Kind::kList: {
         const std::vector<c10::IValue> children = Children(spec);
-        // A tensor's own type has sizes, which List[Tensor] is not a list of.
-        const bool tensors = children.empty() || children[0].isTensor();
-        c10::impl::GenericList list(tensors
-                                        ? c10::TypePtr(c10::TensorType::get())
-                                        : children[0].type());
+        c10::impl::GenericList list(ElementType(children));
         for (const c10::IValue& child : children) list.push_back(child);
         return list;
       }
+      case InputSpec::Kind::kDict:
+        return MakeDict(spec);
     }
     return {};
   }
 
  private:
+  c10::IValue MakeDict(const InputSpec& spec) {
+    const std::vector<c10::IValue> children = Children(spec);
+    const bool numbers =
+        !spec.keys.empty() && std::holds_alternative<int64_t>(spec.keys[0]);
+    c10::impl::GenericDict dict(
+        numbers ? c10::TypePtr(c10::IntType::get()) : c10::StringType::get(),
+        ElementType(children));
+    for (size_t i = 0; i < children.size(); ++i) {
+      dict.insert(std::visit([](const auto& key) { return c10::IValue(key); },
+                             spec.keys[i]),
+                  children[i]);
+    }
+    return dict;
+  }
+
+  // A tensor's own type has sizes, which List[Tensor] is not a list of.
+  static c10::TypePtr ElementType(const std::vector<c10::IValue>& children) {
+    const bool tensors = children.empty() || children[0].isTensor();
+    return tensors ? c10::TypePtr(c10::TensorType::get()) : children[0].type();
+  }
+
   std::vector<c10::IValue> Children(const InputSpec& spec) {
     std::vector<c10::IValue> children;
     for (const InputSpec& child : spec.children)
@@ -102,6 +123,13 @@ class Maker {
   at::Generator generator_;
   size_t next_tensor_ = 0;
 };
+
+absl::StatusOr<InputSpec::Key> KeyOf(const c10::IValue& key) {
+  if (key.isInt()) return InputSpec::Key(key.toInt());
+  if (key.isString()) return InputSpec::Key(key.toStringRef());
+  return absl::InvalidArgumentError(absl::StrCat(
+      "no input specification describes a dict with the key ", Describe(key)));
+}
 
 absl::StatusOr<InputSpec> SpecOf(const c10::IValue& value) {
   InputSpec spec;
@@ -147,6 +175,14 @@ absl::StatusOr<InputSpec> SpecOf(const c10::IValue& value) {
       absl::StatusOr<InputSpec> child = SpecOf(element);
       if (!child.ok()) return child;
       spec.children.push_back(*std::move(child));
+    }
+  } else if (value.isGenericDict()) {
+    spec.kind = InputSpec::Kind::kDict;
+    for (const auto& entry : value.toGenericDict()) {
+      AITUNE_ASSIGN_OR_RETURN(InputSpec::Key key, KeyOf(entry.key()));
+      AITUNE_ASSIGN_OR_RETURN(InputSpec child, SpecOf(entry.value()));
+      spec.keys.push_back(std::move(key));
+      spec.children.push_back(std::move(child));
     }
   } else {
     return absl::InvalidArgumentError(

@@ -36,6 +36,27 @@ void ConvertConstants(torch::jit::Block* block, c10::ScalarType type) {
   }
 }
 
+void MarkNumbers(torch::jit::Block* block) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks()) MarkNumbers(inner);
+    if (node->kind() != c10::prim::Constant ||
+        !node->hasAttribute(c10::attr::value) ||
+        node->kindOf(c10::attr::value) != torch::jit::AttributeKind::t)
+      continue;
+    const at::Tensor& value = node->t(c10::attr::value);
+    switch (value.dim() == 0 ? value.scalar_type() : at::kFloat) {
+      case at::kDouble:
+      case at::kLong:
+      case at::kBool:
+      case at::kComplexDouble:
+        value.unsafeGetTensorImpl()->set_wrapped_number(true);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
 void MoveConstants(torch::jit::Block* block, c10::Device device) {
   for (torch::jit::Node* node : block->nodes()) {
     for (torch::jit::Block* inner : node->blocks())
@@ -135,6 +156,13 @@ void WidenCasts(torch::jit::Module& module, c10::ScalarType type) {
       module.get_method("forward").graph();
   torch::jit::Inline(*graph);
   WidenCasts(graph->block(), type);
+}
+
+void MarkNumbers(torch::jit::Module& module) {
+  VisitModules(*module._ivalue(), [&](c10::ivalue::Object& inner) {
+    for (torch::jit::Function* const method : inner.type()->methods())
+      MarkNumbers(torch::jit::toGraphFunction(*method).graph()->block());
+  });
 }
 
 void MoveTo(torch::jit::Module& module, c10::Device device) {

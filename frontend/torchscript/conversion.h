@@ -20,6 +20,12 @@ void ConvertWeights(torch::jit::Module& module, c10::ScalarType type);
 // precision. Inlines forward.
 void WidenCasts(torch::jit::Module& module, c10::ScalarType type);
 
+// Makes numbers of constants without axes, of the dtypes that Python's numbers
+// have as tensors: tracing makes such constants of numbers, and a file does not
+// say so. Then they do not decide about the dtypes of results. LibTorch's
+// optimised programs take all of them for numbers as well.
+void MarkNumbers(torch::jit::Module& module);
+
 // Moves parameters, buffers, constants and the devices that the program names,
 // but the device "meta". A traced program names the device that it was traced
 // on.

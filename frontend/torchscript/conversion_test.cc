@@ -1,10 +1,16 @@
 #include "frontend/torchscript/conversion.h"
 
+#include <ATen/Functions.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
+#include <utility>
+
+#include "frontend/torchscript/model.h"
+#include "frontend/tracing/trace_test_util.h"
+#include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {
@@ -65,6 +71,39 @@ TEST(MoveTo, NothingIsAddedOnACpu) {
   const auto graph = SmallerSize();
   MoveTo(*graph, c10::Device(c10::kCPU));
   EXPECT_THAT(graph->toString(), Not(HasSubstr("aten::to(")));
+}
+
+// Python's x * -0.5, traced, saved and loaded again.
+TEST(MarkNumbers, ATracedNumberDoesNotDecideAboutTheDtype) {
+  torch::jit::Module module("Scaled");
+  module.define("def forward(self, x: Tensor):\n  return torch.mul(x, x)\n");
+  const auto graph = module.get_method("forward").graph();
+  torch::jit::Node* const mul =
+      torch::jit::findAllNodes(*graph, c10::aten::mul, /*recurse=*/true).at(0);
+  const torch::jit::WithInsertPoint before(mul);
+  mul->replaceInput(
+      1, graph->insertConstant(at::scalar_tensor(-0.5, at::kDouble)));
+  const auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (const auto& [given, expected] :
+       {std::pair(at::kLong, at::kFloat), std::pair(at::kHalf, at::kHalf),
+        std::pair(at::kDouble, at::kDouble)}) {
+    const auto result = model->RunEager(ValueList({at::arange(4).to(given)}));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->toTensor().scalar_type(), expected);
+  }
+  // What LibTorch runs of a trace, here all of it, has the number too.
+  const ValueList samples({at::arange(4)});
+  const auto trace = BuildTrace(*model, samples, {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  const auto region =
+      trace->make_fallback_region({0}, trace->inputs, trace->outputs);
+  const at::Tensor x = at::arange(4);
+  at::Tensor y = at::zeros({4});
+  std::vector<RegionValue> outputs = {ViewOf(y)};
+  EXPECT_EQ(region->Run({ViewOf(x)}, {}, absl::MakeSpan(outputs)),
+            absl::OkStatus());
+  EXPECT_TRUE(y.equal(x * -0.5));
 }
 
 }  // namespace

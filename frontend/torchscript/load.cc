@@ -116,6 +116,7 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
         // Otherwise it stays: its tensors may be another model's as well.
         if (options.device.is_gpu())
           MoveTo(impl->module, DeviceOf(options.device));
+        MarkNumbers(impl->module);
         const c10::FunctionSchema& schema =
             impl->module.get_method("forward").function().getSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {

@@ -46,6 +46,9 @@ struct TraceValue {
   Kind kind = Kind::kTensor;
   TensorType type;         // kTensor and kConstant (static sizes)
   int32_t constant = -1;   // kConstant: index into Trace::constants
+  // kConstant without axes: whether it is a number of Python's (MarkNumbers in
+  // frontend/torchscript/conversion.h).
+  bool is_number = false;
   std::string why_opaque;  // kOpaque: for example "its size depends on data"
 };
 

@@ -81,6 +81,7 @@ ValueId TraceBuilder::AddConstant(const at::Tensor& tensor,
   value.type.sizes.assign(constant.view.sizes.begin(),
                           constant.view.sizes.end());
   value.constant = static_cast<int32_t>(trace_.constants.size());
+  value.is_number = tensor.unsafeGetTensorImpl()->is_wrapped_number();
   trace_.constants.push_back(std::move(constant));
   trace_.values.push_back(std::move(value));
   const ValueId id = static_cast<ValueId>(trace_.values.size() - 1);

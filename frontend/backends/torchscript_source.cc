@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/dict_order.h"
 #include "frontend/torchscript/layout_queries.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_state.h"
@@ -136,6 +137,7 @@ TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
     : model_(std::move(model)),
       name_(std::move(name)),
       layout_query_(FindLayoutQuery(*model_)),
+      sees_dict_order_(SeesDictOrder(*model_)),
       arguments_(std::move(arguments)),
       result_(std::move(result)),
       watched_(WatchedState::Of(*model_)) {}
@@ -236,7 +238,13 @@ absl::StatusOr<std::shared_ptr<const Model>> TorchScriptSource::ModelOn(
 absl::StatusOr<Sample> TorchScriptSource::Flatten(
     const ValueList& arguments) const {
   AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
-  return arguments_->Flatten(arguments.values());
+  AITUNE_ASSIGN_OR_RETURN(Sample leaves,
+                          arguments_->Flatten(arguments.values()));
+  if (sees_dict_order_) {
+    AITUNE_RETURN_IF_ERROR(
+        CheckKeyOrder(*arguments_->Known(), arguments.values()));
+  }
+  return leaves;
 }
 
 absl::StatusOr<Sample> TorchScriptSource::FlattenCall(

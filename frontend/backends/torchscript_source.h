@@ -164,6 +164,7 @@ class TorchScriptSource : public SourceModel {
   const std::shared_ptr<const Model> model_;
   const std::string name_;
   const std::string layout_query_;  // the result of FindLayoutQuery
+  const bool sees_dict_order_;      // the result of SeesDictOrder
   const std::shared_ptr<LearnedNesting> arguments_, result_;
   mutable std::mutex copies_mutex_;
   mutable std::map<int, std::weak_ptr<const Model>> copies_;  // by GPU

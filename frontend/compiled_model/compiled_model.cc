@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/compiled_model/model_versions.h"
+#include "frontend/torchscript/dict_order.h"
 #include "frontend/torchscript/layout_queries.h"
 #include "frontend/trace/print_trace.h"
 #include "frontend/trace/structure.h"
@@ -120,7 +121,13 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   if (!parts.regions.empty()) {
     Trace again;
     if (trace == nullptr) {
-      AITUNE_ASSIGN_OR_RETURN(again, TraceAgain(model, parts));
+      absl::StatusOr<Trace> traced = TraceAgain(model, parts);
+      if (!traced.ok())
+        return absl::FailedPreconditionError(
+            absl::StrCat("the model can't be traced again as for the stored "
+                         "model: ",
+                         std::string(traced.status().message())));
+      again = *std::move(traced);
       if (TraceSha256(again) != parts.trace_sha256)
         return absl::FailedPreconditionError(
             "the model's trace differs from the one that the stored model was "
@@ -160,6 +167,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   loaded->output_structure_ = std::move(parts.output_structure);
   loaded->report_ = std::move(parts.report);
   loaded->layout_query_ = FindLayoutQuery(model);
+  loaded->sees_dict_order_ = SeesDictOrder(model);
   return loaded;
 }
 
@@ -177,6 +185,10 @@ absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
   AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
   AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
                           inputs_.Flatten(arguments, device_, check));
+  if (sees_dict_order_) {
+    AITUNE_RETURN_IF_ERROR(
+        CheckKeyOrder(inputs_.structure(), arguments.values()));
+  }
   return Prepare(std::move(inputs));
 }
 

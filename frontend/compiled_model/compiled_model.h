@@ -216,6 +216,7 @@ class CompiledModel {
   InputNesting inputs_;
   Structure output_structure_;
   std::string layout_query_;                // the result of FindLayoutQuery
+  bool sees_dict_order_ = false;            // the result of SeesDictOrder
   std::shared_ptr<Executable> executable_;  // shared with calls under way
   Device device_;
   BuildReport report_;

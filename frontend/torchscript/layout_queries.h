@@ -11,13 +11,14 @@
 
 namespace aitune::frontend {
 
-// The first call in the program that asks for strides, contiguity or the offset
-// in the memory, or that views memory by strides: "aten::stride at
-// model.py:12". Empty if there is none.
+// The first call in the program that asks for the offset in the memory, or views
+// memory by strides, or else the first that asks for strides or contiguity:
+// "aten::stride at model.py:12". Empty if there is none.
 std::string FindLayoutQuery(const Model& model);
 
 // kInvalidArgument names the first tensor among `arguments` that is not
-// contiguous, when `query`, of FindLayoutQuery, is not empty.
+// contiguous, when `query`, of FindLayoutQuery, is not empty; or one that is a
+// part of a larger tensor, when `query` asks for offsets.
 absl::Status CheckContiguous(const std::string& query,
                              const ValueList& arguments);
 

@@ -136,6 +136,28 @@ absl::Status AddLeaves(const Structure& structure, const c10::IValue& value,
   return absl::OkStatus();
 }
 
+// Whether the dicts of `value`, which has this nesting, have their keys in its
+// order.
+bool KeysAreInOrder(const Structure& structure, const c10::IValue& value) {
+  if (IsLeaf(structure)) return true;
+  if (structure.kind == Kind::kDict) {
+    const c10::impl::GenericDict dict = value.toGenericDict();
+    auto entry = dict.begin();
+    for (size_t i = 0; i < structure.children.size(); ++i, ++entry) {
+      if (dict.find(InfoOf(structure).keys[i]) != entry ||
+          !KeysAreInOrder(structure.children[i], entry->value()))
+        return false;
+    }
+    return true;
+  }
+  const c10::ArrayRef<c10::IValue> elements =
+      value.isTuple() ? value.toTupleRef().elements().asArrayRef()
+                      : value.toListRef();
+  for (size_t i = 0; i < structure.children.size(); ++i)
+    if (!KeysAreInOrder(structure.children[i], elements[i])) return false;
+  return true;
+}
+
 Structure NestingOf(const c10::IValue& value) {
   if (!IsContainer(value)) return Structure();
   ContainerInfo info;
@@ -281,6 +303,18 @@ bool HoldsContainer(const OwnedValue& leaf) {
   const auto* opaque = std::get_if<OpaqueValue>(&leaf.value);
   return opaque != nullptr && *opaque != nullptr &&
          IsContainer(*static_cast<const c10::IValue*>(opaque->get()));
+}
+
+absl::Status CheckKeyOrder(const Structure& structure,
+                           const std::vector<c10::IValue>& values) {
+  for (size_t i = 0; i < structure.children.size() && i < values.size(); ++i) {
+    if (!KeysAreInOrder(structure.children[i], values[i]))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the keys of a dict in argument ", i,
+          " are in another order than those that the model was compiled for, "
+          "and the program sees their order"));
+  }
+  return absl::OkStatus();
 }
 
 Structure NestingOf(const std::vector<c10::IValue>& values) {

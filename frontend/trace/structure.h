@@ -43,6 +43,11 @@ Structure NestingOf(const std::vector<c10::IValue>& values);
 // Whether both have the same containers with the same numbers of leaves.
 bool SameNesting(const Structure& a, const Structure& b);
 
+// kInvalidArgument when a dict of `values`, which have the nesting `structure`,
+// has its keys in another order. Thread-safe.
+absl::Status CheckKeyOrder(const Structure& structure,
+                           const std::vector<c10::IValue>& values);
+
 // The leaves of `values`, of which each is a child of the tuple `structure`.
 // Only containers are compared, not the kinds of leaves. kInvalidArgument when
 // containers differ; the text names the place. kInternal with LibTorch's text

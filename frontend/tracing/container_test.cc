@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "frontend/torchscript/dict_order.h"
 #include "frontend/trace/print_trace.h"
+#include "frontend/trace/structure.h"
 #include "frontend/tracing/trace_test_util.h"
 #include "frontend/values/torch_util.h"
 #include "gmock/gmock.h"
@@ -134,6 +136,37 @@ def forward(self, x: Dict[str, Tensor], scale: float = 2.0) -> Dict[str, Tensor]
                               .status()
                               .message()),
               HasSubstr("a dict with 'b'"));
+  EXPECT_FALSE(SeesDictOrder(*model));
+}
+
+// A program that stacks the values sees the order of the keys.
+TEST(ContainerInputs, TheOrderOfADict) {
+  const char* const bodies[] = {"return torch.stack(list(x.values()))",
+                                "return [x[k] for k in x]", "return x",
+                                "return [x][0]['a']",
+                                ("for k, v in x.items():\n    print(k)\n  "
+                                 "return x['a']")};
+  for (const char* const body : bodies) {
+    const auto model = Model::FromSource(
+        absl::StrCat("def forward(self, x: Dict[str, Tensor]):\n  ", body));
+    ASSERT_TRUE(model.ok()) << model.status();
+    EXPECT_TRUE(SeesDictOrder(*model)) << body;
+  }
+  const auto keyed = Model::FromSource(
+      "def forward(self, x: Dict[str, Tensor]):\n"
+      "  return x['a'] if 'b' in x else x['c'] * len(x)");
+  ASSERT_TRUE(keyed.ok()) << keyed.status();
+  EXPECT_FALSE(SeesDictOrder(*keyed));
+  const auto dict = [](const char* first, const char* second) {
+    c10::Dict<std::string, at::Tensor> made;
+    made.insert(first, at::ones({2}));
+    made.insert(second, at::ones({2}));
+    return std::vector<c10::IValue>{made};
+  };
+  const Structure structure = NestingOf(dict("a", "b"));
+  EXPECT_TRUE(CheckKeyOrder(structure, dict("a", "b")).ok());
+  EXPECT_EQ(CheckKeyOrder(structure, dict("b", "a")).code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST(ContainerOutputs, ConstantsAndOpaqueLeaves) {

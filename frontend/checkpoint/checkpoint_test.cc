@@ -310,6 +310,26 @@ TEST_P(CheckpointTest, AnotherMachineIsTold) {
   EXPECT_THAT(text, HasSubstr("the architecture is x86_64, not riscv6"));
 }
 
+// What LibTorch runs of a model is traced again, with elements that are made
+// up.
+TEST_P(CheckpointTest, ATraceOfOtherElementsIsCompiledAnew) {
+  const auto source = SourceOf(R"(
+def forward(self, x: Tensor):
+    k: List[int] = x[0].long().tolist()
+    parts = torch.split(x, k, 1)
+    return parts[0].sum(1) + x.sum()
+)");
+  const at::Tensor x = at::ones({2, 3});
+  auto backend = BackendOf("TorchInductorBackend");
+  ASSERT_TRUE(backend->Build(RequestOf(source, {x}, root_ / "cache")).ok());
+  ASSERT_TRUE(SaveCheckpoint(*backend, *source, path_, GetParam()).ok());
+  auto loaded = LoadCheckpoint(path_);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  const absl::Status deployed = loaded->backend->Deploy(std::nullopt);
+  ASSERT_TRUE(deployed.ok()) << deployed;
+  ExpectAgrees(*loaded->source, *loaded->backend, x);
+}
+
 TEST_P(CheckpointTest, AGpuThatThereIsNotIsAnErrorAndTheCpuStillWorks) {
   if (cuda::Device::Open(0).ok()) GTEST_SKIP() << "there is a GPU";
   Save("TorchInductorBackend");

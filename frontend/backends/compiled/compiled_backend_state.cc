@@ -133,20 +133,24 @@ CompiledBackend::LoadKept() {
     AITUNE_ASSIGN_OR_RETURN(ArtifactBlobs blobs, BlobsOf(kept, cache_.get()));
     absl::StatusOr<CompiledParts> parts = ReadArtifact(
         blobs.model, std::move(blobs.constants), *model(), model_id_, target);
-    if (absl::IsFailedPrecondition(parts.status()) && HasTraceCompiler()) {
+    absl::StatusOr<std::unique_ptr<CompiledModel>> made =
+        parts.ok()
+            ? CompiledModel::FromParts(*model(), *std::move(parts), nullptr,
+                                       device(), options_.cudagraphs)
+            : parts.status();
+    // For another machine, or with a trace that depends on the elements of the
+    // arguments that it was made with.
+    if (absl::IsFailedPrecondition(made.status()) && HasTraceCompiler()) {
       Log(LogChannel::kWarning,
           absl::StrCat(source()->name(), " is compiled anew: ",
-                       std::string(parts.status().message())));
+                       std::string(made.status().message())));
       std::vector<std::vector<InputDescription>> anew;
       for (KeptVersion& one : kept_) anew.push_back(std::move(one.inputs));
       kept_.clear();
       return anew;
     }
-    if (!parts.ok()) return parts.status();
-    AITUNE_ASSIGN_OR_RETURN(
-        std::unique_ptr<CompiledModel> loaded,
-        CompiledModel::FromParts(*model(), *std::move(parts), nullptr, device(),
-                                 options_.cudagraphs));
+    if (!made.ok()) return made.status();
+    std::unique_ptr<CompiledModel> loaded = *std::move(made);
     AITUNE_RETURN_IF_ERROR(source()->LearnArguments(loaded->input_structure()));
     std::vector<InputDescription> inputs = kept.inputs;
     for (InputDescription& input : inputs) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <optional>
@@ -18,6 +19,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/trace/out_variant.h"
+#include "frontend/trace/region_frame.h"
+#include "frontend/trace/region_steps.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
@@ -26,26 +29,34 @@ namespace {
 class LibTorchRegion : public FallbackRegion {
  public:
   LibTorchRegion(std::shared_ptr<const RecordedTrace> trace,
-                 std::vector<int> ops, std::vector<ValueId> inputs,
+                 const std::vector<int>& ops,
+                 const std::vector<ValueId>& inputs,
                  std::vector<ValueId> outputs, const Device& device)
       : trace_(std::move(trace)),
-        ops_(std::move(ops)),
-        inputs_(std::move(inputs)),
         outputs_(std::move(outputs)),
-        device_(device) {
+        device_(device),
+        steps_(MakeRegionSteps(*trace_, ops, inputs, outputs_)),
+        frames_(steps_.slot_count) {
     for (size_t i = 0; i < outputs_.size(); ++i)
       output_numbers_.emplace(outputs_[i], i);
-    for (const int index : ops_) {
-      const auto op = static_cast<size_t>(index);
+    into_memory_.resize(ops.size());
+    for (size_t i = 0; i < ops.size(); ++i) {
+      const auto op = static_cast<size_t>(ops[i]);
       if (op >= trace_->schemas.size()) break;
       const auto& [name, overload] = trace_->schemas[op];
       if (!WritesAnOutput(trace_->ops[op])) continue;
       std::optional<OutVariant> variant = FindOutVariant(name, overload);
       if (!variant) continue;
-      out_variants_[index].variant = std::move(variant);
+      into_memory_[i] = std::make_unique<IntoMemory>();
+      into_memory_[i]->variant = std::move(variant);
       for (const ResultTemplate& result : trace_->ops[op].results)
         written_.insert(result.value);
     }
+    constants_.resize(steps_.constants.size());
+    if (device_.is_gpu()) return;  // copied to it when they are first read
+    const c10::InferenceMode inference;
+    for (size_t i = 0; i < constants_.size(); ++i)
+      constants_[i] = NewConstant(static_cast<int>(i));
   }
 
   bool OwnsOutput(int output) const override {
@@ -58,38 +69,46 @@ class LibTorchRegion : public FallbackRegion {
   absl::Status Run(absl::Span<const RegionValue> inputs,
                    absl::Span<const int64_t> symbols,
                    absl::Span<RegionValue> outputs) const override {
-    if (inputs.size() != inputs_.size() || outputs.size() != outputs_.size()) {
+    if (inputs.size() != steps_.input_slots.size() ||
+        outputs.size() != outputs_.size()) {
       return absl::InternalError(
           "a LibTorch region was given another number of inputs or outputs "
           "than it has");
     }
     const c10::InferenceMode inference;
-    std::unordered_map<ValueId, c10::IValue> values;
-    std::vector<at::Tensor> borrowed;
+    const BorrowedFrame frame(frames_);
+    const Call call = {*this, frame.get(), symbols, outputs};
     for (size_t i = 0; i < inputs.size(); ++i) {
+      const int slot = steps_.input_slots[i];
+      c10::IValue value;
       if (const auto* view = std::get_if<TensorView>(&inputs[i])) {
-        borrowed.push_back(TensorOn(*view, device_));
-        values[inputs_[i]] = borrowed.back();
-        continue;
+        if (slot < 0) continue;
+        call.frame.borrowed.push_back(TensorOn(*view, device_));
+        value = call.frame.borrowed.back();
+      } else {
+        const OpaqueValue& opaque = std::get<OpaqueValue>(inputs[i]);
+        if (opaque == nullptr)
+          return absl::InternalError(
+              "a LibTorch region reads a value that was not computed");
+        if (slot < 0) continue;
+        value = *static_cast<const c10::IValue*>(opaque.get());
       }
-      const OpaqueValue& opaque = std::get<OpaqueValue>(inputs[i]);
-      if (opaque == nullptr)
-        return absl::InternalError(
-            "a LibTorch region reads a value that was not computed");
-      values[inputs_[i]] = *static_cast<const c10::IValue*>(opaque.get());
+      call.frame.slots[static_cast<size_t>(slot)] = std::move(value);
     }
-    for (const int index : ops_) {
-      const RecordedOp& op = trace_->ops[static_cast<size_t>(index)];
-      const absl::Status status =
-          CatchExceptions(absl::StatusCode::kInternal, op.name, [&] {
-            RunOne(index, symbols, values, borrowed, outputs);
+    for (size_t i = 0; i < steps_.steps.size(); ++i) {
+      const absl::Status status = CatchExceptions(
+          absl::StatusCode::kInternal, steps_.steps[i].op->name, [&call, i] {
+            call.region.RunStep(i, call);
             return absl::OkStatus();
           });
       if (!status.ok()) return status;
     }
-    return CatchExceptions(absl::StatusCode::kInternal, Names(), [&] {
-      return Deliver(values, symbols, borrowed, outputs);
-    });
+    const absl::Status status =
+        CatchExceptions(absl::StatusCode::kInternal, "",
+                        [this, &call] { return Deliver(call); });
+    if (status.ok()) return status;
+    return absl::Status(status.code(),
+                        absl::StrCat(Names(), ": ", status.message()));
   }
 
  private:
@@ -98,10 +117,31 @@ class LibTorchRegion : public FallbackRegion {
     mutable std::atomic<bool> refuses = false;  // the memory that it was given
   };
 
+  struct Call {
+    const LibTorchRegion& region;  // so that what refers to a call is small
+    RegionFrame& frame;
+    absl::Span<const int64_t> symbols;
+    absl::Span<RegionValue> outputs;
+  };
+
+  // Of the operators, for messages.
   std::string Names() const {
-    return absl::StrJoin(ops_, ", ", [&](std::string* out, int index) {
-      absl::StrAppend(out, trace_->ops[static_cast<size_t>(index)].name);
-    });
+    return absl::StrJoin(steps_.steps, ", ",
+                         [](std::string* out, const RegionStep& step) {
+                           absl::StrAppend(out, step.op->name);
+                         });
+  }
+
+  // A tensor on the memory of a constant, or on a GPU a copy of it.
+  at::Tensor NewConstant(int number) const {
+    const RegionConstant& constant =
+        steps_.constants[static_cast<size_t>(number)];
+    at::Tensor tensor =
+        TensorOn(trace_->constants[static_cast<size_t>(constant.index)].view);
+    if (device_.is_gpu()) tensor = tensor.to(DeviceOf(device_));
+    if (constant.is_number)
+      tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
+    return tensor;
   }
 
   // Whether all results are plain values, and one of them is an output.
@@ -144,40 +184,34 @@ class LibTorchRegion : public FallbackRegion {
     return tensors;
   }
 
-  // `borrowed` are the tensors in the plan's memory and the constants.
-  void RunOne(int index, absl::Span<const int64_t> symbols,
-              std::unordered_map<ValueId, c10::IValue>& values,
-              std::vector<at::Tensor>& borrowed,
-              absl::Span<const RegionValue> outputs) const {
-    const RecordedOp& op = trace_->ops[static_cast<size_t>(index)];
-    const auto read = [&](ValueId id) -> c10::IValue {
-      if (const auto found = values.find(id); found != values.end())
-        return found->second;
-      const TraceValue& value = trace_->values[static_cast<size_t>(id)];
-      if (value.kind != TraceValue::Kind::kConstant)
-        throw std::runtime_error("it reads a value outside its region");
-      borrowed.push_back(Constant(value.constant));
-      return borrowed.back();
-    };
-    std::vector<c10::IValue> stack;
-    for (const ArgumentTemplate& argument : op.arguments)
-      stack.push_back(OnDevice(Materialize(argument, symbols, read)));
-    std::vector<at::Tensor> destinations;
-    const auto variant = out_variants_.find(index);
-    if (variant != out_variants_.end() && !variant->second.refuses &&
-        variant->second.variant->argument_count == stack.size())
-      destinations = Destinations(op, outputs);
-    borrowed.insert(borrowed.end(), destinations.begin(), destinations.end());
-    if (destinations.empty() ||
-        !RunInto(variant->second.variant->handle, destinations, stack)) {
-      FunctionOf(op)(stack);
-      if (!destinations.empty()) variant->second.refuses = true;
+  // Leaves the stack empty; after an error the frame's return does.
+  void RunStep(size_t number, const Call& call) const {
+    const RegionStep& step = steps_.steps[number];
+    RegionFrame& frame = call.frame;
+    std::vector<c10::IValue>& stack = frame.stack;
+    for (const RegionArgument& argument : step.arguments) Push(argument, call);
+    if (device_.is_gpu()) {
+      for (c10::IValue& value : stack) value = OnDevice(std::move(value));
     }
-    if (stack.size() < op.results.size())
+    const IntoMemory* into = into_memory_[number].get();
+    std::vector<at::Tensor> destinations;
+    if (into != nullptr && !into->refuses &&
+        into->variant->argument_count == stack.size())
+      destinations = Destinations(*step.op, call.outputs);
+    frame.borrowed.insert(frame.borrowed.end(), destinations.begin(),
+                          destinations.end());
+    if (destinations.empty() ||
+        !RunInto(into->variant->handle, destinations, frame)) {
+      const RecordedFunction& run = FunctionOf(*step.op);
+      run(stack);
+      if (!destinations.empty()) into->refuses = true;
+    }
+    if (stack.size() < step.results.size())
       throw std::runtime_error(
           "it gives fewer results than when it was traced");
-    for (size_t i = 0; i < op.results.size(); ++i)
-      Store(op.results[i], stack[i], values);
+    for (size_t i = 0; i < step.results.size(); ++i)
+      Store(step.results[i], std::move(stack[i]), frame.slots);
+    stack.clear();
   }
 
   // Whether `handle` took `destinations`. Some operators give them other sizes
@@ -185,17 +219,56 @@ class LibTorchRegion : public FallbackRegion {
   // What else they raise for, the operator without destinations raises for too.
   static bool RunInto(const c10::OperatorHandle& handle,
                       const std::vector<at::Tensor>& destinations,
-                      std::vector<c10::IValue>& stack) {
-    std::vector<c10::IValue> with_destinations = stack;
-    with_destinations.insert(with_destinations.end(), destinations.begin(),
-                             destinations.end());
+                      RegionFrame& frame) {
+    std::vector<c10::IValue>& stack = frame.with_destinations;
+    stack = frame.stack;
+    stack.insert(stack.end(), destinations.begin(), destinations.end());
     try {
-      handle.callBoxed(with_destinations);
+      handle.callBoxed(stack);
     } catch (const std::exception&) {
+      stack.clear();
       return false;
     }
-    stack = std::move(with_destinations);
+    frame.stack.swap(stack);
+    stack.clear();
     return true;
+  }
+
+  // Puts the value of `argument` on the stack.
+  void Push(const RegionArgument& argument, const Call& call) const {
+    using Kind = RegionArgument::Kind;
+    RegionFrame& frame = call.frame;
+    switch (argument.kind) {
+      case Kind::kFixed:
+        frame.stack.push_back(argument.fixed);
+        return;
+      case Kind::kSlot: {
+        c10::IValue& value = frame.slots[static_cast<size_t>(argument.slot)];
+        if (argument.is_last_use)
+          frame.stack.push_back(std::move(value));
+        else
+          frame.stack.push_back(value);
+        return;
+      }
+      case Kind::kConstant:
+        frame.borrowed.push_back(Constant(argument));
+        frame.stack.emplace_back(frame.borrowed.back());
+        return;
+      case Kind::kOutside:
+        throw std::runtime_error("it reads a value outside its region");
+      case Kind::kSize:
+        frame.stack.emplace_back(argument.recipe->size.Evaluate(call.symbols));
+        return;
+      case Kind::kContainer: {
+        const size_t first = frame.stack.size();
+        for (const RegionArgument& child : argument.children) Push(child, call);
+        c10::IValue container = MakeContainer(
+            *argument.recipe, absl::MakeSpan(frame.stack).subspan(first));
+        frame.stack.resize(first);
+        frame.stack.push_back(std::move(container));
+        return;
+      }
+    }
   }
 
   // What runs `op` here; a GPU's is made when it is first run.
@@ -208,20 +281,23 @@ class LibTorchRegion : public FallbackRegion {
     return function;
   }
 
-  // Constant number `index`; a GPU's copy is made when it is first read.
-  at::Tensor Constant(int index) const {
-    const TensorView& view = trace_->constants[static_cast<size_t>(index)].view;
-    if (!device_.is_gpu()) return TensorOn(view);
+  // A tensor on the constant's memory; a GPU's copy of it is made when it is
+  // first read.
+  at::Tensor Constant(const RegionArgument& argument) const {
+    if (!device_.is_gpu()) {
+      return argument.is_made_anew
+                 ? NewConstant(argument.constant)
+                 : constants_[static_cast<size_t>(argument.constant)];
+    }
     const std::lock_guard<std::mutex> lock(mutex_);
-    at::Tensor& copy = on_gpu_[index];
-    if (!copy.defined()) copy = TensorOn(view).to(DeviceOf(device_));
+    at::Tensor& copy = constants_[static_cast<size_t>(argument.constant)];
+    if (!copy.defined()) copy = NewConstant(argument.constant);
     return copy;
   }
 
   // An argument recorded on the CPU as one for the GPU: tensors of one element
   // may stay, LibTorch takes them as numbers.
   c10::IValue OnDevice(c10::IValue value) const {
-    if (!device_.is_gpu()) return value;
     if (value.isDevice()) return DeviceOf(device_);
     if (value.isTensor() && value.toTensor().defined() &&
         value.toTensor().device().is_cpu() && value.toTensor().dim() > 0) {
@@ -230,84 +306,96 @@ class LibTorchRegion : public FallbackRegion {
     return value;
   }
 
-  static void Store(const ResultTemplate& result, const c10::IValue& value,
-                    std::unordered_map<ValueId, c10::IValue>& values) {
-    if (result.kind == ResultTemplate::Kind::kValue) {
-      if (result.value >= 0) values[result.value] = value;
+  static void Store(const RegionResult& result, c10::IValue value,
+                    std::vector<c10::IValue>& slots) {
+    if (!result.is_container) {
+      if (result.slot >= 0)
+        slots[static_cast<size_t>(result.slot)] = std::move(value);
       return;
     }
-    std::vector<c10::IValue> elements;
+    std::vector<c10::IValue> entries;  // a dict's
+    c10::ArrayRef<c10::IValue> elements;
     if (value.isTuple()) {
-      elements = value.toTupleRef().elements().vec();
+      elements = value.toTupleRef().elements();
     } else if (value.isList()) {
-      elements = value.toListRef().vec();
+      elements = value.toListRef();
     } else {
       for (const auto& entry : value.toGenericDict())
-        elements.push_back(entry.value());
+        entries.push_back(entry.value());
+      elements = entries;
     }
     if (elements.size() != result.children.size()) {
       throw std::runtime_error(
           "its list of results has another length than when it was traced");
     }
     for (size_t i = 0; i < elements.size(); ++i)
-      Store(result.children[i], elements[i], values);
+      Store(result.children[i], elements[i], slots);
   }
 
   // kInternal if it is no tensor on the device, or another than expected.
   absl::Status CheckTensor(const c10::IValue& value, DataType dtype,
                            const std::vector<int64_t>& sizes) const {
     if (!value.isTensor() || !IsPlainTensor(value.toTensor(), device_)) {
-      return absl::InternalError(
-          absl::StrCat(Names(), ": gave ", Describe(value),
-                       " where the plan expects a tensor"));
+      return absl::InternalError(absl::StrCat(
+          "gave ", Describe(value), " where the plan expects a tensor"));
     }
     const at::Tensor& tensor = value.toTensor();
     if (FromScalarType(tensor.scalar_type()) == dtype &&
         tensor.sizes() == at::IntArrayRef(sizes))
       return absl::OkStatus();
     return absl::InternalError(absl::StrCat(
-        Names(), ": gave ", Describe(value), ", the plan expects ",
+        "gave ", Describe(value), ", the plan expects ",
         std::string(Name(dtype)), "[", absl::StrJoin(sizes, ","), "]"));
   }
 
-  // Adds what is given away to `borrowed`: no two outputs share memory.
-  absl::Status Deliver(const std::unordered_map<ValueId, c10::IValue>& values,
-                       absl::Span<const int64_t> symbols,
-                       std::vector<at::Tensor>& borrowed,
-                       absl::Span<RegionValue> outputs) const {
+  // No two outputs share memory: what is given away counts as borrowed.
+  absl::Status Deliver(const Call& call) const {
+    std::vector<at::Tensor>& borrowed = call.frame.borrowed;
     for (size_t i = 0; i < outputs_.size(); ++i) {
-      const auto found = values.find(outputs_[i]);
-      if (found == values.end())
-        return absl::InternalError(
-            absl::StrCat(Names(), ": an output is not computed"));
-      auto* view = std::get_if<TensorView>(&outputs[i]);
-      const TraceValue& traced =
-          trace_->values[static_cast<size_t>(outputs_[i])];
-      if (view == nullptr) {
-        c10::IValue value = Detached(found->second, borrowed);
-        if (traced.kind == TraceValue::Kind::kTensor) {
-          std::vector<int64_t> sizes;
-          for (const SizeExpression& size : traced.type.sizes)
-            sizes.push_back(size.Evaluate(symbols));
-          const absl::Status status =
-              CheckTensor(value, traced.type.dtype, sizes);
-          if (!status.ok()) return status;
-          value = value.toTensor().contiguous();
-          borrowed.push_back(value.toTensor());
-        }
-        outputs[i] = std::make_shared<c10::IValue>(std::move(value));
+      const int slot = steps_.output_slots[i];
+      if (slot < 0) return absl::InternalError("an output is not computed");
+      const c10::IValue& computed = call.frame.slots[static_cast<size_t>(slot)];
+      RegionValue& output = call.outputs[i];
+      if (const auto* view = std::get_if<TensorView>(&output)) {
+        const absl::Status status =
+            CheckTensor(computed, view->dtype, view->sizes);
+        if (!status.ok()) return status;
+        CopyTo(*view, computed.toTensor());
         continue;
       }
-      const absl::Status status =
-          CheckTensor(found->second, view->dtype, view->sizes);
-      if (!status.ok()) return status;
-      const at::Tensor& tensor = found->second.toTensor();
-      const bool is_there =
-          tensor.data_ptr() == view->data && tensor.is_contiguous();
-      if (tensor.numel() > 0 && !is_there)
-        TensorOn(*view, device_).copy_(tensor);
+      const TraceValue& traced =
+          trace_->values[static_cast<size_t>(outputs_[i])];
+      c10::IValue value = Detached(computed, borrowed);
+      if (traced.kind == TraceValue::Kind::kTensor) {
+        std::vector<int64_t> sizes;
+        for (const SizeExpression& size : traced.type.sizes)
+          sizes.push_back(size.Evaluate(call.symbols));
+        const absl::Status status =
+            CheckTensor(value, traced.type.dtype, sizes);
+        if (!status.ok()) return status;
+        value = value.toTensor().contiguous();
+        borrowed.push_back(value.toTensor());
+      }
+      output = std::make_shared<c10::IValue>(std::move(value));
     }
     return absl::OkStatus();
+  }
+
+  // Precondition: CheckTensor.
+  void CopyTo(const TensorView& view, const at::Tensor& tensor) const {
+    if (tensor.numel() == 0) return;
+    const void* const data = tensor.data_ptr();
+    const bool is_dense = tensor.is_contiguous();
+    if (is_dense && data == view.data) return;
+    // What LibTorch copies on one thread it copies no faster. A tensor of
+    // zeros may have no memory.
+    constexpr int64_t kFew = 32768;  // elements
+    if (is_dense && data != nullptr && !device_.is_gpu() &&
+        tensor.numel() <= kFew) {
+      std::memmove(view.data, data, tensor.nbytes());
+      return;
+    }
+    TensorOn(view, device_).copy_(tensor);
   }
 
   // `value` without references to the plan's memory, which will be reused.
@@ -349,16 +437,18 @@ class LibTorchRegion : public FallbackRegion {
     return value;
   }
 
-  std::shared_ptr<const RecordedTrace> trace_;
-  std::vector<int> ops_;
-  std::vector<ValueId> inputs_, outputs_;
+  const std::shared_ptr<const RecordedTrace> trace_;
+  const std::vector<ValueId> outputs_;
   const Device device_;
+  const RegionSteps steps_;
+  mutable RegionFrames frames_;
   std::unordered_map<ValueId, size_t> output_numbers_;
-  // By operator that computes an output, if it has one.
-  std::unordered_map<int, IntoMemory> out_variants_;
+  // By step: set for an operator that computes an output and has a variant.
+  std::vector<std::unique_ptr<IntoMemory>> into_memory_;
   std::unordered_set<ValueId> written_;  // results of these operators
   mutable std::mutex mutex_;
-  mutable std::unordered_map<int, at::Tensor> on_gpu_;  // constants
+  // By their numbers in the steps; on a GPU guarded by the mutex.
+  mutable std::vector<at::Tensor> constants_;
   mutable std::unordered_map<const RecordedOp*, RecordedFunction> functions_;
 };
 

@@ -3,6 +3,7 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 
+#include <iterator>
 #include <utility>
 
 namespace aitune::frontend {
@@ -49,33 +50,38 @@ c10::IValue Materialize(const ArgumentTemplate& recipe,
       return read(recipe.value);
     case Kind::kSize:
       return recipe.size.Evaluate(symbols);
-    case Kind::kList: {
-      c10::impl::GenericList list(recipe.type);
-      list.reserve(recipe.children.size());
-      for (const ArgumentTemplate& child : recipe.children)
-        list.push_back(Materialize(child, symbols, read));
-      return list;
-    }
-    case Kind::kTuple: {
+    default: {
       std::vector<c10::IValue> elements;
+      elements.reserve(recipe.children.size());
       for (const ArgumentTemplate& child : recipe.children)
         elements.push_back(Materialize(child, symbols, read));
-      if (recipe.type)
-        return c10::ivalue::Tuple::createNamed(
-            std::move(elements), recipe.type->expect<c10::TupleType>());
-      return c10::ivalue::Tuple::create(std::move(elements));
-    }
-    case Kind::kDict: {
-      const auto type = recipe.type->expect<c10::DictType>();
-      c10::impl::GenericDict dict(type->getKeyType(), type->getValueType());
-      for (size_t i = 0; i < recipe.keys.size(); ++i) {
-        dict.insert(recipe.keys[i],
-                    Materialize(recipe.children[i], symbols, read));
-      }
-      return dict;
+      return MakeContainer(recipe, absl::MakeSpan(elements));
     }
   }
-  return {};
+}
+
+c10::IValue MakeContainer(const ArgumentTemplate& recipe,
+                          absl::Span<c10::IValue> elements) {
+  using Kind = ArgumentTemplate::Kind;
+  if (recipe.kind == Kind::kList) {
+    c10::impl::GenericList list(recipe.type);
+    list.reserve(elements.size());
+    for (c10::IValue& element : elements) list.push_back(std::move(element));
+    return list;
+  }
+  if (recipe.kind == Kind::kDict) {
+    const auto type = recipe.type->expect<c10::DictType>();
+    c10::impl::GenericDict dict(type->getKeyType(), type->getValueType());
+    for (size_t i = 0; i < recipe.keys.size(); ++i)
+      dict.insert(recipe.keys[i], std::move(elements[i]));
+    return dict;
+  }
+  std::vector<c10::IValue> parts(std::make_move_iterator(elements.begin()),
+                                 std::make_move_iterator(elements.end()));
+  if (recipe.type)
+    return c10::ivalue::Tuple::createNamed(
+        std::move(parts), recipe.type->expect<c10::TupleType>());
+  return c10::ivalue::Tuple::create(std::move(parts));
 }
 
 void CollectValues(const ArgumentTemplate& recipe,

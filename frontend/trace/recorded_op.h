@@ -68,6 +68,10 @@ c10::IValue Materialize(const ArgumentTemplate& recipe,
                         absl::Span<const int64_t> symbols,
                         const std::function<c10::IValue(ValueId)>& read);
 
+// The list, tuple or dict of `recipe` with these elements, which it takes.
+c10::IValue MakeContainer(const ArgumentTemplate& recipe,
+                          absl::Span<c10::IValue> elements);
+
 // Appends each value of the trace that `recipe` reads.
 void CollectValues(const ArgumentTemplate& recipe,
                    std::vector<ValueId>& values);

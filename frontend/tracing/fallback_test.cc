@@ -163,6 +163,71 @@ def forward(self, x: Tensor):
       HasSubstr("gave float32[2,3], the plan expects float32[7,3]"));
 }
 
+TEST_F(Fallback, WritesToConstantsStayInTheirCall) {
+  auto written = TraceSource(R"(
+def forward(self, x: Tensor):
+  c = torch.ones([3])
+  if bool(x.sum() > 0):
+    c.add_(1)
+  return c + x
+)",
+                             {"float32[3]"});
+  ASSERT_TRUE(written.ok()) << written.status();
+  std::vector<int> ops;
+  for (size_t i = 0; i < written->ops.size(); ++i)
+    ops.push_back(static_cast<int>(i));
+  const auto region =
+      written->make_fallback_region(ops, written->inputs, written->outputs);
+  for (int call = 0; call < 3; ++call) {
+    const at::Tensor x = at::ones({3});
+    at::Tensor y = at::empty({3});
+    std::vector<RegionValue> outputs = {ViewOf(y)};
+    const absl::Status status =
+        region->Run({ViewOf(x)}, {}, absl::MakeSpan(outputs));
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_TRUE(y.equal(at::full({3}, 3.0))) << y;
+  }
+}
+
+// Between operators of a region, where no copy is needed for that.
+TEST_F(Fallback, WritesToTensorsThatOnlyLibTorchKnows) {
+  const auto model = Model::FromSource(R"(
+def forward(self, x: Tensor):
+  y = x[x > 0]
+  y.add_(1)
+  z = y * 2
+  y.mul_(3)
+  w = x[0].nonzero().flatten()
+  w.add_(w)
+  return y, z, w
+)");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const ValueList samples({at::randn({4, 6})});
+  const auto written = BuildTrace(*model, samples, {});
+  ASSERT_TRUE(written.ok()) << written.status();
+  std::vector<int> ops;
+  for (size_t i = 0; i < written->ops.size(); ++i)
+    ops.push_back(static_cast<int>(i));
+  const auto region =
+      written->make_fallback_region(ops, written->inputs, written->outputs);
+  for (int call = 0; call < 3; ++call) {
+    const at::Tensor x = at::randn({4, 6});
+    std::vector<RegionValue> outputs(3, OpaqueValue());
+    const absl::Status status =
+        region->Run({ViewOf(x)}, {}, absl::MakeSpan(outputs));
+    ASSERT_TRUE(status.ok()) << status;
+    const auto expected = model->RunEager(ValueList({x}));
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      EXPECT_EQ(Difference(*static_cast<c10::IValue*>(
+                               std::get<OpaqueValue>(outputs[i]).get()),
+                           expected->toTupleRef().elements()[i]),
+                "")
+          << i;
+    }
+  }
+}
+
 TEST_F(Fallback, ConcurrentCalls) {
   const auto region =
       trace.make_fallback_region(all, trace.inputs, {trace.outputs[0]});

@@ -66,6 +66,17 @@ std::optional<c10::OperatorHandle> FindFunctional(
   return std::nullopt;
 }
 
+// Whether a write to `tensor` is seen only by who holds this reference to it,
+// so that it needs no copy: LibTorch allocated its memory for it alone, with a
+// place for each element.
+bool IsForNobodyElse(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.use_count() == 1 &&
+         tensor.layout() == c10::kStrided && tensor.has_storage() &&
+         tensor.storage().use_count() == 1 && tensor.storage().resizable() &&
+         !tensor.is_conj() && !tensor.is_neg() &&
+         tensor.is_non_overlapping_and_dense();
+}
+
 // Whether a part of `value`, other than `written` itself, shares memory with
 // `written`, so that a write changes it.
 bool SharesMemory(const ProbedValue& value, const ProbedValue& written) {
@@ -96,11 +107,13 @@ absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
   }
   const RecordedFunction on_copy = [run = call.run,
                                     written](std::vector<c10::IValue>& stack) {
-    const c10::IValue& given = stack.at(written);
-    const c10::IValue copy = given.isTensor()
-                                 ? c10::IValue(given.toTensor().clone())
-                                 : c10::IValue(given.toList().copy());
-    stack[written] = copy;
+    c10::IValue& given = stack.at(written);
+    if (!given.isTensor()) {
+      given = given.toList().copy();
+    } else if (!IsForNobodyElse(given.toTensor())) {
+      given = given.toTensor().clone();
+    }
+    const c10::IValue copy = given;
     run(stack);
     stack.assign(1, copy);
   };
@@ -178,6 +191,9 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
     if (!view)
       return absl::UnimplementedError(
           absl::StrCat(name, " changes the memory behind a tensor"));
+    // An argument or attribute itself is the caller's or the next call's too.
+    if (target->views.empty() && !target->storage->read_only.empty())
+      return absl::UnimplementedError(target->storage->read_only);
     Invocation functional = call;
     functional.schema = &view->schema();
     functional.run = [view = *view](std::vector<c10::IValue>& stack) {

@@ -287,12 +287,17 @@ Interpreter::RunContainerNode(Node* node) {
     }
     case c10::aten::__is__:
     case c10::aten::__isnot__: {
-      if (opaque && !IsNone(*inputs[0]) && !IsNone(*inputs[1])) {
+      // A result of control flow may be another tensor, by data.
+      const bool may_be_same = inputs[0]->IsTensor() && inputs[1]->IsTensor() &&
+                               inputs[0]->storage->unknown_views &&
+                               inputs[1]->storage->unknown_views;
+      const bool depends = (opaque || may_be_same) && inputs[0] != inputs[1];
+      if (depends && !IsNone(*inputs[0]) && !IsNone(*inputs[1])) {
         return absl::UnimplementedError(
             "whether two names denote one object depends on data");
       }
-      if (opaque && (MayBeOfSeveralTypes(*node->input(0)->type()) ||
-                     MayBeOfSeveralTypes(*node->input(1)->type()))) {
+      if (depends && (MayBeOfSeveralTypes(*node->input(0)->type()) ||
+                      MayBeOfSeveralTypes(*node->input(1)->type()))) {
         AITUNE_RETURN_IF_ERROR(
             RunAsRegion(node, "whether a value is None depends on data"));
         return Optional(GetAll(node->outputs()));

@@ -58,10 +58,14 @@ Interpreter::RunContainerOperator(torch::jit::Node* node,
   ProbedRef self = inputs[0];
   std::vector<ProbedRef>& elements = self->elements;
   // The next call finds it changed.
-  if (self->kept_by_module && schema->arguments()[0].alias_info() != nullptr &&
-      schema->arguments()[0].alias_info()->isWrite())
+  const bool writes = schema->arguments()[0].alias_info() != nullptr &&
+                      schema->arguments()[0].alias_info()->isWrite();
+  if (self->kept_by_module && writes)
     return absl::UnimplementedError(
         absl::StrCat(name, " changes a list or dict that the model keeps"));
+  if (self->may_share_memory && writes)
+    return absl::UnimplementedError(absl::StrCat(
+        name, " changes a list or dict that another name may denote, by data"));
   const auto plain = [&](c10::IValue value) {
     return Optional({MakePlain(
         std::vector<c10::IValue>(fitter_.probes().size(), std::move(value)))});

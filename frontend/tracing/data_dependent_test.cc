@@ -59,6 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
              "a value that only LibTorch knows", 3},
         Case{"  y = x[x > 0]\n  z = [y]\n  y.add_(1)\n  return z[0]",
              "a value that only LibTorch knows", 2},
+        Case{"  y = x[x > 0]\n  z = y\n  return y * 2 if z is y else y",
+             "a value that only LibTorch knows", 2},
         // Written under a mask: as large as before.
         Case{"  y = x + 1\n  y[x > 0] = 3.0\n  return y * 2", "aten::index_put",
              0},
@@ -97,8 +99,9 @@ TEST_P(ChoiceByData, IsRightBothWays) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Programs, ChoiceByData,
-                         ::testing::Values(Choice{"None", R"(
+INSTANTIATE_TEST_SUITE_P(
+    Programs, ChoiceByData,
+    ::testing::Values(Choice{"None", R"(
     m: Optional[Tensor] = None
     if bool((x > 100).any()):
         m = x * 2
@@ -106,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, ChoiceByData,
         return x - 1
     return x + 5
 )"},
-                                           Choice{"NotNone", R"(
+                      Choice{"NotNone", R"(
     m: Optional[Tensor] = x
     if bool((x > 100).any()):
         m = None
@@ -114,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, ChoiceByData,
         return x + m
     return x - 1
 )"},
-                                           Choice{"OptionalNumber", R"(
+                      Choice{"OptionalNumber", R"(
     k: Optional[int] = None
     if bool((x > 100).any()):
         k = 3
@@ -122,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, ChoiceByData,
         return x * k
     return x - 1
 )"},
-                                           Choice{"OptionalInALoop", R"(
+                      Choice{"OptionalInALoop", R"(
     best: Optional[Tensor] = None
     for i in range(x.size(0)):
         if bool(x[i].sum() > 100):
@@ -131,7 +134,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, ChoiceByData,
         return torch.zeros([6])
     return best * 2
 )"},
-                                           Choice{"LoopUntilNotNone", R"(
+                      Choice{"LoopUntilNotNone", R"(
     best: Optional[Tensor] = None
     i = 0
     while best is None and i < 3:
@@ -140,7 +143,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, ChoiceByData,
         i += 1
     return x + i
 )"},
-                                           Choice{"Instance", R"(
+                      Choice{"Instance", R"(
     k: Union[int, Tensor] = 3
     if bool((x > 100).any()):
         k = x * 2
@@ -148,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, ChoiceByData,
         return x * k
     return x - 1
 )"},
-                                           Choice{"Rank", R"(
+                      Choice{"Rank", R"(
     y = x
     if bool((x > 100).any()):
         y = x.sum()
@@ -156,17 +159,17 @@ INSTANTIATE_TEST_SUITE_P(Programs, ChoiceByData,
         return x - 1
     return x + 1
 )"},
-                                           Choice{"Dtype", R"(
+                      Choice{"Dtype", R"(
     y = x.to(7 if bool((x > 100).any()) else 6) * 2
     if y.dtype == 7:
         return x - 1
     return x + 1
 )"},
-                                           Choice{"SqueezedRank", R"(
+                      Choice{"SqueezedRank", R"(
     y = x.unsqueeze(0).squeeze(1 if bool((x > 100).any()) else 0)
     return x * y.dim()
 )"},
-                                           Choice{"SameObject", R"(
+                      Choice{"SameObject", R"(
     a = [x, x + 1]
     b = a
     if bool((x > 100).any()):
@@ -175,25 +178,225 @@ INSTANTIATE_TEST_SUITE_P(Programs, ChoiceByData,
         return x * 5
     return x - len(b)
 )"},
-                                           Choice{"WholeSlice", R"(
+                      Choice{"NestedSizes", R"(
+    y = x
+    if bool(x.sum() > 0):
+        if bool((x > 100).any()):
+            y = x[:1]
+    return y * 2, y.size(0)
+)"},
+                      Choice{"NestedSizesInALoop", R"(
+    y = x
+    i = 0
+    while i < 2 and bool(x.sum() > 0):
+        if bool((x > 100).any()):
+            y = y[:2]
+        i += 1
+    return y + 1
+)"},
+                      Choice{"NestedDtype", R"(
+    y = x
+    if bool(x.sum() > 0):
+        z = x
+        if bool((x > 100).any()):
+            z = x.double()
+        y = z
+    return y * 2
+)"},
+                      Choice{"SizesByNumbers", R"(
+    y = x
+    if bool(x.sum() > 0):
+        k: List[int] = (x > 100).sum(1).tolist()
+        y = x[:k[0] // 3 + 1]
+    return y * 2
+)"},
+                      Choice{"SizesByAFloat", R"(
+    share = float((x > 100).float().mean())
+    y = x
+    if bool(x.sum() > 0):
+        y = x[:int(share * 3) + 1]
+    return y * 2
+)"},
+                      Choice{"SizesByRepeats", R"(
+    y = x
+    if bool(x.sum() > 0):
+        y = x.repeat_interleave((x > 100).sum(1) // 3 + 1, 0)[:4]
+        y = torch.tensor_split(x, (x > 100).sum(1).cumsum(0) // 6, 0)[0]
+    return y * 2
+)"},
+                      Choice{"TwoNamesOfAResult", R"(
+    a = x + 1
+    b = x + 2
+    if bool((x > -100).all()):
+        b = a
+    a.add_(1)
+    return a, b
+)"},
+                      Choice{"OneResultTwice", R"(
+    if bool((x > -100).all()):
+        a = x + 1
+        b = a
+    else:
+        a = x + 1
+        b = x + 2
+    a.add_(1)
+    return a, b
+)"},
+                      Choice{"WrittenAndReturned", R"(
+    buffer = x * 2
+    if bool((x > -100).all()):
+        buffer.add_(1)
+        y = buffer
+    else:
+        y = buffer + 1
+    y.mul_(2)
+    return buffer, y
+)"},
+                      Choice{"ResultInAList", R"(
+    if bool((x > -100).all()):
+        a = x + 1
+        parts = [a, x]
+    else:
+        a = x + 1
+        parts = [a + 2]
+    a.add_(1)
+    return a, parts[0]
+)"},
+                      Choice{"RareNamesOfAResult", R"(
+    a = x + 1
+    b = x + 2
+    if bool(x.sum() > -10000):
+        if bool((x > 100).any()):
+            b = a
+    a.add_(1)
+    return a, b
+)"},
+                      Choice{"RareNamesInALoop", R"(
+    a = x + 1
+    b = x + 2
+    i = 0
+    while i < 2 and bool(x.sum() > -10000):
+        if bool((x > 100).any()):
+            b = a
+        i += 1
+    b.add_(1)
+    return a, b
+)"},
+                      Choice{"NamesWhereTheProbesRaise", R"(
+    a = x + 1
+    if bool((x > 100).any()):
+        b = a[int(x.min()) - 195]
+    else:
+        b = x[0] + 2
+    a.add_(1)
+    return a, b
+)"},
+                      Choice{"PartsOfARareList", R"(
+    y = x + 1
+    if bool((x > 100).any()):
+        t = [y, y]
+    else:
+        t = [x + 2, x + 3]
+    u = t[0]
+    u.add_(1)
+    return y, u
+)"},
+                      Choice{"ViewsOfARareTensor", R"(
+    z = x[x > -300]
+    w = z * 1
+    if bool((x > 100).any()):
+        w = z
+    v = w[:2]
+    v.add_(1)
+    return z, v
+)"},
+                      Choice{"ViewsOfARareTuple", R"(
+    y = x + 1
+    p = (x + 2, 2)
+    if bool((x > 100).any()):
+        p = (y, 1)
+    a, n = p
+    b = a[0]
+    b.mul_(2)
+    return y, b, n
+)"},
+                      Choice{"ARareNameOfAList", R"(
+    l = [1]
+    m = [2]
+    if bool((x > 100).any()):
+        m = l
+    m.append(5)
+    return l, m, x * len(l)
+)"},
+                      Choice{"AListWithARareName", R"(
+    l = [1]
+    m = [2]
+    if bool((x > 100).any()):
+        m = l
+    l.append(5)
+    return l, m
+)"},
+                      Choice{"SameObjectOfTensors", R"(
+    b = x + 1
+    c = x + 2
+    if bool((x > 100).any()):
+        c = b
+    if c is b:
+        return x * 5
+    return x - 1
+)"},
+                      Choice{"NumbersOfAList", R"(
+    l: List[float] = x[0].tolist()
+    total = 0.0
+    for v in l:
+        total += v
+    return x * total, len(l)
+)"},
+                      Choice{"WholeSlice", R"(
     k = int((x > 100).sum()) // 8
     return x[:x.size(0) - k] * 2, k
 )"},
-                                           Choice{"WrittenBesideASlice", R"(
+                      Choice{"WrittenBesideASlice", R"(
     y = x * 2
     z = y[:y.size(0) - int((x > 100).sum()) // 8]
     y.add_(1)
     return z, y
 )"},
-                                           Choice{"WrittenBesideAPart", R"(
+                      Choice{"WrittenBesideAPart", R"(
     y = x * 2
     z = y.split(int((x > 100).sum()) // 8 + 1)
     y.add_(1)
     return z[0]
 )"}),
-                         [](const auto& info) {
-                           return std::string(info.param.name);
-                         });
+    [](const auto& info) { return std::string(info.param.name); });
+
+// A branch that may not run writes what the next calls see: LibTorch runs the
+// model, and finding the sizes leaves it as it was.
+TEST(WritesByData, StateIsLeftToLibTorch) {
+  const char* const bodies[] = {
+      "  if bool(x.sum() > 0):\n    self.b.add_(1)\n  return x + self.b\n",
+      "  if bool(x.sum() > 0):\n    self.h.append(x)\n  return x * "
+      "len(self.h)\n",
+      "  if bool(x.sum() > 0):\n    x = torch.batch_norm(x, None, None, "
+      "self.b, self.v, True, 0.5, 1e-5, False)\n  return x + self.b\n"};
+  for (const char* const body : bodies) {
+    torch::jit::Module module("Stateful");
+    module.register_attribute("training", c10::BoolType::get(), false);
+    module.register_buffer("b", at::zeros({6}));
+    module.register_buffer("v", at::ones({6}));
+    module.register_attribute("h", c10::ListType::ofTensors(),
+                              c10::List<at::Tensor>());
+    module.define(absl::StrCat("def forward(self, x: Tensor):\n", body));
+    const auto model = Model::FromModule(module);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const auto trace =
+        BuildTrace(*model, {*ParseInputSpec("float32[4,6]")}, {});
+    EXPECT_TRUE(module.attr("b").toTensor().eq(0).all().item<bool>()) << body;
+    EXPECT_EQ(module.attr("h").toList().size(), 0u) << body;
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_EQ(trace->ops.size(), 1u) << PrintTrace(*trace);
+  }
+}
 
 // The random elements that the sizes of a trace are found with may be such that
 // the program raises.

@@ -52,7 +52,7 @@ absl::StatusOr<std::vector<std::vector<c10::IValue>>> Interpreter::Execute(
     std::vector<std::string> texts;
     const absl::Status status =
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-          if (call.schema->is_vararg())
+          if (TakesArgumentCount(*call.schema))
             stack.emplace_back(static_cast<int64_t>(call.arguments.size()));
           if (tainted && IsSlowOnCpu(*call.schema, stack)) {
             RunForShapes(*call.schema, call.run, stack);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/shared_memory.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -358,6 +359,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     AITUNE_ASSIGN_OR_RETURN(
         ProbedRef result,
         Convert(std::move(probes), traits, &templates.emplace_back()));
+    for (const ProbedRef& argument : call.arguments)
+      InheritSharing(*argument, *result);
     if (result->kind == Kind::kOpaque) {
       result->of_varying_type =
           varies || HasDataDependentType(*call.schema, call.arguments);
@@ -428,8 +431,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
     return results;
   }
   if (call.schema->is_vararg()) {
-    emitted.arguments.push_back(
-        ArgumentTemplate::Fixed(static_cast<int64_t>(call.arguments.size())));
+    if (TakesArgumentCount(*call.schema)) {
+      emitted.arguments.push_back(
+          ArgumentTemplate::Fixed(static_cast<int64_t>(call.arguments.size())));
+    }
     builder_.AddRegion(call.schema->name(), {emitted.run, nullptr},
                        std::move(emitted.arguments), std::move(templates),
                        emitted.must_fall_back, /*has_side_effects=*/false);

@@ -1,6 +1,7 @@
 #include "frontend/tracing/operator_traits.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
 #include <set>
@@ -209,6 +210,13 @@ bool WritesHidden(const c10::FunctionSchema& schema,
                !(arguments[i]->kind == ProbedValue::Kind::kPlain &&
                  arguments[i]->probes[0].isNone());
       });
+}
+
+bool TakesArgumentCount(const c10::FunctionSchema& schema) {
+  if (!schema.is_vararg()) return false;
+  // What is made for a node, as prim::tolist, knows the number from that.
+  const auto found = torch::jit::findOperatorFor(schema.operator_name());
+  return found == nullptr || found->hasOperation();
 }
 
 std::optional<size_t> FindArgument(const c10::FunctionSchema& schema,

@@ -49,6 +49,10 @@ bool WritesTensors(const c10::FunctionSchema& schema);
 bool WritesHidden(const c10::FunctionSchema& schema,
                   const std::vector<ProbedRef>& arguments);
 
+// Whether it takes the number of its arguments as one more behind them, as
+// most operators do that take any number of them.
+bool TakesArgumentCount(const c10::FunctionSchema& schema);
+
 // The position of the argument with this name; not set if there is none.
 std::optional<size_t> FindArgument(const c10::FunctionSchema& schema,
                                    const std::string& name);

@@ -79,8 +79,8 @@ struct ProbedValue {
   // kOpaque: whether its dtype, rank or kind depends on data, or that of a
   // part.
   bool of_varying_type = false;
-  // kOpaque: whether another value may have its memory, for other data than the
-  // probes'.
+  // Not kTensor: whether another value may have its memory, or be the same list
+  // or dict, for other data than the probes'.
   bool may_share_memory = false;
 
   // kTensor:

@@ -11,10 +11,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/hidden_writes.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probe_program.h"
+#include "frontend/tracing/region_sizes.h"
+#include "frontend/tracing/shared_memory.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -80,25 +83,39 @@ bool BringsSizes(const ProbedValue& value) {
                      [](const ProbedRef& e) { return BringsSizes(*e); });
 }
 
-// Whether the sizes of values in the block may depend on data in another way
-// than by its branches: by a mask that picks elements, or by lengths that are
-// read from tensors.
-bool MayPickSizes(Block* block) {
-  for (Node* node : block->nodes()) {
-    if (const c10::FunctionSchema* schema = node->maybeSchema()) {
-      const std::string& name = schema->name();
-      if (name == "aten::index" || name == "aten::Int" ||
-          name == "aten::IntImplicit" || name == "aten::item" ||
-          HasDataDependentSizes(
-              *schema, std::vector<ProbedRef>(node->inputs().size(),
-                                              std::make_shared<ProbedValue>())))
-        return true;
-    }
-    for (Block* inner : node->blocks()) {
-      if (MayPickSizes(inner)) return true;
-    }
-  }
-  return false;
+// Whether `node` may write a tensor, list or dict that is read from an
+// attribute or is a constant, inside `block`.
+bool WritesState(Node* node, Block* block, torch::jit::AliasDb& aliases) {
+  return std::any_of(
+      block->nodes().begin(), block->nodes().end(), [&](Node* inner) {
+        if ((inner->kind() == c10::prim::GetAttr ||
+             inner->kind() == c10::prim::Constant) &&
+            aliases.writesToAlias(node, {inner->output()}))
+          return true;
+        return std::any_of(
+            inner->blocks().begin(), inner->blocks().end(),
+            [&](Block* part) { return WritesState(node, part, aliases); });
+      });
+}
+
+// Whether an operator in the block writes to arguments that its schema does not
+// mark, such as running statistics.
+bool UpdatesStatistics(Block* block) {
+  return std::any_of(
+      block->nodes().begin(), block->nodes().end(), [](Node* node) {
+        const c10::FunctionSchema* schema = node->maybeSchema();
+        if (schema != nullptr) {
+          const HiddenWrites hidden = HiddenWritesOf(*schema);
+          const std::optional<c10::IValue> flag =
+              hidden.flag ? torch::jit::toIValue(node->input(*hidden.flag))
+                          : std::nullopt;
+          if (!hidden.arguments.empty() &&
+              !(flag && flag->isBool() && !flag->toBool()))
+            return true;
+        }
+        return std::any_of(node->blocks().begin(), node->blocks().end(),
+                           UpdatesStatistics);
+      });
 }
 
 bool IsList(const ProbedValue& value) {
@@ -135,12 +152,6 @@ bool Holds(const ProbedValue& value, const ProbedValue& list) {
   return &value == &list ||
          std::any_of(value.elements.begin(), value.elements.end(),
                      [&](const ProbedRef& e) { return Holds(*e, list); });
-}
-
-bool ShareMemory(const c10::IValue& a, const c10::IValue& b) {
-  return a.isTensor() && b.isTensor() && a.toTensor().has_storage() &&
-         b.toTensor().has_storage() &&
-         a.toTensor().storage().is_alias_of(b.toTensor().storage());
 }
 
 // Adds what `value` and its parts are, by their places: one text for each
@@ -183,6 +194,11 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
         "the model changes its own attributes where control flow depends on "
         "data");
   }
+  if (std::any_of(node->blocks().begin(), node->blocks().end(),
+                  UpdatesStatistics)) {
+    return absl::UnimplementedError(
+        "statistics are updated where control flow depends on data");
+  }
   const std::vector<Value*> free = FreeValues(node).values();
   const bool is_if = node->kind() == c10::prim::If,
              is_loop = node->kind() == c10::prim::Loop;
@@ -196,6 +212,15 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   if (aliases_ == nullptr && !node->blocks().empty() &&
       node->owningGraph() == graph_.get()) {
     aliases_ = std::make_unique<torch::jit::AliasDb>(graph_);
+  }
+  // Before any of it runs: what a try writes would stay.
+  if (aliases_ != nullptr &&
+      std::any_of(
+          node->blocks().begin(), node->blocks().end(),
+          [&](Block* block) { return WritesState(node, block, *aliases_); })) {
+    return absl::UnimplementedError(
+        "the model's own tensors, lists or dicts are written where control "
+        "flow depends on data");
   }
   for (size_t i = 0; i < free.size(); ++i) {
     const ProbedRef content = Get(free[i]);
@@ -290,8 +315,12 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   // By output: what it and its parts are, some way.
   std::vector<std::map<std::string, std::set<std::string>>> kinds(output_count);
   bool all_ways_run = true;
-  // By output: the values that it is a part of, some way.
-  std::vector<std::set<size_t>> aliased(output_count);
+  // Control flow in the blocks goes only the ways that the probes' elements
+  // say. What other ways give is not seen.
+  const bool nested = Contains(node, {c10::prim::If, c10::prim::Loop});
+  // By output: the values that it shares memory with, some way, of those that
+  // went in and of the results.
+  std::vector<std::set<size_t>> aliased(output_count), shared(output_count);
   for (size_t probe = 0; probe < fitter_.probes().size(); ++probe) {
     std::vector<c10::IValue> given;
     for (const ProbedRef& content : contents)
@@ -309,6 +338,9 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
         AddKinds((*stack)[i], "", kinds[i]);
         for (size_t j = 0; j < given.size(); ++j) {
           if (ShareMemory((*stack)[i], given[j])) aliased[i].insert(j);
+        }
+        for (size_t j = i + 1; j < stack->size(); ++j) {
+          if (ShareMemory((*stack)[i], (*stack)[j])) shared[i].insert(j);
         }
       }
       return status;
@@ -340,6 +372,19 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     }
   }
 
+  for (size_t i = 0;
+       (nested || !all_ways_run) && aliases_ != nullptr && i < output_count;
+       ++i) {
+    for (size_t j = 0; j < free.size(); ++j) {
+      if (aliases_->mayContainAlias(node->output(i), free[j]))
+        aliased[i].insert(j);
+    }
+    for (size_t j = i + 1; j < output_count; ++j) {
+      if (aliases_->mayContainAlias(node->output(i), node->output(j)))
+        shared[i].insert(j);
+    }
+  }
+
   std::vector<ArgumentTemplate> recipes;
   for (const ProbedRef& content : contents) {
     AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe, ToTemplate(content));
@@ -352,6 +397,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   }
   const size_t first_list = output_count + written.size();
   std::vector<ResultTemplate> templates(first_list + lists.size());
+  std::vector<ProbedRef> results;  // what the stack has after a run
   for (size_t i = 0; i < output_count; ++i) {
     std::vector<c10::IValue> probes;
     for (const std::vector<c10::IValue>& probe : outputs)
@@ -372,24 +418,15 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
             : MakeOpaque(std::move(probes), reason, &templates[i]));
     if (result->kind == Kind::kOpaque) {
       result->of_varying_type =
-          !all_ways_run ||
+          nested || !all_ways_run ||
           std::any_of(contents.begin(), contents.end(),
                       [](const ProbedRef& c) { return HasVaryingType(*c); }) ||
           std::any_of(kinds[i].begin(), kinds[i].end(), [](const auto& place) {
             return place.second.size() > 1;
           });
     }
-    // It may be one of the tensors that went in, or not: neither may be
-    // written.
-    for (const size_t j : aliased[i]) {
-      for (ProbedValue* value : {result.get(), contents[j].get()}) {
-        if (value->IsTensor()) {
-          value->storage->unknown_views = true;
-        } else {
-          value->may_share_memory = true;
-        }
-      }
-    }
+    for (const size_t j : aliased[i]) NoteSharing(*result, *contents[j]);
+    results.push_back(result);
     Set(node->outputs()[i], std::move(result));
   }
   for (size_t i = 0; i < written.size(); ++i) {
@@ -424,6 +461,11 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
       at::Tensor(target.tensor(probe))
           .copy_(outputs[probe][output_count + i].toTensor());
     }
+    results.push_back(contents[written[i]]);
+  }
+  for (const size_t i : lists) results.push_back(contents[i]);
+  for (size_t i = 0; i < output_count; ++i) {
+    for (const size_t j : shared[i]) NoteSharing(*results[i], *results[j]);
   }
   return absl::OkStatus();
 }

@@ -160,7 +160,7 @@ Interpreter::ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
     if (real && found.elements > kMaxElements)
       return absl::UnavailableError("the operator takes too long");
     return CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-      if (query.schema->is_vararg())
+      if (TakesArgumentCount(*query.schema))
         stack.emplace_back(static_cast<int64_t>(stack.size()));
       if (real && !query.schema->is_mutable())
         RunOrWiden(query.run, stack);
@@ -206,7 +206,7 @@ absl::Status Interpreter::ErrorAtAnchor(const ShapeQuery& query) const {
     stack.push_back(*value);
   }
   if (CountElements(stack) > kMaxElements) return absl::OkStatus();
-  if (query.schema->is_vararg())
+  if (TakesArgumentCount(*query.schema))
     stack.emplace_back(static_cast<int64_t>(stack.size()));
   return CatchExceptions(absl::StatusCode::kInvalidArgument,
                          absl::StrCat(query.schema->name(), " fails: "), [&] {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/tracing/operator_traits.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 #include "runtime/tensor/size_constraint.h"
@@ -63,7 +64,7 @@ SizeFunctionRef SizeFunction::Call(const c10::FunctionSchema& schema,
   function->kind = Kind::kCall;
   function->name = schema.name();
   function->run = std::move(run);
-  function->is_vararg = schema.is_vararg();
+  function->takes_count = TakesArgumentCount(schema);
   function->symbols = SymbolsOfAll(arguments);
   function->arguments = std::move(arguments);
   function->index = index;
@@ -165,7 +166,7 @@ absl::StatusOr<c10::IValue> SizeEvaluator::Make(const SizeFunction& function) {
     case Kind::kCall: {
       AITUNE_RETURN_IF_ERROR(CatchExceptions(
           absl::StatusCode::kInvalidArgument, function.name, [&] {
-            if (function.is_vararg)
+            if (function.takes_count)
               arguments.emplace_back(static_cast<int64_t>(arguments.size()));
             function.run(arguments);
             return absl::OkStatus();

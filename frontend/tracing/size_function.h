@@ -48,7 +48,7 @@ struct SizeFunction {
   TensorType shape;               // kShape
   std::string name;               // kCall: the operator, such as "aten::lt"
   RecordedFunction run;           // kCall: its implementation
-  bool is_vararg = false;         // kCall: whether its schema is variadic
+  bool takes_count = false;       // kCall: TakesArgumentCount
   size_t index = 0;               // kCall, kElement
   c10::TypePtr type;              // kList, kTuple, kDict
   std::vector<c10::IValue> keys;  // kDict

@@ -1,4 +1,5 @@
 // Pointwise arithmetic of two and three operands.
+#include <cmath>
 #include <limits>
 
 #include "frontend/importer/pointwise_operands.h"
@@ -312,6 +313,16 @@ absl::Status BuildLimits(OpImporter& call, const char* low, const char* high) {
   return call.SetResult(self);
 }
 
+// Eager passes over a bound of clamp that is no number, if it is the only one.
+absl::Status RejectNan(OpImporter& call, const char* bound) {
+  if (call.IsNone(bound)) return absl::OkStatus();
+  AITUNE_ASSIGN_OR_RETURN(const Operand operand, call.TensorOrNumber(bound));
+  if (operand.number && operand.number->is_static() &&
+      std::isnan(operand.number->AsDouble()))
+    return Reject("one bound alone, which is not a number");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void RegisterArithmeticOps(Registry& registry) {
@@ -342,6 +353,10 @@ void RegisterArithmeticOps(Registry& registry) {
   registry.Add({"addcdiv"}, BuildAddC<true>);
   registry.Add({"lerp"}, BuildLerp);
   registry.Add({"clamp", "clip"}, [](OpImporter& call) {
+    if (call.IsNone("min") != call.IsNone("max")) {
+      AITUNE_RETURN_IF_ERROR(RejectNan(call, "min"));
+      AITUNE_RETURN_IF_ERROR(RejectNan(call, "max"));
+    }
     return BuildLimits(call, "min", "max");
   });
   registry.Add({"clamp_min"},

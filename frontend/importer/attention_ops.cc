@@ -16,7 +16,7 @@ using mlir::Value;
 // query [..., T, D], key [..., S, D], value [..., S, E] with equal leading axes
 // after broadcasting; mask (may be null) broadcasts to [..., T, S].
 Value Attend(OpImporter& call, Value query, Value key, Value value, Value mask,
-             double scale, bool is_causal) {
+             double scale, bool is_causal, bool masked_rows_are_nan = false) {
   auto leading = [&](Value tensor) {
     Sizes sizes = call.SizesOf(tensor);
     sizes.truncate(sizes.size() - 2);
@@ -40,7 +40,7 @@ Value Attend(OpImporter& call, Value query, Value key, Value value, Value mask,
   return ait::AttentionOp::create(call.builder(), call.location(),
                                   call.TypeOf(sizes, call.DataTypeOf(query)),
                                   query, key, value, mask, llvm::APFloat(scale),
-                                  is_causal);
+                                  is_causal, masked_rows_are_nan);
 }
 
 // Repeats each head of [..., heads, S, D] until there are `heads`.
@@ -164,8 +164,10 @@ Value AttendToSelf(OpImporter& call, const SelfAttention& attention, Value x,
   };
   Value query = part(0), key = part(1), value = part(2);
   const double scale = 1 / std::sqrt(static_cast<double>(depth));
+  // ATen computes the softmax of each row, also where all of it is masked.
   Value attended = Attend(call, query, key, value, attention.mask, scale,
-                          /*is_causal=*/false);
+                          /*is_causal=*/false,
+                          /*masked_rows_are_nan=*/attention.mask != nullptr);
   if (weights) {
     Value scores =
         call.Multiply(call.Matmul(query, key, /*transpose_rhs=*/true), scale);

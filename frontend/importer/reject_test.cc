@@ -1,4 +1,5 @@
 // Every builder that can't take a call says why. One case a reason.
+#include <cmath>
 #include <functional>
 
 #include "frontend/importer/trace_maker.h"
@@ -292,6 +293,21 @@ INSTANTIATE_TEST_SUITE_P(
                      {"prepend", None()},
                      {"append", None()}},
                     {10})},
+        Case{"aten::clamp", "which is not a number",
+             OnSelf({2, 3}, {{"min", std::nan("")}, {"max", None()}}, {2, 3})},
+        Case{"aten::upsample_nearest2d", "the scale is not the sizes' ratio",
+             [](TraceMaker& maker, const std::string& name) {
+               SizeExpression n = maker.Symbol(2, 9);
+               const SizeExpression m = maker.Symbol(2, 30);
+               ValueId x = maker.Input(kF32, {1, 1, n, 4});
+               maker.Input(kF32, {m});
+               maker.Output(maker.Call(
+                   name,
+                   {{"input", x},
+                    {"output_size", None()},
+                    {"scale_factors", std::vector<double>{2.1, 2.0}}},
+                   kF32, {1, 1, m, 8}));
+             }},
         Case{"aten::slice_scatter", "a start that depends on the sizes",
              [](TraceMaker& maker, const std::string& name) {
                SizeExpression n = maker.Symbol(2, 9);
@@ -320,6 +336,8 @@ INSTANTIATE_TEST_SUITE_P(
              OnSelf({4}, {{"diagonal", Int(0)}}, {4})},
         Case{"aten::sort", "axes of up to 128",
              OnSelf({200}, {{"dim", Int(0)}, {"descending", false}}, {200})},
+        Case{"aten::argsort", "an unstable sort",
+             OnSelf({17}, {{"dim", Int(0)}, {"descending", true}}, {17})},
         Case{"aten::im2col", "a patch is larger than the image",
              OnSelf({1, 1, 2, 2},
                     {{"kernel_size", IntList({3, 3})},

@@ -42,7 +42,21 @@ absl::StatusOr<std::optional<double>> ReadFactor(OpImporter& call, int64_t axis,
   return factor > 0 ? std::optional<double>(factor) : std::nullopt;
 }
 
-absl::StatusOr<Resize> ReadResize(OpImporter& call, int64_t spatial) {
+// Multiples of an axis's size to which ATen resizes it without looking at the
+// scale factor that the caller gave.
+enum class KnownMultiples { kNone, kOne, kOneAndTwo };
+
+// The multiple of `from` that `to` is, if it is one of these.
+std::optional<int64_t> KnownMultiple(KnownMultiples known, int64_t from,
+                                     int64_t to) {
+  if (known != KnownMultiples::kNone && to == from) return 1;
+  if (known == KnownMultiples::kOneAndTwo && to == 2 * from) return 2;
+  return std::nullopt;
+}
+
+absl::StatusOr<Resize> ReadResize(
+    OpImporter& call, int64_t spatial,
+    KnownMultiples known = KnownMultiples::kNone) {
   Resize resize;
   AITUNE_ASSIGN_OR_RETURN(resize.input,
                           call.Tensor(call.Find("input") ? "input" : "self"));
@@ -68,6 +82,22 @@ absl::StatusOr<Resize> ReadResize(OpImporter& call, int64_t spatial) {
     AITUNE_ASSIGN_OR_RETURN(std::optional<double> factor,
                             ReadFactor(call, axis, spatial));
     const bool is_static = from && to && *to > 0;
+    // Of all sizes of a range.
+    const std::optional<int64_t> times = call.StaticSize(
+        resize.sizes[axis].floorDiv(call.SizesOf(resize.input)[2 + axis]));
+    const bool is_multiple =
+        times && *times > 0 &&
+        call.SameSize(resize.sizes[axis],
+                      call.SizesOf(resize.input)[2 + axis] * *times);
+    if (factor && is_static) {
+      if (const auto multiple = KnownMultiple(known, *from, *to))
+        factor = static_cast<double>(*multiple);
+    } else if (factor && known != KnownMultiples::kNone &&
+               (!is_multiple || *factor != static_cast<double>(*times))) {
+      return Reject(
+          "the scale is not the sizes' ratio, which may be one for which ATen "
+          "does not look at it");
+    }
     double scale = 0;
     if (resize.align_corners) {
       if (!is_static)
@@ -79,12 +109,7 @@ absl::StatusOr<Resize> ReadResize(OpImporter& call, int64_t spatial) {
       scale = 1 / *factor;
     } else if (is_static) {
       scale = static_cast<double>(*from) / static_cast<double>(*to);
-    } else if (std::optional<int64_t> times =
-                   call.StaticSize(resize.sizes[axis].floorDiv(
-                       call.SizesOf(resize.input)[2 + axis]));
-               times && *times > 0 &&
-               call.SameSize(resize.sizes[axis],
-                             call.SizesOf(resize.input)[2 + axis] * *times)) {
+    } else if (is_multiple) {
       scale = 1 / static_cast<double>(*times);
     } else {
       return Reject(
@@ -145,8 +170,12 @@ Value Fraction(OpImporter& call, Value position) {
 }
 
 absl::Status BuildNearest(OpImporter& call, int64_t spatial, bool exact) {
-  AITUNE_ASSIGN_OR_RETURN(Resize resize, ReadResize(call, spatial));
-  if (spatial == 2 && !exact) {
+  const bool is_plain_2d = spatial == 2 && !exact;
+  AITUNE_ASSIGN_OR_RETURN(Resize resize,
+                          ReadResize(call, spatial,
+                                     is_plain_2d ? KnownMultiples::kOneAndTwo
+                                                 : KnownMultiples::kNone));
+  if (is_plain_2d) {
     return call.SetResult(ait::UpsampleNearest2dOp::create(
         call.builder(), call.location(), call.ResultType(), resize.input,
         llvm::APFloat(resize.scale[0]), llvm::APFloat(resize.scale[1])));
@@ -162,8 +191,16 @@ absl::Status BuildNearest(OpImporter& call, int64_t spatial, bool exact) {
 }
 
 absl::Status BuildLinearResize(OpImporter& call, int64_t spatial) {
-  AITUNE_ASSIGN_OR_RETURN(Resize resize, ReadResize(call, spatial));
-  if (spatial == 2) {
+  AITUNE_ASSIGN_OR_RETURN(Resize resize,
+                          ReadResize(call, spatial, KnownMultiples::kOne));
+  // An axis that keeps its size is not interpolated: a weight of 0 would make
+  // NaN of a neighbour's NaN.
+  const auto is_kept = [&](int64_t axis) {
+    return resize.scale[axis] == 1 &&
+           call.SameSize(resize.sizes[axis],
+                         call.SizesOf(resize.input)[2 + axis]);
+  };
+  if (spatial == 2 && !is_kept(0) && !is_kept(1)) {
     return call.SetResult(ait::UpsampleBilinear2dOp::create(
         call.builder(), call.location(), call.ResultType(), resize.input,
         llvm::APFloat(resize.scale[0]), llvm::APFloat(resize.scale[1]),
@@ -171,10 +208,7 @@ absl::Status BuildLinearResize(OpImporter& call, int64_t spatial) {
   }
   Value value = call.ToComputeType(resize.input);
   for (int64_t axis = 0; axis < spatial; ++axis) {
-    // A weight of 0 would make NaN of a neighbour's NaN.
-    if (resize.scale[axis] == 1 &&
-        call.SameSize(resize.sizes[axis], call.SizesOf(value)[2 + axis]))
-      continue;
+    if (is_kept(axis)) continue;
     Value position = SourcePositions(call, resize, axis, /*clamp=*/true);
     Value fraction = Fraction(call, position);
     Value rest = call.Subtract(call.FullLike(1, fraction), fraction);

@@ -87,10 +87,26 @@ absl::Status SetSorted(OpImporter& call, int64_t dim,
   return call.SetResult(positions, 1);
 }
 
+// Axes of up to so many entries are sorted by insertion in the standard library
+// that LibTorch is built with, which leaves equal ones in their order.
+constexpr int64_t kSortedInOrder = 16;
+
 absl::Status BuildSort(OpImporter& call, bool values) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   AITUNE_ASSIGN_OR_RETURN(int64_t dim, call.Dim("dim", call.RankOf(self)));
   AITUNE_ASSIGN_OR_RETURN(bool descending, call.Bool("descending"));
+  bool stable = false;
+  if (call.Find("stable") && !call.IsNone("stable")) {
+    AITUNE_ASSIGN_OR_RETURN(stable, call.Bool("stable"));
+  }
+  const bool uses_positions = !values || call.IsResultUsed(1);
+  const std::optional<int64_t> size =
+      call.RankOf(self) > 0 ? call.StaticSize(call.SizesOf(self)[dim]) : 1;
+  if (!stable && uses_positions && (!size || *size > kSortedInOrder)) {
+    return Reject(
+        "in which order an unstable sort leaves equal entries is LibTorch's "
+        "own affair, and the model uses the positions");
+  }
   return SetSorted(call, dim, std::nullopt, descending, values);
 }
 

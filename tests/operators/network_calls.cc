@@ -169,6 +169,23 @@ std::vector<OperatorCall> NetworkCalls() {
        "torch.upsample_trilinear3d(v.unsqueeze(0), [4, 3, 5], False)", kSum},
       {"upsample_bicubic2d", "torch.upsample_bicubic2d(v, [2 * $n, 3], False)",
        kSum},
+      // Factors that leave small sizes as they are, or double them nearly.
+      {"upsample_nearest1d",
+       "torch.upsample_nearest1d(m.unsqueeze(0), None, [1.05])", kSum},
+      {"upsample_nearest2d", "torch.upsample_nearest2d(v, None, [1.05, 2.05])",
+       kSum},
+      {"_upsample_nearest_exact2d",
+       "torch._upsample_nearest_exact2d(v, None, [1.05, 2.05])", kSum},
+      {"upsample_linear1d",
+       "torch.upsample_linear1d(m.unsqueeze(0), None, False, [1.05])", kSum},
+      {"upsample_bilinear2d",
+       "torch.upsample_bilinear2d(v, None, False, [1.05, 2.05])", kSum},
+      {"upsample_trilinear3d",
+       "torch.upsample_trilinear3d(v.unsqueeze(0), None, False, [1.05, 1.3, "
+       "2.05])",
+       kSum},
+      {"upsample_bicubic2d",
+       "torch.upsample_bicubic2d(v, None, False, [1.05, 2.05])", kSum},
       {"grid_sampler",
        "torch.grid_sampler(v, torch.stack([s, s.t()], 2).unsqueeze(0), 0, 0, "
        "False)",

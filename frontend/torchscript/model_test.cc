@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>
+#include <caffe2/serialize/inline_container.h>
 #include <sys/stat.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/serialization/pickle.h>
@@ -249,6 +250,27 @@ TEST(Samples, ReadsWhatTorchSaveWrites) {
   EXPECT_THAT(
       std::string(LoadSamples(TempFile("samples.pt")).status().message()),
       HasSubstr("written by torch.save"));
+}
+
+// Python makes such files.
+TEST(Samples, WhatHoldsItselfIsAnError) {
+  // In pickle's words: ] begins a list, q numbers it, h is one by its number, a
+  // appends. First list 0, which holds itself; then 50 lists of which each
+  // holds the next one twice.
+  std::string doubled = "\x80\x02";
+  for (char i = 50; i > 0; --i) doubled += std::string("]q") + i;
+  for (char i = 1; i < 50; ++i) doubled += std::string("ah") + i + "a";
+  for (const std::string& pickled :
+       {std::string("\x80\x02]q\0h\0a.", 9), doubled + "."}) {
+    const std::string path = TempFile("cyclic.pt");
+    {
+      caffe2::serialize::PyTorchStreamWriter writer(path);
+      writer.writeRecord("data.pkl", pickled.data(), pickled.size());
+      writer.writeEndOfFile();
+    }
+    EXPECT_THAT(std::string(LoadSamples(path).status().message()),
+                HasSubstr("or hold themselves"));
+  }
 }
 
 // A file keeps lists and dicts of anything.

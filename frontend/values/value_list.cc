@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -16,6 +17,38 @@
 
 namespace aitune::frontend {
 namespace {
+
+// Walks lists, tuples and dicts. One that holds itself has no end, and ones
+// that share parts have more places than fit into memory.
+class Nesting {
+ public:
+  // Whether it is at most this deep, and of at most this many parts.
+  static constexpr int kDeepest = 100;
+  static constexpr int kMostParts = 10'000'000;
+
+  bool IsBounded(const c10::IValue& value, int depth = 0) {
+    if (depth > kDeepest || ++parts_ > kMostParts) return false;
+    const auto is_bounded = [&](const c10::IValue& part) {
+      return IsBounded(part, depth + 1);
+    };
+    if (value.isTuple()) {
+      const auto& elements = value.toTupleRef().elements();
+      return std::all_of(elements.begin(), elements.end(), is_bounded);
+    }
+    if (value.isList()) {
+      const auto elements = value.toListRef();
+      return std::all_of(elements.begin(), elements.end(), is_bounded);
+    }
+    if (value.isGenericDict()) {
+      for (const auto& entry : value.toGenericDict())
+        if (!is_bounded(entry.value())) return false;
+    }
+    return true;
+  }
+
+ private:
+  int parts_ = 0;
+};
 
 // A list, tuple or dict of arguments as the arguments.
 std::vector<c10::IValue> Arguments(const c10::IValue& value) {
@@ -79,6 +112,12 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path,
       absl::StatusCode::kInvalidArgument,
       absl::StrCat(path, ": not a list of tensors written by torch.save"), [&] {
         const c10::IValue value = torch::jit::pickle_load(bytes);
+        if (!Nesting().IsBounded(value)) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("lists and dicts are nested more than ",
+                           Nesting::kDeepest, " deep, have more than ",
+                           Nesting::kMostParts, " parts, or hold themselves"));
+        }
         if (names != nullptr) *names = KeysOf(value);
         samples = ValueList(
             Arguments(MapTensors(value, [](const at::Tensor& tensor, int) {

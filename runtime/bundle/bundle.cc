@@ -288,6 +288,15 @@ bool IsBlobName(std::string_view name) {
 absl::StatusOr<std::string> WriteBundle(const fs::path& path,
                                         const Blobs& blobs,
                                         BundleFormat format) {
+  // What is at the path is replaced, which harms devices and the like.
+  std::error_code error;
+  const fs::file_status there = fs::status(path, error);
+  if (fs::exists(there) && !fs::is_regular_file(there) &&
+      !fs::is_directory(there))
+    return absl::InvalidArgumentError(
+        absl::StrCat(path.string(),
+                     " is a device, pipe or socket: name a file "
+                     "or folder that may be replaced"));
   BundleIndexProto proto;
   for (const auto& [name, bytes] : blobs) {
     if (!IsBlobName(name))
@@ -319,7 +328,6 @@ absl::StatusOr<std::string> WriteBundle(const fs::path& path,
   // Threads and processes may save to one path at once: the last one wins.
   RemoveDeadStagedFiles(path);
   fs::path staged;
-  std::error_code error;
   const File file(OpenStagedFile(path, &staged));
   absl::Status status = WriteParts(file, staged, parts);
   if (status.ok()) {

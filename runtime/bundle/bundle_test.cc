@@ -228,6 +228,14 @@ TEST_P(BundleTest, APipeIsNoBundleAndIsNotWaitedFor) {
   EXPECT_THAT(Message(status), HasSubstr("it is no regular file"));
 }
 
+// As root, /dev/null would become a file.
+TEST_P(BundleTest, ADeviceOrPipeIsNotReplaced) {
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  const absl::Status status = WriteBundle(path_, kBlobs, GetParam()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(fs::is_fifo(path_));
+}
+
 TEST_P(BundleTest, WhatIsThereIsReplacedOrKept) {
   Write({{"a", "old"}});
   if (folder()) {

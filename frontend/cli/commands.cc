@@ -345,11 +345,16 @@ absl::StatusOr<std::vector<TimingRow>> TimeSubject(
       TimeInterleaved(runs, timing);
   std::vector<TimingRow> rows;
   for (size_t i = 0; i < runs.size(); ++i) {
-    if (!times[i].ok())
-      return absl::Status(
-          times[i].status().code(),
-          absl::StrCat(names[i], ": ", times[i].status().message()));
-    rows.push_back({names[i], *times[i]});
+    TimingRow& row = rows.emplace_back();
+    row.name = names[i];
+    if (times[i].ok()) {
+      row.time = *times[i];
+      continue;
+    }
+    row.failure = std::string(times[i].status().message());
+    if (i == 0)
+      return absl::Status(times[i].status().code(),
+                          absl::StrCat(names[i], ": ", row.failure));
   }
   return rows;
 }

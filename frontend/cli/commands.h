@@ -74,7 +74,8 @@ Report StartReport(const Options& options, const Subject& subject,
                    const frontend::CompiledModel& compiled);
 
 // Times the compiled model and each of `peers` ("eager", "torchscript") against
-// each other. LoadPeer must come before.
+// each other. A peer that fails has its error in its row: LibTorch's optimised
+// programs can't run some models that eager runs. LoadPeer must come before.
 absl::StatusOr<std::vector<TimingRow>> TimeSubject(
     const Options& options, const Subject& subject,
     const frontend::CompiledModel& compiled,

@@ -39,18 +39,18 @@ void Progress::Update(const std::string& phase, int done, int total,
                       const std::string& detail) {
   if (style_ == Style::kSilent) return;
   const double now = clock_();
-  const bool new_phase = phase != phase_;
-  if (new_phase) {
-    phase_ = phase;
-    phase_start_ = now;
-  }
+  // Two phases may take turns, and begin anew each time.
+  const auto [found, new_phase] = phases_.try_emplace(phase);
+  Phase& current = found->second;
+  if (new_phase || done <= current.done) current.start = now;
+  current.done = done;
   const double interval = style_ == Style::kLine ? kLineInterval : kLogInterval;
   if (!new_phase && now - last_print_ < interval) return;
   last_print_ = now;
   std::string text = absl::StrFormat("[%5.1f s] %s", now - start_, phase);
   if (total > 0) absl::StrAppend(&text, " ", done, "/", total);
   if (!detail.empty()) absl::StrAppend(&text, total > 0 ? " " : ", ", detail);
-  const double in_phase = now - phase_start_;
+  const double in_phase = now - current.start;
   if (total > 0 && done > 0 && done < total && in_phase > 1) {
     absl::StrAppend(&text, absl::StrFormat(", about %.0f s left",
                                            in_phase / done * (total - done)));

@@ -3,6 +3,7 @@
 #define AITUNE_FRONTEND_CLI_PROGRESS_H_
 
 #include <functional>
+#include <map>
 #include <ostream>
 #include <string>
 
@@ -36,8 +37,12 @@ class Progress {
   std::ostream& out_;
   const Style style_;
   std::function<double()> clock_;
-  std::string phase_;
-  double start_ = 0, phase_start_ = 0, last_print_ = -1;
+  double start_ = 0, last_print_ = -1;
+  struct Phase {
+    double start = 0;  // when it last began, in the clock's seconds
+    int done = 0;      // as last reported
+  };
+  std::map<std::string, Phase> phases_;  // by name
   bool line_shown_ = false;
 };
 

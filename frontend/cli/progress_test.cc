@@ -25,6 +25,21 @@ TEST(Progress, LogHasOneLineAPhaseAndOneEveryTenSeconds) {
             "[ 11.0 s] compile 5/8, about 6 s left\n");
 }
 
+TEST(Progress, PhasesThatTakeTurnsHaveOneLineEach) {
+  std::ostringstream out;
+  double now = 0;
+  Progress progress(out, Progress::Style::kLog, [&] { return now; });
+  for (int kernel = 1; kernel <= 30; ++kernel) {
+    progress.Update("loading", 1, 2);
+    progress.Update("choosing", kernel, 30);
+    now += 0.5;
+  }
+  EXPECT_EQ(out.str(),
+            "[  0.0 s] loading 1/2\n"
+            "[  0.0 s] choosing 1/30\n"
+            "[ 10.0 s] loading 1/2\n");
+}
+
 TEST(Progress, LineIsRewrittenAndErased) {
   std::ostringstream out;
   double now = 0;

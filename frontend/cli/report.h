@@ -71,6 +71,7 @@ struct GpuInfo {
 struct TimingRow {
   std::string name;  // "ours", "eager", "torchscript"
   TimingSummary time;
+  std::string failure;  // why a peer was not timed; empty: it was
 };
 
 // One step of the plan.

@@ -220,7 +220,10 @@ json ToJson(const Report& report) {
     object["coverage"]["time_share"] = *report.compiled_time_share;
   if (report.check) object["check"] = ToJson(*report.check);
   for (const TimingRow& row : report.timing) {
-    object["timing"][row.name] = ToJson(row.time);
+    if (row.failure.empty())
+      object["timing"][row.name] = ToJson(row.time);
+    else
+      object["timing"][row.name] = {{"error", row.failure}};
   }
   if (report.compile) object["compile"] = ToJson(*report.compile);
   if (report.memory) {

@@ -47,8 +47,9 @@ Report Example() {
                  {"ones", true, "", "draws random numbers", {}}};
   check.outputs = {{"", "float32[1,8]", comparison, "random"}};
   report.check = check;
-  report.timing = {{"ours", {10, 2, 3, 2, 2, 1.9, 2.1}},
-                   {"eager", {10, 5, 6, 5, 5, 4.9, 5.1}}};
+  report.timing = {{"ours", {10, 2, 3, 2, 2, 1.9, 2.1}, ""},
+                   {"eager", {10, 5, 6, 5, 5, 4.9, 5.1}, ""},
+                   {"torchscript", {}, "no such operator\nat model.py:3"}};
   report.memory = MemoryInfo{200 << 20, 300 << 20, 450 << 20, 120 << 20};
   return report;
 }
@@ -58,6 +59,7 @@ TEST(SummaryText, TellsEveryPart) {
   EXPECT_THAT(text, HasSubstr("9 of 10 operators, 99.99 % of 1 GFLOP of "
                               "contractions, 62.5 % of the time"));
   EXPECT_THAT(text, HasSubstr("aten::topk"));
+  EXPECT_THAT(text, HasSubstr("torchscript failed: no such operator\n"));
   EXPECT_THAT(text, HasSubstr("4 distinct kernels by the reference in 0.0 s, "
                               "1 have none"));
   EXPECT_THAT(text, testing::ContainsRegex(
@@ -152,6 +154,8 @@ TEST(ToJson, HasTheDocumentedFields) {
   EXPECT_EQ(json["schema"], 1);
   EXPECT_EQ(json["coverage"]["fallbacks"][0]["op"], "aten::topk");
   EXPECT_EQ(json["timing"]["eager"]["median"], 5);
+  EXPECT_EQ(json["timing"]["torchscript"]["error"],
+            "no such operator\nat model.py:3");
   EXPECT_EQ(json["check"]["cases"][2]["skipped"], true);
   EXPECT_EQ(json["compile"]["seconds"], 1.75);
   EXPECT_EQ(json["memory"]["executable"], 120 << 20);

@@ -308,6 +308,7 @@ std::string TimingText(const std::vector<TimingRow>& rows,
   Table table({"", ">median ms", ">p99 ms", "95 % interval", ">ours is"});
   const TimingSummary& ours = rows.front().time;
   for (const TimingRow& row : rows) {
+    if (!row.failure.empty()) continue;
     std::string ratio;
     if (&row != &rows.front() && ours.median > 0) {
       ratio = absl::StrFormat("%.2fx", row.time.median / ours.median);
@@ -318,7 +319,14 @@ std::string TimingText(const std::vector<TimingRow>& rows,
                                   row.time.median_high),
                   ratio});
   }
-  return text + table.ToString(kIndent);
+  text += table.ToString(kIndent);
+  for (const TimingRow& row : rows) {
+    if (row.failure.empty()) continue;
+    text +=
+        Line("", absl::StrCat(row.name, " failed: ",
+                              row.failure.substr(0, row.failure.find('\n'))));
+  }
+  return text;
 }
 
 std::string GpuText(const GpuInfo& gpu) {

@@ -63,7 +63,8 @@ def measure(options, name, module, sizes, folder):
     with open(report_file) as file:
         report = json.load(file)
     for contestant, time in report["timing"].items():
-        row[contestant] = time["median"]
+        if "median" in time:
+            row[contestant] = time["median"]
     row["build_s"] = round(report["compile"]["seconds"], 2)
     row["steps"] = report["compile"]["kernels"]
     return row

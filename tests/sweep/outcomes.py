@@ -122,7 +122,7 @@ def figures(report):
         ("eager", "eager_ms"),
         ("torchscript", "torchscript_ms"),
     ):
-        if name in timing:
+        if "median" in timing.get(name, {}):
             row[label] = timing[name]["median"]
     return row
 

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/compiled_model/artifact.h"
 #include "frontend/compiled_model/cache_key.h"
 #include "frontend/compiled_model/compiled_model.h"
@@ -166,6 +167,47 @@ TEST_F(CompiledModelCache, RegionsOfLibTorchComeBack) {
             first->report().fallbacks.size());
   ExpectAgrees(model, *second,
                at::tensor({0.5f, -1.f, 2.f, 3.f, -2.f, 1.f}).view({2, 3}));
+}
+
+// The trace that they run is made again for the arguments as they were.
+TEST_F(CompiledModelCache, RegionsOfDictsWithKeysOfAnyTypeComeBack) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"int", "7"},
+      {"str", "\"a\""},
+      {"float", "float64=0.1"},
+      {"bool", "bool=true"},
+      {"complex", "complex128=(0.5,-1)"},
+  };
+  for (const auto& [type, key] : kCases) {
+    SCOPED_TRACE(type);
+    const std::string dict = absl::StrCat("Dict[", type, ", Tensor]");
+    const Model model =
+        ModelOf(absl::StrCat("def forward(self, x: ", dict,
+                             ") -> Tuple[List[Tensor], ", dict, ", ", dict,
+                             "]:\n"
+                             "    found: List[Tensor] = []\n"
+                             "    doubled: ",
+                             dict,
+                             " = {}\n"
+                             "    for key in x.keys():\n"
+                             "        found.append(torch.nonzero(x[key]))\n"
+                             "        doubled[key] = x[key] * 2\n"
+                             "    return found, doubled, x\n"));
+    const std::string spec = absl::StrCat("{", key, ":float32[3]}");
+    auto first = Build(model, spec);
+    ASSERT_NE(first, nullptr);
+    ASSERT_FALSE(first->report().fallbacks.empty());
+    EXPECT_TRUE(first->cache().stored) << first->cache().detail;
+    auto second = Build(model, spec);
+    ASSERT_NE(second, nullptr);
+    EXPECT_EQ(second->cache().outcome, Outcome::kHit) << second->cache().detail;
+    const auto call = MakeInputs({*ParseInputSpec(spec)}, {}, 1);
+    ASSERT_TRUE(call.ok()) << call.status();
+    const auto ours = second->Run(*call), eager = model.RunEager(*call);
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    ASSERT_TRUE(eager.ok()) << eager.status();
+    ExpectClose(*ours, *eager);
+  }
 }
 
 // A stored model may say anything with checksums that fit.

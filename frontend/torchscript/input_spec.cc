@@ -199,15 +199,41 @@ class Parser {
     return text;
   }
 
+  absl::StatusOr<std::complex<double>> ParseComplex() {
+    double real = 0, imaginary = 0;
+    if (!Consume("(") || !absl::SimpleAtod(View(Number()), &real) ||
+        !Consume(",") || !absl::SimpleAtod(View(Number()), &imaginary) ||
+        !Consume(")"))
+      return Error("expected (real,imaginary)");
+    return std::complex<double>(real, imaginary);
+  }
+
   absl::StatusOr<InputSpec::Key> ParseKey() {
-    if (!Consume("\"")) {
-      int64_t number = 0;
-      if (!absl::SimpleAtoi(View(Number()), &number))
-        return Error("expected an integer or a text in \"\" as the key");
-      return InputSpec::Key(number);
+    if (Consume("\"")) {
+      AITUNE_ASSIGN_OR_RETURN(std::string key, ParseQuoted());
+      return InputSpec::Key(std::move(key));
     }
-    AITUNE_ASSIGN_OR_RETURN(std::string key, ParseQuoted());
-    return InputSpec::Key(std::move(key));
+    const size_t start = position_;
+    const std::string_view word = Word();
+    if (Consume("=")) {
+      if (word == "complex128") {
+        AITUNE_ASSIGN_OR_RETURN(const std::complex<double> key, ParseComplex());
+        return InputSpec::Key(key);
+      }
+      if (word == "float64" || word == "bool") {
+        AITUNE_ASSIGN_OR_RETURN(const InputSpec key, ParseScalar(word));
+        if (key.kind == InputSpec::Kind::kBool)
+          return InputSpec::Key(key.int_value != 0);
+        return InputSpec::Key(key.float_value);
+      }
+    }
+    position_ = start;
+    int64_t number = 0;
+    if (!absl::SimpleAtoi(View(Number()), &number))
+      return Error(
+          "expected a key: an integer, a text in \"\", float64=0.5, bool=true "
+          "or complex128=(0.5,1)");
+    return InputSpec::Key(number);
   }
 
   absl::StatusOr<InputSpec> ParseDict(int depth) {
@@ -289,10 +315,23 @@ std::string Quoted(const std::string& text) {
   return absl::StrCat("\"", absl::CEscape(text), "\"");
 }
 
+// The text of a key, by its type. Numbers have all digits.
+struct KeyText {
+  std::string operator()(int64_t key) const { return absl::StrCat(key); }
+  std::string operator()(const std::string& key) const { return Quoted(key); }
+  std::string operator()(double key) const {
+    return absl::StrFormat("float64=%.17g", key);
+  }
+  std::string operator()(bool key) const {
+    return key ? "bool=true" : "bool=false";
+  }
+  std::string operator()(const std::complex<double>& key) const {
+    return absl::StrFormat("complex128=(%.17g,%.17g)", key.real(), key.imag());
+  }
+};
+
 std::string KeyToString(const InputSpec::Key& key) {
-  if (const auto* number = std::get_if<int64_t>(&key))
-    return absl::StrCat(*number);
-  return Quoted(std::get<std::string>(key));
+  return std::visit(KeyText(), key);
 }
 
 }  // namespace

@@ -10,7 +10,8 @@
 //   values := "{" number ".." number "}"
 //   scalar := "int64=5" | "float64=0.5" | "bool=true" | "str=" text
 //
-//   key    := integer | text
+//   key    := integer | text | "float64=0.5" | "bool=true" |
+//             "complex128=(" real "," imaginary ")"
 //   text   := word | '"' characters, with the escapes of C '"'
 //
 // "(...)" is a tuple, "[...]" a list, "{...}" a dict. A range makes a dynamic
@@ -26,6 +27,7 @@
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_INPUT_SPEC_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_INPUT_SPEC_H_
 
+#include <complex>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -60,7 +62,10 @@ struct InputSpec {
     kList,
     kDict
   };
-  using Key = std::variant<int64_t, std::string>;
+  // Of each type that a key may have in TorchScript, but tensors, which are
+  // equal to nothing but themselves.
+  using Key =
+      std::variant<int64_t, std::string, double, bool, std::complex<double>>;
   Kind kind = Kind::kTensor;
   // Of kTensor:
   DataType dtype = DataType::kFloat32;

@@ -18,6 +18,8 @@ TEST(InputSpec, RoundTrips) {
         "int64=5", "float64=0.5", "bool=true", "str=abc", "none",
         "(float32[2],int64=3)", "[float32[2],float32[3]]",
         "float32[batch=1..8,n]", "{5:float32[2],-1:int64=3}",
+        "{float64=0.5:none,float64=-inf:none}", "{bool=true:none}",
+        "{complex128=(0.5,-1):none,complex128=(0,-2.5):none}",
         "{\"mask\":int64[1..4]{0..1},\"parts\":[(str=a,none)]}", "{}"}) {
     const auto spec = ParseInputSpec(text);
     ASSERT_TRUE(spec.ok()) << spec.status();
@@ -48,7 +50,13 @@ TEST(InputSpec, ErrorsSayWhere) {
       {"bool=2", "expected true or false"},
       {"int64[2]{3..1}", "the range of values is empty"},
       {"float32[1] float32[2]", "unexpected text"},
-      {"{x:float32[1]}", "expected an integer or a text in \"\" as the key"},
+      {"{x:float32[1]}", "expected a key: an integer, a text in \"\""},
+      {"{float64=x:none}", "expected a number at position 11"},
+      {"{bool=1:none}", "expected true or false"},
+      {"{complex128=1:none}", "expected (real,imaginary)"},
+      {"{complex128=(1,x):none}", "expected (real,imaginary)"},
+      {"{float32=1:none}", "expected a key"},
+      {"{float64=1:none,float64=1.0:none}", "a key is there twice"},
       {"{\"x:float32[1]}", "the text in \"\" has no end"},
       {"{\"x\" float32[1]}", "expected ':'"},
       {"{1:float32[1],1:float32[2]}", "a key is there twice"},
@@ -122,9 +130,37 @@ TEST(InputSpec, DescribesAndMakesDicts) {
   ASSERT_TRUE(described.ok()) << described.status();
   EXPECT_EQ(ToString((*described)[0]), "{\"b\":float32[2],\"a\":float32[3]}");
   EXPECT_EQ(ToString((*described)[1]), texts[1]);
-  c10::impl::GenericDict odd(c10::FloatType::get(), c10::IntType::get());
-  odd.insert(0.5, 1);
-  EXPECT_FALSE(SpecsOf(ValueList({odd})).ok());
+}
+
+TEST(InputSpec, KeysOfAllTypesComeBackAsTheyWere) {
+  const std::vector<c10::IValue> kKeys = {
+      0.1,
+      -1e300,
+      std::numeric_limits<double>::infinity(),
+      true,
+      false,
+      c10::complex<double>(0.1, -2),
+      int64_t{1} << 62,
+      std::string("1")};
+  for (const c10::IValue& key : kKeys) {
+    c10::impl::GenericDict dict(key.type(), c10::IntType::get());
+    dict.insert(key, 7);
+    const auto specs = SpecsOf(ValueList({dict}));
+    ASSERT_TRUE(specs.ok()) << specs.status();
+    const std::string text = ToString((*specs)[0]);
+    const auto made = MakeInputs(Parse({text}), {}, 1);
+    ASSERT_TRUE(made.ok()) << text << ": " << made.status();
+    const c10::impl::GenericDict read = made->values()[0].toGenericDict();
+    EXPECT_EQ(*read.keyType(), *key.type()) << text;
+    ASSERT_EQ(read.size(), 1u) << text;
+    EXPECT_EQ(read.begin()->key(), key) << text;
+  }
+  // A tensor is equal to nothing but itself.
+  c10::impl::GenericDict tensors(c10::TensorType::get(), c10::IntType::get());
+  tensors.insert(at::ones({2}), 1);
+  EXPECT_THAT(std::string(SpecsOf(ValueList({tensors})).status().message()),
+              HasSubstr("no input specification describes a dict with the key "
+                        "float32[2]; keys must be numbers or strings"));
 }
 
 // What a checkpoint keeps of the arguments it was made with.

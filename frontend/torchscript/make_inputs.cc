@@ -5,6 +5,7 @@
 #include <ATen/core/List.h>
 
 #include <algorithm>
+#include <complex>
 #include <utility>
 #include <variant>
 
@@ -82,17 +83,22 @@ class Maker {
  private:
   c10::IValue MakeDict(const InputSpec& spec) {
     const std::vector<c10::IValue> children = Children(spec);
-    const bool numbers =
-        !spec.keys.empty() && std::holds_alternative<int64_t>(spec.keys[0]);
-    c10::impl::GenericDict dict(
-        numbers ? c10::TypePtr(c10::IntType::get()) : c10::StringType::get(),
-        ElementType(children));
-    for (size_t i = 0; i < children.size(); ++i) {
-      dict.insert(std::visit([](const auto& key) { return c10::IValue(key); },
-                             spec.keys[i]),
-                  children[i]);
-    }
+    c10::impl::GenericDict dict(spec.keys.empty()
+                                    ? c10::TypePtr(c10::StringType::get())
+                                    : Key(spec.keys[0]).type(),
+                                ElementType(children));
+    for (size_t i = 0; i < children.size(); ++i)
+      dict.insert(Key(spec.keys[i]), children[i]);
     return dict;
+  }
+
+  static c10::IValue Key(const InputSpec::Key& key) {
+    if (const auto* number = std::get_if<std::complex<double>>(&key))
+      return c10::complex<double>(*number);
+    if (const auto* number = std::get_if<int64_t>(&key)) return *number;
+    if (const auto* number = std::get_if<double>(&key)) return *number;
+    if (const auto* truth = std::get_if<bool>(&key)) return *truth;
+    return std::get<std::string>(key);
   }
 
   // A tensor's own type has sizes, which List[Tensor] is not a list of.
@@ -127,8 +133,15 @@ class Maker {
 absl::StatusOr<InputSpec::Key> KeyOf(const c10::IValue& key) {
   if (key.isInt()) return InputSpec::Key(key.toInt());
   if (key.isString()) return InputSpec::Key(key.toStringRef());
-  return absl::InvalidArgumentError(absl::StrCat(
-      "no input specification describes a dict with the key ", Describe(key)));
+  if (key.isDouble()) return InputSpec::Key(key.toDouble());
+  if (key.isBool()) return InputSpec::Key(key.toBool());
+  if (key.isComplexDouble()) {
+    const c10::complex<double> number = key.toComplexDouble();
+    return InputSpec::Key(std::complex<double>(number.real(), number.imag()));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no input specification describes a dict with the key ",
+                   Describe(key), "; keys must be numbers or strings"));
 }
 
 absl::StatusOr<InputSpec> SpecOf(const c10::IValue& value) {

@@ -8,7 +8,9 @@
 #include <functional>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "frontend/trace/structure_internal.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -64,6 +66,27 @@ at::Tensor OwnedTensor(const TensorView& view,
       .options(options)
       .target_device(options.device())
       .make_tensor();
+}
+
+// A number with all digits that tell it from others.
+std::string Digits(double number) {
+  const std::string text = absl::StrCat(number);
+  double read = 0;
+  return absl::SimpleAtod(text, &read) && read == number
+             ? text
+             : absl::StrFormat("%.17g", number);
+}
+
+// Of the key of a dict: different keys have different texts.
+std::string KeyText(const c10::IValue& key) {
+  if (key.isString()) return absl::StrCat("'", key.toStringRef(), "'");
+  if (key.isDouble()) return absl::StrCat("float64=", Digits(key.toDouble()));
+  if (key.isComplexDouble()) {
+    const c10::complex<double> number = key.toComplexDouble();
+    return absl::StrCat("complex128=(", Digits(number.real()), ",",
+                        Digits(number.imag()), ")");
+  }
+  return Describe(key);
 }
 
 // Where a value is nested; its text is only made for errors.
@@ -264,11 +287,8 @@ Structure ContainerStructure(Kind kind, std::vector<Structure> children,
   structure.kind = kind;
   structure.children = std::move(children);
   if (info.type) structure.type_name = info.type->annotation_str();
-  for (const c10::IValue& key : info.keys) {
-    structure.keys.push_back(key.isString()
-                                 ? absl::StrCat("'", key.toStringRef(), "'")
-                                 : Describe(key));
-  }
+  for (const c10::IValue& key : info.keys)
+    structure.keys.push_back(KeyText(key));
   structure.constant = std::make_shared<ContainerInfo>(std::move(info));
   return structure;
 }

@@ -40,6 +40,10 @@ absl::StatusOr<ScalarProto> ToScalar(const c10::IValue& value) {
     proto.set_boolean(value.toBool());
   } else if (value.isString()) {
     proto.set_text(value.toStringRef());
+  } else if (value.isComplexDouble()) {
+    const c10::complex<double> number = value.toComplexDouble();
+    proto.mutable_complex()->set_real(number.real());
+    proto.mutable_complex()->set_imaginary(number.imag());
   } else {
     return NotStorable(absl::StrCat("it holds a ", value.tagKind()));
   }
@@ -58,6 +62,9 @@ absl::StatusOr<c10::IValue> FromScalar(const ScalarProto& proto) {
       return c10::IValue(proto.boolean());
     case ScalarProto::kText:
       return c10::IValue(proto.text());
+    case ScalarProto::kComplex:
+      return c10::IValue(c10::complex<double>(proto.complex().real(),
+                                              proto.complex().imaginary()));
     case ScalarProto::VALUE_NOT_SET:
       break;
   }
@@ -87,6 +94,7 @@ class TypeParser {
     if (name == "Tensor") return c10::TensorType::get();
     if (name == "int") return c10::IntType::get();
     if (name == "float") return c10::FloatType::get();
+    if (name == "complex") return c10::ComplexType::get();
     if (name == "bool") return c10::BoolType::get();
     if (name == "str") return c10::StringType::get();
     if (name == "NoneType") return c10::NoneType::get();

@@ -15,6 +15,8 @@ bool EqualKeys(const c10::IValue& a, const c10::IValue& b) {
   if (a.isInt() && b.isInt()) return a.toInt() == b.toInt();
   if (a.isDouble() && b.isDouble()) return a.toDouble() == b.toDouble();
   if (a.isBool() && b.isBool()) return a.toBool() == b.toBool();
+  if (a.isComplexDouble() && b.isComplexDouble())
+    return a.toComplexDouble() == b.toComplexDouble();
   return a.is(b);
 }
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "frontend/torchscript/argument_types.h"
 #include "frontend/torchscript/keyword_arguments.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/repeated_elements.h"
@@ -240,6 +241,11 @@ absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
           inputs.samples,
           WithKeywordArguments(model, ValueList(), names, *inputs.samples));
     }
+    AITUNE_RETURN_IF_ERROR(
+        CatchExceptions(absl::StatusCode::kInvalidArgument, file, [&] {
+          inputs.samples = WithParameterTypes(model, *inputs.samples);
+          return absl::OkStatus();
+        }));
   }
   if (inputs.samples) {
     if (auto status =

@@ -35,11 +35,12 @@ struct InputChoice {
 };
 
 // The inputs of `model` by this choice: the specs and the samples, which a dict
-// whose keys are parameters of forward gives by name; with both,
-// the values are those of the samples and the dynamic axes those of the specs.
-// If neither is given, the samples in NAME.inputs.pt beside the model's file,
-// otherwise the inputs recorded in the model. kInvalidArgument says what to
-// give, with forward's signature.
+// whose keys are parameters of forward gives by name, with the types of forward
+// as Python's calls convert them; with both, the values are those of the
+// samples and the dynamic axes those of the specs. If neither is given, the
+// samples in NAME.inputs.pt beside the model's file, otherwise the inputs
+// recorded in the model. kInvalidArgument says what to give, with forward's
+// signature.
 absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
                                          const InputChoice& choice);
 

@@ -73,6 +73,33 @@ TEST(ChooseInputs, ADictOfParametersGivesThemByName) {
   EXPECT_EQ(choose("b", "a"), 0);  // not the names of parameters: in order
 }
 
+// A file has lists of anything, and Python's numbers.
+TEST(ChooseInputs, SamplesTakeTheTypesOfForwardsParameters) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Union[Tensor, List[Tensor]], scale: float) -> "
+      "float:\n"
+      "    if isinstance(x, List[Tensor]):\n"
+      "        return len(x) * scale\n"
+      "    return scale\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const std::string path = testing::TempDir() + "/typed.pt";
+  c10::impl::GenericList tensors(c10::AnyType::get());
+  tensors.push_back(at::zeros({2}));
+  tensors.push_back(at::zeros({3}));
+  const std::vector<char> bytes =
+      torch::jit::pickle_save(c10::ivalue::Tuple::create({tensors, 3}));
+  std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
+  InputChoice choice;
+  choice.samples_file = path;
+  const auto inputs = ChooseInputs(*model, choice);
+  ASSERT_TRUE(inputs.ok()) << inputs.status();
+  EXPECT_EQ(inputs->samples->Describe(), "[float32[2], float32[3]], float64=3");
+  EXPECT_TRUE(inputs->samples->values()[0].isTensorList());
+  const auto result = model->RunEager(*inputs->samples);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->toDouble(), 6);
+}
+
 // Found before anything is compiled.
 TEST(ChooseInputs, SamplesAndSpecificationsMustGoTogether) {
   const std::string path = testing::TempDir() + "/sized.pt";

@@ -1,19 +1,31 @@
-// The types of containers in arguments. In a file that torch.save wrote, and in
+// The types of values in arguments. In a file that torch.save wrote, and in
 // IValues that a program builds, the elements of lists and dicts have no common
-// type; forward requires List[Tensor]. Internal: includes LibTorch.
+// type, and numbers are those of Python; forward requires List[Tensor] or a
+// float. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_ARGUMENT_TYPES_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_ARGUMENT_TYPES_H_
 
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include "frontend/torchscript/model.h"
+#include "frontend/values/value_list.h"
+
 namespace aitune::frontend {
 
 // A copy of `value` in which lists, dicts and tuples have the element types
-// that `type` says. Containers whose elements are of other types stay as they
-// are. Tensors are shared.
+// that `type` says. Of a Union they have those of the member that Python's
+// binding finds, by the types of the elements, or else of the first that fits.
+// What is Any has the types of its elements. Containers whose elements are of
+// other types stay as they are. Tensors are shared.
 c10::IValue WithContainerTypes(const c10::IValue& value,
                                const c10::TypePtr& type);
+
+// Positional arguments of a call as Python's binding passes them to forward:
+// with the types of its containers, and its types of numbers. 1 is a float for
+// a parameter that is a float. What does not fit stays as it is. May throw
+// LibTorch's exceptions. Thread-safe.
+ValueList WithParameterTypes(const Model& model, const ValueList& arguments);
 
 }  // namespace aitune::frontend
 

@@ -16,6 +16,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/reduce/program.h"
+#include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -66,6 +67,7 @@ absl::Status ResolveAttributes(Block* block, torch::jit::Graph& graph,
 
 absl::StatusOr<std::shared_ptr<torch::jit::Graph>> FlatGraph(
     torch::jit::Module module) {
+  module = frontend::WithCastsOfContexts(module);
   // A module without the attribute `training` was frozen before.
   if (module.hasattr("training")) {
     // What cannot be frozen keeps its attributes, which are resolved below.

@@ -6,6 +6,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/torch_util.h"
 
@@ -55,7 +56,7 @@ absl::StatusOr<Model> WithAutocast(const Model& model, DataType dtype) {
         const absl::Cleanup restore = [before] {
           torch::jit::setAutocastMode(before);
         };
-        torch::jit::Autocast(graph);
+        MakeCasts(graph);
         return absl::OkStatus();
       });
   if (!status.ok()) return status;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/module_objects.h"
 
 namespace aitune::frontend {
@@ -155,6 +156,7 @@ void WidenCasts(torch::jit::Module& module, c10::ScalarType type) {
   const std::shared_ptr<torch::jit::Graph> graph =
       module.get_method("forward").graph();
   torch::jit::Inline(*graph);
+  RemoveContexts(*graph);
   WidenCasts(graph->block(), type);
 }
 

@@ -16,8 +16,8 @@ namespace aitune::frontend {
 void ConvertWeights(torch::jit::Module& module, c10::ScalarType type);
 
 // Makes `type` of the floating-point dtypes narrower than it that forward and
-// what it calls name, as x.to(torch.float16) does: the same program in higher
-// precision. Inlines forward.
+// what it calls name, as x.to(torch.float16) does, and removes autocast
+// contexts: the same program in higher precision. Inlines forward.
 void WidenCasts(torch::jit::Module& module, c10::ScalarType type);
 
 // Makes numbers of constants without axes, of the dtypes that Python's numbers

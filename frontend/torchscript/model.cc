@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/argument_types.h"
+#include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/module_objects.h"
@@ -166,6 +167,7 @@ absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
         CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
           auto graph = impl_->module.get_method("forward").graph()->copy();
           torch::jit::Inline(*graph);
+          MakeCastsOfContexts(graph);
           impl_->eager = MakeCode(*graph, "forward");
           return absl::OkStatus();
         });

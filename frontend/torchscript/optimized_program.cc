@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
@@ -38,6 +39,7 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
         impl->module = model.impl().module;
         auto graph = impl->module.get_method("forward").graph()->copy();
         torch::jit::Inline(*graph);
+        MakeCastsOfContexts(graph);
         AnchorCallStacks(*graph);
         impl->on_own_state =
             std::make_unique<torch::jit::GraphExecutor>(graph, "forward");
@@ -45,7 +47,8 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
       }
       // Another program on the same tensors: optimisation changes it in
       // place, also where it fails.
-      impl->module = model.impl().module.clone(/*inplace=*/true);
+      impl->module =
+          WithCastsOfContexts(model.impl().module.clone(/*inplace=*/true));
       if (freeze) {
         impl->module = torch::jit::freeze(impl->module, /*preserved_attrs=*/{},
                                           fold_numbers);

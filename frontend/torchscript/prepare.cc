@@ -11,6 +11,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/substitution.h"
@@ -97,6 +98,13 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
   if (!changes.empty() || !SubstitutionsText().empty()) {
     AITUNE_ASSIGN_OR_RETURN(module, ChangeSubmodules(original, changes));
   }
+  AITUNE_RETURN_IF_ERROR(CatchExceptions(absl::StatusCode::kInvalidArgument,
+                                         "the autocast contexts", [&] {
+                                           // Before it is frozen, which would
+                                           // leave them out.
+                                           module = WithCastsOfContexts(module);
+                                           return absl::OkStatus();
+                                         }));
   PreparedGraph prepared;
   prepared.module = module;
   bool was_frozen_here = false;

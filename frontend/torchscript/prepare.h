@@ -24,7 +24,8 @@ struct PreparedGraph {
 // rounding the folded weights to the model's dtype would cost accuracy),
 // inlines all calls and checks the graph. A module that cannot be frozen keeps
 // its attributes, which `notes` then says. Makes the substitutions of
-// substitution.h and of `changes`, and marks the nodes of disabled submodules.
+// substitution.h and of `changes`, marks the nodes of disabled submodules, and
+// makes the casts of autocast contexts (autocast_contexts.h).
 // `module` must be in eval mode and stays as it is. kInvalidArgument when
 // LibTorch cannot process the program, or a substitution does not fit.
 absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,

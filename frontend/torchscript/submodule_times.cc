@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
@@ -69,6 +70,7 @@ MarkedProgram MarkPlaces(const torch::jit::Module& module) {
   MarkedProgram program;
   program.graph = module.get_method("forward").graph()->copy();
   InlineSubmodules(*program.graph);
+  MakeCastsOfContexts(program.graph);
   std::map<std::string, int64_t> numbers;
   int64_t current = -1;
   std::vector<torch::jit::Node*> nodes(program.graph->nodes().begin(),

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/prepare.h"
@@ -59,6 +60,7 @@ PreparedGraph AsItIs(const Model& model) {
   graph.module = model.impl().module;
   graph.graph = graph.module.get_method("forward").graph()->copy();
   torch::jit::Inline(*graph.graph);
+  MakeCastsOfContexts(graph.graph);
   return graph;
 }
 

@@ -1,0 +1,127 @@
+#include "frontend/torchscript/autocast_contexts.h"
+
+#include <ATen/autocast_mode.h>
+#include <c10/util/Exception.h>
+#include <torch/csrc/jit/passes/autocast.h>
+#include <torch/csrc/jit/passes/constant_propagation.h>
+#include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/passes/peephole.h>
+#include <torch/csrc/jit/passes/quantization/helper.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace aitune::frontend {
+namespace {
+
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+
+// The classes that LibTorch's pass knows.
+bool IsContext(Value* value) {
+  static const auto* const names = new std::set<std::string>{
+      "__torch__.torch.amp.autocast_mode.autocast",
+      "__torch__.torch.cpu.amp.autocast_mode.autocast",
+      "__torch__.torch.cuda.amp.autocast_mode.autocast"};
+  const std::optional<std::string> name = torch::jit::getModuleName(value);
+  return name.has_value() && names->count(*name) > 0;
+}
+
+// Appends the nodes that enter and leave contexts.
+void FindContexts(Block* block, std::vector<Node*>& found) {
+  for (Node* node : block->nodes()) {
+    if ((node->kind() == c10::prim::Enter || node->kind() == c10::prim::Exit) &&
+        IsContext(node->input(0)))
+      found.push_back(node);
+    for (Block* inner : node->blocks()) FindContexts(inner, found);
+  }
+}
+
+// Throws for a question in a context. `depth` contexts are entered at the
+// start.
+void RefuseQuestions(Block* block, int depth) {
+  static const c10::Symbol kQuestions[] = {
+      c10::Symbol::fromQualString("aten::is_autocast_enabled"),
+      c10::Symbol::fromQualString("aten::is_autocast_cpu_enabled")};
+  for (Node* node : block->nodes()) {
+    if (node->kind() == c10::prim::Enter && IsContext(node->input(0))) ++depth;
+    if (node->kind() == c10::prim::Exit && IsContext(node->input(0))) --depth;
+    for (const c10::Symbol question : kQuestions) {
+      TORCH_CHECK(depth == 0 || node->kind() != question,
+                  question.toQualString(),
+                  " is asked where autocast is on, which ends LibTorch's "
+                  "process; take it out of the autocast context");
+    }
+    for (Block* inner : node->blocks()) RefuseQuestions(inner, depth);
+  }
+}
+
+bool HasContexts(torch::jit::Graph& graph) {
+  std::vector<Node*> found;
+  FindContexts(graph.block(), found);
+  return !found.empty();
+}
+
+}  // namespace
+
+void MakeCasts(std::shared_ptr<torch::jit::Graph> graph) {
+  RefuseQuestions(graph->block(),
+                  at::autocast::is_autocast_enabled(at::kCPU) ||
+                          at::autocast::is_autocast_enabled(at::kCUDA)
+                      ? 1
+                      : 0);
+  if (HasContexts(*graph)) {
+    // What LibTorch does between inlining and its pass, which needs constants.
+    torch::jit::PeepholeOptimize(graph, /*disable_shape_peepholes=*/true);
+    torch::jit::ConstantPropagationImmutableTypes(graph);
+  }
+  torch::jit::Autocast(graph);
+  RemoveContexts(*graph);
+}
+
+void MakeCastsOfContexts(const std::shared_ptr<torch::jit::Graph>& graph) {
+  if (HasContexts(*graph)) MakeCasts(graph);
+}
+
+void RemoveContexts(torch::jit::Graph& graph) {
+  std::vector<Node*> found;
+  FindContexts(graph.block(), found);
+  std::set<Value*> contexts;
+  for (Node* node : found) {
+    contexts.insert(node->input(0));
+    if (node->kind() == c10::prim::Enter)
+      node->output()->replaceAllUsesWith(node->input(0));
+    node->destroy();
+  }
+  // The objects themselves, if nothing else has them.
+  for (Value* context : contexts) {
+    const torch::jit::use_list uses = context->uses();
+    const bool only_set =
+        context->node()->kind() == c10::prim::CreateObject &&
+        std::all_of(uses.begin(), uses.end(), [](const torch::jit::Use& use) {
+          return use.user->kind() == c10::prim::SetAttr && use.offset == 0;
+        });
+    if (!only_set) continue;
+    for (const torch::jit::Use& use : uses) use.user->destroy();
+    context->node()->destroy();
+  }
+}
+
+torch::jit::Module WithCastsOfContexts(const torch::jit::Module& module) {
+  const std::shared_ptr<torch::jit::Graph> inlined =
+      module.get_method("forward").graph()->copy();
+  torch::jit::Inline(*inlined);
+  if (!HasContexts(*inlined)) return module;
+  torch::jit::Module copy = module.clone(/*inplace=*/true);
+  const std::shared_ptr<torch::jit::Graph> graph =
+      copy.get_method("forward").graph();
+  torch::jit::Inline(*graph);
+  MakeCastsOfContexts(graph);
+  return copy;
+}
+
+}  // namespace aitune::frontend

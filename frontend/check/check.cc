@@ -71,6 +71,49 @@ std::string TypeText(const c10::IValue& value) {
   return absl::StrCat(dtype, "[", absl::StrJoin(tensor.sizes(), ","), "]");
 }
 
+// Where ours differs, as many other runs of eager are looked at.
+constexpr int kOtherRuns = 20;
+
+// Where both are finite, or not finite in the same way.
+at::Tensor AlikeFinite(const at::Tensor& a, const at::Tensor& b) {
+  return a.isfinite()
+      .logical_and(b.isfinite())
+      .logical_or(a.isnan().logical_and(b.isnan()))
+      .logical_or(a.eq(b));
+}
+
+// Whether elements of both can be put in place of each other.
+bool AreOfOneKind(const at::Tensor& a, const at::Tensor& b) {
+  return a.defined() && b.defined() && a.is_floating_point() &&
+         a.layout() == at::kStrided && b.layout() == at::kStrided &&
+         a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes();
+}
+
+// `first`, but each element that is finite where that of `like` is not, or not
+// finite where it is, from the first of `others` that is as `like`.
+c10::IValue WithFiniteElementsOf(const c10::IValue& like,
+                                 const c10::IValue& first,
+                                 absl::Span<const c10::IValue> others) {
+  const std::vector<at::Tensor> wanted = TensorLeaves(like);
+  std::vector<std::vector<at::Tensor>> runs;
+  for (const c10::IValue& other : others) runs.push_back(TensorLeaves(other));
+  return MapTensors(first, [&](const at::Tensor& tensor, int index) {
+    const auto i = static_cast<size_t>(index);
+    if (i >= wanted.size() || !AreOfOneKind(tensor, wanted[i])) return tensor;
+    at::Tensor chosen = tensor;
+    at::Tensor missing = AlikeFinite(tensor, wanted[i]).logical_not();
+    for (const std::vector<at::Tensor>& run : runs) {
+      if (!missing.any().item<bool>()) break;
+      if (i >= run.size() || !AreOfOneKind(run[i], wanted[i])) continue;
+      const at::Tensor take =
+          missing.logical_and(AlikeFinite(run[i], wanted[i]));
+      chosen = at::where(take, run[i], chosen);
+      missing = missing.logical_and(take.logical_not());
+    }
+    return chosen;
+  });
+}
+
 // One check: the runs that all cases share.
 class Checker {
  public:
@@ -113,6 +156,7 @@ class Checker {
                        CaseResult& result, std::vector<Comparison>& outputs);
   void ExcuseIllConditioned(const Subject& subject, const c10::IValue* truth,
                             std::vector<Comparison>& outputs);
+  void JudgeSingular(const Subject& subject, std::vector<Comparison>& outputs);
 
   // Whether the caller said what outputs are held to: that alone decides.
   bool HasBound() const { return options_.tolerance || options_.min_cosine; }
@@ -257,21 +301,66 @@ void Checker::JudgeInBfloat16(const Subject& subject, const c10::IValue& truth,
 // Runs eager again where ours does not agree. Where these runs are as far from
 // `truth`, or without one from eager, the input is ill-conditioned: no float
 // arithmetic computes it. Half of them keep the ties of the inputs, as integers
-// need.
+// need. Runs that raise, as for a matrix that is now singular, say nothing.
 void Checker::ExcuseIllConditioned(const Subject& subject,
                                    const c10::IValue* truth,
                                    std::vector<Comparison>& outputs) {
-  constexpr int kRuns = 20;
-  for (int run = 0; run < kRuns && !AllAgree(outputs); ++run) {
+  for (int run = 0; run < kOtherRuns && !AllAgree(outputs); ++run) {
     const bool keep_ties = run / 2 % 2 == 1;
     const absl::StatusOr<c10::IValue> other =
         eager_.RunOtherwise(subject.arguments, subject.call, run, keep_ties);
-    if (!other.ok()) return;
+    if (!other.ok()) continue;
     const std::vector<Comparison> others =
         Compare(*other, subject.eager, truth);
     if (others.size() != outputs.size()) return;
     for (size_t i = 0; i < outputs.size(); ++i)
       Excuse(others[i], keep_ties, outputs[i]);
+  }
+  if (truth == nullptr && !HasNan(subject.arguments))
+    JudgeSingular(subject, outputs);
+}
+
+// Ours or eager alone is not finite, so there is no distance. Where a step of
+// the inputs to a number beside them decides whether eager is, as it does for
+// the inverse of a singular matrix, ours is judged by its distance to such a
+// run of eager that is as ours there, beside the distances of other runs. Some
+// move the inputs by more, as a compiled model rounds several times on the way
+// to the result.
+void Checker::JudgeSingular(const Subject& subject,
+                            std::vector<Comparison>& outputs) {
+  constexpr int kFarther = 4;
+  const auto differs = [](const std::vector<Comparison>& compared) {
+    return std::any_of(compared.begin(), compared.end(),
+                       [](const Comparison& output) {
+                         return !output.agrees && output.other_non_finite;
+                       });
+  };
+  if (!differs(outputs)) return;
+  std::vector<c10::IValue> runs = {subject.eager};
+  const auto add_runs = [&](int steps) {
+    for (int run = 0; run < kOtherRuns; ++run) {
+      absl::StatusOr<c10::IValue> moved =
+          eager_.RunMoved(subject.arguments, subject.call, run, steps);
+      if (moved.ok()) runs.push_back(*std::move(moved));
+    }
+  };
+  add_runs(1);
+  const c10::IValue base =
+      WithFiniteElementsOf(subject.ours, subject.eager, runs);
+  std::vector<Comparison> beside = Compare(subject.ours, base, nullptr);
+  if (beside.size() != outputs.size() || differs(beside)) return;
+  add_runs(kFarther);
+  for (const c10::IValue& run : runs) {
+    const std::vector<Comparison> distances =
+        Compare(WithFiniteElementsOf(base, run, absl::MakeConstSpan(&base, 1)),
+                base, nullptr);
+    if (distances.size() != beside.size()) return;
+    for (size_t i = 0; i < beside.size(); ++i)
+      Excuse(distances[i], /*ties_kept=*/false, beside[i]);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].other_non_finite && beside[i].agrees)
+      outputs[i] = std::move(beside[i]);
   }
 }
 

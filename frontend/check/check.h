@@ -46,8 +46,9 @@ struct CaseResult {
   // Whether ours was compared with eager in bfloat16, as float16 overflows in
   // eager and not in the reference.
   bool in_bfloat16 = false;
-  // Whether ours is farther from the reference than eager's first run, but not
-  // farther than other runs of eager that round differently.
+  // Whether ours is farther from the reference than eager's first run, or
+  // without a reference from that run, but not farther than other runs of eager
+  // that round differently.
   bool ill_conditioned = false;
   // Whether eager raises and ours does not.
   bool missed_error = false;

@@ -208,6 +208,76 @@ TEST(CheckAgainstEager, AnOrderThatRoundingsOfTheWeightsChange) {
   EXPECT_THAT(wrong.Problem(), HasSubstr("ours differs in "));
 }
 
+// Numbers, NaN and infinity there are all a matter of rounding.
+TEST(CheckAgainstEager, AnInputThatIsSingularInOneRunOfEager) {
+  CheckOptions options;
+  options.reference = [](DataType) -> absl::StatusOr<const Model*> {
+    return absl::UnavailableError("none");
+  };
+  const auto check = [&](const char* program, const at::Tensor& ours) {
+    const Model model = FromSource(program);
+    return Check(
+        [&](const ValueList&) -> absl::StatusOr<c10::IValue> { return ours; },
+        model, {at::ones({8})}, options);
+  };
+  const at::Tensor numbers = at::arange(1, 9).to(at::kFloat);
+  // Eager's own difference is 0.
+  constexpr char kDifference[] =
+      "def forward(self, x: Tensor):\n"
+      "  return torch.arange(1, 9).to(6) / (x[0] - x[1])\n";
+  const CheckReport right = check(kDifference, numbers * 0x1p22);
+  EXPECT_TRUE(right.agrees()) << right.Problem();
+  EXPECT_TRUE(right.cases[0].ill_conditioned);
+  EXPECT_EQ(right.no_reference, "none");
+  EXPECT_TRUE(check(kDifference, numbers / 0).agrees());
+  // No other run is far enough from the others, or has a NaN.
+  EXPECT_FALSE(check(kDifference, numbers * 1e20).agrees());
+  EXPECT_THAT(check(kDifference, numbers * NAN).Problem(),
+              HasSubstr("NaN or infinity differs in 8 of 8 elements"));
+  // Each rounding of the input is infinite.
+  constexpr char kZero[] =
+      "def forward(self, x: Tensor):\n"
+      "  return torch.arange(1, 9).to(6) / (x[0] * 0)\n";
+  EXPECT_FALSE(check(kZero, numbers * 0x1p22).agrees());
+  constexpr char kLogarithm[] =
+      "def forward(self, x: Tensor):\n"
+      "  return (torch.arange(8).to(6) * x[0]).log()\n";
+  EXPECT_FALSE(
+      check(kLogarithm, numbers.sub(1).clamp_min(1e-7).log()).agrees());
+  // Other runs are finite, and all of them the same.
+  constexpr char kJump[] =
+      "def forward(self, x: Tensor):\n"
+      "  n = torch.arange(1, 9).to(6)\n"
+      "  return torch.where(x[0] == x[1], n / 0, n)\n";
+  EXPECT_TRUE(check(kJump, numbers).agrees());
+  EXPECT_FALSE(check(kJump, numbers * 1.1).agrees());
+  // Those of one step are all the same, those of several are not.
+  constexpr char kSteps[] =
+      "def forward(self, x: Tensor):\n"
+      "  n = torch.arange(1, 9).to(6)\n"
+      "  d = (x[0] - x[1]).abs()\n"
+      "  n = torch.where(d > 2.5 * 2. ** -23, n * 2, n)\n"
+      "  return torch.where(d == 0, n / 0, n)\n";
+  EXPECT_TRUE(check(kSteps, numbers * 1.1).agrees());
+  EXPECT_FALSE(check(kSteps, numbers * 20).agrees());
+}
+
+TEST(CheckAgainstEager, RunsOfEagerThatRaiseSayNothing) {
+  // Only the sign of zero and what is next to it is left of the last element.
+  const Model model = FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  assert bool(x[0] == 1.0), 'singular'\n"
+      "  return x[1:3] - x[3]\n");
+  const at::Tensor x = at::tensor({1.f, 2.f, 2 + 0x1p-22f, 2.f});
+  const CheckReport report = Check(
+      [&](const ValueList&) -> absl::StatusOr<c10::IValue> {
+        return at::tensor({0x1p-22f, 0x1p-22f});
+      },
+      model, {x});
+  EXPECT_TRUE(report.agrees()) << report.Problem();
+  EXPECT_TRUE(report.cases[0].ill_conditioned);
+}
+
 TEST(CheckAgainstEager, StateIsCopiedAndPutBack) {
   const Model model = Counter();
   const at::Tensor x = at::ones({2});

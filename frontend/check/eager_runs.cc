@@ -223,6 +223,26 @@ absl::StatusOr<c10::IValue> EagerRuns::RunOtherwise(const ValueList& arguments,
   return result;
 }
 
+absl::StatusOr<c10::IValue> EagerRuns::RunMoved(const ValueList& arguments,
+                                                int calls, int number,
+                                                int steps) {
+  auto generator = at::make_generator<at::CPUGeneratorImpl>(number + 1);
+  return Run(Map(arguments,
+                 [&](const at::Tensor& tensor) {
+                   if (!CanRound(tensor)) return tensor;
+                   const at::Tensor exact = tensor.to(at::kDouble);
+                   // A step is at most two roundings.
+                   return at::rand(exact.sizes(), generator, at::kDouble)
+                       .sub(0.5)
+                       .mul(4 * steps * UnitRoundoff(tensor.scalar_type()))
+                       .to(exact.device())
+                       .add(1)
+                       .mul(exact)
+                       .to(tensor.options());
+                 }),
+             calls);
+}
+
 ValueList Converted(const ValueList& arguments, DataType dtype) {
   const at::ScalarType type = dtype == DataType::kFloat64    ? at::kDouble
                               : dtype == DataType::kBFloat16 ? at::kBFloat16

@@ -57,6 +57,12 @@ class EagerRuns {
                                            int calls, int number,
                                            bool keep_ties);
 
+  // As Run, but each floating-point element of the inputs is moved at random,
+  // with the seed `number`, to one of the numbers around it, at most about
+  // `steps` away. 0 stays 0. May throw LibTorch's exceptions.
+  absl::StatusOr<c10::IValue> RunMoved(const ValueList& arguments, int calls,
+                                       int number, int steps);
+
  private:
   const Model& model_;
   const Device device_;

@@ -198,7 +198,8 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
   // Non-finite values first: they have no distance.
   if (!finite) {
     result.problem = FindNonFinite(a, b, c, options);
-    if (!result.problem.empty()) return result;
+    result.other_non_finite = !result.problem.empty();
+    if (result.other_non_finite) return result;
   }
   const at::Tensor both = finite ? at::ones(a.sizes(), at::kBool)
                                  : a.isfinite().logical_and(b.isfinite());

@@ -56,7 +56,9 @@
 // the exceptions with their reasons. One of them is decided here, because it
 // needs the reference: where eager alone is not finite, ours may also be finite
 // and within the tolerance of the reference, or as near to it as eager in
-// bfloat16, which does not overflow (check.h).
+// bfloat16, which does not overflow (check.h). Without a reference, other runs
+// of eager show where that is a matter of rounding (the inverse of a singular
+// matrix): there ours is compared with one of them.
 #ifndef AITUNE_FRONTEND_CHECK_VERIFICATION_H_
 #define AITUNE_FRONTEND_CHECK_VERIFICATION_H_
 
@@ -126,7 +128,9 @@ struct Comparison {
   // error, which for one run is a matter of luck.
   std::optional<double> our_reference_rms, eager_reference_rms;
   std::optional<double> cosine;  // to eager, with min_cosine
-  std::string problem;           // what differs; empty when the output agrees
+  // Whether ours or eager alone is not finite somewhere.
+  bool other_non_finite = false;
+  std::string problem;  // what differs; empty when the output agrees
   // Null when no further run can excuse the difference: that of a structure,
   // dtype or size, or of NaNs.
   std::shared_ptr<const Evidence> evidence;

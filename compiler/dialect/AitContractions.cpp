@@ -219,9 +219,12 @@ LogicalResult AttentionOp::verify() {
   if (query.getElementType() != key.getElementType() ||
       query.getElementType() != value.getElementType())
     return emitOpError("query, key and value differ in element type");
-  if (!getMask())
+  auto mask = getMask() ? cast<RankedTensorType>(getMask().getType())
+                        : RankedTensorType();
+  if (getMaskedScore() && !(mask && mask.getElementType().isInteger(1)))
+    return emitOpError("has a masked_score but no boolean mask");
+  if (!mask)
     return success();
-  auto mask = cast<RankedTensorType>(getMask().getType());
   expected.back() = keySizes[rank - 2];
   int64_t missing = rank - mask.getRank();
   bool maskFits = missing >= 0;

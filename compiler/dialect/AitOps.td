@@ -267,17 +267,18 @@ def Ait_AttentionOp : Ait_Op<"attention",
   let description = [{
     q is [..., T, D], k [..., S, D], v [..., S, E] and the result [..., T, E],
     all of one element type; the softmax is along S. The mask can be expanded to
-    [..., T, S]. A boolean one (i1) leaves out the pairs where it is false, a
-    floating one is added to the scores. is_causal leaves out s > t.
+    [..., T, S]. A boolean one (i1) leaves out the pairs where it is false, or
+    gives them masked_score in place of their score; a floating one is added to
+    the scores. is_causal leaves out s > t.
 
     A query whose scores are all -infinity, because every key is left out, gives
     0, as aten::scaled_dot_product_attention does; with masked_rows_are_nan it
-    gives NaN, as a softmax of such scores does. Kernels for GPUs give 0 in both
-    cases.
+    gives NaN, as a softmax of such scores does.
   }];
   let arguments = (ins Ait_Tensor:$query, Ait_Tensor:$key, Ait_Tensor:$value,
                        Optional<Ait_Tensor>:$mask, F64Attr:$scale, UnitAttr:$is_causal,
-                       UnitAttr:$masked_rows_are_nan);
+                       UnitAttr:$masked_rows_are_nan,
+                       OptionalAttr<F64Attr>:$masked_score);
   let results = (outs Ait_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;

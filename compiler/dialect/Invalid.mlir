@@ -76,6 +76,14 @@ func.func @convolution_size(%x: tensor<1x3x8x8xf32>, %w: tensor<4x3x3x3xf32>) {
 // -----
 
 func.func @masked_rows(%x: tensor<2x4x8xf32>) {
+  // expected-error @+1 {{has a masked_score but no boolean mask}}
+  %0 = ait.attention %x, %x, %x {scale = 1.0, masked_score = -1.0} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<2x4x8xf32>) {
   // expected-error @+1 {{attribute 'masked_rows_are_nan' failed to satisfy constraint: unit attribute}}
   %0 = ait.attention %x, %x, %x {scale = 1.0, masked_rows_are_nan = false} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
   return

@@ -236,6 +236,18 @@ TEST(AttentionTest, Masks) {
               ElementsAre(DoubleNear(5, 1e-12), DoubleNear(6, 1e-12)));
 }
 
+TEST(AttentionTest, AMaskedScoreTakesTheScoresPlace) {
+  const std::vector<ReferenceResult> results = referenceOf(
+      kernelOf(absl::StrCat("ait.attention %a0, %a1, %a2, %a3 {scale = 1.0 : "
+                            "f64, masked_score = -3.0e38 : f64} : (",
+                            kQueries, ", ", kQueries, ", ", kQueries,
+                            ", tensor<2x2xi1>) -> ", kQueries),
+               {kQueries, kQueries, kQueries, "tensor<2x2xi1>"}, kQueries),
+      {{0, 1}, {0, 1}, {4, 8}, {0, 0, 1, 0}});
+  EXPECT_NEAR(results[0].elements[0].number, 6, 1e-12);
+  EXPECT_NEAR(results[0].elements[1].number, 4, 1e-12);
+}
+
 TEST(AttentionTest, ARowWithoutAKeyIsUnknown) {
   const std::vector<ReferenceResult> results = referenceOf(
       kernelOf(absl::StrCat("ait.attention %a0, %a1, %a2, %a3 {scale = 1.0 : "

@@ -251,7 +251,10 @@ public:
       : Node(site.format, site.sizes, site.effort), query(*site.operands[0]),
         key(*site.operands[1]), value(*site.operands[2]),
         mask(op.getMask() ? site.operands[3] : nullptr),
-        scale(op.getScale().convertToDouble()), isCausal(op.getIsCausal()),
+        scale(op.getScale().convertToDouble()),
+        maskedScore(op.getMaskedScore() ? op.getMaskedScore()->convertToDouble()
+                                        : -kInfinity),
+        isCausal(op.getIsCausal()),
         unit(operandUnit(query, site.options.tf32Matmul)) {}
 
 protected:
@@ -269,7 +272,7 @@ private:
 
   Node &query, &key, &value;
   Node *const mask;
-  const double scale;
+  const double scale, maskedScore;
   const bool isCausal;
   const double unit;
   std::unordered_map<int64_t, Row> rows;
@@ -287,8 +290,10 @@ Element AttentionNode::score(const int64_t *index, int64_t s) {
     for (int64_t axis = 0; axis < mask->rank(); ++axis)
       place[axis] = mask->sizes[axis] == 1 ? 0 : place[axis + missing];
     added = mask->at(place.data());
+    if (!mask->format.isFloat && added.integer == 0)
+      return {maskedScore, 0, 0};
     if (!mask->format.isFloat)
-      added.number = added.integer != 0 ? 0 : -kInfinity;
+      added.number = 0;
     // Nothing else counts then, and its row need not be read.
     if (added.number == -kInfinity)
       return added;

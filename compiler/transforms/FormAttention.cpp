@@ -55,8 +55,10 @@ Value skipConvert(Value value) {
   return value;
 }
 
-/// Scores are rounded away by numbers below this.
-constexpr double lowestScore = -1e9;
+/// Numbers below this round all scores away. (-1e9 leaves those of more than
+/// 32, and the least float16 all of them, where every key of a query is
+/// masked.)
+constexpr double lowestScore = -1e30;
 
 /// The parts of softmax(q k^T * scale + mask).
 struct Scores {
@@ -64,9 +66,15 @@ struct Scores {
   double scale = 1;
   /// The values that are added to the product, the last one first.
   SmallVector<Value, 2> addends;
-  /// The condition under which a score is `fill`; null if there is none.
-  Value maskedCondition;
+  /// The condition under which a score is `fill`, or is not, if `isSeen`; null
+  /// if there is none.
+  Value condition;
+  bool isSeen = false;
   double fill = 0;
+
+  /// Whether a boolean mask says it all: scores that it leaves out are `fill`
+  /// whatever they were, NaN too.
+  bool choosesByMask() const { return condition && addends.empty(); }
 };
 
 /// Sums that scores may be made of: a product, a bias and masks.
@@ -93,14 +101,15 @@ std::optional<Scores> matchScores(Value value) {
     return std::nullopt;
   value = skipConvert(value);
   if (auto where = value.getDefiningOp<WhereOp>()) {
-    // A number so low that adding it to a score gives it back can be added
-    // instead of chosen.
     std::optional<double> fill = getNumber(where.getOnTrue());
-    if (!fill || *fill > lowestScore || !step(value))
+    scores.isSeen = !fill;
+    if (!fill)
+      fill = getNumber(where.getOnFalse());
+    if (!fill || std::isnan(*fill) || !step(value))
       return std::nullopt;
-    scores.maskedCondition = where.getCondition();
+    scores.condition = where.getCondition();
     scores.fill = *fill;
-    value = skipConvert(where.getOnFalse());
+    value = skipConvert(scores.isSeen ? where.getOnTrue() : where.getOnFalse());
   }
   // A bias of positions and a mask of windows, for example.
   while (auto add = value.getDefiningOp<AddOp>()) {
@@ -113,6 +122,10 @@ std::optional<Scores> matchScores(Value value) {
     scores.addends.push_back(left ? add.getRhs() : add.getLhs());
     value = skipConvert(left ? add.getLhs() : add.getRhs());
   }
+  // Beside addends a number so low that adding it to a score gives it back is
+  // added instead of chosen.
+  if (scores.condition && !scores.addends.empty() && scores.fill > lowestScore)
+    return std::nullopt;
   if (!step(value))
     return std::nullopt;
   value = skipConvert(skipScale(value, scores.scale));
@@ -169,10 +182,14 @@ struct FormFromSoftmax : OpRewritePattern<MatmulOp> {
     Value value = op.getRhs();
     if (op.getTransposeRhs())
       value = transposeLastAxes(rewriter, value);
+    FloatAttr maskedScore;
+    if (scores->choosesByMask() &&
+        scores->fill != -std::numeric_limits<double>::infinity())
+      maskedScore = rewriter.getF64FloatAttr(scores->fill);
     rewriter.replaceOpWithNewOp<AttentionOp>(
         op, op.getType(), query, key, value, mask,
         rewriter.getF64FloatAttr(scores->scale), /*is_causal=*/UnitAttr(),
-        /*masked_rows_are_nan=*/rewriter.getUnitAttr());
+        /*masked_rows_are_nan=*/rewriter.getUnitAttr(), maskedScore);
     return success();
   }
 
@@ -192,24 +209,31 @@ private:
     return source;
   }
 
-  /// One floating tensor that is added, of the smallest sizes that broadcast;
-  /// null if nothing is.
+  /// The mask, of the smallest sizes that broadcast: which scores are seen, or
+  /// one floating tensor that is added. Null if there is none.
   static Value createMask(PatternRewriter &rewriter, const Scores &scores) {
     SmallVector<Value, 3> masks;
     for (Value addend : llvm::reverse(scores.addends))
       masks.push_back(stripExpand(addend));
     MatmulOp product = scores.product;
     Location location = product.getLoc();
-    if (scores.maskedCondition) {
-      Value condition = stripExpand(scores.maskedCondition);
+    if (scores.condition) {
+      Value condition = stripExpand(scores.condition);
+      if (!scores.isSeen && scores.choosesByMask())
+        return BitwiseNotOp::create(rewriter, location, condition.getType(),
+                                    condition);
+      if (scores.choosesByMask())
+        return condition;
       auto type = withElementType(cast<RankedTensorType>(condition.getType()),
                                   rewriter.getF32Type());
       auto full = [&](double number) -> Value {
         return FullOp::create(rewriter, location, type,
                               rewriter.getF32FloatAttr(number));
       };
+      const double seen = scores.isSeen ? 0 : scores.fill,
+                   unseen = scores.isSeen ? scores.fill : 0;
       masks.push_back(WhereOp::create(rewriter, location, type, condition,
-                                      full(scores.fill), full(0)));
+                                      full(seen), full(unseen)));
     }
     if (masks.empty())
       return Value();

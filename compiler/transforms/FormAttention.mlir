@@ -21,7 +21,7 @@ func.func @additive_mask(%q: tensor<2x3x?x4xf32, #q>, %k: tensor<2x3x?x4xf32, #q
 // A masked fill, a query scaled beforehand, a softmax in f32.
 // CHECK-LABEL: func @masked_fill
 func.func @masked_fill(%q: tensor<2x5x4xbf16>, %k: tensor<2x7x4xbf16>, %v: tensor<2x7x4xbf16>, %c: tensor<5x7xi1>) -> tensor<2x5x4xbf16> {
-  // CHECK: %[[M:.*]] = ait.where %arg3, {{.*}} : tensor<5x7xi1>, tensor<5x7xf32>
+  // CHECK: %[[M:.*]] = ait.bitwise_not %arg3 : tensor<5x7xi1>
   // CHECK: ait.attention %arg0, %arg1, %arg2, %[[M]] {masked_rows_are_nan, scale = 5.000000e-01 : f64}
   %h = ait.full 0.5 : bf16 : tensor<2x5x4xbf16>
   %0 = ait.mul %q, %h : tensor<2x5x4xbf16>
@@ -52,8 +52,7 @@ func.func @bias_and_mask(%q: tensor<4x3x5x8xf16>, %k: tensor<4x3x5x8xf16>, %v: t
   return %6 : tensor<4x3x5x8xf16>
 }
 
-// Weights that are an output, a fill that scores could reach, and a softmax
-// along another axis are no attention.
+// Weights that are an output and a softmax along another axis are no attention.
 // CHECK-LABEL: func @weights_needed
 func.func @weights_needed(%q: tensor<2x5x4xf32>, %k: tensor<2x7x4xf32>, %v: tensor<2x7x4xf32>) -> (tensor<2x5x4xf32>, tensor<2x5x7xf32>) {
   // CHECK-NOT: ait.attention
@@ -64,13 +63,29 @@ func.func @weights_needed(%q: tensor<2x5x4xf32>, %k: tensor<2x7x4xf32>, %v: tens
   return %2, %1 : tensor<2x5x4xf32>, tensor<2x5x7xf32>
 }
 
+// A fill of any number takes the place of a score, whatever that is, and a
+// condition may say which scores are seen.
 // CHECK-LABEL: func @small_fill
 func.func @small_fill(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x5x4xf32>, %c: tensor<2x5x5xi1>) -> tensor<2x5x4xf32> {
-  // CHECK-NOT: ait.attention
+  // CHECK-NEXT: ait.attention %arg0, {{.*}}, %arg2, %arg3 {masked_rows_are_nan, masked_score = -1.000000e+00 : f64, scale = 1.000000e+00 : f64}
   // CHECK: return
   %0 = ait.matmul %q, %k {transpose_rhs} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x5xf32>
   %f = ait.full -1.0 : f32 : tensor<2x5x5xf32>
-  %1 = ait.where %c, %f, %0 : tensor<2x5x5xi1>, tensor<2x5x5xf32>
+  %1 = ait.where %c, %0, %f : tensor<2x5x5xi1>, tensor<2x5x5xf32>
+  %2 = ait.softmax %1 {dim = 2 : i64} : tensor<2x5x5xf32> -> tensor<2x5x5xf32>
+  %3 = ait.matmul %2, %v : (tensor<2x5x5xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  return %3 : tensor<2x5x4xf32>
+}
+
+// Beside a bias a fill would be added, and would not take the place of scores.
+// CHECK-LABEL: func @small_fill_of_bias
+func.func @small_fill_of_bias(%q: tensor<2x5x4xf32>, %k: tensor<2x5x4xf32>, %v: tensor<2x5x4xf32>, %b: tensor<2x5x5xf32>, %c: tensor<2x5x5xi1>) -> tensor<2x5x4xf32> {
+  // CHECK-NOT: ait.attention
+  // CHECK: return
+  %0 = ait.matmul %q, %k {transpose_rhs} : (tensor<2x5x4xf32>, tensor<2x5x4xf32>) -> tensor<2x5x5xf32>
+  %s = ait.add %0, %b : tensor<2x5x5xf32>
+  %f = ait.full -1.0 : f32 : tensor<2x5x5xf32>
+  %1 = ait.where %c, %f, %s : tensor<2x5x5xi1>, tensor<2x5x5xf32>
   %2 = ait.softmax %1 {dim = 2 : i64} : tensor<2x5x5xf32> -> tensor<2x5x5xf32>
   %3 = ait.matmul %2, %v : (tensor<2x5x5xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
   return %3 : tensor<2x5x4xf32>

@@ -40,7 +40,8 @@ Value Attend(OpImporter& call, Value query, Value key, Value value, Value mask,
   return ait::AttentionOp::create(call.builder(), call.location(),
                                   call.TypeOf(sizes, call.DataTypeOf(query)),
                                   query, key, value, mask, llvm::APFloat(scale),
-                                  is_causal, masked_rows_are_nan);
+                                  is_causal, masked_rows_are_nan,
+                                  /*masked_score=*/nullptr);
 }
 
 // Repeats each head of [..., heads, S, D] until there are `heads`.

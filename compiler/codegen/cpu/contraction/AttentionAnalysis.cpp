@@ -79,6 +79,9 @@ FailureOr<AttentionProblem> analyzeAttention(func::FuncOp kernel,
     reason = "the rows of the values have no single stride";
     return failure();
   }
+  const double maskedScore = attention.getMaskedScore()
+                                 ? attention.getMaskedScore()->convertToDouble()
+                                 : -std::numeric_limits<double>::infinity();
   AttentionProblem problem{attention.getResult(),
                            getAffineConstantExpr(1, kernel.getContext()),
                            ait::canonicalizeSize(querySizes[rank - 2]),
@@ -88,6 +91,7 @@ FailureOr<AttentionProblem> analyzeAttention(func::FuncOp kernel,
                            attention.getScale().convertToDouble(),
                            attention.getIsCausal(),
                            attention.getMaskedRowsAreNan(),
+                           maskedScore,
                            *query,
                            *key,
                            *value,

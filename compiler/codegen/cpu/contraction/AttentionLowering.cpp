@@ -331,7 +331,8 @@ void AttentionEmitter::emitSoftmaxRow(Value row, Value rowInTile,
                                 problem.mask->access.storedType, offset);
   }
 
-  Value lowest = vectorOf(kMinusInfinity), scale = vectorOf(problem.scale);
+  Value lowest = vectorOf(kMinusInfinity), scale = vectorOf(problem.scale),
+        masked = vectorOf(problem.maskedScore);
   Value largest = builder.loop(
       zero, count, lanes, ValueRange{lowest},
       [&](Value key, ValueRange carried) {
@@ -348,7 +349,7 @@ void AttentionEmitter::emitSoftmaxRow(Value row, Value rowInTile,
           if (isa<FloatType>(stored))
             score = binary<arith::AddFOp>(score, builder.extend(mask, f32));
           else
-            valid = builder.both(valid, mask);
+            score = builder.select(mask, score, masked);
         }
         score = builder.select(valid, score, lowest);
         builder.storeVector(score, pointer);

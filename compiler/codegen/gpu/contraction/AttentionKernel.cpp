@@ -45,6 +45,8 @@ private:
   double scale() const {
     return parts.attributes.getAs<FloatAttr>("scale").getValueAsDouble();
   }
+  /// What a pair has that a boolean mask leaves out.
+  std::string maskedScore() const;
   void printAdjust(PointPrinter &printer, const AttentionShape &shape);
   /// The call that leaves the result in `tile`, and before it what the kernel
   /// declares for it.
@@ -168,6 +170,16 @@ absl::StatusOr<std::vector<AttentionShape>> AttentionWriter::select() const {
   return std::vector<AttentionShape>{*shape};
 }
 
+std::string AttentionWriter::maskedScore() const {
+  auto score = parts.attributes.getAs<FloatAttr>("masked_score");
+  if (!score)
+    return "minusInfinity()";
+  return "toLog2(" +
+         cudaConstant(FloatAttr::get(Float32Type::get(score.getContext()),
+                                     score.getValueAsDouble())) +
+         ")";
+}
+
 /// The mask of query t and key s.
 void AttentionWriter::printAdjust(PointPrinter &printer,
                                   const AttentionShape &shape) {
@@ -178,7 +190,7 @@ void AttentionWriter::printAdjust(PointPrinter &printer,
                          scale() > 0.0
                      ? "const NoMask adjust;"
                      : "const auto adjust = [](float x, Index, Index) { return "
-                       "x; };");
+                       "x * kLog2E; };");
     return;
   }
   PrintScope *outer = printer.current;
@@ -203,9 +215,9 @@ void AttentionWriter::printAdjust(PointPrinter &printer,
   Type element = parts.operandTypes[3].getElementType();
   std::string mask = printer.pull(parts.operand(3), exprs);
   if (element.isInteger(1))
-    printer.line("return " + mask + " ? x : minusInfinity();");
+    printer.line("return " + mask + " ? toLog2(x) : " + maskedScore() + ";");
   else
-    printer.line("return x + toFloat(" + mask + ");");
+    printer.line("return toLog2(x + toFloat(" + mask + "));");
   printer.current = outer;
   printer.line("const auto adjust = [&](float x, Index t, Index s) -> float {");
   outer->text += scope.text;
@@ -240,6 +252,10 @@ void AttentionWriter::printProduct(PointPrinter &printer,
       "{0}, {1}, {2}", problem.depth, problem.valueDepth, problem.isCausal);
   const std::string scaleText = cudaConstant(
       FloatAttr::get(Float32Type::get(parts.resultType.getContext()), scale()));
+  // Of a softmax over no keys at all there is nothing to sum: 0.
+  const char *withoutKeys = parts.attributes.contains("masked_rows_are_nan")
+                                ? "k.rows > 0 ? notANumber() : 0.0f"
+                                : "0.0f";
   switch (shape.algorithm) {
   case AttentionShape::Algorithm::kWgmma:
     printer.line(llvm::formatv(
@@ -256,22 +272,23 @@ void AttentionWriter::printProduct(PointPrinter &printer,
     printAdjust(printer, shape);
     printer.line(
         llvm::formatv("const float *tile = Attention::attend(q, k, t0, {0}, "
-                      "adjust, shared);",
-                      scaleText));
+                      "adjust, {1}, shared);",
+                      scaleText, withoutKeys));
     return;
   case AttentionShape::Algorithm::kMma:
     printAdjust(printer, shape);
     printer.line(llvm::formatv(
         "const float *tile = attend<{0}, {1}, {2}, {3}>(q, k, v, t0, {4}, "
-        "adjust, shared);",
-        element, shape.queryWarps, shape.keyWarps, arguments, scaleText));
+        "adjust, {5}, shared);",
+        element, shape.queryWarps, shape.keyWarps, arguments, scaleText,
+        withoutKeys));
     return;
   case AttentionShape::Algorithm::kSimt:
     printAdjust(printer, shape);
     printer.line(llvm::formatv(
         "const float *tile = attendSimt<{0}, {1}, {2}>(q, k, v, t0, {3}, "
-        "adjust, shared);",
-        element, shape.queryWarps, arguments, scaleText));
+        "adjust, {4}, shared);",
+        element, shape.queryWarps, arguments, scaleText, withoutKeys));
     return;
   }
 }

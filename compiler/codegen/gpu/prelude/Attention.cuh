@@ -2,12 +2,21 @@
 // steps; when a step has greater scores than those before, the sums so far are
 // scaled to the new maximum (Milakov and Gimelshein, Online normalizer calculation
 // for softmax, 2018). `adjust(x, t, s)` is the score x of query t and key s with
-// the mask applied. A query that may see no key gives 0. The result is left in
-// `shared`, in rows of ValueDepth + 4 floats, and its address is returned.
+// the mask applied, in units of log2(e). The sums of a query that sees no key are
+// 0 and are multiplied by `factorWithoutKeys`: 0, or NaN for what a softmax gives.
+// The result is left in `shared`, in rows of ValueDepth + 4 floats, and its address
+// is returned.
 
 // Scores are multiplied by log2(e), so that exp2 gives the exponentials.
 constexpr float kLog2E = 1.44269504f;
 __device__ __forceinline__ float minusInfinity() { return __int_as_float(0xff800000); }
+__device__ __forceinline__ float notANumber() { return __int_as_float(0x7fffffff); }
+// x * log2(e), finite where x is: a mask of the least numbers still lets a row see
+// its keys, all of them alike.
+__device__ __forceinline__ float toLog2(float x) {
+  const float y = x * kLog2E;
+  return isinf(y) && !isinf(x) ? copysignf(3.40282347e+38f, x) : y;
+}
 
 __device__ __forceinline__ unsigned packPair(half, float low, float high) {
   unsigned pair;
@@ -25,7 +34,8 @@ __device__ __forceinline__ unsigned packPair(bfloat, float low, float high) {
 // scaled so that the result is the sum of the tiles.
 template <typename T, int WQ, int WK, int Depth, int ValueDepth, bool Causal, typename Adjust>
 __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &k, const Columns<T> &v, int first,
-                                         float scale, const Adjust &adjust, unsigned char *shared) {
+                                         float scale, const Adjust &adjust, float factorWithoutKeys,
+                                                unsigned char *shared) {
   constexpr int threads = WQ * WK * 32, keys = 64, own = keys / WK, queries = WQ * 16;
   constexpr int chunks = Depth <= 32 ? 4 : Depth <= 64 ? 8 : 16, chunksV = ValueDepth <= 32 ? 4 : ValueDepth <= 64 ? 8 : 16;
   constexpr int bytesQ = queries * chunks * 16, bytesK = keys * chunks * 16, bytes = bytesK + keys * chunksV * 16;
@@ -89,7 +99,7 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
         const int t = first + m + lane / 4 + i / 2 * 8, s = step * keys + group * own + j * 8 + lane % 4 * 2 + i % 2;
         float x = minusInfinity();
         if (s < k.rows && t < q.rows && (!Causal || s <= t))
-          x = adjust(scores[j][i] * scale, t, s) * kLog2E;
+          x = adjust(scores[j][i] * scale, t, s);
         scores[j][i] = x;
         greatest[i / 2] = fmaxf(greatest[i / 2], x);
       }
@@ -137,7 +147,7 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
   if constexpr (WK == 1) {
 #pragma unroll
     for (int h = 0; h < 2; ++h)
-      factors[h] = total[h] == 0.0f ? 0.0f : 1.0f / total[h];
+      factors[h] = total[h] == 0.0f ? factorWithoutKeys : 1.0f / total[h];
   } else {
     __shared__ float greatests[WK][queries], totals[WK][queries];
     if (lane % 4 == 0)
@@ -158,7 +168,7 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
       for (int w = 0; w < WK; ++w)
         sum += greatests[w][row] == minusInfinity() ? totals[w][row] : totals[w][row] * exp2f(greatests[w][row] - all);
       const float part = greatest[h] == minusInfinity() ? 1.0f : exp2f(greatest[h] - all);
-      factors[h] = sum == 0.0f ? 0.0f : part / sum;
+      factors[h] = sum == 0.0f ? factorWithoutKeys : part / sum;
     }
   }
   float *tile = reinterpret_cast<float *>(shared);
@@ -188,7 +198,8 @@ template <typename T> struct Strided {
 // 32nd element of a value.
 template <typename T, int Warps, int Depth, int ValueDepth, bool Causal, typename Adjust>
 __device__ __forceinline__ float *attendSimt(const Strided<T> &q, const Strided<T> &k, const Strided<T> &v, int first,
-                                             float scale, const Adjust &adjust, unsigned char *shared) {
+                                             float scale, const Adjust &adjust, float factorWithoutKeys,
+                                                unsigned char *shared) {
   constexpr int each = 4, queries = Warps * each, parts = (ValueDepth + 31) / 32, threads = Warps * 32;
   float *qs = reinterpret_cast<float *>(shared), *ks = qs + queries * Depth, *vs = ks + 32 * (Depth + 1);
   const int lane = threadIdx.x % 32, m = threadIdx.x / 32 * each;
@@ -228,7 +239,7 @@ __device__ __forceinline__ float *attendSimt(const Strided<T> &q, const Strided<
       const int t = first + m + r, s = s0 + lane;
       float x = minusInfinity();
       if (s < k.rows && t < q.rows && (!Causal || s <= t))
-        x = adjust(scores[r] * scale, t, s) * kLog2E;
+        x = adjust(scores[r] * scale, t, s);
       float all = fmaxf(greatest[r], x);
 #pragma unroll
       for (int offset = 16; offset > 0; offset /= 2)
@@ -258,7 +269,7 @@ __device__ __forceinline__ float *attendSimt(const Strided<T> &q, const Strided<
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2)
       total[r] += __shfl_xor_sync(0xffffffffu, total[r], offset);
-    const float factor = total[r] == 0.0f ? 0.0f : 1.0f / total[r];
+    const float factor = total[r] == 0.0f ? factorWithoutKeys : 1.0f / total[r];
 #pragma unroll
     for (int p = 0; p < parts; ++p)
       if (p * 32 + lane < ValueDepth)

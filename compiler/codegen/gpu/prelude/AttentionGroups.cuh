@@ -154,7 +154,7 @@ struct GroupAttention {
   // floats, and its address is returned. `scale` is positive, or there is a mask.
   template <typename Adjust>
   static __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &k, int first, float scale,
-                                                  const Adjust &adjust, unsigned char *shared) {
+                                                  const Adjust &adjust, float factorWithoutKeys, unsigned char *shared) {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
     constexpr bool hasMask = IsMask<Adjust>::value;
     const unsigned base = sharedAddress(shared);
@@ -226,7 +226,7 @@ struct GroupAttention {
           const int t = first + row + i / 2 % 2 * 8, s = step * Keys + i / 4 * 8 + lane % 4 * 2 + i % 2;
           const bool isSeen = isWhole || s < k.rows && (!hasMask || t < q.rows) && (!Causal || s <= t);
           if constexpr (hasMask)
-            scores[i] = isSeen ? adjust(scores[i] * scale, t, s) * kLog2E : minusInfinity();
+            scores[i] = isSeen ? adjust(scores[i] * scale, t, s) : minusInfinity();
           else
             scores[i] = isSeen ? scores[i] : minusInfinity();
         }
@@ -303,7 +303,7 @@ struct GroupAttention {
     for (int h = 0; h < 2; ++h) {
       total[h] += __shfl_xor_sync(0xffffffffu, total[h], 1);
       total[h] += __shfl_xor_sync(0xffffffffu, total[h], 2);
-      const float inverse = total[h] == 0.0f ? 0.0f : 1.0f / total[h];
+      const float inverse = total[h] == 0.0f ? factorWithoutKeys : 1.0f / total[h];
 #pragma unroll
       for (int j = 0; j < ValueDepth / 8; ++j)
         *reinterpret_cast<float2 *>(tile + (row + h * 8) * (ValueDepth + 4) + j * 8 + lane % 4 * 2) =

@@ -130,6 +130,18 @@ Value normalize(PrimitiveBuilder &b, Value x, ArrayRef<int64_t> dims,
   return divideByDeviation(b, centered, meanOfSquares(b, centered, dims), eps);
 }
 
+/// As above, where a plain sum of so many elements in f32 rounds too much: of
+/// nearly constant data nothing but the mean's error is left, which the
+/// division makes greater. The centered elements are exact there, and their
+/// mean is that error (Chan, Golub, LeVeque: Algorithms for Computing the
+/// Sample Variance, 1983: the corrected two-pass algorithm).
+Value normalizeManyElements(PrimitiveBuilder &b, Value x,
+                            ArrayRef<int64_t> dims, double eps) {
+  Value centered = subtractMean(b, x, b.reduce<MeanOp>(x, dims));
+  Value corrected = subtractMean(b, centered, b.reduce<MeanOp>(centered, dims));
+  return divideByDeviation(b, corrected, meanOfSquares(b, centered, dims), eps);
+}
+
 /// The mean over `dims` and the variance around it, each with these sizes 1.
 struct Moments {
   Value mean, variance;
@@ -229,6 +241,9 @@ struct DecomposeGroupNorm : OpRewritePattern<GroupNormOp> {
 private:
   /// Elements of a group that one group of threads can't keep in registers.
   static constexpr int64_t kLargeGroup = 16384;
+  /// Elements of a group of which the plain sum of a constant was seen 5 times
+  /// as far from float64 as eager's mean (799 and more; 256 was not).
+  static constexpr int64_t kManyElements = 512;
 
   /// Images of which the groups are too few for the device, and those with
   /// channels last, of which a group of channels is scattered in memory.
@@ -240,6 +255,14 @@ private:
     return (countStatic(type, {1, 2, 3}) / groups >= kLargeGroup &&
             countStatic(type, 0) * groups < enoughGroups) ||
            comesFromWindow(op.getInput());
+  }
+
+  /// Whether a group may have more elements than a plain sum in f32 keeps as
+  /// exact as eager's running means do.
+  static bool isMany(RankedTensorType type, ArrayRef<int64_t> dims) {
+    return countStatic(type, dims) >= kManyElements ||
+           llvm::any_of(dims,
+                        [&](int64_t dim) { return type.isDynamicDim(dim); });
   }
 
   static bool hasGroupPerChannel(GroupNormOp op) {
@@ -258,7 +281,10 @@ private:
         isOneGroup ? 1 : 2, static_cast<int64_t>(grouped.size())));
     Value x = b.convert(b.reshape(op.getInput(), grouped),
                         b.getArithmeticType(op.getInput()));
-    Value normal = normalize(b, x, dims, op.getEps().convertToDouble(), true);
+    const double eps = op.getEps().convertToDouble();
+    Value normal = isMany(cast<RankedTensorType>(x.getType()), dims)
+                       ? normalizeManyElements(b, x, dims, eps)
+                       : normalize(b, x, dims, eps, /*center=*/true);
     return b.reshape(scaleChannels(b, op, normal, grouped), sizes);
   }
 

@@ -74,6 +74,22 @@ func.func @group_a_channel(%x: tensor<2x6x4x5xf32>) -> tensor<2x6x4x5xf32> {
   return %0 : tensor<2x6x4x5xf32>
 }
 
+// Of many elements the mean is corrected by that of what is left without it.
+// CHECK-LABEL: func @many_elements
+func.func @many_elements(%x: tensor<2x6x1024xf32>) -> tensor<2x6x1024xf32> {
+  // CHECK: %[[MEAN:.*]] = ait.mean %arg0 {dims = array<i64: 2>}
+  // CHECK: %[[MEANS:.*]] = ait.expand %[[MEAN]]
+  // CHECK: %[[CENTERED:.*]] = ait.sub %arg0, %[[MEANS]]
+  // CHECK: %[[ERROR:.*]] = ait.mean %[[CENTERED]] {dims = array<i64: 2>}
+  // CHECK: %[[ERRORS:.*]] = ait.expand %[[ERROR]]
+  // CHECK: %[[CORRECTED:.*]] = ait.sub %[[CENTERED]], %[[ERRORS]]
+  // CHECK: %[[SQUARES:.*]] = ait.mul %[[CENTERED]], %[[CENTERED]]
+  // CHECK: ait.mean %[[SQUARES]] {dims = array<i64: 2>}
+  // CHECK: ait.mul %[[CORRECTED]],
+  %0 = ait.group_norm %x {groups = 6 : i64, eps = 1.0e-5 : f64} : tensor<2x6x1024xf32> -> tensor<2x6x1024xf32>
+  return %0 : tensor<2x6x1024xf32>
+}
+
 // Two large groups leave a GPU idle: rows of the image come first, and the
 // variance of all is the mean of theirs and the variance of their means.
 // FEW-LABEL: func @few_large_groups

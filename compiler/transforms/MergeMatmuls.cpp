@@ -225,6 +225,14 @@ Key keyOf(Branch branch) {
 struct MergeMatmulsPass
     : public aitune::impl::MergeMatmulsBase<MergeMatmulsPass> {
   void runOnOperation() override {
+    while (mergeOne()) {
+    }
+  }
+
+private:
+  /// Merges the first group of matmuls that can be one; false if there is none.
+  /// What other groups have in common may be a result of this one's.
+  bool mergeOne() {
     std::vector<std::pair<Key, SmallVector<Branch>>> groups;
     getOperation().walk([&](MatmulOp matmul) {
       std::optional<Branch> branch = matchBranch(matmul);
@@ -237,9 +245,13 @@ struct MergeMatmulsPass
         group = groups.insert(group, {keyOf(*branch), {}});
       group->second.push_back(*branch);
     });
-    for (const auto &[key, group] : groups)
-      if (group.size() > 1)
-        merge(group);
+    for (const auto &[key, group] : groups) {
+      if (group.size() < 2)
+        continue;
+      merge(group);
+      return true;
+    }
+    return false;
   }
 };
 } // namespace

@@ -130,3 +130,24 @@ func.func @codes(%x: tensor<4x16xui8>, %rows: tensor<4x1xf32>, %y: tensor<8x3xf1
   %19 = ait.matmul %18, %z : (tensor<4x4xf16>, tensor<4x3xf16>) -> tensor<4x3xf16>
   return %9, %19 : tensor<4x3xf16>, tensor<4x3xf16>
 }
+
+// The first group's result is what the second one's branches are multiplied by.
+// CHECK-LABEL: func @rows_of_another_group
+func.func @rows_of_another_group(%x: tensor<1x16xf16>) -> (tensor<1x8xf16>, tensor<1x8xf16>, tensor<1x1xf16>) {
+  // CHECK: %[[GH:.*]] = ait.matmul %arg0, {{.*}} -> tensor<1x2xf16>
+  // CHECK: ait.slice %[[GH]]
+  // CHECK: ait.matmul %arg0, {{.*}} -> tensor<1x16xf16>
+  // CHECK-NOT: ait.matmul
+  %wa = ait.constant 0 : tensor<1x16xf16>
+  %wb = ait.constant 1 : tensor<1x16xf16>
+  %wc = ait.constant 2 : tensor<8x16xf16>
+  %wd = ait.constant 3 : tensor<8x16xf16>
+  %g = ait.matmul %x, %wa {transpose_rhs} : (tensor<1x16xf16>, tensor<1x16xf16>) -> tensor<1x1xf16>
+  %h = ait.matmul %x, %wb {transpose_rhs} : (tensor<1x16xf16>, tensor<1x16xf16>) -> tensor<1x1xf16>
+  %ge = ait.expand %g : tensor<1x1xf16> -> tensor<1x8xf16>
+  %c = ait.matmul %x, %wc {transpose_rhs} : (tensor<1x16xf16>, tensor<8x16xf16>) -> tensor<1x8xf16>
+  %d = ait.matmul %x, %wd {transpose_rhs} : (tensor<1x16xf16>, tensor<8x16xf16>) -> tensor<1x8xf16>
+  %p = ait.mul %c, %ge : tensor<1x8xf16>
+  %q = ait.mul %d, %ge : tensor<1x8xf16>
+  return %p, %q, %h : tensor<1x8xf16>, tensor<1x8xf16>, tensor<1x1xf16>
+}

@@ -198,3 +198,20 @@ func.func @matmul_of_no_elements(%x: tensor<1x3x0xf32>, %w: tensor<0x2xf32>) -> 
   %1 = ait.matmul %0, %w : (tensor<1x0xf32>, tensor<0x2xf32>) -> tensor<1x2xf32>
   return %1 : tensor<1x2xf32>
 }
+
+// As many elements as a matrix, but one row for each of the batch.
+// CHECK-LABEL: func @repeated_rows
+func.func @repeated_rows(%x: tensor<4x3x4xf32>, %w: tensor<4x1x5xf32>) -> tensor<4x3x5xf32> {
+  // CHECK: ait.matmul %arg0, {{.*}} : (tensor<4x3x4xf32>, tensor<4x4x5xf32>) -> tensor<4x3x5xf32>
+  %0 = ait.expand %w : tensor<4x1x5xf32> -> tensor<4x4x5xf32>
+  %1 = ait.matmul %x, %0 : (tensor<4x3x4xf32>, tensor<4x4x5xf32>) -> tensor<4x3x5xf32>
+  return %1 : tensor<4x3x5xf32>
+}
+
+// CHECK-LABEL: func @repeated_columns
+func.func @repeated_columns(%x: tensor<5x3x4xf32>, %w: tensor<5x4x1xf32>) -> tensor<5x3x5xf32> {
+  // CHECK: ait.matmul %arg0, {{.*}} : (tensor<5x3x4xf32>, tensor<5x4x5xf32>) -> tensor<5x3x5xf32>
+  %0 = ait.expand %w : tensor<5x4x1xf32> -> tensor<5x4x5xf32>
+  %1 = ait.matmul %x, %0 : (tensor<5x3x4xf32>, tensor<5x4x5xf32>) -> tensor<5x3x5xf32>
+  return %1 : tensor<5x3x5xf32>
+}

@@ -55,6 +55,15 @@ struct ShareRhs : OpRewritePattern<MatmulOp> {
     SmallVector<AffineExpr> sizes = getSymbolicSizes(sourceType);
     SmallVector<AffineExpr> matrix(
         ArrayRef<AffineExpr>(getSymbolicSizes(type)).take_back(2));
+    // One matrix, and not another number of rows or columns that the expand
+    // repeats: then the axes before it have size 1.
+    for (size_t fromEnd : {1, 2}) {
+      AffineExpr size = sizes.size() >= fromEnd
+                            ? sizes[sizes.size() - fromEnd]
+                            : getAffineConstantExpr(1, op.getContext());
+      if (canonicalizeSize(size) != canonicalizeSize(matrix[2 - fromEnd]))
+        return failure();
+    }
     if (getElementCount(sourceType) != canonicalizeSize(matrix[0] * matrix[1]))
       return failure();
     RankedTensorType shared = getTensorType(matrix, type.getElementType());

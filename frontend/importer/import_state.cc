@@ -63,8 +63,10 @@ Scalar ReadNumber(const TensorView& view) {
 
 }  // namespace
 
-ImportState::ImportState(const Trace& trace, mlir::Block& block)
+ImportState::ImportState(const Trace& trace, mlir::Block& block,
+                         bool is_for_gpu)
     : trace_(trace),
+      is_for_gpu_(is_for_gpu),
       block_(block),
       builder_(mlir::OpBuilder::atBlockEnd(&block)),
       sizes_(Ranges(trace)),

@@ -19,9 +19,11 @@ class ImportState {
  public:
   // Operations are appended to `block`. Both must outlive the state.
   // Precondition: the trace's ids, constants and symbols are in range.
-  ImportState(const Trace& trace, mlir::Block& block);
+  ImportState(const Trace& trace, mlir::Block& block, bool is_for_gpu);
 
   const Trace& trace() const { return trace_; }
+  // Whether eager's kernels of a GPU define the results.
+  bool is_for_gpu() const { return is_for_gpu_; }
   mlir::OpBuilder& builder() { return builder_; }
   mlir::MLIRContext* context() { return builder_.getContext(); }
   SymbolicSizes& sizes() { return sizes_; }
@@ -51,6 +53,7 @@ class ImportState {
 
  private:
   const Trace& trace_;
+  const bool is_for_gpu_;
   mlir::Block& block_;
   mlir::OpBuilder builder_;
   SymbolicSizes sizes_;

@@ -214,7 +214,7 @@ class ModuleImporter {
     auto main = mlir::func::FuncOp::create(builder, location, "main",
                                            builder.getFunctionType({}, {}));
     mlir::Block* block = main.addEntryBlock();
-    ImportState state(trace_, *block);
+    ImportState state(trace_, *block, options_.is_for_gpu);
     for (ValueId id : trace_.inputs)
       state.SetValue(id, block->addArgument(state.Type(id), location));
     for (size_t i = 0; i < trace_.ops.size(); ++i) ImportOp(state, *block, i);

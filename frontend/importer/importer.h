@@ -19,6 +19,9 @@ struct ImportOptions {
   // position in Trace::ops, with the reason to report: calls that no code
   // generator could compile, for example.
   std::map<int, std::string> libtorch_ops;
+  // Whether the model will run on a GPU: eager's kernels there differ in what
+  // they define, such as where interpolation looks at the scale factor.
+  bool is_for_gpu = false;
 };
 
 // How a trace's calls were imported.

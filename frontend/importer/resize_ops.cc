@@ -43,15 +43,43 @@ absl::StatusOr<std::optional<double>> ReadFactor(OpImporter& call, int64_t axis,
 }
 
 // Multiples of an axis's size to which ATen resizes it without looking at the
-// scale factor that the caller gave.
-enum class KnownMultiples { kNone, kOne, kOneAndTwo };
+// scale factor that the caller gave. kOneOfAll: once, if all axes are.
+enum class KnownMultiples { kNone, kOne, kOneAndTwo, kOneOfAll };
 
 // The multiple of `from` that `to` is, if it is one of these.
 std::optional<int64_t> KnownMultiple(KnownMultiples known, int64_t from,
                                      int64_t to) {
-  if (known != KnownMultiples::kNone && to == from) return 1;
-  if (known == KnownMultiples::kOneAndTwo && to == 2 * from) return 2;
+  const bool has_two = known == KnownMultiples::kOneAndTwo;
+  if (to == from && (has_two || known == KnownMultiples::kOne)) return 1;
+  if (to == 2 * from && has_two) return 2;
   return std::nullopt;
+}
+
+// Whether the axis of the input keeps its size, at all sizes of a range.
+bool KeepsSize(OpImporter& call, const Resize& resize, size_t axis) {
+  return call.SameSize(resize.sizes[axis],
+                       call.SizesOf(resize.input)[2 + axis]);
+}
+
+bool KeepsAllSizes(OpImporter& call, const Resize& resize) {
+  bool all = true;
+  for (size_t axis = 0; axis < resize.sizes.size(); ++axis)
+    all = all && KeepsSize(call, resize, axis);
+  return all;
+}
+
+// kOne if all axes keep their sizes, else kNone; kOneOfAll, which decides
+// nothing, if some sizes of a range may make them do so.
+KnownMultiples IfAllAreKept(OpImporter& call, const Resize& resize) {
+  bool may_differ = false;
+  for (size_t axis = 0; axis < resize.sizes.size(); ++axis) {
+    if (KeepsSize(call, resize, axis)) continue;
+    if (call.StaticSize(resize.sizes[axis]) &&
+        call.StaticSize(call.SizesOf(resize.input)[2 + axis]))
+      return KnownMultiples::kNone;
+    may_differ = true;
+  }
+  return may_differ ? KnownMultiples::kOneOfAll : KnownMultiples::kOne;
 }
 
 absl::StatusOr<Resize> ReadResize(
@@ -75,6 +103,7 @@ absl::StatusOr<Resize> ReadResize(
   if (static_cast<int64_t>(result.size()) != spatial + 2)
     return Reject("the result's rank is not the input's");
   resize.sizes.assign(result.begin() + 2, result.end());
+  if (known == KnownMultiples::kOneOfAll) known = IfAllAreKept(call, resize);
   for (int64_t axis = 0; axis < spatial; ++axis) {
     const std::optional<int64_t> from =
         call.StaticSize(call.SizesOf(resize.input)[2 + axis]);
@@ -89,7 +118,8 @@ absl::StatusOr<Resize> ReadResize(
         times && *times > 0 &&
         call.SameSize(resize.sizes[axis],
                       call.SizesOf(resize.input)[2 + axis] * *times);
-    if (factor && is_static) {
+    if (factor && is_static &&
+        (known != KnownMultiples::kOneOfAll || *to != *from)) {
       if (const auto multiple = KnownMultiple(known, *from, *to))
         factor = static_cast<double>(*multiple);
     } else if (factor && known != KnownMultiples::kNone &&
@@ -171,10 +201,12 @@ Value Fraction(OpImporter& call, Value position) {
 
 absl::Status BuildNearest(OpImporter& call, int64_t spatial, bool exact) {
   const bool is_plain_2d = spatial == 2 && !exact;
-  AITUNE_ASSIGN_OR_RETURN(Resize resize,
-                          ReadResize(call, spatial,
-                                     is_plain_2d ? KnownMultiples::kOneAndTwo
-                                                 : KnownMultiples::kNone));
+  AITUNE_ASSIGN_OR_RETURN(
+      Resize resize,
+      ReadResize(call, spatial,
+                 !is_plain_2d                ? KnownMultiples::kNone
+                 : call.state().is_for_gpu() ? KnownMultiples::kOne
+                                             : KnownMultiples::kOneAndTwo));
   if (is_plain_2d) {
     return call.SetResult(ait::UpsampleNearest2dOp::create(
         call.builder(), call.location(), call.ResultType(), resize.input,
@@ -191,14 +223,18 @@ absl::Status BuildNearest(OpImporter& call, int64_t spatial, bool exact) {
 }
 
 absl::Status BuildLinearResize(OpImporter& call, int64_t spatial) {
+  const bool is_for_gpu = call.state().is_for_gpu();
   AITUNE_ASSIGN_OR_RETURN(Resize resize,
-                          ReadResize(call, spatial, KnownMultiples::kOne));
-  // An axis that keeps its size is not interpolated: a weight of 0 would make
-  // NaN of a neighbour's NaN.
+                          ReadResize(call, spatial,
+                                     is_for_gpu ? KnownMultiples::kOneOfAll
+                                                : KnownMultiples::kOne));
+  // An axis that keeps its size is not interpolated, on a GPU only if all do: a
+  // weight of 0 would make NaN of a neighbour's NaN.
+  const bool all_are_kept = KeepsAllSizes(call, resize);
   const auto is_kept = [&](int64_t axis) {
-    return resize.scale[axis] == 1 &&
-           call.SameSize(resize.sizes[axis],
-                         call.SizesOf(resize.input)[2 + axis]);
+    return is_for_gpu
+               ? all_are_kept
+               : resize.scale[axis] == 1 && KeepsSize(call, resize, axis);
   };
   if (spatial == 2 && !is_kept(0) && !is_kept(1)) {
     return call.SetResult(ait::UpsampleBilinear2dOp::create(
@@ -220,9 +256,15 @@ absl::Status BuildLinearResize(OpImporter& call, int64_t spatial) {
 
 // Keys' cubic convolution with a = -0.75, as ATen's.
 absl::Status BuildCubicResize(OpImporter& call) {
-  AITUNE_ASSIGN_OR_RETURN(Resize resize, ReadResize(call, 2));
+  AITUNE_ASSIGN_OR_RETURN(
+      Resize resize,
+      ReadResize(call, 2,
+                 call.state().is_for_gpu() ? KnownMultiples::kOneOfAll
+                                           : KnownMultiples::kNone));
   constexpr double kA = -0.75;
   Value value = call.ToComputeType(resize.input);
+  if (call.state().is_for_gpu() && KeepsAllSizes(call, resize))
+    return call.SetResult(value);
   for (int64_t axis = 0; axis < 2; ++axis) {
     Value position = SourcePositions(call, resize, axis, /*clamp=*/false);
     Value t = Fraction(call, position);

@@ -101,9 +101,7 @@ absl::StatusOr<LibTorchOptions> LibTorchFor(const Trace& trace,
 // The GPU that is compiled for, as the current one until the compiler is done;
 // nothing on the CPU, or where text alone is asked for, which needs no GPU.
 absl::StatusOr<std::optional<cuda::ContextScope>> EnterGpu(
-    const CompileOptions& options) {
-  AITUNE_ASSIGN_OR_RETURN(const Device device,
-                          Device::ParseCpuOrGpu(options.device));
+    const Device& device, const CompileOptions& options) {
   std::optional<cuda::ContextScope> scope;
   if (!device.is_gpu() || options.compileTo != CompilePhase::Executable)
     return scope;
@@ -118,7 +116,9 @@ absl::StatusOr<std::optional<cuda::ContextScope>> EnterGpu(
 absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
                                                const CompileOptions& asked) {
   CompileOptions options = asked;
-  AITUNE_ASSIGN_OR_RETURN(const auto gpu, EnterGpu(options));
+  AITUNE_ASSIGN_OR_RETURN(const Device device,
+                          Device::ParseCpuOrGpu(options.device));
+  AITUNE_ASSIGN_OR_RETURN(const auto gpu, EnterGpu(device, options));
   AITUNE_ASSIGN_OR_RETURN(options.libtorch, LibTorchFor(trace, asked));
   if (options.generation.worker.empty())
     options.generation.worker = FindWorkerProgram();
@@ -127,6 +127,7 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
     options.audit.makeRegions = options.libtorch.makeRegions;
   CompiledTrace compiled;
   ImportOptions import_options;
+  import_options.is_for_gpu = device.is_gpu();
   double import_seconds = 0;
   std::vector<WrongCandidate> wrong;  // of kernels that LibTorch runs instead
   for (int attempt = 0;; ++attempt) {

@@ -124,6 +124,9 @@ struct RaceRules {
   /// Whether a candidate is taken only if it was run and its results were
   /// right, even if it is the only one.
   bool mustRun = false;
+  /// Whether a kernel may have other candidates at the smaller sizes of a range
+  /// than at the largest (AlternativeProto).
+  bool choosesBySize = false;
 };
 
 /// Measures schedules of one kernel after the other. Not thread-safe.

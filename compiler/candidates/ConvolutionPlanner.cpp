@@ -14,15 +14,19 @@ namespace {
 /// which takes half a gigabyte of its memory on an H200.
 constexpr int kMostAsked = 8;
 
-/// Sets `operand` to a value of `plan`, if its sizes are constant.
-bool describe(const ValueProto &value, WorkerOperand &operand) {
+/// Sets `operand` to a value of a plan at these values of its symbols.
+bool describe(const ValueProto &value, absl::Span<const int64_t> symbols,
+              WorkerOperand &operand) {
   const absl::StatusOr<PlanTensorType> type =
-      FromProto(value.type(), /*symbol_count=*/0);
+      FromProto(value.type(), static_cast<int>(symbols.size()));
   if (!type.ok())
     return false;
+  const absl::StatusOr<std::vector<int64_t>> sizes =
+      EvaluateSizes(type->sizes, symbols);
+  if (!sizes.ok() || ElementCount(*sizes) == 0)
+    return false;
   operand.set_dtype(value.type().dtype());
-  for (const SizeExpression &size : type->sizes)
-    operand.add_sizes(*size.constant());
+  operand.mutable_sizes()->Assign(sizes->begin(), sizes->end());
   operand.set_channels_last(value.packing().kind() ==
                             PackingProto::CONVOLUTION_PANELS);
   return true;
@@ -39,16 +43,21 @@ cuda::Operand toOperand(const WorkerOperand &message) {
 } // namespace
 
 absl::Status ConvolutionPlanner::planStep(const ExecutablePlan &plan,
+                                          absl::Span<const int64_t> symbols,
                                           Step &step) {
   WorkerRequest request;
   WorkerConvolution &wanted = *request.mutable_convolution();
   for (int value : step.inputs())
-    if (!describe(plan.values(value), *wanted.add_inputs()))
+    if (!describe(plan.values(value), symbols, *wanted.add_inputs()))
       return absl::OkStatus();
-  if (!describe(plan.values(step.outputs(0)), *wanted.mutable_output()))
+  if (!describe(plan.values(step.outputs(0)), symbols,
+                *wanted.mutable_output()))
     return absl::OkStatus();
   wanted.set_gpu(device.ordinal());
   *wanted.mutable_call() = step.convolution();
+  wanted.mutable_call()->clear_execution_plans();
+  ExecutionPlanProto planned;
+  *planned.mutable_input_sizes() = wanted.inputs(0).sizes();
   {
     std::unique_lock<std::mutex> lock(mutex);
     answered.wait(lock, [this] { return asked < kMostAsked; });
@@ -63,18 +72,30 @@ absl::Status ConvolutionPlanner::planStep(const ExecutablePlan &plan,
   answered.notify_one();
   if (absl::IsNotFound(reply.status()))
     return reply.status();
-  if (reply.ok())
-    step.mutable_convolution()->set_execution_plan(
-        std::move(*reply->mutable_execution_plan()));
+  if (reply.ok()) {
+    planned.set_text(std::move(*reply->mutable_execution_plan()));
+    *step.mutable_convolution()->add_execution_plans() = std::move(planned);
+  }
   return absl::OkStatus();
 }
 
 absl::Status ConvolutionPlanner::planAll(ExecutablePlan &plan) {
   if (!processes)
     return absl::OkStatus();
-  for (Step &step : *plan.mutable_steps())
-    if (step.has_convolution() && step.convolution().execution_plan().empty())
-      AITUNE_RETURN_IF_ERROR(planStep(plan, step));
+  std::vector<int64_t> least, most;
+  for (const SymbolProto &symbol : plan.symbols()) {
+    least.push_back(symbol.min());
+    most.push_back(symbol.max());
+  }
+  for (Step &step : *plan.mutable_steps()) {
+    if (!step.has_convolution() ||
+        !step.convolution().execution_plans().empty())
+      continue;
+    AITUNE_RETURN_IF_ERROR(planStep(plan, most, step));
+    // The list may be shorter for the smallest.
+    if (least != most)
+      planStep(plan, least, step).IgnoreError();
+  }
   return absl::OkStatus();
 }
 

@@ -30,10 +30,10 @@ public:
       : device(device), processes(std::move(processes)),
         options(withoutMemoryLimit(options)) {}
 
-  /// Sets ConvolutionCall::execution_plan of the steps of `plan` that call
-  /// cuDNN with constant sizes. Those that no process can plan stay as they
-  /// are, to be planned at load. kNotFound if cuDNN's list has not the
-  /// algorithm of one of them.
+  /// Sets ConvolutionCall::execution_plans of the steps of `plan` that call
+  /// cuDNN, for the largest and the smallest values of the plan's symbols. What
+  /// no process can plan stays as it is, to be planned at load. kNotFound if
+  /// cuDNN's list has not the algorithm of one of them for the largest.
   absl::Status planAll(ExecutablePlan &plan);
 
 private:
@@ -41,7 +41,8 @@ private:
     options.kernelBytes = 0;
     return options;
   }
-  absl::Status planStep(const ExecutablePlan &plan, Step &step);
+  absl::Status planStep(const ExecutablePlan &plan,
+                        absl::Span<const int64_t> symbols, Step &step);
 
   const cuda::Device &device;
   const std::shared_ptr<GenerationProcesses> processes;

@@ -139,8 +139,8 @@ void CudaRace::keepPrepared(size_t number,
   for (const Step &planned : entries[number].plan->steps())
     for (ImplementationStep &step : candidate.steps)
       if (planned.has_convolution() && step.call.has_convolution())
-        step.call.mutable_convolution()->set_execution_plan(
-            planned.convolution().execution_plan());
+        *step.call.mutable_convolution()->mutable_execution_plans() =
+            planned.convolution().execution_plans();
 }
 
 void CudaRace::findWeights(const Kernel &kernel,

@@ -64,6 +64,7 @@ public:
     rules.threads = threads();
     rules.threadsAhead = std::min(threads() - 1, kMostAhead);
     rules.mustRun = true;
+    rules.choosesBySize = true;
     return rules;
   }
   std::unique_ptr<CandidateRace>

@@ -23,6 +23,7 @@
 #include "compiler/driver/LibTorchExchange.h"
 #include "compiler/driver/QuantizeLayers.h"
 #include "compiler/driver/Repair.h"
+#include "compiler/driver/SizeAlternatives.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/PlanBuilder.h"
 #include "compiler/plan/Provenance.h"
@@ -394,6 +395,14 @@ absl::Status Compilation::choose() {
   if (!found.ok())
     return found.status();
   compileCounters().measurements += found->measured;
+  // A model that is being repaired is looked through at one combination of
+  // sizes, so that it has one way for all.
+  if (target->raceRules().choosesBySize && options.measureCandidates &&
+      options.audit.inputs.empty() && result.failures.empty())
+    if (absl::Status status = chooseForSmallerSizes(
+            module, kernels, *target, constants, options, *found, result);
+        !status.ok())
+      return status;
   for (const auto &entry : chosen.best)
     found->best[entry.getKey()] = found->unsearched[entry.getKey()] =
         entry.getValue();

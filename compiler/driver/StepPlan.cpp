@@ -77,6 +77,7 @@ int StepIsolator::keep(int32_t value) {
 
 Step StepIsolator::copy(const Step &step) {
   Step result = step;
+  result.clear_alternative();
   for (int32_t &input : *result.mutable_inputs())
     input = keep(input);
   for (int32_t &output : *result.mutable_outputs())

@@ -1,6 +1,7 @@
 #include "compiler/plan/PlanBuilder.h"
 
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "compiler/dialect/ElementTypes.h"
@@ -43,6 +44,7 @@ private:
   std::vector<bool> isConstant;
   llvm::StringMap<int> launches;
   int regions = 0;
+  int groups = 0; ///< of alternatives
 };
 
 bool usesSymbols(func::FuncOp kernel) {
@@ -141,9 +143,22 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
       if (isAtLoad.back())
         known[output] = true;
   }
-  // The one that counts as the kernel: what comes before only prepares.
-  const size_t firstStep =
-      constant ? 0 : llvm::find(isAtLoad, false) - isAtLoad.begin();
+  // Those that count as the kernel, one of each alternative: what comes before
+  // only prepares.
+  std::set<int> mains;
+  auto isMain = [&](size_t step) {
+    return constant ? step == 0
+                    : !isAtLoad[step] && mains
+                                             .insert(implementation.steps[step]
+                                                         .call.alternative()
+                                                         .number())
+                                             .second;
+  };
+  const bool hasAlternatives =
+      llvm::any_of(implementation.steps, [](const ImplementationStep &step) {
+        return step.call.has_alternative();
+      });
+  const int group = hasAlternatives ? ++groups : 0;
   auto addArena = [&](TensorTypeProto type) {
     const bool isKnown = known[operands.size()];
     ValueProto value;
@@ -177,7 +192,11 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
     }
     for (int operand : step.outputs)
       call.add_outputs(operands[operand]);
-    if (index == firstStep)
+    if (isAtLoad[index])
+      call.clear_alternative();
+    if (call.has_alternative())
+      call.mutable_alternative()->set_group(group);
+    if (isMain(index))
       *call.mutable_flops() =
           ToProto(ait::toSizeExpression(countFlops(kernel)));
     call.set_location(describeSource(launch.getLoc()));
@@ -188,7 +207,8 @@ absl::Status PlanBuilder::addLaunch(ait::LaunchOp launch) {
     if (call.kind().empty())
       call.set_kind(
           ait::stringifyKernelKind(*ait::getKernelKind(kernel)).str());
-    call.set_implementation(implementation.name);
+    if (call.implementation().empty())
+      call.set_implementation(implementation.name);
   }
   return absl::OkStatus();
 }

@@ -25,9 +25,13 @@ absl::StatusOr<std::vector<StepTime>> TimeSteps(const CompiledModel& version,
   AITUNE_ASSIGN_OR_RETURN(const std::vector<StepProfile> profile,
                           version.Profile(arguments, repeats));
   const ExecutablePlan& plan = version.plan();
+  std::vector<const Step*> steps;
+  for (const Step& step : plan.steps()) steps.push_back(&step);
+  const std::vector<bool> runs = ChooseAlternatives(steps, symbols);
   std::vector<StepTime> times;
   for (size_t i = 0; i < profile.size(); ++i) {
-    const Step& step = plan.steps(static_cast<int>(i));
+    if (!runs[i]) continue;
+    const Step& step = *steps[i];
     StepTime& time = times.emplace_back();
     time.name = step.name();
     time.kind = step.kind();

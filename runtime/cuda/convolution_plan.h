@@ -2,7 +2,7 @@
 //
 // cuDNN compiles most of its algorithms when a plan is made, and in one thread
 // of a process at a time. So whoever wants many plans has them made in several
-// processes, and puts the texts into ConvolutionCall::execution_plan, from
+// processes, and puts the texts into ConvolutionCall::execution_plans, from
 // which a plan is made without compiling.
 #ifndef AITUNE_RUNTIME_CUDA_CONVOLUTION_PLAN_H_
 #define AITUNE_RUNTIME_CUDA_CONVOLUTION_PLAN_H_

@@ -455,7 +455,8 @@ absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
   };
   absl::Status status;
   for (int step = 0; step < instance->step_count() && status.ok(); ++step) {
-    const absl::StatusOr<double> microseconds = measure(step);
+    const absl::StatusOr<double> microseconds =
+        instance->runs(step) ? measure(step) : absl::StatusOr<double>(0);
     status = microseconds.status();
     if (!status.ok()) break;
     profiles.push_back({impl.plan->steps()[step].proto->name(), *microseconds});

@@ -77,6 +77,45 @@ TEST_F(CudaExecutableTest, AKernelAtLoadHasParametersForSizesToo) {
   EXPECT_THAT(y_, ElementsAre(4, 8, 12));
 }
 
+// Up to two elements twice in two steps by way of the arena, which are eight
+// times the input after the other two, else once.
+TEST_F(CudaExecutableTest, ACallRunsTheAlternativeOfItsSizes) {
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
+  const int x = plan.Input({n}), own = plan.Arena({n}), t = plan.Arena({n}),
+            y = plan.Output({n});
+  const auto add = [&](int from, int to) {
+    Step* step = plan.AddStep({from}, {to});
+    step->mutable_cuda_kernel()->set_symbol("twice");
+    *step->mutable_cuda_kernel()->mutable_grid_x() = ToProto(n);
+    step->mutable_cuda_kernel()->set_block_x(32);
+    return step;
+  };
+  const auto add_way = [&](int from, int to, int number) {
+    AlternativeProto* one = add(from, to)->mutable_alternative();
+    one->set_group(1);
+    one->set_number(number);
+    if (number == 0) one->add_most(2);
+  };
+  add_way(x, own, 0);
+  add_way(own, t, 0);
+  add_way(x, t, 1);
+  add(t, y);
+  plan.plan.add_output_values(y);
+  plan.plan.set_device("cuda");
+  auto loaded =
+      CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"}, {}, {}, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  executable_ = *std::move(loaded);
+  std::vector<float> few = {1, 2};
+  for (int call = 0; call < 3; ++call) {
+    ASSERT_TRUE(Run(few, y_).ok());
+    EXPECT_THAT(y_, ElementsAre(8, 16));
+    ASSERT_TRUE(Run(x_, y_).ok());
+    EXPECT_THAT(y_, ElementsAre(4, 8, 12));
+  }
+}
+
 // FourTimes with kernels that wait by themselves, or do not, and, before each
 // of them, one whose grid has no blocks.
 ExecutablePlan FourTimesWaiting(bool first_waits, bool second_waits) {

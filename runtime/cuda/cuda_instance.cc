@@ -43,6 +43,7 @@ absl::StatusOr<std::unique_ptr<CudaInstance>> CudaInstance::Create(
       InstanceLayout::Analyze(plan, steps, symbols, initialization));
   instance->launches_.resize(steps.size());
   for (size_t s = 0; s < steps.size(); ++s) {
+    if (!instance->layout_.runs(static_cast<int>(s))) continue;
     const Step& step = *steps[s].proto;
     absl::Status status;
     if (step.has_cuda_kernel()) {
@@ -140,7 +141,8 @@ void CudaInstance::FindWaits(AfterCall next) {
                      !ReadsWrittenOperand(plan_.plan(), *steps_[step].proto);
   };
   auto runs = [&](size_t step) {
-    return launches_[step].function == nullptr || launches_[step].HasBlocks();
+    return layout_.runs(static_cast<int>(step)) &&
+           (launches_[step].function == nullptr || launches_[step].HasBlocks());
   };
   int32_t next_waits = 0;
   if (next == AfterCall::kSameCall) {
@@ -192,6 +194,7 @@ absl::Status CudaInstance::PrepareLibraryCalls() {
   std::vector<std::string> keys(steps_.size());
   for (int s = 0; s < step_count(); ++s) {
     const Step& step = *steps_[s].proto;
+    if (!layout_.runs(s)) continue;
     if (IsLibraryCall(step)) keys[s] = LibraryCallKey(s);
     // cuDNN does not promise that it reads a residual before it overwrites it.
     if (step.has_convolution()) layout_.KeepApart(s);
@@ -255,6 +258,7 @@ void CudaInstance::Patch(Context& context, absl::Span<void* const> inputs,
 
 absl::Status CudaInstance::EnqueueStep(int step, Context& context,
                                        CUstream stream) const {
+  if (!layout_.runs(step)) return absl::OkStatus();
   const LoadedStep& loaded = steps_[step];
   if (const Launch& launch = launches_[step]; launch.function != nullptr) {
     // A grid without blocks has nothing to do, and cannot be launched.

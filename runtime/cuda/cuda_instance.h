@@ -122,6 +122,8 @@ class CudaInstance {
   void PoisonMemory(CUstream stream) const;
 
   int step_count() const { return static_cast<int>(steps_.size()); }
+  // Whether a call runs the step: of alternatives it runs one.
+  bool runs(int step) const { return layout_.runs(step); }
   MemoryUse Memory() const {
     MemoryUse use;
     use.arenas = arena_bytes_;

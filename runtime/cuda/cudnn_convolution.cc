@@ -1,6 +1,7 @@
 // Convolutions as library calls: a plan of cuDNN's, made here or taken from the
 // text of one.
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -87,8 +88,14 @@ absl::Status Convolution::Prepare(const ConvolutionCall& call,
     if (op.operand() >= 0) ids_.push_back(op.operand() + 1);
   ids_.push_back(static_cast<int64_t>(inputs.size()) + 1);
   // A text of another GPU or version of cuDNN is none.
-  if (call.execution_plan().empty() ||
-      !Read(call.execution_plan(), owned.get()).ok()) {
+  const auto planned = std::find_if(
+      call.execution_plans().begin(), call.execution_plans().end(),
+      [&](const ExecutionPlanProto& plan) {
+        return std::equal(plan.input_sizes().begin(), plan.input_sizes().end(),
+                          inputs[0].sizes.begin(), inputs[0].sizes.end());
+      });
+  if (planned == call.execution_plans().end() ||
+      !Read(planned->text(), owned.get()).ok()) {
     AITUNE_RETURN_IF_ERROR(graph_.Build(call, inputs, output));
     AITUNE_ASSIGN_OR_RETURN(plan_, graph_.MakePlan(algorithm, owned.get()));
   }

@@ -39,6 +39,9 @@ absl::StatusOr<InstanceLayout> InstanceLayout::Analyze(
   layout.in_place_roots_.assign(steps.size(), {-1, -1});
   layout.scratch_offsets_.assign(steps.size(), 0);
   layout.last_uses_.resize(steps.size());
+  std::vector<const Step*> protos;
+  for (const LoadedStep& step : steps) protos.push_back(step.proto);
+  layout.runs_ = ChooseAlternatives(protos, symbols);
   AITUNE_RETURN_IF_ERROR(layout.EvaluateUsed(plan, steps, symbols));
   layout.FindLifetimes(plan, steps);
   if (!initialization) {
@@ -92,9 +95,10 @@ absl::Status InstanceLayout::EvaluateUsed(const LoadedPlan& plan,
     }
     return absl::OkStatus();
   };
-  for (const LoadedStep& step : steps) {
-    for (int32_t value : step.inputs) AITUNE_RETURN_IF_ERROR(use(value));
-    for (int32_t value : step.outputs) AITUNE_RETURN_IF_ERROR(use(value));
+  for (size_t s = 0; s < steps.size(); ++s) {
+    if (!runs_[s]) continue;
+    for (int32_t value : steps[s].inputs) AITUNE_RETURN_IF_ERROR(use(value));
+    for (int32_t value : steps[s].outputs) AITUNE_RETURN_IF_ERROR(use(value));
   }
   if (&steps == &plan.steps()) {
     for (int32_t value : plan.output_values()) {
@@ -120,6 +124,7 @@ absl::Status InstanceLayout::CheckInput(
 void InstanceLayout::FindLifetimes(const LoadedPlan& plan,
                                    const std::vector<LoadedStep>& steps) {
   for (int32_t s = 0; s < static_cast<int32_t>(steps.size()); ++s) {
+    if (!runs_[s]) continue;
     for (int32_t value : steps[s].outputs) {
       first_[roots_[value]] = last_[roots_[value]] = s;
     }
@@ -172,6 +177,7 @@ absl::Status InstanceLayout::PlaceOutputs(const LoadedPlan& plan,
 void InstanceLayout::FindInPlace(const LoadedPlan& plan,
                                  const std::vector<LoadedStep>& steps) {
   for (size_t s = 0; s < steps.size(); ++s) {
+    if (!runs_[s]) continue;
     const LoadedStep& step = steps[s];
     for (const PostOp* op : PostOps(*step.proto)) {
       if (op->kind() != PostOp::ADD) continue;

@@ -49,6 +49,10 @@ class InstanceLayout {
       const LoadedPlan& plan, const std::vector<LoadedStep>& steps,
       absl::Span<const int64_t> symbols, bool initialization);
 
+  // Whether a call of these sizes runs the step, which may be an alternative of
+  // others (AlternativeProto).
+  bool runs(int step) const { return runs_[step]; }
+
   // The position of the step's input that an ADD post-op reads and whose memory
   // the output may use; -1 if there is none. KeepApart gives the output memory
   // of its own instead; to be called before Place.
@@ -91,6 +95,7 @@ class InstanceLayout {
   void FindInPlace(const LoadedPlan& plan,
                    const std::vector<LoadedStep>& steps);
 
+  std::vector<bool> runs_;                   // by step
   std::vector<int32_t> roots_;               // by value: see StorageRoots
   std::vector<std::vector<int64_t>> sizes_;  // by value, in elements
   std::vector<int64_t> bytes_;               // by value; -1: not used

@@ -297,6 +297,29 @@ std::vector<int32_t> StorageRoots(const ExecutablePlan& plan) {
   return roots;
 }
 
+std::vector<bool> ChooseAlternatives(absl::Span<const Step* const> steps,
+                                     absl::Span<const int64_t> symbols) {
+  std::vector<bool> runs;
+  int32_t group = 0, chosen = -1;  // the last group, and its number that runs
+  for (const Step* step : steps) {
+    if (!step->has_alternative()) {
+      runs.push_back(true);
+      continue;
+    }
+    const AlternativeProto& one = step->alternative();
+    if (one.group() != group) {
+      group = one.group();
+      chosen = -1;
+    }
+    bool takes = true;
+    for (int i = 0; i < one.most_size(); ++i)
+      takes = takes && symbols[i] <= one.most(i);
+    if (chosen < 0 && takes) chosen = one.number();
+    runs.push_back(chosen == one.number());
+  }
+  return runs;
+}
+
 std::vector<int32_t> OutputValues(const ExecutablePlan& plan) {
   if (plan.output_values_size() > 0) {
     return {plan.output_values().begin(), plan.output_values().end()};

@@ -74,6 +74,11 @@ absl::StatusOr<int64_t> TensorBytes(DataType dtype,
 // chain of aliases. Precondition: the plan is valid.
 std::vector<int32_t> StorageRoots(const ExecutablePlan& plan);
 
+// By step: whether a call with these sizes runs it (see AlternativeProto).
+// Precondition: the plan is valid.
+std::vector<bool> ChooseAlternatives(absl::Span<const Step* const> steps,
+                                     absl::Span<const int64_t> symbols);
+
 // The value of each output (see ExecutablePlan.output_values). Precondition:
 // the plan is valid.
 std::vector<int32_t> OutputValues(const ExecutablePlan& plan);

@@ -250,6 +250,72 @@ TEST(ValidatePlanTest, PackedConstantsAreForKernelsOnly) {
   EXPECT_EQ(ValidatePlan(t.plan), absl::OkStatus());
 }
 
+// y = x by one of two ways: up to 4 elements in two steps, else in one.
+TestPlan TwoWays() {
+  TestPlan t;
+  const SizeExpression n = t.Symbol(1, 16, 0, 0);
+  const int x = t.Input({n}), between = t.Arena({n}), y = t.Output({n});
+  const auto add = [&](int from, int to, int number) {
+    Step* step = t.AddStep({from}, {to});
+    step->mutable_cuda_kernel()->set_symbol("k");
+    step->mutable_cuda_kernel()->set_block_x(32);
+    *step->mutable_cuda_kernel()->mutable_grid_x() = ToProto(n);
+    step->mutable_alternative()->set_group(1);
+    step->mutable_alternative()->set_number(number);
+    if (number == 0) step->mutable_alternative()->add_most(4);
+  };
+  add(x, between, 0);
+  add(between, y, 0);
+  add(x, y, 1);
+  t.plan.add_output_values(y);
+  t.plan.set_device("cuda");
+  return t;
+}
+
+TEST(AlternativesTest, ACallRunsTheFirstThatTakesItsSizes) {
+  const TestPlan t = TwoWays();
+  ASSERT_EQ(ValidatePlan(t.plan), absl::OkStatus());
+  std::vector<const Step*> steps;
+  for (const Step& step : t.plan.steps()) steps.push_back(&step);
+  EXPECT_EQ(ChooseAlternatives(steps, {4}),
+            (std::vector<bool>{true, true, false}));
+  EXPECT_EQ(ChooseAlternatives(steps, {5}),
+            (std::vector<bool>{false, false, true}));
+}
+
+TEST(AlternativesTest, NamesWhatIsWrong) {
+  struct Case {
+    const char* text;
+    std::function<void(ExecutablePlan&)> damage;
+  };
+  const auto of = [](ExecutablePlan& plan, int step) {
+    return plan.mutable_steps(step)->mutable_alternative();
+  };
+  const std::vector<Case> cases = {
+      {"the last alternative of group 1 does not take all sizes",
+       [&](auto& p) { of(p, 2)->add_most(8); }},
+      {"is alternative 2 of group 1, which is out of order",
+       [&](auto& p) { of(p, 2)->set_number(2); }},
+      {"is alternative 0 of group 0, which is out of order",
+       [&](auto& p) { of(p, 0)->set_group(0); }},
+      {"does not take all sizes", [&](auto& p) { of(p, 2)->set_group(2); }},
+      {"for 2 sizes, but the plan has 1",
+       [&](auto& p) { of(p, 0)->add_most(8); }},
+      {"only steps of a GPU", [](auto& p) { p.set_device(""); }},
+      // A step of one way reads what only the other writes.
+      {"which no earlier step writes",
+       [](auto& p) { p.mutable_steps(2)->set_inputs(0, 1); }},
+      // Not all ways write the output.
+      {"output 0 is value 2, which no step writes",
+       [](auto& p) { p.mutable_steps()->DeleteSubrange(1, 1); }},
+  };
+  for (const Case& c : cases) {
+    ExecutablePlan plan = TwoWays().plan;
+    c.damage(plan);
+    EXPECT_THAT(std::string(ValidatePlan(plan).message()), HasSubstr(c.text));
+  }
+}
+
 TEST(ValidatePlanTest, OutputValuesMayBeLeftOut) {
   TestPlan t;
   const int x = t.Input({2}), b = t.Output({2}), a = t.Output({2});

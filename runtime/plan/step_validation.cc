@@ -1,5 +1,8 @@
 #include "runtime/plan/step_validation.h"
 
+#include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "runtime/status/status_macros.h"
@@ -14,6 +17,7 @@ class StepValidator {
 
   absl::StatusOr<std::vector<bool>> Run() {
     AITUNE_RETURN_IF_ERROR(CheckSteps(plan_.initialization(), true));
+    AITUNE_RETURN_IF_ERROR(CheckAlternatives());
     AITUNE_RETURN_IF_ERROR(CheckSteps(plan_.steps(), false));
     return std::move(written_);
   }
@@ -39,6 +43,7 @@ class StepValidator {
       const std::string where =
           absl::StrCat(initialization ? "initialization step " : "step ", i,
                        " '", step.name(), "'");
+      BeginAlternative(step);
       for (int32_t input : step.inputs()) {
         AITUNE_RETURN_IF_ERROR(CheckRead(step, input, initialization, where));
       }
@@ -47,6 +52,7 @@ class StepValidator {
       }
       AITUNE_RETURN_IF_ERROR(CheckCall(step, initialization, where));
     }
+    EndAlternatives();
     return absl::OkStatus();
   }
 
@@ -119,7 +125,78 @@ class StepValidator {
                        ", which is already written");
     }
     written_[root] = true;
+    if (!written_by_.empty()) written_by_.back().insert(root);
     return absl::OkStatus();
+  }
+
+  // What each alternative writes is written for itself alone, and after the
+  // group what all of them write.
+  void BeginAlternative(const Step& step) {
+    if (step.alternative().group() != group_) EndAlternatives();
+    if (!step.has_alternative()) return;
+    group_ = step.alternative().group();
+    const size_t number = step.alternative().number();
+    if (number < written_by_.size()) return;
+    for (const std::set<int32_t>& others : written_by_)
+      for (int32_t root : others) written_[root] = false;
+    written_by_.resize(number + 1);
+  }
+  void EndAlternatives() {
+    if (written_by_.empty()) return;
+    for (const std::set<int32_t>& others : written_by_)
+      for (int32_t root : others) written_[root] = false;
+    for (int32_t root : written_by_[0])
+      written_[root] = std::all_of(
+          written_by_.begin(), written_by_.end(),
+          [&](const std::set<int32_t>& own) { return own.count(root) > 0; });
+    written_by_.clear();
+    group_ = 0;
+  }
+
+  // Each group's steps are neighbours, its numbers count from 0, and the last
+  // takes all sizes.
+  absl::Status CheckAlternatives() {
+    int32_t group = 0, number = 0;  // of the step before; group 0: none
+    bool takes_all = true;          // the step before
+    std::set<int32_t> seen;
+    const auto check_end = [&]() -> absl::Status {
+      if (takes_all) return absl::OkStatus();
+      return PlanError("the last alternative of group ", group,
+                       " does not take all sizes");
+    };
+    for (int i = 0; i < plan_.steps_size(); ++i) {
+      const Step& step = plan_.steps(i);
+      const AlternativeProto& one = step.alternative();
+      const std::string where =
+          absl::StrCat("step ", i, " '", step.name(), "'");
+      if (!step.has_alternative()) {
+        AITUNE_RETURN_IF_ERROR(check_end());
+        group = 0;
+        takes_all = true;
+        continue;
+      }
+      if (plan_.device() != "cuda" || step.has_fallback()) {
+        return PlanError(where,
+                         " is an alternative, which only steps of a GPU that "
+                         "LibTorch does not run can be");
+      }
+      const bool is_first = one.group() != group;
+      if (is_first) AITUNE_RETURN_IF_ERROR(check_end());
+      if (one.group() < 1 || (is_first && !seen.insert(one.group()).second) ||
+          one.number() < (is_first ? 0 : number) ||
+          one.number() > (is_first ? 0 : number + 1)) {
+        return PlanError(where, " is alternative ", one.number(), " of group ",
+                         one.group(), ", which is out of order");
+      }
+      if (!one.most().empty() && one.most_size() != plan_.symbols_size()) {
+        return PlanError(where, " is an alternative for ", one.most_size(),
+                         " sizes, but the plan has ", plan_.symbols_size());
+      }
+      group = one.group();
+      number = one.number();
+      takes_all = one.most().empty();
+    }
+    return check_end();
   }
 
   absl::Status CheckChecks(const Step& step, int symbols,
@@ -261,6 +338,9 @@ class StepValidator {
   const ExecutablePlan& plan_;
   const ValidValues& values_;
   std::vector<bool> written_;  // by root
+  int32_t group_ = 0;          // of alternatives; 0: none
+  // By number of the group's alternatives so far: the roots that it writes.
+  std::vector<std::set<int32_t>> written_by_;
 };
 
 }  // namespace

@@ -55,7 +55,7 @@ constexpr char kContext[] = R"(class autocast:
 torch::jit::Module ModuleOf(const std::string& body) {
   const std::string net = absl::StrCat(
       "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n"
-      "  training : bool\n"
+      "  training : bool\n  p : Tensor\n"
       "  def forward(self: __torch__.Net,\n    x: Tensor,\n    w: Tensor,\n"
       "    n: int=5) -> List[Tensor]:\n",
       body);
@@ -76,6 +76,7 @@ torch::jit::Module ModuleOf(const std::string& body) {
   torch::jit::Module module(c10::ivalue::Object::create(
       c10::StrongTypePtr(unit, type), type->numAttributes()));
   module.setattr("training", false);
+  module.setattr("p", at::rand({8, 8}));
   return module;
 }
 
@@ -187,6 +188,30 @@ TEST_F(AutocastContexts, TheDeviceThatTheModelIsCompiledForDecides) {
   EXPECT_EQ(dtype("\"cpu\", 15, True", false),
             std::vector<DataType>(2, DataType::kBFloat16));
   EXPECT_EQ(dtype("\"cpu\", 15, True", true), none);
+}
+
+// Freezing computes the casts of weights.
+TEST_F(AutocastContexts, WeightsAreCastAsOnTheDevice) {
+  for (const char* context : {"\"cpu\", 15, True", "\"cuda\", 5, True"}) {
+    const auto model = Model::FromModule(ModuleOf(absl::StrCat(
+        Context("a", context),
+        "    with a:\n      y = torch.matmul(x, self.p)\n    return [y]\n")));
+    ASSERT_TRUE(model.ok()) << model.status();
+    for (const bool for_gpu : {false, true}) {
+      TraceOptions options;
+      options.for_gpu = for_gpu;
+      const auto trace = BuildTrace(
+          *model,
+          ValueList({at::rand({8, 8}), at::rand({8, 8}), c10::IValue(5)}),
+          options);
+      ASSERT_TRUE(trace.ok()) << trace.status();
+      const bool is_cast = for_gpu == (context[1] == 'c' && context[2] == 'u');
+      EXPECT_EQ(
+          trace->values.at(trace->outputs[0]).type.dtype == DataType::kFloat32,
+          !is_cast)
+          << context << for_gpu;
+    }
+  }
 }
 
 TEST_F(AutocastContexts, TheInnermostDecides) {

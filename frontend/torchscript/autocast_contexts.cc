@@ -9,6 +9,7 @@
 #include <torch/csrc/jit/passes/quantization/helper.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
@@ -38,6 +39,17 @@ void FindContexts(Block* block, std::vector<Node*>& found) {
         IsContext(node->input(0)))
       found.push_back(node);
     for (Block* inner : node->blocks()) FindContexts(inner, found);
+  }
+}
+
+void ForEachCast(Block* block, const std::function<void(Node*)>& visit) {
+  static const c10::Symbol kReduced = c10::Symbol::fromQualString(
+                               "aten::_autocast_to_reduced_precision"),
+                           kFull = c10::Symbol::fromQualString(
+                               "aten::_autocast_to_full_precision");
+  for (Node* node : block->nodes()) {
+    if (node->kind() == kReduced || node->kind() == kFull) visit(node);
+    for (Block* inner : node->blocks()) ForEachCast(inner, visit);
   }
 }
 
@@ -109,6 +121,17 @@ void RemoveContexts(torch::jit::Graph& graph) {
     for (const torch::jit::Use& use : uses) use.user->destroy();
     context->node()->destroy();
   }
+}
+
+void SwapDevicesOfCasts(torch::jit::Graph& graph) {
+  ForEachCast(graph.block(), [](Node* cast) {
+    // The tensor, then for both devices: flags, then dtypes if it has them.
+    for (size_t i = 1; i + 1 < cast->inputs().size(); i += 2) {
+      Value* const gpu = cast->input(i);
+      cast->replaceInput(i, cast->input(i + 1));
+      cast->replaceInput(i + 1, gpu);
+    }
+  });
 }
 
 torch::jit::Module WithCastsOfContexts(const torch::jit::Module& module) {

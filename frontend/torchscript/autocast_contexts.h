@@ -30,6 +30,11 @@ void RemoveContexts(torch::jit::Graph& graph);
 // tensors, whose forward is inlined and has the casts.
 torch::jit::Module WithCastsOfContexts(const torch::jit::Module& module);
 
+// Gives the casts in `graph` the flags and dtypes for a GPU in place of those
+// for the CPU, and these in place of those: tensors on the CPU are then cast as
+// they will be on a GPU.
+void SwapDevicesOfCasts(torch::jit::Graph& graph);
+
 }  // namespace aitune::frontend
 
 #endif  // AITUNE_FRONTEND_TORCHSCRIPT_AUTOCAST_CONTEXTS_H_

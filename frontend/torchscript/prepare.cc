@@ -92,19 +92,24 @@ absl::StatusOr<torch::jit::Module> ChangeSubmodules(
 
 absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
                                            const SubmoduleChanges& changes,
+                                           bool for_gpu,
                                            std::vector<std::string>& notes) {
   const c10::NoGradGuard no_grad;
   torch::jit::Module module = original;
   if (!changes.empty() || !SubstitutionsText().empty()) {
     AITUNE_ASSIGN_OR_RETURN(module, ChangeSubmodules(original, changes));
   }
-  AITUNE_RETURN_IF_ERROR(CatchExceptions(absl::StatusCode::kInvalidArgument,
-                                         "the autocast contexts", [&] {
-                                           // Before it is frozen, which would
-                                           // leave them out.
-                                           module = WithCastsOfContexts(module);
-                                           return absl::OkStatus();
-                                         }));
+  bool has_swapped = false;
+  AITUNE_RETURN_IF_ERROR(CatchExceptions(
+      absl::StatusCode::kInvalidArgument, "the autocast contexts", [&] {
+        // Before it is frozen, which would leave them out.
+        const torch::jit::Module with_casts = WithCastsOfContexts(module);
+        has_swapped = for_gpu && with_casts._ivalue() != module._ivalue();
+        module = with_casts;
+        if (has_swapped)
+          SwapDevicesOfCasts(*module.get_method("forward").graph());
+        return absl::OkStatus();
+      }));
   PreparedGraph prepared;
   prepared.module = module;
   bool was_frozen_here = false;
@@ -131,6 +136,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
         prepared.graph = program->copy();
         if (was_frozen_here) Forget(*program);
         torch::jit::Inline(*prepared.graph);
+        if (has_swapped) SwapDevicesOfCasts(*prepared.graph);
         torch::jit::InlineForkWait(prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);
         AnchorCallStacks(*prepared.graph);

@@ -25,11 +25,13 @@ struct PreparedGraph {
 // inlines all calls and checks the graph. A module that cannot be frozen keeps
 // its attributes, which `notes` then says. Makes the substitutions of
 // substitution.h and of `changes`, marks the nodes of disabled submodules, and
-// makes the casts of autocast contexts (autocast_contexts.h).
+// makes the casts of autocast contexts (autocast_contexts.h). With `for_gpu`
+// those of weights, which freezing computes, are made as on a GPU.
 // `module` must be in eval mode and stays as it is. kInvalidArgument when
 // LibTorch cannot process the program, or a substitution does not fit.
 absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& module,
                                            const SubmoduleChanges& changes,
+                                           bool for_gpu,
                                            std::vector<std::string>& notes);
 
 // A module with the same tensors whose forward is inlined, with the

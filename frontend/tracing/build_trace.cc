@@ -259,7 +259,8 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
   std::vector<std::string> notes;
   AITUNE_ASSIGN_OR_RETURN(
       PreparedGraph prepared,
-      PrepareGraph(model.impl().module, model.impl().changes, notes));
+      PrepareGraph(model.impl().module, model.impl().changes, options.for_gpu,
+                   notes));
 
   std::vector<SymbolRange> ranges;
   for (const SymbolSpec& symbol : assignment.symbols)
@@ -292,7 +293,8 @@ absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
   std::vector<std::string> notes;
   AITUNE_ASSIGN_OR_RETURN(
       PreparedGraph prepared,
-      PrepareGraph(model.impl().module, model.impl().changes, notes));
+      PrepareGraph(model.impl().module, model.impl().changes, options.for_gpu,
+                   notes));
   SizeRegion region({}, {});
   const SizeFitter fitter(region, ChooseProbes(region));
   Attempt attempt;

@@ -77,7 +77,8 @@ absl::StatusOr<std::vector<InputCase>> BackendChecker::Cases(
                       std::vector(sizes_.begin(), sizes_.end()));
   AITUNE_ASSIGN_OR_RETURN(const ValueList arguments,
                           subject_.source->Unflatten(sample));
-  return std::vector<InputCase>{{"sample", aitune::frontend::ToCpu(arguments)}};
+  return std::vector<InputCase>{{std::string(aitune::frontend::kSampleCase),
+                                 aitune::frontend::ToCpu(arguments)}};
 }
 
 absl::Status BackendChecker::Check(aitune::Backend& backend,

@@ -104,6 +104,9 @@ struct CheckOptions {
   // The least cosine of the angle between a quantised model's output and
   // eager's; replaces a tolerance.
   std::optional<double> min_cosine;
+  // The seconds that eager may take in a model with loops for inputs that were
+  // made up, which a loop need not end for; such a case is skipped.
+  double seconds_of_loops = 10;
   // Returns the model in this dtype, which has a higher precision or, for a
   // model in float16 that overflows, is bfloat16. Called on first use; may
   // return an error.

@@ -372,7 +372,8 @@ absl::StatusOr<std::vector<InputCase>> CheckCases(
     const ModelInputs& inputs, uint64_t seed,
     absl::Span<const std::vector<int64_t>> more_sizes) {
   std::vector<InputCase> cases;
-  if (inputs.samples) cases.push_back({"sample", *inputs.samples});
+  if (inputs.samples)
+    cases.push_back({std::string(kSampleCase), *inputs.samples});
   AITUNE_ASSIGN_OR_RETURN(ValueList base, TypicalArguments(inputs, seed));
   auto generator = at::make_generator<at::CPUGeneratorImpl>(seed);
 

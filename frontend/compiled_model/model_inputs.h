@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -62,6 +63,9 @@ absl::StatusOr<std::vector<InputSpec>> WithSizesOf(std::vector<InputSpec> specs,
                                                    const ValueList& arguments);
 
 // Arguments for which a compiled model is compared with eager.
+// The name of the case that is the caller's own samples.
+inline constexpr std::string_view kSampleCase = "sample";
+
 struct InputCase {
   std::string name;  // such as "zeros"
   ValueList arguments;

@@ -1,0 +1,77 @@
+#include "frontend/check/loop_guard.h"
+
+#include <ATen/ATen.h>
+
+#include "frontend/check/check.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::HasSubstr;
+
+Model Doubling() {
+  auto model = Model::FromSource(
+      "def forward(self, x: Tensor):\n"
+      "    while bool(x.sum() < 100):\n"
+      "        x = x * 2\n"
+      "    return x\n");
+  EXPECT_TRUE(model.ok()) << model.status();
+  return *std::move(model);
+}
+
+ValueList Arguments(const at::Tensor& tensor) {
+  return ValueList({c10::IValue(tensor)});
+}
+
+TEST(LoopGuard, TellsALoopThatGoesOnFromOneThatEnds) {
+  const Model model = Doubling();
+  const LoopGuard guard(model, Device());
+  EXPECT_EQ(guard.Try(Arguments(at::ones({4})), 5), absl::OkStatus());
+  const absl::Status late = guard.Try(Arguments(at::zeros({4})), 0.1);
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(late.message()), HasSubstr("goes on after 0.1 s"));
+  // The next run has its own time.
+  EXPECT_EQ(guard.Try(Arguments(at::ones({4})), 5), absl::OkStatus());
+}
+
+TEST(LoopGuard, LeavesAModelWithoutLoopsAlone) {
+  const auto model =
+      Model::FromSource("def forward(self, x: Tensor):\n    return x + 1\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(LoopGuard(*model, Device()).Try(Arguments(at::ones({4})), 0),
+            absl::OkStatus());
+}
+
+TEST(LoopGuard, WhatTheModelRaisesIsNoLoop) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor):\n"
+      "    for i in range(3):\n"
+      "        assert bool(x.sum() < 0), \"no\"\n"
+      "    return x\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ(LoopGuard(*model, Device()).Try(Arguments(at::ones({4})), 5),
+            absl::OkStatus());
+}
+
+// The check goes on with the other inputs.
+TEST(LoopGuard, ACaseThatNeverEndsIsLeftOut) {
+  const Model model = Doubling();
+  const RunFunction ours = [&](const ValueList& arguments) {
+    return model.RunEager(arguments);
+  };
+  const std::vector<InputCase> cases = {{"sample", Arguments(at::ones({4}))},
+                                        {"zeros", Arguments(at::zeros({4}))}};
+  CheckOptions options;
+  options.seconds_of_loops = 0.2;
+  const CheckReport report = CheckAgainstEager(ours, model, cases, options);
+  ASSERT_EQ(report.cases.size(), 2u);
+  EXPECT_FALSE(report.cases[0].skipped);
+  EXPECT_TRUE(report.cases[1].skipped);
+  EXPECT_THAT(report.cases[1].note, HasSubstr("a loop of the model goes on"));
+  EXPECT_TRUE(report.agrees()) << report.Problem();
+}
+
+}  // namespace
+}  // namespace aitune::frontend

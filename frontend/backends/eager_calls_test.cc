@@ -109,6 +109,46 @@ def forward(self, x: Tensor):
   }
 }
 
+// What a compiled version takes for two tensors may be one.
+TEST(EagerCalls, TakeATensorThatIsGivenTwice) {
+  auto source = SourceOf(R"(
+def forward(self, x: Tensor, y: Tensor):
+    if x is y:
+        return x * 2
+    return x + y * 10
+)");
+  auto backend = BackendOf("TorchInductorBackend");
+  const at::Tensor x = at::randn({3, 2}), y = at::randn({3, 2});
+  BuildRequest request = RequestOf(source, {});
+  request.samples = {*source->Flatten(ValueList({x, y}))};
+  ASSERT_TRUE(backend->Build(request).ok());
+  for (const at::Tensor& other : {y, x, y}) {
+    const auto ours = CallWith(*source, *backend, ValueList({x, other}));
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    EXPECT_TRUE(at::allclose(ours->toTensor(),
+                             other.is_same(x) ? x * 2 : x + other * 10));
+  }
+}
+
+TEST(EagerCalls, TakeATensorThatRequiresAGradient) {
+  auto source = SourceOf(R"(
+def forward(self, x: Tensor):
+    if x.requires_grad:
+        return x * 2
+    return x + 1
+)");
+  auto backend = BackendOf("TorchInductorBackend");
+  const at::Tensor x = at::randn({3, 2});
+  ASSERT_TRUE(backend->Build(RequestOf(source, {x})).ok());
+  const at::Tensor with_gradient = x.clone().set_requires_grad(true);
+  for (const at::Tensor& given : {x, with_gradient, x}) {
+    const auto ours = CallWith(*source, *backend, ValueList({given}));
+    ASSERT_TRUE(ours.ok()) << ours.status();
+    EXPECT_TRUE(
+        at::allclose(ours->toTensor(), given.requires_grad() ? x * 2 : x + 1));
+  }
+}
+
 // Versions hold the state as it was; they know when LibTorch has changed it.
 TEST(EagerCalls, TellCompiledVersionsOfTheStateThatTheyChange) {
   torch::jit::Module module("net");

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/dict_order.h"
-#include "frontend/torchscript/layout_queries.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/model_tensors.h"
@@ -136,7 +135,7 @@ TorchScriptSource::TorchScriptSource(std::shared_ptr<const Model> model,
                                      std::shared_ptr<LearnedNesting> result)
     : model_(std::move(model)),
       name_(std::move(name)),
-      layout_query_(FindLayoutQuery(*model_)),
+      input_queries_(FindInputQueries(*model_)),
       sees_dict_order_(SeesDictOrder(*model_)),
       arguments_(std::move(arguments)),
       result_(std::move(result)),
@@ -237,7 +236,7 @@ absl::StatusOr<std::shared_ptr<const Model>> TorchScriptSource::ModelOn(
 
 absl::StatusOr<Sample> TorchScriptSource::Flatten(
     const ValueList& arguments) const {
-  AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
+  AITUNE_RETURN_IF_ERROR(CheckQueries(input_queries_, arguments));
   AITUNE_ASSIGN_OR_RETURN(Sample leaves,
                           arguments_->Flatten(arguments.values()));
   if (sees_dict_order_) {

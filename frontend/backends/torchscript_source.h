@@ -26,6 +26,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "frontend/torchscript/input_queries.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/trace/structure.h"
 #include "frontend/values/value_list.h"
@@ -163,8 +164,8 @@ class TorchScriptSource : public SourceModel {
 
   const std::shared_ptr<const Model> model_;
   const std::string name_;
-  const std::string layout_query_;  // the result of FindLayoutQuery
-  const bool sees_dict_order_;      // the result of SeesDictOrder
+  const InputQueries input_queries_;
+  const bool sees_dict_order_;  // the result of SeesDictOrder
   const std::shared_ptr<LearnedNesting> arguments_, result_;
   mutable std::mutex copies_mutex_;
   mutable std::map<int, std::weak_ptr<const Model>> copies_;  // by GPU

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/torchscript/dict_order.h"
-#include "frontend/torchscript/layout_queries.h"
 #include "frontend/trace/print_trace.h"
 #include "frontend/trace/structure.h"
 #include "frontend/values/gpu.h"
@@ -86,7 +85,7 @@ absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
   }
   if (dynamic) return BuildTrace(model, inputs.specs, options);
   AITUNE_RETURN_IF_ERROR(
-      CheckContiguous(FindLayoutQuery(model), *inputs.samples));
+      CheckQueries(FindInputQueries(model), *inputs.samples));
   return BuildTrace(model, *inputs.samples, options);
 }
 
@@ -166,7 +165,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   loaded->inputs_ = InputNesting(std::move(parts.input_structure));
   loaded->output_structure_ = std::move(parts.output_structure);
   loaded->report_ = std::move(parts.report);
-  loaded->layout_query_ = FindLayoutQuery(model);
+  loaded->input_queries_ = FindInputQueries(model);
   loaded->sees_dict_order_ = SeesDictOrder(model);
   return loaded;
 }
@@ -182,7 +181,7 @@ absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
 
 absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
     const ValueList& arguments, ConstantCheck check) const {
-  AITUNE_RETURN_IF_ERROR(CheckContiguous(layout_query_, arguments));
+  AITUNE_RETURN_IF_ERROR(CheckQueries(input_queries_, arguments));
   AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
                           inputs_.Flatten(arguments, device_, check));
   if (sees_dict_order_) {

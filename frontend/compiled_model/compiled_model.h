@@ -22,6 +22,7 @@
 #include "frontend/compiled_model/artifact.h"
 #include "frontend/compiled_model/build_report.h"
 #include "frontend/compiled_model/model_inputs.h"
+#include "frontend/torchscript/input_queries.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/trace/structure.h"
 #include "frontend/tracing/build_trace.h"
@@ -215,7 +216,7 @@ class CompiledModel {
 
   InputNesting inputs_;
   Structure output_structure_;
-  std::string layout_query_;                // the result of FindLayoutQuery
+  InputQueries input_queries_;
   bool sees_dict_order_ = false;            // the result of SeesDictOrder
   std::shared_ptr<Executable> executable_;  // shared with calls under way
   Device device_;

@@ -1,0 +1,161 @@
+#include "frontend/torchscript/input_queries.h"
+
+#include <ATen/core/Tensor.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include <functional>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/torchscript/model_internal.h"
+#include "frontend/values/torch_util.h"
+
+namespace aitune::frontend {
+namespace {
+
+// The operators that see where in its memory a tensor begins, too.
+const std::set<std::string>& OffsetQueries() {
+  static const auto* const kQueries = new std::set<std::string>{
+      "aten::storage_offset", "aten::sym_storage_offset", "aten::as_strided"};
+  return *kQueries;
+}
+
+const std::set<std::string>& StrideQueries() {
+  static const auto* const kQueries = new std::set<std::string>{
+      "aten::stride", "aten::sym_stride", "aten::is_contiguous",
+      "aten::is_non_overlapping_and_dense", "aten::_reshape_alias"};
+  return *kQueries;
+}
+
+const std::set<std::string>& GradientQueries() {
+  static const auto* const kQueries =
+      new std::set<std::string>{"prim::requires_grad", "aten::requires_grad",
+                                "prim::is_leaf", "aten::is_leaf"};
+  return *kQueries;
+}
+
+// `is` of tensors; that of None is another question.
+bool ComparesTensors(const torch::jit::Node& node) {
+  const std::string name = node.kind().toQualString();
+  if (name != "aten::__is__" && name != "aten::__isnot__") return false;
+  for (const torch::jit::Value* input : node.inputs()) {
+    c10::TypePtr type = input->type();
+    if (const auto optional = type->cast<c10::OptionalType>())
+      type = optional->getElementType();
+    if (!type->isSubtypeOf(*c10::TensorType::get())) return false;
+  }
+  return true;
+}
+
+std::string FindIn(
+    const torch::jit::Block& block,
+    const std::function<bool(const torch::jit::Node&)>& is_query) {
+  for (const torch::jit::Node* node : block.nodes()) {
+    if (is_query(*node)) {
+      const std::string name = node->kind().toQualString();
+      const auto place = node->sourceRange().file_line_col();
+      if (!place) return name;
+      return absl::StrCat(name, " at ", std::get<0>(*place), ":",
+                          std::get<1>(*place));
+    }
+    for (const torch::jit::Block* inner : node->blocks()) {
+      std::string found = FindIn(*inner, is_query);
+      if (!found.empty()) return found;
+    }
+  }
+  return "";
+}
+
+std::string FindIn(const torch::jit::Block& block,
+                   const std::set<std::string>& queries) {
+  return FindIn(block, [&](const torch::jit::Node& node) {
+    return queries.count(node.kind().toQualString()) > 0;
+  });
+}
+
+// The first tensor in `value` for which `is_seen` holds; undefined: none.
+at::Tensor FindTensor(const c10::IValue& value,
+                      const std::function<bool(const at::Tensor&)>& is_seen) {
+  at::Tensor found;
+  value.visit([&](const c10::IValue& part) {
+    if (!found.defined() && part.isTensor() && part.toTensor().defined() &&
+        is_seen(part.toTensor()))
+      found = part.toTensor();
+    return found.defined();
+  });
+  return found;
+}
+
+absl::Status Seen(int argument, const at::Tensor& tensor, const char* how,
+                  const char* asks, const std::string& query,
+                  const char* advice) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "argument ", argument, " has a tensor, ", Describe(tensor), ", that ",
+      how, ", and the program asks ", asks, " (", query, "): ", advice));
+}
+
+}  // namespace
+
+InputQueries FindInputQueries(const Model& model) {
+  InputQueries found;
+  // What cannot be read here, tracing tells.
+  CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+    auto graph = model.impl().module.get_method("forward").graph()->copy();
+    torch::jit::Inline(*graph);
+    const torch::jit::Block& block = *graph->block();
+    found.offset = FindIn(block, OffsetQueries());
+    found.stride = FindIn(block, StrideQueries());
+    found.gradient = FindIn(block, GradientQueries());
+    found.identity = FindIn(block, ComparesTensors);
+    return absl::OkStatus();
+  }).IgnoreError();
+  return found;
+}
+
+absl::Status CheckQueries(const InputQueries& queries,
+                          const ValueList& arguments) {
+  const std::string& layout =
+      queries.offset.empty() ? queries.stride : queries.offset;
+  constexpr const char* kLayout = "how tensors lie in memory";
+  std::set<const void*> seen;
+  for (int i = 0; i < arguments.size(); ++i) {
+    const c10::IValue& value = arguments.values()[i];
+    const auto find = [&](const std::string& query,
+                          const std::function<bool(const at::Tensor&)>& sees) {
+      return query.empty() ? at::Tensor() : FindTensor(value, sees);
+    };
+    if (const at::Tensor strided = find(
+            layout,
+            [](const at::Tensor& tensor) {
+              return tensor.layout() == at::kStrided && !tensor.is_contiguous();
+            });
+        strided.defined())
+      return Seen(i, strided, "is not contiguous", kLayout, layout,
+                  "call .contiguous() on it before");
+    if (const at::Tensor part = find(queries.offset,
+                                     [](const at::Tensor& tensor) {
+                                       return tensor.layout() == at::kStrided &&
+                                              tensor.storage_offset() != 0;
+                                     });
+        part.defined())
+      return Seen(i, part, "is a part of another", kLayout, layout,
+                  "call .clone() on it before");
+    if (const at::Tensor twice =
+            find(queries.identity,
+                 [&](const at::Tensor& tensor) {
+                   return !seen.insert(tensor.unsafeGetTensorImpl()).second;
+                 });
+        twice.defined())
+      return Seen(i, twice, "is given twice", "whether two are one",
+                  queries.identity, "call .clone() on it before");
+    if (const at::Tensor with_gradient = find(
+            queries.gradient,
+            [](const at::Tensor& tensor) { return tensor.requires_grad(); });
+        with_gradient.defined())
+      return Seen(i, with_gradient, "requires a gradient", "which tensors do",
+                  queries.gradient, "call .detach() on it before");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace aitune::frontend

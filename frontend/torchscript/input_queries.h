@@ -1,0 +1,35 @@
+// Finds programs that ask what compiled code does not know of its inputs: how
+// they lie in memory, whether two are one tensor, whether they require a
+// gradient. It gets contiguous tensors of their own, for which the answers are
+// known, so that calls with others are not for it.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "frontend/torchscript/model.h"
+#include "frontend/values/value_list.h"
+
+namespace aitune::frontend {
+
+// The first calls in the program that ask, such as "aten::stride at
+// model.py:12"; empty where there is none.
+struct InputQueries {
+  std::string offset;    // in the memory, or a view of memory by strides
+  std::string stride;    // or contiguity
+  std::string identity;  // `x is y` of tensors
+  std::string gradient;  // x.requires_grad
+};
+
+InputQueries FindInputQueries(const Model& model);
+
+// kInvalidArgument names the first tensor among `arguments` that the program
+// would see: one that is not contiguous or, for an offset, a part of a larger
+// tensor; one that is given twice; one that requires a gradient.
+absl::Status CheckQueries(const InputQueries& queries,
+                          const ValueList& arguments);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_

@@ -3,15 +3,20 @@
 # Abseil nor protobuf: links those statically, without debug information, and
 # packs the result with oneDNN into the folder OUT.
 #
-#   ./bazelw build //frontend:aitune && frontend/cli/package.sh OUT
+#   ./bazelw build //frontend:aitune && frontend/cli/package.sh OUT [PROGRAM]
+#
+# PROGRAM is another one that was built, such as a test to run there:
+# tests/random_models/random_models_test.
 #
 # On the other machine: `unxz OUT/*.xz`, and set LD_LIBRARY_PATH to the folder of
 # libtorch.so (and, for a GPU, of CUDA's and cuDNN's libraries).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-output=$(realpath -m "${1:?usage: package.sh OUT}")
-parameters=bazel-bin/frontend/cli/aitune-2.params
-[[ -e $parameters ]] || { echo "build //frontend:aitune first" >&2; exit 1; }
+output=$(realpath -m "${1:?usage: package.sh OUT [PROGRAM]}")
+program=${2:-frontend/cli/aitune}
+name=$(basename "$program")
+parameters=bazel-bin/$program-2.params
+[[ -e $parameters ]] || { echo "build $program first" >&2; exit 1; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
@@ -28,13 +33,13 @@ mapfile -t static < <(
   echo "$zstd"
   echo -lz
 )
-grep -v -e '^-labsl' -e '^-lprotobuf' -e 'libLLVM.so' -e 'libMLIR.so' -e '-rpath' -e '^bazel-out/k8-opt/bin/frontend/cli/aitune$' -e '^-o$' \
+grep -v -e '^-labsl' -e '^-lprotobuf' -e 'libLLVM.so' -e 'libMLIR.so' -e '-rpath' -e "^bazel-out/k8-opt/bin/$program\$" -e '^-o$' \
   "$parameters" >"$folder/parameters"
-clang++-22 -o "$folder/aitune" @"$folder/parameters" "${static[@]}" \
+clang++-22 -o "$folder/$name" @"$folder/parameters" "${static[@]}" \
   -Wl,--allow-shlib-undefined -Wl,-rpath,'$ORIGIN' -fuse-ld=lld
-strip --strip-debug "$folder/aitune"
+strip --strip-debug "$folder/$name"
 mkdir -p "$output"
-xz -T0 -2 -c "$folder/aitune" >"$output/aitune.xz"
+xz -T0 -2 -c "$folder/$name" >"$output/$name.xz"
 if [[ ! -e $output/libdnnl.so.3.xz ]]; then
   cp --dereference bazel-bin/_solib_k8/*onednn*/libdnnl.so.3 "$folder/"
   strip "$folder/libdnnl.so.3"

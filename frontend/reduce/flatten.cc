@@ -3,7 +3,6 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
-#include <torch/csrc/jit/passes/inline_fork_wait.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/passes/lower_tuples.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -17,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/reduce/program.h"
 #include "frontend/torchscript/autocast_contexts.h"
+#include "frontend/torchscript/inline_forks.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -80,7 +80,8 @@ absl::StatusOr<std::shared_ptr<torch::jit::Graph>> FlatGraph(
   std::shared_ptr<torch::jit::Graph> graph =
       module.get_method("forward").graph()->copy();
   torch::jit::Inline(*graph);
-  torch::jit::InlineForkWait(graph);
+  frontend::InlineForks(*graph);
+  torch::jit::Inline(*graph);
   Objects objects = {{graph->inputs()[0], module._ivalue()}};
   std::vector<Node*> dead;
   AITUNE_RETURN_IF_ERROR(

@@ -2,7 +2,6 @@
 
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
-#include <torch/csrc/jit/passes/inline_fork_wait.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/call_stacks.h"
+#include "frontend/torchscript/inline_forks.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/torch_util.h"
@@ -136,8 +136,9 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
         prepared.graph = program->copy();
         if (was_frozen_here) Forget(*program);
         torch::jit::Inline(*prepared.graph);
+        InlineForks(*prepared.graph);
+        torch::jit::Inline(*prepared.graph);
         if (has_swapped) SwapDevicesOfCasts(*prepared.graph);
-        torch::jit::InlineForkWait(prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);
         AnchorCallStacks(*prepared.graph);
         prepared.graph->lint();

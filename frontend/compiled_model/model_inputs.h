@@ -62,10 +62,10 @@ absl::StatusOr<std::vector<int64_t>> SymbolSizes(
 absl::StatusOr<std::vector<InputSpec>> WithSizesOf(std::vector<InputSpec> specs,
                                                    const ValueList& arguments);
 
-// Arguments for which a compiled model is compared with eager.
 // The name of the case that is the caller's own samples.
 inline constexpr std::string_view kSampleCase = "sample";
 
+// Arguments for which a compiled model is compared with eager.
 struct InputCase {
   std::string name;  // such as "zeros"
   ValueList arguments;

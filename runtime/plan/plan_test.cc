@@ -302,6 +302,13 @@ TEST(AlternativesTest, NamesWhatIsWrong) {
       {"for 2 sizes, but the plan has 1",
        [&](auto& p) { of(p, 0)->add_most(8); }},
       {"only steps of a GPU", [](auto& p) { p.set_device(""); }},
+      {"but there are no sizes at load",
+       [](auto& p) {
+         AlternativeProto* one = p.add_initialization()->mutable_alternative();
+         one->set_group(1);
+         one->set_number(-1);
+         one->add_most(4);
+       }},
       // A step of one way reads what only the other writes.
       {"which no earlier step writes",
        [](auto& p) { p.mutable_steps(2)->set_inputs(0, 1); }},

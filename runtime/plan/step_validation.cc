@@ -16,8 +16,8 @@ class StepValidator {
       : plan_(plan), values_(values) {}
 
   absl::StatusOr<std::vector<bool>> Run() {
-    AITUNE_RETURN_IF_ERROR(CheckSteps(plan_.initialization(), true));
     AITUNE_RETURN_IF_ERROR(CheckAlternatives());
+    AITUNE_RETURN_IF_ERROR(CheckSteps(plan_.initialization(), true));
     AITUNE_RETURN_IF_ERROR(CheckSteps(plan_.steps(), false));
     return std::move(written_);
   }
@@ -156,6 +156,11 @@ class StepValidator {
   // Each group's steps are neighbours, its numbers count from 0, and the last
   // takes all sizes.
   absl::Status CheckAlternatives() {
+    for (const Step& step : plan_.initialization()) {
+      if (!step.has_alternative()) continue;
+      return PlanError("initialization step '", step.name(),
+                       "' is an alternative, but there are no sizes at load");
+    }
     int32_t group = 0, number = 0;  // of the step before; group 0: none
     bool takes_all = true;          // the step before
     std::set<int32_t> seen;

@@ -98,21 +98,6 @@ public:
   }
 };
 
-KernelImplementation candidateOf(const std::string &symbol) {
-  KernelImplementation candidate;
-  candidate.name = "generated";
-  candidate.description = symbol;
-  ImplementationStep &step = candidate.steps.emplace_back();
-  step.inputs = {0};
-  step.outputs = {1};
-  CudaKernelLaunch &launch = *step.call.mutable_cuda_kernel();
-  launch.set_symbol(symbol);
-  launch.mutable_grid_x()->set_value(1);
-  launch.set_block_x(32);
-  candidate.objects.push_back({symbol, "cubin"});
-  return candidate;
-}
-
 class CudaRepairTest : public testing::Test {
 protected:
   CudaRepairTest() {
@@ -152,7 +137,7 @@ protected:
     for (Kernel &kernel : kernels)
       for (const std::string &symbol :
            kernel.function.getSymName() == "neg_0" ? negations : absolutes)
-        kernel.candidates.push_back(candidateOf(symbol));
+        kernel.candidates.push_back(cudaCandidate(symbol, symbol));
     const FakeCudaTarget target;
     CompileResult result;
     Repair repair(*module, kernels, target, {}, options, result);
@@ -207,7 +192,7 @@ TEST_F(CudaRepairTest, TheCandidateAfterWhichTheGpuIsLostIsNamedAndKept) {
   std::vector<Kernel> kernels = collectKernels(*module);
   for (Kernel &kernel : kernels)
     for (const char *symbol : {"neg", "faulty", "abs", "wrong"})
-      kernel.candidates.push_back(candidateOf(symbol));
+      kernel.candidates.push_back(cudaCandidate(symbol, symbol));
   CompileResult result;
   const absl::Status chosen =
       chooseCandidates(kernels, *module, MeasuringTarget(), {},

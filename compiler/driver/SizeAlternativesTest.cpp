@@ -38,22 +38,6 @@ func.func private @abs_0(%x: tensor<8xf32>) -> tensor<8xf32> attributes {ait.kin
 }
 })";
 
-KernelImplementation candidateOf(const std::string &symbol,
-                                 const std::string &description) {
-  KernelImplementation candidate;
-  candidate.name = "generated";
-  candidate.description = description;
-  ImplementationStep &step = candidate.steps.emplace_back();
-  step.inputs = {0};
-  step.outputs = {1};
-  CudaKernelLaunch &launch = *step.call.mutable_cuda_kernel();
-  launch.set_symbol(symbol);
-  launch.mutable_grid_x()->set_value(1);
-  launch.set_block_x(32);
-  candidate.objects.push_back({symbol, "cubin"});
-  return candidate;
-}
-
 /// Has one tile for sizes up to 4 and another for larger ones.
 class TargetOfTiles : public RunningTarget {
 public:
@@ -64,8 +48,8 @@ public:
     for (const CodeJob &job : jobs) {
       func::FuncOp function = job.function;
       const int most = std::stoi(job.text.substr(job.text.find("max = ") + 6));
-      code.push_back({candidateOf(function.getSymName().str(),
-                                  most <= 4 ? "small tile" : "large tile")});
+      code.push_back({cudaCandidate(function.getSymName().str(),
+                                    most <= 4 ? "small tile" : "large tile")});
     }
     return code;
   }
@@ -81,8 +65,8 @@ protected:
     context.loadDialect<ait::AitDialect, func::FuncDialect>();
     module = parseSourceString<ModuleOp>(kModel, &context);
     kernels = collectKernels(*module);
-    chosen.best["neg_0"] = candidateOf("neg_0", "large tile");
-    chosen.best["abs_0"] = candidateOf("abs_0", "one tile");
+    chosen.best["neg_0"] = cudaCandidate("neg_0", "large tile");
+    chosen.best["abs_0"] = cudaCandidate("abs_0", "one tile");
   }
   absl::Status choose() {
     CompileOptions options;
@@ -139,7 +123,7 @@ TEST_F(SizeAlternativesTest, AKernelHasAWayForAllSizesThatTakeTheSame) {
 }
 
 TEST_F(SizeAlternativesTest, WhatIsChosenForAllSizesNeedsNoOther) {
-  chosen.best["neg_0"] = candidateOf("neg_0", "small tile");
+  chosen.best["neg_0"] = cudaCandidate("neg_0", "small tile");
   ASSERT_EQ(choose(), absl::OkStatus());
   EXPECT_EQ(labelOf(chosen.best["neg_0"]), "generated: small tile");
 }

@@ -3,6 +3,8 @@
 #ifndef AITUNE_COMPILER_DRIVER_TESTING_RUNNINGTARGET_H
 #define AITUNE_COMPILER_DRIVER_TESTING_RUNNINGTARGET_H
 
+#include <string>
+
 #include "compiler/candidates/CompilationTarget.h"
 
 namespace aitune {
@@ -54,6 +56,24 @@ private:
     return absl::UnimplementedError("this target only runs models");
   }
 };
+
+/// A candidate of one input and one result: one block of the CUDA kernel
+/// `symbol`.
+inline KernelImplementation cudaCandidate(const std::string &symbol,
+                                          const std::string &description) {
+  KernelImplementation candidate;
+  candidate.name = "generated";
+  candidate.description = description;
+  ImplementationStep &step = candidate.steps.emplace_back();
+  step.inputs = {0};
+  step.outputs = {1};
+  CudaKernelLaunch &launch = *step.call.mutable_cuda_kernel();
+  launch.set_symbol(symbol);
+  launch.mutable_grid_x()->set_value(1);
+  launch.set_block_x(32);
+  candidate.objects.push_back({symbol, "cubin"});
+  return candidate;
+}
 
 } // namespace aitune
 

@@ -214,6 +214,19 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> BoundarySizes(
       }
     }
   }
+  // Where another alternative of a kernel begins.
+  for (const Step& step : plan.steps()) {
+    for (const int64_t beyond : {0, 1}) {
+      std::vector<int64_t> sizes = anchor;
+      bool is_asked = !step.alternative().most().empty();
+      for (size_t s = 0; s < asked.size() && is_asked; ++s) {
+        if (held.plan_symbol[s] < 0) continue;
+        sizes[s] = step.alternative().most(held.plan_symbol[s]) + beyond;
+        is_asked = sizes[s] >= asked[s].min && sizes[s] <= asked[s].max;
+      }
+      if (is_asked && found.size() < kMaxSizes) found.insert(std::move(sizes));
+    }
+  }
   std::mt19937_64 random(seed);
   for (int i = 0; i < kRandomSizes; ++i) {
     std::vector<int64_t> sizes;

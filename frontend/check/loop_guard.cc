@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/torchscript/inline_forks.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/gpu.h"
 
@@ -51,6 +52,13 @@ void GuardLoops(torch::jit::Block* block) {
   }
 }
 
+// Forks too: a loop in one would run on a thread without a deadline.
+void InlineAll(torch::jit::Graph& graph) {
+  torch::jit::Inline(graph);
+  InlineForks(graph);
+  torch::jit::Inline(graph);
+}
+
 bool HasLoops(torch::jit::Block* block) {
   for (torch::jit::Node* node : block->nodes()) {
     if (node->kind() == c10::prim::Loop) return true;
@@ -72,14 +80,14 @@ LoopGuard::LoopGuard(const Model& model, const Device& device)
   const torch::jit::Module& module = model.impl().module;
   const std::shared_ptr<torch::jit::Graph> inlined =
       module.get_method("forward").graph()->copy();
-  torch::jit::Inline(*inlined);
+  InlineAll(*inlined);
   if (!HasLoops(inlined->block())) return;
   Register();
   // With the same tensors.
   torch::jit::Module copy = module.clone(/*inplace=*/true);
   const std::shared_ptr<torch::jit::Graph> graph =
       copy.get_method("forward").graph();
-  torch::jit::Inline(*graph);
+  InlineAll(*graph);
   GuardLoops(graph->block());
   copy_ = std::make_unique<Copy>(Copy{std::move(copy)});
 }

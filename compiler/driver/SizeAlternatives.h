@@ -6,8 +6,8 @@
 // (ResNet-50 and BERT for batches of 1 to 16, on an H100). So the choice is
 // made again at some smaller sizes, and a kernel whose best candidate differs
 // there gets alternatives, of which a call runs one (AlternativeProto). Kernels
-// that launch one after the other on a GPU need nothing else; weights are there
-// once.
+// that launch one after the other on a GPU need nothing else. Weights are there
+// once, unless alternatives read them in different orders.
 #ifndef AITUNE_COMPILER_DRIVER_SIZEALTERNATIVES_H
 #define AITUNE_COMPILER_DRIVER_SIZEALTERNATIVES_H
 

@@ -44,18 +44,185 @@ void storeOneElement(IntrinsicInst &store, unsigned lane) {
   store.eraseFromParent();
 }
 
+/// A bfloat is the upper half of the float.
+Value *extendBits(IRBuilder<> &builder, Value *narrow) {
+  Type *type = narrow->getType();
+  Value *bits = builder.CreateZExt(
+      builder.CreateBitCast(narrow, type->getWithNewType(builder.getInt16Ty())),
+      type->getWithNewType(builder.getInt32Ty()));
+  return builder.CreateBitCast(builder.CreateShl(bits, 16),
+                               type->getWithNewType(builder.getFloatTy()));
+}
+
 void compareInFloat(FCmpInst &comparison) {
   IRBuilder<> builder(&comparison);
-  auto *type = cast<VectorType>(comparison.getOperand(0)->getType());
-  auto *wide = VectorType::get(builder.getFloatTy(), type);
   for (Use &operand : comparison.operands())
-    operand.set(builder.CreateFPExt(operand.get(), wide));
+    operand.set(extendBits(builder, operand.get()));
+}
+
+void extendAsIntegers(FPExtInst &extension) {
+  IRBuilder<> builder(&extension);
+  extension.replaceAllUsesWith(extendBits(builder, extension.getOperand(0)));
+  extension.eraseFromParent();
+}
+
+/// The operand that has the elements in memory; none for a load, which returns
+/// them and has the ones in place of masked elements as its last operand.
+std::optional<unsigned> getStoredOperand(Intrinsic::ID id) {
+  if (id == Intrinsic::masked_store || id == Intrinsic::masked_scatter)
+    return 0;
+  return std::nullopt;
+}
+
+bool isMaskedAccess(Intrinsic::ID id) {
+  return id == Intrinsic::masked_load || id == Intrinsic::masked_gather ||
+         id == Intrinsic::masked_store || id == Intrinsic::masked_scatter;
+}
+
+void accessAsIntegers(IntrinsicInst &access) {
+  IRBuilder<> builder(&access);
+  std::optional<unsigned> stored = getStoredOperand(access.getIntrinsicID());
+  const unsigned number = stored ? *stored : access.arg_size() - 1;
+  auto *type = cast<VectorType>(access.getArgOperand(number)->getType());
+  auto *integers = VectorType::get(builder.getInt16Ty(), type);
+  SmallVector<Value *> operands(access.args());
+  operands[number] = builder.CreateBitCast(operands[number], integers);
+  SmallVector<Type *> overloads;
+  if (stored)
+    overloads = {integers, access.getArgOperand(1)->getType()};
+  else
+    overloads = {integers, access.getArgOperand(0)->getType()};
+  CallInst *call =
+      builder.CreateIntrinsic(access.getIntrinsicID(), overloads, operands);
+  call->setAttributes(access.getAttributes());
+  if (!stored)
+    access.replaceAllUsesWith(builder.CreateBitCast(call, type));
+  access.eraseFromParent();
+}
+
+/// The bits of a bfloat, taken from where it comes from; null if it is
+/// computed.
+Value *getBits(IRBuilder<> &builder, Value *scalar) {
+  Type *bits = builder.getInt16Ty();
+  if (isa<Constant>(scalar))
+    return builder.CreateBitCast(scalar, bits);
+  if (auto *cast = dyn_cast<BitCastInst>(scalar);
+      cast && cast->getSrcTy() == bits)
+    return cast->getOperand(0);
+  IRBuilder<>::InsertPointGuard guard(builder);
+  if (auto *load = dyn_cast<LoadInst>(scalar); load && load->isSimple()) {
+    builder.SetInsertPoint(load);
+    return builder.CreateAlignedLoad(bits, load->getPointerOperand(),
+                                     load->getAlign());
+  }
+  if (auto *extract = dyn_cast<ExtractElementInst>(scalar)) {
+    builder.SetInsertPoint(extract);
+    Value *vector = extract->getVectorOperand();
+    return builder.CreateExtractElement(
+        builder.CreateBitCast(vector, vector->getType()->getWithNewType(bits)),
+        extract->getIndexOperand());
+  }
+  if (auto *select = dyn_cast<SelectInst>(scalar)) {
+    Value *yes = getBits(builder, select->getTrueValue());
+    Value *no = getBits(builder, select->getFalseValue());
+    if (!yes || !no)
+      return nullptr;
+    builder.SetInsertPoint(select);
+    return builder.CreateSelect(select->getCondition(), yes, no);
+  }
+  return nullptr;
+}
+
+/// Makes the same instruction on i16, with operands `first` and after.
+void moveBits(Instruction &instruction, unsigned first) {
+  IRBuilder<> builder(&instruction);
+  Instruction *bits = instruction.clone();
+  for (unsigned i = first; i < first + 2; ++i) {
+    Value *operand = instruction.getOperand(i);
+    auto *type = cast<VectorType>(operand->getType());
+    bits->setOperand(
+        i, builder.CreateBitCast(operand,
+                                 VectorType::get(builder.getInt16Ty(), type)));
+  }
+  auto *type = cast<VectorType>(instruction.getType());
+  bits->mutateType(VectorType::get(builder.getInt16Ty(), type));
+  builder.Insert(bits);
+  instruction.replaceAllUsesWith(builder.CreateBitCast(bits, type));
+  instruction.eraseFromParent();
+}
+
+void loadBits(LoadInst &load) {
+  IRBuilder<> builder(&load);
+  auto *type = cast<VectorType>(load.getType());
+  Value *bits =
+      builder.CreateAlignedLoad(VectorType::get(builder.getInt16Ty(), type),
+                                load.getPointerOperand(), load.getAlign());
+  load.replaceAllUsesWith(builder.CreateBitCast(bits, type));
+  load.eraseFromParent();
+}
+
+void storeBits(StoreInst &store) {
+  IRBuilder<> builder(&store);
+  Value *stored = store.getValueOperand();
+  Value *bits =
+      stored->getType()->isVectorTy()
+          ? builder.CreateBitCast(
+                stored, stored->getType()->getWithNewType(builder.getInt16Ty()))
+          : getBits(builder, stored);
+  if (bits)
+    store.setOperand(0, bits);
+}
+
+void mergeBits(PHINode &phi) {
+  IRBuilder<> builder(&phi);
+  Type *type = phi.getType();
+  Type *bits = type->getWithNewType(builder.getInt16Ty());
+  PHINode *merged = builder.CreatePHI(bits, phi.getNumIncomingValues());
+  for (auto [value, block] : zip(phi.incoming_values(), phi.blocks())) {
+    builder.SetInsertPoint(block->getTerminator());
+    merged->addIncoming(builder.CreateBitCast(value, bits), block);
+  }
+  builder.SetInsertPoint(phi.getParent(),
+                         phi.getParent()->getFirstInsertionPt());
+  phi.replaceAllUsesWith(builder.CreateBitCast(merged, type));
+  phi.eraseFromParent();
+}
+
+void insertBits(InsertElementInst &insertion) {
+  IRBuilder<> builder(&insertion);
+  Type *type = insertion.getType();
+  Value *bits = getBits(builder, insertion.getOperand(1));
+  if (!bits)
+    return;
+  Value *vector = builder.CreateInsertElement(
+      builder.CreateBitCast(insertion.getOperand(0),
+                            type->getWithNewType(builder.getInt16Ty())),
+      bits, insertion.getOperand(2));
+  insertion.replaceAllUsesWith(builder.CreateBitCast(vector, type));
+  insertion.eraseFromParent();
+}
+
+/// Takes away the casts there and back again that the others leave, so that no
+/// bfloat lives from one block to the next.
+void removeCastsBack(Function &function) {
+  for (Instruction &instruction :
+       make_early_inc_range(instructions(function))) {
+    auto *back = dyn_cast<BitCastInst>(&instruction);
+    auto *there = back ? dyn_cast<BitCastInst>(back->getOperand(0)) : nullptr;
+    if (!there || there->getSrcTy() != back->getDestTy())
+      continue;
+    back->replaceAllUsesWith(there->getOperand(0));
+    back->eraseFromParent();
+  }
+  for (Instruction &instruction : make_early_inc_range(instructions(function)))
+    if (isa<BitCastInst>(instruction) && instruction.use_empty())
+      instruction.eraseFromParent();
 }
 
 } // namespace
 
 void avoidSelectionDefects(Module &module) {
-  for (Function &function : module)
+  for (Function &function : module) {
     for (Instruction &instruction :
          make_early_inc_range(instructions(function))) {
       if (auto *comparison = dyn_cast<FCmpInst>(&instruction)) {
@@ -64,12 +231,58 @@ void avoidSelectionDefects(Module &module) {
           compareInFloat(*comparison);
         continue;
       }
-      auto *call = dyn_cast<IntrinsicInst>(&instruction);
-      if (!call || call->getIntrinsicID() != Intrinsic::masked_store)
+      if (auto *insertion = dyn_cast<InsertElementInst>(&instruction)) {
+        if (insertion->getType()->getScalarType()->isBFloatTy())
+          insertBits(*insertion);
         continue;
-      if (std::optional<unsigned> lane = getOnlyLane(call->getArgOperand(2)))
-        storeOneElement(*call, *lane);
+      }
+      if (auto *extension = dyn_cast<FPExtInst>(&instruction)) {
+        if (extension->getSrcTy()->isVectorTy() &&
+            extension->getSrcTy()->getScalarType()->isBFloatTy() &&
+            extension->getDestTy()->getScalarType()->isFloatTy())
+          extendAsIntegers(*extension);
+        continue;
+      }
+      if (isa<SelectInst, ShuffleVectorInst>(instruction)) {
+        Type *type = instruction.getType();
+        if (type->isVectorTy() && type->getScalarType()->isBFloatTy())
+          moveBits(instruction, isa<SelectInst>(instruction) ? 1 : 0);
+        continue;
+      }
+      if (auto *phi = dyn_cast<PHINode>(&instruction)) {
+        if (phi->getType()->isVectorTy() &&
+            phi->getType()->getScalarType()->isBFloatTy())
+          mergeBits(*phi);
+        continue;
+      }
+      if (auto *load = dyn_cast<LoadInst>(&instruction)) {
+        if (load->getType()->isVectorTy() && load->isSimple() &&
+            load->getType()->getScalarType()->isBFloatTy())
+          loadBits(*load);
+        continue;
+      }
+      if (auto *store = dyn_cast<StoreInst>(&instruction)) {
+        if (store->isSimple() &&
+            store->getValueOperand()->getType()->getScalarType()->isBFloatTy())
+          storeBits(*store);
+        continue;
+      }
+      auto *call = dyn_cast<IntrinsicInst>(&instruction);
+      if (!call || !isMaskedAccess(call->getIntrinsicID()))
+        continue;
+      std::optional<unsigned> stored = getStoredOperand(call->getIntrinsicID());
+      if (call->getIntrinsicID() == Intrinsic::masked_store)
+        if (std::optional<unsigned> lane =
+                getOnlyLane(call->getArgOperand(2))) {
+          storeOneElement(*call, *lane);
+          continue;
+        }
+      Value *elements = stored ? call->getArgOperand(*stored) : call;
+      if (elements->getType()->getScalarType()->isBFloatTy())
+        accessAsIntegers(*call);
     }
+    removeCastsBack(function);
+  }
 }
 
 } // namespace aitune

@@ -15,7 +15,11 @@ namespace aitune {
 ///    for an i32 truncated to i8);
 ///  - comparisons of vectors of bfloat, by comparisons in float: for 16
 ///  elements
-///    no instruction is found with AVX512-BF16, which ends the process.
+///    no instruction is found with AVX512-BF16, which ends the process;
+///  - whatever only moves bfloat (loads, stores, selections, shuffles, phis,
+///    insertions into vectors) or extends it, by the same of i16: without
+///    AVX512-BF16 vectors are taken apart into scalars, and each is rounded
+///    again, by a function of compiler-rt.
 /// Results stay the same. Modules of different contexts may be rewritten at the
 /// same time.
 void avoidSelectionDefects(llvm::Module &module);

@@ -73,5 +73,69 @@ TEST(SelectionDefectsTest, VectorsOfBfloatAreComparedInFloat) {
     }
 }
 
+// Each scalar of them was rounded again.
+TEST(SelectionDefectsTest, BfloatsAreMovedAsTheyAre) {
+  const char *accesses[] = {
+      R"(
+  %v = llvm.intr.masked.load %x, %mask, %zero {alignment = 2 : i32} : (!llvm.ptr, vector<8xi1>, vector<8xbf16>) -> vector<8xbf16>
+  llvm.store %v, %y : vector<8xbf16>, !llvm.ptr)",
+      R"(
+  %v = llvm.intr.masked.gather %at, %mask, %zero {alignment = 2 : i32} : (vector<8x!llvm.ptr>, vector<8xi1>, vector<8xbf16>) -> vector<8xbf16>
+  llvm.store %v, %y : vector<8xbf16>, !llvm.ptr)",
+      R"(
+  %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
+  llvm.intr.masked.store %v, %y, %mask {alignment = 2 : i32} : vector<8xbf16>, vector<8xi1> into !llvm.ptr)",
+      R"(
+  %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
+  llvm.intr.masked.scatter %v, %at, %mask {alignment = 2 : i32} : vector<8xbf16>, vector<8xi1> into vector<8x!llvm.ptr>)",
+      R"(
+  %a = llvm.load %x : !llvm.ptr -> bf16
+  %p = llvm.getelementptr %x[3] : (!llvm.ptr) -> !llvm.ptr, bf16
+  %b = llvm.load %p : !llvm.ptr -> bf16
+  %i = llvm.mlir.constant(0 : i32) : i32
+  %j = llvm.mlir.constant(5 : i32) : i32
+  %v = llvm.insertelement %a, %zero[%i : i32] : vector<8xbf16>
+  %w = llvm.insertelement %b, %v[%j : i32] : vector<8xbf16>
+  llvm.store %w, %y : vector<8xbf16>, !llvm.ptr)",
+      R"(
+  %a = llvm.load %x : !llvm.ptr -> bf16
+  llvm.store %a, %y : bf16, !llvm.ptr)",
+      R"(
+  %n = llvm.load %x : !llvm.ptr -> i1
+  llvm.cond_br %n, ^bb1, ^bb2(%zero : vector<8xbf16>)
+^bb1:
+  %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
+  llvm.br ^bb2(%v : vector<8xbf16>)
+^bb2(%w: vector<8xbf16>):
+  llvm.store %w, %y : vector<8xbf16>, !llvm.ptr)",
+      R"(
+  %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
+  %p = llvm.load %places : !llvm.ptr -> vector<8xbf16>
+  %s = llvm.shufflevector %v, %p [0, 8, 1, 9, 5, 13, 2, 11] : vector<8xbf16>
+  llvm.store %s, %y : vector<8xbf16>, !llvm.ptr)",
+      R"(
+  %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
+  %c = llvm.fcmp "ogt" %v, %zero : vector<8xbf16>
+  %s = llvm.select %c, %v, %zero : vector<8xi1>, vector<8xbf16>
+  %w = llvm.fpext %s : vector<8xbf16> to vector<8xf32>
+  llvm.store %w, %y : vector<8xf32>, !llvm.ptr)"};
+  for (const char *target : {"avx2", "avx512", "avx512bf16", "amx"})
+    for (std::string access : accesses) {
+      std::string assembly = assemble(
+          "llvm.func @f(%x: !llvm.ptr, %y: !llvm.ptr, %places: !llvm.ptr, "
+          "%masks: !llvm.ptr) {\n"
+          "  %zero = llvm.mlir.zero : vector<8xbf16>\n"
+          "  %at = llvm.load %places : !llvm.ptr -> vector<8x!llvm.ptr>\n"
+          "  %bytes = llvm.load %masks : !llvm.ptr -> vector<8xi8>\n"
+          "  %mask = llvm.trunc %bytes : vector<8xi8> to vector<8xi1>\n" +
+              access + "\n  llvm.return\n}",
+          target);
+      EXPECT_NE(assembly.find("ret"), std::string::npos) << target << access;
+      EXPECT_EQ(assembly.find("truncsfbf2"), std::string::npos)
+          << target << "\n"
+          << assembly;
+    }
+}
+
 } // namespace
 } // namespace aitune

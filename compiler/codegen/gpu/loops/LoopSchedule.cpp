@@ -141,11 +141,25 @@ struct Scheduler {
         exprs, [&](AffineExpr expr) { return expr.isFunctionOfDim(dim); });
   }
 
+  /// Whether an output has an element for several points of the domain.
+  bool hasReducedOutput() {
+    return llvm::any_of(nest.outputs, [&](const KernelOutput &output) {
+      return llvm::any_of(domain, [&](unsigned dim) {
+        return !dependsOn(nest.indexOf(output), dim);
+      });
+    });
+  }
+
   void findShared() {
+    const bool reducedOutput = hasReducedOutput();
+    // A thread for each point would leave the sums of an axis that may be empty
+    // unwritten, as there is none then.
     auto isCandidate = [&](const LoopAnalysis::Reduction &reduction) {
+      AffineExpr size = product(reduction.reducedDims);
       return nest.isOfDomain(reduction.exprs) &&
              !PointPrinter::combiner(reduction.generic).empty() &&
-             estimate(product(reduction.reducedDims)) >= kLeastShared;
+             (estimate(size) >= kLeastShared ||
+              (reducedOutput && !isa<AffineConstantExpr>(size)));
     };
     for (const LoopAnalysis::Reduction &reduction : analysis.reductions)
       if (isCandidate(reduction))

@@ -5,6 +5,7 @@
 // RUN: aitune-opt %s --ait-promote-kernel-arithmetic --canonicalize --ait-lower-to-linalg --ait-gpu-print-cuda="target=sm_120 compile=1 quiet=1 most=2" -o /dev/null
 
 #batch = affine_map<()[s0] -> (s0, 4096)>
+#odd = affine_map<()[s0] -> (s0 mod 2)>
 #whole = affine_map<()[s0] -> (1, 4, s0, s0)>
 #half = affine_map<()[s0] -> (1, 4, s0 floordiv 2, s0 floordiv 2)>
 
@@ -188,4 +189,16 @@ func.func private @codes(%x: tensor<4096x1024xbf16>) -> (tensor<4096x1024xi8>, t
   %5 = ait.convert %4 : tensor<4096x1024xf32> -> tensor<4096x1024xi8>
   return %5, %2 : tensor<4096x1024xi8>, tensor<4096x1xf32>
 }
+
+// The sum is written where there is nothing to sum, too: not by a thread for
+// each element.
+// CHECK-LABEL: === sum_beside: rows
+// CHECK-NEXT: grid_x { value: 1 }
+// CHECK: out1[0] = a0;
+func.func private @sum_beside(%x: tensor<?xf32, #odd>) -> (tensor<?xf32, #odd>, tensor<1xf32>) attributes {ait.kind = #ait.kind<loop>} {
+  %y = ait.exp %x : tensor<?xf32, #odd>
+  %sum = ait.sum %y {dims = array<i64: 0>} : tensor<?xf32, #odd> -> tensor<1xf32>
+  return %y, %sum : tensor<?xf32, #odd>, tensor<1xf32>
+}
+
 }

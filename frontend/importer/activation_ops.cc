@@ -31,6 +31,19 @@ absl::Status BuildRelu6(OpImporter& call) {
       self, builder.getF64FloatAttr(0), builder.getF64FloatAttr(6)));
 }
 
+// On a GPU, ATen multiplies by a sixth that is a float, also for float64.
+absl::Status BuildHardswish(OpImporter& call) {
+  AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
+  if (!call.state().is_for_gpu() || call.DataTypeOf(self) != DataType::kFloat64)
+    return call.SetResult(call.Unary<ait::HardswishOp>(self));
+  mlir::Builder& builder = call.builder();
+  Value gate =
+      call.Unary<ait::ClampOp>(call.Add(self, 3.0), builder.getF64FloatAttr(0),
+                               builder.getF64FloatAttr(6));
+  return call.SetResult(
+      call.Multiply(call.Multiply(self, gate), double{1.0f / 6.0f}));
+}
+
 absl::Status BuildGelu(OpImporter& call) {
   AITUNE_ASSIGN_OR_RETURN(Value self, call.Tensor("self"));
   std::string approximate = "none";
@@ -169,7 +182,7 @@ void RegisterActivationOps(Registry& registry) {
   registry.Add({"relu6"}, BuildRelu6);
   registry.Add({"silu"}, BuildActivation<ait::SiluOp>);
   registry.Add({"mish"}, BuildActivation<ait::MishOp>);
-  registry.Add({"hardswish"}, BuildActivation<ait::HardswishOp>);
+  registry.Add({"hardswish"}, BuildHardswish);
   registry.Add({"hardsigmoid"}, BuildActivation<ait::HardsigmoidOp>);
   registry.Add({"log_sigmoid"}, BuildActivation<ait::LogSigmoidOp>);
   registry.Add({"gelu"}, BuildGelu);

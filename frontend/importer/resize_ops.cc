@@ -204,8 +204,9 @@ absl::Status BuildNearest(OpImporter& call, int64_t spatial, bool exact) {
   AITUNE_ASSIGN_OR_RETURN(
       Resize resize,
       ReadResize(call, spatial,
-                 !is_plain_2d                ? KnownMultiples::kNone
+                 spatial != 2                ? KnownMultiples::kNone
                  : call.state().is_for_gpu() ? KnownMultiples::kOne
+                 : exact                     ? KnownMultiples::kNone
                                              : KnownMultiples::kOneAndTwo));
   if (is_plain_2d) {
     return call.SetResult(ait::UpsampleNearest2dOp::create(

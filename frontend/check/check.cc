@@ -123,12 +123,12 @@ class Checker {
       : ours_(ours),
         model_(model),
         options_(options),
-        eager_(model, options.device) {
+        draws_{options.random_seed, options.device},
+        eager_(model, draws_) {
     if (options.source != nullptr && options.source != &model)
       source_state_ = std::make_unique<ModelState>(*options.source);
     if (options.with_casts != nullptr)
-      with_casts_ =
-          std::make_unique<EagerRuns>(*options.with_casts, options.device);
+      with_casts_ = std::make_unique<EagerRuns>(*options.with_casts, draws_);
   }
 
   CaseResult Check(const InputCase& input);
@@ -143,7 +143,7 @@ class Checker {
     const c10::IValue& ours;
   };
 
-  // kNotCompared: eager draws random numbers.
+  // kNotCompared: eager draws random numbers, and ours others.
   enum class Outcome { kCompared, kNotCompared };
   Outcome Judge(const Subject& subject, CaseResult& result,
                 std::vector<Comparison>& outputs);
@@ -181,6 +181,7 @@ class Checker {
   const RunFunction& ours_;
   const Model& model_;
   const CheckOptions& options_;
+  const Draws draws_;
   EagerRuns eager_;
   std::unique_ptr<ModelState> source_state_;
   std::unique_ptr<EagerRuns> with_casts_;
@@ -200,8 +201,7 @@ absl::StatusOr<c10::IValue> Checker::RunReference(const Subject& subject,
   absl::StatusOr<const Model*> model = options_.reference(dtype);
   if (!model.ok()) return model.status();
   std::unique_ptr<EagerRuns>& runs = references_[*model];
-  if (runs == nullptr)
-    runs = std::make_unique<EagerRuns>(**model, options_.device);
+  if (runs == nullptr) runs = std::make_unique<EagerRuns>(**model, draws_);
   return runs->Run(Converted(subject.arguments, dtype), subject.call);
 }
 
@@ -389,7 +389,7 @@ Checker::Outcome Checker::Judge(const Subject& subject, CaseResult& result,
   bool agreed = AllAgree(outputs);
   if (!agreed) {
     const absl::StatusOr<c10::IValue> again =
-        eager_.Run(subject.arguments, subject.call);
+        eager_.RunWithOtherDraws(subject.arguments, subject.call);
     if (!again.ok() ||
         !AllAgree(CompareResults(*again, subject.eager, nullptr)))
       return Outcome::kNotCompared;
@@ -476,7 +476,8 @@ CaseResult Checker::Check(const InputCase& input) {
   const TwoCalls ours = CallTwice(
       ours_, states,
       !options_.device.is_gpu() ? input.arguments
-                                : ToDevice(input.arguments, options_.device));
+                                : ToDevice(input.arguments, options_.device),
+      draws_);
 
   const std::pair<const absl::StatusOr<c10::IValue>*,
                   const absl::StatusOr<c10::IValue>*>
@@ -514,7 +515,10 @@ CaseResult Checker::Check(const InputCase& input) {
         Outcome::kNotCompared) {
       result.skipped = true;
       result.outputs.clear();
-      result.note = "two runs of eager differ: the model draws random numbers";
+      result.note =
+          "two runs of eager differ, and ours from both: the model draws "
+          "random "
+          "numbers";
       return result;
     }
     if (call == 1) {

@@ -10,6 +10,7 @@
 #ifndef AITUNE_FRONTEND_CHECK_CHECK_H_
 #define AITUNE_FRONTEND_CHECK_CHECK_H_
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -27,7 +28,8 @@ namespace aitune::frontend {
 struct CaseResult {
   std::string name;  // InputCase::name
   // Whether there is nothing to compare with, because eager draws random
-  // numbers or LibTorch has no kernel for the dtype or device.
+  // numbers that ours does not draw from the same seed, or LibTorch has no
+  // kernel for the dtype or device.
   bool skipped = false;
   // Eager's message if both eager and ours raise for this input; else empty.
   std::string both_raise;
@@ -115,6 +117,10 @@ struct CheckOptions {
   std::function<void(int done, int total)> progress;
   // The device that both run on, to which inputs are moved.
   Device device;
+  // What LibTorch's random numbers begin with in each call, which are put back
+  // after it. Not set: they are drawn as they come, as other threads draw some
+  // too, and a model that draws some is not compared.
+  std::optional<uint64_t> random_seed = 1;
   // On a GPU: the model on the CPU that ours was made from. Null: `model`.
   const Model* source = nullptr;
   // If ours is to compute in a narrower dtype than the model (autocast): that

@@ -13,6 +13,7 @@
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
+#include "frontend/values/random_numbers.h"
 
 namespace aitune::frontend {
 namespace {
@@ -51,6 +52,15 @@ bool SameElements(const at::Tensor& a, const at::Tensor& b) {
     return a.layout() == b.layout();
   return a.sizes() == b.sizes() && a.scalar_type() == b.scalar_type() &&
          a.eq(b).logical_or(a.ne(a).logical_and(b.ne(b))).all().item<bool>();
+}
+
+absl::StatusOr<c10::IValue> Call(const RunFunction& run,
+                                 const ValueList& arguments,
+                                 const Draws& draws) {
+  if (!draws.seed) return run(Copy(arguments));
+  ScopedRandomNumbers restored(draws.device);
+  restored.Seed(*draws.seed);
+  return run(Copy(arguments));
 }
 
 // The runs that change the inputs alone, which takes less time.
@@ -159,12 +169,12 @@ bool SameTensors(const c10::IValue& a, const c10::IValue& b) {
 }
 
 TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
-                   const ValueList& arguments) {
+                   const ValueList& arguments, const Draws& draws) {
   for (ModelState* state : states) state->Save();
   TwoCalls calls;
-  const absl::StatusOr<c10::IValue> held = run(Copy(arguments));
+  const absl::StatusOr<c10::IValue> held = Call(run, arguments, draws);
   calls.first = CopyOf(held);
-  calls.second = CopyOf(run(Copy(arguments)));
+  calls.second = CopyOf(Call(run, arguments, draws));
   if (calls.first.ok()) {
     const absl::StatusOr<c10::IValue> after = CopyOf(held);
     calls.first_changed = !after.ok() || !SameTensors(*after, *calls.first);
@@ -173,32 +183,42 @@ TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
   return calls;
 }
 
-EagerRuns::EagerRuns(const Model& model, const Device& device)
-    : model_(model), device_(device), state_(model) {}
+EagerRuns::EagerRuns(const Model& model, const Draws& draws)
+    : model_(model), draws_(draws), state_(model) {}
 
 TwoCalls EagerRuns::Twice(const ValueList& arguments) {
   if (state_.exists()) {
     const ValueList there =
-        device_.is_gpu() ? ToDevice(arguments, device_) : arguments;
+        draws_.device.is_gpu() ? ToDevice(arguments, draws_.device) : arguments;
     ModelState* const states[] = {&state_};
     return CallTwice(
         [this](const ValueList& inputs) { return model_.RunEager(inputs); },
-        states, there);
+        states, there, draws_);
   }
   TwoCalls calls;
   calls.first = calls.second = Run(arguments, 1);
   return calls;
 }
 
+absl::StatusOr<c10::IValue> EagerRuns::RunWithOtherDraws(
+    const ValueList& arguments, int calls) {
+  Draws other = draws_;
+  if (other.seed) ++*other.seed;
+  return Run(arguments, calls, other);
+}
+
 absl::StatusOr<c10::IValue> EagerRuns::Run(const ValueList& arguments,
-                                           int calls) {
+                                           int calls, const Draws& draws) {
   const ScopedModelState restore(state_);
   if (!state_.exists()) calls = 1;
   absl::StatusOr<c10::IValue> result;
   for (int call = 0; call < calls; ++call) {
-    result = CopyOf(model_.RunEager(device_.is_gpu()
-                                        ? ToDevice(Copy(arguments), device_)
-                                        : Copy(arguments)));
+    result = CopyOf(Call(
+        [&](const ValueList& inputs) {
+          return model_.RunEager(
+              draws.device.is_gpu() ? ToDevice(inputs, draws.device) : inputs);
+        },
+        arguments, draws));
     if (!result.ok()) break;
   }
   return result;

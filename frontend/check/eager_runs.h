@@ -6,7 +6,9 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -27,15 +29,24 @@ struct TwoCalls {
   bool first_changed = false;
 };
 
+// The random numbers that a call draws.
+struct Draws {
+  // What every call begins with, so that two draw the same; LibTorch's random
+  // numbers are put back after it. Not set: they are drawn as they come.
+  std::optional<uint64_t> seed;
+  Device device;  // that draws them, beside the CPU
+};
+
 // Calls `run` twice on copies of `arguments` and then restores `states`.
 TwoCalls CallTwice(const RunFunction& run, absl::Span<ModelState* const> states,
-                   const ValueList& arguments);
+                   const ValueList& arguments, const Draws& draws);
 
 // Not thread-safe, because the state belongs to the model.
 class EagerRuns {
  public:
-  // `model`, on `device`, must outlive this. Inputs are moved there.
-  EagerRuns(const Model& model, const Device& device);
+  // `model`, on the device of `draws`, must outlive this. Inputs are moved
+  // there.
+  EagerRuns(const Model& model, const Draws& draws);
 
   ModelState& state() { return state_; }
 
@@ -44,7 +55,13 @@ class EagerRuns {
   TwoCalls Twice(const ValueList& arguments);
 
   // Calls the model `calls` times and returns the last result.
-  absl::StatusOr<c10::IValue> Run(const ValueList& arguments, int calls);
+  absl::StatusOr<c10::IValue> Run(const ValueList& arguments, int calls) {
+    return Run(arguments, calls, draws_);
+  }
+
+  // As Run, with other random numbers if the model draws some.
+  absl::StatusOr<c10::IValue> RunWithOtherDraws(const ValueList& arguments,
+                                                int calls);
 
   // As Run, but with different rounding errors: the inputs are changed at
   // random, with the seed `number`, by at most one rounding, from the fifth
@@ -64,8 +81,11 @@ class EagerRuns {
                                        int number, int steps);
 
  private:
+  absl::StatusOr<c10::IValue> Run(const ValueList& arguments, int calls,
+                                  const Draws& draws);
+
   const Model& model_;
-  const Device device_;
+  const Draws draws_;
   ModelState state_;
 };
 

@@ -14,6 +14,7 @@ void DescribeTrace(const Trace& trace, std::vector<FallbackOp> fallbacks,
   for (const TraceSymbol& symbol : trace.symbols) largest.push_back(symbol.max);
   report->coverage = CoverageOf(trace, fallbacks, largest);
   report->notes = trace.notes;
+  report->draws_random_numbers = trace.draws_random_numbers;
   std::map<std::string, OperatorCount> operators;
   for (const TraceOp& op : trace.ops) ++operators[op.name].calls;
   for (const FallbackOp& op : fallbacks)

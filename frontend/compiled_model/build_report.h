@@ -32,6 +32,7 @@ struct BuildReport {
   ReferenceReport reference;          // how kernels were judged
   TuningResult tuning;                // empty for a build from the cache
   std::vector<std::string> notes;     // Trace::notes
+  bool draws_random_numbers = false;  // Trace::draws_random_numbers
   std::vector<FallbackOp> fallbacks;  // in the order of the trace
   Coverage coverage;  // counts FLOPs with each dynamic axis at its largest size
   std::vector<OperatorCount> operators;  // in the order of their names

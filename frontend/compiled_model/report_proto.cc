@@ -44,6 +44,7 @@ BuildReportProto ToProto(const BuildReport& report) {
   reference.set_known(report.reference.known);
   reference.set_seconds(report.reference.seconds);
   for (const std::string& note : report.notes) proto.add_notes(note);
+  proto.set_draws_random_numbers(report.draws_random_numbers);
   for (const FallbackOp& fallback : report.fallbacks) {
     FallbackProto& stored = *proto.add_fallbacks();
     stored.set_trace_op(fallback.trace_op);
@@ -120,6 +121,7 @@ BuildReport FromProto(const BuildReportProto& proto) {
   report.reference.sampled = reference.sampled();
   report.reference.known = reference.known();
   report.reference.seconds = reference.seconds();
+  report.draws_random_numbers = proto.draws_random_numbers();
   report.notes.assign(proto.notes().begin(), proto.notes().end());
   for (const FallbackProto& stored : proto.fallbacks())
     report.fallbacks.push_back({stored.trace_op(), stored.op(),

@@ -112,6 +112,8 @@ struct Trace {
   std::vector<ValueId> outputs;
   Structure input_structure, output_structure;
   std::vector<std::string> notes;  // decisions of tracing, for --explain
+  // Whether a call may draw random numbers, so that two may differ.
+  bool draws_random_numbers = false;
   // Makes a region that runs ops[i] for each i of `op_indices`, in order, in
   // LibTorch. `inputs` are the values that it reads, `outputs` the values that
   // it must compute.

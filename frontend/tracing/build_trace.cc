@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,8 +21,10 @@
 #include "frontend/trace/size_region.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/region_of_trace.h"
 #include "frontend/tracing/trace_interface.h"
+#include "frontend/values/random_numbers.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -274,6 +277,10 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
           absl::StrCat("the sizes ", absl::StrJoin(options.anchor, ", "),
                        " are not in the ranges of the inputs"));
   }
+  const bool draws = DrawsRandomNumbers(*prepared.graph->block());
+  std::optional<ScopedRandomNumbers> random;
+  // A seeded program draws the same in a call that compiles as in others.
+  if (draws) random.emplace(Device());
   absl::Status first_error;
   for (const SizePoint& anchor : anchors) {
     SizeRegion region(ranges, anchor);
@@ -282,6 +289,7 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
     if (trace.ok() && !first_error.ok())
       trace->notes.push_back(absl::StrCat("the model refuses larger sizes: ",
                                           first_error.message()));
+    if (trace.ok()) trace->draws_random_numbers = draws;
     if (trace.ok() || !absl::IsInvalidArgument(trace.status())) return trace;
     if (first_error.ok()) first_error = trace.status();
   }
@@ -299,14 +307,22 @@ absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
   const SizeFitter fitter(region, ChooseProbes(region));
   Attempt attempt;
   attempt.inputs = {samples.values()};
+  const bool draws = DrawsRandomNumbers(*prepared.graph->block());
+  std::optional<ScopedRandomNumbers> random;
+  // A seeded program draws the same in a call that compiles as in others.
+  if (draws) random.emplace(Device());
   absl::StatusOr<Trace> trace =
       TraceOnce(model, prepared, attempt, fitter, region, options, notes);
-  const absl::Status& status = trace.status();
-  if (status.ok()) return trace;
+  const absl::Status status = trace.status();
   if (status.code() == absl::StatusCode::kUnimplemented ||
       status.code() == absl::StatusCode::kOutOfRange) {
-    return TraceWhole(model, prepared, attempt, fitter, region, options,
-                      std::string(status.message()), notes);
+    trace = TraceWhole(model, prepared, attempt, fitter, region, options,
+                       std::string(status.message()), notes);
+    if (!trace.ok()) return trace;
+  }
+  if (trace.ok()) {
+    trace->draws_random_numbers = draws;
+    return trace;
   }
   return absl::Status(status.code(),
                       absl::StrCat(status.message(), " (with inputs ",

@@ -1,11 +1,14 @@
 #include "frontend/tracing/operator_traits.h"
 
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
 #include <set>
 
+#include "absl/functional/function_ref.h"
 #include "frontend/torchscript/hidden_writes.h"
 
 namespace aitune::frontend {
@@ -17,15 +20,19 @@ bool HasTag(const c10::FunctionSchema& schema, at::Tag tag) {
   return handle && handle->hasTag(tag);
 }
 
+// The boolean or number that this is.
+std::optional<double> NumberIn(const c10::IValue& value) {
+  if (value.isBool()) return value.toBool() ? 1 : 0;
+  if (value.isDouble()) return value.toDouble();
+  if (value.isInt()) return static_cast<double>(value.toInt());
+  return std::nullopt;
+}
+
 // The one boolean or number that an argument holds in all probes.
 std::optional<double> UniformNumber(const ProbedValue& value) {
   if (value.kind != ProbedValue::Kind::kPlain || !value.uniform)
     return std::nullopt;
-  const c10::IValue& content = value.probes[0];
-  if (content.isBool()) return content.toBool() ? 1 : 0;
-  if (content.isDouble()) return content.toDouble();
-  if (content.isInt()) return static_cast<double>(content.toInt());
-  return std::nullopt;
+  return NumberIn(value.probes[0]);
 }
 
 void CollectInts(const ProbedValue& value, std::vector<int64_t>& ints) {
@@ -170,24 +177,61 @@ bool HasDataDependentSizes(const c10::FunctionSchema& schema,
   return HasTag(schema, at::Tag::dynamic_output_shape);
 }
 
-bool IsRandom(const c10::FunctionSchema& schema,
-              const std::vector<ProbedRef>& arguments) {
-  if (!HasTag(schema, at::Tag::nondeterministic_seeded)) {
-    static const auto* const kNames = new std::set<std::string>{
-        "aten::dropout_",      "aten::feature_dropout",
-        "aten::alpha_dropout", "aten::feature_alpha_dropout",
-        "aten::lstm",          "aten::gru",
-        "aten::rnn_tanh",      "aten::rnn_relu"};
-    if (kNames->count(schema.name()) == 0) return false;
-  }
+namespace {
+
+bool MayBeRandom(const c10::FunctionSchema& schema) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::dropout_",      "aten::feature_dropout",
+      "aten::alpha_dropout", "aten::feature_alpha_dropout",
+      "aten::lstm",          "aten::gru",
+      "aten::rnn_tanh",      "aten::rnn_relu"};
+  return HasTag(schema, at::Tag::nondeterministic_seeded) ||
+         kNames->count(schema.name()) > 0;
+}
+
+// `number` gives the number that the argument at a position is, if it is known.
+bool IsRandom(
+    const c10::FunctionSchema& schema,
+    absl::FunctionRef<std::optional<double>(size_t position)> number) {
+  if (!MayBeRandom(schema)) return false;
   // Those that drop elements do so only in training or with a probability.
   for (const char* name : {"train", "training", "dropout_p", "dropout"}) {
     const std::optional<size_t> position = FindArgument(schema, name);
-    if (position && *position < arguments.size() &&
-        UniformNumber(*arguments[*position]) == 0.0)
-      return false;
+    if (position && number(*position) == 0.0) return false;
   }
   return true;
+}
+
+}  // namespace
+
+bool IsRandom(const c10::FunctionSchema& schema,
+              const std::vector<ProbedRef>& arguments) {
+  return IsRandom(schema, [&](size_t position) -> std::optional<double> {
+    if (position >= arguments.size()) return std::nullopt;
+    return UniformNumber(*arguments[position]);
+  });
+}
+
+bool DrawsRandomNumbers(const torch::jit::Block& block) {
+  const auto draws = [](const torch::jit::Node& node) {
+    const c10::FunctionSchema* schema = node.maybeSchema();
+    return schema != nullptr &&
+           IsRandom(*schema, [&](size_t position) -> std::optional<double> {
+             if (position >= node.inputs().size()) return std::nullopt;
+             const std::optional<c10::IValue> value =
+                 torch::jit::toIValue(node.inputs()[position]);
+             return value ? NumberIn(*value) : std::nullopt;
+           });
+  };
+  const auto nodes = block.nodes();
+  return std::any_of(
+      nodes.begin(), nodes.end(), [&](const torch::jit::Node* node) {
+        const auto blocks = node->blocks();
+        return draws(*node) || std::any_of(blocks.begin(), blocks.end(),
+                                           [](const torch::jit::Block* inner) {
+                                             return DrawsRandomNumbers(*inner);
+                                           });
+      });
 }
 
 bool WritesTensors(const c10::FunctionSchema& schema) {

@@ -4,6 +4,7 @@
 #define AITUNE_FRONTEND_TRACING_OPERATOR_TRAITS_H_
 
 #include <ATen/core/function_schema.h>
+#include <torch/csrc/jit/ir/ir.h>
 
 #include <optional>
 #include <string>
@@ -40,6 +41,10 @@ bool HasDataDependentSizes(const c10::FunctionSchema& schema,
 // differ (dropout in eval mode does not).
 bool IsRandom(const c10::FunctionSchema& schema,
               const std::vector<ProbedRef>& arguments);
+
+// Whether an operator of the program, or of its branches and loops, may be
+// random as IsRandom says, by the constants among its arguments.
+bool DrawsRandomNumbers(const torch::jit::Block& block);
 
 // Whether it writes to one of its tensors.
 bool WritesTensors(const c10::FunctionSchema& schema);

@@ -13,6 +13,7 @@
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/call_stacks.h"
 #include "frontend/torchscript/inline_forks.h"
+#include "frontend/torchscript/kept_writes.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/torch_util.h"
@@ -32,6 +33,20 @@ void Forget(torch::jit::Graph& program) {
     ++node;
     dead->destroy();
   }
+}
+
+// Freezes `module` again where `frozen` has lost writes (kept_writes.h).
+void KeepWrites(const torch::jit::Module& module, torch::jit::Module& frozen) {
+  CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+    if (CountDependentWrites(frozen) >= CountDependentWrites(module))
+      return absl::OkStatus();
+    torch::jit::Module kept =
+        torch::jit::freeze(WithMarkedWrites(module), /*preserved_attrs=*/{},
+                           /*optimize_numerics=*/false);
+    Forget(*frozen.get_method("forward").graph());
+    frozen = kept;
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 c10::Symbol DisabledAttribute() {
@@ -124,6 +139,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
           return absl::OkStatus();
         });
     was_frozen_here = frozen.ok();
+    if (frozen.ok()) KeepWrites(module, prepared.module);
     if (!frozen.ok()) {
       notes.push_back(
           absl::StrCat("the module cannot be frozen: ", frozen.message()));
@@ -140,6 +156,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
         torch::jit::Inline(*prepared.graph);
         if (has_swapped) SwapDevicesOfCasts(*prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);
+        RemoveMarksOfWrites(*prepared.graph);
         AnchorCallStacks(*prepared.graph);
         prepared.graph->lint();
         return absl::OkStatus();

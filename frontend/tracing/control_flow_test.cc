@@ -167,7 +167,96 @@ TEST(ControlFlow, ListsWhoseElementsAreWrittenAreLibTorchs) {
     ASSERT_TRUE(trace.ok()) << trace.status();
     EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
     EXPECT_THAT(trace->ops[0].must_fall_back,
-                HasSubstr("the elements of a list are written"));
+                HasSubstr("the elements of a list, dict or tuple are written"));
+  }
+}
+
+// What is taken out of a list, dict or tuple that nothing is put into there.
+TEST(ControlFlow, WhatIsTakenOutOfAContainerAndWrittenIsLibTorchs) {
+  for (const char* program : {"  a = [x * 0.5, x * 0.25]\n"
+                              "  a.reverse()\n"
+                              "  if bool(x[0, 0] < 100):\n"
+                              "    a[0].mul_(0.5)\n"
+                              "  return torch.cat(a, 1)\n",
+                              "  y = x * 0.5\n"
+                              "  a = list(y.chunk(2, 1))\n"
+                              "  if bool(x[0, 0] < 100):\n"
+                              "    a[0].mul_(0.5)\n"
+                              "  return y\n",
+                              "  a = {'p': x * 0.5, 'q': x * 2}\n"
+                              "  if bool(x[0, 0] < 100):\n"
+                              "    for v in a.values():\n"
+                              "      v.mul_(0.5)\n"
+                              "  return a['p'] + a['q']\n",
+                              "  a = [q * 0.5 for q in x.chunk(2)]\n"
+                              "  if bool(x[0, 0] < 100):\n"
+                              "    for t in a:\n"
+                              "      t.mul_(0.5)\n"
+                              "  return torch.cat(a)\n"}) {
+    SCOPED_TRACE(program);
+    const auto trace = TraceAndCompare(
+        absl::StrCat("def forward(self, x: Tensor) -> Tensor:\n", program),
+        {"float32[4,6]"});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
+  }
+}
+
+// LibTorch's elimination of dead code does not see that the list holds what is
+// written.
+TEST(ControlFlow, WritesToWhatAListHoldsStay) {
+  for (const char* program : {"  a = [x * 0.5, x * 2]\n"
+                              "  if bool(x[0, 0] < 100):\n"
+                              "    a[0].mul_(0.5)\n"
+                              "  return torch.cat(a)\n",
+                              "  a = [x * 0.5] + [x * 2]\n"
+                              "  if bool(x[0, 0] < 100):\n"
+                              "    a[1][0] = 3.0\n"
+                              "  return a\n"}) {
+    SCOPED_TRACE(program);
+    const auto trace = TraceAndCompare(
+        absl::StrCat("def forward(self, x: Tensor):\n", program),
+        {"float32[4,6]"});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_THAT(OpNames(*trace),
+                ::testing::AnyOf(::testing::Contains("prim::If"),
+                                 ElementsAre("aitune::model")));
+  }
+}
+
+// So a write to the one is one to the other.
+TEST(ControlFlow, AnElementThatABranchGivesIsTheTensorInTheContainer) {
+  for (const char* container :
+       {"  c = [a]\n  c.append(x)\n", "  c = a.unbind(0)\n",
+        "  c: Dict[int, Tensor] = {}\n  c[0] = a\n"}) {
+    SCOPED_TRACE(container);
+    const auto trace =
+        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n"
+                                     "  a = x * 2\n",
+                                     container,
+                                     "  z = x\n"
+                                     "  if bool(x[0, 0] < 100):\n"
+                                     "    z = c[0]\n"
+                                     "  a.add_(1)\n"
+                                     "  return z * 1, a\n"),
+                        {"float32[4,6]"});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
+  }
+}
+
+TEST(ControlFlow, TensorsThatGetOtherSizesAreLibTorchs) {
+  for (const char* write : {"y.resize_([2, 4])", "y.t_()", "a[0].squeeze_()"}) {
+    SCOPED_TRACE(write);
+    const auto trace =
+        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n"
+                                     "  y = x * 2\n"
+                                     "  a = [x * 3]\n"
+                                     "  if bool(x[0, 0] > 100):\n    ",
+                                     write, "\n  return y + 1, a[0] + 1\n"),
+                        {"float32[4,1]"});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_THAT(OpNames(*trace), ElementsAre("aitune::model"));
   }
 }
 

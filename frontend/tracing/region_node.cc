@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "frontend/torchscript/hidden_writes.h"
 #include "frontend/tracing/graph_program.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probe_program.h"
 #include "frontend/tracing/region_sizes.h"
+#include "frontend/tracing/region_writes.h"
 #include "frontend/tracing/shared_memory.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -83,68 +83,9 @@ bool BringsSizes(const ProbedValue& value) {
                      [](const ProbedRef& e) { return BringsSizes(*e); });
 }
 
-// Whether `node` may write a tensor, list or dict that is read from an
-// attribute or is a constant, inside `block`.
-bool WritesState(Node* node, Block* block, torch::jit::AliasDb& aliases) {
-  return std::any_of(
-      block->nodes().begin(), block->nodes().end(), [&](Node* inner) {
-        if ((inner->kind() == c10::prim::GetAttr ||
-             inner->kind() == c10::prim::Constant) &&
-            aliases.writesToAlias(node, {inner->output()}))
-          return true;
-        return std::any_of(
-            inner->blocks().begin(), inner->blocks().end(),
-            [&](Block* part) { return WritesState(node, part, aliases); });
-      });
-}
-
-// Whether an operator in the block writes to arguments that its schema does not
-// mark, such as running statistics.
-bool UpdatesStatistics(Block* block) {
-  return std::any_of(
-      block->nodes().begin(), block->nodes().end(), [](Node* node) {
-        const c10::FunctionSchema* schema = node->maybeSchema();
-        if (schema != nullptr) {
-          const HiddenWrites hidden = HiddenWritesOf(*schema);
-          const std::optional<c10::IValue> flag =
-              hidden.flag ? torch::jit::toIValue(node->input(*hidden.flag))
-                          : std::nullopt;
-          if (!hidden.arguments.empty() &&
-              !(flag && flag->isBool() && !flag->toBool()))
-            return true;
-        }
-        return std::any_of(node->blocks().begin(), node->blocks().end(),
-                           UpdatesStatistics);
-      });
-}
-
 bool IsList(const ProbedValue& value) {
   return value.kind == Kind::kList ||
          (value.kind == Kind::kOpaque && value.probes[0].isList());
-}
-
-// Whether the block writes a tensor that may be in `list`, or a dict if
-// `dicts`.
-bool WritesElements(Block* block, Value* list, bool dicts,
-                    torch::jit::AliasDb& aliases) {
-  for (Node* node : block->nodes()) {
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    for (size_t i = 0; schema != nullptr && i < node->inputs().size() &&
-                       i < schema->arguments().size();
-         ++i) {
-      const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
-      const c10::TypeKind kind = node->input(i)->type()->kind();
-      if (alias != nullptr && alias->isWrite() &&
-          (kind == c10::TypeKind::TensorType ||
-           (dicts && kind == c10::TypeKind::DictType)) &&
-          aliases.mayContainAlias(node->input(i), list))
-        return true;
-    }
-    for (Block* inner : node->blocks()) {
-      if (WritesElements(inner, list, dicts, aliases)) return true;
-    }
-  }
-  return false;
 }
 
 // Whether `value` is `list` or has it as a part.
@@ -194,8 +135,7 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
         "the model changes its own attributes where control flow depends on "
         "data");
   }
-  if (std::any_of(node->blocks().begin(), node->blocks().end(),
-                  UpdatesStatistics)) {
+  if (UpdatesStatistics(node)) {
     return absl::UnimplementedError(
         "statistics are updated where control flow depends on data");
   }
@@ -214,13 +154,14 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     aliases_ = std::make_unique<torch::jit::AliasDb>(graph_);
   }
   // Before any of it runs: what a try writes would stay.
-  if (aliases_ != nullptr &&
-      std::any_of(
-          node->blocks().begin(), node->blocks().end(),
-          [&](Block* block) { return WritesState(node, block, *aliases_); })) {
+  if (aliases_ != nullptr && WritesState(node, *aliases_)) {
     return absl::UnimplementedError(
         "the model's own tensors, lists or dicts are written where control "
         "flow depends on data");
+  }
+  if (aliases_ != nullptr && ChangesSizes(node, free, *aliases_)) {
+    return absl::UnimplementedError(
+        absl::StrCat("a tensor gets other sizes where ", reason));
   }
   for (size_t i = 0; i < free.size(); ++i) {
     const ProbedRef content = Get(free[i]);
@@ -234,14 +175,15 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
     if (aliases_ == nullptr)
       return absl::UnimplementedError(
           "control flow on data inside a decomposed operator");
+    // The attributes of an object are the model's state.
+    if (free[i]->type()->kind() != c10::TypeKind::TensorType &&
+        free[i]->type()->kind() != c10::TypeKind::ClassType &&
+        WritesElements(node, free[i], *aliases_)) {
+      return absl::UnimplementedError(absl::StrCat(
+          "the elements of a list, dict or tuple are written where ", reason));
+    }
     if (!aliases_->writesToAlias(node, {free[i]})) continue;
     if (IsList(*content)) {
-      const bool known = content->kind == Kind::kList;
-      for (Block* block : node->blocks()) {
-        if (WritesElements(block, free[i], known, *aliases_))
-          return absl::UnimplementedError(absl::StrCat(
-              "the elements of a list are written where ", reason));
-      }
       lists.push_back(i);
       continue;
     }

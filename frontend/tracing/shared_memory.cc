@@ -55,9 +55,11 @@ void NoteSharing(ProbedValue& a, ProbedValue& b) {
   for (ProbedValue* value : {&a, &b}) {
     if (value->IsTensor()) {
       value->storage->unknown_views = true;
-    } else {
-      value->may_share_memory = true;
+      continue;
     }
+    value->may_share_memory = true;
+    for (const ProbedRef& element : value->elements)
+      NoteSharing(*element, *element);
   }
 }
 

@@ -18,8 +18,8 @@ bool ShareMemory(const c10::IValue& a, const c10::IValue& b);
 // The same for the contents in some probe.
 bool ShareMemory(const ProbedValue& a, const ProbedValue& b);
 
-// Notes that `a` and `b` may share memory: writing to either of them is then
-// kUnimplemented.
+// Notes that `a` and `b`, or what they hold, may share memory: writing to any
+// of them is then kUnimplemented.
 void NoteSharing(ProbedValue& a, ProbedValue& b);
 
 // Notes that `result`, of a call with `argument`, may share memory with what

@@ -1,0 +1,90 @@
+#include "frontend/tracing/region_writes.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "frontend/torchscript/hidden_writes.h"
+
+namespace aitune::frontend {
+namespace {
+
+using torch::jit::AliasDb;
+using torch::jit::Block;
+using torch::jit::Node;
+using torch::jit::Value;
+
+// Whether `holds` for a node in the blocks of `node`, at any depth.
+bool AnyInside(Node* node, const std::function<bool(Node*)>& holds) {
+  return std::any_of(
+      node->blocks().begin(), node->blocks().end(), [&](Block* block) {
+        return std::any_of(block->nodes().begin(), block->nodes().end(),
+                           [&](Node* inner) {
+                             return holds(inner) || AnyInside(inner, holds);
+                           });
+      });
+}
+
+bool GivesOtherSizes(const c10::FunctionSchema& schema) {
+  if (schema.name() == "aten::resize_" || schema.name() == "aten::resize_as_" ||
+      schema.name() == "aten::set_")
+    return true;
+  const auto handle =
+      c10::Dispatcher::singleton().findSchema(schema.operator_name());
+  return handle && handle->hasTag(at::Tag::inplace_view);
+}
+
+}  // namespace
+
+bool WritesState(Node* node, AliasDb& aliases) {
+  return AnyInside(node, [&](Node* inner) {
+    return (inner->kind() == c10::prim::GetAttr ||
+            inner->kind() == c10::prim::Constant) &&
+           aliases.writesToAlias(node, {inner->output()});
+  });
+}
+
+bool UpdatesStatistics(Node* node) {
+  return AnyInside(node, [](Node* inner) {
+    const c10::FunctionSchema* schema = inner->maybeSchema();
+    if (schema == nullptr) return false;
+    const HiddenWrites hidden = HiddenWritesOf(*schema);
+    const std::optional<c10::IValue> flag =
+        hidden.flag ? torch::jit::toIValue(inner->input(*hidden.flag))
+                    : std::nullopt;
+    return !hidden.arguments.empty() &&
+           !(flag && flag->isBool() && !flag->toBool());
+  });
+}
+
+bool ChangesSizes(Node* node, absl::Span<Value* const> from_outside,
+                  AliasDb& aliases) {
+  return AnyInside(node, [&](Node* inner) {
+    const c10::FunctionSchema* schema = inner->maybeSchema();
+    return schema != nullptr && GivesOtherSizes(*schema) &&
+           std::any_of(from_outside.begin(), from_outside.end(),
+                       [&](Value* value) {
+                         return aliases.mayContainAlias(inner->input(0), value);
+                       });
+  });
+}
+
+bool WritesElements(Node* node, Value* container, AliasDb& aliases) {
+  return AnyInside(node, [&](Node* inner) {
+    const c10::FunctionSchema* schema = inner->maybeSchema();
+    for (size_t i = 0; schema != nullptr && i < inner->inputs().size() &&
+                       i < schema->arguments().size();
+         ++i) {
+      const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+      // What the container is known by is written as a whole.
+      if (alias == nullptr || !alias->isWrite() || inner->input(i) == container)
+        continue;
+      if (aliases.mayContainAlias(inner->input(i), container)) return true;
+    }
+    return false;
+  });
+}
+
+}  // namespace aitune::frontend

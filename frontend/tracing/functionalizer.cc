@@ -190,6 +190,21 @@ absl::StatusOr<ValueId> Functionalizer::Undo(const ViewStep& step,
   if (step.name == "aten::select") return scatter("aten::select_scatter", 1);
   if (step.name == "aten::diagonal")
     return scatter("aten::diagonal_scatter", 1);
+  // From where a size says it might count from the end at some sizes.
+  if (step.name == "aten::narrow" && step.arguments[2].fixed.isInt()) {
+    int64_t dim = step.arguments[1].fixed.toInt();
+    if (dim < 0) dim += static_cast<int64_t>(parent_type.sizes.size());
+    const auto axis = static_cast<size_t>(dim);
+    SizeExpression start = step.arguments[2].fixed.toInt();
+    if (start.constant() < 0) start = start + parent_type.sizes[axis];
+    return builder_->AddFunctionalCall(
+        "aten::slice_scatter", "",
+        {ArgumentTemplate::Value(parent), ArgumentTemplate::Value(value),
+         ArgumentTemplate::Fixed(dim), ArgumentTemplate::Size(start),
+         ArgumentTemplate::Size(start + step.type.sizes[axis]),
+         ArgumentTemplate::Fixed(int64_t{1})},
+        parent_type);
+  }
   if (IsReshape(step.name)) {
     return builder_->AddFunctionalCall(
         "aten::reshape", "",

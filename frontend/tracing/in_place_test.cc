@@ -42,6 +42,8 @@ INSTANTIATE_TEST_SUITE_P(
         "  y = x + 1\n  z = y[1]\n  y.add_(5)\n  return z, y",
         "  y = x + 1\n  y[:, 1:3] = x[:, 3:5]\n  return y * 2",
         "  y = x + 1\n  y[:, ::2].fill_(3.0)\n  return y",
+        "  y = x + 1\n  y.narrow(1, 2, 3).mul_(3.0)\n  return y",
+        "  y = x + 1\n  y.narrow(-1, -2, 2).copy_(x[:, :2])\n  return y",
         "  y = x + 1\n  y.t()[0].zero_()\n  return y",
         "  y = x + 1\n  y.view(-1)[3:7] += 1\n  return y",
         "  y = x + 1\n  z = y.transpose(0, 1)[2:4]\n  z *= 3\n  return y, z",

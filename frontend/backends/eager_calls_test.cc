@@ -109,6 +109,31 @@ def forward(self, x: Tensor):
   }
 }
 
+// It is the caller's tensor that is written, and what shares its memory.
+TEST(EagerCalls, WriteToInputsThatAreNotContiguous) {
+  auto source = SourceOf(R"(
+def forward(self, x: Tensor, y: Tensor):
+    y.mul_(2)
+    return x + 1
+)");
+  for (const char* name :
+       {"TorchEagerBackend", "TorchInductorBackend", "TorchScriptBackend"}) {
+    auto backend = BackendOf(name);
+    BuildRequest request = RequestOf(source, {});
+    request.samples = {
+        *source->Flatten(ValueList({at::randn({3, 3}), at::randn({3, 3})}))};
+    ASSERT_TRUE(backend->Build(request).ok());
+    const at::Tensor y = at::randn({3, 3}), before = y.clone();
+    for (const at::Tensor& given : {y.t(), y}) {
+      y.copy_(before);
+      const auto ours = CallWith(*source, *backend, ValueList({y, given}));
+      ASSERT_TRUE(ours.ok()) << ours.status();
+      EXPECT_TRUE(y.equal(before * 2)) << name;
+      EXPECT_TRUE(ours->toTensor().equal(before * 2 + 1)) << name;
+    }
+  }
+}
+
 // What a compiled version takes for two tensors may be one.
 TEST(EagerCalls, TakeATensorThatIsGivenTwice) {
   auto source = SourceOf(R"(

@@ -237,6 +237,7 @@ absl::StatusOr<std::shared_ptr<const Model>> TorchScriptSource::ModelOn(
 absl::StatusOr<Sample> TorchScriptSource::Flatten(
     const ValueList& arguments) const {
   AITUNE_RETURN_IF_ERROR(CheckQueries(input_queries_, arguments));
+  AITUNE_RETURN_IF_ERROR(CheckWrites(input_queries_, arguments));
   AITUNE_ASSIGN_OR_RETURN(Sample leaves,
                           arguments_->Flatten(arguments.values()));
   if (sees_dict_order_) {

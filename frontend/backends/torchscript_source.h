@@ -96,7 +96,8 @@ class TorchScriptSource : public SourceModel {
 
   // The leaves of arguments. Tensors that are not contiguous are copied.
   // kInvalidArgument for another nesting than before, and for tensors that are
-  // not contiguous if the program asks for their memory layout.
+  // not contiguous if the program asks for their memory layout or writes to an
+  // argument.
   absl::StatusOr<Sample> Flatten(const ValueList& arguments) const;
   // The same for a call, of which nothing is refused: arguments that Flatten
   // refuses are one opaque leaf, which holds them as they are (IsWholeCall).

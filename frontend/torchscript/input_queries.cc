@@ -1,10 +1,14 @@
 #include "frontend/torchscript/input_queries.h"
 
 #include <ATen/core/Tensor.h>
+#include <torch/csrc/jit/ir/alias_analysis.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include <algorithm>
 #include <functional>
+#include <memory>
 #include <set>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/model_internal.h"
@@ -73,6 +77,42 @@ std::string FindIn(const torch::jit::Block& block,
   });
 }
 
+// The tensors that the operator's schema says it writes to.
+std::vector<const torch::jit::Value*> WrittenBy(const torch::jit::Node& node) {
+  std::vector<const torch::jit::Value*> written;
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  for (size_t i = 0; schema != nullptr && i < node.inputs().size() &&
+                     i < schema->arguments().size();
+       ++i) {
+    const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+    if (alias != nullptr && alias->isWrite() &&
+        node.inputs()[i]->type()->kind() == c10::TypeKind::TensorType)
+      written.push_back(node.inputs()[i]);
+  }
+  return written;
+}
+
+// The first operator that may write to a tensor that an argument is or holds.
+std::string FindWrite(const std::shared_ptr<torch::jit::Graph>& graph) {
+  const std::string any = FindIn(
+      *graph->block(),
+      [](const torch::jit::Node& node) { return !WrittenBy(node).empty(); });
+  if (any.empty()) return "";
+  const torch::jit::AliasDb aliases(graph);
+  const auto arguments = graph->inputs().slice(1);  // without the model
+  const auto is_of_argument = [&](const torch::jit::Value* written) {
+    return std::any_of(arguments.begin(), arguments.end(),
+                       [&](torch::jit::Value* argument) {
+                         return aliases.mayContainAlias(
+                             const_cast<torch::jit::Value*>(written), argument);
+                       });
+  };
+  return FindIn(*graph->block(), [&](const torch::jit::Node& node) {
+    const std::vector<const torch::jit::Value*> written = WrittenBy(node);
+    return std::any_of(written.begin(), written.end(), is_of_argument);
+  });
+}
+
 // The first tensor in `value` for which `is_seen` holds; undefined: none.
 at::Tensor FindTensor(const c10::IValue& value,
                       const std::function<bool(const at::Tensor&)>& is_seen) {
@@ -107,6 +147,7 @@ InputQueries FindInputQueries(const Model& model) {
     found.stride = FindIn(block, StrideQueries());
     found.gradient = FindIn(block, GradientQueries());
     found.identity = FindIn(block, ComparesTensors);
+    found.write = FindWrite(graph);
     return absl::OkStatus();
   }).IgnoreError();
   return found;
@@ -154,6 +195,23 @@ absl::Status CheckQueries(const InputQueries& queries,
         with_gradient.defined())
       return Seen(i, with_gradient, "requires a gradient", "which tensors do",
                   queries.gradient, "call .detach() on it before");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWrites(const InputQueries& queries,
+                         const ValueList& arguments) {
+  if (queries.write.empty()) return absl::OkStatus();
+  for (int i = 0; i < arguments.size(); ++i) {
+    const at::Tensor strided =
+        FindTensor(arguments.values()[i], [](const at::Tensor& tensor) {
+          return tensor.layout() == at::kStrided && !tensor.is_contiguous();
+        });
+    if (strided.defined())
+      return absl::InvalidArgumentError(absl::StrCat(
+          "argument ", i, " has a tensor, ", Describe(strided),
+          ", that is not contiguous, and the program writes to an argument (",
+          queries.write, "): call .contiguous() on it before"));
   }
   return absl::OkStatus();
 }

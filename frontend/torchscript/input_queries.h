@@ -1,7 +1,8 @@
 // Finds programs that ask what compiled code does not know of its inputs: how
 // they lie in memory, whether two are one tensor, whether they require a
 // gradient. It gets contiguous tensors of their own, for which the answers are
-// known, so that calls with others are not for it.
+// known, so that calls with others are not for it. Nor are those of programs
+// that write to an input, where that would be a copy.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_
 
@@ -20,6 +21,7 @@ struct InputQueries {
   std::string stride;    // or contiguity
   std::string identity;  // `x is y` of tensors
   std::string gradient;  // x.requires_grad
+  std::string write;     // to an input, or to what one holds
 };
 
 InputQueries FindInputQueries(const Model& model);
@@ -29,6 +31,12 @@ InputQueries FindInputQueries(const Model& model);
 // tensor; one that is given twice; one that requires a gradient.
 absl::Status CheckQueries(const InputQueries& queries,
                           const ValueList& arguments);
+
+// kInvalidArgument names the first tensor among `arguments` that is not
+// contiguous, if the program may write to an argument: to the tensor itself, or
+// to another that has its memory.
+absl::Status CheckWrites(const InputQueries& queries,
+                         const ValueList& arguments);
 
 }  // namespace aitune::frontend
 

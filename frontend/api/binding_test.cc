@@ -100,6 +100,20 @@ TEST_F(BindingTest, OutputsWhoseSizesDependOnDataAreCopied) {
               HasSubstr("output 1 is int64[1], but memory for int64[2]"));
 }
 
+TEST_F(BindingTest, OutputsOfAModelThatLibTorchRunsAreCopied) {
+  const at::Tensor x = at::randn({2, 3}), y = at::empty({2, 3}),
+                   z = at::empty({2, 3});
+  const auto module = Tuned(x,
+                            "def forward(self, x: Tensor):\n"
+                            "    x.add_(0)\n"
+                            "    return x + 1, x * 2\n");
+  const auto call = module->Bind(ValueList({x}), ValueList({y, z}));
+  ASSERT_TRUE(call.ok()) << call.status();
+  ASSERT_TRUE((*call)->Run(nullptr).ok());
+  EXPECT_FALSE((*call)->copies_nothing());
+  EXPECT_TRUE(y.equal(x + 1) && z.equal(x * 2));
+}
+
 TEST_F(BindingTest, OtherMemoryIsRefused) {
   const at::Tensor x = at::randn({2, 3});
   const auto module = Tuned(x, aitune::frontend::kNet);

@@ -81,6 +81,21 @@ TEST_F(ModuleTest, WhatTheCommandLineBuiltIsFoundInItsCache) {
             aitune::frontend::CacheReport::Outcome::kMiss);
 }
 
+// None is timed, and all are compiled for.
+TEST_F(ModuleTest, ARangeOfBatchesMayBeginWithNone) {
+  auto module = Wrap();
+  TuneOptions options = Quick("TorchInductorBackend");
+  options.inputs = InputsOf("float32[0..4,3]");
+  const absl::Status tuned = module->Tune(*aitune::OneBackend(), options);
+  ASSERT_TRUE(tuned.ok()) << tuned;
+  for (const int64_t batch : {0, 1, 4}) {
+    const auto result = module->Run(ValueList({at::randn({batch, 3})}));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->toTensor().size(0), batch);
+  }
+  EXPECT_EQ(module->Usage().versions, 1);
+}
+
 TEST_F(ModuleTest, WithInputsItIsCheckedAsTheCommandLineDoes) {
   auto module = Wrap();
   for (const int64_t batch : {1, 4})

@@ -1,4 +1,5 @@
 // Module's samples, and the choice between backends by them.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -68,8 +69,10 @@ absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
   }
   for (const bool largest : {false, true}) {
     std::vector<int64_t> sizes;
+    // A batch of none tells nothing of the time of others.
     for (const aitune::frontend::SymbolSpec& symbol : assignment.symbols)
-      sizes.push_back(largest ? symbol.max : symbol.min);
+      sizes.push_back(std::clamp<int64_t>(largest ? symbol.max : 1, symbol.min,
+                                          symbol.max));
     AITUNE_ASSIGN_OR_RETURN(
         const ValueList arguments,
         aitune::frontend::MakeInputs(inputs.specs, sizes, seed));

@@ -99,6 +99,12 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledModel::Bind(
     ConstantCheck check) const {
   AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
                           inputs_.TensorsOf(leaves, device_, check));
+  // One of them may be a tuple of all.
+  for (int i = 0; i < plan().output_values_size(); ++i) {
+    if (plan().values(plan().output_values(i)).storage() == ValueProto::OPAQUE)
+      return absl::UnimplementedError(absl::StrCat(
+          "LibTorch gives output ", i, ", of which only it knows the size"));
+  }
   AITUNE_ASSIGN_OR_RETURN(const std::vector<std::vector<int64_t>> sizes,
                           executable_->OutputSizes(inputs.views));
   if (sizes.size() != outputs.size())
@@ -107,18 +113,16 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledModel::Bind(
                      outputs.size(), " outputs were given"));
   std::vector<TensorView> written;
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (i < static_cast<size_t>(plan().output_values_size()) &&
-        plan().values(plan().output_values(i)).storage() == ValueProto::OPAQUE)
-      return absl::UnimplementedError(absl::StrCat(
-          "LibTorch gives output ", i, ", whose size depends on data"));
     AITUNE_ASSIGN_OR_RETURN(TensorView view, MemoryOf(outputs[i], i, device_));
     TensorView gives = view;
     gives.dtype = static_cast<DataType>(plan().outputs(i).dtype());
     gives.sizes.assign(sizes[i].begin(), sizes[i].end());
     if (gives.dtype != view.dtype || gives.sizes != view.sizes)
       return absl::InvalidArgumentError(absl::StrCat(
-          "output ", i, " is ", frontend::Describe(c10::IValue(TensorOn(gives, device_))),
-          ", but memory for ", frontend::Describe(c10::IValue(TensorOn(view, device_))),
+          "output ", i, " is ",
+          frontend::Describe(c10::IValue(TensorOn(gives, device_))),
+          ", but memory for ",
+          frontend::Describe(c10::IValue(TensorOn(view, device_))),
           " was given"));
     for (const TensorView& input : inputs.views) {
       if (Overlap(view, input))

@@ -93,7 +93,7 @@ const char* OutcomeName(Outcome outcome) {
   return "dies";
 }
 
-ProgramResult CheckProgram(const Program& program, const std::string& device) {
+ProgramResult CheckProgram(const Program& program, const CheckConfig& config) {
   ProgramResult result;
   const absl::StatusOr<Model> model = Model::FromSource(SourceOf(program));
   if (!model.ok())
@@ -105,17 +105,16 @@ ProgramResult CheckProgram(const Program& program, const std::string& device) {
       *frontend::RandomCases(inputs, Sizes(inputs, program.seed), program.seed);
 
   frontend::CheckOptions options;
-  if (device != "cpu") options.device = Device::Gpu(0);
+  if (config.device != "cpu") options.device = Device::Gpu(0);
   frontend::BuildOptions build;
   build.all_sizes = true;
-  build.compile.device = device;
+  build.compile.device = config.device;
   // Convolutions of float32 keep its precision on a GPU too, ours and eager's.
   if (options.device.is_gpu()) {
     build.compile.tf32Convolution = false;
     at::globalContext().setAllowTF32CuDNN(false);
   }
-  // Which candidate is faster varies from run to run; tests must not.
-  build.compile.measureCandidates = false;
+  build.compile.measureCandidates = config.measures;
   const auto compiled = CompiledModel::Build(*model, inputs, build);
   if (!compiled.ok()) {
     const bool eager_raises = !model->RunEager(cases[0].arguments).ok();

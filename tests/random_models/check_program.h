@@ -27,11 +27,18 @@ struct ProgramResult {
   int versions = 0;    // of the compiled model
 };
 
+struct CheckConfig {
+  // "cpu" or "cuda": then LibTorch's CUDA library was started.
+  std::string device = "cpu";
+  // Whether kernels are chosen by measuring, on a GPU for several sizes of a
+  // range. Which one is faster varies from run to run, so tests choose by rule.
+  bool measures = false;
+};
+
 // Compiles for all sizes of the inputs' ranges, and compares at the largest,
 // the smallest and several others, each twice, as `aitune tune` does
-// (frontend/check/check.h). `device` is "cpu" or "cuda": then LibTorch's CUDA
-// library was started.
-ProgramResult CheckProgram(const Program& program, const std::string& device);
+// (frontend/check/check.h).
+ProgramResult CheckProgram(const Program& program, const CheckConfig& config);
 
 }  // namespace aitune::random_models
 

@@ -7,6 +7,7 @@
 //   AITUNE_RANDOM_MODELS=20000   so many models
 //   AITUNE_FIRST_MODEL=500       beginning with that of this seed
 //   AITUNE_RANDOM_DEVICE=cuda    compiled for, and compared on, a GPU
+//   AITUNE_RANDOM_MEASURE=1      kernels chosen by measuring, not by rule
 //   AITUNE_RANDOM_SOURCE=1       prints each program
 //   AITUNE_REDUCED_MODELS=0      makes none of those that fail smaller
 //
@@ -52,13 +53,16 @@ int FromEnvironment(const char* name, int otherwise) {
                                                             : otherwise;
 }
 
-std::string Device() {
-  const char* const device = std::getenv("AITUNE_RANDOM_DEVICE");
-  return device != nullptr ? device : "cpu";
+CheckConfig Config() {
+  CheckConfig config;
+  if (const char* const device = std::getenv("AITUNE_RANDOM_DEVICE"))
+    config.device = device;
+  config.measures = FromEnvironment("AITUNE_RANDOM_MEASURE", 0) != 0;
+  return config;
 }
 
 unsigned TimeLimit() {
-  return Device() == "cpu" ? kTimeLimit : kTimeLimitOnGpu;
+  return Config().device == "cpu" ? kTimeLimit : kTimeLimitOnGpu;
 }
 
 struct Checked {
@@ -79,13 +83,13 @@ void CheckSeed(uint64_t seed, const Reduction& reduction,
   // Known even where the check dies.
   tell(absl::StrCat("program\t", seed, "\t", program.statements.size(), "\t",
                     absl::StrReplaceAll(source, {{"\n", "\x1f"}})));
-  const ProgramResult result = CheckProgram(program, Device());
+  const ProgramResult result = CheckProgram(program, Config());
   tell(absl::StrCat("result\t", static_cast<int>(result.outcome), "\t",
                     result.sizes, "\t", result.versions, "\t", result.detail));
 }
 
 void Start() {
-  if (Device() == "cpu") return;
+  if (Config().device == "cpu") return;
   const absl::Status started = frontend::StartLibTorchCuda(Device::Gpu(0));
   if (started.ok()) return;
   std::cerr << started << "\n";

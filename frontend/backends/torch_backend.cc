@@ -102,6 +102,17 @@ absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::EagerModel() const {
   return eager_;
 }
 
+absl::StatusOr<std::shared_ptr<const Model>> TorchBackend::EagerModelForOnce()
+    const {
+  if (!device_.is_gpu() || runs_model()) return model_;
+  const auto held = source_->HoldState();
+  {
+    std::lock_guard<std::mutex> lock(eager_mutex_);
+    if (eager_ != nullptr) return eager_;
+  }
+  return ModelOn(*source_, device_);
+}
+
 std::string TorchBackend::model_id() const { return ModelId(*source_); }
 
 std::string TorchBackend::ModelId(const TorchScriptSource& source) const {

@@ -79,6 +79,9 @@ class TorchBackend : public BackendImplementation {
   const std::shared_ptr<const Model>& model() const { return model_; }
   // The same model on the device, also if runs_model() is false.
   absl::StatusOr<std::shared_ptr<const Model>> EagerModel() const;
+  // The same for one use: on a GPU a copy that goes with the last who keeps it,
+  // unless EagerModel has made one.
+  absl::StatusOr<std::shared_ptr<const Model>> EagerModelForOnce() const;
   // The device that the backend runs on; a GPU has its number.
   const Device& device() const { return device_; }
   // The name of model() in caches and checkpoints; empty when the model has no

@@ -71,6 +71,11 @@ std::optional<absl::StatusOr<std::shared_ptr<void>>> DispatchTableBase::Known(
   return std::nullopt;
 }
 
+bool DispatchTableBase::Knows(absl::Span<const CallInput> inputs) const {
+  std::shared_lock<std::shared_mutex> lock(mutex_);
+  return Known(inputs).has_value();
+}
+
 std::string DispatchTableBase::ExplainMiss(
     absl::Span<const CallInput> inputs) const {
   if (entries_.empty()) return "there is no version yet";
@@ -126,9 +131,6 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
       AddFailure(GuardSet(ExactInputs(inputs)), version.status());
     return version.status();
   }
-  if (version->executable == nullptr)
-    return absl::InternalError(
-        absl::StrCat("the compiler gave nothing for ", options_.name));
   GuardSet guards(std::move(version->inputs), options_.guard_filter,
                   std::move(version->constraints));
   // Otherwise every such call would compile again.

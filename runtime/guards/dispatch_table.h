@@ -69,7 +69,8 @@ class DispatchTableBase {
  public:
   // A compiled version and the inputs it is right for. The compiler may have
   // specialised, so it may be right for fewer inputs than were requested, but
-  // the inputs of the call are always among them.
+  // the inputs of the call are always among them. Without an executable, such
+  // calls are known to be for LibTorch, and it counts as a version too.
   struct Version {
     std::shared_ptr<void> executable;
     std::vector<InputDescription> inputs;
@@ -82,6 +83,7 @@ class DispatchTableBase {
 
   absl::StatusOr<std::shared_ptr<void>> Find(absl::Span<const CallInput> inputs,
                                              Compile compile, OnMiss on_miss);
+  bool Knows(absl::Span<const CallInput> inputs) const;
   void Insert(Version version);
   int version_count() const;
   bool is_full() const { return version_count() >= options_.recompile_limit; }
@@ -145,13 +147,13 @@ class DispatchTable {
 
   // The version for a call with these inputs, made by `compile` if none fits
   // (one thread compiles at a time). Null when none fits and recompile_limit is
-  // reached, or with OnMiss::kNothing: the caller then runs the call in
-  // LibTorch. Errors: the compiler's;
-  // kFailedPrecondition with OnMiss::kFail; kInternal if the compiler's version
-  // does not fit the call. The compiler's errors are remembered for the latest
-  // kRememberedFailures inputs, which are then not compiled for again. Codes of
-  // passing troubles are not remembered: kUnavailable, kResourceExhausted,
-  // kCancelled, kDeadlineExceeded, kAborted.
+  // reached, or with OnMiss::kNothing, and where the version that fits has no
+  // executable: the caller then runs the call in LibTorch. Errors: the
+  // compiler's; kFailedPrecondition with OnMiss::kFail; kInternal if the
+  // compiler's version does not fit the call. The compiler's errors are
+  // remembered for the latest kRememberedFailures inputs, which are then not
+  // compiled for again. Codes of passing troubles are not remembered:
+  // kUnavailable, kResourceExhausted, kCancelled, kDeadlineExceeded, kAborted.
   absl::StatusOr<std::shared_ptr<T>> Find(absl::Span<const CallInput> inputs,
                                           Compile compile,
                                           OnMiss on_miss = OnMiss::kCompile) {
@@ -167,6 +169,12 @@ class DispatchTable {
         base_.Find(inputs, compile_untyped, on_miss);
     if (!found.ok()) return found.status();
     return std::static_pointer_cast<T>(*std::move(found));
+  }
+
+  // Whether a version fits such a call, or an error of compiling for it is
+  // remembered.
+  bool Knows(absl::Span<const CallInput> inputs) const {
+    return base_.Knows(inputs);
   }
 
   // Adds a version that was compiled before, after the existing ones.

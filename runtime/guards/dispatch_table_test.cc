@@ -343,5 +343,26 @@ TEST_F(DispatchTableTest, NothingIsCompiledWhileAResetForgets) {
   EXPECT_EQ(table.version_count(), 1);
 }
 
+// Such as one whose results were found wrong: its calls are LibTorch's, and
+// nothing is compiled for them again.
+TEST_F(DispatchTableTest, AVersionMayHaveNoExecutable) {
+  Table table(options_);
+  int compiled = 0;
+  CallInput input;
+  input.sizes = {4, 3};
+  EXPECT_FALSE(table.Knows({input}));
+  for (int call = 0; call < 2; ++call) {
+    const auto found = table.Find({input}, [&](const CompileRequest& request) {
+      ++compiled;
+      return Table::Version{nullptr, request.inputs};
+    });
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(*found, nullptr);
+  }
+  EXPECT_EQ(compiled, 1);
+  EXPECT_EQ(table.version_count(), 1);
+  EXPECT_TRUE(table.Knows({input}));
+}
+
 }  // namespace
 }  // namespace aitune

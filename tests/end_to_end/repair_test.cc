@@ -328,6 +328,70 @@ TEST_F(SingleRepairTest, VersionsForOtherSizesAreReplacedToo) {
   }
 }
 
+// A module of `program` that has a version for 64 rows alone, and then the
+// fault that sigmoid is tanh.
+class LaterVersionTest : public SingleRepairTest {
+ protected:
+  std::unique_ptr<ait::Module> TunedFor64Rows(const std::string& program) {
+    model_ = ModelFrom(program.c_str());
+    ait::ModuleOptions options{"net", folder_ / "cache"};
+    options.compile.measureCandidates = false;
+    options.use_default_tuning_database = false;
+    auto module = ait::Module::Wrap(model_, options);
+    EXPECT_TRUE(module->Record(ValueList({at::randn({64, 96})})).ok());
+    ait::TuneOptions tuning;
+    tuning.backends = {{"TorchInductorBackend", {}}};
+    const absl::Status tuned = module->Tune(*OneBackend(), tuning);
+    EXPECT_TRUE(tuned.ok()) << tuned;
+    plantWrongCode("ait.sigmoid", "ait.tanh");
+    return module;
+  }
+
+  void ExpectRightAt(const ait::Module& module, int64_t rows) {
+    const ValueList arguments({at::randn({rows, 96})});
+    const auto result = module.Run(arguments);
+    ASSERT_TRUE(result.ok()) << result.status();
+    frontend::ExpectClose(*result, *model_->RunEager(arguments), 1e-4);
+  }
+
+  std::shared_ptr<const Model> model_;
+};
+
+TEST_F(LaterVersionTest, WhatACallCompilesIsRepairedBeforeItRuns) {
+  const auto module = TunedFor64Rows(kTwoVersions);
+  for (int call = 0; call < 2; ++call) ExpectRightAt(*module, 4);
+  EXPECT_EQ(module->Usage().eager_calls, 0);
+  EXPECT_EQ(module->Usage().recompilations, 1);
+}
+
+TEST_F(LaterVersionTest, LibTorchRunsCallsWhoseVersionStaysWrong) {
+  const auto module = TunedFor64Rows(
+      "    if x.size(0) > 20:\n"
+      "        return torch.neg(x)\n" +
+      std::string(kWrongRegion));
+  for (int call = 0; call < 3; ++call) ExpectRightAt(*module, 4);
+  EXPECT_EQ(module->Usage().eager_calls, 3);
+  EXPECT_EQ(module->Usage().versions, 1);
+  ExpectRightAt(*module, 64);
+  EXPECT_EQ(module->Usage().eager_calls, 3);
+}
+
+// A seeded program draws the same numbers whether a call compiles or not.
+TEST_F(LaterVersionTest, TheCheckDrawsNoRandomNumbers) {
+  const auto module = TunedFor64Rows(
+      "    if x.size(0) > 20:\n"
+      "        return torch.neg(x)\n"
+      "    return torch.sin(x) + torch.rand_like(x)");
+  ASSERT_TRUE(module->Run(ValueList({at::randn({64, 96})})).ok());
+  const ValueList arguments({at::randn({4, 96})});
+  at::manual_seed(3);
+  const auto first = module->Run(arguments);
+  at::manual_seed(3);
+  const auto second = module->Run(arguments);
+  ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
+  frontend::ExpectClose(*first, *second, 0);
+}
+
 TEST_F(SingleRepairTest, WhatLibTorchComputesWrongIsRefused) {
   const std::shared_ptr<const Model> model = ModelFrom(kWrongRegion);
   EXPECT_EQ(

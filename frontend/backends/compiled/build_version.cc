@@ -61,20 +61,25 @@ std::vector<InputDescription> WithoutFixedAxes(const VersionRequest& request) {
                        });
     return inputs;
   };
+  const auto traces = [&](int symbol) {
+    const ModelInputs inputs =
+        InputsToBuild(only(symbol), request.arguments, kReach);
+    absl::StatusOr<std::vector<int64_t>> sizes =
+        SymbolSizes(inputs.specs, request.arguments);
+    TraceOptions options;
+    if (sizes.ok()) options.anchor = *std::move(sizes);
+    return MakeTrace(request.model, inputs, options).ok();
+  };
   std::map<int, bool> works;
   std::vector<InputDescription> result(request.wanted.begin(),
                                        request.wanted.end());
-  ForEachDynamicAxis(
-      result, request.arguments, [&](AxisRange& range, int64_t size) {
-        auto [known, added] = works.emplace(range.symbol, false);
-        if (added && range.symbol >= 0)
-          known->second = MakeTrace(request.model,
-                                    InputsToBuild(only(range.symbol),
-                                                  request.arguments, kReach),
-                                    {})
-                              .ok();
-        if (!known->second) range = {size, size, -1};
-      });
+  ForEachDynamicAxis(result, request.arguments,
+                     [&](AxisRange& range, int64_t size) {
+                       auto [known, added] = works.emplace(range.symbol, false);
+                       if (added && range.symbol >= 0)
+                         known->second = traces(range.symbol);
+                       if (!known->second) range = {size, size, -1};
+                     });
   return result;
 }
 

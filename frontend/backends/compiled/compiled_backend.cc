@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/backends/compiled/compiled_backend_class.h"
 #include "frontend/backends/compiled/torch_inductor_config.h"
+#include "frontend/backends/compiled/version_check.h"
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/torchscript/model_state.h"
@@ -230,7 +231,11 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
     return compiled.status();
   }
   if (*compiled == nullptr) {
-    if (later) CompileLater(inputs);
+    if (later) {
+      AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
+                              CallInputsOf(inputs));
+      if (!table_->Knows(call)) CompileLater(inputs);
+    }
     return RunEager(inputs);
   }
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
@@ -384,6 +389,13 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
   if (!compiled.ok()) return compiled.status();
   AITUNE_RETURN_IF_ERROR(
       source()->LearnArguments((*compiled)->input_structure()));
+  if (is_prepared_ && options_.check_versions) {
+    AITUNE_ASSIGN_OR_RETURN(const bool is_right,
+                            IsRight(arguments, **compiled));
+    if (!is_right)
+      return Table::Version{nullptr, std::move(inputs),
+                            ConstraintsOfVersion((*compiled)->plan())};
+  }
   AITUNE_RETURN_IF_ERROR(CheckGraph(**compiled));
   if (const std::string reason = (*compiled)->GraphReason();
       options_.cudagraphs && !reason.empty())
@@ -400,6 +412,40 @@ absl::StatusOr<Table::Version> CompiledBackend::Compile(
                      /*repaired=*/false);
   return Table::Version{version, std::move(inputs),
                         ConstraintsOfVersion(version->plan())};
+}
+
+absl::StatusOr<bool> CompiledBackend::IsRight(const ValueList& arguments,
+                                              CompiledModel& version) const {
+  const auto held = source()->HoldState();
+  AITUNE_ASSIGN_OR_RETURN(const bool is_new, HasNewState());
+  if (is_new) return true;  // LibTorch runs all calls from now on
+  VersionCheck check{*model(), [this] { return EagerModelForOnce(); }, device(),
+                     constant_check()};
+  check.unchecked_indices =
+      OptionsOfVersion(*settings_, options_, device()).uncheckedIndices;
+  if (RoundsProducts()) check.narrowed_to = DataType::kFloat16;
+  check.min_cosine = options_.min_cosine;
+  std::string problem;
+  const absl::Status compared =
+      CatchExceptions(absl::StatusCode::kInternal, "comparing with eager",
+                      [&]() -> absl::Status {
+                        AITUNE_ASSIGN_OR_RETURN(
+                            problem, CheckVersion(check, arguments, version));
+                        return absl::OkStatus();
+                      });
+  if (!compared.ok())
+    Log(LogChannel::kWarning,
+        absl::StrCat(source()->name(),
+                     ": a version that a call has compiled could not be "
+                     "compared with eager: ",
+                     std::string(compared.message())));
+  if (problem.empty()) return true;
+  notes_.AddWrong(problem, source()->name());
+  if (!config_.fullgraph) return false;
+  return absl::InternalError(
+      absl::StrCat("the version for this call differs from eager, and "
+                   "fullgraph=True lets LibTorch not run it: ",
+                   problem));
 }
 
 absl::StatusOr<bool> CompiledBackend::Repair(

@@ -80,11 +80,8 @@ class CompiledBackend : public TorchBackend {
   void SetMemoryLimit(int64_t bytes) override { memory_limit_->Set(bytes); }
   std::optional<DataType> narrowed_to() const override {
     if (TorchBackend::narrowed_to()) return TorchBackend::narrowed_to();
-    // As exact as eager where LibTorch is told the same.
-    if (OptionsOfVersion(*settings_, options_, device()).tf32Matmul &&
-        !at::globalContext().allowTF32CuBLAS())
-      return DataType::kFloat16;
-    return std::nullopt;
+    return RoundsProducts() ? std::optional<DataType>(DataType::kFloat16)
+                            : std::nullopt;
   }
   std::optional<double> min_cosine() const override {
     return options_.min_cosine;
@@ -99,6 +96,12 @@ class CompiledBackend : public TorchBackend {
                         const TorchBackendStateProto& more) override;
 
  private:
+  // Whether operands of matrix products are rounded that eager takes as they
+  // are: to tf32, where LibTorch is not told the same.
+  bool RoundsProducts() const {
+    return OptionsOfVersion(*settings_, options_, device()).tf32Matmul &&
+           !at::globalContext().allowTF32CuBLAS();
+  }
   // Null beyond the limit of versions.
   absl::StatusOr<std::shared_ptr<CompiledModel>> Find(
       absl::Span<const RegionValue> inputs, OnMiss on_miss) const;
@@ -129,6 +132,10 @@ class CompiledBackend : public TorchBackend {
   }
   // Notes what building it showed; an error if fullgraph refuses it.
   absl::Status CheckGraph(const CompiledModel& compiled) const;
+  // Compares a version that a call with `arguments`, on the CPU, has compiled
+  // with eager (version_check.h). Whether calls may run it.
+  absl::StatusOr<bool> IsRight(const ValueList& arguments,
+                               CompiledModel& version) const;
   // Whether the model has another state than its versions; sets changes_state_
   // if so. Errors: those of TorchScriptSource::StateNumber.
   absl::StatusOr<bool> HasNewState() const;

@@ -69,6 +69,7 @@ struct InductorOptions {
   bool emulate_precision_casts = false;
   bool unchecked_indices = false;
   bool tf32_matmul = false, tf32_convolution = true;
+  bool check_versions = true;
   int64_t cpp_threads = -1;
   int64_t recompile_limit = 8;
   std::string guard_filter_fn;

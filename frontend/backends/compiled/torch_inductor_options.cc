@@ -79,6 +79,10 @@ const std::vector<Option>& Options() {
                  &InductorOptions::tf32_convolution,
                  "On a GPU, round the operands of float32 convolutions to "
                  "tf32, as eager does."),
+      BoolOption("check_versions", &InductorOptions::check_versions,
+                 "Compare each version that a call has compiled with eager, on "
+                 "that call's inputs; what is wrong is replaced, at last by "
+                 "LibTorch."),
       IntOption(
           "cpp.threads", &InductorOptions::cpp_threads,
           [](int64_t threads) {

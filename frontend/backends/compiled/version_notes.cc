@@ -40,6 +40,15 @@ void VersionNotes::Add(const BuildReport& report, const std::string& model) {
   }
 }
 
+void VersionNotes::AddWrong(const std::string& problem,
+                            const std::string& model) {
+  const std::string text = absl::StrCat(
+      "LibTorch runs calls whose version differed from eager: ", problem);
+  Log(LogChannel::kWarning, absl::StrCat(model, ": ", text));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  texts_.insert(text);
+}
+
 std::vector<std::string> VersionNotes::Texts() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return {texts_.begin(), texts_.end()};

@@ -19,6 +19,9 @@ class VersionNotes {
   // (logged too, with `model`, the model's name), layers that are not
   // quantised, and kernels that were wrong.
   void Add(const BuildReport& report, const std::string& model);
+  // Adds that a version differed from eager, as `problem` says, and is not
+  // used. Logged as a warning.
+  void AddWrong(const std::string& problem, const std::string& model);
   // As sentences, in alphabetical order.
   std::vector<std::string> Texts() const;
   // The candidates that were wrong and are replaced, for builds to come.

@@ -1,0 +1,111 @@
+#include "frontend/backends/compiled/version_check.h"
+
+#include <ATen/core/ivalue.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "frontend/check/check.h"
+#include "frontend/check/eager_runs.h"
+#include "frontend/check/repair.h"
+#include "frontend/torchscript/model_bytes.h"
+#include "frontend/torchscript/model_state.h"
+#include "frontend/values/gpu.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+RunFunction RunOf(const VersionCheck& check, const CompiledModel& version) {
+  return [&check, &version](const ValueList& given) {
+    return [&]() -> absl::StatusOr<c10::IValue> {
+      AITUNE_ASSIGN_OR_RETURN(c10::IValue result,
+                              version.Run(given, check.constants));
+      if (!check.device.is_gpu()) return result;
+      // The copy waits for what the GPU may find.
+      result = ToCpu(result);
+      AITUNE_RETURN_IF_ERROR(version.TakeFailedCheck());
+      return result;
+    }();
+  };
+}
+
+ValueList There(const VersionCheck& check, const ValueList& arguments) {
+  return check.device.is_gpu() ? ToDevice(arguments, check.device) : arguments;
+}
+
+// Whether two calls of ours agree with one of eager, without a reference.
+absl::StatusOr<bool> AgreesAtOnce(const VersionCheck& check,
+                                  const ValueList& arguments,
+                                  const CompiledModel& version) {
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
+                          check.on_device());
+  EagerRuns runs(*model, {std::nullopt, check.device});
+  const absl::StatusOr<c10::IValue> eager = runs.Run(arguments, 1);
+  const TwoCalls ours =
+      CallTwice(RunOf(check, version), {}, There(check, arguments),
+                {std::nullopt, check.device});
+  if (!eager.ok())
+    return check.unchecked_indices || (!ours.first.ok() && !ours.second.ok());
+  if (!ours.first.ok() || !ours.second.ok() || ours.first_changed) return false;
+  ComparisonOptions options;
+  options.arithmetic = check.narrowed_to;
+  options.min_cosine = check.min_cosine;
+  for (const c10::IValue* result : {&*ours.first, &*ours.second}) {
+    for (const Comparison& output :
+         CompareResults(*result, *eager, nullptr, options)) {
+      if (!output.agrees) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> CheckVersion(const VersionCheck& check,
+                                         const ValueList& arguments,
+                                         CompiledModel& version) {
+  // Nothing of ours to compare, or nothing to compare with.
+  if (version.report().LibTorchRunsAll() ||
+      version.report().draws_random_numbers)
+    return "";
+  const bool has_state = ModelState(check.model).exists();
+  if (!has_state) {
+    AITUNE_ASSIGN_OR_RETURN(const bool agrees,
+                            AgreesAtOnce(check, arguments, version));
+    if (agrees) return "";
+  }
+
+  AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ModelBytes(check.model));
+  LoadOptions load;
+  load.device = check.device;
+  AITUNE_ASSIGN_OR_RETURN(const Model model, ModelFromBytes(bytes, load));
+  std::map<DataType, absl::StatusOr<Model>> references;
+  CheckOptions options;
+  options.device = check.device;
+  options.narrowed_to = check.narrowed_to;
+  options.min_cosine = check.min_cosine;
+  options.reference = [&](DataType dtype) -> absl::StatusOr<const Model*> {
+    auto found = references.find(dtype);
+    if (found == references.end()) {
+      LoadOptions wider = load;
+      wider.dtype = dtype;
+      wider.widen_casts = true;
+      found = references.emplace(dtype, ModelFromBytes(bytes, wider)).first;
+    }
+    if (!found->second.ok()) return found->second.status();
+    return &*found->second;
+  };
+  options.random_seed.reset();
+  if (check.device.is_gpu()) options.source = &check.model;
+  const std::vector<InputCase> cases = {{std::string(kSampleCase), arguments}};
+  const CheckReport report = CheckAndRepair(
+      RunOf(check, version), model, cases, options,
+      [&](const ValueList& failed) { return version.Repair(ToCpu(failed)); });
+  if (!report.compared() || report.agrees()) return "";
+  if (check.unchecked_indices && report.cases[0].missed_error) return "";
+  return report.Problem();
+}
+
+}  // namespace aitune::frontend

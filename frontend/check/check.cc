@@ -517,8 +517,7 @@ CaseResult Checker::Check(const InputCase& input) {
       result.outputs.clear();
       result.note =
           "two runs of eager differ, and ours from both: the model draws "
-          "random "
-          "numbers";
+          "random numbers";
       return result;
     }
     if (call == 1) {

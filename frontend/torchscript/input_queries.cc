@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/written_arguments.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
@@ -80,13 +81,8 @@ std::string FindIn(const torch::jit::Block& block,
 // The tensors that the operator's schema says it writes to.
 std::vector<const torch::jit::Value*> WrittenBy(const torch::jit::Node& node) {
   std::vector<const torch::jit::Value*> written;
-  const c10::FunctionSchema* schema = node.maybeSchema();
-  for (size_t i = 0; schema != nullptr && i < node.inputs().size() &&
-                     i < schema->arguments().size();
-       ++i) {
-    const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
-    if (alias != nullptr && alias->isWrite() &&
-        node.inputs()[i]->type()->kind() == c10::TypeKind::TensorType)
+  for (const size_t i : WrittenArguments(node)) {
+    if (node.inputs()[i]->type()->kind() == c10::TypeKind::TensorType)
       written.push_back(node.inputs()[i]);
   }
   return written;

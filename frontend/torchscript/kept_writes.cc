@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/torchscript/submodule_calls.h"
+#include "frontend/torchscript/written_arguments.h"
 
 namespace aitune::frontend {
 namespace {
@@ -18,16 +19,10 @@ using torch::jit::Node;
 using torch::jit::Value;
 
 bool WritesTensor(const Node& node) {
-  const c10::FunctionSchema* schema = node.maybeSchema();
-  for (size_t i = 0; schema != nullptr && i < node.inputs().size() &&
-                     i < schema->arguments().size();
-       ++i) {
-    const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
-    if (alias != nullptr && alias->isWrite() &&
-        node.inputs()[i]->type()->kind() == c10::TypeKind::TensorType)
-      return true;
-  }
-  return false;
+  const std::vector<size_t> written = WrittenArguments(node);
+  return std::any_of(written.begin(), written.end(), [&](size_t i) {
+    return node.inputs()[i]->type()->kind() == c10::TypeKind::TensorType;
+  });
 }
 
 bool HoldsWrite(const Block& block) {

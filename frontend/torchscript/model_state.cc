@@ -20,6 +20,7 @@
 
 #include "frontend/torchscript/hidden_writes.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/written_arguments.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 
@@ -108,11 +109,7 @@ class Writes {
     }
     const c10::FunctionSchema* schema = node.maybeSchema();
     if (schema == nullptr) return;
-    for (size_t i = 0; i < schema->arguments().size(); ++i) {
-      const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
-      if (alias != nullptr && alias->isWrite() && i < node.inputs().size())
-        Follow(node.inputs()[i]);
-    }
+    for (const size_t i : WrittenArguments(node)) Follow(node.inputs()[i]);
     const HiddenWrites hidden = HiddenWritesOf(*schema);
     if (hidden.flag) {
       const auto flag = torch::jit::toIValue(node.inputs()[*hidden.flag]);

@@ -38,7 +38,8 @@ void Forget(torch::jit::Graph& program) {
 // Freezes `module` again where `frozen` has lost writes (kept_writes.h).
 void KeepWrites(const torch::jit::Module& module, torch::jit::Module& frozen) {
   CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-    if (CountDependentWrites(frozen) >= CountDependentWrites(module))
+    const int written = CountDependentWrites(module);
+    if (written == 0 || CountDependentWrites(frozen) >= written)
       return absl::OkStatus();
     torch::jit::Module kept =
         torch::jit::freeze(WithMarkedWrites(module), /*preserved_attrs=*/{},

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "frontend/torchscript/written_arguments.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/probed_value.h"
 
@@ -18,14 +19,9 @@ using torch::jit::Value;
 // Whether the block adds to, or removes from, lists or dicts.
 bool ChangesContainers(Block* block) {
   for (Node* node : block->nodes()) {
-    const c10::FunctionSchema* schema = node->maybeSchema();
-    for (size_t i = 0; schema != nullptr && i < node->inputs().size() &&
-                       i < schema->arguments().size();
-         ++i) {
-      const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+    for (const size_t i : WrittenArguments(*node)) {
       const c10::TypeKind kind = node->input(i)->type()->kind();
-      if (alias != nullptr && alias->isWrite() &&
-          (kind == c10::TypeKind::ListType || kind == c10::TypeKind::DictType))
+      if (kind == c10::TypeKind::ListType || kind == c10::TypeKind::DictType)
         return true;
     }
     if (std::any_of(node->blocks().begin(), node->blocks().end(),

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "frontend/torchscript/hidden_writes.h"
+#include "frontend/torchscript/written_arguments.h"
 
 namespace aitune::frontend {
 namespace {
@@ -73,17 +75,12 @@ bool ChangesSizes(Node* node, absl::Span<Value* const> from_outside,
 
 bool WritesElements(Node* node, Value* container, AliasDb& aliases) {
   return AnyInside(node, [&](Node* inner) {
-    const c10::FunctionSchema* schema = inner->maybeSchema();
-    for (size_t i = 0; schema != nullptr && i < inner->inputs().size() &&
-                       i < schema->arguments().size();
-         ++i) {
-      const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+    const std::vector<size_t> written = WrittenArguments(*inner);
+    return std::any_of(written.begin(), written.end(), [&](size_t i) {
       // What the container is known by is written as a whole.
-      if (alias == nullptr || !alias->isWrite() || inner->input(i) == container)
-        continue;
-      if (aliases.mayContainAlias(inner->input(i), container)) return true;
-    }
-    return false;
+      return inner->input(i) != container &&
+             aliases.mayContainAlias(inner->input(i), container);
+    });
   });
 }
 

@@ -133,19 +133,20 @@ Value *getBits(IRBuilder<> &builder, Value *scalar) {
   return nullptr;
 }
 
+/// The bits of a vector of bfloat.
+Value *castToBits(IRBuilder<> &builder, Value *vector) {
+  return builder.CreateBitCast(
+      vector, vector->getType()->getWithNewType(builder.getInt16Ty()));
+}
+
 /// Makes the same instruction on i16, with operands `first` and after.
 void moveBits(Instruction &instruction, unsigned first) {
   IRBuilder<> builder(&instruction);
+  Type *type = instruction.getType();
   Instruction *bits = instruction.clone();
-  for (unsigned i = first; i < first + 2; ++i) {
-    Value *operand = instruction.getOperand(i);
-    auto *type = cast<VectorType>(operand->getType());
-    bits->setOperand(
-        i, builder.CreateBitCast(operand,
-                                 VectorType::get(builder.getInt16Ty(), type)));
-  }
-  auto *type = cast<VectorType>(instruction.getType());
-  bits->mutateType(VectorType::get(builder.getInt16Ty(), type));
+  for (unsigned i = first; i < first + 2; ++i)
+    bits->setOperand(i, castToBits(builder, instruction.getOperand(i)));
+  bits->mutateType(type->getWithNewType(builder.getInt16Ty()));
   builder.Insert(bits);
   instruction.replaceAllUsesWith(builder.CreateBitCast(bits, type));
   instruction.eraseFromParent();
@@ -153,9 +154,9 @@ void moveBits(Instruction &instruction, unsigned first) {
 
 void loadBits(LoadInst &load) {
   IRBuilder<> builder(&load);
-  auto *type = cast<VectorType>(load.getType());
+  Type *type = load.getType();
   Value *bits =
-      builder.CreateAlignedLoad(VectorType::get(builder.getInt16Ty(), type),
+      builder.CreateAlignedLoad(type->getWithNewType(builder.getInt16Ty()),
                                 load.getPointerOperand(), load.getAlign());
   load.replaceAllUsesWith(builder.CreateBitCast(bits, type));
   load.eraseFromParent();
@@ -164,11 +165,8 @@ void loadBits(LoadInst &load) {
 void storeBits(StoreInst &store) {
   IRBuilder<> builder(&store);
   Value *stored = store.getValueOperand();
-  Value *bits =
-      stored->getType()->isVectorTy()
-          ? builder.CreateBitCast(
-                stored, stored->getType()->getWithNewType(builder.getInt16Ty()))
-          : getBits(builder, stored);
+  Value *bits = stored->getType()->isVectorTy() ? castToBits(builder, stored)
+                                                : getBits(builder, stored);
   if (bits)
     store.setOperand(0, bits);
 }
@@ -194,10 +192,9 @@ void insertBits(InsertElementInst &insertion) {
   Value *bits = getBits(builder, insertion.getOperand(1));
   if (!bits)
     return;
-  Value *vector = builder.CreateInsertElement(
-      builder.CreateBitCast(insertion.getOperand(0),
-                            type->getWithNewType(builder.getInt16Ty())),
-      bits, insertion.getOperand(2));
+  Value *vector =
+      builder.CreateInsertElement(castToBits(builder, insertion.getOperand(0)),
+                                  bits, insertion.getOperand(2));
   insertion.replaceAllUsesWith(builder.CreateBitCast(vector, type));
   insertion.eraseFromParent();
 }
@@ -222,42 +219,40 @@ void removeCastsBack(Function &function) {
 } // namespace
 
 void avoidSelectionDefects(Module &module) {
+  auto isVectorOfBfloat = [](Type *type) {
+    return type->isVectorTy() && type->getScalarType()->isBFloatTy();
+  };
   for (Function &function : module) {
     for (Instruction &instruction :
          make_early_inc_range(instructions(function))) {
       if (auto *comparison = dyn_cast<FCmpInst>(&instruction)) {
-        Type *type = comparison->getOperand(0)->getType();
-        if (type->isVectorTy() && type->getScalarType()->isBFloatTy())
+        if (isVectorOfBfloat(comparison->getOperand(0)->getType()))
           compareInFloat(*comparison);
         continue;
       }
       if (auto *insertion = dyn_cast<InsertElementInst>(&instruction)) {
-        if (insertion->getType()->getScalarType()->isBFloatTy())
+        if (isVectorOfBfloat(insertion->getType()))
           insertBits(*insertion);
         continue;
       }
       if (auto *extension = dyn_cast<FPExtInst>(&instruction)) {
-        if (extension->getSrcTy()->isVectorTy() &&
-            extension->getSrcTy()->getScalarType()->isBFloatTy() &&
+        if (isVectorOfBfloat(extension->getSrcTy()) &&
             extension->getDestTy()->getScalarType()->isFloatTy())
           extendAsIntegers(*extension);
         continue;
       }
       if (isa<SelectInst, ShuffleVectorInst>(instruction)) {
-        Type *type = instruction.getType();
-        if (type->isVectorTy() && type->getScalarType()->isBFloatTy())
+        if (isVectorOfBfloat(instruction.getType()))
           moveBits(instruction, isa<SelectInst>(instruction) ? 1 : 0);
         continue;
       }
       if (auto *phi = dyn_cast<PHINode>(&instruction)) {
-        if (phi->getType()->isVectorTy() &&
-            phi->getType()->getScalarType()->isBFloatTy())
+        if (isVectorOfBfloat(phi->getType()))
           mergeBits(*phi);
         continue;
       }
       if (auto *load = dyn_cast<LoadInst>(&instruction)) {
-        if (load->getType()->isVectorTy() && load->isSimple() &&
-            load->getType()->getScalarType()->isBFloatTy())
+        if (load->isSimple() && isVectorOfBfloat(load->getType()))
           loadBits(*load);
         continue;
       }
@@ -278,7 +273,7 @@ void avoidSelectionDefects(Module &module) {
           continue;
         }
       Value *elements = stored ? call->getArgOperand(*stored) : call;
-      if (elements->getType()->getScalarType()->isBFloatTy())
+      if (isVectorOfBfloat(elements->getType()))
         accessAsIntegers(*call);
     }
     removeCastsBack(function);

@@ -1,0 +1,19 @@
+// Which arguments operators write to, as their schemas say; hidden_writes.h has
+// those that schemas do not tell of. Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_WRITTEN_ARGUMENTS_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_WRITTEN_ARGUMENTS_H_
+
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <cstddef>
+#include <vector>
+
+namespace aitune::frontend {
+
+// The positions of the inputs of `node` that it writes to: tensors, lists and
+// dicts. None for a node without a schema. Thread-safe.
+std::vector<size_t> WrittenArguments(const torch::jit::Node& node);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_WRITTEN_ARGUMENTS_H_

@@ -4,10 +4,6 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
 #include <c10/core/InferenceMode.h>
-#include <torch/csrc/jit/ir/constants.h>
-#include <torch/csrc/jit/ir/ir.h>
-#include <torch/csrc/jit/passes/constant_propagation.h>
-#include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,200 +14,13 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/torchscript/hidden_writes.h"
 #include "frontend/torchscript/model_internal.h"
-#include "frontend/torchscript/written_arguments.h"
+#include "frontend/torchscript/state_writes.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
 namespace {
-
-using torch::jit::Block;
-using torch::jit::Graph;
-using torch::jit::Node;
-using torch::jit::Value;
-
-// What a program may write.
-class Writes {
- public:
-  explicit Writes(const torch::jit::Module& module)
-      : self_(module._ivalue()),
-        graph_(module.get_method("forward").graph()->copy()) {
-    torch::jit::Inline(*graph_);
-    FoldFlags();
-    VisitBlock(*graph_->block());
-  }
-
-  bool any() const { return any_; }
-  // Whether attributes of this name may be set.
-  bool Sets(const std::string& attribute) const {
-    return set_.count(attribute) > 0;
-  }
-  bool Has(const at::Tensor& tensor) const {
-    return all_tensors_ || tensors_.count(tensor.unsafeGetTensorImpl()) > 0;
-  }
-  // The tensors that may be written and are no attributes but constants of the
-  // program.
-  const std::vector<at::Tensor>& constants() const { return constants_; }
-
- private:
-  // Whether something is written may depend on flags of the modules, such as
-  // `training`: those that the program does not set are constants.
-  void FoldFlags() {
-    std::vector<Node*> flags;
-    std::unordered_set<std::string> set;
-    bool hides = false;
-    const auto collect = [&](auto&& collect, Block& block) -> void {
-      for (Node* node : block.nodes()) {
-        if (node->kind() == c10::prim::GetAttr &&
-            node->output()->type()->kind() == c10::TypeKind::BoolType)
-          flags.push_back(node);
-        if (node->kind() == c10::prim::SetAttr)
-          set.insert(node->s(c10::attr::name));
-        const c10::FunctionSchema* schema = node->maybeSchema();
-        hides = hides || (schema != nullptr &&
-                          !HiddenWritesOf(*schema).arguments.empty());
-        for (Block* inner : node->blocks()) collect(collect, *inner);
-      }
-    };
-    collect(collect, *graph_->block());
-    if (!hides) return;
-    for (Node* flag : flags) {
-      const std::optional<c10::IValue> value = ValueOf(flag->output());
-      if (!value || !value->isBool() || set.count(flag->s(c10::attr::name)) > 0)
-        continue;
-      const torch::jit::WithInsertPoint before(flag);
-      flag->output()->replaceAllUsesWith(graph_->insertConstant(*value));
-    }
-    torch::jit::ConstantPropagation(graph_);
-  }
-
-  void VisitBlock(const Block& block) {
-    for (const Node* node : block.nodes()) {
-      for (const Block* inner : node->blocks()) VisitBlock(*inner);
-      VisitNode(*node);
-    }
-  }
-
-  void VisitNode(const Node& node) {
-    const c10::Symbol kind = node.kind();
-    if (kind == c10::prim::SetAttr) {
-      any_ = true;
-      set_.insert(node.s(c10::attr::name));
-      return;
-    }
-    // Programs that are bound at run time can't be looked into.
-    if (kind == c10::prim::CallMethod || kind == c10::prim::CallFunction ||
-        kind == c10::prim::fork || kind == c10::aten::wait) {
-      any_ = all_tensors_ = true;
-      return;
-    }
-    const c10::FunctionSchema* schema = node.maybeSchema();
-    if (schema == nullptr) return;
-    for (const size_t i : WrittenArguments(node)) Follow(node.inputs()[i]);
-    const HiddenWrites hidden = HiddenWritesOf(*schema);
-    if (hidden.flag) {
-      const auto flag = torch::jit::toIValue(node.inputs()[*hidden.flag]);
-      if (flag && flag->isBool() && !flag->toBool()) return;
-    }
-    for (const size_t i : hidden.arguments) {
-      if (i < node.inputs().size() &&
-          node.inputs()[i]->type()->kind() != c10::TypeKind::NoneType)
-        Follow(node.inputs()[i]);
-    }
-  }
-
-  // Marks what `written` may be a part of.
-  void Follow(const Value* written) {
-    if (!followed_.insert(written).second) return;
-    const Node& node = *written->node();
-    if (node.kind() == c10::prim::Param) {
-      // A block of a loop or a branch gets its values from the node around it;
-      // the arguments of forward are the caller's.
-      const Block& block = *node.owningBlock();
-      if (const Node* around = block.owningNode()) {
-        FollowAll(around->inputs());
-        FollowAll(block.outputs());
-      }
-      return;
-    }
-    if (node.kind() == c10::prim::GetAttr) {
-      MarkAttribute(node);
-      return;
-    }
-    if (node.kind() == c10::prim::Constant) {
-      if (node.hasAttribute(c10::attr::value) &&
-          node.kindOf(c10::attr::value) == torch::jit::AttributeKind::t) {
-        any_ = true;
-        const at::Tensor& constant = node.t(c10::attr::value);
-        if (tensors_.insert(constant.unsafeGetTensorImpl()).second)
-          constants_.push_back(constant);
-      }
-      return;
-    }
-    const c10::FunctionSchema* schema = node.maybeSchema();
-    if (schema == nullptr || node.kind().is_prim()) {
-      // Containers, branches, loops: of any of the values that go in.
-      FollowAll(node.inputs());
-      for (const Block* block : node.blocks()) FollowAll(block->outputs());
-      return;
-    }
-    for (size_t i = 0; i < schema->arguments().size(); ++i) {
-      if (schema->arguments()[i].alias_info() != nullptr &&
-          i < node.inputs().size())
-        Follow(node.inputs()[i]);
-    }
-  }
-
-  void FollowAll(at::ArrayRef<const Value*> values) {
-    for (const Value* value : values) Follow(value);
-  }
-
-  // The value of a chain of attributes of the module.
-  std::optional<c10::IValue> ValueOf(const Value* value) const {
-    if (value == graph_->inputs()[0]) return self_;
-    const Node& node = *value->node();
-    if (node.kind() != c10::prim::GetAttr) return std::nullopt;
-    const std::optional<c10::IValue> object = ValueOf(node.input());
-    if (!object || !object->isObject()) return std::nullopt;
-    const c10::ivalue::Object& holder = object->toObjectRef();
-    const std::string& name = node.s(c10::attr::name);
-    if (!holder.type()->findAttributeSlot(name)) return std::nullopt;
-    return holder.getAttr(name);
-  }
-
-  void MarkAttribute(const Node& node) {
-    any_ = true;
-    const std::optional<c10::IValue> value = ValueOf(node.output());
-    if (!value) {
-      all_tensors_ = true;
-    } else {
-      MarkTensors(*value);
-    }
-  }
-
-  void MarkTensors(const c10::IValue& value) {
-    if (value.isTensor()) {
-      if (value.toTensor().defined())
-        tensors_.insert(value.toTensor().unsafeGetTensorImpl());
-    } else if (value.isTuple()) {
-      for (const c10::IValue& element : value.toTupleRef().elements())
-        MarkTensors(element);
-    } else if (value.isList() || value.isGenericDict() || value.isObject()) {
-      // They may come to hold other tensors, which are then written.
-      all_tensors_ = true;
-    }
-  }
-
-  const c10::IValue self_;
-  std::shared_ptr<Graph> graph_;
-  bool any_ = false, all_tensors_ = false;
-  std::unordered_set<const c10::TensorImpl*> tensors_;
-  std::vector<at::Tensor> constants_;
-  std::unordered_set<std::string> set_;
-  std::unordered_set<const Value*> followed_;
-};
 
 struct SavedTensor {
   at::Tensor tensor;
@@ -266,7 +75,7 @@ bool SameContent(const c10::IValue& a, const c10::IValue& b) {
 class StateCopy {
  public:
   // `device`: of the other tree, if it is another.
-  StateCopy(const Writes& writes, std::optional<c10::Device> device)
+  StateCopy(const StateWrites& writes, std::optional<c10::Device> device)
       : writes_(writes), device_(device) {}
 
   void Copy(const c10::ivalue::Object& from, c10::ivalue::Object& to) {
@@ -324,7 +133,7 @@ class StateCopy {
     });
   }
 
-  const Writes& writes_;
+  const StateWrites& writes_;
   const std::optional<c10::Device> device_;
   std::unordered_set<const c10::ivalue::Object*> seen_;
   std::unordered_map<const c10::TensorImpl*, at::Tensor> there_;
@@ -373,7 +182,7 @@ struct ModelState::Impl {
   }
 
   const torch::jit::Module module;
-  const Writes writes;
+  const StateWrites writes;
   std::unordered_set<const void*> seen;
   std::vector<SavedTensor> tensors;
   std::vector<SavedObject> objects;
@@ -462,7 +271,7 @@ void ModelState::CopyTo(const Model& copy,
   StateCopy state(impl_->writes, device ? std::optional(DeviceOf(*device))
                                         : std::optional<c10::Device>());
   state.Copy(*impl_->module._ivalue(), *there._ivalue());
-  state.CopyConstants(Writes(there).constants());
+  state.CopyConstants(StateWrites(there).constants());
 }
 
 }  // namespace aitune::frontend

@@ -19,6 +19,9 @@ Model StatefulModel(const std::string& source) {
   module.register_attribute("training", c10::BoolType::get(), false);
   module.register_buffer("count", at::zeros({1}));
   module.register_buffer("cache", at::zeros({4, 2}));
+  module.register_buffer("other", at::ones({4, 2}));
+  module.register_buffer("third", at::ones({1}));
+  module.register_buffer("fourth", at::full({1}, 2));
   module.register_parameter("weight", at::ones({2}), /*is_buffer=*/false);
   module.register_attribute("calls", c10::IntType::get(), 0);
   module.register_attribute("seen", c10::ListType::ofTensors(),
@@ -131,7 +134,38 @@ INSTANTIATE_TEST_SUITE_P(
                     "  y = torch.instance_norm(torch.stack([x, x + 1])"
                     ".unsqueeze(0), None, None, self.cache[0], self.cache[1], "
                     "not self.training, 0.5, 1e-5, False)\n"
-                    "  return self.cache[0] + y.sum()\n"));
+                    "  return self.cache[0] + y.sum()\n",
+                    // Tensors that attributes come to have, or containers hold.
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  t = self.cache\n  self.cache = self.other\n"
+                    "  self.other = t\n  self.cache.add_(1)\n"
+                    "  return self.cache.sum() * x\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  self.cache = self.other\n  self.cache.add_(1)\n"
+                    "  return self.other.sum() * x\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  t = self.count\n  self.count = self.third\n"
+                    "  self.third = self.fourth\n  self.fourth = t\n"
+                    "  self.count.add_(1)\n"
+                    "  return (self.count + 3 * self.third) * x\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  parts: List[Tensor] = []\n"
+                    "  parts.append(self.count)\n  parts[-1].add_(1)\n"
+                    "  return self.count * x\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  parts = {'a': self.count, 'b': self.third}\n"
+                    "  parts['b' if bool(x.sum() > 0) else 'a'].add_(1)\n"
+                    "  return (self.count + self.third) * x\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  t = self.count if bool(x.sum() > 0) else self.third\n"
+                    "  t.add_(1)\n  return (self.count + self.third) * x\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  t = self.count if bool(x.sum() > 0) else self.third\n"
+                    "  torch.add(self.fourth, t, out=t)\n"
+                    "  return (self.count + self.third) * x\n",
+                    "def forward(self, x: Tensor) -> Tensor:\n"
+                    "  self.count.set_(self.third)\n  self.count.add_(1)\n"
+                    "  return (self.count + self.third) * x\n"));
 
 TEST(ModelState, ProgramsThatWriteOnlyWhatTheyMadeHaveNone) {
   for (const char* body :

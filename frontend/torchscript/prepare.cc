@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/call_stacks.h"
+#include "frontend/torchscript/hoist_attributes.h"
 #include "frontend/torchscript/inline_forks.h"
 #include "frontend/torchscript/kept_writes.h"
 #include "frontend/torchscript/submodule_calls.h"
@@ -156,6 +157,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
         InlineForks(*prepared.graph);
         torch::jit::Inline(*prepared.graph);
         if (has_swapped) SwapDevicesOfCasts(*prepared.graph);
+        HoistAttributes(*prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);
         RemoveMarksOfWrites(*prepared.graph);
         AnchorCallStacks(*prepared.graph);

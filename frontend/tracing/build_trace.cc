@@ -135,12 +135,12 @@ absl::StatusOr<Trace> TraceCall(
 // A trace of any call. One that sets attributes is followed by a second, which
 // must find and compute the same as the first, and no call may read what they
 // were before: the compiled one does not set them.
-absl::StatusOr<Trace> TraceOnce(const Model& model,
-                                const PreparedGraph& prepared,
-                                const Attempt& attempt,
-                                const SizeFitter& fitter, SizeRegion& region,
-                                const TraceOptions& options,
-                                const std::vector<std::string>& notes) {
+absl::StatusOr<Trace> TraceAnyCall(const Model& model,
+                                   const PreparedGraph& prepared,
+                                   const Attempt& attempt,
+                                   const SizeFitter& fitter, SizeRegion& region,
+                                   const TraceOptions& options,
+                                   const std::vector<std::string>& notes) {
   ModuleState state;
   LongLoops long_loops;
   absl::StatusOr<Trace> first =
@@ -168,6 +168,32 @@ absl::StatusOr<Trace> TraceOnce(const Model& model,
   return depends(*changed.begin());
 }
 
+// As TraceAnyCall. Tracing writes copies of the model's tensors; where it has
+// written one itself, the trace is not to be believed, and `saved`, the state
+// before, is put back.
+absl::StatusOr<Trace> TraceOnce(
+    const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
+    const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
+    const std::vector<std::string>& notes, const ModelState& saved) {
+  absl::StatusOr<Trace> trace =
+      TraceAnyCall(model, prepared, attempt, fitter, region, options, notes);
+  if (saved.HasChanged()) {
+    saved.Restore();
+    return absl::UnimplementedError(
+        "the model's own tensors, lists or dicts are written in a way that "
+        "isn't followed");
+  }
+  return trace;
+}
+
+absl::Status SaveState(const Model& model, std::optional<ModelState>& saved) {
+  return CatchExceptions(absl::StatusCode::kInternal, "the model's state", [&] {
+    saved.emplace(model);
+    saved->Save();
+    return absl::OkStatus();
+  });
+}
+
 // Integers that the program names: sizes at which it may do something else.
 void CollectIntegers(torch::jit::Block* block, SizeRegion& region) {
   for (torch::jit::Node* node : block->nodes()) {
@@ -190,7 +216,7 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
                                   const PreparedGraph& prepared,
                                   const TraceOptions& options,
                                   const std::vector<std::string>& notes,
-                                  SizeRegion& region) {
+                                  const ModelState& saved, SizeRegion& region) {
   const SizeRegion whole_region = region;
   const auto prepare = [&](const RegionOfTrace& of_trace,
                            const SizeFitter& fitter,
@@ -213,8 +239,9 @@ absl::StatusOr<Trace> TraceRegion(const Model& model,
     Attempt attempt;
     absl::Status status = prepare(of_trace, fitter, attempt);
     if (!status.ok()) return status;
-    absl::StatusOr<Trace> trace = TraceOnce(model, prepared, attempt, fitter,
-                                            of_trace.region(), options, notes);
+    absl::StatusOr<Trace> trace =
+        TraceOnce(model, prepared, attempt, fitter, of_trace.region(), options,
+                  notes, saved);
     of_trace.Merge();
     if (trace.ok()) {
       trace->symbols = of_trace.Symbols();
@@ -281,11 +308,13 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
   std::optional<ScopedRandomNumbers> random;
   // A seeded program draws the same in a call that compiles as in others.
   if (draws) random.emplace(Device());
+  std::optional<ModelState> saved;
+  AITUNE_RETURN_IF_ERROR(SaveState(model, saved));
   absl::Status first_error;
   for (const SizePoint& anchor : anchors) {
     SizeRegion region(ranges, anchor);
-    absl::StatusOr<Trace> trace =
-        TraceRegion(model, specs, assignment, prepared, options, notes, region);
+    absl::StatusOr<Trace> trace = TraceRegion(
+        model, specs, assignment, prepared, options, notes, *saved, region);
     if (trace.ok() && !first_error.ok())
       trace->notes.push_back(absl::StrCat("the model refuses larger sizes: ",
                                           first_error.message()));
@@ -311,8 +340,10 @@ absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
   std::optional<ScopedRandomNumbers> random;
   // A seeded program draws the same in a call that compiles as in others.
   if (draws) random.emplace(Device());
-  absl::StatusOr<Trace> trace =
-      TraceOnce(model, prepared, attempt, fitter, region, options, notes);
+  std::optional<ModelState> saved;
+  AITUNE_RETURN_IF_ERROR(SaveState(model, saved));
+  absl::StatusOr<Trace> trace = TraceOnce(model, prepared, attempt, fitter,
+                                          region, options, notes, *saved);
   const absl::Status status = trace.status();
   if (status.code() == absl::StatusCode::kUnimplemented ||
       status.code() == absl::StatusCode::kOutOfRange) {

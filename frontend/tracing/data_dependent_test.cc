@@ -378,7 +378,13 @@ TEST(WritesByData, StateIsLeftToLibTorch) {
       "  if bool(x.sum() > 0):\n    self.h.append(x)\n  return x * "
       "len(self.h)\n",
       "  if bool(x.sum() > 0):\n    x = torch.batch_norm(x, None, None, "
-      "self.b, self.v, True, 0.5, 1e-5, False)\n  return x + self.b\n"};
+      "self.b, self.v, True, 0.5, 1e-5, False)\n  return x + self.b\n",
+      "  t = self.b if bool(x.sum() > 0) else self.v\n  t.add_(1)\n"
+      "  return x + self.b + self.v\n",
+      "  t = self.b if bool(x.sum() > 0) else self.v\n"
+      "  torch.add(self.v, x[0], out=t)\n  return x + self.b + self.v\n",
+      "  i = 0\n  t = self.v\n  while bool(x.sum() > i):\n    t = self.b\n"
+      "    i += 1\n  t[1] = 3\n  return x + self.b + self.v\n"};
   for (const char* const body : bodies) {
     torch::jit::Module module("Stateful");
     module.register_attribute("training", c10::BoolType::get(), false);
@@ -392,6 +398,7 @@ TEST(WritesByData, StateIsLeftToLibTorch) {
     const auto trace =
         BuildTrace(*model, {*ParseInputSpec("float32[4,6]")}, {});
     EXPECT_TRUE(module.attr("b").toTensor().eq(0).all().item<bool>()) << body;
+    EXPECT_TRUE(module.attr("v").toTensor().eq(1).all().item<bool>()) << body;
     EXPECT_EQ(module.attr("h").toList().size(), 0u) << body;
     ASSERT_TRUE(trace.ok()) << trace.status();
     EXPECT_EQ(trace->ops.size(), 1u) << PrintTrace(*trace);

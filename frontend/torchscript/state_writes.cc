@@ -1,0 +1,219 @@
+#include "frontend/torchscript/state_writes.h"
+
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/passes/constant_propagation.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include <algorithm>
+
+#include "frontend/torchscript/hidden_writes.h"
+#include "frontend/torchscript/written_arguments.h"
+
+namespace aitune::frontend {
+namespace {
+
+bool IsContainer(const torch::jit::Value& value) {
+  const c10::TypeKind kind = value.type()->kind();
+  return kind == c10::TypeKind::ListType || kind == c10::TypeKind::DictType;
+}
+
+// Whether an operator gives something of which its schema does not say where it
+// comes from, such as an element of a dict.
+bool GivesAnyOf(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.returns().begin(), schema.returns().end(),
+                     [](const c10::Argument& result) {
+                       return result.alias_info() != nullptr &&
+                              result.alias_info()->isWildcardAfter();
+                     });
+}
+
+}  // namespace
+
+StateWrites::StateWrites(const torch::jit::Module& module)
+    : self_(module._ivalue()),
+      graph_(module.get_method("forward").graph()->copy()) {
+  torch::jit::Inline(*graph_);
+  FoldFlags();
+  const auto collect = [&](auto&& collect, const Block& block) -> void {
+    for (const Node* node : block.nodes()) {
+      if (node->kind() == c10::prim::SetAttr) {
+        any_ = true;
+        set_.insert(node->s(c10::attr::name));
+        setters_.push_back(node);
+      }
+      const std::vector<size_t> written = WrittenArguments(*node);
+      if (std::any_of(written.begin(), written.end(),
+                      [&](size_t i) { return IsContainer(*node->input(i)); }))
+        fillers_.push_back(node);
+      for (const Block* inner : node->blocks()) collect(collect, *inner);
+    }
+  };
+  collect(collect, *graph_->block());
+  VisitBlock(*graph_->block());
+}
+
+// Whether something is written may depend on flags of the modules, such as
+// `training`: those that the program does not set are constants.
+void StateWrites::FoldFlags() {
+  std::vector<Node*> flags;
+  std::unordered_set<std::string> set;
+  bool hides = false;
+  const auto collect = [&](auto&& collect, Block& block) -> void {
+    for (Node* node : block.nodes()) {
+      if (node->kind() == c10::prim::GetAttr &&
+          node->output()->type()->kind() == c10::TypeKind::BoolType)
+        flags.push_back(node);
+      if (node->kind() == c10::prim::SetAttr)
+        set.insert(node->s(c10::attr::name));
+      const c10::FunctionSchema* schema = node->maybeSchema();
+      hides = hides ||
+              (schema != nullptr && !HiddenWritesOf(*schema).arguments.empty());
+      for (Block* inner : node->blocks()) collect(collect, *inner);
+    }
+  };
+  collect(collect, *graph_->block());
+  if (!hides) return;
+  for (Node* flag : flags) {
+    const std::optional<c10::IValue> value = ValueOf(flag->output());
+    if (!value || !value->isBool() || set.count(flag->s(c10::attr::name)) > 0)
+      continue;
+    const torch::jit::WithInsertPoint before(flag);
+    flag->output()->replaceAllUsesWith(graph_->insertConstant(*value));
+  }
+  torch::jit::ConstantPropagation(graph_);
+}
+
+void StateWrites::VisitBlock(const Block& block) {
+  for (const Node* node : block.nodes()) {
+    for (const Block* inner : node->blocks()) VisitBlock(*inner);
+    VisitNode(*node);
+  }
+}
+
+void StateWrites::VisitNode(const Node& node) {
+  const c10::Symbol kind = node.kind();
+  // Programs that are bound at run time can't be looked into.
+  if (kind == c10::prim::CallMethod || kind == c10::prim::CallFunction ||
+      kind == c10::prim::fork || kind == c10::aten::wait) {
+    any_ = all_tensors_ = true;
+    return;
+  }
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr) return;
+  for (const size_t i : WrittenArguments(node)) Follow(node.inputs()[i]);
+  // The tensor has another's memory from then on.
+  if (schema->name() == "aten::set_") FollowAll(node.inputs());
+  const HiddenWrites hidden = HiddenWritesOf(*schema);
+  if (hidden.flag) {
+    const auto flag = torch::jit::toIValue(node.inputs()[*hidden.flag]);
+    if (flag && flag->isBool() && !flag->toBool()) return;
+  }
+  for (const size_t i : hidden.arguments) {
+    if (i < node.inputs().size() &&
+        node.inputs()[i]->type()->kind() != c10::TypeKind::NoneType)
+      Follow(node.inputs()[i]);
+  }
+}
+
+// Marks what `written` may be a part of.
+void StateWrites::Follow(const Value* written) {
+  if (!followed_.insert(written).second) return;
+  const Node& node = *written->node();
+  if (node.kind() == c10::prim::Param) {
+    // A block of a loop or a branch gets its values from the node around it;
+    // the arguments of forward are the caller's.
+    const Block& block = *node.owningBlock();
+    if (const Node* around = block.owningNode()) {
+      FollowAll(around->inputs());
+      FollowAll(block.outputs());
+    }
+    return;
+  }
+  if (node.kind() == c10::prim::GetAttr) {
+    MarkAttribute(node);
+    return;
+  }
+  if (node.kind() == c10::prim::Constant) {
+    if (node.hasAttribute(c10::attr::value) &&
+        node.kindOf(c10::attr::value) == torch::jit::AttributeKind::t) {
+      any_ = true;
+      const at::Tensor& constant = node.t(c10::attr::value);
+      if (tensors_.insert(constant.unsafeGetTensorImpl()).second)
+        constants_.push_back(constant);
+    }
+    return;
+  }
+  const c10::FunctionSchema* schema = node.maybeSchema();
+  if (schema == nullptr || node.kind().is_prim()) {
+    // Containers, branches, loops: of any of the values that go in.
+    FollowAll(node.inputs());
+    if (node.blocks().empty()) FollowContents(node);
+    for (const Block* block : node.blocks()) FollowAll(block->outputs());
+    return;
+  }
+  FollowOperator(node, *schema);
+}
+
+void StateWrites::FollowOperator(const Node& node,
+                                 const c10::FunctionSchema& schema) {
+  const bool any = GivesAnyOf(schema);
+  for (size_t i = 0; i < schema.arguments().size() && i < node.inputs().size();
+       ++i) {
+    if (any || schema.arguments()[i].alias_info() != nullptr)
+      Follow(node.inputs()[i]);
+  }
+  FollowContents(node);
+}
+
+// What `node` takes out of a list or dict may be all that the program puts into
+// any.
+void StateWrites::FollowContents(const Node& node) {
+  if (contents_followed_ ||
+      std::none_of(node.inputs().begin(), node.inputs().end(),
+                   [](const Value* input) { return IsContainer(*input); }))
+    return;
+  contents_followed_ = true;
+  for (const Node* filler : fillers_) FollowAll(filler->inputs());
+}
+
+// The value of a chain of attributes of the module.
+std::optional<c10::IValue> StateWrites::ValueOf(const Value* value) const {
+  if (value == graph_->inputs()[0]) return self_;
+  const Node& node = *value->node();
+  if (node.kind() != c10::prim::GetAttr) return std::nullopt;
+  const std::optional<c10::IValue> object = ValueOf(node.input());
+  if (!object || !object->isObject()) return std::nullopt;
+  const c10::ivalue::Object& holder = object->toObjectRef();
+  const std::string& name = node.s(c10::attr::name);
+  if (!holder.type()->findAttributeSlot(name)) return std::nullopt;
+  return holder.getAttr(name);
+}
+
+void StateWrites::MarkAttribute(const Node& node) {
+  any_ = true;
+  const std::optional<c10::IValue> value = ValueOf(node.output());
+  if (!value) {
+    all_tensors_ = true;
+  } else {
+    MarkTensors(*value);
+  }
+  for (const Node* setter : setters_) {
+    if (setter->s(c10::attr::name) == node.s(c10::attr::name))
+      Follow(setter->input(1));
+  }
+}
+
+void StateWrites::MarkTensors(const c10::IValue& value) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined())
+      tensors_.insert(value.toTensor().unsafeGetTensorImpl());
+  } else if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements())
+      MarkTensors(element);
+  } else if (value.isList() || value.isGenericDict() || value.isObject()) {
+    // They may come to hold other tensors, which are then written.
+    all_tensors_ = true;
+  }
+}
+
+}  // namespace aitune::frontend

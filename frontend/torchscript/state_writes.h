@@ -1,0 +1,73 @@
+// What of a model's state its program may write: which attributes it sets, and
+// which tensors its writing operators reach. Internal: includes LibTorch.
+#ifndef AITUNE_FRONTEND_TORCHSCRIPT_STATE_WRITES_H_
+#define AITUNE_FRONTEND_TORCHSCRIPT_STATE_WRITES_H_
+
+#include <ATen/core/ivalue.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace aitune::frontend {
+
+// Follows each written value to where it may come from: through views,
+// containers, branches and loops, and through the attributes that the program
+// sets, whatever object they are of. Not thread-safe while it is made; const
+// functions are.
+class StateWrites {
+ public:
+  // Walks a copy of the program once. May throw LibTorch's exceptions.
+  explicit StateWrites(const torch::jit::Module& module);
+
+  // Whether a call may write anything.
+  bool any() const { return any_; }
+  // Whether attributes of this name may be set.
+  bool Sets(const std::string& attribute) const {
+    return set_.count(attribute) > 0;
+  }
+  // Whether a call may write to `tensor`, which an attribute has.
+  bool Has(const at::Tensor& tensor) const {
+    return all_tensors_ || tensors_.count(tensor.unsafeGetTensorImpl()) > 0;
+  }
+  // The tensors that may be written and are no attributes but constants of the
+  // program.
+  const std::vector<at::Tensor>& constants() const { return constants_; }
+
+ private:
+  using Block = torch::jit::Block;
+  using Node = torch::jit::Node;
+  using Value = torch::jit::Value;
+
+  void FoldFlags();
+  void VisitBlock(const Block& block);
+  void VisitNode(const Node& node);
+  void Follow(const Value* written);
+  void FollowOperator(const Node& node, const c10::FunctionSchema& schema);
+  void FollowAll(at::ArrayRef<const Value*> values) {
+    for (const Value* value : values) Follow(value);
+  }
+  void FollowContents(const Node& node);
+  std::optional<c10::IValue> ValueOf(const Value* value) const;
+  void MarkAttribute(const Node& node);
+  void MarkTensors(const c10::IValue& value);
+
+  const c10::IValue self_;
+  std::shared_ptr<torch::jit::Graph> graph_;
+  bool any_ = false, all_tensors_ = false;
+  std::unordered_set<const c10::TensorImpl*> tensors_;
+  std::vector<at::Tensor> constants_;
+  std::unordered_set<std::string> set_;
+  std::vector<const Node*> setters_;  // the nodes that set attributes
+  std::vector<const Node*> fillers_;  // the nodes that write lists and dicts
+  bool contents_followed_ = false;
+  std::unordered_set<const Value*> followed_;
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_TORCHSCRIPT_STATE_WRITES_H_

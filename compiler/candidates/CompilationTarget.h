@@ -22,6 +22,7 @@
 #include "compiler/measure/Measure.h"
 #include "compiler/pipelines/Pipelines.h"
 #include "compiler/plan/KernelImplementation.h"
+#include "compiler/schedule/OtherAlgorithms.h"
 #include "compiler/schedule/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -36,6 +37,7 @@ struct CodeJob {
   enum class Purpose {
     Kernel,          ///< the kernel, with the schedule of its ait.config
     DefaultSchedule, ///< the kernel, with the schedule used without a search
+    OtherAlgorithm,  ///< the kernel, with an algorithm that is not its default
     LibraryRest,     ///< the operations that a library leaves of a kernel
     CutPart,         ///< a part of a kernel that was cut in two
   };
@@ -196,6 +198,12 @@ public:
   /// candidates. They live as long as the target.
   virtual std::vector<const LibraryRules *>
   libraries(mlir::func::FuncOp kernel) const = 0;
+
+  /// Algorithms that are measured beside the default schedule of `kernel`.
+  virtual std::vector<OtherAlgorithm>
+  otherAlgorithms(mlir::func::FuncOp /*kernel*/) const {
+    return {};
+  }
 
   /// Generates code for each of `jobs`, on all threads; results in order.
   /// Meanwhile loads `libraries`, whose candidates will be measured next.

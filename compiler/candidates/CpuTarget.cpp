@@ -147,6 +147,11 @@ public:
       return {};
     return {&onednn};
   }
+  std::vector<OtherAlgorithm>
+  otherAlgorithms(func::FuncOp kernel) const override {
+    return options.measureCandidates ? listOtherAlgorithms(kernel)
+                                     : std::vector<OtherAlgorithm>();
+  }
   std::vector<GeneratedCode>
   generate(llvm::ArrayRef<CodeJob> jobs,
            llvm::ArrayRef<const LibraryRules *> libraries) override;

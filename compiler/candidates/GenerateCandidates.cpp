@@ -25,6 +25,8 @@ struct CandidateRequest {
   LibraryMatch match = {};               ///< with `library`
   /// Position among the kernel's parts; -1: it is not cut.
   int part = -1;
+  /// The name of an algorithm that is not the default; empty: the default.
+  std::string algorithm = {};
 };
 
 class CandidateGenerator {
@@ -86,6 +88,15 @@ void CandidateGenerator::request(size_t number) {
     jobs.push_back(
         {Purpose::DefaultSchedule, number, kernel.function, textOf(*copy)});
     requests.push_back({&kernel, {jobs.size() - 1}});
+  }
+  for (const OtherAlgorithm &other : target.otherAlgorithms(kernel.function)) {
+    OwningOpRef<func::FuncOp> copy(kernel.function.clone());
+    copy->setSymName((copy->getSymName() + "." + other.name).str());
+    ait::setScheduleConfig(*copy, other.config);
+    jobs.push_back(
+        {Purpose::OtherAlgorithm, number, kernel.function, textOf(*copy)});
+    requests.push_back({&kernel, {jobs.size() - 1}});
+    requests.back().algorithm = other.name;
   }
   requestLibraries(number);
   requestCuts(number);
@@ -174,21 +185,24 @@ const KernelImplementation *CandidateGenerator::codeOf(size_t job,
 
 void CandidateGenerator::addGenerated(const CandidateRequest &request) {
   Kernel &kernel = *request.kernel;
-  const bool isDefault =
-      jobs[request.jobs.front()].purpose == Purpose::DefaultSchedule;
+  const Purpose purpose = jobs[request.jobs.front()].purpose;
   for (absl::StatusOr<KernelImplementation> &code :
        outcomes[request.jobs.front()]) {
     if (!code.ok()) {
-      kernel.failure.Update(code.status());
+      if (purpose != Purpose::OtherAlgorithm)
+        kernel.failure.Update(code.status());
       result.rejections.push_back({"code generation", nameOf(kernel),
                                    std::string(code.status().message())});
       continue;
     }
     kernel.candidates.push_back(*std::move(code));
     KernelImplementation &candidate = kernel.candidates.back();
-    if (isDefault)
+    // Others say themselves what they are, such as a GPU's tiles.
+    if (!request.algorithm.empty())
+      candidate.description = request.algorithm;
+    if (purpose == Purpose::DefaultSchedule)
       candidate.name = "generated, default schedule";
-    else
+    else if (purpose == Purpose::Kernel)
       candidate.isSearched = !kernel.defaultConfig.empty();
   }
 }

@@ -14,11 +14,6 @@ namespace {
 
 /// Bytes of the stack a copied segment may take.
 constexpr int64_t kSegmentBytes = 192 * 1024;
-/// Bytes of transformed filters up to which, and tiles and channels from which,
-/// the choice without measuring is an algorithm of Winograd's: more bytes would
-/// be felt in a model's memory, and fewer tiles would not pay for reading them.
-constexpr int64_t kWinogradFilterBytes = 1024 * 1024;
-constexpr int64_t kWinogradTiles = 32, kWinogradChannels = 32;
 /// Pixels assumed in an output row of unknown length.
 constexpr int64_t kTypicalWidth = 56;
 /// Output rows of a unit of planes: most images are one unit a channel.
@@ -134,19 +129,6 @@ ConvolutionSchedule chooseDirectSchedule(const ConvolutionProblem &problem,
   return schedule;
 }
 
-/// Whether F(4x4, 3x3) is sure to be faster, and its filters are small.
-bool prefersWinograd(const ConvolutionProblem &problem,
-                     const ConvolutionSchedule &schedule,
-                     const Target &target) {
-  return getWinogradTileCount(problem, schedule.algorithm) >= kWinogradTiles &&
-         problem.inputs >= kWinogradChannels &&
-         problem.outputs >= kWinogradChannels &&
-         getWinogradPositions(schedule.algorithm) * problem.inputs *
-                 problem.outputs * int64_t(sizeof(float)) <=
-             kWinogradFilterBytes &&
-         rejectWinogradSchedule(schedule, problem, target).empty();
-}
-
 } // namespace
 
 ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
@@ -155,7 +137,9 @@ ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
   if (problem.form == ConvolutionForm::Taps) {
     ConvolutionSchedule schedule = chooseWinogradSchedule(
         problem, ConvolutionAlgorithm::Winograd4x4, target);
-    if (prefersWinograd(problem, schedule, target))
+    if (isWinogradByRule(getLeastWinogradTiles(problem, schedule.algorithm),
+                         problem.inputs, problem.outputs) &&
+        rejectWinogradSchedule(schedule, problem, target).empty())
       return schedule;
   }
   return chooseDirectSchedule(problem, target);

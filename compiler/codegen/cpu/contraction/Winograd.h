@@ -42,6 +42,16 @@ mlir::AffineExpr getWinogradTiles(const ConvolutionProblem &problem,
 int64_t getWinogradTileCount(const ConvolutionProblem &problem,
                              ConvolutionAlgorithm algorithm);
 
+/// The least number of tiles of a launch with results: that of one image where
+/// the batch depends on sizes known at run time; -1 where an image does.
+int64_t getLeastWinogradTiles(const ConvolutionProblem &problem,
+                              ConvolutionAlgorithm algorithm);
+
+/// Whether F(4x4, 3x3) is sure to be faster than the direct form, and its
+/// filters are small: then it is the default. `tiles` is that of
+/// getLeastWinogradTiles.
+bool isWinogradByRule(int64_t tiles, int64_t inputs, int64_t outputs);
+
 /// Elements between the rows (one a tile) of transformed inputs.
 int64_t getWinogradRow(int64_t inputs, int64_t lanes);
 
@@ -60,6 +70,13 @@ std::string rejectWinogradSchedule(const ConvolutionSchedule &schedule,
 /// is not one for them.
 std::vector<ConvolutionSchedule>
 listWinogradSchedules(const ConvolutionProblem &problem, const Target &target);
+
+/// The algorithms that are worth measuring for `convolution` though its default
+/// schedule is the direct one: no rule tells whether the multiplications that
+/// they save outweigh the filters that they read, which are more. None where
+/// the transformed filters would take too much of a model's memory.
+std::vector<ConvolutionAlgorithm>
+listWinogradAlternatives(mlir::ait::ConvolutionOp convolution);
 
 /// Multiply-adds of the matmuls in one work unit.
 double getWinogradUnitWork(const ConvolutionProblem &problem,

@@ -15,8 +15,23 @@ namespace {
 constexpr int64_t kTypicalTiles = 64;
 /// Bytes of the stack that a kernel may take.
 constexpr int64_t kStackBytes = 1024 * 1024;
+/// Bytes of transformed filters up to which, and tiles and channels from which,
+/// the choice without measuring is an algorithm of Winograd's: more bytes would
+/// be felt in a model's memory, and fewer tiles would not pay for reading them.
+constexpr int64_t kRuledFilterBytes = 1024 * 1024;
+constexpr int64_t kRuledTiles = 32, kLeastChannels = 32;
+/// Bytes and tiles up to and from which an algorithm is measured.
+constexpr int64_t kMeasuredFilterBytes = 10 * 1024 * 1024;
+constexpr int64_t kMeasuredTiles = 16;
 /// Units that a few threads can share.
 constexpr int64_t kUsefulUnits = 8;
+
+/// Of the transformed filters.
+int64_t getFilterBytes(ConvolutionAlgorithm algorithm, int64_t inputs,
+                       int64_t outputs) {
+  return getWinogradPositions(algorithm) * inputs * outputs *
+         int64_t(sizeof(float));
+}
 
 /// One of the T * T matmuls.
 MatmulShape getProductShape(const ConvolutionProblem &problem,
@@ -97,6 +112,22 @@ int64_t getWinogradTileCount(const ConvolutionProblem &problem,
   auto constant =
       dyn_cast<AffineConstantExpr>(getWinogradTiles(problem, algorithm));
   return constant ? constant.getValue() : -1;
+}
+
+int64_t getLeastWinogradTiles(const ConvolutionProblem &problem,
+                              ConvolutionAlgorithm algorithm) {
+  if (const int64_t tiles = getWinogradTileCount(problem, algorithm);
+      tiles >= 0)
+    return tiles;
+  ConvolutionProblem image = problem;
+  image.batch = getAffineConstantExpr(1, problem.batch.getContext());
+  return getWinogradTileCount(image, algorithm);
+}
+
+bool isWinogradByRule(int64_t tiles, int64_t inputs, int64_t outputs) {
+  return tiles >= kRuledTiles && std::min(inputs, outputs) >= kLeastChannels &&
+         getFilterBytes(ConvolutionAlgorithm::Winograd4x4, inputs, outputs) <=
+             kRuledFilterBytes;
 }
 
 AffineExpr getWinogradGrid(const ConvolutionProblem &problem,
@@ -211,6 +242,39 @@ listWinogradSchedules(const ConvolutionProblem &problem, const Target &target) {
     }
   }
   return schedules;
+}
+
+std::vector<ConvolutionAlgorithm>
+listWinogradAlternatives(ait::ConvolutionOp convolution) {
+  std::vector<ConvolutionAlgorithm> algorithms;
+  auto filter = cast<RankedTensorType>(convolution.getFilter().getType());
+  auto result = cast<RankedTensorType>(convolution.getResult().getType());
+  auto isOnes = [](ArrayRef<int64_t> numbers) {
+    return llvm::all_of(numbers, [](int64_t number) { return number == 1; });
+  };
+  if (!convolution.getChannelsLast() || convolution.getTransposed() ||
+      convolution.getGroups() != 1 || !isOnes(convolution.getStride()) ||
+      !isOnes(convolution.getDilation()) || !filter.getElementType().isF32() ||
+      filter.getDimSize(2) != 3 || filter.getDimSize(3) != 3 ||
+      result.isDynamicDim(1) || result.isDynamicDim(2))
+    return algorithms;
+  const int64_t inputs = filter.getDimSize(1), outputs = filter.getDimSize(0);
+  const int64_t images = result.isDynamicDim(0) ? 1 : result.getDimSize(0);
+  auto countTiles = [&](ConvolutionAlgorithm algorithm) {
+    const int64_t size = getWinogradOutputs(algorithm);
+    return images * llvm::divideCeil(result.getDimSize(1), size) *
+           llvm::divideCeil(result.getDimSize(2), size);
+  };
+  if (std::min(inputs, outputs) < kLeastChannels ||
+      isWinogradByRule(countTiles(ConvolutionAlgorithm::Winograd4x4), inputs,
+                       outputs))
+    return algorithms;
+  for (ConvolutionAlgorithm algorithm :
+       {ConvolutionAlgorithm::Winograd4x4, ConvolutionAlgorithm::Winograd2x2})
+    if (countTiles(algorithm) >= kMeasuredTiles &&
+        getFilterBytes(algorithm, inputs, outputs) <= kMeasuredFilterBytes)
+      algorithms.push_back(algorithm);
+  return algorithms;
 }
 
 } // namespace aitune

@@ -30,8 +30,9 @@ void putNan(TensorView &view);
 
 /// Compares results of the same sizes in the host's memory. Empty if no element
 /// differs by more than rounding explains: 1e-9 (float64), 1e-3 (float32) or
-/// 0.1 (other floats) of the root mean square of `expected`. Otherwise a text
-/// that names the result. Integers are not compared.
+/// 0.1 (other floats) of itself or, where that is greater, of the root mean
+/// square of `expected`. Otherwise a text that names the result. Integers are
+/// not compared.
 std::string compareResults(absl::Span<const TensorView> expected,
                            absl::Span<const TensorView> actual);
 

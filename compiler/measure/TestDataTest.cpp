@@ -65,6 +65,18 @@ TEST(FillExtreme, BoolsStayBools) {
 }
 
 // Weights on a GPU are random: kernels must meet all of their codes.
+TEST(CompareResults, LooksAtEachElementBesideItsSize) {
+  // bf16 of 64 and of its fourth neighbour, among many ones.
+  std::vector<uint16_t> expected(1000, 0x3f80), actual(1000, 0x3f80);
+  expected[7] = 0x4280;
+  actual[7] = 0x4284;
+  TensorView e{expected.data(), DataType::kBFloat16, {1000}},
+      a{actual.data(), DataType::kBFloat16, {1000}};
+  EXPECT_EQ(compareResults({e}, {a}), "");
+  actual[8] = 0x40c0; // 6
+  EXPECT_NE(compareResults({e}, {a}), "");
+}
+
 TEST(FillRandom, CodesOfEitherSignThatAreNumbers) {
   std::vector<uint8_t> data(4000);
   const int64_t count = static_cast<int64_t>(data.size());

@@ -7,7 +7,8 @@
 // buffer that stays in the L1 cache, turned into weights by a softmax that is
 // corrected when larger scores appear (Milakov and Gimelshein, 2018), and
 // multiplied with the values. So only the operands and the result are read from
-// and written to memory.
+// and written to memory. Products of bf16 use the CPU's instructions for them
+// (vdpbf16ps, AMX tiles), with the weights rounded to bf16, as LibTorch's.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_ATTENTION_H
 #define AITUNE_COMPILER_CODEGEN_CPU_CONTRACTION_ATTENTION_H
 
@@ -35,11 +36,15 @@ struct AttentionProblem {
   };
   Operand query, key, value;
   std::optional<Operand> mask;
+  /// The instructions of both products. FusedMultiplyAdd: of all operands
+  /// widened to f32. Otherwise queries, keys, values and weights are bf16, as
+  /// in LibTorch's kernels.
+  MicrokernelKind kind = MicrokernelKind::FusedMultiplyAdd;
 };
 
 struct AttentionSchedule {
   /// The rows (queries) and columns of a register tile; the columns are a
-  /// multiple of the lanes.
+  /// multiple of the lanes. In AMX tiles both are 16 or 32.
   int64_t mr = 8, nr = 48;
   /// The queries of a work unit. Each unit rearranges all keys that it reads, a
   /// cost that more queries share; fewer queries give more units for threads.
@@ -56,6 +61,7 @@ struct AttentionSchedule {
 /// ait.attention, whose operands are arguments or views of arguments. Fails and
 /// sets `reason` otherwise.
 mlir::FailureOr<AttentionProblem> analyzeAttention(mlir::func::FuncOp kernel,
+                                                   const Target &target,
                                                    std::string &reason);
 
 /// The schedule that is used without measuring.

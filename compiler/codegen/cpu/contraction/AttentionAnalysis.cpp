@@ -30,9 +30,31 @@ analyzeOperand(const ContractionAnalysis &analysis, Value value,
   return operand;
 }
 
+/// Queries from which the values are worth a copy in pairs, and from which AMX
+/// tiles have enough rows.
+constexpr int64_t kQueriesOfPairs = 4, kQueriesOfTiles = 16;
+
+MicrokernelKind chooseKind(const AttentionProblem &problem,
+                           const Target &target) {
+  const auto isBf16 = [](const AttentionProblem::Operand &operand) {
+    return operand.access.storedType.isBF16();
+  };
+  if (target.vectorBits != 512 || !target.hasAvx512Bf16 ||
+      !isBf16(problem.query) || !isBf16(problem.key) || !isBf16(problem.value))
+    return MicrokernelKind::FusedMultiplyAdd;
+  auto known = dyn_cast<AffineConstantExpr>(problem.queries);
+  const int64_t queries = known ? known.getValue() : kQueriesOfTiles;
+  if (queries < kQueriesOfPairs)
+    return MicrokernelKind::FusedMultiplyAdd;
+  return target.hasAmxBf16 && queries >= kQueriesOfTiles
+             ? MicrokernelKind::AmxBf16
+             : MicrokernelKind::Bf16Pairs;
+}
+
 } // namespace
 
 FailureOr<AttentionProblem> analyzeAttention(func::FuncOp kernel,
+                                             const Target &target,
                                              std::string &reason) {
   FailureOr<ContractionAnalysis> analysis = getContraction(kernel, reason);
   if (failed(analysis))
@@ -116,6 +138,7 @@ FailureOr<AttentionProblem> analyzeAttention(func::FuncOp kernel,
     }
     problem.mask = *operand;
   }
+  problem.kind = chooseKind(problem, target);
   return problem;
 }
 

@@ -15,6 +15,9 @@ namespace {
 /// Bytes of the stack the blocks may take.
 constexpr int64_t kStackBytes = 768 * 1024;
 constexpr int64_t kTypicalQueries = 128;
+/// Keys of a block of AMX tiles: the scores and weights of 32 queries, and the
+/// keys and values of a depth of 64, are about 128 KiB.
+constexpr int64_t kAmxKeys = 256;
 
 int64_t getLanes(const Target &target) { return target.vectorBits / 32; }
 
@@ -25,26 +28,65 @@ int64_t getConstantOr(AffineExpr expr, int64_t otherwise) {
 
 int64_t getStackBytes(const AttentionSchedule &schedule,
                       const AttentionProblem &problem, int64_t lanes) {
-  int64_t depth = llvm::alignTo(problem.depth, lanes),
-          valueDepth = llvm::alignTo(problem.valueDepth, lanes);
+  int64_t valueDepth = llvm::alignTo(problem.valueDepth, lanes);
   int64_t keys = llvm::alignTo(schedule.keyBlock, schedule.nr);
-  int64_t floats = keys * depth + schedule.mr * (keys + lanes + depth) +
-                   schedule.queryBlock * (valueDepth + 2);
-  if (!isContiguous(problem.value.columnAxis))
-    floats += schedule.keyBlock * valueDepth;
-  return floats * 4;
+  // Scores, results, the largest score of each row and the weights' sum.
+  int64_t floats =
+      schedule.mr * (keys + lanes) + schedule.queryBlock * (valueDepth + 2);
+  if (problem.kind == MicrokernelKind::FusedMultiplyAdd) {
+    floats += (keys + schedule.mr) * llvm::alignTo(problem.depth, lanes);
+    if (!isContiguous(problem.value.columnAxis))
+      floats += schedule.keyBlock * valueDepth;
+    return floats * 4;
+  }
+  int64_t halves = (keys + schedule.mr) * llvm::alignTo(problem.depth, 32) +
+                   llvm::alignTo(keys, 32) * valueDepth +
+                   schedule.mr * (llvm::alignTo(keys, 32) + 32);
+  return floats * 4 + halves * 2;
+}
+
+/// The blocks' queries: blocks of one size, few per head.
+void chooseQueryBlock(const AttentionProblem &problem, int64_t queries,
+                      AttentionSchedule &schedule) {
+  int64_t heads = getConstantOr(problem.batch, 12);
+  int64_t blocks = llvm::divideCeil(queries, 256);
+  while (blocks * heads < 8 && queries > 4 * schedule.mr * blocks)
+    ++blocks;
+  schedule.queryBlock =
+      llvm::alignTo(llvm::divideCeil(queries, blocks), schedule.mr);
+}
+
+/// No more keys than there are.
+void fitKeys(const AttentionProblem &problem, AttentionSchedule &schedule) {
+  if (int64_t all = getConstantOr(problem.keys, -1); all >= 0)
+    schedule.keyBlock = std::min<int64_t>(
+        schedule.keyBlock,
+        llvm::alignTo(std::max<int64_t>(all, 1), schedule.nr));
+}
+
+AttentionSchedule chooseAmxSchedule(const AttentionProblem &problem,
+                                    int64_t queries) {
+  AttentionSchedule schedule;
+  schedule.mr = queries <= 16 ? 16 : 32;
+  schedule.nr = 32;
+  schedule.keyBlock = kAmxKeys;
+  fitKeys(problem, schedule);
+  chooseQueryBlock(problem, queries, schedule);
+  return schedule;
 }
 
 } // namespace
 
 AttentionSchedule chooseAttentionSchedule(const AttentionProblem &problem,
                                           const Target &target) {
+  int64_t queries =
+      std::max<int64_t>(getConstantOr(problem.queries, kTypicalQueries), 1);
+  if (problem.kind == MicrokernelKind::AmxBf16)
+    return chooseAmxSchedule(problem, queries);
   int64_t lanes = getLanes(target);
   AttentionSchedule schedule;
   int64_t vectors = target.vectorRegisters == 32 ? 3 : 2;
   schedule.nr = vectors * lanes;
-  int64_t queries =
-      std::max<int64_t>(getConstantOr(problem.queries, kTypicalQueries), 1);
   int64_t most = (target.vectorRegisters - vectors - 1) / vectors;
   schedule.mr = std::clamp<int64_t>(queries, 1, std::min<int64_t>(most, 8));
   // A block of keys, and of values, in half of the L2 cache each at most.
@@ -53,17 +95,8 @@ AttentionSchedule chooseAttentionSchedule(const AttentionProblem &problem,
       target.l2Bytes / 4 / (4 * std::max<int64_t>(deepest, 1)), schedule.nr);
   keys = std::min<int64_t>(keys, 1024);
   schedule.keyBlock = keys / schedule.nr * schedule.nr;
-  if (int64_t all = getConstantOr(problem.keys, -1); all >= 0)
-    schedule.keyBlock = std::min<int64_t>(
-        schedule.keyBlock,
-        llvm::alignTo(std::max<int64_t>(all, 1), schedule.nr));
-  // Blocks of queries of one size, few per head.
-  int64_t heads = getConstantOr(problem.batch, 12);
-  int64_t blocks = llvm::divideCeil(queries, 256);
-  while (blocks * heads < 8 && queries > 4 * schedule.mr * blocks)
-    ++blocks;
-  schedule.queryBlock =
-      llvm::alignTo(llvm::divideCeil(queries, blocks), schedule.mr);
+  fitKeys(problem, schedule);
+  chooseQueryBlock(problem, queries, schedule);
   return schedule;
 }
 
@@ -76,8 +109,14 @@ std::string rejectAttentionSchedule(const AttentionSchedule &schedule,
         "nr must be a multiple of the {0} lanes of a vector, not {1}", lanes,
         schedule.nr);
   int64_t vectors = schedule.nr / lanes;
-  if (schedule.mr < 1 ||
-      schedule.mr * vectors + vectors + 1 > target.vectorRegisters)
+  if (problem.kind == MicrokernelKind::AmxBf16) {
+    const auto isTile = [](int64_t size) { return size == 16 || size == 32; };
+    if (!isTile(schedule.mr) || !isTile(schedule.nr))
+      return llvm::formatv("mr and nr must be 16 or 32 in AMX tiles, not {0} "
+                           "and {1}",
+                           schedule.mr, schedule.nr);
+  } else if (schedule.mr < 1 ||
+             schedule.mr * vectors + vectors + 1 > target.vectorRegisters)
     return llvm::formatv(
         "a tile of {0} x {1} does not fit {2} vector registers", schedule.mr,
         schedule.nr, target.vectorRegisters);
@@ -102,6 +141,25 @@ listAttentionSchedules(const AttentionProblem &problem, const Target &target) {
   int64_t lanes = getLanes(target);
   int64_t queries =
       std::max<int64_t>(getConstantOr(problem.queries, kTypicalQueries), 1);
+  auto add = [&](AttentionSchedule schedule, int64_t keys, int64_t blocks) {
+    schedule.keyBlock = std::max<int64_t>(keys / schedule.nr, 1) * schedule.nr;
+    schedule.queryBlock =
+        llvm::alignTo(llvm::divideCeil(queries, blocks), schedule.mr);
+    addIfNew<AttentionSchedule>(
+        schedules, schedule, [&](const AttentionSchedule &schedule) {
+          return rejectAttentionSchedule(schedule, problem, target);
+        });
+  };
+  if (problem.kind == MicrokernelKind::AmxBf16) {
+    for (int64_t rows : {16, 32})
+      for (int64_t keys : {64, 128, 256, 512})
+        for (int64_t blocks : {1, 2, 4}) {
+          AttentionSchedule schedule = chosen;
+          schedule.mr = rows;
+          add(schedule, keys, blocks);
+        }
+    return schedules;
+  }
   for (int64_t vectors = 1; vectors <= 4; ++vectors)
     for (int64_t blocks : {1, 2, 4}) {
       AttentionSchedule schedule = chosen;
@@ -109,14 +167,7 @@ listAttentionSchedules(const AttentionProblem &problem, const Target &target) {
       int64_t most = (target.vectorRegisters - vectors - 1) / vectors;
       schedule.mr =
           std::clamp<int64_t>(queries, 1, std::min<int64_t>(most, 12));
-      schedule.keyBlock =
-          std::max<int64_t>(chosen.keyBlock / schedule.nr, 1) * schedule.nr;
-      schedule.queryBlock =
-          llvm::alignTo(llvm::divideCeil(queries, blocks), schedule.mr);
-      addIfNew<AttentionSchedule>(
-          schedules, schedule, [&](const AttentionSchedule &schedule) {
-            return rejectAttentionSchedule(schedule, problem, target);
-          });
+      add(schedule, chosen.keyBlock, blocks);
     }
   return schedules;
 }

@@ -121,6 +121,15 @@ void emitPackPanel(KernelBuilder &builder, const TileShape &tile,
                    mlir::Value steps, mlir::Value firstColumn,
                    mlir::Value validColumns, mlir::Value target);
 
+/// As emitPackPanel, of a source of bf16 and in the form that Bf16Pairs and
+/// AmxBf16 multiply: a row of `target` is a pair of steps, two bf16 in the
+/// place of each accumulator. Behind `steps`, up to a multiple of 32, are
+/// zeros, for which `target` has room.
+void emitPackPairs(KernelBuilder &builder, const TileShape &tile,
+                   const PanelSource &source, mlir::Value firstStep,
+                   mlir::Value steps, mlir::Value firstColumn,
+                   mlir::Value validColumns, mlir::Value target);
+
 /// Copies to `target` a panel of a right side of 8-bit codes that was packed
 /// ahead, `steps` rows of tile.columns() codes of `codeType` from `source` on,
 /// widened as `kind` multiplies it: to the accumulators' type, or for Bf16Pairs

@@ -16,7 +16,7 @@ namespace aitune {
 
 namespace {
 
-using Approximation = Value (*)(OpBuilder &, Location, Value);
+using Approximation = Value (*)(OpBuilder &, Location, Value, bool hasScale);
 
 struct Function {
   /// libm's name for f64; f32's has an "f" after it.
@@ -206,14 +206,15 @@ struct CpuExpandMathPass : impl::CpuExpandMathPassBase<CpuExpandMathPass> {
   using CpuExpandMathPassBase::CpuExpandMathPassBase;
 
   void runOnOperation() override {
-    if (failed(expandMath(getOperation(), hasBfloat16, vectorMathBits)))
+    if (failed(
+            expandMath(getOperation(), hasBfloat16, hasScale, vectorMathBits)))
       signalPassFailure();
   }
 };
 
 } // namespace
 
-LogicalResult expandMath(Operation *root, bool hasBfloat16,
+LogicalResult expandMath(Operation *root, bool hasBfloat16, bool hasScale,
                          int64_t vectorMathBits) {
   ModuleOp module = isa<ModuleOp>(root) ? cast<ModuleOp>(root)
                                         : root->getParentOfType<ModuleOp>();
@@ -240,8 +241,8 @@ LogicalResult expandMath(Operation *root, bool hasBfloat16,
     OpBuilder builder(op);
     Value replacement;
     if (element.isF32() && function.approximation) {
-      replacement =
-          function.approximation(builder, op->getLoc(), op->getOperand(0));
+      replacement = function.approximation(builder, op->getLoc(),
+                                           op->getOperand(0), hasScale);
     } else if ((element.isF32() || element.isF64()) && module) {
       std::string name =
           std::string(function.libm) + (element.isF32() ? "f" : "");

@@ -18,9 +18,10 @@ namespace aitune {
 /// lane. The called functions are declared in `root`'s module.
 /// Unless the CPU `hasBfloat16` instructions, rounding f32 to bf16 becomes
 /// integer arithmetic: LLVM would call a function of its runtime library, which
-/// is not linked into kernels.
+/// is not linked into kernels. Where it `hasScale`, exponentials end with one
+/// instruction (MathApproximations.h).
 mlir::LogicalResult expandMath(mlir::Operation *root, bool hasBfloat16,
-                               int64_t vectorMathBits);
+                               bool hasScale, int64_t vectorMathBits);
 
 } // namespace aitune
 

@@ -1,5 +1,6 @@
 // RUN: aitune-opt %s --ait-cpu-expand-math | FileCheck %s
 // RUN: aitune-opt %s --ait-cpu-expand-math=has-bfloat16=true | FileCheck %s --check-prefix=NATIVE
+// RUN: aitune-opt %s --ait-cpu-expand-math=has-scale=true | FileCheck %s --check-prefix=SCALE
 // RUN: aitune-opt %s --ait-cpu-expand-math=vector-math-bits=256 | FileCheck %s --check-prefix=VECTOR
 
 // CHECK-DAG: func.func private @sinf(f32) -> f32
@@ -10,6 +11,11 @@
 // CHECK: math.roundeven {{.*}} : vector<16xf32>
 // CHECK: math.fma
 // CHECK: arith.shli
+// SCALE-LABEL: func.func @vector
+// SCALE: %[[N:.*]] = math.roundeven {{.*}} : vector<16xf32>
+// SCALE: llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"(%[[E:.*]], %[[N]], %[[E]],
+// SCALE-NOT: arith.shli
+// SCALE: return
 func.func @vector(%x: vector<16xf32>) -> vector<16xf32> {
   %0 = math.exp %x : vector<16xf32>
   return %0 : vector<16xf32>

@@ -15,6 +15,7 @@ void buildLowerToLLVMPipeline(OpPassManager &passManager,
   // Approximations are written in arith and profit from the same clean-up.
   CpuExpandMathPassOptions mathOptions;
   mathOptions.hasBfloat16 = target.hasAvx512Bf16;
+  mathOptions.hasScale = target.hasAvx512;
   mathOptions.vectorMathBits = target.hasVectorMath ? target.vectorBits : 0;
   passManager.addPass(createCpuExpandMathPass(mathOptions));
   // Strided memref accesses turn into plain address arithmetic.

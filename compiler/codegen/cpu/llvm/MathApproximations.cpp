@@ -1,5 +1,6 @@
 #include "compiler/codegen/cpu/llvm/MathApproximations.h"
 
+#include "compiler/codegen/cpu/target/Intrinsics.h"
 #include "compiler/codegen/linalg/ScalarBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -21,13 +22,19 @@ constexpr double kInfinity = __builtin_inf();
 /// f32 arithmetic with the scalar or vector type of the function's argument.
 struct F32Builder : ScalarBuilder {
   Type floatType, intType;
+  bool scalesInOneStep = false;
 
-  F32Builder(OpBuilder &builder, Location location, Value x)
+  F32Builder(OpBuilder &builder, Location location, Value x, bool hasScale)
       : ScalarBuilder{builder, location, /*isUnsigned=*/false},
         floatType(x.getType()) {
     intType = builder.getI32Type();
-    if (auto vector = dyn_cast<VectorType>(floatType))
-      intType = vector.clone(intType);
+    auto vector = dyn_cast<VectorType>(floatType);
+    if (!vector)
+      return;
+    intType = vector.clone(intType);
+    const int64_t lanes = vector.getNumElements();
+    scalesInOneStep = hasScale && vector.getRank() == 1 &&
+                      (lanes == 4 || lanes == 8 || lanes == 16);
   }
   Value constant(double number) {
     return arith::ConstantOp::create(
@@ -85,12 +92,20 @@ struct F32Builder : ScalarBuilder {
   Value powerOfTwo(Value n) {
     return asFloat(shiftLeft(integer<arith::AddIOp>(n, bits(127)), 23));
   }
-  /// value * 2^n for -252 <= n <= 254, with overflow to infinity and gradual
-  /// underflow: in two steps, each of which is a normal number.
+  /// value * 2^n for whole numbers -252 <= n <= 254, with overflow to infinity
+  /// and gradual underflow: in two steps, each of which is a normal number,
+  /// where no instruction does it.
   Value scale(Value value, Value n) {
-    Value half = shiftRight(n, 1);
+    if (scalesInOneStep)
+      return emitScale(builder, location, value, n);
+    Value whole = toInt(n), half = shiftRight(whole, 1);
     return mul(mul(value, powerOfTwo(half)),
-               powerOfTwo(integer<arith::SubIOp>(n, half)));
+               powerOfTwo(integer<arith::SubIOp>(whole, half)));
+  }
+  /// The same for -126 <= n <= 127.
+  Value scaleModerately(Value value, Value n) {
+    return scalesInOneStep ? emitScale(builder, location, value, n)
+                           : mul(value, powerOfTwo(toInt(n)));
   }
 };
 
@@ -122,7 +137,7 @@ const double kLogErfcCoefficients[] = {
 Value expReduced(F32Builder &b, Value r, Value n) {
   Value tail = b.polynomial(r, kExpCoefficients);
   Value sum = b.add(b.fma(tail, b.mul(r, r), r), b.constant(1));
-  return b.scale(sum, b.toInt(n));
+  return b.scale(sum, n);
 }
 
 /// r with x = n ln2 + r, |r| <= ln2 / 2.
@@ -137,7 +152,7 @@ Value expOfModerate(F32Builder &b, Value x) {
   Value r = reduceByLn2(b, x, n);
   Value tail = b.polynomial(r, kExpCoefficients);
   Value sum = b.add(b.fma(tail, b.mul(r, r), r), b.constant(1));
-  return b.mul(sum, b.powerOfTwo(b.toInt(n)));
+  return b.scaleModerately(sum, n);
 }
 
 Value roundToWhole(F32Builder &b, Value x) {
@@ -205,23 +220,26 @@ Value logInBase(F32Builder &b, Value x, double scale, double twoHigh,
 
 } // namespace
 
-Value approximateExp(OpBuilder &builder, Location location, Value x) {
-  F32Builder b(builder, location, x);
+Value approximateExp(OpBuilder &builder, Location location, Value x,
+                     bool hasScale) {
+  F32Builder b(builder, location, x, hasScale);
   // Beyond these bounds the result is 0 or infinity.
   x = b.atLeast(b.atMost(x, 90), -105);
   Value n = roundToWhole(b, b.mul(x, b.constant(kLog2E)));
   return expReduced(b, reduceByLn2(b, x, n), n);
 }
 
-Value approximateExp2(OpBuilder &builder, Location location, Value x) {
-  F32Builder b(builder, location, x);
+Value approximateExp2(OpBuilder &builder, Location location, Value x,
+                      bool hasScale) {
+  F32Builder b(builder, location, x, hasScale);
   x = b.atLeast(b.atMost(x, 129), -151);
   Value n = roundToWhole(b, x);
   return expReduced(b, b.mul(b.sub(x, n), b.constant(kLn2)), n);
 }
 
-Value approximateExpm1(OpBuilder &builder, Location location, Value x) {
-  F32Builder b(builder, location, x);
+Value approximateExpm1(OpBuilder &builder, Location location, Value x,
+                       bool hasScale) {
+  F32Builder b(builder, location, x, hasScale);
   Value bounded = b.atLeast(b.atMost(x, 88.8), -20);
   Value n = roundToWhole(b, b.mul(bounded, b.constant(kLog2E)));
   Value r = reduceByLn2(b, bounded, n);
@@ -235,23 +253,27 @@ Value approximateExpm1(OpBuilder &builder, Location location, Value x) {
                   x, result);
 }
 
-Value approximateLog(OpBuilder &builder, Location location, Value x) {
-  F32Builder b(builder, location, x);
+Value approximateLog(OpBuilder &builder, Location location, Value x,
+                     bool hasScale) {
+  F32Builder b(builder, location, x, hasScale);
   return logInBase(b, x, 1, kLn2High, kLn2Low);
 }
 
-Value approximateLog2(OpBuilder &builder, Location location, Value x) {
-  F32Builder b(builder, location, x);
+Value approximateLog2(OpBuilder &builder, Location location, Value x,
+                      bool hasScale) {
+  F32Builder b(builder, location, x, hasScale);
   return logInBase(b, x, kLog2E, 1, 0);
 }
 
-Value approximateLog10(OpBuilder &builder, Location location, Value x) {
-  F32Builder b(builder, location, x);
+Value approximateLog10(OpBuilder &builder, Location location, Value x,
+                       bool hasScale) {
+  F32Builder b(builder, location, x, hasScale);
   return logInBase(b, x, kLog10E, kLog10Of2High, kLog10Of2Low);
 }
 
-Value approximateLog1p(OpBuilder &builder, Location location, Value x) {
-  F32Builder b(builder, location, x);
+Value approximateLog1p(OpBuilder &builder, Location location, Value x,
+                       bool hasScale) {
+  F32Builder b(builder, location, x, hasScale);
   Value one = b.constant(1);
   Value u = b.add(x, one);
   // What the sum lost; either form is exact on its side of 1.
@@ -271,14 +293,15 @@ Value approximateLog1p(OpBuilder &builder, Location location, Value x) {
   return logSpecialCases(b, x, b.constant(-1), result);
 }
 
-Value approximateTanh(OpBuilder &builder, Location location, Value x) {
-  F32Builder b(builder, location, x);
+Value approximateTanh(OpBuilder &builder, Location location, Value x,
+                      bool hasScale) {
+  F32Builder b(builder, location, x, hasScale);
   Value magnitude = b.absolute(x);
   Value square = b.mul(x, x);
   Value series = b.mul(b.polynomial(square, kTanhCoefficients), square);
   Value small = b.fma(series, x, x);
   Value exponential =
-      approximateExp(builder, location, b.add(magnitude, magnitude));
+      approximateExp(builder, location, b.add(magnitude, magnitude), hasScale);
   Value large = b.sub(b.constant(1),
                       b.div(b.constant(2), b.add(exponential, b.constant(1))));
   large = b.binary<math::CopySignOp>(large, x);
@@ -286,8 +309,9 @@ Value approximateTanh(OpBuilder &builder, Location location, Value x) {
                   small, large);
 }
 
-Value approximateErf(OpBuilder &builder, Location location, Value x) {
-  F32Builder b(builder, location, x);
+Value approximateErf(OpBuilder &builder, Location location, Value x,
+                     bool hasScale) {
+  F32Builder b(builder, location, x, hasScale);
   Value magnitude = b.absolute(x);
   Value small = b.fma(b.polynomial(b.mul(x, x), kErfCoefficients), x, x);
   Value exponent = b.polynomial(b.atMost(magnitude, 4), kLogErfcCoefficients);

@@ -19,11 +19,12 @@ def CpuExpandMathPass : Pass<"ait-cpu-expand-math"> {
   }];
   let options = [
     Option<"hasBfloat16", "has-bfloat16", "bool", "false", "the CPU rounds f32 to bf16 in one instruction">,
+    Option<"hasScale", "has-scale", "bool", "false", "the CPU multiplies vectors of f32 by powers of two in one instruction">,
     Option<"vectorMathBits", "vector-math-bits", "int64_t", "0", "the bits of the registers that libmvec may compute at once; 0: no libmvec">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
-    "::mlir::vector::VectorDialect",
+    "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect",
   ];
 }
 

@@ -29,30 +29,18 @@ absl::Status StatusOf(const aitune::frontend::CheckReport& report) {
 }  // namespace
 
 BackendChecker::BackendChecker(CheckSubject subject)
-    : subject_(std::move(subject)) {}
+    : subject_(std::move(subject)),
+      references_(
+          [this](const aitune::frontend::LoadOptions& load)
+              -> absl::StatusOr<Model> {
+            AITUNE_ASSIGN_OR_RETURN(const std::string bytes,
+                                    ModelBytes(subject_.source->model()));
+            return aitune::frontend::ModelFromBytes(bytes, load);
+          },
+          subject_.device) {}
 
 void BackendChecker::AddSizes(const std::vector<std::vector<int64_t>>& sizes) {
   sizes_.insert(sizes.begin(), sizes.end());
-}
-
-absl::StatusOr<const Model*> BackendChecker::Reference(DataType dtype) {
-  auto found = references_.find(dtype);
-  if (found == references_.end()) {
-    const auto make = [&]() -> absl::StatusOr<std::shared_ptr<const Model>> {
-      AITUNE_ASSIGN_OR_RETURN(const std::string bytes,
-                              ModelBytes(subject_.source->model()));
-      aitune::frontend::LoadOptions load;
-      load.dtype = dtype;
-      load.widen_casts = true;
-      load.device = subject_.device;
-      AITUNE_ASSIGN_OR_RETURN(Model model,
-                              aitune::frontend::ModelFromBytes(bytes, load));
-      return std::make_shared<const Model>(std::move(model));
-    };
-    found = references_.emplace(dtype, make()).first;
-  }
-  if (!found->second.ok()) return found->second.status();
-  return found->second->get();
 }
 
 const Model* BackendChecker::WithCasts(DataType dtype) {
@@ -92,7 +80,7 @@ absl::Status BackendChecker::Check(aitune::Backend& backend,
                           subject_.source->ModelOn(subject_.device));
   aitune::frontend::CheckOptions options;
   options.tolerance = subject_.tolerance;
-  options.reference = [this](DataType dtype) { return Reference(dtype); };
+  options.reference = [this](DataType dtype) { return references_.Get(dtype); };
   options.progress = subject_.progress;
   options.device = subject_.device;
   options.source = &subject_.source->model();

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/backends/torchscript_source.h"
 #include "frontend/check/check.h"
+#include "frontend/check/reference_models.h"
 #include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
 #include "runtime/backend/backend.h"
@@ -71,16 +72,14 @@ class BackendChecker {
 
   absl::StatusOr<std::vector<aitune::frontend::InputCase>> Cases(
       const aitune::Sample& sample);
-  // The model converted to this dtype, which is wider than its own.
-  absl::StatusOr<const aitune::frontend::Model*> Reference(
-      aitune::DataType dtype);
   // The model with autocast's casts, or null when they can't be made.
   const aitune::frontend::Model* WithCasts(aitune::DataType dtype);
 
   const CheckSubject subject_;
   std::set<std::vector<int64_t>> sizes_;
   std::map<std::string, aitune::frontend::CheckReport> reports_;
-  Models references_, with_casts_;
+  aitune::frontend::ReferenceModels references_;
+  Models with_casts_;
 };
 
 }  // namespace ait

@@ -9,15 +9,18 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "frontend/api/module.h"
+#include "frontend/backends/compiled/version_check.h"
 #include "frontend/check/dense_numbers.h"
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/thread_choice.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/bundle_signature.h"
 #include "runtime/cpu/cpu_quota.h"
+#include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::cli {
@@ -104,6 +107,67 @@ absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
   return result;
 }
 
+// Whether `compiled` gives what eager gives for this call; if not, it is built
+// again without what is wrong. A warning says what is left.
+bool IsRight(const Options& options, Subject& subject,
+             const frontend::ValueList& arguments,
+             frontend::CompiledModel& compiled) {
+  frontend::VersionCheck check{
+      subject.model,
+      [&]() -> absl::StatusOr<std::shared_ptr<const frontend::Model>> {
+        AITUNE_RETURN_IF_ERROR(LoadPeer(options, subject));
+        return std::shared_ptr<const frontend::Model>(
+            std::shared_ptr<const frontend::Model>(), &subject.peer());
+      },
+      subject.device};
+  check.unchecked_indices = options.compile.uncheckedIndices;
+  check.min_cosine = options.min_cosine;
+  std::string problem;
+  const absl::Status compared = frontend::CatchExceptions(
+      absl::StatusCode::kInternal, "comparing with eager",
+      [&]() -> absl::Status {
+        AITUNE_ASSIGN_OR_RETURN(
+            problem, frontend::CheckVersion(check,
+                                            subject.device.is_gpu()
+                                                ? frontend::ToCpu(arguments)
+                                                : arguments,
+                                            compiled));
+        return absl::OkStatus();
+      });
+  if (!compared.ok())
+    Log(LogChannel::kWarning,
+        absl::StrCat(options.model,
+                     ": this call can't be compared with eager: ",
+                     std::string(compared.message())));
+  if (!problem.empty())
+    Log(LogChannel::kWarning,
+        absl::StrCat(options.model,
+                     ": LibTorch runs this call, as the compiled model differs "
+                     "from eager: ",
+                     problem));
+  return problem.empty();
+}
+
+// One call of the model of `subject`: compiled, or where that is not right by
+// LibTorch.
+absl::StatusOr<c10::IValue> RunOnce(const Options& options, Subject& subject,
+                                    frontend::CompiledModel& compiled,
+                                    Progress& progress) {
+  AITUNE_ASSIGN_OR_RETURN(const frontend::ValueList arguments,
+                          TypicalCall(options, subject));
+  progress.Update("compare with eager", 0, 0);
+  const bool is_right = IsRight(options, subject, arguments, compiled);
+  progress.Update("run", 0, 0);
+  absl::StatusOr<c10::IValue> result =
+      is_right ? compiled.Run(arguments) : subject.peer().RunEager(arguments);
+  progress.Finish();
+  if (!result.ok() || !subject.device.is_gpu()) return result;
+  // The copy waits for what the GPU may have found.
+  result = frontend::ToCpu(*result);
+  AITUNE_RETURN_IF_ERROR(compiled.TakeFailedCheck());
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<int> Run(const Options& options, Progress& progress) {
@@ -129,18 +193,9 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
   if (!subject.ok()) return subject.status();
   auto compiled = BuildSubject(options, *subject, progress);
   if (!compiled.ok()) return compiled.status();
-  absl::StatusOr<frontend::ValueList> arguments =
-      TypicalCall(options, *subject);
-  if (!arguments.ok()) return arguments.status();
-  progress.Update("run", 0, 0);
-  absl::StatusOr<c10::IValue> result = (*compiled)->Run(*arguments);
-  progress.Finish();
+  absl::StatusOr<c10::IValue> result =
+      RunOnce(options, *subject, **compiled, progress);
   if (!result.ok()) return result.status();
-  if (subject->device.is_gpu()) {
-    // The copy waits for what the GPU may have found.
-    result = frontend::ToCpu(*result);
-    AITUNE_RETURN_IF_ERROR((*compiled)->TakeFailedCheck());
-  }
 
   if (!options.output_file.empty()) {
     absl::Status saved = SaveResult("--output", options.output_file, *result);

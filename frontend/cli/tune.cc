@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <iostream>
-#include <map>
 #include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/check/check.h"
+#include "frontend/check/reference_models.h"
 #include "frontend/check/repair.h"
 #include "frontend/cli/commands.h"
 #include "frontend/compiled_model/model_versions.h"
@@ -17,31 +17,6 @@
 
 namespace aitune::cli {
 namespace {
-
-// The model again in another precision, read when it is first asked for.
-class References {
- public:
-  References(std::string file, Device device)
-      : file_(std::move(file)), device_(std::move(device)) {}
-
-  absl::StatusOr<const frontend::Model*> Get(DataType dtype) {
-    auto found = models_.find(dtype);
-    if (found == models_.end()) {
-      frontend::LoadOptions load;
-      load.dtype = dtype;
-      load.widen_casts = true;
-      load.device = device_;
-      found = models_.emplace(dtype, frontend::Model::Load(file_, load)).first;
-    }
-    if (!found->second.ok()) return found->second.status();
-    return &*found->second;
-  }
-
- private:
-  std::string file_;
-  Device device_;
-  std::map<DataType, absl::StatusOr<frontend::Model>> models_;
-};
 
 // A call and all that it finds: on a GPU an index out of range is known when
 // the result was waited for.
@@ -104,7 +79,11 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
   absl::StatusOr<std::vector<frontend::InputCase>> cases =
       frontend::CheckCases(subject->inputs, options.seed, *sizes);
   if (!cases.ok()) return cases.status();
-  References references(options.model, subject->device);
+  frontend::ReferenceModels references(
+      [&](const frontend::LoadOptions& load) {
+        return frontend::Model::Load(options.model, load);
+      },
+      subject->device);
   frontend::CheckOptions check;
   check.tolerance = options.tolerance;
   check.min_cosine = options.min_cosine;

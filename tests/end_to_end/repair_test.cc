@@ -165,6 +165,8 @@ class RepairTest : public testing::TestWithParam<Fault> {
     cli::Progress progress(std::cerr, cli::Progress::Style::kSilent);
     const absl::StatusOr<int> code = options.command == cli::Command::kDeploy
                                          ? cli::Deploy(options, progress)
+                                     : options.command == cli::Command::kRun
+                                         ? cli::Run(options, progress)
                                          : cli::Tune(options, progress);
     std::cout.rdbuf(before);
     output_ = out.str();
@@ -390,6 +392,27 @@ TEST_F(LaterVersionTest, TheCheckDrawsNoRandomNumbers) {
   const auto second = module->Run(arguments);
   ASSERT_TRUE(first.ok() && second.ok()) << first.status() << second.status();
   frontend::ExpectClose(*first, *second, 0);
+}
+
+TEST_F(SingleRepairTest, RunReplacesWhatDiffersFromEager) {
+  ModelFrom("    return torch.sigmoid(x * 0. + 1.) * 2.");
+  plantWrongCode("ait.sigmoid", "ait.tanh");
+  EXPECT_EQ(Command({"run", (folder_ / "model.pt").string(), "--input",
+                     "float32[1..8,16]", "--no-cache", "--no-measure"}),
+            cli::kSuccess);
+  EXPECT_THAT(output_, HasSubstr("1.46212"));  // tanh(1) * 2 is 1.52319
+}
+
+TEST_F(SingleRepairTest, RunGivesEagersResultWhereOursStaysWrong) {
+  const std::shared_ptr<const Model> model = ModelFrom(kWrongRegion);
+  const std::vector<std::string> run = {
+      "run",        (folder_ / "model.pt").string(),
+      "--input",    "float32[4,8]",
+      "--no-cache", "--no-measure"};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Command(run), cli::kSuccess);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("LibTorch runs this call"));
 }
 
 TEST_F(SingleRepairTest, WhatLibTorchComputesWrongIsRefused) {

@@ -2,12 +2,12 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <map>
 #include <utility>
 #include <vector>
 
 #include "frontend/check/check.h"
 #include "frontend/check/eager_runs.h"
+#include "frontend/check/reference_models.h"
 #include "frontend/check/repair.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_state.h"
@@ -81,22 +81,14 @@ absl::StatusOr<std::string> CheckVersion(const VersionCheck& check,
   LoadOptions load;
   load.device = check.device;
   AITUNE_ASSIGN_OR_RETURN(const Model model, ModelFromBytes(bytes, load));
-  std::map<DataType, absl::StatusOr<Model>> references;
+  ReferenceModels references(
+      [&](const LoadOptions& wider) { return ModelFromBytes(bytes, wider); },
+      check.device);
   CheckOptions options;
   options.device = check.device;
   options.narrowed_to = check.narrowed_to;
   options.min_cosine = check.min_cosine;
-  options.reference = [&](DataType dtype) -> absl::StatusOr<const Model*> {
-    auto found = references.find(dtype);
-    if (found == references.end()) {
-      LoadOptions wider = load;
-      wider.dtype = dtype;
-      wider.widen_casts = true;
-      found = references.emplace(dtype, ModelFromBytes(bytes, wider)).first;
-    }
-    if (!found->second.ok()) return found->second.status();
-    return &*found->second;
-  };
+  options.reference = [&](DataType dtype) { return references.Get(dtype); };
   options.random_seed.reset();
   if (check.device.is_gpu()) options.source = &check.model;
   const std::vector<InputCase> cases = {{std::string(kSampleCase), arguments}};

@@ -1,10 +1,10 @@
-// Compares a version that a call has compiled with eager, on that call's
-// inputs.
+// Compares a compiled model with eager on the inputs of a call that it was made
+// for.
 //
 // What a module was built for is checked when it is tuned. Versions that its
-// later calls make are for sizes and dtypes that nobody has looked at, so each
-// is run once beside LibTorch before calls get its results. That costs a small
-// part of the time that making it takes.
+// later calls make, and what `aitune run` makes, are for sizes and dtypes that
+// nobody has looked at, so each is run once beside LibTorch before calls get
+// its results. That costs a small part of the time that making it takes.
 #ifndef AITUNE_FRONTEND_BACKENDS_COMPILED_VERSION_CHECK_H_
 #define AITUNE_FRONTEND_BACKENDS_COMPILED_VERSION_CHECK_H_
 

@@ -101,6 +101,13 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
       shape.kind = useWidenedCodes(*format, target);
     problem.packing = ait::PackedLayout::MatmulPanels;
   }
+  // Few rows do not pay for a copy of the right side.
+  const bool fewRows = shape.m >= 0 && shape.m <= 32;
+  const bool copiesColumns = !isContiguous(problem.rhsColumns) ||
+                             problem.rhsSteps.size() > 1 || !fewRows;
+  // A copy may as well be one of pairs.
+  if (!packed && copiesColumns && format->rhs.isBF16() && shape.m != 1)
+    shape.kind = useStoredFactors(*format, target);
   shape.format = *format;
   shape.batch = getConstantOr(problem.batch, 1);
   shape.n = getConstantOr(problem.n, -1);
@@ -111,14 +118,10 @@ analyzeMatmul(func::FuncOp kernel, const Target &target, std::string &reason) {
                     !isContiguous(problem.lhsSteps) ||
                     (shape.kind == MicrokernelKind::ByteQuads &&
                      shape.k % format->stepsTogether != 0);
-  // Few rows do not pay for a copy of the right side.
-  bool fewRows = shape.m >= 0 && shape.m <= 32;
   // Codes that many rows read are widened once a block, before the product;
   // the few rows of one tile widen them as they load them.
   const bool widensAhead = widens && (shape.m < 0 || shape.m > 16);
-  shape.copiesRhs = packed ? widensAhead
-                           : !isContiguous(problem.rhsColumns) ||
-                                 problem.rhsSteps.size() > 1 || !fewRows;
+  shape.copiesRhs = packed ? widensAhead : copiesColumns;
   useAmxWhereItFits(problem, target);
   return problem;
 }

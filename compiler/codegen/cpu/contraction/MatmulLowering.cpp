@@ -47,8 +47,9 @@ public:
       lhsCopy = builder.stack(format.lhsFactor, schedule.mc * lhsRowStride);
     }
     if (problem.shape.copiesRhs)
+      // Copies of pairs end with zeros up to a multiple of 32 steps.
       rhsCopy = builder.stack(format.rhsFactor,
-                              llvm::alignTo(steps, lanes) * schedule.nr);
+                              llvm::alignTo(steps, 32) * schedule.nr);
     LogicalResult result = success();
     builder.loop(begin, end, 1, [&](Value unit) { result = emitUnit(unit); });
     return result;
@@ -228,11 +229,17 @@ TileRhs MatmulEmitter::getRhs(Value panel, Value firstStep, Value stepCount) {
   Value source = builder.advance(buffer, problem.rhs.storedType, base);
   Value validColumns = builder.sub(n, firstColumn);
   if (problem.shape.copiesRhs) {
-    emitPackPanel(
+    const auto emitCopy =
+        problem.shape.kind == MicrokernelKind::FusedMultiplyAdd ? emitPackPanel
+                                                                : emitPackPairs;
+    emitCopy(
         builder, getTile(schedule.mr),
         {source, problem.rhs.storedType, problem.rhsSteps, problem.rhsColumns},
         firstStep, stepCount, firstColumn, validColumns, rhsCopy);
-    return {rhsCopy, columns, format.sum, {}};
+    return {rhsCopy,
+            builder.constant(format.stepsTogether * schedule.nr),
+            format.rhsFactor,
+            {}};
   }
   Value stride = problem.rhsSteps.empty()
                      ? builder.constant(0)

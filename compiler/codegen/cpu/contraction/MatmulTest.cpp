@@ -136,6 +136,44 @@ std::vector<Case> getCases() {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MatmulTest, ::testing::ValuesIn(getCases()));
 
+/// Both sides are computed by the program, and the right one is copied: in bf16
+/// in pairs of steps, where the CPU multiplies these.
+TEST(MatmulKernelTest, CopiesAnyRightSideOfBf16) {
+  for (const char *target : {"avx2", "avx512bf16", "amx"}) {
+    if (!canRun(target))
+      continue;
+    for (bool transposed : {false, true})
+      for (int64_t m : {2, 33, 48, 100})
+        for (int64_t k : {1, 31, 32, 96, 700}) {
+          const int64_t batch = 3, n = 45;
+          std::string a = tensor({batch, m, k}, "bf16"),
+                      b = transposed ? tensor({batch, n, k}, "bf16")
+                                     : tensor({batch, k, n}, "bf16"),
+                      r = tensor({batch, m, n}, "f32");
+          TestKernel kernel(llvm::formatv(R"(
+    func.func private @kernel(%a: {0}, %b: {1}) -> {2} attributes {{ait.kind = #ait.kind<matmul>} {{
+      %0 = ait.matmul %a, %b {3} : ({0}, {1}) -> {2}
+      return %0 : {2}
+    })",
+                                          a, b, r,
+                                          transposed ? "{transpose_rhs}" : ""),
+                            lowerMatmul, target);
+          ASSERT_EQ(kernel.error(), "");
+          TestTensor lhs = makeRandom({batch, m, k}, 1),
+                     rhs = makeRandom(transposed
+                                          ? std::vector<int64_t>{batch, n, k}
+                                          : std::vector<int64_t>{batch, k, n},
+                                      2);
+          TestTensor expected =
+              multiply(lhs, rhs, batch, m, n, k, false, transposed);
+          expected.sizes = {batch, m, n};
+          EXPECT_LE(getMaximalError(kernel.run({lhs, rhs})[0], expected),
+                    getTolerance("f32", k))
+              << target << " " << m << " " << k << " " << transposed;
+        }
+  }
+}
+
 /// Codes of a constant weight on the right: with floats, and with codes.
 class CodesTest : public ::testing::TestWithParam<Case> {};
 

@@ -21,6 +21,7 @@
 #include "frontend/trace/out_variant.h"
 #include "frontend/trace/region_frame.h"
 #include "frontend/trace/region_steps.h"
+#include "frontend/values/tensor_memory.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
@@ -192,6 +193,9 @@ class LibTorchRegion : public FallbackRegion {
     for (const RegionArgument& argument : step.arguments) Push(argument, call);
     if (device_.is_gpu()) {
       for (c10::IValue& value : stack) value = OnDevice(std::move(value));
+    }
+    if (step.makes_object) {
+      for (c10::IValue& value : stack) value = Detached(value, frame.borrowed);
     }
     const IntoMemory* into = into_memory_[number].get();
     std::vector<at::Tensor> destinations;
@@ -403,13 +407,10 @@ class LibTorchRegion : public FallbackRegion {
                               const std::vector<at::Tensor>& borrowed) {
     if (value.isTensor()) {
       const at::Tensor& tensor = value.toTensor();
-      const bool shares =
-          tensor.defined() && tensor.has_storage() &&
-          std::any_of(borrowed.begin(), borrowed.end(),
-                      [&](const at::Tensor& other) {
-                        return other.storage().is_alias_of(tensor.storage());
-                      });
-      return shares ? tensor.clone() : tensor;
+      const bool shares = std::any_of(
+          borrowed.begin(), borrowed.end(),
+          [&](const at::Tensor& other) { return ShareMemory(other, tensor); });
+      return shares ? CopyOf(tensor) : tensor;
     }
     if (value.isTuple()) {
       std::vector<c10::IValue> elements;

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "frontend/trace/fallback.h"
 #include "frontend/values/torch_util.h"
 #include "gmock/gmock.h"
@@ -268,6 +269,38 @@ TEST_F(FallbackRegionTest, CallsAtTheSameTimeHaveTheirOwnValues) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(results, std::vector<int64_t>({0, -1}));
+}
+
+// The memory of what a region is given is used for other values later.
+TEST_F(FallbackRegionTest, WhatIsKeptIsCopied) {
+  const ValueId indices = Opaque(), values = Opaque(), sparse = Opaque(),
+                packed = Opaque();
+  const std::vector<ArgumentTemplate> both = {ArgumentTemplate::Value(indices),
+                                              ArgumentTemplate::Value(values)};
+  Add("aten::sparse_coo_tensor", both, {sparse}, [](Stack& stack) {
+    stack = {at::sparse_coo_tensor(stack.at(0).toTensor(),
+                                   stack.at(1).toTensor(), {3})};
+  });
+  // Gives an object, of which nobody can know what it keeps.
+  Add("quantized::linear_prepack", both, {packed}, [](Stack& stack) {
+    const at::Tensor kept = stack.at(1).toTensor();
+    stack = {c10::ivalue::Tuple::create({kept})};
+  });
+  const auto region = Make({indices, values}, {sparse, packed});
+  at::Tensor where = at::full({1, 2}, 1, at::kLong), what = at::ones({2});
+  std::vector<RegionValue> outputs = {OpaqueValue(), OpaqueValue()};
+  const absl::Status status =
+      region->Run({ViewOf(where), ViewOf(what)}, {}, absl::MakeSpan(outputs));
+  ASSERT_TRUE(status.ok()) << status;
+  where.fill_(1 << 20);
+  what.fill_(7);
+  const auto value = [&](size_t i) {
+    return *static_cast<c10::IValue*>(std::get<OpaqueValue>(outputs[i]).get());
+  };
+  EXPECT_TRUE(
+      value(0).toTensor().to_dense().equal(at::tensor({0.0F, 2.0F, 0.0F})));
+  EXPECT_TRUE(
+      value(1).toTuple()->elements()[0].toTensor().equal(at::ones({2})));
 }
 
 }  // namespace

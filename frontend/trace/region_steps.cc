@@ -33,6 +33,18 @@ bool LeavesArguments(const RecordedTrace& trace, size_t index) {
                       });
 }
 
+bool MakesObject(const RecordedTrace& trace, size_t index) {
+  if (index >= trace.schemas.size()) return false;
+  const auto& [name, overload] = trace.schemas[index];
+  const auto found = c10::Dispatcher::singleton().findSchema({name, overload});
+  if (!found) return false;
+  const std::vector<c10::Argument>& returns = found->schema().returns();
+  return std::any_of(returns.begin(), returns.end(),
+                     [](const c10::Argument& result) {
+                       return result.type()->kind() == c10::TypeKind::ClassType;
+                     });
+}
+
 class StepMaker {
  public:
   explicit StepMaker(const RecordedTrace& trace) : trace_(trace) {}
@@ -52,6 +64,7 @@ class StepMaker {
       leaves_arguments_ = LeavesArguments(trace_, static_cast<size_t>(index));
       RegionStep& step = made_.steps.emplace_back();
       step.op = &Op(index);
+      step.makes_object = MakesObject(trace_, static_cast<size_t>(index));
       for (const ArgumentTemplate& argument : step.op->arguments)
         step.arguments.push_back(Resolve(argument));
       for (const ResultTemplate& result : step.op->results)

@@ -48,6 +48,9 @@ struct RegionStep {
   const RecordedOp* op = nullptr;  // owned by the trace
   std::vector<RegionArgument> arguments;
   std::vector<RegionResult> results;
+  // Whether it makes an object, which may keep tensors that are its arguments
+  // and can't be asked for them, as packed weights do.
+  bool makes_object = false;
 };
 
 struct RegionConstant {

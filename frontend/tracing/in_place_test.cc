@@ -14,6 +14,26 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// What shares memory with a tensor that is written, though no schema says so.
+TEST(InPlaceOpaque, AgreesWithEager) {
+  for (const char* const body :
+       {"  v = x[:, 0] * 2\n"
+        "  s = torch.sparse_coo_tensor(i, v, [4])\n"
+        "  v.add_(1)\n  return s.to_dense(), v",
+        "  v = x[:, 0] * 2\n"
+        "  s = torch.sparse_coo_tensor(i, v, [4])\n"
+        "  w = s._values()\n  w.mul_(3)\n  return s.to_dense(), v",
+        "  v = x * 2\n  c = torch.view_as_complex(v)\n  v.add_(1)\n"
+        "  return torch.view_as_real(c) * 1, v"}) {
+    const auto trace =
+        TraceAndCompare(absl::StrCat("def forward(self, x: Tensor):\n"
+                                     "  i = torch.zeros([1, 3], dtype=4)\n",
+                                     body),
+                        {"float32[3,2]"});
+    EXPECT_TRUE(trace.ok()) << trace.status() << body;
+  }
+}
+
 // Each program is compared with eager; no operator of the trace may write.
 class InPlace : public ::testing::TestWithParam<const char*> {};
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "frontend/values/tensor_memory.h"
+
 namespace aitune::frontend {
 namespace {
 
@@ -14,9 +16,8 @@ using Identities = std::unordered_set<const void*>;
 // Of the memory of tensors, and of lists and dicts.
 void Collect(const c10::IValue& value, Identities& found) {
   if (value.isTensor()) {
-    const at::Tensor& tensor = value.toTensor();
-    if (tensor.defined() && tensor.has_storage())
-      found.insert(tensor.storage().unsafeGetStorageImpl());
+    for (const at::Tensor& part : DenseParts(value.toTensor()))
+      found.insert(part.storage().unsafeGetStorageImpl());
   } else if (value.isTuple()) {
     for (const c10::IValue& element : value.toTupleRef().elements())
       Collect(element, found);

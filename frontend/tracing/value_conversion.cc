@@ -7,6 +7,7 @@
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
 #include "frontend/values/pytree.h"
+#include "frontend/values/tensor_memory.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -17,14 +18,10 @@ using Kind = ProbedValue::Kind;
 
 bool SameGeometry(const at::Tensor& a, const at::Tensor& b) {
   return a.is_same(b) ||
-         (a.storage().is_alias_of(b.storage()) &&
+         (a.has_storage() && b.has_storage() &&
+          a.storage().is_alias_of(b.storage()) &&
           a.storage_offset() == b.storage_offset() && a.sizes() == b.sizes() &&
           a.strides() == b.strides() && a.scalar_type() == b.scalar_type());
-}
-
-bool ShareMemory(const at::Tensor& a, const at::Tensor& b) {
-  return a.has_storage() && b.has_storage() &&
-         a.storage().is_alias_of(b.storage());
 }
 
 // What shares memory with an opaque value must not be written, nor the value:
@@ -33,7 +30,7 @@ void NoteSharing(ProbedValue& opaque, const std::vector<ProbedRef>& tensors) {
   for (const c10::IValue& probe : opaque.probes) {
     for (const at::Tensor& part : TensorLeaves(probe)) {
       for (const ProbedRef& tensor : tensors) {
-        if (!part.defined() || !ShareMemory(part, tensor->tensor())) continue;
+        if (!ShareMemory(part, tensor->tensor())) continue;
         tensor->storage->unknown_views = true;
         opaque.may_share_memory = true;
       }
@@ -224,6 +221,7 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
       ProbedRef opaque = MakeOpaque(
           std::move(tensor->probes),
           "it has a dtype or layout that compiled code has not", result);
+      NoteSharing(*opaque, traits.tensors);
       opaque->has_sizes = sizes.has_value();
       if (sizes) opaque->type.sizes = *std::move(sizes);
       return opaque;

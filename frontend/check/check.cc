@@ -43,6 +43,7 @@ bool Overflows(const c10::IValue& eager, const c10::IValue& reference) {
                                 truths = TensorLeaves(reference);
   for (size_t i = 0; i < outputs.size() && i < truths.size(); ++i) {
     if (outputs[i].defined() && outputs[i].scalar_type() == at::kHalf &&
+        IsDenseNumbers(outputs[i]) && IsDenseNumbers(truths[i]) &&
         truths[i].sizes() == outputs[i].sizes() &&
         truths[i]
             .to(at::kHalf)
@@ -298,7 +299,9 @@ void Checker::JudgeInBfloat16(const Subject& subject, const c10::IValue& truth,
       MapTensors(*narrow, [&](const at::Tensor& tensor, int index) {
         const auto i = static_cast<size_t>(index);
         if (i >= eager.size() || i >= ours.size() || !tensor.defined() ||
-            !tensor.is_floating_point() || tensor.sizes() != eager[i].sizes() ||
+            !tensor.is_floating_point() || !IsDenseNumbers(tensor) ||
+            !IsDenseNumbers(eager[i]) || !IsDenseNumbers(ours[i]) ||
+            tensor.sizes() != eager[i].sizes() ||
             ours[i].sizes() != eager[i].sizes())
           return tensor;
         // Ours may overflow where eager does.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/check/dense_numbers.h"
 #include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
@@ -41,8 +42,9 @@ absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
   without.result = std::make_shared<const c10::IValue>(
       MapTensors(eager, [&](const at::Tensor& tensor, int index) -> at::Tensor {
         const size_t i = index;
-        if (!tensor.is_floating_point() || i >= with_zero.size() ||
-            i >= with_one.size() || i >= mine.size() ||
+        if (!tensor.is_floating_point() || !IsDenseNumbers(tensor) ||
+            i >= with_zero.size() || i >= with_one.size() || i >= mine.size() ||
+            !IsDenseNumbers(mine[i]) ||
             with_zero[i].sizes() != tensor.sizes() ||
             with_one[i].sizes() != tensor.sizes() ||
             mine[i].sizes() != tensor.sizes()) {

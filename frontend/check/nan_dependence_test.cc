@@ -76,5 +76,19 @@ TEST(NanDependence, OtherShapesReplaceNothing) {
   EXPECT_EQ(expected->replaced, 0);
 }
 
+TEST(NanDependence, SparseResultsStayAsTheyAre) {
+  const ValueList arguments = Arguments(at::tensor({3.f, kNan}));
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  return x.to_sparse()\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto eager = model->RunEager(arguments);
+  ASSERT_TRUE(eager.ok()) << eager.status();
+  auto expected = ReplaceIndependentNans(Eager(*model), arguments, *eager,
+                                         at::tensor({3.f, 3.f}).to_sparse());
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_EQ(expected->replaced, 0);
+}
+
 }  // namespace
 }  // namespace aitune::frontend

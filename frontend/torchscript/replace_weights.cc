@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -26,6 +27,19 @@ struct Attribute {
   std::string name;  // as state_dict gives it
   c10::intrusive_ptr<c10::ivalue::Object> owner;
   size_t slot = 0;  // in the owner
+};
+
+// A list, dict or tuple that is an attribute and holds tensors.
+struct Container {
+  std::string name;
+  c10::intrusive_ptr<c10::ivalue::Object> owner;
+  size_t slot = 0;
+};
+
+// What may hold a model's tensors.
+struct Holders {
+  std::vector<Attribute> attributes;
+  std::vector<Container> containers;
 };
 
 // The module with objects of its own, which hold the same tensors. `copies` are
@@ -45,7 +59,7 @@ c10::intrusive_ptr<c10::ivalue::Object> CopyObjects(
 }
 
 void FindTensors(const c10::intrusive_ptr<c10::ivalue::Object>& object,
-                 const std::string& prefix, std::vector<Attribute>& found) {
+                 const std::string& prefix, Holders& found) {
   const c10::ClassTypePtr type = object->type();
   for (size_t i = 0; i < type->numAttributes(); ++i) {
     const std::string name = absl::StrCat(prefix, type->getAttributeName(i));
@@ -53,7 +67,9 @@ void FindTensors(const c10::intrusive_ptr<c10::ivalue::Object>& object,
     if (type->getAttribute(i)->is_module())
       FindTensors(value.toObject(), name + ".", found);
     else if (value.isTensor() && value.toTensor().defined())
-      found.push_back({name, object, i});
+      found.attributes.push_back({name, object, i});
+    else if (!value.isTensor() && !TensorLeaves(value).empty())
+      found.containers.push_back({name, object, i});
   }
 }
 
@@ -100,8 +116,50 @@ absl::Status CheckFits(const std::string& name, const at::Tensor& old,
   return absl::OkStatus();
 }
 
-absl::Status Replace(const std::vector<Attribute>& attributes,
+// A weight that was replaced.
+struct Replacement {
+  std::string name;
+  at::Tensor old, made;
+};
+
+// Puts the tensors that were made also where lists, dicts and tuples hold the
+// old ones, as the weights of a recurrent network are. One list of two names
+// stays one.
+absl::Status ReplaceHeld(const std::vector<Container>& containers,
+                         const std::vector<Replacement>& replacements) {
+  std::map<const void*, c10::IValue> made;
+  for (const Container& container : containers) {
+    const c10::IValue value = container.owner->getSlot(container.slot);
+    bool holds = false;
+    for (const at::Tensor& tensor : TensorLeaves(value)) {
+      for (const Replacement& one : replacements) {
+        if (!tensor.defined() || !SameMemory(tensor, one.old)) continue;
+        holds = true;
+        if (!SameElements(tensor, one.old))
+          return absl::InvalidArgumentError(absl::StrCat(
+              "weight '", one.name, "' can't be replaced: '", container.name,
+              "' holds another view of its memory"));
+      }
+    }
+    if (!holds) continue;
+    c10::IValue& changed = made[value.internalToPointer()];
+    if (changed.isNone()) {
+      changed = MapTensors(value, [&](const at::Tensor& tensor, int /*index*/) {
+        for (const Replacement& one : replacements) {
+          if (tensor.defined() && SameMemory(tensor, one.old)) return one.made;
+        }
+        return tensor;
+      });
+    }
+    container.owner->setSlot(container.slot, changed);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Replace(const Holders& holders,
                      const std::map<std::string, TensorView>& weights) {
+  const std::vector<Attribute>& attributes = holders.attributes;
+  std::vector<Replacement> replacements;
   std::vector<at::Tensor> old;
   for (const Attribute& attribute : attributes)
     old.push_back(TensorOf(attribute));
@@ -135,8 +193,9 @@ absl::Status Replace(const std::vector<Attribute>& attributes,
         made = TensorOn(weight.second).clone(at::MemoryFormat::Contiguous);
       attributes[j].owner->setSlot(attributes[j].slot, *made);
     }
+    replacements.push_back({weight.first, old[i], *made});
   }
-  return absl::OkStatus();
+  return ReplaceHeld(holders.containers, replacements);
 }
 
 }  // namespace
@@ -148,9 +207,9 @@ absl::StatusOr<Model> Model::WithWeights(
       absl::StatusCode::kUnimplemented, "replacing weights", [&] {
         ObjectMap copies;
         const auto object = CopyObjects(impl_->module._ivalue(), copies);
-        std::vector<Attribute> attributes;
-        FindTensors(object, "", attributes);
-        AITUNE_RETURN_IF_ERROR(Replace(attributes, weights));
+        Holders holders;
+        FindTensors(object, "", holders);
+        AITUNE_RETURN_IF_ERROR(Replace(holders, weights));
         module = torch::jit::Module(object);
         return absl::OkStatus();
       }));

@@ -75,5 +75,61 @@ TEST(WithWeights, RefusesWhatDoesNotFit) {
   EXPECT_EQ(refusal({{"tied", ViewOf(two)}, {"part.scale", ViewOf(two)}}), "");
 }
 
+// A model that computes with what a list and a dict hold, as recurrent networks
+// do, both of them under two names.
+torch::jit::Module Holding() {
+  torch::jit::Module module("__torch__.Holding");
+  const at::Tensor weight = at::full({2}, 3.0);
+  module.register_parameter("weight", weight, /*is_buffer=*/false);
+  module.register_buffer("other", at::ones({2}));
+  c10::List<at::Tensor> list({weight});
+  c10::Dict<std::string, at::Tensor> dict;
+  dict.insert("w", weight);
+  const auto tensors = c10::ListType::ofTensors();
+  module.register_attribute("flat", tensors, list);
+  module.register_attribute("same", tensors, list);
+  module.register_attribute(
+      "named",
+      c10::DictType::create(c10::StringType::get(), c10::TensorType::get()),
+      dict);
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "  return x * self.flat[0] + self.named['w'] * 10, "
+      "self.flat is self.same\n");
+  return module;
+}
+
+TEST(WithWeights, ReplacesThoseThatContainersHold) {
+  const auto model = Model::FromModule(Holding());
+  ASSERT_TRUE(model.ok()) << model.status();
+  const at::Tensor weight = at::full({2}, 2.0);
+  const auto changed = model->WithWeights({{"weight", ViewOf(weight)}});
+  ASSERT_TRUE(changed.ok()) << changed.status();
+  const auto first = [](const Model& called) {
+    const auto result = called.RunEager(ValueList({at::ones({2})}));
+    EXPECT_TRUE(result.ok()) << result.status();
+    const auto& elements = result->toTupleRef().elements();
+    EXPECT_TRUE(elements[1].toBool()) << "one list of two names";
+    return elements[0].toTensor();
+  };
+  EXPECT_TRUE(at::equal(first(*changed), at::full({2}, 22.0)));
+  EXPECT_TRUE(at::equal(first(*model), at::full({2}, 33.0)));
+}
+
+TEST(WithWeights, RefusesViewsInContainers) {
+  torch::jit::Module module = Holding();
+  module.attr("flat").toTensorList().push_back(
+      module.attr("weight").toTensor().slice(0, 0, 1));
+  const auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const at::Tensor two = at::ones({2});
+  EXPECT_THAT(
+      std::string(
+          model->WithWeights({{"weight", ViewOf(two)}}).status().message()),
+      HasSubstr("weight 'weight' can't be replaced: 'flat' holds another view "
+                "of its memory"));
+  EXPECT_TRUE(model->WithWeights({{"other", ViewOf(two)}}).ok());
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -1,5 +1,6 @@
 #include "frontend/cli/output_files.h"
 
+#include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/values/pytree.h"
 
 namespace aitune::cli {
 namespace {
@@ -70,6 +72,15 @@ absl::Status WriteOutputFile(const std::string& option, const std::string& path,
 
 absl::Status SaveResult(const std::string& option, const std::string& path,
                         const c10::IValue& result) {
+  // LibTorch would write it, but in another form than torch.load reads.
+  for (const at::Tensor& tensor : frontend::TensorLeaves(result)) {
+    if (!tensor.defined() || tensor.layout() == at::kStrided) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        option, " ", path,
+        ": the result cannot be saved: it has a sparse tensor, and LibTorch "
+        "writes these in a form that torch.load does not read; have the model "
+        "return to_dense() of it, or its parts"));
+  }
   std::vector<char> bytes;
   try {
     bytes = torch::jit::pickle_save(result);

@@ -35,11 +35,34 @@ struct Program {
   std::vector<NamedTensor> tensors;
   std::string values;  // attributes and constants, as text
   std::string unseen;  // why the program is more than this
+  // Objects of TorchScript classes, numbered as they are found: two attributes
+  // may have one, and one may have itself.
+  std::map<const c10::ivalue::Object*, size_t> objects;
 };
 
 void Add(std::string_view text, Sha256* hash) {
   hash->Update(absl::StrCat(text.size(), ":"));
   hash->Update(text);
+}
+
+std::string TextOf(const c10::IValue& value, const std::string& name,
+                   Program& program);
+
+std::string TextOfObject(const c10::ivalue::Object& object,
+                         const std::string& name, Program& program) {
+  const auto [place, is_new] =
+      program.objects.emplace(&object, program.objects.size());
+  if (!is_new) return absl::StrCat("object ", place->second);
+  const c10::ClassTypePtr type = object.type();
+  std::string text = absl::StrCat(type->annotation_str(), "{");
+  for (size_t i = 0; i < type->numAttributes(); ++i) {
+    const std::string& attribute = type->getAttributeName(i);
+    absl::StrAppend(
+        &text, attribute, "=",
+        TextOf(object.getSlot(i), absl::StrCat(name, ".", attribute), program),
+        ",");
+  }
+  return absl::StrCat(text, "}");
 }
 
 // The value as text; tensors inside go to the program's tensors.
@@ -80,6 +103,13 @@ std::string TextOf(const c10::IValue& value, const std::string& name,
     return absl::StrCat(holder.qualifiedClassName(), ".", holder.name(), "=",
                         TextOf(holder.value(), name, program));
   }
+  if (value.isCustomClass()) {
+    program.unseen =
+        absl::StrCat("its attribute ", name, " is an object of the C++ class ",
+                     value.type()->annotation_str());
+    return "";
+  }
+  if (value.isObject()) return TextOfObject(value.toObjectRef(), name, program);
   program.unseen =
       absl::StrCat("its attribute ", name, " is of the kind ", value.tagKind());
   return "";

@@ -1,0 +1,85 @@
+// The hash of models with objects as attributes.
+#include "frontend/torchscript/model_tensors.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/jit_type.h>
+#include <torch/csrc/jit/api/module.h>
+#include <torch/custom_class.h>
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Hidden : torch::CustomClassHolder {};
+const auto registered = torch::class_<Hidden>("aitune_test", "Hidden");
+
+struct Values {
+  double scale = 2;
+  at::Tensor table = at::ones({2});
+  bool of_one_object = true;  // or of two that are equal
+  bool of_cxx = false;
+};
+
+// A model with objects of a TorchScript class, each of which has itself.
+absl::StatusOr<std::string> HashOf(const Values& values) {
+  torch::jit::Module module("__torch__.Whole");
+  const auto unit = module._ivalue()->compilation_unit();
+  const auto type = c10::ClassType::create("__torch__.Coder", unit);
+  unit->register_type(type);
+  type->addAttribute("scale", c10::FloatType::get());
+  type->addAttribute("table", c10::TensorType::get());
+  type->addAttribute("itself", c10::AnyType::get());
+  type->addAttribute("other", c10::AnyType::get());
+  const auto make = [&] {
+    const auto object =
+        c10::ivalue::Object::create(c10::StrongTypePtr(unit, type), 4);
+    object->setAttr("scale", values.scale);
+    object->setAttr("table", values.table);
+    object->setAttr("itself", object);
+    if (values.of_cxx)
+      object->setAttr("other", torch::make_custom_class<Hidden>());
+    return object;
+  };
+  const auto first = make();
+  module.register_attribute("first", type, first);
+  module.register_attribute("second", type,
+                            values.of_one_object ? first : make());
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "  return x * self.first.scale + self.second.table\n");
+  const auto model = Model::FromModule(module);
+  if (!model.ok()) return model.status();
+  return ModelSha256(*model);
+}
+
+TEST(ModelSha256, IsOfWhatObjectsHave) {
+  const auto hash = HashOf({});
+  ASSERT_TRUE(hash.ok()) << hash.status();
+  EXPECT_EQ(*HashOf({}), *hash);
+  Values values;
+  values.scale = 3;
+  EXPECT_NE(*HashOf(values), *hash);
+  values = {};
+  values.table = at::zeros({2});
+  EXPECT_NE(*HashOf(values), *hash);
+  values = {};
+  values.of_one_object = false;
+  EXPECT_NE(*HashOf(values), *hash);
+}
+
+TEST(ModelSha256, IsNotOfObjectsOfCxxClasses) {
+  Values values;
+  values.of_cxx = true;
+  EXPECT_THAT(std::string(HashOf(values).status().message()),
+              HasSubstr("its attribute first.other is an object of the C++ "
+                        "class __torch__.torch.classes.aitune_test.Hidden"));
+}
+
+}  // namespace
+}  // namespace aitune::frontend

@@ -56,6 +56,7 @@ torch::jit::Module ModuleOf(const std::string& body) {
   const std::string net = absl::StrCat(
       "class Net(Module):\n  __parameters__ = []\n  __buffers__ = []\n"
       "  training : bool\n  p : Tensor\n"
+      "  b : Optional[Tensor]\n"
       "  def forward(self: __torch__.Net,\n    x: Tensor,\n    w: Tensor,\n"
       "    n: int=5) -> List[Tensor]:\n",
       body);
@@ -77,6 +78,7 @@ torch::jit::Module ModuleOf(const std::string& body) {
       c10::StrongTypePtr(unit, type), type->numAttributes()));
   module.setattr("training", false);
   module.setattr("p", at::rand({8, 8}));
+  module.setattr("b", c10::IValue());
   return module;
 }
 
@@ -289,6 +291,43 @@ TEST_F(AutocastContexts, AreLeftOutInHigherPrecision) {
   const auto exact = model->RunEager(arguments_);
   ASSERT_TRUE(exact.ok()) << exact.status();
   EXPECT_EQ(Dtypes(*exact), std::vector<at::ScalarType>(5, kFloat));
+}
+
+// As the bias of a scripted convolution is. LibTorch's pass leaves those in
+// float32, which its operators then refuse.
+TEST_F(AutocastContexts, CastArgumentsThatMayBeNone) {
+  const auto dtypes = [&](const std::string& body, bool with_bias,
+                          bool whole) -> std::vector<at::ScalarType> {
+    torch::jit::Module module = ModuleOf(body);
+    if (with_bias) module.setattr("b", at::rand({12}));
+    auto model = Model::FromModule(module);
+    if (model.ok() && whole) model = WithAutocast(*model, DataType::kBFloat16);
+    if (!model.ok()) ADD_FAILURE() << model.status();
+    const auto eager = model->RunEager(arguments_);
+    if (!eager.ok()) ADD_FAILURE() << eager.status();
+    ModelInputs inputs;
+    inputs.samples = arguments_;
+    BuildOptions options;
+    options.compile.measureCandidates = false;
+    const auto compiled = CompiledModel::Build(*model, inputs, options);
+    if (!compiled.ok()) ADD_FAILURE() << compiled.status();
+    const auto ours = (*compiled)->Run(arguments_);
+    if (!ours.ok()) ADD_FAILURE() << ours.status();
+    ExpectClose(*ours, *eager, 0.03);
+    EXPECT_EQ(Dtypes(*ours), Dtypes(*eager));
+    return Dtypes(*eager);
+  };
+  const std::string call =
+      "torch.conv1d(torch.unsqueeze(x, 2), "
+      "torch.unsqueeze(torch.t(w), 2), self.b)";
+  const std::string inside =
+      absl::StrCat(Context("a", "\"cpu\", 15, True"),
+                   "    with a:\n      y = ", call, "\n    return [y]\n");
+  const std::string plain = absl::StrCat("    return [", call, "]\n");
+  for (const bool with_bias : {true, false}) {
+    EXPECT_EQ(dtypes(inside, with_bias, false), std::vector{kNarrow});
+    EXPECT_EQ(dtypes(plain, with_bias, true), std::vector{kNarrow});
+  }
 }
 
 // A module that computes in a narrower dtype as a whole.

@@ -53,6 +53,59 @@ void ForEachCast(Block* block, const std::function<void(Node*)>& visit) {
   }
 }
 
+bool IsOptionalTensor(const Value& value) {
+  const auto optional = value.type()->cast<c10::OptionalType>();
+  return optional != nullptr &&
+         optional->getElementType()->kind() == c10::TypeKind::TensorType;
+}
+
+// Casts argument `position` of `node`, which may be None, as `cast` does.
+void CastIfSet(Node* node, size_t position, Node& cast) {
+  torch::jit::Graph& graph = *node->owningGraph();
+  Value* const given = node->input(position);
+  const torch::jit::WithInsertPoint before(node);
+  Value* const none = graph.insertConstant(c10::IValue());
+  Value* const is_set = graph.insert(c10::aten::__isnot__, {given, none});
+  Node* const choice =
+      graph.insertNode(graph.create(c10::prim::If, {is_set}, 1));
+  Block* const set = choice->addBlock();
+  Block* const unset = choice->addBlock();
+  {
+    const torch::jit::WithInsertPoint inside(set);
+    Node* const tensor =
+        graph.insertNode(graph.create(c10::prim::unchecked_cast, {given}, 1));
+    tensor->output()->setType(c10::TensorType::get());
+    Node* const made = graph.insertNode(graph.create(cast.kind(), 1));
+    made->addInput(tensor->output());
+    for (size_t i = 1; i < cast.inputs().size(); ++i)
+      made->addInput(cast.input(i));
+    set->registerOutput(made->output());
+  }
+  unset->registerOutput(none);
+  choice->output()->setType(given->type());
+  node->replaceInput(position, choice->output());
+}
+
+// LibTorch's pass casts arguments whose type is Tensor. The bias of a
+// convolution is an optional one, and must have the dtype of what it is added
+// to, so that LibTorch then refuses the call. What is computed in one dtype is
+// computed in it with all of its arguments, as autocast in Python does.
+void CastOptionalArguments(torch::jit::Graph& graph) {
+  std::vector<Node*> casts;
+  ForEachCast(graph.block(), [&](Node* cast) { casts.push_back(cast); });
+  std::set<Node*> done;
+  for (Node* cast : casts) {
+    const torch::jit::use_list uses = cast->output()->uses();
+    for (const torch::jit::Use& use : uses) {
+      Node* const user = use.user;
+      if (user->maybeSchema() == nullptr || !done.insert(user).second) continue;
+      for (size_t i = 0; i < user->inputs().size(); ++i) {
+        if (IsOptionalTensor(*user->input(i))) CastIfSet(user, i, *cast);
+      }
+    }
+  }
+}
+
 // Throws for a question in a context. `depth` contexts are entered at the
 // start.
 void RefuseQuestions(Block* block, int depth) {
@@ -92,6 +145,7 @@ void MakeCasts(std::shared_ptr<torch::jit::Graph> graph) {
     torch::jit::ConstantPropagationImmutableTypes(graph);
   }
   torch::jit::Autocast(graph);
+  CastOptionalArguments(*graph);
   RemoveContexts(*graph);
 }
 

@@ -2,9 +2,11 @@
 
 #include <ATen/core/Dict.h>
 #include <ATen/core/ivalue.h>
-#include <torch/csrc/jit/serialization/pickle.h>
+#include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/unpickler.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -12,8 +14,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/values/pickle_integers.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
 namespace {
@@ -74,6 +78,49 @@ std::vector<std::string> KeysOf(const c10::IValue& value) {
   return keys;
 }
 
+// The bytes of a file.
+class Bytes : public caffe2::serialize::ReadAdapterInterface {
+ public:
+  explicit Bytes(const std::vector<char>& bytes) : bytes_(bytes) {}
+
+  size_t size() const override { return bytes_.size(); }
+  size_t read(uint64_t position, void* buffer, size_t count,
+              const char* /*what*/) const override {
+    if (position >= bytes_.size()) return 0;
+    const size_t available =
+        std::min(count, bytes_.size() - static_cast<size_t>(position));
+    std::memcpy(buffer, bytes_.data() + position, available);
+    return available;
+  }
+
+ private:
+  const std::vector<char>& bytes_;
+};
+
+// What torch::jit::pickle_load does, for integers of any length.
+absl::StatusOr<c10::IValue> Unpickle(const std::vector<char>& bytes) {
+  caffe2::serialize::PyTorchStreamReader file(std::make_shared<Bytes>(bytes));
+  const auto [data, size] = file.getRecord("data.pkl");
+  AITUNE_ASSIGN_OR_RETURN(const std::string pickle,
+                          WithWideIntegers(std::string_view(
+                              static_cast<const char*>(data.get()), size)));
+  size_t position = 0;
+  const auto read = [&](char* buffer, size_t count) {
+    const size_t available = std::min(count, pickle.size() - position);
+    std::memcpy(buffer, pickle.data() + position, available);
+    position += available;
+    return available;
+  };
+  torch::jit::Unpickler unpickler(
+      read, /*type_resolver=*/nullptr, /*obj_loader=*/nullptr,
+      [&](const std::string& name) {
+        return std::get<0>(file.getRecord("data/" + name));
+      },
+      /*device=*/std::nullopt);
+  unpickler.set_version(file.version());
+  return unpickler.parse_ivalue();
+}
+
 }  // namespace
 
 ValueList::ValueList() : ValueList(std::vector<c10::IValue>()) {}
@@ -111,7 +158,7 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path,
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument,
       absl::StrCat(path, ": not a list of tensors written by torch.save"), [&] {
-        const c10::IValue value = torch::jit::pickle_load(bytes);
+        AITUNE_ASSIGN_OR_RETURN(const c10::IValue value, Unpickle(bytes));
         if (!Nesting().IsBounded(value)) {
           return absl::InvalidArgumentError(
               absl::StrCat("lists and dicts are nested more than ",

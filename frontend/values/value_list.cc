@@ -158,10 +158,14 @@ absl::StatusOr<ValueList> LoadSamples(const std::string& path,
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument,
       absl::StrCat(path, ": not a list of tensors written by torch.save"), [&] {
-        AITUNE_ASSIGN_OR_RETURN(const c10::IValue value, Unpickle(bytes));
+        const absl::StatusOr<c10::IValue> read = Unpickle(bytes);
+        if (!read.ok())
+          return absl::InvalidArgumentError(
+              absl::StrCat(path, ": ", read.status().message()));
+        const c10::IValue& value = *read;
         if (!Nesting().IsBounded(value)) {
           return absl::InvalidArgumentError(
-              absl::StrCat("lists and dicts are nested more than ",
+              absl::StrCat(path, ": lists and dicts are nested more than ",
                            Nesting::kDeepest, " deep, have more than ",
                            Nesting::kMostParts, " parts, or hold themselves"));
         }

@@ -7,6 +7,8 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <limits>
+#include <map>
+#include <string>
 
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/testing/models.h"
@@ -64,6 +66,35 @@ TEST(QuantizedModel, OutputsAreNearEager) {
       }
     }
   }
+}
+
+// They are counted, so that "2 of 4" says what is in 8 bits.
+TEST(QuantizedModel, LayersThatLibTorchRunsAreListed) {
+  torch::jit::Module module("Layers");
+  for (const char* name : {"a", "b", "c"}) {
+    torch::jit::Module layer("Layer");
+    layer.register_parameter("weight", at::randn({64, 64}), false);
+    layer.define(
+        "def forward(self, x: Tensor):\n"
+        "  return torch.linear(x, self.weight)\n");
+    module.register_module(name, layer);
+  }
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "  y = self.a.forward(x)\n"
+      "  if bool(y.sum() > 0):\n    y = self.b.forward(y)\n"
+      "  return self.c.forward(y[y[:, 0] > 0]).sum()\n");
+  module.eval();
+  const auto built = BuildQuantized(*Model::FromModule(std::move(module)),
+                                    "float32[5,64]", "int8wo");
+  ASSERT_TRUE(built.ok()) << built.status();
+  std::map<std::string, std::string> refusals;
+  for (const QuantizedLayer& layer : (*built)->report().quantized_layers)
+    refusals[layer.layer] = layer.refusal;
+  ASSERT_EQ(refusals.size(), 3u);
+  EXPECT_EQ(refusals["a"], "");
+  EXPECT_THAT(refusals["b"], StartsWith("LibTorch runs it: its condition"));
+  EXPECT_THAT(refusals["c"], StartsWith("LibTorch runs it: it depends on"));
 }
 
 TEST(QuantizedModel, ATokenWithNanIsTheOnlyOneThatIsLost) {

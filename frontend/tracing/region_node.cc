@@ -74,6 +74,18 @@ bool Contains(Node* node, const std::vector<c10::Symbol>& kinds) {
                      [&](Block* block) { return ContainsKind(block, kinds); });
 }
 
+// The weights of the linear layers in the blocks of `node`.
+std::set<Value*> LinearWeights(Node* node) {
+  std::set<Value*> weights;
+  for (Block* block : node->blocks()) {
+    for (Node* inner : block->nodes()) {
+      if (inner->kind() == c10::aten::linear) weights.insert(inner->input(1));
+      weights.merge(LinearWeights(inner));
+    }
+  }
+  return weights;
+}
+
 // Whether a value that only LibTorch knows is a tensor of unknown sizes, or a
 // number that may become a size.
 bool BringsSizes(const ProbedValue& value) {
@@ -328,8 +340,13 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   }
 
   std::vector<ArgumentTemplate> recipes;
-  for (const ProbedRef& content : contents) {
-    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe, ToTemplate(content));
+  const std::set<Value*> are_weights = LinearWeights(node);
+  std::vector<ValueId> linear_weights;
+  for (size_t i = 0; i < contents.size(); ++i) {
+    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe, ToTemplate(contents[i]));
+    if (are_weights.count(free[i]) > 0 &&
+        recipe.kind == ArgumentTemplate::Kind::kValue)
+      linear_weights.push_back(recipe.value);
     recipes.push_back(std::move(recipe));
   }
   for (size_t i = 0; i < controls; ++i) {
@@ -392,7 +409,8 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
   builder_.AddRegion(
       node->kind().toQualString(), std::move(program), std::move(recipes),
       std::move(templates), reason,
-      Contains(node, {c10::prim::RaiseException, c10::prim::Print}));
+      Contains(node, {c10::prim::RaiseException, c10::prim::Print}),
+      std::move(linear_weights));
   for (size_t i = 0; i < written.size(); ++i) {
     ProbedValue& target = *contents[written[i]];
     AITUNE_RETURN_IF_ERROR(

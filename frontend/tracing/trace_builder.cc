@@ -160,8 +160,8 @@ void TraceBuilder::AddCall(Call call, std::vector<ResultTemplate> results) {
 void TraceBuilder::AddRegion(const std::string& name, RecordedProgram program,
                              std::vector<ArgumentTemplate> arguments,
                              std::vector<ResultTemplate> results,
-                             std::string must_fall_back,
-                             bool has_side_effects) {
+                             std::string must_fall_back, bool has_side_effects,
+                             std::vector<ValueId> linear_weights) {
   TraceOp op;
   op.name = name;
   op.must_fall_back = std::move(must_fall_back);
@@ -170,6 +170,10 @@ void TraceBuilder::AddRegion(const std::string& name, RecordedProgram program,
     CollectValues(argument, values);
   op.argument_names = {"values"};
   op.arguments = {std::move(values)};
+  if (!linear_weights.empty()) {
+    op.argument_names.emplace_back("linear_weights");
+    op.arguments.emplace_back(std::move(linear_weights));
+  }
   RecordedOp recorded;
   recorded.program = std::move(program);
   recorded.arguments = std::move(arguments);

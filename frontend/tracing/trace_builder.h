@@ -51,11 +51,14 @@ class TraceBuilder {
   // hold its arguments, they become one list of values and the operator must
   // fall back.
   void AddCall(Call call, std::vector<ResultTemplate> results);
-  // Appends an operator without a schema (control flow).
+  // Appends an operator without a schema (control flow). `linear_weights` are
+  // those of its arguments that linear layers in it have as weights; they
+  // become an argument of this name, beside that of all values.
   void AddRegion(const std::string& name, RecordedProgram program,
                  std::vector<ArgumentTemplate> arguments,
                  std::vector<ResultTemplate> results,
-                 std::string must_fall_back, bool has_side_effects);
+                 std::string must_fall_back, bool has_side_effects,
+                 std::vector<ValueId> linear_weights = {});
   // A call of a functional operator of the dispatcher, with defaults for the
   // arguments beyond `arguments`. Its one result has type `type`.
   ValueId AddFunctionalCall(const std::string& name,

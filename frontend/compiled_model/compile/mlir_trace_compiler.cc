@@ -1,6 +1,7 @@
 // CompileTrace with MLIR: the one place of the session that includes it.
 #include <chrono>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "compiler/dialect/Ait.h"
+#include "frontend/compiled_model/compile/libtorch_layers.h"
 #include "frontend/compiled_model/compile/libtorch_parts.h"
 #include "frontend/compiled_model/compile/worker_program.h"
 #include "frontend/compiled_model/compile_trace.h"
@@ -15,6 +17,7 @@
 #include "frontend/values/gpu_region_recorder.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
+#include "quant/options.h"
 #include "runtime/cuda/device.h"
 #include "runtime/device/device.h"
 #include "runtime/status/status_macros.h"
@@ -113,6 +116,25 @@ absl::StatusOr<std::optional<cuda::ContextScope>> EnterGpu(
   return scope;
 }
 
+// Adds the layers that were not quantised as LibTorch ran them from the start.
+// What LibTorch runs because it is faster was looked at before.
+absl::Status AddLayersOfLibTorch(const Trace& trace, const ImportReport& report,
+                                 const std::string& quantization,
+                                 std::vector<QuantizedLayer>& layers) {
+  if (quantization.empty()) return absl::OkStatus();
+  AITUNE_ASSIGN_OR_RETURN(const quant::QuantizationOptions asked,
+                          quant::ParseQuantizationOptions(quantization));
+  std::map<int, std::string> reasons;
+  for (const ImportReport::Fallback& op : report.fallbacks)
+    reasons.emplace(op.trace_op, op.reason);
+  std::vector<QuantizedLayer> more = LayersOfLibTorch(
+      trace, reasons,
+      asked.scheme ? std::string(quant::Name(*asked.scheme)) : "auto");
+  layers.insert(layers.end(), std::make_move_iterator(more.begin()),
+                std::make_move_iterator(more.end()));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
                                                const CompileOptions& asked) {
   CompileOptions options = asked;
@@ -171,6 +193,8 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
     compiled.result.wrong.insert(compiled.result.wrong.begin(),
                                  std::make_move_iterator(wrong.begin()),
                                  std::make_move_iterator(wrong.end()));
+    AITUNE_RETURN_IF_ERROR(AddLayersOfLibTorch(
+        trace, report, options.quantization, compiled.result.quantizedLayers));
     const bool again = !compiled.result.libtorchWins.empty();
     for (ImportReport::Fallback& op :
          (again ? report_again : report).fallbacks) {

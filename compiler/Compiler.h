@@ -160,6 +160,10 @@ struct LayerKnowledge {
   /// The paths of layers to leave alone, because the model with them was
   /// further from eager than it may be.
   std::set<std::string> dropped;
+  /// The numbers of weights that operators have too which LibTorch runs, and
+  /// why it does. Their layers stay as they are: all uses of a layer are
+  /// quantised alike or not at all.
+  std::map<int64_t, std::string> elsewhere;
 };
 
 struct CompileOptions {

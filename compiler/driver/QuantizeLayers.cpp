@@ -51,6 +51,7 @@ void addQuantizationPasses(OpPassManager &passManager,
     return found == known.inputs.end() ? nullptr : &found->second;
   };
   context.dropped = known.dropped;
+  context.elsewhere = known.elsewhere;
   context.told = [&result](QuantizedLayer layer) {
     result.quantizedLayers.push_back(std::move(layer));
   };

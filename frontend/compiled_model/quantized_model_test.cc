@@ -68,10 +68,10 @@ TEST(QuantizedModel, OutputsAreNearEager) {
   }
 }
 
-// They are counted, so that "2 of 4" says what is in 8 bits.
+// They are counted, so that "1 of 5" says what is in 8 bits.
 TEST(QuantizedModel, LayersThatLibTorchRunsAreListed) {
   torch::jit::Module module("Layers");
-  for (const char* name : {"a", "b", "c"}) {
+  for (const char* name : {"a", "b", "c", "d"}) {
     torch::jit::Module layer("Layer");
     layer.register_parameter("weight", at::randn({64, 64}), false);
     layer.define(
@@ -81,17 +81,21 @@ TEST(QuantizedModel, LayersThatLibTorchRunsAreListed) {
   }
   module.define(
       "def forward(self, x: Tensor):\n"
-      "  y = self.a.forward(x)\n"
-      "  if bool(y.sum() > 0):\n    y = self.b.forward(y)\n"
+      "  y = self.d.forward(self.a.forward(x))\n"
+      "  if bool(y.sum() > 0):\n    y = self.b.forward(self.d.forward(y))\n"
       "  return self.c.forward(y[y[:, 0] > 0]).sum()\n");
   module.eval();
   const auto built = BuildQuantized(*Model::FromModule(std::move(module)),
                                     "float32[5,64]", "int8wo");
   ASSERT_TRUE(built.ok()) << built.status();
-  std::map<std::string, std::string> refusals;
+  std::map<std::string, std::string> refusals;  // the first of each
   for (const QuantizedLayer& layer : (*built)->report().quantized_layers)
-    refusals[layer.layer] = layer.refusal;
-  ASSERT_EQ(refusals.size(), 3u);
+    refusals.emplace(layer.layer, layer.refusal);
+  EXPECT_EQ((*built)->report().quantized_layers.size(), 5u);
+  // All uses of a layer are quantised alike or not at all.
+  EXPECT_THAT(refusals["d"],
+              StartsWith("used elsewhere: LibTorch runs another use of it: its "
+                         "condition"));
   EXPECT_EQ(refusals["a"], "");
   EXPECT_THAT(refusals["b"], StartsWith("LibTorch runs it: its condition"));
   EXPECT_THAT(refusals["c"], StartsWith("LibTorch runs it: it depends on"));

@@ -188,9 +188,14 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
   }
 
   // Why `layer` is left alone whatever its weight; empty if it is not.
-  std::string RefuseUnread(const Layer& layer) const {
+  std::string RefuseUnread(Layer layer) const {
     if (!layer.no_linear.empty() && !options_.extended_layers)
       return absl::StrCat("filtered: ", layer.no_linear);
+    const auto elsewhere =
+        context_.elsewhere.find(static_cast<int64_t>(layer.weight.getIndex()));
+    if (elsewhere != context_.elsewhere.end())
+      return absl::StrCat("used elsewhere: LibTorch runs another use of it: ",
+                          elsewhere->second);
     if (options_.verdict == Verdict::kOn &&
         context_.dropped.count(layer.path) > 0)
       return absl::StrCat(

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -49,6 +50,9 @@ struct QuantizationContext {
   // The paths of layers that are left alone, as the model was too far from
   // eager with them.
   std::set<std::string> dropped;
+  // The weights, by their numbers, that LibTorch multiplies with too, and why
+  // it does: not all uses of their layers would be quantised.
+  std::map<int64_t, std::string> elsewhere;
   // Told each layer that the pass looked at, on the thread that runs it: the
   // quantised ones, and those that were left alone with the reason.
   std::function<void(QuantizedLayer)> told;

@@ -30,7 +30,7 @@ std::vector<ValueId> WeightsOf(const TraceOp& op) {
 
 std::vector<QuantizedLayer> LayersOfLibTorch(
     const Trace& trace, const std::map<int, std::string>& fallbacks,
-    const std::string& scheme) {
+    const std::string& scheme, std::map<int64_t, std::string>* weights) {
   std::vector<QuantizedLayer> layers;
   std::set<std::pair<int32_t, std::string>> seen;
   for (const auto& [position, reason] : fallbacks) {
@@ -42,6 +42,7 @@ std::vector<QuantizedLayer> LayersOfLibTorch(
           value.type.sizes.size() != 2 ||
           !seen.emplace(value.constant, reason).second)
         continue;
+      if (weights != nullptr) weights->emplace(value.constant, reason);
       const ConstantTensor& weight =
           trace.constants[static_cast<size_t>(value.constant)];
       QuantizedLayer& layer = layers.emplace_back();

@@ -35,9 +35,11 @@ TEST(LibTorchLayers, AreThoseWithConstantWeights) {
   add("prim::If", {"values", "linear_weights"},
       {std::vector<ValueId>{x, a, table}, std::vector<ValueId>{a}});
   add("aten::linear", {"input", "weight"}, {x, a});
+  std::map<int64_t, std::string> weights;
   const auto layers = LayersOfLibTorch(
       trace, {{0, "why"}, {2, "why"}, {3, "why"}, {4, "data"}, {5, "why"}},
-      "int8wo");
+      "int8wo", &weights);
+  EXPECT_EQ(weights, (std::map<int64_t, std::string>{{0, "why"}}));
   ASSERT_EQ(layers.size(), 2u);
   EXPECT_EQ(layers[0].layer, "net.a");
   EXPECT_EQ(layers[0].n, 8);

@@ -116,23 +116,23 @@ absl::StatusOr<std::optional<cuda::ContextScope>> EnterGpu(
   return scope;
 }
 
-// Adds the layers that were not quantised as LibTorch ran them from the start.
-// What LibTorch runs because it is faster was looked at before.
-absl::Status AddLayersOfLibTorch(const Trace& trace, const ImportReport& report,
-                                 const std::string& quantization,
-                                 std::vector<QuantizedLayer>& layers) {
-  if (quantization.empty()) return absl::OkStatus();
+// The layers that are not quantised as LibTorch runs them from the start. What
+// LibTorch runs because it is faster is looked at before. Tells `known` of
+// their weights.
+absl::StatusOr<std::vector<QuantizedLayer>> FindLayersOfLibTorch(
+    const Trace& trace, const ImportReport& report,
+    const std::string& quantization, LayerKnowledge& known) {
+  known.elsewhere.clear();
+  if (quantization.empty()) return std::vector<QuantizedLayer>();
   AITUNE_ASSIGN_OR_RETURN(const quant::QuantizationOptions asked,
                           quant::ParseQuantizationOptions(quantization));
   std::map<int, std::string> reasons;
   for (const ImportReport::Fallback& op : report.fallbacks)
     reasons.emplace(op.trace_op, op.reason);
-  std::vector<QuantizedLayer> more = LayersOfLibTorch(
+  return LayersOfLibTorch(
       trace, reasons,
-      asked.scheme ? std::string(quant::Name(*asked.scheme)) : "auto");
-  layers.insert(layers.end(), std::make_move_iterator(more.begin()),
-                std::make_move_iterator(more.end()));
-  return absl::OkStatus();
+      asked.scheme ? std::string(quant::Name(*asked.scheme)) : "auto",
+      &known.elsewhere);
 }
 
 absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
@@ -175,6 +175,10 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
       return *module_again;
     };
 
+    AITUNE_ASSIGN_OR_RETURN(
+        std::vector<QuantizedLayer> more_layers,
+        FindLayersOfLibTorch(trace, report, options.quantization,
+                             options.layers));
     auto result = compile(**module, trace.constants, options);
     if (!result.ok()) return result.status();
     for (WrongCandidate& candidate : result->wrong) {
@@ -193,8 +197,9 @@ absl::StatusOr<CompiledTrace> ImportAndCompile(const Trace& trace,
     compiled.result.wrong.insert(compiled.result.wrong.begin(),
                                  std::make_move_iterator(wrong.begin()),
                                  std::make_move_iterator(wrong.end()));
-    AITUNE_RETURN_IF_ERROR(AddLayersOfLibTorch(
-        trace, report, options.quantization, compiled.result.quantizedLayers));
+    auto& layers = compiled.result.quantizedLayers;
+    layers.insert(layers.end(), std::make_move_iterator(more_layers.begin()),
+                  std::make_move_iterator(more_layers.end()));
     const bool again = !compiled.result.libtorchWins.empty();
     for (ImportReport::Fallback& op :
          (again ? report_again : report).fallbacks) {

@@ -221,6 +221,29 @@ func.func private @k(%x: tensor<1x8x8x16xf32>, %w: tensor<32x16x3x3xf32>)") +
 }
 
 // Packed channels-last at load, or never.
+// At the largest sizes image and result need not go together, as each has a
+// symbol of its own; then the smallest tell that there is no code (of f16, with
+// a filter for each channel).
+TEST_F(LibraryCallsTest, OnednnIsAskedForBothEndsOfARange) {
+  const auto ofResults = [&](int64_t most) {
+    return match(absl::StrCat(R"(
+#image = affine_map<()[s0] -> (1, s0, s0, 4)>
+#half = affine_map<()[s0, s1] -> (1, s1, s1, 4)>
+module attributes {ait.symbols = [{max = 5 : i64, min = 2 : i64, name = "s0"}, {max = )",
+                              most, R"( : i64, min = 1 : i64, name = "s1"}]} {
+func.func private @k(%x: tensor<1x?x?x4xf16, #image>, %w: tensor<4x1x3x3xf16> {ait.constant}) -> tensor<1x?x?x4xf16, #half> attributes {ait.kind = #ait.kind<convolution>} {
+  %0 = ait.convolution %x, %w {channels_last, stride = array<i64: 2, 2>, padding = array<i64: 1, 1>, dilation = array<i64: 1, 1>, groups = 4 : i64} : (tensor<1x?x?x4xf16, #image>, tensor<4x1x3x3xf16>) -> tensor<1x?x?x4xf16, #half>
+  return %0 : tensor<1x?x?x4xf16, #half>
+}
+})")
+                     .c_str())
+        .status();
+  };
+  if (ofResults(3).ok())
+    GTEST_SKIP() << "oneDNN has code for it on this CPU";
+  EXPECT_TRUE(absl::IsUnimplemented(ofResults(9))) << ofResults(9);
+}
+
 TEST_F(LibraryCallsTest, CudnnHasNoConvolutionWhoseFilterIsComputed) {
   auto kernel = [](const char *known, const char *window) {
     return absl::StrReplaceAll(R"(

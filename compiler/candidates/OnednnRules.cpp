@@ -17,24 +17,29 @@ TensorView viewOf(Type type, ArrayRef<int64_t> symbols) {
           evaluateSizes(tensor, symbols)};
 }
 
-/// Asks oneDNN for the largest sizes of a model with dynamic ones. Others are
-/// asked for when a candidate is loaded.
-absl::Status acceptLargest(const LibraryMatch &match, func::FuncOp kernel) {
+/// Asks oneDNN for the largest and the smallest sizes of a model with dynamic
+/// ones; sizes that depend on several symbols may go together at one end alone.
+/// Others are asked for when a candidate is loaded.
+absl::Status acceptEnds(const LibraryMatch &match, func::FuncOp kernel) {
   auto module = kernel->getParentOfType<ModuleOp>();
   ArrayAttr symbols = module ? ait::getModuleSymbols(module) : ArrayAttr();
   if (!symbols || symbols.empty())
     return absl::OkStatus();
-  SmallVector<int64_t> largest;
-  for (auto symbol : symbols.getAsRange<DictionaryAttr>())
-    largest.push_back(symbol.getAs<IntegerAttr>("max").getInt());
-  std::vector<LibraryOperand> operands;
-  for (auto [operand, argument] : llvm::enumerate(match.arguments))
-    operands.push_back({viewOf(kernel.getArgument(argument).getType(), largest),
-                        operand == 1 ? 0 : -1});
-  const absl::Status supported = Supports(match.call.convolution(), operands,
-                                          viewOf(match.resultType, largest));
-  // Sizes need not go together at all upper ends.
-  return absl::IsUnimplemented(supported) ? supported : absl::OkStatus();
+  for (StringRef end : {"max", "min"}) {
+    SmallVector<int64_t> sizes;
+    for (auto symbol : symbols.getAsRange<DictionaryAttr>())
+      sizes.push_back(
+          std::max<int64_t>(symbol.getAs<IntegerAttr>(end).getInt(), 1));
+    std::vector<LibraryOperand> operands;
+    for (auto [operand, argument] : llvm::enumerate(match.arguments))
+      operands.push_back({viewOf(kernel.getArgument(argument).getType(), sizes),
+                          operand == 1 ? 0 : -1});
+    const absl::Status supported = Supports(match.call.convolution(), operands,
+                                            viewOf(match.resultType, sizes));
+    if (absl::IsUnimplemented(supported))
+      return supported;
+  }
+  return absl::OkStatus();
 }
 
 } // namespace
@@ -54,7 +59,7 @@ absl::Status OnednnRules::acceptCall(const LibraryMatch &match,
   if (ait::getKnownAt(kernel, match.arguments[1]) == ait::KnownAt::Call)
     return absl::UnimplementedError(
         "the filter is no constant, which oneDNN has no fast code for");
-  return acceptLargest(match, kernel);
+  return acceptEnds(match, kernel);
 }
 
 std::vector<KernelImplementation>

@@ -188,7 +188,8 @@ FailureOr<KernelSpace> listSchedules(func::FuncOp kernel, const Target &target,
     break;
   }
   case ait::KernelKind::Attention: {
-    FailureOr<AttentionProblem> problem = analyzeAttention(kernel, target, reason);
+    FailureOr<AttentionProblem> problem =
+        analyzeAttention(kernel, target, reason);
     if (failed(problem))
       return failure();
     space.form = "attention";

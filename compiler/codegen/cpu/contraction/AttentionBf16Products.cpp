@@ -74,8 +74,6 @@ private:
                     tile),
         tile);
   }
-  /// The queries of the tile, where they are read or copied.
-  SmallVector<Value> getQueries(Value row);
 
   const AttentionFrame &frame;
   KernelBuilder &builder;
@@ -126,31 +124,10 @@ Value Bf16Products::emitExponential(Value differences) {
   return emitScale(ops, loc, power, whole);
 }
 
-SmallVector<Value> Bf16Products::getQueries(Value row) {
-  SmallVector<Value> sources = frame.getQueryRows(row);
-  if (!queryCopy)
-    return sources;
-  SmallVector<Value> copies;
-  for (Value source : sources) {
-    Value target = builder.advance(queryCopy, bf16,
-                                   builder.constant(copies.size() * depth));
-    builder.loop(builder.constant(0), builder.constant(problem.depth),
-                 frame.lanes, [&](Value column) {
-                   Value mask = builder.maskBelow(
-                       builder.sub(builder.constant(problem.depth), column),
-                       frame.lanes);
-                   builder.storeVector(
-                       builder.loadAlong(problem.query.columnAxis, bf16, source,
-                                         column, frame.lanes, mask),
-                       builder.advance(target, bf16, column));
-                 });
-    copies.push_back(target);
-  }
-  return copies;
-}
-
 void Bf16Products::emitScores(Value row, Value count) {
-  SmallVector<Value> queryRows = getQueries(row);
+  SmallVector<Value> queryRows =
+      queryCopy ? frame.copyQueries(row, bf16, depth, queryCopy)
+                : frame.getQueryRows(row);
   frame.forEachPanel(count, [&](Value key, int64_t vectors) {
     TileRhs rhs{
         frame.at(keyPanels, builder.mul(key, builder.constant(depth / 2))),
@@ -177,27 +154,23 @@ void Bf16Products::emitWeightedValues(Value row, Value, Value count) {
   for (int64_t i = 0; i < schedule.mr; ++i)
     weightRows.push_back(
         builder.advance(weights, bf16, builder.constant(i * weightStride)));
-  Value outputRow = frame.at(
-      frame.outputs, builder.mul(row, builder.constant(frame.outputStride)));
-  for (int64_t column = 0; column < frame.outputStride; column += schedule.nr) {
-    TileShape tile = frame.getTile(
-        std::min(frame.vectors, (frame.outputStride - column) / frame.lanes));
-    Value pointer = frame.at(outputRow, builder.constant(column));
-    TileRhs rhs{frame.at(valuePairs, builder.constant(column)),
-                builder.constant(frame.outputStride * 2),
-                bf16,
-                {}};
-    if (isAmx) {
-      emitAmxTile(builder, tile.rows, tile.columns(), weights,
-                  builder.constant(weightStride), rhs, wholeTiles(count),
-                  /*startsAtZero=*/false, pointer, frame.outputStride);
-      continue;
-    }
-    SmallVector<Value> sums = emitMultiplyAccumulate(
-        builder, problem.kind, tile, weightRows, rhs, count,
-        emitLoadTile(builder, tile, pointer, frame.outputStride));
-    emitStoreTile(builder, tile, sums, pointer, frame.outputStride);
-  }
+  frame.forEachOutputTile(
+      row, [&](int64_t column, const TileShape &tile, Value place) {
+        TileRhs rhs{frame.at(valuePairs, builder.constant(column)),
+                    builder.constant(frame.outputStride * 2),
+                    bf16,
+                    {}};
+        if (isAmx) {
+          emitAmxTile(builder, tile.rows, tile.columns(), weights,
+                      builder.constant(weightStride), rhs, wholeTiles(count),
+                      /*startsAtZero=*/false, place, frame.outputStride);
+          return;
+        }
+        SmallVector<Value> sums = emitMultiplyAccumulate(
+            builder, problem.kind, tile, weightRows, rhs, count,
+            emitLoadTile(builder, tile, place, frame.outputStride));
+        emitStoreTile(builder, tile, sums, place, frame.outputStride);
+      });
 }
 
 } // namespace

@@ -38,11 +38,6 @@ public:
 
 private:
   TileRhs getValues(Value firstKey, int64_t firstColumn, int64_t count);
-  /// `problem.depth` contiguous floats for each query of the tile.
-  SmallVector<Value> getQueries(Value row);
-  /// Copies `count` elements along `axis`, widened.
-  void emitRowCopy(const AttentionProblem::Operand &operand, Value source,
-                   int64_t count, Value target);
 
   const AttentionFrame &frame;
   KernelBuilder &builder;
@@ -53,20 +48,6 @@ private:
   const bool copiesQueries;
   Value keyPanels, queryCopy, valueCopy;
 };
-
-void FloatProducts::emitRowCopy(const AttentionProblem::Operand &operand,
-                                Value source, int64_t count, Value target) {
-  builder.loop(builder.constant(0), builder.constant(count), lanes,
-               [&](Value column) {
-                 Value mask = builder.maskBelow(
-                     builder.sub(builder.constant(count), column), lanes);
-                 Value loaded = builder.loadAlong(operand.columnAxis,
-                                                  operand.access.storedType,
-                                                  source, column, lanes, mask);
-                 builder.storeVector(builder.extend(loaded, f32),
-                                     frame.at(target, column));
-               });
-}
 
 void FloatProducts::emitCopies(Value firstKey, Value count) {
   builder.loop(builder.constant(0), count, schedule.nr, [&](Value key) {
@@ -83,12 +64,13 @@ void FloatProducts::emitCopies(Value firstKey, Value count) {
   builder.loop(builder.constant(0), count, 1, [&](Value key) {
     Value offset =
         builder.offset(problem.value.rowAxis, builder.add(firstKey, key));
-    emitRowCopy(problem.value,
-                builder.advance(frame.start(problem.value),
-                                problem.value.access.storedType, offset),
-                problem.valueDepth,
-                frame.at(valueCopy, builder.mul(key, builder.constant(
-                                                         frame.outputStride))));
+    frame.copyRow(
+        problem.value,
+        builder.advance(frame.start(problem.value),
+                        problem.value.access.storedType, offset),
+        problem.valueDepth, f32,
+        frame.at(valueCopy,
+                 builder.mul(key, builder.constant(frame.outputStride))));
   });
 }
 
@@ -117,22 +99,10 @@ TileRhs FloatProducts::getValues(Value firstKey, int64_t firstColumn,
   return rhs;
 }
 
-SmallVector<Value> FloatProducts::getQueries(Value row) {
-  SmallVector<Value> sources = frame.getQueryRows(row);
-  if (!copiesQueries)
-    return sources;
-  SmallVector<Value> copies;
-  for (Value source : sources) {
-    Value target =
-        frame.at(queryCopy, builder.constant(copies.size() * paddedDepth));
-    emitRowCopy(problem.query, source, problem.depth, target);
-    copies.push_back(target);
-  }
-  return copies;
-}
-
 void FloatProducts::emitScores(Value row, Value count) {
-  SmallVector<Value> queryRows = getQueries(row);
+  SmallVector<Value> queryRows =
+      copiesQueries ? frame.copyQueries(row, f32, paddedDepth, queryCopy)
+                    : frame.getQueryRows(row);
   frame.forEachPanel(count, [&](Value key, int64_t vectors) {
     TileShape tile = frame.getTile(vectors);
     TileRhs rhs{
@@ -153,18 +123,14 @@ void FloatProducts::emitWeightedValues(Value row, Value firstKey, Value count) {
   for (int64_t i = 0; i < schedule.mr; ++i)
     weightRows.push_back(
         frame.at(frame.scores, builder.constant(i * frame.scoreStride)));
-  Value outputRow = frame.at(
-      frame.outputs, builder.mul(row, builder.constant(frame.outputStride)));
-  for (int64_t column = 0; column < frame.outputStride; column += schedule.nr) {
-    TileShape tile = frame.getTile(
-        std::min(frame.vectors, (frame.outputStride - column) / lanes));
-    Value pointer = frame.at(outputRow, builder.constant(column));
-    SmallVector<Value> sums = emitMultiplyAccumulate(
-        builder, problem.kind, tile, weightRows,
-        getValues(firstKey, column, tile.vectors), count,
-        emitLoadTile(builder, tile, pointer, frame.outputStride));
-    emitStoreTile(builder, tile, sums, pointer, frame.outputStride);
-  }
+  frame.forEachOutputTile(
+      row, [&](int64_t column, const TileShape &tile, Value place) {
+        SmallVector<Value> sums = emitMultiplyAccumulate(
+            builder, problem.kind, tile, weightRows,
+            getValues(firstKey, column, tile.vectors), count,
+            emitLoadTile(builder, tile, place, frame.outputStride));
+        emitStoreTile(builder, tile, sums, place, frame.outputStride);
+      });
 }
 
 } // namespace

@@ -37,6 +37,44 @@ SmallVector<Value> AttentionFrame::getQueryRows(Value row) const {
   return rows;
 }
 
+void AttentionFrame::copyRow(const AttentionProblem::Operand &operand,
+                             Value source, int64_t count, Type to,
+                             Value target) const {
+  builder.loop(builder.constant(0), builder.constant(count), lanes,
+               [&](Value column) {
+                 Value mask = builder.maskBelow(
+                     builder.sub(builder.constant(count), column), lanes);
+                 Value loaded = builder.loadAlong(operand.columnAxis,
+                                                  operand.access.storedType,
+                                                  source, column, lanes, mask);
+                 builder.storeVector(builder.extend(loaded, to),
+                                     builder.advance(target, to, column));
+               });
+}
+
+SmallVector<Value> AttentionFrame::copyQueries(Value row, Type to,
+                                               int64_t stride,
+                                               Value target) const {
+  SmallVector<Value> copies;
+  for (Value source : getQueryRows(row)) {
+    copies.push_back(
+        builder.advance(target, to, builder.constant(copies.size() * stride)));
+    copyRow(problem.query, source, problem.depth, to, copies.back());
+  }
+  return copies;
+}
+
+void AttentionFrame::forEachOutputTile(
+    Value row, const std::function<void(int64_t column, const TileShape &tile,
+                                        Value place)> &emitTile) const {
+  Value outputRow =
+      at(outputs, builder.mul(row, builder.constant(outputStride)));
+  for (int64_t column = 0; column < outputStride; column += schedule.nr)
+    emitTile(column,
+             getTile(std::min(vectors, (outputStride - column) / lanes)),
+             at(outputRow, builder.constant(column)));
+}
+
 void AttentionFrame::forEachPanel(
     Value count,
     const std::function<void(Value key, int64_t vectors)> &emitPanel) const {

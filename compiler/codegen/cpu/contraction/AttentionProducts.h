@@ -48,6 +48,23 @@ struct AttentionFrame {
   /// whose first one is query `row` of the unit; queries past the last one
   /// repeat it.
   llvm::SmallVector<mlir::Value> getQueryRows(mlir::Value row) const;
+  /// Copies `count` elements of a row of `operand`, the first of which is at
+  /// `source`, to `target`, in the type `to`.
+  void copyRow(const AttentionProblem::Operand &operand, mlir::Value source,
+               int64_t count, mlir::Type to, mlir::Value target) const;
+  /// Copies the tile's queries, the first of which is query `row` of the unit,
+  /// to rows of `stride` elements from `target` on, in the type `to`, and
+  /// returns pointers to these.
+  llvm::SmallVector<mlir::Value> copyQueries(mlir::Value row, mlir::Type to,
+                                             int64_t stride,
+                                             mlir::Value target) const;
+  /// Calls `emitTile` with the first column, the tile and the place in
+  /// `outputs` of each register tile of the results of the queries from `row`
+  /// on.
+  void forEachOutputTile(
+      mlir::Value row,
+      const std::function<void(int64_t column, const TileShape &tile,
+                               mlir::Value place)> &emitTile) const;
   /// Calls `emitPanel` with the first key and the vectors of each panel of
   /// schedule.nr of the block's `count` keys. Where every tile meets the same
   /// keys, the last panel is as narrow as they are.

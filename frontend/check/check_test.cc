@@ -154,6 +154,32 @@ TEST(CheckReport, ItsProblemNamesTheCase) {
                              HasSubstr("index")));
 }
 
+// LibTorch's vectors of bfloat16 and float32 give NaN for it.
+TEST(CheckAgainstEager, GeluOfInfinityMayBeInfinite) {
+  const Model model = FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  return torch.gelu(x * x)\n");
+  const at::Tensor x = at::full({40}, 1e30f, at::kBFloat16);
+  ASSERT_TRUE(at::gelu(x * x).isnan().all().item<bool>());
+  CheckOptions options;
+  options.reference = [&](DataType) -> absl::StatusOr<const Model*> {
+    return &model;
+  };
+  const auto check = [&](double factor) {
+    return Check(
+        [&](const ValueList& arguments) -> absl::StatusOr<c10::IValue> {
+          const at::Tensor wide =
+              arguments.values()[0].toTensor().to(at::kFloat);
+          return at::gelu(wide.to(at::kDouble).mul(wide).mul(factor))
+              .to(at::kFloat)
+              .to(at::kBFloat16);
+        },
+        model, {x}, options);
+  };
+  EXPECT_TRUE(check(1).agrees()) << check(1).Problem();
+  EXPECT_FALSE(check(-1).agrees());
+}
+
 // x * x is infinite in float16; ours keeps it in float32 and rounds the
 // quotient, whose error is 2 % of the difference.
 TEST(CheckAgainstEager, WhereFloat16OverflowsBfloat16Decides) {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -12,15 +13,19 @@
 namespace aitune::frontend {
 namespace {
 
+// What stands for an input that is not finite. Of both signs and on both sides
+// of the bounds that models clamp at, so that an element which depends on it
+// takes more than one value.
+constexpr double kNumbers[] = {0, 1, 300, -300};
+
 absl::StatusOr<c10::IValue> RunWith(const RunFunction& run_eager,
-                                    const ValueList& arguments,
-                                    double in_place_of_nan) {
+                                    const ValueList& arguments, double number) {
   std::vector<c10::IValue> changed;
   for (const c10::IValue& value : arguments.values()) {
     changed.push_back(
         MapTensors(value, [&](const at::Tensor& tensor, int) -> at::Tensor {
           if (!tensor.is_floating_point()) return tensor;
-          return tensor.masked_fill(tensor.isnan(), in_place_of_nan);
+          return tensor.masked_fill(tensor.isfinite().logical_not(), number);
         }));
   }
   return run_eager(ValueList(std::move(changed)));
@@ -31,31 +36,32 @@ absl::StatusOr<c10::IValue> RunWith(const RunFunction& run_eager,
 absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
     const RunFunction& run_eager, const ValueList& arguments,
     const c10::IValue& eager, const c10::IValue& ours) {
-  absl::StatusOr<c10::IValue> zero = RunWith(run_eager, arguments, 0);
-  if (!zero.ok()) return zero.status();
-  absl::StatusOr<c10::IValue> one = RunWith(run_eager, arguments, 1);
-  if (!one.ok()) return one.status();
-  const std::vector<at::Tensor> with_zero = TensorLeaves(*zero),
-                                with_one = TensorLeaves(*one),
-                                mine = TensorLeaves(ours);
+  std::vector<std::vector<at::Tensor>> runs;
+  for (const double number : kNumbers) {
+    const absl::StatusOr<c10::IValue> run =
+        RunWith(run_eager, arguments, number);
+    if (!run.ok()) return run.status();
+    runs.push_back(TensorLeaves(*run));
+  }
+  const std::vector<at::Tensor> mine = TensorLeaves(ours);
   WithoutOwnNans without;
   without.result = std::make_shared<const c10::IValue>(
       MapTensors(eager, [&](const at::Tensor& tensor, int index) -> at::Tensor {
         const size_t i = index;
+        const auto is_alike = [&](const std::vector<at::Tensor>& leaves) {
+          return i < leaves.size() && IsDenseNumbers(leaves[i]) &&
+                 leaves[i].sizes() == tensor.sizes();
+        };
         if (!tensor.is_floating_point() || !IsDenseNumbers(tensor) ||
-            i >= with_zero.size() || i >= with_one.size() || i >= mine.size() ||
-            !IsDenseNumbers(mine[i]) ||
-            with_zero[i].sizes() != tensor.sizes() ||
-            with_one[i].sizes() != tensor.sizes() ||
-            mine[i].sizes() != tensor.sizes()) {
+            !is_alike(mine) || !std::all_of(runs.begin(), runs.end(), is_alike))
           return tensor;
-        }
-        const at::Tensor own =
-            tensor.isnan()
-                .logical_and(mine[i].isfinite().to(tensor.device()))
-                .logical_and(with_zero[i].eq(with_one[i]));
+        const at::Tensor& with_first = runs.front()[i];
+        at::Tensor own =
+            tensor.isnan().logical_and(mine[i].isfinite().to(tensor.device()));
+        for (const std::vector<at::Tensor>& run : runs)
+          own = own.logical_and(run[i].eq(with_first));
         without.replaced += own.sum().item<int64_t>();
-        return at::where(own, with_zero[i], tensor);
+        return at::where(own, with_first, tensor);
       }));
   return without;
 }
@@ -76,16 +82,16 @@ absl::StatusOr<c10::IValue> WithPlainAttention(const RunFunction& run_eager,
   return result;
 }
 
-bool HasNan(const ValueList& arguments) {
+bool AllFinite(const ValueList& arguments) {
   for (const c10::IValue& value : arguments.values()) {
     for (const at::Tensor& tensor : TensorLeaves(value)) {
       if (tensor.defined() && tensor.is_floating_point() &&
-          tensor.isnan().any().item<bool>()) {
-        return true;
+          !tensor.isfinite().all().item<bool>()) {
+        return false;
       }
     }
   }
-  return false;
+  return true;
 }
 
 }  // namespace aitune::frontend

@@ -5,13 +5,15 @@
 // LibTorch happens to choose for a device, a vector width or a dtype. The check
 // makes these and no other:
 //
-//   Masked NaN. Eager multiplies a masked value by the weight 0, and 0 * NaN is
-//     NaN: a NaN in a position that a causal mask hides shows up in outputs
-//     that do not depend on it, where the kernel (a GPU's fused attention, for
-//     one) multiplies instead of leaving out. Code that never reads a masked
-//     value gives the right number. To tell such an output from a NaN that the
-//     compiler lost, the model is asked: an element depends on the NaN inputs
-//     only if it changes when they do (ReplaceIndependentNans).
+//   Masked NaN and infinities. Eager multiplies a masked value by the weight 0,
+//     and 0 * NaN is NaN, as is 0 times an infinity: one in a position that a
+//     causal mask hides shows up in outputs that do not depend on it, where the
+//     kernel multiplies instead of leaving out. LibTorch's own leave out whole
+//     blocks, of other sizes on each device (512 keys on a CPU). Code that
+//     never reads a masked value gives the right number. To tell such an output
+//     from a NaN that the compiler lost, the model is asked: an element depends
+//     on the inputs that are not finite only if it changes when they do
+//     (ReplaceIndependentNans).
 //   Lost NaN. LibTorch's fused attention for CPUs takes a row of scores that
 //     holds a NaN for one that is masked throughout, and gives zeros; its plain
 //     attention, and its GPU's, keep the NaN (WithPlainAttention).
@@ -23,7 +25,10 @@
 //   Overflow of eager alone. Eager rounds to the tensor's dtype between two
 //     operators, and its vector kernels overflow earlier than its scalar ones
 //     (cosh, for one). Where the run in higher precision is finite ours may be
-//     too, if it is near that (verification.h).
+//     too, if it is near that (verification.h). Nor is it finite where the
+//     wider kernel is not, or NaN where that is infinite: GELU of an infinity
+//     is NaN in LibTorch's vectors of float32 and bfloat16, infinite in its
+//     others.
 #ifndef AITUNE_FRONTEND_CHECK_NAN_DEPENDENCE_H_
 #define AITUNE_FRONTEND_CHECK_NAN_DEPENDENCE_H_
 
@@ -42,14 +47,14 @@ using RunFunction =
 
 struct WithoutOwnNans {
   // Eager's result, with a number for each NaN that ours does not have and
-  // that does not depend on the NaN inputs.
+  // that does not depend on the inputs that are not finite.
   std::shared_ptr<const c10::IValue> result;
   int64_t replaced = 0;  // the number of elements that were replaced
 };
 
-// `eager` and `ours` are results for `arguments`, which contain NaN. Runs the
-// model in eager twice more, with two different numbers instead of NaN, and
-// returns its errors. Replaces nothing if the results have different
+// `eager` and `ours` are results for `arguments`, of which some are not finite.
+// Runs the model in eager four times more, with different numbers instead of
+// these, and returns its errors. Replaces nothing if the results have different
 // structures.
 absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
     const RunFunction& run_eager, const ValueList& arguments,
@@ -60,8 +65,8 @@ absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
 absl::StatusOr<c10::IValue> WithPlainAttention(const RunFunction& run_eager,
                                                const ValueList& arguments);
 
-// Whether a floating-point tensor of `arguments` holds NaN.
-bool HasNan(const ValueList& arguments);
+// Whether no floating-point tensor of `arguments` holds NaN or an infinity.
+bool AllFinite(const ValueList& arguments);
 
 }  // namespace aitune::frontend
 

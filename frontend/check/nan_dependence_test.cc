@@ -11,6 +11,7 @@ namespace aitune::frontend {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 // The second element is hidden by a weight of 0 from the first output only.
 Model Masking() {
@@ -32,10 +33,11 @@ RunFunction Eager(const Model& model) {
   };
 }
 
-TEST(NanDependence, FindsNan) {
-  EXPECT_TRUE(HasNan(Arguments(at::tensor({1.f, kNan}))));
-  EXPECT_FALSE(HasNan(Arguments(at::tensor({1.f, 2.f}))));
-  EXPECT_FALSE(HasNan(Arguments(at::tensor({1, 2}))));
+TEST(NanDependence, FindsWhatIsNotFinite) {
+  EXPECT_FALSE(AllFinite(Arguments(at::tensor({1.f, kNan}))));
+  EXPECT_FALSE(AllFinite(Arguments(at::tensor({1.f, -kInfinity}))));
+  EXPECT_TRUE(AllFinite(Arguments(at::tensor({1.f, 2.f}))));
+  EXPECT_TRUE(AllFinite(Arguments(at::tensor({1, 2}))));
 }
 
 TEST(NanDependence, ReplacesOnlyWhatDoesNotDependOnIt) {
@@ -52,6 +54,33 @@ TEST(NanDependence, ReplacesOnlyWhatDoesNotDependOnIt) {
   const at::Tensor result = expected->result->toTensor();
   EXPECT_EQ(result[0].item<float>(), 3.f);
   EXPECT_TRUE(result[1].isnan().item<bool>());
+}
+
+TEST(NanDependence, ReplacesNanOfInfinities) {
+  const ValueList arguments = Arguments(at::tensor({3.f, kInfinity}));
+  const Model model = Masking();
+  auto eager = model.RunEager(arguments);
+  ASSERT_TRUE(eager.ok()) << eager.status();
+  ASSERT_TRUE(eager->toTensor()[0].isnan().item<bool>());
+  auto expected = ReplaceIndependentNans(Eager(model), arguments, *eager,
+                                         at::tensor({3.f, kInfinity}));
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_EQ(expected->replaced, 1);
+}
+
+// Most numbers give the bound, and still the NaN that is lost was wrong.
+TEST(NanDependence, BoundsDependOnTheirNan) {
+  const ValueList arguments = Arguments(at::tensor({3.f, kNan}));
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor):\n"
+      "  return torch.clamp(x, -100., -5.)\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto eager = model->RunEager(arguments);
+  ASSERT_TRUE(eager.ok()) << eager.status();
+  auto expected = ReplaceIndependentNans(Eager(*model), arguments, *eager,
+                                         at::tensor({-5.f, -5.f}));
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_EQ(expected->replaced, 0);
 }
 
 TEST(NanDependence, LeavesNanThatOursHasToo) {

@@ -98,11 +98,28 @@ void MeasureElements(const at::Tensor& ours, const at::Tensor& eager,
       absl::StrCat("the worst at ", DescribeElement(mine.worst, ours, eager));
 }
 
+// The largest finite number of an IEEE dtype or bfloat16; infinity of others.
+double LargestNumber(at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kDouble:
+      return std::numeric_limits<double>::max();
+    case at::kFloat:
+      return std::numeric_limits<float>::max();
+    case at::kHalf:
+      return std::numeric_limits<c10::Half>::max();
+    case at::kBFloat16:
+      return std::numeric_limits<c10::BFloat16>::max();
+    default:
+      return kInfinity;
+  }
+}
+
 // Says where `a`, ours, is not finite and `b`, eager's, is not so too; empty if
 // nowhere. Where `c`, the reference, is defined and differs from eager, ours
 // may be either, and with `finite_as_reference` must be finite where `c` is.
+// `exact` is the reference before it was rounded.
 std::string FindNonFinite(const at::Tensor& a, const at::Tensor& b,
-                          const at::Tensor& c,
+                          const at::Tensor& c, const at::Tensor& exact,
                           const ComparisonOptions& options) {
   const at::Tensor not_finite = a.isfinite().logical_not(),
                    eager_not_finite = b.isfinite().logical_not();
@@ -117,6 +134,12 @@ std::string FindNonFinite(const at::Tensor& a, const at::Tensor& b,
   const at::Tensor matches =
       options.min_cosine ? not_finite : SameNonFinite(a, b);
   wrong = wrong.logical_or(must_match.logical_and(matches.logical_not()));
+  // Neither is a number, and they are not alike: ours is as one of them.
+  if (c.defined())
+    wrong = wrong.logical_or(
+        eager_not_finite.logical_and(exact.isfinite().logical_not())
+            .logical_and(
+                matches.logical_or(SameNonFinite(a, exact)).logical_not()));
   if (c.defined() && options.finite_as_reference)
     wrong = wrong.logical_or(not_finite.logical_and(c.isfinite()));
   return wrong.any().item<bool>() ? absl::StrCat("NaN or infinity differs in ",
@@ -197,7 +220,7 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
 
   // Non-finite values first: they have no distance.
   if (!finite) {
-    result.problem = FindNonFinite(a, b, c, options);
+    result.problem = FindNonFinite(a, b, c, exact, options);
     result.other_non_finite = !result.problem.empty();
     if (result.other_non_finite) return result;
   }
@@ -225,12 +248,14 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
     if (!options.relative)
       evidence->whole = IsClose(result) || (evidence->whole && !low_precision);
     // Where only eager is not finite, there is no distance of eager to compare
-    // the distance of ours with.
+    // the distance of ours with. A reference beyond the dtype's range is as far
+    // as its largest number: ours may have been rounded to that.
+    const double largest = LargestNumber(eager.scalar_type());
     const double error =
         finite ? 0
-               : RelativeError(a, c,
+               : RelativeError(a, exact.clamp(-largest, largest),
                                a.isfinite()
-                                   .logical_and(c.isfinite())
+                                   .logical_and(exact.isfinite())
                                    .logical_and(b.isfinite().logical_not()));
     if (error > result.limits.relative) {
       result.max_error = kInfinity;

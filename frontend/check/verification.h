@@ -54,11 +54,11 @@
 // NaN and infinity: where eager and the reference are not finite, ours must be
 // the same; where eager is finite, ours must be finite. nan_dependence.h lists
 // the exceptions with their reasons. One of them is decided here, because it
-// needs the reference: where eager alone is not finite, ours may also be finite
-// and within the tolerance of the reference, or as near to it as eager in
-// bfloat16, which does not overflow (check.h). Without a reference, other runs
-// of eager show where that is a matter of rounding (the inverse of a singular
-// matrix): there ours is compared with one of them.
+// needs the reference: where they differ, ours may be as the reference: the
+// same where it is not finite either, else within its tolerance, or as near to
+// it as eager in bfloat16, which does not overflow (check.h). Without a
+// reference, other runs of eager show where that is a matter of rounding (the
+// inverse of a singular matrix): there ours is compared with one of them.
 #ifndef AITUNE_FRONTEND_CHECK_VERIFICATION_H_
 #define AITUNE_FRONTEND_CHECK_VERIFICATION_H_
 

@@ -472,5 +472,23 @@ TEST(MapTensors, KeepsNestingAndNumbersTensors) {
   for (const Comparison& result : results) EXPECT_TRUE(result.agrees);
 }
 
+TEST(CompareTensors, OursIsAsOneOfEagerAndTheReference) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  const at::Tensor eager = at::tensor({std::nanf(""), 1.f});
+  const auto agrees = [&](float ours, double reference) {
+    const at::Tensor exact =
+        at::tensor({reference, 1.0}, at::TensorOptions(at::kDouble));
+    return CompareTensors(at::tensor({ours, 1.f}), eager, &exact).agrees;
+  };
+  EXPECT_TRUE(agrees(infinity, infinity));
+  EXPECT_TRUE(agrees(std::nanf(""), infinity));
+  EXPECT_FALSE(agrees(0, infinity));
+  EXPECT_FALSE(agrees(-infinity, infinity));
+  // Beyond the range of float32.
+  EXPECT_TRUE(agrees(infinity, 1e60));
+  EXPECT_TRUE(agrees(std::numeric_limits<float>::max(), 1e60));
+  EXPECT_FALSE(agrees(0, 1e60));
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -218,7 +218,8 @@ std::string CheckText(const frontend::CheckReport& check) {
       notes += Line(
           "", absl::StrFormat(
                   "%s: eager spreads NaN to %d elements that do not depend on "
-                  "it (weight 0 times NaN); ours were compared with eager "
+                  "it (a weight 0 times NaN or an infinity); ours were "
+                  "compared with eager "
                   "without NaN",
                   result.name, result.own_nans_of_eager));
     }

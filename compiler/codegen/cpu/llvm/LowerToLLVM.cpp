@@ -44,6 +44,8 @@ void buildLowerToLLVMPipeline(OpPassManager &passManager,
   passManager.addPass(createConvertControlFlowToLLVMPass());
   passManager.addPass(createConvertFuncToLLVMPass());
   passManager.addPass(createReconcileUnrealizedCastsPass());
+  // On LLVM's conversions, so that it is behind all that make some.
+  passManager.addPass(createCpuFreezeConversionsPass());
 }
 
 LogicalResult lowerToLLVM(ModuleOp module, const Target &target) {

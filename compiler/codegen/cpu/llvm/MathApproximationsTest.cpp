@@ -220,6 +220,23 @@ TEST(SigmoidTest, IsAccurateWhereItIsNormal) {
     EXPECT_LE(unitsInLastPlace(result[i], sigmoid(x[i])), 4) << x[i];
 }
 
+/// LLVM computes what it knows while it compiles: the mean of no elements. A
+/// result that it takes for poison is never written.
+TEST(MathOfConstantsTest, NanIsWritten) {
+  for (const char *op : {"exp", "expm1", "tanh", "log", "erf", "gelu"}) {
+    RunnableKernel kernel = RunnableKernel::compile(
+        std::string("func.func private @f(%x: tensor<0x4xf32>) -> "
+                    "tensor<1x1xf32> attributes {ait.kind = #ait.kind<loop>} {"
+                    "\n  %m = ait.mean %x {dims = array<i64: 0, 1>} : "
+                    "tensor<0x4xf32> -> tensor<1x1xf32>\n  %r = ait.") +
+        op + " %m : tensor<1x1xf32>\n  return %r : tensor<1x1xf32>\n}");
+    ASSERT_EQ(kernel.error(), "") << op;
+    float none = 0, result = 1;
+    ASSERT_TRUE(kernel.run("f", {&none, &result})) << op;
+    EXPECT_TRUE(std::isnan(result)) << op << " gives " << result;
+  }
+}
+
 } // namespace
 } // namespace testing
 } // namespace aitune

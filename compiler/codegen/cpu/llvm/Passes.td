@@ -1,4 +1,4 @@
-// The pass that removes functions which a CPU has no instruction for.
+// The passes that keep LLVM from seeing what it has no code, or no value, for.
 #ifndef AITUNE_COMPILER_CODEGEN_CPU_LLVM_PASSES_TD
 #define AITUNE_COMPILER_CODEGEN_CPU_LLVM_PASSES_TD
 
@@ -26,6 +26,19 @@ def CpuExpandMathPass : Pass<"ait-cpu-expand-math"> {
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect",
   ];
+}
+
+def CpuFreezeConversionsPass : Pass<"ait-cpu-freeze-conversions"> {
+  let summary = "gives conversions of floats to integers some value where they have none";
+  let description = [{
+    To LLVM, llvm.fptosi and llvm.fptoui of NaN or of a number beyond the
+    integer's range are poison, and so is all that is computed from them, to
+    the store of a result, which it then leaves out where it knows the operand.
+    An instruction gives some integer. This pass puts llvm.freeze behind each,
+    so that LLVM may choose any integer, but one: approximations like that of
+    expm1, which multiply NaN by what they make of the integer, give NaN.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
 #endif // AITUNE_COMPILER_CODEGEN_CPU_LLVM_PASSES_TD

@@ -113,10 +113,7 @@ absl::Status Exchange::compare(ModuleOp module, const CompiledAgain &again) {
   if (!measured.ok())
     return measured.status();
   const Measurement &kernels = (*measured)[0], &exchanged = (*measured)[1];
-  const bool isFaster =
-      exchanged.microseconds >= 0 &&
-      (kernels.microseconds < 0 ||
-       exchanged.microseconds < kWorthIt * kernels.microseconds);
+  const bool isFaster = isWorthExchanging(kernels, exchanged);
   own.candidates.push_back({"the whole model", "kernels alone",
                             kernels.microseconds, !isFaster, kernels.note});
   own.candidates.push_back({"the whole model", "with LibTorch's operators",
@@ -164,6 +161,15 @@ absl::StatusOr<CompileResult> Exchange::run(
 }
 
 } // namespace
+
+bool isWorthExchanging(const Measurement &kernels,
+                       const Measurement &exchanged) {
+  if (exchanged.microseconds < 0)
+    return false;
+  return kernels.microseconds < 0 ||
+         (exchanged.microseconds < kWorthIt * kernels.microseconds &&
+          exchanged.undisturbed() < kWorthIt * kernels.undisturbed());
+}
 
 absl::StatusOr<CompileResult> exchangeWithLibTorch(
     CompileResult own, const CompiledKernels &model,

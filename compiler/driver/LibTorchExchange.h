@@ -10,6 +10,7 @@
 #include "compiler/Compiler.h"
 #include "compiler/candidates/CandidateChoice.h"
 #include "compiler/candidates/CompilationTarget.h"
+#include "compiler/measure/Measure.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -29,6 +30,13 @@ struct CompiledAgain {
   CompileResult result;
   absl::Span<const ConstantTensor> constants;
 };
+
+/// Whether a model with LibTorch's operators, which took `exchanged`, is
+/// clearly faster than its kernels alone: in the median and in the fastest run,
+/// as what disturbs a machine for some tenths of a second may slow either
+/// model. A model that failed is not.
+bool isWorthExchanging(const Measurement &kernels,
+                       const Measurement &exchanged);
 
 /// `own`, which is of `model`, or what `compileAgain` makes of the module
 /// without the operators that LibTorch runs faster, whichever is faster as a

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "compiler/Compiler.h"
+#include "compiler/driver/LibTorchExchange.h"
 #include "compiler/driver/LibTorchRace.h"
 #include "compiler/driver/OperatorGroups.h"
 #include "compiler/pipelines/Pipelines.h"
@@ -293,6 +294,28 @@ TEST(OperatorGroups, KernelsOfOneOperatorAreTogether) {
   EXPECT_THAT(groups[2].traceOps, ElementsAre(9));
   EXPECT_EQ(groups[1].form, groups[2].form);
   EXPECT_NE(groups[0].form, groups[1].form);
+}
+
+Measurement took(double median, double least) {
+  Measurement measurement;
+  measurement.microseconds = median;
+  measurement.least = least;
+  return measurement;
+}
+
+TEST(LibTorchExchangeTest, IsFasterInMedianAndFastestRun) {
+  EXPECT_TRUE(isWorthExchanging(took(100, 90), took(80, 70)));
+  // The kernels were disturbed, or LibTorch was lucky once.
+  EXPECT_FALSE(isWorthExchanging(took(200, 90), took(150, 140)));
+  EXPECT_FALSE(isWorthExchanging(took(100, 90), took(110, 70)));
+  EXPECT_FALSE(isWorthExchanging(took(100, 90), took(99, 89)));
+  // The fastest run is not known on a GPU.
+  EXPECT_TRUE(isWorthExchanging(took(100, -1), took(80, -1)));
+}
+
+TEST(LibTorchExchangeTest, AModelThatFailedIsNotFaster) {
+  EXPECT_FALSE(isWorthExchanging(took(100, 90), Measurement()));
+  EXPECT_TRUE(isWorthExchanging(Measurement(), took(100, 90)));
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <torch/csrc/jit/ir/alias_analysis.h>
+#include <torch/csrc/jit/passes/constant_propagation.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
 #include <algorithm>
@@ -138,6 +139,8 @@ InputQueries FindInputQueries(const Model& model) {
   CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
     auto graph = model.impl().module.get_method("forward").graph()->copy();
     torch::jit::Inline(*graph);
+    // torch.nn.functional asks for `inplace` everywhere, which is mostly False.
+    torch::jit::ConstantPropagationImmutableTypes(graph);
     const torch::jit::Block& block = *graph->block();
     found.offset = FindIn(block, OffsetQueries());
     found.stride = FindIn(block, StrideQueries());

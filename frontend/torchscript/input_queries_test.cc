@@ -1,0 +1,101 @@
+#include "frontend/torchscript/input_queries.h"
+
+#include <ATen/ATen.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+InputQueries Queries(const std::string& body) {
+  const auto model = Model::FromSource(
+      absl::StrCat("def forward(self, x: Tensor, y: Tensor):\n", body));
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model.ok() ? FindInputQueries(*model) : InputQueries();
+}
+
+const at::Tensor& Transposed() {
+  static const at::Tensor tensor = at::rand({3, 4}).t();
+  return tensor;
+}
+
+TEST(InputQueries, FindWhatAProgramAsks) {
+  EXPECT_THAT(Queries("  return x.storage_offset()\n").offset,
+              StartsWith("aten::storage_offset"));
+  EXPECT_THAT(Queries("  return x.stride(0)\n").stride,
+              StartsWith("aten::stride"));
+  EXPECT_THAT(Queries("  return x is y\n").identity,
+              StartsWith("aten::__is__"));
+  EXPECT_THAT(Queries("  return x.requires_grad\n").gradient,
+              StartsWith("prim::requires_grad"));
+  const InputQueries none = Queries("  return x + y, x is None\n");
+  EXPECT_THAT(
+      none.offset + none.stride + none.identity + none.gradient + none.write,
+      IsEmpty());
+}
+
+TEST(InputQueries, FindWritesToArguments) {
+  EXPECT_THAT(Queries("  return x.relu_()\n").write, StartsWith("aten::relu_"));
+  EXPECT_THAT(Queries("  x[0] = y[0]\n  return x\n").write,
+              StartsWith("aten::copy_"));
+  EXPECT_THAT(Queries("  return torch.relu(x).add_(y)\n").write, IsEmpty());
+}
+
+// Each function of torch.nn.functional holds the branch of its `inplace`.
+TEST(InputQueries, BranchesThatNeverRunWriteNothing) {
+  const std::string body =
+      "  inplace = False\n"
+      "  if inplace:\n    z = torch.relu_(x)\n"
+      "  else:\n    z = torch.relu(x)\n"
+      "  return z\n";
+  EXPECT_THAT(Queries(body).write, IsEmpty());
+  EXPECT_THAT(Queries("  if y.size(0) > 2:\n    x.relu_()\n  return x\n").write,
+              StartsWith("aten::relu_"));
+}
+
+TEST(CheckWrites, NamesTheTensorThatIsNotContiguous) {
+  const InputQueries writes = Queries("  return x.relu_()\n");
+  const at::Tensor plain = at::rand({4, 3});
+  EXPECT_TRUE(CheckWrites(writes, ValueList({plain, plain})).ok());
+  const absl::Status refused =
+      CheckWrites(writes, ValueList({plain, Transposed()}));
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("argument 1 has a tensor, float32[4,3], that is not "
+                        "contiguous, and the program writes to an argument "
+                        "(aten::relu_ at "));
+  EXPECT_TRUE(CheckWrites(Queries("  return x + y\n"),
+                          ValueList({Transposed(), Transposed()}))
+                  .ok());
+}
+
+TEST(CheckQueries, NamesTheTensorThatIsSeen) {
+  const at::Tensor plain = at::rand({4, 3});
+  const auto problem = [&](const std::string& body, const at::Tensor& x,
+                           const at::Tensor& y) {
+    return std::string(
+        CheckQueries(Queries(body), ValueList({x, y})).message());
+  };
+  EXPECT_THAT(problem("  return x.stride(0)\n", plain, Transposed()),
+              HasSubstr("argument 1 has a tensor, float32[4,3], that is not "
+                        "contiguous"));
+  EXPECT_THAT(problem("  return x.storage_offset()\n", plain[1], plain),
+              HasSubstr("is a part of another"));
+  EXPECT_THAT(problem("  return x is y\n", plain, plain),
+              HasSubstr("is given twice"));
+  EXPECT_THAT(problem("  return x.requires_grad\n",
+                      at::rand({2}).requires_grad_(), plain),
+              HasSubstr("requires a gradient"));
+  EXPECT_THAT(problem("  return x + y\n", plain[1], Transposed()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace aitune::frontend

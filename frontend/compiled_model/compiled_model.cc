@@ -130,7 +130,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
       if (TraceSha256(again) != parts.trace_sha256)
         return absl::FailedPreconditionError(
             "the model's trace differs from the one that the stored model was "
-            "made from; compile the model again");
+            "made from, as where sizes depend on the inputs' elements; compile "
+            "the model again");
       trace = &again;
     }
     AITUNE_RETURN_IF_ERROR(CheckRegions(parts.regions, *trace));

@@ -34,7 +34,10 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(const Target &target,
   if (!llvmTarget)
     return nullptr;
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  // Sums of products that are to be fused say so (llvm.intr.fma). A product may
+  // be computed once to reduce it and once more to subtract what it was reduced
+  // to: x * y - mean(x * y) of one element is 0 only if both are rounded.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
   // Kernels never trap nor read errno.
   options.NoTrappingFPMath = true;
   return std::unique_ptr<llvm::TargetMachine>(llvmTarget->createTargetMachine(
@@ -45,6 +48,10 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(const Target &target,
 
 void addFunctionAttributes(llvm::Module &module, const Target &target) {
   for (llvm::Function &function : module) {
+    // LLVM 22 takes fmod(x, y) for a number where it knows that x is finite and
+    // y is not 0; y may be NaN.
+    if (function.getName() == "fmod" || function.getName() == "fmodf")
+      function.addFnAttr(llvm::Attribute::NoBuiltin);
     if (function.isDeclaration())
       continue;
     function.addFnAttr("target-cpu", target.cpu);

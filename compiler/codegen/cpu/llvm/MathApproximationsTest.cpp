@@ -237,6 +237,24 @@ TEST(MathOfConstantsTest, NanIsWritten) {
   }
 }
 
+TEST(MathOfConstantsTest, RemaindersOfNanAreWritten) {
+  RunnableKernel kernel = RunnableKernel::compile(R"(
+func.func private @f(%x: tensor<4xf32>) -> tensor<4xf32>
+    attributes {ait.kind = #ait.kind<loop>} {
+  %zero = ait.full 0.0 : f32 : tensor<4xf32>
+  %nan = ait.full 0x7FC00000 : f32 : tensor<4xf32>
+  %b = ait.gt %x, %zero : tensor<4xf32> -> tensor<4xi1>
+  %c = ait.convert %b : tensor<4xi1> -> tensor<4xf32>
+  %r = ait.remainder %c, %nan : tensor<4xf32>
+  return %r : tensor<4xf32>
+})");
+  ASSERT_EQ(kernel.error(), "");
+  float x[4] = {-1, 1, 0, 2}, result[4] = {5, 5, 5, 5};
+  ASSERT_TRUE(kernel.run("f", {x, result}));
+  for (float r : result)
+    EXPECT_TRUE(std::isnan(r)) << r;
+}
+
 } // namespace
 } // namespace testing
 } // namespace aitune

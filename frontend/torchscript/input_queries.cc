@@ -89,15 +89,37 @@ std::vector<const torch::jit::Value*> WrittenBy(const torch::jit::Node& node) {
   return written;
 }
 
+// Whether `value` is a tensor of the model, or a view of one, in a program that
+// sets no attribute. To AliasDb it may be any argument.
+bool IsOfModel(const torch::jit::Value* value) {
+  const torch::jit::Node* node = value->node();
+  while (node->kind() != c10::prim::GetAttr) {
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (schema == nullptr || schema->returns().size() != 1 ||
+        schema->arguments().empty() ||
+        schema->returns()[0].alias_info() == nullptr ||
+        schema->arguments()[0].alias_info() == nullptr)
+      return false;
+    node = node->input(0)->node();
+  }
+  const torch::jit::Value* object = node->output();
+  while (object->node()->kind() == c10::prim::GetAttr)
+    object = object->node()->input(0);
+  return object == node->owningGraph()->inputs()[0];
+}
+
 // The first operator that may write to a tensor that an argument is or holds.
 std::string FindWrite(const std::shared_ptr<torch::jit::Graph>& graph) {
   const std::string any = FindIn(
       *graph->block(),
       [](const torch::jit::Node& node) { return !WrittenBy(node).empty(); });
   if (any.empty()) return "";
+  const bool sets_attributes =
+      !FindIn(*graph->block(), {"prim::SetAttr"}).empty();
   const torch::jit::AliasDb aliases(graph);
   const auto arguments = graph->inputs().slice(1);  // without the model
   const auto is_of_argument = [&](const torch::jit::Value* written) {
+    if (!sets_attributes && IsOfModel(written)) return false;
     return std::any_of(arguments.begin(), arguments.end(),
                        [&](torch::jit::Value* argument) {
                          return aliases.mayContainAlias(

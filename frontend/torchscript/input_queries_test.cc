@@ -1,6 +1,7 @@
 #include "frontend/torchscript/input_queries.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <string>
 
@@ -59,6 +60,27 @@ TEST(InputQueries, BranchesThatNeverRunWriteNothing) {
   EXPECT_THAT(Queries(body).write, IsEmpty());
   EXPECT_THAT(Queries("  if y.size(0) > 2:\n    x.relu_()\n  return x\n").write,
               StartsWith("aten::relu_"));
+}
+
+// As batch_norm does to the number of batches, and a cache to its rows.
+TEST(InputQueries, WritesToTheModelAreNotToArguments) {
+  const auto write = [](const std::string& body) {
+    torch::jit::Module module("Counts");
+    module.register_attribute("training", c10::BoolType::get(), false);
+    module.register_buffer("count", at::zeros({3}));
+    module.define(
+        absl::StrCat("def forward(self, x: Tensor) -> Tensor:\n", body));
+    const auto model = Model::FromModule(module);
+    EXPECT_TRUE(model.ok()) << model.status();
+    return model.ok() ? FindInputQueries(*model).write : "";
+  };
+  EXPECT_THAT(write("  self.count.add_(1)\n  return x\n"), IsEmpty());
+  EXPECT_THAT(write("  self.count[1:].copy_(x)\n  return x\n"), IsEmpty());
+  EXPECT_THAT(write("  x[1:].copy_(self.count)\n  return x\n"),
+              StartsWith("aten::copy_"));
+  // The attribute may be the argument by now.
+  EXPECT_THAT(write("  self.count = x\n  self.count.add_(1)\n  return x\n"),
+              StartsWith("aten::add_"));
 }
 
 TEST(CheckWrites, NamesTheTensorThatIsNotContiguous) {

@@ -95,10 +95,12 @@ bool IsOfModel(const torch::jit::Value* value) {
   const torch::jit::Node* node = value->node();
   while (node->kind() != c10::prim::GetAttr) {
     const c10::FunctionSchema* schema = node->maybeSchema();
+    // An element of a list of the model may be an argument that was put there.
     if (schema == nullptr || schema->returns().size() != 1 ||
         schema->arguments().empty() ||
         schema->returns()[0].alias_info() == nullptr ||
-        schema->arguments()[0].alias_info() == nullptr)
+        schema->arguments()[0].alias_info() == nullptr ||
+        node->input(0)->type()->kind() != c10::TypeKind::TensorType)
       return false;
     node = node->input(0)->node();
   }

@@ -68,6 +68,8 @@ TEST(InputQueries, WritesToTheModelAreNotToArguments) {
     torch::jit::Module module("Counts");
     module.register_attribute("training", c10::BoolType::get(), false);
     module.register_buffer("count", at::zeros({3}));
+    module.register_attribute("kept", c10::ListType::ofTensors(),
+                              c10::List<at::Tensor>());
     module.define(
         absl::StrCat("def forward(self, x: Tensor) -> Tensor:\n", body));
     const auto model = Model::FromModule(module);
@@ -78,7 +80,10 @@ TEST(InputQueries, WritesToTheModelAreNotToArguments) {
   EXPECT_THAT(write("  self.count[1:].copy_(x)\n  return x\n"), IsEmpty());
   EXPECT_THAT(write("  x[1:].copy_(self.count)\n  return x\n"),
               StartsWith("aten::copy_"));
-  // The attribute may be the argument by now.
+  // The attribute, or an element of it, may be the argument by now.
+  EXPECT_THAT(write("  self.kept.append(x)\n  self.kept[0].add_(1)\n"
+                    "  return x\n"),
+              StartsWith("aten::add_"));
   EXPECT_THAT(write("  self.count = x\n  self.count.add_(1)\n  return x\n"),
               StartsWith("aten::add_"));
 }

@@ -1,5 +1,6 @@
 // Generated kernels of rows and reductions against plain C++, over the shapes
 // where schedules change: vector tails, short and long rows, dynamic sizes.
+#include <algorithm>
 #include <cstring>
 
 #include "compiler/codegen/cpu/loops/LoopKernelTesting.h"
@@ -382,6 +383,23 @@ func.func private @f(%a: tensor<3x50xbf16>, %b: tensor<3x50xbf16>) -> (tensor<3x
     }
     EXPECT_NEAR(toFloat(mean[row]), sum / 50, 0.01);
   }
+}
+
+/// A product that is computed once to reduce it and once more to subtract what
+/// it was reduced to is rounded both times: the largest of a row is 0 then.
+TEST_P(LoopKernelTest, ProductsAreRoundedBeforeTheyAreSubtracted) {
+  RunnableKernel kernel = compile(R"(
+func.func private @f(%x: tensor<20x50xf32>, %y: tensor<20x50xf32>) -> tensor<20x50xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %p = ait.mul %x, %y : tensor<20x50xf32>
+  %m = ait.amax %p {dims = array<i64: 1>} : tensor<20x50xf32> -> tensor<20x1xf32>
+  %e = ait.expand %m : tensor<20x1xf32> -> tensor<20x50xf32>
+  %r = ait.sub %p, %e : tensor<20x50xf32>
+  return %r : tensor<20x50xf32>
+})");
+  Floats x = random(1000, -3, 3, 1), y = random(1000, -3, 3, 2), result(1000);
+  ASSERT_TRUE(kernel.run("f", {data(x), data(y), data(result)}, {}, 2));
+  for (auto row = result.begin(); row != result.end(); row += 50)
+    EXPECT_EQ(*std::max_element(row, row + 50), 0);
 }
 
 TEST_P(LoopKernelTest, LargeDomainInManyUnits) {

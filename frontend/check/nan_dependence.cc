@@ -24,7 +24,8 @@ absl::StatusOr<c10::IValue> RunWith(const RunFunction& run_eager,
   for (const c10::IValue& value : arguments.values()) {
     changed.push_back(
         MapTensors(value, [&](const at::Tensor& tensor, int) -> at::Tensor {
-          if (!tensor.is_floating_point()) return tensor;
+          if (!tensor.is_floating_point() || !IsDenseNumbers(tensor))
+            return tensor;
           return tensor.masked_fill(tensor.isfinite().logical_not(), number);
         }));
   }
@@ -86,7 +87,7 @@ bool AllFinite(const ValueList& arguments) {
   for (const c10::IValue& value : arguments.values()) {
     for (const at::Tensor& tensor : TensorLeaves(value)) {
       if (tensor.defined() && tensor.is_floating_point() &&
-          !tensor.isfinite().all().item<bool>()) {
+          IsDenseNumbers(tensor) && !tensor.isfinite().all().item<bool>()) {
         return false;
       }
     }

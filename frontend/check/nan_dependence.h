@@ -65,7 +65,8 @@ absl::StatusOr<WithoutOwnNans> ReplaceIndependentNans(
 absl::StatusOr<c10::IValue> WithPlainAttention(const RunFunction& run_eager,
                                                const ValueList& arguments);
 
-// Whether no floating-point tensor of `arguments` holds NaN or an infinity.
+// Whether no dense floating-point tensor of `arguments` holds NaN or an
+// infinity.
 bool AllFinite(const ValueList& arguments);
 
 }  // namespace aitune::frontend

@@ -38,6 +38,8 @@ TEST(NanDependence, FindsWhatIsNotFinite) {
   EXPECT_FALSE(AllFinite(Arguments(at::tensor({1.f, -kInfinity}))));
   EXPECT_TRUE(AllFinite(Arguments(at::tensor({1.f, 2.f}))));
   EXPECT_TRUE(AllFinite(Arguments(at::tensor({1, 2}))));
+  // Of which LibTorch can't tell.
+  EXPECT_TRUE(AllFinite(Arguments(at::tensor({1.f, kNan}).to_sparse())));
 }
 
 TEST(NanDependence, ReplacesOnlyWhatDoesNotDependOnIt) {
@@ -101,6 +103,21 @@ TEST(NanDependence, OtherShapesReplaceNothing) {
   ASSERT_TRUE(eager.ok()) << eager.status();
   auto expected = ReplaceIndependentNans(Eager(model), arguments, *eager,
                                          at::tensor({3.f, 3.f, 3.f}));
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  EXPECT_EQ(expected->replaced, 0);
+}
+
+TEST(NanDependence, SparseInputsStayAsTheyAre) {
+  const ValueList arguments({c10::IValue(at::tensor({3.f, kNan}).to_sparse()),
+                             c10::IValue(at::tensor({1.f, kNan}))});
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor, y: Tensor):\n"
+      "  return x.to_dense() + y\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto eager = model->RunEager(arguments);
+  ASSERT_TRUE(eager.ok()) << eager.status();
+  auto expected = ReplaceIndependentNans(Eager(*model), arguments, *eager,
+                                         at::tensor({4.f, 0.f}));
   ASSERT_TRUE(expected.ok()) << expected.status();
   EXPECT_EQ(expected->replaced, 0);
 }

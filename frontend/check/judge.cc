@@ -96,11 +96,6 @@ c10::IValue WithFiniteElementsOf(const c10::IValue& like,
 
 }  // namespace
 
-bool AllAgree(const std::vector<Comparison>& outputs) {
-  return std::all_of(outputs.begin(), outputs.end(),
-                     [](const Comparison& output) { return output.agrees; });
-}
-
 Judge::Judge(const Model& model, const CheckOptions& options,
              const Draws& draws, EagerRuns& eager)
     : model_(model), options_(options), draws_(draws), eager_(eager) {

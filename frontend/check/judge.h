@@ -24,9 +24,6 @@
 
 namespace aitune::frontend {
 
-// Whether no output differs.
-bool AllAgree(const std::vector<Comparison>& outputs);
-
 // Not thread-safe: it runs models that have state.
 class Judge {
  public:

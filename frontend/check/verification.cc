@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -148,6 +149,11 @@ std::string FindNonFinite(const at::Tensor& a, const at::Tensor& b,
 }
 
 }  // namespace
+
+bool AllAgree(absl::Span<const Comparison> outputs) {
+  return std::all_of(outputs.begin(), outputs.end(),
+                     [](const Comparison& output) { return output.agrees; });
+}
 
 std::optional<DataType> Narrower(std::optional<DataType> a,
                                  std::optional<DataType> b) {

@@ -160,6 +160,9 @@ std::vector<Comparison> CompareResults(
     const c10::IValue* reference, const ComparisonOptions& options = {},
     absl::Span<const std::optional<DataType>> arithmetic = {});
 
+// Whether no output differs.
+bool AllAgree(absl::Span<const Comparison> outputs);
+
 // The dtype with fewer significant bits. If only one is set, that one; integers
 // count as not set.
 std::optional<DataType> Narrower(std::optional<DataType> a,

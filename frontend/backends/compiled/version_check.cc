@@ -52,13 +52,8 @@ absl::StatusOr<bool> AgreesAtOnce(const VersionCheck& check,
   ComparisonOptions options;
   options.arithmetic = check.narrowed_to;
   options.min_cosine = check.min_cosine;
-  for (const c10::IValue* result : {&*ours.first, &*ours.second}) {
-    for (const Comparison& output :
-         CompareResults(*result, *eager, nullptr, options)) {
-      if (!output.agrees) return false;
-    }
-  }
-  return true;
+  return AllAgree(CompareResults(*ours.first, *eager, nullptr, options)) &&
+         AllAgree(CompareResults(*ours.second, *eager, nullptr, options));
 }
 
 }  // namespace

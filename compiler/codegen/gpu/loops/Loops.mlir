@@ -34,6 +34,21 @@ func.func private @rms_norm(%x: tensor<1x128x1024xbf16>, %weight: tensor<1024xbf
   return %6 : tensor<1x128x1024xbf16>
 }
 
+// What is subtracted from a product is not fused with it: the mean of one
+// product is that product.
+// CHECK-LABEL: === centred:
+// CHECK: roundedProduct([[X:x[0-9]+]][c][j], [[Y:x[0-9]+]][c][j]);
+// CHECK: reduceGroup<Sum
+// CHECK: const float [[PRODUCT:v[0-9]+]] = roundedProduct([[X]][c][j], [[Y]][c][j]);
+// CHECK-NEXT: = [[PRODUCT]] - {{v[0-9]+}};
+func.func private @centred(%x: tensor<8x1024xf32>, %y: tensor<8x1024xf32>) -> tensor<8x1024xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.mul %x, %y : tensor<8x1024xf32>
+  %1 = ait.mean %0 {dims = array<i64: 1>} : tensor<8x1024xf32> -> tensor<8x1xf32>
+  %2 = ait.expand %1 : tensor<8x1xf32> -> tensor<8x1024xf32>
+  %3 = ait.sub %0, %2 : tensor<8x1024xf32>
+  return %3 : tensor<8x1024xf32>
+}
+
 // Two results, a dynamic batch, and a bias that is read as packs.
 // CHECK-LABEL: === add_relu: elementwise
 // CHECK: grid_x { kind: MULTIPLY operands { kind: SYMBOL }

@@ -63,6 +63,13 @@ __device__ __forceinline__ void reportFailure(long long *checks, int number, lon
   checks[2 * number] = 1;
 }
 
+// A product that is rounded before anything is added to it, where the compiler
+// would else make one instruction of both. A product may be computed once to
+// reduce it and once more to subtract what it was reduced to: x * y -
+// mean(x * y) of one element is 0 only if both are rounded.
+__device__ __forceinline__ float roundedProduct(float a, float b) { return __fmul_rn(a, b); }
+__device__ __forceinline__ double roundedProduct(double a, double b) { return __dmul_rn(a, b); }
+
 // The greater and the lesser number; NaN if either is NaN.
 __device__ __forceinline__ float maximum(float a, float b) {
   float c;

@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/gpu/text/QuickForms.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/StringMap.h"
@@ -187,11 +188,26 @@ std::string convert(Operation *op, Type from, Type to,
   return llvm::formatv("static_cast<{0}>({1})", cudaType(to), source);
 }
 
+/// Whether `product` is what one step of a reduction adds to its sum.
+bool isSummand(Operation *product) {
+  if (!product->hasOneUse())
+    return false;
+  auto sum = dyn_cast<arith::AddFOp>(*product->user_begin());
+  auto generic = dyn_cast<linalg::GenericOp>(product->getParentOp());
+  if (!sum || !generic || sum->getBlock() != product->getBlock())
+    return false;
+  return llvm::any_of(generic.getRegionOutputArgs(), [&](Value accumulator) {
+    return llvm::is_contained(sum->getOperands(), accumulator);
+  });
+}
+
 /// The expression for operands that are not of half types.
 std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
   if (mayBeQuickQuotient(op))
     return call("quickQuotient", x);
   StringRef name = op->getName().stripDialect();
+  if (name == "mulf" && !isSummand(op))
+    return call("roundedProduct", x);
   StringRef infixOp = llvm::StringSwitch<StringRef>(name)
                           .Cases({"addf", "addi"}, "+")
                           .Cases({"subf", "subi"}, "-")

@@ -66,6 +66,50 @@ void extendAsIntegers(FPExtInst &extension) {
   extension.eraseFromParent();
 }
 
+/// Whether the result is a whole number near the operand, or one of the
+/// operands, up to its sign: a bfloat if these are.
+bool isExactInBfloat(Intrinsic::ID id) {
+  switch (id) {
+  case Intrinsic::ceil:
+  case Intrinsic::copysign:
+  case Intrinsic::fabs:
+  case Intrinsic::floor:
+  case Intrinsic::maximum:
+  case Intrinsic::maximumnum:
+  case Intrinsic::maxnum:
+  case Intrinsic::minimum:
+  case Intrinsic::minimumnum:
+  case Intrinsic::minnum:
+  case Intrinsic::nearbyint:
+  case Intrinsic::rint:
+  case Intrinsic::round:
+  case Intrinsic::roundeven:
+  case Intrinsic::trunc:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// LLVM moves the conversion to float behind such a call, which it then makes
+/// in float and rounds by a library function that no kernel has.
+void computeInFloat(IntrinsicInst &call) {
+  IRBuilder<> builder(&call);
+  Type *type = call.getType();
+  SmallVector<Value *, 2> operands;
+  for (Value *operand : call.args())
+    operands.push_back(extendBits(builder, operand));
+  Value *wide = builder.CreateIntrinsic(
+      call.getIntrinsicID(), {operands.front()->getType()}, operands, &call);
+  Value *bits = builder.CreateTrunc(
+      builder.CreateLShr(builder.CreateBitCast(
+                             wide, type->getWithNewType(builder.getInt32Ty())),
+                         16),
+      type->getWithNewType(builder.getInt16Ty()));
+  call.replaceAllUsesWith(builder.CreateBitCast(bits, type));
+  call.eraseFromParent();
+}
+
 /// The operand that has the elements in memory; none for a load, which returns
 /// them and has the ones in place of masked elements as its last operand.
 std::optional<unsigned> getStoredOperand(Intrinsic::ID id) {
@@ -263,6 +307,11 @@ void avoidSelectionDefects(Module &module) {
         continue;
       }
       auto *call = dyn_cast<IntrinsicInst>(&instruction);
+      if (call && isExactInBfloat(call->getIntrinsicID()) &&
+          call->getType()->getScalarType()->isBFloatTy()) {
+        computeInFloat(*call);
+        continue;
+      }
       if (!call || !isMaskedAccess(call->getIntrinsicID()))
         continue;
       std::optional<unsigned> stored = getStoredOperand(call->getIntrinsicID());

@@ -115,6 +115,23 @@ TEST(SelectionDefectsTest, BfloatsAreMovedAsTheyAre) {
   llvm.store %s, %y : vector<8xbf16>, !llvm.ptr)",
       R"(
   %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
+  %e = llvm.fpext %v : vector<8xbf16> to vector<8xf32>
+  %f = llvm.intr.floor(%e) : (vector<8xf32>) -> vector<8xf32>
+  llvm.store %f, %y : vector<8xf32>, !llvm.ptr)",
+      R"(
+  %a = llvm.load %x : !llvm.ptr -> bf16
+  %e = llvm.fpext %a : bf16 to f32
+  %f = llvm.intr.roundeven(%e) : (f32) -> f32
+  llvm.store %f, %y : f32, !llvm.ptr)",
+      R"(
+  %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
+  %w = llvm.load %places : !llvm.ptr -> vector<8xbf16>
+  %d = llvm.fpext %v : vector<8xbf16> to vector<8xf32>
+  %e = llvm.fpext %w : vector<8xbf16> to vector<8xf32>
+  %f = llvm.intr.maxnum(%d, %e) : (vector<8xf32>, vector<8xf32>) -> vector<8xf32>
+  llvm.store %f, %y : vector<8xf32>, !llvm.ptr)",
+      R"(
+  %v = llvm.load %x : !llvm.ptr -> vector<8xbf16>
   %c = llvm.fcmp "ogt" %v, %zero : vector<8xbf16>
   %s = llvm.select %c, %v, %zero : vector<8xi1>, vector<8xbf16>
   %w = llvm.fpext %s : vector<8xbf16> to vector<8xf32>

@@ -15,6 +15,7 @@
 #include "frontend/torchscript/hoist_attributes.h"
 #include "frontend/torchscript/inline_forks.h"
 #include "frontend/torchscript/kept_writes.h"
+#include "frontend/torchscript/neutral_numbers.h"
 #include "frontend/torchscript/submodule_calls.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/torch_util.h"
@@ -134,6 +135,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
   if (module.hasattr("training")) {
     const absl::Status frozen =
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+          module = WithHiddenNeutralNumbers(module);
           // Numbers are not folded into weights: that is a copy of each weight
           // for the sake of an epilogue, rounded once more.
           prepared.module = torch::jit::freeze(module, /*preserved_attrs=*/{},
@@ -160,6 +162,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
         HoistAttributes(*prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);
         RemoveMarksOfWrites(*prepared.graph);
+        ShowNeutralNumbers(*prepared.graph);
         AnchorCallStacks(*prepared.graph);
         prepared.graph->lint();
         return absl::OkStatus();

@@ -149,7 +149,7 @@ public:
   }
   std::vector<OtherAlgorithm>
   otherAlgorithms(func::FuncOp kernel) const override {
-    return options.measureCandidates ? listOtherAlgorithms(kernel)
+    return options.measureCandidates ? listOtherAlgorithms(kernel, *cpu)
                                      : std::vector<OtherAlgorithm>();
   }
   std::vector<GeneratedCode>

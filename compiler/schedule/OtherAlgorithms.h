@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/codegen/cpu/target/Target.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
@@ -21,10 +22,12 @@ struct OtherAlgorithm {
 };
 
 /// The algorithms worth measuring for `kernel`, an outlined function of the ait
-/// dialect, that its default schedule does not use; most kernels have none.
+/// dialect, on `target`, that its default schedule does not use; most kernels
+/// have none.
 /// The code generator may still refuse one. Not thread-safe for one
 /// MLIRContext.
-std::vector<OtherAlgorithm> listOtherAlgorithms(mlir::func::FuncOp kernel);
+std::vector<OtherAlgorithm> listOtherAlgorithms(mlir::func::FuncOp kernel,
+                                                const Target &target);
 
 } // namespace aitune
 

@@ -56,12 +56,31 @@ mlir::FailureOr<ConvolutionProblem>
 analyzeConvolution(mlir::func::FuncOp kernel, const Target &target,
                    std::string &reason);
 
-/// `target` with the width of the problem's vectors.
-Target withVectorsOf(const ConvolutionProblem &problem, const Target &target);
-
-/// How a 3x3 convolution is computed: as it is written, or by an algorithm of
+/// How a convolution is computed: as it is written, with the problem's vectors
+/// or with those half as wide, or, if it is of 3x3, by an algorithm of
 /// Winograd's with tiles of 2x2 or 4x4 results (Winograd.h).
-enum class ConvolutionAlgorithm { Direct, Winograd2x2, Winograd4x4 };
+enum class ConvolutionAlgorithm {
+  Direct,
+  DirectHalfVectors,
+  Winograd2x2,
+  Winograd4x4
+};
+
+bool isWinograd(ConvolutionAlgorithm algorithm);
+
+/// The algorithm's name in ait.config.
+llvm::StringRef getName(ConvolutionAlgorithm algorithm);
+
+/// `target` with vectors as wide as the algorithm uses for the problem.
+Target withVectorsOf(const ConvolutionProblem &problem,
+                     ConvolutionAlgorithm algorithm, const Target &target);
+
+/// Whether vectors half as wide have a whole number of the `outputs` channels
+/// of a group and vectors of `lanes` channels have not, of 24 for example. The
+/// first then compute nothing in vain, but a CPU may issue no more of them at
+/// once than of the others (one with two units for 512 bits), so that only
+/// measuring tells which are faster.
+bool mayUseHalfVectors(int64_t groups, int64_t outputs, int64_t lanes);
 
 struct ConvolutionSchedule : MatmulSchedule {
   ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::Direct;

@@ -117,10 +117,23 @@ int64_t chooseVectorBits(const ConvolutionProblem &problem,
 
 } // namespace
 
-Target withVectorsOf(const ConvolutionProblem &problem, const Target &target) {
+Target withVectorsOf(const ConvolutionProblem &problem,
+                     ConvolutionAlgorithm algorithm, const Target &target) {
   Target narrowed = target;
-  narrowed.vectorBits = problem.vectorBits;
+  narrowed.vectorBits = algorithm == ConvolutionAlgorithm::DirectHalfVectors
+                            ? problem.vectorBits / 2
+                            : problem.vectorBits;
   return narrowed;
+}
+
+bool isWinograd(ConvolutionAlgorithm algorithm) {
+  return algorithm == ConvolutionAlgorithm::Winograd2x2 ||
+         algorithm == ConvolutionAlgorithm::Winograd4x4;
+}
+
+bool mayUseHalfVectors(int64_t groups, int64_t outputs, int64_t lanes) {
+  return groups > 1 && lanes > 1 && outputs > lanes && outputs % lanes != 0 &&
+         outputs % (lanes / 2) == 0;
 }
 
 FailureOr<ConvolutionProblem> analyzeConvolution(func::FuncOp kernel,

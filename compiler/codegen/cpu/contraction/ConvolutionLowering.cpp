@@ -26,7 +26,7 @@ int64_t getGrain(const ConvolutionProblem &problem,
       problem.form == ConvolutionForm::Segments ? problem.outputs : schedule.nr;
   // A depthwise unit is a whole output row, and far from the peak.
   double microseconds =
-      schedule.algorithm != ConvolutionAlgorithm::Direct
+      isWinograd(schedule.algorithm)
           ? 2.0 * getWinogradUnitWork(problem, schedule) / 100e3
       : depthwise ? 56.0 * schedule.nr * problem.shape.k / 10e3
                   : 2.0 * schedule.mc * columns * problem.shape.k / 100e3;
@@ -39,7 +39,7 @@ LogicalResult emitConvolution(func::FuncOp kernel,
                               const ConvolutionProblem &problem,
                               const ConvolutionSchedule &schedule,
                               const Target &machine, std::string &reason) {
-  const Target target = withVectorsOf(problem, machine);
+  const Target target = withVectorsOf(problem, schedule.algorithm, machine);
   reason = rejectConvolutionSchedule(schedule, problem, target);
   if (!reason.empty())
     return failure();
@@ -56,7 +56,7 @@ LogicalResult emitConvolution(func::FuncOp kernel,
              "number of vectors";
     return failure();
   }
-  bool winograd = schedule.algorithm != ConvolutionAlgorithm::Direct;
+  bool winograd = isWinograd(schedule.algorithm);
   bool depthwise = problem.form == ConvolutionForm::Depthwise;
   bool planes = problem.form == ConvolutionForm::Planes;
   ait::PackingAttr packing = ait::PackingAttr::get(

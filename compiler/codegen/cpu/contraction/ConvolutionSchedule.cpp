@@ -14,6 +14,9 @@ namespace {
 
 /// Bytes of the stack a copied segment may take.
 constexpr int64_t kSegmentBytes = 192 * 1024;
+/// Rows of a register tile, beyond which those of one power-of-two distance
+/// fight for the same sets of the cache.
+constexpr int64_t kMostRows = 16;
 /// Pixels assumed in an output row of unknown length.
 constexpr int64_t kTypicalWidth = 56;
 /// Output rows of a unit of planes: most images are one unit a channel.
@@ -52,6 +55,27 @@ void fitGroups(const ConvolutionProblem &problem, int64_t lanes,
     --schedule.nr;
 }
 
+/// Panels that fit a group evenly, and the rows to go with them. Of those that
+/// do, the tile with the most multiply-adds for what it loads.
+void fitTile(const ConvolutionProblem &problem, const Target &target,
+             MatmulSchedule &schedule) {
+  const int64_t lanes = getLanes(problem, target);
+  double best = 0;
+  for (int64_t width = lanes; width <= problem.outputs; width += lanes) {
+    const int64_t vectors = width / lanes,
+                  rows = std::min<int64_t>(
+                      kMostRows, (target.vectorRegisters - 1) / vectors - 1);
+    if (problem.outputs % width != 0 || rows < 1)
+      continue;
+    const double share = double(rows * vectors) / (rows + vectors);
+    if (share <= best)
+      continue;
+    best = share;
+    schedule.mr = rows;
+    schedule.nr = width;
+  }
+}
+
 /// Segments of one output row, as few as fit the stack.
 void chooseSegments(const ConvolutionProblem &problem,
                     MatmulSchedule &schedule) {
@@ -87,7 +111,8 @@ int64_t choosePlaneRows(const ConvolutionProblem &problem,
   return best;
 }
 
-/// The choice without measuring for the direct algorithm.
+/// The choice without measuring for the direct algorithm, with vectors of
+/// `target`.
 ConvolutionSchedule chooseDirectSchedule(const ConvolutionProblem &problem,
                                          const Target &target) {
   int64_t lanes = getLanes(problem, target);
@@ -129,11 +154,44 @@ ConvolutionSchedule chooseDirectSchedule(const ConvolutionProblem &problem,
   return schedule;
 }
 
+/// Why the problem has no use for vectors half as wide; empty if it has.
+std::string rejectHalfVectors(const ConvolutionProblem &problem,
+                              const Target &machine) {
+  const int64_t lanes = getLanes(
+      problem, withVectorsOf(problem, ConvolutionAlgorithm::Direct, machine));
+  const bool hasTiles = problem.form == ConvolutionForm::Taps ||
+                        problem.form == ConvolutionForm::Segments;
+  if (hasTiles && problem.vectorBits > 128 &&
+      problem.shape.kind == MicrokernelKind::FusedMultiplyAdd &&
+      mayUseHalfVectors(problem.groups, problem.outputs, lanes))
+    return "";
+  return "half vectors are for groups of channels of which they hold a whole "
+         "number and whole vectors do not, multiplied and added in one "
+         "instruction";
+}
+
+/// The same with vectors half as wide. Precondition: rejectHalfVectors is
+/// empty.
+ConvolutionSchedule chooseHalfVectorSchedule(const ConvolutionProblem &problem,
+                                             const Target &machine) {
+  const Target target =
+      withVectorsOf(problem, ConvolutionAlgorithm::DirectHalfVectors, machine);
+  ConvolutionSchedule schedule = chooseDirectSchedule(problem, target);
+  schedule.algorithm = ConvolutionAlgorithm::DirectHalfVectors;
+  fitTile(problem, target, schedule);
+  if (problem.form == ConvolutionForm::Segments)
+    chooseSegments(problem, schedule);
+  else
+    schedule.mc = llvm::alignTo(schedule.mc, schedule.mr);
+  return schedule;
+}
+
 } // namespace
 
 ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
                                               const Target &machine) {
-  const Target target = withVectorsOf(problem, machine);
+  const Target target =
+      withVectorsOf(problem, ConvolutionAlgorithm::Direct, machine);
   if (problem.form == ConvolutionForm::Taps) {
     ConvolutionSchedule schedule = chooseWinogradSchedule(
         problem, ConvolutionAlgorithm::Winograd4x4, target);
@@ -148,9 +206,13 @@ ConvolutionSchedule chooseConvolutionSchedule(const ConvolutionProblem &problem,
 std::string rejectConvolutionSchedule(const ConvolutionSchedule &schedule,
                                       const ConvolutionProblem &problem,
                                       const Target &machine) {
-  const Target target = withVectorsOf(problem, machine);
-  if (schedule.algorithm != ConvolutionAlgorithm::Direct)
+  const Target target = withVectorsOf(problem, schedule.algorithm, machine);
+  if (isWinograd(schedule.algorithm))
     return rejectWinogradSchedule(schedule, problem, target);
+  if (schedule.algorithm == ConvolutionAlgorithm::DirectHalfVectors)
+    if (std::string reason = rejectHalfVectors(problem, machine);
+        !reason.empty())
+      return reason;
   int64_t lanes = getLanes(problem, target);
   if (problem.form == ConvolutionForm::Depthwise) {
     if (schedule.mr < 1 || schedule.mr > target.vectorRegisters / 2)
@@ -204,7 +266,8 @@ std::string rejectConvolutionSchedule(const ConvolutionSchedule &schedule,
 std::vector<ConvolutionSchedule>
 listConvolutionSchedules(const ConvolutionProblem &problem,
                          const Target &machine) {
-  const Target target = withVectorsOf(problem, machine);
+  const Target target =
+      withVectorsOf(problem, ConvolutionAlgorithm::Direct, machine);
   std::vector<ConvolutionSchedule> schedules{
       chooseConvolutionSchedule(problem, target)};
   int64_t lanes = getLanes(problem, target);
@@ -215,6 +278,8 @@ listConvolutionSchedules(const ConvolutionProblem &problem,
         });
   };
   add(chooseDirectSchedule(problem, target));
+  if (rejectHalfVectors(problem, machine).empty())
+    add(chooseHalfVectorSchedule(problem, machine));
   if (problem.form == ConvolutionForm::Depthwise) {
     for (int64_t mr : {2, 4, 6, 8, 12})
       for (int64_t vectors : {2, 4, 8, 16}) {
@@ -251,16 +316,23 @@ listConvolutionSchedules(const ConvolutionProblem &problem,
   return schedules;
 }
 
-static StringRef nameOf(ConvolutionAlgorithm algorithm) {
-  return algorithm == ConvolutionAlgorithm::Direct
-             ? "direct"
-             : stringifyPackedLayout(getWinogradPacking(algorithm));
+StringRef getName(ConvolutionAlgorithm algorithm) {
+  switch (algorithm) {
+  case ConvolutionAlgorithm::Direct:
+    return "direct";
+  case ConvolutionAlgorithm::DirectHalfVectors:
+    return "direct_half_vectors";
+  case ConvolutionAlgorithm::Winograd2x2:
+  case ConvolutionAlgorithm::Winograd4x4:
+    return stringifyPackedLayout(getWinogradPacking(algorithm));
+  }
+  llvm_unreachable("all algorithms have names");
 }
 
 DictionaryAttr ConvolutionSchedule::toConfig(MLIRContext *context) const {
   Builder builder(context);
   NamedAttrList config(MatmulSchedule::toConfig(context));
-  config.set("algorithm", builder.getStringAttr(nameOf(algorithm)));
+  config.set("algorithm", builder.getStringAttr(getName(algorithm)));
   return config.getDictionary(context);
 }
 
@@ -268,34 +340,42 @@ std::string ConvolutionSchedule::toString() const {
   std::string tiles = MatmulSchedule::toString();
   return algorithm == ConvolutionAlgorithm::Direct
              ? tiles
-             : (nameOf(algorithm) + " " + tiles).str();
+             : (getName(algorithm) + " " + tiles).str();
 }
 
 FailureOr<ConvolutionSchedule>
 readConvolutionSchedule(DictionaryAttr config,
                         const ConvolutionProblem &problem,
                         const Target &machine, std::string &reason) {
-  const Target target = withVectorsOf(problem, machine);
-  ConvolutionSchedule schedule = chooseConvolutionSchedule(problem, target);
-  StringRef name = nameOf(schedule.algorithm);
+  ConvolutionSchedule schedule = chooseConvolutionSchedule(problem, machine);
+  StringRef name = getName(schedule.algorithm);
   if (auto attribute =
           config ? config.getAs<StringAttr>("algorithm") : StringAttr())
     name = attribute.getValue();
-  auto algorithm = llvm::StringSwitch<std::optional<ConvolutionAlgorithm>>(name)
-                       .Case("direct", ConvolutionAlgorithm::Direct)
-                       .Case("winograd_2x2", ConvolutionAlgorithm::Winograd2x2)
-                       .Case("winograd_4x4", ConvolutionAlgorithm::Winograd4x4)
-                       .Default(std::nullopt);
+  auto algorithm =
+      llvm::StringSwitch<std::optional<ConvolutionAlgorithm>>(name)
+          .Case("direct", ConvolutionAlgorithm::Direct)
+          .Case("direct_half_vectors", ConvolutionAlgorithm::DirectHalfVectors)
+          .Case("winograd_2x2", ConvolutionAlgorithm::Winograd2x2)
+          .Case("winograd_4x4", ConvolutionAlgorithm::Winograd4x4)
+          .Default(std::nullopt);
   if (!algorithm) {
-    reason = llvm::formatv("algorithm must be direct, winograd_2x2 or "
-                           "winograd_4x4, not {0}",
+    reason = llvm::formatv("algorithm must be direct, direct_half_vectors, "
+                           "winograd_2x2 or winograd_4x4, not {0}",
                            name);
     return failure();
   }
-  if (*algorithm != schedule.algorithm)
-    schedule = *algorithm == ConvolutionAlgorithm::Direct
-                   ? chooseDirectSchedule(problem, target)
-                   : chooseWinogradSchedule(problem, *algorithm, target);
+  if (*algorithm != schedule.algorithm) {
+    const Target target = withVectorsOf(problem, *algorithm, machine);
+    if (isWinograd(*algorithm))
+      schedule = chooseWinogradSchedule(problem, *algorithm, target);
+    else if (*algorithm == ConvolutionAlgorithm::Direct)
+      schedule = chooseDirectSchedule(problem, target);
+    else if (reason = rejectHalfVectors(problem, machine); reason.empty())
+      schedule = chooseHalfVectorSchedule(problem, machine);
+    else
+      return failure();
+  }
   static_cast<MatmulSchedule &>(schedule) =
       readMatmulSchedule(config, schedule);
   return schedule;

@@ -161,6 +161,15 @@ std::vector<Case> getCases() {
         "{kc = 0 : i64, mc = 14 : i64, mr = 14 : i64, nr = 16 : i64, "
         "panels_outer = false}"})
     cases.push_back({2, 7, 9, 20, 70, 3, 1, 1, 1, 1, "f32", "host", config});
+  // Groups that half vectors fit; rows that no tile divides, strides, few
+  // channels and elements that are widened, which are copied first.
+  const char *half = "{algorithm = \"direct_half_vectors\"}";
+  cases.push_back({2, 9, 11, 72, 72, 3, 1, 1, 1, 3, "f32", "avx512", half});
+  cases.push_back({1, 7, 5, 80, 80, 3, 2, 1, 1, 2, "f32", "avx512", half});
+  cases.push_back({1, 6, 9, 112, 112, 3, 1, 2, 2, 2, "f32", "avx512", half});
+  cases.push_back({1, 9, 8, 12, 48, 5, 1, 2, 1, 2, "f32", "avx512", half});
+  cases.push_back({1, 9, 8, 48, 48, 3, 1, 1, 1, 2, "bf16", "avx512", half});
+  cases.push_back({1, 9, 8, 40, 40, 3, 1, 1, 1, 2, "f32", "avx2", half});
   // Sizes that no tile divides, every padding, channels that fill no vector,
   // more than one block and more than one group of panels.
   for (std::string algorithm : {"winograd_2x2", "winograd_4x4"}) {
@@ -371,8 +380,13 @@ TEST(ConvolutionKernelTest, SaysWhyNot) {
             "dilation 1 and one group, of 8 channels or more");
   EXPECT_EQ(getError("channels_last", "{ait.constant}",
                      "{algorithm = \"winograd_6x6\"}"),
-            "algorithm must be direct, winograd_2x2 or winograd_4x4, not "
-            "winograd_6x6");
+            "algorithm must be direct, direct_half_vectors, winograd_2x2 or "
+            "winograd_4x4, not winograd_6x6");
+  EXPECT_EQ(getError("channels_last", "{ait.constant}",
+                     "{algorithm = \"direct_half_vectors\"}"),
+            "half vectors are for groups of channels of which they hold a "
+            "whole number and whole vectors do not, multiplied and added in "
+            "one instruction");
 }
 
 } // namespace

@@ -74,6 +74,7 @@ int64_t getPanels(int64_t tiles, int64_t panels, int64_t mc) {
 int64_t getWinogradOutputs(ConvolutionAlgorithm algorithm) {
   switch (algorithm) {
   case ConvolutionAlgorithm::Direct:
+  case ConvolutionAlgorithm::DirectHalfVectors:
     return 0;
   case ConvolutionAlgorithm::Winograd2x2:
     return 2;

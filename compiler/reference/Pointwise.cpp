@@ -1,7 +1,9 @@
 // Operations that compute each element from the same element of each operand.
 #include "compiler/dialect/Ait.h"
 #include "compiler/reference/Builder.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <functional>
@@ -19,12 +21,18 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// functions), polynomials of vector code below 8; what is coarser is an error.
 constexpr double kElementary = 16, kComposed = 32;
 
+/// Numbers between two others at which a function turns or has a pole.
+using Turns = llvm::SmallVector<double, 2>;
+
 /// A function of one float.
 struct FloatRule {
   std::function<double(double)> function;
   double units = 0; ///< 0: the result is exact
   /// Of the numbers that are added and cancel on the way; null: none.
   std::function<double(double)> scale;
+  /// One of each kind in (low, high); null: the function is monotone, or turns
+  /// where it is 0.
+  std::function<Turns(double low, double high)> turns;
 };
 
 using IntegerRule = std::function<int64_t(int64_t)>;
@@ -76,16 +84,44 @@ double clampTo(ait::ClampOp op, double x) {
   return x;
 }
 
+/// The turns of a function with a period: at `first` and `second` in the first
+/// one. A pole is as large a number as a double near it gives.
+std::function<Turns(double, double)> turnsEvery(double period, double first,
+                                                double second) {
+  return [=](double low, double high) {
+    Turns turns;
+    for (double start : {first, second}) {
+      const double next = start + period * std::ceil((low - start) / period);
+      if (next < high)
+        turns.push_back(next);
+    }
+    return turns;
+  };
+}
+
+std::function<Turns(double, double)> turnsAt(double place) {
+  return [=](double low, double high) {
+    return low < place && place < high ? Turns{place} : Turns{};
+  };
+}
+
 std::optional<FloatRule> floatRule(Operation *op) {
   using Function = double (*)(double);
-  auto exact = [](Function f) { return FloatRule{f, 0, nullptr}; };
+  auto exact = [](Function f) { return FloatRule{f, 0, nullptr, nullptr}; };
   auto elementary = [](Function f) {
-    return FloatRule{f, kElementary, nullptr};
+    return FloatRule{f, kElementary, nullptr, nullptr};
   };
-  auto cancelling = [](Function f) { return FloatRule{f, kComposed, one}; };
+  auto cancelling = [](Function f) {
+    return FloatRule{f, kComposed, one, nullptr};
+  };
   auto composed = [](std::function<double(double)> f, Function scale) {
-    return FloatRule{std::move(f), kComposed, scale};
+    return FloatRule{std::move(f), kComposed, scale, nullptr};
   };
+  auto turning = [](FloatRule rule, auto turns) {
+    rule.turns = turns;
+    return rule;
+  };
+  constexpr double pi = llvm::numbers::pi;
   return llvm::TypeSwitch<Operation *, std::optional<FloatRule>>(op)
       .Case([&](ait::AbsOp) { return exact(std::abs); })
       .Case([&](ait::NegOp) { return exact([](double x) { return -x; }); })
@@ -99,7 +135,7 @@ std::optional<FloatRule> floatRule(Operation *op) {
       })
       .Case([&](ait::ClampOp clamp) {
         return FloatRule{[clamp](double x) { return clampTo(clamp, x); }, 0,
-                         nullptr};
+                         nullptr, nullptr};
       })
       .Case([&](ait::ExpOp) { return elementary(std::exp); })
       .Case([&](ait::Exp2Op) { return elementary(std::exp2); })
@@ -112,13 +148,21 @@ std::optional<FloatRule> floatRule(Operation *op) {
         return elementary([](double x) { return 1 / std::sqrt(x); });
       })
       .Case([&](ait::ReciprocalOp) {
-        return elementary([](double x) { return 1 / x; });
+        return turning(elementary([](double x) { return 1 / x; }), turnsAt(0));
       })
       .Case([&](ait::Expm1Op) { return elementary(std::expm1); })
       // Near their zeros the reduced argument's rounding counts.
-      .Case([&](ait::SinOp) { return cancelling(std::sin); })
-      .Case([&](ait::CosOp) { return cancelling(std::cos); })
-      .Case([&](ait::TanOp) { return cancelling(std::tan); })
+      .Case([&](ait::SinOp) {
+        return turning(cancelling(std::sin),
+                       turnsEvery(2 * pi, pi / 2, -pi / 2));
+      })
+      .Case([&](ait::CosOp) {
+        return turning(cancelling(std::cos), turnsEvery(2 * pi, 0, pi));
+      })
+      .Case([&](ait::TanOp) {
+        return turning(cancelling(std::tan),
+                       turnsEvery(2 * pi, pi / 2, -pi / 2));
+      })
       .Case([&](ait::AsinOp) { return elementary(std::asin); })
       .Case([&](ait::AcosOp) { return cancelling(std::acos); })
       .Case([&](ait::AtanOp) { return elementary(std::atan); })
@@ -138,23 +182,29 @@ std::optional<FloatRule> floatRule(Operation *op) {
             nullptr);
       })
       .Case([&](ait::SiluOp) {
-        return composed([](double x) { return x / (1 + std::exp(-x)); },
-                        nullptr);
+        return turning(
+            composed([](double x) { return x / (1 + std::exp(-x)); }, nullptr),
+            turnsAt(-1.278));
       })
       .Case([&](ait::MishOp) {
-        return composed(
-            [](double x) { return x * std::tanh(std::log1p(std::exp(x))); },
-            nullptr);
+        return turning(
+            composed(
+                [](double x) { return x * std::tanh(std::log1p(std::exp(x))); },
+                nullptr),
+            turnsAt(-1.192));
       })
       .Case([&](ait::HardswishOp) {
-        return composed([](double x) { return x * ramp(x) / 6; }, size);
+        return turning(composed([](double x) { return x * ramp(x) / 6; }, size),
+                       turnsAt(-1.5));
       })
       .Case([&](ait::HardsigmoidOp) {
         return composed([](double x) { return ramp(x) / 6; }, one);
       })
       .Case([&](ait::GeluOp op) {
         const bool isTanh = op.getTanhApproximation();
-        return composed([isTanh](double x) { return gelu(x, isTanh); }, size);
+        return turning(
+            composed([isTanh](double x) { return gelu(x, isTanh); }, size),
+            turnsAt(-0.752));
       })
       .Case([&](ait::EluOp op) {
         return composed([op](double x) { return elu(op, x); }, nullptr);
@@ -224,10 +274,7 @@ protected:
                              : x.error;
     double passedOn = 0;
     if (moved > 0)
-      passedOn = std::isfinite(moved)
-                     ? std::max(difference(y, rule.function(x.number + moved)),
-                                difference(y, rule.function(x.number - moved)))
-                     : kInfinity;
+      passedOn = std::isfinite(moved) ? reach(x.number, y, moved) : kInfinity;
     // x / (1 + exp(-x)) is 0 once the exponential overflows, and x * exp(x)
     // once it vanishes: e^x is less than `tiny` there, but x times that is not.
     if (rule.units == kComposed && std::isfinite(x.number))
@@ -242,6 +289,18 @@ protected:
   }
 
 private:
+  /// How far the result of a number within `moved` of `x` may be from `y`, that
+  /// of `x`.
+  double reach(double x, double y, double moved) const {
+    const double low = x - moved, high = x + moved;
+    double reached = std::max(difference(y, rule.function(low)),
+                              difference(y, rule.function(high)));
+    if (rule.turns && std::isfinite(x))
+      for (double turn : rule.turns(low, high))
+        reached = std::max(reached, difference(y, rule.function(turn)));
+    return reached;
+  }
+
   const FloatRule rule;
 };
 

@@ -170,8 +170,10 @@ public:
       : PairNode(site), function(rule.ofFloats), units(rule.units),
         isPower(isa<ait::PowOp>(site.op)),
         isCopysign(isa<ait::CopysignOp>(site.op)),
-        isRemainder(
-            isa<ait::FmodOp, ait::RemainderOp, ait::FloorDivideOp>(site.op)) {}
+        isFmod(isa<ait::FmodOp>(site.op)),
+        isRest(isFmod || isa<ait::RemainderOp>(site.op)),
+        isRemainder(isRest || isa<ait::FloorDivideOp>(site.op)),
+        isDivision(isRemainder || isa<ait::DivOp>(site.op)) {}
 
 protected:
   Element compute(const int64_t *index) override {
@@ -186,19 +188,37 @@ protected:
           operand->error += format.computeUnit * std::abs(operand->number);
     }
     double passedOn = 0;
-    if (std::isinf(a.error) || std::isinf(b.error)) {
+    if (std::isinf(a.error) || std::isinf(b.error) ||
+        (isDivision && b.error > 0 && std::abs(b.number) <= b.error)) {
       passedOn = kInfinity;
     } else if (a.error > 0 || b.error > 0) {
       // The corners of the rectangle that the operands lie in.
       for (double x : {a.number - a.error, a.number + a.error})
         for (double z : {b.number - b.error, b.number + b.error})
           passedOn = std::max(passedOn, difference(y, function(x, z)));
+      // A rest jumps by the divisor where the quotient becomes another whole
+      // number.
+      if (isRest && !isSameWhole(a, b))
+        passedOn = std::max(passedOn, std::abs(b.number) + b.error);
     }
     return units > 0 ? format.rounded(y, passedOn, units)
                      : Element{y, 0, passedOn};
   }
 
 private:
+  /// Whether all quotients of numbers within the operands' errors have the same
+  /// whole part.
+  bool isSameWhole(const Element &a, const Element &b) const {
+    auto whole = [&](double quotient) {
+      return isFmod ? std::trunc(quotient) : std::floor(quotient);
+    };
+    for (double x : {a.number - a.error, a.number + a.error})
+      for (double z : {b.number - b.error, b.number + b.error})
+        if (whole(x / z) != whole(a.number / b.number))
+          return false;
+    return true;
+  }
+
   /// What implementations may treat in more than one way.
   bool isUnknown(double a, double b) const {
     // Of the square root of minus infinity, and the sign of that of zero, a
@@ -216,7 +236,7 @@ private:
 
   const FloatFunction function;
   const double units;
-  const bool isPower, isCopysign, isRemainder;
+  const bool isPower, isCopysign, isFmod, isRest, isRemainder, isDivision;
 };
 
 class IntegerBinary : public PairNode {

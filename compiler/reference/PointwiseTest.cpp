@@ -299,6 +299,45 @@ TEST(PointwiseErrorTest, ADecisionNearItsLimitIsUncertain) {
   EXPECT_EQ(errorOf(text, {{1024}, {1}}), 0);
 }
 
+/// The error of `operation` of %sum, that of `x` and `rounded` in f32, and of
+/// %one.
+double errorOfSum(const std::string &operation, double x, double rounded) {
+  return errorOf(
+      absl::StrCat(
+          "func.func @kernel(%x: tensor<1xf32>, %rounded: "
+          "tensor<1xf32>, %one: tensor<1xf32>) -> tensor<1xf32> {\n",
+          "  %sum = ait.add %x, %rounded : tensor<1xf32>\n  %r = ", operation,
+          " : tensor<1xf32>\n  return %r : tensor<1xf32>\n}\n"),
+      {{x}, {rounded}, {1}});
+}
+
+TEST(PointwiseErrorTest, AFunctionMayTurnBetweenTheEndsOfItsArgument) {
+  // Rounded to a multiple of 1, 2 or more: whole periods.
+  for (const char *function : {"sin", "cos"}) {
+    const std::string text = absl::StrCat("ait.", function, " %sum");
+    EXPECT_GE(errorOfSum(text, 0.25, 0x1p26), 1) << function;
+    EXPECT_LE(errorOfSum(text, 0.25, 0x1p26), 3) << function;
+    EXPECT_LT(errorOfSum(text, 0.25, 1), 1e-5) << function;
+  }
+  // A pole lies between.
+  EXPECT_GT(errorOfSum("ait.tan %sum", 0.25, 0x1p26), 1e6);
+  EXPECT_LT(errorOfSum("ait.tan %sum", 0.25, 0), 1e-5);
+  EXPECT_GT(errorOfSum("ait.reciprocal %sum", -0x1p26, 0x1p26), 1e6);
+  EXPECT_GT(errorOfSum("ait.div %one, %sum", -0x1p26, 0x1p26), 1e6);
+}
+
+TEST(PointwiseErrorTest, ARestJumpsWhereTheQuotientDoes) {
+  for (const char *rest : {"remainder", "fmod"}) {
+    const std::string text = absl::StrCat("ait.", rest, " %sum, %one");
+    EXPECT_GE(errorOfSum(text, 0.001, 0x1p19), 1) << rest;
+    EXPECT_LE(errorOfSum(text, 0.001, 0x1p19), 4) << rest;
+    EXPECT_GE(errorOfSum(text, 2, 1), 1) << rest << " of a multiple";
+    EXPECT_LT(errorOfSum(text, 2.25, 1), 1e-5) << rest;
+  }
+  EXPECT_LT(errorOfSum("ait.fmod %sum, %one", -1.5, 1.5), 1e-5)
+      << "0 is no jump of fmod";
+}
+
 TEST(PointwiseErrorTest, WhatIsAsGoodAsZeroMayBeZero) {
   // -90 / (1 + exp(90)) = -7.4e-38, a normal number, but exp(90) overflows.
   for (const char *operation : {"silu", "mish"}) {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -71,11 +72,15 @@ absl::StatusOr<c10::IValue> FromScalar(const ScalarProto& proto) {
   return Damaged("a number or string is missing");
 }
 
+// By their qualified names.
+using NamedTuples = absl::flat_hash_map<std::string, c10::TypePtr>;
+
 // Reads the types that values of a model's inputs and outputs have, as
 // annotation_str writes them.
 class TypeParser {
  public:
-  explicit TypeParser(absl::string_view text) : rest_(text) {}
+  TypeParser(absl::string_view text, const NamedTuples& named)
+      : rest_(text), named_(named) {}
 
   // Null when the text is no such type.
   c10::TypePtr Parse() {
@@ -87,7 +92,9 @@ class TypeParser {
   c10::TypePtr ParseType(int depth) {
     if (depth > kDeepest) return nullptr;
     size_t length = 0;
-    while (length < rest_.size() && absl::ascii_isalpha(rest_[length]))
+    while (length < rest_.size() &&
+           (absl::ascii_isalnum(rest_[length]) || rest_[length] == '_' ||
+            rest_[length] == '.'))
       ++length;
     const absl::string_view name = rest_.substr(0, length);
     rest_.remove_prefix(length);
@@ -98,6 +105,8 @@ class TypeParser {
     if (name == "bool") return c10::BoolType::get();
     if (name == "str") return c10::StringType::get();
     if (name == "NoneType") return c10::NoneType::get();
+    if (const auto found = named_.find(name); found != named_.end())
+      return found->second;
     if (!absl::ConsumePrefix(&rest_, "[")) return nullptr;
     std::vector<c10::TypePtr> arguments;
     do {
@@ -118,34 +127,87 @@ class TypeParser {
   }
 
   absl::string_view rest_;
+  const NamedTuples& named_;
 };
 
-// The type that `text` describes, if it does.
-c10::TypePtr Parse(const std::string& text) {
-  c10::TypePtr type = TypeParser(text).Parse();
+// The type that `text` describes, if it does; it may name tuples of `named`.
+c10::TypePtr Parse(const std::string& text, const NamedTuples& named) {
+  c10::TypePtr type = TypeParser(text, named).Parse();
   return type != nullptr && type->annotation_str() == text ? type : nullptr;
+}
+
+// The tuple if it has a name and names of its fields, else null.
+c10::TupleTypePtr AsNamedTuple(const c10::TypePtr& type) {
+  const auto tuple = type->cast<c10::TupleType>();
+  return tuple != nullptr && tuple->schema() && tuple->name() ? tuple : nullptr;
+}
+
+// Sets `text` to that of `type`, and adds the named tuples in it to `proto` and
+// `named`.
+absl::Status WriteType(const c10::TypePtr& type, StructureProto* proto,
+                       NamedTuples& named, std::string* text) {
+  for (const c10::TypePtr& part : type->containedTypes()) {
+    std::string ignored;
+    AITUNE_RETURN_IF_ERROR(WriteType(part, proto, named, &ignored));
+  }
+  *text = type->annotation_str();
+  const c10::TupleTypePtr tuple = AsNamedTuple(type);
+  if (tuple != nullptr && named.insert({*text, type}).second) {
+    NamedTupleProto* const stored = proto->add_named_tuples();
+    stored->set_name(*text);
+    for (size_t i = 0; i < tuple->elements().size(); ++i) {
+      stored->add_field_names(tuple->schema()->arguments()[i].name());
+      stored->add_field_types(tuple->elements()[i]->annotation_str());
+    }
+  }
+  if (Parse(*text, named) == nullptr)
+    return NotStorable(absl::StrCat("the type ", *text));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<c10::TypePtr> MakeNamedTuple(
+    const std::string& name,
+    const google::protobuf::RepeatedPtrField<std::string>& fields,
+    const google::protobuf::RepeatedPtrField<std::string>& texts,
+    const NamedTuples& named) {
+  std::vector<c10::TypePtr> types;
+  for (const std::string& text : texts) {
+    types.push_back(Parse(text, named));
+    if (types.back() == nullptr)
+      return Damaged(absl::StrCat("the type '", text, "'"));
+  }
+  if (fields.size() != texts.size())
+    return Damaged("a named tuple with other fields than values");
+  return c10::TypePtr(c10::TupleType::createNamed(
+      c10::QualifiedName(name),
+      std::vector<std::string>(fields.begin(), fields.end()), types));
+}
+
+absl::StatusOr<NamedTuples> ReadNamedTuples(const StructureProto& proto) {
+  NamedTuples named;
+  for (const NamedTupleProto& stored : proto.named_tuples()) {
+    AITUNE_ASSIGN_OR_RETURN(named[stored.name()],
+                            MakeNamedTuple(stored.name(), stored.field_names(),
+                                           stored.field_types(), named));
+  }
+  return named;
 }
 
 absl::Status AddType(const Structure& structure, StructureProto* proto) {
   const c10::TypePtr& type = InfoOf(structure).type;
+  NamedTuples named;
   if (structure.kind != Kind::kTuple) {
     if (type == nullptr) return NotStorable("a list or dict without a type");
-    proto->set_container_type(type->annotation_str());
-    if (Parse(proto->container_type()) == nullptr)
-      return NotStorable(absl::StrCat("the type ", proto->container_type()));
-    return absl::OkStatus();
+    return WriteType(type, proto, named, proto->mutable_container_type());
   }
-  if (type == nullptr) return absl::OkStatus();
-  const auto tuple = type->cast<c10::TupleType>();
-  if (tuple == nullptr || !tuple->schema() || !tuple->name())
-    return absl::OkStatus();
+  const c10::TupleTypePtr tuple =
+      type == nullptr ? nullptr : AsNamedTuple(type);
+  if (tuple == nullptr) return absl::OkStatus();
   proto->set_tuple_name(tuple->name()->qualifiedName());
   for (size_t i = 0; i < tuple->elements().size(); ++i) {
     proto->add_field_names(tuple->schema()->arguments()[i].name());
-    proto->add_field_types(tuple->elements()[i]->annotation_str());
-    if (Parse(proto->field_types(static_cast<int>(i))) == nullptr)
-      return NotStorable(
-          absl::StrCat("the type ", proto->field_types(static_cast<int>(i))));
+    AITUNE_RETURN_IF_ERROR(WriteType(tuple->elements()[i], proto, named,
+                                     proto->add_field_types()));
   }
   return absl::OkStatus();
 }
@@ -180,8 +242,9 @@ absl::Status Write(const Structure& structure, StructureProto* proto) {
 }
 
 absl::StatusOr<c10::TypePtr> ReadType(const StructureProto& proto, Kind kind) {
+  AITUNE_ASSIGN_OR_RETURN(const NamedTuples named, ReadNamedTuples(proto));
   if (kind != Kind::kTuple) {
-    c10::TypePtr type = Parse(proto.container_type());
+    c10::TypePtr type = Parse(proto.container_type(), named);
     const c10::TypeKind wanted =
         kind == Kind::kList ? c10::TypeKind::ListType : c10::TypeKind::DictType;
     if (type == nullptr || type->kind() != wanted)
@@ -189,19 +252,10 @@ absl::StatusOr<c10::TypePtr> ReadType(const StructureProto& proto, Kind kind) {
     return type;
   }
   if (proto.tuple_name().empty()) return c10::TypePtr();
-  std::vector<std::string> names(proto.field_names().begin(),
-                                 proto.field_names().end());
-  std::vector<c10::TypePtr> types;
-  for (const std::string& text : proto.field_types()) {
-    types.push_back(Parse(text));
-    if (types.back() == nullptr)
-      return Damaged(absl::StrCat("the type '", text, "'"));
-  }
-  if (names.size() != types.size() ||
-      static_cast<int>(types.size()) != proto.children_size())
+  if (proto.field_types_size() != proto.children_size())
     return Damaged("a named tuple with other fields than values");
-  return c10::TypePtr(c10::TupleType::createNamed(
-      c10::QualifiedName(proto.tuple_name()), names, types));
+  return MakeNamedTuple(proto.tuple_name(), proto.field_names(),
+                        proto.field_types(), named);
 }
 
 absl::StatusOr<Structure> Read(const StructureProto& proto, int depth) {

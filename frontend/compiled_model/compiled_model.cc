@@ -183,6 +183,7 @@ absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
 absl::StatusOr<CompiledModel::Call> CompiledModel::Prepare(
     const ValueList& arguments, ConstantCheck check) const {
   AITUNE_RETURN_IF_ERROR(CheckQueries(input_queries_, arguments));
+  AITUNE_RETURN_IF_ERROR(CheckSharedWrites(input_queries_, arguments));
   AITUNE_ASSIGN_OR_RETURN(FlatTensors inputs,
                           inputs_.Flatten(arguments, device_, check));
   if (sees_dict_order_) {

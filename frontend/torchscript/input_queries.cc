@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -222,21 +223,51 @@ absl::Status CheckQueries(const InputQueries& queries,
   return absl::OkStatus();
 }
 
-absl::Status CheckWrites(const InputQueries& queries,
-                         const ValueList& arguments) {
-  if (queries.write.empty()) return absl::OkStatus();
+namespace {
+
+// Refuses the first tensor that is not contiguous and that `concerns`.
+absl::Status CheckCopied(
+    const InputQueries& queries, const ValueList& arguments, const char* how,
+    const std::function<bool(const at::Tensor&)>& concerns) {
   for (int i = 0; i < arguments.size(); ++i) {
     const at::Tensor strided =
-        FindTensor(arguments.values()[i], [](const at::Tensor& tensor) {
-          return tensor.layout() == at::kStrided && !tensor.is_contiguous();
+        FindTensor(arguments.values()[i], [&](const at::Tensor& tensor) {
+          return tensor.layout() == at::kStrided && !tensor.is_contiguous() &&
+                 concerns(tensor);
         });
     if (strided.defined())
       return absl::InvalidArgumentError(absl::StrCat(
-          "argument ", i, " has a tensor, ", Describe(strided),
-          ", that is not contiguous, and the program writes to an argument (",
-          queries.write, "): call .contiguous() on it before"));
+          "argument ", i, " has a tensor, ", Describe(strided), ", that ", how,
+          ", and the program writes to an argument (", queries.write,
+          "): call .contiguous() on it before"));
   }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckWrites(const InputQueries& queries,
+                         const ValueList& arguments) {
+  if (queries.write.empty()) return absl::OkStatus();
+  return CheckCopied(queries, arguments, "is not contiguous",
+                     [](const at::Tensor&) { return true; });
+}
+
+absl::Status CheckSharedWrites(const InputQueries& queries,
+                               const ValueList& arguments) {
+  if (queries.write.empty()) return absl::OkStatus();
+  std::map<const void*, int> tensors;
+  for (const c10::IValue& value : arguments.values())
+    FindTensor(value, [&](const at::Tensor& tensor) {
+      if (tensor.layout() == at::kStrided)
+        ++tensors[tensor.storage().unsafeGetStorageImpl()];
+      return false;
+    });
+  return CheckCopied(
+      queries, arguments, "is not contiguous and shares memory with another",
+      [&](const at::Tensor& tensor) {
+        return tensors[tensor.storage().unsafeGetStorageImpl()] > 1;
+      });
 }
 
 }  // namespace aitune::frontend

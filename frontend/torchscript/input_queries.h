@@ -38,6 +38,12 @@ absl::Status CheckQueries(const InputQueries& queries,
 absl::Status CheckWrites(const InputQueries& queries,
                          const ValueList& arguments);
 
+// The same for a caller who does not look at the arguments after the call: the
+// first tensor that is not contiguous and has memory of another, which a write
+// to a copy does not reach.
+absl::Status CheckSharedWrites(const InputQueries& queries,
+                               const ValueList& arguments);
+
 }  // namespace aitune::frontend
 
 #endif  // AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_

@@ -104,6 +104,23 @@ TEST(CheckWrites, NamesTheTensorThatIsNotContiguous) {
                   .ok());
 }
 
+TEST(CheckSharedWrites, NamesTheTensorThatAWriteWouldNotReach) {
+  const InputQueries writes = Queries("  return x.relu_()\n");
+  const at::Tensor whole = at::rand({4, 3});
+  const auto check = [&](const at::Tensor& x, const at::Tensor& y) {
+    return std::string(CheckSharedWrites(writes, ValueList({x, y})).message());
+  };
+  EXPECT_THAT(check(whole, whole.t()),
+              HasSubstr("argument 1 has a tensor, float32[3,4], that is not "
+                        "contiguous and shares memory with another, and the "
+                        "program writes to an argument (aten::relu_ at "));
+  EXPECT_EQ(check(whole, whole[1]), "");
+  EXPECT_EQ(check(whole, Transposed()), "");
+  EXPECT_TRUE(CheckSharedWrites(Queries("  return x + y\n"),
+                                ValueList({whole, whole.t()}))
+                  .ok());
+}
+
 TEST(CheckQueries, NamesTheTensorThatIsSeen) {
   const at::Tensor plain = at::rand({4, 3});
   const auto problem = [&](const std::string& body, const at::Tensor& x,

@@ -3,6 +3,7 @@
 #include <ATen/core/Dict.h>
 #include <ATen/core/ivalue.h>
 #include <caffe2/serialize/inline_container.h>
+#include <torch/csrc/jit/serialization/storage_context.h>
 #include <torch/csrc/jit/serialization/unpickler.h>
 
 #include <algorithm>
@@ -111,12 +112,15 @@ absl::StatusOr<c10::IValue> Unpickle(const std::vector<char>& bytes) {
     position += available;
     return available;
   };
+  // Tensors that share memory in the file share it here.
   torch::jit::Unpickler unpickler(
       read, /*type_resolver=*/nullptr, /*obj_loader=*/nullptr,
       [&](const std::string& name) {
         return std::get<0>(file.getRecord("data/" + name));
       },
-      /*device=*/std::nullopt);
+      /*device=*/std::nullopt, /*use_storage_device=*/false,
+      torch::jit::Unpickler::defaultTypeParser,
+      std::make_shared<torch::jit::DeserializationStorageContext>());
   unpickler.set_version(file.version());
   return unpickler.parse_ivalue();
 }

@@ -1,6 +1,7 @@
 // Module's samples, and the choice between backends by them.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
@@ -46,6 +47,18 @@ absl::StatusOr<std::vector<BackendChoice>> DefaultBackends(
   return choices;
 }
 
+// LibTorch's error for these arguments. The model's state stays as it is.
+absl::Status CheckEagerRuns(aitune::frontend::TorchScriptSource& source,
+                            const ValueList& arguments) {
+  AITUNE_ASSIGN_OR_RETURN(const aitune::Sample sample,
+                          source.Flatten(arguments));
+  AITUNE_ASSIGN_OR_RETURN(const std::function<absl::Status()> restore,
+                          source.SaveState());
+  absl::Status status = source.Infer(aitune::Values(sample)).status();
+  if (restore) status.Update(restore());
+  return status;
+}
+
 }  // namespace
 
 absl::Status Module::Record(const ValueList& arguments, int64_t batch) {
@@ -67,18 +80,29 @@ absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
                             aitune::frontend::TypicalArguments(inputs, seed));
     return Record(arguments, 1);
   }
-  for (const bool largest : {false, true}) {
+  const auto make = [&](int64_t wanted) {
     std::vector<int64_t> sizes;
-    // A batch of none tells nothing of the time of others.
     for (const aitune::frontend::SymbolSpec& symbol : assignment.symbols)
-      sizes.push_back(std::clamp<int64_t>(largest ? symbol.max : 1, symbol.min,
-                                          symbol.max));
-    AITUNE_ASSIGN_OR_RETURN(
-        const ValueList arguments,
-        aitune::frontend::MakeInputs(inputs.specs, sizes, seed));
-    AITUNE_RETURN_IF_ERROR(Record(arguments, sizes[0]));
+      sizes.push_back(std::clamp(wanted, symbol.min, symbol.max));
+    return aitune::frontend::MakeInputs(inputs.specs, sizes, seed);
+  };
+  const aitune::frontend::SymbolSpec& batch = assignment.symbols[0];
+  const int64_t largest =
+      std::max_element(
+          assignment.symbols.begin(), assignment.symbols.end(),
+          [](const auto& a, const auto& b) { return a.max < b.max; })
+          ->max;
+  // A batch of none tells nothing of the time of others. What is made for the
+  // largest sizes, such as indices, may be too large for the smallest.
+  for (int64_t size = 1; size < largest; size *= 2) {
+    AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, make(size));
+    if (!CheckEagerRuns(*source(), arguments).ok()) continue;
+    AITUNE_RETURN_IF_ERROR(
+        Record(arguments, std::clamp(size, batch.min, batch.max)));
+    break;
   }
-  return absl::OkStatus();
+  AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, make(largest));
+  return Record(arguments, batch.max);
 }
 
 absl::StatusOr<aitune::GraphSpec> Module::Spec() const {

@@ -136,10 +136,15 @@ std::vector<int64_t> Contest::Batches() const {
   if (!request_.build.graph_spec.has_batch_axis() && !request_.make_batch)
     return {1};
   if (!request_.batches.empty()) return request_.batches;
-  const int64_t largest = request_.build.graph_spec.max_batch;
+  const GraphSpec& spec = request_.build.graph_spec;
   std::vector<int64_t> batches;
-  for (int64_t batch = 1; batch < largest; batch *= 2) batches.push_back(batch);
-  batches.push_back(largest);
+  for (int64_t batch = 1; batch < spec.max_batch; batch *= 2) {
+    if (batch >= spec.min_batch) batches.push_back(batch);
+  }
+  if (spec.min_batch < spec.max_batch &&
+      (batches.empty() || batches.front() != spec.min_batch))
+    batches.insert(batches.begin(), spec.min_batch);
+  batches.push_back(spec.max_batch);
   return batches;
 }
 

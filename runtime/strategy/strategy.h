@@ -51,8 +51,8 @@ struct TuneRequest {
   // Makes a sample with this many items. Null: RepeatToBatch of the first
   // sample.
   std::function<absl::StatusOr<Sample>(int64_t batch)> make_batch;
-  // The batch sizes, in items, that are timed. Empty: 1, 2, 4, ... below the
-  // spec's max_batch, then max_batch. Ignored when the spec has no batch axis
+  // The batch sizes, in items, that are timed. Empty: the spec's min_batch, the
+  // powers of two above it and below max_batch, then max_batch. Ignored when the spec has no batch axis
   // and make_batch is null: the first sample is then timed as batch 1.
   std::vector<int64_t> batches;
   TimingOptions timing;

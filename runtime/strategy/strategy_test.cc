@@ -242,6 +242,17 @@ TEST_F(StrategyTest, EachBackendHasAFolderOfItsOwn) {
   EXPECT_EQ(folder, "/cache/" + key);
 }
 
+TEST_F(StrategyTest, TimesNoBatchBelowTheLeast) {
+  Add("Backend", 1);
+  request_.build.graph_spec.min_batch = 3;
+  request_.build.graph_spec.max_batch = 9;
+  Tune(*MaxThroughput());
+  std::vector<int64_t> batches;
+  for (const TimedBatch& timing : result_.backends[0].timings)
+    batches.push_back(timing.batch);
+  EXPECT_THAT(batches, ElementsAre(3, 4, 8, 9));
+}
+
 TEST_F(StrategyTest, MaxThroughputSweepsTheBatchSizes) {
   // Best alone at batch 1; best of all at batch 4; bad.
   Add("Small", [](int64_t batch) { return 2.0 * batch; });

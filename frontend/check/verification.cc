@@ -41,6 +41,26 @@ bool IsLowPrecision(DataType dtype) {
   return dtype == DataType::kFloat16 || dtype == DataType::kBFloat16;
 }
 
+// Elements of eager's that differ from the reference's, from which on their
+// number says how uncertain eager is.
+constexpr int64_t kFewErrors = 4;
+
+// Whether ours, of integers, is much nearer to the reference than eager: at
+// most half as many elements differ, none of them by more than eager's do.
+bool IsMuchNearer(const at::Tensor& ours, const at::Tensor& eager,
+                  const at::Tensor& reference) {
+  const auto our_errors = ours.ne(reference).sum().item<int64_t>(),
+             eager_errors = eager.ne(reference).sum().item<int64_t>();
+  if (eager_errors < kFewErrors || 2 * our_errors > eager_errors) return false;
+  const auto farthest = [&](const at::Tensor& output) {
+    return (output.to(at::kDouble) - reference.to(at::kDouble))
+        .abs()
+        .max()
+        .item<double>();
+  };
+  return farthest(ours) <= farthest(eager);
+}
+
 Comparison CompareExact(const at::Tensor& ours, const at::Tensor& eager,
                         const at::Tensor* reference) {
   Comparison result;
@@ -51,6 +71,8 @@ Comparison CompareExact(const at::Tensor& ours, const at::Tensor& eager,
       reference->scalar_type() == eager.scalar_type()) {
     evidence->wrong =
         evidence->wrong.logical_and(reference->ne(eager).logical_not());
+    if (ours.sizes() == eager.sizes() && IsMuchNearer(ours, eager, *reference))
+      evidence->wrong = at::zeros_like(evidence->wrong);
   }
   evidence->ours = ours;
   evidence->eager = eager;

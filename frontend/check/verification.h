@@ -43,7 +43,9 @@
 // million is found.
 //
 // Integers and bool must be equal, except at elements where eager itself is
-// uncertain: where the reference, or another run of eager, has another value.
+// uncertain: where the reference, or another run of eager, has another value;
+// and except where the output is much nearer to the reference than eager's: at
+// most half as many elements differ from it, of four or more, by no more.
 // An index that was found by ordering scores changes with their last bits.
 // Equal scores are no excuse: the runs that excuse integers keep ties. The
 // labels of a detection network, ordered by hundreds of nearly equal scores,

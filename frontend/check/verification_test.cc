@@ -179,6 +179,24 @@ TEST(CompareTensors, IntegersMayDifferOnlyWhereTheReferenceDoes) {
   EXPECT_THAT(result.problem, HasSubstr("first at [5]: 7, eager 5"));
 }
 
+TEST(CompareTensors, IntegersMayBeNearerToTheReferenceThanEager) {
+  const at::Tensor reference = at::arange(100);
+  at::Tensor eager = reference.clone();
+  for (int64_t place : {3, 20, 41, 60, 77, 98}) eager[place] += 1;
+  const auto agrees = [&](std::vector<int64_t> places, int64_t step) {
+    at::Tensor ours = reference.clone();
+    for (int64_t place : places) ours[place] += step;
+    return CompareTensors(ours, eager, &reference, {}).agrees;
+  };
+  EXPECT_TRUE(agrees({}, 0));
+  EXPECT_TRUE(agrees({5, 50, 99}, -1)) << "three of eager's six";
+  EXPECT_FALSE(agrees({5, 50, 60, 99}, -1)) << "four of eager's six";
+  EXPECT_FALSE(agrees({5}, 2)) << "farther off than eager";
+  eager = reference.clone();
+  for (int64_t place : {3, 20, 41}) eager[place] += 1;
+  EXPECT_FALSE(agrees({5}, -1)) << "eager's errors are few";
+}
+
 TEST(Excuse, IntegersOnlyWhereEagersRunsChange) {
   const at::Tensor eager = at::arange(10);
   at::Tensor once = eager.clone(), ours = eager.clone();

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/api/module.h"
 #include "frontend/api/module_calls.h"
-#include "frontend/trace/structure.h"
+#include "frontend/trace/leaf_value.h"
 #include "frontend/values/borrowed_memory.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"

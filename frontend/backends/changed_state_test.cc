@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "frontend/testing/backends.h"
+#include "frontend/trace/leaf_value.h"
 #include "runtime/control/control.h"
 
 namespace aitune::frontend {

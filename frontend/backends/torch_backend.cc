@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/autocast.h"
-#include "frontend/trace/structure.h"
+#include "frontend/trace/leaf_value.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"

@@ -12,6 +12,8 @@
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/model_tensors.h"
+#include "frontend/trace/leaf_value.h"
+#include "frontend/trace/structure.h"
 #include "frontend/trace/structure_internal.h"
 #include "frontend/values/borrowed_memory.h"
 #include "frontend/values/torch_util.h"

@@ -28,7 +28,7 @@
 #include "absl/types/span.h"
 #include "frontend/torchscript/input_queries.h"
 #include "frontend/torchscript/model.h"
-#include "frontend/trace/structure.h"
+#include "frontend/trace/trace.h"
 #include "frontend/values/value_list.h"
 #include "runtime/backend/source_model.h"
 #include "runtime/device/device.h"

@@ -10,6 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/compiled_model/compiled_model.h"
+#include "frontend/trace/input_nesting.h"
+#include "frontend/trace/leaf_value.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"

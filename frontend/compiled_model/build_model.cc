@@ -15,6 +15,7 @@
 #include "frontend/compiled_model/layer_inputs.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/torchscript/model_tensors.h"
+#include "frontend/trace/input_nesting.h"
 #include "frontend/values/gpu.h"
 #include "runtime/cuda/gpu_target.h"
 #include "runtime/device/device.h"

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/torchscript/dict_order.h"
+#include "frontend/trace/input_nesting.h"
+#include "frontend/trace/output_buffers.h"
 #include "frontend/trace/print_trace.h"
 #include "frontend/trace/structure.h"
 #include "frontend/values/gpu.h"

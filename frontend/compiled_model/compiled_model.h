@@ -24,7 +24,8 @@
 #include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/input_queries.h"
 #include "frontend/torchscript/model.h"
-#include "frontend/trace/structure.h"
+#include "frontend/trace/input_nesting.h"
+#include "frontend/trace/output_buffers.h"
 #include "frontend/tracing/build_trace.h"
 #include "runtime/backend/bound_call.h"
 #include "runtime/cache/cache.h"
@@ -114,7 +115,7 @@ class CompiledModel {
       ConstantCheck check = ConstantCheck::kCheck) const;
 
   // As Run, but takes the leaves of the arguments and returns those of the
-  // result (frontend/trace/structure.h), for callers that have flattened the
+  // result (frontend/trace/leaf_value.h), for callers that have flattened the
   // arguments already. A tensor on a GPU is an opaque leaf. Tensors must be
   // contiguous if the program asks for strides. Uses this version only, also
   // with all_sizes. May throw LibTorch's exceptions.

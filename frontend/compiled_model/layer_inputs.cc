@@ -6,7 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/trace/structure.h"
+#include "frontend/trace/input_nesting.h"
+#include "frontend/trace/output_buffers.h"
 #include "quant/schemes/rows.h"
 #include "runtime/status/status_macros.h"
 

@@ -1,17 +1,15 @@
 #include "frontend/trace/structure.h"
 
-#include <ATen/Functions.h>
 #include <ATen/core/Dict.h>
 #include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
 
-#include <cmath>
-#include <functional>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
+#include "frontend/trace/leaf_value.h"
 #include "frontend/trace/structure_internal.h"
+#include "frontend/trace/value_place.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -38,89 +36,10 @@ const char* KindName(Kind kind) {
   return "";
 }
 
-bool IsContainer(const c10::IValue& value) {
-  return value.isTuple() || value.isList() || value.isGenericDict();
-}
-
-bool IsLeaf(const Structure& structure) {
-  return structure.kind != Kind::kTuple && structure.kind != Kind::kList &&
-         structure.kind != Kind::kDict;
-}
-
-// A tensor on the view's memory, which `owner` keeps unless it is null.
-at::Tensor OwnedTensor(const TensorView& view,
-                       std::shared_ptr<const void> owner,
-                       const Device& device) {
-  if (owner == nullptr || view.data == nullptr) return TensorOn(view, device);
-  const auto options = at::TensorOptions()
-                           .dtype(ToScalarType(view.dtype))
-                           .device(DeviceOf(device));
-  // Not a deleter with the owner in it, for which LibTorch allocates where an
-  // exception ends the process.
-  auto kept = std::make_unique<std::shared_ptr<const void>>(std::move(owner));
-  return at::for_blob(view.data, view.sizes)
-      .context(kept.release(),
-               [](void* owner) {
-                 delete static_cast<std::shared_ptr<const void>*>(owner);
-               })
-      .options(options)
-      .target_device(options.device())
-      .make_tensor();
-}
-
-// A number with all digits that tell it from others.
-std::string Digits(double number) {
-  const std::string text = absl::StrCat(number);
-  double read = 0;
-  return absl::SimpleAtod(text, &read) && read == number
-             ? text
-             : absl::StrFormat("%.17g", number);
-}
-
-// Of the key of a dict: different keys have different texts.
-std::string KeyText(const c10::IValue& key) {
-  if (key.isString()) return absl::StrCat("'", key.toStringRef(), "'");
-  if (key.isDouble()) return absl::StrCat("float64=", Digits(key.toDouble()));
-  if (key.isComplexDouble()) {
-    const c10::complex<double> number = key.toComplexDouble();
-    return absl::StrCat("complex128=(", Digits(number.real()), ",",
-                        Digits(number.imag()), ")");
-  }
-  return Describe(key);
-}
-
-// Where a value is nested; its text is only made for errors.
-struct Place {
-  const Place* around;      // null: in the list of inputs
-  size_t child;             // its number in the container
-  const Structure* parent;  // the container
-
-  std::string Text() const {
-    if (around == nullptr) return absl::StrCat("input ", child);
-    return absl::StrCat(
-        around->Text(), "[",
-        parent->kind == Kind::kDict ? parent->keys[child] : absl::StrCat(child),
-        "]");
-  }
-};
-
-// Whether two numbers or texts are the same, NaN the same as itself.
-bool AreSame(const c10::IValue& a, const c10::IValue& b) {
-  if (a.tagKind() != b.tagKind()) return false;
-  if (a.isDouble() && std::isnan(a.toDouble())) return std::isnan(b.toDouble());
-  return a == b;
-}
-
-absl::Status Mismatch(const std::string& place, const std::string& expected,
-                      const c10::IValue& given) {
-  return absl::InvalidArgumentError(
-      absl::StrCat(place, ": the model was compiled for ", expected,
-                   ", given is ", Describe(given)));
-}
-
 // Appends the leaves of `value`. Calls itself; throws what LibTorch throws.
 absl::Status AddLeaves(const Structure& structure, const c10::IValue& value,
-                       const Place& place, std::vector<OwnedValue>* leaves) {
+                       const ValuePlace& place,
+                       std::vector<OwnedValue>* leaves) {
   if (IsLeaf(structure)) {
     if (IsContainer(value))
       return Mismatch(place.Text(), KindName(structure.kind), value);
@@ -207,12 +126,6 @@ Structure NestingOf(const c10::IValue& value) {
   return ContainerStructure(Kind::kDict, std::move(children), std::move(info));
 }
 
-void ForEachLeaf(const Structure& structure,
-                 const std::function<void(const Structure&)>& visit) {
-  if (IsLeaf(structure)) return visit(structure);
-  for (const Structure& child : structure.children) ForEachLeaf(child, visit);
-}
-
 // Takes leaves in order and nests them.
 class Nester {
  public:
@@ -272,58 +185,6 @@ int LeafCount(const Structure& structure) {
 }
 
 }  // namespace
-
-Structure ConstantStructure(const c10::IValue& value) {
-  Structure structure;
-  structure.kind = value.isNone() ? Kind::kNone : Kind::kConstant;
-  structure.constant = std::make_shared<c10::IValue>(value);
-  structure.type_name = value.type()->annotation_str();
-  return structure;
-}
-
-Structure ContainerStructure(Kind kind, std::vector<Structure> children,
-                             ContainerInfo info) {
-  Structure structure;
-  structure.kind = kind;
-  structure.children = std::move(children);
-  if (info.type) structure.type_name = info.type->annotation_str();
-  for (const c10::IValue& key : info.keys)
-    structure.keys.push_back(KeyText(key));
-  structure.constant = std::make_shared<ContainerInfo>(std::move(info));
-  return structure;
-}
-
-const c10::IValue& ConstantOf(const Structure& structure) {
-  return *static_cast<const c10::IValue*>(structure.constant.get());
-}
-
-const ContainerInfo& InfoOf(const Structure& structure) {
-  return *static_cast<const ContainerInfo*>(structure.constant.get());
-}
-
-OwnedValue ToOwned(const c10::IValue& leaf) {
-  if (leaf.isTensor() && IsPlainTensor(leaf.toTensor())) {
-    auto tensor = std::make_shared<at::Tensor>(leaf.toTensor().contiguous());
-    TensorView view = ViewOf(*tensor);
-    return {std::move(view), std::move(tensor)};
-  }
-  return {OpaqueValue(std::make_shared<c10::IValue>(leaf)), nullptr};
-}
-
-c10::IValue ToIValue(const RegionValue& leaf,
-                     std::shared_ptr<const void> owner) {
-  if (const auto* opaque = std::get_if<OpaqueValue>(&leaf)) {
-    return *opaque == nullptr ? c10::IValue()
-                              : *static_cast<const c10::IValue*>(opaque->get());
-  }
-  return OwnedTensor(std::get<TensorView>(leaf), std::move(owner), Device());
-}
-
-bool HoldsContainer(const OwnedValue& leaf) {
-  const auto* opaque = std::get_if<OpaqueValue>(&leaf.value);
-  return opaque != nullptr && *opaque != nullptr &&
-         IsContainer(*static_cast<const c10::IValue*>(opaque->get()));
-}
 
 absl::Status CheckKeyOrder(const Structure& structure,
                            const std::vector<c10::IValue>& values) {
@@ -386,161 +247,6 @@ absl::StatusOr<c10::IValue> UnflattenLeaves(const Structure& structure,
         return absl::OkStatus();
       }));
   return result;
-}
-
-InputNesting::InputNesting(Structure structure)
-    : structure_(std::move(structure)) {
-  const std::function<void(const Structure&, const Place&)> add =
-      [&](const Structure& part, const Place& place) {
-        if (IsLeaf(part)) {
-          leaves_.push_back({part, place.Text()});
-          return;
-        }
-        for (size_t i = 0; i < part.children.size(); ++i)
-          add(part.children[i], {&place, i, &part});
-      };
-  for (size_t i = 0; i < structure_.children.size(); ++i)
-    add(structure_.children[i], {nullptr, i, &structure_});
-}
-
-absl::StatusOr<FlatTensors> InputNesting::TensorsOf(
-    absl::Span<const RegionValue> leaves, const Device& device,
-    ConstantCheck check) const {
-  if (leaves.size() != leaves_.size())
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the model was compiled for ", leaves_.size(),
-        " tensors, numbers and strings as inputs, given are ", leaves.size()));
-  FlatTensors flat;
-  flat.views.reserve(leaves.size());
-  std::vector<at::Tensor> copies;
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    const auto& [expected, place] = leaves_[i];
-    const auto* view = std::get_if<TensorView>(&leaves[i]);
-    if (view != nullptr && expected.kind == Kind::kTensor && !device.is_gpu()) {
-      flat.views.push_back(*view);
-      continue;
-    }
-    const c10::IValue value = ToIValue(leaves[i]);
-    switch (expected.kind) {
-      case Kind::kTensor:
-        if (!value.isTensor() || !IsPlainTensor(value.toTensor(), device))
-          return Mismatch(place,
-                          device.is_gpu() ? absl::StrCat("a dense tensor on ",
-                                                         device.ToString())
-                                          : "a dense CPU tensor",
-                          value);
-        copies.push_back(value.toTensor().contiguous());
-        flat.views.push_back(ViewOf(copies.back()));
-        break;
-      case Kind::kNone:
-        if (!value.isNone()) return Mismatch(place, "None", value);
-        break;
-      default: {
-        const c10::IValue& constant = ConstantOf(expected);
-        if (check == ConstantCheck::kCheck && !AreSame(value, constant))
-          return Mismatch(place, Describe(constant), value);
-      }
-    }
-  }
-  if (!copies.empty())
-    flat.owner = std::make_shared<std::vector<at::Tensor>>(std::move(copies));
-  return flat;
-}
-
-absl::StatusOr<FlatTensors> InputNesting::Flatten(const ValueList& arguments,
-                                                  const Device& device,
-                                                  ConstantCheck check) const {
-  AITUNE_ASSIGN_OR_RETURN(std::vector<OwnedValue> leaves,
-                          FlattenLeaves(structure_, arguments.values()));
-  FlatTensors flat;
-  AITUNE_RETURN_IF_ERROR(
-      CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-        AITUNE_ASSIGN_OR_RETURN(flat, TensorsOf(Values(leaves), device, check));
-        return absl::OkStatus();
-      }));
-  flat.owner = std::make_shared<
-      std::pair<std::vector<OwnedValue>, std::shared_ptr<const void>>>(
-      std::move(leaves), std::move(flat.owner));
-  return flat;
-}
-
-OutputBuffers AllocateOutputs(absl::Span<const DataType> dtypes,
-                              absl::Span<const std::vector<int64_t>> sizes,
-                              const std::vector<bool>& is_opaque,
-                              const Device& device,
-                              absl::Span<const std::shared_ptr<char>> memory) {
-  OutputBuffers buffers;
-  buffers.device = device;
-  for (size_t i = 0; i < dtypes.size(); ++i) {
-    if (is_opaque[i]) {
-      buffers.values.emplace_back(OpaqueValue());
-      buffers.owners.emplace_back();
-    } else if (i < memory.size() && memory[i] != nullptr) {
-      buffers.values.emplace_back(
-          TensorView{memory[i].get(), dtypes[i], sizes[i]});
-      buffers.owners.push_back(memory[i]);
-    } else {
-      auto tensor = std::make_shared<const at::Tensor>(
-          at::empty(sizes[i], at::TensorOptions()
-                                  .dtype(ToScalarType(dtypes[i]))
-                                  .device(DeviceOf(device))));
-      buffers.values.emplace_back(ViewOf(*tensor));
-      buffers.owners.push_back(std::move(tensor));
-    }
-  }
-  return buffers;
-}
-
-absl::StatusOr<std::vector<OwnedValue>> OutputLeaves(
-    const Structure& structure, const OutputBuffers& outputs) {
-  std::vector<OwnedValue> leaves;
-  leaves.reserve(outputs.values.size());
-  size_t next = 0;
-  bool fits = true;
-  ForEachLeaf(structure, [&](const Structure& leaf) {
-    if (leaf.kind != Kind::kTensor) {
-      leaves.push_back({OpaqueValue(leaf.constant), nullptr});
-      return;
-    }
-    if (next >= outputs.values.size()) {
-      fits = false;
-      return;
-    }
-    const RegionValue& value = outputs.values[next];
-    const std::shared_ptr<const void>& owner = outputs.owners[next++];
-    const auto* view = std::get_if<TensorView>(&value);
-    if (view == nullptr) {
-      fits = fits && std::get<OpaqueValue>(value) != nullptr;
-      const c10::IValue given = ToIValue(value);
-      const bool has_elements_in_order =
-          given.isTensor() && given.toTensor().is_contiguous();
-      leaves.push_back(has_elements_in_order ? ToOwned(given)
-                                             : OwnedValue{value, nullptr});
-    } else if (!outputs.device.is_gpu()) {
-      leaves.push_back({value, owner});
-    } else {
-      leaves.push_back({OpaqueValue(std::make_shared<c10::IValue>(
-                            OwnedTensor(*view, owner, outputs.device))),
-                        nullptr});
-    }
-  });
-  if (fits && next == outputs.values.size()) return leaves;
-  return absl::InternalError("the outputs do not fit the model's result");
-}
-
-absl::StatusOr<c10::IValue> UnflattenOutputs(const Structure& structure,
-                                             const OutputBuffers& outputs) {
-  std::vector<c10::IValue> values;
-  AITUNE_RETURN_IF_ERROR(
-      CatchExceptions(absl::StatusCode::kInternal, "outputs", [&] {
-        AITUNE_ASSIGN_OR_RETURN(const std::vector<OwnedValue> leaves,
-                                OutputLeaves(structure, outputs));
-        values.reserve(leaves.size());
-        for (const OwnedValue& leaf : leaves)
-          values.push_back(ToIValue(leaf.value, leaf.owner));
-        return absl::OkStatus();
-      }));
-  return UnflattenLeaves(structure, std::move(values));
 }
 
 }  // namespace aitune::frontend

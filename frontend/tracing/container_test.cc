@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "frontend/torchscript/dict_order.h"
+#include "frontend/trace/input_nesting.h"
 #include "frontend/trace/print_trace.h"
 #include "frontend/trace/structure.h"
 #include "frontend/tracing/trace_test_util.h"

@@ -12,7 +12,6 @@
 #include "absl/status/statusor.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/prepare.h"
-#include "frontend/trace/structure.h"
 #include "frontend/trace/trace.h"
 #include "frontend/tracing/interpreter.h"
 

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/trace/input_nesting.h"
+#include "frontend/trace/output_buffers.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "frontend/trace/structure.h"
+#include "frontend/trace/trace.h"
 #include "frontend/tracing/build_trace.h"
 
 namespace aitune::frontend {

@@ -17,6 +17,7 @@
 #include "frontend/backends/compiled/version_inputs.h"
 #include "frontend/compiled_model/compile_trace.h"
 #include "frontend/torchscript/model_state.h"
+#include "frontend/trace/leaf_value.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/backend/registry.h"

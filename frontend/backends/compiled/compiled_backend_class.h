@@ -1,6 +1,7 @@
-// The class behind compiled_backend.h. Its calls are in compiled_backend.cc,
-// what is stored and reported of it in compiled_backend_state.cc. Internal:
-// includes LibTorch.
+// The class behind compiled_backend.h. How it is made ready is in
+// compiled_backend.cc, its calls in compiled_backend_calls.cc, how versions are
+// made in compiled_backend_versions.cc, what is stored and reported of it in
+// compiled_backend_state.cc. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_BACKENDS_COMPILED_COMPILED_BACKEND_CLASS_H_
 #define AITUNE_FRONTEND_BACKENDS_COMPILED_COMPILED_BACKEND_CLASS_H_
 

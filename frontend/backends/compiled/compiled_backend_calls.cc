@@ -1,0 +1,170 @@
+// The calls of a compiling backend: each has the version that fits it run, or
+// LibTorch.
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/backends/compiled/compiled_backend_class.h"
+#include "frontend/trace/leaf_value.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/control/control.h"
+#include "runtime/cpu/thread_pool.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+
+absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
+    absl::Span<const RegionValue> inputs) const {
+  ++counters_->calls;
+  const ScopedThreadCount threads = Threads();
+  const Stance stance = CurrentStance();
+  if (stance == Stance::kForceEager) return RunEager(inputs);
+  if (IsWholeCall(inputs)) {
+    if (stance != Stance::kFailOnRecompile) return RunEager(inputs);
+    return absl::FailedPreconditionError(
+        absl::StrCat(source()->name(),
+                     " has no version for arguments that are nested in another "
+                     "way than those it was compiled for"));
+  }
+  if (*changes_state_) return RunEager(inputs);
+  // Beyond the limit of versions a compilation only says so.
+  const bool later =
+      stance == Stance::kEagerWhileCompiling && !table_->is_full();
+  const bool compiles =
+      stance == Stance::kDefault || stance == Stance::kEagerWhileCompiling;
+  const auto compiled = Find(inputs, later      ? OnMiss::kNothing
+                                     : compiles ? OnMiss::kCompile
+                                                : OnMiss::kFail);
+  // Also where a call has changed it since, or meanwhile.
+  if (*changes_state_) return RunEager(inputs);
+  if (!compiled.ok()) {
+    if (stance == Stance::kEagerWhileCompiling ||
+        (stance == Stance::kEagerOnRecompile &&
+         absl::IsFailedPrecondition(compiled.status())))
+      return RunEager(inputs);
+    return compiled.status();
+  }
+  if (*compiled == nullptr) {
+    if (later) {
+      AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
+                              CallInputsOf(inputs));
+      if (!table_->Knows(call)) CompileLater(inputs);
+    }
+    return RunEager(inputs);
+  }
+  const ScopedActivity activity(ScopedActivity::Kind::kCall);
+  const ScopedMemoryBudget budget(memory_limit_.get());
+  AITUNE_RETURN_IF_ERROR(memory_limit_->Check());
+  absl::StatusOr<std::vector<OwnedValue>> leaves =
+      (*compiled)->RunLeaves(inputs, constant_check());
+  if (!leaves.ok()) {
+    // The memory for its results has come back.
+    memory_limit_->Check().IgnoreError();
+    return leaves;
+  }
+  return source()->FlattenResult((*compiled)->output_structure(),
+                                 *std::move(leaves));
+}
+
+absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
+    absl::Span<const RegionValue> inputs,
+    absl::Span<const RegionValue> outputs) const {
+  if (config_.autocast_enabled)
+    return absl::UnimplementedError("autocast converts the outputs");
+  const Stance stance = CurrentStance();
+  if (stance != Stance::kDefault && stance != Stance::kFailOnRecompile)
+    return absl::UnimplementedError(
+        "the stance may have LibTorch run the call");
+  if (device().is_gpu() && !DeviceOf(inputs).is_gpu())
+    return absl::UnimplementedError(
+        absl::StrCat("the inputs are in memory of the CPU, the model runs on ",
+                     device().ToString()));
+  if (IsWholeCall(inputs))
+    return absl::UnimplementedError(
+        "LibTorch runs the call: its arguments are nested in another way");
+  const ScopedThreadCount scope = Threads();
+  const absl::Status outdated = absl::UnimplementedError(
+      "LibTorch runs the call: another one changes the model's state");
+  if (*changes_state_) return outdated;
+  const auto found = Find(
+      inputs, stance == Stance::kDefault ? OnMiss::kCompile : OnMiss::kFail);
+  if (*changes_state_) return outdated;
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<CompiledModel> compiled, found);
+  if (compiled == nullptr)
+    return absl::UnimplementedError(
+        "LibTorch runs the call: the limit of compiled versions is reached");
+  AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<BoundCall> call,
+                          compiled->Bind(inputs, outputs, constant_check()));
+  return std::make_unique<CountedBoundCall>(std::move(call), asked_threads(),
+                                            counters_, memory_limit_,
+                                            changes_state_);
+}
+
+absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::Find(
+    absl::Span<const RegionValue> inputs, OnMiss on_miss) const {
+  AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
+                          CallInputsOf(inputs));
+  return table_->Find(
+      call,
+      [&](const CompileRequest& request) {
+        return Compile(request, inputs, call);
+      },
+      on_miss);
+}
+
+void CompiledBackend::CompileLater(absl::Span<const RegionValue> inputs) const {
+  background_->Ask([&] {
+    Sample copy;
+    for (const RegionValue& input : inputs) {
+      const c10::IValue value = ToIValue(input);
+      copy.push_back(
+          value.isTensor() && value.toTensor().defined()
+              ? ToOwned(value.toTensor().to(
+                    at::Device(at::kCPU), value.toTensor().scalar_type(),
+                    /*non_blocking=*/false, /*copy=*/true))
+              : OwnedValue{input, nullptr});
+    }
+    return copy;
+  });
+}
+
+absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
+    absl::Span<const RegionValue> inputs) const {
+  ++counters_->eager_calls;
+  AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
+                          EagerModel());
+  const bool watches = source()->HasState() && !*changes_state_;
+  const auto held = source()->HoldState();
+  auto result = source()->Call(
+      inputs, model, device(),
+      [&](const ValueList& arguments) { return model->RunEager(arguments); });
+  // A call that raises may have changed it before.
+  if (watches) AITUNE_RETURN_IF_ERROR(HasNewState().status());
+  return result;
+}
+
+absl::StatusOr<bool> CompiledBackend::HasNewState() const {
+  AITUNE_ASSIGN_OR_RETURN(const int64_t number, source()->StateNumber());
+  if (number == state_number_) return false;
+  *changes_state_ = true;
+  return true;
+}
+
+absl::Status CompiledBackend::TakeFailedCheck() const {
+  if (!device().is_gpu()) return absl::OkStatus();
+  std::lock_guard<std::mutex> lock(loaded_mutex_);
+  for (const std::weak_ptr<const CompiledModel>& version : loaded_) {
+    if (const auto compiled = version.lock())
+      AITUNE_RETURN_IF_ERROR(compiled->TakeFailedCheck());
+  }
+  return absl::OkStatus();
+}
+
+ScopedThreadCount CompiledBackend::Threads() const {
+  return ScopedThreadCount(asked_threads() > 0 ? asked_threads()
+                                               : ThreadCount());
+}
+
+}  // namespace aitune::frontend

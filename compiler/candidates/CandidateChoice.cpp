@@ -4,15 +4,14 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "compiler/candidates/FastestCandidate.h"
+#include "compiler/candidates/LaunchModel.h"
 #include "compiler/candidates/Preparation.h"
-#include "compiler/dialect/KernelAttributes.h"
+#include "compiler/candidates/RefusedCandidates.h"
 #include "compiler/measure/Measure.h"
-#include "compiler/plan/PlanBuilder.h"
 #include "compiler/plan/Provenance.h"
 #include "compiler/support/Parallel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/IRMapping.h"
-#include "mlir/IR/TypeUtilities.h"
 
 #include <malloc.h>
 
@@ -23,44 +22,6 @@ namespace {
 
 /// Seconds to time the only candidate of a kernel.
 constexpr double kAloneSeconds = 0.003;
-
-/// Where ties go to the earlier candidate, a later one must take less than this
-/// of its time: fastest runs of the same code differ by so much.
-constexpr double kClearly = 0.97;
-
-/// Clones the operations that make the constant `value`, an ait.constant and
-/// reshapes of it, at `builder`'s insertion point.
-void cloneConstant(OpBuilder &builder, Value value, IRMapping &mapping) {
-  if (mapping.contains(value))
-    return;
-  if (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
-    cloneConstant(builder, reshape->getOperand(0), mapping);
-  builder.clone(*value.getDefiningOp(), mapping);
-}
-
-bool callsLibrary(const KernelImplementation &candidate) {
-  return llvm::any_of(candidate.steps, [](const ImplementationStep &step) {
-    return step.call.has_matmul() || step.call.has_convolution();
-  });
-}
-
-/// Whether a launch alone tells that a library refuses `candidate`. A filter
-/// that the model computes at load is an argument of the launch, which
-/// libraries may refuse; that is no reason but where a CPU has no float16 at
-/// all.
-bool isRefusalSure(const Kernel &kernel,
-                   const KernelImplementation &candidate) {
-  const ImplementationStep &call = candidate.steps.front();
-  if (!call.call.has_convolution())
-    return true;
-  func::FuncOp function = kernel.function;
-  ait::LaunchOp launch = kernel.launches.front();
-  return ait::getKnownAt(function, call.inputs[1]) !=
-             ait::KnownAt::Initialization ||
-         llvm::any_of(launch.getInputs(), [](Value input) {
-           return getElementTypeOrSelf(input.getType()).isF16();
-         });
-}
 
 /// The candidates of one kernel, run against each other.
 struct Contest {
@@ -93,7 +54,6 @@ private:
   /// Positions among contests and their candidates.
   using Work = std::vector<std::pair<Contest *, size_t>>;
 
-  absl::Status dropRefused(Kernel &kernel);
   bool dropLeftOut(Kernel &kernel);
   absl::Status measureTogether(MutableArrayRef<Kernel *> group);
   void load(const Work &work);
@@ -134,24 +94,6 @@ private:
   ChosenKernels chosen;
   size_t done = 0;
 };
-
-/// Removes library candidates from the front of the list for which the library
-/// has no code on this machine; generated candidates stay. Returns the reason
-/// for the last one that was removed; OK if none was.
-absl::Status CandidateChooser::dropRefused(Kernel &kernel) {
-  absl::Status reason;
-  while (!kernel.candidates.empty() &&
-         callsLibrary(kernel.candidates.front())) {
-    const KernelImplementation &first = kernel.candidates.front();
-    const absl::Status loaded =
-        raceCandidates(target, module, kernel, {&first, 1}, constants)->load(0);
-    if (loaded.ok() || !isRefusalSure(kernel, first))
-      break;
-    reason = loaded;
-    kernel.candidates.erase(kernel.candidates.begin());
-  }
-  return reason;
-}
 
 /// Removes what Kernel::leftOut names; whether something is left.
 bool CandidateChooser::dropLeftOut(Kernel &kernel) {
@@ -396,7 +338,8 @@ absl::StatusOr<ChosenKernels> CandidateChooser::run() {
       fail(kernel, absl::InternalError("all that runs it was found wrong"));
       continue;
     }
-    if (absl::Status refused = dropRefused(kernel); kernel.candidates.empty()) {
+    if (absl::Status refused = dropRefused(kernel, module, target, constants);
+        kernel.candidates.empty()) {
       fail(kernel, refused);
       continue;
     }
@@ -424,98 +367,6 @@ chooseCandidates(MutableArrayRef<Kernel> kernels, ModuleOp module,
                  const CompileOptions &options, CompileResult &result) {
   return CandidateChooser(kernels, module, target, constants, options, result)
       .run();
-}
-
-int fastest(absl::Span<const Measurement> measured, bool earlierWinsTies,
-            llvm::function_ref<bool(size_t)> mayTake) {
-  const auto isFaster = [&](const Measurement &later,
-                            const Measurement &earlier) {
-    if (earlier.least < 0 || later.least < 0)
-      return later.microseconds <
-             (earlierWinsTies ? earlier.low : earlier.microseconds);
-    return later.least < (earlierWinsTies ? kClearly : 1) * earlier.least;
-  };
-  int best = -1;
-  for (size_t i = 0; i < measured.size(); ++i)
-    if (measured[i].microseconds >= 0 && mayTake(i) &&
-        (best < 0 || isFaster(measured[i], measured[best])))
-      best = static_cast<int>(i);
-  return best;
-}
-
-std::string labelOf(const KernelImplementation &candidate) {
-  return candidate.description.empty()
-             ? candidate.name
-             : absl::StrCat(candidate.name, ": ", candidate.description);
-}
-
-bool mayBeFaster(double leastMicroseconds,
-                 absl::Span<const Measurement> measured) {
-  const int best = fastest(measured, /*earlierWinsTies=*/false);
-  return best < 0 || measured[best].microseconds > leastMicroseconds;
-}
-
-absl::StatusOr<ExecutablePlan>
-buildCandidatePlan(func::FuncOp wrapper, ArrayAttr symbols, StringRef kernel,
-                   const KernelImplementation &candidate) {
-  llvm::StringMap<KernelImplementation> implementations;
-  implementations[kernel] = candidate;
-  absl::StatusOr<ExecutablePlan> plan =
-      buildPlan(wrapper, symbols, implementations);
-  if (!plan.ok())
-    return plan.status();
-  plan->set_ignores_checks(true);
-  readSymbolsFromInputs(*plan);
-  return plan;
-}
-
-std::unique_ptr<CandidateRace>
-raceCandidates(const CompilationTarget &target, ModuleOp module,
-               const Kernel &kernel,
-               absl::Span<const KernelImplementation> candidates,
-               absl::Span<const ConstantTensor> constants) {
-  ait::LaunchOp launch = kernel.launches.front();
-  func::FuncOp wrapper = wrapLaunch(module, launch);
-  std::vector<RaceEntry> entries;
-  for (const KernelImplementation &candidate : candidates)
-    entries.push_back(
-        {buildCandidatePlan(wrapper, ait::getModuleSymbols(module),
-                            launch.getKernel(), candidate),
-         candidate.objects});
-  wrapper.erase();
-  return target.race(std::move(entries), &kernel, constants);
-}
-
-bool isOfPool(Value value) {
-  while (auto reshape = value.getDefiningOp<ait::ReshapeOp>())
-    value = reshape.getInput();
-  return value.getDefiningOp<ait::ConstantOp>() != nullptr;
-}
-
-func::FuncOp wrapLaunch(ModuleOp module, ait::LaunchOp launch) {
-  OpBuilder builder(module.getContext());
-  builder.setInsertionPointToEnd(module.getBody());
-  SmallVector<Type> inputTypes;
-  for (Value input : launch.getInputs())
-    if (!isOfPool(input))
-      inputTypes.push_back(input.getType());
-  auto wrapper = func::FuncOp::create(
-      builder, launch.getLoc(), "measured_launch",
-      builder.getFunctionType(inputTypes, launch.getResultTypes()));
-  Block *body = wrapper.addEntryBlock();
-  builder.setInsertionPointToStart(body);
-  IRMapping mapping;
-  unsigned argument = 0;
-  for (Value input : launch.getInputs()) {
-    if (isOfPool(input))
-      cloneConstant(builder, input, mapping);
-    else
-      // An input that the launch reads twice needs one argument for each read.
-      mapping.map(input, body->getArgument(argument++));
-  }
-  Operation *copy = builder.clone(*launch.getOperation(), mapping);
-  func::ReturnOp::create(builder, launch.getLoc(), copy->getResults());
-  return wrapper;
 }
 
 } // namespace aitune

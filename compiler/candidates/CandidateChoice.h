@@ -5,7 +5,6 @@
 #ifndef AITUNE_COMPILER_CANDIDATES_CANDIDATECHOICE_H
 #define AITUNE_COMPILER_CANDIDATES_CANDIDATECHOICE_H
 
-#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -13,9 +12,7 @@
 #include "compiler/Compiler.h"
 #include "compiler/candidates/CompilationTarget.h"
 #include "compiler/candidates/Kernel.h"
-#include "compiler/dialect/Ait.h"
 #include "compiler/plan/KernelImplementation.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -56,45 +53,6 @@ chooseCandidates(llvm::MutableArrayRef<Kernel> kernels, mlir::ModuleOp module,
                  const CompilationTarget &target,
                  absl::Span<const ConstantTensor> constants,
                  const CompileOptions &options, CompileResult &result);
-
-/// The name of a candidate in reports and in Kernel::leftOut.
-std::string labelOf(const KernelImplementation &candidate);
-
-/// The position of the fastest candidate for which `mayTake` holds; -1 if there
-/// is none or all failed. `earlierWinsTies` is that of RaceRules.
-int fastest(
-    absl::Span<const Measurement> measured, bool earlierWinsTies,
-    llvm::function_ref<bool(size_t)> mayTake = [](size_t) { return true; });
-
-/// Whether a candidate that takes at least `leastMicroseconds` may be faster
-/// than all candidates in `measured`.
-bool mayBeFaster(double leastMicroseconds,
-                 absl::Span<const Measurement> measured);
-
-/// The plan of the model `wrapper`, which wrapLaunch made: one launch of the
-/// kernel named `kernel`, which `candidate` implements. `symbols` is the
-/// module's ait.symbols (may be null). Errors as buildPlan.
-absl::StatusOr<ExecutablePlan>
-buildCandidatePlan(mlir::func::FuncOp wrapper, mlir::ArrayAttr symbols,
-                   mlir::StringRef kernel,
-                   const KernelImplementation &candidate);
-
-/// A race of `candidates` of `kernel`, which is launched in `module`; its entry
-/// i is candidate i. `constants`, the pool, must live as long as the race.
-std::unique_ptr<CandidateRace>
-raceCandidates(const CompilationTarget &target, mlir::ModuleOp module,
-               const Kernel &kernel,
-               absl::Span<const KernelImplementation> candidates,
-               absl::Span<const ConstantTensor> constants);
-
-/// Whether `value` is an ait.constant, or reshapes of one.
-bool isOfPool(mlir::Value value);
-
-/// A new function of `module` that does nothing but `launch`: its inputs for
-/// which isOfPool holds are constants there, too, and the others are arguments.
-/// The caller erases it.
-mlir::func::FuncOp wrapLaunch(mlir::ModuleOp module,
-                              mlir::ait::LaunchOp launch);
 
 } // namespace aitune
 

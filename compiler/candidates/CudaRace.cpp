@@ -4,8 +4,8 @@
 #include <optional>
 #include <set>
 
-#include "compiler/candidates/CandidateChoice.h"
 #include "compiler/candidates/JudgeKernel.h"
+#include "compiler/candidates/LaunchModel.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/MeasureCuda.h"
 #include "compiler/measure/RaceInputs.h"

@@ -5,11 +5,11 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/candidates/CandidateChoice.h"
 #include "compiler/candidates/CudaKernelCompiler.h"
 #include "compiler/candidates/CudaLibraryRules.h"
 #include "compiler/candidates/CudaRace.h"
 #include "compiler/candidates/FindGpu.h"
+#include "compiler/candidates/LaunchModel.h"
 #include "compiler/candidates/TimeCudaModels.h"
 #include "compiler/codegen/gpu/target/GpuTarget.h"
 #include "compiler/codegen/gpu/target/Nvrtc.h"

@@ -1,6 +1,6 @@
 #include "compiler/candidates/JudgeKernel.h"
 
-#include "compiler/candidates/CandidateChoice.h"
+#include "compiler/candidates/LaunchModel.h"
 
 using namespace mlir;
 

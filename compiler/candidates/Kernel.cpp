@@ -1,5 +1,6 @@
 #include "compiler/candidates/Kernel.h"
 
+#include "absl/strings/str_cat.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/dialect/SizeExpressions.h"
 #include "compiler/fusion/KernelFunction.h"
@@ -12,6 +13,12 @@
 using namespace mlir;
 
 namespace aitune {
+
+std::string labelOf(const KernelImplementation &candidate) {
+  return candidate.description.empty()
+             ? candidate.name
+             : absl::StrCat(candidate.name, ": ", candidate.description);
+}
 
 std::string moduleText(func::FuncOp function, ArrayAttr symbols) {
   OwningOpRef<ModuleOp> single(ModuleOp::create(function.getLoc()));

@@ -36,6 +36,9 @@ struct Kernel {
   std::string defaultConfig;
 };
 
+/// The name of a candidate in reports and in Kernel::leftOut.
+std::string labelOf(const KernelImplementation &candidate);
+
 /// The text of a module that contains `function` alone, with the ranges of the
 /// symbols on which its sizes depend.
 std::string moduleText(mlir::func::FuncOp function, mlir::ArrayAttr symbols);

@@ -8,10 +8,10 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "compiler/candidates/CandidateChoice.h"
 #include "compiler/candidates/CpuTarget.h"
 #include "compiler/candidates/Kernel.h"
 #include "compiler/candidates/KernelCompiler.h"
+#include "compiler/candidates/LaunchModel.h"
 #include "compiler/dialect/ElementTypes.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/measure/KernelJudge.h"

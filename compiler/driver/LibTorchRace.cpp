@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "compiler/candidates/LaunchModel.h"
 #include "compiler/dialect/KernelAttributes.h"
 #include "compiler/driver/OperatorGroups.h"
 #include "compiler/plan/PlanBuilder.h"

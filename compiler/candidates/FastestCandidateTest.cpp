@@ -1,5 +1,5 @@
 // What the choice between a kernel's candidates makes of measurements.
-#include "compiler/candidates/CandidateChoice.h"
+#include "compiler/candidates/FastestCandidate.h"
 
 #include "gtest/gtest.h"
 

@@ -1,0 +1,186 @@
+// What the program says of what it can't do, or did wrong, and returns then.
+#include <caffe2/serialize/inline_container.h>
+#include <torch/script.h>
+
+#include <fstream>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/end_to_end/program.h"
+#include "tests/end_to_end/program_models.h"
+
+namespace aitune {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+// Copies a model, with other text in its source.
+void WriteWithOtherSource(const std::string& from, const std::string& to,
+                          const std::string& old_text,
+                          const std::string& new_text) {
+  caffe2::serialize::PyTorchStreamReader reader(Path(from));
+  caffe2::serialize::PyTorchStreamWriter writer(Path(to));
+  for (const std::string& name : reader.getAllRecords()) {
+    auto [data, size] = reader.getRecord(name);
+    std::string text(static_cast<const char*>(data.get()), size);
+    if (name == ".data/serialization_id" || name == "version") continue;
+    const size_t at = text.find(old_text);
+    if (at != std::string::npos) text.replace(at, old_text.size(), new_text);
+    writer.writeRecord(name, text.data(), text.size());
+  }
+  writer.writeEndOfFile();
+}
+
+// The files that the tests name.
+class Files : public testing::Environment {
+ public:
+  void SetUp() override {
+    SaveTinyModel();
+    SaveWholeModel();
+
+    torch::jit::Module raising("__torch__.Raising");
+    raising.define(
+        "def forward(self, x: Tensor):\n"
+        "    assert x.size(0) == 0, \"no rows wanted\"\n"
+        "    return x\n");
+    raising.save(Path("raising.pt"));
+
+    torch::jit::Module raises("__torch__.Raises");
+    raises.define(
+        "def forward(self, x: Tensor):\n"
+        "    assert bool(torch.isnan(x).sum() < 0), 'never right'\n"
+        "    return x * 2\n");
+    raises.save(Path("raises.pt"));
+
+    torch::jit::Module rounded("__torch__.Rounded");
+    rounded.define(
+        "def forward(self, x: Tensor):\n"
+        "    return torch.tanh(torch.gelu(x)) * torch.exp(torch.sin(x))\n");
+    rounded.save(Path("rounded.pt"));
+
+    std::ofstream(Path("text.pt")) << "this is no model\n";
+    const std::string bytes = ReadFile(Path("tiny.pt"));
+    std::ofstream(Path("truncated.pt"), std::ios::binary)
+        << bytes.substr(0, bytes.size() / 2);
+
+    std::ofstream(Path("empty.pt")).flush();
+    WriteWithOtherSource("tiny.pt", "unknown.pt", "torch.relu", "torch.rulu");
+  }
+};
+
+TEST(CommandLine, FullDisk) {
+  for (const char* option :
+       {"run tiny.pt --inputs samples.pt --output /dev/full",
+        "tune tiny.pt --inputs samples.pt --seconds 0 --json /dev/full",
+        "run tiny.pt --inputs samples.pt >/dev/full"}) {
+    const Outcome outcome = Aitune(option);
+    EXPECT_EQ(outcome.code, 1) << option;
+    EXPECT_THAT(ErrorLine(outcome), HasSubstr("cannot be written")) << option;
+  }
+}
+
+// 4096 times four functions that are not rounded as LibTorch's are: within any
+// tolerance but none at all. LibTorch's own would be rounded as eager's.
+TEST(CommandLine, WrongIsNotSuccess) {
+  const std::string tune =
+      "tune rounded.pt --input 'float32[64,64]' --seconds 0 --no-measure";
+  EXPECT_EQ(Aitune(tune).code, 0);
+  const Outcome outcome = Aitune(tune + " --tolerance 0");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("DIFFERS from eager"));
+  EXPECT_THAT(ErrorLine(outcome), StartsWith("aitune: "));
+}
+
+TEST(CommandLine, WhatCannotBeComparedIsNotSuccess) {
+  const Outcome outcome =
+      Aitune("tune raises.pt --input 'float32[64,8]' --seconds 0");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("never right"));
+  EXPECT_THAT(outcome.out, Not(HasSubstr("agrees with eager")));
+  EXPECT_THAT(ErrorLine(outcome), StartsWith("aitune: "));
+}
+
+struct BadCall {
+  const char* name;
+  const char* arguments;
+  int code;
+  const char* text;
+};
+
+void PrintTo(const BadCall& call, std::ostream* out) { *out << call.arguments; }
+
+class Refused : public testing::TestWithParam<BadCall> {};
+
+TEST_P(Refused, WithOneClearLine) {
+  const Outcome outcome = Aitune(GetParam().arguments);
+  EXPECT_EQ(outcome.code, GetParam().code) << outcome.err;
+  const std::string line = ErrorLine(outcome);
+  EXPECT_THAT(line, StartsWith("aitune: "));
+  EXPECT_THAT(line, HasSubstr(GetParam().text));
+  for (const char* trace : {"terminate called", "frame #", "C++ exception",
+                            "Traceback", "c10::Error"}) {
+    EXPECT_THAT(outcome.err, Not(HasSubstr(trace)));
+  }
+  EXPECT_EQ(outcome.out, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , Refused,
+    testing::ValuesIn(std::vector<BadCall>{
+        {"NoCommand", "", 2, "no command given"},
+        {"UnknownOption", "tune tiny.pt --bogus", 2, "--bogus"},
+        {"MissingFile", "tune nowhere.pt", 1, "nowhere.pt"},
+        {"NotTorchScript", "tune text.pt --input 'float32[1]'", 1, "text.pt"},
+        {"Truncated", "tune truncated.pt --input 'float32[1,8]'", 1,
+         "truncated.pt"},
+        {"Empty", "tune empty.pt --input 'float32[1,8]'", 1, "empty.pt"},
+        {"NoTorchScriptArchive", "tune samples.pt --input 'float32[1,8]'", 1,
+         "samples.pt"},
+        {"UnknownOperator", "tune unknown.pt --input 'float32[1,8]'", 1,
+         "rulu"},
+        {"Directory", "tune . --input 'float32[1,8]'", 1, "."},
+        {"NoInputs", "tune tiny.pt", 1, "--input"},
+        {"NoSubmodule", "tune whole.pt --input 'float32[2]' --disable half", 1,
+         "no submodule half; it has part"},
+        {"NoReplacement",
+         "tune whole.pt --input 'float32[2]' --substitute part=none.py", 1,
+         "none.py"},
+        {"BadReplacement",
+         "tune whole.pt --input 'float32[2]' --substitute aten::tanh=text.pt",
+         1, "the replacement of aten::tanh"},
+        {"WrongCount",
+         "tune tiny.pt --input 'float32[1,8]' --input 'float32[1]'", 1,
+         "takes 1"},
+        {"WrongRank", "tune tiny.pt --input 'float32[2,3,4,5]'", 1, "4"},
+        {"WrongSize", "tune tiny.pt --input 'float32[1,9]'", 1, "9"},
+        {"WrongDtype", "tune tiny.pt --input 'int64[1,8]'", 1, "dtype"},
+        {"MalformedSpec", "tune tiny.pt --input 'float33[1,8]'", 1, "float33"},
+        {"UnknownDtype", "tune tiny.pt --inputs samples.pt --dtype int8", 1,
+         "--dtype int8"},
+        {"MissingSamples", "tune tiny.pt --inputs none.pt", 1, "none.pt"},
+        {"SamplesAreText", "tune tiny.pt --inputs text.pt", 1, "text.pt"},
+        {"ModelRaises", "tune raising.pt --input 'float32[2]'", 1,
+         "no rows wanted"},
+        {"JsonCannotBeWritten",
+         "bench tiny.pt --inputs samples.pt --seconds 0 --json /nowhere/x", 1,
+         "/nowhere/x"},
+        {"OutputCannotBeWritten",
+         "run tiny.pt --inputs samples.pt --output /nowhere/x", 1,
+         "/nowhere/x"},
+        {"DumpCannotBeWritten",
+         "tune tiny.pt --inputs samples.pt --dump /dev/null/x", 1,
+         "/dev/null/x"}}),
+    [](const testing::TestParamInfo<BadCall>& info) {
+      return std::string(info.param.name);
+    });
+
+const testing::Environment* const kFiles =
+    testing::AddGlobalTestEnvironment(new Files);
+
+}  // namespace
+}  // namespace aitune

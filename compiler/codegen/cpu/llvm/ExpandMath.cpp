@@ -3,9 +3,12 @@
 #include "compiler/codegen/cpu/llvm/MathApproximations.h"
 #include "compiler/codegen/cpu/llvm/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/IR/TypeUtilities.h"
 #include "llvm/ADT/StringMap.h"
+
+#include <limits>
 
 using namespace mlir;
 
@@ -154,6 +157,55 @@ Value callEachLane(OpBuilder &builder, Operation *op, func::FuncOp callee) {
   return result;
 }
 
+/// The rest of a division, which is x - q * y for the quotient q without its
+/// fraction: one rounding, of a number that needs none, while q is exact. Where
+/// a lane's is not, or y is infinite, all of them call `callee`. A quotient may
+/// be rounded up to a whole number; then the rest is negative.
+Value expandRemainder(OpBuilder &builder, Operation *op, func::FuncOp callee) {
+  Location location = op->getLoc();
+  Value x = op->getOperand(0), y = op->getOperand(1);
+  Type type = x.getType(), element = getElementTypeOrSelf(type);
+  auto constant = [&](double number) -> Value {
+    TypedAttr attribute = builder.getFloatAttr(element, number);
+    if (auto vector = dyn_cast<VectorType>(type))
+      attribute = DenseElementsAttr::get(vector, Attribute(attribute));
+    return arith::ConstantOp::create(builder, location, attribute);
+  };
+  auto isLess = [&](Value a, Value b) -> Value {
+    return arith::CmpFOp::create(builder, location, arith::CmpFPredicate::OLT,
+                                 a, b);
+  };
+  Value absX = math::AbsFOp::create(builder, location, x),
+        absY = math::AbsFOp::create(builder, location, y);
+  Value quotient = math::TruncOp::create(
+      builder, location, arith::DivFOp::create(builder, location, absX, absY));
+  Value isExact = arith::AndIOp::create(
+      builder, location,
+      isLess(quotient, constant(element.isF32() ? 0x1p23 : 0x1p52)),
+      isLess(absY, constant(std::numeric_limits<double>::infinity())));
+  if (auto vector = dyn_cast<VectorType>(type)) {
+    auto flat = VectorType::get({vector.getNumElements()}, builder.getI1Type());
+    isExact = vector::ReductionOp::create(
+        builder, location, vector::CombiningKind::AND,
+        builder.createOrFold<vector::ShapeCastOp>(location, flat, isExact));
+  }
+  auto choice = scf::IfOp::create(builder, location, type, isExact,
+                                  /*withElseRegion=*/true);
+  builder.setInsertionPointToStart(choice.thenBlock());
+  Value rest = math::FmaOp::create(
+      builder, location, arith::NegFOp::create(builder, location, quotient),
+      absY, absX);
+  rest = arith::SelectOp::create(
+      builder, location, isLess(rest, constant(0)),
+      arith::AddFOp::create(builder, location, rest, absY), rest);
+  rest = math::CopySignOp::create(builder, location, rest, x);
+  scf::YieldOp::create(builder, location, rest);
+  builder.setInsertionPointToStart(choice.elseBlock());
+  scf::YieldOp::create(builder, location, callEachLane(builder, op, callee));
+  builder.setInsertionPointAfter(choice);
+  return choice.getResult(0);
+}
+
 /// maximumf and minimumf without the order of zeros that LLVM's intrinsics keep
 /// (at three times the instructions) and PyTorch does not.
 Value expandExtremum(OpBuilder &builder, Operation *op) {
@@ -249,9 +301,13 @@ LogicalResult expandMath(Operation *root, bool hasBfloat16, bool hasScale,
       if (function.hasVectorForm)
         replacement =
             callLanesTogether(builder, op, module, name, vectorMathBits);
-      if (!replacement)
-        replacement = callEachLane(
-            builder, op, declare(module, name, element, op->getNumOperands()));
+      if (!replacement) {
+        func::FuncOp callee =
+            declare(module, name, element, op->getNumOperands());
+        replacement = isa<arith::RemFOp>(op)
+                          ? expandRemainder(builder, op, callee)
+                          : callEachLane(builder, op, callee);
+      }
     } else {
       return op->emitOpError() << "has no code for elements of " << element
                                << "; convert to f32 before it";

@@ -51,8 +51,15 @@ func.func @narrow(%x: vector<2x2xf32>) -> vector<2x2xf32> {
   return %0 : vector<2x2xf32>
 }
 
-// libmvec has no remainder.
+// libmvec has no remainder. It is exact in one instruction where the quotient
+// is.
 // VECTOR-LABEL: func.func @remainder
+// VECTOR: %[[QUOTIENT:.*]] = math.trunc
+// VECTOR: %[[EXACT:.*]] = vector.reduction <and>
+// VECTOR: scf.if %[[EXACT]]
+// VECTOR: %[[NEGATED:.*]] = arith.negf %[[QUOTIENT]]
+// VECTOR: math.fma %[[NEGATED]]
+// VECTOR: else
 // VECTOR-COUNT-8: call @fmodf
 func.func @remainder(%x: vector<8xf32>, %y: vector<8xf32>) -> vector<8xf32> {
   %0 = arith.remf %x, %y : vector<8xf32>

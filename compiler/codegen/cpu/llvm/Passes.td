@@ -10,10 +10,10 @@ def CpuExpandMathPass : Pass<"ait-cpu-expand-math"> {
     exp, exp2, expm1, log, log2, log10, log1p, tanh and erf of f32 become
     arithmetic on vectors (MathApproximations.h says how exact it is). These
     functions of f64 and the other functions of f32 and f64 become calls of
-    libmvec with vectors of up to vector-math-bits bits; scalars, remainders,
-    and all of them without vector-math-bits, become calls of libm, one for each
-    lane. Also replaces
-    arith.maximumf and arith.minimumf by comparisons, which do not order zeros,
+    libmvec with vectors of up to vector-math-bits bits; scalars, and all of them
+    without vector-math-bits, become calls of libm, one for each lane.
+    Remainders become arithmetic, with calls of libm where a quotient is too
+    large for it. Also replaces arith.maximumf and arith.minimumf by comparisons, which do not order zeros,
     and, without has-bfloat16, conversions of f32 to bf16 by arithmetic on bits.
     Fails for other element types.
   }];
@@ -25,6 +25,7 @@ def CpuExpandMathPass : Pass<"ait-cpu-expand-math"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::scf::SCFDialect",
   ];
 }
 

@@ -239,6 +239,10 @@ absl::Status runModelOnCuda(const cuda::Device &device, ModelCalls calls,
             bytesOf(input)),
         "copying an input"));
   }
+  // The driver gives the caller's memory back before the GPU has all of it
+  // (CUDA Driver API, API synchronization behavior), and this stream does not
+  // wait for it.
+  AITUNE_RETURN_IF_ERROR(device.Synchronize());
   std::vector<RegionValue> values;
   for (const TensorView &result : calls.outputs.front()) {
     AITUNE_ASSIGN_OR_RETURN(values.emplace_back(), onDevice(result));

@@ -88,6 +88,8 @@ absl::StatusOr<PostOpPlan> PlanPostOps(absl::Span<const PostOp* const> post_ops,
 struct CallParts {
   dnnl::memory::desc source, weights_source, weights, bias, destination;
   PostOpPlan post_ops;
+  // Zeros that are read in place of both operands; null: the operands are.
+  std::shared_ptr<const AlignedBuffer> zeros;
 };
 // Compiles the primitive of `descriptor`, reorders constant weights for it, and
 // makes the call. With `weights` null nothing is compiled or reordered: the
@@ -120,13 +122,21 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> FinishCall(
 
   const int output = static_cast<int>(inputs.size());
   call->arguments = std::move(parts.post_ops.arguments);
-  call->arguments.push_back({DNNL_ARG_SRC, parts.source, 0});
+  if (parts.zeros != nullptr)
+    call->arguments.push_back(
+        {DNNL_ARG_SRC, parts.source, -1, parts.zeros->data()});
+  else
+    call->arguments.push_back({DNNL_ARG_SRC, parts.source, 0});
   call->arguments.push_back({DNNL_ARG_DST, parts.destination, output});
   if (parts.post_ops.bias >= 0) {
     call->arguments.push_back({DNNL_ARG_BIAS, parts.bias, parts.post_ops.bias});
   }
   const dnnl::memory::desc wanted = descriptor.weights_desc();
-  if (wanted == parts.weights_source) {
+  if (parts.zeros != nullptr) {
+    call->weights = parts.zeros;
+    call->arguments.push_back(
+        {DNNL_ARG_WEIGHTS, wanted, -1, call->weights->data()});
+  } else if (wanted == parts.weights_source) {
     call->arguments.push_back({DNNL_ARG_WEIGHTS, wanted, 1});
   } else {
     absl::StatusOr<std::shared_ptr<const AlignedBuffer>> reordered =

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <numeric>
 
@@ -152,14 +153,24 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> MakeWithView(
   AITUNE_ASSIGN_OR_RETURN(const memory::data_type out_type,
                           onednn::ToOneDnn(output.dtype, "the output"));
   onednn::CallParts parts;
-  parts.source = MatrixDescription(view.lhs_batch, view.m, shape.k,
+  // oneDNN writes nothing where there are no steps to add up; of one step whose
+  // factors are 0 it writes the sum of none.
+  const int64_t steps = std::max<int64_t>(shape.k, 1);
+  parts.source = MatrixDescription(view.lhs_batch, view.m, steps,
                                    call.transpose_lhs(), lhs_type);
-  parts.weights_source = MatrixDescription(view.rhs_batch, shape.k, shape.n,
+  parts.weights_source = MatrixDescription(view.rhs_batch, steps, shape.n,
                                            call.transpose_rhs(), rhs_type);
   parts.destination =
       MatrixDescription(view.out_batch, view.m, shape.n, false, out_type);
   parts.weights = parts.weights_source;
-  if (inputs[1].constant >= 0) {
+  if (shape.k == 0) {
+    AITUNE_ASSIGN_OR_RETURN(
+        AlignedBuffer zeros,
+        AlignedBuffer::Allocate(static_cast<int64_t>(std::max(
+            parts.source.get_size(), parts.weights_source.get_size()))));
+    std::memset(zeros.data(), 0, static_cast<size_t>(zeros.bytes()));
+    parts.zeros = std::make_shared<const AlignedBuffer>(std::move(zeros));
+  } else if (inputs[1].constant >= 0) {
     parts.weights = memory::desc(parts.weights_source.get_dims(), rhs_type,
                                  memory::format_tag::any);
   }
@@ -221,9 +232,6 @@ absl::StatusOr<std::unique_ptr<LibraryCall>> Make(
   if (std::find(output.sizes.begin(), output.sizes.end(), 0) !=
       output.sizes.end()) {
     return onednn::EmptyCall();
-  }
-  if (shape.k == 0) {
-    return absl::UnimplementedError("matmul: K is 0");
   }
   absl::Status first_error;
   for (const View& view : Views(call, shape, output)) {

@@ -70,6 +70,23 @@ MatmulCall Call(const std::vector<PostOp>& ops, bool transpose_lhs = false,
   return call;
 }
 
+// The sum of no products is 0, to which what follows is added.
+TEST(OneDnnMatmulTest, NoStepsGiveZeros) {
+  for (bool constant : {false, true}) {
+    Check(Call({}),
+          {TestTensor::Random({5, 0}, 1), TestTensor::Random({0, 20}, 2)},
+          {5, 20}, constant);
+    Check(Call({}, true, true),
+          {TestTensor::Random({2, 3, 0, 4}, 1),
+           TestTensor::Random({2, 3, 9, 0}, 2)},
+          {2, 3, 4, 9}, constant);
+  }
+  Check(Call({MakePostOp(PostOp::BIAS, 2)}),
+        {TestTensor::Random({5, 0}, 1), TestTensor::Random({0, 20}, 2),
+         TestTensor::Random({20}, 3)},
+        {5, 20}, false);
+}
+
 TEST(OneDnnMatmulTest, TransposesAndBatches) {
   for (bool constant : {false, true}) {
     for (bool lhs_t : {false, true}) {

@@ -104,8 +104,8 @@ absl::StatusOr<std::shared_ptr<void>> DispatchTableBase::CompileFor(
   if (request.version >= options_.recompile_limit) {
     const std::string text = absl::StrCat(
         options_.name, " has reached the limit of ", options_.recompile_limit,
-        " compiled versions (recompile_limit): LibTorch runs what they don't "
-        "fit. ",
+        " compiled versions: LibTorch runs what they don't fit, unless you "
+        "raise recompile_limit. ",
         request.reason);
     // Warned of once; which calls they are is the channel's.
     const bool first = calls_beyond_limit_++ == 0;

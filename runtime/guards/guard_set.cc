@@ -266,13 +266,16 @@ std::optional<GuardFailure> GuardSet::Explain(
           absl::StrCat("the size of axis ", guard.axis, " of ", input, " is ",
                        given.sizes[guard.axis], ", compiled for ",
                        Range(guard.min, guard.max));
-      failure.advice =
-          guard.min == guard.max
-              ? absl::StrCat(
-                    "set dynamic to True, give the axis a range of "
-                    "sizes, or pad it to ",
-                    guard.min)
-              : "give the axis a wider range of sizes";
+      if (guard.min < guard.max)
+        failure.advice = "give the axis a wider range of sizes";
+      else if (given.sizes[guard.axis] < guard.min)
+        failure.advice = absl::StrCat(
+            "set dynamic to True, give the axis a range of sizes, or pad it "
+            "to ",
+            guard.min);
+      else
+        failure.advice =
+            "set dynamic to True, or give the axis a range of sizes";
       break;
     case GuardKind::kEqualSizes:
       failure.text = absl::StrCat(

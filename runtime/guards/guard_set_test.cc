@@ -94,6 +94,10 @@ TEST_F(GuardSetTest, FixedSize) {
   second_[1] = 5;
   ExpectFailure(GuardKind::kSize,
                 "the size of axis 1 of input 1 (mask) is 5, compiled for 4",
+                "set dynamic to True, or give the axis a range of sizes");
+  second_[1] = 3;
+  ExpectFailure(GuardKind::kSize,
+                "the size of axis 1 of input 1 (mask) is 3, compiled for 4",
                 "set dynamic to True, give the axis a range of sizes, or pad "
                 "it to 4");
 }

@@ -10,6 +10,7 @@
 
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/module_objects.h"
+#include "frontend/values/host_arguments.h"
 
 namespace aitune::frontend {
 namespace {
@@ -73,6 +74,54 @@ void MoveConstants(torch::jit::Block* block, c10::Device device) {
       node->t_(c10::attr::value, node->t(c10::attr::value).to(device));
       node->output()->inferTypeFrom(node->t(c10::attr::value));
     }
+  }
+}
+
+bool IsDevice(const c10::Argument& argument) {
+  const auto optional = argument.type()->cast<c10::OptionalType>();
+  return argument.name() == "device" && optional != nullptr &&
+         optional->getElementType()->kind() == c10::TypeKind::DeviceObjType;
+}
+
+// A scripted program makes tensors without naming a device, as torch.arange(n)
+// does, where a traced one has the device that it was traced on.
+void MoveMadeTensors(torch::jit::Graph& graph, torch::jit::Block* block,
+                     c10::Device device) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks())
+      MoveMadeTensors(graph, inner, device);
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (schema == nullptr ||
+        schema->arguments().size() != node->inputs().size())
+      continue;
+    std::optional<size_t> position;
+    bool has_tensor = false;
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      has_tensor |= node->input(i)->type()->isSubtypeOf(c10::TensorType::get());
+      if (IsDevice(schema->arguments()[i]) && node->input(i)->mustBeNone())
+        position = i;
+    }
+    // Beside a tensor, as in zeros_like, no device is that of the tensor.
+    if (has_tensor || !position) continue;
+    const torch::jit::WithInsertPoint before(node);
+    node->replaceInput(*position, graph.insertConstant(device));
+  }
+}
+
+void KeepOnHost(torch::jit::Graph& graph, torch::jit::Block* block) {
+  for (torch::jit::Node* node : block->nodes()) {
+    for (torch::jit::Block* inner : node->blocks()) KeepOnHost(graph, inner);
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (schema == nullptr) continue;
+    const std::string& overload = schema->overload_name();
+    const std::optional<size_t> position = HostArgument(
+        overload.empty() ? schema->name() : schema->name() + "." + overload);
+    if (!position || *position >= node->inputs().size()) continue;
+    const torch::jit::WithInsertPoint before(node);
+    node->replaceInput(
+        *position,
+        graph.insert(c10::aten::to, {node->input(*position),
+                                     c10::Device(c10::kCPU), c10::kLong}));
   }
 }
 
@@ -176,6 +225,9 @@ void MoveTo(torch::jit::Module& module, c10::Device device) {
                       is_there &= value.toTensor().device() == device;
                   });
   if (!is_there) module.to(device);
+  // Functions are called, too, and belong to other modules as well.
+  if (!device.is_cpu())
+    torch::jit::Inline(*module.get_method("forward").graph());
   VisitModules(*module._ivalue(), [&](c10::ivalue::Object& inner) {
     for (torch::jit::Function* const method : inner.type()->methods())
       MoveTo(*torch::jit::toGraphFunction(*method).graph(), device);
@@ -184,7 +236,10 @@ void MoveTo(torch::jit::Module& module, c10::Device device) {
 
 void MoveTo(torch::jit::Graph& graph, c10::Device device) {
   MoveConstants(graph.block(), device);
-  if (!device.is_cpu()) MoveSizes(graph, graph.block(), device);
+  if (device.is_cpu()) return;
+  MoveSizes(graph, graph.block(), device);
+  MoveMadeTensors(graph, graph.block(), device);
+  KeepOnHost(graph, graph.block());
 }
 
 }  // namespace aitune::frontend

@@ -26,12 +26,16 @@ void WidenCasts(torch::jit::Module& module, c10::ScalarType type);
 // optimised programs take all of them for numbers as well.
 void MarkNumbers(torch::jit::Module& module);
 
-// Moves parameters, buffers, constants and the devices that the program names,
-// but the device "meta". A traced program names the device that it was traced
-// on.
+// Moves parameters, buffers, constants, the devices that the program names, but
+// the device "meta", and the tensors that it makes without naming one. A traced
+// program names the device that it was traced on, a scripted one mostly none:
+// either then runs on another, where Python would want a device named for
+// torch.arange(n). What LibTorch takes on the CPU alone, such as the lengths of
+// packed sequences, goes there. For a device that is not the CPU, inlines
+// forward.
 void MoveTo(torch::jit::Module& module, c10::Device device);
-// The constants of a graph, the devices that it names and the sizes that it has
-// as tensors alone.
+// The same for the constants of a graph, the devices, the tensors that it makes
+// and the sizes that it has as tensors alone.
 void MoveTo(torch::jit::Graph& graph, c10::Device device);
 
 }  // namespace aitune::frontend

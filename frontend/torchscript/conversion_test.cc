@@ -67,6 +67,55 @@ def forward(self, x: Tensor):
             std::string("aten::repeat_interleave"));
 }
 
+TEST(MoveTo, TensorsThatAreMadeWithoutADeviceFollowTheProgram) {
+  torch::jit::Module module("Makes");
+  module.define(R"(
+def forward(self, x: Tensor):
+  if bool(x.sum() > 0):
+    x = x + torch.arange(x.size(0))
+  return (torch.zeros([x.size(0)]), torch.tensor([1, 2]), torch.rand([3]),
+          torch.zeros_like(x))
+)");
+  const auto graph = module.get_method("forward").graph();
+  MoveTo(*graph, c10::Device(c10::kCUDA, 1));
+  graph->lint();
+  const auto device_of = [&](c10::Symbol kind) {
+    const auto nodes = torch::jit::findAllNodes(*graph, kind, /*recurse=*/true);
+    EXPECT_EQ(nodes.size(), 1u) << kind.toQualString();
+    const torch::jit::Node* const node = nodes[0];
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      if (node->schema().arguments()[i].name() == "device")
+        return torch::jit::toIValue(node->input(i))->isNone()
+                   ? std::string("none")
+                   : torch::jit::toIValue(node->input(i))->toDevice().str();
+    }
+    return std::string("no argument");
+  };
+  for (const char* const made :
+       {"aten::zeros", "aten::arange", "aten::tensor", "aten::rand"})
+    EXPECT_EQ(device_of(c10::Symbol::fromQualString(made)), "cuda:1") << made;
+  EXPECT_EQ(device_of(c10::Symbol::fromQualString("aten::zeros_like")), "none");
+}
+
+TEST(MoveTo, LengthsOfSequencesAreGivenOnTheHost) {
+  torch::jit::Module module("Packs");
+  module.define(R"(
+def forward(self, x: Tensor, lengths: Tensor):
+  return (torch._pack_padded_sequence(x, lengths, True),
+          torch.tensor_split(x, lengths), torch.tensor_split(x, 2))
+)");
+  const auto graph = module.get_method("forward").graph();
+  MoveTo(*graph, c10::Device(c10::kCUDA, 1));
+  graph->lint();
+  int moved = 0;
+  for (const torch::jit::Node* node :
+       torch::jit::findAllNodes(*graph, c10::aten::to, /*recurse=*/true)) {
+    EXPECT_EQ(torch::jit::toIValue(node->input(1))->toDevice().str(), "cpu");
+    ++moved;
+  }
+  EXPECT_EQ(moved, 2);
+}
+
 TEST(MoveTo, NothingIsAddedOnACpu) {
   const auto graph = SmallerSize();
   MoveTo(*graph, c10::Device(c10::kCPU));

@@ -21,6 +21,7 @@
 #include "frontend/trace/out_variant.h"
 #include "frontend/trace/region_frame.h"
 #include "frontend/trace/region_steps.h"
+#include "frontend/values/host_arguments.h"
 #include "frontend/values/tensor_memory.h"
 #include "frontend/values/torch_util.h"
 
@@ -193,6 +194,7 @@ class LibTorchRegion : public FallbackRegion {
     for (const RegionArgument& argument : step.arguments) Push(argument, call);
     if (device_.is_gpu()) {
       for (c10::IValue& value : stack) value = OnDevice(std::move(value));
+      MoveToHost(step.op->name, stack);
     }
     if (step.makes_object) {
       for (c10::IValue& value : stack) value = Detached(value, frame.borrowed);
@@ -308,6 +310,17 @@ class LibTorchRegion : public FallbackRegion {
       return value.toTensor().to(DeviceOf(device_));
     }
     return value;
+  }
+
+  // The argument of the operator, named with its overload and place, that
+  // LibTorch takes there alone.
+  static void MoveToHost(absl::string_view name,
+                         std::vector<c10::IValue>& stack) {
+    const std::optional<size_t> position =
+        HostArgument(name.substr(0, name.find(' ')));
+    if (!position || *position >= stack.size() || !stack[*position].isTensor())
+      return;
+    stack[*position] = stack[*position].toTensor().cpu();
   }
 
   static void Store(const RegionResult& result, c10::IValue value,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "frontend/trace/leaf_value.h"
 #include "frontend/trace/structure.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

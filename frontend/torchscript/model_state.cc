@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -21,6 +22,29 @@
 
 namespace aitune::frontend {
 namespace {
+
+// Numbers of restores, by module.
+class Restores {
+ public:
+  static Restores& Instance() {
+    static auto* const restores = new Restores;
+    return *restores;
+  }
+  void Add(const c10::ivalue::Object& module) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++counts_[&module];
+  }
+  int64_t Get(const c10::ivalue::Object& module) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = counts_.find(&module);
+    return found == counts_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::mutex mutex_;
+  // A module at the place of one that is gone goes on with its number.
+  std::unordered_map<const c10::ivalue::Object*, int64_t> counts_;
+};
 
 struct SavedTensor {
   at::Tensor tensor;
@@ -236,7 +260,13 @@ bool ModelState::HasChanged() const {
                      });
 }
 
+int64_t CountRestores(const c10::ivalue::Object& module) {
+  return Restores::Instance().Get(module);
+}
+
 void ModelState::Restore() const {
+  if (!exists()) return;
+  Restores::Instance().Add(*impl_->module._ivalue());
   // Runs are in inference mode; tensors that they made can only be written in
   // that mode.
   const c10::InferenceMode inference;
@@ -272,6 +302,7 @@ void ModelState::CopyTo(const Model& copy,
                                         : std::optional<c10::Device>());
   state.Copy(*impl_->module._ivalue(), *there._ivalue());
   state.CopyConstants(StateWrites(there).constants());
+  Restores::Instance().Add(*there._ivalue());
 }
 
 }  // namespace aitune::frontend

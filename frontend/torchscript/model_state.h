@@ -6,13 +6,23 @@
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_MODEL_STATE_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_MODEL_STATE_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
 #include "frontend/torchscript/model.h"
 #include "runtime/device/device.h"
 
+namespace c10::ivalue {
+struct Object;
+}  // namespace c10::ivalue
+
 namespace aitune::frontend {
+
+// How often the state of `module`, of any model, was restored or given to it. A
+// copy of the module, such as one on a GPU, has a state of its own: whoever
+// keeps one makes it again when this has changed. Thread-safe.
+int64_t CountRestores(const c10::ivalue::Object& module);
 
 // The state of one model. The program shows what it may write: the attributes
 // that it sets, and the tensors that its writing operators reach through a

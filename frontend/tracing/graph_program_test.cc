@@ -5,6 +5,8 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_state.h"
 #include "gtest/gtest.h"
 
 namespace aitune::frontend {
@@ -18,7 +20,7 @@ TEST(GraphProgram, MovesDevicesConstantsAndModules) {
   module.define(
       "def forward(self, x: Tensor):\n"
       "  y = self.inner.forward(x)\n"
-      "  if bool(torch.ones([1]) > 0):\n"
+      "  if x.dim() > 0:\n"
       "    y = y + torch.ones([3], device=\"cpu\")\n"
       "  return y\n");
   const auto graph = module.get_method("forward").graph()->copy();
@@ -51,6 +53,36 @@ TEST(GraphProgram, MovesDevicesConstantsAndModules) {
   }
   // The module itself stays where it is.
   EXPECT_TRUE(inner.attr("weight").toTensor().is_cpu());
+}
+
+// A check calls a program on a GPU from the same state again and again.
+TEST(GraphProgram, ACopyBeginsAgainWhereTheStateOfItsModuleIsRestored) {
+  torch::jit::Module module("Counter");
+  module.register_buffer("calls", at::zeros({2}));
+  module.register_attribute("count", c10::IntType::get(), 3);
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "  self.calls.add_(x)\n"
+      "  self.count = self.count + 1\n"
+      "  return self.calls + self.count\n");
+  const absl::StatusOr<Model> model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto graph = module.get_method("forward").graph()->copy();
+  const RecordedFunction there =
+      MakeGraphProgram(graph, "program").on_device(at::kCPU);
+  const auto call = [&] {
+    std::vector<c10::IValue> stack = {module._ivalue(), at::ones({2})};
+    there(stack);
+    return stack[0].toTensor()[0].item<float>();
+  };
+  ModelState state(*model);
+  state.Save();
+  EXPECT_EQ(call(), 5);
+  EXPECT_EQ(call(), 7);
+  state.Restore();
+  EXPECT_EQ(call(), 5);
+  EXPECT_EQ(call(), 7);
+  EXPECT_EQ(module.attr("count").toInt(), 3) << "the copy's, not the module's";
 }
 
 }  // namespace

@@ -131,6 +131,16 @@ def forward(self, x: Tensor) -> Tensor:
               ElementsAre(HasSubstr("axis 0 of input 0 is 2..8: the rank")));
 }
 
+// LibTorch returns an argument without elements as it is.
+TEST(DynamicAxesThatCannotStay, NoElementsWhereTheirSizesDiffer) {
+  const auto trace = TraceAndCompare(
+      "def forward(self, x: Tensor):\n  return torch.pixel_unshuffle(x, 2)",
+      {"float32[0..3,3,4,4]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->symbols.size(), 1u);
+  EXPECT_EQ(trace->symbols[0].min, 1);
+}
+
 TEST(DynamicAxesThatCannotStay, SizesAsResults) {
   const auto trace = TraceAndCompare(
       "def forward(self, x: Tensor):\n  return x + 1, x.size(0) * 2",

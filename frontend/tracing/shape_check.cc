@@ -174,6 +174,20 @@ Interpreter::ShapesAt Interpreter::FindShapes(const ShapeQuery& query,
       absl::StrCat(query.schema->name(), ".", query.schema->overload_name());
   absl::Status status = absl::UnavailableError("no shapes without arithmetic");
   if (no_meta_.count(name) == 0) status = attempt(/*real=*/false);
+  // Of no elements, some operators give other sizes than LibTorch says without
+  // running them (pixel_unshuffle those of its argument), and running them
+  // costs nothing.
+  if (status.ok() && found.elements == 0 && !NeedsView(*query.schema) &&
+      !IsConvolution(query.schema->name()) && !query.schema->is_mutable()) {
+    const ShapesAt without = found;
+    found.sizes.clear();
+    found.real = true;
+    status = attempt(/*real=*/true);
+    if (!status.ok()) {
+      found = without;
+      status = absl::OkStatus();
+    }
+  }
   // Without elements it is as certain that a convolution or a view raises.
   if (!status.ok() && !IsConvolution(query.schema->name()) &&
       (!NeedsView(*query.schema) || SaysNotImplemented(status.message()))) {

@@ -98,18 +98,30 @@ std::optional<DataType> DtypeOf(const TraceValue& value) {
              : Narrower(value.type.dtype, std::nullopt);
 }
 
-// Whether this is a floating-point constant that LibTorch computed while the
-// program was traced, on the CPU and by way of dtypes that the trace has not.
+// Whether this is a constant that LibTorch computed while the program was
+// traced, on the CPU and by way of dtypes that the trace has not. At other
+// sizes kernels compute it.
 bool IsComputed(const Trace& trace, const TraceValue& value) {
   return value.kind == TraceValue::Kind::kConstant &&
-         trace.constants[static_cast<size_t>(value.constant)].name.empty() &&
-         Narrower(value.type.dtype, std::nullopt) == DataType::kFloat64;
+         trace.constants[static_cast<size_t>(value.constant)].name.empty();
+}
+
+// The narrowest dtype that such a constant is computed in, of floating point.
+std::optional<DataType> ArithmeticOf(const TraceValue& constant) {
+  const std::optional<DataType> own = DtypeOf(constant);
+  return own == DataType::kFloat64 ? DataType::kFloat32 : own;
 }
 
 }  // namespace
 
 std::vector<std::optional<DataType>> ArithmeticOfOutputs(const Trace& trace) {
   std::vector<std::optional<DataType>> narrowest(trace.values.size());
+  for (size_t i = 0; i < trace.values.size(); ++i) {
+    const TraceValue& value = trace.values[i];
+    if (IsComputed(trace, value) && !value.type.sizes.empty() &&
+        DtypeOf(value) != DataType::kFloat64)
+      narrowest[i] = ArithmeticOf(value);
+  }
   for (const TraceOp& op : trace.ops) {
     std::optional<DataType> before, arguments;
     for (const ValueId id : Read(op)) {
@@ -132,7 +144,7 @@ std::vector<std::optional<DataType>> ArithmeticOfOutputs(const Trace& trace) {
   for (const ValueId id : trace.outputs) {
     outputs.push_back(id < 0 ? std::nullopt : narrowest[id]);
     if (id >= 0 && IsComputed(trace, trace.values[id]))
-      outputs.back() = DataType::kFloat32;
+      outputs.back() = ArithmeticOf(trace.values[id]);
   }
   return outputs;
 }

@@ -14,14 +14,14 @@ namespace aitune::frontend {
 
 // For each output of the trace, in order: the floating-point dtype with the
 // fewest significant bits that a value is rounded to on any path from an input
-// or a constant to the output; not set when nothing is rounded. Inputs and
-// constants are exact whatever their dtype, but for an output that was computed
-// from sizes alone while the program was traced: it counts as float32, in which
-// LibTorch makes numbers unless told otherwise. Operators that only move, select,
-// negate or widen elements do not round. Paths through integers count: an index
-// that was found among float16 scores has their errors. An operator whose
-// results have unknown dtypes counts with the dtypes of its arguments.
-// Thread-safe.
+// or a constant to the output; not set when nothing is rounded. Inputs and the
+// model's own tensors are exact whatever their dtype. What was computed from
+// sizes alone while the program was traced counts with its dtype, and an output
+// in float64 as float32, in which LibTorch makes numbers unless told otherwise.
+// Operators that only move, select, negate or widen elements do not round.
+// Paths through integers count: an index that was found among float16 scores
+// has their errors. An operator whose results have unknown dtypes counts with
+// the dtypes of its arguments. Thread-safe.
 std::vector<std::optional<DataType>> ArithmeticOfOutputs(const Trace& trace);
 
 }  // namespace aitune::frontend

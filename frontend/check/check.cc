@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "frontend/check/dense_numbers.h"
 #include "frontend/check/eager_runs.h"
+#include "frontend/check/index_guard.h"
 #include "frontend/check/judge.h"
 #include "frontend/check/loop_guard.h"
 #include "frontend/values/gpu.h"
@@ -63,6 +64,7 @@ class Checker {
   void Summarize(const CaseResult& result, const c10::IValue& eager);
 
   absl::Status TryLoops(const InputCase& input);
+  absl::Status TryIndices(const InputCase& input);
 
   const RunFunction& ours_;
   const Model& model_;
@@ -71,7 +73,8 @@ class Checker {
   EagerRuns eager_;
   Judge judge_;
   std::unique_ptr<ModelState> source_state_;
-  std::unique_ptr<LoopGuard> loops_;  // from the first made-up case on
+  std::unique_ptr<LoopGuard> loops_;     // from the first made-up case on
+  std::unique_ptr<IndexGuard> indices_;  // for a GPU, from the first case on
   CheckReport report_;
 };
 
@@ -107,13 +110,32 @@ absl::Status Checker::TryLoops(const InputCase& input) {
   return loops_->Try(input.arguments, options_.seconds_of_loops);
 }
 
+absl::Status Checker::TryIndices(const InputCase& input) {
+  if (!options_.device.is_gpu() || options_.source == nullptr)
+    return absl::OkStatus();
+  if (indices_ == nullptr)
+    indices_ = std::make_unique<IndexGuard>(*options_.source);
+  if (input.name == kSampleCase) {
+    indices_->Trust(input.arguments);
+    return absl::OkStatus();
+  }
+  const absl::Status status = indices_->Try(input.arguments);
+  if (status.ok()) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat("eager raises on a CPU, and on a GPU it would stop the "
+                   "process: ",
+                   status.message()));
+}
+
 CaseResult Checker::Check(const InputCase& input) {
   CaseResult result;
   result.name = input.name;
-  const absl::Status ends = TryLoops(input);
-  if (!ends.ok()) {
+  absl::Status runs = TryLoops(input);
+  if (runs.ok()) runs = TryIndices(input);
+  if (!runs.ok()) {
     result.skipped = true;
-    result.note = std::string(ends.message());
+    result.note = std::string(runs.message());
     return result;
   }
   const TwoCalls eager = eager_.Twice(input.arguments);

@@ -48,6 +48,12 @@ struct CaseResult {
   // Whether ours was compared with eager in bfloat16, as float16 overflows in
   // eager and not in the reference.
   bool in_bfloat16 = false;
+  // Whether ours is as near to the reference as eager with operands rounded to
+  // tf32, which it may use on a GPU (tf32_operands.h).
+  bool in_tf32 = false;
+  // Whether an output, on a GPU, is as eager's on the CPU and not as eager's
+  // there.
+  bool as_on_cpu = false;
   // Whether ours is farther from the reference than eager's first run, or
   // without a reference from that run, but not farther than other runs of eager
   // that round differently.

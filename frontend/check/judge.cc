@@ -1,6 +1,7 @@
 #include "frontend/check/judge.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 
 #include <algorithm>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "frontend/check/arithmetic.h"
 #include "frontend/check/dense_numbers.h"
 #include "frontend/check/nan_dependence.h"
+#include "frontend/check/tf32_operands.h"
 #include "frontend/tracing/build_trace.h"
 #include "frontend/values/pytree.h"
 
@@ -251,6 +253,52 @@ void Judge::JudgeInBfloat16(const Subject& subject, const c10::IValue& truth,
   outputs = std::move(compared);
 }
 
+// What LibTorch's own devices do not agree about, such as which of equal
+// elements is first in an order that need not be stable, nobody is held to:
+// ours may be as eager is on the CPU.
+void Judge::JudgeBesideCpu(const Subject& subject, const c10::IValue* truth,
+                           CaseResult& result,
+                           std::vector<Comparison>& outputs) {
+  if (options_.source == nullptr) return;
+  if (on_cpu_ == nullptr)
+    on_cpu_ = std::make_unique<EagerRuns>(*options_.source,
+                                          Draws{draws_.seed, Device()});
+  const absl::StatusOr<c10::IValue> eager =
+      on_cpu_->Run(subject.arguments, subject.call);
+  if (!eager.ok()) return;
+  std::vector<Comparison> beside = CompareWith(subject.ours, *eager, truth);
+  if (beside.size() != outputs.size()) return;
+  ExcuseTf32(subject, *eager, truth, beside);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].agrees || !beside[i].agrees) continue;
+    outputs[i] = std::move(beside[i]);
+    result.as_on_cpu = true;
+  }
+}
+
+// Ours may round operands to tf32 where eager could and did not
+// (tf32_operands.h).
+void Judge::ExcuseTf32(const Subject& subject, const c10::IValue& eager,
+                       const c10::IValue* truth,
+                       std::vector<Comparison>& outputs) {
+  if (AllAgree(outputs)) return;
+  const at::Context& context = at::globalContext();
+  if (tf32_model_ == nullptr)
+    tf32_model_ = std::make_unique<absl::StatusOr<Model>>(
+        WithTf32Operands(model_, context.allowTF32CuDNN(at::Float32Op::CONV),
+                         context.allowTF32CuBLAS()));
+  if (!tf32_model_->ok()) return;
+  if (tf32_ == nullptr)
+    tf32_ = std::make_unique<EagerRuns>(**tf32_model_, draws_);
+  const absl::StatusOr<c10::IValue> rounded =
+      tf32_->Run(subject.arguments, subject.call);
+  if (!rounded.ok()) return;
+  const std::vector<Comparison> others = CompareWith(*rounded, eager, truth);
+  if (others.size() != outputs.size()) return;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    Excuse(others[i], /*ties_kept=*/true, outputs[i]);
+}
+
 // Runs eager again where ours does not agree. Where these runs are as far from
 // `truth`, or without one from eager, the input is ill-conditioned: no float
 // arithmetic computes it. Half of them keep the ties of the inputs, as integers
@@ -354,6 +402,11 @@ std::optional<std::vector<Comparison>> Judge::Compare(const Subject& subject,
     if (!AllAgree(outputs) && !HasBound() && truth != nullptr &&
         Overflows(subject.eager, *truth))
       JudgeInBfloat16(subject, *truth, result, outputs);
+  }
+  if (!AllAgree(outputs) && !HasBound() && has_tf32) {
+    ExcuseTf32(subject, subject.eager, truth, outputs);
+    result.in_tf32 = AllAgree(outputs);
+    if (!AllAgree(outputs)) JudgeBesideCpu(subject, truth, result, outputs);
   }
   if (!AllAgree(outputs) && !HasBound()) {
     ExcuseIllConditioned(subject, truth, outputs);

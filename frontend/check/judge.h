@@ -59,6 +59,11 @@ class Judge {
   void JudgeInFloat64(const Subject& subject, std::vector<Comparison>& outputs);
   void JudgeInBfloat16(const Subject& subject, const c10::IValue& truth,
                        CaseResult& result, std::vector<Comparison>& outputs);
+  void JudgeBesideCpu(const Subject& subject, const c10::IValue* truth,
+                      CaseResult& result, std::vector<Comparison>& outputs);
+  // `outputs` are comparisons with `eager`.
+  void ExcuseTf32(const Subject& subject, const c10::IValue& eager,
+                  const c10::IValue* truth, std::vector<Comparison>& outputs);
   void ExcuseIllConditioned(const Subject& subject, const c10::IValue* truth,
                             std::vector<Comparison>& outputs);
   void JudgeSingular(const Subject& subject, std::vector<Comparison>& outputs);
@@ -79,6 +84,10 @@ class Judge {
   const Draws draws_;
   EagerRuns& eager_;
   std::unique_ptr<EagerRuns> with_casts_;
+  // Made where a result differs on a GPU, and then run.
+  std::unique_ptr<absl::StatusOr<Model>> tf32_model_;
+  std::unique_ptr<EagerRuns> tf32_;
+  std::unique_ptr<EagerRuns> on_cpu_;  // the source, made likewise
   std::map<const Model*, std::unique_ptr<EagerRuns>> references_;
   std::string arithmetic_of_;  // the arguments that `arithmetic_` is of
   bool arithmetic_known_ = false;

@@ -57,6 +57,8 @@ json ToJson(const frontend::CheckReport& check) {
     }
     if (result.plain_attention) object["plain_attention"] = true;
     if (result.in_bfloat16) object["in_bfloat16"] = true;
+    if (result.in_tf32) object["in_tf32"] = true;
+    if (result.as_on_cpu) object["as_on_cpu"] = true;
     if (result.ill_conditioned) object["ill_conditioned"] = true;
     cases.push_back(object);
   }

@@ -233,6 +233,16 @@ std::string CheckText(const frontend::CheckReport& check) {
                                      ": float16 overflows in eager; compared "
                                      "with eager in bfloat16"));
     }
+    if (result.in_tf32) {
+      notes += Line("", absl::StrCat(result.name,
+                                     ": as near to the reference as eager with "
+                                     "operands rounded to tf32 (--tf32)"));
+    }
+    if (result.as_on_cpu) {
+      notes += Line("", absl::StrCat(result.name,
+                                     ": eager gives something else on a CPU; "
+                                     "compared with that"));
+    }
     if (result.ill_conditioned) {
       notes += Line("", absl::StrCat(result.name,
                                      ": ill-conditioned: eager itself differs "

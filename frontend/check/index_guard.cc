@@ -1,0 +1,119 @@
+#include "frontend/check/index_guard.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/jit/ir/constants.h>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/inliner.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "frontend/torchscript/model_internal.h"
+#include "frontend/values/missing_kernel.h"
+#include "frontend/values/pytree.h"
+
+namespace aitune::frontend {
+namespace {
+
+bool IsIndexed(const std::string& name) {
+  static const auto* const names =
+      new std::set<std::string>{"aten::embedding",
+                                "aten::gather",
+                                "aten::index",
+                                "aten::index_add",
+                                "aten::index_add_",
+                                "aten::index_copy",
+                                "aten::index_copy_",
+                                "aten::index_fill",
+                                "aten::index_fill_",
+                                "aten::index_put",
+                                "aten::index_put_",
+                                "aten::index_reduce",
+                                "aten::index_reduce_",
+                                "aten::index_select",
+                                "aten::nll_loss",
+                                "aten::nll_loss_nd",
+                                "aten::one_hot",
+                                "aten::put",
+                                "aten::put_",
+                                "aten::scatter",
+                                "aten::scatter_",
+                                "aten::scatter_add",
+                                "aten::scatter_add_",
+                                "aten::scatter_reduce",
+                                "aten::scatter_reduce_",
+                                "aten::take",
+                                "aten::take_along_dim"};
+  return names->count(name) > 0;
+}
+
+// x.long() and the like.
+bool MakesIntegers(const torch::jit::Node& node) {
+  if (node.kind() != c10::aten::to) return false;
+  return std::any_of(
+      node.inputs().begin(), node.inputs().end(),
+      [](const torch::jit::Value* input) {
+        const std::optional<c10::IValue> value = torch::jit::toIValue(input);
+        return value && value->isInt() &&
+               (value->toInt() == static_cast<int64_t>(at::kLong) ||
+                value->toInt() == static_cast<int64_t>(at::kInt));
+      });
+}
+
+void ForEachOperator(
+    const torch::jit::Block* block,
+    const std::function<void(const torch::jit::Node&)>& visit) {
+  for (const torch::jit::Node* node : block->nodes()) {
+    visit(*node);
+    for (const torch::jit::Block* inner : node->blocks())
+      ForEachOperator(inner, visit);
+  }
+}
+
+bool HasIntegers(const ValueList& arguments) {
+  return std::any_of(
+      arguments.values().begin(), arguments.values().end(),
+      [](const c10::IValue& value) {
+        const std::vector<at::Tensor> tensors = TensorLeaves(value);
+        return std::any_of(tensors.begin(), tensors.end(),
+                           [](const at::Tensor& tensor) {
+                             return tensor.defined() &&
+                                    at::isIntegralType(tensor.scalar_type(),
+                                                       /*includeBool=*/false);
+                           });
+      });
+}
+
+}  // namespace
+
+IndexGuard::IndexGuard(const Model& model) : model_(model), state_(model) {
+  const auto graph = model.impl().module.get_method("forward").graph()->copy();
+  torch::jit::Inline(*graph);
+  ForEachOperator(graph->block(), [&](const torch::jit::Node& node) {
+    const std::string name = node.kind().toQualString();
+    makes_integers_ = makes_integers_ || MakesIntegers(node);
+    has_offsets_ = has_offsets_ || name == "aten::embedding_bag";
+    has_indices_ = has_indices_ || IsIndexed(name);
+  });
+}
+
+void IndexGuard::Trust(const ValueList& arguments) {
+  trusted_ = arguments.Describe();
+}
+
+absl::Status IndexGuard::Try(const ValueList& arguments) {
+  const bool may_fail =
+      (has_indices_ && makes_integers_) ||
+      (HasIntegers(arguments) &&
+       (has_offsets_ || (has_indices_ && arguments.Describe() != trusted_)));
+  if (!may_fail) return absl::OkStatus();
+  const ScopedModelState restore(state_);
+  const absl::Status status = model_.RunEager(arguments).status();
+  return IsMissingKernel(status.message()) ? absl::OkStatus() : status;
+}
+
+}  // namespace aitune::frontend

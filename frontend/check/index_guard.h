@@ -1,0 +1,46 @@
+// Whether eager takes the indices of inputs that were made up for a check.
+//
+// A kernel of LibTorch on a GPU that meets an index out of range, or offsets
+// that are not in order, stops: no call of the process reaches the GPU after
+// that. On a CPU the same operator raises. So a model with such operators runs
+// there first where the indices may be wrong.
+#ifndef AITUNE_FRONTEND_CHECK_INDEX_GUARD_H_
+#define AITUNE_FRONTEND_CHECK_INDEX_GUARD_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_state.h"
+
+namespace aitune::frontend {
+
+// Not thread-safe, because the state belongs to the model.
+class IndexGuard {
+ public:
+  // `model`, on the CPU, must outlive this. May throw LibTorch's exceptions.
+  explicit IndexGuard(const Model& model);
+
+  // Takes note of the sizes of a caller's own arguments, whose indices fit
+  // them.
+  void Trust(const ValueList& arguments);
+
+  // The error that eager raises on the CPU for these arguments, if it may be
+  // one of indices: embedding bags' offsets, indices of tensors whose sizes are
+  // not the ones that the caller's fit, and those that the program makes of
+  // other numbers, which may be NaN. OK otherwise, and
+  // where LibTorch has no kernel on a CPU. The model's state stays as it is.
+  absl::Status Try(const ValueList& arguments);
+
+ private:
+  const Model& model_;
+  ModelState state_;
+  bool has_offsets_ = false;     // the program has embedding bags
+  bool has_indices_ = false;     // and operators that read or write by an index
+  bool makes_integers_ = false;  // and casts to their dtypes
+  std::string trusted_;          // arguments, described; empty: none
+};
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_CHECK_INDEX_GUARD_H_

@@ -1,0 +1,63 @@
+#include "frontend/check/index_guard.h"
+
+#include <ATen/ATen.h>
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace aitune::frontend {
+namespace {
+
+Model MakeModel(const std::string& source) {
+  return *Model::FromSource(source);
+}
+
+using ::testing::HasSubstr;
+
+TEST(IndexGuard, FindsIndicesThatSmallerTensorsHaveNot) {
+  const Model model = MakeModel(
+      "def forward(self, x: Tensor, i: Tensor):\n  return x[i] * 2\n");
+  IndexGuard guard(model);
+  const at::Tensor indices = at::full({2}, 6, at::kLong);
+  const ValueList large({at::randn({8, 3}), indices}),
+      small({at::randn({1, 3}), indices});
+  guard.Trust(large);
+  EXPECT_TRUE(guard.Try(large).ok());
+  EXPECT_THAT(std::string(guard.Try(small).message()),
+              HasSubstr("out of bounds"));
+  EXPECT_TRUE(guard.Try(ValueList({at::randn({7, 3}), indices})).ok());
+}
+
+TEST(IndexGuard, FindsOffsetsThatAreNotInOrder) {
+  const Model model = MakeModel(
+      "def forward(self, w: Tensor, i: Tensor, o: Tensor):\n"
+      "  return torch.embedding_bag(w, i, o)[0]\n");
+  IndexGuard guard(model);
+  const at::Tensor weight = at::randn({8, 3}), bag = at::arange(4);
+  const ValueList sample({weight, bag, at::tensor({0, 2}, at::kLong)});
+  guard.Trust(sample);
+  EXPECT_TRUE(guard.Try(sample).ok());
+  EXPECT_FALSE(
+      guard.Try(ValueList({weight, bag, at::tensor({0, 9}, at::kLong)})).ok());
+}
+
+TEST(IndexGuard, FindsIndicesThatAreMadeOfNan) {
+  const Model model = MakeModel(
+      "def forward(self, x: Tensor):\n"
+      "  return x.new_zeros(4).scatter_add(0, (x * 3).long(), x)\n");
+  IndexGuard guard(model);
+  EXPECT_TRUE(guard.Try(ValueList({at::rand({5})})).ok());
+  EXPECT_FALSE(guard.Try(ValueList({at::full({5}, NAN)})).ok());
+}
+
+TEST(IndexGuard, RunsNothingWithoutNeed) {
+  IndexGuard without(
+      MakeModel("def forward(self, x: Tensor, i: Tensor):\n"
+                "  assert bool(x.sum() > 100)\n  return x * i\n"));
+  EXPECT_TRUE(without.Try(ValueList({at::ones({2}), at::arange(2)})).ok());
+}
+
+}  // namespace
+}  // namespace aitune::frontend

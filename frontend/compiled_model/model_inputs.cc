@@ -148,15 +148,14 @@ void FixAxes(const std::vector<InputSpec>& described,
   }
 }
 
-bool AreParameters(const std::vector<std::string>& names, const Model& model) {
-  return !names.empty() &&
-         std::all_of(names.begin(), names.end(), [&](const std::string& name) {
-           return std::any_of(model.parameters().begin(),
-                              model.parameters().end(),
-                              [&](const Parameter& parameter) {
-                                return parameter.name == name;
-                              });
-         });
+// Whether a dict with these keys gives arguments by name: a key that is none is
+// then an error. Other dicts give them in order.
+bool NameParameters(const std::vector<std::string>& names, const Model& model) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::any_of(
+        model.parameters().begin(), model.parameters().end(),
+        [&](const Parameter& parameter) { return parameter.name == name; });
+  });
 }
 
 void CollectTensors(const InputSpec& spec,
@@ -236,7 +235,7 @@ absl::StatusOr<ModelInputs> ChooseInputs(const Model& model,
   if (!file.empty()) {
     std::vector<std::string> names;
     AITUNE_ASSIGN_OR_RETURN(inputs.samples, LoadSamples(file, &names));
-    if (AreParameters(names, model)) {
+    if (NameParameters(names, model)) {
       AITUNE_ASSIGN_OR_RETURN(
           inputs.samples,
           WithKeywordArguments(model, ValueList(), names, *inputs.samples));

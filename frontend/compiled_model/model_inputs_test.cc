@@ -64,13 +64,18 @@ TEST(ChooseInputs, ADictOfParametersGivesThemByName) {
     std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
     InputChoice choice;
     choice.samples_file = path;
-    auto inputs = ChooseInputs(*model, choice);
+    return ChooseInputs(*model, choice);
+  };
+  const auto x_of = [&](const char* first, const char* second) {
+    auto inputs = choose(first, second);
     EXPECT_TRUE(inputs.ok()) << inputs.status();
     return inputs->samples->values()[0].toTensor().sum().item<float>();
   };
-  EXPECT_EQ(choose("x", "y"), 0);
-  EXPECT_EQ(choose("y", "x"), 2);
-  EXPECT_EQ(choose("b", "a"), 0);  // not the names of parameters: in order
+  EXPECT_EQ(x_of("x", "y"), 0);
+  EXPECT_EQ(x_of("y", "x"), 2);
+  EXPECT_EQ(x_of("b", "a"), 0);  // not the names of parameters: in order
+  EXPECT_THAT(std::string(choose("y", "z").status().message()),
+              HasSubstr("names the argument 'z', which there is not"));
 }
 
 // A file has lists of anything, and Python's numbers.

@@ -253,6 +253,41 @@ TEST(Samples, ReadsWhatTorchSaveWrites) {
       HasSubstr("written by torch.save"));
 }
 
+// As Python's torch.save writes them: each tensor names the record of its
+// memory.
+TEST(Samples, TensorsThatShareMemoryInTheFileShareItHere) {
+  using std::string_literals::operator""s;
+  // In pickle's words: K is an integer, X a string, c a function or class, Q
+  // what a tuple stands for, R the result of a call.
+  const auto tensor = [](const std::string& record, char offset, char size) {
+    return absl::StrCat(
+        "ctorch._utils\n_rebuild_tensor_v2\n((X\7\0\0\0storagectorch\n"
+        "LongStorage\nX\1\0\0\0"s,
+        record, "X\3\0\0\0cpuK\6tQK"s, std::string(1, offset), "K",
+        std::string(1, size), "\x85K\1\x85\x89"s,
+        "ccollections\nOrderedDict\n)RtR");
+  };
+  const std::string pickled =
+      absl::StrCat("\x80\2]("s, tensor("0", 0, 6), tensor("0", 2, 4),
+                   tensor("1", 0, 6), "e.");
+  const std::string path = TempFile("shared.pt");
+  {
+    const std::vector<int64_t> elements = {0, 1, 2, 3, 4, 5};
+    caffe2::serialize::PyTorchStreamWriter writer(path);
+    writer.writeRecord("data.pkl", pickled.data(), pickled.size());
+    for (const char* const record : {"data/0", "data/1"})
+      writer.writeRecord(record, elements.data(), 6 * sizeof(int64_t));
+    writer.writeEndOfFile();
+  }
+  const auto samples = LoadSamples(path);
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  ASSERT_EQ(samples->Describe(), "int64[6], int64[4], int64[6]");
+  const auto loaded = [&](int i) { return samples->values()[i].toTensor(); };
+  loaded(0).fill_(7);
+  EXPECT_TRUE(loaded(1).equal(at::full({4}, 7)));
+  EXPECT_TRUE(loaded(2).equal(at::arange(6)));
+}
+
 // Python makes such files.
 TEST(Samples, WhatHoldsItselfIsAnError) {
   // In pickle's words: ] begins a list, q numbers it, h is one by its number, a

@@ -245,8 +245,10 @@ AIT_API ait_error* ait_module_record(ait_module* module,
  * "FirstWins", "MaxThroughput", "MinLatency", or "LatencyBudget" with
  * `milliseconds`, which the others ignore. At least one sample must have been
  * recorded (AIT_FAILED_PRECONDITION). After an error the module runs as before.
- * Takes seconds or minutes. Calls on other threads go on meanwhile; a second
- * tuning of the module waits. */
+ * Takes seconds or minutes. Calls on other threads go on meanwhile, but of a
+ * model with state (buffers or attributes that calls change): nobody may call
+ * it until this returns, as its samples are run on that state, which is then
+ * put back. A second tuning of the module waits. */
 AIT_API ait_error* ait_module_tune(ait_module* module, const char* strategy,
                                    double milliseconds);
 

@@ -361,6 +361,7 @@ class Module {
       absl::StatusOr<aitune::frontend::LoadedCheckpoint> loaded,
       std::optional<aitune::Device> where);
   std::shared_ptr<aitune::Backend> backend() const;
+  void ForgetSamples();
   std::shared_ptr<aitune::frontend::TorchScriptSource> source() const;
   // The model on `device`, the module's, which LibTorch runs in eager.
   absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Eager(

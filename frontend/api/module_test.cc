@@ -42,6 +42,21 @@ TEST_F(ModuleTest, LearnsItsAxesFromSamples) {
   EXPECT_EQ(spec->ToString(), "float32[batch0, dim1, batch2, 4]");
 }
 
+// Indices that fit the largest number of rows are too large for one row.
+TEST_F(ModuleTest, RecordsTheSmallestInputsForWhichEagerRuns) {
+  auto module =
+      Wrap("def forward(self, x: Tensor, i: Tensor):\n  return x[i] * 2\n");
+  aitune::frontend::ModelInputs inputs;
+  for (const char* const text : {"float32[1..16,8]", "int64[5]{0..9}"})
+    inputs.specs.push_back(*aitune::frontend::ParseInputSpec(text));
+  const absl::Status recorded = module->RecordInputs(inputs, 0);
+  ASSERT_TRUE(recorded.ok()) << recorded;
+  const auto spec = module->Spec();
+  ASSERT_TRUE(spec.ok()) << spec.status();
+  EXPECT_GT(spec->min_batch, 1);
+  EXPECT_EQ(spec->max_batch, 16);
+}
+
 TEST_F(ModuleTest, TunesAndRunsEveryBatchSize) {
   auto module = Wrap();
   ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})}), 2).ok());

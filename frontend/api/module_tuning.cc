@@ -105,6 +105,11 @@ absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
   return Record(arguments, batch.max);
 }
 
+void Module::ForgetSamples() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  samples_.clear();
+}
+
 absl::StatusOr<aitune::GraphSpec> Module::Spec() const {
   std::vector<aitune::BatchedSample> samples;
   {
@@ -262,12 +267,21 @@ absl::Status Module::Tune(const aitune::Strategy& strategy,
   std::optional<aitune::ScopedStance> stance;
   if (aitune::CurrentStance() == aitune::Stance::kEagerWhileCompiling)
     stance.emplace(aitune::Stance::kDefault);
+  // Those that are made here of inputs which then turn out wrong must not be in
+  // the way of others.
+  bool made_samples = false;
   if (options.inputs.has_value()) {
     std::unique_lock<std::mutex> lock(mutex_);
     const bool has_samples = !samples_.empty();
     lock.unlock();
-    if (!has_samples)
-      AITUNE_RETURN_IF_ERROR(RecordInputs(*options.inputs, options.seed));
+    if (!has_samples) {
+      const absl::Status recorded = RecordInputs(*options.inputs, options.seed);
+      if (!recorded.ok()) {
+        ForgetSamples();
+        return recorded;
+      }
+      made_samples = true;
+    }
   }
   const auto limit = std::make_shared<aitune::CallLimit>();
   {
@@ -281,6 +295,7 @@ absl::Status Module::Tune(const aitune::Strategy& strategy,
   }();
   if (!result.ok() && !limit->Check().ok())
     result = absl::CancelledError("the tuning was cancelled");
+  if (!result.ok() && made_samples) ForgetSamples();
   std::lock_guard<std::mutex> lock(mutex_);
   tuning_ = nullptr;
   report_.strategy = strategy.name();

@@ -13,6 +13,7 @@
 #include "frontend/backends/compile_settings.h"
 #include "frontend/backends/torchao/torchao_config.h"
 #include "frontend/values/gpu.h"
+#include "frontend/values/missing_kernel.h"
 #include "quant/options.h"
 #include "runtime/backend/registry.h"
 #include "runtime/control/call_limit.h"
@@ -96,7 +97,10 @@ absl::Status Module::RecordInputs(const aitune::frontend::ModelInputs& inputs,
   // largest sizes, such as indices, may be too large for the smallest.
   for (int64_t size = 1; size < largest; size *= 2) {
     AITUNE_ASSIGN_OR_RETURN(const ValueList arguments, make(size));
-    if (!CheckEagerRuns(*source(), arguments).ok()) continue;
+    const absl::Status runs = CheckEagerRuns(*source(), arguments);
+    // A CPU may have no code for a GPU's dtype.
+    if (!runs.ok() && !aitune::frontend::IsMissingKernel(runs.message()))
+      continue;
     AITUNE_RETURN_IF_ERROR(
         Record(arguments, std::clamp(size, batch.min, batch.max)));
     break;

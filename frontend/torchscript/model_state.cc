@@ -6,7 +6,6 @@
 #include <c10/core/InferenceMode.h>
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/state_copy.h"
 #include "frontend/torchscript/state_writes.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -69,99 +69,6 @@ bool SamePlace(const at::Tensor& a, const at::Tensor& b) {
          a.storage_offset() == b.storage_offset() &&
          a.storage().is_alias_of(b.storage());
 }
-
-// Of equal sizes and dtypes. NaN equals itself.
-bool SameBytes(const at::Tensor& a, const at::Tensor& b) {
-  const at::Tensor here = a.cpu().contiguous();
-  const at::Tensor there = b.cpu().contiguous();
-  return here.nbytes() == 0 ||
-         std::memcmp(here.data_ptr(), there.data_ptr(), here.nbytes()) == 0;
-}
-
-// Whether two values have the same nesting and the same content, on whatever
-// devices.
-bool SameContent(const c10::IValue& a, const c10::IValue& b) {
-  const std::vector<Leaf> of_a = Leaves(a), of_b = Leaves(b);
-  return std::equal(
-      of_a.begin(), of_a.end(), of_b.begin(), of_b.end(),
-      [](const Leaf& x, const Leaf& y) {
-        if (x.path != y.path || x.value->tagKind() != y.value->tagKind())
-          return false;
-        if (!x.value->isTensor()) return *x.value == *y.value;
-        const at::Tensor &s = x.value->toTensor(), &t = y.value->toTensor();
-        if (!s.defined() || !t.defined()) return s.defined() == t.defined();
-        return s.sizes() == t.sizes() && s.scalar_type() == t.scalar_type() &&
-               SameBytes(s, t);
-      });
-}
-
-// Copies the state of one tree of modules to another.
-class StateCopy {
- public:
-  // `device`: of the other tree, if it is another.
-  StateCopy(const StateWrites& writes, std::optional<c10::Device> device)
-      : writes_(writes), device_(device) {}
-
-  void Copy(const c10::ivalue::Object& from, c10::ivalue::Object& to) {
-    if (&from == &to || !seen_.insert(&from).second) return;
-    for (size_t i = 0; i < from.slots().size(); ++i) {
-      const std::string& name = from.type()->getAttributeName(i);
-      const std::optional<size_t> slot = to.type()->findAttributeSlot(name);
-      if (!slot) continue;
-      const c10::IValue& value = from.getSlot(i);
-      const c10::IValue there = to.getSlot(*slot);
-      if (value.isObject() && there.isObject()) {
-        Copy(value.toObjectRef(), *there.toObject());
-      } else if (writes_.Sets(name) || value.isList() ||
-                 value.isGenericDict() || value.isTuple()) {
-        if (!device_ || !SameContent(value, there))
-          to.setSlot(*slot, There(value));
-      } else if (value.isTensor() && there.isTensor()) {
-        Write(value.toTensor(), there.toTensor());
-      }
-    }
-  }
-
-  // `to` are those of the other program.
-  void CopyConstants(const std::vector<at::Tensor>& to) const {
-    const std::vector<at::Tensor>& from = writes_.constants();
-    for (size_t i = 0; i < std::min(to.size(), from.size()); ++i)
-      Write(from[i], to[i]);
-  }
-
- private:
-  // Does to `there` what in-place operators did to `value`. Programs on the
-  // same modules have the same tensor.
-  void Write(const at::Tensor& value, at::Tensor there) const {
-    if (!device_ || !value.defined() || !there.defined() || !writes_.Has(value))
-      return;
-    if (value.sizes() == there.sizes())
-      there.copy_(value);
-    else
-      there.set_(CopyOf(value));
-  }
-
-  at::Tensor CopyOf(const at::Tensor& tensor) const {
-    return tensor.to(*device_, tensor.scalar_type(), /*non_blocking=*/false,
-                     /*copy=*/true);
-  }
-
-  // One tensor stays one.
-  c10::IValue There(const c10::IValue& value) {
-    if (!device_) return value;
-    return MapTensors(value, [&](const at::Tensor& tensor, int /*index*/) {
-      if (!tensor.defined()) return tensor;
-      at::Tensor& there = there_[tensor.unsafeGetTensorImpl()];
-      if (!there.defined()) there = CopyOf(tensor);
-      return there;
-    });
-  }
-
-  const StateWrites& writes_;
-  const std::optional<c10::Device> device_;
-  std::unordered_set<const c10::ivalue::Object*> seen_;
-  std::unordered_map<const c10::TensorImpl*, at::Tensor> there_;
-};
 
 }  // namespace
 

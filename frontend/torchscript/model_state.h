@@ -21,7 +21,7 @@ namespace aitune::frontend {
 
 // How often the state of `module`, of any model, was restored or given to it. A
 // copy of the module, such as one on a GPU, has a state of its own: whoever
-// keeps one makes it again when this has changed. Thread-safe.
+// keeps one gives it the module's when this has changed. Thread-safe.
 int64_t CountRestores(const c10::ivalue::Object& module);
 
 // The state of one model. The program shows what it may write: the attributes

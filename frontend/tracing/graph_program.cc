@@ -1,10 +1,12 @@
 #include "frontend/tracing/graph_program.h"
 
+#include <c10/core/InferenceMode.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/interpreter.h>
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -13,6 +15,8 @@
 #include "frontend/torchscript/conversion.h"
 #include "frontend/torchscript/interpreter_code.h"
 #include "frontend/torchscript/model_state.h"
+#include "frontend/torchscript/state_copy.h"
+#include "frontend/torchscript/state_writes.h"
 
 namespace aitune::frontend {
 namespace {
@@ -54,29 +58,36 @@ class ProgramOnDevice {
   struct Copy {
     torch::jit::Module module;
     int64_t restores;  // of the original, when it was copied
+    std::unique_ptr<const StateWrites> writes;  // from the first restore on
   };
 
-  // Made once, and again when the state of the original was restored: then the
-  // copy's is no longer its own, nor that of constants which the program
-  // writes.
+  // Made once. Where the state of the original was restored since, the copy's
+  // is no longer its own and is copied again, and so are constants, which the
+  // program may write.
   c10::IValue CopyOf(const c10::IValue& module) {
     const auto object = module.toObject();
     const int64_t restores = CountRestores(*object);
     auto found = copies_.find(object);
-    if (found != copies_.end() && found->second.restores != restores) {
-      copies_.erase(found);
-      found = copies_.end();
-      run_ = nullptr;
-    }
     if (found == copies_.end()) {
       // Of its attributes: a graph to be recorded has no calls of methods left.
       found = copies_
                   .emplace(object,
                            Copy{torch::jit::Module(object).deepcopy(device_),
-                                restores})
+                                restores, nullptr})
                   .first;
     }
-    return found->second.module._ivalue();
+    Copy& copy = found->second;
+    if (copy.restores != restores) {
+      // Tensors that a run made can only be written in its mode.
+      const c10::InferenceMode inference;
+      if (copy.writes == nullptr)
+        copy.writes =
+            std::make_unique<const StateWrites>(torch::jit::Module(object));
+      StateCopy(*copy.writes, device_).Copy(*object, *copy.module._ivalue());
+      if (!copy.writes->constants().empty()) run_ = nullptr;
+      copy.restores = restores;
+    }
+    return copy.module._ivalue();
   }
 
   const std::shared_ptr<torch::jit::Graph> graph_;

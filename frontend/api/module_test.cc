@@ -57,6 +57,21 @@ TEST_F(ModuleTest, RecordsTheSmallestInputsForWhichEagerRuns) {
   EXPECT_EQ(spec->max_batch, 16);
 }
 
+TEST_F(ModuleTest, AFailedTuningLeavesNoSamples) {
+  auto module =
+      Wrap("def forward(self, x: Tensor):\n  return x @ torch.ones([16, 4])\n");
+  const auto tune = [&](const char* text) {
+    TuneOptions options = Quick("TorchInductorBackend");
+    options.inputs.emplace();
+    options.inputs->specs.push_back(*aitune::frontend::ParseInputSpec(text));
+    return module->Tune(*aitune::OneBackend(), options);
+  };
+  EXPECT_FALSE(tune("float32[1..8,15]").ok());
+  const absl::Status tuned = tune("float32[1..8,16]");
+  EXPECT_TRUE(tuned.ok()) << tuned;
+  ExpectAgrees(*module, at::randn({3, 16}));
+}
+
 TEST_F(ModuleTest, TunesAndRunsEveryBatchSize) {
   auto module = Wrap();
   ASSERT_TRUE(module->Record(ValueList({at::randn({2, 3})}), 2).ok());

@@ -48,6 +48,10 @@ TEST(ArithmeticOfOutputs, WhatTracingComputedIsNotExact) {
   EXPECT_THAT(Of("  n = x.size(0)\n"
                  "  return torch.softmax(torch.arange(n) * 0.1, 0).to(7), y\n"),
               ElementsAre(DataType::kFloat32, std::nullopt));
+  // A float32 table in float64 arithmetic.
+  EXPECT_THAT(Of("  table = torch.exp(torch.arange(x.size(1)) * -0.1)\n"
+                 "  return y.to(7) * table, y.to(7) * 3\n"),
+              ElementsAre(DataType::kFloat32, DataType::kFloat64));
 }
 
 TEST(ArithmeticOfOutputs, IndicesHaveTheErrorsOfTheirScores) {

@@ -120,7 +120,7 @@ std::vector<std::optional<DataType>> ArithmeticOfOutputs(const Trace& trace) {
     const TraceValue& value = trace.values[i];
     if (IsComputed(trace, value) && !value.type.sizes.empty() &&
         DtypeOf(value) != DataType::kFloat64)
-      narrowest[i] = ArithmeticOf(value);
+      narrowest[i] = DtypeOf(value);
   }
   for (const TraceOp& op : trace.ops) {
     std::optional<DataType> before, arguments;

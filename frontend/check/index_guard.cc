@@ -4,10 +4,10 @@
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/ir/ir.h>
 #include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/runtime/graph_iterator.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <vector>
@@ -64,16 +64,6 @@ bool MakesIntegers(const torch::jit::Node& node) {
       });
 }
 
-void ForEachOperator(
-    const torch::jit::Block* block,
-    const std::function<void(const torch::jit::Node&)>& visit) {
-  for (const torch::jit::Node* node : block->nodes()) {
-    visit(*node);
-    for (const torch::jit::Block* inner : node->blocks())
-      ForEachOperator(inner, visit);
-  }
-}
-
 bool HasIntegers(const ValueList& arguments) {
   return std::any_of(
       arguments.values().begin(), arguments.values().end(),
@@ -91,14 +81,15 @@ bool HasIntegers(const ValueList& arguments) {
 }  // namespace
 
 IndexGuard::IndexGuard(const Model& model) : model_(model), state_(model) {
-  const auto graph = model.impl().module.get_method("forward").graph()->copy();
+  auto graph = model.impl().module.get_method("forward").graph()->copy();
   torch::jit::Inline(*graph);
-  ForEachOperator(graph->block(), [&](const torch::jit::Node& node) {
-    const std::string name = node.kind().toQualString();
-    makes_integers_ = makes_integers_ || MakesIntegers(node);
+  torch::jit::DepthFirstGraphNodeIterator nodes(graph);
+  while (const torch::jit::Node* node = nodes.next()) {
+    const std::string name = node->kind().toQualString();
+    makes_integers_ = makes_integers_ || MakesIntegers(*node);
     has_offsets_ = has_offsets_ || name == "aten::embedding_bag";
     has_indices_ = has_indices_ || IsIndexed(name);
-  });
+  }
 }
 
 void IndexGuard::Trust(const ValueList& arguments) {

@@ -2,8 +2,10 @@
 
 #include <torch/csrc/jit/ir/constants.h>
 #include <torch/csrc/jit/passes/inliner.h>
+#include <torch/csrc/jit/runtime/graph_iterator.h>
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,7 +14,6 @@
 namespace aitune::frontend {
 namespace {
 
-using torch::jit::Block;
 using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
@@ -55,15 +56,12 @@ c10::Symbol AliasOfProduct() {
   return symbol;
 }
 
-std::vector<Node*> FindNodes(Block* block,
+std::vector<Node*> FindNodes(std::shared_ptr<Graph> graph,
                              const std::function<bool(const Node&)>& is_it) {
   std::vector<Node*> found;
-  for (Node* node : block->nodes()) {
+  torch::jit::DepthFirstGraphNodeIterator nodes(graph);
+  while (Node* node = nodes.next()) {
     if (is_it(*node)) found.push_back(node);
-    for (Block* inner : node->blocks()) {
-      const std::vector<Node*> inside = FindNodes(inner, is_it);
-      found.insert(found.end(), inside.begin(), inside.end());
-    }
   }
   return found;
 }
@@ -92,12 +90,12 @@ void SetFactor(Node* sum, const c10::TypePtr& type) {
 torch::jit::Module WithHiddenNeutralNumbers(const torch::jit::Module& module) {
   const auto inlined = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*inlined);
-  if (FindNodes(inlined->block(), IsNeutral).empty()) return module;
+  if (FindNodes(inlined, IsNeutral).empty()) return module;
   torch::jit::Module copy = module.clone(/*inplace=*/true);
-  Graph& graph = *copy.get_method("forward").graph();
-  InlineSubmodules(graph);
-  torch::jit::Inline(graph);
-  for (Node* node : FindNodes(graph.block(), IsNeutral)) {
+  const std::shared_ptr<Graph> graph = copy.get_method("forward").graph();
+  InlineSubmodules(*graph);
+  torch::jit::Inline(*graph);
+  for (Node* node : FindNodes(graph, IsNeutral)) {
     node->i_(MarkAttribute(), 1);
     if (node->kind() == c10::aten::mul)
       Rename(node, AliasOfProduct());
@@ -107,8 +105,8 @@ torch::jit::Module WithHiddenNeutralNumbers(const torch::jit::Module& module) {
   return copy;
 }
 
-void ShowNeutralNumbers(Graph& graph) {
-  for (Node* node : FindNodes(graph.block(), [](const Node& one) {
+void ShowNeutralNumbers(const std::shared_ptr<Graph>& graph) {
+  for (Node* node : FindNodes(graph, [](const Node& one) {
          return one.hasAttribute(MarkAttribute());
        })) {
     node->removeAttribute(MarkAttribute());

@@ -10,6 +10,8 @@
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <memory>
+
 namespace aitune::frontend {
 
 // `module`, if forward has none of these. Otherwise a copy, which shares its
@@ -19,7 +21,7 @@ torch::jit::Module WithHiddenNeutralNumbers(const torch::jit::Module& module);
 
 // Makes them in `graph`, of a program that was made from such a module, what
 // they were.
-void ShowNeutralNumbers(torch::jit::Graph& graph);
+void ShowNeutralNumbers(const std::shared_ptr<torch::jit::Graph>& graph);
 
 }  // namespace aitune::frontend
 

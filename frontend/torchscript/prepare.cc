@@ -162,7 +162,7 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
         HoistAttributes(*prepared.graph);
         torch::jit::EliminateDeadCode(prepared.graph);
         RemoveMarksOfWrites(*prepared.graph);
-        ShowNeutralNumbers(*prepared.graph);
+        ShowNeutralNumbers(prepared.graph);
         AnchorCallStacks(*prepared.graph);
         prepared.graph->lint();
         return absl::OkStatus();

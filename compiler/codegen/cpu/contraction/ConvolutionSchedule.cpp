@@ -14,9 +14,6 @@ namespace {
 
 /// Bytes of the stack a copied segment may take.
 constexpr int64_t kSegmentBytes = 192 * 1024;
-/// Rows of a register tile, beyond which those of one power-of-two distance
-/// fight for the same sets of the cache.
-constexpr int64_t kMostRows = 16;
 /// Pixels assumed in an output row of unknown length.
 constexpr int64_t kTypicalWidth = 56;
 /// Output rows of a unit of planes: most images are one unit a channel.
@@ -62,9 +59,7 @@ void fitTile(const ConvolutionProblem &problem, const Target &target,
   const int64_t lanes = getLanes(problem, target);
   double best = 0;
   for (int64_t width = lanes; width <= problem.outputs; width += lanes) {
-    const int64_t vectors = width / lanes,
-                  rows = std::min<int64_t>(
-                      kMostRows, (target.vectorRegisters - 1) / vectors - 1);
+    const int64_t vectors = width / lanes, rows = getMostRows(vectors, target);
     if (problem.outputs % width != 0 || rows < 1)
       continue;
     const double share = double(rows * vectors) / (rows + vectors);

@@ -194,12 +194,16 @@ INSTANTIATE_TEST_SUITE_P(Shapes, ConvolutionTest,
                          ::testing::ValuesIn(getCases()));
 
 TEST(ConvolutionKernelTest, SizesFromSymbols) {
-  // Batch, height and width from symbols; one kernel of each form.
+  // Batch, height and width from symbols; one kernel of each form. Three groups
+  // of which each fills one and a half of this machine's vectors.
+  const int halves = static_cast<int>(3 * 3 * Target::host().vectorBits / 64);
   for (auto [inputs, outputs, groups, stride, config] :
        {std::tuple(16, 20, 1, 2, "{}"), std::tuple(3, 20, 1, 2, "{}"),
         std::tuple(20, 20, 20, 2, "{}"),
         std::tuple(16, 20, 1, 1, "{algorithm = \"winograd_2x2\"}"),
-        std::tuple(16, 20, 1, 1, "{algorithm = \"winograd_4x4\"}")}) {
+        std::tuple(16, 20, 1, 1, "{algorithm = \"winograd_4x4\"}"),
+        std::tuple(halves, halves, 3, 1,
+                   "{algorithm = \"direct_half_vectors\"}")}) {
     std::string text = llvm::formatv(
         R"(
       #in = affine_map<()[s0, s1, s2] -> (s0, s1, s2, {0})>

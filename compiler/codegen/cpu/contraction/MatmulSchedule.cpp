@@ -171,6 +171,11 @@ std::string rejectTile(const MatmulSchedule &schedule, const MatmulShape &shape,
 
 } // namespace
 
+int64_t getMostRows(int64_t vectors, const Target &target) {
+  return std::min(kMaximalRows,
+                  (target.vectorRegisters - vectors - 1) / vectors);
+}
+
 std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
                                  const MatmulShape &shape,
                                  const Target &target) {
@@ -258,8 +263,7 @@ std::vector<MatmulSchedule> listMatmulSchedules(const MatmulShape &shape,
   };
   addSerial(schedules.front());
   for (int64_t vectors = 1; vectors <= 4; ++vectors) {
-    int64_t most = std::min(kMaximalRows,
-                            (target.vectorRegisters - vectors - 1) / vectors);
+    const int64_t most = getMostRows(vectors, target);
     for (int64_t mr : {most, most - 1, most - 2}) {
       if (mr < 1 || (shape.m > 0 && mr > shape.m && mr > 1))
         continue;

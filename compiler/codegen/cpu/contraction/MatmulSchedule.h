@@ -68,6 +68,11 @@ struct MatmulSchedule {
   std::string toString() const;
 };
 
+/// The most rows of a register tile that is `vectors` wide: one register for
+/// each sum, for each vector of the right side and for an element of the left
+/// one, and no more rows than the caches take without conflicts. May be 0.
+int64_t getMostRows(int64_t vectors, const Target &target);
+
 /// Why `schedule` cannot be generated; empty if it can.
 std::string rejectMatmulSchedule(const MatmulSchedule &schedule,
                                  const MatmulShape &shape,

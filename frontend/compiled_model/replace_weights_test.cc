@@ -6,7 +6,9 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "frontend/compiled_model/compiled_model.h"
@@ -19,17 +21,21 @@ namespace aitune::frontend {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 constexpr char kOld[] = "old", kNew[] = "new";
 
 class ReplaceWeightsTest : public testing::Test {
  protected:
-  // Compiles a model with the float32[8] weights a and b.
+  // Compiles a model with the float32[8] weights a, b and c, of which the last
+  // two are equal.
   void Compile(const std::string& forward) {
     torch::jit::Module module("__torch__.Net");
     module.register_parameter("a", at::arange(8) * 0.5, false);
     module.register_parameter("b", at::ones({8}), false);
+    module.register_parameter("c", at::ones({8}), false);
     module.define(forward);
     auto model = Model::FromModule(module);
     ASSERT_TRUE(model.ok()) << model.status();
@@ -95,6 +101,22 @@ TEST_F(ReplaceWeightsTest, WhatTracingComputesIsComputedAgainForAnyDevice) {
     }
     EXPECT_TRUE(found);
   }
+}
+
+// LibTorch makes one constant of equal weights.
+TEST_F(ReplaceWeightsTest, AWeightThatEqualsAnotherIsReplacedAlone) {
+  Compile("def forward(self, x: Tensor):\n  return x * self.b - self.c\n");
+  auto replaced = WithB(4);
+  ASSERT_TRUE(replaced.ok()) << replaced.status();
+  auto now =
+      ReadArtifact(replaced->model, replaced->constants, *changed_, kNew, "");
+  ASSERT_TRUE(now.ok()) << now.status();
+  std::map<std::string, float> first;  // element of each weight
+  for (const ConstantTensor& constant : now->constants) {
+    if (!constant.name.empty())
+      first[constant.name] = *static_cast<const float*>(constant.view.data);
+  }
+  EXPECT_THAT(first, ElementsAre(Pair("b", 4), Pair("c", 1)));
 }
 
 TEST_F(ReplaceWeightsTest, ProgramsThatDecideByWeightsAreRefused) {

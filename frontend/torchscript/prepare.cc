@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/call_stacks.h"
+#include "frontend/torchscript/equal_tensors.h"
 #include "frontend/torchscript/hoist_attributes.h"
 #include "frontend/torchscript/inline_forks.h"
 #include "frontend/torchscript/kept_writes.h"
@@ -37,14 +38,17 @@ void Forget(torch::jit::Graph& program) {
   }
 }
 
-// Freezes `module` again where `frozen` has lost writes (kept_writes.h).
-void KeepWrites(const torch::jit::Module& module, torch::jit::Module& frozen) {
+// Freezes `module` but for `attributes` again where `frozen` has lost writes
+// (kept_writes.h).
+void KeepWrites(const torch::jit::Module& module,
+                const std::vector<std::string>& attributes,
+                torch::jit::Module& frozen) {
   CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
     const int written = CountDependentWrites(module);
     if (written == 0 || CountDependentWrites(frozen) >= written)
       return absl::OkStatus();
     torch::jit::Module kept =
-        torch::jit::freeze(WithMarkedWrites(module), /*preserved_attrs=*/{},
+        torch::jit::freeze(WithMarkedWrites(module), attributes,
                            /*optimize_numerics=*/false);
     Forget(*frozen.get_method("forward").graph());
     frozen = kept;
@@ -133,17 +137,19 @@ absl::StatusOr<PreparedGraph> PrepareGraph(const torch::jit::Module& original,
   bool was_frozen_here = false;
   // A module without the attribute `training` was frozen before.
   if (module.hasattr("training")) {
+    std::vector<std::string> attributes;  // that stay
     const absl::Status frozen =
         CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+          attributes = NamesOfEqualTensors(module);
           module = WithHiddenNeutralNumbers(module);
           // Numbers are not folded into weights: that is a copy of each weight
           // for the sake of an epilogue, rounded once more.
-          prepared.module = torch::jit::freeze(module, /*preserved_attrs=*/{},
+          prepared.module = torch::jit::freeze(module, attributes,
                                                /*optimize_numerics=*/false);
           return absl::OkStatus();
         });
     was_frozen_here = frozen.ok();
-    if (frozen.ok()) KeepWrites(module, prepared.module);
+    if (frozen.ok()) KeepWrites(module, attributes, prepared.module);
     if (!frozen.ok()) {
       notes.push_back(
           absl::StrCat("the module cannot be frozen: ", frozen.message()));

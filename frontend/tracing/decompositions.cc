@@ -131,6 +131,26 @@ bool IsNone(const ProbedValue& value) {
   return value.kind == Kind::kPlain && value.probes[0].isNone();
 }
 
+// Distances of all pairs of rows. As LibTorch does for more than 25 rows, those
+// of long rows come from a product, |a - b|^2 = |a|^2 + |b|^2 - 2 ab; short
+// rows are subtracted, which takes no longer and loses no digits.
+constexpr char kDistances[] = R"(
+def cdist(x1: Tensor, x2: Tensor, p: float, compute_mode: Optional[int]) -> Tensor:
+  mode = 0 if compute_mode is None else compute_mode
+  if p == 2. and x1.size(-1) >= 16 and mode != 2:
+    if mode == 1 or x1.size(-2) > 25 or x2.size(-2) > 25:
+      squares = x1.square().sum(-1, True) + x2.square().sum(-1).unsqueeze(-2)
+      return (squares - 2 * torch.matmul(x1, x2.transpose(-1, -2))).clamp_min(0).sqrt()
+  d = (x1.unsqueeze(-2) - x2.unsqueeze(-3)).abs()
+  if p == 1.:
+    return d.sum(-1)
+  if p == 2.:
+    return d.square().sum(-1).sqrt()
+  if p == float('inf'):
+    return d.amax(-1)
+  return d.pow(p).sum(-1).pow(1 / p)
+)";
+
 std::optional<int64_t> UniformInteger(const ProbedValue& value) {
   if (value.kind != Kind::kPlain || !value.uniform) return std::nullopt;
   if (value.probes[0].isBool()) return value.probes[0].toBool();
@@ -186,6 +206,27 @@ bool HasKnownSizes(const Arguments& arguments) {
          arguments[0]->has_type;
 }
 
+// The distances of rows whose number is fixed, where it decides how they are
+// computed; no p of 0, which counts differences.
+bool AreDistances(const Arguments& arguments) {
+  if (arguments.size() != 4 || arguments[2]->kind != Kind::kPlain ||
+      !arguments[2]->uniform || !arguments[2]->probes[0].isDouble() ||
+      arguments[2]->probes[0].toDouble() <= 0)
+    return false;
+  bool is_fixed = true;
+  for (const ProbedRef& rows : {arguments[0], arguments[1]}) {
+    if (!rows->IsTensor() || !rows->has_type ||
+        (rows->type.dtype != DataType::kFloat32 &&
+         rows->type.dtype != DataType::kFloat64) ||
+        rows->type.sizes.size() < 2 ||
+        rows->type.sizes.back().constant().value_or(0) < 1)
+      return false;
+    is_fixed = is_fixed && rows->type.sizes.end()[-2].constant().has_value();
+  }
+  return is_fixed || arguments[2]->probes[0].toDouble() != 2 ||
+         *arguments[0]->type.sizes.back().constant() < 16;
+}
+
 struct Decomposition {
   bool (*applies)(const Arguments&);
   const char* source;
@@ -201,6 +242,7 @@ const std::map<std::string, Decomposition>& Decompositions() {
            {IsPlainSelfAttention, kAttention, "multi_head_attention"}},
           {"aten::_transformer_encoder_layer_fwd",
            {IsPlainEncoderLayer, kAttention, "encoder_layer"}},
+          {"aten::cdist", {AreDistances, kDistances, "cdist"}},
           {"aten::_shape_as_tensor",
            {HasKnownSizes, kSizes, "shape_as_tensor"}},
       };

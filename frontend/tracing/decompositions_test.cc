@@ -72,6 +72,39 @@ def forward(self, x: Tensor, h: Tensor):
   EXPECT_THAT(OpNames(*trace), Contains("aten::gru.input"));
 }
 
+// LibTorch multiplies long rows where there are more than 25, so that none has
+// an error that it has not.
+TEST(Decompositions, Distances) {
+  for (const std::string norm : {"1.0", "2.0", "3.5", "float('inf')"}) {
+    const auto trace = TraceAndCompare(
+        absl::StrCat("def forward(self, x: Tensor, y: Tensor):\n"
+                     "  return torch.cdist(x, y, ",
+                     norm, ")\n"),
+        {"float32[2,1..9,3]", "float32[2,7,3]"});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_EQ(FallbackCount(*trace), 0) << norm;
+    EXPECT_TRUE(trace->constraints.empty()) << norm;
+  }
+  constexpr char kEuclidean[] =
+      "def forward(self, x: Tensor, y: Tensor):\n  return torch.cdist(x, y)\n";
+  for (const auto& [rows, multiplies] :
+       {std::pair("26", true), {"25", false}}) {
+    const std::string sizes = absl::StrCat("float32[", rows, ",64]");
+    const auto trace = TraceAndCompare(kEuclidean, {sizes, "float32[9,64]"});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    EXPECT_EQ(FallbackCount(*trace), 0);
+    if (multiplies)
+      EXPECT_THAT(OpNames(*trace), Contains("aten::matmul"));
+    else
+      EXPECT_THAT(OpNames(*trace), Not(Contains("aten::matmul")));
+  }
+  // At which sizes LibTorch multiplies, no range can say.
+  const auto range =
+      TraceAndCompare(kEuclidean, {"float32[1..30,64]", "float32[9,64]"});
+  ASSERT_TRUE(range.ok()) << range.status();
+  EXPECT_THAT(OpNames(*range), Contains("aten::cdist"));
+}
+
 constexpr char kAttentionWeights[] = R"(
   qkv = torch.arange(192).view(24, 8).sin() * 0.3
   bias = torch.arange(24).cos()

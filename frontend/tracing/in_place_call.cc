@@ -77,24 +77,6 @@ bool IsForNobodyElse(const at::Tensor& tensor) {
          tensor.is_non_overlapping_and_dense();
 }
 
-// Whether a part of `value`, other than `written` itself, shares memory with
-// `written`, so that a write changes it.
-bool SharesMemory(const ProbedValue& value, const ProbedValue& written) {
-  if (&value == &written) return false;
-  // A list is seen by what holds it, not by its elements.
-  const bool list = written.probes[0].isList();
-  if ((value.IsTensor() && !list) ||
-      (value.kind == Kind::kOpaque && !(list && value.probes[0].isTensor()))) {
-    for (size_t probe = 0; probe < written.probes.size(); ++probe) {
-      if (value.probes[probe].overlaps(written.probes[probe])) return true;
-    }
-  }
-  return std::any_of(value.elements.begin(), value.elements.end(),
-                     [&](const ProbedRef& element) {
-                       return SharesMemory(*element, written);
-                     });
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
@@ -133,25 +115,6 @@ absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
   return probes;
 }
 
-absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
-    const Invocation& call, size_t written) {
-  const ProbedRef target = call.arguments[written];
-  for (const auto& [name, content] : environment_) {
-    if (target->may_share_memory ||
-        (content != nullptr && SharesMemory(*content, *target)))
-      return absl::UnimplementedError(absl::StrCat(
-          call.schema->name(),
-          " writes to what only LibTorch knows and another one sees"));
-  }
-  const ValueId written_value = builder_.AddOpaque(kUnknownResult);
-  absl::StatusOr<std::vector<c10::IValue>> probes =
-      RunOnCopy(call, written, written_value, kUnknownResult);
-  if (!probes.ok()) return probes.status();
-  target->probes = *std::move(probes);
-  target->id = written_value;
-  return call.result_count == 0 ? Results() : Results({target});
-}
-
 absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
     const Invocation& call) {
   const c10::InferenceMode inference;
@@ -163,7 +126,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
     if (IsWritten(schema.arguments()[i])) written.push_back(i);
   }
   if (written.size() == 1 &&
-      call.arguments[written[0]]->kind == Kind::kOpaque &&
+      (call.arguments[written[0]]->kind == Kind::kOpaque ||
+       MakeConstantOpaque(call.arguments[written[0]])) &&
       (call.arguments[written[0]]->probes[0].isTensor() ||
        call.arguments[written[0]]->probes[0].isList()))
     return WriteOpaque(call, written[0]);

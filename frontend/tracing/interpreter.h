@@ -219,8 +219,6 @@ class Interpreter {
 
   // in_place_call.cc
   absl::StatusOr<Results> InvokeInPlace(const Invocation& call);
-  // Runs a call that writes to argument `written`, an opaque tensor or list.
-  absl::StatusOr<Results> WriteOpaque(const Invocation& call, size_t written);
   // Runs a call that writes to argument `written` with a copy of that argument,
   // and records it as an operator that LibTorch runs, for this `reason`.
   // `value` of the trace is the copy after the call, which is returned for each
@@ -229,6 +227,14 @@ class Interpreter {
                                                      size_t written,
                                                      ValueId value,
                                                      const std::string& reason);
+
+  // opaque_write.cc: runs a call that writes to argument `written`, an opaque
+  // tensor or list.
+  absl::StatusOr<Results> WriteOpaque(const Invocation& call, size_t written);
+  // Makes a tensor that the program filled with constants, of a dtype or layout
+  // that traces have not, opaque with all that shares its memory: each call has
+  // a copy to write to. False, and nothing changed, for any other tensor.
+  bool MakeConstantOpaque(const ProbedRef& target);
 
   // number_node.cc: integers that stand for sizes.
   std::optional<SizeExpression> SizeOf(const ProbedRef& value);

@@ -64,6 +64,70 @@ bool MakesIntegers(const torch::jit::Node& node) {
       });
 }
 
+// Whether the node may give integers that are no indices of what they were made
+// of: casts, counts, places between sorted numbers. Those of sorting, of the
+// greatest and of what is not zero are.
+bool MakesAnyIntegers(const torch::jit::Node& node) {
+  static const auto* const names = new std::set<std::string>{
+      "aten::sum", "aten::cumsum", "aten::count_nonzero", "aten::searchsorted",
+      "aten::bucketize"};
+  return MakesIntegers(node) || names->count(node.kind().toQualString()) > 0;
+}
+
+using Visited = std::set<const torch::jit::Value*>;
+
+// Whether `value` depends on the elements of one of the program's inputs, or on
+// a branch or loop.
+bool DependsOnInput(const torch::jit::Value* value, Visited& visited) {
+  if (!visited.insert(value).second) return false;
+  const torch::jit::Node* const node = value->node();
+  if (node->kind() == c10::prim::Param)
+    return value->type()->kind() != c10::TypeKind::ClassType;
+  if (node->kind() == c10::aten::size || node->kind() == c10::prim::GetAttr)
+    return false;
+  return !node->blocks().empty() ||
+         std::any_of(node->inputs().begin(), node->inputs().end(),
+                     [&](const torch::jit::Value* input) {
+                       return DependsOnInput(input, visited);
+                     });
+}
+
+// Whether an index is computed by MakesAnyIntegers from an input. What a branch
+// or loop gives counts as such.
+bool IsMadeOfNumbers(const torch::jit::Value* index, Visited& visited) {
+  if (!visited.insert(index).second) return false;
+  const torch::jit::Node* const node = index->node();
+  if (MakesAnyIntegers(*node)) {
+    Visited inputs;
+    return DependsOnInput(index, inputs);
+  }
+  if (node->kind() == c10::prim::Param)
+    return node->owningBlock()->owningNode() != nullptr;
+  return !node->blocks().empty() ||
+         std::any_of(node->inputs().begin(), node->inputs().end(),
+                     [&](const torch::jit::Value* input) {
+                       return IsMadeOfNumbers(input, visited);
+                     });
+}
+
+// Whether an operator reads or writes by such an index.
+bool HasMadeIndex(const torch::jit::Node& node) {
+  const c10::FunctionSchema* const schema = node.maybeSchema();
+  if (schema == nullptr) return false;
+  const bool is_class =
+      node.kind() == c10::Symbol::fromQualString("aten::one_hot");
+  for (size_t i = 0; i < node.inputs().size() && i < schema->arguments().size();
+       ++i) {
+    const std::string& name = schema->arguments()[i].name();
+    Visited visited;
+    if ((name == "index" || name == "indices" || name == "target" ||
+         (is_class && i == 0)) &&
+        IsMadeOfNumbers(node.input(i), visited))
+      return true;
+  }
+  return false;
+}
+
 bool HasIntegers(const ValueList& arguments) {
   return std::any_of(
       arguments.values().begin(), arguments.values().end(),
@@ -86,9 +150,10 @@ IndexGuard::IndexGuard(const Model& model) : model_(model), state_(model) {
   torch::jit::DepthFirstGraphNodeIterator nodes(graph);
   while (const torch::jit::Node* node = nodes.next()) {
     const std::string name = node->kind().toQualString();
-    makes_integers_ = makes_integers_ || MakesIntegers(*node);
     has_offsets_ = has_offsets_ || name == "aten::embedding_bag";
-    has_indices_ = has_indices_ || IsIndexed(name);
+    if (!IsIndexed(name)) continue;
+    has_indices_ = true;
+    makes_indices_ = makes_indices_ || HasMadeIndex(*node);
   }
 }
 
@@ -98,7 +163,7 @@ void IndexGuard::Trust(const ValueList& arguments) {
 
 absl::Status IndexGuard::Try(const ValueList& arguments) {
   const bool may_fail =
-      (has_indices_ && makes_integers_) ||
+      makes_indices_ ||
       (HasIntegers(arguments) &&
        (has_offsets_ || (has_indices_ && arguments.Describe() != trusted_)));
   if (!may_fail) return absl::OkStatus();

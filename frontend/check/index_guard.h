@@ -28,17 +28,18 @@ class IndexGuard {
   // The error that eager raises on the CPU for these arguments, if it may be
   // one of indices: embedding bags' offsets, indices of tensors whose sizes are
   // not the ones that the caller's fit, and those that the program makes of
-  // other numbers, which may be NaN. OK otherwise, and
-  // where LibTorch has no kernel on a CPU. The model's state stays as it is.
+  // other numbers, which may be NaN: by casts, counts and places between sorted
+  // numbers. OK otherwise, and where LibTorch has no kernel on a CPU. The
+  // model's state stays as it is.
   absl::Status Try(const ValueList& arguments);
 
  private:
   const Model& model_;
   ModelState state_;
-  bool has_offsets_ = false;     // the program has embedding bags
-  bool has_indices_ = false;     // and operators that read or write by an index
-  bool makes_integers_ = false;  // and casts to their dtypes
-  std::string trusted_;          // arguments, described; empty: none
+  bool has_offsets_ = false;    // the program has embedding bags
+  bool has_indices_ = false;    // and operators that read or write by an index
+  bool makes_indices_ = false;  // and computes such indices
+  std::string trusted_;         // arguments, described; empty: none
 };
 
 }  // namespace aitune::frontend

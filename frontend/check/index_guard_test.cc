@@ -52,6 +52,32 @@ TEST(IndexGuard, FindsIndicesThatAreMadeOfNan) {
   EXPECT_FALSE(guard.Try(ValueList({at::full({5}, NAN)})).ok());
 }
 
+// sparsemax: the last of those that are greater, of which NaN has none.
+TEST(IndexGuard, FindsIndicesThatAreCounted) {
+  const Model model = MakeModel(
+      "def forward(self, x: Tensor):\n"
+      "  last = (x > 0).sum(-1, True) - 1\n"
+      "  return x.gather(-1, last)\n");
+  IndexGuard guard(model);
+  EXPECT_TRUE(guard.Try(ValueList({at::ones({2, 5})})).ok());
+  EXPECT_FALSE(guard.Try(ValueList({at::full({2, 5}, NAN)})).ok());
+}
+
+// Those of constants, of sizes and of sorting always fit; here the model raises
+// if it is called.
+TEST(IndexGuard, RunsNothingForIndicesThatFit) {
+  for (const char* index :
+       {"(torch.arange(4) * 2).cumsum(0) // 8", "x.argsort(0)",
+        "x.max(0)[1].unsqueeze(0)",
+        "(torch.ones([x.size(0)]).sum(0, True) - 1).long()"}) {
+    IndexGuard guard(
+        MakeModel(std::string("def forward(self, x: Tensor):\n"
+                              "  assert bool(x.sum() > 100)\n  return x[") +
+                  index + "]\n"));
+    EXPECT_TRUE(guard.Try(ValueList({at::full({4}, NAN)})).ok()) << index;
+  }
+}
+
 TEST(IndexGuard, RunsNothingWithoutNeed) {
   IndexGuard without(
       MakeModel("def forward(self, x: Tensor, i: Tensor):\n"

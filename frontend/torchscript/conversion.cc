@@ -125,10 +125,44 @@ void KeepOnHost(torch::jit::Graph& graph, torch::jit::Block* block) {
   }
 }
 
+// Whether a value is a number that tracing made a tensor.
+bool IsTracedNumber(const torch::jit::Value* value) {
+  return value->node()->kind() == c10::prim::NumToTensor;
+}
+
+// Numbers that tracing made tensors stay in the host's memory. Operators take
+// them as they are, but not what has axes; those get them by these.
+void MoveNumbersWithAxes(torch::jit::Graph& graph, torch::jit::Node* node,
+                         c10::Device device) {
+  const auto move = [&](torch::jit::Node* user, size_t position) {
+    const torch::jit::WithInsertPoint before(user);
+    user->replaceInput(
+        position, graph.insert(c10::aten::to, {user->input(position), device}));
+  };
+  switch (node->kind()) {
+    case c10::aten::reshape:
+    case c10::aten::view:
+    case c10::aten::unsqueeze:
+    case c10::aten::expand:
+      if (IsTracedNumber(node->input(0))) move(node, 0);
+      return;
+    case c10::aten::stack: {
+      torch::jit::Node* const list = node->input(0)->node();
+      if (list->kind() == c10::prim::ListConstruct &&
+          std::all_of(list->inputs().begin(), list->inputs().end(),
+                      IsTracedNumber)) {
+        for (size_t i = 0; i < list->inputs().size(); ++i) move(list, i);
+      }
+      return;
+    }
+    default:
+      return;
+  }
+}
+
 // Sizes that are asked for as a tensor are in the host's memory wherever the
 // tensor is. A program that was recorded on a CPU concatenates them with
-// constants, which move. A number that tracing made a tensor, which stays there
-// too, is taken by most operators as it is.
+// constants, which move.
 void MoveSizes(torch::jit::Graph& graph, torch::jit::Block* block,
                c10::Device device) {
   static const c10::Symbol kSizes =
@@ -138,6 +172,7 @@ void MoveSizes(torch::jit::Graph& graph, torch::jit::Block* block,
   for (torch::jit::Node* node : block->nodes()) {
     for (torch::jit::Block* inner : node->blocks())
       MoveSizes(graph, inner, device);
+    MoveNumbersWithAxes(graph, node, device);
     if (node->kind() == kRepeat && node->inputs().size() > 1 &&
         node->input(1)->type()->isSubtypeOf(c10::TensorType::get())) {
       const torch::jit::WithInsertPoint before(node);

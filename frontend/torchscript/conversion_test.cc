@@ -3,8 +3,10 @@
 #include <ATen/Functions.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/ir/irparser.h>
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -65,6 +67,36 @@ def forward(self, x: Tensor):
   ASSERT_EQ(moved.size(), 1u);
   EXPECT_EQ(moved[0]->output()->uses()[0].user->kind().toQualString(),
             std::string("aten::repeat_interleave"));
+}
+
+// As tracing writes `torch.stack([x.size(0)]) / torch.tensor(2.0)`.
+TEST(MoveTo, NumbersOfATraceThatGetAxesFollowTheProgram) {
+  const auto graph = std::make_shared<torch::jit::Graph>();
+  torch::jit::parseIR(R"IR(
+graph(%x : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %size : int = aten::size(%x, %zero)
+  %number : Tensor = prim::NumToTensor(%size)
+  %ones : int[] = prim::ListConstruct(%one)
+  %row : Tensor = aten::reshape(%number, %ones)
+  %numbers : Tensor[] = prim::ListConstruct(%number, %number)
+  %pair : Tensor = aten::stack(%numbers, %zero)
+  %sum : Tensor = aten::add(%x, %number, %one)
+  return (%row, %pair, %sum))IR",
+                      graph.get());
+  MoveTo(*graph, c10::Device(c10::kCUDA, 1));
+  graph->lint();
+  std::multiset<std::string> users;
+  for (const torch::jit::Node* node :
+       torch::jit::findAllNodes(*graph, c10::aten::to, /*recurse=*/true)) {
+    EXPECT_EQ(node->input(0)->node()->kind(), c10::prim::NumToTensor);
+    for (const torch::jit::Use& use : node->output()->uses())
+      users.insert(use.user->kind().toQualString());
+  }
+  EXPECT_THAT(users,
+              testing::ElementsAre("aten::reshape", "prim::ListConstruct",
+                                   "prim::ListConstruct"));
 }
 
 TEST(MoveTo, TensorsThatAreMadeWithoutADeviceFollowTheProgram) {

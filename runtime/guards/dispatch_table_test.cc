@@ -349,8 +349,9 @@ TEST_F(DispatchTableTest, NothingIsCompiledWhileAResetForgets) {
 TEST_F(DispatchTableTest, AVersionMayHaveNoExecutable) {
   Table table(options_);
   int compiled = 0;
+  const std::vector<int64_t> sizes = {4, 3};
   CallInput input;
-  input.sizes = {4, 3};
+  input.sizes = sizes;
   EXPECT_FALSE(table.Knows({input}));
   for (int call = 0; call < 2; ++call) {
     const auto found = table.Find({input}, [&](const CompileRequest& request) {

@@ -164,6 +164,12 @@ struct LayerKnowledge {
   /// why it does. Their layers stay as they are: all uses of a layer are
   /// quantised alike or not at all.
   std::map<int64_t, std::string> elsewhere;
+  /// By the path of a module, its TorchScript class; empty where the model does
+  /// not tell.
+  std::map<std::string, std::string> classes;
+  /// By the name of a module's parameter `weight`, the paths of all modules
+  /// that hold the same tensor, in the order of the model.
+  std::map<std::string, std::vector<std::string>> holders;
 };
 
 struct CompileOptions {

@@ -84,7 +84,7 @@ absl::Status ReadOption(absl::string_view name, absl::string_view value,
   if (name == "min_cosine")
     return ReadNumber(name, value, &options->bound.min_cosine);
   if (name == "min_sqnr_db")
-    return ReadNumber(name, value, &options->bound.min_sqnr_db);
+    return ReadNumber(name, value, &options->bound.min_sqnr_db.emplace());
   if (name == "min_equal_integers")
     return ReadNumber(name, value, &options->bound.min_equal_integers);
   return absl::InvalidArgumentError(absl::StrCat(
@@ -137,8 +137,8 @@ absl::Status Validate(const QuantizationOptions& options) {
                        "not empty and has no comma"));
   }
   absl::Status status = CheckRange("min_cosine", options.bound.min_cosine, 1);
-  if (status.ok())
-    status = CheckRange("min_sqnr_db", options.bound.min_sqnr_db, INFINITY);
+  if (status.ok() && options.bound.min_sqnr_db)
+    status = CheckRange("min_sqnr_db", *options.bound.min_sqnr_db, INFINITY);
   if (status.ok())
     status =
         CheckRange("min_equal_integers", options.bound.min_equal_integers, 1);
@@ -153,7 +153,8 @@ absl::StatusOr<QuantizationOptions> ParseQuantizationOptions(
   const std::string_view scheme(fields[0].data(), fields[0].size());
   options.scheme = ParseScheme(scheme);
   if (!options.scheme.has_value() && scheme != kAuto)
-    return InvalidSchemeName(scheme);
+    return absl::InvalidArgumentError(
+        absl::StrCat(InvalidSchemeName(scheme).message(), " or 'auto'"));
   std::set<absl::string_view> seen;
   for (size_t i = 1; i < fields.size(); ++i) {
     const std::pair<absl::string_view, absl::string_view> option =
@@ -190,8 +191,8 @@ std::string ToString(const QuantizationOptions& options) {
   if (options.extended_layers) add("extended_layers", "on");
   for (const std::string& pattern : options.skip_modules) add(kSkip, pattern);
   add_number("min_cosine", options.bound.min_cosine, defaults.bound.min_cosine);
-  add_number("min_sqnr_db", options.bound.min_sqnr_db,
-             defaults.bound.min_sqnr_db);
+  if (options.bound.min_sqnr_db.has_value())
+    add("min_sqnr_db", Digits(*options.bound.min_sqnr_db));
   add_number("min_equal_integers", options.bound.min_equal_integers,
              defaults.bound.min_equal_integers);
   return text;
@@ -212,11 +213,14 @@ std::optional<Refusal> RefuseModule(const QuantizationOptions& options,
                      absl::StrCat("its path is one of '", pattern, "'")};
   }
   if (options.extended_layers || class_name.empty()) return std::nullopt;
-  const std::string plain = Unmangled(class_name);
-  if (plain == "__torch__.torch.nn.modules.linear.Linear") return std::nullopt;
-  return Refusal{
-      RefusalReason::kFiltered,
-      absl::StrCat("its module is of ", plain, ", not of torch.nn.Linear")};
+  if (IsLinearClass(class_name)) return std::nullopt;
+  return Refusal{RefusalReason::kFiltered,
+                 absl::StrCat("its module is of ", Unmangled(class_name),
+                              ", not of torch.nn.Linear")};
+}
+
+bool IsLinearClass(std::string_view class_name) {
+  return Unmangled(class_name) == "__torch__.torch.nn.modules.linear.Linear";
 }
 
 absl::Status CheckDevice(const QuantizationOptions& options,

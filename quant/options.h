@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "quant/schemes/scheme.h"
+#include "runtime/backend/accuracy_bound.h"
 
 namespace aitune::quant {
 
@@ -18,20 +19,6 @@ namespace aitune::quant {
 enum class Verdict {
   kOn,  // only layers that become faster and stay accurate enough are quantised
   kOff,  // exactly the layers that torchao quantises are quantised
-};
-
-// How close a quantised model's outputs must be to eager's. Each bound holds
-// for every output of every sample.
-struct AccuracyBound {
-  double min_cosine = 0.999;  // least cosine of the angle between them, 0 to 1
-  double min_sqnr_db = 27;    // least ratio of signal to noise, in decibels
-  // Least share of equal elements of an integer output, 0 to 1.
-  double min_equal_integers = 0.99;
-
-  friend bool operator==(const AccuracyBound& a, const AccuracyBound& b) {
-    return a.min_cosine == b.min_cosine && a.min_sqnr_db == b.min_sqnr_db &&
-           a.min_equal_integers == b.min_equal_integers;
-  }
 };
 
 struct QuantizationOptions {
@@ -97,6 +84,9 @@ absl::Status InvalidSchemeName(std::string_view name);
 std::optional<Refusal> RefuseModule(const QuantizationOptions& options,
                                     const std::string& path,
                                     std::string_view class_name);
+
+// Whether a TorchScript class is torch.nn.Linear.
+bool IsLinearClass(std::string_view class_name);
 
 // The compute capability of an NVIDIA GPU: 8.9 is {8, 9}.
 struct ComputeCapability {

@@ -58,7 +58,8 @@ TEST(QuantizationOptionsTest, RefusesOtherNamesAndValues) {
   for (const char* name : {"", "int4wo", "INT8WO", " int8wo"})
     EXPECT_EQ(ParseError(name),
               std::string("Invalid quantization: ") + name +
-                  ". Must be one of: ['int8wo', 'int8dq', 'fp8wo', 'fp8dq']");
+                  ". Must be one of: ['int8wo', 'int8dq', 'fp8wo', 'fp8dq'] or "
+                  "'auto'");
   EXPECT_EQ(ParseError("int8wo,granularity=group"),
             "the quantisation option granularity can't be 'group': give row or "
             "tensor");

@@ -52,11 +52,19 @@ void addQuantizationPasses(OpPassManager &passManager,
   };
   context.dropped = known.dropped;
   context.elsewhere = known.elsewhere;
+  context.classes = known.classes;
+  context.holders = known.holders;
   context.told = [&result](QuantizedLayer layer) {
     result.quantizedLayers.push_back(std::move(layer));
   };
   functions.addPass(
       quant::CreateQuantizeLayers(asked.options, std::move(context)));
+}
+
+/// Whether verdict=on alone leaves a layer alone for this.
+static bool isOfVerdict(const std::string &reason) {
+  return reason == "slower" || reason == "not surely faster" ||
+         reason == "inaccurate" || reason == "dropped";
 }
 
 absl::Status checkQuantized(const quant::QuantizationOptions &asked,
@@ -71,10 +79,13 @@ absl::Status checkQuantized(const quant::QuantizationOptions &asked,
         ": it has no linear layer with a constant weight. Ask for verdict=off "
         "to compile it as it is."));
   std::map<std::string, int> reasons;
+  bool mayHelp = false;
   for (const QuantizedLayer &layer : result.quantizedLayers) {
     if (layer.refusal.empty())
       return absl::OkStatus();
-    ++reasons[layer.refusal.substr(0, layer.refusal.find(':'))];
+    const std::string reason = layer.refusal.substr(0, layer.refusal.find(':'));
+    ++reasons[reason];
+    mayHelp |= isOfVerdict(reason);
   }
   return absl::FailedPreconditionError(absl::StrCat(
       "No layer of the model can be quantised with ", scheme, ": ",
@@ -83,7 +94,9 @@ absl::Status checkQuantized(const quant::QuantizationOptions &asked,
                     [](std::string *text, const auto &entry) {
                       absl::StrAppend(text, entry.second, " ", entry.first);
                     }),
-      "). Ask for verdict=off to compile it as it is."));
+      "); ",
+      mayHelp ? "verdict=off quantises them all the same"
+              : "aitune tune --explain says why each is"));
 }
 
 } // namespace aitune

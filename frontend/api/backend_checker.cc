@@ -84,7 +84,7 @@ absl::Status BackendChecker::Check(aitune::Backend& backend,
   options.progress = subject_.progress;
   options.device = subject_.device;
   options.source = &subject_.source->model();
-  if (!options.tolerance) options.min_cosine = backend.min_cosine();
+  if (!options.tolerance) options.bound = backend.accuracy_bound();
   options.narrowed_to = backend.narrowed_to();
   if (options.narrowed_to) options.with_casts = WithCasts(*options.narrowed_to);
   const aitune::frontend::RunFunction run =

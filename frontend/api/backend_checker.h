@@ -54,10 +54,10 @@ class BackendChecker {
   // whatever the samples), otherwise for `sample`, which is on the device. The
   // outputs of a backend that narrows (Backend::narrowed_to) may have the
   // errors of its dtype, and are also compared with LibTorch's autocast to it;
-  // those of a backend that quantises must have its Backend::min_cosine; others
-  // may have the errors of the model's own arithmetic. A backend that differs
-  // is repaired (frontend/check/repair.h). kFailedPrecondition names the output
-  // and says how it still differs, or why nothing could be compared.
+  // those of a backend that quantises must keep its Backend::accuracy_bound;
+  // others may have the errors of the model's own arithmetic. A backend that
+  // differs is repaired (frontend/check/repair.h). kFailedPrecondition names
+  // the output and says how it still differs, or why nothing could be compared.
   absl::Status Check(aitune::Backend& backend, const aitune::Sample& sample);
 
   // The reports of all checks, by the backend's key.

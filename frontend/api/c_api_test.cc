@@ -52,6 +52,19 @@ TEST_F(CApi, TakesTheOptionsOfTheCommandLine) {
   ASSERT_EQ(Take(ait_module_tune(module, "OneBackend", 0)), "");
   ExpectRuns(module, 2);
   ait_module_free(module);
+  // The first of the default backends is the one.
+  EXPECT_EQ(set("quantize", "int8wo,verdict=off"), "");
+  module = nullptr;
+  ASSERT_EQ(
+      Take(ait_module_load_with(options, model_.c_str(), nullptr, 0, &module)),
+      "");
+  ASSERT_EQ(Record(module, 2), "");
+  ASSERT_EQ(Take(ait_module_tune(module, "OneBackend", 0)), "");
+  char* chosen = nullptr;
+  ASSERT_EQ(Take(ait_module_describe(module, &chosen)), "");
+  EXPECT_THAT(chosen, HasSubstr("TorchAOBackend"));
+  ait_text_free(chosen);
+  ait_module_free(module);
   EXPECT_EQ(set("tf32", "all"), "");
   module = nullptr;
   EXPECT_THAT(

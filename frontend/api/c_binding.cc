@@ -88,8 +88,6 @@ ait_error* ait_module_tune_for(ait_module* module, const char* strategy,
                             aitune::StrategyByName(strategy, milliseconds));
     ait::TuneOptions options;
     if (!(tolerance < 0)) options.tolerance = tolerance;
-    if (chosen->name() == "OneBackend")
-      options.backends = {{"TorchInductorBackend", {{"mode", "max-autotune"}}}};
     if (count > 0) {
       aitune::frontend::InputChoice choice;
       for (size_t i = 0; i < count; ++i) {

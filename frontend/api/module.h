@@ -96,15 +96,16 @@ struct TuneOptions {
   // The backends to choose from, in order of preference. Empty:
   // TorchInductorBackend with mode=max-autotune, then TorchScriptBackend; if
   // ModuleOptions::compile asks for a quantisation, TorchAOBackend with that
-  // quantisation before them.
+  // quantisation before them; of these the first alone for the strategy
+  // OneBackend.
   std::vector<BackendChoice> backends;
   std::vector<int64_t> batches;  // TuneRequest::batches
   aitune::TimingOptions timing;
   // The largest error of a backend's output to eager, relative to the output's
   // scale. Not set: the bound that the backend's configuration promises, which
   // is the tolerance of the model's own dtypes or of autocast's dtype (see
-  // frontend/check/verification.h) or, for a quantised model, the cosine of
-  // Backend::min_cosine.
+  // frontend/check/verification.h) or, for a quantised model,
+  // Backend::accuracy_bound.
   std::optional<double> tolerance;
   // The inputs that the model is for: dtypes, sizes and ranges, as in `aitune
   // tune --input`. If set, versions are made for all of them, the same that
@@ -189,8 +190,8 @@ class Module {
                       int64_t batch = 1);
 
   // Makes samples of `inputs`, such as the ranges "float32[1..32,3,224,224]":
-  // one of the largest sizes and one of the smallest for which eager runs (of 1,
-  // 2, 4, ... within the ranges), with random elements by `seed`; the first
+  // one of the largest sizes and one of the smallest for which eager runs (of
+  // 1, 2, 4, ... within the ranges), with random elements by `seed`; the first
   // dynamic axis is the batch. Without ranges, one of
   // TypicalArguments. Errors as TypicalArguments and Record.
   absl::Status RecordInputs(const aitune::frontend::ModelInputs& inputs,

@@ -28,6 +28,7 @@ using aitune::frontend::CompiledModel;
 using aitune::frontend::ValueList;
 
 constexpr char kEager[] = "TorchEagerBackend";
+constexpr char kOneBackend[] = "OneBackend";  // a strategy
 
 // The default of TuneOptions::backends. If `quantization`
 // (CompileOptions::quantization) is not empty, the quantising backend is first.
@@ -211,6 +212,7 @@ absl::StatusOr<aitune::TuneResult> Module::Choose(
         "TorchAOBackend its configuration"));
   if (choices.empty()) {
     AITUNE_ASSIGN_OR_RETURN(choices, DefaultBackends(quantization));
+    if (strategy.name() == kOneBackend) choices.resize(1);
   }
   for (const auto& [kind, config] : choices) {
     AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<aitune::Backend> backend,

@@ -254,8 +254,10 @@ std::string CheckReport::Problem() const {
         repairs.size() == 1 ? "once" : absl::StrCat(repairs.size(), " times"),
         " with the inputs that showed it",
         !last.error.empty() ? absl::StrCat(", at last in vain: ", last.error)
-        : last.replaced
-            ? ", and all that was replaced did not make it right"
+        : last.replaced ? ", and all that was replaced did not make it right"
+        : has_bound
+            ? ", and no kernel was found wrong: its layers in 8 bits are "
+              "further from eager than is allowed"
             : ", and no kernel was found wrong: what LibTorch runs of it, or "
               "how the program was read, must be");
   }
@@ -280,6 +282,7 @@ CheckReport CheckAgainstEager(const RunFunction& ours, const Model& model,
     results.push_back(checker.Check(cases[i]));
   }
   CheckReport report = checker.TakeReport();
+  report.has_bound = options.bound.has_value();
   report.cases = std::move(results);
   return report;
 }

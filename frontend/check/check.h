@@ -21,6 +21,7 @@
 #include "frontend/check/verification.h"
 #include "frontend/compiled_model/model_inputs.h"
 #include "frontend/torchscript/model.h"
+#include "runtime/backend/accuracy_bound.h"
 #include "runtime/device/device.h"
 
 namespace aitune::frontend {
@@ -91,6 +92,7 @@ struct CheckReport {
   // Why outputs were not compared with a run in higher precision; empty if they
   // were, or need not be.
   std::string no_reference;
+  bool has_bound = false;  // CheckOptions::bound decided
   // The builds that were made because of failed cases, in order; `cases` are of
   // the last.
   std::vector<RepairAttempt> repairs;
@@ -109,9 +111,8 @@ struct CheckOptions {
   // The largest error of an output to eager, relative to the output's scale.
   // Not set: the table of verification.h.
   std::optional<double> tolerance;
-  // The least cosine of the angle between a quantised model's output and
-  // eager's; replaces a tolerance.
-  std::optional<double> min_cosine;
+  // What a quantised model promises; replaces a tolerance.
+  std::optional<AccuracyBound> bound;
   // The seconds that eager may take in a model with loops for inputs that were
   // made up, which a loop need not end for; such a case is skipped.
   double seconds_of_loops = 10;

@@ -110,7 +110,7 @@ std::vector<Comparison> Judge::CompareWith(const c10::IValue& ours,
                                            const c10::IValue* truth) const {
   ComparisonOptions comparison;
   comparison.relative = options_.tolerance;
-  comparison.min_cosine = options_.min_cosine;
+  comparison.bound = options_.bound;
   return CompareResults(ours, eager, truth, comparison, arithmetic_);
 }
 

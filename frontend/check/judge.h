@@ -69,7 +69,7 @@ class Judge {
   void JudgeSingular(const Subject& subject, std::vector<Comparison>& outputs);
 
   // Whether the caller said what outputs are held to: that alone decides.
-  bool HasBound() const { return options_.tolerance || options_.min_cosine; }
+  bool HasBound() const { return options_.tolerance || options_.bound; }
   std::vector<Comparison> CompareWith(const c10::IValue& ours,
                                       const c10::IValue& eager,
                                       const c10::IValue* truth) const;

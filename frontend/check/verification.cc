@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "frontend/check/accuracy.h"
 #include "frontend/check/dense_numbers.h"
 #include "frontend/check/distance.h"
 #include "frontend/check/evidence.h"
@@ -150,12 +151,11 @@ std::string FindNonFinite(const at::Tensor& a, const at::Tensor& b,
   // A quantised model may have one scale for all rows of a tensor, which is not
   // finite if one number is. What codes beside such a scale mean is not fixed:
   // NaN or either infinity.
-  if (options.min_cosine && eager_not_finite.any().item<bool>())
+  if (options.bound && eager_not_finite.any().item<bool>())
     wrong = at::zeros_like(wrong);
   const at::Tensor must_match =
       c.defined() ? SameNonFinite(b, c) : eager_not_finite;
-  const at::Tensor matches =
-      options.min_cosine ? not_finite : SameNonFinite(a, b);
+  const at::Tensor matches = options.bound ? not_finite : SameNonFinite(a, b);
   wrong = wrong.logical_or(must_match.logical_and(matches.logical_not()));
   // Neither is a number, and they are not alike: ours is as one of them.
   if (c.defined())
@@ -227,6 +227,13 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
     return CompareTensors(DenseNumbers(ours), DenseNumbers(eager),
                           numbers.defined() ? &numbers : nullptr, options);
   }
+  if (!at::isFloatingType(eager.scalar_type()) && options.bound) {
+    result.max_error = 0;
+    result.problem = MissedBound(AccuracyOf(ours, eager), *options.bound);
+    result.agrees = result.problem.empty();
+    if (!result.agrees) result.differing = ours.ne(eager).sum().item<int64_t>();
+    return result;
+  }
   if (!at::isFloatingType(eager.scalar_type()))
     return CompareExact(ours, eager, reference);
 
@@ -257,12 +264,11 @@ Comparison CompareTensors(const at::Tensor& ours, const at::Tensor& eager,
   const at::Tensor mask =
       finite || !c.defined() ? both : both.logical_and(c.isfinite());
   result.max_error = RelativeError(a, b, both);
-  if (options.min_cosine) {
-    result.cosine = equal ? 1 : Cosine(a, b, both);
-    result.agrees = *result.cosine >= *options.min_cosine;
-    if (!result.agrees)
-      result.problem = absl::StrFormat("cosine %.5f to eager (bound %.5f)",
-                                       *result.cosine, *options.min_cosine);
+  if (options.bound) {
+    const Accuracy accuracy = equal ? Accuracy() : AccuracyOf(a, b);
+    result.cosine = accuracy.cosine;
+    result.problem = MissedBound(accuracy, *options.bound);
+    result.agrees = result.problem.empty();
     return result;
   }
   auto evidence = std::make_shared<Evidence>();

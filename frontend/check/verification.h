@@ -70,6 +70,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "runtime/backend/accuracy_bound.h"
 #include "runtime/tensor/data_type.h"
 
 namespace at {
@@ -101,10 +102,9 @@ struct ComparisonOptions {
   // Whether an output that is computed in a narrow dtype must be finite where
   // the reference is, even if eager is not.
   bool finite_as_reference = false;
-  // If set, the least cosine of the angle between ours and eager's, as vectors
-  // of all elements. It replaces the table for floating-point outputs; a
-  // quantised model promises such a bound.
-  std::optional<double> min_cosine = std::nullopt;
+  // If set, it alone decides, instead of the table and, for integers, of
+  // equality: what a quantised model promises.
+  std::optional<AccuracyBound> bound = std::nullopt;
 };
 
 // The measured distances by which one output is judged; Excuse adds to them.
@@ -129,7 +129,7 @@ struct Comparison {
   // the root mean square of the reference. It varies less than the largest
   // error, which for one run is a matter of luck.
   std::optional<double> our_reference_rms, eager_reference_rms;
-  std::optional<double> cosine;  // to eager, with min_cosine
+  std::optional<double> cosine;  // to eager, with a bound
   // Whether ours or eager alone is not finite somewhere.
   bool other_non_finite = false;
   std::string problem;  // what differs; empty when the output agrees

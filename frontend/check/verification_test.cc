@@ -100,7 +100,7 @@ TEST(CompareTensors, NanOfAQuantizedModelMayBeInAllRows) {
   const at::Tensor eager = at::tensor({1.0f, 2.0f, 3.0f, float(kNan)}),
                    all = at::full({4}, kNan);
   ComparisonOptions quantized;
-  quantized.min_cosine = 0.999;
+  quantized.bound.emplace();
   EXPECT_TRUE(CompareTensors(all, eager, nullptr, quantized).agrees);
   EXPECT_FALSE(CompareTensors(all, eager, nullptr).agrees);
   // Not where eager has none, nor a number where it has.
@@ -112,7 +112,7 @@ TEST(CompareTensors, WhichNonFiniteNumberAQuantizedModelGivesIsNotFixed) {
   const at::Tensor eager = at::tensor({1.0f, 2.0f, float(kInf), float(-kInf)}),
                    ours = at::tensor({1.0f, 2.0f, float(kNan), float(kInf)});
   ComparisonOptions quantized;
-  quantized.min_cosine = 0.999;
+  quantized.bound.emplace();
   EXPECT_TRUE(CompareTensors(ours, eager, nullptr, quantized).agrees);
   EXPECT_FALSE(CompareTensors(ours, eager, nullptr).agrees);
   EXPECT_FALSE(CompareTensors(at::tensor({1.0f, 2.0f, 3.0f, float(kInf)}),

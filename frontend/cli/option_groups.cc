@@ -266,7 +266,7 @@ absl::Status SetQuantization(Options& options) {
   if (options.min_cosine) asked->bound.min_cosine = *options.min_cosine;
   if (absl::Status status = quant::Validate(*asked); !status.ok())
     return status;
-  options.min_cosine = asked->bound.min_cosine;
+  options.accuracy_bound = asked->bound;
   options.compile.quantization = quant::ToString(*asked);
   return absl::OkStatus();
 }

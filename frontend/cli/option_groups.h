@@ -46,8 +46,8 @@ void AddTuningDatabase(CLI::App& app, Options& options);
 void AddSearchOptions(CLI::App& app, Options& options);
 void AddExplain(CLI::App& app, Options& options);
 
-// Sets options.compile.quantization and options.min_cosine by --quantize, which
-// must have been given, --skip-modules and --min-cosine. Errors as
+// Sets options.compile.quantization and options.accuracy_bound by --quantize,
+// which must have been given, --skip-modules and --min-cosine. Errors as
 // quant::ParseQuantizationOptions and quant::Validate.
 absl::Status SetQuantization(Options& options);
 

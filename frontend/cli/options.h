@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "compiler/Compiler.h"
+#include "runtime/backend/accuracy_bound.h"
 
 namespace aitune::cli {
 
@@ -58,11 +59,12 @@ struct Options {
   CompileOptions compile;
   std::optional<std::string> quantize;    // --quantize, as written
   std::vector<std::string> skip_modules;  // --skip-modules, patterns
-  std::optional<double> min_cosine;       // set if `quantize` is
-  std::vector<std::string> libraries;     // --library, files in loading order
-  std::vector<std::string> plugins;       // --plugin, files, loaded after these
-  std::vector<std::string> disabled;      // --disable, paths of submodules
-  std::vector<std::string> substitutes;   // --substitute NAME=FILE, as written
+  std::optional<double> min_cosine;
+  std::optional<AccuracyBound> accuracy_bound;  // set if `quantize` is
+  std::vector<std::string> libraries;    // --library, files in loading order
+  std::vector<std::string> plugins;      // --plugin, files, loaded after these
+  std::vector<std::string> disabled;     // --disable, paths of submodules
+  std::vector<std::string> substitutes;  // --substitute NAME=FILE, as written
 
   // The on-disk cache, for all commands. Empty folder: the user's default.
   bool use_cache = true;

@@ -86,13 +86,13 @@ TEST(ParseCommandLine, QuantizationIsOneText) {
               std::nullopt);
     EXPECT_EQ(options.compile.quantization,
               "int8wo,skip=a.*,skip=b,min_cosine=0.99");
-    EXPECT_EQ(options.min_cosine, 0.99);
+    EXPECT_EQ(options.accuracy_bound->min_cosine, 0.99);
   }
   Options options;
   EXPECT_EQ(Parse({"tune", "m.pt", "--quantize", "int8dq"}, options),
             std::nullopt);
   EXPECT_EQ(options.compile.quantization, "int8dq");
-  EXPECT_EQ(options.min_cosine, 0.999);
+  EXPECT_EQ(options.accuracy_bound, AccuracyBound());
 }
 
 TEST(ParseCommandLine, ModelMayFollowOptions) {

@@ -121,7 +121,7 @@ bool IsRight(const Options& options, Subject& subject,
       },
       subject.device};
   check.unchecked_indices = options.compile.uncheckedIndices;
-  check.min_cosine = options.min_cosine;
+  check.bound = options.accuracy_bound;
   std::string problem;
   const absl::Status compared = frontend::CatchExceptions(
       absl::StatusCode::kInternal, "comparing with eager",

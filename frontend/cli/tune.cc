@@ -86,7 +86,7 @@ absl::StatusOr<int> Tune(const Options& options, Progress& progress) {
       subject->device);
   frontend::CheckOptions check;
   check.tolerance = options.tolerance;
-  check.min_cosine = options.min_cosine;
+  check.bound = options.accuracy_bound;
   check.reference = [&](DataType dtype) { return references.Get(dtype); };
   check.progress = [&](int done, int total) {
     progress.Update("check against eager", done, total);

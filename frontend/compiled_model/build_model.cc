@@ -14,9 +14,11 @@
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/compiled_model/layer_inputs.h"
 #include "frontend/compiled_model/model_versions.h"
+#include "frontend/torchscript/layer_modules.h"
 #include "frontend/torchscript/model_tensors.h"
 #include "frontend/trace/input_nesting.h"
 #include "frontend/values/gpu.h"
+#include "quant/options.h"
 #include "runtime/cuda/gpu_target.h"
 #include "runtime/device/device.h"
 #include "runtime/logging/logging.h"
@@ -221,6 +223,25 @@ std::map<int64_t, ConstantTensor> LayerInputsOf(const Trace& trace,
   return {};
 }
 
+// Adds the modules of the layers that `quantization` is about. Errors: nothing
+// that can be quantised, patterns of layers that are not there.
+absl::Status DescribeLayers(const Model& model, const Trace& trace,
+                            const std::string& quantization,
+                            LayerKnowledge& layers) {
+  AITUNE_ASSIGN_OR_RETURN(const quant::QuantizationOptions asked,
+                          quant::ParseQuantizationOptions(quantization));
+  if (asked.verdict == quant::Verdict::kOn && trace.ops.size() == 1 &&
+      trace.ops[0].name == kWholeModel)
+    return absl::FailedPreconditionError(absl::StrCat(
+        "No layer of the model can be quantised, as LibTorch runs it whole: ",
+        trace.ops[0].must_fall_back));
+  LayerModules modules = FindLayerModules(model);
+  AITUNE_RETURN_IF_ERROR(CheckLayerPatterns(modules, asked.skip_modules));
+  layers.classes = std::move(modules.classes);
+  layers.holders = std::move(modules.holders);
+  return absl::OkStatus();
+}
+
 CompiledParts PartsOf(Traced& traced, CompiledTrace compiled) {
   CompiledParts parts;
   Trace& trace = traced.trace;
@@ -333,8 +354,11 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
     // What was found is in the database.
     if (!compile.tuning.database.empty()) compile.tuning.budgetSeconds = 0;
   }
-  if (!compile.quantization.empty())
+  if (!compile.quantization.empty()) {
+    AITUNE_RETURN_IF_ERROR(
+        DescribeLayers(model, trace, compile.quantization, compile.layers));
     compile.layers.inputs = LayerInputsOf(trace, inputs, options.trace.seed);
+  }
   // What tracing freed would otherwise stay beside the compiler's memory.
   malloc_trim(0);
   AITUNE_ASSIGN_OR_RETURN(CompiledTrace compiled, CompileTrace(trace, compile));

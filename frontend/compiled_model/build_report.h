@@ -9,6 +9,7 @@
 
 #include "compiler/Compiler.h"
 #include "frontend/compiled_model/coverage.h"
+#include "frontend/trace/trace.h"
 #include "runtime/device/device.h"
 
 namespace aitune::frontend {
@@ -42,7 +43,7 @@ struct BuildReport {
   // Whether LibTorch runs the whole model as one operator, with the state that
   // its modules have.
   bool LibTorchRunsAll() const {
-    return fallbacks.size() == 1 && fallbacks[0].op == "aitune::model";
+    return fallbacks.size() == 1 && fallbacks[0].op == kWholeModel;
   }
 };
 

@@ -21,7 +21,7 @@ double ErrorOf(const QuantizedLayer& layer) {
 }  // namespace
 
 std::set<std::string> LayersToDrop(absl::Span<const QuantizedLayer> layers,
-                                   double cosine, double least_cosine) {
+                                   double excess) {
   std::vector<std::pair<double, std::string>> errors;
   double all = 0;
   for (const QuantizedLayer& layer : layers) {
@@ -30,10 +30,8 @@ std::set<std::string> LayersToDrop(absl::Span<const QuantizedLayer> layers,
     all += errors.back().first;
   }
   std::set<std::string> dropped;
-  if (errors.empty() || cosine >= least_cosine) return dropped;
-  // 1 - cosine is half the square of the relative error.
-  const double room =
-      all * kUsedShare * (1 - least_cosine) / std::max(1 - cosine, 1e-12);
+  if (errors.empty() || excess <= 1) return dropped;
+  const double room = all * kUsedShare / excess;
   std::sort(errors.begin(), errors.end());
   double kept = 0;
   for (const auto& [error, layer] : errors) {

@@ -11,12 +11,12 @@
 namespace aitune::frontend {
 
 // The layers of greatest error, of the quantised ones of a model whose outputs
-// have the cosine `cosine` to eager's where at least `least_cosine` is asked
-// for (0 to 1). The error of what is left, as far as the layers' own errors add
-// up to the model's, is four fifths of what may be. Empty if the cosine is no
-// less or no layer is quantised, else one layer at least. Thread-safe.
+// have `excess` times the noise, as power, that is allowed (accuracy.h). The
+// error of what is left, as far as the layers' own errors add up to the
+// model's, is four fifths of what may be. Empty if the excess is at most 1 or
+// no layer is quantised, else one layer at least. Thread-safe.
 std::set<std::string> LayersToDrop(absl::Span<const QuantizedLayer> layers,
-                                   double cosine, double least_cosine);
+                                   double excess);
 
 }  // namespace aitune::frontend
 

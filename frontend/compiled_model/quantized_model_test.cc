@@ -18,7 +18,9 @@ namespace aitune::frontend {
 namespace {
 
 using ::testing::AnyOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 using ::testing::StartsWith;
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> BuildQuantized(
@@ -34,7 +36,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> BuildQuantized(
 
 // torch.nn.Linear with this weight and bias.
 Model OneLayer(const at::Tensor& weight, const at::Tensor& bias) {
-  torch::jit::Module module("Layer");
+  torch::jit::Module module(kLinearClass);
   module.register_parameter("weight", weight, false);
   module.register_parameter("bias", bias, false);
   module.define(
@@ -72,7 +74,7 @@ TEST(QuantizedModel, OutputsAreNearEager) {
 TEST(QuantizedModel, LayersThatLibTorchRunsAreListed) {
   torch::jit::Module module("Layers");
   for (const char* name : {"a", "b", "c", "d"}) {
-    torch::jit::Module layer("Layer");
+    torch::jit::Module layer(kLinearClass);
     layer.register_parameter("weight", at::randn({64, 64}), false);
     layer.define(
         "def forward(self, x: Tensor):\n"
@@ -99,6 +101,97 @@ TEST(QuantizedModel, LayersThatLibTorchRunsAreListed) {
   EXPECT_EQ(refusals["a"], "");
   EXPECT_THAT(refusals["b"], StartsWith("LibTorch runs it: its condition"));
   EXPECT_THAT(refusals["c"], StartsWith("LibTorch runs it: it depends on"));
+}
+
+// A module of one class, with the method `forward`.
+torch::jit::Module Define(const std::string& name, const at::Tensor& weight,
+                          const std::string& forward) {
+  torch::jit::Module module(name);
+  if (weight.defined()) module.register_parameter("weight", weight, false);
+  module.define("def forward(self, x: Tensor):\n" + forward);
+  return module;
+}
+
+// A table and three layers, two of which have its elements as their weight; one
+// of these is of a class of its user. `adapted` adds to the third's weight.
+Model TiedLayers() {
+  const at::Tensor tied = at::randn({64, 64});
+  const std::string linear = "  return torch.linear(x, self.weight)\n";
+  torch::jit::Module module("__torch__.Net");
+  module.register_module(
+      "table", Define("__torch__.torch.nn.modules.sparse.Embedding", tied,
+                      "  return torch.embedding(self.weight, x.to(4))\n"));
+  module.register_module(
+      "own", Define("__torch__.MyLinear", at::randn({64, 64}), linear));
+  module.register_module("adapted",
+                         Define(kLinearClass, at::randn({64, 64}), linear));
+  module.register_module("head", Define(kLinearClass, tied, linear));
+  module.register_parameter("low", at::randn({64, 1}), false);
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "  x = self.own.forward(x) + self.table.forward(x[:, 0].clamp(0, 9))\n"
+      "  x = torch.linear(x, self.adapted.weight + self.low)\n"
+      "  return self.head.forward(x)\n");
+  module.eval();
+  return *Model::FromModule(std::move(module));
+}
+
+std::map<std::string, std::string> Refusals(const std::string& quantization) {
+  std::map<std::string, std::string> refusals;
+  const auto built =
+      BuildQuantized(TiedLayers(), "float32[5,64]", quantization);
+  EXPECT_TRUE(built.ok()) << built.status();
+  if (!built.ok()) return refusals;
+  for (const QuantizedLayer& layer : (*built)->report().quantized_layers)
+    refusals.emplace(layer.layer, layer.refusal);
+  return refusals;
+}
+
+TEST(QuantizedModel, LayersAreThoseOfTorchsLinearByTheirOwnPaths) {
+  EXPECT_THAT(
+      Refusals("int8wo"),
+      ElementsAre(Pair("head", ""),
+                  Pair("own",
+                       "filtered: its module is of __torch__.MyLinear, not of "
+                       "torch.nn.Linear"),
+                  Pair("the model's forward",
+                       "filtered: its module is of __torch__.Net, not of "
+                       "torch.nn.Linear")));
+  EXPECT_THAT(Refusals("int8wo,extended_layers=on"),
+              ElementsAre(Pair("head", ""), Pair("own", ""),
+                          Pair("the model's forward", "")));
+  // By any of its names.
+  for (const char* skipped : {"head", "table"}) {
+    EXPECT_EQ(
+        Refusals("int8wo,verdict=off,skip=" + std::string(skipped)).at("head"),
+        "filtered: its path is one of '" + std::string(skipped) + "'");
+  }
+}
+
+TEST(QuantizedModel, APatternThatIsOfNoLayerIsAnError) {
+  EXPECT_EQ(BuildQuantized(TiedLayers(), "float32[5,64]", "int8wo,skip=heads")
+                .status()
+                .message(),
+            "no layer is 'heads', a pattern of layers to leave alone: give the "
+            "path of a module with a weight, such as adapted, head, own, "
+            "table, or a pattern such as 'encoder.*'");
+}
+
+TEST(QuantizedModel, AModelThatLibTorchRunsWholeSaysSo) {
+  torch::jit::Module module(kLinearClass);
+  module.register_parameter("weight", at::randn({64, 64}), false);
+  module.register_buffer("calls", at::zeros({1}));
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "  self.calls.add_(1)\n"
+      "  return torch.linear(x, self.weight) * self.calls\n");
+  module.eval();
+  const auto built = BuildQuantized(*Model::FromModule(std::move(module)),
+                                    "float32[5,64]", "int8wo");
+  EXPECT_THAT(std::string(built.status().message()),
+              HasSubstr("No layer of the model can be quantised, as LibTorch "
+                        "runs it whole: the model writes to its own weights or "
+                        "buffers"));
 }
 
 TEST(QuantizedModel, ATokenWithNanIsTheOnlyOneThatIsLost) {
@@ -143,7 +236,7 @@ TEST(QuantizedModel, TokensOfAnyShapeAreRows) {
 
 // What a product reads without a copy is copied before its codes are made.
 TEST(QuantizedModel, TokensThatDoNotLieInRows) {
-  torch::jit::Module module("Layer");
+  torch::jit::Module module(kLinearClass);
   module.register_parameter("weight", at::randn({48, 96}), false);
   module.register_parameter("bias", at::randn({48}), false);
   module.define(
@@ -344,7 +437,7 @@ TEST(QuantizedModel, ABoundThatCannotBeMetIsAnError) {
   EXPECT_EQ(changed.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(changed.status().message()),
               HasSubstr("No layer of the model can be quantised with fp8wo: 2 "
-                        "refused (2 dropped)"));
+                        "refused (2 dropped); verdict=off quantises"));
 }
 
 TEST(QuantizedModel, WhatCannotBeDoneIsAnError) {
@@ -356,7 +449,7 @@ TEST(QuantizedModel, WhatCannotBeDoneIsAnError) {
   };
   EXPECT_THAT(error("int8wo,skip=*"),
               HasSubstr("No layer of the model can be quantised with int8wo: 2 "
-                        "refused (2 filtered)"));
+                        "refused (2 filtered); aitune tune --explain says"));
   EXPECT_EQ(error("int8wo,skip=*,verdict=off"), "");
   EXPECT_THAT(error("fp8wo,granularity=tensor"),
               HasSubstr("no kernels for one scale a tensor on a CPU"));

@@ -2,17 +2,19 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "frontend/check/accuracy.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/compiled_model/dropped_layers.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/pytree.h"
+#include "frontend/values/torch_util.h"
 #include "quant/options.h"
 #include "runtime/status/status_macros.h"
 
@@ -20,24 +22,23 @@ namespace aitune::frontend {
 
 namespace {
 
-// The least cosine of the outputs of both; 1 without floating-point outputs.
-double LeastCosine(const c10::IValue& ours, const c10::IValue& eager) {
+// The greatest of the outputs of both (accuracy.h); infinity where ours alone
+// is not finite.
+double GreatestExcess(const c10::IValue& ours, const c10::IValue& eager,
+                      const AccuracyBound& bound) {
   const std::vector<at::Tensor> a = TensorLeaves(ours), b = TensorLeaves(eager);
-  double least = 1;
+  double greatest = 0;
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    if (!b[i].defined() || !a[i].defined() || !b[i].is_floating_point() ||
-        a[i].sizes() != b[i].sizes())
+    if (!b[i].defined() || !a[i].defined() || !IsPlainTensor(b[i].cpu()) ||
+        a[i].sizes() != b[i].sizes() ||
+        a[i].scalar_type() != b[i].scalar_type())
       continue;
-    const at::Tensor x = a[i].to(at::kCPU, at::kDouble),
-                     y = b[i].to(at::kCPU, at::kDouble);
-    const at::Tensor finite = x.isfinite().logical_and(y.isfinite());
-    const at::Tensor p = x.masked_select(finite), q = y.masked_select(finite);
-    const double length = std::sqrt(p.square().sum().item<double>() *
-                                    q.square().sum().item<double>());
-    if (length > 0)
-      least = std::min(least, p.mul(q).sum().item<double>() / length);
+    const at::Tensor x = a[i].cpu(), y = b[i].cpu();
+    if (x.isfinite().logical_not().logical_and(y.isfinite()).any().item<bool>())
+      return std::numeric_limits<double>::infinity();
+    greatest = std::max(greatest, ExcessNoise(AccuracyOf(x, y), bound));
   }
-  return least;
+  return greatest;
 }
 
 }  // namespace
@@ -81,8 +82,8 @@ absl::StatusOr<std::set<std::string>> CompiledModel::LayersTooMany(
   const absl::StatusOr<c10::IValue> ours = Run(there);
   // Whatever it is that fails is no matter of the layers.
   if (!eager.ok() || !ours.ok()) return std::set<std::string>();
-  return LayersToDrop(report_.quantized_layers, LeastCosine(*ours, *eager),
-                      quantization.bound.min_cosine);
+  return LayersToDrop(report_.quantized_layers,
+                      GreatestExcess(*ours, *eager, quantization.bound));
 }
 
 absl::StatusOr<bool> CompiledModel::Repair(const ValueList& arguments,

@@ -24,7 +24,7 @@ Model TwoLayers(DataType dtype) {
   at::manual_seed(7);
   const auto layer = [&](int64_t n, int64_t k) {
     const at::ScalarType type = ToScalarType(dtype);
-    torch::jit::Module module("Layer");
+    torch::jit::Module module(kLinearClass);
     module.register_parameter("weight", at::randn({n, k}).to(type), false);
     module.register_parameter("bias", at::randn({n}).to(type), false);
     module.define(

@@ -30,6 +30,10 @@ def forward(self, x: Tensor):
     return torch.relu(x) * 2, n
 )";
 
+// The TorchScript class of torch.nn.Linear, whose layers are quantised.
+inline constexpr char kLinearClass[] =
+    "__torch__.torch.nn.modules.linear.Linear";
+
 // The model of TorchScript source; the test ends where there is none.
 Model ModelOf(const std::string& source);
 

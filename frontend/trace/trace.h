@@ -44,8 +44,8 @@ struct TensorType {
 struct TraceValue {
   enum class Kind { kTensor, kConstant, kOpaque };
   Kind kind = Kind::kTensor;
-  TensorType type;         // kTensor and kConstant (static sizes)
-  int32_t constant = -1;   // kConstant: index into Trace::constants
+  TensorType type;        // kTensor and kConstant (static sizes)
+  int32_t constant = -1;  // kConstant: index into Trace::constants
   // kConstant without axes: whether it is a number of Python's (MarkNumbers in
   // frontend/torchscript/conversion.h).
   bool is_number = false;
@@ -98,6 +98,10 @@ struct Structure {
   std::shared_ptr<void> constant;
   std::string type_name;  // TorchScript's name of the type
 };
+
+// The operator that is a whole model, which LibTorch runs with the state of its
+// modules, as it can't be traced.
+inline constexpr char kWholeModel[] = "aitune::model";
 
 struct Trace {
   std::vector<TraceSymbol> symbols;

@@ -89,8 +89,7 @@ absl::StatusOr<Trace> TraceWhole(
   TraceBuilder& builder = interpreter.builder();
   ResultTemplate result;
   result.value = builder.AddOpaque(reason);
-  builder.AddRegion("aitune::model",
-                    MakeGraphProgram(prepared.graph, "forward"),
+  builder.AddRegion(kWholeModel, MakeGraphProgram(prepared.graph, "forward"),
                     std::move(recipes), {result}, reason,
                     /*has_side_effects=*/true);
   builder.trace().outputs.push_back(result.value);

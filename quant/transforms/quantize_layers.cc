@@ -40,7 +40,8 @@ constexpr double kMuchLess = 0.95;
 struct Layer {
   ait::MatmulOp matmul;
   ait::ConstantOp weight;
-  std::string path;       // of its module, or what it is known by
+  std::string path;                  // of its module, or what it is known by
+  std::vector<std::string> holders;  // the paths of all with its weight
   std::string no_linear;  // why it is no torch.nn.Linear; empty if it is
 };
 
@@ -49,7 +50,7 @@ std::string ScopeOf(mlir::Operation* op) {
   std::string scope;
   op->getLoc()->walk([&](mlir::Location location) {
     if (auto name = mlir::dyn_cast<mlir::NameLoc>(location);
-        name && scope.empty()) {
+        name && scope.empty() && name.getName().getValue().contains('/')) {
       scope = name.getName().getValue().rsplit('/').first.str();
     }
     return mlir::WalkResult::advance();
@@ -67,7 +68,23 @@ bool IsPartOfAttention(const std::string& path,
          names.contains(owner + "q_proj_weight");
 }
 
-std::vector<Layer> FindLayers(mlir::func::FuncOp function) {
+// The module that a layer is of, among those that hold its weight: the one that
+// it was traced in, else the first torch.nn.Linear, else the first.
+std::string ModuleOf(mlir::Operation* op,
+                     const std::vector<std::string>& holders,
+                     const QuantizationContext& context) {
+  const std::string scope = ScopeOf(op);
+  if (absl::c_linear_search(holders, scope)) return scope;
+  for (const std::string& path : holders) {
+    const auto found = context.classes.find(path);
+    if (found != context.classes.end() && IsLinearClass(found->second))
+      return path;
+  }
+  return holders.front();
+}
+
+std::vector<Layer> FindLayers(mlir::func::FuncOp function,
+                              const QuantizationContext& context) {
   llvm::StringSet<> names;
   function.walk([&](ait::ConstantOp op) { names.insert(op.getName()); });
   std::vector<Layer> layers;
@@ -79,12 +96,17 @@ std::vector<Layer> FindLayers(mlir::func::FuncOp function) {
       return;
     }
     const std::string name = weight.getName().str();
-    Layer layer{matmul, weight, name, ""};
+    Layer layer{matmul, weight, name, {}, ""};
     const bool is_weight = name == "weight" || absl::EndsWith(name, ".weight");
     if (is_weight)
       layer.path =
           name.substr(0, name.size() - std::min<size_t>(name.size(), 7));
     if (name.empty()) layer.path = ScopeOf(matmul);
+    if (const auto found = context.holders.find(name);
+        found != context.holders.end()) {
+      layer.holders = found->second;
+      layer.path = ModuleOf(matmul, layer.holders, context);
+    }
     if (!matmul.getTransposeRhs()) {
       layer.no_linear = "its weight is [K, N], that of a Linear is [N, K]";
     } else if (!is_weight && !name.empty()) {
@@ -128,7 +150,7 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
   void runOnOperation() override {
     weights_.clear();
     writer_ = LayerWriter();
-    layers_ = FindLayers(getOperation());
+    layers_ = FindLayers(getOperation(), context_);
     // Layers of one input share its transposition.
     for (const Layer& layer : layers_) ReadRows(layer.matmul);
     told_layers_.assign(layers_.size(), {});
@@ -180,7 +202,7 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     const RankedTensorType type =
         ait::MatmulOp(layer.matmul).getRhs().getType();
     const bool transposed = ait::MatmulOp(layer.matmul).getTransposeRhs();
-    told.layer = layer.path;
+    told.layer = layer.path.empty() ? "the model's forward" : layer.path;
     told.scheme =
         options_.scheme ? std::string(Name(*options_.scheme)) : "auto";
     told.n = type.getDimSize(transposed ? 0 : 1);
@@ -199,9 +221,17 @@ class QuantizeLayersPass : public impl::QuantizeLayersBase<QuantizeLayersPass> {
     if (options_.verdict == Verdict::kOn &&
         context_.dropped.count(layer.path) > 0)
       return absl::StrCat(
-          "dropped: with it the model's cosine to eager was less than ",
+          "dropped: with it the model was further from eager than its bound, "
+          "min_cosine=",
           options_.bound.min_cosine);
-    if (const auto refusal = RefuseModule(options_, layer.path, ""))
+    const auto module_class = context_.classes.find(layer.path);
+    std::optional<Refusal> refusal = RefuseModule(
+        options_, layer.path,
+        module_class == context_.classes.end() ? "" : module_class->second);
+    for (const std::string& path : layer.holders) {
+      if (!refusal) refusal = RefuseModule(options_, path, "");
+    }
+    if (refusal)
       return absl::StrCat(std::string(Name(refusal->reason)), ": ",
                           refusal->text);
     return "";

@@ -53,6 +53,11 @@ struct QuantizationContext {
   // The weights, by their numbers, that LibTorch multiplies with too, and why
   // it does: not all uses of their layers would be quantised.
   std::map<int64_t, std::string> elsewhere;
+  // By the path of a module, its TorchScript class; none: not known.
+  std::map<std::string, std::string> classes;
+  // By the name of a module's parameter `weight`, the paths of all modules that
+  // hold the same tensor.
+  std::map<std::string, std::vector<std::string>> holders;
   // Told each layer that the pass looked at, on the thread that runs it: the
   // quantised ones, and those that were left alone with the reason.
   std::function<void(QuantizedLayer)> told;

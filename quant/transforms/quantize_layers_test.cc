@@ -387,8 +387,8 @@ TEST_F(QuantizeLayersTest, ALayerThatSpoiledTheModelIsDropped) {
   ASSERT_EQ(layers_.size(), 2u);
   EXPECT_EQ(layers_[0].refusal, "");
   EXPECT_EQ(layers_[1].refusal,
-            "dropped: with it the model's cosine to eager was less than "
-            "0.9995");
+            "dropped: with it the model was further from eager than its bound, "
+            "min_cosine=0.9995");
 }
 
 TEST(CheckSupportedTest, SaysWhatThereAreNoKernelsFor) {

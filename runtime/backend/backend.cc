@@ -274,10 +274,10 @@ std::optional<DataType> Backend::narrowed_to() const {
   return implementation_->narrowed_to();
 }
 
-std::optional<double> Backend::min_cosine() const {
+std::optional<AccuracyBound> Backend::accuracy_bound() const {
   std::shared_lock<StateLock> lock(lock_);
   if (state() == BackendState::kInit) return std::nullopt;
-  return implementation_->min_cosine();
+  return implementation_->accuracy_bound();
 }
 
 absl::StatusOr<BackendStateProto> Backend::ToDict() const {

@@ -32,6 +32,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/backend/accuracy_bound.h"
 #include "runtime/backend/backend_config.h"
 #include "runtime/backend/backend_implementation.h"
 #include "runtime/backend/backend_state.pb.h"
@@ -172,11 +173,10 @@ class Backend {
   // when the backend computes in the model's dtypes, and before Build.
   std::optional<DataType> narrowed_to() const;
 
-  // The least cosine of the angle between each output and eager's, as vectors
-  // of all elements, that the configuration promises when no tolerance of a
-  // dtype can be kept, as for a quantised model. Not set when one is kept, and
-  // before Build.
-  std::optional<double> min_cosine() const;
+  // What the configuration promises about outputs when no tolerance of a dtype
+  // can be kept, as for a quantised model. Not set when one is kept, and before
+  // Build.
+  std::optional<AccuracyBound> accuracy_bound() const;
 
   // The backend's state for a checkpoint. Artifacts are paths of files, which
   // the checkpoint then bundles; they are in a folder that only this user may

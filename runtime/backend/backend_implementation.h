@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/backend/accuracy_bound.h"
 #include "runtime/backend/backend_state.pb.h"
 #include "runtime/backend/bound_call.h"
 #include "runtime/backend/graph_spec.h"
@@ -132,8 +133,10 @@ class BackendImplementation {
   // See Backend::narrowed_to. Thread-safe.
   virtual std::optional<DataType> narrowed_to() const { return std::nullopt; }
 
-  // See Backend::min_cosine. Thread-safe.
-  virtual std::optional<double> min_cosine() const { return std::nullopt; }
+  // See Backend::accuracy_bound. Thread-safe.
+  virtual std::optional<AccuracyBound> accuracy_bound() const {
+    return std::nullopt;
+  }
 
   // Adds artifacts and `implementation` to `state`; the rest is set already.
   // Called in any state but INIT.

@@ -173,13 +173,14 @@ TEST(DeployCommand, ShipsAQuantizedModel) {
   const Outcome deployed = Aitune(
       "deploy net.pt --input 'float32[1..4,8]' --no-cache --seconds 0.02 "
       "--strategy OneBackend --backend "
-      "'TorchAOBackend(quantization=int8wo,verdict=False,min_cosine=0.99)' "
+      "'TorchAOBackend(quantization=int8wo,verdict=False,min_cosine=0.99,"
+      "extended_layers=True)' "
       "--save quantized.aitune --json report.json");
   ASSERT_EQ(deployed.code, 0) << deployed.err;
   EXPECT_THAT(deployed.out,
               HasSubstr("chosen     TorchAOBackend(quantization_config="
                         "Int8WeightOnlyConfig(),verdict=False,"
-                        "min_cosine=0.99)"));
+                        "min_cosine=0.99,extended_layers=True)"));
   EXPECT_THAT(deployed.out, HasSubstr("1 of 1 linear layers"));
   const json report = json::parse(ReadFile(Path("report.json")));
   ASSERT_EQ(report["compile"]["quantized_layers"].size(), 1u);

@@ -84,8 +84,8 @@ class CompiledBackend : public TorchBackend {
     return RoundsProducts() ? std::optional<DataType>(DataType::kFloat16)
                             : std::nullopt;
   }
-  std::optional<double> min_cosine() const override {
-    return options_.min_cosine;
+  std::optional<AccuracyBound> accuracy_bound() const override {
+    return options_.accuracy_bound;
   }
   absl::Status TakeFailedCheck() const override;
   absl::Status SaveMore(BackendStateProto* state,

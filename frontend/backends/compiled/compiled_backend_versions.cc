@@ -160,7 +160,7 @@ absl::StatusOr<bool> CompiledBackend::IsRight(const ValueList& arguments,
   check.unchecked_indices =
       OptionsOfVersion(*settings_, options_, device()).uncheckedIndices;
   if (RoundsProducts()) check.narrowed_to = DataType::kFloat16;
-  check.min_cosine = options_.min_cosine;
+  check.bound = options_.accuracy_bound;
   std::string problem;
   const absl::Status compared =
       CatchExceptions(absl::StatusCode::kInternal, "comparing with eager",

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "runtime/backend/accuracy_bound.h"
 #include "runtime/backend/backend_config.h"
 #include "runtime/backend/config_value.h"
 #include "runtime/tensor/data_type.h"
@@ -75,8 +76,8 @@ struct InductorOptions {
   std::string guard_filter_fn;
   std::string debug_dir;
   std::string quantization;  // CompileOptions::quantization; empty: none
-  // Backend::min_cosine; set with `quantization`.
-  std::optional<double> min_cosine;
+  // Backend::accuracy_bound; set with `quantization`.
+  std::optional<AccuracyBound> accuracy_bound;
 };
 
 // The options that `config` asks for. Errors as config.Validate().

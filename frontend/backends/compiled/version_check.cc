@@ -51,7 +51,7 @@ absl::StatusOr<bool> AgreesAtOnce(const VersionCheck& check,
   if (!ours.first.ok() || !ours.second.ok() || ours.first_changed) return false;
   ComparisonOptions options;
   options.arithmetic = check.narrowed_to;
-  options.min_cosine = check.min_cosine;
+  options.bound = check.bound;
   return AllAgree(CompareResults(*ours.first, *eager, nullptr, options)) &&
          AllAgree(CompareResults(*ours.second, *eager, nullptr, options));
 }
@@ -82,7 +82,7 @@ absl::StatusOr<std::string> CheckVersion(const VersionCheck& check,
   CheckOptions options;
   options.device = check.device;
   options.narrowed_to = check.narrowed_to;
-  options.min_cosine = check.min_cosine;
+  options.bound = check.bound;
   options.reference = [&](DataType dtype) { return references.Get(dtype); };
   options.random_seed.reset();
   if (check.device.is_gpu()) options.source = &check.model;

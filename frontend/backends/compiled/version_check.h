@@ -17,6 +17,7 @@
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/values/value_list.h"
+#include "runtime/backend/accuracy_bound.h"
 #include "runtime/device/device.h"
 #include "runtime/tensor/data_type.h"
 
@@ -35,7 +36,7 @@ struct VersionCheck {
   bool unchecked_indices = false;
   // As CheckOptions.
   std::optional<DataType> narrowed_to = std::nullopt;
-  std::optional<double> min_cosine = std::nullopt;
+  std::optional<AccuracyBound> bound = std::nullopt;
 };
 
 // How `version` differs from eager for `arguments`, which are on the CPU; empty

@@ -25,7 +25,7 @@ absl::StatusOr<std::unique_ptr<Backend>> Create(const ConfigDict& dict) {
   InductorOptions options;
   options.max_autotune = true;
   options.quantization = quant::ToString(quantization);
-  options.min_cosine = quantization.bound.min_cosine;
+  options.accuracy_bound = quantization.bound;
   BackendTraits traits;
   traits.name = kName;
   traits.devices = {"cpu", "cuda"};

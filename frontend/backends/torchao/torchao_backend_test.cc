@@ -59,13 +59,13 @@ TEST_F(TorchAOBackendTest, QuantizesAndCompiles) {
     SCOPED_TRACE(scheme);
     auto backend =
         BackendOf(kName, {{"quantization", scheme}, {"verdict", false}});
-    EXPECT_EQ(backend->min_cosine(), std::nullopt);
+    EXPECT_EQ(backend->accuracy_bound(), std::nullopt);
     const absl::Status built = Build(*backend);
     ASSERT_TRUE(built.ok()) << built;
     const double cosine = Cosine(*backend);
     EXPECT_GT(cosine, 0.999);
     EXPECT_LT(cosine, 1 - 1e-9);
-    EXPECT_EQ(backend->min_cosine(), 0.999);
+    EXPECT_EQ(backend->accuracy_bound(), AccuracyBound());
     ASSERT_TRUE(backend->Deactivate().ok());
     ASSERT_TRUE(backend->Activate().ok());
     EXPECT_EQ(Cosine(*backend), cosine);
@@ -78,7 +78,7 @@ TEST_F(TorchAOBackendTest, LayersThatAreLeftAloneAreNoted) {
                                    {"skip_modules", ConfigList{"sec*"}},
                                    {"min_cosine", 0.99}});
   ASSERT_TRUE(Build(*backend).ok());
-  EXPECT_EQ(backend->min_cosine(), 0.99);
+  EXPECT_EQ(backend->accuracy_bound()->min_cosine, 0.99);
   EXPECT_THAT(backend->Notes(),
               Contains("second is not quantised: filtered: its path is one of "
                        "'sec*'"));
@@ -100,7 +100,7 @@ TEST_F(TorchAOBackendTest, ACheckpointIsNotQuantizedAgain) {
   const absl::Status deployed = (*loaded)->Deploy(std::nullopt);
   ASSERT_TRUE(deployed.ok()) << deployed;
   EXPECT_EQ(Cosine(**loaded), cosine);
-  EXPECT_EQ((*loaded)->min_cosine(), 0.999);
+  EXPECT_EQ((*loaded)->accuracy_bound(), AccuracyBound());
   EXPECT_EQ(compileCounts().graphs, graphs);
 }
 

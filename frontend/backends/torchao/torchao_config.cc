@@ -32,7 +32,9 @@ ConfigValue NameOrNone(const TorchAOBackendConfig& config) {
 ConfigDict OwnDict(const TorchAOBackendConfig& config) {
   return {{"verdict", config.verdict == quant::Verdict::kOn},
           {"min_cosine", config.bound.min_cosine},
-          {"min_sqnr_db", config.bound.min_sqnr_db},
+          {"min_sqnr_db", config.bound.min_sqnr_db
+                              ? ConfigValue(*config.bound.min_sqnr_db)
+                              : ConfigValue()},
           {"min_equal_integers", config.bound.min_equal_integers},
           {"extended_layers", config.extended_layers},
           {"skip_modules",

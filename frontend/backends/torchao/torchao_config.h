@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "frontend/backends/torchao/torchao_quantization.h"
 #include "quant/options.h"
+#include "runtime/backend/accuracy_bound.h"
 #include "runtime/backend/backend_config.h"
 #include "runtime/backend/config_value.h"
 
@@ -31,7 +32,7 @@ class TorchAOBackendConfig : public BackendConfig {
   // Fields that torchao does not have; see quant::QuantizationOptions. They are
   // part of the key and the description if they differ from their defaults.
   quant::Verdict verdict = quant::Verdict::kOn;
-  quant::AccuracyBound bound;
+  AccuracyBound bound;
   bool extended_layers = false;
   std::vector<std::string> skip_modules;
 

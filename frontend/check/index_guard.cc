@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "frontend/torchscript/model_internal.h"
@@ -110,22 +112,66 @@ bool IsMadeOfNumbers(const torch::jit::Value* index, Visited& visited) {
                      });
 }
 
-// Whether an operator reads or writes by such an index.
-bool HasMadeIndex(const torch::jit::Node& node) {
+// The index operands of an operator that reads or writes by them.
+std::vector<const torch::jit::Value*> IndicesOf(const torch::jit::Node& node) {
   const c10::FunctionSchema* const schema = node.maybeSchema();
-  if (schema == nullptr) return false;
+  if (schema == nullptr) return {};
   const bool is_class =
       node.kind() == c10::Symbol::fromQualString("aten::one_hot");
+  std::vector<const torch::jit::Value*> indices;
   for (size_t i = 0; i < node.inputs().size() && i < schema->arguments().size();
        ++i) {
     const std::string& name = schema->arguments()[i].name();
-    Visited visited;
-    if ((name == "index" || name == "indices" || name == "target" ||
-         (is_class && i == 0)) &&
-        IsMadeOfNumbers(node.input(i), visited))
-      return true;
+    if (name == "index" || name == "indices" || name == "target" ||
+        (is_class && i == 0))
+      indices.push_back(node.input(i));
   }
-  return false;
+  return indices;
+}
+
+// Whether `index` is an input of the program, or its elements in another shape
+// or integer dtype.
+bool IsInputItself(const torch::jit::Value* index) {
+  static const auto* const kinds = new std::set<c10::Symbol>{
+      c10::aten::to,      c10::aten::view,      c10::aten::reshape,
+      c10::aten::flatten, c10::aten::unsqueeze, c10::aten::squeeze,
+      c10::aten::slice,   c10::aten::select,    c10::aten::contiguous};
+  while (kinds->count(index->node()->kind()) > 0)
+    index = index->node()->input(0);
+  return index->node()->kind() == c10::prim::Param &&
+         index->node()->owningBlock()->owningNode() == nullptr;
+}
+
+// The rows of a table that is a weight of the model; nothing of another.
+std::optional<int64_t> RowsOfWeight(const torch::jit::Value* table,
+                                    const torch::jit::Module& model) {
+  std::vector<std::string> path;
+  const torch::jit::Node* node = table->node();
+  for (; node->kind() == c10::prim::GetAttr; node = node->input(0)->node())
+    path.insert(path.begin(), node->s(c10::attr::name));
+  if (path.empty() || node->kind() != c10::prim::Param) return std::nullopt;
+  c10::IValue value = model._ivalue();
+  for (const std::string& name : path) {
+    if (!value.isObject()) return std::nullopt;
+    value = value.toObjectRef().getAttr(name);
+  }
+  if (!value.isTensor() || value.toTensor().dim() == 0) return std::nullopt;
+  return value.toTensor().size(0);
+}
+
+// Whether all integers of the arguments are from 0 to less than `rows`.
+bool AreWithin(const ValueList& arguments, int64_t rows) {
+  for (const c10::IValue& value : arguments.values()) {
+    for (const at::Tensor& tensor : TensorLeaves(value)) {
+      if (!tensor.defined() || tensor.numel() == 0 ||
+          !at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false))
+        continue;
+      const auto [least, most] = at::aminmax(tensor.to(at::kLong));
+      if (least.item<int64_t>() < 0 || most.item<int64_t>() >= rows)
+        return false;
+    }
+  }
+  return true;
 }
 
 bool HasIntegers(const ValueList& arguments) {
@@ -145,27 +191,34 @@ bool HasIntegers(const ValueList& arguments) {
 }  // namespace
 
 IndexGuard::IndexGuard(const Model& model) : model_(model), state_(model) {
-  auto graph = model.impl().module.get_method("forward").graph()->copy();
+  const torch::jit::Module& module = model.impl().module;
+  auto graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*graph);
   torch::jit::DepthFirstGraphNodeIterator nodes(graph);
   while (const torch::jit::Node* node = nodes.next()) {
     const std::string name = node->kind().toQualString();
-    has_offsets_ = has_offsets_ || name == "aten::embedding_bag";
+    reads_unknown_ = reads_unknown_ || name == "aten::embedding_bag";
     if (!IsIndexed(name)) continue;
-    has_indices_ = true;
-    makes_indices_ = makes_indices_ || HasMadeIndex(*node);
+    for (const torch::jit::Value* index : IndicesOf(*node)) {
+      Visited made, inputs;
+      makes_indices_ = makes_indices_ || IsMadeOfNumbers(index, made);
+      if (!DependsOnInput(index, inputs)) continue;
+      const std::optional<int64_t> rows =
+          node->kind() == c10::aten::embedding && IsInputItself(index)
+              ? RowsOfWeight(node->input(0), module)
+              : std::nullopt;
+      if (rows)
+        rows_ = std::min(rows_, *rows);
+      else
+        reads_unknown_ = true;
+    }
   }
-}
-
-void IndexGuard::Trust(const ValueList& arguments) {
-  trusted_ = arguments.Describe();
 }
 
 absl::Status IndexGuard::Try(const ValueList& arguments) {
   const bool may_fail =
-      makes_indices_ ||
-      (HasIntegers(arguments) &&
-       (has_offsets_ || (has_indices_ && arguments.Describe() != trusted_)));
+      makes_indices_ || (HasIntegers(arguments) &&
+                         (reads_unknown_ || !AreWithin(arguments, rows_)));
   if (!may_fail) return absl::OkStatus();
   const ScopedModelState restore(state_);
   const absl::Status status = model_.RunEager(arguments).status();

@@ -7,7 +7,8 @@
 #ifndef AITUNE_FRONTEND_CHECK_INDEX_GUARD_H_
 #define AITUNE_FRONTEND_CHECK_INDEX_GUARD_H_
 
-#include <string>
+#include <cstdint>
+#include <limits>
 
 #include "absl/status/status.h"
 #include "frontend/torchscript/model.h"
@@ -21,25 +22,22 @@ class IndexGuard {
   // `model`, on the CPU, must outlive this. May throw LibTorch's exceptions.
   explicit IndexGuard(const Model& model);
 
-  // Takes note of the sizes of a caller's own arguments, whose indices fit
-  // them.
-  void Trust(const ValueList& arguments);
-
   // The error that eager raises on the CPU for these arguments, if it may be
-  // one of indices: embedding bags' offsets, indices of tensors whose sizes are
-  // not the ones that the caller's fit, and those that the program makes of
-  // other numbers, which may be NaN: by casts, counts and places between sorted
-  // numbers. OK otherwise, and where LibTorch has no kernel on a CPU. The
-  // model's state stays as it is.
+  // one of indices: those that are no row of a table among the weights, those
+  // that are computed or read something else, where arguments are integers, and
+  // those that the program makes of other numbers, which may be NaN, by casts,
+  // counts and places between sorted numbers. OK otherwise, and where LibTorch
+  // has no kernel on a CPU. The model's state stays as it is.
   absl::Status Try(const ValueList& arguments);
 
  private:
   const Model& model_;
   ModelState state_;
-  bool has_offsets_ = false;    // the program has embedding bags
-  bool has_indices_ = false;    // and operators that read or write by an index
-  bool makes_indices_ = false;  // and computes such indices
-  std::string trusted_;         // arguments, described; empty: none
+  // The program reads or writes by indices of its inputs: rows of a weight, of
+  // which the smallest has so many, or something else, as offsets of bags.
+  int64_t rows_ = std::numeric_limits<int64_t>::max();
+  bool reads_unknown_ = false;
+  bool makes_indices_ = false;  // and by such that it makes of numbers
 };
 
 }  // namespace aitune::frontend

@@ -1,6 +1,7 @@
 #include "frontend/check/index_guard.h"
 
 #include <ATen/ATen.h>
+#include <torch/csrc/jit/api/module.h>
 
 #include <string>
 
@@ -23,7 +24,6 @@ TEST(IndexGuard, FindsIndicesThatSmallerTensorsHaveNot) {
   const at::Tensor indices = at::full({2}, 6, at::kLong);
   const ValueList large({at::randn({8, 3}), indices}),
       small({at::randn({1, 3}), indices});
-  guard.Trust(large);
   EXPECT_TRUE(guard.Try(large).ok());
   EXPECT_THAT(std::string(guard.Try(small).message()),
               HasSubstr("out of bounds"));
@@ -37,7 +37,6 @@ TEST(IndexGuard, FindsOffsetsThatAreNotInOrder) {
   IndexGuard guard(model);
   const at::Tensor weight = at::randn({8, 3}), bag = at::arange(4);
   const ValueList sample({weight, bag, at::tensor({0, 2}, at::kLong)});
-  guard.Trust(sample);
   EXPECT_TRUE(guard.Try(sample).ok());
   EXPECT_FALSE(
       guard.Try(ValueList({weight, bag, at::tensor({0, 9}, at::kLong)})).ok());
@@ -50,6 +49,35 @@ TEST(IndexGuard, FindsIndicesThatAreMadeOfNan) {
   IndexGuard guard(model);
   EXPECT_TRUE(guard.Try(ValueList({at::rand({5})})).ok());
   EXPECT_FALSE(guard.Try(ValueList({at::full({5}, NAN)})).ok());
+}
+
+// Each column has a table's part of its own; ids of one fit no other.
+TEST(IndexGuard, FindsRowsThatATableHasNot) {
+  torch::jit::Module module("Tables");
+  module.register_parameter("table", at::randn({5, 2}), false);
+  module.define(
+      "def forward(self, x: Tensor, i: Tensor):\n"
+      "  return torch.embedding(self.table, i + torch.arange(2) * 3)\n");
+  const auto ids = [](int64_t id) { return at::full({3, 2}, id, at::kLong); };
+  const Model model = *Model::FromModule(module);
+  IndexGuard guard(model);
+  EXPECT_TRUE(guard.Try(ValueList({at::ones({1}), ids(1)})).ok());
+  EXPECT_FALSE(guard.Try(ValueList({at::ones({1}), ids(2)})).ok());
+}
+
+// Without a call, which would raise.
+TEST(IndexGuard, RunsNothingForRowsThatATableHas) {
+  torch::jit::Module module("Table");
+  module.register_parameter("table", at::randn({5, 2}), false);
+  module.define(
+      "def forward(self, x: Tensor, i: Tensor):\n"
+      "  assert bool(x.sum() > 100)\n"
+      "  return torch.embedding(self.table, i.view([-1]))\n");
+  const Model model = *Model::FromModule(module);
+  IndexGuard guard(model);
+  const at::Tensor x = at::ones({1});
+  EXPECT_TRUE(guard.Try(ValueList({x, at::full({3}, 4, at::kLong)})).ok());
+  EXPECT_FALSE(guard.Try(ValueList({x, at::full({3}, 5, at::kLong)})).ok());
 }
 
 // sparsemax: the last of those that are greater, of which NaN has none.
@@ -70,18 +98,20 @@ TEST(IndexGuard, RunsNothingForIndicesThatFit) {
        {"(torch.arange(4) * 2).cumsum(0) // 8", "x.argsort(0)",
         "x.max(0)[1].unsqueeze(0)",
         "(torch.ones([x.size(0)]).sum(0, True) - 1).long()"}) {
-    IndexGuard guard(
+    const Model model =
         MakeModel(std::string("def forward(self, x: Tensor):\n"
                               "  assert bool(x.sum() > 100)\n  return x[") +
-                  index + "]\n"));
+                  index + "]\n");
+    IndexGuard guard(model);
     EXPECT_TRUE(guard.Try(ValueList({at::full({4}, NAN)})).ok()) << index;
   }
 }
 
 TEST(IndexGuard, RunsNothingWithoutNeed) {
-  IndexGuard without(
-      MakeModel("def forward(self, x: Tensor, i: Tensor):\n"
-                "  assert bool(x.sum() > 100)\n  return x * i\n"));
+  const Model model = MakeModel(
+      "def forward(self, x: Tensor, i: Tensor):\n"
+      "  assert bool(x.sum() > 100)\n  return x * i\n");
+  IndexGuard without(model);
   EXPECT_TRUE(without.Try(ValueList({at::ones({2}), at::arange(2)})).ok());
 }
 

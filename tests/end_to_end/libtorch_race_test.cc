@@ -132,8 +132,9 @@ TEST_F(LibTorchRace, QuantizedLayersStayWhereAnotherKernelLoses) {
       "    return torch.softmax(torch.matmul(y, y.transpose(0, 1)), 1) * "
       "2.0\n");
   module.eval();
-  auto compiled = Build(*Model::FromModule(std::move(module)),
-                        "float32[256,64]", "int8wo,verdict=off");
+  auto compiled =
+      Build(*Model::FromModule(std::move(module)), "float32[256,64]",
+            "int8wo,verdict=off,extended_layers=on");
   ASSERT_NE(compiled, nullptr);
   const frontend::BuildReport& report = compiled->report();
   ASSERT_THAT(report.libtorch_wins, SizeIs(1));

@@ -388,8 +388,9 @@ int64_t getGrain(const MatmulProblem &problem, const MatmulSchedule &schedule) {
   double computeMicroseconds = 2 * rows * columns * k / 100e3;
   double memoryMicroseconds =
       columns * k * problem.shape.format.rhsBytes() / 20e3;
-  return std::max<int64_t>(
-      1, 4.0 / std::max(computeMicroseconds, memoryMicroseconds));
+  double microseconds = std::max(computeMicroseconds, memoryMicroseconds);
+  // A product of no elements takes no time.
+  return microseconds > 0 ? std::max<int64_t>(1, 4.0 / microseconds) : 1;
 }
 
 } // namespace

@@ -136,7 +136,7 @@ class WorkSharing {
     void Run(int64_t share, uint32_t parts_left) const {
       const int64_t begin = Begin(share), end = Begin(share + 1);
       const int64_t from = begin + (Parts(share) - parts_left) * part;
-      (*function)(from, std::min(from + part, end));
+      (*function)(from, from + std::min(part, end - from));
     }
   };
 

@@ -48,13 +48,15 @@ absl::Status CompiledBackend::CompileAnew(
   Sample inputs;
   for (const c10::IValue& leaf : leaves.values())
     inputs.push_back(ToOwned(leaf));
+  // The call refers to their sizes.
+  const std::vector<RegionValue> values = Values(inputs);
   AITUNE_ASSIGN_OR_RETURN(const std::vector<CallInput> call,
-                          CallInputsOf(Values(inputs)));
+                          CallInputsOf(values));
   CompileRequest request;
   request.inputs = std::move(wanted);
   request.version = table_->version_count();
   AITUNE_ASSIGN_OR_RETURN(Table::Version version,
-                          Compile(request, Values(inputs), call));
+                          Compile(request, values, call));
   table_->Insert(std::move(version));
   return absl::OkStatus();
 }

@@ -73,9 +73,8 @@ class Checker {
   EagerRuns eager_;
   Judge judge_;
   std::unique_ptr<ModelState> source_state_;
-  std::unique_ptr<LoopGuard> loops_;  // from the first made-up case on
-  std::unique_ptr<IndexGuard>
-      indices_;  // for a GPU, from the first case that is made up on
+  std::unique_ptr<LoopGuard> loops_;     // from the first made-up case on
+  std::unique_ptr<IndexGuard> indices_;  // the same, for a GPU
   CheckReport report_;
 };
 

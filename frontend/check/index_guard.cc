@@ -159,32 +159,25 @@ std::optional<int64_t> RowsOfWeight(const torch::jit::Value* table,
   return value.toTensor().size(0);
 }
 
-// Whether all integers of the arguments are from 0 to less than `rows`.
-bool AreWithin(const ValueList& arguments, int64_t rows) {
+std::vector<at::Tensor> IntegersOf(const ValueList& arguments) {
+  std::vector<at::Tensor> integers;
   for (const c10::IValue& value : arguments.values()) {
     for (const at::Tensor& tensor : TensorLeaves(value)) {
-      if (!tensor.defined() || tensor.numel() == 0 ||
-          !at::isIntegralType(tensor.scalar_type(), /*includeBool=*/false))
-        continue;
-      const auto [least, most] = at::aminmax(tensor.to(at::kLong));
-      if (least.item<int64_t>() < 0 || most.item<int64_t>() >= rows)
-        return false;
+      if (tensor.defined() && at::isIntegralType(tensor.scalar_type(),
+                                                 /*includeBool=*/false))
+        integers.push_back(tensor);
     }
   }
-  return true;
+  return integers;
 }
 
-bool HasIntegers(const ValueList& arguments) {
-  return std::any_of(
-      arguments.values().begin(), arguments.values().end(),
-      [](const c10::IValue& value) {
-        const std::vector<at::Tensor> tensors = TensorLeaves(value);
-        return std::any_of(tensors.begin(), tensors.end(),
-                           [](const at::Tensor& tensor) {
-                             return tensor.defined() &&
-                                    at::isIntegralType(tensor.scalar_type(),
-                                                       /*includeBool=*/false);
-                           });
+// Whether all elements are from 0 to less than `rows`.
+bool AreWithin(const std::vector<at::Tensor>& integers, int64_t rows) {
+  return std::all_of(
+      integers.begin(), integers.end(), [&](const at::Tensor& tensor) {
+        if (tensor.numel() == 0) return true;
+        const auto [least, most] = at::aminmax(tensor.to(at::kLong));
+        return least.item<int64_t>() >= 0 && most.item<int64_t>() < rows;
       });
 }
 
@@ -216,9 +209,10 @@ IndexGuard::IndexGuard(const Model& model) : model_(model), state_(model) {
 }
 
 absl::Status IndexGuard::Try(const ValueList& arguments) {
+  const std::vector<at::Tensor> integers = IntegersOf(arguments);
   const bool may_fail =
-      makes_indices_ || (HasIntegers(arguments) &&
-                         (reads_unknown_ || !AreWithin(arguments, rows_)));
+      makes_indices_ ||
+      (reads_unknown_ ? !integers.empty() : !AreWithin(integers, rows_));
   if (!may_fail) return absl::OkStatus();
   const ScopedModelState restore(state_);
   const absl::Status status = model_.RunEager(arguments).status();

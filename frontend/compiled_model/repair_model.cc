@@ -29,11 +29,11 @@ double GreatestExcess(const c10::IValue& ours, const c10::IValue& eager,
   const std::vector<at::Tensor> a = TensorLeaves(ours), b = TensorLeaves(eager);
   double greatest = 0;
   for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-    if (!b[i].defined() || !a[i].defined() || !IsPlainTensor(b[i].cpu()) ||
-        a[i].sizes() != b[i].sizes() ||
-        a[i].scalar_type() != b[i].scalar_type())
-      continue;
+    if (!b[i].defined() || !a[i].defined()) continue;
     const at::Tensor x = a[i].cpu(), y = b[i].cpu();
+    if (!IsPlainTensor(y) || x.sizes() != y.sizes() ||
+        x.scalar_type() != y.scalar_type())
+      continue;
     if (x.isfinite().logical_not().logical_and(y.isfinite()).any().item<bool>())
       return std::numeric_limits<double>::infinity();
     greatest = std::max(greatest, ExcessNoise(AccuracyOf(x, y), bound));

@@ -80,12 +80,8 @@ absl::StatusOr<Trace> TraceWhole(
   AITUNE_ASSIGN_OR_RETURN(
       std::vector<ProbedRef> arguments,
       BuildArguments(model, prepared, attempt, interpreter));
-  std::vector<ArgumentTemplate> recipes;
-  for (const ProbedRef& argument : arguments) {
-    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe,
-                            interpreter.ToTemplate(argument));
-    recipes.push_back(std::move(recipe));
-  }
+  AITUNE_ASSIGN_OR_RETURN(std::vector<ArgumentTemplate> recipes,
+                          interpreter.ToTemplates(arguments));
   TraceBuilder& builder = interpreter.builder();
   ResultTemplate result;
   result.value = builder.AddOpaque(reason);

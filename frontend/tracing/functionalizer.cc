@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/tracing/shared_memory.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -64,12 +65,6 @@ std::vector<int64_t> PermutationOf(const ViewStep& step) {
   return permutation;
 }
 
-// A tensor of the same geometry on another storage.
-at::Tensor OnStorage(const at::Tensor& tensor, const at::Storage& storage) {
-  return at::empty({0}, tensor.options())
-      .set_(storage, tensor.storage_offset(), tensor.sizes(), tensor.strides());
-}
-
 // Gives each probe memory of its own, in every tensor that lives there: a
 // constant is made once for all probes, but writes may differ.
 void SeparateProbes(TracedStorage& storage) {
@@ -77,16 +72,13 @@ void SeparateProbes(TracedStorage& storage) {
     at::Tensor& base = storage.base_tensors[probe];
     if (!base.storage().is_alias_of(storage.base_tensors[0].storage()))
       continue;
-    const int64_t bytes = static_cast<int64_t>(base.storage().nbytes());
-    const at::Tensor source =
-        at::empty({0}, at::kByte).set_(base.storage(), 0, {bytes}, {1});
-    const at::Tensor copy = source.clone();
-    base = OnStorage(base, copy.storage());
+    const at::Storage copy = CopyOfStorage(base);
+    base = OnStorage(base, copy);
     for (const std::weak_ptr<ProbedValue>& weak : storage.tensors) {
       const ProbedRef tensor = weak.lock();
       if (tensor == nullptr) continue;
       tensor->uniform = false;
-      tensor->probes[probe] = OnStorage(tensor->tensor(probe), copy.storage());
+      tensor->probes[probe] = OnStorage(tensor->tensor(probe), copy);
     }
   }
 }

@@ -82,11 +82,8 @@ bool IsForNobodyElse(const at::Tensor& tensor) {
 absl::StatusOr<std::vector<c10::IValue>> Interpreter::RunOnCopy(
     const Invocation& call, size_t written, ValueId value,
     const std::string& reason) {
-  std::vector<ArgumentTemplate> recipes;
-  for (const ProbedRef& argument : call.arguments) {
-    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe, ToTemplate(argument));
-    recipes.push_back(std::move(recipe));
-  }
+  AITUNE_ASSIGN_OR_RETURN(std::vector<ArgumentTemplate> recipes,
+                          ToTemplates(call.arguments));
   const RecordedFunction on_copy = [run = call.run,
                                     written](std::vector<c10::IValue>& stack) {
     c10::IValue& given = stack.at(written);

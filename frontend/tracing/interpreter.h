@@ -92,6 +92,8 @@ class Interpreter {
   // The recipe of a value as an argument of an operator. Adds constants to the
   // trace, and reads tensors as Functionalizer::Read does.
   absl::StatusOr<ArgumentTemplate> ToTemplate(const ProbedRef& value);
+  absl::StatusOr<std::vector<ArgumentTemplate>> ToTemplates(
+      const std::vector<ProbedRef>& values);
 
  private:
   using Results = std::vector<ProbedRef>;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/shared_memory.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -62,12 +63,7 @@ RecordedFunction OnOneCopy(RecordedFunction run, size_t written, size_t count) {
   return
       [run = std::move(run), written, count](std::vector<c10::IValue>& stack) {
         const at::Storage memory = stack.at(written).toTensor().storage();
-        const auto bytes = static_cast<int64_t>(memory.nbytes());
-        const at::Storage copy =
-            at::empty({0}, at::TensorOptions(at::kByte).device(memory.device()))
-                .set_(memory, 0, {bytes}, {1})
-                .clone()
-                .storage();
+        const at::Storage copy = CopyOfStorage(stack[written].toTensor());
         for (c10::IValue& value : stack) {
           if (!value.isTensor() || !value.toTensor().defined() ||
               !value.toTensor().has_storage())
@@ -76,9 +72,7 @@ RecordedFunction OnOneCopy(RecordedFunction run, size_t written, size_t count) {
           if (tensor.storage().unsafeGetStorageImpl() !=
               memory.unsafeGetStorageImpl())
             continue;
-          value = at::empty({0}, tensor.options())
-                      .set_(copy, tensor.storage_offset(), tensor.sizes(),
-                            tensor.strides());
+          value = OnStorage(tensor, copy);
         }
         std::vector<c10::IValue> results = {stack[written]};
         results.insert(results.end(),
@@ -175,11 +169,8 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
   together.arguments.insert(together.arguments.end(), sharers.begin(),
                             sharers.end());
   together.result_count = 1 + sharers.size();
-  std::vector<ArgumentTemplate> recipes;
-  for (const ProbedRef& argument : together.arguments) {
-    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe, ToTemplate(argument));
-    recipes.push_back(std::move(recipe));
-  }
+  AITUNE_ASSIGN_OR_RETURN(std::vector<ArgumentTemplate> recipes,
+                          ToTemplates(together.arguments));
   AITUNE_ASSIGN_OR_RETURN(const std::vector<std::vector<c10::IValue>> executed,
                           Execute(together));
   // Elements that were made up lie elsewhere: the next write would not see that

@@ -1,5 +1,6 @@
 #include "frontend/tracing/shared_memory.h"
 
+#include <ATen/Functions.h>
 #include <ATen/core/Dict.h>
 #include <ATen/core/Tensor.h>
 
@@ -50,6 +51,19 @@ bool ShareMemory(const ProbedValue& a, const ProbedValue& b) {
     if (ShareMemory(a.probes[probe], b.probes[probe])) return true;
   }
   return false;
+}
+
+at::Storage CopyOfStorage(const at::Tensor& tensor) {
+  const at::Storage& memory = tensor.storage();
+  return at::empty({0}, tensor.options().dtype(at::kByte))
+      .set_(memory, 0, {static_cast<int64_t>(memory.nbytes())}, {1})
+      .clone()
+      .storage();
+}
+
+at::Tensor OnStorage(const at::Tensor& tensor, const at::Storage& storage) {
+  return at::empty({0}, tensor.options())
+      .set_(storage, tensor.storage_offset(), tensor.sizes(), tensor.strides());
 }
 
 void NoteSharing(ProbedValue& a, ProbedValue& b) {

@@ -18,6 +18,14 @@ bool ShareMemory(const c10::IValue& a, const c10::IValue& b);
 // The same for the contents in some probe.
 bool ShareMemory(const ProbedValue& a, const ProbedValue& b);
 
+// A copy of all of a tensor's memory, on its device. May throw LibTorch's
+// exceptions.
+at::Storage CopyOfStorage(const at::Tensor& tensor);
+
+// A tensor of the same geometry on another storage. May throw LibTorch's
+// exceptions.
+at::Tensor OnStorage(const at::Tensor& tensor, const at::Storage& storage);
+
 // Notes that `a` and `b`, or what they hold, may share memory: writing to any
 // of them is then kUnimplemented.
 void NoteSharing(ProbedValue& a, ProbedValue& b);

@@ -40,6 +40,16 @@ void NoteSharing(ProbedValue& opaque, const std::vector<ProbedRef>& tensors) {
 
 }  // namespace
 
+absl::StatusOr<std::vector<ArgumentTemplate>> Interpreter::ToTemplates(
+    const std::vector<ProbedRef>& values) {
+  std::vector<ArgumentTemplate> recipes;
+  for (const ProbedRef& value : values) {
+    AITUNE_ASSIGN_OR_RETURN(ArgumentTemplate recipe, ToTemplate(value));
+    recipes.push_back(std::move(recipe));
+  }
+  return recipes;
+}
+
 absl::StatusOr<ArgumentTemplate> Interpreter::ToTemplate(
     const ProbedRef& value) {
   switch (value->kind) {

@@ -22,6 +22,7 @@
 #include "frontend/trace/region_frame.h"
 #include "frontend/trace/region_steps.h"
 #include "frontend/values/host_arguments.h"
+#include "frontend/values/pytree.h"
 #include "frontend/values/tensor_memory.h"
 #include "frontend/values/torch_util.h"
 
@@ -246,7 +247,7 @@ class LibTorchRegion : public FallbackRegion {
     RegionFrame& frame = call.frame;
     switch (argument.kind) {
       case Kind::kFixed:
-        frame.stack.push_back(argument.fixed);
+        frame.stack.push_back(Fixed(argument));
         return;
       case Kind::kSlot: {
         c10::IValue& value = frame.slots[static_cast<size_t>(argument.slot)];
@@ -299,6 +300,21 @@ class LibTorchRegion : public FallbackRegion {
     at::Tensor& copy = constants_[static_cast<size_t>(argument.constant)];
     if (!copy.defined()) copy = NewConstant(argument.constant);
     return copy;
+  }
+
+  // A fixed argument; a GPU's copy, of the tensors in its lists too, is made
+  // when it is first read.
+  c10::IValue Fixed(const RegionArgument& argument) const {
+    if (!device_.is_gpu()) return argument.fixed;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = fixed_.find(&argument);
+    if (found != fixed_.end()) return found->second;
+    return fixed_
+        .emplace(&argument, MapLeaves(argument.fixed,
+                                      [this](const c10::IValue& leaf) {
+                                        return OnDevice(leaf);
+                                      }))
+        .first->second;
   }
 
   // An argument recorded on the CPU as one for the GPU: tensors of one element
@@ -418,37 +434,14 @@ class LibTorchRegion : public FallbackRegion {
   // `value` without references to the plan's memory, which will be reused.
   static c10::IValue Detached(const c10::IValue& value,
                               const std::vector<at::Tensor>& borrowed) {
-    if (value.isTensor()) {
-      const at::Tensor& tensor = value.toTensor();
+    return MapLeaves(value, [&](const c10::IValue& leaf) -> c10::IValue {
+      if (!leaf.isTensor()) return leaf;
+      const at::Tensor& tensor = leaf.toTensor();
       const bool shares = std::any_of(
           borrowed.begin(), borrowed.end(),
           [&](const at::Tensor& other) { return ShareMemory(other, tensor); });
       return shares ? CopyOf(tensor) : tensor;
-    }
-    if (value.isTuple()) {
-      std::vector<c10::IValue> elements;
-      for (const c10::IValue& element : value.toTupleRef().elements())
-        elements.push_back(Detached(element, borrowed));
-      const auto type = value.type()->cast<c10::TupleType>();
-      if (type && type->schema())
-        return c10::ivalue::Tuple::createNamed(std::move(elements), type);
-      return c10::ivalue::Tuple::create(std::move(elements));
-    }
-    if (value.isList()) {
-      c10::impl::GenericList list(
-          value.type()->expect<c10::ListType>()->getElementType());
-      for (const c10::IValue& element : value.toListRef())
-        list.push_back(Detached(element, borrowed));
-      return list;
-    }
-    if (value.isGenericDict()) {
-      const c10::impl::GenericDict dict = value.toGenericDict();
-      c10::impl::GenericDict copy(dict.keyType(), dict.valueType());
-      for (const auto& entry : dict)
-        copy.insert(entry.key(), Detached(entry.value(), borrowed));
-      return copy;
-    }
-    return value;
+    });
   }
 
   const std::shared_ptr<const RecordedTrace> trace_;
@@ -464,6 +457,8 @@ class LibTorchRegion : public FallbackRegion {
   // By their numbers in the steps; on a GPU guarded by the mutex.
   mutable std::vector<at::Tensor> constants_;
   mutable std::unordered_map<const RecordedOp*, RecordedFunction> functions_;
+  // Of a GPU, by where the steps have them; guarded by the mutex.
+  mutable std::unordered_map<const RegionArgument*, c10::IValue> fixed_;
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/tracing/interpreter.h"
+#include "frontend/tracing/operator_traits.h"
 #include "frontend/tracing/shared_memory.h"
 #include "runtime/status/status_macros.h"
 
@@ -130,6 +131,8 @@ bool Interpreter::MakeConstantOpaque(const ProbedRef& target) {
     ProbedValue& sharer = *sharers[i];
     sharer.kind = Kind::kOpaque;
     sharer.uniform = false;
+    sharer.has_sizes = true;
+    sharer.type.sizes.assign(views[i].sizes().begin(), views[i].sizes().end());
     sharer.id = results[i].value;
     sharer.views.clear();
     sharer.storage.reset();
@@ -153,6 +156,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
     if (!probes.ok()) return probes.status();
     target->probes = *std::move(probes);
     target->id = value;
+    if (MayChangeSizes(*call.schema, written)) target->has_sizes = false;
     return returned();
   }
   const absl::Status unknown = absl::UnimplementedError(
@@ -184,6 +188,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteOpaque(
   }
   std::vector<ProbedRef> changed = {target};
   changed.insert(changed.end(), sharers.begin(), sharers.end());
+  if (MayChangeSizes(*call.schema, written)) target->has_sizes = false;
   std::vector<ResultTemplate> results(changed.size());
   for (size_t i = 0; i < changed.size(); ++i) {
     results[i].value = builder_.AddOpaque(kUnknownResult);

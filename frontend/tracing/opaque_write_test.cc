@@ -70,6 +70,44 @@ def forward(self, x: Tensor):
   return y.sum(), z.sum()
 )"));
 
+// The sizes of complex numbers are those of the trace, so that what is computed
+// with them is compiled.
+TEST(OpaqueWritesTest, SizesOfComplexNumbersAreKnown) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor):
+  f = torch.fft_rfft(x)
+  o = torch.zeros_like(f)
+  o[:, 1:].copy_(f[:, 1:])
+  y = o.reshape([o.size(0) * 2, f.size(1) // 2]).abs()
+  z = torch.fft_irfft(o, f.numel())
+  return torch.relu(y.reshape([f.size(0), -1])), torch.relu(z)
+)",
+                                     {"float32[1..4,6]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  int compiled = 0;
+  for (const TraceOp& op : trace->ops) {
+    if (op.name != "aten::relu") continue;
+    EXPECT_EQ(op.must_fall_back, "");
+    ++compiled;
+  }
+  EXPECT_EQ(compiled, 2);
+}
+
+// Until the program turns them around.
+TEST(OpaqueWritesTest, ATransposeInPlaceChangesSizes) {
+  const auto trace = TraceAndCompare(R"(
+def forward(self, x: Tensor):
+  f = torch.fft_rfft(x)
+  f.t_()
+  g = torch.fft_rfft(x)
+  torch.mul(g[:, :2], 2, out=g)
+  return torch.zeros([f.size(0), f.size(1)]) + x.sum(), x.sum() * g.size(1)
+)",
+                                     {"float32[1..4,6]"});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_THAT(OpNames(*trace), Not(Contains(kWholeModel)));
+}
+
 // Each call begins with the constant.
 TEST(OpaqueWritesTest, AConstantIsWrittenInACopy) {
   const auto model = Model::FromSource(R"(

@@ -270,7 +270,11 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
       opaque &&
       std::any_of(call.arguments.begin(), call.arguments.end(),
                   [](const ProbedRef& a) { return HasVaryingType(*a); });
-  if (query && (!opaque || (IsTypeQuery(*call.schema) && !varies))) {
+  const bool has_sizes = std::none_of(
+      call.arguments.begin(), call.arguments.end(),
+      [](const ProbedRef& argument) { return HasUnknownSizes(*argument); });
+  if (query && (!opaque || (IsTypeQuery(*call.schema) && !varies) ||
+                (IsSizeQuery(*call.schema) && has_sizes))) {
     traits.tainted = false;
     opaque = false;
   }
@@ -281,9 +285,6 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   if (traits.tainted && HasDataDependentSizes(*call.schema, call.arguments)) {
     traits.opaque = "its size depends on data";
   } else if (opaque) {
-    const bool has_sizes = std::none_of(
-        call.arguments.begin(), call.arguments.end(),
-        [](const ProbedRef& argument) { return HasUnknownSizes(*argument); });
     must_fall_back = has_sizes ? kUntypedArgument : kUnknownResult;
     // A number that only scales elements leaves the sizes known.
     bool only_scalars = true;

@@ -1,7 +1,5 @@
 #include "frontend/tracing/region_writes.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
-
 #include <algorithm>
 #include <functional>
 #include <optional>
@@ -9,6 +7,7 @@
 
 #include "frontend/torchscript/hidden_writes.h"
 #include "frontend/torchscript/written_arguments.h"
+#include "frontend/tracing/operator_traits.h"
 
 namespace aitune::frontend {
 namespace {
@@ -27,15 +26,6 @@ bool AnyInside(Node* node, const std::function<bool(Node*)>& holds) {
                              return holds(inner) || AnyInside(inner, holds);
                            });
       });
-}
-
-bool GivesOtherSizes(const c10::FunctionSchema& schema) {
-  if (schema.name() == "aten::resize_" || schema.name() == "aten::resize_as_" ||
-      schema.name() == "aten::set_")
-    return true;
-  const auto handle =
-      c10::Dispatcher::singleton().findSchema(schema.operator_name());
-  return handle && handle->hasTag(at::Tag::inplace_view);
 }
 
 }  // namespace
@@ -65,11 +55,16 @@ bool ChangesSizes(Node* node, absl::Span<Value* const> from_outside,
                   AliasDb& aliases) {
   return AnyInside(node, [&](Node* inner) {
     const c10::FunctionSchema* schema = inner->maybeSchema();
-    return schema != nullptr && GivesOtherSizes(*schema) &&
-           std::any_of(from_outside.begin(), from_outside.end(),
-                       [&](Value* value) {
-                         return aliases.mayContainAlias(inner->input(0), value);
-                       });
+    if (schema == nullptr) return false;
+    for (size_t i = 0; i < inner->inputs().size(); ++i) {
+      if (MayChangeSizes(*schema, i) &&
+          std::any_of(from_outside.begin(), from_outside.end(),
+                      [&](Value* value) {
+                        return aliases.mayContainAlias(inner->input(i), value);
+                      }))
+        return true;
+    }
+    return false;
   });
 }
 

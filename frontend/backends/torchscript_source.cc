@@ -155,7 +155,7 @@ absl::StatusOr<std::string> TorchScriptSource::Sha256() const {
   const auto held = HoldState();
   AITUNE_ASSIGN_OR_RETURN(const int64_t state, StateNumber());
   const std::lock_guard<std::mutex> lock(hash_mutex_);
-  if (!sha256_ || hashed_state_ != state) {
+  if (!sha256_ || (hashed_state_ != state && !SharesState())) {
     sha256_ = ModelSha256(*model_);
     hashed_state_ = state;
   }
@@ -165,6 +165,18 @@ absl::StatusOr<std::string> TorchScriptSource::Sha256() const {
 std::unique_lock<std::recursive_mutex> TorchScriptSource::HoldState() const {
   if (watched_ == nullptr) return {};
   return std::unique_lock<std::recursive_mutex>(watched_->mutex);
+}
+
+bool TorchScriptSource::SharesState() const {
+  return watched_ != nullptr && watched_->state.live() != nullptr;
+}
+
+absl::StatusOr<std::unique_lock<std::recursive_mutex>>
+TorchScriptSource::HoldSharedState() const {
+  if (!SharesState()) return std::unique_lock<std::recursive_mutex>();
+  auto held = HoldState();
+  AITUNE_RETURN_IF_ERROR(UseState(model_, Device()));
+  return held;
 }
 
 absl::StatusOr<int64_t> TorchScriptSource::StateNumber() const {

@@ -60,7 +60,7 @@ class TorchScriptSource : public SourceModel {
 
   // ModelSha256 of the model with the state that it has now, computed when it
   // is not known; the hash that was given to the constructor as long as the
-  // state is the one of then.
+  // state is the one of then or shared.
   absl::StatusOr<std::string> Sha256() const;
 
   // Whether a call may change the model's state.
@@ -69,6 +69,13 @@ class TorchScriptSource : public SourceModel {
   // lives; of a model without state nobody. A thread may hold it repeatedly.
   // Who takes a lock of a backend holds that one before.
   std::unique_lock<std::recursive_mutex> HoldState() const;
+  // Whether compiled code for the CPU shares its state with the model
+  // (ModelState::live): none of it is built in.
+  bool SharesState() const;
+  // Holds the state of such a model, which the model itself has then, whatever
+  // calls of its copies have left. Errors as StateNumber.
+  absl::StatusOr<std::unique_lock<std::recursive_mutex>> HoldSharedState()
+      const;
   // A number for the state that the model has now: another one than at the last
   // call if anyone has changed the state meanwhile. 0 for a model without
   // state. Gives the model the state that calls of its copies have left, keeps

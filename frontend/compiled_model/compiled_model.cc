@@ -137,7 +137,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
       trace = &again;
     }
     AITUNE_RETURN_IF_ERROR(CheckRegions(parts.regions, *trace));
-    *trace->fallback_device = loaded->device_;
+    *trace->region_place = {loaded->device_, /*is_trial=*/false};
     for (const RegionDefinition& region : parts.regions)
       regions.push_back(trace->make_fallback_region(region.ops, region.inputs,
                                                     region.outputs));

@@ -107,9 +107,10 @@ class CompiledModel {
   // those of the build are used. If the program asks for strides or contiguity,
   // only contiguous tensors are accepted. With all_sizes a call may compile a
   // further version, which takes seconds; of a model whose calls change its
-  // state (ModelState) all versions see the changes, which LibTorch's calls
-  // after one another make. Thread-safe; concurrent calls run concurrently, but
-  // with all_sizes those of a model with state one after another.
+  // state (ModelState) all versions see the changes, whether they share it with
+  // the model or LibTorch runs the calls that make them, after one another.
+  // Thread-safe; concurrent calls run concurrently, but with all_sizes those of
+  // a model with state one after another.
   absl::StatusOr<c10::IValue> Run(
       const ValueList& arguments,
       ConstantCheck check = ConstantCheck::kCheck) const;

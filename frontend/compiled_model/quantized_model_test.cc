@@ -184,14 +184,31 @@ TEST(QuantizedModel, AModelThatLibTorchRunsWholeSaysSo) {
   module.define(
       "def forward(self, x: Tensor):\n"
       "  self.calls.add_(1)\n"
-      "  return torch.linear(x, self.weight) * self.calls\n");
+      "  return torch.linear(x, self.weight), self.calls\n");
   module.eval();
   const auto built = BuildQuantized(*Model::FromModule(std::move(module)),
                                     "float32[5,64]", "int8wo");
   EXPECT_THAT(std::string(built.status().message()),
               HasSubstr("No layer of the model can be quantised, as LibTorch "
-                        "runs it whole: the model writes to its own weights or "
-                        "buffers"));
+                        "runs it whole: the model returns its own tensor, "
+                        "which calls write"));
+}
+
+TEST(QuantizedModel, AModelThatCountsItsCallsIsQuantised) {
+  torch::jit::Module module(kLinearClass);
+  module.register_parameter("weight", at::randn({64, 64}), false);
+  module.register_buffer("calls", at::zeros({1}));
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "  self.calls.add_(1)\n"
+      "  return torch.linear(x, self.weight) * self.calls\n");
+  module.eval();
+  const Model model = *Model::FromModule(std::move(module));
+  const auto built = BuildQuantized(model, "float32[5,64]", "int8wo");
+  ASSERT_TRUE(built.ok()) << built.status();
+  const ValueList arguments({at::randn({5, 64})});
+  const at::Tensor first = (*built)->Run(arguments)->toTensor();
+  EXPECT_TRUE((*built)->Run(arguments)->toTensor().equal(first * 2));
 }
 
 TEST(QuantizedModel, ATokenWithNanIsTheOnlyOneThatIsLost) {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/torchscript/live_state.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/state_copy.h"
 #include "frontend/torchscript/state_writes.h"
@@ -74,7 +75,9 @@ bool SamePlace(const at::Tensor& a, const at::Tensor& b) {
 
 struct ModelState::Impl {
   explicit Impl(const Model& model)
-      : module(model.impl().module), writes(module) {}
+      : module(model.impl().module),
+        writes(module),
+        live(LiveState::Of(module, writes)) {}
 
   void Save(const c10::IValue& value) {
     if (value.isTensor()) {
@@ -114,6 +117,7 @@ struct ModelState::Impl {
 
   const torch::jit::Module module;
   const StateWrites writes;
+  const std::optional<LiveState> live;
   std::unordered_set<const void*> seen;
   std::vector<SavedTensor> tensors;
   std::vector<SavedObject> objects;
@@ -126,6 +130,10 @@ ModelState::ModelState(const Model& model)
 ModelState::~ModelState() = default;
 
 bool ModelState::exists() const { return impl_->writes.any(); }
+
+const LiveState* ModelState::live() const {
+  return impl_->live ? &*impl_->live : nullptr;
+}
 
 void ModelState::Save() {
   if (!exists()) return;

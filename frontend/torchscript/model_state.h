@@ -19,6 +19,8 @@ struct Object;
 
 namespace aitune::frontend {
 
+class LiveState;
+
 // How often the state of `module`, of any model, was restored or given to it. A
 // copy of the module, such as one on a GPU, has a state of its own: whoever
 // keeps one gives it the module's when this has changed. Thread-safe.
@@ -42,6 +44,9 @@ class ModelState {
 
   // Whether a call may change anything.
   bool exists() const;
+  // What compiled code for the CPU shares with the model, if that is all of its
+  // state; otherwise null.
+  const LiveState* live() const;
 
   // Copies the state, such as the bytes of the tensors that may be written. May
   // throw LibTorch's exceptions.

@@ -26,6 +26,11 @@ class StateWrites {
 
   // Whether a call may write anything.
   bool any() const { return any_; }
+  // Whether it writes nothing but elements of tensors that are attributes and
+  // that Has tells from others.
+  bool only_known_tensors() const {
+    return !all_tensors_ && set_.empty() && constants_.empty();
+  }
   // Whether attributes of this name may be set.
   bool Sets(const std::string& attribute) const {
     return set_.count(attribute) > 0;

@@ -34,10 +34,11 @@ class LibTorchRegion : public FallbackRegion {
   LibTorchRegion(std::shared_ptr<const RecordedTrace> trace,
                  const std::vector<int>& ops,
                  const std::vector<ValueId>& inputs,
-                 std::vector<ValueId> outputs, const Device& device)
+                 std::vector<ValueId> outputs, const RegionPlace& place)
       : trace_(std::move(trace)),
         outputs_(std::move(outputs)),
-        device_(device),
+        device_(place.device),
+        is_trial_(place.is_trial),
         steps_(MakeRegionSteps(*trace_, ops, inputs, outputs_)),
         frames_(steps_.slot_count) {
     for (size_t i = 0; i < outputs_.size(); ++i)
@@ -45,6 +46,7 @@ class LibTorchRegion : public FallbackRegion {
     into_memory_.resize(ops.size());
     for (size_t i = 0; i < ops.size(); ++i) {
       const auto op = static_cast<size_t>(ops[i]);
+      NoteLent(trace_->ops[op]);
       if (op >= trace_->schemas.size()) break;
       const auto& [name, overload] = trace_->schemas[op];
       if (!WritesAnOutput(trace_->ops[op])) continue;
@@ -64,9 +66,14 @@ class LibTorchRegion : public FallbackRegion {
 
   bool OwnsOutput(int output) const override {
     const ValueId id = outputs_[static_cast<size_t>(output)];
-    return trace_->values[static_cast<size_t>(id)].kind ==
+    return !has_lent_ &&
+           trace_->values[static_cast<size_t>(id)].kind ==
                TraceValue::Kind::kTensor &&
            written_.count(id) == 0;
+  }
+
+  bool LendsOutput(int output) const override {
+    return !is_trial_ && lent_.count(outputs_[static_cast<size_t>(output)]) > 0;
   }
 
   absl::Status Run(absl::Span<const RegionValue> inputs,
@@ -126,6 +133,18 @@ class LibTorchRegion : public FallbackRegion {
     absl::Span<const int64_t> symbols;
     absl::Span<RegionValue> outputs;
   };
+
+  void NoteLent(const RecordedOp& op) {
+    const std::shared_ptr<const bool>& lends = op.program.lends_memory;
+    has_lent_ |= lends != nullptr;
+    if (lends == nullptr || !*lends) return;
+    for (const ResultTemplate& result : op.results) {
+      if (result.value >= 0 &&
+          trace_->values[static_cast<size_t>(result.value)].kind ==
+              TraceValue::Kind::kTensor)
+        lent_.insert(result.value);
+    }
+  }
 
   // Of the operators, for messages.
   std::string Names() const {
@@ -280,6 +299,7 @@ class LibTorchRegion : public FallbackRegion {
 
   // What runs `op` here; a GPU's is made when it is first run.
   const RecordedFunction& FunctionOf(const RecordedOp& op) const {
+    if (is_trial_ && op.program.on_trial != nullptr) return op.program.on_trial;
     if (!device_.is_gpu() || op.program.on_device == nullptr)
       return op.program.run;
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -389,11 +409,14 @@ class LibTorchRegion : public FallbackRegion {
       if (slot < 0) return absl::InternalError("an output is not computed");
       const c10::IValue& computed = call.frame.slots[static_cast<size_t>(slot)];
       RegionValue& output = call.outputs[i];
-      if (const auto* view = std::get_if<TensorView>(&output)) {
+      if (auto* view = std::get_if<TensorView>(&output)) {
         const absl::Status status =
             CheckTensor(computed, view->dtype, view->sizes);
         if (!status.ok()) return status;
-        CopyTo(*view, computed.toTensor());
+        if (view->data == nullptr && LendsOutput(static_cast<int>(i)))
+          view->data = computed.toTensor().data_ptr();
+        else
+          CopyTo(*view, computed.toTensor());
         continue;
       }
       const TraceValue& traced =
@@ -447,6 +470,10 @@ class LibTorchRegion : public FallbackRegion {
   const std::shared_ptr<const RecordedTrace> trace_;
   const std::vector<ValueId> outputs_;
   const Device device_;
+  const bool is_trial_;
+  // Whether operators have RecordedProgram::lends_memory, and their tensors.
+  bool has_lent_ = false;
+  std::unordered_set<ValueId> lent_;
   const RegionSteps steps_;
   mutable RegionFrames frames_;
   std::unordered_map<ValueId, size_t> output_numbers_;
@@ -466,9 +493,9 @@ class LibTorchRegion : public FallbackRegion {
 std::unique_ptr<FallbackRegion> MakeFallbackRegion(
     std::shared_ptr<const RecordedTrace> trace,
     const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
-    const std::vector<ValueId>& outputs, const Device& device) {
+    const std::vector<ValueId>& outputs, const RegionPlace& place) {
   return std::make_unique<LibTorchRegion>(std::move(trace), op_indices, inputs,
-                                          outputs, device);
+                                          outputs, place);
 }
 
 }  // namespace aitune::frontend

@@ -28,12 +28,12 @@ struct RecordedTrace {
 // A region that runs ops[i] for each i of `op_indices`, in order. Values that
 // are neither inputs nor results of an earlier operator must be constants;
 // reading another is an error when the region runs. The region runs on
-// `device`: its inputs are there, and on a GPU constants and devices among the
-// operators' arguments are moved there.
+// the device of `place`: its inputs are there, and on a GPU constants and
+// devices among the operators' arguments are moved there.
 std::unique_ptr<FallbackRegion> MakeFallbackRegion(
     std::shared_ptr<const RecordedTrace> trace,
     const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
-    const std::vector<ValueId>& outputs, const Device& device = Device());
+    const std::vector<ValueId>& outputs, const RegionPlace& place = {});
 
 }  // namespace aitune::frontend
 

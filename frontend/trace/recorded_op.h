@@ -8,6 +8,7 @@
 #include <ATen/core/jit_type.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -52,7 +53,13 @@ struct RecordedProgram {
   RecordedFunction run;
   // Makes `run` for a GPU, where it names devices or holds tensors itself;
   // null: `run` computes where its arguments are.
-  std::function<RecordedFunction(c10::Device)> on_device;
+  std::function<RecordedFunction(c10::Device)> on_device = nullptr;
+  // In place of `run` in a region that is only tried (RegionPlace::is_trial);
+  // null: `run` changes nothing outside.
+  RecordedFunction on_trial = nullptr;
+  // Whether results lie in memory of the model, which nobody writes before the
+  // call ends; null: no. Known once the trace is complete.
+  std::shared_ptr<const bool> lends_memory = nullptr;
 };
 
 struct RecordedOp {

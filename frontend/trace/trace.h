@@ -103,6 +103,14 @@ struct Structure {
 // modules, as it can't be traced.
 inline constexpr char kWholeModel[] = "aitune::model";
 
+// Where regions that LibTorch runs are, and what for.
+struct RegionPlace {
+  Device device;
+  // Whether they are run to measure or to compare, beside the calls: they then
+  // write to copies of the model's own tensors.
+  bool is_trial = true;
+};
+
 struct Trace {
   std::vector<TraceSymbol> symbols;
   // Conditions on the sizes beside the symbols' ranges. Sizes that do not
@@ -125,8 +133,8 @@ struct Trace {
       const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
       const std::vector<ValueId>& outputs)>
       make_fallback_region;
-  // The device that regions made from now on run on.
-  std::shared_ptr<Device> fallback_device;
+  // Where regions made from now on run.
+  std::shared_ptr<RegionPlace> region_place;
 };
 
 }  // namespace aitune::frontend

@@ -42,12 +42,12 @@ Trace Finish(TraceBuilder& builder, const Attempt& attempt,
     recorded->schemas.emplace_back(op.name, op.overload);
   recorded->values = trace.values;
   recorded->constants = trace.constants;
-  trace.fallback_device = std::make_shared<Device>();
-  trace.make_fallback_region = [recorded, device = trace.fallback_device](
+  trace.region_place = std::make_shared<RegionPlace>();
+  trace.make_fallback_region = [recorded, place = trace.region_place](
                                    const std::vector<int>& op_indices,
                                    const std::vector<ValueId>& inputs,
                                    const std::vector<ValueId>& outputs) {
-    return MakeFallbackRegion(recorded, op_indices, inputs, outputs, *device);
+    return MakeFallbackRegion(recorded, op_indices, inputs, outputs, *place);
   };
   return std::move(trace);
 }
@@ -99,12 +99,18 @@ absl::StatusOr<Trace> TraceWhole(
 absl::StatusOr<Trace> TraceCall(
     const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
-    std::vector<std::string> notes, ModuleState& state, LongLoops& long_loops) {
+    std::vector<std::string> notes, const ModelState& saved, ModuleState& state,
+    LongLoops& long_loops) {
+  // Never built in, as no hash of the model would tell.
+  if (options.for_gpu && saved.live() != nullptr)
+    return absl::UnimplementedError(
+        "the model writes to its own weights or buffers");
   const SizeRegion whole_region = region;
   const size_t long_before = long_loops.size();
   Interpreter interpreter(prepared.graph, &fitter, &region, options,
                           &long_loops);
   interpreter.set_state(state);
+  interpreter.set_live_state(saved.live());
   absl::Status status =
       CatchExceptions(absl::StatusCode::kUnimplemented, "", [&] {
         const c10::InferenceMode inference;
@@ -118,7 +124,7 @@ absl::StatusOr<Trace> TraceCall(
   if (long_loops.size() > long_before) {
     region = whole_region;
     return TraceCall(model, prepared, attempt, fitter, region, options,
-                     std::move(notes), state, long_loops);
+                     std::move(notes), saved, state, long_loops);
   }
   if (!status.ok()) return status;
   notes.insert(notes.end(), interpreter.notes().begin(),
@@ -130,17 +136,15 @@ absl::StatusOr<Trace> TraceCall(
 // A trace of any call. One that sets attributes is followed by a second, which
 // must find and compute the same as the first, and no call may read what they
 // were before: the compiled one does not set them.
-absl::StatusOr<Trace> TraceAnyCall(const Model& model,
-                                   const PreparedGraph& prepared,
-                                   const Attempt& attempt,
-                                   const SizeFitter& fitter, SizeRegion& region,
-                                   const TraceOptions& options,
-                                   const std::vector<std::string>& notes) {
+absl::StatusOr<Trace> TraceAnyCall(
+    const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
+    const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
+    const std::vector<std::string>& notes, const ModelState& saved) {
   ModuleState state;
   LongLoops long_loops;
   absl::StatusOr<Trace> first =
-      TraceCall(model, prepared, attempt, fitter, region, options, notes, state,
-                long_loops);
+      TraceCall(model, prepared, attempt, fitter, region, options, notes, saved,
+                state, long_loops);
   if (!first.ok()) return first;
   const std::set<std::string> changed = ChangedAttributes({}, state);
   if (changed.empty()) return first;
@@ -154,8 +158,8 @@ absl::StatusOr<Trace> TraceAnyCall(const Model& model,
   }
   ModuleState after = state;
   absl::StatusOr<Trace> second =
-      TraceCall(model, prepared, attempt, fitter, region, options, notes, after,
-                long_loops);
+      TraceCall(model, prepared, attempt, fitter, region, options, notes, saved,
+                after, long_loops);
   if (second.ok() && ChangedAttributes(state, after).empty() &&
       ComputeTheSame(*first, *second))
     return first;
@@ -170,8 +174,8 @@ absl::StatusOr<Trace> TraceOnce(
     const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     const std::vector<std::string>& notes, const ModelState& saved) {
-  absl::StatusOr<Trace> trace =
-      TraceAnyCall(model, prepared, attempt, fitter, region, options, notes);
+  absl::StatusOr<Trace> trace = TraceAnyCall(model, prepared, attempt, fitter,
+                                             region, options, notes, saved);
   if (saved.HasChanged()) {
     saved.Restore();
     return absl::UnimplementedError(

@@ -85,6 +85,7 @@ ProbedRef Interpreter::MakeModelConstant(const c10::IValue& value,
                                          const std::string& name) {
   const std::vector<c10::IValue> probes(fitter_.probes().size(), value);
   if (value.isTensor() && value.toTensor().defined()) {
+    if (ProbedRef state = FindState(value.toTensor(), name)) return state;
     auto tensor = std::make_shared<ProbedValue>();
     tensor->kind = Kind::kTensor;
     tensor->probes = probes;

@@ -15,6 +15,8 @@
 namespace aitune::frontend {
 namespace {
 
+constexpr char kReadsState[] = "it reads the model's own tensor";
+
 // Views that only regroup axes: undone by reshaping to the old sizes.
 bool IsReshape(const std::string& name) {
   static const auto* const kNames = new std::set<std::string>{
@@ -132,6 +134,7 @@ absl::StatusOr<ValueId> Functionalizer::ReadBase(TracedStorage& storage,
           "a constant has a dtype or layout that traces have not");
     storage.base = builder_->AddConstant(base, name);
   }
+  if (storage.base < 0 && storage.state >= 0) ReadState(storage);
   if (storage.base < 0)
     return absl::UnimplementedError(
         "a tensor is read before it has a value in the trace");
@@ -232,6 +235,37 @@ absl::Status Functionalizer::PrepareWrite(const ProbedValue& tensor,
     builder_->PreserveConstants(base);
   if (separate_probes) SeparateProbes(storage);
   return absl::OkStatus();
+}
+
+void Functionalizer::ReadState(TracedStorage& storage) {
+  std::vector<ResultTemplate> results(2);
+  results[0].value = builder_->AddTensor(storage.base_type);
+  results[1].value = builder_->AddOpaque(kReadsState);
+  const auto is_lent = std::make_shared<bool>(true);
+  RecordedProgram program;
+  program.run = [is_lent](std::vector<c10::IValue>& stack) {
+    const at::Tensor state = stack.at(0).toTensor();
+    stack = {*is_lent ? state : state.clone(), state};
+  };
+  program.lends_memory = is_lent;
+  builder_->AddRegion("aitune::read_state", std::move(program),
+                      {ArgumentTemplate::Value(storage.state)}, results,
+                      kReadsState, /*has_side_effects=*/false);
+  storage.base = results[0].value;
+  storage.state = results[1].value;
+  storage.is_lent = is_lent;
+}
+
+void Functionalizer::StateWritten(ProbedValue& tensor, ValueId state) {
+  TracedStorage& storage = *tensor.storage;
+  if (storage.is_lent != nullptr) *storage.is_lent = false;
+  storage.is_lent.reset();
+  storage.state = state;
+  storage.base = -1;
+  ++storage.version;
+  for (const std::weak_ptr<ProbedValue>& weak : storage.tensors) {
+    if (const ProbedRef alias = weak.lock()) alias->size.reset();
+  }
 }
 
 void Functionalizer::ConstantOverwritten(ProbedValue& tensor) {

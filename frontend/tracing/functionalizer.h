@@ -52,6 +52,10 @@ class Functionalizer {
   // Write.
   absl::Status PrepareWrite(const ProbedValue& tensor, bool separate_probes);
 
+  // To be called after a call wrote to `tensor`, which is the model's own or a
+  // view of it: `state` is the model's tensor after that.
+  void StateWritten(ProbedValue& tensor, ValueId state);
+
   // To be called after the memory of a constant `tensor` was overwritten with
   // values that depend on no input: it stays a constant, with new contents.
   void ConstantOverwritten(ProbedValue& tensor);
@@ -59,6 +63,8 @@ class Functionalizer {
  private:
   absl::StatusOr<ValueId> ReadBase(TracedStorage& storage,
                                    const std::string& name);
+  // Makes the present contents of the model's own tensor a value of the trace.
+  void ReadState(TracedStorage& storage);
   ValueId Apply(const ViewStep& step, ValueId self);
   // The parent's value after `value` was written through `step`.
   absl::StatusOr<ValueId> Undo(const ViewStep& step, ValueId parent,

@@ -138,6 +138,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::InvokeInPlace(
       name == "aten::set_")
     return absl::UnimplementedError(
         absl::StrCat(name, " changes the memory behind a tensor"));
+  if (target->storage->state >= 0) return WriteState(call, written[0]);
   const auto returned = [&] {
     return call.result_count == 0 ? Results() : Results({target});
   };

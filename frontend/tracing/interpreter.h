@@ -26,6 +26,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "frontend/torchscript/live_state.h"
 #include "frontend/trace/size_fit.h"
 #include "frontend/trace/size_region.h"
 #include "frontend/tracing/build_trace.h"
@@ -66,6 +67,9 @@ class Interpreter {
   void set_state(ModuleState state) { state_ = std::move(state); }
   // The attributes that the program has set, with their values.
   ModuleState StateAfter() const;
+  // The model's tensors that calls write, which the trace reads and writes;
+  // must outlive this. Without, a write to any is kUnimplemented.
+  void set_live_state(const LiveState* live) { live_state_ = live; }
 
   // Runs the graph with these arguments, self included where it has one.
   absl::StatusOr<ProbedRef> Run(const std::vector<ProbedRef>& arguments);
@@ -94,6 +98,10 @@ class Interpreter {
   absl::StatusOr<ArgumentTemplate> ToTemplate(const ProbedRef& value);
   absl::StatusOr<std::vector<ArgumentTemplate>> ToTemplates(
       const std::vector<ProbedRef>& values);
+
+  // kUnimplemented for a result of the program that later calls may write:
+  // what a trace gives is the caller's alone.
+  absl::Status CheckOutput(const ProbedValue& value) const;
 
  private:
   using Results = std::vector<ProbedRef>;
@@ -238,6 +246,13 @@ class Interpreter {
   // a copy to write to. False, and nothing changed, for any other tensor.
   bool MakeConstantOpaque(const ProbedRef& target);
 
+  // state_write.cc
+  // The value that is the model's own tensor, if `tensor` is one that calls
+  // write; otherwise null.
+  ProbedRef FindState(const at::Tensor& tensor, const std::string& name);
+  // Runs a call that writes to argument `written`, such a tensor or a view.
+  absl::StatusOr<Results> WriteState(const Invocation& call, size_t written);
+
   // number_node.cc: integers that stand for sizes.
   std::optional<SizeExpression> SizeOf(const ProbedRef& value);
   absl::Status InferSizes(const Invocation& call, const Results& results);
@@ -332,6 +347,8 @@ class Interpreter {
   std::unordered_map<torch::jit::Node*, ProbedRef> constants_;
   ModuleState state_;
   std::map<ModuleState::key_type, ProbedRef> attributes_set_;
+  const LiveState* live_state_ = nullptr;
+  std::map<const at::Tensor*, ProbedRef> states_;  // by the model's own tensors
   std::unique_ptr<torch::jit::AliasDb> aliases_;
   // The loop that runs and is in no other, and the operators before it.
   const torch::jit::Node* outermost_loop_ = nullptr;

@@ -41,6 +41,12 @@ struct TracedStorage {
   // Whether the contents are independent of input data and the same in all
   // probes.
   bool constant = false;
+  // The value of the trace that is the model's own tensor, whose memory this is
+  // (state_write.cc); -1 for other memory.
+  ValueId state = -1;
+  // Whether the value that was read of `state` last lies in the tensor's own
+  // memory, as long as that is not written after it; null: none was read.
+  std::shared_ptr<bool> is_lent;
   bool tainted = false;        // whether the contents depend on input data
   bool unknown_views = false;  // whether a view of it has unknown steps
   std::string read_only;       // why it must not be written; empty if it may be

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,37 @@ void CollectRead(const Argument& argument, std::vector<ValueId>& values) {
     }
   }
 }
+
+// Has an operator read passed[id] in place of each value `id`.
+class Replacement {
+ public:
+  explicit Replacement(const std::unordered_map<ValueId, ValueId>& passed)
+      : passed_(passed) {}
+
+  void In(TraceOp& op, RecordedOp& recorded) const {
+    if (passed_.empty()) return;
+    for (Argument& argument : op.arguments) {
+      if (auto* value = std::get_if<ValueId>(&argument)) In(*value);
+      if (auto* list = std::get_if<std::vector<ValueId>>(&argument)) {
+        for (ValueId& value : *list) In(value);
+      }
+    }
+    for (ArgumentTemplate& argument : recorded.arguments) In(argument);
+  }
+
+ private:
+  void In(ArgumentTemplate& argument) const {
+    if (argument.kind == ArgumentTemplate::Kind::kValue) In(argument.value);
+    for (ArgumentTemplate& child : argument.children) In(child);
+  }
+  void In(ValueId& value) const {
+    for (auto found = passed_.find(value); found != passed_.end();
+         found = passed_.find(value))
+      value = found->second;
+  }
+
+  const std::unordered_map<ValueId, ValueId>& passed_;
+};
 
 }  // namespace
 
@@ -211,8 +243,19 @@ std::pair<Trace, std::vector<RecordedOp>> TraceBuilder::Finish() {
   for (const ValueId output : trace_.outputs)
     live[static_cast<size_t>(output)] = true;
   std::vector<bool> kept(trace_.ops.size(), false);
+  std::unordered_map<ValueId, ValueId> passed;
   for (size_t i = trace_.ops.size(); i-- > 0;) {
     bool needed = side_effects_[i];
+    // A read that nobody needs only passes the model's tensor on.
+    const std::vector<ValueId>& given = trace_.ops[i].results;
+    if (recorded_[i].program.lends_memory != nullptr && given.size() == 2 &&
+        !live[static_cast<size_t>(given[0])]) {
+      const ValueId state = recorded_[i].arguments[0].value;
+      passed.emplace(given[1], state);
+      if (live[static_cast<size_t>(given[1])])
+        live[static_cast<size_t>(state)] = true;
+      continue;
+    }
     for (const ValueId result : trace_.ops[i].results)
       needed |= result >= 0 && live[static_cast<size_t>(result)];
     if (!needed) continue;
@@ -222,9 +265,11 @@ std::pair<Trace, std::vector<RecordedOp>> TraceBuilder::Finish() {
       CollectRead(argument, read);
     for (const ValueId value : read) live[static_cast<size_t>(value)] = true;
   }
+  const Replacement replacement(passed);
   size_t next = 0;
   for (size_t i = 0; i < kept.size(); ++i) {
     if (!kept[i]) continue;
+    replacement.In(trace_.ops[i], recorded_[i]);
     if (next != i) {
       trace_.ops[next] = std::move(trace_.ops[i]);
       recorded_[next] = std::move(recorded_[i]);

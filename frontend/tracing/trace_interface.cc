@@ -107,6 +107,7 @@ class InputBuilder {
 
 absl::Status BuildOutput(Interpreter& interpreter, const ProbedRef& value,
                          Structure* structure) {
+  AITUNE_RETURN_IF_ERROR(interpreter.CheckOutput(*value));
   TraceBuilder& builder = interpreter.builder();
   switch (value->kind) {
     case Kind::kTensor: {

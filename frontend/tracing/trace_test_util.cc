@@ -49,6 +49,8 @@ absl::StatusOr<c10::IValue> RunTrace(const Trace& trace,
   if (!symbols.ok()) return symbols.status();
 
   // One region an operator, so that each result is checked against its type.
+  *trace.region_place = RegionPlace();
+  trace.region_place->is_trial = false;
   std::vector<RegionValue> values(trace.values.size());
   std::vector<at::Tensor> memory;
   for (size_t i = 0; i < trace.inputs.size(); ++i)

@@ -23,6 +23,9 @@ BufferSlots BufferSlots::Number(const LoadedPlan& plan,
       case Placement::Kind::kOutput:
         slots.outputs.push_back({slot, placement.index, 0});
         break;
+      case Placement::Kind::kLent:
+        slots.lent.push_back({slot, plan.values()[value].root, 0});
+        break;
       case Placement::Kind::kNone:
         break;
     }

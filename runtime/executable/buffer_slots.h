@@ -15,10 +15,11 @@ namespace aitune {
 
 struct BufferSlots {
   // A slot that each call writes: an address in the arena, of an input, of an
-  // output or of the call's KernelChecks.
+  // output, of lent memory or of the call's KernelChecks.
   struct Patch {
-    int32_t slot = 0;    // index of the slot
-    int32_t index = 0;   // index of the input, output or KernelCheck
+    int32_t slot = 0;  // index of the slot
+    // Index of the input, output or KernelCheck; the value that is lent.
+    int32_t index = 0;
     int64_t offset = 0;  // bytes from the beginning of the arena
   };
 
@@ -35,7 +36,7 @@ struct BufferSlots {
   // The address in each slot that no call changes (constants and persistent
   // values); null in all others.
   std::vector<void*> fixed;
-  std::vector<Patch> arena, inputs, outputs, checks;  // the other slots
+  std::vector<Patch> arena, inputs, outputs, lent, checks;  // the other slots
 };
 
 }  // namespace aitune

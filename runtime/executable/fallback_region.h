@@ -46,6 +46,12 @@ class FallbackRegion {
   // OpaqueValue for it, and gives the tensor itself: contiguous, and in memory
   // that neither the plan nor another value refers to. Thread-safe.
   virtual bool OwnsOutput(int /*output*/) const { return false; }
+
+  // Whether this output, a tensor, lies in memory that outlives the region and
+  // that nobody writes before the plan's last step. Run then also takes a
+  // TensorView without memory for it, and sets its `data`; nobody may write
+  // there. Thread-safe.
+  virtual bool LendsOutput(int /*output*/) const { return false; }
 };
 
 }  // namespace aitune

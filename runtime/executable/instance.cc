@@ -248,6 +248,9 @@ absl::Status Instance::RunSteps(int steps, Context& context,
   auto run_until = [&](int end) {
     for (; s < end && status.ok(); ++s) {
       if (limit != nullptr) status = limit->Check();
+      // A region may leave something behind the call.
+      if (status.ok() && steps_[s].region != nullptr)
+        status = checks_.Take(absl::MakeSpan(context.checks), symbols_);
       if (status.ok()) status = RunStep(s, context);
       for (int32_t value : layout_.last_uses(s)) context.opaques[value].reset();
       if (step_microseconds == nullptr) continue;
@@ -302,6 +305,10 @@ absl::Status Instance::RunPart(absl::Span<const TensorView> inputs,
     const void* from = nullptr;
     if (place.kind == Placement::Kind::kArena)
       from = context.arena.data() + place.offset;
+    for (const BufferSlots::Patch& patch : slots_.lent) {
+      if (patch.index == plan_.values()[copy.value].root)
+        from = context.buffers[patch.slot];
+    }
     if (const auto* tensor =
             place.kind == Placement::Kind::kOutput
                 ? std::get_if<TensorView>(&outputs[place.index])
@@ -367,6 +374,8 @@ absl::Status Instance::RunRegion(int step, Context& context) const {
       region.outputs[i] = TensorView{nullptr, plan_.values()[value].type.dtype,
                                      layout_.sizes(value)};
     set(region.outputs[i], value, false);
+    if (plan_.is_lent(value))
+      std::get<TensorView>(region.outputs[i]).data = nullptr;
   }
   absl::Status status = loaded.region->Run(region.inputs, symbols_,
                                            absl::MakeSpan(region.outputs));
@@ -386,6 +395,13 @@ absl::Status Instance::RunRegion(int step, Context& context) const {
                                 " as output ", i)));
     }
     if (is_opaque) context.opaques[value] = std::move(*opaque);
+    if (plan_.is_lent(value)) {
+      for (const BufferSlots::Patch& patch : slots_.lent) {
+        if (patch.index == value)
+          context.buffers[patch.slot] =
+              std::get<TensorView>(region.outputs[i]).data;
+      }
+    }
   }
   return absl::OkStatus();
 }

@@ -90,6 +90,8 @@ absl::Status InstanceLayout::EvaluateUsed(const LoadedPlan& plan,
       placement = {Placement::Kind::kOutput, value.index, 0};
     } else if (value.storage == ValueProto::CONSTANT || value.persistent) {
       placement = {Placement::Kind::kFixed, 0, 0};
+    } else if (value.storage == ValueProto::ARENA && plan.is_lent(root)) {
+      placement = {Placement::Kind::kLent, 0, 0};
     } else if (value.storage == ValueProto::ARENA) {
       placement = {Placement::Kind::kArena, 0, 0};
     }

@@ -24,6 +24,7 @@ struct Placement {
     kNone,    // not used by these steps, or opaque
     kFixed,   // a constant or persistent: LoadedValue::fixed of the root
     kArena,   // `offset` in the arena
+    kLent,    // memory that a region lends (LoadedPlan::is_lent)
     kInput,   // the caller's input `index`
     kOutput,  // the caller's output `index`
   };
@@ -33,7 +34,7 @@ struct Placement {
 };
 
 // An output that is copied after the last step, because its value is an input,
-// a constant, or another output too.
+// a constant, lent, or another output too.
 struct OutputCopy {
   int32_t output = 0;  // index of the caller's output
   int32_t value = 0;   // index of the value that is copied

@@ -95,6 +95,8 @@ absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(
                             FromProto(output, loaded->plan_.symbols_size()));
   }
   loaded->FindGivenOutputs();
+  loaded->is_lent_.assign(loaded->values_.size(), false);
+  if (device == nullptr) loaded->FindLent();
   return loaded;
 }
 
@@ -118,6 +120,19 @@ void LoadedPlan::FindGivenOutputs() {
         given_outputs_[value] =
             static_cast<int32_t>(output - output_values_.begin());
       }
+    }
+  }
+}
+
+void LoadedPlan::FindLent() {
+  for (const LoadedStep& step : steps_) {
+    if (step.region == nullptr) continue;
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      const int32_t value = step.outputs[i];
+      is_lent_[value] = values_[value].storage == ValueProto::ARENA &&
+                        !values_[value].persistent &&
+                        values_[value].root == value &&
+                        step.region->LendsOutput(static_cast<int>(i));
     }
   }
 }

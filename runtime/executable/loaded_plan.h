@@ -111,6 +111,9 @@ class LoadedPlan {
   // (FallbackRegion::OwnsOutput): no step reads it, and no other output is it.
   // -1 if there is none.
   int32_t given_output(int32_t value) const { return given_outputs_[value]; }
+  // Whether a region on the CPU lends the memory of this value
+  // (FallbackRegion::LendsOutput).
+  bool is_lent(int32_t value) const { return is_lent_[value]; }
   const std::vector<PlanTensorType>& input_types() const {
     return input_types_;
   }
@@ -131,6 +134,7 @@ class LoadedPlan {
   absl::Status MoveConstant(int32_t value, DeviceMemory& device);
   absl::Status LoadSteps(bool initialization);
   void FindGivenOutputs();
+  void FindLent();
 
   ExecutablePlan plan_;
   std::shared_ptr<const KernelLibrary> kernels_;
@@ -140,6 +144,7 @@ class LoadedPlan {
   std::vector<LoadedStep> initialization_, steps_;
   std::vector<int32_t> output_values_;
   std::vector<int32_t> given_outputs_;  // by value
+  std::vector<bool> is_lent_;           // by value
   std::vector<PlanTensorType> input_types_, output_types_;
   std::vector<AlignedBuffer> owned_;  // packed constants, persistent values
   std::vector<std::shared_ptr<void>> owned_on_device_;  // by value

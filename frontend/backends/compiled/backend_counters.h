@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/backends/torchscript_source.h"
 #include "runtime/backend/bound_call.h"
 #include "runtime/control/control.h"
 #include "runtime/control/memory_budget.h"
@@ -31,16 +32,19 @@ struct BackendCounters {
 class CountedBoundCall : public BoundCall {
  public:
   // `threads` is 0 or less for those of the calling thread. `outdated` tells
-  // that the version holds state that the model no longer has.
+  // that the version holds state that the model no longer has; state that it
+  // shares with the model of `source` is held while a call runs.
   CountedBoundCall(std::unique_ptr<BoundCall> call, int threads,
                    std::shared_ptr<BackendCounters> counters,
                    std::shared_ptr<MemoryBudget> budget,
-                   std::shared_ptr<const std::atomic<bool>> outdated)
+                   std::shared_ptr<const std::atomic<bool>> outdated,
+                   std::shared_ptr<const TorchScriptSource> source)
       : call_(std::move(call)),
         threads_(threads),
         counters_(std::move(counters)),
         budget_(std::move(budget)),
-        outdated_(std::move(outdated)) {}
+        outdated_(std::move(outdated)),
+        source_(std::move(source)) {}
 
   absl::Status Run(void* stream) override {
     const ScopedThreadCount threads(threads_ > 0 ? threads_ : ThreadCount());
@@ -53,6 +57,8 @@ class CountedBoundCall : public BoundCall {
           "it again");
     try {
       if (absl::Status status = budget_->Check(); !status.ok()) return status;
+      const auto held = source_->HoldSharedState();
+      if (!held.ok()) return held.status();
       return call_->Run(stream);
     } catch (const std::bad_alloc&) {
       return absl::ResourceExhaustedError("a bound call: out of memory");
@@ -70,6 +76,7 @@ class CountedBoundCall : public BoundCall {
   const std::shared_ptr<BackendCounters> counters_;
   const std::shared_ptr<MemoryBudget> budget_;
   const std::shared_ptr<const std::atomic<bool>> outdated_;
+  const std::shared_ptr<const TorchScriptSource> source_;
 };
 
 }  // namespace aitune::frontend

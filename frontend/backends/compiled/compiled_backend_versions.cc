@@ -157,6 +157,7 @@ absl::StatusOr<bool> CompiledBackend::IsRight(const ValueList& arguments,
   const auto held = source()->HoldState();
   AITUNE_ASSIGN_OR_RETURN(const bool is_new, HasNewState());
   if (is_new) return true;  // LibTorch runs all calls from now on
+  AITUNE_ASSIGN_OR_RETURN(const auto shared, source()->HoldSharedState());
   VersionCheck check{*model(), [this] { return EagerModelForOnce(); }, device(),
                      constant_check()};
   check.unchecked_indices =

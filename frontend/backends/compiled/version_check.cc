@@ -85,7 +85,7 @@ absl::StatusOr<std::string> CheckVersion(const VersionCheck& check,
   options.bound = check.bound;
   options.reference = [&](DataType dtype) { return references.Get(dtype); };
   options.random_seed.reset();
-  if (check.device.is_gpu()) options.source = &check.model;
+  options.source = &check.model;
   const std::vector<InputCase> cases = {{std::string(kSampleCase), arguments}};
   const CheckReport report = CheckAndRepair(
       RunOf(check, version), model, cases, options,

@@ -92,7 +92,7 @@ absl::StatusOr<LibTorchOptions> LibTorchFor(const Trace& trace,
     if (!recorder.ok()) return libtorch;
     libtorch.recorder = *std::move(recorder);
   }
-  *trace.fallback_device = device;
+  *trace.region_place = {device, /*is_trial=*/true};
   libtorch.makePart =
       [parts = std::make_shared<LibTorchParts>(trace, device.is_gpu())](
           absl::Span<const int64_t> ops, const std::set<int64_t>& others) {

@@ -14,7 +14,7 @@
 #include "frontend/check/eager_runs.h"
 #include "frontend/check/index_guard.h"
 #include "frontend/check/judge.h"
-#include "frontend/check/loop_guard.h"
+#include "frontend/check/run_guard.h"
 #include "frontend/values/gpu.h"
 #include "frontend/values/missing_kernel.h"
 #include "frontend/values/pytree.h"
@@ -73,7 +73,7 @@ class Checker {
   EagerRuns eager_;
   Judge judge_;
   std::unique_ptr<ModelState> source_state_;
-  std::unique_ptr<LoopGuard> loops_;     // from the first made-up case on
+  std::unique_ptr<RunGuard> loops_;      // from the first made-up case on
   std::unique_ptr<IndexGuard> indices_;  // the same, for a GPU
   CheckReport report_;
 };
@@ -105,7 +105,7 @@ void Checker::Summarize(const CaseResult& result, const c10::IValue& eager) {
 absl::Status Checker::TryLoops(const InputCase& input) {
   if (input.name == kSampleCase) return absl::OkStatus();
   if (loops_ == nullptr)
-    loops_ = std::make_unique<LoopGuard>(model_, options_.device);
+    loops_ = std::make_unique<RunGuard>(model_, options_.device);
   const ScopedModelState restore(eager_.state());
   return loops_->Try(input.arguments, options_.seconds_of_loops);
 }

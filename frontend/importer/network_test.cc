@@ -36,6 +36,18 @@ TEST(Contraction, LinearReadsItsWeightTransposedAndAddsTheBias) {
   EXPECT_THAT(text, HasSubstr("ait.add"));
 }
 
+// Its NaN for what is not finite would be lost in a constant 1.
+TEST(Normalization, TheSoftmaxOfANumberReadsIt) {
+  for (const char* name : {"aten::softmax.int", "aten::log_softmax.int"}) {
+    TraceMaker maker;
+    const ValueId x = maker.Input(kF32, {});
+    maker.Output(maker.Call(
+        name, {{"self", x}, {"dim", Int(-1)}, {"dtype", NoneArgument()}}, kF32,
+        {}));
+    EXPECT_THAT(maker.Import(), HasSubstr("ait.softmax"));
+  }
+}
+
 TEST(Contraction, MatmulOfVectorsAndOfBatches) {
   auto import = [](std::vector<SizeExpression> lhs,
                    std::vector<SizeExpression> rhs,

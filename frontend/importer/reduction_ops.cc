@@ -279,8 +279,11 @@ absl::Status BuildSoftmax(OpImporter& call, bool log) {
   if (!IsFloatingPoint(call.ResultDataType()))
     return Reject("softmax of integers needs a dtype argument");
   Value value = call.Convert(self, call.ResultDataType());
-  if (call.RankOf(self) == 0)
-    return call.SetResult(call.FullLike(log ? 0 : 1, value));
+  if (call.RankOf(self) == 0) {
+    // Not a constant: that of a NaN or an infinity is NaN.
+    const Value row = call.Softmax(call.Unsqueeze(value, 0), 0, log);
+    return call.SetResult(call.Squeeze(row, {0}));
+  }
   return call.SetResult(call.Softmax(value, dim, log));
 }
 

@@ -4,8 +4,10 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/passes/inliner.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "frontend/torchscript/autocast_contexts.h"
@@ -38,24 +40,50 @@ void ConvertConstants(torch::jit::Block* block, c10::ScalarType type) {
   }
 }
 
+// Whether `node` is a constant that tracing may have made of a number: without
+// axes, of a dtype that a number has as a tensor.
+bool MayBeNumber(const torch::jit::Node& node) {
+  if (node.kind() != c10::prim::Constant ||
+      !node.hasAttribute(c10::attr::value) ||
+      node.kindOf(c10::attr::value) != torch::jit::AttributeKind::t)
+    return false;
+  const at::Tensor& value = node.t(c10::attr::value);
+  if (value.dim() > 0) return false;
+  const at::ScalarType type = value.scalar_type();
+  return type == at::kDouble || type == at::kLong || type == at::kBool ||
+         type == at::kComplexDouble;
+}
+
+// Whether an operator takes numbers of Python's in place of tensors, which
+// tracing then records as constants, and its other operand is no such constant.
+// Others take numbers by overloads of their own, which traces name. The list is
+// that of PyTorch 2.11 (should_allow_numbers_as_tensors in
+// torch/csrc/utils/python_arg_parser.cpp).
+bool TakesNumber(const torch::jit::Node& node) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::add",   "aten::sub",         "aten::subtract",    "aten::mul",
+      "aten::div",   "aten::multiply",    "aten::divide",      "aten::copy",
+      "aten::copy_", "aten::true_divide", "aten::floor_divide"};
+  std::string name = node.kind().toQualString();
+  if (kNames->count(name) == 0 && name.back() == '_') name.pop_back();
+  if (kNames->count(name) == 0) return false;
+  return node.inputs().size() >= 2 && MayBeNumber(*node.input(0)->node()) !=
+                                          MayBeNumber(*node.input(1)->node());
+}
+
 void MarkNumbers(torch::jit::Block* block) {
   for (torch::jit::Node* node : block->nodes()) {
     for (torch::jit::Block* inner : node->blocks()) MarkNumbers(inner);
-    if (node->kind() != c10::prim::Constant ||
-        !node->hasAttribute(c10::attr::value) ||
-        node->kindOf(c10::attr::value) != torch::jit::AttributeKind::t)
+    if (!MayBeNumber(*node) ||
+        !std::all_of(node->output()->uses().begin(),
+                     node->output()->uses().end(), [&](const auto& use) {
+                       return use.offset < 2 && TakesNumber(*use.user);
+                     }))
       continue;
-    const at::Tensor& value = node->t(c10::attr::value);
-    switch (value.dim() == 0 ? value.scalar_type() : at::kFloat) {
-      case at::kDouble:
-      case at::kLong:
-      case at::kBool:
-      case at::kComplexDouble:
-        value.unsafeGetTensorImpl()->set_wrapped_number(true);
-        break;
-      default:
-        break;
-    }
+    // Other constants may be the same tensor.
+    const at::Tensor number = node->t(c10::attr::value).clone();
+    number.unsafeGetTensorImpl()->set_wrapped_number(true);
+    node->t_(c10::attr::value, number);
   }
 }
 

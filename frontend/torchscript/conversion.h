@@ -21,9 +21,10 @@ void ConvertWeights(torch::jit::Module& module, c10::ScalarType type);
 void WidenCasts(torch::jit::Module& module, c10::ScalarType type);
 
 // Makes numbers of constants without axes, of the dtypes that Python's numbers
-// have as tensors: tracing makes such constants of numbers, and a file does not
-// say so. Then they do not decide about the dtypes of results. LibTorch's
-// optimised programs take all of them for numbers as well.
+// have as tensors, where operators read them that take numbers for tensors:
+// tracing makes such constants of numbers, and a file does not say so. Then
+// they do not decide about the dtypes of results. LibTorch's optimised programs
+// take all of them for numbers as well.
 void MarkNumbers(torch::jit::Module& module);
 
 // Moves parameters, buffers, constants, the devices that the program names, but

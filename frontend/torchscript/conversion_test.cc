@@ -187,5 +187,38 @@ TEST(MarkNumbers, ATracedNumberDoesNotDecideAboutTheDtype) {
   EXPECT_TRUE(y.equal(x * -0.5));
 }
 
+// What no number can be in a trace is a tensor without axes, which may decide.
+TEST(MarkNumbers, ATensorWithoutAxesDecidesAboutTheDtype) {
+  torch::jit::Module module("Constants");
+  module.define(R"(
+def forward(self, x: Tensor):
+  c = torch.sin(x)
+  return (torch.minimum(x, c), torch.pow(x, c), torch.mul(x, torch.mul(c, c)),
+          torch.mul(x, c))
+)");
+  const auto graph = module.get_method("forward").graph();
+  torch::jit::Node* const sine =
+      torch::jit::findAllNodes(*graph, c10::aten::sin, /*recurse=*/true).at(0);
+  // Each use has a constant of its own, as in a file; all are one tensor.
+  const at::Tensor constant = at::scalar_tensor(3, at::kLong);
+  while (sine->output()->hasUses()) {
+    const torch::jit::Use use = sine->output()->uses().front();
+    const torch::jit::WithInsertPoint before(use.user);
+    torch::jit::Node* const node = graph->insertConstant(constant)->node();
+    node->t_(c10::attr::value, constant);
+    use.user->replaceInput(use.offset, node->output());
+  }
+  const auto model = Model::FromModule(module);
+  ASSERT_TRUE(model.ok()) << model.status();
+  const auto result =
+      model->RunEager(ValueList({at::scalar_tensor(5, at::kInt)}));
+  ASSERT_TRUE(result.ok()) << result.status();
+  const auto& elements = result->toTupleRef().elements();
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(elements[i].toTensor().scalar_type(), at::kLong) << i;
+  // Python's x * 3.
+  EXPECT_EQ(elements[3].toTensor().scalar_type(), at::kInt);
+}
+
 }  // namespace
 }  // namespace aitune::frontend

@@ -23,7 +23,10 @@ namespace {
 // The operators that see where in its memory a tensor begins, too.
 const std::set<std::string>& OffsetQueries() {
   static const auto* const kQueries = new std::set<std::string>{
-      "aten::storage_offset", "aten::sym_storage_offset", "aten::as_strided"};
+      "aten::storage_offset",  "aten::sym_storage_offset",
+      "aten::as_strided",      "aten::as_strided_",
+      "aten::as_strided_copy", "aten::as_strided_scatter",
+      "aten::resize_",         "aten::resize_as_"};
   return *kQueries;
 }
 

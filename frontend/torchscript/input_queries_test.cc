@@ -31,6 +31,10 @@ const at::Tensor& Transposed() {
 TEST(InputQueries, FindWhatAProgramAsks) {
   EXPECT_THAT(Queries("  return x.storage_offset()\n").offset,
               StartsWith("aten::storage_offset"));
+  EXPECT_THAT(Queries("  return x.as_strided_([1], [1])\n").offset,
+              StartsWith("aten::as_strided_"));
+  EXPECT_THAT(Queries("  return torch.as_strided_copy(x, [1], [1])\n").offset,
+              StartsWith("aten::as_strided_copy"));
   EXPECT_THAT(Queries("  return x.stride(0)\n").stride,
               StartsWith("aten::stride"));
   EXPECT_THAT(Queries("  return x is y\n").identity,

@@ -1,4 +1,4 @@
-#include "frontend/check/loop_guard.h"
+#include "frontend/check/run_guard.h"
 
 #include <ATen/ATen.h>
 
@@ -25,9 +25,9 @@ ValueList Arguments(const at::Tensor& tensor) {
   return ValueList({c10::IValue(tensor)});
 }
 
-TEST(LoopGuard, TellsALoopThatGoesOnFromOneThatEnds) {
+TEST(RunGuard, TellsALoopThatGoesOnFromOneThatEnds) {
   const Model model = Doubling();
-  const LoopGuard guard(model, Device());
+  const RunGuard guard(model, Device());
   EXPECT_EQ(guard.Try(Arguments(at::ones({4})), 5), absl::OkStatus());
   const absl::Status late = guard.Try(Arguments(at::zeros({4})), 0.1);
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
@@ -36,27 +36,51 @@ TEST(LoopGuard, TellsALoopThatGoesOnFromOneThatEnds) {
   EXPECT_EQ(guard.Try(Arguments(at::ones({4})), 5), absl::OkStatus());
 }
 
-TEST(LoopGuard, LeavesAModelWithoutLoopsAlone) {
+TEST(RunGuard, LeavesAModelWithoutLoopsAlone) {
   const auto model =
       Model::FromSource("def forward(self, x: Tensor):\n    return x + 1\n");
   ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_EQ(LoopGuard(*model, Device()).Try(Arguments(at::ones({4})), 0),
+  EXPECT_EQ(RunGuard(*model, Device()).Try(Arguments(at::ones({4})), 0),
             absl::OkStatus());
 }
 
-TEST(LoopGuard, WhatTheModelRaisesIsNoLoop) {
+TEST(RunGuard, WhatTheModelRaisesIsNoLoop) {
   const auto model = Model::FromSource(
       "def forward(self, x: Tensor):\n"
       "    for i in range(3):\n"
       "        assert bool(x.sum() < 0), \"no\"\n"
       "    return x\n");
   ASSERT_TRUE(model.ok()) << model.status();
-  EXPECT_EQ(LoopGuard(*model, Device()).Try(Arguments(at::ones({4})), 5),
+  EXPECT_EQ(RunGuard(*model, Device()).Try(Arguments(at::ones({4})), 5),
             absl::OkStatus());
 }
 
+TEST(RunGuard, TellsWhatWouldEndTheProcess) {
+  const auto model = Model::FromSource(
+      "def forward(self, x: Tensor, p: Tensor, b: Tensor):\n"
+      "    e = torch.linalg_eigvals(x / x.sum())\n"
+      "    return torch.view_as_real(e), torch.linalg_ldl_solve(x, p, b)\n");
+  ASSERT_TRUE(model.ok()) << model.status();
+  const RunGuard guard(*model, Device());
+  const auto tried = [&](const at::Tensor& x, at::ArrayRef<int> pivots) {
+    return std::string(
+        guard
+            .Try(ValueList({x, at::tensor(pivots, at::kInt), at::ones({3, 1})}),
+                 5)
+            .message());
+  };
+  const at::Tensor x = at::eye(3) + 1;
+  EXPECT_EQ(tried(x, {1, 2, 3}), "");
+  EXPECT_EQ(tried(x, {1, -3, -3}), "");
+  EXPECT_THAT(tried(at::zeros({3, 3}), {1, 2, 3}),
+              HasSubstr("eigvals of what"));
+  for (const std::vector<int>& pivots :
+       {std::vector<int>{0, 1, 2}, {1, 2, 4}, {1, 2, -3}, {-2, 2, 3}})
+    EXPECT_THAT(tried(x, pivots), HasSubstr("pivots that are none"));
+}
+
 // The check goes on with the other inputs.
-TEST(LoopGuard, ACaseThatNeverEndsIsLeftOut) {
+TEST(RunGuard, ACaseThatNeverEndsIsLeftOut) {
   const Model model = Doubling();
   const RunFunction ours = [&](const ValueList& arguments) {
     return model.RunEager(arguments);

@@ -2,10 +2,12 @@
 
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "frontend/checkpoint/checkpoint.pb.h"
+#include "frontend/checkpoint/weight_codes.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
@@ -21,6 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kVersion = 1;
+// With parts that weight_codes.h describes, without which the model is wrong.
+constexpr int kVersionWithCodes = 2;
 constexpr char kCheckpoint[] = "checkpoint";
 constexpr char kModel[] = "model.pt";
 
@@ -66,23 +70,40 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
   proto.mutable_substitutions()->insert(substitutions.begin(),
                                         substitutions.end());
   Blobs blobs;
+  std::map<std::string, ArtifactBlobs> versions;  // by names of parts
+  std::map<std::string, fs::path> files;
   for (ArtifactProto& artifact :
        *proto.mutable_backend()->mutable_artifacts()) {
     const std::string name = absl::StrCat("artifacts/", artifact.name());
-    AITUNE_ASSIGN_OR_RETURN(blobs[name], Contents(artifact.path()));
-    std::error_code ignored;  // It is removed with the backend at the latest.
-    fs::remove(artifact.path(), ignored);
+    files[name] = artifact.path();
+    AITUNE_ASSIGN_OR_RETURN(Blobs version, ReadBundle(artifact.path()));
+    versions[name] = {std::move(version[kModelBlob]),
+                      std::move(version[kConstantsBlob])};
     artifact.set_path(name);
   }
   {
     const auto held = source.HoldState();
     AITUNE_ASSIGN_OR_RETURN(const int64_t now, source.StateNumber());
-    if (now != state)
+    if (now != state && !source.SharesState())
       return absl::AbortedError(
           absl::StrCat(source.name(),
                        ": calls changed the model's state while it was saved; "
                        "save it again"));
-    AITUNE_ASSIGN_OR_RETURN(blobs[kModel], ModelBytes(source.model()));
+    AITUNE_ASSIGN_OR_RETURN(const Model stored,
+                            TakeOutWeights(source, &versions, &proto, &blobs));
+    AITUNE_ASSIGN_OR_RETURN(blobs[kModel], ModelBytes(stored));
+  }
+  if (HasCodes(blobs)) proto.set_version(kVersionWithCodes);
+  for (auto& [name, version] : versions) {
+    AITUNE_RETURN_IF_ERROR(
+        WriteBundle(files[name],
+                    {{kModelBlob, std::move(version.model)},
+                     {kConstantsBlob, std::move(version.constants)}},
+                    BundleFormat::kFile)
+            .status());
+    AITUNE_ASSIGN_OR_RETURN(blobs[name], Contents(files[name]));
+    std::error_code ignored;  // It is removed with the backend at the latest.
+    fs::remove(files[name], ignored);
   }
   blobs[kCheckpoint] = proto.SerializeAsString();
   return WriteBundle(path, blobs, format);
@@ -96,7 +117,7 @@ absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs, const fs::path& path) {
   if (blobs.count(kModel) == 0 || !proto.ParseFromString(blobs[kCheckpoint]))
     return absl::InvalidArgumentError(
         absl::StrCat(path.string(), ": is no checkpoint of a model"));
-  if (proto.version() != kVersion)
+  if (proto.version() != (HasCodes(blobs) ? kVersionWithCodes : kVersion))
     return absl::InvalidArgumentError(
         absl::StrCat(path.string(), ": was saved by another version (",
                      proto.version(), "; this is ", kVersion, ")"));
@@ -106,6 +127,8 @@ absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs, const fs::path& path) {
   const absl::StatusOr<Device> device = Device::Parse(proto.backend().device());
   if (device.ok() && device->is_gpu()) StartLibTorchCuda(*device).IgnoreError();
   AITUNE_ASSIGN_OR_RETURN(Model model, ModelFromBytes(blobs[kModel]));
+  AITUNE_ASSIGN_OR_RETURN(
+      model, PutBackWeights(std::move(model), blobs, path.string()));
   // Read by the backend while it is loaded, and not after.
   AITUNE_ASSIGN_OR_RETURN(const std::unique_ptr<PrivateFolder> folder,
                           PrivateFolder::Make());

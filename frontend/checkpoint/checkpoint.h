@@ -9,7 +9,9 @@
 // nothing and needs no compiler: a program without LLVM can deploy it. On
 // another kind of machine the backend logs the difference and compiles anew, or
 // fails in a program without the compiler. The model is stored as
-// torch.jit.save writes it; nothing else in a checkpoint is a pickle.
+// torch.jit.save writes it; nothing else in a checkpoint is a pickle. Weights
+// of which all versions hold quantised codes are stored as these
+// (weight_codes.h).
 //
 // A checkpoint is a program: it holds machine code, and what its model.pt does
 // says nothing of that. Load those of people that you trust, and compare the

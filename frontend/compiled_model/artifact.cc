@@ -23,8 +23,6 @@
 namespace aitune::frontend {
 namespace {
 
-constexpr size_t kAlignment = 64;
-
 absl::Status Damaged(const std::string& what) {
   return absl::InvalidArgumentError(
       absl::StrCat("the stored model is damaged: ", what));
@@ -100,7 +98,7 @@ absl::StatusOr<ConstantTensor> ReadConstant(
   const int64_t position = proto.position();
   const auto size = static_cast<int64_t>(data->size());
   if (position < 0 || position > size || bytes > size - position ||
-      position % static_cast<int64_t>(kAlignment) != 0)
+      position % static_cast<int64_t>(kConstantAlignment) != 0)
     return Damaged("a constant beyond the end of the data");
   if (bytes > 0) constant.view.data = data->data() + position;
   constant.owner = data;
@@ -198,8 +196,8 @@ absl::StatusOr<ArtifactBlobs> WriteArtifact(const CompiledParts& parts,
     stored.set_source(ConstantProto::DATA);
     stored.set_position(static_cast<int64_t>(blobs.constants.size()));
     blobs.constants.append(static_cast<const char*>(constant.view.data), bytes);
-    blobs.constants.resize((blobs.constants.size() + kAlignment - 1) &
-                           ~(kAlignment - 1));
+    blobs.constants.resize((blobs.constants.size() + kConstantAlignment - 1) &
+                           ~(kConstantAlignment - 1));
   }
   if (!proto.SerializeToString(&blobs.model))
     return absl::UnimplementedError(

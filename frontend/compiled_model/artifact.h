@@ -45,6 +45,9 @@ struct CompiledParts {
   BuildReport report;
 };
 
+// Alignment of the constants in ArtifactBlobs, in bytes.
+constexpr size_t kConstantAlignment = 64;
+
 // The blobs' names in a cache entry or a file.
 inline constexpr char kModelBlob[] = "model";
 inline constexpr char kConstantsBlob[] = "constants";

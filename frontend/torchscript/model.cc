@@ -105,6 +105,10 @@ std::optional<ValueList> Model::RecordedInputs() const {
   return *std::move(inputs);
 }
 
+void Model::KeepBeside(std::vector<ConstantTensor> tensors) {
+  impl_->beside = std::move(tensors);
+}
+
 absl::Status Model::CheckSubmodule(const std::string& submodule) const {
   std::vector<std::string> names;
   for (const auto& named : impl_->module.named_modules()) {

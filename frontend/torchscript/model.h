@@ -121,6 +121,10 @@ class Model {
   // because LibTorch profiles and compiles in them. Thread-safe.
   absl::StatusOr<c10::IValue> RunOptimized(const ValueList& inputs) const;
 
+  // Keeps tensors beside the model's own: ModelTensors has them, too. They are
+  // the codes of its quantised weights. Not thread-safe.
+  void KeepBeside(std::vector<ConstantTensor> tensors);
+
   // The LibTorch half of the model; defined in model_internal.h.
   struct Impl;
   const Impl& impl() const { return *impl_; }

@@ -26,7 +26,8 @@ struct Model::Impl {
   torch::jit::Module module;  // in eval mode
   std::vector<Parameter> parameters;
   std::optional<std::vector<InputSpec>> recorded;  // see RecordedInputs
-  SubmoduleChanges changes;  // made by Disable and Substitute
+  SubmoduleChanges changes;            // made by Disable and Substitute
+  std::vector<ConstantTensor> beside;  // KeepBeside
 
   // The programs of RunEager and RunOptimized, compiled on first use.
   std::once_flag eager_once, optimized_once;

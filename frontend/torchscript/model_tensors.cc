@@ -14,8 +14,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "frontend/torchscript/live_state.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/module_objects.h"
+#include "frontend/torchscript/state_writes.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/hash/sha256.h"
 
@@ -33,8 +35,9 @@ struct NamedTensor {
 struct Program {
   std::shared_ptr<torch::jit::Graph> graph;
   std::vector<NamedTensor> tensors;
-  std::string values;  // attributes and constants, as text
-  std::string unseen;  // why the program is more than this
+  std::string values;             // attributes and constants, as text
+  std::string unseen;             // why the program is more than this
+  std::optional<LiveState> live;  // of the tensors, what calls write
   // Objects of TorchScript classes, numbered as they are found: two attributes
   // may have one, and one may have itself.
   std::map<const c10::ivalue::Object*, size_t> objects;
@@ -152,6 +155,7 @@ Program Read(const Model& model) {
   for (const auto& [name, source] : changes.substitutes)
     absl::StrAppend(&program.values, "substitute ", name, " ", source.size(),
                     ":", source, "\n");
+  program.live = LiveState::Of(module, StateWrites(module));
   program.graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*program.graph);
   VisitBlock(program.graph->block(), program);
@@ -229,6 +233,10 @@ absl::StatusOr<std::string> Hash(const Program& program) {
                      absl::StrJoin(tensor.sizes(), ","), "]",
                      tensor.is_conj() || tensor.is_neg() ? "view" : ""),
         &hash);
+    if (program.live && program.live->Find(tensor) != nullptr) {
+      Add("written by calls", &hash);
+      continue;
+    }
     tensors.Add(tensor.resolve_conj().resolve_neg());
   }
   tensors.Finish(&hash);
@@ -252,6 +260,8 @@ std::vector<ConstantTensor> ModelTensors(const Model& model) {
           constant.owner = std::make_shared<at::Tensor>(tensor);
         };
         VisitAttributes(*model.impl().module._ivalue(), add);
+        const std::vector<ConstantTensor>& beside = model.impl().beside;
+        tensors.insert(tensors.end(), beside.begin(), beside.end());
         return absl::OkStatus();
       });
   // Without memory nothing is known of the model.

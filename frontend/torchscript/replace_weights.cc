@@ -216,6 +216,7 @@ absl::StatusOr<Model> Model::WithWeights(
   AITUNE_ASSIGN_OR_RETURN(Model changed, FromModule(*std::move(module)));
   changed.impl_->recorded = impl_->recorded;
   changed.impl_->changes = impl_->changes;
+  changed.impl_->beside = impl_->beside;
   return changed;
 }
 

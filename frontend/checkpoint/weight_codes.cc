@@ -1,0 +1,272 @@
+#include "frontend/checkpoint/weight_codes.h"
+
+#include <ATen/Functions.h>
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "frontend/backends/torch_backend_state.pb.h"
+#include "frontend/compiled_model/shared_codes.h"
+#include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/model_tensors.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/hash/sha256.h"
+#include "runtime/plan/plan.h"
+#include "runtime/status/status_macros.h"
+
+namespace aitune::frontend {
+namespace {
+
+constexpr char kCodes[] = "codes";
+constexpr char kCodesData[] = "codes.data";
+constexpr size_t kAlignment = 64;  // bytes, of a tensor in kCodesData
+
+// The least signal to noise, in decibels, of a weight's codes. It tells the
+// weight that was quantised from its transpose and from any other; the schemes
+// keep more (quant/transforms/quantized_weight.cc), unless the verdict is off.
+constexpr double kLeastSqnr = 12;
+
+at::Tensor Float(const ConstantTensor& codes) {
+  const auto sizes = at::IntArrayRef(codes.view.sizes);
+  return at::from_blob(
+             codes.view.data, sizes,
+             at::TensorOptions().dtype(codes.view.dtype == DataType::kInt8
+                                           ? at::kChar
+                                           : at::ScalarType::Float8_e4m3fn))
+      .to(at::kFloat);
+}
+
+// What the codes stand for, as `like`, a weight; not set if that has other
+// sizes.
+std::optional<at::Tensor> Dequantized(const ConstantTensor& codes,
+                                      const ConstantTensor& scales,
+                                      bool transposed, const at::Tensor& like) {
+  if (codes.view.sizes.size() != 2 || scales.view.sizes.size() != 1 ||
+      scales.view.sizes[0] != codes.view.sizes[0] ||
+      scales.view.dtype != DataType::kFloat32 ||
+      (codes.view.dtype != DataType::kInt8 &&
+       codes.view.dtype != DataType::kFloat8E4M3Fn))
+    return std::nullopt;
+  at::Tensor weight = Float(codes).mul_(TensorOn(scales.view).unsqueeze(1));
+  if (transposed) weight = weight.t();
+  if (weight.sizes() != like.sizes()) return std::nullopt;
+  return weight.to(like.scalar_type()).contiguous();
+}
+
+bool IsNear(const at::Tensor& made, const at::Tensor& weight) {
+  const at::Tensor expected = weight.to(at::kFloat);
+  const double noise =
+      (made.to(at::kFloat) - expected).square().sum().item<double>();
+  const double signal = expected.square().sum().item<double>();
+  return noise <= signal * std::pow(10, -kLeastSqnr / 10);
+}
+
+// A tensor that is an attribute of a module.
+struct Attribute {
+  c10::intrusive_ptr<c10::ivalue::Object> owner;
+  size_t slot = 0;
+};
+
+void FindAttributes(const c10::intrusive_ptr<c10::ivalue::Object>& object,
+                    const std::string& prefix,
+                    std::map<std::string, Attribute>& found) {
+  const c10::ClassTypePtr type = object->type();
+  for (size_t i = 0; i < type->numAttributes(); ++i) {
+    const std::string name = absl::StrCat(prefix, type->getAttributeName(i));
+    const c10::IValue& value = object->getSlot(i);
+    if (type->getAttribute(i)->is_module())
+      FindAttributes(value.toObject(), name + ".", found);
+    else if (value.isTensor() && value.toTensor().defined())
+      found[name] = {object, i};
+  }
+}
+
+// How often each memory is an attribute's.
+std::map<const void*, int> Holders(
+    const std::map<std::string, Attribute>& attributes) {
+  std::map<const void*, int> holders;
+  for (const auto& [name, attribute] : attributes) {
+    const at::Tensor& tensor =
+        attribute.owner->getSlot(attribute.slot).toTensor();
+    if (tensor.has_storage())
+      ++holders[tensor.storage().unsafeGetStorageImpl()];
+  }
+  return holders;
+}
+
+// Finds the weights in `model` that can be taken out, and takes them out.
+void TakeOut(const Model& model, const SharedCodes& codes, CodesProto* stored) {
+  std::map<std::string, Attribute> attributes;
+  FindAttributes(model.impl().module._ivalue(), "", attributes);
+  const std::map<const void*, int> holders = Holders(attributes);
+  for (const auto& [name, tensor] : codes.tensors()) {
+    std::string weight;
+    if (!IsPartOfWeight(name, &weight) || name != weight + ".codes") continue;
+    const auto scales = codes.tensors().find(weight + ".scales");
+    const auto attribute = attributes.find(weight);
+    if (scales == codes.tensors().end() || attribute == attributes.end() ||
+        codes.read().count(weight) > 0)
+      continue;
+    const auto& [owner, slot] = attribute->second;
+    const at::Tensor& old = owner->getSlot(slot).toTensor();
+    if (!IsPlainTensor(old) || !old.is_floating_point() ||
+        holders.at(old.storage().unsafeGetStorageImpl()) != 1)
+      continue;
+    for (const bool transposed : {false, true}) {
+      const auto made = Dequantized(tensor, scales->second, transposed, old);
+      if (!made || !IsNear(*made, old)) continue;
+      CodesProto::Weight& taken = *stored->add_weights();
+      taken.set_name(weight);
+      taken.set_transposed(transposed);
+      owner->setSlot(slot, at::zeros({1}, old.options()).expand(old.sizes()));
+      break;
+    }
+  }
+}
+
+absl::StatusOr<std::map<std::string, ConstantTensor>> ReadTensors(
+    const CodesProto& stored, const std::string& data) {
+  const auto owner = std::make_shared<const std::string>(data);
+  std::map<std::string, ConstantTensor> tensors;
+  for (const CodesProto::Tensor& tensor : stored.tensors()) {
+    const absl::Status damaged = absl::InvalidArgumentError(
+        absl::StrCat("the codes ", tensor.name(), " are damaged"));
+    if (!IsDataType(tensor.dtype())) return damaged;
+    ConstantTensor& read = tensors[tensor.name()];
+    read.name = tensor.name();
+    read.view.dtype = static_cast<DataType>(tensor.dtype());
+    read.view.sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
+    AITUNE_ASSIGN_OR_RETURN(const int64_t bytes,
+                            TensorBytes(read.view.dtype, read.view.sizes));
+    const auto size = static_cast<int64_t>(owner->size());
+    if (tensor.position() < 0 || tensor.position() > size ||
+        bytes > size - tensor.position())
+      return damaged;
+    read.view.data = const_cast<char*>(owner->data()) + tensor.position();
+    read.owner = owner;
+  }
+  return tensors;
+}
+
+absl::StatusOr<Model> PutBack(const Model& model, const Blobs& blobs) {
+  CodesProto stored;
+  const auto data = blobs.find(kCodesData);
+  if (!stored.ParseFromString(blobs.find(kCodes)->second) ||
+      data == blobs.end())
+    return absl::InvalidArgumentError("its codes can't be read");
+  AITUNE_ASSIGN_OR_RETURN(const auto tensors,
+                          ReadTensors(stored, data->second));
+  std::map<std::string, Attribute> attributes;
+  FindAttributes(model.impl().module._ivalue(), "", attributes);
+  std::map<std::string, TensorView> weights;
+  std::vector<at::Tensor> made;
+  for (const CodesProto::Weight& taken : stored.weights()) {
+    const auto codes = tensors.find(taken.name() + ".codes");
+    const auto scales = tensors.find(taken.name() + ".scales");
+    const auto attribute = attributes.find(taken.name());
+    std::optional<at::Tensor> weight;
+    if (codes != tensors.end() && scales != tensors.end() &&
+        attribute != attributes.end())
+      weight = Dequantized(
+          codes->second, scales->second, taken.transposed(),
+          attribute->second.owner->getSlot(attribute->second.slot).toTensor());
+    if (!weight)
+      return absl::InvalidArgumentError(
+          absl::StrCat("its codes don't fit the weight '", taken.name(), "'"));
+    made.push_back(*std::move(weight));
+    weights[taken.name()] = ViewOf(made.back());
+  }
+  AITUNE_ASSIGN_OR_RETURN(Model whole, model.WithWeights(weights));
+  std::vector<ConstantTensor> beside;
+  for (const auto& [name, tensor] : tensors) beside.push_back(tensor);
+  whole.KeepBeside(std::move(beside));
+  return whole;
+}
+
+}  // namespace
+
+bool HasCodes(const Blobs& blobs) { return blobs.count(kCodes) > 0; }
+
+absl::StatusOr<Model> TakeOutWeights(
+    const TorchScriptSource& source,
+    std::map<std::string, ArtifactBlobs>* artifacts, CheckpointProto* proto,
+    Blobs* blobs) {
+  const Model& model = source.model();
+  SharedCodes codes(model.impl().beside);
+  for (const auto& [name, artifact] : *artifacts)
+    AITUNE_RETURN_IF_ERROR(codes.Add(artifact));
+  AITUNE_ASSIGN_OR_RETURN(Model stripped, model.WithWeights({}));
+  if (codes.tensors().empty()) return stripped;
+  CodesProto stored;
+  const bool has_state = source.HasState() && !source.SharesState();
+  if (!has_state) {
+    AITUNE_RETURN_IF_ERROR(CatchExceptions(absl::StatusCode::kInternal,
+                                           "taking out quantised weights", [&] {
+                                             const c10::NoGradGuard no_grad;
+                                             TakeOut(stripped, codes, &stored);
+                                             return absl::OkStatus();
+                                           }));
+  }
+  std::string data;
+  for (const auto& [name, tensor] : codes.tensors()) {
+    CodesProto::Tensor& added = *stored.add_tensors();
+    added.set_name(name);
+    added.set_dtype(static_cast<int32_t>(tensor.view.dtype));
+    added.mutable_sizes()->Assign(tensor.view.sizes.begin(),
+                                  tensor.view.sizes.end());
+    added.set_position(static_cast<int64_t>(data.size()));
+    AITUNE_ASSIGN_OR_RETURN(const int64_t bytes,
+                            TensorBytes(tensor.view.dtype, tensor.view.sizes));
+    data.append(static_cast<const char*>(tensor.view.data),
+                static_cast<size_t>(bytes));
+    data.resize((data.size() + kAlignment - 1) & ~(kAlignment - 1));
+  }
+
+  std::set<std::string> known;  // weights that are made of codes already
+  for (const ConstantTensor& tensor : model.impl().beside)
+    known.insert(tensor.name);
+  std::string made;
+  for (const CodesProto::Weight& taken : stored.weights()) {
+    if (known.count(taken.name() + ".codes") == 0)
+      absl::StrAppend(&made, taken.name(), "\n");
+  }
+  if (!made.empty()) {
+    const std::string hash =
+        ToHex(Sha256Of(absl::StrCat(proto->model_sha256(), "\n", made, data)));
+    TorchBackendStateProto state;
+    if (!state.ParseFromString(proto->backend().implementation()))
+      return absl::InternalError("the backend's state can't be read");
+    state.set_model_sha256(hash);
+    proto->mutable_backend()->set_implementation(state.SerializeAsString());
+    proto->set_model_sha256(hash);
+  }
+  (*blobs)[kCodes] = stored.SerializeAsString();
+  (*blobs)[kCodesData] = std::move(data);
+  for (auto& [name, artifact] : *artifacts)
+    AITUNE_RETURN_IF_ERROR(codes.Share(proto->model_sha256(), &artifact));
+  return stripped;
+}
+
+absl::StatusOr<Model> PutBackWeights(Model model, const Blobs& blobs,
+                                     const std::string& path) {
+  if (!HasCodes(blobs)) return model;
+  absl::StatusOr<Model> whole;
+  const absl::Status status =
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
+        const c10::NoGradGuard no_grad;
+        whole = PutBack(model, blobs);
+        return whole.status();
+      });
+  if (status.ok()) return whole;
+  return absl::Status(status.code(),
+                      absl::StrCat(path, ": ", status.message()));
+}
+
+}  // namespace aitune::frontend

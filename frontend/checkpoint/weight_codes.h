@@ -1,0 +1,45 @@
+// Quantised weights in checkpoints: only as codes and scales, one byte an
+// element, once for all versions. The model in the checkpoint lacks the weights
+// themselves. Once it is loaded it has what the codes stand for in their place:
+// LibTorch computes with that, and versions that are compiled later quantise
+// it, to the same codes and, but for rounding, the same scales.
+#ifndef AITUNE_FRONTEND_CHECKPOINT_WEIGHT_CODES_H_
+#define AITUNE_FRONTEND_CHECKPOINT_WEIGHT_CODES_H_
+
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "frontend/backends/torchscript_source.h"
+#include "frontend/checkpoint/checkpoint.pb.h"
+#include "frontend/compiled_model/artifact.h"
+#include "frontend/torchscript/model.h"
+#include "runtime/bundle/bundle.h"
+
+namespace aitune::frontend {
+
+// Whether a checkpoint has these parts.
+bool HasCodes(const Blobs& blobs);
+
+// Moves the codes of quantised weights from `artifacts`, the stored versions of
+// the source's model, to parts of the checkpoint, if there are any, and
+// replaces the hash of the model in `proto` and the artifacts by one of the
+// model as it will be once it is loaded. Returns the model to be stored: that
+// of the source, but for weights that no version reads and whose codes are
+// there. A model whose state is built in keeps its weights. Errors:
+// kInvalidArgument for an artifact that can't be read, and LibTorch's own.
+absl::StatusOr<Model> TakeOutWeights(
+    const TorchScriptSource& source,
+    std::map<std::string, ArtifactBlobs>* artifacts, CheckpointProto* proto,
+    Blobs* blobs);
+
+// The model of a checkpoint with these parts, after it was loaded: with weights
+// in place of those that were taken out, and the codes beside them.
+// kInvalidArgument for parts that don't fit the model. `path` is what errors
+// call the checkpoint.
+absl::StatusOr<Model> PutBackWeights(Model model, const Blobs& blobs,
+                                     const std::string& path);
+
+}  // namespace aitune::frontend
+
+#endif  // AITUNE_FRONTEND_CHECKPOINT_WEIGHT_CODES_H_

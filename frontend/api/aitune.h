@@ -67,7 +67,8 @@ typedef enum ait_code {
   AIT_OK = 0,
   AIT_CANCELLED = 1,
   AIT_UNKNOWN = 2,
-  AIT_INVALID_ARGUMENT = 3, /* a wrong argument, input or file */
+  AIT_INVALID_ARGUMENT = 3, /* a wrong argument, input or file, also what the
+                               model raises for an input */
   AIT_DEADLINE_EXCEEDED = 4,
   AIT_NOT_FOUND = 5, /* no such file, part or device */
   AIT_ALREADY_EXISTS = 6,

@@ -243,8 +243,7 @@ absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
       frontend::CompiledModel::Build(subject.model, subject.inputs, build);
   subject.memory.peak_compiling = PeakBytes();
   // Eager's own error, of operands of two dtypes.
-  if (subject.dtype && (absl::IsInvalidArgument(compiled.status()) ||
-                        absl::IsInternal(compiled.status()))) {
+  if (subject.dtype && absl::IsInvalidArgument(compiled.status())) {
     return absl::Status(
         compiled.status().code(),
         absl::StrCat(compiled.status().message(), ". --dtype ", options.dtype,

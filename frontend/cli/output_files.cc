@@ -83,7 +83,12 @@ absl::Status SaveResult(const std::string& option, const std::string& path,
   }
   std::vector<char> bytes;
   try {
-    bytes = torch::jit::pickle_save(result);
+    // As for those that wait to be conjugated or negated.
+    bytes = torch::jit::pickle_save(frontend::MapTensors(
+        result, [](const at::Tensor& tensor, int /*index*/) {
+          return tensor.defined() ? tensor.resolve_conj().resolve_neg()
+                                  : tensor;
+        }));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(
         option, " ", path, ": the result cannot be saved: ", error.what()));

@@ -12,7 +12,8 @@ json ToJson(const frontend::Coverage& coverage) {
                          {"reason", group.reason},
                          {"location", group.location},
                          {"count", group.count},
-                         {"flops", group.flops}});
+                         {"flops", group.flops},
+                         {"uncounted_contractions", group.uncounted}});
   }
   return {{"ops", coverage.ops},
           {"compiled_ops", coverage.compiled_ops},
@@ -20,6 +21,7 @@ json ToJson(const frontend::Coverage& coverage) {
           {"flops", coverage.flops},
           {"compiled_flops", coverage.compiled_flops},
           {"flop_share", coverage.FlopShare()},
+          {"uncounted_contractions", coverage.uncounted},
           {"fallbacks", fallbacks}};
 }
 

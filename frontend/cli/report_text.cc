@@ -48,7 +48,12 @@ std::string CoverageText(const frontend::Coverage& coverage,
   if (coverage.flops > 0) {
     shares = absl::StrCat(", ", Percent(coverage.FlopShare()), " of ",
                           FlopText(coverage.flops), " of contractions");
+    if (coverage.uncounted > 0)
+      absl::StrAppend(&shares, " whose sizes are known");
   }
+  if (coverage.uncounted > 0)
+    absl::StrAppend(&shares, ", none of ", coverage.uncounted,
+                    " contractions of unknown sizes");
   if (time_share)
     absl::StrAppend(&shares, ", ", Percent(*time_share), " of the time");
   std::string text = Line(
@@ -58,7 +63,9 @@ std::string CoverageText(const frontend::Coverage& coverage,
   Table table({">calls", ">FLOP", "LibTorch runs", "why", "first at"});
   for (const frontend::FallbackGroup& group : coverage.fallbacks) {
     table.AddRow({absl::StrCat(group.count),
-                  group.flops > 0 ? Percent(group.flops / coverage.flops) : "-",
+                  group.flops > 0       ? Percent(group.flops / coverage.flops)
+                  : group.uncounted > 0 ? "?"
+                                        : "-",
                   group.op, group.reason, group.location});
   }
   return text + table.ToString(kIndent);

@@ -33,6 +33,10 @@ Coverage CoverageOf(const Trace& trace, absl::Span<const FallbackOp> fallbacks,
       group.location = fallback.location;
     }
     group.flops += flops[fallback.trace_op];
+    if (HasUnknownFlops(trace, trace.ops[fallback.trace_op])) {
+      ++group.uncounted;
+      ++coverage.uncounted;
+    }
     --coverage.compiled_ops;
     coverage.compiled_flops -= flops[fallback.trace_op];
   }
@@ -41,8 +45,8 @@ Coverage CoverageOf(const Trace& trace, absl::Span<const FallbackOp> fallbacks,
   }
   std::sort(coverage.fallbacks.begin(), coverage.fallbacks.end(),
             [](const FallbackGroup& a, const FallbackGroup& b) {
-              return std::tie(a.flops, a.count, a.op) >
-                     std::tie(b.flops, b.count, b.op);
+              return std::tie(a.flops, a.uncounted, a.count, a.op) >
+                     std::tie(b.flops, b.uncounted, b.count, b.op);
             });
   // Sums of equal terms in another order may differ in the last bit.
   coverage.compiled_flops = std::max(coverage.compiled_flops, 0.0);

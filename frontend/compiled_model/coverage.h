@@ -31,6 +31,7 @@ struct FallbackGroup {
   std::string location;  // of the first call
   int count = 0;         // number of calls
   double flops = 0;      // of all calls together
+  int uncounted = 0;     // calls whose FLOPs are not known (flops.h)
 };
 
 struct Coverage {
@@ -38,6 +39,7 @@ struct Coverage {
   int compiled_ops = 0;  // calls that compiled code runs
   double flops = 0;      // of all calls; see flops.h
   double compiled_flops = 0;
+  int uncounted = 0;  // calls that LibTorch runs, whose FLOPs are not known
   // Groups with the most FLOPs come first; among equal ones, the most calls.
   std::vector<FallbackGroup> fallbacks;
 

@@ -39,6 +39,20 @@ TEST(Coverage, GroupsFallbacksByOperatorAndReason) {
   EXPECT_EQ(coverage.fallbacks[0].flops, 2.0 * 4 * (20 + 40));
 }
 
+TEST(Coverage, TellsOfContractionsThatItCannotCount) {
+  Trace trace;
+  for (int64_t n : {10, 20}) trace.ops.push_back(Linear(trace, n));
+  TraceValue& input =
+      trace.values[std::get<ValueId>(trace.ops[1].arguments[0])];
+  input.kind = TraceValue::Kind::kOpaque;
+  const Coverage coverage =
+      CoverageOf(trace, {{{1, "aten::linear", "m.py:1", "", "data"}}}, {});
+  EXPECT_EQ(coverage.FlopShare(), 1);
+  EXPECT_EQ(coverage.uncounted, 1);
+  ASSERT_EQ(coverage.fallbacks.size(), 1u);
+  EXPECT_EQ(coverage.fallbacks[0].uncounted, 1);
+}
+
 TEST(Coverage, EmptyTraceIsFullyCompiled) {
   const Coverage coverage = CoverageOf({}, {}, {});
   EXPECT_EQ(coverage.FlopShare(), 1);

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "frontend/trace/argument_values.h"
 
 namespace aitune::frontend {
 namespace {
@@ -159,23 +160,38 @@ double Recurrent(const Operands& operands) {
   return 2 * weights * Elements(*input) / static_cast<double>(input->back());
 }
 
-}  // namespace
+bool IsMatrixProduct(const std::string& name) {
+  static const auto* const kNames = new absl::flat_hash_set<std::string>{
+      "aten::mm",    "aten::bmm",     "aten::matmul", "aten::linear",
+      "aten::addmm", "aten::baddbmm", "aten::addmv",  "aten::mv",
+      "aten::dot",   "aten::inner",   "aten::vdot",
+  };
+  return kNames->contains(name);
+}
 
-double CountFlops(const Trace& trace, const TraceOp& op,
-                  absl::Span<const int64_t> symbols) {
-  static const auto* const kMatrixProducts =
-      new absl::flat_hash_set<std::string>{
-          "aten::mm",    "aten::bmm",     "aten::matmul", "aten::linear",
-          "aten::addmm", "aten::baddbmm", "aten::addmv",  "aten::mv",
-          "aten::dot",   "aten::inner",   "aten::vdot",
-      };
-  static const auto* const kRecurrent = new absl::flat_hash_set<std::string>{
+bool IsRecurrent(const std::string& name) {
+  static const auto* const kNames = new absl::flat_hash_set<std::string>{
       "aten::lstm",          "aten::gru",           "aten::rnn_tanh",
       "aten::rnn_relu",      "aten::lstm_cell",     "aten::gru_cell",
       "aten::rnn_tanh_cell", "aten::rnn_relu_cell",
   };
+  return kNames->contains(name);
+}
+
+bool IsConvolution(const std::string& name) {
+  return absl::StartsWith(name, "aten::conv") || name == "aten::_convolution";
+}
+
+bool IsAttention(const std::string& name) {
+  return absl::StrContains(name, "scaled_dot_product");
+}
+
+}  // namespace
+
+double CountFlops(const Trace& trace, const TraceOp& op,
+                  absl::Span<const int64_t> symbols) {
   const Operands operands(trace, op, symbols);
-  if (kMatrixProducts->contains(op.name)) return MatrixProduct(operands);
+  if (IsMatrixProduct(op.name)) return MatrixProduct(operands);
   if (op.name == "aten::addbmm") {
     const auto lhs = operands.Tensor({"batch1"});
     return lhs && lhs->size() == 3
@@ -184,18 +200,34 @@ double CountFlops(const Trace& trace, const TraceOp& op,
   }
   if (absl::StrContains(op.name, "conv_transpose"))
     return Convolution(operands, true);
-  if (absl::StartsWith(op.name, "aten::conv") ||
-      op.name == "aten::_convolution") {
+  if (IsConvolution(op.name)) {
     return Convolution(operands, operands.Flag("transposed"));
   }
-  if (absl::StrContains(op.name, "scaled_dot_product"))
-    return Attention(operands);
+  if (IsAttention(op.name)) return Attention(operands);
   if (op.name == "aten::_native_multi_head_attention") {
     return MultiHeadAttention(operands);
   }
   if (op.name == "aten::einsum") return Einsum(operands);
-  if (kRecurrent->contains(op.name)) return Recurrent(operands);
+  if (IsRecurrent(op.name)) return Recurrent(operands);
   return 0;
+}
+
+bool HasUnknownFlops(const Trace& trace, const TraceOp& op) {
+  const bool is_contraction =
+      IsMatrixProduct(op.name) || IsConvolution(op.name) ||
+      IsAttention(op.name) || IsRecurrent(op.name) ||
+      op.name == "aten::addbmm" || op.name == "aten::einsum" ||
+      op.name == "aten::_native_multi_head_attention";
+  if (!is_contraction) return false;
+  bool opaque = false;
+  const auto look = [&](ValueId id) {
+    opaque |= trace.values[id].kind == TraceValue::Kind::kOpaque;
+  };
+  for (const Argument& argument : op.arguments) ForEachValue(argument, look);
+  for (const ValueId result : op.results) {
+    if (result >= 0) look(result);
+  }
+  return opaque;
 }
 
 }  // namespace aitune::frontend

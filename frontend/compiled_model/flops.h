@@ -37,6 +37,10 @@ namespace aitune::frontend {
 double CountFlops(const Trace& trace, const TraceOp& op,
                   absl::Span<const int64_t> symbols);
 
+// Whether `op` counts 0 only because the sizes of what it reads or gives are
+// not known, as where they depend on data.
+bool HasUnknownFlops(const Trace& trace, const TraceOp& op);
+
 }  // namespace aitune::frontend
 
 #endif  // AITUNE_FRONTEND_COMPILED_MODEL_FLOPS_H_

@@ -58,6 +58,7 @@ BuildReportProto ToProto(const BuildReport& report) {
   coverage.set_compiled_ops(report.coverage.compiled_ops);
   coverage.set_flops(report.coverage.flops);
   coverage.set_compiled_flops(report.coverage.compiled_flops);
+  coverage.set_uncounted(report.coverage.uncounted);
   for (const FallbackGroup& group : report.coverage.fallbacks) {
     FallbackGroupProto& stored = *coverage.add_fallbacks();
     stored.set_op(group.op);
@@ -65,6 +66,7 @@ BuildReportProto ToProto(const BuildReport& report) {
     stored.set_location(group.location);
     stored.set_count(group.count);
     stored.set_flops(group.flops);
+    stored.set_uncounted(group.uncounted);
   }
   for (const OperatorCount& count : report.operators) {
     OperatorProto& stored = *proto.add_operators();
@@ -132,10 +134,11 @@ BuildReport FromProto(const BuildReportProto& proto) {
   report.coverage.compiled_ops = coverage.compiled_ops();
   report.coverage.flops = coverage.flops();
   report.coverage.compiled_flops = coverage.compiled_flops();
+  report.coverage.uncounted = coverage.uncounted();
   for (const FallbackGroupProto& stored : coverage.fallbacks())
     report.coverage.fallbacks.push_back({stored.op(), stored.reason(),
                                          stored.location(), stored.count(),
-                                         stored.flops()});
+                                         stored.flops(), stored.uncounted()});
   for (const OperatorProto& stored : proto.operators())
     report.operators.push_back(
         {stored.name(), stored.calls(), stored.fallbacks()});

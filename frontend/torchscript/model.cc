@@ -178,7 +178,7 @@ absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
   });
   if (!impl_->eager_status.ok()) return impl_->eager_status;
   const absl::Status status =
-      CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "forward", [&] {
         const c10::InferenceMode inference;
         torch::jit::InterpreterState(*impl_->eager).run(stack);
         return absl::OkStatus();

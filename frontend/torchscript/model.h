@@ -113,7 +113,7 @@ class Model {
   // Runs operator by operator in LibTorch's interpreter with no optimisation:
   // the same operators in the same order as in PyTorch's eager mode. Missing
   // arguments take their defaults. kInvalidArgument for wrong arguments;
-  // kInternal with the model's own message when it raises. Thread-safe.
+  // kInvalidArgument with the model's own message when it raises. Thread-safe.
   absl::StatusOr<c10::IValue> RunEager(const ValueList& inputs) const;
 
   // As RunEager, but optimised by LibTorch's `freeze` and

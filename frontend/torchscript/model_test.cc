@@ -163,7 +163,7 @@ TEST(Model, WrongInputs) {
   const auto many = model->RunEager(ValueList({at::ones({3}), 1.0, 2.0}));
   EXPECT_FALSE(many.ok());
   const auto shape = model->RunEager(ValueList({at::ones({4})}));
-  EXPECT_EQ(shape.status().code(), absl::StatusCode::kInternal);
+  EXPECT_EQ(shape.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(shape.status().message()),
               AllOf(HasSubstr("size of tensor"), Not(HasSubstr("\n"))));
   // The interpreter says so too.

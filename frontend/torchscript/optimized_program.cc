@@ -90,7 +90,7 @@ absl::StatusOr<c10::IValue> OptimizedProgram::Run(
     const ValueList& inputs) const {
   c10::IValue result;
   const absl::Status status =
-      CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
+      CatchExceptions(absl::StatusCode::kInvalidArgument, "forward", [&] {
         const c10::InferenceMode inference;
         if (impl_->on_own_state != nullptr) {
           torch::jit::Stack stack = inputs.values();

@@ -106,11 +106,12 @@ class LibTorchRegion : public FallbackRegion {
       call.frame.slots[static_cast<size_t>(slot)] = std::move(value);
     }
     for (size_t i = 0; i < steps_.steps.size(); ++i) {
-      const absl::Status status = CatchExceptions(
-          absl::StatusCode::kInternal, steps_.steps[i].op->name, [&call, i] {
-            call.region.RunStep(i, call);
-            return absl::OkStatus();
-          });
+      const absl::Status status =
+          CatchExceptions(absl::StatusCode::kInvalidArgument,
+                          steps_.steps[i].op->name, [&call, i] {
+                            call.region.RunStep(i, call);
+                            return absl::OkStatus();
+                          });
       if (!status.ok()) return status;
     }
     const absl::Status status =

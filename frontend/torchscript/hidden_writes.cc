@@ -27,4 +27,21 @@ HiddenWrites HiddenWritesOf(const c10::FunctionSchema& schema) {
   return writes;
 }
 
+bool MayGiveArgument(const c10::FunctionSchema& schema) {
+  static const auto* const kNames = new std::set<std::string>{
+      "aten::type_as",         "aten::atleast_1d",
+      "aten::atleast_2d",      "aten::atleast_3d",
+      "aten::einsum",          "aten::sum_to_size",
+      "aten::dropout",         "aten::feature_dropout",
+      "aten::alpha_dropout",   "aten::feature_alpha_dropout",
+      "aten::conj_physical",   "aten::cartesian_prod",
+      "aten::meshgrid",        "aten::broadcast_tensors",
+      "aten::to_dense",        "aten::dequantize",
+      "aten::channel_shuffle", "aten::chain_matmul",
+      "aten::unsafe_split",    "aten::unsafe_split_with_sizes",
+      "aten::unsafe_chunk"};
+  const std::string& name = schema.name();
+  return kNames->count(name) > 0 || name.rfind("aten::_cast_", 0) == 0;
+}
+
 }  // namespace aitune::frontend

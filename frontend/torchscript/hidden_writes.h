@@ -1,5 +1,6 @@
-// Operators that write to their arguments though their schemas do not say so:
-// normalisations that update running statistics. Internal: includes LibTorch.
+// Operators of whose memory their schemas do not tell all: normalisations that
+// update running statistics, and those whose result may be an argument or a
+// view of one. Internal: includes LibTorch.
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_HIDDEN_WRITES_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_HIDDEN_WRITES_H_
 
@@ -20,6 +21,11 @@ struct HiddenWrites {
 
 // No arguments for operators that hide nothing. Thread-safe.
 HiddenWrites HiddenWritesOf(const c10::FunctionSchema& schema);
+
+// Whether a result may be an argument, or lie in its memory, where the schema
+// says nothing of it, as that of x.type_as(y) with y of the same dtype. The
+// list is of what PyTorch 2.11 does. Thread-safe.
+bool MayGiveArgument(const c10::FunctionSchema& schema);
 
 }  // namespace aitune::frontend
 

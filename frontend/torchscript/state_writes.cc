@@ -156,7 +156,9 @@ void StateWrites::Follow(const Value* written) {
 
 void StateWrites::FollowOperator(const Node& node,
                                  const c10::FunctionSchema& schema) {
-  const bool any = GivesAnyOf(schema);
+  const bool hidden = MayGiveArgument(schema);
+  hides_ = hides_ || hidden;
+  const bool any = hidden || GivesAnyOf(schema);
   for (size_t i = 0; i < schema.arguments().size() && i < node.inputs().size();
        ++i) {
     if (any || schema.arguments()[i].alias_info() != nullptr)

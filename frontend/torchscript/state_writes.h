@@ -27,9 +27,9 @@ class StateWrites {
   // Whether a call may write anything.
   bool any() const { return any_; }
   // Whether it writes nothing but elements of tensors that are attributes and
-  // that Has tells from others.
+  // that Has tells from others, in ways that LibTorch's own optimisation sees.
   bool only_known_tensors() const {
-    return !all_tensors_ && set_.empty() && constants_.empty();
+    return !all_tensors_ && !hides_ && set_.empty() && constants_.empty();
   }
   // Whether attributes of this name may be set.
   bool Sets(const std::string& attribute) const {
@@ -64,6 +64,7 @@ class StateWrites {
   const c10::IValue self_;
   std::shared_ptr<torch::jit::Graph> graph_;
   bool any_ = false, all_tensors_ = false;
+  bool hides_ = false;  // whether it writes through MayGiveArgument's results
   std::unordered_set<const c10::TensorImpl*> tensors_;
   std::vector<at::Tensor> constants_;
   std::unordered_set<std::string> set_;

@@ -21,34 +21,42 @@ using Kind = ProbedValue::Kind;
 
 constexpr char kIsState[] = "it is the model's own tensor, which calls write";
 
-// A view operator that leads from the tensor to what is written.
+// A view operator that leads from the tensor to an argument.
 struct RecordedView {
   c10::OperatorHandle run;
   size_t arguments = 0;  // behind self
 };
 
-// Runs `run` with `count` arguments, of which `written` is the whole tensor, on
-// the view of it that `views` make; their arguments lie behind the others.
-// Leaves the whole tensor.
-RecordedFunction OnView(RecordedFunction run, std::vector<RecordedView> views,
-                        size_t written, size_t count) {
-  return [run = std::move(run), views = std::move(views), written,
+// An argument that is a view of the tensor.
+struct RecordedPart {
+  size_t position = 0;
+  std::vector<RecordedView> views;
+};
+
+// Runs `run` with `count` arguments, of which the whole tensor is given for
+// each of `parts`, on the views of it; the arguments of these lie behind the
+// others. Leaves the whole tensor.
+RecordedFunction OnParts(RecordedFunction run, std::vector<RecordedPart> parts,
+                         size_t count) {
+  return [run = std::move(run), parts = std::move(parts),
           count](std::vector<c10::IValue>& stack) {
-    const c10::IValue whole = stack.at(written);
-    at::Tensor view = whole.toTensor();
+    const c10::IValue whole = stack.at(parts.at(0).position);
     size_t next = count;
-    for (const RecordedView& step : views) {
-      std::vector<c10::IValue> arguments = {view};
-      for (size_t i = 0; i < step.arguments; ++i)
-        arguments.push_back(std::move(stack.at(next++)));
-      step.run.callBoxed(arguments);
-      view = arguments.at(0).toTensor();
+    for (const RecordedPart& part : parts) {
+      at::Tensor view = whole.toTensor();
+      for (const RecordedView& step : part.views) {
+        std::vector<c10::IValue> arguments = {view};
+        for (size_t i = 0; i < step.arguments; ++i)
+          arguments.push_back(std::move(stack.at(next++)));
+        step.run.callBoxed(arguments);
+        view = arguments.at(0).toTensor();
+      }
+      if (!view.is_alias_of(whole.toTensor()))
+        throw std::runtime_error(
+            "what it writes is no view of the model's tensor");
+      stack[part.position] = view;
     }
-    if (!view.is_alias_of(whole.toTensor()))
-      throw std::runtime_error(
-          "what it writes is no view of the model's tensor");
     stack.resize(count);
-    stack[written] = view;
     run(stack);
     stack.assign(1, whole);
   };
@@ -95,27 +103,39 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteState(
   if (storage.unknown_views || MayChangeSizes(*call.schema, written))
     return absl::UnimplementedError(storage.read_only);
   AITUNE_RETURN_IF_ERROR(SettlePossibleViews(storage));
+  // Operands in the memory that is written are read while it is.
+  const auto is_part = [&](const ProbedValue& argument) {
+    return argument.IsTensor() && argument.storage == target->storage;
+  };
   // Reads of the tensor come before.
   std::vector<ArgumentTemplate> recipes(call.arguments.size());
   for (size_t i = 0; i < call.arguments.size(); ++i) {
-    if (i == written) continue;
+    if (is_part(*call.arguments[i])) continue;
     AITUNE_ASSIGN_OR_RETURN(recipes[i], ToTemplate(call.arguments[i]));
   }
-  recipes[written] = ArgumentTemplate::Value(storage.state);
-  std::vector<RecordedView> views;
-  for (const ViewStep& step : target->views) {
-    views.push_back({c10::Dispatcher::singleton().findSchemaOrThrow(
-                         step.name.c_str(), step.overload.c_str()),
-                     step.arguments.size() - 1});
-    recipes.insert(recipes.end(), step.arguments.begin() + 1,
-                   step.arguments.end());
+  std::vector<RecordedPart> parts;
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    if (!is_part(*call.arguments[i])) continue;
+    recipes[i] = ArgumentTemplate::Value(storage.state);
+    RecordedPart& part = parts.emplace_back();
+    part.position = i;
+    for (const ViewStep& step : call.arguments[i]->views) {
+      part.views.push_back({c10::Dispatcher::singleton().findSchemaOrThrow(
+                                step.name.c_str(), step.overload.c_str()),
+                            step.arguments.size() - 1});
+      recipes.insert(recipes.end(), step.arguments.begin() + 1,
+                     step.arguments.end());
+    }
   }
+  // An index that is out of range is an error before anything is written.
+  for (const ValueId value : builder_.TakeCheckedValues())
+    recipes.push_back(ArgumentTemplate::Value(value));
   AITUNE_RETURN_IF_ERROR(Execute(call).status());
   ResultTemplate result;
   result.value = builder_.AddOpaque(kIsState);
   builder_.AddRegion(
       call.schema->name(),
-      {OnView(call.run, std::move(views), written, call.arguments.size())},
+      {OnParts(call.run, std::move(parts), call.arguments.size())},
       std::move(recipes), {result}, "it writes to the model's own tensor",
       /*has_side_effects=*/true);
   functionalizer_.StateWritten(*target, result.value);

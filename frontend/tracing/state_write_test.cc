@@ -3,11 +3,13 @@
 #include <ATen/Functions.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/model_state.h"
 #include "frontend/tracing/trace_test_util.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -72,6 +74,14 @@ def forward(self, x: Tensor):
   self.mean.add_(self.cache[0])
   self.cache.mul_(0.25).add_(x)
   return self.mean + self.cache
+)",
+    // Views of what is written, which is read while it is.
+    R"(
+def forward(self, x: Tensor):
+  self.cache[:, 2:].copy_(self.cache[:, :-2])
+  self.cache[:, :2].copy_(x[:, :2])
+  self.mean[1:].mul_(self.mean[:-1] + 1)
+  return self.cache + self.mean
 )",
     // At places that depend on data.
     R"(
@@ -147,6 +157,54 @@ TEST(StateWritesTest, OfWhatIsReturnedLibTorchRuns) {
     ASSERT_TRUE(trace.ok()) << trace.status();
     EXPECT_THAT(OpNames(*trace), Contains(kWholeModel)) << result;
   }
+}
+
+// What schemas don't tell of is followed, but LibTorch's freezing doesn't.
+TEST(StateWritesTest, ThroughHiddenViewsLibTorchRuns) {
+  for (const char* view :
+       {"self.mean.type_as(x)", "torch.atleast_2d(self.mean)",
+        "torch.einsum('i', [self.mean])", "self.mean.sum_to_size([6])",
+        "torch.dropout(self.mean, 0.5, False)",
+        "torch.meshgrid([self.mean, self.count.view([1])])[0][:, 0]",
+        "torch.unsafe_chunk(self.mean, 2)[1]"}) {
+    const std::string program =
+        std::string("def forward(self, x: Tensor):\n  y = ") + view +
+        "\n  y.add_(1)\n  return x + self.mean, y + 0\n";
+    const Model ours = ModelOf(ModuleOf(program));
+    EXPECT_TRUE(ModelState(ours).exists()) << view;
+    EXPECT_EQ(ModelState(ours).live(), nullptr) << view;
+    const Model eager = ModelOf(ModuleOf(program));
+    const auto trace = BuildTrace(ours, Argument(0), {});
+    ASSERT_TRUE(trace.ok()) << trace.status();
+    for (int call = 0; call < kCalls; ++call) {
+      const auto result = RunTrace(*trace, Argument(call));
+      const auto expected = eager.RunEager(Argument(call));
+      ASSERT_TRUE(result.ok() && expected.ok()) << view << result.status();
+      EXPECT_EQ(Difference(*result, *expected), "") << view;
+    }
+  }
+}
+
+// An error of what is computed before leaves the tensor as it is.
+TEST(StateWritesTest, ReadWhatIsCheckedBefore) {
+  const auto trace = BuildTrace(ModelOf(ModuleOf(R"(
+def forward(self, x: Tensor):
+  y = self.cache[x[0].to(4)] * 2
+  self.count.add_(1)
+  return y + self.count
+)")),
+                                ValueList({at::zeros({4, 6})}), {});
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  ValueId indexed = -1;
+  bool read = false;
+  for (const TraceOp& op : trace->ops) {
+    if (op.name == "aten::index") indexed = op.results[0];
+    if (op.name != "aten::add_") continue;
+    const auto& values = std::get<std::vector<ValueId>>(op.arguments[0]);
+    read = std::find(values.begin(), values.end(), indexed) != values.end();
+  }
+  EXPECT_GE(indexed, 0);
+  EXPECT_TRUE(read);
 }
 
 TEST(StateWritesTest, WhereDataDecidesLibTorchRuns) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -60,6 +61,21 @@ class Replacement {
 
   const std::unordered_map<ValueId, ValueId>& passed_;
 };
+
+// Whether compiled code of an operator with results of this dtype may find an
+// error in the elements of its arguments.
+bool ChecksElements(const std::string& name, DataType dtype) {
+  static const auto* const kIndexing = new std::unordered_set<std::string>{
+      "aten::embedding", "aten::embedding_bag",  "aten::index",
+      "aten::take",      "aten::index_select",   "aten::gather",
+      "aten::index_put", "aten::take_along_dim", "aten::scatter",
+      "aten::index_add", "aten::scatter_add",    "aten::scatter_reduce",
+      "aten::one_hot",   "aten::index_copy",     "aten::index_fill"};
+  static const auto* const kDivisions = new std::unordered_set<std::string>{
+      "aten::div", "aten::floor_divide", "aten::remainder", "aten::fmod"};
+  return kIndexing->count(name) > 0 ||
+         (kDivisions->count(name) > 0 && !IsFloatingPoint(dtype));
+}
 
 }  // namespace
 
@@ -147,6 +163,11 @@ void TraceBuilder::Append(TraceOp op, RecordedOp recorded,
       absl::StrCat(op.name, op.overload.empty() ? "" : ".", op.overload,
                    op.location.empty() ? "" : " at ", op.location);
   op.results = Flatten(recorded.results);
+  if (op.must_fall_back.empty() && op.results.size() == 1 &&
+      op.results[0] >= 0 &&
+      value(op.results[0]).kind == TraceValue::Kind::kTensor &&
+      ChecksElements(op.name, value(op.results[0]).type.dtype))
+    checked_.push_back(op.results[0]);
   trace_.ops.push_back(std::move(op));
   recorded_.push_back(std::move(recorded));
   side_effects_.push_back(has_side_effects);
@@ -236,6 +257,10 @@ ValueId TraceBuilder::AddFunctionalCall(const std::string& name,
   results.value = result;
   AddCall(std::move(call), {results});
   return result;
+}
+
+std::vector<ValueId> TraceBuilder::TakeCheckedValues() {
+  return std::exchange(checked_, {});
 }
 
 std::pair<Trace, std::vector<RecordedOp>> TraceBuilder::Finish() {

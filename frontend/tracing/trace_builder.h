@@ -66,6 +66,11 @@ class TraceBuilder {
                             std::vector<ArgumentTemplate> arguments,
                             const TensorType& type);
 
+  // The results of operators since the last call of this that compiled code
+  // runs and that may find an index out of range or a division by 0. What must
+  // not be done after such an error reads them.
+  std::vector<ValueId> TakeCheckedValues();
+
   // Copies the contents of constants that share the memory of `tensor`, which
   // is about to be overwritten.
   void PreserveConstants(const at::Tensor& tensor);
@@ -94,6 +99,7 @@ class TraceBuilder {
 
   Trace trace_;
   std::vector<RecordedOp> recorded_;
+  std::vector<ValueId> checked_;  // TakeCheckedValues
   std::vector<bool> side_effects_;
   std::map<ConstantKey, ValueId> constants_;
   Site site_;

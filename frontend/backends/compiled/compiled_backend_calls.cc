@@ -40,7 +40,9 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
   // Also where a call has changed it since, or meanwhile.
   if (*changes_state_) return RunEager(inputs);
   if (!compiled.ok()) {
-    if (stance == Stance::kEagerWhileCompiling ||
+    // A call that eager refuses may have changed the state before.
+    if ((compiles && source()->HasState()) ||
+        stance == Stance::kEagerWhileCompiling ||
         (stance == Stance::kEagerOnRecompile &&
          absl::IsFailedPrecondition(compiled.status())))
       return RunEager(inputs);

@@ -166,6 +166,8 @@ absl::Status BuildMoments(OpImporter& call, bool standard_deviation,
     AITUNE_ASSIGN_OR_RETURN(correction, call.Double("correction"));
   }
   Value x = call.ToComputeType(reduction.self);
+  // As ATen does on a CPU: squares may leave float32, and are summed there.
+  if (!call.state().is_for_gpu()) x = call.Convert(x, DataType::kFloat64);
   Value mean = call.Reduce<ait::MeanOp>(x, reduction.dims);
   Value centred = call.Subtract(x, mean);
   Value variance =

@@ -17,6 +17,12 @@ def forward(self, x: Tensor):
     return torch.mean(x, [-1]), torch.var(x, [-1], unbiased=False), torch.var(x, [1], unbiased=True), torch.std(x, [2])
 )",
      {"float32[3,9,64]"}},
+    {"moments_of_far_tiny_and_large_numbers",
+     R"(
+def forward(self, x: Tensor):
+    return torch.std(x + 100000.0, [1]), torch.std(x * 1e-25, [1]), torch.std(x * 1e18, [0]), torch.var_mean(x.to(15), [1])
+)",
+     {"float32[4,3000]"}},
     {"extrema",
      R"(
 def forward(self, x: Tensor):

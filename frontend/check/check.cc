@@ -63,7 +63,7 @@ class Checker {
  private:
   void Summarize(const CaseResult& result, const c10::IValue& eager);
 
-  absl::Status TryLoops(const InputCase& input);
+  absl::Status TryRun(const InputCase& input);
   absl::Status TryIndices(const InputCase& input);
 
   const RunFunction& ours_;
@@ -73,7 +73,7 @@ class Checker {
   EagerRuns eager_;
   Judge judge_;
   std::unique_ptr<ModelState> source_state_;
-  std::unique_ptr<RunGuard> loops_;      // from the first made-up case on
+  std::unique_ptr<RunGuard> guard_;      // from the first made-up case on
   std::unique_ptr<IndexGuard> indices_;  // the same, for a GPU
   CheckReport report_;
 };
@@ -102,12 +102,12 @@ void Checker::Summarize(const CaseResult& result, const c10::IValue& eager) {
 }
 
 // A caller's own sample may take as long as it will.
-absl::Status Checker::TryLoops(const InputCase& input) {
+absl::Status Checker::TryRun(const InputCase& input) {
   if (input.name == kSampleCase) return absl::OkStatus();
-  if (loops_ == nullptr)
-    loops_ = std::make_unique<RunGuard>(model_, options_.device);
+  if (guard_ == nullptr)
+    guard_ = std::make_unique<RunGuard>(model_, options_.device);
   const ScopedModelState restore(eager_.state());
-  return loops_->Try(input.arguments, options_.seconds_of_loops);
+  return guard_->Try(input.arguments, options_.seconds_of_loops);
 }
 
 absl::Status Checker::TryIndices(const InputCase& input) {
@@ -129,7 +129,7 @@ absl::Status Checker::TryIndices(const InputCase& input) {
 CaseResult Checker::Check(const InputCase& input) {
   CaseResult result;
   result.name = input.name;
-  absl::Status runs = TryLoops(input);
+  absl::Status runs = TryRun(input);
   if (runs.ok()) runs = TryIndices(input);
   if (!runs.ok()) {
     result.skipped = true;

@@ -15,7 +15,8 @@
 #include "frontend/backends/torch_backend_state.pb.h"
 #include "frontend/compiled_model/shared_codes.h"
 #include "frontend/torchscript/model_internal.h"
-#include "frontend/torchscript/model_tensors.h"
+#include "frontend/torchscript/module_objects.h"
+#include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/hash/sha256.h"
 #include "runtime/plan/plan.h"
@@ -68,56 +69,50 @@ bool IsNear(const at::Tensor& made, const at::Tensor& weight) {
   return noise <= signal * std::pow(10, -kLeastSqnr / 10);
 }
 
-// A tensor that is an attribute of a module.
-struct Attribute {
-  c10::intrusive_ptr<c10::ivalue::Object> owner;
-  size_t slot = 0;
+// The tensors that are attributes, by names, and how often each memory is an
+// attribute's, or of what one holds, as the lists of recurrent networks do.
+struct Attributes {
+  explicit Attributes(const Model& model) {
+    VisitAttributes(*model.impl().module._ivalue(),
+                    [&](const std::string& name, const c10::IValue& value) {
+                      if (value.isModule()) return;
+                      if (value.isTensor() && value.toTensor().defined())
+                        tensors[name] = value.toTensor();
+                      for (const at::Tensor& tensor : TensorLeaves(value)) {
+                        if (tensor.defined() && tensor.has_storage())
+                          ++holders[tensor.storage().unsafeGetStorageImpl()];
+                      }
+                    });
+  }
+  std::map<std::string, at::Tensor> tensors;
+  std::map<const void*, int> holders;
 };
 
-void FindAttributes(const c10::intrusive_ptr<c10::ivalue::Object>& object,
-                    const std::string& prefix,
-                    std::map<std::string, Attribute>& found) {
-  const c10::ClassTypePtr type = object->type();
-  for (size_t i = 0; i < type->numAttributes(); ++i) {
-    const std::string name = absl::StrCat(prefix, type->getAttributeName(i));
-    const c10::IValue& value = object->getSlot(i);
-    if (type->getAttribute(i)->is_module())
-      FindAttributes(value.toObject(), name + ".", found);
-    else if (value.isTensor() && value.toTensor().defined())
-      found[name] = {object, i};
-  }
-}
-
-// How often each memory is an attribute's.
-std::map<const void*, int> Holders(
-    const std::map<std::string, Attribute>& attributes) {
-  std::map<const void*, int> holders;
-  for (const auto& [name, attribute] : attributes) {
-    const at::Tensor& tensor =
-        attribute.owner->getSlot(attribute.slot).toTensor();
-    if (tensor.has_storage())
-      ++holders[tensor.storage().unsafeGetStorageImpl()];
-  }
-  return holders;
+void Replace(const Model& model, const at::Tensor& old, const at::Tensor& by) {
+  VisitModules(*model.impl().module._ivalue(),
+               [&](c10::ivalue::Object& module) {
+                 for (size_t slot = 0; slot < module.slots().size(); ++slot) {
+                   const c10::IValue& value = module.getSlot(slot);
+                   if (value.isTensor() && value.toTensor().is_same(old))
+                     module.setSlot(slot, by);
+                 }
+               });
 }
 
 // Finds the weights in `model` that can be taken out, and takes them out.
 void TakeOut(const Model& model, const SharedCodes& codes, CodesProto* stored) {
-  std::map<std::string, Attribute> attributes;
-  FindAttributes(model.impl().module._ivalue(), "", attributes);
-  const std::map<const void*, int> holders = Holders(attributes);
+  const Attributes attributes(model);
   for (const auto& [name, tensor] : codes.tensors()) {
     std::string weight;
     if (!IsPartOfWeight(name, &weight) || name != weight + ".codes") continue;
     const auto scales = codes.tensors().find(weight + ".scales");
-    const auto attribute = attributes.find(weight);
-    if (scales == codes.tensors().end() || attribute == attributes.end() ||
-        codes.read().count(weight) > 0)
+    const auto attribute = attributes.tensors.find(weight);
+    if (scales == codes.tensors().end() ||
+        attribute == attributes.tensors.end() || codes.read().count(weight) > 0)
       continue;
-    const auto& [owner, slot] = attribute->second;
-    const at::Tensor& old = owner->getSlot(slot).toTensor();
+    const at::Tensor& old = attribute->second;
     if (!IsPlainTensor(old) || !old.is_floating_point() ||
-        holders.at(old.storage().unsafeGetStorageImpl()) != 1)
+        attributes.holders.at(old.storage().unsafeGetStorageImpl()) != 1)
       continue;
     for (const bool transposed : {false, true}) {
       const auto made = Dequantized(tensor, scales->second, transposed, old);
@@ -125,7 +120,7 @@ void TakeOut(const Model& model, const SharedCodes& codes, CodesProto* stored) {
       CodesProto::Weight& taken = *stored->add_weights();
       taken.set_name(weight);
       taken.set_transposed(transposed);
-      owner->setSlot(slot, at::zeros({1}, old.options()).expand(old.sizes()));
+      Replace(model, old, at::zeros({1}, old.options()).expand(old.sizes()));
       break;
     }
   }
@@ -163,20 +158,18 @@ absl::StatusOr<Model> PutBack(const Model& model, const Blobs& blobs) {
     return absl::InvalidArgumentError("its codes can't be read");
   AITUNE_ASSIGN_OR_RETURN(const auto tensors,
                           ReadTensors(stored, data->second));
-  std::map<std::string, Attribute> attributes;
-  FindAttributes(model.impl().module._ivalue(), "", attributes);
+  const Attributes attributes(model);
   std::map<std::string, TensorView> weights;
   std::vector<at::Tensor> made;
   for (const CodesProto::Weight& taken : stored.weights()) {
     const auto codes = tensors.find(taken.name() + ".codes");
     const auto scales = tensors.find(taken.name() + ".scales");
-    const auto attribute = attributes.find(taken.name());
+    const auto attribute = attributes.tensors.find(taken.name());
     std::optional<at::Tensor> weight;
     if (codes != tensors.end() && scales != tensors.end() &&
-        attribute != attributes.end())
-      weight = Dequantized(
-          codes->second, scales->second, taken.transposed(),
-          attribute->second.owner->getSlot(attribute->second.slot).toTensor());
+        attribute != attributes.tensors.end())
+      weight = Dequantized(codes->second, scales->second, taken.transposed(),
+                           attribute->second);
     if (!weight)
       return absl::InvalidArgumentError(
           absl::StrCat("its codes don't fit the weight '", taken.name(), "'"));

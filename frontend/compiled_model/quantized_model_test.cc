@@ -177,17 +177,24 @@ TEST(QuantizedModel, APatternThatIsOfNoLayerIsAnError) {
             "table, or a pattern such as 'encoder.*'");
 }
 
-TEST(QuantizedModel, AModelThatLibTorchRunsWholeSaysSo) {
+// A layer, y, in a model that counts its calls.
+Model CountingLayer(const std::string& result) {
   torch::jit::Module module(kLinearClass);
   module.register_parameter("weight", at::randn({64, 64}), false);
   module.register_buffer("calls", at::zeros({1}));
   module.define(
       "def forward(self, x: Tensor):\n"
       "  self.calls.add_(1)\n"
-      "  return torch.linear(x, self.weight), self.calls\n");
+      "  y = torch.linear(x, self.weight)\n"
+      "  return " +
+      result + "\n");
   module.eval();
-  const auto built = BuildQuantized(*Model::FromModule(std::move(module)),
-                                    "float32[5,64]", "int8wo");
+  return *Model::FromModule(std::move(module));
+}
+
+TEST(QuantizedModel, AModelThatLibTorchRunsWholeSaysSo) {
+  const auto built =
+      BuildQuantized(CountingLayer("y, self.calls"), "float32[5,64]", "int8wo");
   EXPECT_THAT(std::string(built.status().message()),
               HasSubstr("No layer of the model can be quantised, as LibTorch "
                         "runs it whole: the model returns its own tensor, "
@@ -195,15 +202,7 @@ TEST(QuantizedModel, AModelThatLibTorchRunsWholeSaysSo) {
 }
 
 TEST(QuantizedModel, AModelThatCountsItsCallsIsQuantised) {
-  torch::jit::Module module(kLinearClass);
-  module.register_parameter("weight", at::randn({64, 64}), false);
-  module.register_buffer("calls", at::zeros({1}));
-  module.define(
-      "def forward(self, x: Tensor):\n"
-      "  self.calls.add_(1)\n"
-      "  return torch.linear(x, self.weight) * self.calls\n");
-  module.eval();
-  const Model model = *Model::FromModule(std::move(module));
+  const Model model = CountingLayer("y * self.calls");
   const auto built = BuildQuantized(model, "float32[5,64]", "int8wo");
   ASSERT_TRUE(built.ok()) << built.status();
   const ValueList arguments({at::randn({5, 64})});

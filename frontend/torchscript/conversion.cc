@@ -61,11 +61,11 @@ bool MayBeNumber(const torch::jit::Node& node) {
 // torch/csrc/utils/python_arg_parser.cpp).
 bool TakesNumber(const torch::jit::Node& node) {
   static const auto* const kNames = new std::set<std::string>{
-      "aten::add",   "aten::sub",         "aten::subtract",    "aten::mul",
-      "aten::div",   "aten::multiply",    "aten::divide",      "aten::copy",
-      "aten::copy_", "aten::true_divide", "aten::floor_divide"};
+      "aten::add",         "aten::sub",         "aten::subtract", "aten::mul",
+      "aten::div",         "aten::multiply",    "aten::divide",   "aten::copy",
+      "aten::true_divide", "aten::floor_divide"};
   std::string name = node.kind().toQualString();
-  if (kNames->count(name) == 0 && name.back() == '_') name.pop_back();
+  if (name.back() == '_') name.pop_back();
   if (kNames->count(name) == 0) return false;
   return node.inputs().size() >= 2 && MayBeNumber(*node.input(0)->node()) !=
                                           MayBeNumber(*node.input(1)->node());

@@ -1,8 +1,8 @@
 // The model's own tensors that its calls write in place. The trace has the
-// tensor itself as a value that only LibTorch knows; what reads it reads a
-// copy, and each write is an operator that LibTorch runs on the tensor. Each
-// gives the tensor again, as what the next one takes, so that they stay in
-// order.
+// tensor itself as a value that only LibTorch knows. What reads it reads its
+// memory or, where a write follows in the call, a copy; each write is an
+// operator that LibTorch runs on the tensor. Reads and writes give the tensor
+// again, as what the next one takes, so that they stay in order.
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <stdexcept>

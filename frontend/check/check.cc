@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/check/assert_guard.h"
 #include "frontend/check/dense_numbers.h"
 #include "frontend/check/eager_runs.h"
-#include "frontend/check/index_guard.h"
 #include "frontend/check/judge.h"
 #include "frontend/check/run_guard.h"
 #include "frontend/values/gpu.h"
@@ -64,7 +64,7 @@ class Checker {
   void Summarize(const CaseResult& result, const c10::IValue& eager);
 
   absl::Status TryRun(const InputCase& input);
-  absl::Status TryIndices(const InputCase& input);
+  absl::Status TryElements(const InputCase& input);
 
   const RunFunction& ours_;
   const Model& model_;
@@ -73,8 +73,8 @@ class Checker {
   EagerRuns eager_;
   Judge judge_;
   std::unique_ptr<ModelState> source_state_;
-  std::unique_ptr<RunGuard> guard_;      // from the first made-up case on
-  std::unique_ptr<IndexGuard> indices_;  // the same, for a GPU
+  std::unique_ptr<RunGuard> guard_;        // from the first made-up case on
+  std::unique_ptr<AssertGuard> elements_;  // the same, for a GPU
   CheckReport report_;
 };
 
@@ -110,14 +110,14 @@ absl::Status Checker::TryRun(const InputCase& input) {
   return guard_->Try(input.arguments, options_.seconds_of_loops);
 }
 
-absl::Status Checker::TryIndices(const InputCase& input) {
+absl::Status Checker::TryElements(const InputCase& input) {
   if (!options_.device.is_gpu() || options_.source == nullptr)
     return absl::OkStatus();
-  // A caller's own indices fit.
+  // A caller's own are as they should be.
   if (input.name == kSampleCase) return absl::OkStatus();
-  if (indices_ == nullptr)
-    indices_ = std::make_unique<IndexGuard>(*options_.source);
-  const absl::Status status = indices_->Try(input.arguments);
+  if (elements_ == nullptr)
+    elements_ = std::make_unique<AssertGuard>(*options_.source);
+  const absl::Status status = elements_->Try(input.arguments);
   if (status.ok()) return status;
   return absl::Status(
       status.code(),
@@ -130,7 +130,7 @@ CaseResult Checker::Check(const InputCase& input) {
   CaseResult result;
   result.name = input.name;
   absl::Status runs = TryRun(input);
-  if (runs.ok()) runs = TryIndices(input);
+  if (runs.ok()) runs = TryElements(input);
   if (!runs.ok()) {
     result.skipped = true;
     result.note = std::string(runs.message());

@@ -60,7 +60,8 @@ void LookAtPivots(torch::jit::Stack& stack) {
   const at::Tensor all = torch::jit::pop(stack).toTensor();
   if (all.dim() == 0 || all.numel() == 0) return;
   const int64_t n = all.size(-1);
-  const at::Tensor rows = all.to(at::kLong).reshape({-1, n}).contiguous();
+  const at::Tensor rows =
+      all.to(at::kCPU, at::kLong).reshape({-1, n}).contiguous();
   for (int64_t matrix = 0; matrix < rows.size(0); ++matrix) {
     const int64_t* pivots =
         static_cast<const int64_t*>(rows.const_data_ptr()) + matrix * n;
@@ -129,13 +130,12 @@ void InlineAll(torch::jit::Graph& graph) {
   torch::jit::Inline(graph);
 }
 
-bool NeedsGuard(torch::jit::Block* block, bool on_cpu) {
+bool NeedsGuard(torch::jit::Block* block) {
   for (torch::jit::Node* node : block->nodes()) {
-    if (node->kind() == c10::prim::Loop ||
-        (on_cpu && GuardOf(*node).first != nullptr))
+    if (node->kind() == c10::prim::Loop || GuardOf(*node).first != nullptr)
       return true;
     for (torch::jit::Block* inner : node->blocks()) {
-      if (NeedsGuard(inner, on_cpu)) return true;
+      if (NeedsGuard(inner)) return true;
     }
   }
   return false;
@@ -152,8 +152,7 @@ RunGuard::RunGuard(const Model& model, const Device& device) : device_(device) {
   const std::shared_ptr<torch::jit::Graph> inlined =
       module.get_method("forward").graph()->copy();
   InlineAll(*inlined);
-  const bool on_cpu = !device.is_gpu();
-  if (!NeedsGuard(inlined->block(), on_cpu)) return;
+  if (!NeedsGuard(inlined->block())) return;
   Register();
   // With the same tensors.
   torch::jit::Module copy = module.clone(/*inplace=*/true);
@@ -161,7 +160,7 @@ RunGuard::RunGuard(const Model& model, const Device& device) : device_(device) {
       copy.get_method("forward").graph();
   InlineAll(*graph);
   GuardLoops(graph->block());
-  if (on_cpu) GuardOperators(graph->block());
+  GuardOperators(graph->block());
   copy_ = std::make_unique<Copy>(Copy{std::move(copy)});
 }
 

@@ -1,4 +1,4 @@
-#include "frontend/check/index_guard.h"
+#include "frontend/check/assert_guard.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -51,6 +50,39 @@ bool IsIndexed(const std::string& name) {
                                 "aten::take",
                                 "aten::take_along_dim"};
   return names->count(name) > 0;
+}
+
+// Operators whose kernels on a GPU assert what elements are (PyTorch 2.11:
+// CUDA_KERNEL_ASSERT and _assert_async), but for indices, or read memory by
+// pivots.
+bool AssertsElements(const std::string& name) {
+  static const auto* const names = new std::set<std::string>{
+      "aten::_assert_async",     "aten::bernoulli",
+      "aten::bernoulli_",        "aten::binary_cross_entropy",
+      "aten::binomial",          "aten::ctc_loss",
+      "aten::linalg_ldl_solve",  "aten::linalg_lu_solve",
+      "aten::lu_solve",          "aten::lu_unpack",
+      "aten::masked_scatter",    "aten::masked_scatter_",
+      "aten::max_unpool2d",      "aten::max_unpool3d",
+      "aten::multi_margin_loss", "aten::multilabel_margin_loss",
+      "aten::multinomial",       "aten::nanquantile",
+      "aten::poisson",           "aten::quantile",
+      "aten::repeat_interleave", "aten::segment_reduce"};
+  return names->count(name) > 0;
+}
+
+// Whether the node is a division by a tensor, which raises if both sides are
+// integers and an element is 0.
+bool DividesByTensor(const torch::jit::Node& node) {
+  static const auto* const names = new std::set<std::string>{
+      "aten::div",       "aten::div_",      "aten::floor_divide",
+      "aten::fmod",      "aten::fmod_",     "aten::floor_divide_",
+      "aten::remainder", "aten::remainder_"};
+  if (names->count(node.kind().toQualString()) == 0) return false;
+  const torch::jit::Value* const divisor = node.input(1);
+  return divisor->type()->isSubtypeOf(*c10::TensorType::get()) &&
+         divisor->node()->kind() != c10::prim::Constant &&
+         divisor->node()->kind() != c10::prim::GetAttr;
 }
 
 // x.long() and the like.
@@ -183,36 +215,39 @@ bool AreWithin(const std::vector<at::Tensor>& integers, int64_t rows) {
 
 }  // namespace
 
-IndexGuard::IndexGuard(const Model& model) : model_(model), state_(model) {
+AssertGuard::AssertGuard(const Model& model) : model_(model), state_(model) {
   const torch::jit::Module& module = model.impl().module;
   auto graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*graph);
   torch::jit::DepthFirstGraphNodeIterator nodes(graph);
   while (const torch::jit::Node* node = nodes.next()) {
     const std::string name = node->kind().toQualString();
-    reads_unknown_ = reads_unknown_ || name == "aten::embedding_bag";
+    depends_on_numbers_ = depends_on_numbers_ || AssertsElements(name);
+    depends_on_integers_ = depends_on_integers_ ||
+                           name == "aten::embedding_bag" ||
+                           DividesByTensor(*node);
     if (!IsIndexed(name)) continue;
     for (const torch::jit::Value* index : IndicesOf(*node)) {
       Visited made, inputs;
-      makes_indices_ = makes_indices_ || IsMadeOfNumbers(index, made);
+      depends_on_numbers_ = depends_on_numbers_ || IsMadeOfNumbers(index, made);
       if (!DependsOnInput(index, inputs)) continue;
       const std::optional<int64_t> rows =
           node->kind() == c10::aten::embedding && IsInputItself(index)
               ? RowsOfWeight(node->input(0), module)
               : std::nullopt;
       if (rows)
-        rows_ = std::min(rows_, *rows);
+        rows_ = std::min(rows_.value_or(*rows), *rows);
       else
-        reads_unknown_ = true;
+        depends_on_integers_ = true;
     }
   }
 }
 
-absl::Status IndexGuard::Try(const ValueList& arguments) {
+absl::Status AssertGuard::Try(const ValueList& arguments) {
   const std::vector<at::Tensor> integers = IntegersOf(arguments);
-  const bool may_fail =
-      makes_indices_ ||
-      (reads_unknown_ ? !integers.empty() : !AreWithin(integers, rows_));
+  const bool may_fail = depends_on_numbers_ ||
+                        (depends_on_integers_ && !integers.empty()) ||
+                        (rows_ && !AreWithin(integers, *rows_));
   if (!may_fail) return absl::OkStatus();
   const ScopedModelState restore(state_);
   const absl::Status status = model_.RunEager(arguments).status();

@@ -13,6 +13,7 @@
 #include "frontend/torchscript/autocast_contexts.h"
 #include "frontend/torchscript/module_objects.h"
 #include "frontend/values/host_arguments.h"
+#include "frontend/values/pytree.h"
 
 namespace aitune::frontend {
 namespace {
@@ -281,13 +282,15 @@ void MarkNumbers(torch::jit::Module& module) {
 
 void MoveTo(torch::jit::Module& module, c10::Device device) {
   const c10::NoGradGuard no_grad;
-  bool is_there = true;
+  // torch::jit::Module::to leaves what is no parameter or buffer, such as lists
+  // of tensors, where it is.
   VisitAttributes(*module._ivalue(),
                   [&](const std::string&, const c10::IValue& value) {
-                    if (value.isTensor() && value.toTensor().defined())
-                      is_there &= value.toTensor().device() == device;
+                    for (at::Tensor tensor : TensorLeaves(value)) {
+                      if (tensor.defined() && tensor.device() != device)
+                        tensor.set_data(tensor.to(device));
+                    }
                   });
-  if (!is_there) module.to(device);
   // Functions are called, too, and belong to other modules as well.
   if (!device.is_cpu())
     torch::jit::Inline(*module.get_method("forward").graph());

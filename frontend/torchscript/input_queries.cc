@@ -57,17 +57,19 @@ bool ComparesTensors(const torch::jit::Node& node) {
   return true;
 }
 
+std::string CallText(const torch::jit::Node& node) {
+  const std::string name = node.kind().toQualString();
+  const auto place = node.sourceRange().file_line_col();
+  if (!place) return name;
+  return absl::StrCat(name, " at ", std::get<0>(*place), ":",
+                      std::get<1>(*place));
+}
+
 std::string FindIn(
     const torch::jit::Block& block,
     const std::function<bool(const torch::jit::Node&)>& is_query) {
   for (const torch::jit::Node* node : block.nodes()) {
-    if (is_query(*node)) {
-      const std::string name = node->kind().toQualString();
-      const auto place = node->sourceRange().file_line_col();
-      if (!place) return name;
-      return absl::StrCat(name, " at ", std::get<0>(*place), ":",
-                          std::get<1>(*place));
-    }
+    if (is_query(*node)) return CallText(*node);
     for (const torch::jit::Block* inner : node->blocks()) {
       std::string found = FindIn(*inner, is_query);
       if (!found.empty()) return found;
@@ -91,6 +93,73 @@ std::vector<const torch::jit::Value*> WrittenBy(const torch::jit::Node& node) {
       written.push_back(node.inputs()[i]);
   }
   return written;
+}
+
+// Whether the node changes which tensors a list, dict or object holds, or which
+// memory a tensor has.
+bool ChangesContents(const torch::jit::Node& node) {
+  static const auto* const names = new std::set<std::string>{
+      "prim::SetAttr", "aten::set_", "aten::set_data"};
+  if (names->count(node.kind().toQualString()) > 0) return true;
+  const std::vector<size_t> written = WrittenArguments(node);
+  return std::any_of(written.begin(), written.end(), [&](size_t i) {
+    return node.inputs()[i]->type()->kind() != c10::TypeKind::TensorType;
+  });
+}
+
+bool HoldsTensors(const c10::TypePtr& type) {
+  return type->isSubtypeOf(*c10::TensorType::get()) ||
+         type->kind() == c10::TypeKind::AnyType ||
+         std::any_of(type->containedTypes().begin(),
+                     type->containedTypes().end(), HoldsTensors);
+}
+
+// Adds the arguments whose tensors' strides those of `value` may depend on:
+// operators on elements keep the layout of what they are given. `visited` is
+// what was looked at.
+void AddArguments(const torch::jit::Value* value,
+                  std::set<const torch::jit::Value*>& visited,
+                  std::set<int>& arguments) {
+  if (!HoldsTensors(value->type()) || !visited.insert(value).second) return;
+  const torch::jit::Node* node = value->node();
+  if (node->kind() == c10::prim::Param) {
+    const torch::jit::Node* const owner = node->owningBlock()->owningNode();
+    if (owner == nullptr) {
+      arguments.insert(static_cast<int>(value->offset()) - 1);  // after self
+      return;
+    }
+    node = owner;
+  }
+  for (const torch::jit::Value* input : node->inputs())
+    AddArguments(input, visited, arguments);
+  for (const torch::jit::Block* block : node->blocks()) {
+    for (const torch::jit::Value* output : block->outputs())
+      AddArguments(output, visited, arguments);
+  }
+}
+
+// All calls in `block` that ask for the layout of a tensor. With
+// `contents_change`, each may be of any argument.
+void AddLayoutQueries(const torch::jit::Block& block, bool contents_change,
+                      std::vector<LayoutQuery>& queries) {
+  for (const torch::jit::Node* node : block.nodes()) {
+    const bool sees_offset =
+        OffsetQueries().count(node->kind().toQualString()) > 0;
+    if (sees_offset || StrideQueries().count(node->kind().toQualString()) > 0) {
+      LayoutQuery query{CallText(*node), sees_offset, {}};
+      std::set<const torch::jit::Value*> visited;
+      if (contents_change) {
+        const int count =
+            static_cast<int>(node->owningGraph()->inputs().size()) - 1;
+        for (int i = 0; i < count; ++i) query.arguments.insert(i);
+      } else {
+        AddArguments(node->input(0), visited, query.arguments);
+      }
+      queries.push_back(std::move(query));
+    }
+    for (const torch::jit::Block* inner : node->blocks())
+      AddLayoutQueries(*inner, contents_change, queries);
+  }
 }
 
 // Whether `value` is a tensor of the model, or a view of one, in a program that
@@ -170,8 +239,8 @@ InputQueries FindInputQueries(const Model& model) {
     // torch.nn.functional asks for `inplace` everywhere, which is mostly False.
     torch::jit::ConstantPropagationImmutableTypes(graph);
     const torch::jit::Block& block = *graph->block();
-    found.offset = FindIn(block, OffsetQueries());
-    found.stride = FindIn(block, StrideQueries());
+    AddLayoutQueries(block, !FindIn(block, ChangesContents).empty(),
+                     found.layout);
     found.gradient = FindIn(block, GradientQueries());
     found.identity = FindIn(block, ComparesTensors);
     found.write = FindWrite(graph);
@@ -182,8 +251,6 @@ InputQueries FindInputQueries(const Model& model) {
 
 absl::Status CheckQueries(const InputQueries& queries,
                           const ValueList& arguments) {
-  const std::string& layout =
-      queries.offset.empty() ? queries.stride : queries.offset;
   constexpr const char* kLayout = "how tensors lie in memory";
   std::set<const void*> seen;
   for (int i = 0; i < arguments.size(); ++i) {
@@ -192,22 +259,28 @@ absl::Status CheckQueries(const InputQueries& queries,
                           const std::function<bool(const at::Tensor&)>& sees) {
       return query.empty() ? at::Tensor() : FindTensor(value, sees);
     };
-    if (const at::Tensor strided = find(
-            layout,
-            [](const at::Tensor& tensor) {
-              return tensor.layout() == at::kStrided && !tensor.is_contiguous();
-            });
-        strided.defined())
-      return Seen(i, strided, "is not contiguous", kLayout, layout,
-                  "call .contiguous() on it before");
-    if (const at::Tensor part = find(queries.offset,
-                                     [](const at::Tensor& tensor) {
-                                       return tensor.layout() == at::kStrided &&
-                                              tensor.storage_offset() != 0;
-                                     });
-        part.defined())
-      return Seen(i, part, "is a part of another", kLayout, layout,
-                  "call .clone() on it before");
+    for (const LayoutQuery& query : queries.layout) {
+      if (query.arguments.count(i) == 0) continue;
+      if (const at::Tensor strided =
+              FindTensor(value,
+                         [](const at::Tensor& tensor) {
+                           return tensor.layout() == at::kStrided &&
+                                  !tensor.is_contiguous();
+                         });
+          strided.defined())
+        return Seen(i, strided, "is not contiguous", kLayout, query.call,
+                    "call .contiguous() on it before");
+      if (!query.sees_offset) continue;
+      if (const at::Tensor part =
+              FindTensor(value,
+                         [](const at::Tensor& tensor) {
+                           return tensor.layout() == at::kStrided &&
+                                  tensor.storage_offset() != 0;
+                         });
+          part.defined())
+        return Seen(i, part, "is a part of another", kLayout, query.call,
+                    "call .clone() on it before");
+    }
     if (const at::Tensor twice =
             find(queries.identity,
                  [&](const at::Tensor& tensor) {

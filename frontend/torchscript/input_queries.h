@@ -6,7 +6,9 @@
 #ifndef AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_
 #define AITUNE_FRONTEND_TORCHSCRIPT_INPUT_QUERIES_H_
 
+#include <set>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "frontend/torchscript/model.h"
@@ -14,21 +16,29 @@
 
 namespace aitune::frontend {
 
+// A call that asks how a tensor lies in memory: for its strides or contiguity,
+// or for a view of its memory.
+struct LayoutQuery {
+  std::string call;         // as below
+  bool sees_offset;         // where in the memory the tensor begins, too
+  std::set<int> arguments;  // whose layout the answer may depend on
+};
+
 // The first calls in the program that ask, such as "aten::stride at
 // model.py:12"; empty where there is none.
 struct InputQueries {
-  std::string offset;    // in the memory, or a view of memory by strides
-  std::string stride;    // or contiguity
-  std::string identity;  // `x is y` of tensors
-  std::string gradient;  // x.requires_grad
-  std::string write;     // to an input, or to what one holds
+  std::vector<LayoutQuery> layout;  // all of them
+  std::string identity;             // `x is y` of tensors
+  std::string gradient;             // x.requires_grad
+  std::string write;                // to an input, or to what one holds
 };
 
 InputQueries FindInputQueries(const Model& model);
 
 // kInvalidArgument names the first tensor among `arguments` that the program
-// would see: one that is not contiguous or, for an offset, a part of a larger
-// tensor; one that is given twice; one that requires a gradient.
+// would see: one whose layout it asks for, not contiguous or, for an offset, a
+// part of a larger tensor; one that is given twice; one that requires a
+// gradient.
 absl::Status CheckQueries(const InputQueries& queries,
                           const ValueList& arguments);
 

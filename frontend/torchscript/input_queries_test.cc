@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/api/module.h>
 
+#include <set>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +13,7 @@
 namespace aitune::frontend {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::StartsWith;
@@ -29,22 +31,48 @@ const at::Tensor& Transposed() {
 }
 
 TEST(InputQueries, FindWhatAProgramAsks) {
-  EXPECT_THAT(Queries("  return x.storage_offset()\n").offset,
-              StartsWith("aten::storage_offset"));
-  EXPECT_THAT(Queries("  return x.as_strided_([1], [1])\n").offset,
-              StartsWith("aten::as_strided_"));
-  EXPECT_THAT(Queries("  return torch.as_strided_copy(x, [1], [1])\n").offset,
-              StartsWith("aten::as_strided_copy"));
-  EXPECT_THAT(Queries("  return x.stride(0)\n").stride,
-              StartsWith("aten::stride"));
+  const auto layout = [](const std::string& body) {
+    const InputQueries found = Queries(body);
+    EXPECT_EQ(found.layout.size(), 1) << body;
+    return found.layout.empty() ? LayoutQuery() : found.layout[0];
+  };
+  for (const char* call : {"x.storage_offset()", "x.as_strided_([1], [1])",
+                           "torch.as_strided_copy(x, [1], [1])"}) {
+    const LayoutQuery query = layout(absl::StrCat("  return ", call, "\n"));
+    EXPECT_TRUE(query.sees_offset) << call;
+    EXPECT_THAT(query.arguments, ElementsAre(0)) << call;
+  }
+  const LayoutQuery stride = layout("  return x.stride(0)\n");
+  EXPECT_THAT(stride.call, StartsWith("aten::stride"));
+  EXPECT_FALSE(stride.sees_offset);
   EXPECT_THAT(Queries("  return x is y\n").identity,
               StartsWith("aten::__is__"));
   EXPECT_THAT(Queries("  return x.requires_grad\n").gradient,
               StartsWith("prim::requires_grad"));
   const InputQueries none = Queries("  return x + y, x is None\n");
-  EXPECT_THAT(
-      none.offset + none.stride + none.identity + none.gradient + none.write,
-      IsEmpty());
+  EXPECT_THAT(none.layout, IsEmpty());
+  EXPECT_THAT(none.identity + none.gradient + none.write, IsEmpty());
+}
+
+// Elementwise operators keep the layout of what they are given.
+TEST(InputQueries, FindWhoseLayoutAProgramAsksFor) {
+  const auto arguments = [](const char* body) {
+    const InputQueries found = Queries(body);
+    return found.layout.empty() ? std::set<int>() : found.layout[0].arguments;
+  };
+  EXPECT_THAT(arguments("  return (y * 2).view([-1]).stride(0), x + 1\n"),
+              ElementsAre(1));
+  EXPECT_THAT(arguments("  return torch.ones([x.size(0)]).stride(0), y\n"),
+              IsEmpty());
+  EXPECT_THAT(arguments("  z = y\n  if bool(y.sum() > 0):\n    z = x * 2\n"
+                        "  return z.stride(0)\n"),
+              ElementsAre(0, 1));
+  EXPECT_THAT(arguments("  z = y\n  for i in range(3):\n    z = z + x\n"
+                        "  return z.stride(0)\n"),
+              ElementsAre(0, 1));
+  EXPECT_THAT(arguments("  z = [y]\n  z.append(x)\n"
+                        "  return z[1].stride(0)\n"),
+              ElementsAre(0, 1));
 }
 
 TEST(InputQueries, FindWritesToArguments) {
@@ -133,6 +161,8 @@ TEST(CheckQueries, NamesTheTensorThatIsSeen) {
         CheckQueries(Queries(body), ValueList({x, y})).message());
   };
   EXPECT_THAT(problem("  return x.stride(0)\n", plain, Transposed()),
+              IsEmpty());
+  EXPECT_THAT(problem("  return y.stride(0)\n", plain, Transposed()),
               HasSubstr("argument 1 has a tensor, float32[4,3], that is not "
                         "contiguous"));
   EXPECT_THAT(problem("  return x.storage_offset()\n", plain[1], plain),

@@ -57,6 +57,11 @@ absl::Status Give(const std::string& text, char** out) {
   return absl::ResourceExhaustedError("out of memory");
 }
 
+// Nothing for NULL; a text that is empty is one.
+std::optional<std::string_view> IfGiven(const char* text) {
+  return text == nullptr ? std::nullopt : std::optional<std::string_view>(text);
+}
+
 }  // namespace
 
 int ait_api_version(void) { return AIT_API_VERSION; }
@@ -142,6 +147,9 @@ ait_error* ait_module_load_bytes(const ait_options* options, const void* bytes,
 ait_error* ait_substitute_in_graph(const char* op, const char* source) {
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(op, "op"));
+    if (source != nullptr && *source == '\0')
+      return absl::InvalidArgumentError(
+          "source is empty; give NULL to remove the replacement");
     return aitune::frontend::SubstituteInGraph(op,
                                                source == nullptr ? "" : source);
   });
@@ -158,10 +166,9 @@ ait_error* ait_module_load_checkpoint_on(const char* device, const char* path,
   return Guarded([&]() -> absl::Status {
     AITUNE_RETURN_IF_ERROR(Need(path, "path"));
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
-    AITUNE_ASSIGN_OR_RETURN(
-        auto loaded,
-        ait::Module::LoadCheckpoint(path, digest == nullptr ? "" : digest,
-                                    device == nullptr ? "" : device));
+    AITUNE_ASSIGN_OR_RETURN(auto loaded, ait::Module::LoadCheckpoint(
+                                             path, IfGiven(digest),
+                                             device == nullptr ? "" : device));
     *module = new ait_module{std::move(loaded)};
     return absl::OkStatus();
   });
@@ -193,10 +200,9 @@ ait_error* ait_module_load_checkpoint_bytes(const char* device,
     AITUNE_RETURN_IF_ERROR(Need(bytes, "bytes"));
     AITUNE_RETURN_IF_ERROR(Need(module, "module"));
     AITUNE_ASSIGN_OR_RETURN(
-        auto loaded,
-        ait::Module::LoadCheckpointBytes(
-            {static_cast<const char*>(bytes), size},
-            digest == nullptr ? "" : digest, device == nullptr ? "" : device));
+        auto loaded, ait::Module::LoadCheckpointBytes(
+                         {static_cast<const char*>(bytes), size},
+                         IfGiven(digest), device == nullptr ? "" : device));
     *module = new ait_module{std::move(loaded)};
     return absl::OkStatus();
   });

@@ -202,10 +202,11 @@ AIT_API ait_error* ait_substitute_in_graph(const char* op, const char* source);
 
 /* Loads a tuned module that was saved. On the kind of machine that it was saved
  * on, nothing is compiled. `digest` is that of ait_module_save; NULL: it is not
- * compared. The caller frees the module. Errors: AIT_NOT_FOUND,
- * AIT_INVALID_ARGUMENT for something else than a checkpoint, AIT_DATA_LOSS for
- * one that is damaged or has another digest, AIT_FAILED_PRECONDITION for one
- * that was made with replacements that this process lacks. */
+ * compared, which an empty text does not say. The caller frees the module.
+ * Errors: AIT_NOT_FOUND, AIT_INVALID_ARGUMENT for something else than a
+ * checkpoint, AIT_DATA_LOSS for one that is damaged or has another digest,
+ * AIT_FAILED_PRECONDITION for one that was made with replacements that this
+ * process lacks. */
 AIT_API ait_error* ait_module_load_checkpoint(const char* path,
                                               const char* digest,
                                               ait_module** module);

@@ -97,7 +97,7 @@ std::unique_ptr<Module> Module::Wrap(
 }
 
 absl::StatusOr<std::unique_ptr<Module>> Module::LoadCheckpoint(
-    const std::filesystem::path& path, std::string_view digest,
+    const std::filesystem::path& path, std::optional<std::string_view> digest,
     std::string_view device) {
   std::optional<aitune::Device> where;
   if (!device.empty()) {
@@ -108,7 +108,8 @@ absl::StatusOr<std::unique_ptr<Module>> Module::LoadCheckpoint(
 }
 
 absl::StatusOr<std::unique_ptr<Module>> Module::LoadCheckpointBytes(
-    std::string_view bytes, std::string_view digest, std::string_view device) {
+    std::string_view bytes, std::optional<std::string_view> digest,
+    std::string_view device) {
   std::optional<aitune::Device> where;
   if (!device.empty()) {
     AITUNE_ASSIGN_OR_RETURN(where, StartDevice(device));

@@ -168,12 +168,13 @@ class Module {
   // device that it was saved for. Errors: those of LoadCheckpoint and
   // Backend::Deploy.
   static absl::StatusOr<std::unique_ptr<Module>> LoadCheckpoint(
-      const std::filesystem::path& path, std::string_view digest = "",
+      const std::filesystem::path& path,
+      std::optional<std::string_view> digest = {},
       std::string_view device = "");
   // The same from the bytes of a checkpoint that was saved as one file. They
   // are not needed afterwards.
   static absl::StatusOr<std::unique_ptr<Module>> LoadCheckpointBytes(
-      std::string_view bytes, std::string_view digest = "",
+      std::string_view bytes, std::optional<std::string_view> digest = {},
       std::string_view device = "");
 
   const std::string& name() const { return options_.name; }
@@ -185,7 +186,7 @@ class Module {
   // Keeps a copy of `arguments`, which hold `batch` items, as a sample for
   // tuning. From samples of several batch sizes the module learns which axes
   // are batch axes and which are dynamic. kInvalidArgument for another nesting
-  // than before.
+  // than before, and for a batch below 1.
   absl::Status Record(const aitune::frontend::ValueList& arguments,
                       int64_t batch = 1);
 

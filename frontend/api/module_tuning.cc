@@ -64,6 +64,9 @@ absl::Status CheckEagerRuns(aitune::frontend::TorchScriptSource& source,
 }  // namespace
 
 absl::Status Module::Record(const ValueList& arguments, int64_t batch) {
+  if (batch < 1)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a sample's batch size is ", batch, ", it must be at least 1"));
   // On a CPU, where their elements are read.
   AITUNE_ASSIGN_OR_RETURN(
       aitune::Sample sample,

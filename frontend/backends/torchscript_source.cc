@@ -263,6 +263,11 @@ absl::StatusOr<Sample> TorchScriptSource::Flatten(
 
 absl::StatusOr<Sample> TorchScriptSource::FlattenCall(
     const ValueList& arguments) const {
+  const size_t most = model_->parameters().size();
+  if (static_cast<size_t>(arguments.size()) > most)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a call gives ", arguments.size(), " arguments, but the model takes ",
+        most, ": ", model_->Signature()));
   absl::StatusOr<Sample> leaves = Flatten(arguments);
   if (!absl::IsInvalidArgument(leaves.status())) return leaves;
   return WholeCall(arguments);

@@ -160,14 +160,14 @@ absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs, const fs::path& path) {
 
 }  // namespace
 
-absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(const fs::path& path,
-                                                std::string_view digest) {
+absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
+    const fs::path& path, std::optional<std::string_view> digest) {
   AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ReadBundle(path, digest));
   return FromBlobs(std::move(blobs), path);
 }
 
-absl::StatusOr<LoadedCheckpoint> LoadCheckpointBytes(std::string_view bytes,
-                                                     std::string_view digest) {
+absl::StatusOr<LoadedCheckpoint> LoadCheckpointBytes(
+    std::string_view bytes, std::optional<std::string_view> digest) {
   constexpr char kName[] = "the checkpoint in memory";
   AITUNE_ASSIGN_OR_RETURN(Blobs blobs, ParseBundle(bytes, digest, kName));
   return FromBlobs(std::move(blobs), kName);

@@ -54,11 +54,12 @@ struct LoadedCheckpoint {
 // process lacks, because a model compiled after loading would compute something
 // else.
 absl::StatusOr<LoadedCheckpoint> LoadCheckpoint(
-    const std::filesystem::path& path, std::string_view digest = "");
+    const std::filesystem::path& path,
+    std::optional<std::string_view> digest = {});
 
 // The same from the bytes of a checkpoint that was saved as one file.
 absl::StatusOr<LoadedCheckpoint> LoadCheckpointBytes(
-    std::string_view bytes, std::string_view digest = "");
+    std::string_view bytes, std::optional<std::string_view> digest = {});
 
 }  // namespace aitune::frontend
 

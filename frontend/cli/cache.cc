@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
@@ -150,6 +151,11 @@ absl::StatusOr<Outcome> Act(const Options& options, Cache& cache) {
 }  // namespace
 
 absl::StatusOr<int> ManageCache(const Options& options) {
+  std::error_code error;
+  if (!options.cache_folder.empty() &&
+      !std::filesystem::exists(options.cache_folder, error))
+    return absl::NotFoundError(
+        absl::StrCat("--cache ", options.cache_folder, ": there is none"));
   absl::StatusOr<std::unique_ptr<Cache>> cache = OpenCache(options);
   if (!cache.ok()) return cache.status();
   absl::StatusOr<Outcome> outcome = Act(options, **cache);

@@ -5,6 +5,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -15,6 +16,7 @@
 #include "frontend/cli/memory.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/cli/thread_choice.h"
+#include "frontend/compiled_model/build_logs.h"
 #include "frontend/torchscript/substitution.h"
 #include "frontend/values/gpu.h"
 #include "runtime/cache/default_folder.h"
@@ -239,8 +241,12 @@ absl::StatusOr<std::unique_ptr<frontend::CompiledModel>> BuildSubject(
   frontend::BuildOptions build = MakeBuildOptions(options, progress);
   build.cache = subject.cache.get();
   build.all_sizes = true;
+  frontend::LogOutputCode(subject.model, subject.inputs, build);
   auto compiled =
       frontend::CompiledModel::Build(subject.model, subject.inputs, build);
+  if (compiled.ok())
+    frontend::LogBuild((*compiled)->report(),
+                       std::filesystem::path(options.model).stem().string());
   subject.memory.peak_compiling = PeakBytes();
   // Eager's own error, of operands of two dtypes.
   if (subject.dtype && absl::IsInvalidArgument(compiled.status())) {

@@ -85,6 +85,35 @@ bool Compiles(const ait::BackendChoice& backend) {
          backend.first == "TorchAOBackend";
 }
 
+// Refuses to save over what is read.
+absl::Status CheckSavePath(const Options& options) {
+  std::error_code error;
+  for (const std::string& read : {options.model, options.inputs_file}) {
+    if (!options.save.empty() && !read.empty() &&
+        std::filesystem::equivalent(options.save, read, error))
+      return absl::InvalidArgumentError(
+          absl::StrCat("--save ", options.save, " would replace ", read,
+                       ", from which it is made; give another path"));
+  }
+  return absl::OkStatus();
+}
+
+// Refuses batch sizes that are not in the range of --input.
+absl::Status CheckBatches(absl::Span<const int64_t> batches,
+                          const frontend::ModelInputs& inputs) {
+  AITUNE_ASSIGN_OR_RETURN(const frontend::SymbolAssignment assignment,
+                          frontend::AssignSymbols(inputs.specs));
+  if (assignment.symbols.empty()) return absl::OkStatus();
+  const frontend::SymbolSpec& range = assignment.symbols[0];
+  for (const int64_t batch : batches) {
+    if (batch < range.min || batch > range.max)
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--batches has ", batch, ", which is not in the range ", range.min,
+          "..", range.max, " of the first dynamic axis"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::string> Save(const Options& options,
                                  const ait::Module& module) {
   const bool folder = absl::EndsWith(options.save, "/");
@@ -105,13 +134,10 @@ absl::StatusOr<std::string> Save(const Options& options,
 }  // namespace
 
 absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
-  if (!options.sign.empty()) {
-    if (options.save.empty())
-      return absl::InvalidArgumentError(
-          "--sign signs what --save saves; give --save PATH too");
-    // Before the minutes that tuning takes.
+  // Before the minutes that tuning takes.
+  if (!options.sign.empty())
     AITUNE_RETURN_IF_ERROR(CheckSigningKey(options.sign));
-  }
+  AITUNE_RETURN_IF_ERROR(CheckSavePath(options));
   AITUNE_ASSIGN_OR_RETURN(
       const std::unique_ptr<Strategy> strategy,
       StrategyByName(
@@ -131,6 +157,7 @@ absl::StatusOr<int> Deploy(const Options& options, Progress& progress) {
   tuning.tolerance = options.tolerance;
   tuning.timing.milliseconds = 1000 * options.seconds;
   AITUNE_ASSIGN_OR_RETURN(Subject subject, LoadSubject(options, progress));
+  AITUNE_RETURN_IF_ERROR(CheckBatches(options.batches, subject.inputs));
   tuning.inputs = subject.inputs;
   tuning.seed = options.seed;
   Report build = StartReport(options, subject);

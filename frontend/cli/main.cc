@@ -14,6 +14,7 @@
 #include "frontend/cli/options.h"
 #include "frontend/cli/plugins.h"
 #include "frontend/cli/progress.h"
+#include "runtime/logging/logging.h"
 
 namespace aitune::cli {
 namespace {
@@ -77,6 +78,8 @@ int Main(int argc, char** argv) {
   // A file that grows over the limit of the process (ulimit -f) is then an
   // error of the write, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
+  // Says which names in AITUNE_LOGS are none, also if nothing is logged.
+  IsEnabled(LogChannel::kWarning);
   EnterUsersDirectory();
   SilentWarnings warnings;
   c10::WarningUtils::WarningHandlerGuard guard(&warnings);

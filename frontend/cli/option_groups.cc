@@ -4,6 +4,7 @@
 #include <map>
 #include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "quant/options.h"
 #include "runtime/device/device.h"
 
@@ -17,8 +18,10 @@ Inputs:
                                         for all its sizes; braces give values
   --input "float32[n=1..8,m=2..64,16]"  axes of one name have one size
   --inputs samples.pt                   saved with torch.save: a tensor, or the
-                                        arguments as a list, tuple or dict
-  With both, the file gives values and --input the dynamic axes. Without either
+                                        arguments as a list, tuple or dict (by
+                                        name; in order if none is forward's)
+  With both, the file gives values and --input the dynamic axes, and the values
+  of inputs that are made up for checks. Without either
   aitune takes the inputs recorded in the model, or NAME.inputs.pt beside NAME.pt.)";
 
 // Types and descriptions only: CLI11 would add the validators' names. Long
@@ -69,10 +72,18 @@ std::shared_ptr<CLI::Formatter> MakeFormatter() {
   return std::make_shared<Formatter>();
 }
 
-CLI::Validator NumberFrom(double least, const std::string& expected) {
-  return Check(expected, [least](const std::string& text) {
+CLI::Validator NumberFrom(double least, const std::string& expected,
+                          double most) {
+  return Check(expected, [least, most](const std::string& text) {
     double number = 0;
-    return CLI::detail::lexical_cast(text, number) && number >= least;
+    return CLI::detail::lexical_cast(text, number) && number >= least &&
+           number <= most;
+  });
+}
+
+CLI::Validator SizeText() {
+  return Check("a size such as 500MB or 2GB", [](const std::string& text) {
+    return !text.empty() && absl::ascii_isdigit(text[0]);
   });
 }
 
@@ -110,10 +121,11 @@ void AddModelOptions(CLI::App& app, Options& options) {
       ->type_name("DTYPE")
       ->group(kInputGroup);
   app.add_option("--threads", options.compile.threads,
-                 "Threads of every implementation; default: as many as "
-                 "cores, but no more than a quota of CPU time allows")
+                 "Threads of every implementation, to 1024; default: "
+                 "OMP_NUM_THREADS, else as many as cores, but no more than a "
+                 "quota of CPU time allows")
       ->type_name("N")
-      ->check(NumberFrom(1, "a number of threads"))
+      ->check(NumberFrom(1, "a number of threads from 1 to 1024", 1024))
       ->group(kInputGroup);
   app.add_option("--seed", options.seed, "Seed of random inputs; default: 0")
       ->type_name("N")
@@ -217,7 +229,9 @@ void AddCompileOptions(CLI::App& app, Options& options) {
   app.add_option("--kernel-memory", options.compile.generation.kernelBytes,
                  "Most memory for it, such as 2GB. Default: 4GB")
       ->type_name("SIZE")
+      ->check(SizeText())
       ->transform(CLI::AsSizeValue(false))
+      ->check(NumberFrom(1e6, "a number of bytes from 1MB"))
       ->group(kCompileGroup);
   app.add_option("--dump", options.compile.dumpDirectory,
                  "Write the IR after each phase, object code and one "

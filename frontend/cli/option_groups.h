@@ -4,6 +4,7 @@
 #define AITUNE_FRONTEND_CLI_OPTION_GROUPS_H_
 
 #include <CLI/CLI.hpp>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,9 +22,13 @@ inline constexpr char kSearchGroup[] = "Schedule search";
 // terminal.
 std::shared_ptr<CLI::Formatter> MakeFormatter();
 
-// Accepts numbers from `least`; the error says that the text is no `expected`,
-// such as "a number of threads".
-CLI::Validator NumberFrom(double least, const std::string& expected);
+// Accepts numbers from `least` to `most`; the error says that the text is not
+// `expected`, such as "a number of threads".
+CLI::Validator NumberFrom(
+    double least, const std::string& expected,
+    double most = std::numeric_limits<double>::infinity());
+// Accepts what may be a size in bytes, such as "2GB": not yet its unit.
+CLI::Validator SizeText();
 CLI::Validator OneOf(const std::vector<std::string>& names);
 
 // Add options to the command `app`, which write to `options`; both must live

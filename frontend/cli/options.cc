@@ -29,8 +29,8 @@ Examples:
 Exit codes:
   0  success
   1  the model, its inputs, a file or the compiler failed
-  2  the command line is wrong
-  3  compiled, but outputs differ from eager
+  2  the command line is wrong: a command, an option or its form
+  3  compiled, but outputs differ from eager, or none could be compared
   4  reduce: the model does not fail
 
 Models, checkpoints, cached builds, libraries and plug-ins are programs: they run
@@ -68,6 +68,7 @@ void AddCache(CLI::App& root, Options& options) {
   add("prune", "Remove the least recently used", CacheAction::kPrune)
       ->add_option("--max-bytes", options.max_bytes,
                    "What may stay, such as 2GB; default: nothing")
+      ->check(SizeText())
       ->transform(CLI::AsSizeValue(false))
       ->type_name("SIZE");
   add("stats", "Size, hits and misses", CacheAction::kStats);
@@ -147,7 +148,8 @@ void AddTune(CLI::App& root, Options& options) {
           ->group(kCompileGroup);
   AddTolerance(*app, options, "Report");
   app->add_option("--seconds", options.seconds,
-                  "Time to spend on timing; 0: none; default: 6")
+                  "Most time to spend on timing, of which 100,000 rounds need "
+                  "no more; 0: none; default: 6")
       ->type_name("S")
       ->check(NumberFrom(0, "a number of seconds"))
       ->group("Report");
@@ -202,7 +204,8 @@ void AddBench(CLI::App& root, Options& options) {
       ->check(OneOf({"eager", "torchscript", "none"}))
       ->group("Report");
   app->add_option("--seconds", options.seconds,
-                  "Time to spend on timing; default: 6")
+                  "Most time to spend on timing, of which 100,000 rounds need "
+                  "no more; default: 6")
       ->type_name("S")
       ->check(NumberFrom(0, "a number of seconds"))
       ->group("Report");
@@ -264,7 +267,7 @@ void AddDeploy(CLI::App& root, Options& options) {
                   "Most throughput among the batch sizes at which 99 of 100 "
                   "calls take at most MS milliseconds")
       ->type_name("MS")
-      ->check(NumberFrom(1e-6, "a number of milliseconds"))
+      ->check(NumberFrom(1e-6, "a number of milliseconds from 0.000001"))
       ->excludes(strategy)
       ->group(group);
   app->add_option("--backend", options.backends,
@@ -286,18 +289,22 @@ void AddDeploy(CLI::App& root, Options& options) {
       ->check(NumberFrom(1, "a batch size"))
       ->group(group);
   app->add_option("--seconds", options.seconds,
-                  "Time to spend on timing a batch size; default: 6")
+                  "Most time to spend on timing a batch size, of which 1000 "
+                  "calls of each backend need no more; default: 6")
       ->type_name("S")
       ->check(NumberFrom(0, "a number of seconds"))
       ->group(group);
-  app->add_option("--save", options.save,
-                  "Save what was chosen as a file, or as a folder if PATH ends "
-                  "with /; `aitune run PATH` runs it")
-      ->type_name("PATH")
-      ->group("Report");
+  CLI::Option* save =
+      app->add_option("--save", options.save,
+                      "Save what was chosen as a file, in place of one that is "
+                      "there, or as a folder, empty or new, if PATH ends with "
+                      "/; `aitune run PATH` runs it")
+          ->type_name("PATH")
+          ->group("Report");
   app->add_option("--sign", options.sign,
                   "Sign what is saved with this private Ed25519 key (PEM): "
                   "PATH.sig, for `aitune run --verify`")
+      ->needs(save)
       ->type_name("FILE")
       ->group("Report");
   app->add_option("--html", options.html,
@@ -332,7 +339,7 @@ void AddReduce(CLI::App& root, Options& options) {
                   "With --failure slow: times eager's time from which a model "
                   "is slow; default: 1.5")
       ->type_name("X")
-      ->check(NumberFrom(0, "a factor"))
+      ->check(NumberFrom(1, "a factor from 1"))
       ->group(group);
   app->add_option("--limit", options.hang_seconds,
                   "Time after which a compilation hangs; default: 120")
@@ -356,6 +363,21 @@ void AddReduce(CLI::App& root, Options& options) {
       ->type_name("PATH")
       ->group("Report");
   app->callback([&options] { options.command = Command::kReduce; });
+}
+
+// A variable of a script that is not set gives "": for an option with a value
+// that is a mistake, and no choice of its default.
+void RefuseEmptyValues(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_expected_max() == 0) continue;
+    option->check(CLI::Validator(
+        [](std::string& text) {
+          return text.empty() ? std::string("its value is empty")
+                              : std::string();
+        },
+        ""));
+  }
+  for (CLI::App* command : app.get_subcommands({})) RefuseEmptyValues(*command);
 }
 
 // The options of the command that were given.
@@ -401,6 +423,7 @@ std::optional<int> ParseCommandLine(int argc, const char* const* argv,
   AddMeasure(app, options);
   app.footer(kFooter);
   app.require_subcommand(1);
+  RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);
     if (options.quantize) {

@@ -38,6 +38,8 @@ absl::Status RefuseOptions(const Options& options) {
     return absl::InvalidArgumentError(
         absl::StrCat(option, " has no meaning for reduce: ", why));
   };
+  if (options.given.count("--factor") > 0 && options.failure != "slow")
+    return refused("--factor", "it goes with --failure slow");
   if (!options.disabled.empty())
     return refused("--disable", "what it reduces has no submodules any more");
   if (!options.compile.dumpDirectory.empty())

@@ -186,6 +186,9 @@ absl::Status CheckSampleSizes(absl::Span<const InputSpec> specs,
           absl::StrCat(source, ": tensor ", i, ", ", Describe(given[i]),
                        ", is not one of --input ", ToString(*asked[i]), why));
     };
+    if (given[i].defined() &&
+        given[i].scalar_type() != TorchType(asked[i]->dtype))
+      return differs("");
     if (!given[i].defined() ||
         given[i].dim() != static_cast<int64_t>(axes.size()))
       return differs("");

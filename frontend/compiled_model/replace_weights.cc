@@ -152,9 +152,10 @@ absl::StatusOr<ArtifactBlobs> ReplaceWeights(const ArtifactBlobs& stored,
       std::find(differs.begin(), differs.end(), true) != differs.end();
   for (const QuantizedLayer& layer : parts.report.quantized_layers) {
     if (any && layer.refusal.empty())
-      return refuse(first, absl::StrCat("the layer ", layer.layer,
-                                        " is quantised, and its codes were "
-                                        "chosen for the old weights"));
+      return refuse(first,
+                    absl::StrCat("layers are quantised, such as ", layer.layer,
+                                 ", and what is in 8 bits was chosen "
+                                 "for the old weights"));
   }
   // What the compiler computed from constants is named after them.
   for (size_t i = count; any && i < parts.constants.size(); ++i) {

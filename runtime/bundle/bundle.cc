@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "runtime/bundle/bundle.pb.h"
@@ -163,7 +165,14 @@ struct Index {
 };
 
 absl::StatusOr<Index> ParseHead(const fs::path& path, std::string_view bytes,
-                                std::string_view digest) {
+                                std::optional<std::string_view> digest) {
+  if (digest &&
+      (digest->size() != 2 * std::tuple_size_v<Sha256Digest> ||
+       !std::all_of(digest->begin(), digest->end(), absl::ascii_isxdigit)))
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", std::string(*digest),
+                     "\" is no digest of a bundle, "
+                     "which has 64 hexadecimal digits"));
   if (bytes.size() < kHeaderBytes ||
       bytes.substr(0, kMagicBytes) != std::string_view(kMagic, kMagicBytes))
     return NoBundle(path, "it does not begin like one");
@@ -178,9 +187,9 @@ absl::StatusOr<Index> ParseHead(const fs::path& path, std::string_view bytes,
   if (bytes.substr(kMagicBytes + 8, 32) != Bytes(hash))
     return Damaged(path, "its index does not fit the checksum");
   index.digest = ToHex(hash);
-  if (!digest.empty() && digest != index.digest)
+  if (digest && absl::AsciiStrToLower(std::string(*digest)) != index.digest)
     return Damaged(path, absl::StrCat("its digest is ", index.digest, ", not ",
-                                      std::string(digest)));
+                                      std::string(*digest)));
   if (!index.proto.ParseFromArray(text.data(), static_cast<int>(text.size())))
     return Damaged(path, "its index can't be read");
   index.bytes = kHeaderBytes + size;
@@ -251,7 +260,7 @@ absl::Status CheckName(const fs::path& path, const std::string& name,
 }
 
 absl::StatusOr<Blobs> ReadFolder(const fs::path& path,
-                                 std::string_view digest) {
+                                 std::optional<std::string_view> digest) {
   AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path / kIndexFile));
   AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(path, bytes, digest));
   Blobs blobs;
@@ -354,7 +363,7 @@ bool IsBundle(const fs::path& path) {
 }
 
 absl::StatusOr<Blobs> ReadBundle(const fs::path& path,
-                                 std::string_view digest) {
+                                 std::optional<std::string_view> digest) {
   std::error_code error;
   if (fs::is_directory(path, error)) return ReadFolder(path, digest);
   AITUNE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
@@ -362,7 +371,7 @@ absl::StatusOr<Blobs> ReadBundle(const fs::path& path,
 }
 
 absl::StatusOr<Blobs> ParseBundle(std::string_view bytes,
-                                  std::string_view digest,
+                                  std::optional<std::string_view> digest,
                                   const std::string& name) {
   AITUNE_ASSIGN_OR_RETURN(const Index index, ParseHead(name, bytes, digest));
   const size_t begin = AlignUp(index.bytes);

@@ -14,6 +14,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -40,18 +41,20 @@ absl::StatusOr<std::string> WriteBundle(const std::filesystem::path& path,
                                         BundleFormat format);
 
 // The blobs of the bundle at `path`, of either format. `digest` is what
-// WriteBundle returned; empty: it is not compared. kNotFound when nothing is at
-// `path`; kDataLoss for anything that does not fit its checksum or the digest;
-// kInvalidArgument for something that is not a bundle, was written by another
-// version, or has names or links that lead out of it. The text names the file
+// WriteBundle returned, in digits of either case; nothing: it is not compared.
+// kNotFound when nothing is at `path`; kDataLoss for anything that does not fit
+// its checksum or the digest; kInvalidArgument for something that is not a
+// bundle, was written by another version, or has names or links that lead out
+// of it, and for a digest, also an empty one, that has not 64 hexadecimal
+// digits. The text names the file
 // and what is wrong with it.
 absl::StatusOr<Blobs> ReadBundle(const std::filesystem::path& path,
-                                 std::string_view digest = "");
+                                 std::optional<std::string_view> digest = {});
 
 // The same for the bytes of a bundle that was written as one file. `name` is
 // what errors call it, such as its path.
 absl::StatusOr<Blobs> ParseBundle(std::string_view bytes,
-                                  std::string_view digest,
+                                  std::optional<std::string_view> digest,
                                   const std::string& name);
 
 // Whether there is a bundle at `path`, by its first bytes alone. Pipes, sockets

@@ -156,7 +156,7 @@ TEST(ParseBundle, PartsThatShareBytesAreRefused) {
     entry.set_sha256(std::string(digest.begin(), digest.end()));
   }
   const absl::Status status =
-      ParseBundle(Forged(proto) + blob, "", "forged").status();
+      ParseBundle(Forged(proto) + blob, std::nullopt, "forged").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(Message(status),
             "forged: damaged: b begins within the part before it");

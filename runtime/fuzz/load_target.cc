@@ -162,9 +162,9 @@ FuzzOutcome LoadAndRunBytes(std::string_view input) {
   const std::string_view bytes = input.substr(1);
   switch (static_cast<FuzzedForm>(input[0])) {
     case FuzzedForm::kBundle:
-      return {ParseBundle(bytes, "", "fuzzed").ok(), false};
+      return {ParseBundle(bytes, std::nullopt, "fuzzed").ok(), false};
     case FuzzedForm::kBundleIndex:
-      return {ParseBundle(WithHead(bytes), "", "fuzzed").ok(), false};
+      return {ParseBundle(WithHead(bytes), std::nullopt, "fuzzed").ok(), false};
     case FuzzedForm::kObject:
       return {LoadKernels({std::string(bytes)}).ok(), false};
     case FuzzedForm::kPlan:

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/backends/compiled/version_inputs.h"
+#include "frontend/compiled_model/build_logs.h"
 #include "runtime/device/device.h"
 #include "runtime/logging/logging.h"
 #include "runtime/status/status_macros.h"
@@ -107,15 +108,10 @@ CompileOptions OptionsOfVersion(const CompileSettings& settings,
 Built BuildVersion(const VersionRequest& request, const BuildOptions& build) {
   const ModelInputs inputs =
       InputsToBuild(request.wanted, request.arguments, kReach);
-  if (IsEnabled(LogChannel::kOutputCode)) {
-    BuildOptions print = build;
-    print.compile.compileTo = CompilePhase::LLVM;
-    const absl::StatusOr<std::string> code = CompileToIr(
-        request.model,
-        request.asked != nullptr && request.is_first ? *request.asked : inputs,
-        print);
-    if (code.ok()) Log(LogChannel::kOutputCode, *code);
-  }
+  LogOutputCode(
+      request.model,
+      request.asked != nullptr && request.is_first ? *request.asked : inputs,
+      build);
   if (request.asked != nullptr) {
     Built built = BuildAsked(request, build);
     if (!built.ok() || *built != nullptr) return built;

@@ -3,21 +3,13 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/compiled_model/build_logs.h"
 #include "runtime/control/control.h"
 #include "runtime/logging/logging.h"
 
 namespace aitune::frontend {
-namespace {
-
-std::string TextOf(const FallbackOp& op) {
-  return absl::StrCat(
-      op.op, op.location.empty() ? "" : absl::StrCat(" at ", op.location), ": ",
-      op.reason);
-}
-
-}  // namespace
-
 void VersionNotes::Add(const BuildReport& report, const std::string& model) {
+  LogBuild(report, model);
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const QuantizedLayer& layer : report.quantized_layers) {
     if (!layer.refusal.empty())
@@ -34,9 +26,7 @@ void VersionNotes::Add(const BuildReport& report, const std::string& model) {
       wrong_.push_back(wrong);
   }
   for (const FallbackOp& op : report.fallbacks) {
-    const std::string text = absl::StrCat("LibTorch runs ", TextOf(op));
-    Log(LogChannel::kGraphBreaks, absl::StrCat(model, ": ", text));
-    texts_.insert(text);
+    texts_.insert(absl::StrCat("LibTorch runs ", TextOf(op)));
   }
 }
 

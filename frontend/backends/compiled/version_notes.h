@@ -15,9 +15,9 @@ namespace aitune::frontend {
 // Notes on all versions of one model, each once. Thread-safe.
 class VersionNotes {
  public:
-  // Adds what `report` says of a version: the operators that LibTorch runs
-  // (logged too, with `model`, the model's name), layers that are not
-  // quantised, and kernels that were wrong.
+  // Adds what `report` says of a version, and logs it (build_logs.h) with
+  // `model`, the model's name: the operators that LibTorch runs, layers that
+  // are not quantised, and kernels that were wrong.
   void Add(const BuildReport& report, const std::string& model);
   // Adds that a version differed from eager, as `problem` says, and is not
   // used. Logged as a warning.

@@ -308,7 +308,8 @@ AIT_API ait_error* ait_module_run(const ait_module* module,
  * dtypes and sizes that the call gives, and their data is written. Their memory
  * must not be that of an input. It may also be on the module's GPU.
  * AIT_INVALID_ARGUMENT for another number, dtype or sizes, with those of the
- * result; nothing is written then. */
+ * result; no output is written then, but the call was made, and what the model
+ * keeps between calls is as after it. */
 AIT_API ait_error* ait_module_run_into(const ait_module* module,
                                        const ait_tensor* inputs, size_t count,
                                        const ait_tensor* outputs,
@@ -366,7 +367,8 @@ typedef struct ait_binding ait_binding;
  * ait_binding_copies_nothing is 1 then, and a run on the CPU allocates nothing
  * from the second one on unless LibTorch runs a part of the model. Otherwise,
  * and in eager, each run is a call and a copy of its results. The caller frees
- * the binding. Errors as ait_module_run_into. */
+ * the binding. Errors as ait_module_run_into, but that outputs of other sizes
+ * may be an error of ait_binding_run only. */
 AIT_API ait_error* ait_module_bind(const ait_module* module,
                                    const ait_tensor* inputs, size_t count,
                                    const ait_tensor* outputs,

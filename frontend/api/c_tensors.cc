@@ -1,6 +1,7 @@
 // Tensors between C and LibTorch.
 #include <ATen/core/ivalue.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -40,6 +41,18 @@ absl::StatusOr<aitune::Device> DeviceOf(const ait_tensor& tensor,
   return absl::InvalidArgumentError(absl::StrCat(
       what, " is on ", device.ToString(), ", but the module is on ",
       module.ToString(), "; give memory there or of the CPU"));
+}
+
+// Whether LibTorch can count the strides of a dense tensor of these sizes, also
+// where it has no elements.
+bool HasStrides(absl::Span<const int64_t> sizes) {
+  int64_t stride = 1;
+  for (size_t axis = sizes.size(); axis-- > 1;) {
+    if (__builtin_mul_overflow(stride, std::max<int64_t>(sizes[axis], 1),
+                               &stride))
+      return false;
+  }
+  return true;
 }
 
 // Whether `tensor` lies in the memory of an argument, or is a view of one.
@@ -90,6 +103,9 @@ absl::StatusOr<std::vector<at::Tensor>> TensorsOf(const ait_module& module,
     if (!bytes.ok())
       return absl::InvalidArgumentError(
           absl::StrCat(name, ": ", bytes.status().message()));
+    if (!HasStrides(view.sizes))
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " has sizes whose strides are more than 2^63"));
     if (*bytes > 0 && tensor.data == nullptr)
       return absl::InvalidArgumentError(absl::StrCat(name, " has no data"));
     tensors.push_back(aitune::frontend::TensorOn(view, device));

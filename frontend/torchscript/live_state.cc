@@ -5,9 +5,11 @@
 #include <ATen/core/ivalue.h>
 
 #include <algorithm>
+#include <string>
 #include <unordered_set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/values/torch_util.h"
 
 namespace aitune::frontend {
@@ -55,9 +57,10 @@ bool SharesStorage(const at::Tensor& a, const at::Tensor& b) {
 
 }  // namespace
 
-std::optional<LiveState> LiveState::Of(const torch::jit::Module& module,
-                                       const StateWrites& writes) {
-  if (!writes.any() || !writes.only_known_tensors()) return std::nullopt;
+absl::StatusOr<LiveState> LiveState::Of(const torch::jit::Module& module,
+                                        const StateWrites& writes) {
+  if (const std::string why = writes.WhyUnknown(); !why.empty())
+    return absl::UnimplementedError(why);
   const Tensors tensors(module._ivalue());
   LiveState live;
   for (const at::Tensor& tensor : tensors.all()) {
@@ -67,8 +70,15 @@ std::optional<LiveState> LiveState::Of(const torch::jit::Module& module,
         [&](const at::Tensor& other) {
           return !other.is_same(tensor) && SharesStorage(other, tensor);
         });
-    if (!is_alone || !IsPlainTensor(tensor) || !tensor.is_contiguous())
-      return std::nullopt;
+    const auto refuse = [&](const char* why) {
+      return absl::UnimplementedError(absl::StrCat(
+          "a tensor that it writes, ", Describe(tensor), ", ", why));
+    };
+    if (!is_alone) return refuse("shares memory with another of its own");
+    if (!IsPlainTensor(tensor))
+      return refuse("has a dtype or layout that compiled code has not");
+    if (!tensor.is_non_overlapping_and_dense())
+      return refuse("is not dense in its memory");
     live.tensors_.push_back(tensor);
   }
   return live;

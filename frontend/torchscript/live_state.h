@@ -9,9 +9,9 @@
 #include <ATen/core/TensorBody.h>
 #include <torch/csrc/jit/api/module.h>
 
-#include <optional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "frontend/torchscript/state_writes.h"
 
 namespace aitune::frontend {
@@ -19,12 +19,12 @@ namespace aitune::frontend {
 // Thread-safe.
 class LiveState {
  public:
-  // Not set if calls of `module` change nothing, or may change something else
-  // than whole tensors on the CPU that are dense, of a dtype that traces have,
-  // and in memory of their own. `writes` are those of the module. May throw
-  // LibTorch's exceptions.
-  static std::optional<LiveState> Of(const torch::jit::Module& module,
-                                     const StateWrites& writes);
+  // Of a module whose calls change something: `writes`. kUnimplemented, with
+  // the reason, if they may change something else than whole tensors on the CPU
+  // that are dense, of a dtype that traces have, and in memory of their own.
+  // May throw LibTorch's exceptions.
+  static absl::StatusOr<LiveState> Of(const torch::jit::Module& module,
+                                      const StateWrites& writes);
 
   // The model's own tensor whose memory `tensor` is, of the same sizes and
   // strides, if calls may write to it: a program that was frozen has other

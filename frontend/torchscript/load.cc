@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/conversion.h"
+#include "frontend/torchscript/gradient_contexts.h"
 #include "frontend/torchscript/model_internal.h"
 #include "frontend/torchscript/module_objects.h"
 #include "frontend/torchscript/recorded_inputs.h"
@@ -117,6 +118,7 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
         if (options.device.is_gpu())
           MoveTo(impl->module, DeviceOf(options.device));
         MarkNumbers(impl->module);
+        RemoveGradientContexts(impl->module);
         const c10::FunctionSchema& schema =
             impl->module.get_method("forward").function().getSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {

@@ -77,7 +77,8 @@ struct ModelState::Impl {
   explicit Impl(const Model& model)
       : module(model.impl().module),
         writes(module),
-        live(LiveState::Of(module, writes)) {}
+        live(writes.any() ? LiveState::Of(module, writes)
+                          : absl::UnimplementedError("")) {}
 
   void Save(const c10::IValue& value) {
     if (value.isTensor()) {
@@ -117,7 +118,7 @@ struct ModelState::Impl {
 
   const torch::jit::Module module;
   const StateWrites writes;
-  const std::optional<LiveState> live;
+  const absl::StatusOr<LiveState> live;
   std::unordered_set<const void*> seen;
   std::vector<SavedTensor> tensors;
   std::vector<SavedObject> objects;
@@ -132,7 +133,11 @@ ModelState::~ModelState() = default;
 bool ModelState::exists() const { return impl_->writes.any(); }
 
 const LiveState* ModelState::live() const {
-  return impl_->live ? &*impl_->live : nullptr;
+  return impl_->live.ok() ? &*impl_->live : nullptr;
+}
+
+std::string ModelState::WhyNotLive() const {
+  return std::string(impl_->live.status().message());
 }
 
 void ModelState::Save() {

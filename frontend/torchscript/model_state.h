@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "frontend/torchscript/model.h"
 #include "runtime/device/device.h"
@@ -45,8 +46,10 @@ class ModelState {
   // Whether a call may change anything.
   bool exists() const;
   // What compiled code for the CPU shares with the model, if that is all of its
-  // state; otherwise null.
+  // state; otherwise null, and the reason, such as "it sets the attribute n";
+  // empty for a model without state.
   const LiveState* live() const;
+  std::string WhyNotLive() const;
 
   // Copies the state, such as the bytes of the tensors that may be written. May
   // throw LibTorch's exceptions.

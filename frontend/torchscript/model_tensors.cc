@@ -155,7 +155,10 @@ Program Read(const Model& model) {
   for (const auto& [name, source] : changes.substitutes)
     absl::StrAppend(&program.values, "substitute ", name, " ", source.size(),
                     ":", source, "\n");
-  program.live = LiveState::Of(module, StateWrites(module));
+  if (const StateWrites writes(module); writes.any()) {
+    absl::StatusOr<LiveState> live = LiveState::Of(module, writes);
+    if (live.ok()) program.live = *std::move(live);
+  }
   program.graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*program.graph);
   VisitBlock(program.graph->block(), program);

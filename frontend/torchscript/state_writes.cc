@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/torchscript/hidden_writes.h"
 #include "frontend/torchscript/written_arguments.h"
 
@@ -36,7 +37,9 @@ StateWrites::StateWrites(const torch::jit::Module& module)
   FoldFlags();
   const auto collect = [&](auto&& collect, const Block& block) -> void {
     for (const Node* node : block.nodes()) {
-      if (node->kind() == c10::prim::SetAttr) {
+      // What the program makes, as contexts of autocast, is no state.
+      if (node->kind() == c10::prim::SetAttr &&
+          node->input(0)->node()->kind() != c10::prim::CreateObject) {
         any_ = true;
         set_.insert(node->s(c10::attr::name));
         setters_.push_back(node);
@@ -116,66 +119,98 @@ void StateWrites::VisitNode(const Node& node) {
 }
 
 // Marks what `written` may be a part of.
-void StateWrites::Follow(const Value* written) {
-  if (!followed_.insert(written).second) return;
+bool StateWrites::Follow(const Value* written) {
+  const auto [place, is_new] = followed_.try_emplace(written, true);
+  if (!is_new) return place->second;
+  const bool is_own = FollowDefinition(written);
+  followed_[written] = is_own;
+  return is_own;
+}
+
+bool StateWrites::FollowAll(at::ArrayRef<const Value*> values) {
+  bool is_own = false;
+  for (const Value* value : values) is_own |= Follow(value);
+  return is_own;
+}
+
+bool StateWrites::FollowDefinition(const Value* written) {
   const Node& node = *written->node();
   if (node.kind() == c10::prim::Param) {
     // A block of a loop or a branch gets its values from the node around it;
     // the arguments of forward are the caller's.
     const Block& block = *node.owningBlock();
-    if (const Node* around = block.owningNode()) {
-      FollowAll(around->inputs());
-      FollowAll(block.outputs());
-    }
-    return;
+    const Node* const around = block.owningNode();
+    if (around == nullptr) return false;
+    const bool is_own = FollowAll(around->inputs());
+    return FollowAll(block.outputs()) || is_own;
   }
   if (node.kind() == c10::prim::GetAttr) {
     MarkAttribute(node);
-    return;
+    return true;
   }
   if (node.kind() == c10::prim::Constant) {
-    if (node.hasAttribute(c10::attr::value) &&
-        node.kindOf(c10::attr::value) == torch::jit::AttributeKind::t) {
-      any_ = true;
-      const at::Tensor& constant = node.t(c10::attr::value);
-      if (tensors_.insert(constant.unsafeGetTensorImpl()).second)
-        constants_.push_back(constant);
-    }
-    return;
+    if (!node.hasAttribute(c10::attr::value) ||
+        node.kindOf(c10::attr::value) != torch::jit::AttributeKind::t)
+      return false;
+    any_ = true;
+    const at::Tensor& constant = node.t(c10::attr::value);
+    if (tensors_.insert(constant.unsafeGetTensorImpl()).second)
+      constants_.push_back(constant);
+    return true;
   }
   const c10::FunctionSchema* schema = node.maybeSchema();
-  if (schema == nullptr || node.kind().is_prim()) {
-    // Containers, branches, loops: of any of the values that go in.
-    FollowAll(node.inputs());
-    if (node.blocks().empty()) FollowContents(node);
-    for (const Block* block : node.blocks()) FollowAll(block->outputs());
-    return;
-  }
-  FollowOperator(node, *schema);
+  if (schema != nullptr && !node.kind().is_prim())
+    return FollowOperator(node, *schema);
+  // Containers, branches, loops: of any of the values that go in.
+  bool is_own = FollowAll(node.inputs());
+  if (node.blocks().empty()) is_own |= FollowContents(node);
+  for (const Block* block : node.blocks())
+    is_own |= FollowAll(block->outputs());
+  return is_own;
 }
 
-void StateWrites::FollowOperator(const Node& node,
+bool StateWrites::FollowOperator(const Node& node,
                                  const c10::FunctionSchema& schema) {
   const bool hidden = MayGiveArgument(schema);
-  hides_ = hides_ || hidden;
   const bool any = hidden || GivesAnyOf(schema);
+  bool is_own = false;
   for (size_t i = 0; i < schema.arguments().size() && i < node.inputs().size();
        ++i) {
     if (any || schema.arguments()[i].alias_info() != nullptr)
-      Follow(node.inputs()[i]);
+      is_own |= Follow(node.inputs()[i]);
   }
-  FollowContents(node);
+  is_own |= FollowContents(node);
+  if (hidden && is_own) hides_ = schema.name();
+  return is_own;
 }
 
 // What `node` takes out of a list or dict may be all that the program puts into
 // any.
-void StateWrites::FollowContents(const Node& node) {
-  if (contents_followed_ ||
-      std::none_of(node.inputs().begin(), node.inputs().end(),
+bool StateWrites::FollowContents(const Node& node) {
+  if (std::none_of(node.inputs().begin(), node.inputs().end(),
                    [](const Value* input) { return IsContainer(*input); }))
-    return;
-  contents_followed_ = true;
-  for (const Node* filler : fillers_) FollowAll(filler->inputs());
+    return false;
+  if (!contents_) {
+    contents_ = true;  // while it goes on
+    bool is_own = false;
+    for (const Node* filler : fillers_) is_own |= FollowAll(filler->inputs());
+    contents_ = is_own;
+  }
+  return *contents_;
+}
+
+std::string StateWrites::WhyUnknown() const {
+  if (!set_.empty())
+    return absl::StrCat("it sets the attribute ", *set_.begin());
+  if (!constants_.empty())
+    return "it writes a tensor that its trace captured, which is no buffer";
+  if (!hides_.empty())
+    return absl::StrCat("it writes through ", hides_,
+                        ", whose result may be its argument");
+  if (all_tensors_)
+    return "it writes what it holds in lists, dicts or objects, or calls "
+           "programs that are found at run time";
+  return "";
 }
 
 // The value of a chain of attributes of the module.

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -26,11 +27,10 @@ class StateWrites {
 
   // Whether a call may write anything.
   bool any() const { return any_; }
-  // Whether it writes nothing but elements of tensors that are attributes and
-  // that Has tells from others, in ways that LibTorch's own optimisation sees.
-  bool only_known_tensors() const {
-    return !all_tensors_ && !hides_ && set_.empty() && constants_.empty();
-  }
+  // Why it may write something else than elements of tensors that are
+  // attributes and that Has tells from others, or in ways that LibTorch's own
+  // optimisation does not see; empty if it does not.
+  std::string WhyUnknown() const;
   // Whether attributes of this name may be set.
   bool Sets(const std::string& attribute) const {
     return set_.count(attribute) > 0;
@@ -51,12 +51,12 @@ class StateWrites {
   void FoldFlags();
   void VisitBlock(const Block& block);
   void VisitNode(const Node& node);
-  void Follow(const Value* written);
-  void FollowOperator(const Node& node, const c10::FunctionSchema& schema);
-  void FollowAll(at::ArrayRef<const Value*> values) {
-    for (const Value* value : values) Follow(value);
-  }
-  void FollowContents(const Node& node);
+  // These mark what is written, and say whether it may be the model's own.
+  bool Follow(const Value* written);
+  bool FollowDefinition(const Value* written);
+  bool FollowOperator(const Node& node, const c10::FunctionSchema& schema);
+  bool FollowAll(at::ArrayRef<const Value*> values);
+  bool FollowContents(const Node& node);
   std::optional<c10::IValue> ValueOf(const Value* value) const;
   void MarkAttribute(const Node& node);
   void MarkTensors(const c10::IValue& value);
@@ -64,14 +64,17 @@ class StateWrites {
   const c10::IValue self_;
   std::shared_ptr<torch::jit::Graph> graph_;
   bool any_ = false, all_tensors_ = false;
-  bool hides_ = false;  // whether it writes through MayGiveArgument's results
+  // An operator of MayGiveArgument through whose result it writes a tensor of
+  // its own; empty: none.
+  std::string hides_;
   std::unordered_set<const c10::TensorImpl*> tensors_;
   std::vector<at::Tensor> constants_;
   std::unordered_set<std::string> set_;
   std::vector<const Node*> setters_;  // the nodes that set attributes
   std::vector<const Node*> fillers_;  // the nodes that write lists and dicts
-  bool contents_followed_ = false;
-  std::unordered_set<const Value*> followed_;
+  std::optional<bool> contents_;      // of FollowContents, once it was called
+  // What Follow gave; true while it goes on.
+  std::unordered_map<const Value*, bool> followed_;
 };
 
 }  // namespace aitune::frontend

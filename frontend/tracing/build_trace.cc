@@ -75,8 +75,9 @@ absl::StatusOr<Trace> TraceWhole(
   const PreparedGraph prepared =
       ModelState(model).exists() ? AsItIs(model) : frozen;
   LongLoops long_loops;
+  OverwrittenReads overwritten_reads;
   Interpreter interpreter(prepared.graph, &fitter, &region, options,
-                          &long_loops);
+                          &long_loops, &overwritten_reads);
   AITUNE_ASSIGN_OR_RETURN(
       std::vector<ProbedRef> arguments,
       BuildArguments(model, prepared, attempt, interpreter));
@@ -95,22 +96,30 @@ absl::StatusOr<Trace> TraceWhole(
   return Finish(builder, attempt, std::move(notes));
 }
 
+size_t Count(const OverwrittenReads& reads) {
+  size_t count = 0;
+  for (const auto& [tensor, versions] : reads) count += versions.size();
+  return count;
+}
+
 // `state`: of the modules before the call, then after it.
 absl::StatusOr<Trace> TraceCall(
     const Model& model, const PreparedGraph& prepared, const Attempt& attempt,
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     std::vector<std::string> notes, const ModelState& saved, ModuleState& state,
-    LongLoops& long_loops) {
+    LongLoops& long_loops, OverwrittenReads& overwritten_reads) {
   // Never built in, as no hash of the model would tell.
   if (options.for_gpu && saved.live() != nullptr)
     return absl::UnimplementedError(
-        "the model writes to its own weights or buffers");
+        "the model writes to its own weights or buffers, which is compiled on "
+        "a CPU only");
   const SizeRegion whole_region = region;
   const size_t long_before = long_loops.size();
+  const size_t overwritten_before = Count(overwritten_reads);
   Interpreter interpreter(prepared.graph, &fitter, &region, options,
-                          &long_loops);
+                          &long_loops, &overwritten_reads);
   interpreter.set_state(state);
-  interpreter.set_live_state(saved.live());
+  interpreter.set_live_state(saved.live(), saved.WhyNotLive());
   absl::Status status =
       CatchExceptions(absl::StatusCode::kUnimplemented, "", [&] {
         const c10::InferenceMode inference;
@@ -121,10 +130,12 @@ absl::StatusOr<Trace> TraceCall(
         return BuildOutput(interpreter, result,
                            &interpreter.builder().trace().output_structure);
       });
-  if (long_loops.size() > long_before) {
+  if (long_loops.size() > long_before ||
+      (status.ok() && Count(overwritten_reads) > overwritten_before)) {
     region = whole_region;
     return TraceCall(model, prepared, attempt, fitter, region, options,
-                     std::move(notes), saved, state, long_loops);
+                     std::move(notes), saved, state, long_loops,
+                     overwritten_reads);
   }
   if (!status.ok()) return status;
   notes.insert(notes.end(), interpreter.notes().begin(),
@@ -142,9 +153,10 @@ absl::StatusOr<Trace> TraceAnyCall(
     const std::vector<std::string>& notes, const ModelState& saved) {
   ModuleState state;
   LongLoops long_loops;
+  OverwrittenReads overwritten_reads;
   absl::StatusOr<Trace> first =
       TraceCall(model, prepared, attempt, fitter, region, options, notes, saved,
-                state, long_loops);
+                state, long_loops, overwritten_reads);
   if (!first.ok()) return first;
   const std::set<std::string> changed = ChangedAttributes({}, state);
   if (changed.empty()) return first;
@@ -159,7 +171,7 @@ absl::StatusOr<Trace> TraceAnyCall(
   ModuleState after = state;
   absl::StatusOr<Trace> second =
       TraceCall(model, prepared, attempt, fitter, region, options, notes, saved,
-                after, long_loops);
+                after, long_loops, overwritten_reads);
   if (second.ok() && ChangedAttributes(state, after).empty() &&
       ComputeTheSame(*first, *second))
     return first;

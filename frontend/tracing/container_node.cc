@@ -97,9 +97,8 @@ ProbedRef Interpreter::MakeModelConstant(const c10::IValue& value,
       tensor->type.sizes.assign(value.toTensor().sizes().begin(),
                                 value.toTensor().sizes().end());
     }
-    functionalizer_.OwnStorage(
-        tensor, /*tainted=*/false, /*constant=*/true,
-        "the model writes to its own weights or buffers");
+    functionalizer_.OwnStorage(tensor, /*tainted=*/false, /*constant=*/true,
+                               writes_own_);
     return tensor;
   }
   std::vector<ProbedRef> elements;

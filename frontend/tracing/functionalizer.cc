@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "frontend/tracing/recorded_views.h"
 #include "frontend/tracing/shared_memory.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
@@ -159,10 +160,16 @@ absl::StatusOr<ValueId> Functionalizer::Read(ProbedValue& tensor) {
       return absl::UnimplementedError(
           "a view of a constant has sizes that depend on the inputs' in a way "
           "that traces have not");
-    absl::StatusOr<ValueId> value = ReadBase(storage, tensor.name);
-    if (!value.ok()) return value;
-    for (const ViewStep& step : tensor.views) value = Apply(step, *value);
-    tensor.id = *value;
+    storage.read_elements += tensor.tensor().numel();
+    if (storage.overwritten != nullptr && !storage.unknown_views &&
+        storage.overwritten->count(storage.version) > 0) {
+      tensor.id = ReadPartOfState(tensor);
+    } else {
+      absl::StatusOr<ValueId> value = ReadBase(storage, tensor.name);
+      if (!value.ok()) return value;
+      for (const ViewStep& step : tensor.views) value = Apply(step, *value);
+      tensor.id = *value;
+    }
   }
   tensor.version = storage.version;
   return tensor.id;
@@ -241,11 +248,14 @@ void Functionalizer::ReadState(TracedStorage& storage) {
   std::vector<ResultTemplate> results(2);
   results[0].value = builder_->AddTensor(storage.base_type);
   results[1].value = builder_->AddOpaque(kReadsState);
-  const auto is_lent = std::make_shared<bool>(true);
+  // Kernels read rows one behind the other.
+  const auto is_lent =
+      std::make_shared<bool>(storage.base_tensors[0].is_contiguous());
   RecordedProgram program;
   program.run = [is_lent](std::vector<c10::IValue>& stack) {
     const at::Tensor state = stack.at(0).toTensor();
-    stack = {*is_lent ? state : state.clone(), state};
+    stack = {*is_lent ? state : state.clone(at::MemoryFormat::Contiguous),
+             state};
   };
   program.lends_memory = is_lent;
   builder_->AddRegion("aitune::read_state", std::move(program),
@@ -256,10 +266,39 @@ void Functionalizer::ReadState(TracedStorage& storage) {
   storage.is_lent = is_lent;
 }
 
+ValueId Functionalizer::ReadPartOfState(const ProbedValue& part) {
+  TracedStorage& storage = *part.storage;
+  std::vector<ResultTemplate> results(2);
+  results[0].value = builder_->AddTensor(part.type);
+  results[1].value = builder_->AddOpaque(kReadsState);
+  std::vector<ArgumentTemplate> recipes = {
+      ArgumentTemplate::Value(storage.state)};
+  RecordedProgram program;
+  program.run = [views = RecordedViews(part.views, recipes)](
+                    std::vector<c10::IValue>& stack) {
+    const at::Tensor state = stack.at(0).toTensor();
+    size_t next = 1;
+    const at::Tensor copy =
+        views.Of(state, stack, next).clone(at::MemoryFormat::Contiguous);
+    stack = {copy, state};
+  };
+  builder_->AddRegion("aitune::read_state", std::move(program),
+                      std::move(recipes), results, kReadsState,
+                      /*has_side_effects=*/false);
+  storage.state = results[1].value;
+  return results[0].value;
+}
+
 void Functionalizer::StateWritten(ProbedValue& tensor, ValueId state) {
   TracedStorage& storage = *tensor.storage;
-  if (storage.is_lent != nullptr) *storage.is_lent = false;
+  if (storage.is_lent != nullptr) {
+    *storage.is_lent = false;
+    if (storage.overwritten != nullptr &&
+        storage.read_elements < storage.base_tensors[0].numel())
+      storage.overwritten->insert(storage.version);
+  }
   storage.is_lent.reset();
+  storage.read_elements = 0;
   storage.state = state;
   storage.base = -1;
   ++storage.version;

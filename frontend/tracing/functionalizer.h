@@ -65,6 +65,8 @@ class Functionalizer {
                                    const std::string& name);
   // Makes the present contents of the model's own tensor a value of the trace.
   void ReadState(TracedStorage& storage);
+  // Makes a copy of those of `part`, a view of it, a value of the trace.
+  ValueId ReadPartOfState(const ProbedValue& part);
   ValueId Apply(const ViewStep& step, ValueId self);
   // The parent's value after `value` was written through `step`.
   absl::StatusOr<ValueId> Undo(const ViewStep& step, ValueId parent,

@@ -125,12 +125,14 @@ bool MayDependOnData(Node* node, const std::unordered_set<Value*>& tainted) {
 
 Interpreter::Interpreter(std::shared_ptr<torch::jit::Graph> graph,
                          const SizeFitter* fitter, SizeRegion* region,
-                         const TraceOptions& options, LongLoops* long_loops)
+                         const TraceOptions& options, LongLoops* long_loops,
+                         OverwrittenReads* overwritten_reads)
     : graph_(std::move(graph)),
       fitter_(*fitter),
       region_(*region),
       options_(options),
       long_loops_(*long_loops),
+      overwritten_reads_(*overwritten_reads),
       functionalizer_(&builder_) {
   FindLastUses(graph_->block(), last_uses_);
   nodes_total_ = CountNodes(graph_->block());

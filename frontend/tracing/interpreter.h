@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -25,6 +26,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "frontend/torchscript/live_state.h"
 #include "frontend/trace/size_fit.h"
@@ -51,6 +53,9 @@ inline constexpr char kLongLoop[] = "a loop is too long to unroll";
 // Loops of a graph that are not unrolled.
 using LongLoops = std::unordered_set<const torch::jit::Node*>;
 
+// TracedStorage::overwritten of each of the model's own tensors.
+using OverwrittenReads = std::map<const at::Tensor*, std::set<int>>;
+
 class Interpreter {
  public:
   // `fitter`, `region` and `options` must outlive this. The fitter's probes
@@ -60,7 +65,8 @@ class Interpreter {
   // to unroll, and gives up.
   Interpreter(std::shared_ptr<torch::jit::Graph> graph,
               const SizeFitter* fitter, SizeRegion* region,
-              const TraceOptions& options, LongLoops* long_loops);
+              const TraceOptions& options, LongLoops* long_loops,
+              OverwrittenReads* overwritten_reads);
 
   // Sets the values that attributes of modules have before the program runs,
   // where they differ from those in the modules.
@@ -68,8 +74,11 @@ class Interpreter {
   // The attributes that the program has set, with their values.
   ModuleState StateAfter() const;
   // The model's tensors that calls write, which the trace reads and writes;
-  // must outlive this. Without, a write to any is kUnimplemented.
-  void set_live_state(const LiveState* live) { live_state_ = live; }
+  // must outlive this. Null: a write to any is kUnimplemented, for this reason.
+  void set_live_state(const LiveState* live, const std::string& why_not) {
+    live_state_ = live;
+    if (!why_not.empty()) absl::StrAppend(&writes_own_, ": ", why_not);
+  }
 
   // Runs the graph with these arguments, self included where it has one.
   absl::StatusOr<ProbedRef> Run(const std::vector<ProbedRef>& arguments);
@@ -117,7 +126,10 @@ class Interpreter {
   struct ResultTraits {
     bool tainted = false;  // whether they depend on input data
     bool emit = false;     // whether the trace gets an operator
-    std::string opaque;    // why results that depend on data are opaque
+    // Whether the result is a view of the model's own tensor, which is derived
+    // where it is read.
+    bool derived_later = false;
+    std::string opaque;  // why results that depend on data are opaque
     bool uniform_arguments = false;  // whether all arguments are uniform
     // The sizes from which the results' sizes may have been computed
     // (SizeFitter::Fit).
@@ -252,6 +264,14 @@ class Interpreter {
   ProbedRef FindState(const at::Tensor& tensor, const std::string& name);
   // Runs a call that writes to argument `written`, such a tensor or a view.
   absl::StatusOr<Results> WriteState(const Invocation& call, size_t written);
+  // Whether a call, with the result `viewed`, makes a view of such a tensor.
+  bool ViewsState(const Invocation& call, const c10::IValue& viewed) const;
+  // Whether a call reads, of such a tensor or a view, what indices name.
+  bool GathersFromState(const Invocation& call) const;
+  // Adds such a call as one that LibTorch runs on the tensor itself, as it is
+  // written later. `recipes`: of the arguments; the first is filled in.
+  void AddGather(const Invocation& call, std::vector<ArgumentTemplate> recipes,
+                 std::vector<ResultTemplate> results);
 
   // number_node.cc: integers that stand for sizes.
   std::optional<SizeExpression> SizeOf(const ProbedRef& value);
@@ -329,6 +349,7 @@ class Interpreter {
   SizeRegion& region_;
   const TraceOptions& options_;
   LongLoops& long_loops_;
+  OverwrittenReads& overwritten_reads_;
   TraceBuilder builder_;
   Functionalizer functionalizer_;
   std::vector<std::string> notes_;
@@ -348,6 +369,7 @@ class Interpreter {
   ModuleState state_;
   std::map<ModuleState::key_type, ProbedRef> attributes_set_;
   const LiveState* live_state_ = nullptr;
+  std::string writes_own_ = "the model writes to its own weights or buffers";
   std::map<const at::Tensor*, ProbedRef> states_;  // by the model's own tensors
   std::unique_ptr<torch::jit::AliasDb> aliases_;
   // The loop that runs and is in no other, and the operators before it.

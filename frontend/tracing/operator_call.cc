@@ -338,17 +338,33 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   if (may_emit && (traits.tainted || gives_tensors)) {
     traits.emit = true;
   }
+  if (traits.emit && !opaque && traits.opaque.empty() &&
+      call.result_count == 1 && ViewsState(call, executed.at(0)[0])) {
+    traits.emit = false;
+    traits.derived_later = true;
+  }
   const bool is_view = gives_tensors && !traits.emit;
+  const bool gathers = traits.emit && GathersFromState(call);
+  TracedStorage* const gathered =
+      gathers ? call.arguments[0]->storage.get() : nullptr;
+  const bool is_overwritten =
+      gathers && gathered->overwritten->count(gathered->version) > 0;
   if (traits.emit || is_view) {
+    const int64_t read_before = gathers ? gathered->read_elements : 0;
     for (size_t i = 0; i < call.arguments.size(); ++i) {
       // A view's self is filled in when it is derived anew.
       const bool fill_in_later =
-          is_view && i == 0 && call.arguments[i]->IsTensor();
+          i == 0 &&
+          (is_overwritten || (is_view && call.arguments[i]->IsTensor()));
       AITUNE_ASSIGN_OR_RETURN(
           ArgumentTemplate recipe,
           fill_in_later ? ArgumentTemplate() : ToTemplate(call.arguments[i]));
       traits.templates.push_back(std::move(recipe));
     }
+    // Of what it is given, it reads no more than it gives.
+    if (gathers)
+      gathered->read_elements =
+          read_before + executed.at(0)[0].toTensor().numel();
   }
 
   Results results;
@@ -398,6 +414,10 @@ absl::StatusOr<Interpreter::Results> Interpreter::Invoke(
   if (!traits.emit ||
       std::all_of(made.begin(), made.end(), [](ValueId id) { return id < 0; }))
     return results;
+  if (is_overwritten) {
+    AddGather(call, std::move(traits.templates), std::move(templates));
+    return results;
+  }
   Call emitted;
   emitted.schema = call.schema;
   emitted.run = call.run;

@@ -7,8 +7,10 @@
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,6 +49,10 @@ struct TracedStorage {
   // Whether the value that was read of `state` last lies in the tensor's own
   // memory, as long as that is not written after it; null: none was read.
   std::shared_ptr<bool> is_lent;
+  // Of the model's own tensor: the versions whose parts were read, and then
+  // overwritten, in a trace before this one. Of these the parts are copied.
+  std::set<int>* overwritten = nullptr;
+  int64_t read_elements = 0;   // elements of the parts read in this version
   bool tainted = false;        // whether the contents depend on input data
   bool unknown_views = false;  // whether a view of it has unknown steps
   std::string read_only;       // why it must not be written; empty if it may be

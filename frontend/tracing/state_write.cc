@@ -1,16 +1,20 @@
 // The model's own tensors that its calls write in place. The trace has the
 // tensor itself as a value that only LibTorch knows. What reads it reads its
-// memory or, where a write follows in the call, a copy; each write is an
-// operator that LibTorch runs on the tensor. Reads and writes give the tensor
-// again, as what the next one takes, so that they stay in order.
+// memory or, where a write follows in the call, a copy of the parts that are
+// read; each write is an operator that LibTorch runs on the tensor. Reads and
+// writes give the tensor again, as what the next one takes, so that they stay
+// in order.
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <stdexcept>
+#include <set>
+#include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "frontend/torchscript/live_state.h"
 #include "frontend/tracing/interpreter.h"
 #include "frontend/tracing/operator_traits.h"
+#include "frontend/tracing/recorded_views.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
@@ -21,45 +25,37 @@ using Kind = ProbedValue::Kind;
 
 constexpr char kIsState[] = "it is the model's own tensor, which calls write";
 
-// A view operator that leads from the tensor to an argument.
-struct RecordedView {
-  c10::OperatorHandle run;
-  size_t arguments = 0;  // behind self
-};
-
 // An argument that is a view of the tensor.
 struct RecordedPart {
   size_t position = 0;
-  std::vector<RecordedView> views;
+  RecordedViews views;
 };
 
 // Runs `run` with `count` arguments, of which the whole tensor is given for
 // each of `parts`, on the views of it; the arguments of these lie behind the
-// others. Leaves the whole tensor.
+// others. Leaves the first `kept` results, and the whole tensor.
 RecordedFunction OnParts(RecordedFunction run, std::vector<RecordedPart> parts,
-                         size_t count) {
-  return [run = std::move(run), parts = std::move(parts),
-          count](std::vector<c10::IValue>& stack) {
+                         size_t count, size_t kept) {
+  return [run = std::move(run), parts = std::move(parts), count,
+          kept](std::vector<c10::IValue>& stack) {
     const c10::IValue whole = stack.at(parts.at(0).position);
     size_t next = count;
-    for (const RecordedPart& part : parts) {
-      at::Tensor view = whole.toTensor();
-      for (const RecordedView& step : part.views) {
-        std::vector<c10::IValue> arguments = {view};
-        for (size_t i = 0; i < step.arguments; ++i)
-          arguments.push_back(std::move(stack.at(next++)));
-        step.run.callBoxed(arguments);
-        view = arguments.at(0).toTensor();
-      }
-      if (!view.is_alias_of(whole.toTensor()))
-        throw std::runtime_error(
-            "what it writes is no view of the model's tensor");
-      stack[part.position] = view;
-    }
+    for (const RecordedPart& part : parts)
+      stack[part.position] = part.views.Of(whole.toTensor(), stack, next);
     stack.resize(count);
     run(stack);
-    stack.assign(1, whole);
+    stack.resize(kept);
+    stack.push_back(whole);
   };
+}
+
+// Whether a call reads of its first argument the rows or elements that indices
+// name, and gives these alone.
+bool Gathers(const std::string& name) {
+  static const auto* const names = new std::set<std::string>{
+      "aten::embedding",    "aten::gather", "aten::index",
+      "aten::index_select", "aten::take",   "aten::take_along_dim"};
+  return names->count(name) > 0;
 }
 
 }  // namespace
@@ -80,7 +76,7 @@ ProbedRef Interpreter::FindState(const at::Tensor& tensor,
   state->type.dtype = *FromScalarType(own->scalar_type());
   state->type.sizes.assign(own->sizes().begin(), own->sizes().end());
   functionalizer_.OwnStorage(state, /*tainted=*/true, /*constant=*/false,
-                             "the model writes to its own weights or buffers");
+                             writes_own_);
   ResultTemplate result;
   result.value = builder_.AddOpaque(kIsState);
   RecordedProgram program;
@@ -93,15 +89,62 @@ ProbedRef Interpreter::FindState(const at::Tensor& tensor,
   builder_.AddRegion("aitune::state", std::move(program), {}, {result},
                      kIsState, /*has_side_effects=*/false);
   state->storage->state = result.value;
+  state->storage->overwritten = &overwritten_reads_[own];
   return state;
+}
+
+bool Interpreter::ViewsState(const Invocation& call,
+                             const c10::IValue& viewed) const {
+  if (call.arguments.empty() || !viewed.isTensor() ||
+      WritesTensors(*call.schema) ||
+      call.schema->returns()[0].type()->kind() != c10::TypeKind::TensorType ||
+      !c10::Dispatcher::singleton().findSchema(call.schema->operator_name()))
+    return false;
+  const ProbedValue& source = *call.arguments[0];
+  return source.IsTensor() && source.storage->state >= 0 &&
+         !source.storage->unknown_views &&
+         viewed.toTensor().is_alias_of(source.tensor());
+}
+
+bool Interpreter::GathersFromState(const Invocation& call) const {
+  if (call.arguments.empty() || !Gathers(call.schema->name())) return false;
+  const ProbedValue& source = *call.arguments[0];
+  return source.IsTensor() && source.storage->state >= 0 &&
+         !source.storage->unknown_views;
+}
+
+void Interpreter::AddGather(const Invocation& call,
+                            std::vector<ArgumentTemplate> recipes,
+                            std::vector<ResultTemplate> results) {
+  TracedStorage& storage = *call.arguments[0]->storage;
+  recipes[0] = ArgumentTemplate::Value(storage.state);
+  std::vector<RecordedPart> parts;
+  parts.push_back({0, RecordedViews(call.arguments[0]->views, recipes)});
+  const size_t kept = results.size();
+  ResultTemplate& state = results.emplace_back();
+  state.value = builder_.AddOpaque(kIsState);
+  const ValueId after = state.value;
+  builder_.AddRegion(
+      call.schema->name(),
+      {OnParts(call.run, std::move(parts), call.arguments.size(), kept)},
+      std::move(recipes), std::move(results),
+      "it reads parts of the model's own tensor, which a later operator writes",
+      /*has_side_effects=*/false);
+  storage.state = after;
 }
 
 absl::StatusOr<Interpreter::Results> Interpreter::WriteState(
     const Invocation& call, size_t written) {
   const ProbedRef target = call.arguments[written];
   TracedStorage& storage = *target->storage;
-  if (storage.unknown_views || MayChangeSizes(*call.schema, written))
-    return absl::UnimplementedError(storage.read_only);
+  if (MayChangeSizes(*call.schema, written))
+    return absl::UnimplementedError(absl::StrCat(
+        writes_own_, ": ", call.schema->name(), " may change its sizes"));
+  if (storage.unknown_views)
+    return absl::UnimplementedError(absl::StrCat(
+        writes_own_,
+        ": a view of what is written is at a place that data decides, or of "
+        "unknown origin"));
   AITUNE_RETURN_IF_ERROR(SettlePossibleViews(storage));
   // Operands in the memory that is written are read while it is.
   const auto is_part = [&](const ProbedValue& argument) {
@@ -117,15 +160,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteState(
   for (size_t i = 0; i < call.arguments.size(); ++i) {
     if (!is_part(*call.arguments[i])) continue;
     recipes[i] = ArgumentTemplate::Value(storage.state);
-    RecordedPart& part = parts.emplace_back();
-    part.position = i;
-    for (const ViewStep& step : call.arguments[i]->views) {
-      part.views.push_back({c10::Dispatcher::singleton().findSchemaOrThrow(
-                                step.name.c_str(), step.overload.c_str()),
-                            step.arguments.size() - 1});
-      recipes.insert(recipes.end(), step.arguments.begin() + 1,
-                     step.arguments.end());
-    }
+    parts.push_back({i, RecordedViews(call.arguments[i]->views, recipes)});
   }
   // An index that is out of range is an error before anything is written.
   for (const ValueId value : builder_.TakeCheckedValues())
@@ -135,7 +170,7 @@ absl::StatusOr<Interpreter::Results> Interpreter::WriteState(
   result.value = builder_.AddOpaque(kIsState);
   builder_.AddRegion(
       call.schema->name(),
-      {OnParts(call.run, std::move(parts), call.arguments.size())},
+      {OnParts(call.run, std::move(parts), call.arguments.size(), /*kept=*/0)},
       std::move(recipes), {result}, "it writes to the model's own tensor",
       /*has_side_effects=*/true);
   functionalizer_.StateWritten(*target, result.value);

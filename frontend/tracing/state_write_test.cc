@@ -29,6 +29,7 @@ torch::jit::Module ModuleOf(const std::string& forward) {
   module.register_buffer("cache", at::arange(24, at::kFloat).view({4, 6}));
   module.register_buffer("mean", at::zeros({6}));
   module.register_buffer("place", at::ones({1}, at::kLong));
+  module.register_buffer("turned", at::arange(12, at::kFloat).view({3, 4}).t());
   module.define(forward);
   return module;
 }
@@ -109,6 +110,36 @@ def forward(self, x: Tensor):
     y = x - self.mean
   self.mean.copy_(x[0])
   return y
+)",
+    // Parts, which are then overwritten.
+    R"(
+def forward(self, x: Tensor):
+  for i in range(4):
+    part = self.cache[i]
+    y = x[0] * part + part.t()
+    self.cache[i].copy_(y)
+    x = x + y
+  column = self.cache[:, 1:2].t()
+  self.cache[:, 1].add_(column[0])
+  return x + column.sum(), self.cache * 1
+)",
+    // Rows that indices name, which are then overwritten.
+    R"(
+def forward(self, x: Tensor):
+  i = self.place % 4
+  rows = self.cache.index_select(0, i) + torch.embedding(self.cache, i)
+  other = self.cache[:, 2:][i] + self.cache[1:].gather(0, (x[:1, :3] > 0).long()).sum()
+  self.cache.index_add_(0, i, rows * 0.5)
+  self.place.add_(1)
+  return rows, other * 2, self.cache[i]
+)",
+    // Dense, and not contiguous.
+    R"(
+def forward(self, x: Tensor):
+  before = self.turned[1] * 2
+  self.turned[:, 1].copy_(x[:, 0])
+  self.turned.t().mul_(0.5)
+  return before, self.turned + x[:, :3], self.turned.stride(0)
 )",
     // Nobody reads.
     R"(

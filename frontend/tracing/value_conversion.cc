@@ -225,6 +225,9 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
       return opaque;
     }
     AITUNE_ASSIGN_OR_RETURN(bool typed, FindType(*tensor, traits));
+    if (!typed && traits.derived_later)
+      return absl::UnimplementedError(
+          "a view of the model's own tensor has sizes that traces have not");
     if (!typed) {
       std::optional<std::vector<SizeExpression>> sizes =
           FindSizes(*tensor, traits);
@@ -236,8 +239,10 @@ absl::StatusOr<ProbedRef> Interpreter::ConvertTensor(
       if (sizes) opaque->type.sizes = *std::move(sizes);
       return opaque;
     }
-    tensor->id = builder_.AddTensor(tensor->type);
-    result->value = tensor->id;
+    if (!traits.derived_later) {
+      tensor->id = builder_.AddTensor(tensor->type);
+      result->value = tensor->id;
+    }
   }
   if (source != nullptr) {
     ViewStep step;

@@ -270,16 +270,15 @@ absl::StatusOr<int64_t> TensorBytes(DataType dtype,
           "the sizes ", SizesToString(sizes), " hold a negative one"));
     }
     empty |= size == 0;
-    // Strides span the other axes of a tensor without elements, too.
-    overflow |=
-        __builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes);
+    overflow |= __builtin_mul_overflow(bytes, size, &bytes);
   }
+  if (empty) return 0;
   if (overflow) {
     return absl::InvalidArgumentError(
         absl::StrCat("a tensor of sizes ", SizesToString(sizes),
                      " has more than 2^63 bytes"));
   }
-  return empty ? 0 : bytes;
+  return bytes;
 }
 
 std::vector<int32_t> StorageRoots(const ExecutablePlan& plan) {

@@ -3,8 +3,10 @@
 
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -74,14 +76,15 @@ absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
   AITUNE_RETURN_IF_ERROR(CheckOutputFiles(options));
   SetThreadCount(options.compile.threads, CpuQuota());
   AITUNE_RETURN_IF_ERROR(SubstituteOperators(options));
-  std::string digest = options.digest;
+  std::optional<std::string> digest;
+  if (!options.digest.empty()) digest = options.digest;
   if (!options.verify.empty()) {
     AITUNE_ASSIGN_OR_RETURN(const std::string signed_digest,
                             VerifiedDigest(options.model, options.verify));
-    if (!digest.empty() && digest != signed_digest)
+    if (digest && absl::AsciiStrToLower(*digest) != signed_digest)
       return absl::InvalidArgumentError(absl::StrCat(
           SignaturePath(options.model).string(), " is of the digest ",
-          signed_digest, ", not of --digest ", digest));
+          signed_digest, ", not of --digest ", *digest));
     digest = signed_digest;
   }
   progress.Update("load", 0, 0);

@@ -146,7 +146,8 @@ TEST(DeployCommand, RunsOnlyWhatTheOwnerOfTheKeySigned) {
   // Before anything is compiled.
   EXPECT_THAT(ErrorLine(Aitune(deploy + "public.pem --save signed.aitune")),
               HasSubstr("public.pem holds no private Ed25519 key"));
-  EXPECT_THAT(ErrorLine(Aitune(deploy + "key.pem")), HasSubstr("--save PATH"));
+  EXPECT_THAT(ErrorLine(Aitune(deploy + "key.pem")),
+              HasSubstr("--sign requires --save"));
   const std::string run =
       "run signed.aitune --input 'float32[4,8]' --verify public.pem";
   const Outcome deployed = Aitune(deploy + "key.pem --save signed.aitune");

@@ -109,7 +109,9 @@ def PromoteKernelArithmetic : Pass<"ait-promote-kernel-arithmetic", "mlir::func:
   let description = [{
     Takes every func.func with `ait.kind`. Contractions keep their f16 or bf16
     operands and give f32; movements of loaded elements stay as they are; all
-    other operations compute in f32. Conversions with `ait.rounds` still round.
+    other operations compute in f32. Conversions with `ait.rounds` still round,
+    and operands of operations that are NaN beside some rounded numbers (ait.asin
+    beyond 1) are rounded.
     With emulate-eager-casts the result of every operation is rounded to the
     element type of its tensor.
   }];

@@ -27,6 +27,20 @@ bool isNarrow(Type type) {
          (tensor.getElementType().isF16() || tensor.getElementType().isBF16());
 }
 
+/// Whether the operation is NaN for some finite operands that the rounding of
+/// others gives: asin(1.0002) where eager's operand is 1.
+bool hasLimitedDomain(Operation *op) {
+  return isa<AsinOp, AcosOp, AcoshOp, AtanhOp, Log1pOp, PowOp>(op);
+}
+
+/// Whether `value` is a number, which eager does not round to the element type.
+bool isNumber(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && isMovement(op) && op->getNumOperands() == 1)
+    op = op->getOperand(0).getDefiningOp();
+  return isa_and_nonnull<FullOp>(op);
+}
+
 class Promotion {
 public:
   Promotion(func::FuncOp kernel, bool emulateEagerCasts)
@@ -84,6 +98,21 @@ private:
     if (!form)
       form = convert(wideForms.lookup(value),
                      cast<RankedTensorType>(value.getType()).getElementType());
+    return form;
+  }
+
+  /// The f32 form of `value` as eager has it: rounded if it was computed.
+  Value rounded(Value value) {
+    if (!computed.contains(value) || isNumber(value))
+      return wide(value);
+    Value &form = roundedForms[value];
+    if (!form) {
+      Value stored =
+          convert(wideForms.lookup(value),
+                  cast<RankedTensorType>(value.getType()).getElementType());
+      setMustRound(stored.getDefiningOp());
+      form = convert(stored, builder.getF32Type());
+    }
     return form;
   }
 
@@ -171,14 +200,15 @@ private:
         return;
       }
     }
-    replaceByWide(op, copyWide(op, &Promotion::wide));
+    replaceByWide(op, copyWide(op, hasLimitedDomain(op) ? &Promotion::rounded
+                                                        : &Promotion::wide));
   }
 
   func::FuncOp kernel;
   OpBuilder builder;
   bool emulateEagerCasts;
-  /// Narrow values by their f32 form, and by their rounded form.
-  DenseMap<Value, Value> wideForms, narrowForms;
+  /// Narrow values by their f32 form, by their rounded form, and that in f32.
+  DenseMap<Value, Value> wideForms, narrowForms, roundedForms;
   /// Narrow values that exist in f32 only until they are stored.
   DenseSet<Value> computed;
 };

@@ -106,3 +106,23 @@ func.func private @upsample(%x: tensor<1x2x2x2xbf16>) -> tensor<1x4x4x2xbf16> at
   %0 = ait.upsample_nearest2d %x {scale_h = 0.5 : f64, scale_w = 0.5 : f64, channels_last} : tensor<1x2x2x2xbf16> -> tensor<1x4x4x2xbf16>
   return %0 : tensor<1x4x4x2xbf16>
 }
+
+// -----
+
+// asin(x + y) is NaN just above 1, where eager has the sum rounded to 1. What
+// was loaded is rounded, and a number is none of the tensor's.
+// CHECK-LABEL: func.func private @limited_domain
+// CHECK:         %[[SUM:.*]] = ait.add %{{.*}}, %{{.*}} : tensor<4xf32>
+// CHECK:         %[[ROUNDED:.*]] = ait.convert %[[SUM]] {ait.rounds} : tensor<4xf32> -> tensor<4xbf16>
+// CHECK:         %[[WIDE:.*]] = ait.convert %[[ROUNDED]] : tensor<4xbf16> -> tensor<4xf32>
+// CHECK:         %[[ASIN:.*]] = ait.asin %[[WIDE]] : tensor<4xf32>
+// CHECK-NOT:     ait.rounds
+// CHECK:         ait.pow %{{.*}}, %{{.*}} : tensor<4xf32>
+// CHECK-NOT:     ait.rounds
+func.func private @limited_domain(%x: tensor<4xbf16>, %y: tensor<4xbf16>) -> (tensor<4xbf16>, tensor<4xbf16>) attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.add %x, %y : tensor<4xbf16>
+  %1 = ait.asin %0 : tensor<4xbf16>
+  %2 = ait.full 0.1 : bf16 : tensor<4xbf16>
+  %3 = ait.pow %x, %2 : tensor<4xbf16>
+  return %1, %3 : tensor<4xbf16>, tensor<4xbf16>
+}

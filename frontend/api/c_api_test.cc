@@ -323,6 +323,19 @@ TEST_F(CApi, NullIsAnErrorEverywhere) {
   EXPECT_EQ(ait_result_count(nullptr), 0u);
   ait_options_free(options);
   ASSERT_EQ(Take(ait_module_load(model_.c_str(), nullptr, &module)), "");
+  // An empty text is none.
+  EXPECT_THAT(Take(ait_module_load_checkpoint(model_.c_str(), "", &module)),
+              HasSubstr("is no digest of a bundle"));
+  EXPECT_THAT(Take(ait_substitute_in_graph("mylib::gate", "")),
+              HasSubstr("source is empty"));
+  const float number = 1;
+  const ait_tensor one = Tensor(nullptr, 0, &number);
+  EXPECT_THAT(Take(ait_module_record(module, &one, 1, 0)),
+              HasSubstr("batch size is 0"));
+  const int64_t huge[] = {0, int64_t{1} << 62, 64};
+  const ait_tensor without_strides = Tensor(huge, 3, nullptr);
+  EXPECT_THAT(Take(ait_module_run(module, &without_strides, 1, &result)),
+              HasSubstr("strides are more than 2^63"));
   for (ait_error* error : {ait_module_record(module, nullptr, 1, 1),
                            ait_module_tune(module, nullptr, 0),
                            ait_module_run(module, nullptr, 2, &result),

@@ -65,6 +65,10 @@ def forward(self, x: Tensor, cache: Optional[Tuple[Tensor, Tensor]] = None, scal
                                  eager->toTupleRef().elements()[i].toTensor()))
             << name;
     }
+    EXPECT_THAT(CallWith(*source, *backend, ValueList({x, x, x, x}))
+                    .status()
+                    .ToString(),
+                HasSubstr("a call gives 4 arguments, but the model takes 3"));
     // What eager refuses, with its text.
     EXPECT_THAT(CallWith(*source, *backend, ValueList({c10::IValue(cache)}))
                     .status()

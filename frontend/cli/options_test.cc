@@ -123,6 +123,16 @@ TEST(ParseCommandLine, ErrorsAreOneLine) {
            {{"tune", "m.pt", "--quantize", "int8wo", "--min-cosine", "2"},
             "min_cosine can't be 2"},
            {{"tune", "m.pt", "--skip-modules", "a"}, "--quantize"},
+           {{"run", "m.ait", "--verify", ""}, "--verify: its value is empty"},
+           {{"run", "m.ait", "--digest", ""}, "--digest: its value is empty"},
+           {{"deploy", "m.pt", "--save", ""}, "--save: its value is empty"},
+           {{"deploy", "m.pt", "--sign", "key.pem"}, "--sign requires --save"},
+           {{"tune", "m.pt", "--cache", ""}, "--cache: its value is empty"},
+           {{"tune", "m.pt", "--threads", "1025"}, "from 1 to 1024"},
+           {{"tune", "m.pt", "--kernel-memory", "-1"}, "a size such as"},
+           {{"tune", "m.pt", "--kernel-memory", "1KB"}, "from 1MB"},
+           {{"cache", "prune", "--max-bytes", "-1"}, "a size such as"},
+           {{"reduce", "m.pt", "--factor", "0"}, "a factor from 1"},
            {{"make", "m.pt"}, "\"make\" is not a command"}}) {
     Options options;
     testing::internal::CaptureStderr();

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "runtime/bundle/bundle.pb.h"
 #include "runtime/hash/sha256.h"
 
@@ -109,6 +110,12 @@ TEST_P(BundleTest, AnotherDigestIsRefused) {
   const std::string digest = Write();
   EXPECT_THAT(Message(ReadBundle(path_, std::string(64, '0')).status()),
               HasSubstr("its digest is " + digest));
+  EXPECT_TRUE(ReadBundle(path_, absl::AsciiStrToUpper(digest)).ok());
+  for (const std::string& none : {std::string(), digest.substr(1)}) {
+    const absl::Status status = ReadBundle(path_, none).status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << none;
+    EXPECT_THAT(Message(status), HasSubstr("is no digest of a bundle"));
+  }
 }
 
 // The bytes of an index file, or of a file without blobs, with this index and

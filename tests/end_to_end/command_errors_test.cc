@@ -2,6 +2,7 @@
 #include <caffe2/serialize/inline_container.h>
 #include <torch/script.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <ostream>
 #include <string>
@@ -86,6 +87,18 @@ TEST(CommandLine, FullDisk) {
 
 // 4096 times four functions that are not rounded as LibTorch's are: within any
 // tolerance but none at all. LibTorch's own would be rounded as eager's.
+TEST(CommandLine, LogsSpeakForEveryCommand) {
+  setenv("AITUNE_LOGS", "output_code,nothing", /*overwrite=*/1);
+  for (const char* command : {"tune tiny.pt --seconds 0", "run tiny.pt"}) {
+    const Outcome outcome =
+        Aitune(std::string(command) + " --inputs samples.pt --no-cache");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("aitune: output_code: "));
+    EXPECT_THAT(outcome.err, HasSubstr("'nothing', which is no log channel"));
+  }
+  unsetenv("AITUNE_LOGS");
+}
+
 TEST(CommandLine, WrongIsNotSuccess) {
   const std::string tune =
       "tune rounded.pt --input 'float32[64,64]' --seconds 0 --no-measure";
@@ -166,6 +179,18 @@ INSTANTIATE_TEST_SUITE_P(
         {"SamplesAreText", "tune tiny.pt --inputs text.pt", 1, "text.pt"},
         {"ModelRaises", "tune raising.pt --input 'float32[2]'", 1,
          "no rows wanted"},
+        {"SamplesOfAnotherDtype",
+         "tune tiny.pt --inputs samples.pt --input 'float64[1..4,8]'", 1,
+         "is not one of --input float64[1..4,8]"},
+        {"SavedOverTheModel",
+         "deploy tiny.pt --inputs samples.pt --save ./tiny.pt", 1,
+         "would replace tiny.pt"},
+        {"BatchOutOfTheRange",
+         "deploy tiny.pt --input 'float32[1..4,8]' --batches 2,9", 1,
+         "9, which is not in the range 1..4"},
+        {"NoCacheThere", "cache ls --cache nowhere", 1, "there is none"},
+        {"FactorWithoutSlow", "reduce tiny.pt --inputs samples.pt --factor 2",
+         1, "it goes with --failure slow"},
         {"JsonCannotBeWritten",
          "bench tiny.pt --inputs samples.pt --seconds 0 --json /nowhere/x", 1,
          "/nowhere/x"},

@@ -203,6 +203,10 @@ absl::Status Interpreter::RunAsRegion(Node* node, const std::string& reason) {
       return absl::UnimplementedError(
           absl::StrCat("a dict or attribute is changed where ", reason));
     }
+    // LibTorch does not tell them apart.
+    if (!content->storage->read_only.empty())
+      return absl::UnimplementedError(absl::StrCat(
+          "an argument or a tensor of the model is written where ", reason));
     AITUNE_RETURN_IF_ERROR(SettlePossibleViews(*content->storage));
     AITUNE_RETURN_IF_ERROR(
         functionalizer_.PrepareWrite(*content, /*separate_probes=*/true));

@@ -1,0 +1,254 @@
+// Generated programs that read and write views of their own buffers give what
+// eager gives, call after call, and leave the buffers as eager leaves them.
+//
+// By hand, with other numbers: --test_env=AITUNE_STATE_PROGRAMS=2000
+// --test_env=AITUNE_FIRST_STATE_PROGRAM=100000.
+#include <ATen/ATen.h>
+#include <ATen/core/ivalue.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "frontend/compiled_model/compiled_model.h"
+#include "frontend/testing/models.h"
+#include "frontend/torchscript/model.h"
+#include "frontend/torchscript/model_internal.h"
+
+namespace aitune::sizes {
+namespace {
+
+using frontend::Model;
+using frontend::ValueList;
+using Sizes = std::vector<int64_t>;
+
+constexpr int kCalls = 4;
+
+int FromEnvironment(const char* name, int otherwise) {
+  const char* const text = std::getenv(name);
+  int number = 0;
+  return text != nullptr && absl::SimpleAtoi(text, &number) ? number
+                                                            : otherwise;
+}
+
+// A tensor that the program names.
+struct Named {
+  std::string name;
+  Sizes sizes;
+};
+
+class Generator {
+ public:
+  explicit Generator(int seed) : random_(static_cast<uint64_t>(seed)) {}
+
+  std::string Program() {
+    const int count = 4 + Below(12);
+    for (int i = 0; i < count; ++i) {
+      const int kind = Below(20);
+      if (kind < 7) {
+        MakeView();
+      } else if (kind < 11) {
+        MakeValue();
+      } else if (kind < 19) {
+        Write();
+      } else {
+        Line("self.i.add_(1)");
+      }
+      if (Below(3) == 0) MakeResult(Below(2) == 0 ? views_ : values_);
+    }
+    MakeResult(views_);
+    MakeResult(values_);
+    return absl::StrCat("def forward(self, x: Tensor):\n", lines_, "  return ",
+                        absl::StrJoin(results_, ", "), "\n");
+  }
+
+ private:
+  int Below(int64_t bound) {
+    return static_cast<int>(random_() % static_cast<uint64_t>(bound));
+  }
+  const Named& OneOf(const std::vector<Named>& tensors) {
+    return tensors[static_cast<size_t>(
+        Below(static_cast<int64_t>(tensors.size())))];
+  }
+  void Line(const std::string& text) {
+    absl::StrAppend(&lines_, "  ", text, "\n");
+  }
+  Named Make(std::vector<Named>& tensors, const std::string& value,
+             Sizes sizes) {
+    const Named made{absl::StrCat("t", made_++), std::move(sizes)};
+    Line(absl::StrCat(made.name, " = ", value));
+    tensors.push_back(made);
+    return made;
+  }
+
+  void MakeView() {
+    const Named source = OneOf(views_);
+    Sizes sizes = source.sizes;
+    if (sizes.empty()) return;
+    const auto axis = Below(static_cast<int64_t>(sizes.size()));
+    int64_t& size = sizes[static_cast<size_t>(axis)];
+    const auto view = [&](const std::string& call) {
+      Make(views_, absl::StrCat(source.name, ".", call), sizes);
+    };
+    switch (Below(6)) {
+      case 0: {
+        const int begin = Below(size);
+        size = 1 + Below(size - begin);
+        return view(
+            absl::StrCat("narrow(", axis, ", ", begin, ", ", size, ")"));
+      }
+      case 1: {
+        const int place = Below(size);
+        sizes.erase(sizes.begin() + axis);
+        return view(absl::StrCat("select(", axis, ", ", place, ")"));
+      }
+      case 2:
+        std::swap(sizes.front(), sizes.back());
+        return view("transpose(0, -1)");
+      case 3:
+        sizes.insert(sizes.begin() + axis, 1);
+        return view(absl::StrCat("unsqueeze(", axis, ")"));
+      case 4: {
+        const int place = Below(size);
+        sizes.erase(sizes.begin() + axis);
+        return view(absl::StrCat("unbind(", axis, ")[", place, "]"));
+      }
+      default:
+        if (size % 2 != 0) return;
+        size /= 2;
+        return view(absl::StrCat("chunk(2, ", axis, ")[", Below(2), "]"));
+    }
+  }
+
+  void MakeValue() {
+    const Named& source = OneOf(views_);
+    Sizes sizes = source.sizes;
+    const std::string& name = source.name;
+    if (sizes.empty() || Below(2) == 0) {
+      Make(values_, absl::StrCat(name, " * 1.5 - 0.1"), sizes);
+      return;
+    }
+    const std::string rows = absl::StrCat("self.i % ", sizes[0]);
+    sizes[0] = 2;
+    Make(values_,
+         Below(2) == 0 ? absl::StrCat(name, ".index_select(0, ", rows, ")")
+                       : absl::StrCat(name, "[", rows, "]"),
+         sizes);
+  }
+
+  // Of the tensors with these sizes, if there is one.
+  std::string Expression(const Sizes& sizes) {
+    std::vector<Named> fitting;
+    for (const std::vector<Named>* tensors : {&views_, &values_}) {
+      for (const Named& tensor : *tensors) {
+        if (tensor.sizes == sizes) fitting.push_back(tensor);
+      }
+    }
+    if (!fitting.empty() && Below(4) > 0)
+      return absl::StrCat(OneOf(fitting).name, " * 0.5 + 0.1");
+    return absl::StrCat("torch.zeros([", absl::StrJoin(sizes, ", "),
+                        "]) + 0.1 * ", OneOf(views_).name, ".sum()");
+  }
+
+  void Write() {
+    const Named target = OneOf(views_);
+    const std::string& name = target.name;
+    const Sizes& sizes = target.sizes;
+    const int kind = Below(7);
+    if (kind == 0) return Line(name + ".add_(0.3)");
+    if (kind == 1) return Line(name + ".mul_(0.5)");
+    if (kind == 2 || sizes.empty())
+      return Line(absl::StrCat(name, ".copy_(", Expression(sizes), ")"));
+    if (kind == 3)
+      return Line(absl::StrCat(name, ".add_(", Expression(sizes), ")"));
+    if (kind == 4)
+      return Line(absl::StrCat(name, "[1:].copy_(", name, "[:-1].clone())"));
+    Sizes rows = sizes;
+    rows[0] = kind == 5 ? 2 : 1;
+    const char* const call = kind == 5 ? "index_add_" : "index_copy_";
+    Line(absl::StrCat(name, ".", call, "(0, self.i[:", rows[0], "] % ",
+                      sizes[0], ", ", Expression(rows), ")"));
+  }
+
+  void MakeResult(const std::vector<Named>& tensors) {
+    const std::string name = absl::StrCat("r", results_.size());
+    Line(absl::StrCat(name, " = ", OneOf(tensors).name, " * 1.25 + 0.5"));
+    results_.push_back(name);
+  }
+
+  std::mt19937_64 random_;
+  std::vector<Named> views_ = {{"self.a", {4, 6}},
+                               {"self.b", {4, 6}},
+                               {"self.turned", {6, 4}},
+                               {"self.c", {6}}};
+  std::vector<Named> values_ = {{"x", {4, 6}}};
+  std::string lines_;
+  std::vector<std::string> results_;
+  int made_ = 0;
+};
+
+Model Make(const std::string& program) {
+  torch::jit::Module module("Stateful");
+  module.register_attribute("training", c10::BoolType::get(), false);
+  const auto numbers = [](at::IntArrayRef sizes) {
+    return at::arange(24, at::kFloat)
+        .sin()
+        .narrow(0, 0, sizes[0] * sizes[1])
+        .reshape(sizes);
+  };
+  module.register_buffer("a", numbers({4, 6}));
+  module.register_buffer("b", numbers({4, 6}).flip(0));
+  module.register_buffer("turned", numbers({4, 6}).t());
+  module.register_buffer("c", numbers({1, 6})[0].clone());
+  module.register_buffer("i", at::tensor({0, 2}, at::kLong));
+  module.define(program);
+  auto model = Model::FromModule(std::move(module));
+  EXPECT_TRUE(model.ok()) << model.status() << program;
+  return *std::move(model);
+}
+
+TEST(GeneratedState, IsThatOfEager) {
+  const int count = FromEnvironment("AITUNE_STATE_PROGRAMS", 150);
+  const int first = FromEnvironment("AITUNE_FIRST_STATE_PROGRAM", 1);
+  int compiled_whole = 0;
+  for (int seed = first; seed < first + count && !HasFailure(); ++seed) {
+    const std::string program = Generator(seed).Program();
+    SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", program));
+    const Model ours = Make(program), eager = Make(program);
+    frontend::ModelInputs inputs;
+    inputs.specs = {*frontend::ParseInputSpec("float32[4,6]")};
+    frontend::BuildOptions options;
+    options.compile.measureCandidates = false;
+    const auto compiled = frontend::CompiledModel::Build(ours, inputs, options);
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    compiled_whole += !(*compiled)->report().LibTorchRunsAll();
+    for (int call = 0; call < kCalls; ++call) {
+      at::manual_seed(static_cast<uint64_t>(call));
+      const ValueList arguments({at::randn({4, 6})});
+      const auto result = (*compiled)->Run(arguments);
+      const auto wanted = eager.RunEager(arguments);
+      ASSERT_EQ(result.ok(), wanted.ok()) << result.status() << wanted.status();
+      if (wanted.ok()) frontend::ExpectClose(*result, *wanted, 1e-4);
+      for (const auto& buffer : eager.impl().module.named_buffers()) {
+        EXPECT_TRUE(
+            at::allclose(ours.impl().module.attr(buffer.name).toTensor(),
+                         buffer.value, 1e-4, 1e-5))
+            << buffer.name << " after call " << call;
+      }
+      ASSERT_FALSE(HasFailure()) << "call " << call;
+    }
+  }
+  EXPECT_GT(compiled_whole, count * 9 / 10);
+}
+
+}  // namespace
+}  // namespace aitune::sizes

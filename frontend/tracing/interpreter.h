@@ -190,7 +190,10 @@ class Interpreter {
   // possible_view.cc
   struct PossibleView {
     std::weak_ptr<TracedStorage> source, result;
-    TensorType base_type;        // of the source
+    TensorType base_type;  // of the source
+    // The axes of the source from the outermost in its memory on; not set if it
+    // is not dense in all probes, in one order.
+    std::optional<std::vector<int64_t>> axis_order;
     std::vector<ViewStep> path;  // from the base to the operator's tensor
     TensorType type;             // of the result
     // Of aten::contiguous; not set for the operators that reshape.

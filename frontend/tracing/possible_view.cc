@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -69,12 +70,36 @@ bool IsContiguous(const TracedStorage& storage) {
                      [](const at::Tensor& t) { return t.is_contiguous(); });
 }
 
+// PossibleView::axis_order of the memory of `storage`.
+std::optional<std::vector<int64_t>> AxisOrder(const TracedStorage& storage) {
+  const at::Tensor& first = storage.base_tensors[0];
+  std::vector<int64_t> order(static_cast<size_t>(first.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  // As it is, where axes of one element could be anywhere.
+  if (IsContiguous(storage)) return order;
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
+    return first.stride(a) > first.stride(b);
+  });
+  for (const at::Tensor& base : storage.base_tensors) {
+    if (base.dim() != first.dim() || !base.permute(order).is_contiguous())
+      return std::nullopt;
+  }
+  return order;
+}
+
 }  // namespace
 
 at::Tensor Interpreter::PossibleView::SelfAt(
     absl::Span<const int64_t> point) const {
   const at::TensorOptions meta = at::TensorOptions().device(at::kMeta);
-  at::Tensor self = at::empty(SizesAt(base_type, point), meta);
+  const std::vector<int64_t> sizes = SizesAt(base_type, point);
+  std::vector<int64_t> outer_first, axes(sizes.size());
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const auto axis = static_cast<size_t>((*axis_order)[i]);
+    outer_first.push_back(sizes[axis]);
+    axes[axis] = static_cast<int64_t>(i);
+  }
+  at::Tensor self = at::empty(outer_first, meta).permute(axes);
   for (const ViewStep& step : path) {
     std::vector<c10::IValue> stack = {self};
     for (size_t i = 1; i < step.arguments.size(); ++i)
@@ -101,7 +126,7 @@ std::optional<Interpreter::PossibleView> Interpreter::FindView(
       !call.arguments[0]->IsTensor())
     return std::nullopt;
   const ProbedValue& self = *call.arguments[0];
-  if (self.storage->unknown_views || !IsContiguous(*self.storage) ||
+  if (self.storage->unknown_views ||
       std::any_of(self.views.begin(), self.views.end(), ReadsOtherValues))
     return std::nullopt;
   std::set<int> symbols;
@@ -113,6 +138,7 @@ std::optional<Interpreter::PossibleView> Interpreter::FindView(
   view.source = self.storage;
   view.result = result.storage;
   view.base_type = self.storage->base_type;
+  view.axis_order = AxisOrder(*self.storage);
   view.path = self.views;
   view.type = result.type;
   if (call.schema->name() == "aten::contiguous")
@@ -136,7 +162,7 @@ absl::Status Interpreter::CheckView(const Invocation& call,
                                     const ProbedValue& result) {
   if (call.schema->name() != "aten::view") return absl::OkStatus();
   const std::optional<PossibleView> view = FindView(call, result);
-  if (!view || view->path.empty()) return absl::OkStatus();
+  if (!view || view->path.empty() || !view->axis_order) return absl::OkStatus();
   const auto holds = [&](absl::Span<const int64_t> point) {
     bool found = false;
     const absl::Status status =
@@ -192,6 +218,9 @@ absl::Status Interpreter::SettlePossibleViews(const TracedStorage& written) {
                           static_cast<std::ptrdiff_t>(i));
   }
   for (const PossibleView& view : concerned) {
+    if (!view.axis_order)
+      return absl::UnimplementedError(
+          absl::StrCat(view.what, ", and the tensor has gaps in its memory"));
     const auto holds = [&](absl::Span<const int64_t> point) {
       bool same = true;
       // Sizes at which the operators raise stay: they raise there too.

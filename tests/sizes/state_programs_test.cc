@@ -28,6 +28,19 @@ struct StateProgram {
 };
 
 const StateProgram kPrograms[] = {
+    // A view for four rows, else a copy.
+    {"view_of_turned_rows_at_one_size", R"(
+    rows = self.turned[:min(x.size(0), 4)].t().reshape(-1)
+    rows.mul_(0.5).add_(0.1)
+    return self.turned.sum(0) + x.sum()
+)"},
+    {"view_of_turned_numbers_at_one_size", R"(
+    numbers = self.turned * 2
+    rows = numbers[:min(x.size(0), 4)].t().reshape(-1)
+    numbers.add_(x.sum())
+    self.mean.add_(1)
+    return rows * self.mean[0]
+)"},
     {"cache_of_rows", R"(
     n = min(x.size(0), 16)
     self.cache[self.used % 32:self.used % 32 + n] = x[:n]
@@ -187,6 +200,7 @@ std::shared_ptr<const Model> Make(const StateProgram& program) {
                             c10::List<int64_t>());
   module.register_attribute("last", c10::OptionalType::ofTensor(),
                             c10::IValue());
+  module.register_buffer("turned", at::arange(24, at::kFloat).view({6, 4}).t());
   module.register_attribute("long", c10::BoolType::get(), false);
   module.register_attribute("scale", c10::FloatType::get(), 2.0);
   module.register_attribute(

@@ -161,9 +161,8 @@ AIT_API ait_error* ait_module_load_on(const char* device, const char* path,
 /* Options of loading and compiling a module. Names and values are those of the
  * command line's options, such as "target" and "avx2", "tf32" and "none",
  * "tuning-database" and a file, "emulate-eager-casts" and "true"; sizes are
- * bytes and times seconds, without units. The error for
- * an unknown name lists all names. Settings that hold for all modules have
- * functions of their own. */
+ * bytes and times seconds, without units. The error for an unknown name lists
+ * all names. Settings that hold for all modules have functions of their own. */
 typedef struct ait_options ait_options;
 AIT_API ait_options* ait_options_new(void); /* NULL: out of memory */
 AIT_API ait_error* ait_options_set(ait_options* options, const char* name,

@@ -32,6 +32,7 @@ TEST_F(CApi, TakesTheOptionsOfTheCommandLine) {
   EXPECT_EQ(set("target", "sse"),
             "the option target: 'sse' is not one of avx2, avx512, amx");
   EXPECT_THAT(set("threads", "0"), HasSubstr("is not a number of threads"));
+  EXPECT_THAT(set("threads", "1025"), HasSubstr("from 1 to 1024"));
   EXPECT_THAT(set("tune-budget", "soon"), HasSubstr("a number of seconds"));
   EXPECT_THAT(set("dtype", "int8"), HasSubstr("a floating-point dtype"));
   EXPECT_THAT(set("no-measure", "yes"), HasSubstr("is not true or false"));

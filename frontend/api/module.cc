@@ -14,6 +14,7 @@
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/gpu.h"
 #include "runtime/control/control.h"
+#include "runtime/cpu/cpu_quota.h"
 #include "runtime/status/status_macros.h"
 
 namespace ait {
@@ -154,11 +155,9 @@ absl::StatusOr<std::shared_ptr<const aitune::frontend::Model>> Module::Eager(
 }
 
 absl::Status Module::SetThreads(int threads) {
-  // OpenMP ends the process where the machine refuses it a thread.
-  constexpr int kMaxThreads = 1024;
-  if (threads < 0 || threads > kMaxThreads)
+  if (threads < 0 || threads > aitune::kMostThreads)
     return absl::InvalidArgumentError(absl::StrCat(
-        threads, " threads were asked for; give 1 to ", kMaxThreads,
+        threads, " threads were asked for; give 1 to ", aitune::kMostThreads,
         ", or 0 for as many as the calling thread "
         "has"));
   threads_ = threads;

@@ -12,6 +12,7 @@
 #include "frontend/compiled_model/compiled_model.h"
 #include "quant/options.h"
 #include "runtime/cache/default_folder.h"
+#include "runtime/cpu/cpu_quota.h"
 #include "runtime/status/status_macros.h"
 
 namespace ait {
@@ -53,8 +54,10 @@ Setter Text(void (*set)(const std::string&, ModuleOptions&)) {
 
 absl::Status SetThreads(const std::string& value, ModuleOptions& options) {
   int threads = 0;
-  if (!absl::SimpleAtoi(value, &threads) || threads < 1)
-    return Expected("a number of threads");
+  if (!absl::SimpleAtoi(value, &threads) || threads < 1 ||
+      threads > aitune::kMostThreads)
+    return Expected(
+        absl::StrCat("a number of threads from 1 to ", aitune::kMostThreads));
   options.compile.threads = threads;
   return absl::OkStatus();
 }

@@ -173,7 +173,7 @@ def forward(self, x: Tensor):
        },
        0, ""},
       {"save", [&] { return ait_module_save(module, saved.c_str(), nullptr); },
-       3, "torch::jit::ExportModule, which ends its archive in a destructor"},
+       2, "torch::jit::ExportModule, which ends its archive in a destructor"},
       {"load_checkpoint",
        [&] {
          ait_module* loaded = nullptr;

@@ -89,9 +89,10 @@ absl::StatusOr<std::string> SaveCheckpoint(const Backend& backend,
           absl::StrCat(source.name(),
                        ": calls changed the model's state while it was saved; "
                        "save it again"));
-    AITUNE_ASSIGN_OR_RETURN(const Model stored,
+    AITUNE_ASSIGN_OR_RETURN(const std::optional<Model> stripped,
                             TakeOutWeights(source, &versions, &proto, &blobs));
-    AITUNE_ASSIGN_OR_RETURN(blobs[kModel], ModelBytes(stored));
+    AITUNE_ASSIGN_OR_RETURN(blobs[kModel],
+                            ModelBytes(stripped ? *stripped : source.model()));
   }
   if (HasCodes(blobs)) proto.set_version(kVersionWithCodes);
   for (auto& [name, version] : versions) {

@@ -187,7 +187,7 @@ absl::StatusOr<Model> PutBack(const Model& model, const Blobs& blobs) {
 
 bool HasCodes(const Blobs& blobs) { return blobs.count(kCodes) > 0; }
 
-absl::StatusOr<Model> TakeOutWeights(
+absl::StatusOr<std::optional<Model>> TakeOutWeights(
     const TorchScriptSource& source,
     std::map<std::string, ArtifactBlobs>* artifacts, CheckpointProto* proto,
     Blobs* blobs) {
@@ -195,15 +195,16 @@ absl::StatusOr<Model> TakeOutWeights(
   SharedCodes codes(model.impl().beside);
   for (const auto& [name, artifact] : *artifacts)
     AITUNE_RETURN_IF_ERROR(codes.Add(artifact));
-  AITUNE_ASSIGN_OR_RETURN(Model stripped, model.WithWeights({}));
+  std::optional<Model> stripped;
   if (codes.tensors().empty()) return stripped;
   CodesProto stored;
   const bool has_state = source.HasState() && !source.SharesState();
   if (!has_state) {
+    AITUNE_ASSIGN_OR_RETURN(stripped, model.WithWeights({}));
     AITUNE_RETURN_IF_ERROR(CatchExceptions(absl::StatusCode::kInternal,
                                            "taking out quantised weights", [&] {
                                              const c10::NoGradGuard no_grad;
-                                             TakeOut(stripped, codes, &stored);
+                                             TakeOut(*stripped, codes, &stored);
                                              return absl::OkStatus();
                                            }));
   }

@@ -18,6 +18,7 @@
 #include "frontend/cli/commands.h"
 #include "frontend/cli/output_files.h"
 #include "frontend/values/gpu.h"
+#include "runtime/cpu/cpu_quota.h"
 #include "runtime/cuda/device.h"
 #include "runtime/status/status_macros.h"
 
@@ -26,7 +27,6 @@ namespace {
 
 constexpr absl::string_view kSave = "save ";
 constexpr int kMostCalls = 1000000;
-constexpr int kMostThreads = 1024;
 
 // The time of `calls` calls, one queued behind the other, in milliseconds.
 absl::StatusOr<double> TimeCalls(const frontend::CompiledModel& compiled,

@@ -5,7 +5,9 @@
 #include <sstream>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
 #include "quant/options.h"
+#include "runtime/cpu/cpu_quota.h"
 #include "runtime/device/device.h"
 
 namespace aitune::cli {
@@ -120,12 +122,16 @@ void AddModelOptions(CLI::App& app, Options& options) {
                  "float32 (fp32), bfloat16 (bf16), float16 (fp16), float64")
       ->type_name("DTYPE")
       ->group(kInputGroup);
-  app.add_option("--threads", options.compile.threads,
-                 "Threads of every implementation, to 1024; default: "
-                 "OMP_NUM_THREADS, else as many as cores, but no more than a "
-                 "quota of CPU time allows")
+  app.add_option(
+         "--threads", options.compile.threads,
+         absl::StrCat("Threads of every implementation, to ", kMostThreads,
+                      "; default: OMP_NUM_THREADS, else as many as "
+                      "cores, but no more than a quota of CPU time "
+                      "allows"))
       ->type_name("N")
-      ->check(NumberFrom(1, "a number of threads from 1 to 1024", 1024))
+      ->check(NumberFrom(
+          1, absl::StrCat("a number of threads from 1 to ", kMostThreads),
+          kMostThreads))
       ->group(kInputGroup);
   app.add_option("--seed", options.seed, "Seed of random inputs; default: 0")
       ->type_name("N")

@@ -87,8 +87,8 @@ struct Options {
   std::optional<double> tolerance;  // --tolerance; not set: the default
   double seconds = 6;               // seconds of timing; 0: none. Of bench too
 
-  // Of run: the digest that a checkpoint must have; empty: any.
-  std::string digest;
+  // Of run: the digest that a checkpoint must have; not set: any.
+  std::optional<std::string> digest;
   // Of run: the file of the public key that a checkpoint must be signed for.
   // Empty: it need not be signed.
   std::string verify;

@@ -76,8 +76,7 @@ absl::StatusOr<c10::IValue> RunCheckpoint(const Options& options,
   AITUNE_RETURN_IF_ERROR(CheckOutputFiles(options));
   SetThreadCount(options.compile.threads, CpuQuota());
   AITUNE_RETURN_IF_ERROR(SubstituteOperators(options));
-  std::optional<std::string> digest;
-  if (!options.digest.empty()) digest = options.digest;
+  std::optional<std::string> digest = options.digest;
   if (!options.verify.empty()) {
     AITUNE_ASSIGN_OR_RETURN(const std::string signed_digest,
                             VerifiedDigest(options.model, options.verify));
@@ -184,7 +183,7 @@ absl::StatusOr<int> Run(const Options& options, Progress& progress) {
     AITUNE_RETURN_IF_ERROR(SaveResult("--output", options.output_file, result));
     return kSuccess;
   }
-  if (!options.digest.empty())
+  if (options.digest)
     return absl::InvalidArgumentError(absl::StrCat(
         options.model,
         " is not what deploy saved, and has no digest; leave --digest out"));

@@ -138,7 +138,16 @@ void AddArguments(const torch::jit::Value* value,
   }
 }
 
-// All calls in `block` that ask for the layout of a tensor. With
+// Adds the query, for the arguments that none before it sees as well.
+void AddNewQuery(LayoutQuery query, std::vector<LayoutQuery>& queries) {
+  for (const LayoutQuery& known : queries) {
+    if (query.sees_offset && !known.sees_offset) continue;
+    for (const int argument : known.arguments) query.arguments.erase(argument);
+  }
+  if (!query.arguments.empty()) queries.push_back(std::move(query));
+}
+
+// The calls in `block` that ask for the layout of a tensor. With
 // `contents_change`, each may be of any argument.
 void AddLayoutQueries(const torch::jit::Block& block, bool contents_change,
                       std::vector<LayoutQuery>& queries) {
@@ -155,7 +164,7 @@ void AddLayoutQueries(const torch::jit::Block& block, bool contents_change,
       } else {
         AddArguments(node->input(0), visited, query.arguments);
       }
-      queries.push_back(std::move(query));
+      AddNewQuery(std::move(query), queries);
     }
     for (const torch::jit::Block* inner : node->blocks())
       AddLayoutQueries(*inner, contents_change, queries);

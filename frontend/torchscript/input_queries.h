@@ -27,10 +27,11 @@ struct LayoutQuery {
 // The first calls in the program that ask, such as "aten::stride at
 // model.py:12"; empty where there is none.
 struct InputQueries {
-  std::vector<LayoutQuery> layout;  // all of them
-  std::string identity;             // `x is y` of tensors
-  std::string gradient;             // x.requires_grad
-  std::string write;                // to an input, or to what one holds
+  // Of each argument the first that sees its layout, and its offset.
+  std::vector<LayoutQuery> layout;
+  std::string identity;  // `x is y` of tensors
+  std::string gradient;  // x.requires_grad
+  std::string write;     // to an input, or to what one holds
 };
 
 InputQueries FindInputQueries(const Model& model);

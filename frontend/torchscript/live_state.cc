@@ -59,6 +59,7 @@ bool SharesStorage(const at::Tensor& a, const at::Tensor& b) {
 
 absl::StatusOr<LiveState> LiveState::Of(const torch::jit::Module& module,
                                         const StateWrites& writes) {
+  if (!writes.any()) return absl::UnimplementedError("");
   if (const std::string why = writes.WhyUnknown(); !why.empty())
     return absl::UnimplementedError(why);
   const Tensors tensors(module._ivalue());

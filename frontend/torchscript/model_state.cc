@@ -77,8 +77,7 @@ struct ModelState::Impl {
   explicit Impl(const Model& model)
       : module(model.impl().module),
         writes(module),
-        live(writes.any() ? LiveState::Of(module, writes)
-                          : absl::UnimplementedError("")) {}
+        live(LiveState::Of(module, writes)) {}
 
   void Save(const c10::IValue& value) {
     if (value.isTensor()) {

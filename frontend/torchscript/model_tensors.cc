@@ -35,9 +35,9 @@ struct NamedTensor {
 struct Program {
   std::shared_ptr<torch::jit::Graph> graph;
   std::vector<NamedTensor> tensors;
-  std::string values;             // attributes and constants, as text
-  std::string unseen;             // why the program is more than this
-  std::optional<LiveState> live;  // of the tensors, what calls write
+  std::string values;              // attributes and constants, as text
+  std::string unseen;              // why the program is more than this
+  absl::StatusOr<LiveState> live;  // of the tensors, what calls write
   // Objects of TorchScript classes, numbered as they are found: two attributes
   // may have one, and one may have itself.
   std::map<const c10::ivalue::Object*, size_t> objects;
@@ -155,10 +155,7 @@ Program Read(const Model& model) {
   for (const auto& [name, source] : changes.substitutes)
     absl::StrAppend(&program.values, "substitute ", name, " ", source.size(),
                     ":", source, "\n");
-  if (const StateWrites writes(module); writes.any()) {
-    absl::StatusOr<LiveState> live = LiveState::Of(module, writes);
-    if (live.ok()) program.live = *std::move(live);
-  }
+  program.live = LiveState::Of(module, StateWrites(module));
   program.graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*program.graph);
   VisitBlock(program.graph->block(), program);
@@ -236,7 +233,7 @@ absl::StatusOr<std::string> Hash(const Program& program) {
                      absl::StrJoin(tensor.sizes(), ","), "]",
                      tensor.is_conj() || tensor.is_neg() ? "view" : ""),
         &hash);
-    if (program.live && program.live->Find(tensor) != nullptr) {
+    if (program.live.ok() && program.live->Find(tensor) != nullptr) {
       Add("written by calls", &hash);
       continue;
     }

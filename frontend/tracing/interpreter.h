@@ -267,6 +267,8 @@ class Interpreter {
   ProbedRef FindState(const at::Tensor& tensor, const std::string& name);
   // Runs a call that writes to argument `written`, such a tensor or a view.
   absl::StatusOr<Results> WriteState(const Invocation& call, size_t written);
+  // Whether the first argument is such a tensor, or a view by known steps.
+  bool HasStateFirst(const Invocation& call) const;
   // Whether a call, with the result `viewed`, makes a view of such a tensor.
   bool ViewsState(const Invocation& call, const c10::IValue& viewed) const;
   // Whether a call reads, of such a tensor or a view, what indices name.

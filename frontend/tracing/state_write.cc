@@ -93,24 +93,24 @@ ProbedRef Interpreter::FindState(const at::Tensor& tensor,
   return state;
 }
 
+bool Interpreter::HasStateFirst(const Invocation& call) const {
+  if (call.arguments.empty() || !call.arguments[0]->IsTensor()) return false;
+  const TracedStorage& storage = *call.arguments[0]->storage;
+  return storage.state >= 0 && !storage.unknown_views;
+}
+
 bool Interpreter::ViewsState(const Invocation& call,
                              const c10::IValue& viewed) const {
-  if (call.arguments.empty() || !viewed.isTensor() ||
+  if (!HasStateFirst(call) || !viewed.isTensor() ||
       WritesTensors(*call.schema) ||
       call.schema->returns()[0].type()->kind() != c10::TypeKind::TensorType ||
       !c10::Dispatcher::singleton().findSchema(call.schema->operator_name()))
     return false;
-  const ProbedValue& source = *call.arguments[0];
-  return source.IsTensor() && source.storage->state >= 0 &&
-         !source.storage->unknown_views &&
-         viewed.toTensor().is_alias_of(source.tensor());
+  return viewed.toTensor().is_alias_of(call.arguments[0]->tensor());
 }
 
 bool Interpreter::GathersFromState(const Invocation& call) const {
-  if (call.arguments.empty() || !Gathers(call.schema->name())) return false;
-  const ProbedValue& source = *call.arguments[0];
-  return source.IsTensor() && source.storage->state >= 0 &&
-         !source.storage->unknown_views;
+  return HasStateFirst(call) && Gathers(call.schema->name());
 }
 
 void Interpreter::AddGather(const Invocation& call,

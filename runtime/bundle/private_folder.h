@@ -11,7 +11,10 @@
 
 namespace aitune {
 
-// Removed, with all that is in it, when the object is deleted. Thread-safe.
+// Removed, with all that is in it, when the object is deleted, or when the
+// process that made it ends by exit() or by returning from main: programs often
+// end without freeing what they loaded. A child of fork() never removes the
+// folders of its parent. Thread-safe.
 class PrivateFolder {
  public:
   // Makes a new folder in the system's temporary one (TMPDIR), with a name that
@@ -25,7 +28,7 @@ class PrivateFolder {
   const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit PrivateFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit PrivateFolder(std::filesystem::path path);
   const std::filesystem::path path_;
 };
 

@@ -1,5 +1,6 @@
 #include "runtime/bundle/staged_file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -7,10 +8,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <random>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -78,13 +79,14 @@ int OpenStagedFile(const fs::path& path, fs::path* staged) {
 void RemoveDeadStagedFiles(const fs::path& path) {
   const std::string name = path.filename().string();
   const fs::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  std::error_code error;
+  // std::filesystem's iterators end a process that runs out of memory.
+  const std::unique_ptr<DIR, int (*)(DIR*)> opened(opendir(folder.c_str()),
+                                                   &closedir);
+  if (opened == nullptr) return;
   std::vector<fs::path> found;
-  for (fs::directory_iterator it(folder, error), end; !error && it != end;
-       it.increment(error)) {
-    if (IsStagedName(it->path().filename().string(), name))
-      found.push_back(it->path());
-  }
+  while (const dirent* entry = readdir(opened.get()))
+    if (IsStagedName(entry->d_name, name))
+      found.push_back(folder / entry->d_name);
   for (const fs::path& staged : found) RemoveIfDead(staged);
 }
 

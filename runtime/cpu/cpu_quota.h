@@ -15,6 +15,10 @@ namespace aitune {
 // holds proc and sys, "" the system's own. Thread-safe.
 std::optional<double> CpuQuota(const std::string& root = "");
 
+// The most threads that a caller may ask for. OpenMP ends the process where the
+// machine refuses it a thread.
+inline constexpr int kMostThreads = 1024;
+
 // The number of threads to compute with, at least 1, for a process that may run
 // on `cores` cores with `quota` (CpuQuota). A part of a CPU counts as a whole
 // one: with 1.5 CPUs, 2 threads make up to 1.35 times as many calls a second as

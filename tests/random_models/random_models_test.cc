@@ -25,6 +25,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "frontend/testing/environment.h"
 #include "frontend/values/gpu.h"
 #include "gtest/gtest.h"
 #include "tests/random_models/check_program.h"
@@ -45,13 +46,6 @@ constexpr unsigned kTimeLimit = 60;
 constexpr unsigned kTimeLimitOnGpu = 300;
 // Failures that are made smaller and printed in full.
 constexpr int kReduced = 20;
-
-int FromEnvironment(const char* name, int otherwise) {
-  const char* const text = std::getenv(name);
-  int number = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &number) ? number
-                                                            : otherwise;
-}
 
 CheckConfig Config() {
   CheckConfig config;

@@ -12,12 +12,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "frontend/testing/environment.h"
 #include "frontend/testing/models.h"
 #include "tests/sizes/compare_sizes.h"
 #include "tests/sizes/size_programs.h"
@@ -26,13 +25,6 @@ namespace aitune::sizes {
 namespace {
 
 using frontend::ValueList;
-
-int FromEnvironment(const char* name, int otherwise) {
-  const char* const text = std::getenv(name);
-  int number = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &number) ? number
-                                                            : otherwise;
-}
 
 // What was compared.
 struct Counts {

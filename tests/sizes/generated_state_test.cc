@@ -9,17 +9,16 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "frontend/compiled_model/compiled_model.h"
+#include "frontend/testing/environment.h"
 #include "frontend/testing/models.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/model_internal.h"
@@ -32,13 +31,6 @@ using frontend::ValueList;
 using Sizes = std::vector<int64_t>;
 
 constexpr int kCalls = 4;
-
-int FromEnvironment(const char* name, int otherwise) {
-  const char* const text = std::getenv(name);
-  int number = 0;
-  return text != nullptr && absl::SimpleAtoi(text, &number) ? number
-                                                            : otherwise;
-}
 
 // A tensor that the program names.
 struct Named {
@@ -219,7 +211,7 @@ Model Make(const std::string& program) {
 TEST(GeneratedState, IsThatOfEager) {
   const int count = FromEnvironment("AITUNE_STATE_PROGRAMS", 150);
   const int first = FromEnvironment("AITUNE_FIRST_STATE_PROGRAM", 1);
-  int compiled_whole = 0;
+  int compiled_count = 0;
   for (int seed = first; seed < first + count && !HasFailure(); ++seed) {
     const std::string program = Generator(seed).Program();
     SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", program));
@@ -230,7 +222,7 @@ TEST(GeneratedState, IsThatOfEager) {
     options.compile.measureCandidates = false;
     const auto compiled = frontend::CompiledModel::Build(ours, inputs, options);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
-    compiled_whole += !(*compiled)->report().LibTorchRunsAll();
+    compiled_count += !(*compiled)->report().LibTorchRunsAll();
     for (int call = 0; call < kCalls; ++call) {
       at::manual_seed(static_cast<uint64_t>(call));
       const ValueList arguments({at::randn({4, 6})});
@@ -247,7 +239,7 @@ TEST(GeneratedState, IsThatOfEager) {
       ASSERT_FALSE(HasFailure()) << "call " << call;
     }
   }
-  EXPECT_GT(compiled_whole, count * 9 / 10);
+  EXPECT_GT(compiled_count, count * 9 / 10);
 }
 
 }  // namespace

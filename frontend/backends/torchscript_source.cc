@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "frontend/torchscript/dict_order.h"
+#include "frontend/torchscript/gpu_state.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/model_tensors.h"
@@ -112,6 +113,10 @@ struct TorchScriptSource::WatchedState {
   std::shared_ptr<const Model> newest;
   std::unique_ptr<ModelState> state_of_newest;
   std::optional<Device> gpu_of_newest;
+  // The same of calls of compiled code; never beside `newest`.
+  std::shared_ptr<GpuState> newest_shared;
+  // By GPU, while compiled code there keeps it.
+  std::map<int, std::weak_ptr<GpuState>> on_gpu;
 };
 
 TorchScriptSource::~TorchScriptSource() = default;
@@ -172,19 +177,32 @@ bool TorchScriptSource::SharesState() const {
 }
 
 absl::StatusOr<std::unique_lock<std::recursive_mutex>>
-TorchScriptSource::HoldSharedState() const {
+TorchScriptSource::HoldSharedState(const Device& device) const {
   if (!SharesState()) return std::unique_lock<std::recursive_mutex>();
   auto held = HoldState();
-  AITUNE_RETURN_IF_ERROR(UseState(model_, Device()));
+  if (!device.is_gpu()) {
+    AITUNE_RETURN_IF_ERROR(UseState(model_, device));
+    return held;
+  }
+  std::weak_ptr<GpuState>& known = watched_->on_gpu[device.gpu()];
+  std::shared_ptr<GpuState> there = known.lock();
+  if (there == nullptr) {
+    AITUNE_ASSIGN_OR_RETURN(there, GpuState::Of(*model_, device));
+    known = there;
+  }
+  if (there == watched_->newest_shared) return held;
+  AITUNE_RETURN_IF_ERROR(BringStateHome());
+  AITUNE_RETURN_IF_ERROR(there->TakeFromModel());
+  watched_->newest_shared = std::move(there);
   return held;
 }
 
 absl::StatusOr<int64_t> TorchScriptSource::StateNumber() const {
   if (watched_ == nullptr) return 0;
   const auto held = HoldState();
+  AITUNE_RETURN_IF_ERROR(BringStateHome());
   AITUNE_RETURN_IF_ERROR(
       CatchExceptions(absl::StatusCode::kInternal, "reading the state", [&] {
-        BringStateHome();
         if (watched_->number > 0 && !watched_->state.HasChanged())
           return absl::OkStatus();
         watched_->state.Save();
@@ -194,22 +212,31 @@ absl::StatusOr<int64_t> TorchScriptSource::StateNumber() const {
   return watched_->number;
 }
 
-void TorchScriptSource::BringStateHome() const {
-  if (watched_ == nullptr || watched_->newest == nullptr) return;
-  watched_->state_of_newest->CopyTo(
-      *model_,
-      watched_->gpu_of_newest ? std::optional<Device>(Device()) : std::nullopt);
-  watched_->state_of_newest = nullptr;
-  watched_->newest = nullptr;
+absl::Status TorchScriptSource::BringStateHome() const {
+  if (watched_ == nullptr) return absl::OkStatus();
+  if (watched_->newest_shared != nullptr) {
+    AITUNE_RETURN_IF_ERROR(watched_->newest_shared->GiveToModel());
+    watched_->newest_shared = nullptr;
+  }
+  if (watched_->newest == nullptr) return absl::OkStatus();
+  return CatchExceptions(
+      absl::StatusCode::kInternal, "passing the state on", [&] {
+        watched_->state_of_newest->CopyTo(
+            *model_, watched_->gpu_of_newest ? std::optional<Device>(Device())
+                                             : std::nullopt);
+        watched_->state_of_newest = nullptr;
+        watched_->newest = nullptr;
+        return absl::OkStatus();
+      });
 }
 
 absl::Status TorchScriptSource::UseState(
     const std::shared_ptr<const Model>& copy, const Device& device) const {
   if (watched_ == nullptr || copy == watched_->newest) return absl::OkStatus();
+  AITUNE_RETURN_IF_ERROR(BringStateHome());
+  if (copy == model_) return absl::OkStatus();
   return CatchExceptions(
       absl::StatusCode::kInternal, "passing the state on", [&] {
-        BringStateHome();
-        if (copy == model_) return absl::OkStatus();
         watched_->gpu_of_newest =
             device.is_gpu() ? std::optional<Device>(device) : std::nullopt;
         watched_->state.CopyTo(*copy, watched_->gpu_of_newest);
@@ -415,9 +442,9 @@ absl::StatusOr<std::function<absl::Status()>> TorchScriptSource::SaveState() {
   if (!any) return std::function<absl::Status()>();
   return std::function<absl::Status()>([this, saved] {
     const auto held = HoldState();
+    AITUNE_RETURN_IF_ERROR(BringStateHome());
     return CatchExceptions(absl::StatusCode::kInternal,
                            "putting back the state", [&] {
-                             BringStateHome();
                              for (const auto& state : saved->states)
                                state->Restore();
                              return absl::OkStatus();

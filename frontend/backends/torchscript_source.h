@@ -69,13 +69,14 @@ class TorchScriptSource : public SourceModel {
   // lives; of a model without state nobody. A thread may hold it repeatedly.
   // Who takes a lock of a backend holds that one before.
   std::unique_lock<std::recursive_mutex> HoldState() const;
-  // Whether compiled code for the CPU shares its state with the model
-  // (ModelState::live): none of it is built in.
+  // Whether compiled code shares its state with the model (ModelState::live):
+  // none of it is built in.
   bool SharesState() const;
-  // Holds the state of such a model, which the model itself has then, whatever
-  // calls of its copies have left. Errors as StateNumber.
-  absl::StatusOr<std::unique_lock<std::recursive_mutex>> HoldSharedState()
-      const;
+  // Holds the state of such a model, which what compiled code has on `device`
+  // then is - the model's own tensors, or on a GPU GpuState - whatever calls of
+  // others have left. Errors as StateNumber, and those of GpuState.
+  absl::StatusOr<std::unique_lock<std::recursive_mutex>> HoldSharedState(
+      const Device& device) const;
   // A number for the state that the model has now: another one than at the last
   // call if anyone has changed the state meanwhile. 0 for a model without
   // state. Gives the model the state that calls of its copies have left, keeps
@@ -166,8 +167,8 @@ class TorchScriptSource : public SourceModel {
                     std::shared_ptr<LearnedNesting> arguments,
                     std::shared_ptr<LearnedNesting> result);
   // Gives the model the state that calls of a copy have left. The state is
-  // held. May throw LibTorch's exceptions.
-  void BringStateHome() const;
+  // held. kInternal with LibTorch's text.
+  absl::Status BringStateHome() const;
   absl::StatusOr<ValueList> Nested(std::vector<c10::IValue> leaves) const;
 
   const std::shared_ptr<const Model> model_;

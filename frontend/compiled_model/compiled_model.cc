@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/compiled_model/model_versions.h"
 #include "frontend/torchscript/dict_order.h"
+#include "frontend/torchscript/gpu_state.h"
 #include "frontend/trace/input_nesting.h"
 #include "frontend/trace/output_buffers.h"
 #include "frontend/trace/print_trace.h"
@@ -75,6 +76,12 @@ absl::Status CheckRegions(absl::Span<const RegionDefinition> regions,
   return absl::OkStatus();
 }
 
+// Whether calls read or write the model's own tensors in place.
+bool ReadsState(const Trace& trace) {
+  return std::any_of(trace.ops.begin(), trace.ops.end(),
+                     [](const TraceOp& op) { return op.name == kState; });
+}
+
 }  // namespace
 
 absl::StatusOr<Trace> MakeTrace(const Model& model, const ModelInputs& inputs,
@@ -119,6 +126,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   if (parts.plan.device() == "cuda")
     loaded->device_ = Device::Gpu(std::max(device.gpu(), 0));
   std::vector<std::unique_ptr<FallbackRegion>> regions;
+  std::shared_ptr<GpuState> state;  // where the regions share it
   if (!parts.regions.empty()) {
     Trace again;
     if (trace == nullptr) {
@@ -137,7 +145,10 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
       trace = &again;
     }
     AITUNE_RETURN_IF_ERROR(CheckRegions(parts.regions, *trace));
-    *trace->region_place = {loaded->device_, /*is_trial=*/false};
+    if (loaded->device_.is_gpu() && ReadsState(*trace)) {
+      AITUNE_ASSIGN_OR_RETURN(state, GpuState::Of(model, loaded->device_));
+    }
+    *trace->region_place = {loaded->device_, /*is_trial=*/false, state};
     for (const RegionDefinition& region : parts.regions)
       regions.push_back(trace->make_fallback_region(region.ops, region.inputs,
                                                     region.outputs));
@@ -154,6 +165,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
                             cuda::Device::Open(loaded->device_.gpu()));
     cuda::CudaExecutable::Options options;
     options.graphs = cuda_graphs;
+    options.gate = state;
     if (cuda_graphs && !regions.empty()) {
       // Without one the regions run beside graphs, which GraphReason tells.
       auto recorder = LibTorchRegionRecorder(loaded->device_);

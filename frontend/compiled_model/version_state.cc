@@ -6,19 +6,35 @@
 #include <string>
 #include <utility>
 
+#include "frontend/torchscript/gpu_state.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
+namespace {
+
+// Gives `to`, the same model on `device`, the state of `from`.
+absl::Status Pass(const Model& from, const Model& to, const Device& device) {
+  return CatchExceptions(absl::StatusCode::kInternal, "passing the state on",
+                         [&] {
+                           ModelState(from).CopyTo(to, device);
+                           return absl::OkStatus();
+                         });
+}
+
+}  // namespace
 
 std::unique_ptr<VersionState> VersionState::Of(const Model& model,
                                                const Device& device) {
   auto state = std::make_unique<ModelState>(model);
   if (!state->exists()) return nullptr;
   std::unique_ptr<VersionState> made(new VersionState(model, device));
-  if (device.is_gpu()) return made;
+  if (device.is_gpu()) {
+    made->on_gpu_shared_ = state->live() != nullptr;
+    return made;
+  }
   state->Save();
   made->state_ = std::move(state);
   return made;
@@ -39,8 +55,8 @@ absl::StatusOr<const Model*> VersionState::Watched() {
 }
 
 absl::StatusOr<bool> VersionState::HasChanged() {
-  // Only what LibTorch runs changes it.
-  if (!changed_) return false;
+  // Only what LibTorch runs changes it, or what has it of GpuState.
+  if (!changed_ || on_gpu_shared_) return false;
   AITUNE_RETURN_IF_ERROR(
       CatchExceptions(absl::StatusCode::kInternal, "reading the state", [&] {
         changed_ = state_->HasChanged();
@@ -60,8 +76,19 @@ absl::StatusOr<c10::IValue> VersionState::Run(const ValueList& arguments) {
   AITUNE_ASSIGN_OR_RETURN(const Model* const model, Watched());
   // A call that raises may have changed it before.
   changed_ = true;
-  AITUNE_ASSIGN_OR_RETURN(const c10::IValue result, model->RunEager(arguments));
-  return MapTensors(result, [](const at::Tensor& tensor, int /*index*/) {
+  std::shared_ptr<GpuState> shared;
+  if (on_gpu_shared_) {
+    AITUNE_ASSIGN_OR_RETURN(shared, GpuState::Of(model_, device_));
+    AITUNE_RETURN_IF_ERROR(shared->GiveToModel());
+    AITUNE_RETURN_IF_ERROR(Pass(model_, *model, device_));
+  }
+  const absl::StatusOr<c10::IValue> result = model->RunEager(arguments);
+  if (shared != nullptr) {
+    AITUNE_RETURN_IF_ERROR(Pass(*model, model_, Device()));
+    AITUNE_RETURN_IF_ERROR(shared->TakeFromModel());
+  }
+  if (!result.ok()) return result.status();
+  return MapTensors(*result, [](const at::Tensor& tensor, int /*index*/) {
     return tensor.defined() ? tensor.clone() : tensor;
   });
 }

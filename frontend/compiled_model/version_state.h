@@ -1,6 +1,6 @@
-// The state of a model that has several versions. A version holds the state
-// that the model had when it was made: the first call that changes it leaves
-// versions of other sizes behind.
+// The state of a model that has several versions. A version that does not share
+// the state (ModelState::live) holds the one that the model had when it was
+// made: the first call that changes it leaves versions of other sizes behind.
 #ifndef AITUNE_FRONTEND_COMPILED_MODEL_VERSION_STATE_H_
 #define AITUNE_FRONTEND_COMPILED_MODEL_VERSION_STATE_H_
 
@@ -55,6 +55,9 @@ class VersionState {
   const Model& model_;
   const Device device_;
   std::mutex mutex_;
+  // Whether versions on a GPU share the state (GpuState): it is then passed on
+  // to the model that LibTorch runs, and back, at each such call.
+  bool on_gpu_shared_ = false;
   std::optional<Model> on_gpu_;        // made when it is first run
   std::unique_ptr<ModelState> state_;  // of the versions; of Watched()
   bool changed_ = false;  // as last seen, or whether it may have since

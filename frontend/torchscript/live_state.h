@@ -27,6 +27,10 @@ class LiveState {
   static absl::StatusOr<LiveState> Of(const torch::jit::Module& module,
                                       const StateWrites& writes);
 
+  // The model's own tensors that calls may write to, in the order of its
+  // attributes.
+  const std::vector<at::Tensor>& tensors() const { return tensors_; }
+
   // The model's own tensor whose memory `tensor` is, of the same sizes and
   // strides, if calls may write to it: a program that was frozen has other
   // references to it. Null for other tensors.

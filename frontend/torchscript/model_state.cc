@@ -183,9 +183,13 @@ int64_t CountRestores(const c10::ivalue::Object& module) {
   return Restores::Instance().Get(module);
 }
 
+void AddRestore(const c10::ivalue::Object& module) {
+  Restores::Instance().Add(module);
+}
+
 void ModelState::Restore() const {
   if (!exists()) return;
-  Restores::Instance().Add(*impl_->module._ivalue());
+  AddRestore(*impl_->module._ivalue());
   // Runs are in inference mode; tensors that they made can only be written in
   // that mode.
   const c10::InferenceMode inference;
@@ -221,7 +225,7 @@ void ModelState::CopyTo(const Model& copy,
                                         : std::optional<c10::Device>());
   state.Copy(*impl_->module._ivalue(), *there._ivalue());
   state.CopyConstants(StateWrites(there).constants());
-  Restores::Instance().Add(*there._ivalue());
+  AddRestore(*there._ivalue());
 }
 
 }  // namespace aitune::frontend

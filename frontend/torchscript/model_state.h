@@ -26,6 +26,8 @@ class LiveState;
 // copy of the module, such as one on a GPU, has a state of its own: whoever
 // keeps one gives it the module's when this has changed. Thread-safe.
 int64_t CountRestores(const c10::ivalue::Object& module);
+// Counts one that ModelState did not make. Thread-safe.
+void AddRestore(const c10::ivalue::Object& module);
 
 // The state of one model. The program shows what it may write: the attributes
 // that it sets, and the tensors that its writing operators reach through a
@@ -45,9 +47,9 @@ class ModelState {
 
   // Whether a call may change anything.
   bool exists() const;
-  // What compiled code for the CPU shares with the model, if that is all of its
-  // state; otherwise null, and the reason, such as "it sets the attribute n";
-  // empty for a model without state.
+  // What compiled code shares with the model, on a GPU by GpuState, if that is
+  // all of its state; otherwise null, and the reason, such as "it sets the
+  // attribute n"; empty for a model without state.
   const LiveState* live() const;
   std::string WhyNotLive() const;
 

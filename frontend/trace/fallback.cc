@@ -18,6 +18,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "frontend/torchscript/gpu_state.h"
 #include "frontend/trace/out_variant.h"
 #include "frontend/trace/region_frame.h"
 #include "frontend/trace/region_steps.h"
@@ -39,6 +40,7 @@ class LibTorchRegion : public FallbackRegion {
         outputs_(std::move(outputs)),
         device_(place.device),
         is_trial_(place.is_trial),
+        state_(place.state),
         steps_(MakeRegionSteps(*trace_, ops, inputs, outputs_)),
         frames_(steps_.slot_count) {
     for (size_t i = 0; i < outputs_.size(); ++i)
@@ -300,13 +302,31 @@ class LibTorchRegion : public FallbackRegion {
 
   // What runs `op` here; a GPU's is made when it is first run.
   const RecordedFunction& FunctionOf(const RecordedOp& op) const {
-    if (is_trial_ && op.program.on_trial != nullptr) return op.program.on_trial;
-    if (!device_.is_gpu() || op.program.on_device == nullptr)
+    const bool gives_state = op.program.state.defined();
+    if (!gives_state && (!device_.is_gpu() || op.program.on_device == nullptr))
       return op.program.run;
     const std::lock_guard<std::mutex> lock(mutex_);
     RecordedFunction& function = functions_[&op];
-    if (function == nullptr) function = op.program.on_device(DeviceOf(device_));
+    if (function != nullptr) return function;
+    function = gives_state ? GivesState(op.program.state)
+                           : op.program.on_device(DeviceOf(device_));
     return function;
+  }
+
+  // What gives the model's tensor `own` here.
+  RecordedFunction GivesState(const at::Tensor& own) const {
+    at::Tensor here = own;
+    if (state_ != nullptr) {
+      const at::Tensor* const found = state_->Find(own);
+      if (found == nullptr)
+        throw std::runtime_error("the model's own tensor is not on the GPU");
+      here = *found;
+    } else if (device_.is_gpu()) {
+      here = own.to(DeviceOf(device_));
+    }
+    return [here, is_trial = is_trial_](std::vector<c10::IValue>& stack) {
+      stack.assign(1, is_trial ? here.clone() : here);
+    };
   }
 
   // A tensor on the constant's memory; a GPU's copy of it is made when it is
@@ -472,6 +492,7 @@ class LibTorchRegion : public FallbackRegion {
   const std::vector<ValueId> outputs_;
   const Device device_;
   const bool is_trial_;
+  const std::shared_ptr<const GpuState> state_;  // RegionPlace::state
   // Whether operators have RecordedProgram::lends_memory, and their tensors.
   bool has_lent_ = false;
   std::unordered_set<ValueId> lent_;

@@ -4,6 +4,7 @@
 #ifndef AITUNE_FRONTEND_TRACE_RECORDED_OP_H_
 #define AITUNE_FRONTEND_TRACE_RECORDED_OP_H_
 
+#include <ATen/core/TensorBody.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/jit_type.h>
 
@@ -54,9 +55,10 @@ struct RecordedProgram {
   // Makes `run` for a GPU, where it names devices or holds tensors itself;
   // null: `run` computes where its arguments are.
   std::function<RecordedFunction(c10::Device)> on_device = nullptr;
-  // In place of `run` in a region that is only tried (RegionPlace::is_trial);
-  // null: `run` changes nothing outside.
-  RecordedFunction on_trial = nullptr;
+  // In place of `run`: the model's own tensor, which the operator gives. In a
+  // region on a GPU it gives RegionPlace::state's, and in one that is only
+  // tried a copy. Not defined: `run` changes nothing outside.
+  at::Tensor state = {};
   // Whether results lie in memory of the model, which nobody writes before the
   // call ends; null: no. Known once the trace is complete.
   std::shared_ptr<const bool> lends_memory = nullptr;

@@ -102,6 +102,10 @@ struct Structure {
 // The operator that is a whole model, which LibTorch runs with the state of its
 // modules, as it can't be traced.
 inline constexpr char kWholeModel[] = "aitune::model";
+// The operator that gives one of the model's own tensors, which calls write.
+inline constexpr char kState[] = "aitune::state";
+
+class GpuState;
 
 // Where regions that LibTorch runs are, and what for.
 struct RegionPlace {
@@ -109,6 +113,9 @@ struct RegionPlace {
   // Whether they are run to measure or to compare, beside the calls: they then
   // write to copies of the model's own tensors.
   bool is_trial = true;
+  // The model's own tensors there, which the regions read and write. Null on
+  // the CPU, and where they are tried.
+  std::shared_ptr<const GpuState> state = nullptr;
 };
 
 struct Trace {

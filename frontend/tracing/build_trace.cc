@@ -108,11 +108,6 @@ absl::StatusOr<Trace> TraceCall(
     const SizeFitter& fitter, SizeRegion& region, const TraceOptions& options,
     std::vector<std::string> notes, const ModelState& saved, ModuleState& state,
     LongLoops& long_loops, OverwrittenReads& overwritten_reads) {
-  // Never built in, as no hash of the model would tell.
-  if (options.for_gpu && saved.live() != nullptr)
-    return absl::UnimplementedError(
-        "the model writes to its own weights or buffers, which is compiled on "
-        "a CPU only");
   const SizeRegion whole_region = region;
   const size_t long_before = long_loops.size();
   const size_t overwritten_before = Count(overwritten_reads);

@@ -80,14 +80,9 @@ ProbedRef Interpreter::FindState(const at::Tensor& tensor,
   ResultTemplate result;
   result.value = builder_.AddOpaque(kIsState);
   RecordedProgram program;
-  program.run = [own = *own](std::vector<c10::IValue>& stack) {
-    stack.assign(1, own);
-  };
-  program.on_trial = [own = *own](std::vector<c10::IValue>& stack) {
-    stack.assign(1, own.clone());
-  };
-  builder_.AddRegion("aitune::state", std::move(program), {}, {result},
-                     kIsState, /*has_side_effects=*/false);
+  program.state = *own;
+  builder_.AddRegion(kState, std::move(program), {}, {result}, kIsState,
+                     /*has_side_effects=*/false);
   state->storage->state = result.value;
   state->storage->overwritten = &overwritten_reads_[own];
   return state;

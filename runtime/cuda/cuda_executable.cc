@@ -122,6 +122,7 @@ struct CudaExecutable::Impl {
   std::shared_ptr<DeviceMemory> memory;
   int64_t constant_bytes = 0;
   std::shared_ptr<RegionRecorder> region_recorder;  // null without regions
+  std::shared_ptr<RunGate> gate;                    // null where none is needed
 
   bool has_checks = false;  // some step has
 
@@ -226,6 +227,8 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
                           Get(inputs));
   AITUNE_RETURN_IF_ERROR(instance->CheckOutputs(outputs));
+  AITUNE_ASSIGN_OR_RETURN(const ScopedGate entered,
+                          ScopedGate::Enter(gate.get(), stream));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                           instance->Take(stream));
   const Addresses from = InputAddresses(inputs), to = OutputAddresses(outputs);
@@ -247,7 +250,9 @@ absl::Status CudaExecutable::Impl::Run(absl::Span<const TensorView> inputs,
             "some that can't be recorded: ",
             std::string(status.message()));
       }
-      status = RunSteps(*instance, *context, from, to, outputs, stream);
+      status = recording.tried
+                   ? *recording.tried
+                   : RunSteps(*instance, *context, from, to, outputs, stream);
     }
   } else {
     status = RunSteps(*instance, *context, from, to, outputs, stream);
@@ -305,6 +310,7 @@ absl::StatusOr<std::unique_ptr<CudaExecutable>> CudaExecutable::Load(
       std::make_unique<Impl>(device, std::move(loaded), std::move(binding));
   impl->memory = std::move(memory);
   impl->next = options.next;
+  impl->gate = options.gate;
   for (const std::string& cubin : cubins) {
     AITUNE_ASSIGN_OR_RETURN(Module module, Module::Load(device, cubin));
     impl->modules.push_back(std::move(module));
@@ -398,6 +404,8 @@ absl::Status CudaExecutable::RunPart(absl::Span<const TensorView> inputs,
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
                           impl_->Get(inputs));
   AITUNE_RETURN_IF_ERROR(instance->CheckOutputs(outputs));
+  AITUNE_ASSIGN_OR_RETURN(const ScopedGate entered,
+                          ScopedGate::Enter(impl_->gate.get(), stream));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                           instance->Take(stream));
   const Addresses to = OutputAddresses(outputs);
@@ -428,6 +436,8 @@ absl::StatusOr<std::vector<StepProfile>> CudaExecutable::Profile(
   AITUNE_RETURN_IF_ERROR(impl.Run(inputs, outputs, stream, false));
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const CudaInstance> instance,
                           impl.Get(inputs));
+  AITUNE_ASSIGN_OR_RETURN(const ScopedGate entered,
+                          ScopedGate::Enter(impl.gate.get(), stream));
   AITUNE_ASSIGN_OR_RETURN(std::unique_ptr<CudaInstance::Context> context,
                           instance->Take(stream));
   instance->Patch(*context, InputAddresses(inputs), OutputAddresses(outputs));

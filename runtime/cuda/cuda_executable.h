@@ -29,6 +29,7 @@
 #include "runtime/cuda/after_call.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/region_recorder.h"
+#include "runtime/cuda/run_gate.h"
 #include "runtime/executable/executable.h"
 #include "runtime/executable/loaded_plan.h"
 
@@ -45,6 +46,8 @@ class CudaExecutable : public Executable {
     // Records fallback regions into graphs. Null: a plan with fallback regions
     // runs without graphs.
     std::shared_ptr<RegionRecorder> recorder;
+    // What each run passes through. Null: nothing.
+    std::shared_ptr<RunGate> gate;
     // What callers queue after a call.
     AfterCall next = AfterCall::kAnything;
   };

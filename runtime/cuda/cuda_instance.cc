@@ -307,6 +307,10 @@ absl::Status CudaInstance::CopyValue(const Context& context,
   if (place.kind == Placement::Kind::kArena)
     from = context.arena.data() + place.offset;
   if (place.kind == Placement::Kind::kOutput) from = outputs[place.index];
+  for (const BufferSlots::Patch& slot : slots_.lent) {
+    if (slot.index == plan_.values()[copy.value].root)
+      from = context.buffers[slot.slot];
+  }
   if (from == nullptr)
     return absl::InvalidArgumentError(absl::StrCat(
         "value ", copy.value, " can't be copied: no step writes it"));
@@ -315,6 +319,13 @@ absl::Status CudaInstance::CopyValue(const Context& context,
           copy.to.data, reinterpret_cast<CUdeviceptr>(from),
           ElementCount(copy.to.sizes) * SizeInBytes(copy.to.dtype)),
       "copying a value");
+}
+
+void CudaInstance::PatchLent(int32_t value, void* data,
+                             Context& context) const {
+  for (const BufferSlots::Patch& slot : slots_.lent) {
+    if (slot.index == value) context.buffers[slot.slot] = data;
+  }
 }
 
 absl::Status CudaInstance::RunRegion(int step, Context& context) const {
@@ -327,8 +338,9 @@ absl::Status CudaInstance::RunRegion(int step, Context& context) const {
     if (described.storage == ValueProto::OPAQUE) {
       values.push_back(is_input ? context.opaques[value] : OpaqueValue());
     } else {
-      values.push_back(
-          TensorView{*buffer, described.type.dtype, layout_.sizes(value)});
+      const bool is_asked = !is_input && plan_.is_lent(value);
+      values.push_back(TensorView{is_asked ? nullptr : *buffer,
+                                  described.type.dtype, layout_.sizes(value)});
     }
     ++buffer;
   };
@@ -338,6 +350,8 @@ absl::Status CudaInstance::RunRegion(int step, Context& context) const {
       loaded.region->Run(inputs, symbols_, absl::MakeSpan(outputs)));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const int32_t value = loaded.outputs[i];
+    if (plan_.is_lent(value))
+      PatchLent(value, std::get<TensorView>(outputs[i]).data, context);
     if (plan_.values()[value].storage != ValueProto::OPAQUE) continue;
     OpaqueValue* opaque = std::get_if<OpaqueValue>(&outputs[i]);
     if (opaque == nullptr) {

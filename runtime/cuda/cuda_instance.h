@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -94,9 +95,12 @@ class CudaInstance {
     RegionRecorder* regions = nullptr;
     // Set when a region could not be recorded.
     bool refused = false;
+    // How the run ended that was made to try what is to be recorded. It is the
+    // call's: regions may write to memory of others. Empty: none was made.
+    std::optional<absl::Status> tried;
   };
-  // Queues a run through the graph for these addresses, which is recorded first
-  // if there is none.
+  // Queues a run through the graph for these addresses. If there is none, it is
+  // recorded for later calls; an error with `refused` then says why it was not.
   absl::Status RunGraph(Context& context, absl::Span<void* const> inputs,
                         absl::Span<void* const> outputs, CUstream stream,
                         Recording& recording) const;
@@ -158,8 +162,11 @@ class CudaInstance {
   std::string LibraryCallKey(int step) const;
   void CountBytes();
   absl::Status RunRegion(int step, Context& context) const;
-  // Records a run on these addresses. `stream` is the one on which the caller
-  // computes the inputs.
+  // Tells the steps where the memory is that a region lends for `value`.
+  void PatchLent(int32_t value, void* data, Context& context) const;
+  // Records a run on these addresses, after one that is not recorded where
+  // there are regions (Recording::tried). `stream` is the one on which the
+  // caller computes the inputs.
   absl::StatusOr<Graph> Record(Context& context, absl::Span<void* const> inputs,
                                absl::Span<void* const> outputs, CUstream stream,
                                Recording& recording) const;

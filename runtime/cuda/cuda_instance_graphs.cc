@@ -65,9 +65,11 @@ absl::StatusOr<Graph> CudaInstance::Record(Context& context,
     // and their memory must not come from the pool.
     AITUNE_RETURN_IF_ERROR(driver.Check(driver.cuStreamSynchronize(stream),
                                         "waiting for the inputs"));
-    AITUNE_RETURN_IF_ERROR(recording.regions->Within(nullptr, enqueue));
-    AITUNE_RETURN_IF_ERROR(driver.Check(driver.cuStreamSynchronize(recorder),
-                                        "running what is to be recorded"));
+    recording.tried = recording.regions->Within(nullptr, enqueue);
+    const absl::Status waited = driver.Check(
+        driver.cuStreamSynchronize(recorder), "running what is to be recorded");
+    if (recording.tried->ok()) recording.tried = waited;
+    AITUNE_RETURN_IF_ERROR(*recording.tried);
     Graph graph;
     AITUNE_RETURN_IF_ERROR(recording.regions->Within(context.pool, [&] {
       absl::StatusOr<Graph> made = Graph::Capture(device_, recorder, enqueue);
@@ -105,6 +107,7 @@ absl::Status CudaInstance::RunGraph(Context& context,
                               outputs.end());
     recorded.graph = std::move(graph);
     context.graphs.push_back(std::move(recorded));
+    if (recording.tried) return *recording.tried;
     return context.graphs.back().graph.Launch(stream);
   }
   AITUNE_RETURN_IF_ERROR(Stage(context));
@@ -115,11 +118,6 @@ absl::Status CudaInstance::RunGraph(Context& context,
   const auto staged_inputs = absl::MakeConstSpan(staged).first(inputs.size());
   const auto staged_outputs =
       absl::MakeConstSpan(staged).subspan(inputs.size());
-  if (!context.staged) {
-    AITUNE_ASSIGN_OR_RETURN(
-        context.staged,
-        Record(context, staged_inputs, staged_outputs, stream, recording));
-  }
   auto copy = [&](void* to, const void* from, int64_t bytes) -> absl::Status {
     if (bytes == 0) return absl::OkStatus();
     return device_.driver().Check(
@@ -131,12 +129,21 @@ absl::Status CudaInstance::RunGraph(Context& context,
   for (size_t i = 0; i < inputs.size(); ++i) {
     AITUNE_RETURN_IF_ERROR(copy(staged_inputs[i], inputs[i], input_bytes_[i]));
   }
-  AITUNE_RETURN_IF_ERROR(context.staged.Launch(stream));
+  absl::Status status;
+  if (!context.staged) {
+    absl::StatusOr<Graph> graph =
+        Record(context, staged_inputs, staged_outputs, stream, recording);
+    status = graph.status();
+    if (graph.ok()) context.staged = *std::move(graph);
+  }
+  const bool has_run = recording.tried && recording.tried->ok();
+  if (!status.ok() && !has_run) return status;
+  if (!has_run) AITUNE_RETURN_IF_ERROR(context.staged.Launch(stream));
   for (size_t i = 0; i < outputs.size(); ++i) {
     AITUNE_RETURN_IF_ERROR(
         copy(outputs[i], staged_outputs[i], output_bytes_[i]));
   }
-  return absl::OkStatus();
+  return status;
 }
 
 }  // namespace aitune::cuda

@@ -98,7 +98,8 @@ TEST_F(RegionTest, IsRecordedWithMemoryOfItsOwnAfterAWarmUp) {
   EXPECT_EQ(recorder_->warm_ups, 1);
   EXPECT_EQ(recorder_->recordings, 1);
   EXPECT_EQ(gpu.recorded, 2);
-  EXPECT_EQ(gpu.graph_launches, 3);
+  // The second run was the one before the recording.
+  EXPECT_EQ(gpu.graph_launches, 2);
   // The graph needs the memory for as long as it is there.
   ASSERT_EQ(recorder_->pools.size(), 1u);
   EXPECT_EQ(recorder_->pools[0].use_count(), 2);
@@ -126,6 +127,100 @@ TEST_F(RegionTest, WithoutARecorderRunsWithoutAGraph) {
   EXPECT_THAT(executable_->GraphReason(),
               AllOf(HasSubstr("mylib::add_one"), HasSubstr("not imported")));
   EXPECT_EQ(gpu.graph_launches, 0);
+}
+
+// Twice what a region lends, which counts its runs in the first element.
+ExecutablePlan TwiceLent() {
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0);
+  const int x = plan.Input({n}), t = plan.Arena({n}), y = plan.Output({n});
+  FallbackCall* call = plan.AddStep({x}, {t})->mutable_fallback();
+  call->set_operator_("aitune::read_state");
+  call->set_reason("it is the model's own tensor");
+  CudaKernelLaunch* launch = plan.AddStep({t}, {y})->mutable_cuda_kernel();
+  launch->set_symbol("twice");
+  *launch->mutable_grid_x() = ToProto(n);
+  launch->set_block_x(32);
+  plan.plan.add_output_values(y);
+  plan.plan.set_device("cuda");
+  return plan.plan;
+}
+
+struct Lend : FallbackRegion {
+  Lend(std::vector<float>* lent, bool recordable)
+      : lent(lent), recordable(recordable) {}
+  bool LendsOutput(int) const override { return true; }
+  absl::Status Run(absl::Span<const RegionValue>, absl::Span<const int64_t>,
+                   absl::Span<RegionValue> outputs) const override {
+    auto& output = std::get<TensorView>(outputs[0]);
+    EXPECT_EQ(output.data, nullptr);
+    output.data = lent->data();
+    if (gpu.recording) {
+      if (!recordable) return absl::InternalError("it waits for the GPU");
+      ++gpu.recorded;
+      return absl::OkStatus();
+    }
+    ++(*lent)[0];
+    return absl::OkStatus();
+  }
+  std::vector<float>* const lent;
+  const bool recordable;
+};
+
+struct CountingGate : RunGate {
+  absl::Status Enter(CUstream) override {
+    EXPECT_FALSE(inside);
+    inside = true;
+    ++runs;
+    return error;
+  }
+  void Leave(CUstream) override { inside = false; }
+  bool inside = false;
+  int runs = 0;
+  absl::Status error;
+};
+
+class LendingTest : public RegionTest {
+ protected:
+  void LoadLending(bool recordable) {
+    CudaExecutable::Options options;
+    options.recorder = recorder_;
+    options.gate = gate_;
+    std::vector<std::unique_ptr<FallbackRegion>> regions;
+    regions.push_back(std::make_unique<Lend>(&lent_, recordable));
+    auto loaded = CudaExecutable::Load(FakeDevice(), TwiceLent(), {"cubin"}, {},
+                                       std::move(regions), options);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    executable_ = *std::move(loaded);
+  }
+  std::vector<float> lent_ = {0, 10, 20};
+  const std::shared_ptr<CountingGate> gate_ = std::make_shared<CountingGate>();
+};
+
+// A region may change what it lends: it is run once a call, also where the call
+// is tried before it is recorded, and where that fails.
+TEST_F(LendingTest, KernelsReadWhatIsLentAfterOneRunOfTheRegion) {
+  for (const bool recordable : {true, false}) {
+    lent_[0] = 0;
+    gate_->runs = 0;
+    LoadLending(recordable);
+    for (int call = 1; call <= 2; ++call) {
+      y_.clear();
+      ASSERT_TRUE(Run(x_, y_).ok());
+      EXPECT_EQ(lent_[0], call) << recordable;
+      EXPECT_THAT(y_, ElementsAre(2.f * call, 20, 40)) << recordable;
+      EXPECT_FALSE(gate_->inside);
+    }
+    EXPECT_EQ(gate_->runs, 2);
+    EXPECT_EQ(executable_->GraphReason().empty(), recordable);
+  }
+}
+
+TEST_F(LendingTest, TheGatesErrorEndsTheRun) {
+  LoadLending(/*recordable=*/true);
+  gate_->error = absl::ResourceExhaustedError("no room for the state");
+  EXPECT_TRUE(absl::IsResourceExhausted(Run(x_, y_)));
+  EXPECT_EQ(lent_[0], 0);
 }
 
 }  // namespace

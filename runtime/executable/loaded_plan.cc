@@ -96,7 +96,7 @@ absl::StatusOr<std::unique_ptr<LoadedPlan>> LoadedPlan::Load(
   }
   loaded->FindGivenOutputs();
   loaded->is_lent_.assign(loaded->values_.size(), false);
-  if (device == nullptr) loaded->FindLent();
+  loaded->FindLent();
   return loaded;
 }
 

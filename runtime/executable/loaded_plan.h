@@ -111,7 +111,7 @@ class LoadedPlan {
   // (FallbackRegion::OwnsOutput): no step reads it, and no other output is it.
   // -1 if there is none.
   int32_t given_output(int32_t value) const { return given_outputs_[value]; }
-  // Whether a region on the CPU lends the memory of this value
+  // Whether a region lends the memory of this value
   // (FallbackRegion::LendsOutput).
   bool is_lent(int32_t value) const { return is_lent_[value]; }
   const std::vector<PlanTensorType>& input_types() const {

@@ -1,6 +1,7 @@
 // Programs whose calls change the model's state by the sizes of their inputs
 // give what eager gives, call after call: in a tuned module, and in its
-// checkpoints, which go on where the module was when it was saved.
+// checkpoints, which go on where the module was when it was saved. By hand on a
+// GPU: --test_env=AITUNE_STATE_DEVICE=cuda.
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 #include <gmock/gmock.h>
@@ -8,13 +9,17 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "frontend/api/module.h"
 #include "frontend/compiled_model/compiled_model.h"
 #include "frontend/testing/models.h"
 #include "frontend/torchscript/model_bytes.h"
 #include "frontend/torchscript/model_state.h"
+#include "runtime/control/control.h"
+#include "tests/sizes/state_device.h"
 
 namespace aitune::sizes {
 namespace {
@@ -220,7 +225,7 @@ class StatePrograms : public testing::TestWithParam<StateProgram> {
   void Compare(const Compiled& ours, int64_t rows) {
     at::manual_seed(static_cast<uint64_t>(rows));
     const ValueList arguments({at::randn({rows, 4})});
-    const auto result = ours.Run(arguments);
+    const auto result = RunThere(ours, arguments);
     const auto wanted = eager_->RunEager(arguments);
     ASSERT_EQ(result.ok(), wanted.ok())
         << rows << ": " << result.status() << wanted.status();
@@ -229,12 +234,19 @@ class StatePrograms : public testing::TestWithParam<StateProgram> {
   }
 
   // A module of `backend`, its calls before it is tuned and after, and those of
-  // its checkpoint.
-  void GoOn(const std::string& backend, const ConfigDict& config,
-            int64_t first) {
+  // its checkpoint. LibTorch runs each `eager`th call.
+  void GoOn(const std::string& backend, const ConfigDict& config, int64_t first,
+            int64_t eager = 1000) {
     const auto folder = frontend::EmptyFolder();
-    const auto module =
-        ait::Module::Wrap(Make(GetParam()), {"net", folder / "cache"});
+    ait::ModuleOptions module_options{"net", folder / "cache"};
+    module_options.device = StateDevice().ToString();
+    const auto module = ait::Module::Wrap(Make(GetParam()), module_options);
+    const auto compare = [&](const ait::Module& ours, int64_t call,
+                             int64_t rows) {
+      std::optional<ScopedStance> stance;
+      if (call % eager == eager - 1) stance.emplace(Stance::kForceEager);
+      Compare(ours, rows);
+    };
     frontend::ModelState start(*eager_);
     start.Save();
     Compare(*module, 6);
@@ -245,12 +257,12 @@ class StatePrograms : public testing::TestWithParam<StateProgram> {
     options.timing.min_rounds = options.timing.max_rounds = 1;
     const absl::Status tuned = module->Tune(*OneBackend(), options);
     ASSERT_TRUE(tuned.ok()) << tuned;
-    for (int64_t i = 0; i < 60; ++i) Compare(*module, i * 37 % 61 + 1);
+    for (int64_t i = 0; i < 60; ++i) compare(*module, i, i * 37 % 61 + 1);
     const auto file = folder / "net.aitune";
     ASSERT_TRUE(module->Save(file, BundleFormat::kFile).ok());
     const auto loaded = ait::Module::LoadCheckpoint(file);
     ASSERT_TRUE(loaded.ok()) << loaded.status();
-    for (int64_t i = 0; i < 60; ++i) Compare(**loaded, i * 17 % 61 + 1);
+    for (int64_t i = 0; i < 60; ++i) compare(**loaded, i, i * 17 % 61 + 1);
     start.Restore();
   }
 
@@ -260,6 +272,10 @@ class StatePrograms : public testing::TestWithParam<StateProgram> {
 
 TEST_P(StatePrograms, GoOnAsEagerDoes) {
   for (const int64_t first : {3, 21}) GoOn("TorchInductorBackend", {}, first);
+}
+
+TEST_P(StatePrograms, GoOnByTurnsWithEager) {
+  GoOn("TorchInductorBackend", {}, 21, /*eager=*/3);
 }
 
 // LibTorch runs a copy of the model there, with casts.
@@ -316,6 +332,7 @@ TEST_P(StatePrograms, GoOnInTheVersionsForARange) {
     frontend::BuildOptions options;
     options.all_sizes = true;
     options.compile.measureCandidates = false;
+    options.compile.device = StateDevice().ToString();
     const auto compiled =
         frontend::CompiledModel::Build(*model, inputs, options);
     ASSERT_TRUE(compiled.ok()) << compiled.status();
@@ -355,6 +372,46 @@ TEST(VersionsOfAModelWithState, AreUsedAgainOnceItIsRestored) {
   EXPECT_EQ(seen(6), 2);
   EXPECT_EQ(seen(3), 2);
   EXPECT_EQ((*compiled)->versions().size(), versions);
+}
+
+// On a GPU they are queued on two streams, faster than they run.
+TEST(CallsOfAModelWithState, AreOneAfterAnotherOnAnyStream) {
+  constexpr int kCalls = 30;
+  torch::jit::Module module("net");
+  module.register_buffer("large", at::zeros({1 << 24}));
+  module.define(R"(
+def forward(self, x: Tensor):
+    self.large.mul_(0.5).add_(x)
+    return self.large[:4] * 2.0
+)");
+  auto model = Model::FromModule(std::move(module));
+  ASSERT_TRUE(model.ok()) << model.status();
+  frontend::ModelInputs inputs;
+  inputs.specs = {*frontend::ParseInputSpec("float32[1]")};
+  frontend::BuildOptions options;
+  options.compile.device = StateDevice().ToString();
+  const auto compiled = frontend::CompiledModel::Build(*model, inputs, options);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  EXPECT_FALSE((*compiled)->report().LibTorchRunsAll());
+  ValueList argument({at::ones({1})});
+  if (StateDevice().is_gpu())
+    argument = frontend::ToDevice(argument, StateDevice());
+  std::vector<c10::IValue> results;
+  for (int call = 0; call < kCalls; ++call) {
+    const ScopedOtherStream stream;
+    const auto result = (*compiled)->Run(argument);
+    ASSERT_TRUE(result.ok()) << result.status();
+    results.push_back(*result);
+  }
+  if (StateDevice().is_gpu())
+    c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA)
+        .synchronizeDevice(static_cast<c10::DeviceIndex>(StateDevice().gpu()));
+  float wanted = 0;
+  for (int call = 0; call < kCalls; ++call) {
+    wanted = wanted * 0.5f + 1;
+    const at::Tensor seen = results[static_cast<size_t>(call)].toTensor().cpu();
+    EXPECT_TRUE(seen.equal(at::full({4}, wanted * 2))) << call << "\n" << seen;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, StatePrograms, testing::ValuesIn(kPrograms),

@@ -33,18 +33,21 @@ class CountedBoundCall : public BoundCall {
  public:
   // `threads` is 0 or less for those of the calling thread. `outdated` tells
   // that the version holds state that the model no longer has; state that it
-  // shares with the model of `source` is held while a call runs.
+  // shares with the model of `source`, on `device`, is held while a call
+  // runs.
   CountedBoundCall(std::unique_ptr<BoundCall> call, int threads,
                    std::shared_ptr<BackendCounters> counters,
                    std::shared_ptr<MemoryBudget> budget,
                    std::shared_ptr<const std::atomic<bool>> outdated,
-                   std::shared_ptr<const TorchScriptSource> source)
+                   std::shared_ptr<const TorchScriptSource> source,
+                   Device device)
       : call_(std::move(call)),
         threads_(threads),
         counters_(std::move(counters)),
         budget_(std::move(budget)),
         outdated_(std::move(outdated)),
-        source_(std::move(source)) {}
+        source_(std::move(source)),
+        device_(std::move(device)) {}
 
   absl::Status Run(void* stream) override {
     const ScopedThreadCount threads(threads_ > 0 ? threads_ : ThreadCount());
@@ -57,7 +60,7 @@ class CountedBoundCall : public BoundCall {
           "it again");
     try {
       if (absl::Status status = budget_->Check(); !status.ok()) return status;
-      const auto held = source_->HoldSharedState();
+      const auto held = source_->HoldSharedState(device_);
       if (!held.ok()) return held.status();
       return call_->Run(stream);
     } catch (const std::bad_alloc&) {
@@ -77,6 +80,7 @@ class CountedBoundCall : public BoundCall {
   const std::shared_ptr<MemoryBudget> budget_;
   const std::shared_ptr<const std::atomic<bool>> outdated_;
   const std::shared_ptr<const TorchScriptSource> source_;
+  const Device device_;  // of the version
 };
 
 }  // namespace aitune::frontend

@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::Run(
   const ScopedActivity activity(ScopedActivity::Kind::kCall);
   const ScopedMemoryBudget budget(memory_limit_.get());
   AITUNE_RETURN_IF_ERROR(memory_limit_->Check());
-  AITUNE_ASSIGN_OR_RETURN(const auto held, source()->HoldSharedState());
+  AITUNE_ASSIGN_OR_RETURN(const auto held, source()->HoldSharedState(device()));
   absl::StatusOr<std::vector<OwnedValue>> leaves =
       (*compiled)->RunLeaves(inputs, constant_check());
   if (!leaves.ok()) {
@@ -102,7 +102,7 @@ absl::StatusOr<std::unique_ptr<BoundCall>> CompiledBackend::Bind(
                           compiled->Bind(inputs, outputs, constant_check()));
   return std::make_unique<CountedBoundCall>(std::move(call), asked_threads(),
                                             counters_, memory_limit_,
-                                            changes_state_, source());
+                                            changes_state_, source(), device());
 }
 
 absl::StatusOr<std::shared_ptr<CompiledModel>> CompiledBackend::Find(
@@ -149,7 +149,7 @@ absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
 }
 
 absl::StatusOr<bool> CompiledBackend::HasNewState() const {
-  if (!device().is_gpu() && source()->SharesState()) return false;
+  if (source()->SharesState()) return false;
   AITUNE_ASSIGN_OR_RETURN(const int64_t number, source()->StateNumber());
   if (number == state_number_) return false;
   *changes_state_ = true;

@@ -128,6 +128,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
     absl::Span<const InputDescription> wanted,
     const ValueList& arguments) const {
   const auto held = source()->HoldState();
+  // The model is traced with the state that it has then.
+  AITUNE_RETURN_IF_ERROR(source()->HoldSharedState(Device()).status());
   AITUNE_ASSIGN_OR_RETURN(const bool is_new, HasNewState());
   if (is_new)
     return absl::AbortedError(absl::StrCat(
@@ -157,7 +159,10 @@ absl::StatusOr<bool> CompiledBackend::IsRight(const ValueList& arguments,
   const auto held = source()->HoldState();
   AITUNE_ASSIGN_OR_RETURN(const bool is_new, HasNewState());
   if (is_new) return true;  // LibTorch runs all calls from now on
-  AITUNE_ASSIGN_OR_RETURN(const auto shared, source()->HoldSharedState());
+  // Both compiled code and the model, which eager is copied from and whose
+  // state is put back after each run.
+  AITUNE_RETURN_IF_ERROR(source()->HoldSharedState(device()).status());
+  AITUNE_RETURN_IF_ERROR(source()->HoldSharedState(Device()).status());
   VersionCheck check{*model(), [this] { return EagerModelForOnce(); }, device(),
                      constant_check()};
   check.unchecked_indices =
@@ -194,6 +199,7 @@ absl::StatusOr<bool> CompiledBackend::Repair(
                           Find(inputs, OnMiss::kFail));
   if (version == nullptr) return false;  // LibTorch ran the call
   const ScopedActivity activity(ScopedActivity::Kind::kCompile);
+  AITUNE_ASSIGN_OR_RETURN(const auto held, source()->HoldSharedState(Device()));
   AITUNE_ASSIGN_OR_RETURN(ValueList arguments, source()->Unflatten(inputs));
   if (device().is_gpu()) arguments = ToCpu(arguments);
   AITUNE_ASSIGN_OR_RETURN(

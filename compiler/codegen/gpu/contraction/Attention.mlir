@@ -21,7 +21,7 @@ module attributes {ait.symbols = [{name = "s0", min = 1 : i64, max = 32 : i64, i
 // CHECK: const auto adjust = [&](float x, Index t, Index s) -> float {
 // CHECK-NEXT: const bool [[MASK:x[0-9]+]] = in3[{{.*}}t * 128{{.*}}s];
 // CHECK-NEXT: return [[MASK]] ? toLog2(x) : minusInfinity();
-// CHECK: attend<half, {{.*}}, 64, 64, false>(q, k, v, t0, 0.125f, adjust, 0.0f, shared);
+// CHECK: attend<half, {{.*}}, 64, 64, false, 1>(q, k, v, t0, 0.125f, adjust, 0.0f, shared);
 // CHECK: store(out0 +
 func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x12x64xf16, #batch>, %v: tensor<?x128x12x64xf16, #batch>, %mask: tensor<1x1x128x128xi1>) -> tensor<?x128x12x64xf16, #batch> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.permute %q {permutation = array<i64: 0, 2, 1, 3>} : tensor<?x128x12x64xf16, #batch> -> tensor<?x12x128x64xf16, affine_map<()[s0] -> (s0, 12, 128, 64)>>
@@ -40,7 +40,7 @@ func.func private @masked(%q: tensor<?x128x12x64xf16, #batch>, %k: tensor<?x128x
 // CHECK: === packed: attention mma
 // CHECK: const Columns<bfloat> k{in0 + {{.*}}1024{{.*}}, 3072, 0, 64, 128};
 // CHECK: [](float x, Index, Index) { return x * kLog2E; }
-// CHECK: 64, 64, true>(
+// CHECK: 64, 64, true, 1>(
 func.func private @packed(%x: tensor<1x128x48x64xbf16>) -> tensor<1x128x16x64xbf16> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.slice %x {starts = array<i64: 0, 0, 0, 0>, steps = array<i64: 1, 1, 1, 1>} : tensor<1x128x48x64xbf16> -> tensor<1x128x16x64xbf16>
   %1 = ait.permute %0 {permutation = array<i64: 0, 2, 1, 3>} : tensor<1x128x16x64xbf16> -> tensor<1x16x128x64xbf16>
@@ -57,7 +57,7 @@ func.func private @packed(%x: tensor<1x128x48x64xbf16>) -> tensor<1x128x16x64xbf
 // CHECK-LABEL: === wide: attention simt
 // CHECK: const Strided<float> q{
 // CHECK: return toLog2(x + toFloat(
-// CHECK: attendSimt<float, 4, 20, 36, false>
+// CHECK: attendSimt<float, 4, 20, 36, false, 1>
 func.func private @wide(%q: tensor<2x3x50x20xf32>, %k: tensor<2x3x70x20xf32>, %v: tensor<2x3x70x36xf32>, %mask: tensor<2x1x1x70xf32>) -> tensor<2x3x50x36xf32> attributes {ait.kind = #ait.kind<attention>} {
   %m = ait.expand %mask : tensor<2x1x1x70xf32> -> tensor<2x3x50x70xf32>
   %0 = ait.attention %q, %k, %v, %m {scale = 2.0e-01 : f64} : (tensor<2x3x50x20xf32>, tensor<2x3x70x20xf32>, tensor<2x3x70x36xf32>, tensor<2x3x50x70xf32>) -> tensor<2x3x50x36xf32>
@@ -114,5 +114,32 @@ func.func private @filled(%q: tensor<4x130x64xbf16>, %k: tensor<4x77x64xbf16>, %
 func.func private @softmax(%q: tensor<4x130x64xf16>, %k: tensor<4x77x64xf16>, %v: tensor<4x77x64xf16>, %mask: tensor<130x77xf16>) -> tensor<4x130x64xf16> attributes {ait.kind = #ait.kind<attention>} {
   %0 = ait.attention %q, %k, %v, %mask {masked_rows_are_nan, scale = 1.250000e-01 : f64} : (tensor<4x130x64xf16>, tensor<4x77x64xf16>, tensor<4x77x64xf16>, tensor<130x77xf16>) -> tensor<4x130x64xf16>
   return %0 : tensor<4x130x64xf16>
+}
+
+// One query a head with many keys, as where a decoder makes a token: the blocks of
+// a cluster share the keys, and each stores a part of the sum.
+// CHECK-LABEL: === decode: attention mma, 16 queries, 4 groups of keys, keys in 8 blocks
+// CHECK: __cluster_dims__(1, 1, 8) __launch_bounds__(128) decode
+// CHECK: attend<half, 1, 4, 128, 128, false, 8>(
+// CHECK-NEXT: foldSlices<128, 4, 2112>(tile);
+// CHECK-NEXT: syncCluster();
+// CHECK-NEXT: for (int i = (blockIdx.z * 128 + threadIdx.x) * 8; i < 2048; i += 8192) {
+// CHECK: const Pack<float, 8> sum = sumCluster<8, 8>(tile + r * 132 + c);
+// CHECK: }
+// CHECK: syncCluster();
+// CHECK-NEXT: }
+// CHECK: === decode: attention mma, 16 queries, 4 groups of keys, keys in 4 blocks
+// CHECK: === decode: attention mma, 16 queries, 4 groups of keys
+func.func private @decode(%q: tensor<1x16x1x128xf16>, %k: tensor<1x16x2048x128xf16>, %v: tensor<1x16x2048x128xf16>, %mask: tensor<1x1x1x2048xi1>) -> tensor<1x16x1x128xf16> attributes {ait.kind = #ait.kind<attention>} {
+  %0 = ait.attention %q, %k, %v, %mask {scale = 8.838835e-02 : f64} : (tensor<1x16x1x128xf16>, tensor<1x16x2048x128xf16>, tensor<1x16x2048x128xf16>, tensor<1x1x1x2048xi1>) -> tensor<1x16x1x128xf16>
+  return %0 : tensor<1x16x1x128xf16>
+}
+
+// CHECK-LABEL: === exact: attention simt, 16 queries, keys in 4 blocks
+// CHECK: __cluster_dims__(1, 1, 4)
+// CHECK: attendSimt<float, 4, 64, 64, false, 4>(
+func.func private @exact(%q: tensor<2x24x3x64xf32>, %k: tensor<2x24x1000x64xf32>, %v: tensor<2x24x1000x64xf32>) -> tensor<2x24x3x64xf32> attributes {ait.kind = #ait.kind<attention>} {
+  %0 = ait.attention %q, %k, %v {scale = 1.25e-01 : f64} : (tensor<2x24x3x64xf32>, tensor<2x24x1000x64xf32>, tensor<2x24x1000x64xf32>) -> tensor<2x24x3x64xf32>
+  return %0 : tensor<2x24x3x64xf32>
 }
 }

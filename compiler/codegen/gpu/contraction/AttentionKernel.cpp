@@ -278,17 +278,18 @@ void AttentionWriter::printProduct(PointPrinter &printer,
   case AttentionShape::Algorithm::kMma:
     printAdjust(printer, shape);
     printer.line(llvm::formatv(
-        "const float *tile = attend<{0}, {1}, {2}, {3}>(q, k, v, t0, {4}, "
-        "adjust, {5}, shared);",
-        element, shape.queryWarps, shape.keyWarps, arguments, scaleText,
-        withoutKeys));
+        "float *tile = attend<{0}, {1}, {2}, {3}, {4}>(q, k, v, t0, {5}, "
+        "adjust, {6}, shared);",
+        element, shape.queryWarps, shape.keyWarps, arguments, shape.splits,
+        scaleText, withoutKeys));
     return;
   case AttentionShape::Algorithm::kSimt:
     printAdjust(printer, shape);
     printer.line(llvm::formatv(
-        "const float *tile = attendSimt<{0}, {1}, {2}>(q, k, v, t0, {3}, "
-        "adjust, {4}, shared);",
-        element, shape.queryWarps, arguments, scaleText, withoutKeys));
+        "float *tile = attendSimt<{0}, {1}, {2}, {3}>(q, k, v, t0, {4}, "
+        "adjust, {5}, shared);",
+        element, shape.queryWarps, arguments, shape.splits, scaleText,
+        withoutKeys));
     return;
   }
 }
@@ -334,11 +335,25 @@ AttentionWriter::write(StringRef name, const AttentionShape &shape) {
       getAffineConstantExpr(problem.valueDepth, parts.resultType.getContext());
   int64_t lanes = isa<AffineDimExpr>(e) ? epilogue->lanes(valueSize) : 1;
   int64_t stride = problem.valueDepth + 4,
-          slices = std::max<int64_t>(shape.keyWarps, 1);
+          slices = std::max<int64_t>(shape.keyWarps, 1),
+          sliceStride = shape.queries() * stride,
+          threads = shape.computingThreads();
+  const bool isSplit = shape.splits > 1;
+  std::string first = "threadIdx.x",
+              sum = llvm::formatv("sumSlices<{0}, {1}, {2}>", lanes, slices,
+                                  sliceStride);
+  if (isSplit) {
+    // Each block of the cluster stores a part of the result.
+    first = llvm::formatv("(blockIdx.z * {0} + threadIdx.x)", threads);
+    sum = llvm::formatv("sumCluster<{0}, {1}>", lanes, shape.splits);
+    printer.line(llvm::formatv("foldSlices<{0}, {1}, {2}>(tile);", threads,
+                               slices, sliceStride));
+    printer.line("syncCluster();");
+  }
   printer.block(
-      llvm::formatv("for (int i = threadIdx.x * {0}; i < {1}; i += {2})", lanes,
+      llvm::formatv("for (int i = {0} * {1}; i < {2}; i += {3})", first, lanes,
                     shape.queries() * problem.valueDepth,
-                    shape.computingThreads() * lanes),
+                    threads * shape.splits * lanes),
       [](PrintScope &) {},
       [&] {
         printer.line(
@@ -347,11 +362,9 @@ AttentionWriter::write(StringRef name, const AttentionShape &shape) {
         printer.block(
             "if (t < " + printer.index(queries) + ")", [](PrintScope &) {},
             [&] {
-              printer.line(llvm::formatv("const Pack<float, {0}> sum = "
-                                         "sumSlices<{0}, {1}, {2}>(tile + "
-                                         "r * {3} + c);",
-                                         lanes, slices,
-                                         shape.queries() * stride, stride));
+              printer.line(llvm::formatv(
+                  "const Pack<float, {0}> sum = {1}(tile + r * {2} + c);",
+                  lanes, sum, stride));
               if (auto dim = dyn_cast<AffineDimExpr>(t))
                 printer.current->bindings[dim.getPosition()] = "t";
               if (auto dim = dyn_cast<AffineDimExpr>(e))
@@ -360,22 +373,31 @@ AttentionWriter::write(StringRef name, const AttentionShape &shape) {
               printer.flushStores();
             });
       });
+  // The others may still read this block's part.
+  if (isSplit)
+    printer.line("syncCluster();");
   if (!printer.error.empty())
     return absl::UnimplementedError(printer.error);
 
   GeneratedCandidate candidate;
   GeneratedStep step;
   SmallVector<KernelParameter> parameters = epilogue->parameters(step);
+  std::string head =
+      kernelHead(name, shape.threads(), parameters, symbols, shape.resident);
+  if (isSplit)
+    head.insert(head.find("__launch_bounds__"),
+                llvm::formatv("__cluster_dims__(1, 1, {0}) ", shape.splits));
   candidate.description = shape.description();
-  candidate.text =
-      "using Index = " + indexType(parts.function, symbols) + ";\n\n" +
-      prelude(shape) + "\n// " + name.str() + ": " + candidate.description +
-      "\n" +
-      kernelHead(name, shape.threads(), parameters, symbols, shape.resident) +
-      root.text + "}\n";
+  candidate.text = "using Index = " + indexType(parts.function, symbols) +
+                   ";\n\n" + prelude(shape) + "\n// " + name.str() + ": " +
+                   candidate.description + "\n" + head + root.text + "}\n";
   AffineExpr blocks = queries.ceilDiv(shape.queries());
-  setLaunch(step, name, {blocks, batchSize}, shape.threads(),
-            shape.sharedBytes(problem), target);
+  SmallVector<AffineExpr> grid = {blocks, batchSize};
+  if (isSplit)
+    grid.push_back(
+        getAffineConstantExpr(shape.splits, parts.resultType.getContext()));
+  setLaunch(step, name, grid, shape.threads(), shape.sharedBytes(problem),
+            target);
   candidate.steps.push_back(std::move(step));
   return candidate;
 }

@@ -17,14 +17,18 @@ namespace {
 
 using Algorithm = AttentionShape::Algorithm;
 
-constexpr AttentionShape mma(int64_t queryWarps, int64_t keyWarps) {
-  return {Algorithm::kMma, queryWarps, keyWarps};
+constexpr AttentionShape mma(int64_t queryWarps, int64_t keyWarps,
+                             int64_t splits = 1) {
+  return {Algorithm::kMma, queryWarps, keyWarps, 0, 0, 0, splits};
 }
 constexpr AttentionShape wgmma(int64_t groups, int64_t resident, int64_t keys) {
   return {Algorithm::kWgmma, 0, 0, groups, resident, keys};
 }
 
-constexpr AttentionShape kSimt = {Algorithm::kSimt, 4, 0};
+constexpr AttentionShape simt(int64_t splits) {
+  return {Algorithm::kSimt, 4, 0, 0, 0, 0, splits};
+}
+
 constexpr AttentionShape kMma[] = {mma(4, 1), mma(8, 1), mma(2, 2), mma(1, 4)};
 constexpr AttentionShape kWgmma[] = {
     wgmma(3, 1, 128), wgmma(3, 1, 96),  wgmma(3, 1, 64),  wgmma(2, 1, 224),
@@ -115,6 +119,36 @@ std::vector<AttentionShape> rankWgmma(const AttentionProblem &problem,
   return shapes;
 }
 
+/// The numbers of blocks that may share the keys of `queries` queries, the most
+/// promising first: few where others fill the GPU, and none with fewer keys
+/// than two steps.
+std::vector<int64_t> rankSplits(const AttentionProblem &problem,
+                                int64_t queries, const GpuTarget &target) {
+  constexpr int64_t kStep = 64;
+  const int64_t blocks =
+      problem.batch *
+      static_cast<int64_t>(llvm::divideCeil(problem.queries, queries));
+  std::vector<int64_t> splits;
+  // A cluster has up to 8 blocks everywhere (CUDA C++ Programming Guide, Thread
+  // Block Clusters).
+  if (target.major >= 9 && target.major < 12)
+    for (int64_t number : {8, 4, 2})
+      if (blocks * number <= 2 * target.multiprocessors &&
+          problem.keys >= 2 * kStep * number)
+        splits.push_back(number);
+  return splits;
+}
+
+std::vector<AttentionShape> rankSimt(const AttentionProblem &problem,
+                                     const GpuTarget &target) {
+  std::vector<AttentionShape> shapes;
+  for (int64_t splits : rankSplits(problem, simt(1).queries(), target))
+    shapes.push_back(simt(splits));
+  shapes.resize(std::min<size_t>(shapes.size(), 2));
+  shapes.push_back(simt(1));
+  return shapes;
+}
+
 std::vector<AttentionShape> rankMma(const AttentionProblem &problem,
                                     const GpuTarget &target) {
   if (problem.depth > 128 || problem.valueDepth > 128)
@@ -130,7 +164,15 @@ std::vector<AttentionShape> rankMma(const AttentionProblem &problem,
                : std::vector<AttentionShape>{mma(4, 1), mma(2, 2)};
   if (blocks(2) >= target.multiprocessors)
     return {mma(2, 2), mma(4, 1), mma(1, 4)};
-  return {mma(1, 4), mma(2, 2), mma(4, 1)};
+  std::vector<AttentionShape> shapes;
+  for (int64_t splits : rankSplits(problem, mma(1, 4).queries(), target))
+    shapes.push_back(mma(1, 4, splits));
+  shapes.resize(std::min<size_t>(shapes.size(), 2));
+  shapes.push_back(mma(1, 4));
+  shapes.push_back(mma(2, 2));
+  if (shapes.size() < 4)
+    shapes.push_back(mma(4, 1));
+  return shapes;
 }
 
 } // namespace
@@ -192,15 +234,17 @@ bool AttentionShape::keepsQueries(const AttentionProblem &problem) const {
 }
 
 std::string AttentionShape::description() const {
+  const std::string shared =
+      splits > 1 ? llvm::formatv(", keys in {0} blocks", splits).str() : "";
   switch (algorithm) {
   case Algorithm::kMma:
-    return llvm::formatv("attention mma, {0} queries, {1} groups of keys",
-                         queries(), keyWarps);
+    return llvm::formatv("attention mma, {0} queries, {1} groups of keys{2}",
+                         queries(), keyWarps, shared);
   case Algorithm::kWgmma:
     return llvm::formatv("attention wgmma, {0} queries, {1} keys, {2} resident",
                          queries(), keys, resident);
   case Algorithm::kSimt:
-    return llvm::formatv("attention simt, {0} queries", queries());
+    return llvm::formatv("attention simt, {0} queries{1}", queries(), shared);
   }
   llvm_unreachable("an algorithm");
 }
@@ -218,6 +262,8 @@ DictionaryAttr AttentionShape::config(MLIRContext *context) const {
   } else {
     set("query_warps", queryWarps);
     set("key_warps", keyWarps);
+    if (splits > 1)
+      set("splits", splits);
   }
   return config.getDictionary(context);
 }
@@ -225,7 +271,7 @@ DictionaryAttr AttentionShape::config(MLIRContext *context) const {
 bool AttentionShape::operator==(const AttentionShape &other) const {
   auto tie = [](const AttentionShape &s) {
     return std::tie(s.algorithm, s.queryWarps, s.keyWarps, s.groups, s.resident,
-                    s.keys);
+                    s.keys, s.splits);
   };
   return tie(*this) == tie(other);
 }
@@ -233,12 +279,12 @@ bool AttentionShape::operator==(const AttentionShape &other) const {
 std::vector<AttentionShape> rankAttentionShapes(const AttentionProblem &problem,
                                                 const GpuTarget &target) {
   if (!problem.hasAlignedRows)
-    return {kSimt};
+    return rankSimt(problem, target);
   std::vector<AttentionShape> shapes = rankWgmma(problem, target);
   for (const AttentionShape &shape : rankMma(problem, target))
     shapes.push_back(shape);
   if (shapes.empty())
-    return {kSimt};
+    return rankSimt(problem, target);
   if (problem.depth <= 128 && problem.valueDepth <= 128)
     for (const AttentionShape &shape : kMma)
       if (!llvm::is_contained(shapes, shape))
@@ -250,11 +296,11 @@ std::vector<AttentionShape>
 chooseAttentionShapes(const AttentionProblem &problem,
                       const GpuTarget &target) {
   if (!problem.hasAlignedRows)
-    return {kSimt};
+    return rankSimt(problem, target);
   std::vector<AttentionShape> shapes = rankWgmma(problem, target),
                               others = rankMma(problem, target);
   if (shapes.empty())
-    return others.empty() ? std::vector<AttentionShape>{kSimt} : others;
+    return others.empty() ? rankSimt(problem, target) : others;
   shapes.resize(std::min<size_t>(shapes.size(), 3));
   if (!others.empty())
     shapes.push_back(others.front());
@@ -292,7 +338,8 @@ CudaSchedules describeAttentionShapes(const AttentionProblem &problem,
          {log2Of(problem.queries), log2Of(problem.keys), log2Of(problem.batch),
           double(shape.queries()) / 16, double(shape.keyWarps),
           double(shape.groups), double(shape.keys) / 64, double(shape.resident),
-          double(problem.depth + problem.valueDepth) / 128}});
+          double(problem.depth + problem.valueDepth) / 128,
+          log2Of(shape.splits)}});
   }
   return list;
 }

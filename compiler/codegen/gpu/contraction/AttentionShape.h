@@ -37,6 +37,8 @@ struct AttentionShape {
   /// Of wgmma: warpgroups of 64 queries each, beside the one that copies;
   /// blocks that share a multiprocessor; keys of a step.
   int64_t groups = 0, resident = 0, keys = 0;
+  /// Of mma and simt: blocks of a cluster that share the keys of their queries.
+  int64_t splits = 1;
 
   /// Of wgmma: the steps of keys and values that are in shared memory at a
   /// time.

@@ -5,7 +5,9 @@
 // the mask applied, in units of log2(e). The sums of a query that sees no key are
 // 0 and are multiplied by `factorWithoutKeys`: 0, or NaN for what a softmax gives.
 // The result is left in `shared`, in rows of ValueDepth + 4 floats, and its address
-// is returned.
+// is returned. Few queries with many keys are shared by the Splits blocks of a
+// cluster, along its z axis, each with a part of the keys; the result is then the
+// sum of what they leave.
 
 // Scores are multiplied by log2(e), so that exp2 gives the exponentials.
 constexpr float kLog2E = 1.44269504f;
@@ -29,10 +31,53 @@ __device__ __forceinline__ unsigned packPair(bfloat, float low, float high) {
   return pair;
 }
 
+// Waits for the blocks that share queries, of which one alone is this one.
+template <int Splits> __device__ __forceinline__ void syncSplits() {
+  if constexpr (Splits > 1)
+    syncCluster();
+  else
+    __syncthreads();
+}
+
+// The steps of a block, of `all`: every block but the last has as many.
+template <int Splits> struct OwnSteps {
+  int begin, end;
+  __device__ __forceinline__ explicit OwnSteps(int all) : begin(0), end(all) {
+    if constexpr (Splits > 1) {
+      const int each = (all + Splits - 1) / Splits;
+      begin = static_cast<int>(blockIdx.z) * each;
+      end = begin + each < all ? begin + each : all;
+    }
+  }
+};
+
+// What the sums of a query must be multiplied by whose greatest score is `greatest`,
+// so that the result is the sum of all parts. Each part has its greatest score and
+// its sum of weights in the shared memory of its block.
+template <int Splits, int Parts, int Rows>
+__device__ __forceinline__ float shareOf(const float (&greatests)[Parts][Rows], const float (&totals)[Parts][Rows], int row,
+                                         float greatest, float factorWithoutKeys) {
+  float all = minusInfinity(), sum = 0.0f;
+#pragma unroll
+  for (int block = 0; block < Splits; ++block)
+#pragma unroll
+    for (int part = 0; part < Parts; ++part)
+      all = fmaxf(all, ofBlock<Splits>(greatests[part][row], block));
+#pragma unroll
+  for (int block = 0; block < Splits; ++block)
+#pragma unroll
+    for (int part = 0; part < Parts; ++part) {
+      const float its = ofBlock<Splits>(greatests[part][row], block), total = ofBlock<Splits>(totals[part][row], block);
+      sum += its == minusInfinity() ? total : total * exp2f(its - all);
+    }
+  const float share = greatest == minusInfinity() ? 1.0f : exp2f(greatest - all);
+  return sum == 0.0f ? factorWithoutKeys : share / sum;
+}
+
 // On tensor cores. Each of WQ warps has 16 queries. WK groups of such warps share
 // the 64 keys of a step; each leaves its part of the result in a tile of its own,
 // scaled so that the result is the sum of the tiles.
-template <typename T, int WQ, int WK, int Depth, int ValueDepth, bool Causal, typename Adjust>
+template <typename T, int WQ, int WK, int Depth, int ValueDepth, bool Causal, int Splits, typename Adjust>
 __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &k, const Columns<T> &v, int first,
                                          float scale, const Adjust &adjust, float factorWithoutKeys,
                                                 unsigned char *shared) {
@@ -42,18 +87,19 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
   constexpr int stepsD = (Depth + 15) / 16, tilesE = (ValueDepth + 15) / 16 * 2;
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, m = warp % WQ * 16, group = warp / WQ;
   const unsigned base = sharedAddress(shared);
-  TileFill<Columns<T>, queries, chunks, threads, queries> fillQ(q, first);
-  TileFill<Columns<T>, keys, chunks, threads, keys> fillK(k, 0);
-  TileFill<Columns<T>, keys, chunksV, threads, keys> fillV(v, 0);
-  fillQ.fill(q, base);
-  fillK.fill(k, base + bytesQ);
-  fillV.fill(v, base + bytesQ + bytesK);
-  commitCopies();
   int steps = (k.rows + keys - 1) / keys;
   if constexpr (Causal) {
     const int needed = (first + queries - 1) / keys + 1;
     steps = steps < needed ? steps : needed;
   }
+  const OwnSteps<Splits> ours(steps);
+  TileFill<Columns<T>, queries, chunks, threads, queries> fillQ(q, first);
+  TileFill<Columns<T>, keys, chunks, threads, keys> fillK(k, ours.begin * keys);
+  TileFill<Columns<T>, keys, chunksV, threads, keys> fillV(v, ours.begin * keys);
+  fillQ.fill(q, base);
+  fillK.fill(k, base + bytesQ);
+  fillV.fill(v, base + bytesQ + bytesK);
+  commitCopies();
   unsigned fq[stepsD][4];
   float sums[tilesE][4], greatest[2] = {minusInfinity(), minusInfinity()}, total[2] = {0.0f, 0.0f};
 #pragma unroll
@@ -61,17 +107,17 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
 #pragma unroll
     for (int i = 0; i < 4; ++i)
       sums[j][i] = 0.0f;
-  for (int step = 0; step < steps; ++step) {
+  for (int step = ours.begin; step < ours.end; ++step) {
     waitCopies<0>();
     __syncthreads();
-    const unsigned at = base + bytesQ + step % 2 * bytes;
-    if (step + 1 < steps) {
-      const unsigned next = base + bytesQ + (step + 1) % 2 * bytes;
+    const unsigned at = base + bytesQ + (step - ours.begin) % 2 * bytes;
+    if (step + 1 < ours.end) {
+      const unsigned next = base + bytesQ + (step + 1 - ours.begin) % 2 * bytes;
       fillK.fill(k, next);
       fillV.fill(v, next + bytesK);
     }
     commitCopies();
-    if (step == 0)
+    if (step == ours.begin)
 #pragma unroll
       for (int d = 0; d < stepsD; ++d)
         loadMatrices(fq[d], base + swizzle<chunks>(m + lane % 16, d * 2 + lane / 16) * 16);
@@ -144,7 +190,7 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
   waitCopies<0>();
   __syncthreads();
   float factors[2];
-  if constexpr (WK == 1) {
+  if constexpr (WK * Splits == 1) {
 #pragma unroll
     for (int h = 0; h < 2; ++h)
       factors[h] = total[h] == 0.0f ? factorWithoutKeys : 1.0f / total[h];
@@ -156,20 +202,10 @@ __device__ __forceinline__ float *attend(const Columns<T> &q, const Columns<T> &
         greatests[group][m + lane / 4 + h * 8] = greatest[h];
         totals[group][m + lane / 4 + h * 8] = total[h];
       }
-    __syncthreads();
+    syncSplits<Splits>();
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const int row = m + lane / 4 + h * 8;
-      float all = greatests[0][row], sum = 0.0f;
-#pragma unroll
-      for (int w = 1; w < WK; ++w)
-        all = fmaxf(all, greatests[w][row]);
-#pragma unroll
-      for (int w = 0; w < WK; ++w)
-        sum += greatests[w][row] == minusInfinity() ? totals[w][row] : totals[w][row] * exp2f(greatests[w][row] - all);
-      const float part = greatest[h] == minusInfinity() ? 1.0f : exp2f(greatest[h] - all);
-      factors[h] = sum == 0.0f ? factorWithoutKeys : part / sum;
-    }
+    for (int h = 0; h < 2; ++h)
+      factors[h] = shareOf<Splits>(greatests, totals, m + lane / 4 + h * 8, greatest[h], factorWithoutKeys);
   }
   float *tile = reinterpret_cast<float *>(shared);
   float *part = tile + group * queries * (ValueDepth + 4);
@@ -196,7 +232,7 @@ template <typename T> struct Strided {
 // In fp32 without tensor cores, for every element type and depth. A warp has four
 // queries. For the scores each lane has a key, for the result each lane has every
 // 32nd element of a value.
-template <typename T, int Warps, int Depth, int ValueDepth, bool Causal, typename Adjust>
+template <typename T, int Warps, int Depth, int ValueDepth, bool Causal, int Splits, typename Adjust>
 __device__ __forceinline__ float *attendSimt(const Strided<T> &q, const Strided<T> &k, const Strided<T> &v, int first,
                                              float scale, const Adjust &adjust, float factorWithoutKeys,
                                                 unsigned char *shared) {
@@ -217,7 +253,8 @@ __device__ __forceinline__ float *attendSimt(const Strided<T> &q, const Strided<
   int end = k.rows;
   if constexpr (Causal)
     end = end < first + queries ? end : first + queries;
-  for (int s0 = 0; s0 < end; s0 += 32) {
+  const OwnSteps<Splits> ours((end + 31) / 32);
+  for (int s0 = ours.begin * 32; s0 < end && s0 < ours.end * 32; s0 += 32) {
     __syncthreads();
     for (int i = threadIdx.x; i < 32 * Depth; i += threads)
       ks[i / Depth * (Depth + 1) + i % Depth] = k.at(s0 + i / Depth, i % Depth);
@@ -263,18 +300,36 @@ __device__ __forceinline__ float *attendSimt(const Strided<T> &q, const Strided<
       }
   }
   __syncthreads();
-  float *tile = reinterpret_cast<float *>(shared);
 #pragma unroll
-  for (int r = 0; r < each; ++r) {
+  for (int r = 0; r < each; ++r)
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2)
       total[r] += __shfl_xor_sync(0xffffffffu, total[r], offset);
-    const float factor = total[r] == 0.0f ? factorWithoutKeys : 1.0f / total[r];
+  float factors[each];
+  if constexpr (Splits == 1) {
+#pragma unroll
+    for (int r = 0; r < each; ++r)
+      factors[r] = total[r] == 0.0f ? factorWithoutKeys : 1.0f / total[r];
+  } else {
+    __shared__ float greatests[1][queries], totals[1][queries];
+    if (lane == 0)
+#pragma unroll
+      for (int r = 0; r < each; ++r) {
+        greatests[0][m + r] = greatest[r];
+        totals[0][m + r] = total[r];
+      }
+    syncSplits<Splits>();
+#pragma unroll
+    for (int r = 0; r < each; ++r)
+      factors[r] = shareOf<Splits>(greatests, totals, m + r, greatest[r], factorWithoutKeys);
+  }
+  float *tile = reinterpret_cast<float *>(shared);
+#pragma unroll
+  for (int r = 0; r < each; ++r)
 #pragma unroll
     for (int p = 0; p < parts; ++p)
       if (p * 32 + lane < ValueDepth)
-        tile[(m + r) * (ValueDepth + 4) + p * 32 + lane] = sums[r][p] * factor;
-  }
+        tile[(m + r) * (ValueDepth + 4) + p * 32 + lane] = sums[r][p] * factors[r];
   __syncthreads();
   return tile;
 }

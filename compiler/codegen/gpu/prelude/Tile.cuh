@@ -419,6 +419,19 @@ __device__ __forceinline__ void syncCluster() {
   asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 #endif
 }
+// A float in the shared memory of a block of the cluster, at the place that it has
+// in this one's; of no cluster in this one's itself.
+template <int Blocks> __device__ __forceinline__ float ofBlock(const float &here, int block) {
+  float x = here;
+#if __CUDA_ARCH__ >= 900
+  if constexpr (Blocks > 1) {
+    unsigned at;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(sharedAddress(&here)), "r"(block));
+    asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(x) : "r"(at));
+  }
+#endif
+  return x;
+}
 template <int N, int Blocks, typename Sum> __device__ __forceinline__ Pack<Sum, N> sumCluster(const Sum *tile) {
   // All loads first: each takes as long as one from the L2 cache.
   Pack<unsigned, N> parts[Blocks];

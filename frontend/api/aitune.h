@@ -450,7 +450,9 @@ AIT_API ait_error* ait_module_usage(const ait_module* module, ait_usage* usage);
  * caller has, and what LibTorch allocates within a call, do not count. */
 typedef struct ait_memory {
   size_t struct_size;   /* sizeof(ait_memory) */
-  int64_t model_bytes;  /* the model's own weights, on each device */
+  int64_t model_bytes;  /* the model's own weights, on each device; of a loaded
+                           quantised one their codes, and the weights once
+                           LibTorch has run it or a version was compiled */
   int64_t weight_bytes; /* packed, reordered or computed when a version loads */
   int64_t arena_bytes;  /* intermediate values, kept from call to call */
   int64_t result_bytes; /* kept for results of later calls */

@@ -16,7 +16,9 @@ aitune::MemoryUse Module::Memory() const {
     if (eager_ != nullptr) eager.model = eager_->WeightBytes();
   }
   if (backend != nullptr) return backend->Memory();
-  eager.model += source_->model().WeightBytes();
+  const aitune::frontend::Model& model = source_->model();
+  eager.model +=
+      model.WeightBytes() - model.UnmadeBytes() + model.BesideBytes();
   return eager;
 }
 

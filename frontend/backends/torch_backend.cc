@@ -62,7 +62,9 @@ absl::Status TorchBackend::Ready(const Device& device, BuildContext* context) {
 
 MemoryUse TorchBackend::Memory() const {
   MemoryUse use;
-  use.model = weight_bytes_;
+  if (weight_bytes_ == 0) return use;
+  const Model& model = source_->model();
+  use.model = weight_bytes_ - model.UnmadeBytes() + model.BesideBytes();
   if (!device_.is_gpu()) return use;
   std::lock_guard<std::mutex> lock(eager_mutex_);
   if (runs_model() || eager_ != nullptr) use.model += weight_bytes_;

@@ -39,7 +39,8 @@ class TorchBackend : public BackendImplementation {
                     const BackendStateProto& state) final;
   std::optional<DataType> narrowed_to() const override;
 
-  // The model's weights on the CPU, and on the GPU where LibTorch has them.
+  // The model's weights on the CPU and what is kept beside them, and those on
+  // the GPU where LibTorch has them.
   MemoryUse Memory() const override;
 
  protected:
@@ -106,7 +107,8 @@ class TorchBackend : public BackendImplementation {
   Device device_;
   mutable std::mutex eager_mutex_;
   mutable std::shared_ptr<const Model> eager_;  // made when it is first needed
-  std::atomic<int64_t> weight_bytes_ = 0;       // of the model
+  // Model::WeightBytes of the source's model; 0 until it is ready.
+  std::atomic<int64_t> weight_bytes_ = 0;
   // The DataType that each output has without autocast.
   std::vector<int32_t> output_dtypes_;
 };

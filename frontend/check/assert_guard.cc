@@ -216,7 +216,7 @@ bool AreWithin(const std::vector<at::Tensor>& integers, int64_t rows) {
 }  // namespace
 
 AssertGuard::AssertGuard(const Model& model) : model_(model), state_(model) {
-  const torch::jit::Module& module = model.impl().module;
+  const torch::jit::Module& module = model.impl().bare_module;
   auto graph = module.get_method("forward").graph()->copy();
   torch::jit::Inline(*graph);
   torch::jit::DepthFirstGraphNodeIterator nodes(graph);

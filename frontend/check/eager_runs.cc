@@ -133,7 +133,7 @@ class RoundedWeights {
     const c10::NoGradGuard no_grad;
     std::set<const void*> seen;
     for (const c10::IValue& value :
-         model.impl().module.attributes(/*recurse=*/true)) {
+         model.impl().module().attributes(/*recurse=*/true)) {
       if (!value.isTensor() || !value.toTensor().defined() ||
           !CanRound(value.toTensor()) ||
           !seen.insert(value.toTensor().const_data_ptr()).second)

@@ -148,7 +148,7 @@ struct RunGuard::Copy {
 };
 
 RunGuard::RunGuard(const Model& model, const Device& device) : device_(device) {
-  const torch::jit::Module& module = model.impl().module;
+  const torch::jit::Module& module = model.impl().module();
   const std::shared_ptr<torch::jit::Graph> inlined =
       module.get_method("forward").graph()->copy();
   InlineAll(*inlined);

@@ -97,7 +97,7 @@ absl::StatusOr<Model> WithTf32Operands(const Model& model, bool convolutions,
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInternal, "", [&] {
         Register();
-        copy = model.impl().module.clone(/*inplace=*/true);
+        copy = model.impl().module().clone(/*inplace=*/true);
         torch::jit::Graph& graph = *copy->get_method("forward").graph();
         torch::jit::Inline(graph);
         InlineForks(graph);

@@ -128,8 +128,7 @@ absl::StatusOr<LoadedCheckpoint> FromBlobs(Blobs blobs, const fs::path& path) {
   const absl::StatusOr<Device> device = Device::Parse(proto.backend().device());
   if (device.ok() && device->is_gpu()) StartLibTorchCuda(*device).IgnoreError();
   AITUNE_ASSIGN_OR_RETURN(Model model, ModelFromBytes(blobs[kModel]));
-  AITUNE_ASSIGN_OR_RETURN(
-      model, PutBackWeights(std::move(model), blobs, path.string()));
+  AITUNE_RETURN_IF_ERROR(PutBackWeights(path.string(), &blobs, &model));
   // Read by the backend while it is loaded, and not after.
   AITUNE_ASSIGN_OR_RETURN(const std::unique_ptr<PrivateFolder> folder,
                           PrivateFolder::Make());

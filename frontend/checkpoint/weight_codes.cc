@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -14,7 +15,9 @@
 #include "absl/strings/str_cat.h"
 #include "frontend/backends/torch_backend_state.pb.h"
 #include "frontend/compiled_model/shared_codes.h"
+#include "frontend/torchscript/coded_weights.h"
 #include "frontend/torchscript/model_internal.h"
+#include "frontend/torchscript/model_state.h"
 #include "frontend/torchscript/module_objects.h"
 #include "frontend/values/pytree.h"
 #include "frontend/values/torch_util.h"
@@ -34,33 +37,6 @@ constexpr size_t kAlignment = 64;  // bytes, of a tensor in kCodesData
 // keep more (quant/transforms/quantized_weight.cc), unless the verdict is off.
 constexpr double kLeastSqnr = 12;
 
-at::Tensor Float(const ConstantTensor& codes) {
-  const auto sizes = at::IntArrayRef(codes.view.sizes);
-  return at::from_blob(
-             codes.view.data, sizes,
-             at::TensorOptions().dtype(codes.view.dtype == DataType::kInt8
-                                           ? at::kChar
-                                           : at::ScalarType::Float8_e4m3fn))
-      .to(at::kFloat);
-}
-
-// What the codes stand for, as `like`, a weight; not set if that has other
-// sizes.
-std::optional<at::Tensor> Dequantized(const ConstantTensor& codes,
-                                      const ConstantTensor& scales,
-                                      bool transposed, const at::Tensor& like) {
-  if (codes.view.sizes.size() != 2 || scales.view.sizes.size() != 1 ||
-      scales.view.sizes[0] != codes.view.sizes[0] ||
-      scales.view.dtype != DataType::kFloat32 ||
-      (codes.view.dtype != DataType::kInt8 &&
-       codes.view.dtype != DataType::kFloat8E4M3Fn))
-    return std::nullopt;
-  at::Tensor weight = Float(codes).mul_(TensorOn(scales.view).unsqueeze(1));
-  if (transposed) weight = weight.t();
-  if (weight.sizes() != like.sizes()) return std::nullopt;
-  return weight.to(like.scalar_type()).contiguous();
-}
-
 bool IsNear(const at::Tensor& made, const at::Tensor& weight) {
   const at::Tensor expected = weight.to(at::kFloat);
   const double noise =
@@ -73,7 +49,7 @@ bool IsNear(const at::Tensor& made, const at::Tensor& weight) {
 // attribute's, or of what one holds, as the lists of recurrent networks do.
 struct Attributes {
   explicit Attributes(const Model& model) {
-    VisitAttributes(*model.impl().module._ivalue(),
+    VisitAttributes(*model.impl().bare_module._ivalue(),
                     [&](const std::string& name, const c10::IValue& value) {
                       if (value.isModule()) return;
                       if (value.isTensor() && value.toTensor().defined())
@@ -84,12 +60,19 @@ struct Attributes {
                       }
                     });
   }
+  // Whether it is a weight that may have codes in its place: nothing else has
+  // its memory.
+  bool MayBeTakenOut(const at::Tensor& tensor) const {
+    return IsPlainTensor(tensor) && tensor.is_floating_point() &&
+           holders.at(tensor.storage().unsafeGetStorageImpl()) == 1;
+  }
+
   std::map<std::string, at::Tensor> tensors;
   std::map<const void*, int> holders;
 };
 
 void Replace(const Model& model, const at::Tensor& old, const at::Tensor& by) {
-  VisitModules(*model.impl().module._ivalue(),
+  VisitModules(*model.impl().bare_module._ivalue(),
                [&](c10::ivalue::Object& module) {
                  for (size_t slot = 0; slot < module.slots().size(); ++slot) {
                    const c10::IValue& value = module.getSlot(slot);
@@ -99,9 +82,26 @@ void Replace(const Model& model, const at::Tensor& old, const at::Tensor& by) {
                });
 }
 
+// What `weight` may have been quantised to, if it was to these tensors.
+std::optional<CodedTensor> CodesOf(const Model& model, const at::Tensor& weight,
+                                   const ConstantTensor& codes,
+                                   const ConstantTensor& scales) {
+  std::optional<bool> unmade;
+  if (const CodedWeights* coded = model.impl().coded.get(); coded != nullptr)
+    unmade = coded->IsTransposed(weight);
+  for (const bool transposed : {false, true}) {
+    CodedTensor found = {codes, scales, transposed};
+    if (!Fit(found, weight.sizes())) continue;
+    if (unmade ? *unmade == transposed
+               : IsNear(Dequantized(found, weight.scalar_type()), weight))
+      return found;
+  }
+  return std::nullopt;
+}
+
 // Finds the weights in `model` that can be taken out, and takes them out.
-void TakeOut(const Model& model, const SharedCodes& codes, CodesProto* stored) {
-  const Attributes attributes(model);
+void TakeOut(const SharedCodes& codes, Model* model, CodesProto* stored) {
+  Attributes attributes(*model);
   for (const auto& [name, tensor] : codes.tensors()) {
     std::string weight;
     if (!IsPartOfWeight(name, &weight) || name != weight + ".codes") continue;
@@ -110,25 +110,30 @@ void TakeOut(const Model& model, const SharedCodes& codes, CodesProto* stored) {
     if (scales == codes.tensors().end() ||
         attribute == attributes.tensors.end() || codes.read().count(weight) > 0)
       continue;
-    const at::Tensor& old = attribute->second;
-    if (!IsPlainTensor(old) || !old.is_floating_point() ||
-        attributes.holders.at(old.storage().unsafeGetStorageImpl()) != 1)
-      continue;
-    for (const bool transposed : {false, true}) {
-      const auto made = Dequantized(tensor, scales->second, transposed, old);
-      if (!made || !IsNear(*made, old)) continue;
-      CodesProto::Weight& taken = *stored->add_weights();
-      taken.set_name(weight);
-      taken.set_transposed(transposed);
-      Replace(model, old, at::zeros({1}, old.options()).expand(old.sizes()));
-      break;
-    }
+    at::Tensor& old = attribute->second;
+    if (!attributes.MayBeTakenOut(old)) continue;
+    const auto found = CodesOf(*model, old, tensor, scales->second);
+    if (!found) continue;
+    CodesProto::Weight& taken = *stored->add_weights();
+    taken.set_name(weight);
+    taken.set_transposed(found->transposed);
+    const at::Tensor zero = at::zeros({1}, old.options()).expand(old.sizes());
+    Replace(*model, old, zero);
+    old = zero;
   }
+  // Those that are not made need not be, if all have been taken out.
+  const CodedWeights* coded = model->impl().coded.get();
+  if (coded != nullptr &&
+      std::none_of(attributes.tensors.begin(), attributes.tensors.end(),
+                   [&](const auto& attribute) {
+                     return coded->IsTransposed(attribute.second).has_value();
+                   }))
+    model->MakeLater(nullptr);
 }
 
 absl::StatusOr<std::map<std::string, ConstantTensor>> ReadTensors(
-    const CodesProto& stored, const std::string& data) {
-  const auto owner = std::make_shared<const std::string>(data);
+    const CodesProto& stored, std::string data) {
+  const auto owner = std::make_shared<const std::string>(std::move(data));
   std::map<std::string, ConstantTensor> tensors;
   for (const CodesProto::Tensor& tensor : stored.tensors()) {
     const absl::Status damaged = absl::InvalidArgumentError(
@@ -150,37 +155,41 @@ absl::StatusOr<std::map<std::string, ConstantTensor>> ReadTensors(
   return tensors;
 }
 
-absl::StatusOr<Model> PutBack(const Model& model, const Blobs& blobs) {
+absl::Status PutBack(Blobs* blobs, Model* model) {
   CodesProto stored;
-  const auto data = blobs.find(kCodesData);
-  if (!stored.ParseFromString(blobs.find(kCodes)->second) ||
-      data == blobs.end())
+  const auto data = blobs->find(kCodesData);
+  if (!stored.ParseFromString(blobs->find(kCodes)->second) ||
+      data == blobs->end())
     return absl::InvalidArgumentError("its codes can't be read");
   AITUNE_ASSIGN_OR_RETURN(const auto tensors,
-                          ReadTensors(stored, data->second));
-  const Attributes attributes(model);
-  std::map<std::string, TensorView> weights;
-  std::vector<at::Tensor> made;
+                          ReadTensors(stored, std::move(data->second)));
+  const Attributes attributes(*model);
+  auto coded = std::make_shared<CodedWeights>();
   for (const CodesProto::Weight& taken : stored.weights()) {
     const auto codes = tensors.find(taken.name() + ".codes");
     const auto scales = tensors.find(taken.name() + ".scales");
     const auto attribute = attributes.tensors.find(taken.name());
-    std::optional<at::Tensor> weight;
-    if (codes != tensors.end() && scales != tensors.end() &&
-        attribute != attributes.tensors.end())
-      weight = Dequantized(codes->second, scales->second, taken.transposed(),
-                           attribute->second);
-    if (!weight)
-      return absl::InvalidArgumentError(
-          absl::StrCat("its codes don't fit the weight '", taken.name(), "'"));
-    made.push_back(*std::move(weight));
-    weights[taken.name()] = ViewOf(made.back());
+    const absl::Status misfit = absl::InvalidArgumentError(
+        absl::StrCat("its codes don't fit the weight '", taken.name(), "'"));
+    if (codes == tensors.end() || scales == tensors.end() ||
+        attribute == attributes.tensors.end())
+      return misfit;
+    const at::Tensor& old = attribute->second;
+    CodedTensor made_of = {codes->second, scales->second, taken.transposed()};
+    if (!attributes.MayBeTakenOut(old) || !Fit(made_of, old.sizes()))
+      return misfit;
+    const at::Tensor weight = CodedWeights::Unmade(old);
+    Replace(*model, old, weight);
+    coded->Add(weight, std::move(made_of));
   }
-  AITUNE_ASSIGN_OR_RETURN(Model whole, model.WithWeights(weights));
+  model->MakeLater(std::move(coded));
   std::vector<ConstantTensor> beside;
   for (const auto& [name, tensor] : tensors) beside.push_back(tensor);
-  whole.KeepBeside(std::move(beside));
-  return whole;
+  model->KeepBeside(std::move(beside));
+  // Copies of such a state are copies of all the model's tensors.
+  const ModelState state(*model);
+  if (state.exists() && state.live() == nullptr) return model->MakeWeights();
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -201,12 +210,12 @@ absl::StatusOr<std::optional<Model>> TakeOutWeights(
   const bool has_state = source.HasState() && !source.SharesState();
   if (!has_state) {
     AITUNE_ASSIGN_OR_RETURN(stripped, model.WithWeights({}));
-    AITUNE_RETURN_IF_ERROR(CatchExceptions(absl::StatusCode::kInternal,
-                                           "taking out quantised weights", [&] {
-                                             const c10::NoGradGuard no_grad;
-                                             TakeOut(*stripped, codes, &stored);
-                                             return absl::OkStatus();
-                                           }));
+    AITUNE_RETURN_IF_ERROR(CatchExceptions(
+        absl::StatusCode::kInternal, "taking out quantised weights", [&] {
+          const c10::NoGradGuard no_grad;
+          TakeOut(codes, &*stripped, &stored);
+          return absl::OkStatus();
+        }));
   }
   std::string data;
   for (const auto& [name, tensor] : codes.tensors()) {
@@ -248,17 +257,15 @@ absl::StatusOr<std::optional<Model>> TakeOutWeights(
   return stripped;
 }
 
-absl::StatusOr<Model> PutBackWeights(Model model, const Blobs& blobs,
-                                     const std::string& path) {
-  if (!HasCodes(blobs)) return model;
-  absl::StatusOr<Model> whole;
+absl::Status PutBackWeights(const std::string& path, Blobs* blobs,
+                            Model* model) {
+  if (!HasCodes(*blobs)) return absl::OkStatus();
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
         const c10::NoGradGuard no_grad;
-        whole = PutBack(model, blobs);
-        return whole.status();
+        return PutBack(blobs, model);
       });
-  if (status.ok()) return whole;
+  if (status.ok()) return status;
   return absl::Status(status.code(),
                       absl::StrCat(path, ": ", status.message()));
 }

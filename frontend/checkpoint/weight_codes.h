@@ -1,8 +1,16 @@
 // Quantised weights in checkpoints: only as codes and scales, one byte an
 // element, once for all versions. The model in the checkpoint lacks the weights
-// themselves. Once it is loaded it has what the codes stand for in their place:
-// LibTorch computes with that, and versions that are compiled later quantise
-// it, to the same codes and, but for rounding, the same scales.
+// themselves. Once it is loaded it has what the codes stand for in their place,
+// which is made when something first reads it (coded_weights.h): LibTorch
+// computes with that, and versions that are compiled later quantise it, to the
+// same codes and, but for rounding, the same scales. Calls of the versions in
+// the checkpoint do not read it, but for those that LibTorch runs in part,
+// which are traced again when they are loaded.
+//
+// The codes stay beside the loaded model, to make the weights of and to be
+// saved again. A version whose kernels read them as they are refers to them;
+// one that has them in an order of its own, as most on a CPU, or on a GPU has
+// them once more.
 #ifndef AITUNE_FRONTEND_CHECKPOINT_WEIGHT_CODES_H_
 #define AITUNE_FRONTEND_CHECKPOINT_WEIGHT_CODES_H_
 
@@ -34,12 +42,14 @@ absl::StatusOr<std::optional<Model>> TakeOutWeights(
     std::map<std::string, ArtifactBlobs>* artifacts, CheckpointProto* proto,
     Blobs* blobs);
 
-// The model of a checkpoint with these parts, after it was loaded: with weights
-// in place of those that were taken out, and the codes beside them.
-// kInvalidArgument for parts that don't fit the model. `path` is what errors
-// call the checkpoint.
-absl::StatusOr<Model> PutBackWeights(Model model, const Blobs& blobs,
-                                     const std::string& path);
+// Gives the model of a checkpoint with these parts, which was loaded and which
+// nothing else uses yet, weights in place of those that were taken out, and the
+// codes beside them, which are moved out of `blobs`. The weights are not made
+// yet, but for a model with state that compiled code can't share
+// (ModelState::live). kInvalidArgument for parts that don't fit the model.
+// `path` is what errors call the checkpoint.
+absl::Status PutBackWeights(const std::string& path, Blobs* blobs,
+                            Model* model);
 
 }  // namespace aitune::frontend
 

@@ -1,19 +1,28 @@
-// Quantised checkpoints: the codes are there once, the weights not at all.
+// Quantised checkpoints: the codes are there once, the weights not at all, and
+// in a loaded model not before LibTorch reads them.
 #include "frontend/checkpoint/weight_codes.h"
 
 #include <ATen/ATen.h>
 #include <ATen/core/ivalue.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/jit/api/module.h>
 
+#include <atomic>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "compiler/Compiler.h"
 #include "frontend/checkpoint/checkpoint.h"
 #include "frontend/testing/backends.h"
 #include "frontend/testing/models.h"
 #include "frontend/torchscript/model_bytes.h"
+#include "frontend/torchscript/model_internal.h"
+#include "frontend/values/torch_util.h"
+#include "runtime/control/control.h"
 
 namespace aitune::frontend {
 namespace {
@@ -36,9 +45,53 @@ Model Layers() {
   return *ModelFromBytes(*ModelBytes(*Model::FromModule(module)));
 }
 
-at::Tensor Rows(int64_t rows) {
+constexpr int64_t kLargeWidth = 2048;
+constexpr int64_t kLargeCount = 3;
+constexpr int64_t kLargeBytes = kLargeCount * kLargeWidth * kLargeWidth * 2;
+
+// So many layers with these weights, and what else `more` computes with x.
+Model LargeLayers(const std::vector<at::Tensor>& weights,
+                  const std::string& more = "") {
+  torch::jit::Module module("net");
+  std::string forward = "def forward(self, x: Tensor):\n";
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const std::string name = "w" + std::to_string(i);
+    module.register_parameter(name, weights[i], false);
+    forward += "  x = torch.relu(torch.linear(x, self." + name + "))\n";
+  }
+  module.register_buffer("last", at::zeros({kLargeWidth}, at::kBFloat16));
+  module.define(forward + more + "  return x\n");
+  module.eval();
+  return *Model::FromModule(module);
+}
+
+std::vector<at::Tensor> LargeWeights() {
+  at::manual_seed(1);
+  std::vector<at::Tensor> weights;
+  for (int64_t i = 0; i < kLargeCount; ++i)
+    weights.push_back(
+        at::randn({kLargeWidth, kLargeWidth}).to(at::kBFloat16).div_(32));
+  return weights;
+}
+
+// What the codes beside a loaded model stand for.
+std::vector<at::Tensor> WeightsOfCodes(const Model& model) {
+  std::map<std::string, at::Tensor> beside;
+  for (const ConstantTensor& tensor : model.impl().beside)
+    beside[tensor.name] = TensorOn(tensor.view).to(at::kFloat);
+  std::vector<at::Tensor> weights;
+  for (int64_t i = 0; i < kLargeCount; ++i) {
+    const std::string name = "w" + std::to_string(i);
+    weights.push_back(
+        (beside.at(name + ".codes") * beside.at(name + ".scales").unsqueeze(1))
+            .to(at::kBFloat16));
+  }
+  return weights;
+}
+
+at::Tensor Rows(int64_t rows, int64_t width = kWidth) {
   at::manual_seed(static_cast<uint64_t>(rows));
-  return at::randn({rows, kWidth}).to(at::kBFloat16);
+  return at::randn({rows, width}).to(at::kBFloat16);
 }
 
 class WeightCodes : public testing::TestWithParam<const char*> {
@@ -66,11 +119,29 @@ class WeightCodes : public testing::TestWithParam<const char*> {
     return *std::move(loaded);
   }
 
+  // The same of LargeLayers, with a version for three rows; what it gave for
+  // them before it was saved.
+  LoadedCheckpoint LargeLoaded(at::Tensor* before,
+                               const std::string& more = "") {
+    const auto source = std::make_shared<TorchScriptSource>(
+        std::make_shared<const Model>(LargeLayers(LargeWeights(), more)),
+        "net");
+    auto backend = BackendOf("TorchAOBackend", {{"quantization", GetParam()},
+                                                {"verdict", false},
+                                                {"extended_layers", true}});
+    const absl::Status built =
+        backend->Build(RequestOf(source, {Rows(3, kLargeWidth)}));
+    EXPECT_TRUE(built.ok()) << built;
+    auto loaded = SavedAndLoaded(*source, *backend);
+    *before = Call(*source, *backend, Rows(3, kLargeWidth))->toTensor().clone();
+    return loaded;
+  }
+
   const fs::path root_ = EmptyFolder();
   const fs::path path_ = root_ / "net.aitune";
 };
 INSTANTIATE_TEST_SUITE_P(Schemes, WeightCodes,
-                         testing::Values("int8wo", "int8dq"));
+                         testing::Values("int8wo", "int8dq", "fp8wo"));
 
 TEST_P(WeightCodes, TakeHalfOfTheWeightsAndGiveTheSame) {
   const auto source = std::make_shared<TorchScriptSource>(
@@ -107,6 +178,123 @@ TEST_P(WeightCodes, TakeHalfOfTheWeightsAndGiveTheSame) {
   ASSERT_TRUE(first.ok() && last.ok()) << last.status();
   EXPECT_TRUE(first->toTensor().equal(last->toTensor()));
   EXPECT_EQ(again.backend->Usage().eager_calls, 0);
+}
+
+TEST_P(WeightCodes, CompiledCallsDoWithoutTheWeights) {
+  at::Tensor before;
+  const auto loaded = LargeLoaded(&before);
+  const Model& model = loaded.source->model();
+  const at::Tensor three = Rows(3, kLargeWidth), seven = Rows(7, kLargeWidth);
+  const auto after = Call(*loaded.source, *loaded.backend, three);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_TRUE(after->toTensor().equal(before));
+  EXPECT_EQ(model.UnmadeBytes(), kLargeBytes);
+  // Half as many bytes for the codes, and a few for scales.
+  EXPECT_NEAR(static_cast<double>(loaded.backend->Memory().model),
+              kLargeBytes / 2, kLargeBytes / 100);
+
+  // Other sizes, which LibTorch is to run, on several threads at once.
+  const at::Tensor expected = LargeLayers(WeightsOfCodes(model))
+                                  .RunEager(ValueList({seven}))
+                                  ->toTensor();
+  std::atomic<bool> go = false;
+  std::atomic<int> equal = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      const ScopedStance eager(Stance::kEagerOnRecompile);
+      while (!go) std::this_thread::yield();
+      const auto result = Call(*loaded.source, *loaded.backend, seven);
+      EXPECT_TRUE(result.ok()) << result.status();
+      if (result.ok() && result->toTensor().equal(expected)) ++equal;
+    });
+  }
+  go = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(equal, 4);
+  EXPECT_EQ(loaded.backend->Usage().eager_calls, 4);
+  EXPECT_EQ(model.UnmadeBytes(), 0);
+  EXPECT_NEAR(static_cast<double>(loaded.backend->Memory().model),
+              kLargeBytes * 3 / 2, kLargeBytes / 100);
+  EXPECT_TRUE(
+      Call(*loaded.source, *loaded.backend, three)->toTensor().equal(before));
+}
+
+TEST_P(WeightCodes, AreSavedAgainWithoutTheWeights) {
+  at::Tensor before;
+  const auto loaded = LargeLoaded(&before);
+  const Model& model = loaded.source->model();
+  const fs::path again = root_ / "again.aitune";
+  const auto save_again = [&] {
+    const auto saved = SaveCheckpoint(*loaded.backend, *loaded.source, again,
+                                      BundleFormat::kFile);
+    EXPECT_TRUE(saved.ok()) << saved.status();
+    // In the others there are maps, which are stored in any order.
+    const Blobs first = *ReadBundle(path_), second = *ReadBundle(again);
+    ASSERT_EQ(first.size(), second.size());
+    for (const auto& [name, bytes] : first) {
+      const std::string& same = second.at(name);
+      EXPECT_EQ(bytes.size(), same.size()) << name;
+      if (name == "model.pt" || name == "codes" || name == "codes.data")
+        EXPECT_TRUE(bytes == same) << name;
+    }
+  };
+  save_again();
+  EXPECT_EQ(model.UnmadeBytes(), kLargeBytes);
+  ASSERT_TRUE(model.MakeWeights().ok());
+  save_again();
+  const auto last = LoadCheckpoint(again);
+  ASSERT_TRUE(last.ok()) << last.status();
+  ASSERT_TRUE(last->backend->Deploy(std::nullopt).ok());
+  const auto after = Call(*last->source, *last->backend, Rows(3, kLargeWidth));
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_TRUE(after->toTensor().equal(before));
+}
+
+TEST_P(WeightCodes, OfReplacedWeightsNeedAnotherBuild) {
+  at::Tensor before;
+  const auto loaded = LargeLoaded(&before);
+  const at::Tensor weight = LargeWeights()[1].neg();
+  auto with_weight =
+      loaded.source->model().WithWeights({{"w1", ViewOf(weight)}});
+  ASSERT_TRUE(with_weight.ok()) << with_weight.status();
+  const auto changed = std::make_shared<const Model>(*std::move(with_weight));
+  const auto next = std::make_shared<TorchScriptSource>(changed, "net");
+  const absl::Status refused = loaded.backend->ToDictFor(next).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(std::string(refused.message()).find("'w1'"), std::string::npos)
+      << refused;
+
+  // The changed model has the new weight beside those of codes.
+  std::vector<at::Tensor> weights = WeightsOfCodes(loaded.source->model());
+  weights[1] = weight;
+  const ValueList rows({Rows(7, kLargeWidth)});
+  const auto result = changed->RunEager(rows);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->toTensor().equal(
+      LargeLayers(weights).RunEager(rows)->toTensor()));
+  const auto after =
+      Call(*loaded.source, *loaded.backend, Rows(3, kLargeWidth));
+  EXPECT_TRUE(after->toTensor().equal(before));
+}
+
+// LibTorch keeps what calls write, which compiled code shares.
+TEST_P(WeightCodes, AreThoseOfAModelWithState) {
+  at::Tensor before;
+  const auto loaded = LargeLoaded(&before, "  self.last.copy_(x[0])\n");
+  const ValueList rows({Rows(3, kLargeWidth)});
+  EXPECT_TRUE(loaded.source->SharesState());
+  for (int i = 0; i < 2; ++i) {
+    const auto after =
+        Call(*loaded.source, *loaded.backend, Rows(3, kLargeWidth));
+    ASSERT_TRUE(after.ok()) << after.status();
+    EXPECT_TRUE(after->toTensor().equal(before));
+    EXPECT_TRUE(
+        loaded.source->model().impl().module().attr("last").toTensor().equal(
+            before[0]));
+  }
+  EXPECT_EQ(loaded.backend->Usage().eager_calls, 0);
+  ASSERT_TRUE(loaded.source->model().RunEager(rows).ok());
 }
 
 TEST_P(WeightCodes, ThatDontFitAreErrors) {

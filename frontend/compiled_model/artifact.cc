@@ -71,6 +71,19 @@ TensorsByName ByName(std::vector<ConstantTensor> tensors) {
   return by_name;
 }
 
+// Whether kernels read a weight that may not be made yet.
+bool NeedsUnmade(const CompiledModelProto& proto,
+                 const TensorsByName& tensors) {
+  return std::any_of(proto.constants().begin(), proto.constants().end(),
+                     [&](const ConstantProto& constant) {
+                       if (constant.source() != ConstantProto::MODEL_TENSOR)
+                         return false;
+                       const auto found = tensors.find(constant.model_tensor());
+                       return found != tensors.end() &&
+                              found->second.owner == nullptr;
+                     });
+}
+
 absl::StatusOr<ConstantTensor> ReadConstant(
     const ConstantProto& proto, const TensorsByName& tensors,
     const std::shared_ptr<std::string>& data) {
@@ -237,7 +250,11 @@ absl::StatusOr<CompiledParts> ReadArtifact(std::string_view model_blob,
   parts.trace_anchor.assign(proto.trace_anchor().begin(),
                             proto.trace_anchor().end());
   parts.report = FromProto(proto.report());
-  const TensorsByName tensors = ByName(ModelTensors(model));
+  TensorsByName tensors = ByName(ModelTensors(model));
+  if (NeedsUnmade(proto, tensors)) {
+    AITUNE_RETURN_IF_ERROR(model.MakeWeights());
+    tensors = ByName(ModelTensors(model));
+  }
   const auto data = std::make_shared<std::string>(std::move(constants));
   for (const ConstantProto& stored : proto.constants()) {
     AITUNE_ASSIGN_OR_RETURN(ConstantTensor constant,

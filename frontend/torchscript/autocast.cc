@@ -47,7 +47,7 @@ absl::StatusOr<Model> WithAutocast(const Model& model, DataType dtype) {
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kUnimplemented, "autocast", [&] {
         // Another program on the same tensors.
-        module = model.impl().module.clone(/*inplace=*/true);
+        module = model.impl().bare_module.clone(/*inplace=*/true);
         auto graph = module->get_method("forward").graph();
         torch::jit::Inline(*graph);
         const ScopedAutocast on_cpu(at::kCPU, ToScalarType(dtype));
@@ -60,7 +60,7 @@ absl::StatusOr<Model> WithAutocast(const Model& model, DataType dtype) {
         return absl::OkStatus();
       });
   if (!status.ok()) return status;
-  return Model::FromModule(*std::move(module));
+  return model.WithProgram(*std::move(module));
 }
 
 }  // namespace aitune::frontend

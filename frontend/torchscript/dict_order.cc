@@ -49,7 +49,7 @@ bool SeesDictOrder(const Model& model) {
   // A program that can't be read may see anything.
   CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
     const auto graph =
-        model.impl().module.get_method("forward").graph()->copy();
+        model.impl().bare_module.get_method("forward").graph()->copy();
     torch::jit::Inline(*graph);
     sees = !std::all_of(
         graph->inputs().begin() + 1, graph->inputs().end(),

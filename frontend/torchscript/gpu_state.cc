@@ -75,7 +75,7 @@ absl::StatusOr<std::shared_ptr<GpuState>> GpuState::Of(const Model& model,
 }
 
 void GpuState::Watch(const Model& model) {
-  const auto module = model.impl().module._ivalue();
+  const auto module = model.impl().bare_module._ivalue();
   const std::lock_guard<std::mutex> lock(mutex_);
   const bool is_known =
       std::any_of(programs_.begin(), programs_.end(),

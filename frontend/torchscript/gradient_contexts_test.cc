@@ -95,7 +95,7 @@ def forward(self, x: Tensor):
   const auto model = Model::FromModule(module);
   ASSERT_TRUE(model.ok()) << model.status();
   for (const char* kind : {"prim::Enter", "prim::Exit", "prim::CreateObject"})
-    EXPECT_EQ(NodesOf(model->impl().module).count(kind), 0) << kind;
+    EXPECT_EQ(NodesOf(model->impl().module()).count(kind), 0) << kind;
   EXPECT_NE(ModelState(*model).live(), nullptr);
   const at::Tensor x = at::ones({3});
   EXPECT_TRUE(model->RunEager(ValueList({x}))->toTensor().equal(x * 4));

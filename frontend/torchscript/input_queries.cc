@@ -243,7 +243,7 @@ InputQueries FindInputQueries(const Model& model) {
   InputQueries found;
   // What cannot be read here, tracing tells.
   CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-    auto graph = model.impl().module.get_method("forward").graph()->copy();
+    auto graph = model.impl().bare_module.get_method("forward").graph()->copy();
     torch::jit::Inline(*graph);
     // torch.nn.functional asks for `inplace` everywhere, which is mostly False.
     torch::jit::ConstantPropagationImmutableTypes(graph);

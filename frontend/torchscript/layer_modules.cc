@@ -24,7 +24,7 @@ std::string Join(const std::string& path, const std::string& name) {
 
 LayerModules FindLayerModules(const Model& model) {
   LayerModules found;
-  const torch::jit::Module& root = model.impl().module;
+  const torch::jit::Module& root = model.impl().bare_module;
   // The paths of those that hold one tensor.
   std::map<std::tuple<const void*, int64_t, std::vector<int64_t>>,
            std::vector<std::string>>

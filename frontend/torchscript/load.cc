@@ -97,12 +97,12 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
   auto impl = std::make_unique<Impl>(std::move(module));
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-        if (!impl->module.find_method("forward")) {
+        if (!impl->bare_module.find_method("forward")) {
           return absl::InvalidArgumentError(
               "the module has no forward method; only modules that can be "
               "called compile");
         }
-        SetEvaluating(*impl->module._ivalue());
+        SetEvaluating(*impl->bare_module._ivalue());
         if (options.dtype) {
           if (!IsFloatingPoint(*options.dtype)) {
             return absl::InvalidArgumentError(
@@ -110,17 +110,17 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
                              std::string(Name(*options.dtype)),
                              ": not a floating point type"));
           }
-          ConvertWeights(impl->module, ToScalarType(*options.dtype));
+          ConvertWeights(impl->bare_module, ToScalarType(*options.dtype));
           if (options.widen_casts)
-            WidenCasts(impl->module, ToScalarType(*options.dtype));
+            WidenCasts(impl->bare_module, ToScalarType(*options.dtype));
         }
         // Otherwise it stays: its tensors may be another model's as well.
         if (options.device.is_gpu())
-          MoveTo(impl->module, DeviceOf(options.device));
-        MarkNumbers(impl->module);
-        RemoveGradientContexts(impl->module);
+          MoveTo(impl->bare_module, DeviceOf(options.device));
+        MarkNumbers(impl->bare_module);
+        RemoveGradientContexts(impl->bare_module);
         const c10::FunctionSchema& schema =
-            impl->module.get_method("forward").function().getSchema();
+            impl->bare_module.get_method("forward").function().getSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {
           const c10::Argument& argument = schema.arguments()[i];
           impl->parameters.push_back({argument.name(),
@@ -131,6 +131,13 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
       });
   if (!status.ok()) return status;
   return Model(std::move(impl));
+}
+
+absl::StatusOr<Model> Model::WithProgram(torch::jit::Module module) const {
+  AITUNE_ASSIGN_OR_RETURN(Model model, FromModule(std::move(module)));
+  model.impl_->beside = impl_->beside;
+  model.impl_->coded = impl_->coded;
+  return model;
 }
 
 absl::StatusOr<Model> Model::Load(const std::string& path,

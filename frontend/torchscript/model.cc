@@ -53,7 +53,8 @@ Model& Model::operator=(Model&&) noexcept = default;
 Model::~Model() = default;
 
 std::string Model::class_name() const {
-  const std::optional<c10::QualifiedName> name = impl_->module.type()->name();
+  const std::optional<c10::QualifiedName> name =
+      impl_->bare_module.type()->name();
   return name.has_value() ? name->name() : "";
 }
 
@@ -63,7 +64,7 @@ const std::vector<Parameter>& Model::parameters() const {
 
 std::string Model::Signature() const {
   const c10::FunctionSchema& schema =
-      impl_->module.get_method("forward").function().getSchema();
+      impl_->bare_module.get_method("forward").function().getSchema();
   std::vector<std::string> parts;
   for (size_t i = 1; i < schema.arguments().size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
@@ -85,15 +86,19 @@ int64_t Model::WeightBytes() const {
   const auto add = [&](const at::Tensor& tensor) {
     if (!tensor.defined() || !tensor.has_storage()) return;
     const c10::StorageImpl* storage = tensor.storage().unsafeGetStorageImpl();
-    if (seen.insert(storage).second)
-      bytes += static_cast<int64_t>(storage->nbytes());
+    if (!seen.insert(storage).second) return;
+    bytes += static_cast<int64_t>(
+        CodedWeights::IsUnmade(tensor) ? tensor.nbytes() : storage->nbytes());
   };
-  VisitAttributes(*impl_->module._ivalue(),
+  std::unique_lock<std::mutex> held;
+  if (impl_->coded != nullptr) held = impl_->coded->Hold();
+  VisitAttributes(*impl_->bare_module._ivalue(),
                   [&](const std::string&, const c10::IValue& value) {
                     if (value.isTensor()) add(value.toTensor());
                   });
   // A frozen model's weights are constants of its graph.
-  ForEachConstant(impl_->module.get_method("forward").graph()->block(), add);
+  ForEachConstant(impl_->bare_module.get_method("forward").graph()->block(),
+                  add);
   return bytes;
 }
 
@@ -105,13 +110,39 @@ std::optional<ValueList> Model::RecordedInputs() const {
   return *std::move(inputs);
 }
 
+int64_t Model::UnmadeBytes() const {
+  return impl_->coded == nullptr ? 0 : impl_->coded->UnmadeBytes();
+}
+
+int64_t Model::BesideBytes() const {
+  int64_t bytes = 0;
+  for (const ConstantTensor& tensor : impl_->beside)
+    bytes += ElementCount(tensor.view.sizes) * SizeInBytes(tensor.view.dtype);
+  return bytes;
+}
+
 void Model::KeepBeside(std::vector<ConstantTensor> tensors) {
   impl_->beside = std::move(tensors);
 }
 
+void Model::MakeLater(std::shared_ptr<CodedWeights> weights) {
+  impl_->coded = std::move(weights);
+}
+
+absl::Status Model::MakeWeights() const { return impl_->MakeWeights(); }
+
+absl::Status Model::Impl::MakeWeights() const {
+  if (coded == nullptr) return absl::OkStatus();
+  return CatchExceptions(absl::StatusCode::kInternal,
+                         "making the weights of their codes", [&] {
+                           coded->Make();
+                           return absl::OkStatus();
+                         });
+}
+
 absl::Status Model::CheckSubmodule(const std::string& submodule) const {
   std::vector<std::string> names;
-  for (const auto& named : impl_->module.named_modules()) {
+  for (const auto& named : impl_->bare_module.named_modules()) {
     if (named.name.empty()) continue;
     if (named.name == submodule) return absl::OkStatus();
     names.push_back(named.name);
@@ -136,7 +167,7 @@ absl::Status Model::Substitute(const std::string& submodule,
   AITUNE_RETURN_IF_ERROR(CheckSubmodule(submodule));
   SubmoduleChanges alone;
   alone.substitutes[submodule] = source;
-  const auto changed = ChangeSubmodules(impl_->module, alone);
+  const auto changed = ChangeSubmodules(impl_->bare_module, alone);
   if (!changed.ok()) return changed.status();
   impl_->changes.substitutes[submodule] = source;
   return absl::OkStatus();
@@ -144,12 +175,13 @@ absl::Status Model::Substitute(const std::string& submodule,
 
 absl::StatusOr<torch::jit::Stack> Model::Impl::MakeStack(
     const ValueList& inputs) const {
+  AITUNE_RETURN_IF_ERROR(MakeWeights());
   torch::jit::Stack stack;
-  stack.emplace_back(module._ivalue());
+  stack.emplace_back(bare_module._ivalue());
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
         const c10::FunctionSchema& schema =
-            module.get_method("forward").function().getSchema();
+            bare_module.get_method("forward").function().getSchema();
         for (const c10::IValue& value : inputs.values()) {
           const size_t position = stack.size();
           stack.push_back(position < schema.arguments().size()
@@ -169,7 +201,7 @@ absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
   std::call_once(impl_->eager_once, [&] {
     impl_->eager_status =
         CatchExceptions(absl::StatusCode::kInternal, "forward", [&] {
-          auto graph = impl_->module.get_method("forward").graph()->copy();
+          auto graph = impl_->bare_module.get_method("forward").graph()->copy();
           torch::jit::Inline(*graph);
           MakeCastsOfContexts(graph);
           impl_->eager = MakeCode(*graph, "forward");
@@ -188,11 +220,11 @@ absl::StatusOr<c10::IValue> Model::RunEager(const ValueList& inputs) const {
 }
 
 absl::StatusOr<c10::IValue> Model::RunOptimized(const ValueList& inputs) const {
+  // Arguments are checked here so that errors are those of RunEager.
+  AITUNE_ASSIGN_OR_RETURN(torch::jit::Stack stack, impl_->MakeStack(inputs));
   std::call_once(impl_->optimized_once,
                  [&] { impl_->optimized = OptimizedProgram::Make(*this, {}); });
   if (!impl_->optimized.ok()) return impl_->optimized.status();
-  // Arguments are checked here so that errors are those of RunEager.
-  AITUNE_ASSIGN_OR_RETURN(torch::jit::Stack stack, impl_->MakeStack(inputs));
   return (*impl_->optimized)
       ->Run(
           ValueList(std::vector<c10::IValue>(stack.begin() + 1, stack.end())));

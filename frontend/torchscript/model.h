@@ -23,6 +23,8 @@ struct Module;
 
 namespace aitune::frontend {
 
+class CodedWeights;
+
 struct LoadOptions {
   // The dtype to which floating-point parameters and buffers are converted, as
   // module.to(dtype) does; not set: none.
@@ -70,8 +72,13 @@ class Model {
   const std::vector<Parameter>& parameters() const;
   // Such as "forward(x: Tensor, mask: Tensor? = None) -> Tensor".
   std::string Signature() const;
-  // Bytes of all parameters and buffers, shared ones counted once.
+  // Bytes of all parameters and buffers, shared ones counted once, and those of
+  // weights that are not made yet counted too.
   int64_t WeightBytes() const;
+  // Those of them that are not made yet (MakeLater). Thread-safe.
+  int64_t UnmadeBytes() const;
+  // Bytes of the tensors that KeepBeside keeps.
+  int64_t BesideBytes() const;
   // Inputs with the sizes and dtypes that the model was traced with, if they
   // are in the file. The file has no elements: floating-point elements are
   // random, integers 0 or 1.
@@ -124,6 +131,18 @@ class Model {
   // Keeps tensors beside the model's own: ModelTensors has them, too. They are
   // the codes of its quantised weights. Not thread-safe.
   void KeepBeside(std::vector<ConstantTensor> tensors);
+
+  // Has `weights`, which are tensors of this model, made when something first
+  // reads them; null: all are made. Not thread-safe.
+  void MakeLater(std::shared_ptr<CodedWeights> weights);
+  // Makes them, if they are not made yet, as all that reads weights does: runs
+  // by LibTorch, traces, hashes, saving. Thread-safe. Errors: LibTorch's own,
+  // such as lack of memory; the next call then tries again.
+  absl::Status MakeWeights() const;
+
+  // A model of `module`, another program on this model's tensors. Errors as
+  // FromModule.
+  absl::StatusOr<Model> WithProgram(torch::jit::Module module) const;
 
   // The LibTorch half of the model; defined in model_internal.h.
   struct Impl;

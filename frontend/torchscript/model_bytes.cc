@@ -78,7 +78,7 @@ absl::StatusOr<std::string> ModelBytes(const Model& model) {
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kUnimplemented, "saving the model", [&] {
         torch::jit::ExportModule(
-            model.impl().module, write,
+            model.impl().module(), write,
             {{kChangesFile, ChangesJson(model.impl().changes)}});
         if (no_memory) throw std::bad_alloc();
         return absl::OkStatus();

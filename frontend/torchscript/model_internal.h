@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "frontend/torchscript/coded_weights.h"
 #include "frontend/torchscript/input_spec.h"
 #include "frontend/torchscript/model.h"
 #include "frontend/torchscript/optimized_program.h"
@@ -21,9 +22,21 @@
 namespace aitune::frontend {
 
 struct Model::Impl {
-  explicit Impl(torch::jit::Module m) : module(std::move(m)) {}
+  explicit Impl(torch::jit::Module m) : bare_module(std::move(m)) {}
 
-  torch::jit::Module module;  // in eval mode
+  // The module with all its weights: makes those that are not made yet. May
+  // throw LibTorch's exceptions. MakeWeights does the same and throws nothing.
+  const torch::jit::Module& module() const {
+    if (coded != nullptr) coded->Make();
+    return bare_module;
+  }
+  absl::Status MakeWeights() const;
+
+  // The module in eval mode, for those who look at its program, and at its
+  // tensors but not at the elements of weights: these may have no memory.
+  torch::jit::Module bare_module;
+  // The weights of MakeLater, made or not; null if there are none.
+  std::shared_ptr<CodedWeights> coded;
   std::vector<Parameter> parameters;
   std::optional<std::vector<InputSpec>> recorded;  // see RecordedInputs
   SubmoduleChanges changes;            // made by Disable and Substitute
@@ -35,8 +48,9 @@ struct Model::Impl {
   absl::Status eager_status;
   absl::StatusOr<std::unique_ptr<OptimizedProgram>> optimized;
 
-  // `self`, the inputs and the defaults of missing ones; kInvalidArgument when
-  // they do not fit forward's parameters.
+  // `self`, whose weights are made, the inputs and the defaults of missing
+  // ones; kInvalidArgument when they do not fit forward's parameters. Errors as
+  // MakeWeights.
   absl::StatusOr<torch::jit::Stack> MakeStack(const ValueList& inputs) const;
 };
 

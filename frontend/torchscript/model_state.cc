@@ -75,7 +75,7 @@ bool SamePlace(const at::Tensor& a, const at::Tensor& b) {
 
 struct ModelState::Impl {
   explicit Impl(const Model& model)
-      : module(model.impl().module),
+      : module(model.impl().bare_module),
         writes(module),
         live(LiveState::Of(module, writes)) {}
 
@@ -220,7 +220,7 @@ void ModelState::CopyTo(const Model& copy,
                         const std::optional<Device>& device) const {
   if (!exists()) return;
   const c10::InferenceMode inference;
-  const torch::jit::Module& there = copy.impl().module;
+  const torch::jit::Module& there = copy.impl().bare_module;
   StateCopy state(impl_->writes, device ? std::optional(DeviceOf(*device))
                                         : std::optional<c10::Device>());
   state.Copy(*impl_->module._ivalue(), *there._ivalue());

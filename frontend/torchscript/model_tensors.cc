@@ -142,7 +142,7 @@ void VisitBlock(torch::jit::Block* block, Program& program) {
 
 Program Read(const Model& model) {
   Program program;
-  const torch::jit::Module& module = model.impl().module;
+  const torch::jit::Module& module = model.impl().module();
   VisitAttributes(*module._ivalue(),
                   [&](const std::string& name, const c10::IValue& value) {
                     if (value.isModule()) return;
@@ -255,12 +255,17 @@ std::vector<ConstantTensor> ModelTensors(const Model& model) {
           const at::Tensor& tensor = value.toTensor();
           ConstantTensor& constant = tensors.emplace_back();
           constant.name = name;
-          if (!IsPlainTensor(tensor) || !tensor.is_contiguous()) return;
+          if (!IsPlainTensor(tensor) || !tensor.is_contiguous() ||
+              CodedWeights::IsUnmade(tensor))
+            return;
           constant.view = ViewOf(tensor);
           constant.owner = std::make_shared<at::Tensor>(tensor);
         };
-        VisitAttributes(*model.impl().module._ivalue(), add);
-        const std::vector<ConstantTensor>& beside = model.impl().beside;
+        const Model::Impl& impl = model.impl();
+        std::unique_lock<std::mutex> held;
+        if (impl.coded != nullptr) held = impl.coded->Hold();
+        VisitAttributes(*impl.bare_module._ivalue(), add);
+        const std::vector<ConstantTensor>& beside = impl.beside;
         tensors.insert(tensors.end(), beside.begin(), beside.end());
         return absl::OkStatus();
       });

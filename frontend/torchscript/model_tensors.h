@@ -16,7 +16,8 @@ namespace aitune::frontend {
 // The model's attributes that are tensors, with the names that state_dict
 // gives them, and those that Model::KeepBeside keeps. They refer to the model's
 // own memory. The view and the owner of a tensor that compiled code can't refer
-// to (strided, sparse, of an unknown dtype) are null. Thread-safe.
+// to (strided, sparse, of an unknown dtype) are null, as are those of a weight
+// that is not made yet (Model::MakeWeights). Thread-safe.
 std::vector<ConstantTensor> ModelTensors(const Model& model);
 
 // SHA-256, in hex, of the model: forward's inlined graph without source

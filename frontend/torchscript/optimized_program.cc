@@ -31,12 +31,13 @@ OptimizedProgram::~OptimizedProgram() = default;
 absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
     const Model& model, const OptimizedProgramOptions& options) {
   // A module without the attribute `training` was frozen before.
-  const bool freeze = options.freeze && model.impl().module.hasattr("training");
+  const bool freeze =
+      options.freeze && model.impl().bare_module.hasattr("training");
   auto impl = std::make_unique<Impl>();
   auto make = [&](bool fold_numbers, bool optimize) {
     return CatchExceptions(absl::StatusCode::kInternal, "TorchScript", [&] {
       if (ModelState(model).exists()) {
-        impl->module = model.impl().module;
+        impl->module = model.impl().module();
         auto graph = impl->module.get_method("forward").graph()->copy();
         torch::jit::Inline(*graph);
         MakeCastsOfContexts(graph);
@@ -48,7 +49,7 @@ absl::StatusOr<std::unique_ptr<OptimizedProgram>> OptimizedProgram::Make(
       // Another program on the same tensors: optimisation changes it in
       // place, also where it fails.
       impl->module =
-          WithCastsOfContexts(model.impl().module.clone(/*inplace=*/true));
+          WithCastsOfContexts(model.impl().module().clone(/*inplace=*/true));
       if (freeze) {
         impl->module = torch::jit::freeze(impl->module, /*preserved_attrs=*/{},
                                           fold_numbers);

@@ -206,17 +206,16 @@ absl::StatusOr<Model> Model::WithWeights(
   AITUNE_RETURN_IF_ERROR(CatchExceptions(
       absl::StatusCode::kUnimplemented, "replacing weights", [&] {
         ObjectMap copies;
-        const auto object = CopyObjects(impl_->module._ivalue(), copies);
+        const auto object = CopyObjects(impl_->bare_module._ivalue(), copies);
         Holders holders;
         FindTensors(object, "", holders);
         AITUNE_RETURN_IF_ERROR(Replace(holders, weights));
         module = torch::jit::Module(object);
         return absl::OkStatus();
       }));
-  AITUNE_ASSIGN_OR_RETURN(Model changed, FromModule(*std::move(module)));
+  AITUNE_ASSIGN_OR_RETURN(Model changed, WithProgram(*std::move(module)));
   changed.impl_->recorded = impl_->recorded;
   changed.impl_->changes = impl_->changes;
-  changed.impl_->beside = impl_->beside;
   return changed;
 }
 

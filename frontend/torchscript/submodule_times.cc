@@ -155,7 +155,7 @@ absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
         // A run may write to its inputs.
         AITUNE_ASSIGN_OR_RETURN(stack,
                                 model.impl().MakeStack(CopyTensors(arguments)));
-        program = MarkPlaces(model.impl().module);
+        program = MarkPlaces(model.impl().bare_module);
         const auto code = MakeCode(*program.graph, "forward");
         ModelState state(model);
         const ScopedModelState restore(state);
@@ -177,7 +177,7 @@ absl::StatusOr<std::vector<SubmoduleTime>> TimeSubmodules(
         return absl::OkStatus();
       });
   if (!status.ok()) return status;
-  return Summarize(model.impl().module, program.places, runs);
+  return Summarize(model.impl().bare_module, program.places, runs);
 }
 
 }  // namespace aitune::frontend

@@ -141,7 +141,7 @@ absl::StatusOr<std::map<std::string, std::string>> SubstitutionsOf(
   const absl::Status status = CatchExceptions(
       absl::StatusCode::kInvalidArgument, "looking for replacements", [&] {
         const auto graph =
-            model.impl().module.get_method("forward").graph()->copy();
+            model.impl().bare_module.get_method("forward").graph()->copy();
         torch::jit::Inline(*graph);
         std::vector<torch::jit::Node*> calls;
         Find(graph->block(), substitutions, calls);

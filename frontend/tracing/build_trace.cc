@@ -60,7 +60,7 @@ std::string DescribeInputs(const Attempt& attempt) {
 // attributes of its own, whose state would not be the model's.
 PreparedGraph AsItIs(const Model& model) {
   PreparedGraph graph;
-  graph.module = model.impl().module;
+  graph.module = model.impl().module();
   graph.graph = graph.module.get_method("forward").graph()->copy();
   torch::jit::Inline(*graph.graph);
   MakeCastsOfContexts(graph.graph);
@@ -292,10 +292,11 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
                                  absl::Span<const InputSpec> specs,
                                  const TraceOptions& options) {
   AITUNE_ASSIGN_OR_RETURN(SymbolAssignment assignment, AssignSymbols(specs));
+  AITUNE_RETURN_IF_ERROR(model.MakeWeights());
   std::vector<std::string> notes;
   AITUNE_ASSIGN_OR_RETURN(
       PreparedGraph prepared,
-      PrepareGraph(model.impl().module, model.impl().changes, options.for_gpu,
+      PrepareGraph(model.impl().module(), model.impl().changes, options.for_gpu,
                    notes));
 
   std::vector<SymbolRange> ranges;
@@ -333,10 +334,11 @@ absl::StatusOr<Trace> BuildTrace(const Model& model,
 
 absl::StatusOr<Trace> BuildTrace(const Model& model, const ValueList& samples,
                                  const TraceOptions& options) {
+  AITUNE_RETURN_IF_ERROR(model.MakeWeights());
   std::vector<std::string> notes;
   AITUNE_ASSIGN_OR_RETURN(
       PreparedGraph prepared,
-      PrepareGraph(model.impl().module, model.impl().changes, options.for_gpu,
+      PrepareGraph(model.impl().module(), model.impl().changes, options.for_gpu,
                    notes));
   SizeRegion region({}, {});
   const SizeFitter fitter(region, ChooseProbes(region));

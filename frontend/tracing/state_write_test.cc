@@ -166,9 +166,9 @@ TEST_P(StateWrites, AreThoseOfEager) {
     ASSERT_TRUE(expected.ok()) << expected.status();
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_EQ(Difference(*result, *expected), "") << call;
-    for (const auto& buffer : eager.impl().module.named_buffers()) {
+    for (const auto& buffer : eager.impl().module().named_buffers()) {
       EXPECT_TRUE(
-          ours.impl().module.attr(buffer.name).toTensor().equal(buffer.value))
+          ours.impl().module().attr(buffer.name).toTensor().equal(buffer.value))
           << buffer.name << " after call " << call;
     }
   }
@@ -289,7 +289,7 @@ def forward(self, x: Tensor):
     ASSERT_TRUE(run.ok()) << run;
     EXPECT_TRUE(y.equal(at::full({4, 6}, 2.0f)));
   }
-  EXPECT_EQ(model.impl().module.attr("count").toTensor().item<float>(), 1);
+  EXPECT_EQ(model.impl().module().attr("count").toTensor().item<float>(), 1);
 }
 
 }  // namespace

@@ -8,7 +8,9 @@ namespace aitune {
 
 // In bytes, of the host's memory and a GPU's together.
 struct MemoryUse {
-  int64_t model = 0;    // LibTorch's: the model's own weights, on each device
+  // LibTorch's: the model's own weights, on each device, but for those that are
+  // not made of their codes yet, and the codes of quantised ones.
+  int64_t model = 0;
   int64_t weights = 0;  // packed, reordered or computed at load
   int64_t arenas = 0;   // intermediate values; kept from call to call
   int64_t results = 0;  // kept for the next call's results; not those in use

@@ -247,9 +247,9 @@ TEST(GeneratedState, IsThatOfEager) {
       if (StateDevice().is_gpu() && (*compiled)->report().LibTorchRunsAll())
         continue;
       ASSERT_TRUE(BringStateHome(ours).ok());
-      for (const auto& buffer : eager.impl().module.named_buffers()) {
+      for (const auto& buffer : eager.impl().module().named_buffers()) {
         EXPECT_TRUE(
-            at::allclose(ours.impl().module.attr(buffer.name).toTensor(),
+            at::allclose(ours.impl().module().attr(buffer.name).toTensor(),
                          buffer.value, 1e-4, 1e-5))
             << buffer.name << " after call " << call;
       }

@@ -1,0 +1,109 @@
+#include "frontend/torchscript/coded_weights.h"
+
+#include <ATen/Functions.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "frontend/values/torch_util.h"
+#include "runtime/tensor/data_type.h"
+
+namespace aitune::frontend {
+namespace {
+
+// The elements of a weight that are in float32 at a time.
+constexpr int64_t kWidenedElements = int64_t{1} << 18;
+
+// Gives `to`, which has no memory, that of `from`, whose only owner is the
+// caller.
+void MoveMemory(const at::Tensor& from, const at::Tensor& to) {
+  TORCH_CHECK(from.sizes() == to.sizes() && from.dtype() == to.dtype() &&
+                  from.is_contiguous() && from.storage_offset() == 0,
+              "a weight was made with another layout");
+  c10::StorageImpl* const source = from.storage().unsafeGetStorageImpl();
+  c10::StorageImpl* const target = to.storage().unsafeGetStorageImpl();
+  target->set_nbytes(source->nbytes());
+  target->set_data_ptr_noswap(
+      source->set_data_ptr(c10::DataPtr(nullptr, at::kCPU)));
+  source->set_nbytes(0);
+}
+
+}  // namespace
+
+bool Fit(const CodedTensor& codes, at::IntArrayRef sizes) {
+  const TensorView& elements = codes.codes.view;
+  const TensorView& scales = codes.scales.view;
+  if (elements.sizes.size() != 2 || scales.sizes.size() != 1 ||
+      scales.sizes[0] != elements.sizes[0] ||
+      scales.dtype != DataType::kFloat32 || SizeInBytes(elements.dtype) != 1)
+    return false;
+  std::vector<int64_t> weight = elements.sizes;
+  if (codes.transposed) std::swap(weight[0], weight[1]);
+  return sizes == at::IntArrayRef(weight);
+}
+
+at::Tensor Dequantized(const CodedTensor& codes, c10::ScalarType dtype) {
+  const at::Tensor elements = TensorOn(codes.codes.view);
+  const at::Tensor scales = TensorOn(codes.scales.view).unsqueeze(1);
+  const int64_t rows = elements.size(0), columns = elements.size(1);
+  const at::Tensor weight =
+      at::empty(codes.transposed ? std::vector<int64_t>{columns, rows}
+                                 : std::vector<int64_t>{rows, columns},
+                dtype);
+  const at::Tensor by_rows = codes.transposed ? weight.t() : weight;
+  // A few at a time, as they are widened to float32.
+  const int64_t step =
+      std::max<int64_t>(1, kWidenedElements / std::max<int64_t>(1, columns));
+  for (int64_t row = 0; row < rows; row += step) {
+    const int64_t count = std::min(step, rows - row);
+    by_rows.narrow(0, row, count)
+        .copy_(elements.narrow(0, row, count)
+                   .to(at::kFloat)
+                   .mul_(scales.narrow(0, row, count)));
+  }
+  return weight;
+}
+
+at::Tensor CodedWeights::Unmade(const at::Tensor& like) {
+  at::Tensor weight = at::empty({0}, like.options().device(at::kCPU));
+  weight.unsafeGetTensorImpl()->set_sizes_contiguous(like.sizes());
+  return weight;
+}
+
+bool CodedWeights::IsUnmade(const at::Tensor& tensor) {
+  return tensor.defined() && tensor.has_storage() && tensor.numel() > 0 &&
+         tensor.storage().nbytes() == 0;
+}
+
+void CodedWeights::Add(const at::Tensor& weight, CodedTensor codes) {
+  unmade_.push_back({weight, std::move(codes)});
+  unmade_bytes_ += static_cast<int64_t>(weight.nbytes());
+  is_done_ = false;
+}
+
+void CodedWeights::Make() {
+  if (is_done_) return;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const c10::InferenceMode inference;
+  while (!unmade_.empty()) {
+    const Weight& weight = unmade_.back();
+    MoveMemory(Dequantized(weight.codes, weight.tensor.scalar_type()),
+               weight.tensor);
+    unmade_bytes_ -= static_cast<int64_t>(weight.tensor.nbytes());
+    unmade_.pop_back();
+  }
+  is_done_ = true;
+}
+
+std::optional<bool> CodedWeights::IsTransposed(const at::Tensor& tensor) const {
+  const auto held = Hold();
+  const auto found = std::find_if(
+      unmade_.begin(), unmade_.end(),
+      [&](const Weight& weight) { return weight.tensor.is_same(tensor); });
+  if (found == unmade_.end()) return std::nullopt;
+  return found->codes.transposed;
+}
+
+}  // namespace aitune::frontend

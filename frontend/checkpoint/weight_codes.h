@@ -4,8 +4,8 @@
 // which is made when something first reads it (coded_weights.h): LibTorch
 // computes with that, and versions that are compiled later quantise it, to the
 // same codes and, but for rounding, the same scales. Calls of the versions in
-// the checkpoint do not read it, but for those that LibTorch runs in part,
-// which are traced again when they are loaded.
+// the checkpoint do not read it. Those that LibTorch runs in part are traced
+// when they are loaded, with weights that go again.
 //
 // The codes stay beside the loaded model, to make the weights of and to be
 // saved again. A version whose kernels read them as they are refers to them;

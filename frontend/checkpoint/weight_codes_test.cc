@@ -278,23 +278,51 @@ TEST_P(WeightCodes, OfReplacedWeightsNeedAnotherBuild) {
   EXPECT_TRUE(after->toTensor().equal(before));
 }
 
+// What LibTorch runs is traced with weights that go again.
+TEST_P(WeightCodes, AreNotMadeForPartsThatLibTorchRuns) {
+  at::Tensor before;
+  const auto loaded =
+      LargeLoaded(&before, "  x = torch.renorm(x, 2., 0, 1000.)\n");
+  const Model& model = loaded.source->model();
+  const at::Tensor three = Rows(3, kLargeWidth);
+  const auto after = Call(*loaded.source, *loaded.backend, three);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_TRUE(after->toTensor().equal(before));
+  EXPECT_EQ(loaded.backend->Usage().eager_calls, 0);
+  EXPECT_EQ(model.UnmadeBytes(), kLargeBytes);
+  const auto eager = model.RunEager(ValueList({three}));
+  ASSERT_TRUE(eager.ok()) << eager.status();
+  EXPECT_GT(CosineOf(eager->toTensor(), before), 0.999);
+}
+
 // LibTorch keeps what calls write, which compiled code shares.
 TEST_P(WeightCodes, AreThoseOfAModelWithState) {
   at::Tensor before;
-  const auto loaded = LargeLoaded(&before, "  self.last.copy_(x[0])\n");
-  const ValueList rows({Rows(3, kLargeWidth)});
+  const auto loaded =
+      LargeLoaded(&before, "  self.last.add_(x[0])\n  x = x + self.last\n");
+  const Model& model = loaded.source->model();
   EXPECT_TRUE(loaded.source->SharesState());
-  for (int i = 0; i < 2; ++i) {
-    const auto after =
-        Call(*loaded.source, *loaded.backend, Rows(3, kLargeWidth));
-    ASSERT_TRUE(after.ok()) << after.status();
-    EXPECT_TRUE(after->toTensor().equal(before));
-    EXPECT_TRUE(
-        loaded.source->model().impl().module().attr("last").toTensor().equal(
-            before[0]));
-  }
+  const auto last = [&] {
+    return model.impl().bare_module.attr("last").toTensor().to(at::kFloat);
+  };
+  // It was saved before the call that gave `before`.
+  EXPECT_EQ(last().abs().max().item<float>(), 0);
+  const at::Tensor three = Rows(3, kLargeWidth);
+  const auto after = Call(*loaded.source, *loaded.backend, three);
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_TRUE(after->toTensor().equal(before));
+  const at::Tensor row = last();
+  EXPECT_GT(row.max().item<float>(), 0);
+  ASSERT_TRUE(Call(*loaded.source, *loaded.backend, three).ok());
+  EXPECT_TRUE(at::allclose(last(), 2 * row, 0.01, 0.01));
   EXPECT_EQ(loaded.backend->Usage().eager_calls, 0);
-  ASSERT_TRUE(loaded.source->model().RunEager(rows).ok());
+  EXPECT_EQ(model.UnmadeBytes(), kLargeBytes);
+
+  // LibTorch goes on with the same state.
+  ASSERT_TRUE(model.RunEager(ValueList({three})).ok());
+  EXPECT_GT(CosineOf(last(), row), 0.999);
+  EXPECT_NEAR((last().norm() / row.norm()).item<float>(), 3, 0.03);
+  EXPECT_EQ(model.UnmadeBytes(), 0);
 }
 
 TEST_P(WeightCodes, ThatDontFitAreErrors) {

@@ -1,6 +1,7 @@
 #include "frontend/compiled_model/compiled_model.h"
 
 #include <ATen/core/ivalue.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <mutex>
@@ -129,8 +130,15 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
   std::shared_ptr<GpuState> state;  // where the regions share it
   if (!parts.regions.empty()) {
     Trace again;
-    if (trace == nullptr) {
-      absl::StatusOr<Trace> traced = TraceAgain(model, parts);
+    const bool is_again = trace == nullptr;
+    if (is_again) {
+      // Of weights that are not made yet regions mostly need none, unless
+      // LibTorch runs all.
+      std::optional<Model> made;
+      if (model.UnmadeBytes() > 0 && !parts.report.LibTorchRunsAll()) {
+        AITUNE_ASSIGN_OR_RETURN(made, model.WithOwnWeights());
+      }
+      absl::StatusOr<Trace> traced = TraceAgain(made ? *made : model, parts);
       if (!traced.ok())
         return absl::FailedPreconditionError(
             absl::StrCat("the model can't be traced again as for the stored "
@@ -152,6 +160,14 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::FromParts(
     for (const RegionDefinition& region : parts.regions)
       regions.push_back(trace->make_fallback_region(region.ops, region.inputs,
                                                     region.outputs));
+    if (is_again) {
+      std::vector<int> ops;
+      for (const RegionDefinition& region : parts.regions)
+        ops.insert(ops.end(), region.ops.begin(), region.ops.end());
+      again.keep_only(ops);
+      again.constants.clear();
+      malloc_trim(0);
+    }
   }
   if (!loaded->device_.is_gpu()) {
     AITUNE_ASSIGN_OR_RETURN(std::shared_ptr<const KernelLibrary> kernels,

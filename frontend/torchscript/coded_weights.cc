@@ -3,6 +3,7 @@
 #include <ATen/Functions.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,7 +15,7 @@ namespace aitune::frontend {
 namespace {
 
 // The elements of a weight that are in float32 at a time.
-constexpr int64_t kWidenedElements = int64_t{1} << 18;
+constexpr int64_t kWidenedElements = int64_t{1} << 20;
 
 // Gives `to`, which has no memory, that of `from`, whose only owner is the
 // caller.
@@ -94,16 +95,29 @@ void CodedWeights::Make() {
     unmade_bytes_ -= static_cast<int64_t>(weight.tensor.nbytes());
     unmade_.pop_back();
   }
+  malloc_trim(0);  // what was in float32
   is_done_ = true;
+}
+
+const CodedWeights::Weight* CodedWeights::Find(const at::Tensor& tensor) const {
+  const auto found = std::find_if(
+      unmade_.begin(), unmade_.end(),
+      [&](const Weight& weight) { return weight.tensor.is_same(tensor); });
+  return found == unmade_.end() ? nullptr : &*found;
+}
+
+at::Tensor CodedWeights::MadeFor(const at::Tensor& tensor) const {
+  const auto held = Hold();
+  const Weight* weight = Find(tensor);
+  if (weight == nullptr) return tensor;
+  return Dequantized(weight->codes, tensor.scalar_type());
 }
 
 std::optional<bool> CodedWeights::IsTransposed(const at::Tensor& tensor) const {
   const auto held = Hold();
-  const auto found = std::find_if(
-      unmade_.begin(), unmade_.end(),
-      [&](const Weight& weight) { return weight.tensor.is_same(tensor); });
-  if (found == unmade_.end()) return std::nullopt;
-  return found->codes.transposed;
+  const Weight* weight = Find(tensor);
+  if (weight == nullptr) return std::nullopt;
+  return weight->codes.transposed;
 }
 
 }  // namespace aitune::frontend

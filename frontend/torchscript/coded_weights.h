@@ -49,6 +49,10 @@ class CodedWeights {
 
   // Bytes of the weights that are not made yet, once they are.
   int64_t UnmadeBytes() const { return unmade_bytes_; }
+  // `tensor` or, if it is a weight that is not made yet, a tensor with its
+  // elements that is the caller's own. May throw LibTorch's exceptions.
+  at::Tensor MadeFor(const at::Tensor& tensor) const;
+
   // CodedTensor::transposed of a tensor that is a weight and not made yet; not
   // set for others.
   std::optional<bool> IsTransposed(const at::Tensor& tensor) const;
@@ -66,6 +70,9 @@ class CodedWeights {
     at::Tensor tensor;
     CodedTensor codes;
   };
+
+  // Under Hold; null if it is no weight or made.
+  const Weight* Find(const at::Tensor& tensor) const;
 
   mutable std::mutex mutex_;
   std::vector<Weight> unmade_;

@@ -30,7 +30,8 @@
 namespace aitune::frontend {
 namespace {
 
-constexpr int64_t kRows = 600, kColumns = 700;  // more than are made at a time
+// More elements than are made at a time.
+constexpr int64_t kRows = 1100, kColumns = 1000;
 constexpr int64_t kBytes = 2 * (2 * kRows * kColumns);  // of both weights
 
 ConstantTensor Constant(const at::Tensor& tensor) {
@@ -160,6 +161,24 @@ TEST(CodedWeights, AreMadeByThoseWhoReadThem) {
     EXPECT_TRUE(used.ok()) << used;
     EXPECT_EQ(models.later->UnmadeBytes(), 0);
   }
+}
+
+TEST(CodedWeights, OfACopyForAPassingUseAreItsOwn) {
+  const Models models;
+  const auto own = models.later->WithOwnWeights();
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_EQ(own->UnmadeBytes(), 0);
+  EXPECT_EQ(*ModelSha256(*own), *ModelSha256(*models.whole));
+  EXPECT_EQ(models.later->UnmadeBytes(), kBytes);
+  const auto attribute = [](const Model& model, const char* name) {
+    return model.impl().bare_module.attr(name).toTensor();
+  };
+  EXPECT_TRUE(
+      attribute(*own, "bias").is_same(attribute(*models.later, "bias")));
+  // Once they are made, there are no others.
+  ASSERT_TRUE(models.later->MakeWeights().ok());
+  EXPECT_TRUE(attribute(*models.later->WithOwnWeights(), "first")
+                  .is_same(attribute(*models.later, "first")));
 }
 
 TEST(CodedWeights, AreMadeOnceForAllThreads) {

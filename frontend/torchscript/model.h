@@ -139,6 +139,10 @@ class Model {
   // by LibTorch, traces, hashes, saving. Thread-safe. Errors: LibTorch's own,
   // such as lack of memory; the next call then tries again.
   absl::Status MakeWeights() const;
+  // This model for a passing use: with weights of its own in place of those
+  // that are not made yet, and stay so. Other tensors are the ones of this
+  // model. Thread-safe. Errors as MakeWeights.
+  absl::StatusOr<Model> WithOwnWeights() const;
 
   // A model of `module`, another program on this model's tensors. Errors as
   // FromModule.

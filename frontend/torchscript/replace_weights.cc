@@ -1,6 +1,7 @@
-// Model::WithWeights.
+// Model::WithWeights and WithOwnWeights.
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
 
 #include <cstring>
 #include <map>
@@ -217,6 +218,23 @@ absl::StatusOr<Model> Model::WithWeights(
   changed.impl_->recorded = impl_->recorded;
   changed.impl_->changes = impl_->changes;
   return changed;
+}
+
+absl::StatusOr<Model> Model::WithOwnWeights() const {
+  AITUNE_ASSIGN_OR_RETURN(Model model, WithWeights({}));
+  if (impl_->coded == nullptr) return model;
+  AITUNE_RETURN_IF_ERROR(CatchExceptions(
+      absl::StatusCode::kInternal, "making the weights of their codes", [&] {
+        const c10::NoGradGuard no_grad;
+        Holders holders;
+        FindTensors(model.impl_->bare_module._ivalue(), "", holders);
+        for (const Attribute& attribute : holders.attributes)
+          attribute.owner->setSlot(attribute.slot,
+                                   impl_->coded->MadeFor(TensorOf(attribute)));
+        return absl::OkStatus();
+      }));
+  model.impl_->coded = nullptr;
+  return model;
 }
 
 }  // namespace aitune::frontend

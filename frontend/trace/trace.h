@@ -140,6 +140,9 @@ struct Trace {
       const std::vector<int>& op_indices, const std::vector<ValueId>& inputs,
       const std::vector<ValueId>& outputs)>
       make_fallback_region;
+  // Has the regions that were made, which run these operators alone, forget
+  // the rest of the trace, such as weights. None can be made afterwards.
+  std::function<void(const std::vector<int>& op_indices)> keep_only;
   // Where regions made from now on run.
   std::shared_ptr<RegionPlace> region_place;
 };

@@ -31,6 +31,32 @@
 namespace aitune::frontend {
 namespace {
 
+// Empties the operators that are not `kept`, and constants that none of these
+// reads.
+void KeepOnly(const std::vector<int>& kept, RecordedTrace& trace) {
+  std::vector<bool> is_kept(trace.ops.size());
+  std::vector<bool> is_read(trace.constants.size());
+  std::vector<ValueId> read;
+  for (const int op : kept) {
+    is_kept[static_cast<size_t>(op)] = true;
+    for (const ArgumentTemplate& argument :
+         trace.ops[static_cast<size_t>(op)].arguments)
+      CollectValues(argument, read);
+  }
+  for (const ValueId id : read) {
+    if (id < 0) continue;
+    const TraceValue& value = trace.values[static_cast<size_t>(id)];
+    if (value.kind == TraceValue::Kind::kConstant)
+      is_read[static_cast<size_t>(value.constant)] = true;
+  }
+  for (size_t i = 0; i < trace.ops.size(); ++i) {
+    if (!is_kept[i]) trace.ops[i] = RecordedOp();
+  }
+  for (size_t i = 0; i < trace.constants.size(); ++i) {
+    if (!is_read[i]) trace.constants[i] = ConstantTensor();
+  }
+}
+
 Trace Finish(TraceBuilder& builder, const Attempt& attempt,
              std::vector<std::string> notes) {
   auto [trace, ops] = builder.Finish();
@@ -48,6 +74,9 @@ Trace Finish(TraceBuilder& builder, const Attempt& attempt,
                                    const std::vector<ValueId>& inputs,
                                    const std::vector<ValueId>& outputs) {
     return MakeFallbackRegion(recorded, op_indices, inputs, outputs, *place);
+  };
+  trace.keep_only = [recorded](const std::vector<int>& op_indices) {
+    KeepOnly(op_indices, *recorded);
   };
   return std::move(trace);
 }

@@ -120,7 +120,6 @@ struct CudaExecutable::Impl {
   std::vector<Module> modules;
   Kernels kernels;
   std::shared_ptr<DeviceMemory> memory;
-  int64_t constant_bytes = 0;
   std::shared_ptr<RegionRecorder> region_recorder;  // null without regions
   std::shared_ptr<RunGate> gate;                    // null where none is needed
 

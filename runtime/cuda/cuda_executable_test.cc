@@ -311,6 +311,33 @@ TEST_F(CudaExecutableTest, CountsItsMemory) {
   EXPECT_GT(gpu.used, 0u);
 }
 
+TEST_F(CudaExecutableTest, CountsTheWeightsThatCallsRead) {
+  TestPlan plan;
+  const SizeExpression n = plan.Symbol(1, 1 << 20, 0, 0), four(4);
+  plan.Input({n});
+  const int read = plan.Constant(0, {four}), unread = plan.Constant(1, {four}),
+            p = plan.Persistent({four}), y = plan.Output({four});
+  const auto add = [&](int from, int to, bool at_load) {
+    CudaKernelLaunch* launch =
+        plan.AddStep({from}, {to}, at_load)->mutable_cuda_kernel();
+    launch->set_symbol("twice");
+    *launch->mutable_grid_x() = ToProto(SizeExpression(1));
+    launch->set_block_x(32);
+  };
+  add(unread, p, /*at_load=*/true);
+  add(read, y, /*at_load=*/false);
+  plan.plan.add_output_values(y);
+  plan.plan.set_device("cuda");
+  std::vector<float> values(4, 1.0f);
+  std::vector<ConstantTensor> constants(2);
+  for (ConstantTensor& constant : constants) constant.view = View(values, {4});
+  auto loaded = CudaExecutable::Load(FakeDevice(), plan.plan, {"cubin"},
+                                     std::move(constants), {}, {});
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ((*loaded)->Memory().weights, 16);
+  EXPECT_EQ((*loaded)->MemoryInBytes(), static_cast<int64_t>(gpu.used));
+}
+
 TEST_F(CudaExecutableTest, AFailedLaunchNamesItsStep) {
   ASSERT_TRUE(Load().ok());
   gpu.launch = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;

@@ -172,6 +172,7 @@ absl::Status LoadedPlan::LoadValues(DeviceMemory* device) {
   const std::vector<int32_t> roots = StorageRoots(plan_);
   values_.resize(plan_.values_size());
   owned_on_device_.resize(plan_.values_size());
+  bytes_on_device_.resize(plan_.values_size());
   int64_t freed_bytes = 0;
   // By constant: the last value that packs it, unless one reads it unpacked.
   std::vector<int32_t> last_packing(constants_.size(), -1);
@@ -224,6 +225,7 @@ absl::Status LoadedPlan::LoadValues(DeviceMemory* device) {
         if (bytes == 0) continue;
         AITUNE_ASSIGN_OR_RETURN(owned_on_device_[i],
                                 device->Allocate(bytes, nullptr, -1));
+        bytes_on_device_[i] = bytes;
         value.fixed = owned_on_device_[i].get();
         continue;
       }
@@ -247,6 +249,7 @@ absl::Status LoadedPlan::MoveConstant(int32_t value, DeviceMemory& device) {
   AITUNE_ASSIGN_OR_RETURN(
       owned_on_device_[value],
       device.Allocate(bytes, loaded.fixed, packed ? -1 : loaded.index));
+  bytes_on_device_[value] = bytes;
   loaded.fixed = owned_on_device_[value].get();
   if (packed) owned_.clear();
   return absl::OkStatus();
@@ -357,6 +360,9 @@ MemoryUse LoadedPlan::Memory() const {
   use.arenas = arenas_.MemoryInBytes();
   use.weights = weights_.MemoryInBytes();
   for (const AlignedBuffer& buffer : owned_) use.weights += buffer.bytes();
+  for (size_t i = 0; i < owned_on_device_.size(); ++i) {
+    if (owned_on_device_[i] != nullptr) use.weights += bytes_on_device_[i];
+  }
   return use;
 }
 

@@ -147,7 +147,9 @@ class LoadedPlan {
   std::vector<bool> is_lent_;           // by value
   std::vector<PlanTensorType> input_types_, output_types_;
   std::vector<AlignedBuffer> owned_;  // packed constants, persistent values
-  std::vector<std::shared_ptr<void>> owned_on_device_;  // by value
+  // Constants and persistent values on a GPU, and their bytes; by value.
+  std::vector<std::shared_ptr<void>> owned_on_device_;
+  std::vector<int64_t> bytes_on_device_;
   mutable ArenaPool arenas_;
   mutable WeightCache weights_;
 };

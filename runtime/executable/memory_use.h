@@ -11,7 +11,9 @@ struct MemoryUse {
   // LibTorch's: the model's own weights, on each device, but for those that are
   // not made of their codes yet, and the codes of quantised ones.
   int64_t model = 0;
-  int64_t weights = 0;  // packed, reordered or computed at load
+  // Packed, reordered or computed at load; on a GPU all that kernels read
+  // there.
+  int64_t weights = 0;
   int64_t arenas = 0;   // intermediate values; kept from call to call
   int64_t results = 0;  // kept for the next call's results; not those in use
   int64_t graphs = 0;   // of captured CUDA graphs: their inputs and outputs

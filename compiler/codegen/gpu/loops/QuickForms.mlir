@@ -72,11 +72,28 @@ func.func private @sums(%x: tensor<8x4096xbf16>) -> tensor<8x1xbf16> attributes 
 // CHECK-NOT: = quick
 // CHECK: = expf(
 // CHECK-NOT: = quick
-// CHECK-LABEL: === quotient
 func.func private @codes(%x: tensor<2048xf32>) -> tensor<2048xf8E4M3FN> attributes {ait.kind = #ait.kind<loop>} {
   %0 = ait.sigmoid %x : tensor<2048xf32>
   %1 = ait.convert %0 : tensor<2048xf32> -> tensor<2048xf8E4M3FN>
   return %1 : tensor<2048xf8E4M3FN>
+}
+
+// CHECK-LABEL: === gelu: elementwise
+// CHECK: = quickErf(
+func.func private @gelu(%x: tensor<2048xf16>, %y: tensor<2048xf16>) -> tensor<2048xf16> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.gelu %x : tensor<2048xf16>
+  %1 = ait.sub %0, %y : tensor<2048xf16>
+  return %1 : tensor<2048xf16>
+}
+
+// CHECK-LABEL: === gelu_in_float: elementwise
+// CHECK-NOT: = quick
+// CHECK: = erff(
+// CHECK-NOT: = quick
+// CHECK-LABEL: === quotient
+func.func private @gelu_in_float(%x: tensor<2048xf32>) -> tensor<2048xf32> attributes {ait.kind = #ait.kind<loop>} {
+  %0 = ait.gelu %x : tensor<2048xf32>
+  return %0 : tensor<2048xf32>
 }
 
 // Quotients of what is no exponential are exact.

@@ -238,7 +238,7 @@ std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
                           : unsignedInfix(unsignedOp, type, x);
   if (name == "negf")
     return "-" + x[0];
-  if (name == "erf" && type.isF32())
+  if (mayBeQuickErf(op))
     return call("quickErf", x);
   if (mayBeQuickExp(op))
     return call("quickExp", x);

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 using namespace mlir;
@@ -54,9 +55,10 @@ static bool isRoundedTo16Bits(OpOperand &use) {
          (rounding.getType().isF16() || rounding.getType().isBF16());
 }
 
-bool mayBeQuickExp(Operation *op) {
-  if (!isa<math::ExpOp>(op) || !op->getResult(0).getType().isF32())
-    return false;
+/// Whether all that is made of `op`, of what `passes` gives for a use, is at last
+/// rounded to 16 bits.
+static bool endsRounded(Operation *op,
+                        llvm::function_ref<Value(OpOperand &)> passes) {
   llvm::SmallVector<Value> open = {op->getResult(0)};
   llvm::DenseSet<Value> seen;
   while (!open.empty()) {
@@ -66,13 +68,29 @@ bool mayBeQuickExp(Operation *op) {
     for (OpOperand &use : value.getUses()) {
       if (isRoundedTo16Bits(use))
         continue;
-      Value next = passesOn(use);
+      Value next = passes(use);
       if (!next)
         return false;
       open.push_back(next);
     }
   }
   return true;
+}
+
+bool mayBeQuickExp(Operation *op) {
+  return isa<math::ExpOp>(op) && op->getResult(0).getType().isF32() &&
+         endsRounded(op, passesOn);
+}
+
+bool mayBeQuickErf(Operation *op) {
+  return isa<math::ErfOp>(op) && op->getResult(0).getType().isF32() &&
+         endsRounded(op, [](OpOperand &use) {
+           Operation *user = use.getOwner();
+           if (auto generic = dyn_cast<linalg::GenericOp>(user))
+             return Value(generic.getMatchingBlockArgument(&use));
+           return isa<arith::AddFOp, arith::SubFOp>(user) ? user->getResult(0)
+                                                          : passesOn(use);
+         });
 }
 
 /// Whether `value` is made, in the same body, of an exponential that is quick.

@@ -188,6 +188,9 @@ struct CompileOptions {
   /// Which layers to quantise and how, as quant::ParseQuantizationOptions
   /// (quant/options.h) reads it, such as "int8wo"; empty: none.
   std::string quantization;
+  /// Whether a build is right as well in which the verdict leaves every layer
+  /// alone: of further versions of a model, for sizes that calls ask for.
+  bool mayQuantizeNone = false;
   LayerKnowledge layers;
   /// The device that runs the model: "cpu", or "cuda" or "cuda:N" for a GPU of
   /// this machine.

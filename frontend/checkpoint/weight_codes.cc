@@ -4,7 +4,6 @@
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,17 +31,27 @@ constexpr char kCodes[] = "codes";
 constexpr char kCodesData[] = "codes.data";
 constexpr size_t kAlignment = 64;  // bytes, of a tensor in kCodesData
 
-// The least signal to noise, in decibels, of a weight's codes. It tells the
-// weight that was quantised from its transpose and from any other; the schemes
-// keep more (quant/transforms/quantized_weight.cc), unless the verdict is off.
-constexpr double kLeastSqnr = 12;
-
-bool IsNear(const at::Tensor& made, const at::Tensor& weight) {
+// The sum of the squared errors of what `codes` stand for to `weight`; not set
+// if they are not the codes of that weight, as some element is farther away
+// than the next code. What `codes` stand for and the weight are rounded to 16
+// bits, which moves neither by more than 2^-8 of it.
+std::optional<double> NoiseOf(const CodedTensor& codes,
+                              const at::Tensor& weight) {
   const at::Tensor expected = weight.to(at::kFloat);
-  const double noise =
-      (made.to(at::kFloat) - expected).square().sum().item<double>();
-  const double signal = expected.square().sum().item<double>();
-  return noise <= signal * std::pow(10, -kLeastSqnr / 10);
+  const at::Tensor made =
+      Dequantized(codes, weight.scalar_type()).to(at::kFloat);
+  at::Tensor scales = TensorOn(codes.scales.view).unsqueeze(1);
+  if (codes.transposed) scales = scales.t();
+  // Codes of float8_e4m3fn have 3 bits behind the first, and are 2^-9 apart
+  // next to 0.
+  const at::Tensor apart =
+      codes.codes.view.dtype == DataType::kInt8
+          ? scales.expand(weight.sizes())
+          : at::maximum(expected.abs() * 0.125, scales * 0.001953125);
+  const at::Tensor error = (made - expected).abs();
+  if (!error.le(apart + expected.abs() * 0.0078125).all().item<bool>())
+    return std::nullopt;
+  return error.square().sum().item<double>();
 }
 
 // The tensors that are attributes, by names, and how often each memory is an
@@ -89,14 +98,21 @@ std::optional<CodedTensor> CodesOf(const Model& model, const at::Tensor& weight,
   std::optional<bool> unmade;
   if (const CodedWeights* coded = model.impl().coded.get(); coded != nullptr)
     unmade = coded->IsTransposed(weight);
+  std::optional<CodedTensor> best;
+  std::optional<double> least;
   for (const bool transposed : {false, true}) {
-    CodedTensor found = {codes, scales, transposed};
-    if (!Fit(found, weight.sizes())) continue;
-    if (unmade ? *unmade == transposed
-               : IsNear(Dequantized(found, weight.scalar_type()), weight))
-      return found;
+    const CodedTensor tried = {codes, scales, transposed};
+    if (!Fit(tried, weight.sizes())) continue;
+    std::optional<double> noise;
+    if (!unmade)
+      noise = NoiseOf(tried, weight);
+    else if (*unmade == transposed)
+      noise = 0;
+    if (!noise || (least && *least <= *noise)) continue;
+    least = noise;
+    best = tried;
   }
-  return std::nullopt;
+  return best;
 }
 
 // Finds the weights in `model` that can be taken out, and takes them out.
@@ -117,7 +133,8 @@ void TakeOut(const SharedCodes& codes, Model* model, CodesProto* stored) {
     CodesProto::Weight& taken = *stored->add_weights();
     taken.set_name(weight);
     taken.set_transposed(found->transposed);
-    const at::Tensor zero = at::zeros({1}, old.options()).expand(old.sizes());
+    at::Tensor zero = at::zeros({1}, old.options()).expand(old.sizes());
+    zero.set_requires_grad(old.requires_grad());
     Replace(*model, old, zero);
     old = zero;
   }

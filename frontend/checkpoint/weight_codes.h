@@ -33,10 +33,11 @@ bool HasCodes(const Blobs& blobs);
 // the source's model, to parts of the checkpoint, if there are any, and
 // replaces the hash of the model in `proto` and the artifacts by one of the
 // model as it will be once it is loaded. Returns the model to be stored: that
-// of the source, but for weights that no version reads and whose codes are
-// there; nothing if there are none, and for a model whose state is built in,
-// which keeps its weights. Errors: kInvalidArgument for an artifact that can't
-// be read, and LibTorch's own.
+// of the source, but for weights that no kernel of a version reads and whose
+// codes are there; nothing if there are none, and for a model whose state is
+// built in, which keeps its weights. Parts of a version that LibTorch runs read
+// what the codes stand for once the model is loaded. Errors: kInvalidArgument
+// for an artifact that can't be read, and LibTorch's own.
 absl::StatusOr<std::optional<Model>> TakeOutWeights(
     const TorchScriptSource& source,
     std::map<std::string, ArtifactBlobs>* artifacts, CheckpointProto* proto,

@@ -278,6 +278,49 @@ TEST_P(WeightCodes, OfReplacedWeightsNeedAnotherBuild) {
   EXPECT_TRUE(after->toTensor().equal(before));
 }
 
+// The codes beside the model that was loaded are not those of the new weight.
+TEST_P(WeightCodes, OfReplacedWeightsAreNotSaved) {
+  const auto source = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(Layers()), "net");
+  const LoadedCheckpoint loaded = SavedAndLoaded(*source, *Built(source));
+  const at::Tensor weight =
+      source->model().impl().module().attr("first").toTensor() * 1.2;
+  auto with_weight =
+      loaded.source->model().WithWeights({{"first", ViewOf(weight)}});
+  ASSERT_TRUE(with_weight.ok()) << with_weight.status();
+  const auto next = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(*std::move(with_weight)), "net");
+  const LoadedCheckpoint again = SavedAndLoaded(*next, *Built(next));
+  EXPECT_GT(again.source->model().UnmadeBytes(), 0);
+  const at::Tensor made =
+      again.source->model().impl().module().attr("first").toTensor();
+  EXPECT_LT((made - weight).norm().item<float>(),
+            0.05f * weight.norm().item<float>());
+}
+
+// Its transpose is nearly the weight as well.
+TEST_P(WeightCodes, AreThoseOfTheWeightAndNotOfItsTranspose) {
+  at::manual_seed(3);
+  const at::Tensor half = at::randn({kWidth, kWidth}).div_(16);
+  const at::Tensor weight =
+      (half + half.t() + at::randn({kWidth, kWidth}).div_(160))
+          .to(at::kBFloat16);
+  torch::jit::Module module("net");
+  module.register_parameter("weight", weight, false);
+  module.define(
+      "def forward(self, x: Tensor):\n"
+      "  return torch.relu(torch.matmul(x, self.weight))\n");
+  module.eval();
+  const auto source = std::make_shared<TorchScriptSource>(
+      std::make_shared<const Model>(*Model::FromModule(module)), "net");
+  const LoadedCheckpoint loaded = SavedAndLoaded(*source, *Built(source));
+  EXPECT_GT(loaded.source->model().UnmadeBytes(), 0);
+  const at::Tensor made =
+      loaded.source->model().impl().module().attr("weight").toTensor();
+  EXPECT_LT((made - weight).norm().item<float>(),
+            0.6f * (made - weight.t()).norm().item<float>());
+}
+
 // What LibTorch runs is traced with weights that go again.
 TEST_P(WeightCodes, AreNotMadeForPartsThatLibTorchRuns) {
   at::Tensor before;

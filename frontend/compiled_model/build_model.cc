@@ -223,22 +223,22 @@ std::map<int64_t, ConstantTensor> LayerInputsOf(const Trace& trace,
   return {};
 }
 
-// Adds the modules of the layers that `quantization` is about. Errors: nothing
-// that can be quantised, patterns of layers that are not there.
+// Adds the modules of the layers that options.quantization is about. Errors:
+// nothing that can be quantised, patterns of layers that are not there.
 absl::Status DescribeLayers(const Model& model, const Trace& trace,
-                            const std::string& quantization,
-                            LayerKnowledge& layers) {
-  AITUNE_ASSIGN_OR_RETURN(const quant::QuantizationOptions asked,
-                          quant::ParseQuantizationOptions(quantization));
-  if (asked.verdict == quant::Verdict::kOn && trace.ops.size() == 1 &&
-      trace.ops[0].name == kWholeModel)
+                            CompileOptions& options) {
+  AITUNE_ASSIGN_OR_RETURN(
+      const quant::QuantizationOptions asked,
+      quant::ParseQuantizationOptions(options.quantization));
+  if (asked.verdict == quant::Verdict::kOn && !options.mayQuantizeNone &&
+      trace.ops.size() == 1 && trace.ops[0].name == kWholeModel)
     return absl::FailedPreconditionError(absl::StrCat(
         "No layer of the model can be quantised, as LibTorch runs it whole: ",
         trace.ops[0].must_fall_back));
   LayerModules modules = FindLayerModules(model);
   AITUNE_RETURN_IF_ERROR(CheckLayerPatterns(modules, asked.skip_modules));
-  layers.classes = std::move(modules.classes);
-  layers.holders = std::move(modules.holders);
+  options.layers.classes = std::move(modules.classes);
+  options.layers.holders = std::move(modules.holders);
   return absl::OkStatus();
 }
 
@@ -355,8 +355,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
     if (!compile.tuning.database.empty()) compile.tuning.budgetSeconds = 0;
   }
   if (!compile.quantization.empty()) {
-    AITUNE_RETURN_IF_ERROR(
-        DescribeLayers(model, trace, compile.quantization, compile.layers));
+    AITUNE_RETURN_IF_ERROR(DescribeLayers(model, trace, compile));
     compile.layers.inputs = LayerInputsOf(trace, inputs, options.trace.seed);
   }
   // What tracing freed would otherwise stay beside the compiler's memory.

@@ -51,17 +51,18 @@ std::string TextOf(const TuningOptions& options) {
 }
 
 std::string TextOf(const CompileOptions& options) {
-  const auto& [compile_to, measure, emulate, unchecked, quantization, layers,
-               device, threads, dump, target, tf32_matmul, tf32_convolution,
-               tuning, generation, audit, libtorch, left_out, progress] =
-      options;
+  const auto& [compile_to, measure, emulate, unchecked, quantization, may_none,
+               layers, device, threads, dump, target, tf32_matmul,
+               tf32_convolution, tuning, generation, audit, libtorch, left_out,
+               progress] = options;
   std::set<std::string> wrong;
   for (const WrongCandidate& candidate : left_out)
     wrong.insert(absl::StrCat(candidate.digest, "=", candidate.candidate));
   return absl::StrCat(
       "to=", static_cast<int>(compile_to), " measure=", measure,
       " emulate=", emulate, " unchecked=", unchecked,
-      " quantization=", quantization, " device=", DeviceText(device),
+      " quantization=", quantization, may_none ? " or none" : "",
+      " device=", DeviceText(device),
       " threads=", threads > 0 ? threads : at::get_num_threads(),
       " dump=", dump, " target=", target, " tf32=", tf32_matmul,
       tf32_convolution, " kernel=", generation.kernelSeconds, "s,",

@@ -62,6 +62,7 @@ ModelVersions::ModelVersions(const Model& model, ModelInputs inputs,
   options_.compile.progress = nullptr;
   options_.trace.progress = nullptr;
   options_.compile.tuning.budgetSeconds = 0;
+  options_.compile.mayQuantizeNone = true;
 }
 
 CompiledModel* ModelVersions::Match(const ValueList& arguments) const {

@@ -456,6 +456,25 @@ TEST(QuantizedModel, ABoundThatCannotBeMetIsAnError) {
                         "refused (2 dropped); verdict=off quantises"));
 }
 
+// The verdict of other sizes may differ from that of those a model is tuned
+// for.
+TEST(QuantizedModel, AFurtherVersionMayHaveNoQuantisedLayer) {
+  const Model model = TwoLayers(DataType::kFloat32);
+  ModelInputs inputs;
+  inputs.specs = {*ParseInputSpec("float32[3,96]")};
+  BuildOptions options;
+  options.compile.quantization = "int8wo,skip=*";
+  EXPECT_EQ(CompiledModel::Build(model, inputs, options).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  options.compile.mayQuantizeNone = true;
+  const auto built = CompiledModel::Build(model, inputs, options);
+  ASSERT_TRUE(built.ok()) << built.status();
+  for (const QuantizedLayer& layer : (*built)->report().quantized_layers)
+    EXPECT_FALSE(layer.refusal.empty());
+  const ValueList arguments({at::randn({3, 96})});
+  ExpectClose(*(*built)->Run(arguments), *model.RunEager(arguments), 1e-4);
+}
+
 TEST(QuantizedModel, WhatCannotBeDoneIsAnError) {
   const Model model = TwoLayers(DataType::kFloat32);
   auto error = [&](const char* quantization) {

@@ -4,11 +4,14 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 #include <malloc.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/status/status_macros.h"
 #include "runtime/tensor/data_type.h"
 
 namespace aitune::frontend {
@@ -31,7 +34,20 @@ void MoveMemory(const at::Tensor& from, const at::Tensor& to) {
   source->set_nbytes(0);
 }
 
+std::mutex& Mutex() {
+  static std::mutex* const mutex = [] {
+    pthread_atfork([] { Mutex().lock(); }, [] { Mutex().unlock(); },
+                   [] { Mutex().unlock(); });
+    return new std::mutex;
+  }();
+  return *mutex;
+}
+
 }  // namespace
+
+std::unique_lock<std::mutex> CodedWeights::Hold() {
+  return std::unique_lock<std::mutex>(Mutex());
+}
 
 bool Fit(const CodedTensor& codes, at::IntArrayRef sizes) {
   const TensorView& elements = codes.codes.view;
@@ -70,6 +86,7 @@ at::Tensor Dequantized(const CodedTensor& codes, c10::ScalarType dtype) {
 at::Tensor CodedWeights::Unmade(const at::Tensor& like) {
   at::Tensor weight = at::empty({0}, like.options().device(at::kCPU));
   weight.unsafeGetTensorImpl()->set_sizes_contiguous(like.sizes());
+  weight.set_requires_grad(like.requires_grad());
   return weight;
 }
 
@@ -78,15 +95,23 @@ bool CodedWeights::IsUnmade(const at::Tensor& tensor) {
          tensor.storage().nbytes() == 0;
 }
 
+int64_t CodedWeights::UnmadeBytes() const {
+  return std::max<int64_t>(0, unmade_bytes_ - asked_bytes_);
+}
+
 void CodedWeights::Add(const at::Tensor& weight, CodedTensor codes) {
   unmade_.push_back({weight, std::move(codes)});
   unmade_bytes_ += static_cast<int64_t>(weight.nbytes());
   is_done_ = false;
 }
 
-void CodedWeights::Make() {
-  if (is_done_) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+absl::Status CodedWeights::Make(const std::function<absl::Status()>& check) {
+  if (is_done_) return absl::OkStatus();
+  const int64_t asked = unmade_bytes_;
+  asked_bytes_ += asked;
+  const absl::Cleanup count = [&] { asked_bytes_ -= asked; };
+  if (check != nullptr) AITUNE_RETURN_IF_ERROR(check());
+  const std::unique_lock<std::mutex> held = Hold();
   const c10::InferenceMode inference;
   while (!unmade_.empty()) {
     const Weight& weight = unmade_.back();
@@ -97,6 +122,7 @@ void CodedWeights::Make() {
   }
   malloc_trim(0);  // what was in float32
   is_done_ = true;
+  return absl::OkStatus();
 }
 
 const CodedWeights::Weight* CodedWeights::Find(const at::Tensor& tensor) const {

@@ -9,10 +9,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "runtime/tensor/tensor_view.h"
 
 namespace aitune::frontend {
@@ -43,12 +45,13 @@ class CodedWeights {
   void Add(const at::Tensor& weight, CodedTensor codes);
 
   // Makes the weights that are not made yet. Once it has returned, all threads
-  // may read them. May throw LibTorch's exceptions; the next call then goes on
-  // with what is left.
-  void Make();
+  // may read them. `check` is asked before, when UnmadeBytes counts them as
+  // made; its error leaves them as they are. May throw LibTorch's exceptions;
+  // the next call then goes on with what is left.
+  absl::Status Make(const std::function<absl::Status()>& check = nullptr);
 
   // Bytes of the weights that are not made yet, once they are.
-  int64_t UnmadeBytes() const { return unmade_bytes_; }
+  int64_t UnmadeBytes() const;
   // `tensor` or, if it is a weight that is not made yet, a tensor with its
   // elements that is the caller's own. May throw LibTorch's exceptions.
   at::Tensor MadeFor(const at::Tensor& tensor) const;
@@ -57,10 +60,9 @@ class CodedWeights {
   // set for others.
   std::optional<bool> IsTransposed(const at::Tensor& tensor) const;
 
-  // Nothing is made while the result lives.
-  std::unique_lock<std::mutex> Hold() const {
-    return std::unique_lock<std::mutex>(mutex_);
-  }
+  // Nothing is made, of no model, while the result lives. A fork waits for it,
+  // so that the child has whole weights and can make others.
+  static std::unique_lock<std::mutex> Hold();
   // Whether a tensor has elements but no memory. What may be a weight is only
   // asked about under Hold, as is where its memory is.
   static bool IsUnmade(const at::Tensor& tensor);
@@ -74,9 +76,11 @@ class CodedWeights {
   // Under Hold; null if it is no weight or made.
   const Weight* Find(const at::Tensor& tensor) const;
 
-  mutable std::mutex mutex_;
   std::vector<Weight> unmade_;
   std::atomic<int64_t> unmade_bytes_ = 0;
+  // What those who are making weights found to make; by several at once it is
+  // counted as often.
+  std::atomic<int64_t> asked_bytes_ = 0;
   std::atomic<bool> is_done_ = true;  // whether unmade_ is empty
 };
 

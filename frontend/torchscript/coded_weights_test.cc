@@ -5,9 +5,12 @@
 #include <ATen/core/ivalue.h>
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <torch/csrc/jit/api/module.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <new>
@@ -26,6 +29,7 @@
 #include "frontend/torchscript/substitution.h"
 #include "frontend/tracing/build_trace.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/control/memory_budget.h"
 
 namespace aitune::frontend {
 namespace {
@@ -239,6 +243,57 @@ TEST(CodedWeights, WithoutMemoryForThemAreAnErrorUntilThereIs) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_TRUE(result->toTensor().equal(
       models.whole->RunEager(ValueList({Input()}))->toTensor()));
+}
+
+TEST(CodedWeights, AreNotMadeForACallThatIsRefused) {
+  const Models models;
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      models.later->RunEager(ValueList(std::vector<c10::IValue>())).status()));
+  EXPECT_EQ(models.later->UnmadeBytes(), kBytes);
+}
+
+// Counts what is to be made, and has too little.
+struct NoRoom : MemoryBudget {
+  explicit NoRoom(const Model& model) : model(model) {}
+  absl::Status Check() override {
+    EXPECT_EQ(model.UnmadeBytes(), 0);
+    return absl::ResourceExhaustedError("the limit is reached");
+  }
+  const Model& model;
+};
+
+TEST(CodedWeights, AreNotMadeBeyondTheLimitOfMemory) {
+  const Models models;
+  NoRoom none(*models.later);
+  {
+    const ScopedMemoryBudget budget(&none);
+    EXPECT_EQ(models.later->RunEager(ValueList({Input()})).status(),
+              absl::ResourceExhaustedError("the limit is reached"));
+    EXPECT_EQ(models.later->UnmadeBytes(), kBytes);
+  }
+  EXPECT_TRUE(models.later->MakeWeights().ok());
+  EXPECT_EQ(models.later->UnmadeBytes(), 0);
+}
+
+TEST(CodedWeights, CanBeMadeInAChildWhateverAnotherThreadDoes) {
+  const Models models;
+  std::atomic<bool> holds = false;
+  std::thread other([&] {
+    const auto held = CodedWeights::Hold();
+    holds = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  });
+  while (!holds) std::this_thread::yield();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);  // seconds
+    _exit(models.later->MakeWeights().ok() ? 0 : 1);
+  }
+  other.join();
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(models.later->MakeWeights().ok());
 }
 
 TEST(CodedWeights, FitAWeightOfTheirAxes) {

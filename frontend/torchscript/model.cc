@@ -17,6 +17,7 @@
 #include "frontend/torchscript/module_objects.h"
 #include "frontend/torchscript/prepare.h"
 #include "frontend/values/torch_util.h"
+#include "runtime/control/memory_budget.h"
 #include "runtime/status/status_macros.h"
 
 namespace aitune::frontend {
@@ -134,10 +135,8 @@ absl::Status Model::MakeWeights() const { return impl_->MakeWeights(); }
 absl::Status Model::Impl::MakeWeights() const {
   if (coded == nullptr) return absl::OkStatus();
   return CatchExceptions(absl::StatusCode::kInternal,
-                         "making the weights of their codes", [&] {
-                           coded->Make();
-                           return absl::OkStatus();
-                         });
+                         "making the weights of their codes",
+                         [&] { return coded->Make(CheckMemoryBudget); });
 }
 
 absl::Status Model::CheckSubmodule(const std::string& submodule) const {
@@ -175,7 +174,6 @@ absl::Status Model::Substitute(const std::string& submodule,
 
 absl::StatusOr<torch::jit::Stack> Model::Impl::MakeStack(
     const ValueList& inputs) const {
-  AITUNE_RETURN_IF_ERROR(MakeWeights());
   torch::jit::Stack stack;
   stack.emplace_back(bare_module._ivalue());
   const absl::Status status =
@@ -193,6 +191,8 @@ absl::StatusOr<torch::jit::Stack> Model::Impl::MakeStack(
         return absl::OkStatus();
       });
   if (!status.ok()) return status;
+  // Not for a call that is refused: they stay.
+  AITUNE_RETURN_IF_ERROR(MakeWeights());
   return stack;
 }
 

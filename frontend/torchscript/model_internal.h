@@ -27,7 +27,7 @@ struct Model::Impl {
   // The module with all its weights: makes those that are not made yet. May
   // throw LibTorch's exceptions. MakeWeights does the same and throws nothing.
   const torch::jit::Module& module() const {
-    if (coded != nullptr) coded->Make();
+    if (coded != nullptr) coded->Make().IgnoreError();
     return bare_module;
   }
   absl::Status MakeWeights() const;

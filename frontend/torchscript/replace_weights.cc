@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -217,6 +218,14 @@ absl::StatusOr<Model> Model::WithWeights(
   AITUNE_ASSIGN_OR_RETURN(Model changed, WithProgram(*std::move(module)));
   changed.impl_->recorded = impl_->recorded;
   changed.impl_->changes = impl_->changes;
+  // The codes of what was replaced are those of the weights before.
+  auto& beside = changed.impl_->beside;
+  beside.erase(std::remove_if(beside.begin(), beside.end(),
+                              [&](const ConstantTensor& tensor) {
+                                return weights.count(tensor.name.substr(
+                                           0, tensor.name.rfind('.'))) > 0;
+                              }),
+               beside.end());
   return changed;
 }
 

@@ -136,6 +136,7 @@ void CompiledBackend::CompileLater(absl::Span<const RegionValue> inputs) const {
 absl::StatusOr<std::vector<OwnedValue>> CompiledBackend::RunEager(
     absl::Span<const RegionValue> inputs) const {
   ++counters_->eager_calls;
+  const ScopedMemoryBudget budget(memory_limit_.get());
   AITUNE_ASSIGN_OR_RETURN(const std::shared_ptr<const Model> model,
                           EagerModel());
   const bool watches = source()->HasState() && !*changes_state_;

@@ -135,6 +135,11 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
     return absl::AbortedError(absl::StrCat(
         source()->name(),
         ": the model's state has changed since it was built; build it again"));
+  {
+    // Weights that a trace has made stay, which later calls must have room for.
+    const ScopedMemoryBudget budget(memory_limit_.get());
+    AITUNE_RETURN_IF_ERROR(model()->MakeWeights());
+  }
   BuildOptions build;
   build.compile = OptionsOfVersion(*settings_, options_, device());
   build.trace.seed = settings_->seed;
@@ -144,6 +149,10 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
   build.model_sha256 = model_id_;
   build.compile.leftOut = notes_.wrong();
   const bool is_first = !std::exchange(has_version_, true);
+  {
+    const std::lock_guard<std::mutex> lock(kept_mutex_);
+    build.compile.mayQuantizeNone = !is_first || !kept_.empty();
+  }
   if (!is_first) {
     // Made while somebody waits for a call.
     build.compile.progress = nullptr;

@@ -238,7 +238,7 @@ std::string spell(Operation *op, Type type, ArrayRef<std::string> x) {
                           : unsignedInfix(unsignedOp, type, x);
   if (name == "negf")
     return "-" + x[0];
-  if (mayBeQuickErf(op))
+  if (name == "erf" && mayHaveAbsoluteError(op))
     return call("quickErf", x);
   if (mayBeQuickExp(op))
     return call("quickExp", x);

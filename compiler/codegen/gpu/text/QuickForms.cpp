@@ -55,8 +55,8 @@ static bool isRoundedTo16Bits(OpOperand &use) {
          (rounding.getType().isF16() || rounding.getType().isBF16());
 }
 
-/// Whether all that is made of `op`, of what `passes` gives for a use, is at last
-/// rounded to 16 bits.
+/// Whether all that is made of `op`, of what `passes` gives for a use, is at
+/// last rounded to 16 bits.
 static bool endsRounded(Operation *op,
                         llvm::function_ref<Value(OpOperand &)> passes) {
   llvm::SmallVector<Value> open = {op->getResult(0)};
@@ -82,8 +82,8 @@ bool mayBeQuickExp(Operation *op) {
          endsRounded(op, passesOn);
 }
 
-bool mayBeQuickErf(Operation *op) {
-  return isa<math::ErfOp>(op) && op->getResult(0).getType().isF32() &&
+bool mayHaveAbsoluteError(Operation *op) {
+  return op->getResult(0).getType().isF32() &&
          endsRounded(op, [](OpOperand &use) {
            Operation *user = use.getOwner();
            if (auto generic = dyn_cast<linalg::GenericOp>(user))

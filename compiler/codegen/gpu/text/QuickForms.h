@@ -21,11 +21,12 @@ namespace aitune {
 /// generics; takes time in proportion to the operations that it meets.
 bool mayBeQuickExp(mlir::Operation *op);
 
-/// Whether `op` may be quickErf of prelude/Common.cuh, whose error is absolute:
-/// it is a math.erf of f32, and all that is made of its result by floating-point
-/// arithmetic, sums and reductions too, is rounded to 16 bits. A GELU of f32 that
-/// far below 0 has only small numbers keeps what the CUDA library gives.
-bool mayBeQuickErf(mlir::Operation *op);
+/// Whether `op`, of f32, may have a quick form with a small absolute error, as
+/// quickErf of prelude/Common.cuh has: all that is made of its result by
+/// floating-point arithmetic, sums and reductions too, is rounded to 16 bits. A
+/// GELU of f32 that has only small numbers, far below 0, keeps what the CUDA
+/// library gives.
+bool mayHaveAbsoluteError(mlir::Operation *op);
 
 /// Whether `op` may be quickQuotient of prelude/Common.cuh: an arith.divf whose
 /// divisor is, or is a sum or product of, a result of an operation that

@@ -1,11 +1,12 @@
 // Calls from several threads, each on a stream of its own.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "runtime/cuda/testing/cuda_executable_fixture.h"
 
 namespace aitune::cuda {
@@ -13,18 +14,20 @@ namespace {
 
 // Where launches of graphs wait for each other.
 struct Meeting {
-  absl::Mutex mutex;
+  std::mutex mutex;
+  std::condition_variable arrival;
   int awaited = 0;  // launches that are to be under way at once
   int arrived = 0;
-  bool AllAreThere() const { return arrived >= awaited; }
 };
 Meeting meeting;
 
 CUresult LaunchAndMeet(CUgraphExec, CUstream) {
-  absl::MutexLock lock(&meeting.mutex);
+  std::unique_lock<std::mutex> lock(meeting.mutex);
   ++meeting.arrived;
-  const bool met = meeting.mutex.AwaitWithTimeout(
-      absl::Condition(&meeting, &Meeting::AllAreThere), absl::Seconds(10));
+  meeting.arrival.notify_all();
+  const bool met = meeting.arrival.wait_for(lock, std::chrono::seconds(10), [] {
+    return meeting.arrived >= meeting.awaited;
+  });
   return met ? CUDA_SUCCESS : CUDA_ERROR_TIMEOUT;
 }
 

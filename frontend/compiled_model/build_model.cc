@@ -19,6 +19,7 @@
 #include "frontend/trace/input_nesting.h"
 #include "frontend/values/gpu.h"
 #include "quant/options.h"
+#include "runtime/control/memory_budget.h"
 #include "runtime/cuda/gpu_target.h"
 #include "runtime/device/device.h"
 #include "runtime/logging/logging.h"
@@ -320,6 +321,7 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
         if (made.ok()) traced = *std::move(made);
         phases.Lap("trace");
       }
+      const ScopedMemoryBudget no_call(nullptr);
       if (status.ok())
         loaded = FromParts(model, *std::move(parts),
                            traced ? &traced->trace : nullptr, device,
@@ -360,6 +362,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledModel::Build(
   }
   // What tracing freed would otherwise stay beside the compiler's memory.
   malloc_trim(0);
+  // The compiler's runs, and those of loading, are no calls.
+  const ScopedMemoryBudget no_call(nullptr);
   AITUNE_ASSIGN_OR_RETURN(CompiledTrace compiled, CompileTrace(trace, compile));
   phases.laps.insert(phases.laps.end(), compiled.result.phaseSeconds.begin(),
                      compiled.result.phaseSeconds.end());

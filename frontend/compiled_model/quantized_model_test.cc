@@ -25,12 +25,13 @@ using ::testing::StartsWith;
 
 absl::StatusOr<std::unique_ptr<CompiledModel>> BuildQuantized(
     const Model& model, const std::string& spec,
-    const std::string& quantization) {
+    const std::string& quantization, bool may_quantize_none = false) {
   ModelInputs inputs;
   inputs.specs = {*ParseInputSpec(spec)};
   BuildOptions options;
   options.compile.measureCandidates = false;
   options.compile.quantization = quantization;
+  options.compile.mayQuantizeNone = may_quantize_none;
   return CompiledModel::Build(model, inputs, options);
 }
 
@@ -460,14 +461,11 @@ TEST(QuantizedModel, ABoundThatCannotBeMetIsAnError) {
 // for.
 TEST(QuantizedModel, AFurtherVersionMayHaveNoQuantisedLayer) {
   const Model model = TwoLayers(DataType::kFloat32);
-  ModelInputs inputs;
-  inputs.specs = {*ParseInputSpec("float32[3,96]")};
-  BuildOptions options;
-  options.compile.quantization = "int8wo,skip=*";
-  EXPECT_EQ(CompiledModel::Build(model, inputs, options).status().code(),
-            absl::StatusCode::kFailedPrecondition);
-  options.compile.mayQuantizeNone = true;
-  const auto built = CompiledModel::Build(model, inputs, options);
+  EXPECT_EQ(
+      BuildQuantized(model, "float32[3,96]", "int8wo,skip=*").status().code(),
+      absl::StatusCode::kFailedPrecondition);
+  const auto built = BuildQuantized(model, "float32[3,96]", "int8wo,skip=*",
+                                    /*may_quantize_none=*/true);
   ASSERT_TRUE(built.ok()) << built.status();
   for (const QuantizedLayer& layer : (*built)->report().quantized_layers)
     EXPECT_FALSE(layer.refusal.empty());

@@ -55,7 +55,7 @@ absl::StatusOr<const Model*> VersionState::Watched() {
 }
 
 absl::StatusOr<bool> VersionState::HasChanged() {
-  // Only what LibTorch runs changes it, or what has it of GpuState.
+  // Only what LibTorch runs changes it; versions that share it see that.
   if (!changed_ || on_gpu_shared_) return false;
   AITUNE_RETURN_IF_ERROR(
       CatchExceptions(absl::StatusCode::kInternal, "reading the state", [&] {

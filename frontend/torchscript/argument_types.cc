@@ -189,13 +189,8 @@ c10::IValue WithContainerTypes(const c10::IValue& value,
 }
 
 ValueList WithParameterTypes(const Model& model, const ValueList& arguments) {
-  // The first argument of the schema is the module itself.
   const std::vector<c10::Argument>& declared =
-      model.impl()
-          .bare_module.get_method("forward")
-          .function()
-          .getSchema()
-          .arguments();
+      model.impl().ForwardSchema().arguments();
   std::vector<c10::IValue> values = arguments.values();
   for (size_t i = 0; i < values.size() && i + 1 < declared.size(); ++i)
     values[i] =

@@ -36,7 +36,7 @@ absl::StatusOr<std::shared_ptr<GpuState>> GpuState::Of(const Model& model,
                                                        const Device& device) {
   std::shared_ptr<GpuState> state;
   AITUNE_RETURN_IF_ERROR(CatchExceptions(
-      absl::StatusCode::kInternal, "copying the state to the GPU",
+      absl::StatusCode::kInternal, "making room for the state on the GPU",
       [&]() -> absl::Status {
         const ModelState of_model(model);
         if (of_model.live() == nullptr) return absl::OkStatus();
@@ -117,15 +117,18 @@ CUstream GpuState::ThisThreads() const {
                          : static_cast<CUstream>(CurrentStream(device_));
 }
 
+absl::Status GpuState::Copy(at::Tensor Tensor::* from,
+                            at::Tensor Tensor::* to) const {
+  return CatchExceptions(absl::StatusCode::kInternal, "copying the state", [&] {
+    const c10::InferenceMode inference;
+    for (const Tensor& tensor : tensors_) (tensor.*to).copy_(tensor.*from);
+    return absl::OkStatus();
+  });
+}
+
 absl::Status GpuState::Take(CUstream stream) {
   AITUNE_RETURN_IF_ERROR(WaitOn(stream));
-  AITUNE_RETURN_IF_ERROR(CatchExceptions(absl::StatusCode::kInternal,
-                                         "copying the state to the GPU", [&] {
-                                           const c10::InferenceMode inference;
-                                           for (const Tensor& tensor : tensors_)
-                                             tensor.there.copy_(tensor.own);
-                                           return absl::OkStatus();
-                                         }));
+  AITUNE_RETURN_IF_ERROR(Copy(&Tensor::own, &Tensor::there));
   for (Program& program : programs_)
     program.restores = CountRestores(*program.module);
   return absl::OkStatus();
@@ -142,13 +145,7 @@ absl::Status GpuState::TakeFromModel() {
 absl::Status GpuState::GiveToModel() {
   const std::lock_guard<std::mutex> lock(mutex_);
   AITUNE_RETURN_IF_ERROR(WaitOn(ThisThreads()));
-  AITUNE_RETURN_IF_ERROR(CatchExceptions(absl::StatusCode::kInternal,
-                                         "copying the state from the GPU", [&] {
-                                           const c10::InferenceMode inference;
-                                           for (const Tensor& tensor : tensors_)
-                                             tensor.own.copy_(tensor.there);
-                                           return absl::OkStatus();
-                                         }));
+  AITUNE_RETURN_IF_ERROR(Copy(&Tensor::there, &Tensor::own));
   for (Program& program : programs_) {
     AddRestore(*program.module);
     program.restores = CountRestores(*program.module);
@@ -165,14 +162,15 @@ bool GpuState::IsRecorded(CUstream stream) const {
 absl::Status GpuState::Enter(CUstream stream) {
   mutex_.lock();
   absl::Status status;
-  if (!IsRecorded(stream)) {
+  const bool takes = WasRestored();
+  if (IsRecorded(stream)) {
+    if (takes)
+      status = absl::FailedPreconditionError(
+          "the model's state was restored, and can't be copied to the GPU "
+          "while a graph is recorded; make a call before");
+  } else if (!takes) {
     status = WaitOn(stream);
-  } else if (WasRestored()) {
-    status = absl::FailedPreconditionError(
-        "the model's state was restored, and can't be copied to the GPU while "
-        "a graph is recorded; make a call before");
-  }
-  if (status.ok() && WasRestored()) {
+  } else {
     std::optional<ScopedStream> current;
     if (gpu_ != nullptr) current.emplace(device_, stream);
     status = Take(stream);

@@ -67,6 +67,8 @@ class GpuState : public cuda::RunGate {
   bool WasRestored() const;
   // TakeFromModel with the mutex held, on `stream`, LibTorch's current one.
   absl::Status Take(CUstream stream);
+  // Copies all tensors, on LibTorch's current stream.
+  absl::Status Copy(at::Tensor Tensor::* from, at::Tensor Tensor::* to) const;
   CUstream ThisThreads() const;
   bool IsRecorded(CUstream stream) const;
   // Has `stream` wait for the last run, and later runs for what it has now.

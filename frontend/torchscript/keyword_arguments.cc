@@ -44,13 +44,8 @@ absl::StatusOr<ValueList> WithKeywordArguments(
     given[index] = named.values()[i];
     count = std::max(count, index + 1);
   }
-  // The first argument of the schema is the module itself.
   const std::vector<c10::Argument>& declared =
-      model.impl()
-          .bare_module.get_method("forward")
-          .function()
-          .getSchema()
-          .arguments();
+      model.impl().ForwardSchema().arguments();
   std::vector<c10::IValue> values;
   for (size_t i = 0; i < count; ++i) {
     if (!given[i].has_value()) {

@@ -119,8 +119,7 @@ absl::StatusOr<Model> Model::FromModule(torch::jit::Module module,
           MoveTo(impl->bare_module, DeviceOf(options.device));
         MarkNumbers(impl->bare_module);
         RemoveGradientContexts(impl->bare_module);
-        const c10::FunctionSchema& schema =
-            impl->bare_module.get_method("forward").function().getSchema();
+        const c10::FunctionSchema& schema = impl->ForwardSchema();
         for (size_t i = 1; i < schema.arguments().size(); ++i) {
           const c10::Argument& argument = schema.arguments()[i];
           impl->parameters.push_back({argument.name(),

@@ -64,8 +64,7 @@ const std::vector<Parameter>& Model::parameters() const {
 }
 
 std::string Model::Signature() const {
-  const c10::FunctionSchema& schema =
-      impl_->bare_module.get_method("forward").function().getSchema();
+  const c10::FunctionSchema& schema = impl_->ForwardSchema();
   std::vector<std::string> parts;
   for (size_t i = 1; i < schema.arguments().size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
@@ -178,8 +177,7 @@ absl::StatusOr<torch::jit::Stack> Model::Impl::MakeStack(
   stack.emplace_back(bare_module._ivalue());
   const absl::Status status =
       CatchExceptions(absl::StatusCode::kInvalidArgument, "", [&] {
-        const c10::FunctionSchema& schema =
-            bare_module.get_method("forward").function().getSchema();
+        const c10::FunctionSchema& schema = ForwardSchema();
         for (const c10::IValue& value : inputs.values()) {
           const size_t position = stack.size();
           stack.push_back(position < schema.arguments().size()

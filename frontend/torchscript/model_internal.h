@@ -48,6 +48,11 @@ struct Model::Impl {
   absl::Status eager_status;
   absl::StatusOr<std::unique_ptr<OptimizedProgram>> optimized;
 
+  // Of forward; its first argument is the module itself.
+  const c10::FunctionSchema& ForwardSchema() const {
+    return bare_module.get_method("forward").function().getSchema();
+  }
+
   // `self`, whose weights are made, the inputs and the defaults of missing
   // ones; kInvalidArgument when they do not fit forward's parameters. Errors as
   // MakeWeights.

@@ -7,6 +7,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <optional>
 
@@ -38,7 +39,7 @@ inline const Device& StateDevice() {
 class ScopedOtherStream {
  public:
   ScopedOtherStream() {
-    static int made = 0;
+    static std::atomic<int> made = 0;
     if (++made % 2 != 0 || !StateDevice().is_gpu()) return;
     const c10::impl::VirtualGuardImpl gpu(c10::DeviceType::CUDA);
     const c10::Device device = frontend::DeviceOf(StateDevice());

@@ -9,8 +9,11 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "frontend/api/module.h"
@@ -412,6 +415,44 @@ def forward(self, x: Tensor):
     const at::Tensor seen = results[static_cast<size_t>(call)].toTensor().cpu();
     EXPECT_TRUE(seen.equal(at::full({4}, wanted * 2))) << call << "\n" << seen;
   }
+}
+
+// Each call counts once, whichever thread makes it.
+TEST(CallsOfAModelWithState, AreCountedFromManyThreads) {
+  constexpr int kThreads = 4, kCalls = 40;
+  const auto folder = frontend::EmptyFolder();
+  ait::ModuleOptions options{"net", folder / "cache"};
+  options.device = StateDevice().ToString();
+  const auto module = ait::Module::Wrap(Make({"", R"(
+    self.mean.add_(1.0)
+    return x * 0 + self.mean[0]
+)"}),
+                                        options);
+  ASSERT_TRUE(module->Record(ValueList({at::ones({2, 4})}), 1).ok());
+  ait::TuneOptions tune;
+  tune.backends = {{"TorchInductorBackend", {}}};
+  tune.timing.warmup_rounds = 1;
+  tune.timing.min_rounds = tune.timing.max_rounds = 1;
+  ASSERT_TRUE(module->Tune(*OneBackend(), tune).ok());
+  std::mutex mutex;
+  std::set<float> seen;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread)
+    threads.emplace_back([&, thread] {
+      for (int call = 0; call < kCalls; ++call) {
+        // Sizes of several versions.
+        const auto result = RunThere(
+            *module, ValueList({at::ones({1 + (thread + call) % 3, 4})}));
+        const std::lock_guard<std::mutex> lock(mutex);
+        ASSERT_TRUE(result.ok()) << result.status();
+        const at::Tensor count = result->toTensor();
+        EXPECT_EQ(count.min().item<float>(), count.max().item<float>());
+        seen.insert(count[0][0].item<float>());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(seen.size(), size_t{kThreads * kCalls});
+  EXPECT_EQ(*seen.rbegin(), kThreads * kCalls);
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, StatePrograms, testing::ValuesIn(kPrograms),

@@ -135,11 +135,8 @@ absl::StatusOr<std::unique_ptr<CompiledModel>> CompiledBackend::BuildFor(
     return absl::AbortedError(absl::StrCat(
         source()->name(),
         ": the model's state has changed since it was built; build it again"));
-  {
-    // Weights that a trace has made stay, which later calls must have room for.
-    const ScopedMemoryBudget budget(memory_limit_.get());
-    AITUNE_RETURN_IF_ERROR(model()->MakeWeights());
-  }
+  // Of weights, which a trace makes and which stay.
+  const ScopedMemoryBudget budget(memory_limit_.get());
   BuildOptions build;
   build.compile = OptionsOfVersion(*settings_, options_, device());
   build.trace.seed = settings_->seed;
